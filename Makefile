@@ -1,0 +1,63 @@
+# The few words of daily work; CI calls the same. `make` alone lists them.
+CACHE ?= $(HOME)/.cache/lakebed
+# One target directory for every checkout on a machine, so that DataFusion is compiled once.
+export CARGO_TARGET_DIR ?= $(CACHE)/target
+export LAKEBED_CACHE ?= $(CACHE)
+VENV ?= .venv
+PY := $(VENV)/bin/python
+
+.PHONY: help build demo test test-rust test-python test-spark sim lint bench docs wheel
+help:
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
+
+build: $(VENV)/demo.stamp ## the extension module, into .venv
+	$(VENV)/bin/maturin develop --quiet --profile dev
+
+demo: build ## from a bare checkout to a table that is read, step by step
+	$(PY) examples/demo.py
+
+test: lint test-rust sim test-python ## everything that CI runs
+
+test-rust: ## unit, property and integration tests, docs' examples and fuzz seeds
+	@tests/need cargo cc
+	cargo test --quiet --workspace
+
+sim: ## seeded readers, faults and damage against a model
+	@tests/need cargo cc
+	cargo test --quiet --package lakebed-tests --test sim
+
+test-python: build $(VENV)/test.stamp ## the Python suite, with Delta Spark, deltalake and DuckDB beside it
+	@tests/need java mvn
+	$(PY) -m pytest tests/python
+
+test-spark: build $(VENV)/test.stamp ## only what runs Spark
+	@tests/need java mvn
+	$(PY) -m pytest tests/python -m spark
+
+lint: build $(VENV)/test.stamp ## formats, lints, types and the stub
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets -- --deny warnings
+	$(VENV)/bin/ruff check python tests/python benches examples
+	$(VENV)/bin/ruff format --check python tests/python benches examples
+	$(VENV)/bin/mypy
+	$(VENV)/bin/python -m mypy.stubtest lakebed._lakebed --ignore-disjoint-bases
+
+bench: build $(VENV)/test.stamp ## lakebed beside its peers; raw results and the table in benches/README.md
+	$(PY) -m benches.python.run
+	$(PY) -m benches.report
+
+docs: build ## the Rust reference; the guide's snippets run as tests
+	cargo doc --quiet --no-deps --package lakebed --package lakebed-core --package lakebed-io
+
+wheel: $(VENV)/demo.stamp ## the wheel as it is published, into dist/
+	$(VENV)/bin/maturin build --profile dist --out dist
+
+$(VENV)/demo.stamp: tests/need
+	@tests/need cargo cc python
+	@test -x $(PY) || python3 -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2' 'pyarrow>=16'
+	@touch $@
+
+$(VENV)/test.stamp: $(VENV)/demo.stamp tests/python/requirements.txt
+	$(PY) -m pip install --quiet --disable-pip-version-check -r tests/python/requirements.txt
+	@touch $@

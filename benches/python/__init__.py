@@ -1,0 +1,1 @@
+"""Benches of the Python door: seeded tables, the cases, the engines, and the runner that compares them."""

@@ -1,0 +1,124 @@
+"""The cases: one question each, `operation/table`, and what every engine must answer.
+
+The answers come from the generators (`NAME.expected.json`), never from an engine.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from .engines import Engine
+from .queries import DELETED, ONE_FILE, Q6_COLUMNS, Q6_WHERE
+from .tables import ROWS_PER_FILE, expected, root
+
+NEW_COMMITS = 5
+BIG = ["1m_adds_ckpt_10", "1m_adds_ckpt_10_json", "1k_commits", "1m_adds_1k_commits", "1m_adds_1k_commits_json", "1m_partitions", "1m_partitions_json"]
+READS: dict[str, tuple[list[str] | None, str | None, int | None]] = {
+    "head5": (None, None, 5),
+    "full": (None, None, None),
+    "q6_columns": (Q6_COLUMNS, None, None),
+    "q6": (Q6_COLUMNS, Q6_WHERE, None),
+    "one_file": (None, f"l_orderkey BETWEEN {ONE_FILE[0]} AND {ONE_FILE[1]}", None),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """An operation on a table."""
+
+    operation: str
+    table: str
+
+    @property
+    def name(self) -> str:
+        """The case's name: `operation/table`."""
+        return f"{self.operation}/{self.table}" if self.table else self.operation
+
+    def answer(self) -> dict[str, Any]:
+        """What must come out; an engine's answer may lack keys, but not differ."""
+        if not self.table:
+            return {}
+        all_of = expected(self.table)
+        if self.operation == "open":
+            return {"columns": all_of["columns"]}
+        if self.operation == "refresh":
+            return {"fresh": True}
+        if self.operation in ("list_files", "list_actions"):
+            return {"files": all_of["files"]}
+        if self.operation in ("plan_partition", "plan_range"):
+            return {"files": all_of[self.operation.removeprefix("plan_")]["files"]}
+        if self.operation == "count":
+            return {"rows": all_of["full"]["rows"] if "full" in all_of else all_of["files"] * ROWS_PER_FILE}
+        return {"rows": 5} if self.operation == "head5" else dict(all_of[self.operation])
+
+
+def all_cases() -> list[Case]:
+    """Every case, the quick ones first."""
+    out = [Case("import", "")]
+    out += [Case("open", t) for t in ["1m_adds_ckpt_10", "1m_adds_ckpt_10_crc", *BIG[1:]]]
+    out += [Case("refresh", t) for t in ("1m_adds_ckpt_10", "1k_commits")]
+    out += [Case(o, t) for o in ("head5", "count", "one_file", "q6", "q6_columns", "full") for t in DELETED]
+    out += [Case(o, t) for o in ("plan_partition", "plan_range") for t in BIG]
+    out += [Case("count", "1m_adds_ckpt_10")]
+    out += [Case(o, t) for o in ("list_files", "list_actions") for t in BIG]
+    return out
+
+
+def calls(engine: Engine, case: Case, scratch: Path) -> Iterator[Callable[[], Any]]:
+    """What is timed: the first call opens the table and asks; the later ones ask the same open table again.
+
+    A call returns the answer, or something that `engine.digest` turns into one.
+    """
+    table = root() / case.table
+    if case.operation == "open":
+        columns = engine.operation("columns")
+        while True:
+            yield lambda: {"columns": columns(engine.open(str(table)))}
+    if case.operation == "refresh":
+        yield from _refreshes(engine, table, scratch)
+        return
+    ask = _ask(engine, case)
+    handle: list[Any] = []
+
+    def first() -> Any:
+        handle.append(engine.open(str(table)))
+        return ask(handle[0])
+
+    yield first
+    while True:
+        yield lambda: ask(handle[0])
+
+
+def _ask(engine: Engine, case: Case) -> Callable[[Any], Any]:
+    if case.operation in READS:
+        read, arguments = engine.operation("read"), READS[case.operation]
+        return lambda handle: read(handle, *arguments)
+    if case.operation.startswith("plan_"):
+        plan, where = engine.operation("plan"), expected(case.table)[case.operation.removeprefix("plan_")]["where"]
+        return lambda handle: {"files": plan(handle, where)}
+    call, key = engine.operation(case.operation), "rows" if case.operation == "count" else "files"
+    return lambda handle: {key: call(handle)}
+
+
+def _refreshes(engine: Engine, table: Path, scratch: Path) -> Iterator[Callable[[], Any]]:
+    """Refreshes of a table, to which one new commit comes before each."""
+    refresh = engine.operation("refresh")
+    log = sorted((table / "_delta_log").iterdir())
+    held_back = [p for p in log if p.suffix == ".json"][-NEW_COMMITS:]
+    copy = scratch / table.name / "_delta_log"
+    copy.mkdir(parents=True)
+    for path in log:
+        if path not in held_back:
+            os.link(path, copy / path.name)
+    handle = engine.open(str(copy.parent))
+
+    def fresh(version: int) -> dict[str, Any]:
+        reached = refresh(handle)
+        return {"fresh": None if reached is None else reached == version}
+
+    for path in held_back:
+        os.link(path, copy / path.name)
+        yield partial(fresh, int(path.stem))

@@ -1,0 +1,332 @@
+"""The engines, each with the same few operations; a missing method means that the engine has no such operation.
+
+`load` imports the engine and does what a process does once. `open` returns a handle that the other operations take:
+
+- `columns(handle)`, `refresh(handle) -> version or None`
+- `list_files(handle)`: all paths; `list_actions(handle)`: all files with their statistics; both return the number of files
+- `plan(handle, where)`: the number of files that a scan with this predicate must read
+- `count(handle)`, `read(handle, columns, where, limit)`: rows as an Arrow table
+- `digest(result)`: what answers are compared by; `processes()`: whose memory and CPU time count
+"""
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .queries import SUMMED, digest
+
+
+class NoSuchOperation(Exception):
+    """The engine cannot be asked this."""
+
+
+class Engine:
+    """What engines share."""
+
+    def operation(self, name: str) -> Callable[..., Any]:
+        """The method of this name."""
+        method: Callable[..., Any] | None = getattr(self, name, None)
+        if method is None:
+            raise NoSuchOperation(f"{type(self).__name__} has no {name}")
+        return method
+
+    def load(self) -> str:
+        """Imports the engine; returns its version."""
+        raise NotImplementedError
+
+    def open(self, uri: str) -> Any:
+        """Opens a table."""
+        raise NotImplementedError
+
+    def digest(self, result: Any) -> dict[str, Any]:
+        """Rows and sums of a read."""
+        return digest(result)
+
+    def processes(self) -> list[int]:
+        """Ids of the processes that do the work."""
+        return [os.getpid()]
+
+
+class Lakebed(Engine):
+    """This project."""
+
+    def load(self) -> str:
+        import lakebed
+
+        self.lb = lakebed
+        return str(lakebed.__version__)
+
+    def open(self, uri: str) -> Any:
+        return self.lb.Table(uri)
+
+    def columns(self, table: Any) -> list[str]:
+        return list(table.schema.names)
+
+    def refresh(self, table: Any) -> int:
+        return int(table.refresh().version)
+
+    def list_files(self, table: Any) -> int:
+        return len(table.scan().files())
+
+    def list_actions(self, table: Any) -> int:
+        return len(table.files())
+
+    def plan(self, table: Any, where: str) -> int:
+        return len(table.scan(where=where).files())
+
+    def count(self, table: Any) -> int:
+        return int(table.scan().count())
+
+    def read(self, table: Any, columns: list[str] | None, where: str | None, limit: int | None) -> Any:
+        return table.scan(columns=columns, where=where, limit=limit).to_arrow()
+
+
+class Deltalake(Engine):
+    """delta-rs."""
+
+    def load(self) -> str:
+        import deltalake
+
+        self.module = deltalake
+        return deltalake.__version__
+
+    def open(self, uri: str) -> Any:
+        return self.module.DeltaTable(uri)
+
+    def columns(self, table: Any) -> list[str]:
+        return [f.name for f in table.schema().fields]
+
+    def refresh(self, table: Any) -> int:
+        table.update_incremental()
+        return int(table.version())
+
+    def list_files(self, table: Any) -> int:
+        return len(table.file_uris())
+
+    def list_actions(self, table: Any) -> int:
+        return int(table.get_add_actions().num_rows)
+
+    def plan(self, table: Any, where: str) -> int:
+        return len(table.file_uris(file_pruning_predicate=where))
+
+    def count(self, table: Any) -> int:
+        return int(self._sql(table, "SELECT count(*) FROM t")[0][0].as_py())
+
+    def read(self, table: Any, columns: list[str] | None, where: str | None, limit: int | None) -> Any:
+        import pyarrow as pa
+
+        if limit is not None:
+            return self._sql(table, f"SELECT * FROM t LIMIT {limit}")
+        return pa.table(table.scan(columns=columns, predicate=where))
+
+    def _sql(self, table: Any, text: str) -> Any:
+        import pyarrow as pa
+
+        return pa.table(self.module.QueryBuilder().register("t", table).execute(text).read_all())
+
+
+class Duckdb(Engine):
+    """DuckDB's delta_scan. Its plan is made by EXPLAIN, which prunes to estimate the number of rows: a fifth of those in the files that are left."""
+
+    def load(self) -> str:
+        import duckdb
+        import duckdb_extensions
+
+        self.connection = duckdb.connect()
+        duckdb_extensions.import_extension("delta", con=self.connection)
+        self.connection.execute("LOAD delta; SET enable_progress_bar = false")
+        return duckdb.__version__
+
+    def open(self, uri: str) -> Any:
+        self.connection.sql(f"FROM delta_scan('{uri}')").columns  # noqa: B018 binds the table
+        return uri
+
+    def columns(self, uri: str) -> list[str]:
+        return list(self.connection.sql(f"FROM delta_scan('{uri}')").columns)
+
+    def refresh(self, uri: str) -> None:
+        self.open(uri)
+
+    def list_files(self, uri: str) -> int:
+        return int(self.connection.sql(f"SELECT data_file FROM delta_list_files('{uri}')").to_arrow_table().num_rows)
+
+    def plan(self, uri: str, where: str) -> int:
+        text = self.connection.sql(f"EXPLAIN (FORMAT json) SELECT * FROM delta_scan('{uri}') WHERE {where}").fetchall()[0][1]
+        rows = int(re.findall(r'"Estimated Cardinality": "(\d+)"', text)[-1])
+        return round(rows * 5 / 1_000)
+
+    def count(self, uri: str) -> int:
+        return int(self.connection.sql(f"SELECT count(*) FROM delta_scan('{uri}')").fetchall()[0][0])
+
+    def read(self, uri: str, columns: list[str] | None, where: str | None, limit: int | None) -> Any:
+        text = f"SELECT {', '.join(columns or ['*'])} FROM delta_scan('{uri}')"
+        text += f" WHERE {where}" if where else ""
+        text += f" LIMIT {limit}" if limit is not None else ""
+        return self.connection.sql(text).to_arrow_table()
+
+
+class Polars(Engine):
+    """polars; its log reader is deltalake. Its plan is `explain`, which names the number of files."""
+
+    def load(self) -> str:
+        import deltalake  # noqa: F401 what scan_delta imports at its first call
+        import polars
+
+        self.pl = polars
+        return polars.__version__
+
+    def open(self, uri: str) -> Any:
+        return self.pl.scan_delta(uri)
+
+    def columns(self, frame: Any) -> list[str]:
+        return list(frame.collect_schema().names())
+
+    def plan(self, frame: Any, where: str) -> int:
+        text = frame.filter(self.pl.sql_expr(where)).explain()
+        more = re.search(r"\.\.\. (\d+) other sources", text)
+        return 1 + int(more.group(1)) if more else text.count(".parquet")
+
+    def count(self, frame: Any) -> int:
+        return int(frame.select(self.pl.len()).collect().item())
+
+    def read(self, frame: Any, columns: list[str] | None, where: str | None, limit: int | None) -> Any:
+        frame = frame.filter(self.pl.sql_expr(where)) if where else frame
+        frame = frame.select(columns) if columns else frame
+        return (frame.head(limit) if limit is not None else frame).collect()
+
+    def digest(self, result: Any) -> dict[str, Any]:
+        return digest(result.to_arrow())
+
+
+class Spark(Engine):
+    """Delta Spark in one warm session. Rows stay in the JVM (`noop` sink); they do not come to Python."""
+
+    def load(self) -> str:
+        sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "python"))
+        from corpus import places
+        from pyspark.sql import SparkSession
+
+        conf = {"spark.jars": ",".join(map(str, places.jars())), "spark.driver.memory": "10g", "spark.ui.enabled": "false",
+                "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension", "spark.ui.showConsoleProgress": "false",
+                "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog", "spark.driver.maxResultSize": "0",
+                "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.sql.session.timeZone": "UTC"}
+        builder = SparkSession.builder.master("local[2]")
+        for key, value in conf.items():
+            builder = builder.config(key, value)
+        self.spark = builder.getOrCreate()
+        self.spark.sparkContext.setLogLevel("OFF")
+        self.jvm: Any = self.spark._jvm
+        from .tables import root
+
+        self.spark.read.format("delta").load(str(root() / "lineitem")).filter("l_orderkey < 10").count()
+        return f"{self.spark.version} / delta 4.4.0"
+
+    def open(self, uri: str) -> Any:
+        log = self.jvm.org.apache.spark.sql.delta.DeltaLog
+        log.clearCache()
+        return uri, log.forTable(self.spark._jsparkSession, uri)
+
+    def columns(self, handle: Any) -> list[str]:
+        return list(handle[1].update(False, self._none(), self._none()).schema().fieldNames())
+
+    def refresh(self, handle: Any) -> int:
+        return int(handle[1].update(False, self._none(), self._none()).version())
+
+    def list_files(self, handle: Any) -> int:
+        return int(handle[1].update(False, self._none(), self._none()).allFiles().collectAsList().size())
+
+    def plan(self, handle: Any, where: str) -> int:
+        return len(self._frame(handle).filter(where).inputFiles())
+
+    def count(self, handle: Any) -> int:
+        return self._frame(handle).count()
+
+    def read(self, handle: Any, columns: list[str] | None, where: str | None, limit: int | None) -> Any:
+        frame = self._frame(handle)
+        frame = frame.filter(where) if where else frame
+        frame = frame.select(columns) if columns else frame
+        if limit is not None:
+            return self.spark.createDataFrame(frame.limit(limit).collect(), frame.schema)
+        frame.write.format("noop").mode("overwrite").save()
+        return frame
+
+    def digest(self, result: Any) -> dict[str, Any]:
+        sums = [f"sum(cast({c} as decimal(38,2))) as {c}" for c in SUMMED if c in result.columns]
+        row = result.selectExpr("count(*) as rows", *sums).first().asDict()
+        return {k: v if k == "rows" else str(v) for k, v in row.items()}
+
+    def processes(self) -> list[int]:
+        return [os.getpid(), int(self.jvm.java.lang.ProcessHandle.current().pid())]
+
+    def _frame(self, handle: Any) -> Any:
+        return self.spark.read.format("delta").load(handle[0])
+
+    def _none(self) -> Any:
+        return self.jvm.scala.Option.apply(None)
+
+
+class Limit(Engine):
+    """No engine: pyarrow decodes the Parquet columns (or reads the JSON bytes) that the operation cannot do without, and nothing else."""
+
+    def load(self) -> str:
+        import pyarrow
+        import pyarrow.parquet
+
+        self.pq = pyarrow.parquet
+        return pyarrow.__version__
+
+    def open(self, uri: str) -> Path:
+        log = Path(uri) / "_delta_log"
+        for checkpoint in log.glob("*.checkpoint.parquet"):
+            self.pq.read_table(checkpoint, columns=["protocol", "metaData"])
+        self._commits(log)
+        return Path(uri)
+
+    def columns(self, _: Path) -> list[str] | None:
+        return None
+
+    def list_files(self, table: Path) -> None:
+        self._decode(table, ["path"])
+
+    def list_actions(self, table: Path) -> None:
+        self._decode(table, ["path", "size", "modificationTime", "partitionValues", "stats"])
+
+    def plan(self, table: Path, where: str) -> None:
+        """Paths, and the typed columns that the predicate names, or the text that holds them."""
+        column = where.split()[0]
+        if table.name.endswith("_json"):
+            self._decode(table, ["path", "stats" if column == "id" else "partitionValues"])
+        elif column == "id":
+            self._decode(table, ["path", "stats_parsed.minValues.id", "stats_parsed.maxValues.id"])
+        else:
+            self._decode(table, ["path", f"partitionValues_parsed.{column}"])
+
+    def count(self, table: Path) -> None:
+        self._commits(table / "_delta_log")
+        for checkpoint in (table / "_delta_log").glob("*.checkpoint.parquet"):
+            self.pq.read_table(checkpoint, columns=["add.stats_parsed.numRecords"])
+
+    def read(self, table: Path, columns: list[str] | None, where: str | None, limit: int | None) -> Any:
+        files = sorted(table.glob("part-*.parquet"))
+        if limit is not None:
+            return next(self.pq.ParquetFile(files[0]).iter_batches(batch_size=limit))
+        if where and "l_orderkey" in where:
+            files = files[6:7]
+        return self.pq.read_table(files, columns=columns)
+
+    def digest(self, result: Any) -> dict[str, Any]:
+        return {}
+
+    def _commits(self, log: Path) -> int:
+        return sum(len(commit.read_bytes()) for commit in log.glob("*.json"))
+
+    def _decode(self, table: Path, columns: list[str]) -> None:
+        self._commits(table / "_delta_log")
+        for checkpoint in (table / "_delta_log").glob("*.checkpoint.parquet"):
+            self.pq.read_table(checkpoint, columns=[f"add.{c}" for c in columns])
+
+
+ENGINES: dict[str, type[Engine]] = {"lakebed": Lakebed, "deltalake": Deltalake, "duckdb": Duckdb, "polars": Polars, "spark": Spark, "limit": Limit}

@@ -1,0 +1,24 @@
+"""The queries on lineitem, and what their answers are compared by."""
+
+from typing import Any
+
+DELETED = {"lineitem": 0.0, "lineitem_dv01": 0.001, "lineitem_dv10": 0.1}  # the tables, and the share of rows deleted in each
+Q6_COLUMNS = ["l_extendedprice", "l_discount", "l_shipdate", "l_quantity"]
+Q6_WHERE = (
+    "l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1995-01-01' "
+    "AND l_discount >= 0.05 AND l_discount <= 0.07 AND l_quantity < 24"
+)
+ONE_FILE = (3_200_000, 3_200_999)  # these order keys stand in one file, the seventh
+SUMMED = ("l_orderkey", "l_extendedprice")
+
+
+def digest(rows: Any) -> dict[str, Any]:
+    """The number of rows of an Arrow table and the sums of two columns, where they are there."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    out: dict[str, Any] = {"rows": len(rows)}
+    for name in SUMMED:
+        if name in rows.column_names:
+            out[name] = str(pc.sum(rows[name].cast(pa.decimal128(38, 2))).as_py())
+    return out

@@ -1,0 +1,42 @@
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::DeletionVectorDescriptor;
+
+/// A data file is part of the table. PROTOCOL "Add File and Remove File".
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Add {
+    /// A URI, relative to the table root or absolute, spelled as the log spells it.
+    pub path: String,
+    /// Physical column name to text; null and "" both mean null.
+    #[serde(default)]
+    pub partition_values: HashMap<String, Option<String>>,
+    /// Of the file.
+    pub size: i64,
+    /// Milliseconds since the epoch.
+    #[serde(default)]
+    pub modification_time: i64,
+    /// False when the rows were in the table before.
+    #[serde(default)]
+    pub data_change: bool,
+    /// Statistics as JSON text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stats: Option<String>,
+    /// Free notes of writers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<HashMap<String, Option<String>>>,
+    /// Which rows of the file are deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion_vector: Option<DeletionVectorDescriptor>,
+    /// The row id of the first row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_row_id: Option<i64>,
+    /// The commit version of rows that do not carry their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_row_commit_version: Option<i64>,
+    /// Who clustered the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clustering_provider: Option<String>,
+}

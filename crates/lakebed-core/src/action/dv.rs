@@ -1,0 +1,59 @@
+use serde::{Deserialize, Serialize};
+
+/// Where the bits of a deletion vector are. PROTOCOL "Deletion Vector Descriptor Schema".
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeletionVectorDescriptor {
+    /// How `path_or_inline_dv` is to be read.
+    pub storage_type: DvStorage,
+    /// A coded UUID with an optional prefix, the bits themselves, or a path.
+    pub path_or_inline_dv: String,
+    /// Where in the file the size field of the vector starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<i32>,
+    /// The size of the bits with their magic number, without size field and checksum.
+    pub size_in_bytes: i32,
+    /// How many rows it deletes.
+    pub cardinality: i64,
+}
+
+/// The three places for deletion vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum DvStorage {
+    /// In a file below the table root, named by a UUID.
+    #[serde(rename = "u")]
+    UuidRelative,
+    /// In the action itself.
+    #[serde(rename = "i")]
+    Inline,
+    /// In a file with an absolute path.
+    #[serde(rename = "p")]
+    AbsolutePath,
+}
+
+impl DvStorage {
+    /// The protocol's letter.
+    pub fn letter(self) -> &'static str {
+        match self {
+            Self::UuidRelative => "u",
+            Self::Inline => "i",
+            Self::AbsolutePath => "p",
+        }
+    }
+}
+
+impl DeletionVectorDescriptor {
+    /// What tells two vectors of one file apart.
+    pub fn unique_id(&self) -> String {
+        unique_id(self.storage_type, &self.path_or_inline_dv, self.offset)
+    }
+}
+
+/// PROTOCOL "Derived Fields": an offset of 0 that is present differs from an absent one.
+pub(super) fn unique_id(storage: DvStorage, path_or_inline_dv: &str, offset: Option<i32>) -> String {
+    let letter = storage.letter();
+    match offset {
+        Some(offset) => format!("{letter}{path_or_inline_dv}@{offset}"),
+        None => format!("{letter}{path_or_inline_dv}"),
+    }
+}

@@ -1,0 +1,302 @@
+//! The lines of a commit: JSON in, actions out, and back.
+//!
+//! File actions, of which there may be millions, come out borrowed from the line ([`FileLine`]); the others owned. A line is first read
+//! strictly; one that does not fit is read a second time by `lenient`, which knows what writers get wrong. What is unknown is ignored.
+//! Start with [`read_line`].
+
+mod file;
+mod lenient;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::io::BufRead;
+
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+pub use file::{AddRef, FileLine, RemoveRef, TextMap};
+pub(crate) use lenient::long;
+
+use super::{Action, CommitInfo};
+use crate::{Error, ErrorKind, Result};
+
+/// What one line says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Line<'a> {
+    /// A file is or no longer is part of the table.
+    File(FileLine<'a>),
+    /// Any other known action.
+    Other(Action),
+    /// An action that is unknown, or none.
+    Nothing,
+}
+
+/// The lines that hold something, with their numbers from 1: without byte order mark, line breaks and surrounding blanks.
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut rest = bytes;
+    let mut number = 0;
+    std::iter::from_fn(move || {
+        while !rest.is_empty() {
+            let start = rest;
+            // Of all of std, only this searches a byte slice for one byte at the speed of memchr.
+            let length = rest.skip_until(b'\n').ok()?;
+            number += 1;
+            let line = clean(start.get(..length)?);
+            if !line.is_empty() {
+                return Some((number, line));
+            }
+        }
+        None
+    })
+}
+
+fn clean(line: &[u8]) -> &[u8] {
+    line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii()
+}
+
+/// All actions of a commit, compaction or JSON checkpoint. Errors name the file and the line.
+pub fn parse_commit(bytes: &[u8], name: &str) -> Result<Vec<Action>> {
+    let mut actions = Vec::new();
+    for (number, line) in lines(bytes) {
+        let line = parse(line).map_err(|reason| Error::corrupt(name, format!("line {number}: {reason}")))?;
+        actions.extend(line.into_action());
+    }
+    Ok(actions)
+}
+
+/// What one line says; a blank one says nothing. The error knows neither file nor line number.
+pub fn read_line(line: &[u8]) -> Result<Line<'_>> {
+    let line = clean(line);
+    if line.is_empty() {
+        return Ok(Line::Nothing);
+    }
+    parse(line).map_err(|reason| Error::new(ErrorKind::Corrupt { path: String::new() }, reason))
+}
+
+/// The action of one line; none if it is unknown.
+pub fn parse_line(line: &[u8]) -> Result<Option<Action>> {
+    read_line(line).map(Line::into_action)
+}
+
+/// The action of a line that was already taken apart, such as those inside `_last_checkpoint`.
+pub fn from_value(line: Value) -> Result<Option<Action>> {
+    let line = match line {
+        Value::Object(line) => line,
+        _ => return Err(Error::invalid_input("an action is not a JSON object")),
+    };
+    parse_object(line).map_err(Error::invalid_input)
+}
+
+impl Line<'_> {
+    /// The action, owned.
+    pub fn into_action(self) -> Option<Action> {
+        match self {
+            Line::File(FileLine::Add(add)) => Some(Action::Add(add.into())),
+            Line::File(FileLine::Remove(remove)) => Some(Action::Remove(remove.into())),
+            Line::Other(action) => Some(action),
+            Line::Nothing => None,
+        }
+    }
+}
+
+impl Action {
+    /// The line of a commit, without its line break. The keys of maps are sorted, so that equal actions give equal lines.
+    pub fn to_line(&self) -> Result<String> {
+        Ok(self.to_value()?.to_string())
+    }
+
+    /// The line as a JSON value.
+    pub fn to_value(&self) -> Result<Value> {
+        let (kind, value) = match self {
+            Action::Add(add) => (Kind::Add, json_of(add)),
+            Action::Remove(remove) => (Kind::Remove, json_of(remove)),
+            Action::Cdc(cdc) => (Kind::Cdc, json_of(cdc)),
+            Action::Metadata(metadata) => (Kind::MetaData, json_of(metadata)),
+            Action::Protocol(protocol) => (Kind::Protocol, json_of(protocol)),
+            Action::SetTransaction(txn) => (Kind::Txn, json_of(txn)),
+            Action::DomainMetadata(domain) => (Kind::DomainMetadata, json_of(domain)),
+            Action::CommitInfo(info) => (Kind::CommitInfo, Ok(Value::Object(info.0.clone()))),
+            Action::CheckpointMetadata(checkpoint) => (Kind::CheckpointMetadata, json_of(checkpoint)),
+            Action::Sidecar(sidecar) => (Kind::Sidecar, json_of(sidecar)),
+        };
+        let mut line = Map::new();
+        line.insert(kind.name().to_owned(), value?);
+        Ok(Value::Object(line))
+    }
+}
+
+fn json_of(action: &impl Serialize) -> Result<Value> {
+    let mut value = serde_json::to_value(action).map_err(|error| Error::internal("an action that JSON cannot hold").with_source(error))?;
+    lenient::sort_text_maps(&mut value);
+    Ok(value)
+}
+
+fn parse(line: &[u8]) -> Result<Line<'_>, String> {
+    match serde_json::from_slice(line) {
+        Ok(Strict::Nothing) => Ok(Line::Nothing),
+        Ok(Strict::File(file)) => Ok(Line::File(file)),
+        Ok(Strict::Other(kind, value)) => Ok(typed(kind, value)?.map_or(Line::Nothing, Line::Other)),
+        Err(error) if error.is_data() => {
+            let object: Map<String, Value> = serde_json::from_slice(line).map_err(|_| "not a JSON object".to_owned())?;
+            Ok(match parse_object(object)? {
+                Some(Action::Add(add)) => Line::File(FileLine::Add(add.into())),
+                Some(Action::Remove(remove)) => Line::File(FileLine::Remove(remove.into())),
+                Some(action) => Line::Other(action),
+                None => Line::Nothing,
+            })
+        }
+        Err(error) => Err(format!("not JSON: {error}")),
+    }
+}
+
+fn parse_object(line: Map<String, Value>) -> Result<Option<Action>, String> {
+    let mut found = None;
+    for (key, value) in line {
+        let Some(kind) = Kind::parse(&key) else { continue };
+        if value.is_null() {
+            continue;
+        }
+        if let Some((other, _)) = found.replace((kind, value)) {
+            return Err(two_actions(other, kind));
+        }
+    }
+    match found {
+        Some((kind, value)) => typed(kind, value),
+        None => Ok(None),
+    }
+}
+
+fn two_actions(one: Kind, other: Kind) -> String {
+    format!("{} and {} in one line", one.name(), other.name())
+}
+
+/// The action of this kind; none if it is a `commitInfo` of no use.
+fn typed(kind: Kind, value: Value) -> Result<Option<Action>, String> {
+    let object = match (kind, value) {
+        (Kind::CommitInfo, Value::Object(info)) => return Ok(Some(Action::CommitInfo(CommitInfo(info)))),
+        (Kind::CommitInfo, _) => return Ok(None),
+        (_, Value::Object(object)) => object,
+        _ => return Err(format!("{} is not a JSON object", kind.name())),
+    };
+    let value = Value::Object(lenient::repair(object));
+    Ok(match kind {
+        Kind::Add => Some(Action::Add(owned(kind, value)?)),
+        Kind::Remove => Some(Action::Remove(owned(kind, value)?)),
+        Kind::Cdc => Some(Action::Cdc(owned(kind, value)?)),
+        Kind::MetaData => Some(Action::Metadata(owned(kind, value)?)),
+        Kind::Protocol => Some(Action::Protocol(owned(kind, value)?)),
+        Kind::Txn => Some(Action::SetTransaction(owned(kind, value)?)),
+        Kind::DomainMetadata => Some(Action::DomainMetadata(owned(kind, value)?)),
+        Kind::CheckpointMetadata => Some(Action::CheckpointMetadata(owned(kind, value)?)),
+        Kind::Sidecar => Some(Action::Sidecar(owned(kind, value)?)),
+        Kind::CommitInfo | Kind::Unknown => None,
+    })
+}
+
+fn owned<T: DeserializeOwned>(kind: Kind, value: Value) -> Result<T, String> {
+    serde_json::from_value(value).map_err(|error| {
+        let reason = error.to_string();
+        match reason.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+            Some(field) => format!("{} without {field}", kind.name()),
+            None => format!("{}: {reason}", kind.name()),
+        }
+    })
+}
+
+/// The keys of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(field_identifier, rename_all = "camelCase")]
+enum Kind {
+    Add,
+    Remove,
+    Cdc,
+    MetaData,
+    Protocol,
+    Txn,
+    DomainMetadata,
+    CommitInfo,
+    CheckpointMetadata,
+    Sidecar,
+    #[serde(other)]
+    Unknown,
+}
+
+impl Kind {
+    fn parse(key: &str) -> Option<Self> {
+        const ALL: [Kind; 10] = [
+            Kind::Add,
+            Kind::Remove,
+            Kind::Cdc,
+            Kind::MetaData,
+            Kind::Protocol,
+            Kind::Txn,
+            Kind::DomainMetadata,
+            Kind::CommitInfo,
+            Kind::CheckpointMetadata,
+            Kind::Sidecar,
+        ];
+        ALL.into_iter().find(|kind| kind.name() == key)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Add => "add",
+            Kind::Remove => "remove",
+            Kind::Cdc => "cdc",
+            Kind::MetaData => "metaData",
+            Kind::Protocol => "protocol",
+            Kind::Txn => "txn",
+            Kind::DomainMetadata => "domainMetadata",
+            Kind::CommitInfo => "commitInfo",
+            Kind::CheckpointMetadata => "checkpointMetadata",
+            Kind::Sidecar => "sidecar",
+            Kind::Unknown => "an unknown action",
+        }
+    }
+}
+
+/// A line read strictly, its file action typed.
+enum Strict<'a> {
+    Nothing,
+    File(FileLine<'a>),
+    Other(Kind, Value),
+}
+
+impl<'de> Deserialize<'de> for Strict<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(StrictVisitor)
+    }
+}
+
+struct StrictVisitor;
+
+impl<'de> Visitor<'de> for StrictVisitor {
+    type Value = Strict<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut line: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(kind) = line.next_key::<Kind>()? {
+            let value = match kind {
+                Kind::Add => line.next_value::<Option<AddRef<'de>>>()?.map(|add| Strict::File(FileLine::Add(add))),
+                Kind::Remove => line.next_value::<Option<RemoveRef<'de>>>()?.map(|remove| Strict::File(FileLine::Remove(remove))),
+                Kind::Unknown => {
+                    line.next_value::<IgnoredAny>()?;
+                    None
+                }
+                _ => line.next_value::<Option<Value>>()?.map(|value| Strict::Other(kind, value)),
+            };
+            if let Some(value) = value
+                && let Some((other, _)) = found.replace((kind, value))
+            {
+                return Err(A::Error::custom(two_actions(other, kind)));
+            }
+        }
+        Ok(found.map_or(Strict::Nothing, |(_, value)| value))
+    }
+}

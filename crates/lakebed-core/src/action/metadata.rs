@@ -1,0 +1,54 @@
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Schema, partitioning and properties of a table. PROTOCOL "Change Metadata".
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Metadata {
+    /// A GUID: another one at the same place is another table.
+    pub id: String,
+    /// A name, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// A description, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// How data files are encoded.
+    #[serde(default)]
+    pub format: Format,
+    /// The schema as JSON text; [`crate::schema::parse`] reads it.
+    pub schema_string: String,
+    /// Logical names, in the order of the directories.
+    #[serde(default)]
+    pub partition_columns: Vec<String>,
+    /// Properties. Null values are seen in the wild and mean absent.
+    #[serde(default)]
+    pub configuration: HashMap<String, Option<String>>,
+    /// Milliseconds since the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_time: Option<i64>,
+}
+
+/// How data files are encoded: always Parquet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Format {
+    /// `parquet`.
+    pub provider: String,
+    /// Unused.
+    #[serde(default)]
+    pub options: HashMap<String, Option<String>>,
+}
+
+impl Default for Format {
+    fn default() -> Self {
+        Self { provider: "parquet".to_owned(), options: HashMap::new() }
+    }
+}
+
+impl Metadata {
+    /// A property's value, if it is set.
+    pub fn property(&self, name: &str) -> Option<&str> {
+        self.configuration.get(name)?.as_deref()
+    }
+}

@@ -1,0 +1,28 @@
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Which version a V2 checkpoint is of. PROTOCOL "Checkpoint Metadata".
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointMetadata {
+    /// The version.
+    pub version: i64,
+    /// Free notes of writers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<HashMap<String, Option<String>>>,
+}
+
+/// A file with the file actions of a V2 checkpoint. PROTOCOL "Sidecar File Information".
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Sidecar {
+    /// A file name below `_delta_log/_sidecars`, or a path; a URI.
+    pub path: String,
+    /// Of the file.
+    pub size_in_bytes: i64,
+    /// Milliseconds since the epoch.
+    pub modification_time: i64,
+    /// Free notes of writers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<HashMap<String, Option<String>>>,
+}

@@ -1,0 +1,117 @@
+//! The set of deleted rows and what a scan asks of it.
+
+use std::ops::Range;
+
+use roaring::RoaringTreemap;
+
+/// The rows of one data file that are deleted, by their physical position in it.
+///
+/// Positions count from 0 over the whole file, whatever row groups or pages a scan skips.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DeletionVector {
+    pub(super) rows: RoaringTreemap,
+}
+
+impl DeletionVector {
+    /// One that deletes nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many rows are deleted.
+    pub fn len(&self) -> u64 {
+        self.rows.len()
+    }
+
+    /// Whether no row is deleted.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Whether this row is deleted.
+    pub fn contains(&self, row: u64) -> bool {
+        self.rows.contains(row)
+    }
+
+    /// The last deleted row, to be held against the number of rows in the file.
+    pub fn last(&self) -> Option<u64> {
+        self.rows.max()
+    }
+
+    /// The deleted rows in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        self.rows.iter()
+    }
+
+    /// Deletes one more row; false if it was deleted already.
+    pub fn insert(&mut self, row: u64) -> bool {
+        self.rows.insert(row)
+    }
+
+    /// The rows deleted by either.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        Self { rows: &self.rows | &other.rows }
+    }
+
+    /// How many of these rows are deleted.
+    pub fn deleted_in(&self, rows: Range<u64>) -> u64 {
+        if rows.is_empty() { 0 } else { self.rows.range_cardinality(rows) }
+    }
+
+    /// The runs of deleted rows among these, ascending and disjoint.
+    pub fn deleted_ranges(&self, rows: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.rows.bitmaps().filter_map(move |(key, bitmap)| clip(key, &rows).map(|low| (key, bitmap.range(low)))).flat_map(
+            |(key, mut bits)| {
+                std::iter::from_fn(move || bits.next_range())
+                    .map(move |run| join(key, *run.start())..join(key, *run.end()).saturating_add(1))
+            },
+        )
+    }
+
+    /// The runs of rows among these that are not deleted, ascending and disjoint. It costs the number of runs, not of rows.
+    pub fn kept_ranges(&self, rows: Range<u64>) -> Vec<Range<u64>> {
+        let mut kept = Vec::new();
+        let mut from = rows.start;
+        for deleted in self.deleted_ranges(rows.clone()) {
+            if from < deleted.start {
+                kept.push(from..deleted.start);
+            }
+            from = deleted.end;
+        }
+        if from < rows.end {
+            kept.push(from..rows.end);
+        }
+        kept
+    }
+}
+
+impl FromIterator<u64> for DeletionVector {
+    fn from_iter<I: IntoIterator<Item = u64>>(rows: I) -> Self {
+        Self { rows: rows.into_iter().collect() }
+    }
+}
+
+/// The part of `rows` in the bucket `key`, by the lower 32 bits.
+fn clip(key: u32, rows: &Range<u64>) -> Option<std::ops::RangeInclusive<u32>> {
+    let last = rows.end.checked_sub(1).filter(|last| rows.start <= *last)?;
+    let (first_key, last_key) = (high(rows.start), high(last));
+    if key < first_key || key > last_key {
+        return None;
+    }
+    let from = if key == first_key { low(rows.start) } else { 0 };
+    let to = if key == last_key { low(last) } else { u32::MAX };
+    Some(from..=to)
+}
+
+fn high(row: u64) -> u32 {
+    (row >> 32) as u32
+}
+
+fn low(row: u64) -> u32 {
+    (row & u64::from(u32::MAX)) as u32
+}
+
+fn join(key: u32, low: u32) -> u64 {
+    (u64::from(key) << 32) | u64::from(low)
+}

@@ -1,0 +1,104 @@
+//! Files of deletion vectors. PROTOCOL "Deletion Vector File Storage Format".
+//!
+//! Such a file is one byte of version and then, for each vector, its size, its bytes and their CRC-32; size and checksum are big-endian,
+//! the vector itself little-endian. A descriptor's `offset` points at the size.
+
+use uuid::Uuid;
+
+use super::place::{describe, uuid_text};
+use super::{DeletionVector, z85};
+use crate::action::{DeletionVectorDescriptor, DvStorage};
+use crate::{Error, Result};
+
+/// The first byte of a file of deletion vectors.
+pub const FILE_VERSION: u8 = 1;
+
+impl DeletionVector {
+    /// Reads a vector from a file's bytes, which start at the descriptor's offset and may go on behind the vector.
+    pub fn parse_framed(bytes: &[u8], descriptor: &DeletionVectorDescriptor) -> Result<Self> {
+        let name = describe(descriptor);
+        let short = || Error::corrupt(&name, format!("the file ends before its deletion vector at {}", offset_of(descriptor)));
+        let (size, rest) = bytes.split_first_chunk::<4>().ok_or_else(short)?;
+        let size = u32::from_be_bytes(*size);
+        if i64::from(size) != i64::from(descriptor.size_in_bytes) {
+            let (said, offset) = (descriptor.size_in_bytes, offset_of(descriptor));
+            return Err(Error::corrupt(name, format!("deletion vector at {offset}: the log says {said} bytes, the file {size}")));
+        }
+        let (data, rest) = rest.split_at_checked(size as usize).ok_or_else(short)?;
+        let (checksum, _) = rest.split_first_chunk::<4>().ok_or_else(short)?;
+        if crc32fast::hash(data) != u32::from_be_bytes(*checksum) {
+            let offset = offset_of(descriptor);
+            return Err(Error::corrupt(name, format!("deletion vector at {offset}: its checksum does not match its bytes")));
+        }
+        Self::parse_named(data, &name)?.counted(descriptor, &name)
+    }
+
+    /// Reads the vector that the descriptor itself carries.
+    pub fn from_inline(descriptor: &DeletionVectorDescriptor) -> Result<Self> {
+        let name = describe(descriptor);
+        if descriptor.storage_type != DvStorage::Inline {
+            return Err(Error::invalid_input(format!("{name}: this deletion vector is not inline")));
+        }
+        let bytes = z85::decode(&descriptor.path_or_inline_dv)
+            .ok_or_else(|| Error::corrupt(&name, "its text is not Z85"))?;
+        let data = usize::try_from(descriptor.size_in_bytes).ok().and_then(|size| bytes.get(..size)).ok_or_else(|| {
+            Error::corrupt(&name, format!("{} bytes cannot hold the {} it should have", bytes.len(), descriptor.size_in_bytes))
+        })?;
+        Self::parse_named(data, &name)?.counted(descriptor, &name)
+    }
+
+    /// A descriptor that carries this vector itself.
+    pub fn to_inline(&self) -> Result<DeletionVectorDescriptor> {
+        let bytes = self.serialize()?;
+        Ok(DeletionVectorDescriptor {
+            storage_type: DvStorage::Inline,
+            path_or_inline_dv: z85::encode(&bytes),
+            offset: None,
+            size_in_bytes: size_of_vector(bytes.len())?,
+            cardinality: cardinality(self)?,
+        })
+    }
+
+    fn counted(self, descriptor: &DeletionVectorDescriptor, name: &str) -> Result<Self> {
+        if i64::try_from(self.len()).ok() == Some(descriptor.cardinality) {
+            return Ok(self);
+        }
+        let (said, has) = (descriptor.cardinality, self.len());
+        Err(Error::corrupt(name, format!("the log says that {said} rows are deleted, the deletion vector deletes {has}")))
+    }
+}
+
+/// The bytes of a file with these vectors, and a descriptor for each, for a file named by `id` in the directory `prefix` of the table.
+pub fn frame(vectors: &[DeletionVector], id: Uuid, prefix: &str) -> Result<(Vec<u8>, Vec<DeletionVectorDescriptor>)> {
+    let mut bytes = vec![FILE_VERSION];
+    let mut descriptors = Vec::with_capacity(vectors.len());
+    for vector in vectors {
+        let data = vector.serialize()?;
+        let offset = i32::try_from(bytes.len())
+            .map_err(|_| Error::invalid_input("the deletion vectors do not fit into one file of 2 GiB: write several files"))?;
+        let size_in_bytes = size_of_vector(data.len())?;
+        bytes.extend_from_slice(&size_in_bytes.to_be_bytes());
+        bytes.extend_from_slice(&data);
+        bytes.extend_from_slice(&crc32fast::hash(&data).to_be_bytes());
+        descriptors.push(DeletionVectorDescriptor {
+            storage_type: DvStorage::UuidRelative,
+            path_or_inline_dv: uuid_text(id, prefix),
+            offset: Some(offset),
+            size_in_bytes,
+            cardinality: cardinality(vector)?,
+        });
+    }
+    Ok((bytes, descriptors))
+}
+
+fn offset_of(descriptor: &DeletionVectorDescriptor) -> i32 {
+    descriptor.offset.unwrap_or(0)
+}
+
+fn size_of_vector(size: usize) -> Result<i32> {
+    i32::try_from(size).map_err(|_| Error::invalid_input("a deletion vector cannot be larger than 2 GiB"))
+}
+
+fn cardinality(vector: &DeletionVector) -> Result<i64> {
+    i64::try_from(vector.len()).map_err(|_| Error::invalid_input("a deletion vector cannot delete more than 2^63 - 1 rows"))
+}

@@ -1,0 +1,76 @@
+//! Where the bytes of a deletion vector are. PROTOCOL "Derived Fields".
+
+use std::ops::Range;
+
+use uuid::Uuid;
+
+use super::z85;
+use crate::action::{DeletionVectorDescriptor, DvStorage};
+use crate::path::FilePath;
+use crate::{Error, Result};
+
+/// A UUID's 16 bytes as Z85.
+const UUID_TEXT_SIZE: usize = 20;
+/// The size before the vector and the checksum behind it.
+const FRAME_SIZE: u64 = 4 + 4;
+
+/// Where the bytes of a deletion vector are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DvPlace {
+    /// In the descriptor: read it by [`DeletionVector::from_inline`](super::DeletionVector::from_inline).
+    Inline,
+    /// In a file: read these bytes and give them to [`DeletionVector::parse_framed`](super::DeletionVector::parse_framed).
+    File {
+        /// Relative to the table root, or absolute, as in shallow clones.
+        path: FilePath,
+        /// The vector with its size and its checksum.
+        range: Range<u64>,
+    },
+}
+
+/// Where this vector is. An absent `offset` is 0.
+pub fn place(descriptor: &DeletionVectorDescriptor) -> Result<DvPlace> {
+    let text = &descriptor.path_or_inline_dv;
+    let refused = |why: &str| Error::corrupt(format!("deletion vector {text:?}"), why);
+    let path = match descriptor.storage_type {
+        DvStorage::Inline => return Ok(DvPlace::Inline),
+        DvStorage::UuidRelative => {
+            let name = relative_name(text).ok_or_else(|| refused("this is not a UUID in Z85"))?;
+            match FilePath::parse(&FilePath::encode(&name))? {
+                path @ FilePath::Relative(_) => path,
+                FilePath::Absolute(_) => return Err(refused("its directory is not below the table")),
+            }
+        }
+        DvStorage::AbsolutePath => match FilePath::parse(text)? {
+            path @ FilePath::Absolute(_) => path,
+            FilePath::Relative(_) => return Err(refused("its path should be absolute")),
+        },
+    };
+    let offset = u64::try_from(descriptor.offset.unwrap_or(0)).map_err(|_| refused("its offset is negative"))?;
+    let size = u64::try_from(descriptor.size_in_bytes).map_err(|_| refused("its size is negative"))?;
+    Ok(DvPlace::File { path, range: offset..offset + size + FRAME_SIZE })
+}
+
+/// How `pathOrInlineDv` names a file.
+pub(super) fn uuid_text(id: Uuid, prefix: &str) -> String {
+    format!("{prefix}{}", z85::encode(id.as_bytes()))
+}
+
+/// What to call a vector in messages.
+pub(super) fn describe(descriptor: &DeletionVectorDescriptor) -> String {
+    match descriptor.storage_type {
+        DvStorage::Inline => "inline deletion vector".to_owned(),
+        DvStorage::AbsolutePath => descriptor.path_or_inline_dv.clone(),
+        DvStorage::UuidRelative => {
+            relative_name(&descriptor.path_or_inline_dv).unwrap_or_else(|| descriptor.path_or_inline_dv.clone())
+        }
+    }
+}
+
+/// The file named by a UUID with an optional directory before it.
+fn relative_name(text: &str) -> Option<String> {
+    let (prefix, id) = text.split_at_checked(text.len().checked_sub(UUID_TEXT_SIZE)?)?;
+    let id = Uuid::from_slice(&z85::decode(id)?).ok()?;
+    let slash = if prefix.is_empty() { "" } else { "/" };
+    Some(format!("{prefix}{slash}deletion_vector_{}.bin", id.hyphenated()))
+}

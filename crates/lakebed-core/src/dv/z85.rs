@@ -1,0 +1,51 @@
+//! Z85, the Base85 variant in which descriptors carry bytes: four bytes are five characters that JSON need not escape.
+//! <https://rfc.zeromq.org/spec/32/>
+
+const ALPHABET: &[u8; 85] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+const NO_DIGIT: u8 = u8::MAX;
+const DIGITS: [u8; 256] = digits();
+
+const fn digits() -> [u8; 256] {
+    let mut digits = [NO_DIGIT; 256];
+    let mut value = 0;
+    while value < ALPHABET.len() {
+        digits[ALPHABET[value] as usize] = value as u8;
+        value += 1;
+    }
+    digits
+}
+
+/// The text of these bytes, filled up with zeros to a multiple of four: the reader must know how many to keep.
+pub fn encode(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(4) * 5);
+    for chunk in bytes.chunks(4) {
+        let mut word = [0; 4];
+        word[..chunk.len()].copy_from_slice(chunk);
+        let word = u32::from_be_bytes(word);
+        for power in [85_u32.pow(4), 85_u32.pow(3), 85_u32.pow(2), 85, 1] {
+            text.push(char::from(ALPHABET[(word / power % 85) as usize]));
+        }
+    }
+    text
+}
+
+/// The bytes of this text; none if a character is not of the alphabet, a group is not whole or says more than four bytes can.
+pub fn decode(text: &str) -> Option<Vec<u8>> {
+    let (groups, rest) = text.as_bytes().as_chunks::<5>();
+    if !rest.is_empty() {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(groups.len() * 4);
+    for group in groups {
+        let mut word = 0_u64;
+        for character in group {
+            let digit = DIGITS[usize::from(*character)];
+            if digit == NO_DIGIT {
+                return None;
+            }
+            word = word * 85 + u64::from(digit);
+        }
+        bytes.extend_from_slice(&u32::try_from(word).ok()?.to_be_bytes());
+    }
+    Some(bytes)
+}

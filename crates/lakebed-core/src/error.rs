@@ -1,0 +1,168 @@
+//! The one error type of all crates: opaque, with a kind that tells the caller what to do.
+//!
+//! A message says what went wrong, where (which table, file or line) and, when there is something to do, what to do.
+//! Read [`ErrorKind`] first.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// `Result` with lakebed's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, opaque but for its [`kind`](Error::kind).
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+/// The kinds of error on which callers act differently.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// There is no Delta table at this place.
+    TableNotFound,
+    /// The version or timestamp lies outside what the log can still reconstruct.
+    VersionNotFound,
+    /// The table needs features that lakebed does not have.
+    UnsupportedFeature {
+        /// The features by their protocol names.
+        features: Vec<String>,
+    },
+    /// A file of the table is not what the protocol asks for.
+    Corrupt {
+        /// The object at fault, as far as it is known.
+        path: String,
+    },
+    /// Data and schema do not fit.
+    SchemaMismatch,
+    /// A filter or expression that cannot be understood.
+    Predicate,
+    /// A store refused, failed or could not be reached.
+    Store {
+        /// The object or prefix that was asked for.
+        object: String,
+        /// Whether the same call may succeed later.
+        retryable: bool,
+        /// Whether the store said that the object does not exist.
+        not_found: bool,
+    },
+    /// The memory budget does not suffice.
+    ResourceExhausted,
+    /// An argument of the caller's that makes no sense.
+    InvalidInput,
+    /// A broken promise inside lakebed.
+    Internal,
+}
+
+impl Error {
+    /// An error of this kind.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner { kind, message: message.into(), source: None }))
+    }
+
+    /// The same error with its cause.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// The same error, its message preceded by where it happened.
+    #[must_use]
+    pub fn within(mut self, place: impl fmt::Display) -> Self {
+        self.0.message = format!("{place}: {}", self.0.message);
+        self
+    }
+
+    /// A file of the table breaks the protocol.
+    pub fn corrupt(path: impl Into<String>, message: impl fmt::Display) -> Self {
+        let path = path.into();
+        let message = format!("{path}: {message}");
+        Self::new(ErrorKind::Corrupt { path }, message)
+    }
+
+    /// The table needs these features.
+    pub fn unsupported(features: Vec<String>, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::UnsupportedFeature { features }, message)
+    }
+
+    /// An argument of the caller's makes no sense.
+    pub fn invalid_input(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidInput, message)
+    }
+
+    /// A filter or expression cannot be understood.
+    pub fn predicate(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Predicate, message)
+    }
+
+    /// Data and schema do not fit.
+    pub fn schema_mismatch(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::SchemaMismatch, message)
+    }
+
+    /// A promise inside lakebed was broken: a bug.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, message)
+    }
+
+    /// What a caller may act on.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// The message without its causes.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Whether a store said that the object does not exist.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::Store { not_found: true, .. })
+    }
+
+    /// Whether the bytes of the table are at fault, so that another copy of the same facts may serve.
+    pub fn is_corrupt(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::Corrupt { .. })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            if !self.0.message.contains(&text) {
+                write!(f, ": {text}")?;
+            }
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.0.kind)
+            .field("message", &self.0.message)
+            .field("source", &self.0.source)
+            .finish()
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_ref().map(|source| source.as_ref() as &(dyn StdError + 'static))
+    }
+}
+
+impl From<arrow_schema::ArrowError> for Error {
+    fn from(error: arrow_schema::ArrowError) -> Self {
+        Error::internal("an Arrow operation failed").with_source(error)
+    }
+}

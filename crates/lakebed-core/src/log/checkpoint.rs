@@ -1,0 +1,272 @@
+//! The rows of a checkpoint: which columns answer which question, and what its rows say as actions.
+//!
+//! One struct column per action; each row fills one of them. Files as Arrow columns are not here but in `files`: of a million of
+//! them nobody wants values. JSON tops of V2 checkpoints are lines of actions, which [`json`](crate::action::json) reads.
+//! Start with [`other_actions`].
+
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use arrow_array::RecordBatch;
+
+use crate::action::{
+    Action, Add, CheckpointMetadata, DeletionVectorDescriptor, DomainMetadata, DvStorage, Format, Metadata, Protocol, Remove,
+    SetTransaction, Sidecar,
+};
+use crate::{Error, Result};
+
+use rows::Rows;
+
+/// The columns that answer a question, each by the names on the way from the root. What stands below a column belongs to it.
+pub mod columns {
+    /// A set of columns.
+    pub type Columns = &'static [&'static [&'static str]];
+
+    /// What opening a table needs.
+    pub const HEAD: Columns = &[&["protocol"], &["metaData"]];
+    /// How far applications have come.
+    pub const TRANSACTIONS: Columns = &[&["txn"]];
+    /// Configuration by name.
+    pub const DOMAINS: Columns = &[&["domainMetadata"]];
+    /// Where a V2 checkpoint keeps its files, and of which version it is.
+    pub const SIDECARS: Columns = &[&["sidecar"], &["checkpointMetadata"]];
+    /// Everything but files.
+    pub const OTHERS: Columns =
+        &[&["protocol"], &["metaData"], &["txn"], &["domainMetadata"], &["sidecar"], &["checkpointMetadata"]];
+    /// The files of the table.
+    pub const FILES: Columns = &[&["add"]];
+    /// The files that it no longer has.
+    pub const TOMBSTONES: Columns = &[&["remove"]];
+
+    /// Whether the leaf with these names on its way belongs to one of the columns.
+    pub fn hold<T: AsRef<str>>(columns: &[&[&str]], leaf: &[T]) -> bool {
+        columns.iter().any(|column| column.len() <= leaf.len() && column.iter().zip(leaf).all(|(name, part)| *name == part.as_ref()))
+    }
+}
+
+/// What the rows say apart from files. Columns that are missing have no rows; `file` is for errors.
+pub fn other_actions(batch: &RecordBatch, file: &str) -> Result<Vec<Action>> {
+    let mut actions = Vec::new();
+    protocols(batch, file, &mut actions)?;
+    metadata(batch, file, &mut actions)?;
+    transactions(batch, file, &mut actions)?;
+    domains(batch, file, &mut actions)?;
+    checkpoint_metadata(batch, file, &mut actions)?;
+    sidecars(batch, file, &mut actions)?;
+    Ok(actions)
+}
+
+/// What the rows say of files, tombstones included.
+pub fn file_actions(batch: &RecordBatch, file: &str) -> Result<Vec<Action>> {
+    let mut actions = Vec::new();
+    adds(batch, file, &mut actions)?;
+    removes(batch, file, &mut actions)?;
+    Ok(actions)
+}
+
+/// Checks the top file of a V2 checkpoint of `version`, or a file that may be one: PROTOCOL "V2 Spec" wants one `checkpointMetadata`, of
+/// that very version. A classic name leaves it open which of the two specifications the file follows.
+pub fn check_v2(actions: &[Action], version: u64, file: &str, classic_name: bool) -> Result<()> {
+    let mut found = actions.iter().filter_map(|action| match action {
+        Action::CheckpointMetadata(found) => Some(found.version),
+        _ => None,
+    });
+    match (found.next(), found.next()) {
+        (Some(_), Some(_)) => Err(Error::corrupt(file, "more than one checkpointMetadata")),
+        (Some(found), None) if u64::try_from(found) != Ok(version) => {
+            Err(Error::corrupt(file, format!("checkpointMetadata is of version {found}, the file of version {version}")))
+        }
+        (None, _) if classic_name => match actions.iter().any(|action| matches!(action, Action::Sidecar(_))) {
+            true => Err(Error::corrupt(file, "sidecars without checkpointMetadata")),
+            false => Ok(()),
+        },
+        (None, _) => Err(Error::corrupt(file, "a V2 checkpoint without checkpointMetadata")),
+        (Some(_), None) => Ok(()),
+    }
+}
+
+fn protocols(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()> {
+    let Some(rows) = Rows::of(batch, "protocol", file)? else { return Ok(()) };
+    let (mut min_reader_version, mut min_writer_version) = (rows.ints("minReaderVersion")?, rows.ints("minWriterVersion")?);
+    let (mut reader_features, mut writer_features) = (rows.lists("readerFeatures")?, rows.lists("writerFeatures")?);
+    for _ in 0..rows.len() {
+        actions.push(Action::Protocol(Protocol {
+            min_reader_version: rows.required("minReaderVersion", min_reader_version.next())?,
+            min_writer_version: rows.required("minWriterVersion", min_writer_version.next())?,
+            reader_features: reader_features.next(),
+            writer_features: writer_features.next(),
+        }));
+    }
+    Ok(())
+}
+
+fn metadata(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()> {
+    let Some(rows) = Rows::of(batch, "metaData", file)? else { return Ok(()) };
+    let (mut id, mut name, mut description) = (rows.texts("id")?, rows.texts("name")?, rows.texts("description")?);
+    let (mut schema_string, mut partition_columns) = (rows.texts("schemaString")?, rows.lists("partitionColumns")?);
+    let (mut configuration, mut created_time) = (rows.maps("configuration")?, rows.longs("createdTime")?);
+    let mut formats = formats(&rows)?.into_iter();
+    for _ in 0..rows.len() {
+        actions.push(Action::Metadata(Metadata {
+            id: rows.required("id", id.next())?,
+            name: name.next(),
+            description: description.next(),
+            format: formats.next().unwrap_or_default(),
+            schema_string: rows.required("schemaString", schema_string.next())?,
+            partition_columns: partition_columns.next().unwrap_or_default(),
+            configuration: configuration.next().unwrap_or_default(),
+            created_time: created_time.next(),
+        }));
+    }
+    Ok(())
+}
+
+fn formats(metadata: &Rows<'_>) -> Result<Vec<Format>> {
+    let Some(rows) = metadata.structs("format")? else { return Ok(Vec::new()) };
+    let (mut provider, mut options) = (rows.texts("provider")?, rows.maps("options")?);
+    Ok((0..rows.len())
+        .map(|_| match (provider.next(), options.next()) {
+            (Some(provider), options) => Format { provider, options: options.unwrap_or_default() },
+            (None, _) => Format::default(),
+        })
+        .collect())
+}
+
+fn transactions(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()> {
+    let Some(rows) = Rows::of(batch, "txn", file)? else { return Ok(()) };
+    let (mut app_id, mut version, mut last_updated) = (rows.texts("appId")?, rows.longs("version")?, rows.longs("lastUpdated")?);
+    for _ in 0..rows.len() {
+        actions.push(Action::SetTransaction(SetTransaction {
+            app_id: rows.required("appId", app_id.next())?,
+            version: rows.required("version", version.next())?,
+            last_updated: last_updated.next(),
+        }));
+    }
+    Ok(())
+}
+
+fn domains(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()> {
+    let Some(rows) = Rows::of(batch, "domainMetadata", file)? else { return Ok(()) };
+    let (mut domain, mut configuration, mut removed) =
+        (rows.texts("domain")?, rows.texts("configuration")?, rows.flags("removed")?);
+    for _ in 0..rows.len() {
+        actions.push(Action::DomainMetadata(DomainMetadata {
+            domain: rows.required("domain", domain.next())?,
+            configuration: rows.required("configuration", configuration.next())?,
+            removed: removed.next().unwrap_or(false),
+        }));
+    }
+    Ok(())
+}
+
+fn checkpoint_metadata(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()> {
+    let Some(rows) = Rows::of(batch, "checkpointMetadata", file)? else { return Ok(()) };
+    let (mut version, mut tags) = (rows.longs("version")?, rows.maps("tags")?);
+    for _ in 0..rows.len() {
+        let version = rows.required("version", version.next())?;
+        actions.push(Action::CheckpointMetadata(CheckpointMetadata { version, tags: tags.next() }));
+    }
+    Ok(())
+}
+
+fn sidecars(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()> {
+    let Some(rows) = Rows::of(batch, "sidecar", file)? else { return Ok(()) };
+    let (mut path, mut size_in_bytes) = (rows.texts("path")?, rows.longs("sizeInBytes")?);
+    let (mut modification_time, mut tags) = (rows.longs("modificationTime")?, rows.maps("tags")?);
+    for _ in 0..rows.len() {
+        actions.push(Action::Sidecar(Sidecar {
+            path: rows.required("path", path.next())?,
+            size_in_bytes: rows.required("sizeInBytes", size_in_bytes.next())?,
+            modification_time: modification_time.next().unwrap_or(0),
+            tags: tags.next(),
+        }));
+    }
+    Ok(())
+}
+
+fn adds(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()> {
+    let Some(rows) = Rows::of(batch, "add", file)? else { return Ok(()) };
+    let (mut path, mut partition_values, mut size) = (rows.texts("path")?, rows.maps("partitionValues")?, rows.longs("size")?);
+    let (mut modification_time, mut data_change) = (rows.longs("modificationTime")?, rows.flags("dataChange")?);
+    let (mut stats, mut tags, mut clustering_provider) =
+        (rows.texts("stats")?, rows.maps("tags")?, rows.texts("clusteringProvider")?);
+    let (mut base_row_id, mut default_row_commit_version) = (rows.longs("baseRowId")?, rows.longs("defaultRowCommitVersion")?);
+    let mut deletion_vectors = deletion_vectors(&rows)?.into_iter();
+    for _ in 0..rows.len() {
+        actions.push(Action::Add(Add {
+            path: rows.required("path", path.next())?,
+            partition_values: partition_values.next().unwrap_or_default(),
+            size: rows.required("size", size.next())?,
+            modification_time: modification_time.next().unwrap_or(0),
+            data_change: data_change.next().unwrap_or(false),
+            stats: stats.next(),
+            tags: tags.next(),
+            deletion_vector: deletion_vectors.next().flatten(),
+            base_row_id: base_row_id.next(),
+            default_row_commit_version: default_row_commit_version.next(),
+            clustering_provider: clustering_provider.next(),
+        }));
+    }
+    Ok(())
+}
+
+fn removes(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()> {
+    let Some(rows) = Rows::of(batch, "remove", file)? else { return Ok(()) };
+    let (mut path, mut deletion_timestamp, mut data_change) =
+        (rows.texts("path")?, rows.longs("deletionTimestamp")?, rows.flags("dataChange")?);
+    let (mut extended_file_metadata, mut partition_values) =
+        (rows.flags("extendedFileMetadata")?, rows.maps("partitionValues")?);
+    let (mut size, mut stats, mut tags) = (rows.longs("size")?, rows.texts("stats")?, rows.maps("tags")?);
+    let (mut base_row_id, mut default_row_commit_version) = (rows.longs("baseRowId")?, rows.longs("defaultRowCommitVersion")?);
+    let mut deletion_vectors = deletion_vectors(&rows)?.into_iter();
+    for _ in 0..rows.len() {
+        actions.push(Action::Remove(Remove {
+            path: rows.required("path", path.next())?,
+            deletion_timestamp: deletion_timestamp.next(),
+            data_change: data_change.next().unwrap_or(false),
+            extended_file_metadata: extended_file_metadata.next(),
+            partition_values: partition_values.next(),
+            size: size.next(),
+            stats: stats.next(),
+            tags: tags.next(),
+            deletion_vector: deletion_vectors.next().flatten(),
+            base_row_id: base_row_id.next(),
+            default_row_commit_version: default_row_commit_version.next(),
+        }));
+    }
+    Ok(())
+}
+
+fn deletion_vectors(files: &Rows<'_>) -> Result<Vec<Option<DeletionVectorDescriptor>>> {
+    let Some(rows) = files.structs("deletionVector")? else { return Ok(Vec::new()) };
+    let (mut storage_type, mut path_or_inline_dv) = (rows.texts("storageType")?, rows.texts("pathOrInlineDv")?);
+    let (mut offset, mut size_in_bytes, mut cardinality) =
+        (rows.ints("offset")?, rows.ints("sizeInBytes")?, rows.longs("cardinality")?);
+    let mut descriptors = Vec::with_capacity(rows.len());
+    for _ in 0..rows.len() {
+        let (storage, path) = (storage_type.next(), path_or_inline_dv.next());
+        let (offset, size, cardinality) = (offset.next(), size_in_bytes.next(), cardinality.next());
+        // A struct of nulls is how some writers spell a null struct.
+        descriptors.push(match (storage, path) {
+            (None, None) => None,
+            (storage, path) => Some(DeletionVectorDescriptor {
+                storage_type: dv_storage(&rows, storage)?,
+                path_or_inline_dv: rows.required("pathOrInlineDv", path)?,
+                offset,
+                size_in_bytes: rows.required("sizeInBytes", size)?,
+                cardinality: rows.required("cardinality", cardinality)?,
+            }),
+        });
+    }
+    Ok(descriptors)
+}
+
+fn dv_storage(rows: &Rows<'_>, letter: Option<String>) -> Result<DvStorage> {
+    let letter = rows.required("storageType", letter)?;
+    let known = [DvStorage::UuidRelative, DvStorage::Inline, DvStorage::AbsolutePath];
+    known
+        .into_iter()
+        .find(|storage| storage.letter() == letter)
+        .ok_or_else(|| rows.corrupt(format!("a deletion vector of unknown storage type {letter:?}")))
+}

@@ -1,0 +1,112 @@
+//! The checksum file of a version (`.crc`): sums over its state, and parts of the state itself. PROTOCOL "Version Checksum File".
+//!
+//! Whoever reads it saves the replay that would give the same. It is disposable: one that lacks something is as good as none.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::action::{Action, DomainMetadata, Metadata, Protocol, SetTransaction, json};
+use crate::{Error, Result};
+
+/// What the file says of a version.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VersionChecksum {
+    /// Of all files of the table.
+    pub table_size_bytes: i64,
+    /// How many files the table has.
+    pub num_files: i64,
+    /// The table's metadata.
+    pub metadata: Metadata,
+    /// The table's protocol.
+    pub protocol: Protocol,
+    /// All of them, or nothing known of them.
+    pub set_transactions: Option<Vec<SetTransaction>>,
+    /// All that are not removed, or nothing known of them.
+    pub domain_metadata: Option<Vec<DomainMetadata>>,
+    /// Of the version's commit, if the table has such.
+    pub in_commit_timestamp: Option<i64>,
+    /// Of the transaction that made the version.
+    pub txn_id: Option<String>,
+    /// How many rows deletion vectors delete.
+    pub num_deleted_records: Option<i64>,
+    /// How many files have a deletion vector.
+    pub num_deletion_vectors: Option<i64>,
+}
+
+/// The fields of use; the rest, among them possibly every file of the table, is passed over without a copy.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Fields {
+    table_size_bytes: Option<Value>,
+    num_files: Option<Value>,
+    num_metadata: Option<Value>,
+    num_protocol: Option<Value>,
+    metadata: Option<Value>,
+    protocol: Option<Value>,
+    set_transactions: Option<Value>,
+    domain_metadata: Option<Value>,
+    in_commit_timestamp_opt: Option<Value>,
+    txn_id: Option<Value>,
+    num_deleted_records_opt: Option<Value>,
+    num_deletion_vectors_opt: Option<Value>,
+}
+
+impl VersionChecksum {
+    /// Reads the file `name`. Fails if it lacks sums, protocol or metadata, as those of old writers do.
+    pub fn parse(bytes: &[u8], name: &str) -> Result<Self> {
+        let fields: Fields =
+            serde_json::from_slice(bytes).map_err(|error| Error::corrupt(name, "not a checksum file").with_source(error))?;
+        let without = |field: &str| Error::corrupt(name, format!("a checksum file without {field}"));
+        for (field, count) in [("numMetadata", &fields.num_metadata), ("numProtocol", &fields.num_protocol)] {
+            if let Some(count) = count.as_ref().and_then(json::long)
+                && count != 1
+            {
+                return Err(Error::corrupt(name, format!("{field} is {count}, which no table can have")));
+            }
+        }
+        Ok(Self {
+            table_size_bytes: count(fields.table_size_bytes.as_ref()).ok_or_else(|| without("tableSizeBytes"))?,
+            num_files: count(fields.num_files.as_ref()).ok_or_else(|| without("numFiles"))?,
+            metadata: match action("metaData", fields.metadata) {
+                Some(Action::Metadata(metadata)) => metadata,
+                _ => return Err(without("metadata")),
+            },
+            protocol: match action("protocol", fields.protocol) {
+                Some(Action::Protocol(protocol)) => protocol,
+                _ => return Err(without("protocol")),
+            },
+            set_transactions: all("txn", fields.set_transactions, |action| match action {
+                Action::SetTransaction(txn) => Some(txn),
+                _ => None,
+            }),
+            domain_metadata: all("domainMetadata", fields.domain_metadata, |action| match action {
+                Action::DomainMetadata(domain) => Some(domain),
+                _ => None,
+            })
+            .map(|domains| domains.into_iter().filter(|domain| !domain.removed).collect()),
+            in_commit_timestamp: fields.in_commit_timestamp_opt.as_ref().and_then(json::long),
+            txn_id: fields.txn_id.as_ref().and_then(Value::as_str).map(str::to_owned),
+            num_deleted_records: count(fields.num_deleted_records_opt.as_ref()),
+            num_deletion_vectors: count(fields.num_deletion_vectors_opt.as_ref()),
+        })
+    }
+}
+
+/// The action that these fields would make in a line of a commit.
+fn action(kind: &str, fields: Option<Value>) -> Option<Action> {
+    let line = Map::from_iter([(kind.to_owned(), fields?)]);
+    json::from_value(Value::Object(line)).ok().flatten()
+}
+
+/// All actions of a list, or nothing: half a list would look complete.
+fn all<T>(kind: &str, list: Option<Value>, pick: impl Fn(Action) -> Option<T>) -> Option<Vec<T>> {
+    let Value::Array(list) = list? else { return None };
+    list.into_iter().map(|fields| action(kind, Some(fields)).and_then(&pick)).collect()
+}
+
+fn count(value: Option<&Value>) -> Option<i64> {
+    json::long(value?).filter(|count| *count >= 0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,307 @@
+//! File actions as Arrow columns.
+//!
+//! A [`FileBatch`] holds some of the columns of `add`, one row a file, whether they come from a checkpoint or from commits;
+//! [`FileBatch::from_checkpoint`] and [`builder`](super::builder) make them. A [`FileKey`] is what tells two logical files apart.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, MapArray, RecordBatch, StringArray, StructArray, new_null_array};
+use arrow_schema::{DataType as ArrowType, Field, Schema};
+use twox_hash::XxHash3_128;
+
+use crate::action::{DeletionVectorDescriptor, DvStorage};
+use crate::error::{Error, Result};
+use crate::schema::PrimitiveType;
+use crate::stats::{self, StatColumn};
+use crate::value;
+
+/// The columns of `add` by name.
+pub mod column {
+    /// The URI of the file.
+    pub const PATH: &str = "path";
+    /// Text by physical column name.
+    pub const PARTITION_VALUES: &str = "partitionValues";
+    /// The same, typed; in some checkpoints only.
+    pub const PARTITION_VALUES_PARSED: &str = "partitionValues_parsed";
+    /// Of the file, in bytes.
+    pub const SIZE: &str = "size";
+    /// Milliseconds since the epoch.
+    pub const MODIFICATION_TIME: &str = "modificationTime";
+    /// Statistics as JSON.
+    pub const STATS: &str = "stats";
+    /// Statistics, typed; in some checkpoints only.
+    pub const STATS_PARSED: &str = "stats_parsed";
+    /// Free notes of writers.
+    pub const TAGS: &str = "tags";
+    /// The deletion vector's descriptor.
+    pub const DELETION_VECTOR: &str = "deletionVector";
+    /// The row id of the first row.
+    pub const BASE_ROW_ID: &str = "baseRowId";
+    /// The commit version of rows without their own.
+    pub const DEFAULT_ROW_COMMIT_VERSION: &str = "defaultRowCommitVersion";
+    /// Who clustered the file.
+    pub const CLUSTERING_PROVIDER: &str = "clusteringProvider";
+}
+
+/// What tells two logical files apart: the path and the deletion vector, hashed to 128 bits.
+///
+/// PROTOCOL "Action Reconciliation": (path, dv id) is the primary key. A hash keeps a million keys in 16 MB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileKey(u128);
+
+impl FileKey {
+    /// The key of a file with this path and deletion vector id.
+    pub fn new(path: &str, dv_id: Option<&str>) -> Self {
+        // An absolute path without a scheme means the local file system; no UTF-8 text holds the byte 0xFF.
+        let rest = path.strip_prefix("file:///").or_else(|| path.strip_prefix("file:/"));
+        let local = rest.map(|rest| format!("/{rest}"));
+        let path = local.as_deref().unwrap_or(path);
+        match dv_id {
+            None => Self(XxHash3_128::oneshot(path.as_bytes())),
+            Some(id) => Self(XxHash3_128::oneshot(&[path.as_bytes(), &[0xFF], id.as_bytes()].concat())),
+        }
+    }
+}
+
+/// Some columns of some file actions. Rows are files.
+#[derive(Debug, Clone)]
+pub struct FileBatch {
+    batch: RecordBatch,
+}
+
+impl FileBatch {
+    /// Of columns named as in [`column`]; text is brought to the plain string type.
+    pub fn new(batch: RecordBatch) -> Result<Self> {
+        let schema = batch.schema();
+        let mut fields = Vec::with_capacity(batch.num_columns());
+        let mut columns = Vec::with_capacity(batch.num_columns());
+        for (field, array) in schema.fields().iter().zip(batch.columns()) {
+            let array = match array.data_type() {
+                ArrowType::LargeUtf8 | ArrowType::Utf8View => arrow_cast::cast(array, &ArrowType::Utf8)?,
+                _ => Arc::clone(array),
+            };
+            fields.push(Field::new(field.name(), array.data_type().clone(), true));
+            columns.push(array);
+        }
+        let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(Self { batch: RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)? })
+    }
+
+    /// The rows of a checkpoint batch that have an `add`.
+    pub fn from_checkpoint(batch: &RecordBatch) -> Result<Self> {
+        let Some(add) = batch.column_by_name("add").and_then(|array| array.as_struct_opt()) else {
+            return Err(Error::internal("a checkpoint batch without its add column"));
+        };
+        let present = match add.column_by_name(column::PATH) {
+            Some(path) => valid_rows(path.as_ref())?,
+            None => valid_rows(add)?,
+        };
+        let columns = RecordBatch::from(without_nulls(add)?);
+        if present.true_count() == present.len() {
+            return Self::new(columns);
+        }
+        Self::new(arrow_select::filter::filter_record_batch(&columns, &present)?)
+    }
+
+    /// How many files.
+    pub fn len(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The columns.
+    pub fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+
+    /// A column, if it was read.
+    pub fn column(&self, name: &str) -> Option<&ArrayRef> {
+        self.batch.column_by_name(name)
+    }
+
+    /// The paths as the log spells them.
+    pub fn paths(&self) -> Result<&StringArray> {
+        self.column(column::PATH)
+            .and_then(|array| array.as_string_opt::<i32>())
+            .ok_or_else(|| Error::corrupt("_delta_log", "file actions without a path column"))
+    }
+
+    /// A column of 64-bit integers, all null if the files do not have it.
+    pub fn longs(&self, name: &str) -> Result<arrow_array::Int64Array> {
+        let array = match self.column(name) {
+            Some(array) => arrow_cast::cast(array, &ArrowType::Int64)?,
+            None => new_null_array(&ArrowType::Int64, self.len()),
+        };
+        Ok(array.as_primitive::<Int64Type>().clone())
+    }
+
+    /// The files for which `keep` is true.
+    pub fn filter(&self, keep: &BooleanArray) -> Result<Self> {
+        Ok(Self { batch: arrow_select::filter::filter_record_batch(&self.batch, keep)? })
+    }
+
+    /// Some of the files.
+    #[must_use]
+    pub fn slice(&self, offset: usize, length: usize) -> Self {
+        Self { batch: self.batch.slice(offset, length) }
+    }
+
+    /// The key of each file.
+    pub fn keys(&self) -> Result<Vec<FileKey>> {
+        let paths = self.paths()?;
+        let vectors = self.column(column::DELETION_VECTOR).and_then(|array| array.as_struct_opt());
+        let mut keys = Vec::with_capacity(self.len());
+        for row in 0..self.len() {
+            let id = match vectors {
+                Some(vectors) => descriptor(vectors, row)?.map(|dv| dv.unique_id()),
+                None => None,
+            };
+            keys.push(FileKey::new(paths.value(row), id.as_deref()));
+        }
+        Ok(keys)
+    }
+
+    /// The deletion vector of a file.
+    pub fn deletion_vector(&self, row: usize) -> Result<Option<DeletionVectorDescriptor>> {
+        match self.column(column::DELETION_VECTOR).and_then(|array| array.as_struct_opt()) {
+            Some(vectors) => descriptor(vectors, row),
+            None => Ok(None),
+        }
+    }
+
+    /// Which files have a deletion vector.
+    pub fn has_deletion_vector(&self) -> Result<BooleanArray> {
+        let Some(vectors) = self.column(column::DELETION_VECTOR).and_then(|array| array.as_struct_opt()) else {
+            return Ok(BooleanArray::from(vec![false; self.len()]));
+        };
+        let storage = vectors.column_by_name("storageType").map_or(vectors as &dyn Array, |array| array.as_ref());
+        Ok((0..self.len()).map(|row| Some(vectors.is_valid(row) && storage.is_valid(row))).collect())
+    }
+
+    /// The text of each file's value of a partition column, by physical name.
+    pub fn partition_texts(&self, physical: &str) -> Result<StringArray> {
+        let Some(map) = self.column(column::PARTITION_VALUES).and_then(|array| array.as_map_opt()) else {
+            return Err(Error::corrupt("_delta_log", "file actions without partition values"));
+        };
+        map_texts(map, physical)
+    }
+
+    /// Each file's value of a partition column, typed. PROTOCOL "Partition Value Serialization".
+    pub fn partition_values(&self, physical: &str, data_type: PrimitiveType) -> Result<ArrayRef> {
+        if let Some(array) = self.parsed_partition(physical, data_type)? {
+            return Ok(array);
+        }
+        value::parse_partition_column(&self.partition_texts(physical)?, data_type)
+    }
+
+    /// From `partitionValues_parsed` where it is there and cannot differ from the text: a timestamp's text has no zone of its own.
+    fn parsed_partition(&self, physical: &str, data_type: PrimitiveType) -> Result<Option<ArrayRef>> {
+        use PrimitiveType as P;
+        if !matches!(data_type, P::String | P::Long | P::Integer | P::Short | P::Byte | P::Date | P::Boolean) {
+            return Ok(None);
+        }
+        let Some(parsed) = self.column(column::PARTITION_VALUES_PARSED).and_then(|array| array.as_struct_opt()) else {
+            return Ok(None);
+        };
+        let Some(array) = parsed.column_by_name(physical) else { return Ok(None) };
+        let wanted = crate::schema::arrow::type_to_arrow(&data_type.into())?;
+        Ok(Some(arrow_cast::cast(array, &wanted)?))
+    }
+
+    /// The wanted statistics, one array each; null where unknown.
+    pub fn stats(&self, wanted: &[StatColumn]) -> Result<Vec<ArrayRef>> {
+        if let Some(parsed) = self.column(column::STATS_PARSED).and_then(|array| array.as_struct_opt()) {
+            return Ok(stats::from_struct(parsed, wanted));
+        }
+        match self.column(column::STATS).and_then(|array| array.as_string_opt::<i32>()) {
+            Some(texts) => Ok(stats::from_json(texts, wanted)),
+            None => Ok(stats::from_json(&StringArray::new_null(self.len()), wanted)),
+        }
+    }
+}
+
+/// The descriptor in one row of a `deletionVector` column.
+fn descriptor(vectors: &StructArray, row: usize) -> Result<Option<DeletionVectorDescriptor>> {
+    let text = |name: &str| {
+        vectors.column_by_name(name).and_then(|array| match array.data_type() {
+            ArrowType::Utf8 => array.as_string::<i32>().is_valid(row).then(|| array.as_string::<i32>().value(row)),
+            ArrowType::LargeUtf8 => array.as_string::<i64>().is_valid(row).then(|| array.as_string::<i64>().value(row)),
+            ArrowType::Utf8View => array.as_string_view().is_valid(row).then(|| array.as_string_view().value(row)),
+            _ => None,
+        })
+    };
+    let number = |name: &str| {
+        vectors.column_by_name(name).and_then(|array| match array.data_type() {
+            ArrowType::Int32 => array.is_valid(row).then(|| i64::from(array.as_primitive::<Int32Type>().value(row))),
+            ArrowType::Int64 => array.is_valid(row).then(|| array.as_primitive::<Int64Type>().value(row)),
+            _ => None,
+        })
+    };
+    if vectors.is_null(row) {
+        return Ok(None);
+    }
+    let storage_type = match text("storageType") {
+        None => return Ok(None),
+        Some("u") => DvStorage::UuidRelative,
+        Some("i") => DvStorage::Inline,
+        Some("p") => DvStorage::AbsolutePath,
+        Some(other) => return Err(bad_descriptor(format!("storage type {other:?}"))),
+    };
+    let small = |name: &str, value: i64| i32::try_from(value).map_err(|_| bad_descriptor(format!("{name} {value}")));
+    let needed = |name: &str| number(name).ok_or_else(|| bad_descriptor(format!("no {name}")));
+    Ok(Some(DeletionVectorDescriptor {
+        storage_type,
+        path_or_inline_dv: text("pathOrInlineDv").ok_or_else(|| bad_descriptor("no pathOrInlineDv".into()))?.to_owned(),
+        offset: number("offset").map(|offset| small("offset", offset)).transpose()?,
+        size_in_bytes: small("sizeInBytes", needed("sizeInBytes")?)?,
+        cardinality: needed("cardinality")?,
+    }))
+}
+
+fn bad_descriptor(what: String) -> Error {
+    Error::corrupt("_delta_log", format!("a deletion vector descriptor with {what}"))
+}
+
+/// The value under one key of each map; null where the key is absent.
+fn map_texts(map: &MapArray, wanted: &str) -> Result<StringArray> {
+    let keys = plain_text(map.keys())?;
+    let values = plain_text(map.values())?;
+    let mut builder = arrow_array::builder::StringBuilder::with_capacity(map.len(), map.len() * 12);
+    let offsets = map.value_offsets();
+    for row in 0..map.len() {
+        let entries = offsets[row] as usize..offsets[row + 1] as usize;
+        let found = if map.is_null(row) { None } else { entries.into_iter().rev().find(|&entry| keys.value(entry) == wanted) };
+        match found {
+            Some(entry) if values.is_valid(entry) => builder.append_value(values.value(entry)),
+            _ => builder.append_null(),
+        }
+    }
+    Ok(builder.finish())
+}
+
+fn plain_text(array: &ArrayRef) -> Result<StringArray> {
+    Ok(arrow_cast::cast(array, &ArrowType::Utf8)?.as_string::<i32>().clone())
+}
+
+fn valid_rows(array: &dyn Array) -> Result<BooleanArray> {
+    Ok(match array.logical_nulls() {
+        Some(nulls) => BooleanArray::new(nulls.inner().clone(), None),
+        None => BooleanArray::from(vec![true; array.len()]),
+    })
+}
+
+/// The same columns without the struct's own nulls, which `RecordBatch::from` would reject.
+fn without_nulls(array: &StructArray) -> Result<StructArray> {
+    let (fields, columns, _) = array.clone().into_parts();
+    if fields.is_empty() {
+        return Ok(StructArray::new_empty_fields(array.len(), None));
+    }
+    let fields: arrow_schema::Fields = fields.iter().map(|field| Arc::new(field.as_ref().clone().with_nullable(true))).collect();
+    Ok(StructArray::try_new(fields, columns, None)?)
+}

@@ -1,0 +1,30 @@
+//! Which versions the log can still rebuild: what error messages and histories name.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ops::RangeInclusive;
+
+use super::{ListedLogFile, Log};
+
+/// The longest run of versions up to the latest one that can all be rebuilt; none if the latest one cannot.
+///
+/// A version can be rebuilt from a complete checkpoint and the commits above it, or from all commits since version 0. So commits older
+/// than the earliest checkpoint count only if they reach back to version 0.
+pub fn reconstructible_range(listed: &[ListedLogFile]) -> Option<RangeInclusive<u64>> {
+    rebuildable(&Log::sort(listed, &HashSet::new()))
+}
+
+pub(super) fn rebuildable(log: &Log<'_>) -> Option<RangeInclusive<u64>> {
+    let checkpoints: BTreeSet<u64> = log.checkpoints.iter().map(|checkpoint| checkpoint.version).collect();
+    let versions: BTreeSet<u64> = checkpoints.iter().chain(log.commits.keys()).copied().collect();
+    let mut run: Option<RangeInclusive<u64>> = None;
+    for version in versions {
+        let joins = run.as_ref().is_some_and(|run| run.end() + 1 == version);
+        let stands_alone = checkpoints.contains(&version) || version == 0;
+        run = match run {
+            Some(run) if joins => Some(*run.start()..=version),
+            _ if stands_alone => Some(version..=version),
+            _ => None,
+        };
+    }
+    run
+}

@@ -1,0 +1,227 @@
+//! Where an action points to: the `path` of a file action, sidecar or deletion vector, decoded.
+//!
+//! The log spells paths as URIs. They are decoded exactly once, here: a directory that Hive escaping named `p=a%2Fb` is spelled
+//! `p=a%252Fb` in the log, and it is `p=a%2Fb` that the store must be asked for.
+
+use std::fmt;
+
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+
+use crate::{Error, Result};
+
+/// A path of an action, decoded.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum FilePath {
+    /// Below the table root (or, of a sidecar, below the directory of sidecars).
+    Relative(String),
+    /// Anywhere.
+    Absolute(AbsolutePath),
+}
+
+/// A path that says by itself where it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct AbsolutePath {
+    /// In lower case; absent when the path has none and means the table's own store.
+    pub scheme: Option<String>,
+    /// Bucket, container or host, as written; mostly empty for local files.
+    pub authority: String,
+    /// Begins with `/`; decoded.
+    pub path: String,
+}
+
+/// What Delta Spark escapes in a path, and the colon: in the first directory it would look like a scheme.
+const ESCAPED: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b':')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+impl FilePath {
+    /// Reads the `path` of an action.
+    ///
+    /// A scheme counts only when a slash follows it: `s3://b/f`, `file:/f` and `/f` are absolute, `a:b.parquet` is a relative name with a
+    /// colon. Escapes that are none (`100%`) stay as they are, as does `+`. Segments `.` and `..`, written or escaped, are refused: a
+    /// table is untrusted input. Empty segments (`a//b`) are dropped, as Hadoop's paths do.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (scheme, rest) = split_scheme(text);
+        if scheme.is_none() && !rest.starts_with('/') {
+            return Ok(Self::Relative(decode(text, rest)?));
+        }
+        let (authority, path) = match rest.strip_prefix("//") {
+            Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
+            None => ("", rest),
+        };
+        Ok(Self::Absolute(AbsolutePath {
+            scheme: scheme.map(str::to_ascii_lowercase),
+            authority: authority.to_owned(),
+            path: format!("/{}", decode(text, path)?),
+        }))
+    }
+
+    /// Spells a path relative to the table root as Delta Spark does in `path`.
+    pub fn encode(relative: &str) -> String {
+        // Spark leaves letters beyond ASCII as they are.
+        let mut encoded = String::with_capacity(relative.len());
+        for chunk in relative.split_inclusive(|letter: char| !letter.is_ascii()) {
+            let ascii = chunk.trim_end_matches(|letter: char| !letter.is_ascii());
+            encoded.extend(utf8_percent_encode(ascii, ESCAPED));
+            encoded.push_str(&chunk[ascii.len()..]);
+        }
+        encoded
+    }
+}
+
+/// Splits `scheme:` off when a slash follows it.
+fn split_scheme(text: &str) -> (Option<&str>, &str) {
+    let is_scheme = |scheme: &str| {
+        scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+    };
+    match text.split_once(':') {
+        Some((scheme, rest)) if rest.starts_with('/') && is_scheme(scheme) => (Some(scheme), rest),
+        _ => (None, text),
+    }
+}
+
+/// Decodes a path once and drops its empty segments; `whole` is for the error.
+fn decode(whole: &str, path: &str) -> Result<String> {
+    let decoded = percent_decode_str(path).decode_utf8().map_err(|_| refused(whole, "is not UTF-8 once decoded"))?;
+    if decoded.contains('\0') {
+        return Err(refused(whole, "contains a NUL"));
+    }
+    let mut clean = String::with_capacity(decoded.len());
+    for segment in decoded.split('/').filter(|segment| !segment.is_empty()) {
+        if segment == "." || segment == ".." {
+            return Err(refused(whole, "has a segment `.` or `..`, which could lead out of the table"));
+        }
+        if !clean.is_empty() {
+            clean.push('/');
+        }
+        clean.push_str(segment);
+    }
+    if clean.is_empty() {
+        return Err(refused(whole, "names no file"));
+    }
+    Ok(clean)
+}
+
+fn refused(path: &str, why: &str) -> Error {
+    Error::corrupt(format!("path {path:?}"), why)
+}
+
+impl fmt::Display for FilePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Relative(path) => f.write_str(path),
+            Self::Absolute(AbsolutePath { scheme: Some(scheme), authority, path }) => write!(f, "{scheme}://{authority}{path}"),
+            Self::Absolute(AbsolutePath { scheme: None, authority, path }) if authority.is_empty() => f.write_str(path),
+            Self::Absolute(AbsolutePath { scheme: None, authority, path }) => write!(f, "//{authority}{path}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check_relative(text: &str, expected: &str) {
+        assert_eq!(FilePath::parse(text).unwrap(), FilePath::Relative(expected.to_owned()));
+    }
+
+    #[track_caller]
+    fn check_absolute(text: &str, scheme: Option<&str>, authority: &str, path: &str) {
+        let expected =
+            AbsolutePath { scheme: scheme.map(str::to_owned), authority: authority.to_owned(), path: path.to_owned() };
+        assert_eq!(FilePath::parse(text).unwrap(), FilePath::Absolute(expected));
+    }
+
+    #[test]
+    fn relative_paths_are_decoded_exactly_once() {
+        check_relative("part-0.parquet", "part-0.parquet");
+        check_relative("p=a%252Fb/part-0.parquet", "p=a%2Fb/part-0.parquet");
+        check_relative("p=a%20b/f.parquet", "p=a b/f.parquet");
+        check_relative("p=a+b/f.parquet", "p=a+b/f.parquet");
+        check_relative("p=a b/f.parquet", "p=a b/f.parquet");
+        check_relative("p=%C3%A9/f.parquet", "p=é/f.parquet");
+        check_relative("p=é/f.parquet", "p=é/f.parquet");
+        check_relative("p=100%/f%zz.parquet", "p=100%/f%zz.parquet");
+        check_relative("p=%25/f?x#y.parquet", "p=%/f?x#y.parquet");
+        check_relative("a//b/", "a/b");
+        check_relative("..a/b../...", "..a/b../...");
+    }
+
+    #[test]
+    fn a_colon_without_a_slash_is_part_of_a_name() {
+        check_relative("a:b.parquet", "a:b.parquet");
+        check_relative("p=1:/f.parquet", "p=1:/f.parquet");
+        check_relative("1a:/f.parquet", "1a:/f.parquet");
+        check_relative("dir/s3://b/f.parquet", "dir/s3:/b/f.parquet");
+    }
+
+    #[test]
+    fn absolute_paths_keep_scheme_and_authority() {
+        check_absolute("s3://bucket/t/p=a%2520b/f.parquet", Some("s3"), "bucket", "/t/p=a%20b/f.parquet");
+        check_absolute("S3A://Bucket/f", Some("s3a"), "Bucket", "/f");
+        check_absolute("file:/x/f%20g", Some("file"), "", "/x/f g");
+        check_absolute("file:///x/f", Some("file"), "", "/x/f");
+        check_absolute("abfss://c@acc.dfs.core.windows.net/x/f", Some("abfss"), "c@acc.dfs.core.windows.net", "/x/f");
+        check_absolute("/x/a%3Ab", None, "", "/x/a:b");
+        check_absolute("//host/x", None, "host", "/x");
+    }
+
+    #[test]
+    fn paths_that_lead_elsewhere_or_nowhere_are_refused() {
+        for text in [
+            "", "/", "//", "s3://bucket", "s3://bucket/", ".", "..", "../f", "a/../f", "a/./f", "%2e%2e/f", "a/%2E%2E", "a%2F..%2Ff",
+            "/x/../y", "s3://b/x/../y", "a%00b", "a\0b", "%ff", "s3://b/%C3",
+        ] {
+            let error = FilePath::parse(text).unwrap_err();
+            assert!(error.is_corrupt(), "{text}: {error}");
+            assert!(error.to_string().contains(&format!("{text:?}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn paths_are_spelled_as_delta_spark_spells_them() {
+        assert_eq!(FilePath::encode("p=a%2Fb c/f-é.parquet"), "p=a%252Fb%20c/f-é.parquet");
+        assert_eq!(FilePath::encode("k=,;!$&'()*+@~_-./ü{}"), "k=,;!$&'()*+@~_-./ü%7B%7D");
+    }
+
+    #[test]
+    fn display_spells_where_a_file_is() {
+        for text in ["a b/c", "/x/y", "s3://b/x", "file:///x", "//host/x"] {
+            assert_eq!(FilePath::parse(text).unwrap().to_string(), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_decodes_to_itself(segments in prop::collection::vec("[^/\0]{1,12}", 1..4)) {
+            prop_assume!(segments.iter().all(|segment| segment != "." && segment != ".."));
+            let path = segments.join("/");
+            prop_assert_eq!(FilePath::parse(&FilePath::encode(&path)).unwrap(), FilePath::Relative(path));
+        }
+
+        #[test]
+        fn no_parsed_path_leads_upwards(text in "[a./%2eE5C:\\\\]{0,20}|\\PC{0,20}") {
+            if let Ok(FilePath::Relative(path) | FilePath::Absolute(AbsolutePath { path, .. })) = FilePath::parse(&text) {
+                prop_assert!(path.split('/').all(|segment| segment != ".." && segment != "."), "{}", path);
+            }
+        }
+    }
+}

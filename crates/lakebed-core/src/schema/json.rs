@@ -1,0 +1,233 @@
+//! The JSON form of schemas, `schemaString` in the log. [`parse`] reads it, [`StructType::to_json`] writes it as Delta Spark does.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+
+use super::types::{ArrayType, DataType, FieldMetadata, MapType, PrimitiveType, StructField, StructType};
+use crate::{Error, Result};
+
+/// Where Spark notes the length of a text column.
+const CHAR_VARCHAR: &str = "__CHAR_VARCHAR_TYPE_STRING";
+
+/// Parses a table's schema.
+///
+/// Spellings that Spark still reads are taken too: bare `decimal`, `null` for void, `timestamp_ltz`, intervals of narrower fields,
+/// user-defined types (read as what they are stored as), absent `nullable` (true) and absent `metadata` (none). A type that is not known
+/// is an error that names its column. How deep types may nest is bounded by the JSON parser.
+pub fn parse(json: &str) -> Result<StructType> {
+    let value: Value =
+        serde_json::from_str(json).map_err(|error| Error::corrupt("schema", "is not the JSON of a schema").with_source(error))?;
+    match parse_type(&value, &Place::Root)? {
+        DataType::Struct(fields) => Ok(fields),
+        _ => Err(Error::corrupt("schema", "is not a struct")),
+    }
+}
+
+impl StructType {
+    /// The JSON form, with keys in Delta Spark's order.
+    pub fn to_json(&self) -> String {
+        struct_to_value(self).to_string()
+    }
+}
+
+impl DataType {
+    /// The JSON form: a word, or an object for types with parts.
+    pub fn to_json_value(&self) -> Value {
+        match self {
+            Self::Primitive(primitive) => Value::String(primitive.to_string()),
+            Self::Struct(fields) => struct_to_value(fields),
+            Self::Array(array) => json!({
+                "type": "array",
+                "elementType": array.element.to_json_value(),
+                "containsNull": array.contains_null,
+            }),
+            Self::Map(map) => json!({
+                "type": "map",
+                "keyType": map.key.to_json_value(),
+                "valueType": map.value.to_json_value(),
+                "valueContainsNull": map.value_contains_null,
+            }),
+        }
+    }
+}
+
+impl fmt::Display for PrimitiveType {
+    /// The word that names the type in a schema.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::String => "string",
+            Self::Long => "long",
+            Self::Integer => "integer",
+            Self::Short => "short",
+            Self::Byte => "byte",
+            Self::Float => "float",
+            Self::Double => "double",
+            Self::Boolean => "boolean",
+            Self::Binary => "binary",
+            Self::Date => "date",
+            Self::Timestamp => "timestamp",
+            Self::TimestampNtz => "timestamp_ntz",
+            Self::Decimal { precision, scale } => return write!(f, "decimal({precision},{scale})"),
+            Self::Variant => "variant",
+            Self::Void => "void",
+            Self::YearMonthInterval => "interval year to month",
+            Self::DayTimeInterval => "interval day to second",
+        })
+    }
+}
+
+fn struct_to_value(fields: &StructType) -> Value {
+    let fields = fields.fields.iter().map(|field| {
+        json!({
+            "name": field.name,
+            "type": field.data_type.to_json_value(),
+            "nullable": field.nullable,
+            "metadata": field.metadata,
+        })
+    });
+    json!({ "type": "struct", "fields": fields.collect::<Vec<_>>() })
+}
+
+/// Where in the schema a type stands, for errors: built only when one is printed.
+enum Place<'a> {
+    Root,
+    Inside(&'a Place<'a>, &'a str),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => f.write_str("schema"),
+            Self::Inside(Place::Root, name) => write!(f, "schema: column {name}"),
+            Self::Inside(parent, name) => write!(f, "{parent}.{name}"),
+        }
+    }
+}
+
+fn parse_type(value: &Value, place: &Place) -> Result<DataType> {
+    match value {
+        Value::String(name) => Ok(DataType::Primitive(parse_primitive(name, place)?)),
+        Value::Object(object) => match text(object, "type", place)? {
+            "struct" => Ok(DataType::Struct(parse_struct(object, place)?)),
+            "array" => Ok(DataType::from(ArrayType {
+                element: parse_type(part(object, "elementType", place)?, &Place::Inside(place, "element"))?,
+                contains_null: flag(object, "containsNull", place)?,
+            })),
+            "map" => Ok(DataType::from(MapType {
+                key: parse_type(part(object, "keyType", place)?, &Place::Inside(place, "key"))?,
+                value: parse_type(part(object, "valueType", place)?, &Place::Inside(place, "value"))?,
+                value_contains_null: flag(object, "valueContainsNull", place)?,
+            })),
+            "udt" => parse_type(part(object, "sqlType", place)?, place),
+            other => Err(unknown_type(other, place)),
+        },
+        other => Err(Error::corrupt(place.to_string(), format!("{other} is not a type"))),
+    }
+}
+
+fn parse_struct(object: &Map<String, Value>, place: &Place) -> Result<StructType> {
+    let Value::Array(list) = part(object, "fields", place)? else {
+        return Err(Error::corrupt(place.to_string(), "the fields of a struct are not a list"));
+    };
+    let mut seen = HashSet::with_capacity(list.len());
+    let mut fields = Vec::with_capacity(list.len());
+    for value in list {
+        let field = parse_field(value, place)?;
+        if !seen.insert(field.name.to_lowercase()) {
+            let message = "stands there more than once (names that differ by case alone are the same)";
+            return Err(Error::corrupt(Place::Inside(place, &field.name).to_string(), message));
+        }
+        fields.push(field);
+    }
+    Ok(StructType { fields })
+}
+
+fn parse_field(value: &Value, place: &Place) -> Result<StructField> {
+    let Value::Object(object) = value else {
+        return Err(Error::corrupt(place.to_string(), "a field of a struct is not an object"));
+    };
+    let name = text(object, "name", place)?;
+    let place = Place::Inside(place, name);
+    let type_value = part(object, "type", &place)?;
+    let data_type = parse_type(type_value, &place)?;
+    let mut metadata = match object.get("metadata") {
+        None | Some(Value::Null) => FieldMetadata::new(),
+        Some(Value::Object(metadata)) => metadata.clone(),
+        Some(_) => return Err(Error::corrupt(place.to_string(), "its metadata is not an object")),
+    };
+    if let Value::String(spelling) = type_value
+        && is_bounded_text(spelling)
+        && !metadata.contains_key(CHAR_VARCHAR)
+    {
+        metadata.insert(CHAR_VARCHAR.to_owned(), type_value.clone());
+    }
+    Ok(StructField { name: name.to_owned(), data_type, nullable: flag(object, "nullable", &place)?, metadata })
+}
+
+fn parse_primitive(name: &str, place: &Place) -> Result<PrimitiveType> {
+    Ok(match name {
+        "string" => PrimitiveType::String,
+        "long" => PrimitiveType::Long,
+        "integer" => PrimitiveType::Integer,
+        "short" => PrimitiveType::Short,
+        "byte" => PrimitiveType::Byte,
+        "float" => PrimitiveType::Float,
+        "double" => PrimitiveType::Double,
+        "boolean" => PrimitiveType::Boolean,
+        "binary" => PrimitiveType::Binary,
+        "date" => PrimitiveType::Date,
+        "timestamp" | "timestamp_ltz" => PrimitiveType::Timestamp,
+        "timestamp_ntz" => PrimitiveType::TimestampNtz,
+        "decimal" => PrimitiveType::Decimal { precision: 10, scale: 0 },
+        "variant" => PrimitiveType::Variant,
+        "void" | "null" => PrimitiveType::Void,
+        "interval year" | "interval month" | "interval year to month" => PrimitiveType::YearMonthInterval,
+        "interval day" | "interval hour" | "interval minute" | "interval second" | "interval day to hour"
+        | "interval day to minute" | "interval day to second" | "interval hour to minute" | "interval hour to second"
+        | "interval minute to second" => PrimitiveType::DayTimeInterval,
+        _ if is_bounded_text(name) => PrimitiveType::String,
+        _ => parse_decimal(name).ok_or_else(|| unknown_type(name, place))?,
+    })
+}
+
+/// `decimal(p,s)`, spaces allowed.
+fn parse_decimal(name: &str) -> Option<PrimitiveType> {
+    let (precision, scale) = name.strip_prefix("decimal(")?.strip_suffix(')')?.split_once(',')?;
+    let precision = precision.trim().parse().ok().filter(|precision| (1..=38).contains(precision))?;
+    let scale = scale.trim().parse().ok().filter(|scale| *scale <= precision)?;
+    Some(PrimitiveType::Decimal { precision, scale })
+}
+
+/// `char(n)` and `varchar(n)`: text of bounded length.
+fn is_bounded_text(name: &str) -> bool {
+    let inner = name.strip_prefix("char(").or_else(|| name.strip_prefix("varchar(")).and_then(|rest| rest.strip_suffix(')'));
+    inner.is_some_and(|length| length.trim().parse::<u32>().is_ok())
+}
+
+fn unknown_type(name: &str, place: &Place) -> Error {
+    let message = format!("{place}: its type {name:?} is not one that lakebed knows");
+    Error::unsupported(vec![format!("type {name}")], message)
+}
+
+fn part<'a>(object: &'a Map<String, Value>, key: &str, place: &Place) -> Result<&'a Value> {
+    object.get(key).ok_or_else(|| Error::corrupt(place.to_string(), format!("{key:?} is missing")))
+}
+
+fn text<'a>(object: &'a Map<String, Value>, key: &str, place: &Place) -> Result<&'a str> {
+    part(object, key, place)?.as_str().ok_or_else(|| Error::corrupt(place.to_string(), format!("{key:?} is not text")))
+}
+
+/// A flag about nulls; where it is absent, they are allowed.
+fn flag(object: &Map<String, Value>, key: &str, place: &Place) -> Result<bool> {
+    match object.get(key) {
+        None | Some(Value::Null) => Ok(true),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(_) => Err(Error::corrupt(place.to_string(), format!("{key:?} is neither true nor false"))),
+    }
+}
+
+#[cfg(test)]
+#[path = "json_tests.rs"]
+mod tests;

@@ -1,0 +1,229 @@
+//! Column mapping: which physical name and field id stands for a logical column. PROTOCOL "Column Mapping".
+//!
+//! Data files, statistics, partition values and clustering columns speak physical names; the schema's own names and
+//! `metaData.partitionColumns` are logical. [`to_physical`] translates a whole schema, [`physical_path`] one column.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::types::{ArrayType, DataType, MapType, StructField, StructType};
+
+/// Under which key a field's metadata keeps its physical name.
+pub const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
+/// Under which key a field's metadata keeps its field id.
+pub const FIELD_ID: &str = "delta.columnMapping.id";
+/// Under which key a field's metadata keeps the ids of elements, keys and values below it.
+pub const NESTED_IDS: &str = "delta.columnMapping.nested.ids";
+
+/// How columns of data files are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum MappingMode {
+    /// By the names of the schema.
+    #[default]
+    None,
+    /// By the Parquet field ids that the schema's metadata holds.
+    Id,
+    /// By the physical names that the schema's metadata holds.
+    Name,
+}
+
+impl FromStr for MappingMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.to_ascii_lowercase().as_str() {
+            "none" => Ok(Self::None),
+            "id" => Ok(Self::Id),
+            "name" => Ok(Self::Name),
+            _ => Err("must be none, id or name".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for MappingMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Id => "id",
+            Self::Name => "name",
+        })
+    }
+}
+
+/// The name that data files, statistics and partition values use for a field.
+///
+/// Without mapping, physical names left over from a time when there was one mean nothing.
+pub fn physical_name(field: &StructField, mode: MappingMode) -> &str {
+    match mode {
+        MappingMode::None => &field.name,
+        MappingMode::Id | MappingMode::Name => field.metadata.get(PHYSICAL_NAME).and_then(|name| name.as_str()).unwrap_or(&field.name),
+    }
+}
+
+/// The field id that the schema's metadata holds. It means something only in a schema of [`to_physical`], or when the mode is not none.
+pub fn field_id(field: &StructField) -> Option<i32> {
+    field.metadata.get(FIELD_ID)?.as_i64()?.try_into().ok()
+}
+
+/// The schema as data files have it: physical names at every level, with the field ids still in the metadata. Without mapping, the
+/// names stay and stray mapping metadata is left out.
+pub fn to_physical(schema: &StructType, mode: MappingMode) -> StructType {
+    StructType { fields: schema.fields.iter().map(|field| field_to_physical(field, mode)).collect() }
+}
+
+/// The physical path of a column given by logical names; `None` if there is no such column. Inside arrays and maps the path goes on
+/// with `element`, `key` and `value`.
+pub fn physical_path(schema: &StructType, logical: &[&str], mode: MappingMode) -> Option<Vec<String>> {
+    let (first, rest) = logical.split_first()?;
+    let field = schema.field(first)?;
+    let mut path = vec![physical_name(field, mode).to_owned()];
+    let mut data_type = &field.data_type;
+    for name in rest {
+        data_type = match (data_type, *name) {
+            (DataType::Struct(fields), name) => {
+                let field = fields.field(name)?;
+                path.push(physical_name(field, mode).to_owned());
+                &field.data_type
+            }
+            (part, name) => {
+                path.push(name.to_owned());
+                match (part, name) {
+                    (DataType::Array(array), "element") => &array.element,
+                    (DataType::Map(map), "key") => &map.key,
+                    (DataType::Map(map), "value") => &map.value,
+                    _ => return None,
+                }
+            }
+        };
+    }
+    Some(path)
+}
+
+fn field_to_physical(field: &StructField, mode: MappingMode) -> StructField {
+    let mut metadata = field.metadata.clone();
+    if mode == MappingMode::None {
+        metadata.retain(|key, _| !matches!(key.as_str(), PHYSICAL_NAME | FIELD_ID | NESTED_IDS));
+    }
+    StructField {
+        name: physical_name(field, mode).to_owned(),
+        data_type: type_to_physical(&field.data_type, mode),
+        nullable: field.nullable,
+        metadata,
+    }
+}
+
+fn type_to_physical(data_type: &DataType, mode: MappingMode) -> DataType {
+    match data_type {
+        DataType::Primitive(primitive) => DataType::Primitive(*primitive),
+        DataType::Struct(fields) => DataType::Struct(to_physical(fields, mode)),
+        DataType::Array(array) => {
+            ArrayType { element: type_to_physical(&array.element, mode), contains_null: array.contains_null }.into()
+        }
+        DataType::Map(map) => MapType {
+            key: type_to_physical(&map.key, mode),
+            value: type_to_physical(&map.value, mode),
+            value_contains_null: map.value_contains_null,
+        }
+        .into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{arbitrary::any_struct, parse};
+    use super::*;
+
+    /// `id` as `c1` (1), `s` as `c2` (2) with `x` as `c3` (3), `a` as `c4` (4): array of struct with `y` as `c5` (5), `m` as `c6` (6): map.
+    fn mapped() -> StructType {
+        let field = |name: &str, id: u8, data_type: &str| {
+            format!(
+                r#"{{"name":"{name}","type":{data_type},"nullable":true,"metadata":{{"comment":"k","delta.columnMapping.id":{id},"delta.columnMapping.physicalName":"c{id}"}}}}"#
+            )
+        };
+        let struct_of = |fields: &[String]| format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","));
+        let list = format!(
+            r#"{{"type":"array","elementType":{},"containsNull":true}}"#,
+            struct_of(&[field("y", 5, "\"long\"")])
+        );
+        let map = format!(
+            r#"{{"type":"map","keyType":"string","valueType":{},"valueContainsNull":true}}"#,
+            struct_of(&[field("z", 7, "\"long\"")])
+        );
+        parse(&struct_of(&[
+            field("id", 1, "\"long\""),
+            field("s", 2, &struct_of(&[field("x", 3, "\"string\"")])),
+            field("a", 4, &list),
+            field("m", 6, &map),
+        ]))
+        .unwrap()
+    }
+
+    #[test]
+    fn physical_schema_has_physical_names_at_every_level_and_keeps_ids() {
+        for mode in [MappingMode::Id, MappingMode::Name] {
+            let json = to_physical(&mapped(), mode).to_json();
+            let names: Vec<&str> = json.split(r#""name":""#).skip(1).filter_map(|rest| rest.split('"').next()).collect();
+            assert_eq!(names, ["c1", "c2", "c3", "c4", "c5", "c6", "c7"]);
+            let physical = to_physical(&mapped(), mode);
+            assert_eq!(physical.fields.iter().map(field_id).collect::<Vec<_>>(), [Some(1), Some(2), Some(4), Some(6)]);
+        }
+    }
+
+    #[test]
+    fn without_mapping_stray_metadata_means_nothing() {
+        let physical = to_physical(&mapped(), MappingMode::None);
+        let json = physical.to_json();
+        assert!(!json.contains("columnMapping"), "{json}");
+        assert_eq!(json.matches(r#""comment":"k""#).count(), 7);
+        assert_eq!(physical.fields.iter().map(|field| field.name.as_str()).collect::<Vec<_>>(), ["id", "s", "a", "m"]);
+        assert_eq!(physical.fields.iter().filter_map(field_id).count(), 0);
+    }
+
+    #[test]
+    fn a_field_without_physical_name_is_called_by_its_own() {
+        let field = StructField::new("plain", super::super::PrimitiveType::Long, true);
+        assert_eq!(physical_name(&field, MappingMode::Name), "plain");
+        assert_eq!(field_id(&field), None);
+    }
+
+    #[track_caller]
+    fn check_path(logical: &[&str], mode: MappingMode, expected: Option<&[&str]>) {
+        let path = physical_path(&mapped(), logical, mode);
+        assert_eq!(path, expected.map(|names| names.iter().map(|name| (*name).to_owned()).collect()));
+    }
+
+    #[test]
+    fn paths_go_through_structs_arrays_and_maps() {
+        check_path(&["ID"], MappingMode::Name, Some(&["c1"]));
+        check_path(&["s", "x"], MappingMode::Id, Some(&["c2", "c3"]));
+        check_path(&["a", "element", "y"], MappingMode::Name, Some(&["c4", "element", "c5"]));
+        check_path(&["m", "value", "z"], MappingMode::Name, Some(&["c6", "value", "c7"]));
+        check_path(&["m", "key"], MappingMode::Name, Some(&["c6", "key"]));
+        check_path(&["S", "X"], MappingMode::None, Some(&["s", "x"]));
+        for missing in [&[][..], &["nope"], &["s", "nope"], &["id", "x"], &["a", "y"], &["m", "element"]] {
+            check_path(missing, MappingMode::Name, None);
+        }
+    }
+
+    #[test]
+    fn modes_are_read_without_regard_to_case() {
+        for mode in [MappingMode::None, MappingMode::Id, MappingMode::Name] {
+            assert_eq!(mode.to_string().parse(), Ok(mode));
+            assert_eq!(mode.to_string().to_uppercase().parse(), Ok(mode));
+        }
+        assert_eq!("ids".parse::<MappingMode>(), Err("must be none, id or name".to_owned()));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn a_schema_without_mapping_metadata_is_its_own_physical_one(schema in any_struct()) {
+            for mode in [MappingMode::None, MappingMode::Id, MappingMode::Name] {
+                prop_assert_eq!(&to_physical(&schema, mode), &schema);
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The types of a Delta schema.
+//!
+//! Their JSON form is in `json`, their Arrow form in `arrow`, physical names in `mapping`.
+
+use serde_json::{Map, Value};
+
+/// The metadata of a field: any JSON values under any keys; unknown ones are kept.
+pub type FieldMetadata = Map<String, Value>;
+
+/// A struct: of a table, or of a nested column.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StructType {
+    /// In order.
+    pub fields: Vec<StructField>,
+}
+
+/// One field of a struct.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StructField {
+    /// The logical name.
+    pub name: String,
+    /// Its type.
+    pub data_type: DataType,
+    /// Whether null is allowed.
+    pub nullable: bool,
+    /// Comments, mapping, defaults, constraints and whatever others put there.
+    pub metadata: FieldMetadata,
+}
+
+/// The type of a field, element, key or value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DataType {
+    /// A type without parts.
+    Primitive(PrimitiveType),
+    /// Named fields.
+    Struct(StructType),
+    /// Elements of one type.
+    Array(Box<ArrayType>),
+    /// Keys and values.
+    Map(Box<MapType>),
+}
+
+/// An array.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArrayType {
+    /// The type of each element.
+    pub element: DataType,
+    /// Whether elements may be null.
+    pub contains_null: bool,
+}
+
+/// A map. Keys are never null.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MapType {
+    /// The type of each key.
+    pub key: DataType,
+    /// The type of each value.
+    pub value: DataType,
+    /// Whether values may be null.
+    pub value_contains_null: bool,
+}
+
+/// The types without parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PrimitiveType {
+    /// UTF-8 text.
+    String,
+    /// 64-bit integer.
+    Long,
+    /// 32-bit integer.
+    Integer,
+    /// 16-bit integer.
+    Short,
+    /// 8-bit integer.
+    Byte,
+    /// 32-bit float.
+    Float,
+    /// 64-bit float.
+    Double,
+    /// True or false.
+    Boolean,
+    /// Bytes.
+    Binary,
+    /// A day.
+    Date,
+    /// An instant, in microseconds.
+    Timestamp,
+    /// A wall-clock time without a zone, in microseconds.
+    TimestampNtz,
+    /// An exact number: up to 38 digits, `scale` of them behind the point.
+    Decimal {
+        /// All digits.
+        precision: u8,
+        /// Digits behind the point.
+        scale: u8,
+    },
+    /// A semi-structured value.
+    Variant,
+    /// Always null.
+    Void,
+    /// A number of months.
+    YearMonthInterval,
+    /// A number of microseconds.
+    DayTimeInterval,
+}
+
+impl StructType {
+    /// The field of this name: exact, else the only one that differs by case alone.
+    pub fn field(&self, name: &str) -> Option<&StructField> {
+        self.index_of(name).map(|index| &self.fields[index])
+    }
+
+    /// Where the field of this name stands: exact, else the only one that differs by case alone.
+    pub fn index_of(&self, name: &str) -> Option<usize> {
+        if let Some(index) = self.fields.iter().position(|field| field.name == name) {
+            return Some(index);
+        }
+        let lower = name.to_lowercase();
+        let mut same = self.fields.iter().enumerate().filter(|(_, field)| field.name.to_lowercase() == lower);
+        match (same.next(), same.next()) {
+            (Some((index, _)), None) => Some(index),
+            _ => None,
+        }
+    }
+}
+
+impl StructField {
+    /// A field without metadata.
+    pub fn new(name: impl Into<String>, data_type: impl Into<DataType>, nullable: bool) -> Self {
+        Self { name: name.into(), data_type: data_type.into(), nullable, metadata: FieldMetadata::new() }
+    }
+}
+
+impl From<PrimitiveType> for DataType {
+    fn from(primitive: PrimitiveType) -> Self {
+        DataType::Primitive(primitive)
+    }
+}
+
+impl From<StructType> for DataType {
+    fn from(fields: StructType) -> Self {
+        DataType::Struct(fields)
+    }
+}
+
+impl From<ArrayType> for DataType {
+    fn from(array: ArrayType) -> Self {
+        DataType::Array(Box::new(array))
+    }
+}
+
+impl From<MapType> for DataType {
+    fn from(map: MapType) -> Self {
+        DataType::Map(Box::new(map))
+    }
+}

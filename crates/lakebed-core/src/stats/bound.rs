@@ -1,0 +1,62 @@
+//! Which way a bound may give way without becoming wrong, and the rules that follow from it, for text and struct alike.
+
+/// The side of the values on which a bound lies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Bound {
+    /// No value is below it.
+    Lower,
+    /// No value is above it.
+    Upper,
+}
+
+/// What the log cuts off the end of a timestamp, at most.
+const CUT_OFF_MICROS: i64 = 999;
+
+impl Bound {
+    /// The bound of the timestamps that the log may have cut off to this one. PROTOCOL "Per-file Statistics": to milliseconds.
+    pub(super) fn timestamp(self, micros: i64) -> i64 {
+        match self {
+            Self::Lower => micros,
+            Self::Upper => micros.saturating_add(CUT_OFF_MICROS),
+        }
+    }
+
+    /// This bound moved outwards.
+    pub(super) fn widen(self, micros: i64, by: i64) -> i64 {
+        match self {
+            Self::Lower => micros.saturating_sub(by),
+            Self::Upper => micros.saturating_add(by),
+        }
+    }
+
+    /// A quotient rounded outwards.
+    pub(super) fn divide(self, value: i128, by: i128) -> i128 {
+        let down = value.div_euclid(by);
+        match self {
+            Self::Upper if value.rem_euclid(by) != 0 => down + 1,
+            _ => down,
+        }
+    }
+
+    /// The bound as a total order of floats needs it; none for a minimum of NaN, which only some writers mean.
+    pub(super) fn double(self, value: f64) -> Option<f64> {
+        match self {
+            Self::Lower if value.is_nan() => None,
+            Self::Upper if value.is_nan() => Some(f64::NAN),
+            Self::Lower if value == 0.0 => Some(-0.0),
+            Self::Upper if value == 0.0 => Some(0.0),
+            _ => Some(value),
+        }
+    }
+
+    /// As [`double`](Self::double).
+    pub(super) fn float(self, value: f32) -> Option<f32> {
+        match self {
+            Self::Lower if value.is_nan() => None,
+            Self::Upper if value.is_nan() => Some(f32::NAN),
+            Self::Lower if value == 0.0 => Some(-0.0),
+            Self::Upper if value == 0.0 => Some(0.0),
+            _ => Some(value),
+        }
+    }
+}

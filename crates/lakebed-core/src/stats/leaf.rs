@@ -1,0 +1,147 @@
+//! One wanted statistic on its way from text to an array.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder, StringBuilder};
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
+};
+use arrow_array::{ArrayRef, new_null_array};
+use arrow_schema::{DataType as ArrowType, TimeUnit};
+
+use super::bound::Bound;
+use super::scan::Written;
+use super::{StatColumn, StatKind, number, time};
+
+/// The builder of one array.
+pub(super) enum Leaf {
+    Count(PrimitiveBuilder<Int64Type>),
+    Tight(BooleanBuilder),
+    Boolean(BooleanBuilder),
+    Byte(PrimitiveBuilder<Int8Type>),
+    Short(PrimitiveBuilder<Int16Type>),
+    Integer(PrimitiveBuilder<Int32Type>),
+    Long(PrimitiveBuilder<Int64Type>),
+    Float(PrimitiveBuilder<Float32Type>, Bound),
+    Double(PrimitiveBuilder<Float64Type>, Bound),
+    String(StringBuilder),
+    Date(PrimitiveBuilder<Date32Type>),
+    Timestamp(PrimitiveBuilder<TimestampMicrosecondType>, Bound, Zoned),
+    Decimal(PrimitiveBuilder<Decimal128Type>, Bound, u8, i8),
+    /// Of types that have no bounds in the text.
+    Nothing(ArrowType, usize),
+}
+
+type Zoned = bool;
+
+impl Leaf {
+    pub(super) fn new(column: &StatColumn, rows: usize) -> Self {
+        let arrow_type = column.arrow_type();
+        let bound = match column.kind {
+            StatKind::NumRecords | StatKind::NullCount => return Self::Count(PrimitiveBuilder::with_capacity(rows)),
+            StatKind::TightBounds => return Self::Tight(BooleanBuilder::with_capacity(rows)),
+            StatKind::Min => Bound::Lower,
+            StatKind::Max => Bound::Upper,
+        };
+        match arrow_type {
+            ArrowType::Boolean => Self::Boolean(BooleanBuilder::with_capacity(rows)),
+            ArrowType::Int8 => Self::Byte(PrimitiveBuilder::with_capacity(rows)),
+            ArrowType::Int16 => Self::Short(PrimitiveBuilder::with_capacity(rows)),
+            ArrowType::Int32 => Self::Integer(PrimitiveBuilder::with_capacity(rows)),
+            ArrowType::Int64 => Self::Long(PrimitiveBuilder::with_capacity(rows)),
+            ArrowType::Float32 => Self::Float(PrimitiveBuilder::with_capacity(rows), bound),
+            ArrowType::Float64 => Self::Double(PrimitiveBuilder::with_capacity(rows), bound),
+            ArrowType::Utf8 => Self::String(StringBuilder::new()),
+            ArrowType::Date32 => Self::Date(PrimitiveBuilder::with_capacity(rows)),
+            ArrowType::Timestamp(TimeUnit::Microsecond, ref zone) => {
+                let zoned = zone.is_some();
+                Self::Timestamp(PrimitiveBuilder::with_capacity(rows).with_data_type(arrow_type), bound, zoned)
+            }
+            ArrowType::Decimal128(precision, scale) => {
+                Self::Decimal(PrimitiveBuilder::with_capacity(rows).with_data_type(arrow_type), bound, precision, scale)
+            }
+            other => Self::Nothing(other, 0),
+        }
+    }
+
+    /// Appends what a text says of this statistic.
+    pub(super) fn append(&mut self, written: Option<&Written<'_>>) {
+        let text = written.map(Written::text);
+        match self {
+            Self::Count(builder) => builder.append_option(text.and_then(number::integer).filter(|count| *count >= 0)),
+            Self::Tight(builder) => builder.append_option(text.map_or(Some(true), boolean)),
+            Self::Boolean(builder) => builder.append_option(text.and_then(boolean)),
+            Self::Byte(builder) => builder.append_option(integer::<Int8Type>(text)),
+            Self::Short(builder) => builder.append_option(integer::<Int16Type>(text)),
+            Self::Integer(builder) => builder.append_option(integer::<Int32Type>(text)),
+            Self::Long(builder) => builder.append_option(integer::<Int64Type>(text)),
+            Self::Float(builder, bound) => builder.append_option(float(text).and_then(|value| bound.float(value))),
+            Self::Double(builder, bound) => builder.append_option(float(text).and_then(|value| bound.double(value))),
+            Self::String(builder) => builder.append_option(match written {
+                Some(Written::Quoted(said)) => Some(said),
+                _ => None,
+            }),
+            Self::Date(builder) => builder.append_option(text.and_then(time::date)),
+            Self::Timestamp(builder, bound, zoned) => {
+                builder.append_option(text.and_then(|text| time::timestamp(text, *zoned, *bound)));
+            }
+            Self::Decimal(builder, bound, precision, scale) => {
+                builder.append_option(text.and_then(|text| number::decimal(text, *precision, *scale, *bound)));
+            }
+            Self::Nothing(_, rows) => *rows += 1,
+        }
+    }
+
+    /// Appends that nothing is known: there is no text, or none that can be read.
+    pub(super) fn append_null(&mut self) {
+        match self {
+            Self::Tight(builder) => builder.append_null(),
+            _ => self.append(None),
+        }
+    }
+
+    pub(super) fn finish(self) -> ArrayRef {
+        match self {
+            Self::Count(mut builder) | Self::Long(mut builder) => Arc::new(builder.finish()),
+            Self::Tight(mut builder) | Self::Boolean(mut builder) => Arc::new(builder.finish()),
+            Self::Byte(mut builder) => Arc::new(builder.finish()),
+            Self::Short(mut builder) => Arc::new(builder.finish()),
+            Self::Integer(mut builder) => Arc::new(builder.finish()),
+            Self::Float(mut builder, _) => Arc::new(builder.finish()),
+            Self::Double(mut builder, _) => Arc::new(builder.finish()),
+            Self::String(mut builder) => Arc::new(builder.finish()),
+            Self::Date(mut builder) => Arc::new(builder.finish()),
+            Self::Timestamp(mut builder, _, _) => Arc::new(builder.finish()),
+            Self::Decimal(mut builder, _, _, _) => Arc::new(builder.finish()),
+            Self::Nothing(data_type, rows) => new_null_array(&data_type, rows),
+        }
+    }
+}
+
+impl Written<'_> {
+    fn text(&self) -> &str {
+        match self {
+            Written::Bare(text) => text,
+            Written::Quoted(text) => text,
+        }
+    }
+}
+
+fn boolean(text: &str) -> Option<bool> {
+    match text {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}
+
+fn integer<T: ArrowPrimitiveType<Native: TryFrom<i64>>>(text: Option<&str>) -> Option<T::Native> {
+    text.and_then(number::integer).and_then(|value| value.try_into().ok())
+}
+
+/// Also `NaN`, `Infinity` and `-Infinity`, which writers put into quotes.
+fn float<F: FromStr>(text: Option<&str>) -> Option<F> {
+    text.and_then(|text| text.parse().ok())
+}

@@ -1,0 +1,84 @@
+//! Statistics of data files, as far as a reader needs them: a few leaves out of many, as Arrow arrays, one row for each file.
+//!
+//! An action carries statistics as JSON text, a checkpoint may carry them as a struct (`stats_parsed`) too, or instead. [`from_json`] and
+//! [`from_struct`] give the same arrays for either; [`struct_to_json`] writes the text that is missing when there is only the struct.
+//! What the arrays mean for a predicate is not decided here. Read [`StatColumn`] first.
+//!
+//! Whatever is absent, null or makes no sense becomes null, which says nothing about the file: a writer's broken statistics may cost time,
+//! they never cost rows. For the same reason bounds are made wider where the log keeps less than the data has:
+//! - Timestamps are cut off at milliseconds in the log, so a [`StatKind::Max`] is the last microsecond that is cut off to it: 999 µs
+//!   later. Written with an offset that was itself cut off at minutes (local mean time), both bounds give way by 59 s.
+//! - A decimal with more digits than the column has goes down for a minimum and up for a maximum.
+//! - A zero is −0.0 as a minimum and 0.0 as a maximum of floats, for writers do not tell them apart. A minimum of NaN is null.
+//! - Of a double column that was once a float, old files have bounds like `1.1`, written for the float 1.1, which is above the double 1.1.
+//!   Who knows from `delta.typeChanges` of such a column asks for it as [`Float`](PrimitiveType::Float) too and takes the wider bound.
+
+mod bound;
+mod from_struct;
+mod json;
+mod leaf;
+mod number;
+mod paths;
+mod scan;
+#[cfg(test)]
+mod tests;
+mod text;
+mod time;
+mod to_json;
+
+use arrow_schema::DataType as ArrowType;
+
+pub use from_struct::from_struct;
+pub use json::from_json;
+pub use to_json::struct_to_json;
+
+use crate::schema::{DataType, PrimitiveType, arrow::type_to_arrow};
+
+/// A statistic of a file, or of one of its columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StatKind {
+    /// How many rows the file has, deleted ones included.
+    NumRecords,
+    /// How many nulls a column has.
+    NullCount,
+    /// A lower bound of a column.
+    Min,
+    /// An upper bound of a column.
+    Max,
+    /// Whether the bounds are values that the file still has. True where statistics do not say so.
+    TightBounds,
+}
+
+/// One wanted statistic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatColumn {
+    /// Which.
+    pub kind: StatKind,
+    /// Of which column: its physical name, and those of the fields below it. Empty for statistics of the file.
+    pub path: Vec<String>,
+    /// The column's present type; bounds come as it is in Arrow. Without meaning for other kinds.
+    pub data_type: PrimitiveType,
+}
+
+impl StatColumn {
+    /// The type of the array that [`from_json`] and [`from_struct`] give: Int64 for counts, Boolean for [`StatKind::TightBounds`].
+    pub fn arrow_type(&self) -> ArrowType {
+        match self.kind {
+            StatKind::NumRecords | StatKind::NullCount => ArrowType::Int64,
+            StatKind::TightBounds => ArrowType::Boolean,
+            StatKind::Min | StatKind::Max => type_to_arrow(&DataType::Primitive(self.data_type)).unwrap_or(ArrowType::Null),
+        }
+    }
+
+    /// The names that lead to it, in the text and in the struct.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let (root, path) = match self.kind {
+            StatKind::NumRecords => ("numRecords", &[][..]),
+            StatKind::TightBounds => ("tightBounds", &[][..]),
+            StatKind::NullCount => ("nullCount", &self.path[..]),
+            StatKind::Min => ("minValues", &self.path[..]),
+            StatKind::Max => ("maxValues", &self.path[..]),
+        };
+        std::iter::once(root).chain(path.iter().map(String::as_str))
+    }
+}

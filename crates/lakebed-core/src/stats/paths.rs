@@ -1,0 +1,86 @@
+//! The wanted paths as a tree, so that one walk through a text finds them all.
+
+/// The wanted paths. Each distinct one has a slot.
+pub(super) struct Paths {
+    nodes: Vec<Node>,
+    slots: usize,
+}
+
+/// A name on the way to a wanted value.
+#[derive(Default)]
+struct Node {
+    /// By length, then by bytes.
+    children: Vec<(Box<[u8]>, NodeId)>,
+    slot: Option<usize>,
+    /// The slots here and below.
+    within: Vec<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct NodeId(usize);
+
+impl Paths {
+    pub(super) const ROOT: NodeId = NodeId(0);
+
+    pub(super) fn new() -> Self {
+        Self { nodes: vec![Node::default()], slots: 0 }
+    }
+
+    /// Wants this path too and tells its slot.
+    pub(super) fn add<'n>(&mut self, names: impl Iterator<Item = &'n str>) -> usize {
+        let mut way = vec![Self::ROOT];
+        let mut at = Self::ROOT;
+        for name in names {
+            at = match self.search(at, name.as_bytes()) {
+                Ok(child) => child,
+                Err(place) => {
+                    let child = NodeId(self.nodes.len());
+                    self.nodes.push(Node::default());
+                    self.nodes[at.0].children.insert(place, (name.as_bytes().into(), child));
+                    child
+                }
+            };
+            way.push(at);
+        }
+        if let Some(slot) = self.nodes[at.0].slot {
+            return slot;
+        }
+        let slot = self.slots;
+        self.slots += 1;
+        self.nodes[at.0].slot = Some(slot);
+        for node in way {
+            self.nodes[node.0].within.push(slot);
+        }
+        slot
+    }
+
+    /// How many distinct paths there are.
+    pub(super) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// The slot of the path that ends here.
+    pub(super) fn slot(&self, node: NodeId) -> Option<usize> {
+        self.nodes[node.0].slot
+    }
+
+    /// The slots of the paths that end here or below.
+    pub(super) fn within(&self, node: NodeId) -> &[usize] {
+        &self.nodes[node.0].within
+    }
+
+    /// Whether a path goes on below.
+    pub(super) fn goes_on(&self, node: NodeId) -> bool {
+        !self.nodes[node.0].children.is_empty()
+    }
+
+    /// Where a path goes on under this name.
+    pub(super) fn child(&self, node: NodeId, name: &[u8]) -> Option<NodeId> {
+        self.search(node, name).ok()
+    }
+
+    fn search(&self, node: NodeId, name: &[u8]) -> Result<NodeId, usize> {
+        let children = &self.nodes[node.0].children;
+        children.binary_search_by(|(other, _)| (other.len(), &**other).cmp(&(name.len(), name))).map(|place| children[place].1)
+    }
+}

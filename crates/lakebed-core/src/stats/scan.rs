@@ -1,0 +1,227 @@
+//! The walk through one text of statistics: it goes into objects on the way to wanted values and jumps over all others.
+//!
+//! A table of a million files has half a gigabyte of such text, of which a query wants a few numbers, so this neither builds values nor
+//! looks at what it skips more closely than to find its end. Of a name that comes twice in an object the last one counts, as for Delta
+//! Spark; therefore a walk always goes to the end, past the last wanted value.
+
+use std::borrow::Cow;
+
+use memchr::{memchr, memchr_iter, memchr2};
+
+use super::paths::{NodeId, Paths};
+use super::text::unescape;
+
+/// Finds the wanted values of one text after the other.
+pub(super) struct Scan<'p> {
+    paths: &'p Paths,
+    found: Vec<Found>,
+}
+
+/// Where a value stands in its text: a string without its quotes, or a number, `true`, `false` or `null`.
+#[derive(Debug, Clone, Copy)]
+enum Found {
+    Absent,
+    Bare { from: usize, to: usize },
+    Quoted { from: usize, to: usize, escaped: bool },
+}
+
+/// A value as it is written.
+#[derive(Debug, PartialEq)]
+pub(super) enum Written<'a> {
+    /// A number, `true` or `false`.
+    Bare(&'a str),
+    /// What a string says.
+    Quoted(Cow<'a, str>),
+}
+
+impl<'p> Scan<'p> {
+    pub(super) fn new(paths: &'p Paths) -> Self {
+        Self { paths, found: vec![Found::Absent; paths.slots()] }
+    }
+
+    /// Walks through a text. False if it is not one object; then nothing was found in it.
+    pub(super) fn walk(&mut self, text: &str) -> bool {
+        self.found.fill(Found::Absent);
+        let bytes = text.as_bytes();
+        let end = object(bytes, after_space(bytes, 0)).and_then(|inside| self.walk_object(bytes, inside, Paths::ROOT));
+        let whole = end.is_some_and(|end| after_space(bytes, end) == bytes.len());
+        if !whole {
+            self.found.fill(Found::Absent);
+        }
+        whole
+    }
+
+    /// What the last walk found for this slot in `text`; none for what is absent, null or not a plain value.
+    pub(super) fn value<'a>(&self, text: &'a str, slot: usize) -> Option<Written<'a>> {
+        match *self.found.get(slot)? {
+            Found::Absent => None,
+            Found::Bare { from, to } => text.get(from..to).filter(|bare| *bare != "null").map(Written::Bare),
+            Found::Quoted { from, to, escaped: false } => text.get(from..to).map(|said| Written::Quoted(Cow::Borrowed(said))),
+            Found::Quoted { from, to, escaped: true } => unescape(text.get(from..to)?).map(|said| Written::Quoted(Cow::Owned(said))),
+        }
+    }
+
+    /// Walks through an object from behind its brace to behind its end.
+    fn walk_object(&mut self, text: &[u8], inside: usize, node: NodeId) -> Option<usize> {
+        let mut at = after_space(text, inside);
+        if *text.get(at)? == b'}' {
+            return Some(at + 1);
+        }
+        loop {
+            let name = string(text, at)?;
+            at = after_space(text, name.end);
+            if *text.get(at)? != b':' {
+                return None;
+            }
+            at = after_space(text, at + 1);
+            at = match self.child(node, text, &name) {
+                Some(child) => self.walk_value(text, at, child)?,
+                None => skip(text, at)?,
+            };
+            at = after_space(text, at);
+            match *text.get(at)? {
+                b',' => at = after_space(text, at + 1),
+                b'}' => return Some(at + 1),
+                _ => return None,
+            }
+        }
+    }
+
+    fn child(&self, node: NodeId, text: &[u8], name: &Quoted) -> Option<NodeId> {
+        let written = text.get(name.from..name.to)?;
+        if name.escaped {
+            return self.paths.child(node, unescape(std::str::from_utf8(written).ok()?)?.as_bytes());
+        }
+        self.paths.child(node, written)
+    }
+
+    /// Takes the value at a wanted name, or those within it, to behind its end.
+    fn walk_value(&mut self, text: &[u8], at: usize, node: NodeId) -> Option<usize> {
+        for slot in self.paths.within(node) {
+            self.set(*slot, Found::Absent);
+        }
+        let slot = self.paths.slot(node);
+        match *text.get(at)? {
+            b'{' if self.paths.goes_on(node) => self.walk_object(text, at + 1, node),
+            b'{' | b'[' => skip(text, at),
+            b'"' => {
+                let Quoted { from, to, escaped, end } = string(text, at)?;
+                slot.inspect(|slot| self.set(*slot, Found::Quoted { from, to, escaped }));
+                Some(end)
+            }
+            _ => {
+                let to = bare(text, at)?;
+                slot.inspect(|slot| self.set(*slot, Found::Bare { from: at, to }));
+                Some(to)
+            }
+        }
+    }
+
+    fn set(&mut self, slot: usize, found: Found) {
+        if let Some(place) = self.found.get_mut(slot) {
+            *place = found;
+        }
+    }
+}
+
+/// A string of a text: what stands between its quotes, and where it ends.
+struct Quoted {
+    from: usize,
+    to: usize,
+    escaped: bool,
+    end: usize,
+}
+
+/// The string whose opening quote stands here.
+fn string(text: &[u8], at: usize) -> Option<Quoted> {
+    if *text.get(at)? != b'"' {
+        return None;
+    }
+    let from = at + 1;
+    let mut to = quote_or_backslash(text, from)?;
+    let escaped = *text.get(to)? == b'\\';
+    while *text.get(to)? == b'\\' {
+        to = quote_or_backslash(text, to + 2)?;
+    }
+    Some(Quoted { from, to, escaped, end: to + 1 })
+}
+
+/// Where the next quote or backslash is. Strings here are short: eight bytes at a time beat a call.
+fn quote_or_backslash(text: &[u8], mut at: usize) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    let mut rest = text.get(at..)?;
+    while let Some((word, next)) = rest.split_first_chunk::<8>() {
+        let word = u64::from_le_bytes(*word);
+        let quote = word ^ (ONES * b'"' as u64);
+        let backslash = word ^ (ONES * b'\\' as u64);
+        // The lowest top bit marks the first byte that became zero; those above it may be wrong.
+        let zeros = (quote.wrapping_sub(ONES) & !quote | backslash.wrapping_sub(ONES) & !backslash) & TOPS;
+        if zeros != 0 {
+            return Some(at + (zeros.trailing_zeros() / 8) as usize);
+        }
+        at += 8;
+        rest = next;
+    }
+    rest.iter().position(|byte| matches!(byte, b'"' | b'\\')).map(|place| at + place)
+}
+
+/// Behind the end of the value that starts here, whatever it is.
+fn skip(text: &[u8], at: usize) -> Option<usize> {
+    match *text.get(at)? {
+        b'"' => string(text, at).map(|string| string.end),
+        b'{' => skip_flat(text, at).or_else(|| skip_nested(text, at)),
+        b'[' => skip_nested(text, at),
+        _ => bare(text, at),
+    }
+}
+
+/// Behind the end of an object that has no object within: at its first closing brace, if that does not stand in a string. With no
+/// backslash before it, it does just when an odd number of quotes precedes it.
+fn skip_flat(text: &[u8], at: usize) -> Option<usize> {
+    let inside = text.get(at + 1..)?;
+    let to = memchr(b'}', inside)?;
+    let inside = inside.get(..to)?;
+    let flat = memchr2(b'{', b'\\', inside).is_none() && memchr_iter(b'"', inside).count() % 2 == 0;
+    flat.then_some(at + 1 + to + 1)
+}
+
+/// Behind the end of any object or array.
+fn skip_nested(text: &[u8], mut at: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    loop {
+        match *text.get(at)? {
+            b'"' => at = string(text, at)?.end,
+            b'{' | b'[' => {
+                depth += 1;
+                at += 1;
+            }
+            b'}' | b']' => {
+                depth -= 1;
+                at += 1;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => at += 1,
+        }
+    }
+}
+
+/// Behind the end of a number, `true`, `false` or `null`.
+fn bare(text: &[u8], at: usize) -> Option<usize> {
+    let length = text.get(at..)?.iter().position(|byte| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'))?;
+    (length > 0).then_some(at + length)
+}
+
+/// Behind the brace that opens an object here.
+fn object(text: &[u8], at: usize) -> Option<usize> {
+    (*text.get(at)? == b'{').then_some(at + 1)
+}
+
+fn after_space(text: &[u8], mut at: usize) -> usize {
+    while matches!(text.get(at), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+        at += 1;
+    }
+    at
+}

@@ -1,0 +1,208 @@
+//! The metadata at the end of a file, in as few requests as possible.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use object_store::path::Path;
+use parquet::DecodeResult;
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder, RowGroupMetaData};
+
+use lakebed_core::{Error, Result};
+
+use super::source::{Source, open_local};
+use super::{PageIndex, ParquetFile, cache};
+use crate::at::At;
+use crate::store::Store;
+
+/// What is fetched of the end of a remote object before anything is known of it. Most metadata fits, and whole small files.
+const TAIL_BYTES: u64 = 64 * 1024;
+
+/// The length of the metadata and the magic number.
+const FOOTER_BYTES: u64 = 8;
+
+pub(super) async fn open(store: &Store, path: &Path, size: Option<u64>, page_index: PageIndex) -> Result<ParquetFile> {
+    match store.local_path(path) {
+        Some(local) => {
+            let (store, name) = (store.clone(), path.to_string());
+            let task = tokio::task::spawn_blocking(move || open_file(&store, &local, &name, page_index));
+            task.await.at(path)?
+        }
+        None => open_object(store, path, size, page_index).await,
+    }
+}
+
+fn open_file(store: &Store, local: &std::path::Path, name: &str, page_index: PageIndex) -> Result<ParquetFile> {
+    let (source, file) = open_local(local, name)?;
+    let key = cache::local_key(local, &file);
+    let known = key.as_ref().and_then(|key| cache::find(key, page_index));
+    let metadata = match known {
+        Some((metadata, has)) if has == page_index => return Ok(ParquetFile { source, metadata }),
+        Some((metadata, _)) => Some(metadata),
+        None => None,
+    };
+    let mut parts = Parts::new(&source, metadata, page_index)?;
+    let metadata = loop {
+        match parts.next()? {
+            Progress::Done(metadata) => break metadata,
+            Progress::Wants(ranges) => {
+                let bytes = source.read_local(&ranges)?;
+                parts.give(ranges, bytes)?;
+            }
+        }
+    };
+    if let Some(key) = key {
+        cache::insert(key, store, &metadata, page_index);
+    }
+    Ok(ParquetFile { source, metadata })
+}
+
+async fn open_object(store: &Store, path: &Path, size: Option<u64>, page_index: PageIndex) -> Result<ParquetFile> {
+    let known_size = match size {
+        Some(size) => size,
+        None => store.head(path).await?.size,
+    };
+    match load_object(store, path, known_size, page_index).await {
+        // The log may be wrong about the size.
+        Err(error) if size.is_some() && error.is_corrupt() => {
+            let true_size = store.head(path).await?.size;
+            if true_size == known_size { Err(error) } else { load_object(store, path, true_size, page_index).await }
+        }
+        other => other,
+    }
+}
+
+async fn load_object(store: &Store, path: &Path, size: u64, page_index: PageIndex) -> Result<ParquetFile> {
+    let key = cache::remote_key(store, path, size);
+    let mut source = Source::Remote { store: store.clone(), path: path.clone(), size, whole: None };
+    let known = match cache::find(&key, page_index) {
+        Some((metadata, has)) if has == page_index => return Ok(ParquetFile { source, metadata }),
+        Some((metadata, _)) => Some(metadata),
+        None => None,
+    };
+    let is_new = known.is_none();
+    let mut parts = Parts::new(&source, known, page_index)?;
+    if is_new {
+        let tail = size.saturating_sub(TAIL_BYTES)..size;
+        let bytes = source.read(vec![tail.clone()]).await?;
+        if let (0, Some(bytes), Source::Remote { whole, .. }) = (tail.start, bytes.first(), &mut source) {
+            *whole = Some(bytes.clone());
+        }
+        parts.give(vec![tail], bytes)?;
+    }
+    let metadata = loop {
+        match parts.next()? {
+            Progress::Done(metadata) => break metadata,
+            Progress::Wants(ranges) => {
+                let bytes = source.read(ranges.clone()).await?;
+                parts.give(ranges, bytes)?;
+            }
+        }
+    };
+    cache::insert(key, store, &metadata, page_index);
+    Ok(ParquetFile { source, metadata })
+}
+
+/// The decoder of metadata, which says what bytes it wants and is given them.
+struct Parts {
+    decoder: ParquetMetaDataPushDecoder,
+    name: String,
+    size: u64,
+}
+
+enum Progress {
+    Wants(Vec<Range<u64>>),
+    Done(Arc<ParquetMetaData>),
+}
+
+impl Parts {
+    fn new(source: &Source, known: Option<Arc<ParquetMetaData>>, page_index: PageIndex) -> Result<Self> {
+        let (name, size) = (source.name().to_owned(), source.size());
+        let decoder = match known {
+            Some(metadata) => ParquetMetaDataPushDecoder::try_new_with_metadata(size, (*metadata).clone()),
+            None => ParquetMetaDataPushDecoder::try_new(size),
+        };
+        let policy = match page_index {
+            PageIndex::Skip => PageIndexPolicy::Skip,
+            PageIndex::Read => PageIndexPolicy::Optional,
+        };
+        Ok(Self { decoder: decoder.at(&name)?.with_page_index_policy(policy), name, size })
+    }
+
+    fn give(&mut self, ranges: Vec<Range<u64>>, bytes: Vec<Bytes>) -> Result<()> {
+        for (range, bytes) in ranges.iter().zip(&bytes) {
+            self.check_length(range, bytes)?;
+        }
+        self.decoder.push_ranges(ranges, bytes).at(&self.name)
+    }
+
+    fn next(&mut self) -> Result<Progress> {
+        match self.decoder.try_decode().at(&self.name)? {
+            DecodeResult::Data(metadata) => {
+                check_metadata(&metadata, self.size).map_err(|said| Error::corrupt(&self.name, said))?;
+                Ok(Progress::Done(Arc::new(metadata)))
+            }
+            DecodeResult::NeedsData(ranges) => Ok(Progress::Wants(ranges)),
+            DecodeResult::Finished => Err(Error::internal(format!("{}: its metadata was decoded twice", self.name))),
+        }
+    }
+
+    /// The decoder subtracts the length that the file gives for its metadata from the size without looking.
+    fn check_length(&self, range: &Range<u64>, bytes: &Bytes) -> Result<()> {
+        let Some(footer) = (range.end == self.size).then(|| bytes.last_chunk::<{ FOOTER_BYTES as usize }>()).flatten() else {
+            return Ok(());
+        };
+        let [length @ .., b'P', b'A', b'R', b'1' | b'E'] = footer else { return Ok(()) };
+        let length = u64::from(u32::from_le_bytes(*length));
+        if length.saturating_add(FOOTER_BYTES) > self.size {
+            return Err(Error::corrupt(&self.name, format!("{length} bytes of metadata cannot be in a file of {} bytes", self.size)));
+        }
+        Ok(())
+    }
+}
+
+/// What decoding relies on without looking.
+fn check_metadata(metadata: &ParquetMetaData, size: u64) -> std::result::Result<(), String> {
+    let columns = metadata.file_metadata().schema_descr().num_columns();
+    let mut rows = 0_i64;
+    for (index, group) in metadata.row_groups().iter().enumerate() {
+        if group.num_columns() != columns {
+            return Err(format!("row group {index} has {} columns, the schema {columns}", group.num_columns()));
+        }
+        if group.num_rows() < 0 {
+            return Err(format!("row group {index} has {} rows", group.num_rows()));
+        }
+        rows = rows.checked_add(group.num_rows()).ok_or("its row groups have too many rows")?;
+        for column in group.columns() {
+            let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+            let end = start.checked_add(column.compressed_size());
+            let fits = start >= 0 && column.compressed_size() >= 0 && end.and_then(|end| u64::try_from(end).ok()).is_some_and(|end| end <= size);
+            if !fits {
+                return Err(format!("column {} of row group {index} lies outside the file", column.column_path()));
+            }
+        }
+    }
+    if rows != metadata.file_metadata().num_rows() {
+        return Err(format!("it says that it has {} rows, its row groups have {rows}", metadata.file_metadata().num_rows()));
+    }
+    Ok(())
+}
+
+/// Whether statistics prove that a top-level column is null in every row.
+///
+/// A leaf without repetition is null where its column is; so all leaves of that kind being null proves it for columns that hold at least
+/// one value that is never null in itself, as every action of a checkpoint does.
+pub(super) fn is_all_null(group: &RowGroupMetaData, column: &str) -> bool {
+    let leaves = group.columns().iter().filter(|leaf| {
+        leaf.column_descr().max_rep_level() == 0 && leaf.column_path().parts().first().is_some_and(|root| root == column)
+    });
+    let mut found = false;
+    for leaf in leaves {
+        found = true;
+        let nulls = leaf.statistics().and_then(|statistics| statistics.null_count_opt());
+        if nulls.and_then(|nulls| i64::try_from(nulls).ok()) != Some(group.num_rows()) {
+            return false;
+        }
+    }
+    found
+}

@@ -1,0 +1,205 @@
+//! Turning row groups of one file into Arrow batches.
+//!
+//! The decoder asks for byte ranges; they are fetched without holding a core, then it computes on a thread made for that. A
+//! [`Decoding`] is sequential; [`ParquetFile::read`] decodes several row groups at once.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use parquet::DecodeResult;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowFilter, RowSelection, RowSelectionPolicy};
+use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
+use tokio::sync::Semaphore;
+
+use lakebed_core::{Error, Result};
+
+use super::ParquetFile;
+use super::order::{InOrder, in_order};
+use crate::at::At;
+
+const DEFAULT_BATCH_ROWS: usize = 8192;
+
+/// Makes the filter anew for each decoder.
+pub type FilterSource = Arc<dyn Fn() -> RowFilter + Send + Sync>;
+
+/// What to read of a file, and how. The default is everything.
+#[derive(Clone, Default)]
+pub struct ReadOptions {
+    /// From [`ParquetFile::reader_metadata`], when columns are to be read as other types than the file's own.
+    pub metadata: Option<ArrowReaderMetadata>,
+    /// The leaves.
+    pub projection: Option<ProjectionMask>,
+    /// The row groups, ascending.
+    pub row_groups: Option<Vec<usize>>,
+    /// Rows of the chosen row groups.
+    pub selection: Option<RowSelection>,
+    /// How a selection is applied; the default chooses by its shape.
+    pub selection_policy: RowSelectionPolicy,
+    /// A filter whose columns are decoded first.
+    pub filter: Option<FilterSource>,
+    /// The rows of a batch, at most.
+    pub batch_rows: Option<usize>,
+    /// The rows of all, at most.
+    pub limit: Option<usize>,
+}
+
+/// As many permits to compute as there are cores. Cheap to clone; clones share.
+#[derive(Clone)]
+pub struct Cores {
+    permits: Arc<Semaphore>,
+    count: usize,
+}
+
+impl Cores {
+    /// All cores that this process may use.
+    pub fn new() -> Self {
+        Self::of(std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
+    }
+
+    /// So many.
+    pub fn of(count: usize) -> Self {
+        let count = count.clamp(1, Semaphore::MAX_PERMITS);
+        Self { permits: Arc::new(Semaphore::new(count)), count }
+    }
+
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Computes on a thread that may be busy for long, once a core is free. `place` names what it is about, should it panic.
+    pub async fn compute<T, F>(&self, place: &str, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> Result<T> + Send + 'static,
+    {
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        let permit = permit.map_err(|_| Error::internal("the cores of a stream were closed"))?;
+        let task = tokio::task::spawn_blocking(move || {
+            let result = work();
+            drop(permit);
+            result
+        });
+        match task.await {
+            Ok(result) => result,
+            // Decoding indexes into bytes that somebody else wrote.
+            Err(error) if error.is_panic() => Err(Error::corrupt(place, "its bytes cannot be decoded").with_source(error)),
+            Err(error) => Err(error).at(place),
+        }
+    }
+}
+
+impl Default for Cores {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Some row groups of a file on their way to batches.
+pub struct Decoding {
+    file: ParquetFile,
+    decoder: ParquetPushDecoder,
+}
+
+impl ParquetFile {
+    /// Prepares to decode what `options` say, in order.
+    pub fn decode(&self, options: ReadOptions) -> Result<Decoding> {
+        let metadata = match options.metadata {
+            Some(metadata) => metadata,
+            None => self.reader_metadata(None, ArrowReaderOptions::new())?,
+        };
+        let mut builder = ParquetPushDecoderBuilder::new_with_metadata(metadata)
+            .with_batch_size(options.batch_rows.unwrap_or(DEFAULT_BATCH_ROWS).max(1))
+            .with_row_selection_policy(options.selection_policy);
+        if let Some(projection) = options.projection {
+            builder = builder.with_projection(projection);
+        }
+        if let Some(row_groups) = options.row_groups {
+            let count = self.metadata.num_row_groups();
+            if row_groups.iter().any(|index| *index >= count) {
+                return Err(Error::internal(format!("{}: a row group beyond its {count} was asked for", self.name())));
+            }
+            builder = builder.with_row_groups(row_groups);
+        }
+        if let Some(selection) = options.selection {
+            builder = builder.with_row_selection(selection);
+        }
+        if let Some(filter) = options.filter {
+            builder = builder.with_row_filter(filter());
+        }
+        if let Some(limit) = options.limit {
+            builder = builder.with_limit(limit);
+        }
+        Ok(Decoding { file: self.clone(), decoder: builder.build().at(self.name())? })
+    }
+
+    /// Decodes what `options` say, several row groups at once, and gives batches in the order of the file. At most as many row groups
+    /// as there are cores, and one more, are in memory. Must be called within a Tokio runtime.
+    pub fn read(&self, options: ReadOptions, cores: &Cores) -> Result<InOrder<RecordBatch>> {
+        let mut parts = Vec::new();
+        // A selection, and a limit, count over row groups.
+        if options.selection.is_none() && options.limit.is_none() {
+            let all = || (0..self.metadata.num_row_groups()).collect();
+            for index in options.row_groups.clone().unwrap_or_else(all) {
+                parts.push(self.decode(ReadOptions { row_groups: Some(vec![index]), ..options.clone() })?);
+            }
+        } else {
+            parts.push(self.decode(options)?);
+        }
+        let cores = cores.clone();
+        Ok(in_order(cores.count() + 1, move |mut lanes| async move {
+            for part in parts {
+                let slot = lanes.slot().await?;
+                let cores = cores.clone();
+                lanes.start(slot, move |lane| async move { part.run(&cores, move |batch| Ok(lane.send(batch))).await });
+            }
+            lanes.finish().await
+        }))
+    }
+}
+
+impl Decoding {
+    /// Gives every batch to `sink`, on a thread made for computing, until `sink` says to stop.
+    pub async fn run<S>(self, cores: &Cores, sink: S) -> Result<()>
+    where
+        S: FnMut(RecordBatch) -> Result<ControlFlow<()>> + Send + 'static,
+    {
+        let Self { file, mut decoder } = self;
+        let mut sink = sink;
+        // Without any bytes it only says what it needs. No core is taken for that, so that fetching starts at once.
+        let mut wanted = advance(&mut decoder, &mut sink, &file)?;
+        while let Some(ranges) = wanted {
+            let bytes = file.source.read(ranges.clone()).await?;
+            let name = file.name().to_owned();
+            let file_of_work = file.clone();
+            (decoder, sink, wanted) = cores
+                .compute(&name, move || {
+                    decoder.push_ranges(ranges, bytes).at(file_of_work.name())?;
+                    let wanted = advance(&mut decoder, &mut sink, &file_of_work)?;
+                    Ok((decoder, sink, wanted))
+                })
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+/// Decodes until bytes are missing (these ranges) or nothing more is to come.
+fn advance<S>(decoder: &mut ParquetPushDecoder, sink: &mut S, file: &ParquetFile) -> Result<Option<Vec<Range<u64>>>>
+where
+    S: FnMut(RecordBatch) -> Result<ControlFlow<()>>,
+{
+    loop {
+        match decoder.try_decode().at(file.name())? {
+            DecodeResult::NeedsData(ranges) => return Ok(Some(ranges)),
+            DecodeResult::Data(batch) => {
+                if sink(batch)?.is_break() {
+                    return Ok(None);
+                }
+            }
+            DecodeResult::Finished => return Ok(None),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Where the bytes of a file are: a local file that is read at positions, or an object of which ranges are fetched.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::Path as FilePath;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use object_store::path::Path;
+
+use lakebed_core::{Error, Result};
+
+use crate::at::At;
+use crate::store::Store;
+
+/// Local ranges closer than this are read in one go: a system call costs more than copying what lies between.
+const LOCAL_GAP: u64 = 16 * 1024;
+
+/// The bytes of one file.
+#[derive(Clone)]
+pub(super) enum Source {
+    Local { file: Arc<File>, size: u64, name: Arc<str> },
+    /// `whole` holds all bytes of a small object, which came with its metadata.
+    Remote { store: Store, path: Path, size: u64, whole: Option<Bytes> },
+}
+
+impl Source {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Local { name, .. } => name,
+            Self::Remote { path, .. } => path.as_ref(),
+        }
+    }
+
+    pub(super) fn is_local(&self) -> bool {
+        matches!(self, Self::Local { .. })
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        match self {
+            Self::Local { size, .. } | Self::Remote { size, .. } => *size,
+        }
+    }
+
+    /// The bytes of these ranges. May wait for a disk: the caller is on a thread that may block, or the source is remote.
+    pub(super) async fn read(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>> {
+        self.check(&ranges)?;
+        match self {
+            Self::Local { .. } => {
+                let source = self.clone();
+                tokio::task::spawn_blocking(move || source.read_local(&ranges)).await.at(self.name())?
+            }
+            Self::Remote { whole: Some(whole), .. } => ranges.iter().map(|range| slice(whole, range, self.name())).collect(),
+            Self::Remote { store, path, whole: None, .. } => {
+                let bytes = store.get_ranges(path, &ranges).await?;
+                let complete = bytes.len() == ranges.len() && bytes.iter().zip(&ranges).all(|(bytes, range)| bytes.len() as u64 == length(range));
+                if complete { Ok(bytes) } else { Err(Error::corrupt(path.as_ref(), "the object ends before its last column")) }
+            }
+        }
+    }
+
+    /// The same for a local file, on a thread that may block.
+    pub(super) fn read_local(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let Self::Local { file, name, .. } = self else {
+            return Err(Error::internal("a remote object was taken for a local file"));
+        };
+        self.check(ranges)?;
+        let mut read: Vec<(Range<u64>, Bytes)> = Vec::new();
+        for range in coalesced(ranges) {
+            let bytes = read_at(file, &range).at(name)?;
+            read.push((range, bytes));
+        }
+        ranges.iter().map(|range| cut(&read, range, name)).collect()
+    }
+
+    /// Ranges come from the file's own metadata: none may lead out of the file, or make us allocate more than it holds.
+    fn check(&self, ranges: &[Range<u64>]) -> Result<()> {
+        match ranges.iter().find(|range| range.start > range.end || range.end > self.size()) {
+            None => Ok(()),
+            Some(range) => {
+                let said = format!("its metadata points at bytes {} to {} of {}", range.start, range.end, self.size());
+                Err(Error::corrupt(self.name(), said))
+            }
+        }
+    }
+}
+
+/// Opens a local file; None if there is none.
+pub(super) fn open_local(path: &FilePath, name: &str) -> Result<(Source, std::fs::Metadata)> {
+    let file = File::open(path).at(name)?;
+    let metadata = file.metadata().at(name)?;
+    let source = Source::Local { file: Arc::new(file), size: metadata.len(), name: name.into() };
+    Ok((source, metadata))
+}
+
+/// Fewest reads that cover the ranges, ascending.
+fn coalesced(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut sorted: Vec<Range<u64>> = ranges.to_vec();
+    sorted.sort_unstable_by_key(|range| (range.start, range.end));
+    let mut joined: Vec<Range<u64>> = Vec::with_capacity(sorted.len());
+    for range in sorted {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end.saturating_add(LOCAL_GAP) => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// The part of one of the reads that is this range.
+fn cut(read: &[(Range<u64>, Bytes)], range: &Range<u64>, name: &str) -> Result<Bytes> {
+    let after = read.partition_point(|(covered, _)| covered.start <= range.start);
+    let found = after.checked_sub(1).and_then(|index| read.get(index));
+    let (covered, bytes) = found.ok_or_else(|| Error::internal(format!("{name}: a range was not read")))?;
+    slice(bytes, &(range.start - covered.start..range.end - covered.start), name)
+}
+
+fn slice(bytes: &Bytes, range: &Range<u64>, name: &str) -> Result<Bytes> {
+    let (start, end) = (usize::try_from(range.start), usize::try_from(range.end));
+    match (start, end) {
+        (Ok(start), Ok(end)) if start <= end && end <= bytes.len() => Ok(bytes.slice(start..end)),
+        _ => Err(Error::internal(format!("{name}: a range was not read"))),
+    }
+}
+
+fn length(range: &Range<u64>) -> u64 {
+    range.end - range.start
+}
+
+fn read_at(file: &File, range: &Range<u64>) -> io::Result<Bytes> {
+    let length = usize::try_from(length(range)).map_err(io::Error::other)?;
+    let mut buffer = vec![0; length];
+    read_exact_at(file, &mut buffer, range.start)?;
+    Ok(buffer.into())
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !buffer.is_empty() {
+        let count = std::os::windows::fs::FileExt::seek_read(file, buffer, offset)?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        offset += count as u64;
+        buffer = &mut buffer[count..];
+    }
+    Ok(())
+}

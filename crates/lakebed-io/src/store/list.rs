@@ -1,0 +1,85 @@
+//! Listing the objects that lie directly in a folder, from a name on. Deeper ones are never listed through, if the store can help it.
+
+use futures::TryStreamExt;
+use lakebed_core::error::Result;
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStore};
+
+use super::{Listing, Store, local};
+
+impl Store {
+    /// The objects directly in `folder` whose names come after `after`, in the order of names. A folder that does not exist is empty.
+    pub async fn list_after(&self, folder: &Path, after: &str) -> Result<Vec<ObjectMeta>> {
+        self.list_between(folder, after, None).await
+    }
+
+    /// The same up to the name `before`, exclusively. Where stores list in order, nothing beyond it is asked for.
+    pub async fn list_between(&self, folder: &Path, after: &str, before: Option<&str>) -> Result<Vec<ObjectMeta>> {
+        let range = Names { after, before };
+        let listed = match &self.0.listing {
+            Listing::Local => return self.list_local(folder, range).await,
+            Listing::Ordered => self.list_ordered(folder, range).await,
+            Listing::Whole => list_whole(self.object_store().as_ref(), folder, range).await,
+            Listing::Web(lister) => list_whole(lister.as_ref(), folder, range).await,
+        };
+        match listed {
+            Ok(mut found) => {
+                found.sort_unstable_by(|a, b| a.location.as_ref().cmp(b.location.as_ref()));
+                Ok(found)
+            }
+            Err(object_store::Error::NotFound { .. }) => Ok(Vec::new()),
+            Err(error) => Err(self.failed(&error, folder)),
+        }
+    }
+
+    async fn list_local(&self, folder: &Path, range: Names<'_>) -> Result<Vec<ObjectMeta>> {
+        let (own, after, before) = (folder.clone(), range.after.to_owned(), range.before.map(str::to_owned));
+        let work = move |_| local::list(&own, |name| Names { after: &after, before: before.as_deref() }.contains(name));
+        self.blocking(folder, local::file_path(folder), work).await
+    }
+
+    async fn list_ordered(&self, folder: &Path, range: Names<'_>) -> object_store::Result<Vec<ObjectMeta>> {
+        let mut found = Vec::new();
+        let offset = Path::parse(format!("{folder}/{}", range.after))?;
+        let mut stream = self.object_store().list_with_offset(Some(folder), &offset);
+        while let Some(object) = stream.try_next().await? {
+            let Some(name) = name_in(&object.location, folder) else { continue };
+            // The order of keys is not quite that of names, as a folder's slash takes part; but no key in a folder comes before its name.
+            if range.before.is_some_and(|before| name >= before) {
+                break;
+            }
+            if !name.contains('/') && range.contains(name) {
+                found.push(object);
+            }
+        }
+        Ok(found)
+    }
+}
+
+async fn list_whole(store: &dyn ObjectStore, folder: &Path, range: Names<'_>) -> object_store::Result<Vec<ObjectMeta>> {
+    let listed = store.list_with_delimiter(Some(folder)).await?;
+    let inside = |object: &ObjectMeta| name_in(&object.location, folder).is_some_and(|name| !name.contains('/') && range.contains(name));
+    Ok(listed.objects.into_iter().filter(inside).collect())
+}
+
+/// The names after one and before another.
+#[derive(Clone, Copy)]
+struct Names<'a> {
+    after: &'a str,
+    before: Option<&'a str>,
+}
+
+impl Names<'_> {
+    fn contains(self, name: &str) -> bool {
+        name > self.after && self.before.is_none_or(|before| name < before)
+    }
+}
+
+/// What follows the folder in an object's key.
+fn name_in<'a>(location: &'a Path, folder: &Path) -> Option<&'a str> {
+    match folder.as_ref() {
+        "" => Some(location.as_ref()),
+        folder => location.as_ref().strip_prefix(folder)?.strip_prefix('/'),
+    }
+}
+

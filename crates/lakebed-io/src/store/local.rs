@@ -1,0 +1,104 @@
+//! Files of this machine, read directly: names that object_store's own implementation hides (such as `part#1`) are files like any other,
+//! a folder is listed by reading it once, and of its entries only those asked for are looked at.
+//!
+//! Everything here blocks.
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::Range;
+use std::path::{Path as FilePath, PathBuf};
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use object_store::ObjectMeta;
+use object_store::path::Path;
+
+/// The file behind an object.
+pub(super) fn file_path(path: &Path) -> PathBuf {
+    let text = path.as_ref();
+    // On Windows an absolute path begins with a drive, not with a slash.
+    if cfg!(windows) { PathBuf::from(text) } else { PathBuf::from(format!("/{text}")) }
+}
+
+pub(super) fn read(file: &FilePath) -> io::Result<Bytes> {
+    fs::read(file).map(Bytes::from)
+}
+
+/// What a ranged read found.
+pub(super) enum Ranges {
+    Read(Vec<Bytes>),
+    /// A range leads past the end of the file.
+    TooShort { size: u64 },
+}
+
+pub(super) fn read_ranges(file: &FilePath, ranges: &[Range<u64>]) -> io::Result<Ranges> {
+    let opened = File::open(file)?;
+    let size = opened.metadata()?.len();
+    if ranges.iter().any(|range| range.end > size || range.start > range.end) {
+        return Ok(Ranges::TooShort { size });
+    }
+    let read = |range: &Range<u64>| {
+        let mut buffer = vec![0; usize::try_from(range.end - range.start).map_err(io::Error::other)?];
+        read_exact_at(&opened, &mut buffer, range.start)?;
+        Ok(Bytes::from(buffer))
+    };
+    ranges.iter().map(read).collect::<io::Result<_>>().map(Ranges::Read)
+}
+
+pub(super) fn head(file: &FilePath, path: &Path) -> io::Result<ObjectMeta> {
+    let found = fs::metadata(file)?;
+    if found.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    Ok(meta(path.clone(), &found))
+}
+
+/// The files directly in `folder` whose names pass, in the order of names. A folder that does not exist holds none.
+pub(super) fn list(folder: &Path, passes: impl Fn(&str) -> bool) -> io::Result<Vec<ObjectMeta>> {
+    let at = file_path(folder);
+    let entries = match fs::read_dir(&at) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        // What is not UTF-8 was not written by anybody who writes tables.
+        let Some(name) = name.to_str().filter(|name| passes(name)) else { continue };
+        let Ok(path) = Path::parse(format!("{folder}/{name}")) else { continue };
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            continue;
+        }
+        let looked = if kind.is_symlink() { fs::metadata(entry.path()) } else { entry.metadata() };
+        match looked {
+            Ok(looked) if looked.is_file() => found.push(meta(path, &looked)),
+            Ok(_) => {}
+            // Deleted since the folder was read, or a link that leads nowhere.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    found.sort_unstable_by(|a: &ObjectMeta, b| a.location.as_ref().cmp(b.location.as_ref()));
+    Ok(found)
+}
+
+fn meta(location: Path, found: &fs::Metadata) -> ObjectMeta {
+    let last_modified = found.modified().map_or(DateTime::<Utc>::UNIX_EPOCH, DateTime::<Utc>::from);
+    ObjectMeta { location, last_modified, size: found.len(), e_tag: None, version: None }
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
+}
+
+#[cfg(not(unix))]
+fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    use io::{Read, Seek};
+    let mut file = file;
+    file.seek(io::SeekFrom::Start(offset))?;
+    file.read_exact(buffer)
+}

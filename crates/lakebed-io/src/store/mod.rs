@@ -1,0 +1,200 @@
+//! Stores: a table's URL and options become a [`Store`], through which all bytes of the table are read.
+//!
+//! Read [`Store::open`] first. `place` understands URLs, `options` the options, `credentials` the callables, `connect` makes the
+//! connection; `read` and `list` are what one does with it, `local` how on a disk, `resolve` how a path of the log finds its file.
+
+mod connect;
+mod credentials;
+mod list;
+mod local;
+mod options;
+mod place;
+mod read;
+mod resolve;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use lakebed_core::error::{Error, Result};
+use object_store::ObjectStore;
+use object_store::path::Path;
+use url::Url;
+
+pub use credentials::{CredentialSource, Credentials};
+use place::{Place, Service};
+
+use crate::env::Env;
+
+/// How to reach a store.
+#[derive(Clone, Default)]
+pub struct StoreOptions {
+    /// Storage options, spelled as object_store or deltalake spell them, in any case. A key that is unknown is an error.
+    pub options: HashMap<String, String>,
+    /// Where credentials come from that expire; they replace those of options and environment.
+    pub credentials: Option<Arc<dyn CredentialSource>>,
+    /// Whether paths of the log may lead out of the table's root, as those of shallow clones do.
+    pub allow_absolute_paths: bool,
+    /// The clock by which credentials expire.
+    pub env: Env,
+}
+
+impl fmt::Debug for StoreOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: std::collections::BTreeSet<_> = self.options.keys().collect();
+        f.debug_struct("StoreOptions")
+            .field("options", &names)
+            .field("credentials", &self.credentials.is_some())
+            .field("allow_absolute_paths", &self.allow_absolute_paths)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A folder in a store: the root of a table. Cheap to clone.
+#[derive(Clone)]
+pub struct Store(Arc<Inner>);
+
+struct Inner {
+    object_store: Arc<dyn ObjectStore>,
+    service: Service,
+    root: Path,
+    url: Url,
+    /// What stands before the path of an object in messages: `s3://bucket/`, or `/`.
+    base: String,
+    listing: Listing,
+    secrets: Vec<String>,
+    options: StoreOptions,
+    /// Stores that absolute paths led to.
+    others: Mutex<HashMap<Service, Store>>,
+}
+
+/// How a folder is listed with the fewest requests.
+enum Listing {
+    /// From a name on, in the order of names, so that it may end early.
+    Ordered,
+    /// All of the folder, in no order.
+    Whole,
+    /// By reading the directory.
+    Local,
+    /// If this client can; plain web servers cannot.
+    Web(Arc<dyn ObjectStore>),
+}
+
+impl Store {
+    /// The store at a URL, or at a path on this machine. No request is made yet, so that a missing table shows itself only later.
+    ///
+    /// URLs are of the schemes `file`, `memory`, `s3`, `s3a`, `az`, `abfs`, `abfss`, `adl`, `wasb`, `wasbs`, `gs`, `hdfs`, `viewfs`,
+    /// `http` and `https`; their paths are percent-decoded once. What has no scheme is a local path and taken as it is.
+    /// `memory://name` is the same store for the whole process.
+    pub fn open(url: &str, options: StoreOptions) -> Result<Self> {
+        Self::open_place(Place::parse(url)?, options)
+    }
+
+    fn open_place(place: Place, options: StoreOptions) -> Result<Self> {
+        let connection = connect::connect(&place, &options, &options::environment())?;
+        let listing = match (connection.lister, &connection.service) {
+            (Some(lister), _) => Listing::Web(lister),
+            (None, Service::Local) => Listing::Local,
+            (None, Service::Hdfs { .. } | Service::Http { .. }) => Listing::Whole,
+            // Directory buckets of S3 Express list in no order and know no start.
+            (None, Service::S3 { bucket }) if bucket.ends_with("--x-s3") => Listing::Whole,
+            (None, _) => Listing::Ordered,
+        };
+        let base = match connection.service {
+            Service::Local => "/".to_owned(),
+            _ => base_of(&place.url),
+        };
+        Ok(Self(Arc::new(Inner {
+            object_store: connection.store,
+            service: connection.service,
+            root: place.path,
+            url: place.url,
+            base,
+            listing,
+            secrets: connection.secrets,
+            options,
+            others: Mutex::default(),
+        })))
+    }
+
+    /// A store around any implementation, below `root` and shown as `url`; for tests and for stores that have no URL.
+    pub fn from_object_store(object_store: Arc<dyn ObjectStore>, root: Path, url: Url) -> Self {
+        let base = base_of(&url);
+        Self(Arc::new(Inner {
+            object_store,
+            service: Service::Memory { name: base.clone() },
+            root,
+            url,
+            base,
+            listing: Listing::Ordered,
+            secrets: Vec::new(),
+            options: StoreOptions::default(),
+            others: Mutex::default(),
+        }))
+    }
+
+    /// The root's URL, without secrets and without a slash at the end.
+    pub fn url(&self) -> &str {
+        self.0.url.as_str()
+    }
+
+    /// The root as the store names it.
+    pub fn root(&self) -> &Path {
+        &self.0.root
+    }
+
+    /// The implementation. Its paths begin at the bucket or file system, not at the root.
+    pub fn object_store(&self) -> &Arc<dyn ObjectStore> {
+        &self.0.object_store
+    }
+
+    /// The options that it was opened with.
+    pub fn options(&self) -> &StoreOptions {
+        &self.0.options
+    }
+
+    /// The object of this name below the root. The name is taken as it is: nothing is encoded or decoded.
+    pub fn path_of(&self, relative: &str) -> Result<Path> {
+        let root = self.0.root.as_ref();
+        let names = relative.split('/').filter(|name| !name.is_empty());
+        let whole = root.split('/').filter(|name| !name.is_empty()).chain(names).collect::<Vec<_>>().join("/");
+        Path::parse(&whole).map_err(|error| Error::invalid_input(format!("{}{whole}: not a name that a store can hold", self.0.base)).with_source(error))
+    }
+
+    /// An object as messages name it.
+    pub fn describe(&self, path: &Path) -> String {
+        format!("{}{path}", self.0.base)
+    }
+
+    /// The file behind an object, if the store is this machine's file system.
+    pub fn local_path(&self, path: &Path) -> Option<PathBuf> {
+        matches!(self.0.listing, Listing::Local).then(|| local::file_path(path))
+    }
+
+    /// Whether this is a web server that may be unable to list its folders.
+    pub(crate) fn is_web(&self) -> bool {
+        matches!(self.0.listing, Listing::Web(_))
+    }
+
+    fn failed(&self, error: &object_store::Error, path: &Path) -> Error {
+        crate::at::store_error(error, &self.describe(path), &self.0.secrets)
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Store").field(&self.url()).finish()
+    }
+}
+
+/// The URL up to its path, with a slash.
+fn base_of(url: &Url) -> String {
+    let mut base = url[..url::Position::BeforePath].to_owned();
+    if !base.ends_with('/') {
+        base.push('/');
+    }
+    base
+}

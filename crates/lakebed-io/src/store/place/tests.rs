@@ -1,0 +1,131 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn check(text: &str, service: Service, path: &str, url: &str) -> Place {
+    let place = Place::parse(text).unwrap();
+    assert_eq!(place.service, service, "{text}");
+    assert_eq!(place.path.as_ref(), path, "{text}");
+    assert_eq!(place.url.as_str(), url, "{text}");
+    place
+}
+
+fn s3(bucket: &str) -> Service {
+    Service::S3 { bucket: bucket.into() }
+}
+
+fn azure(account: Option<&str>, container: &str) -> Service {
+    Service::Azure { account: account.map(str::to_owned), container: container.into() }
+}
+
+#[test]
+fn urls_of_every_service() {
+    check("file:///data/t", Service::Local, "data/t", "file:///data/t");
+    check("file:/data/t/", Service::Local, "data/t", "file:///data/t");
+    check("file://localhost/data/a%20b", Service::Local, "data/a b", "file:///data/a%20b");
+    check("memory://name/t", Service::Memory { name: "name".into() }, "t", "memory://name/t");
+    check("memory:///t", Service::Memory { name: String::new() }, "t", "memory:///t");
+    check("s3://lake/a/b/", s3("lake"), "a/b", "s3://lake/a/b");
+    check("s3a://lake//a//b", s3("lake"), "a/b", "s3a://lake/a/b");
+    check("s3://lake", s3("lake"), "", "s3://lake");
+    check("gs://bucket/t", Service::Gcs { bucket: "bucket".into() }, "t", "gs://bucket/t");
+    check("az://container/t", azure(None, "container"), "t", "az://container/t");
+    check("adl://container/t", azure(None, "container"), "t", "adl://container/t");
+    check("abfss://c@acc.dfs.core.windows.net/t", azure(Some("acc"), "c"), "t", "abfss://c@acc.dfs.core.windows.net/t");
+    check("wasbs://c@acc.blob.core.windows.net/t", azure(Some("acc"), "c"), "t", "wasbs://c@acc.blob.core.windows.net/t");
+    check("hdfs://nn:9000/t", Service::Hdfs { url: "hdfs://nn:9000".into() }, "t", "hdfs://nn:9000/t");
+    check("http://h:8080/a/t", Service::Http { origin: "http://h:8080/".into() }, "a/t", "http://h:8080/a/t");
+}
+
+#[test]
+fn web_addresses_of_cloud_stores() {
+    let place = check("https://s3.eu-west-1.amazonaws.com/lake/t", s3("lake"), "t", "s3://lake/t");
+    assert_eq!(place.embedded, [("region", "eu-west-1".to_owned())]);
+    let place = check("https://my.lake.s3.eu-west-1.amazonaws.com/t", s3("my.lake"), "t", "s3://my.lake/t");
+    assert_eq!(place.embedded, [("region", "eu-west-1".to_owned()), ("virtual_hosted_style_request", "true".to_owned())]);
+    let place = check("https://acc.r2.cloudflarestorage.com/lake/t", s3("lake"), "t", "s3://lake/t");
+    assert_eq!(place.embedded, [("region", "auto".to_owned()), ("endpoint", "https://acc.r2.cloudflarestorage.com".to_owned())]);
+    check("https://acc.blob.core.windows.net/c/t", azure(Some("acc"), "c"), "t", "abfss://c@acc.blob.core.windows.net/t");
+}
+
+#[test]
+fn azure_clouds_and_fabric() {
+    let place = check("abfss://ws@onelake.dfs.fabric.microsoft.com/l.Lakehouse/Tables/t", azure(Some("onelake"), "ws"), "l.Lakehouse/Tables/t", "abfss://ws@onelake.dfs.fabric.microsoft.com/l.Lakehouse/Tables/t");
+    assert_eq!(place.embedded, [("use_fabric_endpoint", "true".to_owned())]);
+    let place = Place::parse("abfss://c@acc.dfs.core.chinacloudapi.cn/t").unwrap();
+    assert_eq!(place.embedded, [("endpoint", "https://acc.blob.core.chinacloudapi.cn".to_owned())]);
+}
+
+#[test]
+fn a_signature_in_the_url_becomes_an_option_and_is_not_shown() {
+    let place = check("abfss://c@acc.dfs.core.windows.net/t?sv=2024&sig=hunter2", azure(Some("acc"), "c"), "t", "abfss://c@acc.dfs.core.windows.net/t");
+    assert_eq!(place.embedded, [("sas_key", "sv=2024&sig=hunter2".to_owned())]);
+    let place = check("https://u:hunter2@h/t?token=x", Service::Http { origin: "https://h/".into() }, "t", "https://h/t");
+    assert_eq!(place.embedded.len(), 3);
+    for text in ["s3://key:hunter2@lake/t", "gs://b/t?sig=hunter2", "ftp://u:hunter2@h/t", "abfss://c:hunter2@acc.dfs.core.windows.net/t"] {
+        let error = Place::parse(text).unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_a_reason() {
+    for (text, reason) in [
+        ("", "empty"),
+        ("file://data/t", "three slashes: file:///data/"),
+        ("s3:///t", "names no bucket"),
+        ("ftp://h/t", "unknown scheme ftp"),
+        ("s3://lake/a?b", "%3F"),
+        ("s3://lake/a#b", "%23"),
+        ("s3://lake/a%2Fb", "hides a slash"),
+        ("s3://lake/%ff", "UTF-8"),
+        ("abfss://c@acc.example/t", "account"),
+    ] {
+        let error = Place::parse(text).unwrap_err();
+        assert!(error.to_string().contains(reason), "{text}: {error}");
+    }
+}
+
+#[test]
+fn paths_without_a_scheme_are_taken_as_they_are() {
+    check("/data/a%20b/p=x%2Fy", Service::Local, "data/a%20b/p=x%2Fy", "file:///data/a%2520b/p=x%252Fy");
+    check("/data/#1?x y/ü", Service::Local, "data/#1?x y/ü", "file:///data/%231%3Fx%20y/%C3%BC");
+    check("/data//t/./", Service::Local, "data/t", "file:///data/t");
+    check("/", Service::Local, "", "file:///");
+    let here = std::env::current_dir().unwrap();
+    let expected = here.join("a:b/t").to_str().unwrap().trim_start_matches('/').to_owned();
+    assert_eq!(Place::parse("a:b/t").unwrap().path.as_ref(), expected);
+}
+
+#[cfg(unix)]
+#[test]
+fn two_dots_go_up_from_where_a_link_leads() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    std::fs::create_dir_all(root.join("a/b")).unwrap();
+    std::os::unix::fs::symlink(root.join("a/b"), root.join("link")).unwrap();
+    let place = Place::parse(root.join("link/../t").to_str().unwrap()).unwrap();
+    assert_eq!(place.url.to_file_path().unwrap(), root.join("a/t"));
+}
+
+proptest! {
+    /// What the URL says of a place leads back to the same place.
+    #[test]
+    fn the_clean_url_leads_back(names in proptest::collection::vec("[ -.0-~äß€]{1,8}", 0..4)) {
+        prop_assume!(names.iter().all(|name| name != "." && name != ".."));
+        let path = format!("/{}", names.join("/"));
+        let local = Place::parse(&path).unwrap();
+        prop_assert_eq!(local.path.as_ref(), names.join("/"));
+        let again = Place::parse(local.url.as_str()).unwrap();
+        prop_assert_eq!(&again.path, &local.path);
+        prop_assert_eq!(again.url, local.url);
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in "\\PC{0,40}") {
+        let _ = Place::parse(&text);
+        let _ = Place::parse(&format!("s3://{text}"));
+        let _ = Place::parse(&format!("abfss://{text}"));
+        let _ = Place::parse(&format!("https://{text}"));
+    }
+}

@@ -1,0 +1,100 @@
+//! Reading objects of a store.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use lakebed_core::error::{Error, Result};
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStoreExt};
+
+use super::{Store, local};
+use crate::at::At;
+
+impl Store {
+    /// All bytes of an object.
+    pub async fn get(&self, path: &Path) -> Result<Bytes> {
+        if let Some(file) = self.local_path(path) {
+            return self.blocking(path, file, |file| local::read(&file)).await;
+        }
+        match self.object_store().get(path).await {
+            Ok(found) => found.bytes().await.map_err(|error| self.failed(&error, path)),
+            Err(error) => Err(self.failed(&error, path)),
+        }
+    }
+
+    /// These ranges of an object, each complete. Ranges that lie near each other are fetched together.
+    ///
+    /// A range that leads past the end is an error of the object's: what pointed there is wrong, or the object is torn.
+    pub async fn get_ranges(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        if let Some(file) = self.local_path(path) {
+            let wanted = ranges.to_vec();
+            return match self.blocking(path, file, move |file| local::read_ranges(&file, &wanted)).await? {
+                local::Ranges::Read(bytes) => Ok(bytes),
+                local::Ranges::TooShort { size } => Err(self.too_short(path, ranges, size)),
+            };
+        }
+        match self.object_store().get_ranges(path, ranges).await {
+            Ok(bytes) if complete(&bytes, ranges) => Ok(bytes),
+            Ok(_) => Err(self.too_short(path, ranges, self.head(path).await?.size)),
+            // Some web servers send nothing but whole files.
+            Err(object_store::Error::NotSupported { .. }) if self.is_web() => self.cut_ranges(path, ranges).await,
+            Err(error) => Err(self.explained(self.failed(&error, path), path, ranges).await),
+        }
+    }
+
+    /// The size of an object and when it was written.
+    pub async fn head(&self, path: &Path) -> Result<ObjectMeta> {
+        if let Some(file) = self.local_path(path) {
+            let own = path.clone();
+            return self.blocking(path, file, move |file| local::head(&file, &own)).await;
+        }
+        self.object_store().head(path).await.map_err(|error| self.failed(&error, path))
+    }
+
+    pub(super) async fn blocking<T: Send + 'static>(
+        &self,
+        path: &Path,
+        file: PathBuf,
+        work: impl FnOnce(PathBuf) -> std::io::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let done = tokio::task::spawn_blocking(move || work(file)).await;
+        // The name is put together only when it is needed: there may be a hundred thousand small files.
+        match done {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(error).at(self.describe(path)),
+            Err(error) => Err(error).at(self.describe(path)),
+        }
+    }
+
+    async fn cut_ranges(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let whole = self.get(path).await?;
+        let cut = |range: &Range<u64>| {
+            let (start, end) = (usize::try_from(range.start).ok()?, usize::try_from(range.end).ok()?);
+            (start <= end && end <= whole.len()).then(|| whole.slice(start..end))
+        };
+        ranges.iter().map(cut).collect::<Option<_>>().ok_or_else(|| self.too_short(path, ranges, whole.len() as u64))
+    }
+
+    /// Stores answer a range beyond the end in many ways; the object's size tells whether it was that.
+    async fn explained(&self, error: Error, path: &Path, ranges: &[Range<u64>]) -> Error {
+        use lakebed_core::error::ErrorKind;
+        let unclear = matches!(error.kind(), ErrorKind::Store { retryable: false, not_found: false, .. });
+        if !unclear {
+            return error;
+        }
+        match self.head(path).await {
+            Ok(found) if ranges.iter().any(|range| range.end > found.size) => self.too_short(path, ranges, found.size),
+            _ => error,
+        }
+    }
+
+    fn too_short(&self, path: &Path, ranges: &[Range<u64>], size: u64) -> Error {
+        let range = ranges.iter().max_by_key(|range| range.end).cloned().unwrap_or_default();
+        Error::corrupt(self.describe(path), format!("bytes {} to {} are wanted, but it has only {size}", range.start, range.end))
+    }
+}
+
+fn complete(bytes: &[Bytes], ranges: &[Range<u64>]) -> bool {
+    bytes.len() == ranges.len() && bytes.iter().zip(ranges).all(|(bytes, range)| Some(bytes.len() as u64) == range.end.checked_sub(range.start))
+}

@@ -1,0 +1,68 @@
+//! From a path of the log to an object. A table is untrusted input: what leads out of its root is refused unless the caller allows it.
+
+use std::sync::PoisonError;
+
+use lakebed_core::error::{Error, Result};
+use lakebed_core::path::{AbsolutePath, FilePath};
+use object_store::path::Path;
+
+use super::place::{Place, Service};
+use super::{Store, local};
+
+impl Store {
+    /// The object that a path of the log means, and the store to ask for it: this one, or, when absolute paths are allowed, another.
+    pub fn resolve(&self, path: &FilePath) -> Result<(Store, Path)> {
+        let absolute = match path {
+            FilePath::Relative(relative) => return Ok((self.clone(), self.path_of(relative)?)),
+            FilePath::Absolute(absolute) => absolute,
+        };
+        let place = self.place_of(absolute)?;
+        if self.is_same_service(&place.service) && (self.holds(&place.path) || self.0.options.allow_absolute_paths) {
+            return Ok((self.clone(), place.path));
+        }
+        if !self.0.options.allow_absolute_paths {
+            return Err(Error::invalid_input(format!(
+                "{path}: this file lies outside of the table {}; shallow clones have such files. If you trust the table, allow absolute paths",
+                self.url()
+            )));
+        }
+        let mut others = self.0.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(other) = others.get(&place.service) {
+            return Ok((other.clone(), place.path));
+        }
+        let (service, file) = (place.service.clone(), place.path.clone());
+        let other = Self::open_place(place, self.0.options.clone())?;
+        others.insert(service, other.clone());
+        Ok((other, file))
+    }
+
+    fn place_of(&self, absolute: &AbsolutePath) -> Result<Place> {
+        let here = || Path::parse(&absolute.path).map_err(|error| Error::corrupt(&absolute.path, error));
+        let own = match &absolute.scheme {
+            None => absolute.authority.is_empty(),
+            // `hdfs:/x` and `s3:/x` leave the machine or bucket to the configuration: here, to the table.
+            Some(scheme) => absolute.authority.is_empty() && scheme != "file" && self.0.url.scheme() == scheme,
+        };
+        if own {
+            return Ok(Place { service: self.0.service.clone(), path: here()?, url: self.0.url.clone(), embedded: Vec::new() });
+        }
+        Place::of_parts(absolute.scheme.as_deref().unwrap_or("file"), &absolute.authority, &absolute.path)
+    }
+
+    /// A URL that does not name Azure's account means the one that the options name.
+    fn is_same_service(&self, other: &Service) -> bool {
+        match (&self.0.service, other) {
+            (Service::Azure { container: own, .. }, Service::Azure { account: None, container }) => own == container,
+            (own, other) => own == other,
+        }
+    }
+
+    /// Whether an object of this service lies below the root, links of the file system followed.
+    fn holds(&self, path: &Path) -> bool {
+        if path.prefix_matches(self.root()) {
+            return true;
+        }
+        let real = |path: &Path| std::fs::canonicalize(local::file_path(path));
+        self.0.service == Service::Local && matches!((real(path), real(self.root())), (Ok(file), Ok(root)) if file.starts_with(&root))
+    }
+}

@@ -1,0 +1,131 @@
+//! Arrow across the border: the C stream and C schema interfaces in PyCapsules.
+
+use std::ffi::CString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use arrow::array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::ffi::FFI_ArrowSchema;
+use arrow::ffi_stream::FFI_ArrowArrayStream;
+use futures::StreamExt;
+use lakebed::RecordBatchStream;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use crate::error::to_py;
+use crate::runtime::{enter, runtime};
+
+/// A stream of Arrow record batches, which can be taken once.
+#[pyclass(module = "lakebed._lakebed", frozen)]
+pub struct ArrowStream {
+    schema: SchemaRef,
+    stream: std::sync::Mutex<Option<RecordBatchStream>>,
+}
+
+impl ArrowStream {
+    /// Of a stream that has not been read from.
+    pub fn new(stream: RecordBatchStream) -> Self {
+        Self { schema: stream.schema(), stream: std::sync::Mutex::new(Some(stream)) }
+    }
+
+    fn take(&self) -> PyResult<RecordBatchStream> {
+        let taken = self.stream.lock().ok().and_then(|mut stream| stream.take());
+        taken.ok_or_else(|| PyValueError::new_err("this stream of record batches was already read; ask for a new one"))
+    }
+}
+
+#[pymethods]
+impl ArrowStream {
+    /// The schema, as an `arrow_schema` capsule.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.schema)
+    }
+
+    /// The batches, as an `arrow_array_stream` capsule.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The Arrow PyCapsule interface lets a producer ignore the wish; a consumer casts by itself.
+        drop(requested_schema);
+        stream_capsule(py, Box::new(BlockingReader { schema: self.schema.clone(), stream: self.take()? }))
+    }
+
+    /// The next batch as a stream of one, or None at the end.
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Self>> {
+        let mut stream = self.take()?;
+        let (batch, stream) = enter(py, async move {
+            let batch = stream.next().await.transpose()?;
+            Ok((batch, stream))
+        })?;
+        if let Ok(mut slot) = self.stream.lock() {
+            *slot = Some(stream);
+        }
+        Ok(batch.map(|batch| Self::new(RecordBatchStream::from_batches(self.schema.clone(), vec![batch]))))
+    }
+
+    /// All batches, read now: errors keep their class and Ctrl-C works.
+    fn collect(&self, py: Python<'_>) -> PyResult<Self> {
+        let mut stream = self.take()?;
+        let batches = enter(py, async move {
+            let mut batches = Vec::new();
+            while let Some(batch) = stream.next().await {
+                batches.push(batch?);
+            }
+            Ok(batches)
+        })?;
+        Ok(Self::new(RecordBatchStream::from_batches(self.schema.clone(), batches)))
+    }
+}
+
+/// A schema in a capsule.
+pub fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'py, PyCapsule>> {
+    let ffi = FFI_ArrowSchema::try_from(schema.as_ref()).map_err(arrow_error)?;
+    PyCapsule::new(py, ffi, Some(CString::from(c"arrow_schema")))
+}
+
+/// Batches that are in memory, in a capsule.
+pub fn batches_capsule<'py>(py: Python<'py>, schema: SchemaRef, batches: Vec<RecordBatch>) -> PyResult<Bound<'py, PyCapsule>> {
+    stream_capsule(py, Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), schema)))
+}
+
+fn stream_capsule<'py>(py: Python<'py>, reader: Box<dyn RecordBatchReader + Send>) -> PyResult<Bound<'py, PyCapsule>> {
+    PyCapsule::new(py, FFI_ArrowArrayStream::new(reader), Some(CString::from(c"arrow_array_stream")))
+}
+
+fn arrow_error(error: ArrowError) -> PyErr {
+    to_py(error.into())
+}
+
+/// Waits for each batch on the caller's thread, which holds no interpreter. No panic passes into the consumer.
+struct BlockingReader {
+    schema: SchemaRef,
+    stream: RecordBatchStream,
+}
+
+impl Iterator for BlockingReader {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let stream = AssertUnwindSafe(&mut self.stream);
+        let outcome = catch_unwind(move || {
+            let AssertUnwindSafe(stream) = stream;
+            runtime().map(|runtime| runtime.block_on(stream.next()))
+        });
+        match outcome {
+            Ok(Ok(item)) => item.map(|item| item.map_err(|error| ArrowError::ExternalError(Box::new(error)))),
+            Ok(Err(error)) => Some(Err(ArrowError::ExternalError(Box::new(error)))),
+            Err(_) => Some(Err(ArrowError::ComputeError("lakebed met an internal error while reading; please report it".into()))),
+        }
+    }
+}
+
+impl RecordBatchReader for BlockingReader {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}

@@ -1,0 +1,31 @@
+//! The extension module `lakebed._lakebed`: arguments in, results out. What people import is `python/lakebed`.
+
+mod runtime;
+mod error;
+mod json;
+mod arrow;
+mod logging;
+mod credentials;
+mod table;
+mod scan;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _lakebed {
+    #[pymodule_export]
+    use crate::arrow::ArrowStream;
+    #[pymodule_export]
+    use crate::scan::{read_task, set_memory_limit};
+    #[pymodule_export]
+    use crate::table::Table;
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
+        crate::logging::install();
+        Ok(())
+    }
+}

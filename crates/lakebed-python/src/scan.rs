@@ -1,0 +1,93 @@
+//! What scans: the methods of `_lakebed.Table` that read rows or files, and tasks.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lakebed::Scan;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict};
+
+use crate::arrow::{ArrowStream, schema_capsule};
+use crate::credentials::PyCredentials;
+use crate::error::to_py;
+use crate::runtime::enter;
+use crate::table::{Table, optional};
+
+impl Table {
+    fn planned(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Scan> {
+        let mut scan = self.snapshot(py)?.scan();
+        if let Some(columns) = optional::<Vec<String>>(options, "columns")? {
+            scan = scan.select(columns);
+        }
+        if let Some(filter) = optional::<String>(options, "where")? {
+            scan = scan.filter(filter);
+        }
+        if let Some(limit) = optional(options, "limit")? {
+            scan = scan.limit(limit);
+        }
+        Ok(scan)
+    }
+}
+
+#[pymethods]
+impl Table {
+    fn scan_schema<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.planned(py, options)?.schema().map_err(to_py)?)
+    }
+
+    fn scan(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<ArrowStream> {
+        let scan = self.planned(py, options)?;
+        enter(py, async move { scan.stream().await }).map(ArrowStream::new)
+    }
+
+    fn count(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<u64> {
+        let scan = self.planned(py, options)?;
+        enter(py, async move { scan.count().await })
+    }
+
+    fn files(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<ArrowStream> {
+        let scan = self.planned(py, options)?;
+        enter(py, async move { scan.files().await }).map(ArrowStream::new)
+    }
+
+    fn tasks<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>, target_size_bytes: u64) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let scan = self.planned(py, options)?;
+        let tasks = enter(py, async move { scan.tasks(target_size_bytes).await })?;
+        tasks.iter().map(|task| Ok(PyBytes::new(py, &task.to_bytes().map_err(to_py)?))).collect()
+    }
+
+    fn explain<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+        let scan = self.planned(py, options)?;
+        let explanation = enter(py, async move { scan.explain().await })?;
+        let found = PyDict::new(py);
+        found.set_item("table", explanation.table)?;
+        found.set_item("version", explanation.version)?;
+        found.set_item("files", explanation.files)?;
+        found.set_item("size_bytes", explanation.size_bytes)?;
+        found.set_item("skipped_by_partition", explanation.skipped_by_partition)?;
+        found.set_item("skipped_by_statistics", explanation.skipped_by_statistics)?;
+        found.set_item("filter", explanation.filter)?;
+        found.set_item("notes", explanation.notes)?;
+        Ok(found)
+    }
+}
+
+/// Runs a task of a scan.
+#[pyfunction]
+#[pyo3(signature = (task, storage_options, credentials))]
+pub fn read_task(
+    py: Python<'_>,
+    task: &[u8],
+    storage_options: HashMap<String, String>,
+    credentials: Option<Py<PyAny>>,
+) -> PyResult<ArrowStream> {
+    let task = lakebed::scan::ScanTask::from_bytes(task).map_err(to_py)?;
+    let credentials = credentials.map(|source| Arc::new(PyCredentials::new(source)) as _);
+    enter(py, async move { lakebed::scan::read_task_at(task, storage_options, credentials).await }).map(ArrowStream::new)
+}
+
+/// Sets the memory budget of the process.
+#[pyfunction]
+pub fn set_memory_limit(size_bytes: u64) -> PyResult<()> {
+    lakebed::memory::set_limit(size_bytes).map_err(to_py)
+}

@@ -1,0 +1,175 @@
+//! `_lakebed.Table`: a snapshot, and how to open it again.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use lakebed::{Env, Error, Snapshot};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict};
+
+use crate::arrow::schema_capsule;
+use crate::credentials::PyCredentials;
+use crate::error::to_py;
+use crate::json::{json_to_py, to_json};
+use crate::runtime::enter;
+
+/// A snapshot for Python.
+#[pyclass(module = "lakebed._lakebed", frozen)]
+pub struct Table {
+    place: Arc<Place>,
+    version: u64,
+    opened: Mutex<Opened>,
+}
+
+/// A snapshot belongs to the process that opened it: connections and their threads do not survive a fork.
+struct Opened {
+    process: u32,
+    snapshot: Snapshot,
+}
+
+struct Place {
+    url: String,
+    options: HashMap<String, String>,
+    credentials: Option<Arc<PyCredentials>>,
+    absolute_paths: bool,
+}
+
+impl Place {
+    fn table(&self) -> lakebed::Result<lakebed::Table> {
+        let mut table = lakebed::Table::at(&self.url)
+            .with_options(self.options.clone())
+            .with_absolute_paths(self.absolute_paths)
+            .with_env(Env::system());
+        if let Some(credentials) = &self.credentials {
+            table = table.with_credentials(credentials.clone());
+        }
+        table.build()
+    }
+}
+
+impl Table {
+    fn new(place: Arc<Place>, snapshot: Snapshot) -> Self {
+        let version = snapshot.version();
+        Self { place, version, opened: Mutex::new(Opened { process: std::process::id(), snapshot }) }
+    }
+
+    /// The snapshot, opened anew in a forked child.
+    pub fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
+        let process = std::process::id();
+        if let Ok(opened) = self.opened.lock()
+            && opened.process == process
+        {
+            return Ok(opened.snapshot.clone());
+        }
+        let (place, version) = (self.place.clone(), self.version);
+        let snapshot = enter(py, async move { place.table()?.snapshot_at(version).await })?;
+        if let Ok(mut opened) = self.opened.lock() {
+            *opened = Opened { process, snapshot: snapshot.clone() };
+        }
+        Ok(snapshot)
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// Opens a table.
+    #[staticmethod]
+    fn open(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let credentials: Option<Py<PyAny>> = optional(options, "credentials")?;
+        let place = Arc::new(Place {
+            url: optional(options, "uri")?.unwrap_or_default(),
+            options: optional(options, "storage_options")?.unwrap_or_default(),
+            credentials: credentials.map(PyCredentials::new).map(Arc::new),
+            absolute_paths: optional(options, "absolute_paths")?.unwrap_or_default(),
+        });
+        let version: Option<i64> = optional(options, "version")?;
+        let version = version.map(version_number).transpose().map_err(to_py)?;
+        let timestamp_ms: Option<i64> = optional(options, "timestamp_ms")?;
+        let opening = place.clone();
+        let snapshot = enter(py, async move {
+            let table = opening.table()?;
+            match (version, timestamp_ms) {
+                (Some(version), _) => table.snapshot_at(version).await,
+                (None, Some(timestamp_ms)) => table.snapshot_at_timestamp(timestamp_ms).await,
+                (None, None) => table.snapshot().await,
+            }
+        })?;
+        Ok(Self::new(place, snapshot))
+    }
+
+    #[getter]
+    fn uri(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.snapshot(py)?.url().to_owned())
+    }
+
+    #[getter]
+    fn version(&self) -> u64 {
+        self.version
+    }
+
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, self.snapshot(py)?.arrow_schema())
+    }
+
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let snapshot = self.snapshot(py)?;
+        json_to_py(py, &to_json(|| serde_json::to_value(snapshot.metadata()))?)
+    }
+
+    fn protocol<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let snapshot = self.snapshot(py)?;
+        json_to_py(py, &to_json(|| serde_json::to_value(snapshot.protocol()))?)
+    }
+
+    fn refresh(&self, py: Python<'_>) -> PyResult<Self> {
+        let snapshot = self.snapshot(py)?;
+        let newer = enter(py, async move { snapshot.refresh().await })?;
+        Ok(Self::new(self.place.clone(), newer))
+    }
+
+    #[pyo3(signature = (limit = None))]
+    fn history<'py>(&self, py: Python<'py>, limit: Option<usize>) -> PyResult<Vec<(u64, i64, Bound<'py, PyAny>)>> {
+        let snapshot = self.snapshot(py)?;
+        let entries = enter(py, async move { snapshot.history(limit).await })?;
+        let row = |entry: lakebed::history::HistoryEntry| {
+            let info = json_to_py(py, &serde_json::Value::Object(entry.info.0))?;
+            Ok((entry.version, entry.timestamp_ms, info))
+        };
+        entries.into_iter().map(row).collect()
+    }
+
+    fn detail<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let snapshot = self.snapshot(py)?;
+        let detail = enter(py, async move { snapshot.detail().await })?;
+        let found = PyDict::new(py);
+        found.set_item("id", detail.id)?;
+        found.set_item("name", detail.name)?;
+        found.set_item("description", detail.description)?;
+        found.set_item("location", detail.location)?;
+        found.set_item("version", detail.version)?;
+        found.set_item("created_at", detail.created_at_ms)?;
+        found.set_item("last_modified", detail.last_modified_ms)?;
+        found.set_item("partition_columns", detail.partition_columns)?;
+        found.set_item("clustering_columns", detail.clustering_columns)?;
+        found.set_item("num_files", detail.num_files)?;
+        found.set_item("size_bytes", detail.size_bytes)?;
+        found.set_item("properties", detail.properties)?;
+        found.set_item("protocol", json_to_py(py, &to_json(|| serde_json::to_value(&detail.protocol))?)?)?;
+        Ok(found)
+    }
+}
+
+/// The value under a key, if it is there and not None.
+pub fn optional<'py, T>(options: &Bound<'py, PyDict>, key: &str) -> PyResult<Option<T>>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
+{
+    match options.get_item(key)? {
+        Some(value) if !value.is_none() => value.extract().map(Some).map_err(Into::into),
+        _ => Ok(None),
+    }
+}
+
+fn version_number(version: i64) -> lakebed::Result<u64> {
+    u64::try_from(version).map_err(|_| Error::invalid_input(format!("version {version}: versions count from 0")))
+}

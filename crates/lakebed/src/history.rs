@@ -1,0 +1,58 @@
+//! Who did what to the table, newest first.
+
+use futures::{StreamExt, TryStreamExt};
+use lakebed_core::action::{Action, CommitInfo};
+use lakebed_core::action::json::each_other;
+use lakebed_core::path::LogPath;
+use lakebed_core::{Error, Result};
+use lakebed_io::log;
+
+use crate::Snapshot;
+
+/// How many commits are read at a time.
+const CONCURRENCY: usize = 32;
+
+/// One commit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HistoryEntry {
+    /// The version that it made.
+    pub version: u64,
+    /// When, in milliseconds since the epoch: the commit's own timestamp, else the adjusted time of its file.
+    pub timestamp_ms: i64,
+    /// What the writer told; empty if it told nothing.
+    pub info: CommitInfo,
+}
+
+impl Snapshot {
+    /// The commits up to this version that the log still has, newest first.
+    pub async fn history(&self, limit: Option<usize>) -> Result<Vec<HistoryEntry>> {
+        let listed = log::list_log(self.store(), None).await?;
+        let times = log::adjusted_times(&listed);
+        let newest = times.into_iter().rev().filter(|(path, _)| path.version <= self.version());
+        let wanted: Vec<(LogPath, i64)> = newest.take(limit.unwrap_or(usize::MAX)).collect();
+        futures::stream::iter(wanted)
+            .map(|(path, time)| async move { self.history_entry(&path, time).await })
+            .buffered(CONCURRENCY)
+            .try_collect()
+            .await
+    }
+
+    async fn history_entry(&self, path: &LogPath, file_time_ms: i64) -> Result<HistoryEntry> {
+        let commits = log::read_commits(self.store(), std::slice::from_ref(path)).await?;
+        let (name, bytes) = commits.first().ok_or_else(|| Error::internal("a commit was read as nothing"))?;
+        let info = commit_info(bytes, name)?.unwrap_or_default();
+        Ok(HistoryEntry { version: path.version, timestamp_ms: info.in_commit_timestamp().unwrap_or(file_time_ms), info })
+    }
+}
+
+/// The `commitInfo` of a commit.
+fn commit_info(commit: &[u8], name: &str) -> Result<Option<CommitInfo>> {
+    let mut info = None;
+    each_other(commit, name, |action| {
+        if let Action::CommitInfo(found) = action {
+            info.get_or_insert(found);
+        }
+        Ok(())
+    })?;
+    Ok(info)
+}

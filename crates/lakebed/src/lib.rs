@@ -1,0 +1,21 @@
+//! Delta Lake tables: snapshots, scans and what is done to tables.
+//!
+//! Begin with [`Table::at`]. Modules stand bottom to top: each uses only those above its own line.
+#![warn(missing_docs)]
+
+pub mod metrics;
+pub mod memory;
+pub mod stream;
+pub mod expr;
+pub mod snapshot;
+pub mod table;
+pub mod scan;
+pub mod history;
+pub mod detail;
+
+pub use lakebed_core::{Error, ErrorKind, Result};
+pub use lakebed_io::env::Env;
+pub use scan::Scan;
+pub use snapshot::Snapshot;
+pub use stream::RecordBatchStream;
+pub use table::Table;

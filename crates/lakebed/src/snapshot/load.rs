@@ -1,0 +1,99 @@
+//! From a place to a snapshot: the hint, the listing, the files that make the version, its protocol and metadata.
+//!
+//! Hints, checkpoints and checksums are disposable. Whatever of them is missing, stale, torn or lying is passed over, with one
+//! warning for all of it; only the commits themselves cannot be replaced.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use lakebed_core::log::segment::{self, LogSegment};
+use lakebed_core::{Error, ErrorKind, Result};
+use lakebed_io::env::Env;
+use lakebed_io::log;
+use lakebed_io::store::Store;
+use tokio::sync::OnceCell;
+
+use super::head::{ReadHead, read_head};
+use super::{Head, Inner, Snapshot};
+
+/// The version `target`, or the latest one.
+pub(crate) async fn load(store: Store, env: Env, target: Option<u64>) -> Result<Snapshot> {
+    load_without(store, env, target, HashSet::new()).await
+}
+
+/// The same without the checkpoints and compactions that were found to be unusable.
+pub(super) async fn load_without(store: Store, env: Env, target: Option<u64>, unusable: HashSet<String>) -> Result<Snapshot> {
+    let mut load = Load { store: &store, target, unusable, notes: Vec::new() };
+    let (segment, read) = load.run().await?;
+    if !load.notes.is_empty() {
+        tracing::warn!(table = store.url(), "{}: read past damage in the log: {}", store.url(), load.notes.join("; "));
+    }
+    let head = Head::new(store.url(), read.protocol, read.metadata, read.checksum)?;
+    let read_commits = Mutex::new(read.commits);
+    Ok(Snapshot { inner: Arc::new(Inner { store, env, segment, head, read_commits, layers: OnceCell::new() }) })
+}
+
+struct Load<'a> {
+    store: &'a Store,
+    target: Option<u64>,
+    unusable: HashSet<String>,
+    notes: Vec<String>,
+}
+
+impl Load<'_> {
+    async fn run(&mut self) -> Result<(LogSegment, ReadHead)> {
+        let mut from = self.start().await?;
+        loop {
+            let segment = match self.segment(from).await {
+                Ok(segment) => segment,
+                Err(error) if from.is_some() => {
+                    self.notes.push(format!("_last_checkpoint leads nowhere ({})", error.message()));
+                    from = None;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            match read_head(self.store, &segment, &mut self.notes).await {
+                Ok(head) => return Ok((segment, head)),
+                Err(failure) => {
+                    let Some(name) = failure.replaceable else { return Err(failure.error) };
+                    self.notes.push(failure.error.message().to_owned());
+                    if !self.unusable.insert(name) {
+                        return Err(failure.error);
+                    }
+                    from = None;
+                }
+            }
+        }
+    }
+
+    /// Where the listing may start: at the hint's checkpoint, if it is not younger than the target.
+    async fn start(&mut self) -> Result<Option<u64>> {
+        if !self.unusable.is_empty() {
+            return Ok(None);
+        }
+        match log::read_hint(self.store).await? {
+            log::ReadHint::Sound(hint) if self.target.is_none_or(|target| hint.version <= target) => Ok(Some(hint.version)),
+            log::ReadHint::Sound(_) | log::ReadHint::Missing => Ok(None),
+            log::ReadHint::Unusable(reason) => {
+                self.notes.push(reason);
+                Ok(None)
+            }
+        }
+    }
+
+    async fn segment(&self, from: Option<u64>) -> Result<LogSegment> {
+        let listed = log::list_log(self.store, from).await?;
+        if listed.is_empty() && from.is_none() {
+            let message = format!("{}: there is no Delta table here (no commits in _delta_log)", self.store.url());
+            return Err(Error::new(ErrorKind::TableNotFound, message));
+        }
+        let segment = segment::plan(&listed, self.target, &self.unusable).map_err(|error| error.within(self.store.url()))?;
+        if let Some(from) = from
+            && segment.checkpoint.is_none()
+        {
+            return Err(Error::corrupt("_delta_log/_last_checkpoint", format!("no complete checkpoint at version {from}")));
+        }
+        Ok(segment)
+    }
+}

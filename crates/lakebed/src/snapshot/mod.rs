@@ -1,0 +1,156 @@
+//! One version of a table.
+//!
+//! Opening reads the protocol and the metadata only (`load`); the files of the table are read when a scan asks for them (`files`).
+//! A [`Snapshot`] never changes: `refresh` makes a newer one out of it, at the cost of the new commits.
+
+mod commits;
+mod files;
+mod head;
+mod load;
+mod refresh;
+mod travel;
+
+use std::sync::{Arc, Mutex};
+
+use arrow_schema::SchemaRef;
+use bytes::Bytes;
+use lakebed_core::action::{Metadata, Protocol};
+use lakebed_core::log::checksum::VersionChecksum;
+use lakebed_core::log::replay::Layers;
+use lakebed_core::log::segment::LogSegment;
+use lakebed_core::property::TableProperties;
+use lakebed_core::schema::StructType;
+use lakebed_core::schema::mapping::MappingMode;
+use lakebed_io::env::Env;
+use lakebed_io::store::Store;
+use tokio::sync::OnceCell;
+
+use crate::Result;
+
+pub use files::{FileColumns, FileStream};
+pub(crate) use load::load;
+pub(crate) use travel::version_at;
+
+/// One version of a table: immutable, cheap to clone.
+#[derive(Clone)]
+pub struct Snapshot {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Store,
+    env: Env,
+    segment: LogSegment,
+    head: Head,
+    /// The commits above the checkpoint, when opening had to read them all; the first use of `layers` takes them.
+    read_commits: Mutex<Vec<(String, Bytes)>>,
+    layers: OnceCell<Layers>,
+}
+
+/// What every use of a version needs to know of it.
+#[derive(Clone)]
+struct Head {
+    protocol: Arc<Protocol>,
+    metadata: Arc<Metadata>,
+    schema: Arc<StructType>,
+    arrow_schema: SchemaRef,
+    properties: Arc<TableProperties>,
+    /// Of this very version, when its file is there and sound.
+    checksum: Option<Arc<VersionChecksum>>,
+}
+
+impl Snapshot {
+    /// The version.
+    pub fn version(&self) -> u64 {
+        self.inner.segment.version
+    }
+
+    /// The table's URL, without secrets.
+    pub fn url(&self) -> &str {
+        self.inner.store.url()
+    }
+
+    /// The store below the table's root.
+    pub fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    /// The clock and the source of identifiers.
+    pub fn env(&self) -> &Env {
+        &self.inner.env
+    }
+
+    /// What readers and writers of this version must know.
+    pub fn protocol(&self) -> &Protocol {
+        &self.inner.head.protocol
+    }
+
+    /// Schema, partitioning and properties as the log has them.
+    pub fn metadata(&self) -> &Metadata {
+        &self.inner.head.metadata
+    }
+
+    /// The schema, with Delta's types.
+    pub fn schema(&self) -> &StructType {
+        &self.inner.head.schema
+    }
+
+    /// The schema, with the types that scans give.
+    pub fn arrow_schema(&self) -> &SchemaRef {
+        &self.inner.head.arrow_schema
+    }
+
+    /// The table's properties, with Delta's defaults.
+    pub fn properties(&self) -> &TableProperties {
+        &self.inner.head.properties
+    }
+
+    /// The names of the partition columns, in order.
+    pub fn partition_columns(&self) -> &[String] {
+        &self.metadata().partition_columns
+    }
+
+    /// How columns are found in files.
+    pub fn mapping_mode(&self) -> MappingMode {
+        self.properties().column_mapping_mode
+    }
+
+    /// The files of the log that make this version.
+    pub fn segment(&self) -> &LogSegment {
+        &self.inner.segment
+    }
+
+    /// The sums of this version, if a writer left them.
+    pub fn checksum(&self) -> Option<&VersionChecksum> {
+        self.inner.head.checksum.as_deref()
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("url", &self.url()).field("version", &self.version()).finish_non_exhaustive()
+    }
+}
+
+impl Head {
+    /// Checked: a version that cannot be read gets no head.
+    fn new(url: &str, protocol: Protocol, metadata: Metadata, checksum: Option<VersionChecksum>) -> Result<Self> {
+        lakebed_core::feature::check_read(&protocol, url)?;
+        let properties = TableProperties::parse(&metadata.configuration).map_err(|error| error.within(url))?;
+        let schema = lakebed_core::schema::parse(&metadata.schema_string).map_err(|error| error.within(url))?;
+        let arrow_schema = lakebed_core::schema::arrow::schema_to_arrow(&schema).map_err(|error| error.within(url))?;
+        for name in &metadata.partition_columns {
+            if !schema.fields.iter().any(|field| &field.name == name) {
+                return Err(lakebed_core::Error::corrupt(url, format!("partition column {name:?} is not in the schema")));
+            }
+        }
+        Ok(Self {
+            protocol: Arc::new(protocol),
+            metadata: Arc::new(metadata),
+            schema: Arc::new(schema),
+            arrow_schema,
+            properties: Arc::new(properties),
+            checksum: checksum.map(Arc::new),
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! A newer snapshot out of an older one, at the cost of the commits between them.
+
+use std::sync::{Arc, Mutex};
+
+use lakebed_core::Result;
+use lakebed_core::log::segment::LogSegment;
+use lakebed_io::log::{self, ListedLogFile};
+use tokio::sync::OnceCell;
+
+use super::commits::{fold, newest_head_actions};
+use super::{Head, Inner, Snapshot, load};
+
+/// Above so many layers one fold of all commits is cheaper than looking into each layer.
+const MAX_LAYERS: usize = 32;
+
+impl Snapshot {
+    /// The latest version: this snapshot itself when there is no news.
+    pub async fn refresh(&self) -> Result<Snapshot> {
+        // This version is listed again: a table that was dropped and made anew does not go unnoticed.
+        let listed = log::list_log(self.store(), Some(self.version())).await?;
+        let Some(newer) = commits_after(&listed, self.version()) else { return self.reload().await };
+        if newer.is_empty() {
+            return Ok(self.clone());
+        }
+        let commits = log::read_commits(self.store(), &newer).await?;
+        let (protocol, metadata) = newest_head_actions(&commits)?;
+        let renewed = metadata.as_ref().is_some_and(|metadata| metadata.id != self.metadata().id);
+        let layers = self.inner.layers.get();
+        if renewed || layers.is_some_and(|layers| layers.depth() >= MAX_LAYERS) {
+            return self.reload().await;
+        }
+        let head = match (protocol, metadata) {
+            (None, None) => Head { checksum: None, ..self.inner.head.clone() },
+            (protocol, metadata) => Head::new(
+                self.url(),
+                protocol.unwrap_or_else(|| self.protocol().clone()),
+                metadata.unwrap_or_else(|| self.metadata().clone()),
+                None,
+            )?,
+        };
+        let version = newer.first().map_or(self.version(), |path| path.version);
+        let segment = LogSegment {
+            version,
+            commits: newer.into_iter().chain(self.segment().commits.iter().cloned()).collect(),
+            checksum: None,
+            ..self.segment().clone()
+        };
+        let layers = match layers {
+            Some(layers) => OnceCell::new_with(Some(layers.with_newer(fold(commits)?))),
+            None => OnceCell::new(),
+        };
+        let (store, env) = (self.store().clone(), self.env().clone());
+        let read_commits = Mutex::new(Vec::new());
+        Ok(Snapshot { inner: Arc::new(Inner { store, env, segment, head, read_commits, layers }) })
+    }
+
+    async fn reload(&self) -> Result<Snapshot> {
+        load::load(self.store().clone(), self.env().clone(), None).await
+    }
+}
+
+/// The commits above `version`, newest first; none when the listing does not join on to it.
+fn commits_after(listed: &[ListedLogFile], version: u64) -> Option<Vec<lakebed_core::path::LogPath>> {
+    let mut commits: Vec<_> = listed.iter().map(|file| &file.path).filter(|path| path.is_commit()).cloned().collect();
+    commits.sort_by_key(|path| path.version);
+    let joined = commits.iter().zip(version..).all(|(path, expected)| path.version == expected);
+    if commits.is_empty() || !joined {
+        return None;
+    }
+    Some(commits.into_iter().skip(1).rev().collect())
+}

@@ -1,0 +1,121 @@
+//! A place where a table is: the way to its snapshots.
+
+use std::sync::Arc;
+
+use lakebed_core::Result;
+use lakebed_io::env::Env;
+use lakebed_io::store::{CredentialSource, Store, StoreOptions};
+use tokio::sync::Mutex;
+
+use crate::snapshot::{self, Snapshot};
+
+/// A table at a URL or a local path.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> lakebed::Result<()> {
+/// let missing = lakebed::Table::at("memory://nowhere").open().await;
+/// assert!(matches!(missing.unwrap_err().kind(), lakebed::ErrorKind::TableNotFound));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Table {
+    store: Store,
+    env: Env,
+    latest: Arc<Mutex<Option<Snapshot>>>,
+}
+
+/// How to reach a table; [`open`](TableBuilder::open) ends it.
+pub struct TableBuilder {
+    url: String,
+    options: StoreOptions,
+    env: Env,
+    store: Option<Store>,
+}
+
+impl Table {
+    /// The table at this URL or local path.
+    pub fn at(url: impl Into<String>) -> TableBuilder {
+        TableBuilder { url: url.into(), options: StoreOptions::default(), env: Env::system(), store: None }
+    }
+
+    /// The latest version: one listing when there is no news.
+    pub async fn snapshot(&self) -> Result<Snapshot> {
+        let mut latest = self.latest.lock().await;
+        let snapshot = match &*latest {
+            Some(snapshot) => snapshot.refresh().await?,
+            None => snapshot::load(self.store.clone(), self.env.clone(), None).await?,
+        };
+        *latest = Some(snapshot.clone());
+        Ok(snapshot)
+    }
+
+    /// A version of the past.
+    pub async fn snapshot_at(&self, version: u64) -> Result<Snapshot> {
+        snapshot::load(self.store.clone(), self.env.clone(), Some(version)).await
+    }
+
+    /// The version that was the latest at this time, in milliseconds since the epoch.
+    pub async fn snapshot_at_timestamp(&self, timestamp_ms: i64) -> Result<Snapshot> {
+        let latest = self.snapshot().await?;
+        let version = snapshot::version_at(&latest, timestamp_ms).await?;
+        if version == latest.version() {
+            return Ok(latest);
+        }
+        self.snapshot_at(version).await
+    }
+}
+
+impl TableBuilder {
+    /// Options of the store, spelled as object_store or deltalake spell them.
+    #[must_use]
+    pub fn with_options<K: Into<String>, V: Into<String>>(mut self, options: impl IntoIterator<Item = (K, V)>) -> Self {
+        self.options.options.extend(options.into_iter().map(|(key, value)| (key.into(), value.into())));
+        self
+    }
+
+    /// Credentials that are asked for anew before they expire.
+    #[must_use]
+    pub fn with_credentials(mut self, credentials: Arc<dyn CredentialSource>) -> Self {
+        self.options.credentials = Some(credentials);
+        self
+    }
+
+    /// Follow absolute paths out of the table's root, as shallow clones need.
+    #[must_use]
+    pub fn with_absolute_paths(mut self, allowed: bool) -> Self {
+        self.options.allow_absolute_paths = allowed;
+        self
+    }
+
+    /// Another clock and source of identifiers.
+    #[must_use]
+    pub fn with_env(mut self, env: Env) -> Self {
+        self.env = env;
+        self
+    }
+
+    /// A store that is already open, instead of one made from the URL and the options.
+    #[must_use]
+    pub fn with_store(mut self, store: Store) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Opens the table: there must be one.
+    pub async fn open(self) -> Result<Table> {
+        let table = self.build()?;
+        table.snapshot().await?;
+        Ok(table)
+    }
+
+    /// The table without looking whether it is there.
+    pub fn build(self) -> Result<Table> {
+        let store = match self.store {
+            Some(store) => store,
+            None => Store::open(&self.url, self.options)?,
+        };
+        Ok(Table { store, env: self.env, latest: Arc::new(Mutex::new(None)) })
+    }
+}

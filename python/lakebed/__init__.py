@@ -1,0 +1,65 @@
+"""Delta Lake tables, with ``pip install`` and nothing else.
+
+>>> import lakebed as lb
+>>> table = lb.Table("examples/trips")
+>>> table.version
+3
+>>> table.scan(columns=["city", "fare"], where="day = DATE '2026-03-02'").to_arrow().num_rows
+3
+"""
+
+from __future__ import annotations
+
+from lakebed import _lakebed
+from lakebed._lakebed import __version__
+from lakebed.errors import (
+    CorruptTableError,
+    InvalidInputError,
+    LakebedError,
+    PredicateError,
+    ResourceExhaustedError,
+    SchemaMismatchError,
+    StoreError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+)
+from lakebed.scan import Explanation, Scan, read_task
+from lakebed.table import Detail, History, HistoryEntry, Protocol, Table
+
+__all__ = [
+    "CorruptTableError",
+    "Detail",
+    "Explanation",
+    "History",
+    "HistoryEntry",
+    "InvalidInputError",
+    "LakebedError",
+    "PredicateError",
+    "Protocol",
+    "ResourceExhaustedError",
+    "Scan",
+    "SchemaMismatchError",
+    "StoreError",
+    "Table",
+    "TableNotFoundError",
+    "UnsupportedFeatureError",
+    "VersionNotFoundError",
+    "__version__",
+    "read_task",
+    "set_memory_limit",
+]
+
+
+def set_memory_limit(size_bytes: int) -> None:
+    """Bounds the memory that all scans of this process may hold at a time; work beyond it waits.
+
+    The default is a share of what the machine, or the container, has. ``LAKEBED_MEMORY_LIMIT`` sets it from outside.
+    """
+    _lakebed.set_memory_limit(size_bytes)
+
+
+if _lakebed.DEBUG_BUILD:
+    import warnings
+
+    warnings.warn("this is a debug build of lakebed: correct, but slow; do not measure it", RuntimeWarning, stacklevel=2)

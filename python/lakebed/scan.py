@@ -1,0 +1,165 @@
+"""A scan: what of a table to read, decided before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakebed import _lakebed
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+__all__ = ["Explanation", "Scan", "read_task"]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a scan would read, and why not less."""
+
+    #: The table's URL and version.
+    table: str
+    version: int
+    #: Files that may hold rows, and their size.
+    files: int
+    size_bytes: int
+    #: Files that partition values ruled out.
+    skipped_by_partition: int
+    #: Files that statistics ruled out.
+    skipped_by_statistics: int
+    #: The filter as it was understood, or None.
+    filter: str | None
+    #: What of the filter could not rule out files, and why.
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.table} at version {self.version}",
+            f"filter: {self.filter or 'none'}",
+            f"reads {self.files} files ({self.size_bytes} bytes)",
+            f"skips {self.skipped_by_partition} files by partition, {self.skipped_by_statistics} by statistics",
+        ]
+        return "\n".join(lines + [f"note: {note}" for note in self.notes])
+
+
+class Scan:
+    """A scan of one version of a table. Nothing is read until one of the ``to_`` methods, or a consumer of Arrow streams, asks.
+
+    >>> import lakebed as lb
+    >>> scan = lb.Table("examples/trips").scan(columns=["city"], where="fare > 20", limit=1)
+    >>> scan.to_arrow().column_names
+    ['city']
+    """
+
+    def __init__(self, table: _lakebed.Table, columns: Sequence[str] | None, where: str | None, limit: int | None) -> None:
+        if isinstance(columns, str):
+            raise TypeError(f"columns takes a list of names, not a string; write columns=[{columns!r}]")
+        self._table = table
+        self._options: dict[str, Any] = {}
+        if columns is not None:
+            self._options["columns"] = list(columns)
+        if where is not None:
+            self._options["where"] = where
+        if limit is not None:
+            self._options["limit"] = limit
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of what the scan gives."""
+        import pyarrow as pa
+
+        return pa.schema(_CSchema(self._table.scan_schema(self._options)))
+
+    def __arrow_c_schema__(self) -> object:
+        return self._table.scan_schema(self._options)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Arrow's PyCapsule interface: polars, DuckDB, pandas, pyarrow and others read a scan as it is. Each call scans anew."""
+        return self._table.scan(self._options).__arrow_c_stream__(requested_schema)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Record batches one after the other: for what does not fit in memory."""
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_batches(self.schema, _batches(self._table.scan(self._options)))
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as a pyarrow table."""
+        import pyarrow as pa
+
+        return pa.table(self._table.scan(self._options).collect())
+
+    def to_pandas(self, **options: Any) -> pd.DataFrame:
+        """All rows as a pandas data frame; ``options`` go to :meth:`pyarrow.Table.to_pandas`."""
+        return self.to_arrow().to_pandas(**options)
+
+    def to_polars(self) -> pl.DataFrame:
+        """All rows as a polars data frame."""
+        import polars as pl
+
+        return pl.DataFrame(self.to_arrow())
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """A DuckDB relation over all rows, in this connection or in one of its own."""
+        import duckdb
+
+        connection = connection if connection is not None else duckdb.connect()
+        return connection.from_arrow(self.to_arrow())
+
+    def count(self) -> int:
+        """How many rows. Taken from the statistics, without reading data, where they are exact."""
+        return self._table.count(self._options)
+
+    def files(self) -> pa.Table:
+        """The files that may hold rows: path, size, partition values, statistics and deletion vectors."""
+        import pyarrow as pa
+
+        return pa.table(self._table.files(self._options).collect())
+
+    def tasks(self, *, target_size_bytes: int = 128 << 20) -> list[bytes]:
+        """The scan cut into independent pieces of about this size, which any process can run with :func:`read_task`."""
+        return self._table.tasks(self._options, target_size_bytes)
+
+    def explain(self) -> Explanation:
+        """Which files are skipped by what, and why the rest are not. Reads the log, no data."""
+        found = self._table.explain(self._options)
+        return Explanation(**{**found, "notes": tuple(found["notes"])})
+
+    def __repr__(self) -> str:
+        options = "".join(f", {name}={value!r}" for name, value in self._options.items())
+        return f"Scan({self._table.uri!r}, version={self._table.version}{options})"
+
+
+def read_task(
+    task: bytes,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    credentials: Callable[[], Mapping[str, Any]] | None = None,
+) -> pa.RecordBatchReader:
+    """Runs one piece of a scan, anywhere. A task holds no secrets: they are given here, or come from the environment."""
+    import pyarrow as pa
+
+    stream = _lakebed.read_task(task, dict(storage_options or {}), credentials)
+    return pa.RecordBatchReader.from_batches(pa.schema(_CSchema(stream.__arrow_c_schema__())), _batches(stream))
+
+
+def _batches(stream: _lakebed.ArrowStream) -> Iterator[pa.RecordBatch]:
+    """Batches one by one: unlike in a C stream, an error keeps its class and Ctrl-C works."""
+    import pyarrow as pa
+
+    while (one := stream.next()) is not None:
+        yield from pa.RecordBatchReader.from_stream(one)
+
+
+class _CSchema:
+    """Wraps a capsule for pyarrow, which asks objects for capsules."""
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __arrow_c_schema__(self) -> object:
+        return self._capsule

@@ -1,0 +1,331 @@
+"""A table at one version: the way in for everything that reads."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, overload
+
+from lakebed import _lakebed
+from lakebed.scan import Scan, _CSchema
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+__all__ = ["Detail", "History", "HistoryEntry", "Protocol", "Table"]
+
+#: What storage options call their secrets: they stay out of pickles and reprs.
+_SECRET = ("secret", "token", "password", "account_key", "access_key", "sas", "service_account_key", "signature", "credential")
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What readers and writers of a table must know."""
+
+    min_reader_version: int
+    min_writer_version: int
+    reader_features: tuple[str, ...] = ()
+    writer_features: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Detail:
+    """What a table is: everything about it but its rows."""
+
+    id: str
+    name: str | None
+    description: str | None
+    location: str
+    version: int
+    created_at: datetime | None
+    last_modified: datetime
+    partition_columns: tuple[str, ...]
+    clustering_columns: tuple[str, ...]
+    num_files: int
+    size_bytes: int
+    properties: dict[str, str]
+    protocol: Protocol
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """One commit: who did what, when."""
+
+    version: int
+    timestamp: datetime
+    operation: str | None
+    parameters: dict[str, str]
+    metrics: dict[str, str]
+    user_metadata: str | None
+    engine_info: str | None
+    read_version: int | None
+    isolation_level: str | None
+    is_blind_append: bool | None
+    #: All that the writer told, as JSON values.
+    commit_info: dict[str, Any] = field(repr=False)
+
+
+class History(Sequence[HistoryEntry]):
+    """The commits of a table, newest first. Also an Arrow stream."""
+
+    def __init__(self, entries: Sequence[HistoryEntry]) -> None:
+        self._entries = tuple(entries)
+
+    @overload
+    def __getitem__(self, index: int) -> HistoryEntry: ...
+    @overload
+    def __getitem__(self, index: slice) -> History: ...
+    def __getitem__(self, index: int | slice) -> HistoryEntry | History:
+        if isinstance(index, slice):
+            return History(self._entries[index])
+        return self._entries[index]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[HistoryEntry]:
+        return iter(self._entries)
+
+    def to_arrow(self) -> pa.Table:
+        """As a pyarrow table: a row a commit; parameters and metrics are maps."""
+        import pyarrow as pa
+
+        text_map = pa.map_(pa.string(), pa.string())
+        columns: dict[str, tuple[pa.DataType, list[Any]]] = {
+            "version": (pa.int64(), [entry.version for entry in self]),
+            "timestamp": (pa.timestamp("ms", tz="UTC"), [entry.timestamp for entry in self]),
+            "operation": (pa.string(), [entry.operation for entry in self]),
+            "parameters": (text_map, [list(entry.parameters.items()) for entry in self]),
+            "metrics": (text_map, [list(entry.metrics.items()) for entry in self]),
+            "user_metadata": (pa.string(), [entry.user_metadata for entry in self]),
+            "engine_info": (pa.string(), [entry.engine_info for entry in self]),
+            "read_version": (pa.int64(), [entry.read_version for entry in self]),
+            "isolation_level": (pa.string(), [entry.isolation_level for entry in self]),
+            "is_blind_append": (pa.bool_(), [entry.is_blind_append for entry in self]),
+        }
+        return pa.table({name: pa.array(values, kind) for name, (kind, values) in columns.items()})
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        lines = [f"{entry.version:>6}  {entry.timestamp:%Y-%m-%d %H:%M:%S}  {entry.operation or '-'}" for entry in self]
+        return "\n".join(["version  timestamp            operation", *lines])
+
+    def _repr_html_(self) -> str:
+        rows = [(entry.version, f"{entry.timestamp:%Y-%m-%d %H:%M:%S}", entry.operation or "-", entry.metrics) for entry in self]
+        return _html_table(("version", "timestamp", "operation", "metrics"), rows)
+
+
+class Table:
+    """A Delta table at one version: an immutable handle, cheap to keep, safe to share between threads, to fork and to pickle.
+
+    ``version`` or ``timestamp`` (a ``datetime`` with a zone, or ISO text with one) open the past; without them it is the latest version.
+    ``storage_options`` take the keys of object_store and deltalake. ``credentials`` is called for them anew before they expire: it
+    returns a mapping of options, with ``expires_at`` (a ``datetime``) when they do. ``absolute_paths=True`` follows paths out of the
+    table's root, which shallow clones have.
+
+    >>> import lakebed as lb
+    >>> table = lb.Table("examples/trips", version=0)
+    >>> table.scan().count()
+    4
+    """
+
+    def __init__(
+        self,
+        uri: str | os.PathLike[str],
+        *,
+        version: int | None = None,
+        timestamp: datetime | str | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        credentials: Callable[[], Mapping[str, Any]] | None = None,
+        absolute_paths: bool = False,
+    ) -> None:
+        if version is not None and timestamp is not None:
+            raise TypeError("give version or timestamp, not both")
+        self._given: dict[str, Any] = {
+            "uri": os.fspath(uri),
+            "storage_options": dict(storage_options or {}),
+            "credentials": credentials,
+            "absolute_paths": absolute_paths,
+        }
+        self._table = _lakebed.Table.open(
+            {**self._given, "version": version, "timestamp_ms": None if timestamp is None else _milliseconds(timestamp)}
+        )
+
+    @classmethod
+    def _wrap(cls, table: _lakebed.Table, given: dict[str, Any]) -> Table:
+        self = cls.__new__(cls)
+        self._given = given
+        self._table = table
+        return self
+
+    @property
+    def uri(self) -> str:
+        """Where the table is, without secrets."""
+        return self._table.uri
+
+    @property
+    def version(self) -> int:
+        """The version of this handle."""
+        return self._table.version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema, with the types that scans give."""
+        import pyarrow as pa
+
+        return pa.schema(_CSchema(self._table.schema()))
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The names of the partition columns, in order."""
+        return tuple(self._table.metadata()["partitionColumns"])
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The properties that are set."""
+        configuration = self._table.metadata()["configuration"]
+        return {name: value for name, value in sorted(configuration.items()) if value is not None}
+
+    @property
+    def protocol(self) -> Protocol:
+        """What readers and writers of this version must know."""
+        return _protocol(self._table.protocol())
+
+    def scan(self, columns: Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None) -> Scan:
+        """A lazy scan of some columns (``"a.b"`` for a field of a struct), of the rows for which the SQL text ``where`` is true."""
+        return Scan(self._table, columns, where, limit)
+
+    def to_arrow(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> pa.Table:
+        """Short for ``scan(columns, where=where).to_arrow()``."""
+        return self.scan(columns, where=where).to_arrow()
+
+    def to_reader(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> pa.RecordBatchReader:
+        """Short for ``scan(columns, where=where).to_reader()``."""
+        return self.scan(columns, where=where).to_reader()
+
+    def to_pandas(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> pd.DataFrame:
+        """Short for ``scan(columns, where=where).to_pandas()``."""
+        return self.scan(columns, where=where).to_pandas()
+
+    def to_polars(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> pl.DataFrame:
+        """Short for ``scan(columns, where=where).to_polars()``."""
+        return self.scan(columns, where=where).to_polars()
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """Short for ``scan().to_duckdb(connection)``."""
+        return self.scan().to_duckdb(connection)
+
+    def files(self) -> pa.Table:
+        """The files of this version."""
+        return self.scan().files()
+
+    def count(self) -> int:
+        """How many rows."""
+        return self.scan().count()
+
+    def history(self, limit: int | None = None) -> History:
+        """The commits up to this version that the log still has, newest first."""
+        return History([_entry(*found) for found in self._table.history(limit)])
+
+    def detail(self) -> Detail:
+        """What the table is. Counts its files, which costs reading them where no checksum tells."""
+        found = self._table.detail()
+        for name in ("created_at", "last_modified"):
+            found[name] = None if found[name] is None else _time(found[name])
+        found["protocol"] = _protocol(found["protocol"])
+        return Detail(**{name: tuple(value) if isinstance(value, list) else value for name, value in found.items()})
+
+    def refresh(self) -> Table:
+        """A handle on the latest version: costs one listing and the new commits. This handle stays as it is."""
+        return self._wrap(self._table.refresh(), self._given)
+
+    def __arrow_c_schema__(self) -> object:
+        return self._table.schema()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.scan().__arrow_c_stream__(requested_schema)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The place and the version; not the secrets among the options, which the environment or ``credentials`` give again."""
+        options = {key: value for key, value in self._given["storage_options"].items() if not _is_secret(key)}
+        return (_reopen, ({**self._given, "storage_options": options}, self.version))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Table) and (self.uri, self.version) == (other.uri, other.version)
+
+    def __hash__(self) -> int:
+        return hash((self.uri, self.version))
+
+    def __repr__(self) -> str:
+        return f"Table({self.uri!r}, version={self.version})"
+
+    def _repr_html_(self) -> str:
+        facts = [("table", self.uri), ("version", self.version), ("partitioned by", ", ".join(self.partition_columns) or "-")]
+        features = sorted({*self.protocol.reader_features, *self.protocol.writer_features})
+        facts += [("features", ", ".join(features) or "-"), *(("property", f"{key} = {value}") for key, value in self.properties.items())]
+        columns = [(column.name, column.type, "" if column.nullable else "not null") for column in self.schema]
+        return _html_table(("", ""), facts) + _html_table(("column", "type", ""), columns)
+
+
+def _reopen(given: dict[str, Any], version: int) -> Table:
+    return Table(given.pop("uri"), version=version, **given)
+
+
+def _is_secret(key: str) -> bool:
+    return any(word in key.lower() for word in _SECRET)
+
+
+def _milliseconds(timestamp: datetime | str) -> int:
+    moment = datetime.fromisoformat(timestamp.replace("Z", "+00:00")) if isinstance(timestamp, str) else timestamp
+    if moment.tzinfo is None:
+        raise ValueError(f"timestamp {timestamp!r} has no time zone: write it with one, such as 2026-03-01T12:00:00Z")
+    since = moment - datetime(1970, 1, 1, tzinfo=timezone.utc)
+    return (since.days * 86_400 + since.seconds) * 1_000 + since.microseconds // 1_000
+
+
+def _time(milliseconds: int) -> datetime:
+    seconds, rest = divmod(milliseconds, 1_000)
+    return datetime.fromtimestamp(seconds, tz=timezone.utc).replace(microsecond=rest * 1_000)
+
+
+def _protocol(found: Mapping[str, Any]) -> Protocol:
+    return Protocol(
+        found["minReaderVersion"],
+        found["minWriterVersion"],
+        tuple(found.get("readerFeatures") or ()),
+        tuple(found.get("writerFeatures") or ()),
+    )
+
+
+def _entry(version: int, timestamp_ms: int, info: dict[str, Any]) -> HistoryEntry:
+    blind = info.get("isBlindAppend")
+    read_version = info.get("readVersion")
+    return HistoryEntry(
+        version=version,
+        timestamp=_time(timestamp_ms),
+        operation=info.get("operation"),
+        parameters={key: str(value) for key, value in (info.get("operationParameters") or {}).items()},
+        metrics={key: str(value) for key, value in (info.get("operationMetrics") or {}).items()},
+        user_metadata=info.get("userMetadata"),
+        engine_info=info.get("engineInfo"),
+        read_version=None if read_version is None else int(read_version),
+        isolation_level=info.get("isolationLevel"),
+        is_blind_append=None if blind is None else str(blind).lower() == "true",
+        commit_info=info,
+    )
+
+
+def _html_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    def line(cells: Sequence[object], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
+
+    first = line(head, "th") if any(head) else ""
+    return "<table>" + first + "".join(line(row, "td") for row in rows) + "</table>"

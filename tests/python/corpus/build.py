@@ -1,0 +1,78 @@
+"""Makes the cases that the cache lacks: one Spark session, a few threads, a session of its own for each case."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from corpus import oracle, places
+from corpus.case import Case, Make, all_cases
+from corpus.oracle import Oracle
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_THREADS = 3
+
+
+def load(names: list[str] | None = None) -> dict[str, Oracle]:
+    """The corpus, by case; what is missing is made first, which takes minutes and says so on stderr."""
+    cases = all_cases()
+    chosen = [cases[name] for name in names] if names else list(cases.values())
+    missing = [case for case in chosen if not oracle.is_kept(home(case))]
+    if missing:
+        places.cache_dir().mkdir(parents=True, exist_ok=True)
+        with (places.cache_dir() / "corpus.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            _make_all([case for case in missing if not oracle.is_kept(home(case))])
+    return {case.name: Oracle.load(home(case)) for case in chosen}
+
+
+def home(case: Case) -> Path:
+    """The folder of a case: its table, its oracle, whatever else it needs."""
+    return places.topic_dir(case.topic) / case.name
+
+
+def _make_all(cases: list[Case]) -> None:
+    if not cases:
+        return
+    from corpus import session
+
+    began = time.monotonic()
+    print(f"corpus: Delta Spark makes {len(cases)} tables", file=sys.stderr, flush=True)
+    spark = session.start()
+    with ThreadPoolExecutor(_THREADS) as pool:
+        errors = [text for text in pool.map(lambda case: _make(spark, case), cases) if text]
+    print(f"corpus: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    if errors:
+        raise RuntimeError(f"{len(errors)} cases could not be made:\n" + "\n".join(errors))
+
+
+def _make(spark: SparkSession, case: Case) -> str | None:
+    """Makes one case; the error as text if it fails, so that the others are still made."""
+    began = time.monotonic()
+    folder = home(case)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    own = spark.newSession()
+    try:
+        make = Make(own, folder, case)
+        for key, value in case.conf.items():
+            own.conf.set(key, value)
+        case.make(make)
+        for key in case.conf:
+            own.conf.unset(key)
+        if case.refused:
+            oracle.refuse(make, case.refused)
+        else:
+            oracle.ask(make, case.where, case.travel)
+    except Exception as error:
+        return f"{case.topic}/{case.name}: {type(error).__name__}: {str(error)[:1500]}"
+    finally:
+        print(f"corpus: {time.monotonic() - began:5.1f} s  {case.topic}/{case.name}", file=sys.stderr, flush=True)
+    return None

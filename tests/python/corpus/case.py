@@ -1,0 +1,133 @@
+"""What a case is, how a topic registers one, and what its function is given to make a table with."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Case:
+    """One table of the corpus: the function that makes it and how it is read."""
+
+    name: str
+    topic: str
+    make: Callable[[Make], None]
+    #: SQL conditions that belong to this table, besides those that `predicates.py` derives from its columns.
+    where: tuple[str, ...] = ()
+    #: Spark settings while the table is made.
+    conf: Mapping[str, str] = field(default_factory=dict)
+    #: Reader features for which a reader must refuse the table, by name. Empty: it must be read.
+    refused: tuple[str, ...] = ()
+    #: The table's files lie outside its root, so a reader needs the caller's leave to follow them.
+    outside: bool = False
+    #: Compare time travel by timestamp with Spark's own (each commit's time, 1 ms before, between, the ends).
+    travel: bool = False
+    #: The name of the table's folder.
+    folder: str = "table"
+
+
+_CASES: dict[str, Case] = {}
+
+
+def case(**options: Any) -> Callable[[Callable[[Make], None]], Callable[[Make], None]]:
+    """Registers the decorated function as a case named like it, in the topic of its file."""
+
+    def register(make: Callable[[Make], None]) -> Callable[[Make], None]:
+        add_case(make.__name__, make, **options)
+        return make
+
+    return register
+
+
+def add_case(name: str, make: Callable[[Make], None], **options: Any) -> None:
+    """Registers `make` as the case `name`: for topics that make one case per value of a list."""
+    if name in _CASES:
+        raise ValueError(f"two cases are named {name}")
+    topic = make.__module__.rpartition(".")[2]
+    _CASES[name] = Case(name=name, topic=topic, make=make, **options)
+
+
+def all_cases() -> dict[str, Case]:
+    """Every case by name, in the order of the topics' files."""
+    from corpus import topics
+
+    for module in sorted(pkgutil.iter_modules(topics.__path__), key=lambda found: found.name):
+        importlib.import_module(f"corpus.topics.{module.name}")
+    return _CASES
+
+
+class Make:
+    """What a case's function works with: a Spark session of its own and the place of its table."""
+
+    def __init__(self, spark: SparkSession, home: Path, case: Case) -> None:
+        self.spark = spark
+        self.home = home
+        self.path = home / case.folder
+
+    def sql(self, text: str) -> DataFrame:
+        """Runs one statement; `{t}` in it stands for the table."""
+        return self.spark.sql(text.replace("{t}", self.name()))
+
+    def name(self, path: Path | None = None) -> str:
+        """How SQL names the table, or the Delta table at `path`."""
+        return f"delta.`{path or self.path}`"
+
+    def set(self, **conf: str) -> None:
+        """Sets Spark settings from here on; a dot in the key is written as two underscores."""
+        for key, value in conf.items():
+            self.spark.conf.set(key.replace("__", "."), value)
+
+    def append(self, rows: DataFrame, **options: str) -> None:
+        """Appends a DataFrame, creating the table if there is none."""
+        rows.write.format("delta").mode("append").options(**options).save(str(self.path))
+
+    def frame(self, query: str, partitions: int = 1) -> DataFrame:
+        """The rows of a query, in so many partitions: as many files when they are written."""
+        return self.spark.sql(query).coalesce(1) if partitions == 1 else self.spark.sql(query).repartition(partitions)
+
+    def log_dir(self) -> Path:
+        return self.path / "_delta_log"
+
+    def commit_file(self, version: int) -> Path:
+        return self.log_dir() / f"{version:020}.json"
+
+    def commit_actions(self, version: int) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.commit_file(version).read_text().splitlines()]
+
+    def put_commit(self, version: int, actions: list[dict[str, Any]]) -> None:
+        """Writes a commit by hand, for what the format allows and no statement of Spark's makes."""
+        target = self.commit_file(version)
+        target.with_name(f".{target.name}.crc").unlink(missing_ok=True)
+        target.write_text("".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions))
+        self.forget()
+
+    def delta_log(self) -> Any:
+        """Delta Spark's own `DeltaLog` of the table, for what SQL does not reach."""
+        jvm: Any = self.spark.sparkContext._jvm
+        return jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self.spark._jsparkSession, str(self.path))
+
+    def checkpoint(self) -> None:
+        """Writes a checkpoint of the latest version."""
+        log = self.delta_log()
+        log.checkpoint(log.update(False, self.none(), self.none()), self.none())
+
+    def forget(self) -> None:
+        """Makes Spark forget what it knows of the table, after its files were changed by hand."""
+        jvm: Any = self.spark.sparkContext._jvm
+        jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(
+            self.spark._jsparkSession, jvm.org.apache.hadoop.fs.Path(str(self.path))
+        )
+
+    def none(self) -> Any:
+        """Scala's `None`."""
+        jvm: Any = self.spark.sparkContext._jvm
+        return jvm.scala.Option.apply(None)

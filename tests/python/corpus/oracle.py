@@ -1,0 +1,189 @@
+"""What Delta Spark reads from a case's table, kept as files beside it.
+
+`ask` asks a live Spark and writes, `Oracle.load` reads without Spark. One query per version fetches the rows and, as extra
+boolean columns, the answer to each condition; a condition's rows are kept as positions in the sorted rows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from corpus import canon, predicates
+from corpus.case import Make
+
+_FILE = "oracle.json"
+_ALL_UP_TO = 6
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """One case's table with Spark's answers."""
+
+    home: Path
+    facts: dict[str, Any]
+
+    @classmethod
+    def load(cls, home: Path) -> Oracle:
+        return cls(home, json.loads((home / _FILE).read_text()))
+
+    @property
+    def path(self) -> Path:
+        return self.home / self.facts["folder"]
+
+    @property
+    def versions(self) -> list[int]:
+        """The versions that were read, in order; the last is the latest. Empty if the table must be refused."""
+        return sorted(int(version) for version in self.facts["versions"])
+
+    def schema(self, version: int) -> list[Any]:
+        """The table's schema, in the form of `canon.fields`."""
+        return canon.delta_fields(self.facts["versions"][str(version)]["schema"])
+
+    def conditions(self, version: int) -> dict[str, list[int]]:
+        """SQL condition to the positions of its rows in `rows`."""
+        found: dict[str, list[int]] = self.facts["versions"][str(version)]["conditions"]
+        return found
+
+    def rows(self, version: int) -> list[str]:
+        """The rows in the form of `canon.rows`."""
+        return (self.home / f"v{version}.jsonl").read_text().splitlines()
+
+
+def is_kept(home: Path) -> bool:
+    return (home / _FILE).is_file()
+
+
+def ask(make: Make, where: tuple[str, ...], travel: bool) -> None:
+    """Reads the table of a finished case with Spark and writes the answers."""
+    spark = make.spark
+    history = _objects(spark.sql(f"DESCRIBE HISTORY {make.name()}"))
+    latest = history[0]["version"]
+    detail = _objects(spark.sql(f"DESCRIBE DETAIL {make.name()}"))[0]
+    facts = {
+        "folder": make.path.name,
+        "latest": latest,
+        "history": history,
+        "detail": detail,
+        "files": _files(make),
+        "versions": {},
+    }
+    derived: list[str] = []
+    for version in reversed(_sample([entry["version"] for entry in history], make)):
+        frame = spark.read.format("delta").option("versionAsOf", version).load(str(make.path))
+        if version == latest:
+            frame = spark.read.format("delta").load(str(make.path))
+            derived = predicates.derive(frame.toArrow())
+        conditions = list(where) + (derived if version == latest else derived[::3])
+        facts["versions"][version] = _read(make, frame, version, conditions)
+    if travel:
+        facts["travel"] = _travel(make, history)
+    (make.home / _FILE).write_text(json.dumps(facts, indent=1))
+
+
+def refuse(make: Make, features: tuple[str, ...]) -> None:
+    """Writes the oracle of a table that no reader may read."""
+    facts = {"folder": make.path.name, "refused": list(features), "versions": {}}
+    (make.home / _FILE).write_text(json.dumps(facts, indent=1))
+
+
+def _sample(versions: list[int], make: Make) -> list[int]:
+    """All versions, or of many the first, the middle and the latest; only those that can still be reconstructed."""
+    versions = sorted(versions)
+    first = _earliest(make)
+    versions = [version for version in versions if version >= first]
+    if len(versions) <= _ALL_UP_TO:
+        return versions
+    return [versions[0], versions[len(versions) // 2], versions[-1]]
+
+
+def _earliest(make: Make) -> int:
+    """The first version a reader can build: 0, or that of the oldest checkpoint once the log was cleaned."""
+    if make.commit_file(0).exists():
+        return 0
+    return min(int(path.name[:20]) for path in make.log_dir().glob("*.checkpoint*.*"))
+
+
+def _read(make: Make, frame: Any, version: int, conditions: list[str]) -> dict[str, Any]:
+    from pyspark.sql import functions as F
+
+    known = _known(frame, conditions)
+    width = len(frame.columns)
+    asked = frame.select("*", *[F.expr(text).alias(f"__{i}") for i, text in enumerate(known)]).toArrow()
+    data = asked.select(range(width))
+    lines = canon.lines(data)
+    order = sorted(range(len(lines)), key=lines.__getitem__)
+    (make.home / f"v{version}.jsonl").write_text("".join(lines[i] + "\n" for i in order))
+    answers = {}
+    for i, text in enumerate(known):
+        is_true = asked.column(width + i).to_pylist()
+        answers[text] = [position for position, line in enumerate(order) if is_true[line]]
+    return {"schema": _schema(make, version), "conditions": answers}
+
+
+def _known(frame: Any, conditions: list[str]) -> list[str]:
+    """The conditions whose columns this version has."""
+    try:
+        frame.selectExpr(*conditions)
+    except Exception as error:
+        if "UNRESOLVED_COLUMN" not in str(error) and "FIELD_NOT_FOUND" not in str(error):
+            raise
+        if len(conditions) == 1:
+            return []
+        half = len(conditions) // 2
+        return _known(frame, conditions[:half]) + _known(frame, conditions[half:])
+    return conditions
+
+
+def _schema(make: Make, version: int) -> Any:
+    snapshot = make.delta_log().getSnapshotAt(version, make.none(), make.none(), False)
+    return json.loads(snapshot.metadata().schemaString())
+
+
+def _files(make: Make) -> list[Any]:
+    """`[path, size, partitionValues, number of deleted rows]` of each live file of the latest version."""
+    from pyspark.sql import DataFrame
+
+    make.forget()
+    frame = DataFrame(make.delta_log().update(False, make.none(), make.none()).allFiles().toDF(), make.spark)
+    found = _objects(frame.selectExpr("path", "size", "partitionValues", "deletionVector.cardinality AS deleted"))
+    return sorted([f["path"], f["size"], f["partitionValues"], f.get("deleted", 0)] for f in found)
+
+
+def _objects(frame: Any) -> list[dict[str, Any]]:
+    """The rows as JSON objects, without their nulls."""
+    return [json.loads(row[0]) for row in frame.selectExpr("to_json(struct(*))").collect()]
+
+
+def _travel(make: Make, history: list[dict[str, Any]]) -> list[Any]:
+    """`[timestamp in ms, version or null for an error]` around each commit's time.
+
+    Spark tells the version by the number of rows, so each version of such a case has another number of rows.
+    """
+    spark, path = make.spark, str(make.path)
+    counts = {}
+    for entry in history:
+        rows = spark.read.format("delta").option("versionAsOf", entry["version"]).load(path).count()
+        if counts.setdefault(rows, entry["version"]) != entry["version"]:
+            raise ValueError(f"{path}: versions {counts[rows]} and {entry['version']} both have {rows} rows")
+    times = [_millis(entry["timestamp"]) for entry in history]
+    found: list[Any] = []
+    for instant in sorted({time + step for time in times for step in (-1, 0, 1)} | {min(times) - 86_400_000}):
+        text = f"{dt.datetime.fromtimestamp(instant / 1000, dt.UTC):%Y-%m-%d %H:%M:%S}.{instant % 1000:03}"
+        try:
+            rows = spark.read.format("delta").option("timestampAsOf", text).load(path).count()
+        except Exception as error:
+            if "TIMESTAMP" not in str(error):
+                raise
+            found.append([instant, None])
+        else:
+            found.append([instant, counts[rows]])
+    return found
+
+
+def _millis(text: str) -> int:
+    """A timestamp of Spark's JSON (UTC, milliseconds) as milliseconds since 1970."""
+    return round(dt.datetime.fromisoformat(text).timestamp() * 1000)
