@@ -15,7 +15,15 @@ from .queries import DELETED, ONE_FILE, Q6_COLUMNS, Q6_WHERE
 from .tables import ROWS_PER_FILE, expected, root
 
 NEW_COMMITS = 5
-BIG = ["1m_adds_ckpt_10", "1m_adds_ckpt_10_json", "1k_commits", "1m_adds_1k_commits", "1m_adds_1k_commits_json", "1m_partitions", "1m_partitions_json"]
+BIG = [
+    "1m_adds_ckpt_10",
+    "1m_adds_ckpt_10_json",
+    "1k_commits",
+    "1m_adds_1k_commits",
+    "1m_adds_1k_commits_json",
+    "1m_partitions",
+    "1m_partitions_json",
+]
 READS: dict[str, tuple[list[str] | None, str | None, int | None]] = {
     "head5": (None, None, 5),
     "full": (None, None, None),

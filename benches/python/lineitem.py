@@ -56,7 +56,9 @@ def statistics(rows: pa.Table) -> dict[str, Any]:
         for side, value in ((low, bounds["min"].as_py()), (high, bounds["max"].as_py())):
             if isinstance(value, str) and len(value) > 32:
                 value = value[:32] + ("\x7f" if side is high else "")
-            side[name] = float(value) if isinstance(value, Decimal) else value if isinstance(value, int | str) else value.isoformat()
+            side[name] = (
+                float(value) if isinstance(value, Decimal) else value if isinstance(value, int | str) else value.isoformat()
+            )
     return {"numRecords": len(rows), "minValues": low, "maxValues": high, "nullCount": dict.fromkeys(rows.column_names, 0)}
 
 
@@ -74,7 +76,15 @@ def deletion_vectors(table: Path, deleted: list[Any]) -> list[dict[str, Any]]:
     body, descriptors = bytearray(b"\x01"), []
     for rows in deleted:
         data = struct.pack("<I", 1_681_511_377) + BitMap64(rows.tolist()).serialize()
-        descriptors.append({"storageType": "u", "pathOrInlineDv": z85(name.bytes), "offset": len(body), "sizeInBytes": len(data), "cardinality": len(rows)})
+        descriptors.append(
+            {
+                "storageType": "u",
+                "pathOrInlineDv": z85(name.bytes),
+                "offset": len(body),
+                "sizeInBytes": len(data),
+                "cardinality": len(rows),
+            }
+        )
         body += struct.pack(">I", len(data)) + data + struct.pack(">I", zlib.crc32(data))
     (table / f"deletion_vector_{name}.bin").write_bytes(body)
     return descriptors
@@ -90,15 +100,38 @@ def build(name: str, parts: list[tuple[pa.Table, Path]], schema: pa.Schema) -> N
     adds = []
     for rows, path in parts:
         os.link(path, table / path.name)
-        adds.append({"path": path.name, "partitionValues": {}, "size": path.stat().st_size, "modificationTime": 1_600_000_000_000,
-                     "dataChange": True, "stats": json.dumps(statistics(rows), separators=(",", ":"))})
+        adds.append(
+            {
+                "path": path.name,
+                "partitionValues": {},
+                "size": path.stat().st_size,
+                "modificationTime": 1_600_000_000_000,
+                "dataChange": True,
+                "stats": json.dumps(statistics(rows), separators=(",", ":")),
+            }
+        )
     write_commit(table, 0, [{"protocol": shape.protocol}, {"metaData": shape.metadata}, *[{"add": a} for a in adds]])
     draw = np.random.default_rng(SEED + round(share * 1_000))
     deleted = [np.sort(draw.choice(len(rows), round(len(rows) * share), replace=False)) for rows, _ in parts]
     if share:
         vectors = deletion_vectors(table, deleted)
-        removes = [{"remove": {k: a[k] for k in ("path", "partitionValues", "size")} | {"deletionTimestamp": 1_600_000_060_000, "dataChange": True, "extendedFileMetadata": True}} for a in adds]
-        again = [{"add": a | {"stats": json.dumps(json.loads(a["stats"]) | {"tightBounds": False}, separators=(",", ":")), "deletionVector": v}} for a, v in zip(adds, vectors, strict=True)]
+        removes = [
+            {
+                "remove": {k: a[k] for k in ("path", "partitionValues", "size")}
+                | {"deletionTimestamp": 1_600_000_060_000, "dataChange": True, "extendedFileMetadata": True}
+            }
+            for a in adds
+        ]
+        again = [
+            {
+                "add": a
+                | {
+                    "stats": json.dumps(json.loads(a["stats"]) | {"tightBounds": False}, separators=(",", ":")),
+                    "deletionVector": v,
+                }
+            }
+            for a, v in zip(adds, vectors, strict=True)
+        ]
         write_commit(table, 1, [*removes, *again])
     live = [rows.filter(pa.array(~np.isin(np.arange(len(rows)), gone))) for (rows, _), gone in zip(parts, deleted, strict=True)]
     (root() / f"{name}.expected.json").write_text(json.dumps(_expected(pa.concat_tables(live), len(parts)), indent=1))
@@ -107,14 +140,25 @@ def build(name: str, parts: list[tuple[pa.Table, Path]], schema: pa.Schema) -> N
 def _expected(rows: pa.Table, files: int) -> dict[str, Any]:
     day = rows["l_shipdate"].cast(pa.int32())
     start, end = (int(np.datetime64(d, "D").astype(int)) for d in ("1994-01-01", "1995-01-01"))
-    tests = [pc.greater_equal(day, start), pc.less(day, end), pc.greater_equal(rows["l_discount"], Decimal("0.05")),
-             pc.less_equal(rows["l_discount"], Decimal("0.07")), pc.less(rows["l_quantity"], Decimal("24.00"))]
+    tests = [
+        pc.greater_equal(day, start),
+        pc.less(day, end),
+        pc.greater_equal(rows["l_discount"], Decimal("0.05")),
+        pc.less_equal(rows["l_discount"], Decimal("0.07")),
+        pc.less(rows["l_quantity"], Decimal("24.00")),
+    ]
     mask = tests[0]
     for test in tests[1:]:
         mask = pc.and_(mask, test)
     one = rows.filter(pc.and_(pc.greater_equal(rows["l_orderkey"], ONE_FILE[0]), pc.less_equal(rows["l_orderkey"], ONE_FILE[1])))
-    return {"files": files, "columns": rows.column_names, "full": digest(rows), "q6_columns": digest(rows.select(Q6_COLUMNS)),
-            "q6": digest(rows.filter(mask).select(Q6_COLUMNS)), "one_file": digest(one)}
+    return {
+        "files": files,
+        "columns": rows.column_names,
+        "full": digest(rows),
+        "q6_columns": digest(rows.select(Q6_COLUMNS)),
+        "q6": digest(rows.filter(mask).select(Q6_COLUMNS)),
+        "one_file": digest(one),
+    }
 
 
 def main() -> None:
@@ -131,8 +175,16 @@ def main() -> None:
             part = pa.concat_tables([parts.pop()[0], part])
             number -= 1
         path = files / f"part-{number:05}-{uuid.uuid5(uuid.NAMESPACE_OID, str(number))}.c000.snappy.parquet"
-        pq.write_table(part, path, compression="snappy", row_group_size=len(part), write_page_index=True, max_rows_per_page=ROWS_PER_PAGE,
-                       store_schema=False, store_decimal_as_integer=True)
+        pq.write_table(
+            part,
+            path,
+            compression="snappy",
+            row_group_size=len(part),
+            write_page_index=True,
+            max_rows_per_page=ROWS_PER_PAGE,
+            store_schema=False,
+            store_decimal_as_integer=True,
+        )
         parts.append((part, path))
     for name in DELETED:
         print(f"making {name}", flush=True)

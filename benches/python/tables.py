@@ -2,7 +2,7 @@
 
 `python -m benches.python.tables [NAME ...]` makes those that are missing, below `root()`. A table stands in a directory of its
 name; `NAME.expected.json` beside it holds the answers, worked out here from the generated files and not by reading the log.
-File `k` holds the rows with id in [1000 k, 1000 k + 999]; the checkpoint lists files in a seeded random order, as Delta Spark's do.
+File `k` holds the rows with id in [1000 k, 1000 k + 999]; the checkpoint lists files in random order, as Delta Spark's does.
 """
 
 import datetime
@@ -76,13 +76,24 @@ def make_files(table: LogTable) -> pa.Table:
     days = [(FIRST_DAY + datetime.timedelta(int(d))).isoformat() for d in range(DAYS + 8)]
     keys = [days[d] for d in day] if table.partition[1] == "date" else index.astype(str).tolist()
     first_ms = 1_577_836_800_000 + index * 86_400
-    low = {"id": index * ROWS_PER_FILE, "user_id": users[0].astype(np.int32), "name": [f"Customer#{u:09}" for u in users[0]],
-           "amount": cents[0] / 100, "ts": (first_ms * 1_000).astype("datetime64[us]"), "ship": [days[d] for d in day]}
-    high = {"id": index * ROWS_PER_FILE + ROWS_PER_FILE - 1, "user_id": (10_000_000 - users[1]).astype(np.int32),
-            "name": [f"Customer#{10_000_000 - u:09}" for u in users[1]], "amount": (1_000_000 - cents[1]) / 100,
-            "ts": ((first_ms + 86_399) * 1_000).astype("datetime64[us]"), "ship": [days[d + 7] for d in day]}
+    low = {
+        "id": index * ROWS_PER_FILE,
+        "user_id": users[0].astype(np.int32),
+        "name": [f"Customer#{u:09}" for u in users[0]],
+        "amount": cents[0] / 100,
+        "ts": (first_ms * 1_000).astype("datetime64[us]"),
+        "ship": [days[d] for d in day],
+    }
+    high = {
+        "id": index * ROWS_PER_FILE + ROWS_PER_FILE - 1,
+        "user_id": (10_000_000 - users[1]).astype(np.int32),
+        "name": [f"Customer#{10_000_000 - u:09}" for u in users[1]],
+        "amount": (1_000_000 - cents[1]) / 100,
+        "ts": ((first_ms + 86_399) * 1_000).astype("datetime64[us]"),
+        "ship": [days[d + 7] for d in day],
+    }
     columns: dict[str, Any] = {
-        "path": [_path(table.partition[0], k, names[32 * i: 32 * i + 32]) for i, k in enumerate(keys)],
+        "path": [_path(table.partition[0], k, names[32 * i : 32 * i + 32]) for i, k in enumerate(keys)],
         "partition": keys,
         "partition_parsed": pa.array(keys).cast(TYPES[table.partition[1]]),
         "size": size,
@@ -102,19 +113,28 @@ def _path(column: str, key: str, uuid: str) -> str:
 
 def _stats(low: dict[str, Any], high: dict[str, Any]) -> list[str]:
     """The statistics as JSON text; timestamps in milliseconds, as the format wants them."""
+
     def rows(values: dict[str, Any]) -> Iterable[str]:
         stamps = np.datetime_as_string(values["ts"], unit="ms")
-        for i, u, n, a, t, s in zip(values["id"], values["user_id"], values["name"], values["amount"].tolist(), stamps, values["ship"], strict=True):
+        for i, u, n, a, t, s in zip(
+            values["id"], values["user_id"], values["name"], values["amount"].tolist(), stamps, values["ship"], strict=True
+        ):
             yield f'{{"id":{i},"user_id":{u},"name":"{n}","amount":{a!r},"ts":"{t}Z","ship":"{s}"}}'
+
     nulls = compact(dict.fromkeys(COLUMNS, 0))
-    return [f'{{"numRecords":{ROWS_PER_FILE},"minValues":{lo},"maxValues":{hi},"nullCount":{nulls}}}'
-            for lo, hi in zip(rows(low), rows(high), strict=True)]
+    return [
+        f'{{"numRecords":{ROWS_PER_FILE},"minValues":{lo},"maxValues":{hi},"nullCount":{nulls}}}'
+        for lo, hi in zip(rows(low), rows(high), strict=True)
+    ]
 
 
 def removed_indexes(table: LogTable) -> list[list[int]]:
     """Per commit, the files it removes: two old ones in every fifth commit."""
     draw = np.random.default_rng(SEED + 1)
-    every = [sorted(int(i) for i in draw.choice(table.base or c * ADDS_PER_COMMIT, 2, replace=False)) if c % 5 == 4 else [] for c in range(table.commits)]
+    every = [
+        sorted(int(i) for i in draw.choice(table.base or c * ADDS_PER_COMMIT, 2, replace=False)) if c % 5 == 4 else []
+        for c in range(table.commits)
+    ]
     seen: set[int] = set()
     return [[i for i in some if not (i in seen or seen.add(i))] for some in every]  # type: ignore[func-returns-value]
 
@@ -124,17 +144,35 @@ def actions_of(files: pa.Table, table: LogTable, added: range, removed: list[int
     keep = files.select(["path", "partition", "size", "modificationTime", "stats"])
     out: list[dict[str, Any]] = []
     for row in keep.slice(added.start, len(added)).to_pylist():
-        out.append({"add": {"path": row["path"], "partitionValues": {table.partition[0]: row["partition"]}, "size": row["size"],
-                            "modificationTime": row["modificationTime"], "dataChange": True, "stats": row["stats"]}})
+        out.append(
+            {
+                "add": {
+                    "path": row["path"],
+                    "partitionValues": {table.partition[0]: row["partition"]},
+                    "size": row["size"],
+                    "modificationTime": row["modificationTime"],
+                    "dataChange": True,
+                    "stats": row["stats"],
+                }
+            }
+        )
     out += [{"remove": r} for r in removes_of(files, table, removed, data_change=True)]
     return out
 
 
 def removes_of(files: pa.Table, table: LogTable, removed: list[int], data_change: bool) -> list[dict[str, Any]]:
     """Tombstones of the files at these indexes."""
-    return [{"path": row["path"], "deletionTimestamp": 1_700_000_000_000, "dataChange": data_change, "extendedFileMetadata": True,
-             "partitionValues": {table.partition[0]: row["partition"]}, "size": row["size"]}
-            for row in files.take(pa.array(removed, pa.int64())).to_pylist()]
+    return [
+        {
+            "path": row["path"],
+            "deletionTimestamp": 1_700_000_000_000,
+            "dataChange": data_change,
+            "extendedFileMetadata": True,
+            "partitionValues": {table.partition[0]: row["partition"]},
+            "size": row["size"],
+        }
+        for row in files.take(pa.array(removed, pa.int64())).to_pylist()
+    ]
 
 
 def build(table: LogTable, where: Path) -> None:
@@ -145,7 +183,10 @@ def build(table: LogTable, where: Path) -> None:
     live = np.ones(len(files), bool)
     version = CHECKPOINT_VERSION if table.base else 0
     if table.base:
-        old = [r | {"path": r["path"].replace("part-00000", "part-00001")} for r in removes_of(files, table, list(range(0, table.base, 1_000)), False)]
+        old = [
+            r | {"path": r["path"].replace("part-00000", "part-00001")}
+            for r in removes_of(files, table, list(range(0, table.base, 1_000)), False)
+        ]
         order = np.random.default_rng(SEED + 2).permutation(table.base)
         write_checkpoint(work, version, files.take(order), old, shape, table.json_only)
         write_commit(work, version, actions_of(files, table, range(table.base - ADDS_PER_COMMIT, table.base), []))
@@ -177,10 +218,22 @@ def _expected(table: LogTable, files: pa.Table, live: Any, version: int) -> dict
     literal = f"DATE '{key}'" if table.partition[1] == "date" else key
     total = int(files["size"].to_numpy()[live].sum())
     return {
-        "version": version, "files": int(live.sum()), "size_bytes": total, "columns": [*COLUMNS, table.partition[0]],
-        "partition": {"column": table.partition[0], "value": key, "where": f"{table.partition[0]} = {literal}", "files": int(one.sum())},
-        "range": {"low": middle * ROWS_PER_FILE, "high": (middle + span) * ROWS_PER_FILE - 1, "files": int(in_range.sum()),
-                  "where": f"id BETWEEN {middle * ROWS_PER_FILE} AND {(middle + span) * ROWS_PER_FILE - 1}"},
+        "version": version,
+        "files": int(live.sum()),
+        "size_bytes": total,
+        "columns": [*COLUMNS, table.partition[0]],
+        "partition": {
+            "column": table.partition[0],
+            "value": key,
+            "where": f"{table.partition[0]} = {literal}",
+            "files": int(one.sum()),
+        },
+        "range": {
+            "low": middle * ROWS_PER_FILE,
+            "high": (middle + span) * ROWS_PER_FILE - 1,
+            "files": int(in_range.sum()),
+            "where": f"id BETWEEN {middle * ROWS_PER_FILE} AND {(middle + span) * ROWS_PER_FILE - 1}",
+        },
     }
 
 

@@ -132,7 +132,7 @@ fn passing_io(kind: io::ErrorKind) -> bool {
 }
 
 fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |error| error.source())
+    std::iter::successors(Some(error), |&error| error.source())
 }
 
 /// Names, in queries and server replies, whose values are secrets. Compared in lower case.

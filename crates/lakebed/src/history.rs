@@ -1,13 +1,13 @@
 //! Who did what to the table, newest first.
 
 use futures::{StreamExt, TryStreamExt};
-use lakebed_core::action::{Action, CommitInfo};
-use lakebed_core::action::json::each_other;
+use lakebed_core::action::CommitInfo;
 use lakebed_core::path::LogPath;
 use lakebed_core::{Error, Result};
 use lakebed_io::log;
 
 use crate::Snapshot;
+use crate::snapshot::commit_info;
 
 /// How many commits are read at a time.
 const CONCURRENCY: usize = 32;
@@ -43,16 +43,4 @@ impl Snapshot {
         let info = commit_info(bytes, name)?.unwrap_or_default();
         Ok(HistoryEntry { version: path.version, timestamp_ms: info.in_commit_timestamp().unwrap_or(file_time_ms), info })
     }
-}
-
-/// The `commitInfo` of a commit.
-fn commit_info(commit: &[u8], name: &str) -> Result<Option<CommitInfo>> {
-    let mut info = None;
-    each_other(commit, name, |action| {
-        if let Action::CommitInfo(found) = action {
-            info.get_or_insert(found);
-        }
-        Ok(())
-    })?;
-    Ok(info)
 }

@@ -7,7 +7,10 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use futures::stream::{BoxStream, Stream, StreamExt};
 
-use crate::Result;
+use tokio::sync::mpsc::{Sender, channel};
+use tokio::task::JoinSet;
+
+use crate::{Error, Result};
 
 /// Record batches of one schema. Dropping it stops the work behind it.
 pub struct RecordBatchStream {
@@ -47,4 +50,32 @@ impl Stream for RecordBatchStream {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.batches.poll_next_unpin(context)
     }
+}
+
+/// A stream of what `work` sends, at most `capacity` items ahead of the reader. Its error ends the stream; dropping the stream ends the work.
+pub(crate) fn produce<T, W, F>(capacity: usize, work: W) -> BoxStream<'static, Result<T>>
+where
+    T: Send + 'static,
+    W: FnOnce(Sender<Result<T>>) -> F,
+    F: Future<Output = Result<()>> + Send + 'static,
+{
+    let (sender, receiver) = channel(capacity);
+    let working = work(sender.clone());
+    let mut task = JoinSet::new();
+    task.spawn(async move {
+        if let Err(error) = working.await {
+            // Nobody listens any more: then nobody misses the error.
+            let _ = sender.send(Err(error)).await;
+        }
+    });
+    futures::stream::unfold((receiver, task), |(mut receiver, mut task)| async move {
+        match receiver.recv().await {
+            Some(item) => Some((item, (receiver, task))),
+            None => match task.join_next().await {
+                Some(Err(fault)) => Some((Err(Error::internal("a scan's task ended").with_source(fault)), (receiver, task))),
+                _ => None,
+            },
+        }
+    })
+    .boxed()
 }

@@ -70,7 +70,7 @@ def _make(spark: SparkSession, case: Case) -> str | None:
         if case.refused:
             oracle.refuse(make, case.refused)
         else:
-            oracle.ask(make, case.where, case.travel)
+            oracle.ask(make, case)
     except Exception as error:
         return f"{case.topic}/{case.name}: {type(error).__name__}: {str(error)[:1500]}"
     finally:

@@ -29,6 +29,8 @@ class Case:
     refused: tuple[str, ...] = ()
     #: The table's files lie outside its root, so a reader needs the caller's leave to follow them.
     outside: bool = False
+    #: Read only the latest version: for tables whose point is their values, not their history.
+    latest_only: bool = False
     #: Compare time travel by timestamp with Spark's own (each commit's time, 1 ms before, between, the ends).
     travel: bool = False
     #: The name of the table's folder.

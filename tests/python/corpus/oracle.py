@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from corpus import canon, predicates
-from corpus.case import Make
+from corpus.case import Case, Make
 
 _FILE = "oracle.json"
 _ALL_UP_TO = 6
@@ -57,9 +59,11 @@ def is_kept(home: Path) -> bool:
     return (home / _FILE).is_file()
 
 
-def ask(make: Make, where: tuple[str, ...], travel: bool) -> None:
+def ask(make: Make, case: Case) -> None:
     """Reads the table of a finished case with Spark and writes the answers."""
     spark = make.spark
+    # The answers must not depend on Spark's own skipping.
+    spark.conf.set("spark.databricks.delta.stats.skipping", "false")
     history = _objects(spark.sql(f"DESCRIBE HISTORY {make.name()}"))
     latest = history[0]["version"]
     detail = _objects(spark.sql(f"DESCRIBE DETAIL {make.name()}"))[0]
@@ -72,14 +76,15 @@ def ask(make: Make, where: tuple[str, ...], travel: bool) -> None:
         "versions": {},
     }
     derived: list[str] = []
-    for version in reversed(_sample([entry["version"] for entry in history], make)):
+    versions = [latest] if case.latest_only else _sample([entry["version"] for entry in history], make)
+    for version in reversed(versions):
         frame = spark.read.format("delta").option("versionAsOf", version).load(str(make.path))
         if version == latest:
             frame = spark.read.format("delta").load(str(make.path))
-            derived = predicates.derive(frame.toArrow())
-        conditions = list(where) + (derived if version == latest else derived[::3])
+            derived = predicates.derive(_arrow(frame))
+        conditions = list(case.where) + (derived if version == latest else derived[::3])
         facts["versions"][version] = _read(make, frame, version, conditions)
-    if travel:
+    if case.travel:
         facts["travel"] = _travel(make, history)
     (make.home / _FILE).write_text(json.dumps(facts, indent=1))
 
@@ -112,16 +117,29 @@ def _read(make: Make, frame: Any, version: int, conditions: list[str]) -> dict[s
 
     known = _known(frame, conditions)
     width = len(frame.columns)
-    asked = frame.select("*", *[F.expr(text).alias(f"__{i}") for i, text in enumerate(known)]).toArrow()
-    data = asked.select(range(width))
+    shown = [F.expr(_shown(name, kind)) for name, kind in frame.dtypes]
+    asked = frame.select(*shown, *[F.expr(text).alias(f"__{i}") for i, text in enumerate(known)])
+    table = _arrow(asked)
+    data = table.select(range(width))
     lines = canon.lines(data)
     order = sorted(range(len(lines)), key=lines.__getitem__)
     (make.home / f"v{version}.jsonl").write_text("".join(lines[i] + "\n" for i in order))
     answers = {}
     for i, text in enumerate(known):
-        is_true = asked.column(width + i).to_pylist()
+        is_true = table.column(width + i).to_pylist()
         answers[text] = [position for position, line in enumerate(order) if is_true[line]]
     return {"schema": _schema(make, version), "conditions": answers}
+
+
+def _shown(name: str, kind: str) -> str:
+    """The expression that fetches a column: itself, but months for the one type that Spark does not give to Arrow."""
+    column = predicates.quoted(name)
+    return f"CAST(CAST({column} AS INTERVAL MONTH) AS INT)" if kind == "interval year to month" else column
+
+
+def _arrow(frame: Any) -> pa.Table:
+    """The rows as Spark's own Arrow batches: `toArrow` casts them, which fails for nulls in structs with required fields."""
+    return pa.Table.from_batches(frame._collect_as_arrow(empty_list_if_zero_records=False))
 
 
 def _known(frame: Any, conditions: list[str]) -> list[str]:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _LOGGING = places.POM.with_name("log4j2.properties").as_uri()
 
+_JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Duser.timezone=UTC"
+
 
 def start() -> SparkSession:
     """Starts Spark on two threads, or returns the session that already runs in this process."""
@@ -31,9 +33,13 @@ def start() -> SparkSession:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
-        "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC -Dlog4j2.configurationFile={_LOGGING} -Dderby.system.home={scratch}",
+        "spark.driver.extraJavaOptions": f"{_JVM} -Dlog4j2.configurationFile={_LOGGING} -Dderby.system.home={scratch}",
         "spark.sql.shuffle.partitions": "2",
-        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        # Hundreds of tiny queries: compiling them costs more than running them (measured: a third of the CPU time).
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
     }
     builder = SparkSession.builder.master("local[2]").appName("lakebed-tests")
     for key, value in conf.items():

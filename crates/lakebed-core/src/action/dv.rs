@@ -40,6 +40,11 @@ impl DvStorage {
             Self::AbsolutePath => "p",
         }
     }
+
+    /// The place that a letter stands for.
+    pub fn of_letter(letter: &str) -> Option<Self> {
+        [Self::UuidRelative, Self::Inline, Self::AbsolutePath].into_iter().find(|storage| storage.letter() == letter)
+    }
 }
 
 impl DeletionVectorDescriptor {

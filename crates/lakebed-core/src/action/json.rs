@@ -1,19 +1,20 @@
 //! The lines of a commit: JSON in, actions out, and back.
 //!
-//! File actions, of which there may be millions, come out borrowed from the line ([`FileLine`]); the others owned. A line is first read
-//! strictly; one that does not fit is read a second time by `lenient`, which knows what writers get wrong. What is unknown is ignored.
+//! File actions, of which there may be millions, come out borrowed from the line ([`FileLine`]); the others owned. `fast` reads a file
+//! action as nearly all writers spell it; every other line goes through serde and `lenient`, which knows what writers get wrong. What is
+//! unknown is ignored.
 //! Start with [`read_line`].
 
+mod fast;
 mod file;
 mod lenient;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::io::BufRead;
 
-use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 pub use file::{AddRef, FileLine, RemoveRef, TextMap};
@@ -134,21 +135,31 @@ fn json_of(action: &impl Serialize) -> Result<Value> {
 }
 
 fn parse(line: &[u8]) -> Result<Line<'_>, String> {
-    match serde_json::from_slice(line) {
-        Ok(Strict::Nothing) => Ok(Line::Nothing),
-        Ok(Strict::File(file)) => Ok(Line::File(file)),
-        Ok(Strict::Other(kind, value)) => Ok(typed(kind, value)?.map_or(Line::Nothing, Line::Other)),
-        Err(error) if error.is_data() => {
-            let object: Map<String, Value> = serde_json::from_slice(line).map_err(|_| "not a JSON object".to_owned())?;
-            Ok(match parse_object(object)? {
-                Some(Action::Add(add)) => Line::File(FileLine::Add(add.into())),
-                Some(Action::Remove(remove)) => Line::File(FileLine::Remove(remove.into())),
-                Some(action) => Line::Other(action),
-                None => Line::Nothing,
-            })
-        }
-        Err(error) => Err(format!("not JSON: {error}")),
+    match fast::file_line(line) {
+        Some(file) => Ok(Line::File(file)),
+        None => parse_thoroughly(line),
     }
+}
+
+fn parse_thoroughly<'a>(line: &[u8]) -> Result<Line<'a>, String> {
+    let object: Map<String, Value> = match serde_json::from_slice(line) {
+        Ok(object) => object,
+        Err(error) if error.is_data() => return Err("not a JSON object".to_owned()),
+        Err(error) => return Err(not_json(&error)),
+    };
+    Ok(match parse_object(object)? {
+        Some(Action::Add(add)) => Line::File(FileLine::Add(add.into())),
+        Some(Action::Remove(remove)) => Line::File(FileLine::Remove(remove.into())),
+        Some(action) => Line::Other(action),
+        None => Line::Nothing,
+    })
+}
+
+/// serde_json counts lines, too, which would look like lines of the file.
+fn not_json(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let reason = text.split(" at line ").next().unwrap_or_default();
+    format!("not JSON: {reason} at column {}", error.column())
 }
 
 fn parse_object(line: Map<String, Value>) -> Result<Option<Action>, String> {
@@ -191,7 +202,7 @@ fn typed(kind: Kind, value: Value) -> Result<Option<Action>, String> {
         Kind::DomainMetadata => Some(Action::DomainMetadata(owned(kind, value)?)),
         Kind::CheckpointMetadata => Some(Action::CheckpointMetadata(owned(kind, value)?)),
         Kind::Sidecar => Some(Action::Sidecar(owned(kind, value)?)),
-        Kind::CommitInfo | Kind::Unknown => None,
+        Kind::CommitInfo => None,
     })
 }
 
@@ -206,8 +217,7 @@ fn owned<T: DeserializeOwned>(kind: Kind, value: Value) -> Result<T, String> {
 }
 
 /// The keys of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(field_identifier, rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Add,
     Remove,
@@ -219,8 +229,6 @@ enum Kind {
     CommitInfo,
     CheckpointMetadata,
     Sidecar,
-    #[serde(other)]
-    Unknown,
 }
 
 impl Kind {
@@ -252,51 +260,6 @@ impl Kind {
             Kind::CommitInfo => "commitInfo",
             Kind::CheckpointMetadata => "checkpointMetadata",
             Kind::Sidecar => "sidecar",
-            Kind::Unknown => "an unknown action",
         }
-    }
-}
-
-/// A line read strictly, its file action typed.
-enum Strict<'a> {
-    Nothing,
-    File(FileLine<'a>),
-    Other(Kind, Value),
-}
-
-impl<'de> Deserialize<'de> for Strict<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(StrictVisitor)
-    }
-}
-
-struct StrictVisitor;
-
-impl<'de> Visitor<'de> for StrictVisitor {
-    type Value = Strict<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut line: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        while let Some(kind) = line.next_key::<Kind>()? {
-            let value = match kind {
-                Kind::Add => line.next_value::<Option<AddRef<'de>>>()?.map(|add| Strict::File(FileLine::Add(add))),
-                Kind::Remove => line.next_value::<Option<RemoveRef<'de>>>()?.map(|remove| Strict::File(FileLine::Remove(remove))),
-                Kind::Unknown => {
-                    line.next_value::<IgnoredAny>()?;
-                    None
-                }
-                _ => line.next_value::<Option<Value>>()?.map(|value| Strict::Other(kind, value)),
-            };
-            if let Some(value) = value
-                && let Some((other, _)) = found.replace((kind, value))
-            {
-                return Err(A::Error::custom(two_actions(other, kind)));
-            }
-        }
-        Ok(found.map_or(Strict::Nothing, |(_, value)| value))
     }
 }

@@ -92,10 +92,10 @@ fn protocols(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Resu
     let (mut reader_features, mut writer_features) = (rows.lists("readerFeatures")?, rows.lists("writerFeatures")?);
     for _ in 0..rows.len() {
         actions.push(Action::Protocol(Protocol {
-            min_reader_version: rows.required("minReaderVersion", min_reader_version.next())?,
-            min_writer_version: rows.required("minWriterVersion", min_writer_version.next())?,
-            reader_features: reader_features.next(),
-            writer_features: writer_features.next(),
+            min_reader_version: rows.required("minReaderVersion", min_reader_version.take())?,
+            min_writer_version: rows.required("minWriterVersion", min_writer_version.take())?,
+            reader_features: reader_features.take(),
+            writer_features: writer_features.take(),
         }));
     }
     Ok(())
@@ -109,14 +109,14 @@ fn metadata(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Resul
     let mut formats = formats(&rows)?.into_iter();
     for _ in 0..rows.len() {
         actions.push(Action::Metadata(Metadata {
-            id: rows.required("id", id.next())?,
-            name: name.next(),
-            description: description.next(),
+            id: rows.required("id", id.take())?,
+            name: name.take(),
+            description: description.take(),
             format: formats.next().unwrap_or_default(),
-            schema_string: rows.required("schemaString", schema_string.next())?,
-            partition_columns: partition_columns.next().unwrap_or_default(),
-            configuration: configuration.next().unwrap_or_default(),
-            created_time: created_time.next(),
+            schema_string: rows.required("schemaString", schema_string.take())?,
+            partition_columns: partition_columns.take().unwrap_or_default(),
+            configuration: configuration.take().unwrap_or_default(),
+            created_time: created_time.take(),
         }));
     }
     Ok(())
@@ -126,7 +126,7 @@ fn formats(metadata: &Rows<'_>) -> Result<Vec<Format>> {
     let Some(rows) = metadata.structs("format")? else { return Ok(Vec::new()) };
     let (mut provider, mut options) = (rows.texts("provider")?, rows.maps("options")?);
     Ok((0..rows.len())
-        .map(|_| match (provider.next(), options.next()) {
+        .map(|_| match (provider.take(), options.take()) {
             (Some(provider), options) => Format { provider, options: options.unwrap_or_default() },
             (None, _) => Format::default(),
         })
@@ -138,9 +138,9 @@ fn transactions(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> R
     let (mut app_id, mut version, mut last_updated) = (rows.texts("appId")?, rows.longs("version")?, rows.longs("lastUpdated")?);
     for _ in 0..rows.len() {
         actions.push(Action::SetTransaction(SetTransaction {
-            app_id: rows.required("appId", app_id.next())?,
-            version: rows.required("version", version.next())?,
-            last_updated: last_updated.next(),
+            app_id: rows.required("appId", app_id.take())?,
+            version: rows.required("version", version.take())?,
+            last_updated: last_updated.take(),
         }));
     }
     Ok(())
@@ -152,9 +152,9 @@ fn domains(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result
         (rows.texts("domain")?, rows.texts("configuration")?, rows.flags("removed")?);
     for _ in 0..rows.len() {
         actions.push(Action::DomainMetadata(DomainMetadata {
-            domain: rows.required("domain", domain.next())?,
-            configuration: rows.required("configuration", configuration.next())?,
-            removed: removed.next().unwrap_or(false),
+            domain: rows.required("domain", domain.take())?,
+            configuration: rows.required("configuration", configuration.take())?,
+            removed: removed.take().unwrap_or(false),
         }));
     }
     Ok(())
@@ -164,8 +164,8 @@ fn checkpoint_metadata(batch: &RecordBatch, file: &str, actions: &mut Vec<Action
     let Some(rows) = Rows::of(batch, "checkpointMetadata", file)? else { return Ok(()) };
     let (mut version, mut tags) = (rows.longs("version")?, rows.maps("tags")?);
     for _ in 0..rows.len() {
-        let version = rows.required("version", version.next())?;
-        actions.push(Action::CheckpointMetadata(CheckpointMetadata { version, tags: tags.next() }));
+        let version = rows.required("version", version.take())?;
+        actions.push(Action::CheckpointMetadata(CheckpointMetadata { version, tags: tags.take() }));
     }
     Ok(())
 }
@@ -176,10 +176,10 @@ fn sidecars(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Resul
     let (mut modification_time, mut tags) = (rows.longs("modificationTime")?, rows.maps("tags")?);
     for _ in 0..rows.len() {
         actions.push(Action::Sidecar(Sidecar {
-            path: rows.required("path", path.next())?,
-            size_in_bytes: rows.required("sizeInBytes", size_in_bytes.next())?,
-            modification_time: modification_time.next().unwrap_or(0),
-            tags: tags.next(),
+            path: rows.required("path", path.take())?,
+            size_in_bytes: rows.required("sizeInBytes", size_in_bytes.take())?,
+            modification_time: modification_time.take().unwrap_or(0),
+            tags: tags.take(),
         }));
     }
     Ok(())
@@ -195,17 +195,17 @@ fn adds(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()
     let mut deletion_vectors = deletion_vectors(&rows)?.into_iter();
     for _ in 0..rows.len() {
         actions.push(Action::Add(Add {
-            path: rows.required("path", path.next())?,
-            partition_values: partition_values.next().unwrap_or_default(),
-            size: rows.required("size", size.next())?,
-            modification_time: modification_time.next().unwrap_or(0),
-            data_change: data_change.next().unwrap_or(false),
-            stats: stats.next(),
-            tags: tags.next(),
+            path: rows.required("path", path.take())?,
+            partition_values: partition_values.take().unwrap_or_default(),
+            size: rows.required("size", size.take())?,
+            modification_time: modification_time.take().unwrap_or(0),
+            data_change: data_change.take().unwrap_or(false),
+            stats: stats.take(),
+            tags: tags.take(),
             deletion_vector: deletion_vectors.next().flatten(),
-            base_row_id: base_row_id.next(),
-            default_row_commit_version: default_row_commit_version.next(),
-            clustering_provider: clustering_provider.next(),
+            base_row_id: base_row_id.take(),
+            default_row_commit_version: default_row_commit_version.take(),
+            clustering_provider: clustering_provider.take(),
         }));
     }
     Ok(())
@@ -222,17 +222,17 @@ fn removes(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result
     let mut deletion_vectors = deletion_vectors(&rows)?.into_iter();
     for _ in 0..rows.len() {
         actions.push(Action::Remove(Remove {
-            path: rows.required("path", path.next())?,
-            deletion_timestamp: deletion_timestamp.next(),
-            data_change: data_change.next().unwrap_or(false),
-            extended_file_metadata: extended_file_metadata.next(),
-            partition_values: partition_values.next(),
-            size: size.next(),
-            stats: stats.next(),
-            tags: tags.next(),
+            path: rows.required("path", path.take())?,
+            deletion_timestamp: deletion_timestamp.take(),
+            data_change: data_change.take().unwrap_or(false),
+            extended_file_metadata: extended_file_metadata.take(),
+            partition_values: partition_values.take(),
+            size: size.take(),
+            stats: stats.take(),
+            tags: tags.take(),
             deletion_vector: deletion_vectors.next().flatten(),
-            base_row_id: base_row_id.next(),
-            default_row_commit_version: default_row_commit_version.next(),
+            base_row_id: base_row_id.take(),
+            default_row_commit_version: default_row_commit_version.take(),
         }));
     }
     Ok(())
@@ -245,8 +245,8 @@ fn deletion_vectors(files: &Rows<'_>) -> Result<Vec<Option<DeletionVectorDescrip
         (rows.ints("offset")?, rows.ints("sizeInBytes")?, rows.longs("cardinality")?);
     let mut descriptors = Vec::with_capacity(rows.len());
     for _ in 0..rows.len() {
-        let (storage, path) = (storage_type.next(), path_or_inline_dv.next());
-        let (offset, size, cardinality) = (offset.next(), size_in_bytes.next(), cardinality.next());
+        let (storage, path) = (storage_type.take(), path_or_inline_dv.take());
+        let (offset, size, cardinality) = (offset.take(), size_in_bytes.take(), cardinality.take());
         // A struct of nulls is how some writers spell a null struct.
         descriptors.push(match (storage, path) {
             (None, None) => None,
@@ -264,9 +264,5 @@ fn deletion_vectors(files: &Rows<'_>) -> Result<Vec<Option<DeletionVectorDescrip
 
 fn dv_storage(rows: &Rows<'_>, letter: Option<String>) -> Result<DvStorage> {
     let letter = rows.required("storageType", letter)?;
-    let known = [DvStorage::UuidRelative, DvStorage::Inline, DvStorage::AbsolutePath];
-    known
-        .into_iter()
-        .find(|storage| storage.letter() == letter)
-        .ok_or_else(|| rows.corrupt(format!("a deletion vector of unknown storage type {letter:?}")))
+    DvStorage::of_letter(&letter).ok_or_else(|| rows.corrupt(format!("a deletion vector of unknown storage type {letter:?}")))
 }

@@ -91,18 +91,20 @@ impl FileBatch {
 
     /// The rows of a checkpoint batch that have an `add`.
     pub fn from_checkpoint(batch: &RecordBatch) -> Result<Self> {
+        let (files, present) = Self::with_presence(batch)?;
+        if present.true_count() == present.len() { Ok(files) } else { files.filter(&present) }
+    }
+
+    /// All rows of a checkpoint batch, and which of them have an `add`.
+    pub fn with_presence(batch: &RecordBatch) -> Result<(Self, BooleanArray)> {
         let Some(add) = batch.column_by_name("add").and_then(|array| array.as_struct_opt()) else {
             return Err(Error::internal("a checkpoint batch without its add column"));
         };
         let present = match add.column_by_name(column::PATH) {
-            Some(path) => valid_rows(path.as_ref())?,
-            None => valid_rows(add)?,
+            Some(path) => valid_rows(path.as_ref()),
+            None => valid_rows(add),
         };
-        let columns = RecordBatch::from(without_nulls(add)?);
-        if present.true_count() == present.len() {
-            return Self::new(columns);
-        }
-        Self::new(arrow_select::filter::filter_record_batch(&columns, &present)?)
+        Ok((Self::new(RecordBatch::from(without_nulls(add)?))?, present))
     }
 
     /// How many files.
@@ -200,10 +202,14 @@ impl FileBatch {
         value::parse_partition_column(&self.partition_texts(physical)?, data_type)
     }
 
-    /// From `partitionValues_parsed` where it is there and cannot differ from the text: a timestamp's text has no zone of its own.
-    fn parsed_partition(&self, physical: &str, data_type: PrimitiveType) -> Result<Option<ArrayRef>> {
+    /// Whether `partitionValues_parsed` cannot differ from the text: a timestamp's text has no zone of its own.
+    pub fn trusts_parsed(data_type: PrimitiveType) -> bool {
         use PrimitiveType as P;
-        if !matches!(data_type, P::String | P::Long | P::Integer | P::Short | P::Byte | P::Date | P::Boolean) {
+        matches!(data_type, P::String | P::Long | P::Integer | P::Short | P::Byte | P::Date | P::Boolean)
+    }
+
+    fn parsed_partition(&self, physical: &str, data_type: PrimitiveType) -> Result<Option<ArrayRef>> {
+        if !Self::trusts_parsed(data_type) {
             return Ok(None);
         }
         let Some(parsed) = self.column(column::PARTITION_VALUES_PARSED).and_then(|array| array.as_struct_opt()) else {
@@ -289,11 +295,11 @@ fn plain_text(array: &ArrayRef) -> Result<StringArray> {
     Ok(arrow_cast::cast(array, &ArrowType::Utf8)?.as_string::<i32>().clone())
 }
 
-fn valid_rows(array: &dyn Array) -> Result<BooleanArray> {
-    Ok(match array.logical_nulls() {
+fn valid_rows(array: &dyn Array) -> BooleanArray {
+    match array.logical_nulls() {
         Some(nulls) => BooleanArray::new(nulls.inner().clone(), None),
         None => BooleanArray::from(vec![true; array.len()]),
-    })
+    }
 }
 
 /// The same columns without the struct's own nulls, which `RecordBatch::from` would reject.

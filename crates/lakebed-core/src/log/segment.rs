@@ -240,11 +240,10 @@ fn complete(files: &[&ListedLogFile], unusable: &HashSet<String>) -> Option<Chec
     let mut files: Vec<ListedLogFile> = files.iter().map(|&file| file.clone()).collect();
     files.sort_by_key(part_of);
     files.dedup_by_key(|file| part_of(file));
-    let first = files.first()?;
-    let LogKind::Checkpoint(kind) = first.path.kind else { return None };
+    let LogPath { version, kind: LogKind::Checkpoint(kind), .. } = files.first()?.path else { return None };
     let parts = match kind {
         CheckpointKind::MultiPart { parts, .. } => usize::try_from(parts).ok()?,
         CheckpointKind::Classic | CheckpointKind::Uuid { .. } => 1,
     };
-    (files.len() == parts).then(|| CheckpointFiles { version: first.path.version, kind, files })
+    (files.len() == parts).then(|| CheckpointFiles { version, kind, files })
 }

@@ -108,7 +108,7 @@ impl fmt::Display for Place<'_> {
 
 fn parse_type(value: &Value, place: &Place) -> Result<DataType> {
     match value {
-        Value::String(name) => Ok(DataType::Primitive(parse_primitive(name, place)?)),
+        Value::String(name) => parse_primitive_name(name).map(DataType::Primitive).ok_or_else(|| unknown_type(name, place)),
         Value::Object(object) => match text(object, "type", place)? {
             "struct" => Ok(DataType::Struct(parse_struct(object, place)?)),
             "array" => Ok(DataType::from(ArrayType {
@@ -166,8 +166,9 @@ fn parse_field(value: &Value, place: &Place) -> Result<StructField> {
     Ok(StructField { name: name.to_owned(), data_type, nullable: flag(object, "nullable", &place)?, metadata })
 }
 
-fn parse_primitive(name: &str, place: &Place) -> Result<PrimitiveType> {
-    Ok(match name {
+/// The primitive of this spelling.
+pub(super) fn parse_primitive_name(name: &str) -> Option<PrimitiveType> {
+    Some(match name {
         "string" => PrimitiveType::String,
         "long" => PrimitiveType::Long,
         "integer" => PrimitiveType::Integer,
@@ -188,7 +189,7 @@ fn parse_primitive(name: &str, place: &Place) -> Result<PrimitiveType> {
         | "interval day to minute" | "interval day to second" | "interval hour to minute" | "interval hour to second"
         | "interval minute to second" => PrimitiveType::DayTimeInterval,
         _ if is_bounded_text(name) => PrimitiveType::String,
-        _ => parse_decimal(name).ok_or_else(|| unknown_type(name, place))?,
+        _ => return parse_decimal(name),
     })
 }
 
@@ -229,5 +230,4 @@ fn flag(object: &Map<String, Value>, key: &str, place: &Place) -> Result<bool> {
 }
 
 #[cfg(test)]
-#[path = "json_tests.rs"]
 mod tests;

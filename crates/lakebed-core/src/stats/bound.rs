@@ -29,15 +29,6 @@ impl Bound {
         }
     }
 
-    /// A quotient rounded outwards.
-    pub(super) fn divide(self, value: i128, by: i128) -> i128 {
-        let down = value.div_euclid(by);
-        match self {
-            Self::Upper if value.rem_euclid(by) != 0 => down + 1,
-            _ => down,
-        }
-    }
-
     /// The bound as a total order of floats needs it; none for a minimum of NaN, which only some writers mean.
     pub(super) fn double(self, value: f64) -> Option<f64> {
         match self {

@@ -29,7 +29,7 @@ pub(super) enum Leaf {
     String(StringBuilder),
     Date(PrimitiveBuilder<Date32Type>),
     Timestamp(PrimitiveBuilder<TimestampMicrosecondType>, Bound, Zoned),
-    Decimal(PrimitiveBuilder<Decimal128Type>, Bound, u8, i8),
+    Decimal(PrimitiveBuilder<Decimal128Type>, Bound, u8, u8),
     /// Of types that have no bounds in the text.
     Nothing(ArrowType, usize),
 }
@@ -60,7 +60,8 @@ impl Leaf {
                 Self::Timestamp(PrimitiveBuilder::with_capacity(rows).with_data_type(arrow_type), bound, zoned)
             }
             ArrowType::Decimal128(precision, scale) => {
-                Self::Decimal(PrimitiveBuilder::with_capacity(rows).with_data_type(arrow_type), bound, precision, scale)
+                let builder = PrimitiveBuilder::with_capacity(rows).with_data_type(arrow_type);
+                Self::Decimal(builder, bound, precision, scale.unsigned_abs())
             }
             other => Self::Nothing(other, 0),
         }

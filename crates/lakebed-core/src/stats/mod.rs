@@ -8,7 +8,7 @@
 //! they never cost rows. For the same reason bounds are made wider where the log keeps less than the data has:
 //! - Timestamps are cut off at milliseconds in the log, so a [`StatKind::Max`] is the last microsecond that is cut off to it: 999 µs
 //!   later. Written with an offset that was itself cut off at minutes (local mean time), both bounds give way by 59 s.
-//! - A decimal with more digits than the column has goes down for a minimum and up for a maximum.
+//! - A decimal that looks as if it came out of a 64-bit float, as delta-rs writes them, is moved to the next float.
 //! - A zero is −0.0 as a minimum and 0.0 as a maximum of floats, for writers do not tell them apart. A minimum of NaN is null.
 //! - Of a double column that was once a float, old files have bounds like `1.1`, written for the float 1.1, which is above the double 1.1.
 //!   Who knows from `delta.typeChanges` of such a column asks for it as [`Float`](PrimitiveType::Float) too and takes the wider bound.
@@ -32,7 +32,7 @@ pub use from_struct::from_struct;
 pub use json::from_json;
 pub use to_json::struct_to_json;
 
-use crate::schema::{DataType, PrimitiveType, arrow::type_to_arrow};
+use crate::schema::{PrimitiveType, arrow::primitive_to_arrow};
 
 /// A statistic of a file, or of one of its columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -66,7 +66,7 @@ impl StatColumn {
         match self.kind {
             StatKind::NumRecords | StatKind::NullCount => ArrowType::Int64,
             StatKind::TightBounds => ArrowType::Boolean,
-            StatKind::Min | StatKind::Max => type_to_arrow(&DataType::Primitive(self.data_type)).unwrap_or(ArrowType::Null),
+            StatKind::Min | StatKind::Max => primitive_to_arrow(self.data_type).unwrap_or(ArrowType::Null),
         }
     }
 

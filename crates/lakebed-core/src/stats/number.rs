@@ -1,94 +1,53 @@
-//! Numbers as JSON writes them, read exactly: no integer and no decimal passes through a float.
+//! Numbers of bounds and counts, read exactly unless their writer was not exact.
 
 use super::bound::Bound;
+use crate::schema::PrimitiveType;
+use crate::value::Scalar;
 
-/// The most digits that a decimal can have.
-const MOST_DIGITS: u32 = 38;
+/// So many digits survive the way through a 64-bit float.
+const DIGITS_OF_FLOAT: usize = 15;
 
 /// An integer, also when it is written `1.0` or `1e3`.
 pub(super) fn integer(text: &str) -> Option<i64> {
-    if let Ok(value) = text.parse() {
-        return Some(value);
-    }
-    let number = Number::parse(text)?;
-    let (value, exact) = number.scaled(0, Bound::Lower)?;
-    exact.then_some(value).and_then(|value| i64::try_from(value).ok())
+    text.parse().ok().or_else(|| i64::try_from(exact(text, 38, 0)?).ok())
 }
 
-/// A decimal as a multiple of 10^-`scale`, rounded outwards; none if it has more than `precision` digits.
-pub(super) fn decimal(text: &str, precision: u8, scale: i8, bound: Bound) -> Option<i128> {
-    let (value, _) = Number::parse(text)?.scaled(i64::from(scale), bound)?;
-    let limit = 10_u128.checked_pow(u32::from(precision))?;
-    (value.unsigned_abs() < limit).then_some(value)
+/// The bound of a decimal column in units of its last digit.
+///
+/// Delta Spark writes decimals exactly and with all digits that their scale has. delta-rs sends them through a 64-bit float; what came out
+/// may lie on the wrong side of the value, so it is moved outwards to the next float.
+pub(super) fn decimal(text: &str, precision: u8, scale: u8, bound: Bound) -> Option<i128> {
+    if !is_of_float(text, scale) {
+        return exact(text, precision, scale);
+    }
+    let float: f64 = text.parse().ok()?;
+    let moved = match bound {
+        Bound::Lower => float.next_down(),
+        Bound::Upper => float.next_up(),
+    };
+    // Formatting rounds to the nearest unit, hence one more unit outwards.
+    let units = exact(&format!("{moved:.*}", usize::from(scale)), precision, scale)?;
+    match bound {
+        Bound::Lower => units.checked_sub(1),
+        Bound::Upper => units.checked_add(1),
+    }
 }
 
-/// `coefficient` × 10^`exponent`, and a little away from zero if `more`.
-struct Number {
-    negative: bool,
-    coefficient: u128,
-    exponent: i64,
-    more: bool,
+fn exact(text: &str, precision: u8, scale: u8) -> Option<i128> {
+    match Scalar::parse_partition(Some(text), PrimitiveType::Decimal { precision, scale }) {
+        Ok(Scalar::Decimal { unscaled, .. }) => Some(unscaled),
+        _ => None,
+    }
 }
 
-impl Number {
-    fn parse(text: &str) -> Option<Self> {
-        let (negative, text) = match text.strip_prefix('-') {
-            Some(text) => (true, text),
-            None => (false, text),
-        };
-        let (digits, exponent) = match text.split_once(['e', 'E']) {
-            Some((digits, exponent)) => (digits, exponent.parse::<i32>().ok()?),
-            None => (text, 0),
-        };
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        if whole.is_empty() {
-            return None;
-        }
-        let mut number = Self { negative, coefficient: 0, exponent: i64::from(exponent), more: false };
-        for digit in whole.bytes() {
-            number.exponent += i64::from(!number.push(digit)?);
-        }
-        for digit in fraction.bytes() {
-            number.exponent -= i64::from(number.push(digit)?);
-        }
-        Some(number)
+/// Whether a decimal has more digits than a float keeps, and not those that its scale asks for.
+fn is_of_float(text: &str, scale: u8) -> bool {
+    if text.len() <= DIGITS_OF_FLOAT {
+        return false;
     }
-
-    /// Takes a further digit; false when there was no more room for it.
-    fn push(&mut self, digit: u8) -> Option<bool> {
-        if !digit.is_ascii_digit() {
-            return None;
-        }
-        let digit = digit - b'0';
-        if self.coefficient >= 10_u128.pow(MOST_DIGITS - 1) {
-            self.more |= digit != 0;
-            return Some(false);
-        }
-        self.coefficient = self.coefficient * 10 + u128::from(digit);
-        Some(true)
-    }
-
-    /// The number as a multiple of 10^-`scale`, rounded outwards, and whether that was not needed; none if it is too large.
-    fn scaled(&self, scale: i64, bound: Bound) -> Option<(i128, bool)> {
-        let sign = if self.negative { -1 } else { 1 };
-        let coefficient = sign * i128::try_from(self.coefficient).ok()?;
-        if coefficient == 0 {
-            return Some((0, true));
-        }
-        let shift = self.exponent + scale;
-        let power = u32::try_from(shift.unsigned_abs()).ok().and_then(|digits| 10_i128.checked_pow(digits));
-        let (value, exact) = if shift >= 0 {
-            (coefficient.checked_mul(power?)?, !self.more)
-        } else {
-            // Below any power that fits, all digits are behind the point.
-            let power = power.unwrap_or(i128::MAX);
-            (bound.divide(coefficient, power), coefficient % power == 0 && !self.more)
-        };
-        let outwards = match bound {
-            Bound::Lower if self.more && self.negative => -1,
-            Bound::Upper if self.more && !self.negative => 1,
-            _ => 0,
-        };
-        Some((value.checked_add(outwards)?, exact))
-    }
+    let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, ""));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all_of_scale = exponent.is_empty() && fraction.len() == usize::from(scale);
+    let significant = whole.chars().chain(fraction.chars()).filter(char::is_ascii_digit).skip_while(|digit| *digit == '0');
+    !all_of_scale && significant.count() > DIGITS_OF_FLOAT
 }

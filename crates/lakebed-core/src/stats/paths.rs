@@ -1,5 +1,7 @@
 //! The wanted paths as a tree, so that one walk through a text finds them all.
 
+use memchr::memmem::Finder;
+
 /// The wanted paths. Each distinct one has a slot.
 pub(super) struct Paths {
     nodes: Vec<Node>,
@@ -9,8 +11,8 @@ pub(super) struct Paths {
 /// A name on the way to a wanted value.
 #[derive(Default)]
 struct Node {
-    /// By length, then by bytes.
-    children: Vec<(Box<[u8]>, NodeId)>,
+    /// By length of their names, then by bytes.
+    children: Vec<Child>,
     slot: Option<usize>,
     /// The slots here and below.
     within: Vec<usize>,
@@ -18,6 +20,17 @@ struct Node {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct NodeId(usize);
+
+/// A name under another.
+pub(super) struct Child {
+    name: Box<[u8]>,
+    pub(super) node: NodeId,
+    /// Of the name between quotes, as it is written where nothing needs an escape.
+    pub(super) quoted: Finder<'static>,
+}
+
+/// Up to so many names it is faster to look for each than to walk through an object.
+const FEW: usize = 8;
 
 impl Paths {
     pub(super) const ROOT: NodeId = NodeId(0);
@@ -36,7 +49,7 @@ impl Paths {
                 Err(place) => {
                     let child = NodeId(self.nodes.len());
                     self.nodes.push(Node::default());
-                    self.nodes[at.0].children.insert(place, (name.as_bytes().into(), child));
+                    self.nodes[at.0].children.insert(place, Child::new(name, child));
                     child
                 }
             };
@@ -79,8 +92,27 @@ impl Paths {
         self.search(node, name).ok()
     }
 
+    /// The names under this one, if they are few, no path goes on below them and each can be looked for.
+    pub(super) fn few_leaves(&self, node: NodeId) -> Option<&[Child]> {
+        let children = &self.nodes[node.0].children;
+        let few = children.len() <= FEW && children.iter().all(|child| child.is_word() && !self.goes_on(child.node));
+        few.then_some(children)
+    }
+
     fn search(&self, node: NodeId, name: &[u8]) -> Result<NodeId, usize> {
         let children = &self.nodes[node.0].children;
-        children.binary_search_by(|(other, _)| (other.len(), &**other).cmp(&(name.len(), name))).map(|place| children[place].1)
+        let place = children.binary_search_by(|child| (child.name.len(), &*child.name).cmp(&(name.len(), name)))?;
+        Ok(children[place].node)
+    }
+}
+
+impl Child {
+    /// Whether the name cannot be what stands between the closing quote of one string and the opening quote of the next.
+    fn is_word(&self) -> bool {
+        self.name.trim_ascii_start().first().is_some_and(|first| !b",:]}".contains(first))
+    }
+
+    fn new(name: &str, node: NodeId) -> Self {
+        Self { name: name.as_bytes().into(), node, quoted: Finder::new(&format!("\"{name}\"")).into_owned() }
     }
 }

@@ -5,10 +5,11 @@
 //! Spark; therefore a walk always goes to the end, past the last wanted value.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr2};
 
-use super::paths::{NodeId, Paths};
+use super::paths::{Child, NodeId, Paths};
 use super::text::unescape;
 
 /// Finds the wanted values of one text after the other.
@@ -102,7 +103,13 @@ impl<'p> Scan<'p> {
         }
         let slot = self.paths.slot(node);
         match *text.get(at)? {
-            b'{' if self.paths.goes_on(node) => self.walk_object(text, at + 1, node),
+            b'{' if self.paths.goes_on(node) => match self.paths.few_leaves(node).zip(skip_flat(text, at)) {
+                Some((leaves, end)) => {
+                    leaves.iter().for_each(|leaf| self.search_flat(text, at..end, leaf));
+                    Some(end)
+                }
+                None => self.walk_object(text, at + 1, node),
+            },
             b'{' | b'[' => skip(text, at),
             b'"' => {
                 let Quoted { from, to, escaped, end } = string(text, at)?;
@@ -113,6 +120,18 @@ impl<'p> Scan<'p> {
                 let to = bare(text, at)?;
                 slot.inspect(|slot| self.set(*slot, Found::Bare { from: at, to }));
                 Some(to)
+            }
+        }
+    }
+
+    /// Looks for a name in an object without objects and escapes: there, its quotes can only be those of a string of its own, and with a
+    /// colon behind it that string is a name.
+    fn search_flat(&mut self, text: &[u8], object: Range<usize>, leaf: &Child) {
+        let Some(inside) = text.get(object.clone()) else { return };
+        for place in leaf.quoted.find_iter(inside) {
+            let colon = after_space(text, object.start + place + leaf.quoted.needle().len());
+            if text.get(colon) == Some(&b':') {
+                self.walk_value(text, after_space(text, colon + 1), leaf.node);
             }
         }
     }

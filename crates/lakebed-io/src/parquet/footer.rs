@@ -24,9 +24,9 @@ const FOOTER_BYTES: u64 = 8;
 pub(super) async fn open(store: &Store, path: &Path, size: Option<u64>, page_index: PageIndex) -> Result<ParquetFile> {
     match store.local_path(path) {
         Some(local) => {
-            let (store, name) = (store.clone(), path.to_string());
-            let task = tokio::task::spawn_blocking(move || open_file(&store, &local, &name, page_index));
-            task.await.at(path)?
+            let (here, name) = (store.clone(), store.describe(path));
+            let task = tokio::task::spawn_blocking(move || open_file(&here, &local, &name, page_index));
+            task.await.at(store.describe(path))?
         }
         None => open_object(store, path, size, page_index).await,
     }
@@ -74,7 +74,8 @@ async fn open_object(store: &Store, path: &Path, size: Option<u64>, page_index: 
 
 async fn load_object(store: &Store, path: &Path, size: u64, page_index: PageIndex) -> Result<ParquetFile> {
     let key = cache::remote_key(store, path, size);
-    let mut source = Source::Remote { store: store.clone(), path: path.clone(), size, whole: None };
+    let name = store.describe(path).into();
+    let mut source = Source::Remote { store: store.clone(), path: path.clone(), name, size, whole: None };
     let known = match cache::find(&key, page_index) {
         Some((metadata, has)) if has == page_index => return Ok(ParquetFile { source, metadata }),
         Some((metadata, _)) => Some(metadata),

@@ -22,14 +22,13 @@ const LOCAL_GAP: u64 = 16 * 1024;
 pub(super) enum Source {
     Local { file: Arc<File>, size: u64, name: Arc<str> },
     /// `whole` holds all bytes of a small object, which came with its metadata.
-    Remote { store: Store, path: Path, size: u64, whole: Option<Bytes> },
+    Remote { store: Store, path: Path, name: Arc<str>, size: u64, whole: Option<Bytes> },
 }
 
 impl Source {
     pub(super) fn name(&self) -> &str {
         match self {
-            Self::Local { name, .. } => name,
-            Self::Remote { path, .. } => path.as_ref(),
+            Self::Local { name, .. } | Self::Remote { name, .. } => name,
         }
     }
 
@@ -43,7 +42,7 @@ impl Source {
         }
     }
 
-    /// The bytes of these ranges. May wait for a disk: the caller is on a thread that may block, or the source is remote.
+    /// The bytes of these ranges.
     pub(super) async fn read(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>> {
         self.check(&ranges)?;
         match self {
@@ -52,11 +51,7 @@ impl Source {
                 tokio::task::spawn_blocking(move || source.read_local(&ranges)).await.at(self.name())?
             }
             Self::Remote { whole: Some(whole), .. } => ranges.iter().map(|range| slice(whole, range, self.name())).collect(),
-            Self::Remote { store, path, whole: None, .. } => {
-                let bytes = store.get_ranges(path, &ranges).await?;
-                let complete = bytes.len() == ranges.len() && bytes.iter().zip(&ranges).all(|(bytes, range)| bytes.len() as u64 == length(range));
-                if complete { Ok(bytes) } else { Err(Error::corrupt(path.as_ref(), "the object ends before its last column")) }
-            }
+            Self::Remote { store, path, whole: None, .. } => store.get_ranges(path, &ranges).await,
         }
     }
 
@@ -86,7 +81,7 @@ impl Source {
     }
 }
 
-/// Opens a local file; None if there is none.
+/// Opens a local file.
 pub(super) fn open_local(path: &FilePath, name: &str) -> Result<(Source, std::fs::Metadata)> {
     let file = File::open(path).at(name)?;
     let metadata = file.metadata().at(name)?;

@@ -3,6 +3,7 @@
 //! Read [`Store::open`] first. `place` understands URLs, `options` the options, `credentials` the callables, `connect` makes the
 //! connection; `read` and `list` are what one does with it, `local` how on a disk, `resolve` how a path of the log finds its file.
 
+mod ahead;
 mod connect;
 mod credentials;
 mod list;
@@ -69,6 +70,7 @@ struct Inner {
     options: StoreOptions,
     /// Stores that absolute paths led to.
     others: Mutex<HashMap<Service, Store>>,
+    ahead: ahead::Ahead,
 }
 
 /// How a folder is listed with the fewest requests.
@@ -117,6 +119,7 @@ impl Store {
             secrets: connection.secrets,
             options,
             others: Mutex::default(),
+            ahead: ahead::Ahead::default(),
         })))
     }
 
@@ -133,6 +136,7 @@ impl Store {
             secrets: Vec::new(),
             options: StoreOptions::default(),
             others: Mutex::default(),
+            ahead: ahead::Ahead::default(),
         }))
     }
 

@@ -20,7 +20,7 @@ use object_store::{BackoffConfig, ClientConfigKey, RetryConfig};
 pub(crate) type Settings<K> = HashMap<K, String>;
 
 /// A service's keys, and what they need to know about each other.
-pub(crate) trait Key: FromStr + AsRef<str> + Eq + Hash + Copy {
+pub(crate) trait Key: FromStr + AsRef<str> + Eq + Hash + Copy + 'static {
     /// How the environment's variables for this service begin.
     const ENV_PREFIX: &'static str;
     /// Whether the key is a part of somebody's identity.

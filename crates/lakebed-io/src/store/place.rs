@@ -6,7 +6,7 @@ use std::path::{Component, Path as FilePath, PathBuf};
 
 use lakebed_core::error::{Error, Result};
 use object_store::path::Path;
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use url::Url;
 
 use crate::at::redact;
@@ -241,15 +241,14 @@ fn decoded(path: &str, text: &str) -> Result<Path> {
     Path::parse(names.join("/")).map_err(|error| refuse(text, error))
 }
 
+/// What a URL's path must not hold as it is. Control letters count: the URL parser would drop some of them without a word.
+const ESCAPED: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'\\').add(b'`').add(b'{').add(b'}');
+
 /// The inverse of [`decoded`], with a slash in front.
 fn encoded(path: &str) -> String {
-    let mut out = String::new();
-    for name in path.split('/').filter(|name| !name.is_empty()) {
-        out.push('/');
-        // `Url::set_path` encodes what is not allowed in a path, but takes `%` for the start of an escape.
-        out.push_str(&name.replace('%', "%25").replace('?', "%3F").replace('#', "%23").replace('\\', "%5C"));
-    }
-    out
+    let names = path.split('/').filter(|name| !name.is_empty());
+    names.map(|name| format!("/{}", utf8_percent_encode(name, ESCAPED))).collect()
 }
 
 /// `account.dfs.core.windows.net` and its relatives → `account`; the endpoint too where object_store would not find it.

@@ -77,7 +77,7 @@ impl Store {
     }
 
     /// Stores answer a range beyond the end in many ways; the object's size tells whether it was that.
-    async fn explained(&self, error: Error, path: &Path, ranges: &[Range<u64>]) -> Error {
+    pub(super) async fn explained(&self, error: Error, path: &Path, ranges: &[Range<u64>]) -> Error {
         use lakebed_core::error::ErrorKind;
         let unclear = matches!(error.kind(), ErrorKind::Store { retryable: false, not_found: false, .. });
         if !unclear {
@@ -89,7 +89,7 @@ impl Store {
         }
     }
 
-    fn too_short(&self, path: &Path, ranges: &[Range<u64>], size: u64) -> Error {
+    pub(super) fn too_short(&self, path: &Path, ranges: &[Range<u64>], size: u64) -> Error {
         let range = ranges.iter().max_by_key(|range| range.end).cloned().unwrap_or_default();
         Error::corrupt(self.describe(path), format!("bytes {} to {} are wanted, but it has only {size}", range.start, range.end))
     }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use lakebed_core::Result;
 use lakebed_core::action::json::each_other;
-use lakebed_core::action::{Action, Metadata, Protocol};
+use lakebed_core::action::{Action, CommitInfo, Metadata, Protocol};
 use lakebed_core::log::replay::{Layer, Layers};
 use lakebed_io::log;
 
@@ -29,6 +29,18 @@ pub(super) fn newest_head_actions(commits: &[(String, Bytes)]) -> Result<(Option
         }
     }
     Ok((protocol, metadata))
+}
+
+/// The `commitInfo` of a commit.
+pub(crate) fn commit_info(commit: &[u8], name: &str) -> Result<Option<CommitInfo>> {
+    let mut info = None;
+    each_other(commit, name, |action| {
+        if let Action::CommitInfo(found) = action {
+            info.get_or_insert(found);
+        }
+        Ok(())
+    })?;
+    Ok(info)
 }
 
 /// Folds commits that come newest first.

@@ -30,7 +30,8 @@ pub(super) async fn load_without(store: Store, env: Env, target: Option<u64>, un
     }
     let head = Head::new(store.url(), read.protocol, read.metadata, read.checksum)?;
     let read_commits = Mutex::new(read.commits);
-    Ok(Snapshot { inner: Arc::new(Inner { store, env, segment, head, read_commits, layers: OnceCell::new() }) })
+    let unusable = load.unusable;
+    Ok(Snapshot { inner: Arc::new(Inner { store, env, segment, unusable, head, read_commits, layers: OnceCell::new(), replacement: OnceCell::new() }) })
 }
 
 struct Load<'a> {
@@ -95,5 +96,25 @@ impl Load<'_> {
             return Err(Error::corrupt("_delta_log/_last_checkpoint", format!("no complete checkpoint at version {from}")));
         }
         Ok(segment)
+    }
+}
+
+impl Snapshot {
+    /// This version, from files of the log that are not known to be broken.
+    pub(crate) fn sound(&self) -> Snapshot {
+        self.inner.replacement.get().map_or_else(|| self.clone(), Snapshot::sound)
+    }
+
+    /// The same version without its checkpoint, for which other files of the log stand in; if they cannot, `cause` is the error.
+    pub(crate) async fn without_checkpoint(&self, cause: Error) -> Result<Snapshot> {
+        let Some(files) = &self.segment().checkpoint else { return Err(cause) };
+        let mut unusable = self.inner.unusable.clone();
+        if !unusable.insert(files.name()) {
+            return Err(cause);
+        }
+        tracing::warn!(table = self.url(), "{}: read past damage in the log: {}", self.url(), cause.message());
+        let load = load_without(self.store().clone(), self.env().clone(), Some(self.version()), unusable);
+        let replacement = self.inner.replacement.get_or_try_init(|| load).await.map_err(|_| cause)?;
+        Ok(replacement.clone())
     }
 }

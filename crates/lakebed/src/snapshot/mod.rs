@@ -4,12 +4,12 @@
 //! A [`Snapshot`] never changes: `refresh` makes a newer one out of it, at the cost of the new commits.
 
 mod commits;
-mod files;
 mod head;
 mod load;
 mod refresh;
 mod travel;
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 use arrow_schema::SchemaRef;
@@ -20,14 +20,14 @@ use lakebed_core::log::replay::Layers;
 use lakebed_core::log::segment::LogSegment;
 use lakebed_core::property::TableProperties;
 use lakebed_core::schema::StructType;
-use lakebed_core::schema::mapping::MappingMode;
+use lakebed_core::schema::mapping::{MappingMode, physical_name};
 use lakebed_io::env::Env;
 use lakebed_io::store::Store;
 use tokio::sync::OnceCell;
 
 use crate::Result;
 
-pub use files::{FileColumns, FileStream};
+pub(crate) use commits::commit_info;
 pub(crate) use load::load;
 pub(crate) use travel::version_at;
 
@@ -41,10 +41,14 @@ struct Inner {
     store: Store,
     env: Env,
     segment: LogSegment,
+    /// Names of checkpoints and compactions that turned out to be broken.
+    unusable: HashSet<String>,
     head: Head,
     /// The commits above the checkpoint, when opening had to read them all; the first use of `layers` takes them.
     read_commits: Mutex<Vec<(String, Bytes)>>,
     layers: OnceCell<Layers>,
+    /// The same version from other files of the log, once the checkpoint turned out to be broken.
+    replacement: OnceCell<Snapshot>,
 }
 
 /// What every use of a version needs to know of it.
@@ -108,6 +112,12 @@ impl Snapshot {
     /// The names of the partition columns, in order.
     pub fn partition_columns(&self) -> &[String] {
         &self.metadata().partition_columns
+    }
+
+    /// The names by which partition values stand in the log, in the order of the partition columns.
+    pub fn physical_partition_columns(&self) -> Vec<String> {
+        let fields = self.partition_columns().iter().filter_map(|name| self.schema().field(name));
+        fields.map(|field| physical_name(field, self.mapping_mode()).to_owned()).collect()
     }
 
     /// How columns are found in files.

@@ -207,13 +207,21 @@ _ONE_COLUMN: dict[str, tuple[str, list[list[str]], tuple[str, ...]]] = {
 
 
 def _add_one_column(name: str, kind: str, commits: list[list[str]], where: tuple[str, ...]) -> None:
+    """A table with one file per list of values: the first ones added in one commit, the last in another."""
+
     def make(t: Make) -> None:
         t.sql(f"CREATE TABLE {{t}} (id INT, c {kind}) USING delta")
-        for commit in commits:
-            rows = ", ".join(f"({index}, {value})" for index, value in enumerate(commit))
+        t.set(spark__sql__files__maxRecordsPerFile=str(max(map(len, commits))))
+        for group in (commits[:-1], commits[-1:]):
+            rows = ", ".join(f"({i}, {value})" for values in group for i, value in enumerate(_filled(values, commits)))
             t.sql(f"INSERT INTO {{t}} SELECT id, CAST(c AS {kind}) FROM VALUES {rows} AS v(id, c)")
 
-    add_case(name, make, where=where)
+    add_case(name, make, where=where, latest_only=True)
+
+
+def _filled(values: list[str], commits: list[list[str]]) -> list[str]:
+    """The values of one file, the last one repeated so that all files have the same number of rows."""
+    return values + values[-1:] * (max(map(len, commits)) - len(values))
 
 
 for _name, (_kind, _commits, _where) in _ONE_COLUMN.items():
@@ -224,6 +232,7 @@ _DECIMALS = [(1, 0), (1, 1), (4, 2), (9, 0), (9, 9), (10, 2), (18, 0), (18, 18),
 
 
 @case(
+    latest_only=True,
     where=(
         "p38s0 > CAST('99999999999999999999999999999999999998' AS DECIMAL(38,0))",
         "p38s18 = CAST('12345678901234567890.123456789012345678' AS DECIMAL(38,18))",
@@ -233,7 +242,7 @@ _DECIMALS = [(1, 0), (1, 1), (4, 2), (9, 0), (9, 9), (10, 2), (18, 0), (18, 18),
         "p19s0 = 1234567890123456789",
         "p9s9 >= CAST('0.000000001' AS DECIMAL(9,9))",
         "p20s10 + 1 > 2",
-    )
+    ),
 )
 def decimals(t: Make) -> None:
     columns = ", ".join(f"p{p}s{s} DECIMAL({p},{s})" for p, s in _DECIMALS)
@@ -242,7 +251,9 @@ def decimals(t: Make) -> None:
     def row(ident: int, digits: str) -> str:
         """The digits cut to each type: the greatest value, or a middle one."""
         texts = [f"{digits[: p - s] or '0'}.{digits[p - s : p]}".rstrip(".") for p, s in _DECIMALS]
-        return ", ".join([str(ident), *(f"CAST('{text}' AS DECIMAL({p},{s}))" for text, (p, s) in zip(texts, _DECIMALS, strict=True))])
+        return ", ".join(
+            [str(ident), *(f"CAST('{text}' AS DECIMAL({p},{s}))" for text, (p, s) in zip(texts, _DECIMALS, strict=True))]
+        )
 
     nines, middle = "9" * 38, "12345678901234567890123456789012345678"
     negated = row(3, nines).replace("CAST('", "CAST('-")
@@ -253,12 +264,10 @@ def decimals(t: Make) -> None:
 
 @case(conf={"spark.databricks.delta.schema.typeCheck.enabled": "false"}, where=("id > 1",))
 def intervals(t: Make) -> None:
-    t.append(
-        t.frame(
-            "SELECT 1 AS id, INTERVAL '178956970-7' YEAR TO MONTH AS ym, INTERVAL '1 02:03:04.567891' DAY TO SECOND AS ds"
-            " UNION ALL SELECT 2, INTERVAL '-1-2' YEAR TO MONTH, INTERVAL '-106751991 04:00:54.775808' DAY TO SECOND"
-            " UNION ALL SELECT 3, null, null"
-        )
+    t.sql(
+        "CREATE TABLE {t} USING delta AS SELECT 1 AS id, INTERVAL '178956970-7' YEAR TO MONTH AS ym, INTERVAL '1 02:03:04.567891' DAY TO SECOND AS ds"
+        " UNION ALL SELECT 2, INTERVAL '-1-2' YEAR TO MONTH, INTERVAL '-106751991 04:00:54.775808' DAY TO SECOND"
+        " UNION ALL SELECT 3, null, null"
     )
 
 

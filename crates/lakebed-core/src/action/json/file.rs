@@ -2,10 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt;
-
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 
 use crate::action::{Add, DeletionVectorDescriptor, Remove};
 
@@ -18,83 +14,60 @@ pub enum FileLine<'a> {
     Remove(RemoveRef<'a>),
 }
 
-/// Keys and texts, in the order of the line.
+/// Keys and texts, in the order of the line; of a key that stands twice the later text counts.
 pub type TextMap<'a> = Vec<(Cow<'a, str>, Option<Cow<'a, str>>)>;
 
 /// [`Add`], borrowed.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct AddRef<'a> {
     /// See [`Add::path`].
-    #[serde(borrow)]
     pub path: Cow<'a, str>,
     /// See [`Add::partition_values`].
-    #[serde(borrow, default, deserialize_with = "texts")]
     pub partition_values: TextMap<'a>,
     /// See [`Add::size`].
     pub size: i64,
     /// See [`Add::modification_time`].
-    #[serde(default)]
     pub modification_time: i64,
     /// See [`Add::data_change`].
-    #[serde(default)]
     pub data_change: bool,
     /// See [`Add::stats`].
-    #[serde(borrow, default, deserialize_with = "optional_text")]
     pub stats: Option<Cow<'a, str>>,
     /// See [`Add::tags`].
-    #[serde(borrow, default, deserialize_with = "optional_texts")]
     pub tags: Option<TextMap<'a>>,
     /// See [`Add::deletion_vector`].
-    #[serde(default)]
     pub deletion_vector: Option<DeletionVectorDescriptor>,
     /// See [`Add::base_row_id`].
-    #[serde(default)]
     pub base_row_id: Option<i64>,
     /// See [`Add::default_row_commit_version`].
-    #[serde(default)]
     pub default_row_commit_version: Option<i64>,
     /// See [`Add::clustering_provider`].
-    #[serde(borrow, default, deserialize_with = "optional_text")]
     pub clustering_provider: Option<Cow<'a, str>>,
 }
 
 /// [`Remove`], borrowed.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct RemoveRef<'a> {
     /// See [`Remove::path`].
-    #[serde(borrow)]
     pub path: Cow<'a, str>,
     /// See [`Remove::deletion_timestamp`].
-    #[serde(default)]
     pub deletion_timestamp: Option<i64>,
     /// See [`Remove::data_change`].
-    #[serde(default)]
     pub data_change: bool,
     /// See [`Remove::extended_file_metadata`].
-    #[serde(default)]
     pub extended_file_metadata: Option<bool>,
     /// See [`Remove::partition_values`].
-    #[serde(borrow, default, deserialize_with = "optional_texts")]
     pub partition_values: Option<TextMap<'a>>,
     /// See [`Remove::size`].
-    #[serde(default)]
     pub size: Option<i64>,
     /// See [`Remove::stats`].
-    #[serde(borrow, default, deserialize_with = "optional_text")]
     pub stats: Option<Cow<'a, str>>,
     /// See [`Remove::tags`].
-    #[serde(borrow, default, deserialize_with = "optional_texts")]
     pub tags: Option<TextMap<'a>>,
     /// See [`Remove::deletion_vector`].
-    #[serde(default)]
     pub deletion_vector: Option<DeletionVectorDescriptor>,
     /// See [`Remove::base_row_id`].
-    #[serde(default)]
     pub base_row_id: Option<i64>,
     /// See [`Remove::default_row_commit_version`].
-    #[serde(default)]
     pub default_row_commit_version: Option<i64>,
 }
 
@@ -176,47 +149,4 @@ fn owned_texts(texts: TextMap<'_>) -> HashMap<String, Option<String>> {
 
 fn cow_texts<'a>(texts: HashMap<String, Option<String>>) -> TextMap<'a> {
     texts.into_iter().map(|(key, value)| (Cow::Owned(key), value.map(Cow::Owned))).collect()
-}
-
-/// Text inside an `Option`, where serde's derive would not borrow.
-#[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
-fn optional_text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, str>>, D::Error> {
-    Ok(Option::<Text<'a>>::deserialize(deserializer)?.map(|text| text.0))
-}
-
-/// A map inside an `Option`.
-struct Entries<'a>(TextMap<'a>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(EntriesVisitor)
-    }
-}
-
-struct EntriesVisitor;
-
-impl<'de> Visitor<'de> for EntriesVisitor {
-    type Value = Entries<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON object of texts")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut texts = Vec::new();
-        while let Some((key, value)) = map.next_entry::<Text<'de>, Option<Text<'de>>>()? {
-            texts.push((key.0, value.map(|text| text.0)));
-        }
-        Ok(Entries(texts))
-    }
-}
-
-fn optional_texts<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TextMap<'a>>, D::Error> {
-    Ok(Option::<Entries<'a>>::deserialize(deserializer)?.map(|map| map.0))
-}
-
-fn texts<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<TextMap<'a>, D::Error> {
-    Ok(optional_texts(deserializer)?.unwrap_or_default())
 }

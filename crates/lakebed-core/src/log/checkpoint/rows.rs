@@ -26,7 +26,7 @@ pub(super) struct Cells<T>(std::vec::IntoIter<Option<T>>);
 
 impl<T> Cells<T> {
     /// The value of the next row.
-    pub(super) fn next(&mut self) -> Option<T> {
+    pub(super) fn take(&mut self) -> Option<T> {
         self.0.next().flatten()
     }
 }

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::super::arbitrary::{any_field_metadata, any_struct};
+use crate::schema::arbitrary::{any_field_metadata, any_struct};
 use super::*;
 use crate::ErrorKind;
 

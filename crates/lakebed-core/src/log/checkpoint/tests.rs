@@ -1,0 +1,396 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::builder::{
+    BooleanBuilder, Int32Builder, Int64Builder, LargeListBuilder, LargeStringBuilder, ListBuilder, MapBuilder, MapFieldNames, StringBuilder,
+    StringViewBuilder,
+};
+use arrow_array::{ArrayRef, StructArray};
+use arrow_buffer::NullBuffer;
+use arrow_cast::cast;
+use arrow_schema::{DataType, Field, Fields};
+
+use super::*;
+
+const FILE: &str = "00000000000000000007.checkpoint.parquet";
+
+fn texts(values: &[Option<&str>]) -> ArrayRef {
+    let mut builder = StringBuilder::new();
+    values.iter().for_each(|value| builder.append_option(*value));
+    Arc::new(builder.finish())
+}
+
+fn longs(values: &[Option<i64>]) -> ArrayRef {
+    let mut builder = Int64Builder::new();
+    values.iter().for_each(|value| builder.append_option(*value));
+    Arc::new(builder.finish())
+}
+
+fn ints(values: &[Option<i32>]) -> ArrayRef {
+    let mut builder = Int32Builder::new();
+    values.iter().for_each(|value| builder.append_option(*value));
+    Arc::new(builder.finish())
+}
+
+fn flags(values: &[Option<bool>]) -> ArrayRef {
+    let mut builder = BooleanBuilder::new();
+    values.iter().for_each(|value| builder.append_option(*value));
+    Arc::new(builder.finish())
+}
+
+fn lists(values: &[Option<&[&str]>]) -> ArrayRef {
+    let mut builder = ListBuilder::new(StringBuilder::new());
+    for value in values {
+        value.iter().flat_map(|list| list.iter()).for_each(|text| builder.values().append_value(text));
+        builder.append(value.is_some());
+    }
+    Arc::new(builder.finish())
+}
+
+type Entries<'a> = &'a [(&'a str, Option<&'a str>)];
+
+fn maps(values: &[Option<Entries<'_>>]) -> ArrayRef {
+    let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+    let mut builder = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+    for value in values {
+        for (key, text) in value.iter().flat_map(|entries| entries.iter()) {
+            builder.keys().append_value(key);
+            builder.values().append_option(*text);
+        }
+        builder.append(value.is_some()).unwrap();
+    }
+    Arc::new(builder.finish())
+}
+
+fn structs(fields: &[(&str, ArrayRef)], valid: &[bool]) -> ArrayRef {
+    let types: Fields = fields.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
+    let arrays = fields.iter().map(|(_, array)| Arc::clone(array)).collect();
+    Arc::new(StructArray::new(types, arrays, Some(NullBuffer::from(valid.to_vec()))))
+}
+
+fn batch(columns: &[(&str, ArrayRef)]) -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable(columns.iter().map(|(name, array)| (*name, Arc::clone(array), true))).unwrap()
+}
+
+fn owned(entries: Entries<'_>) -> HashMap<String, Option<String>> {
+    entries.iter().map(|(key, value)| ((*key).to_owned(), value.map(str::to_owned))).collect()
+}
+
+#[track_caller]
+fn check(columns: &[(&str, ArrayRef)], expected: &[Action]) {
+    let batch = batch(columns);
+    let mut actions = other_actions(&batch, FILE).unwrap();
+    actions.extend(file_actions(&batch, FILE).unwrap());
+    assert_eq!(actions, expected);
+}
+
+#[track_caller]
+fn check_error(columns: &[(&str, ArrayRef)], expected: &str) {
+    let batch = batch(columns);
+    let error = other_actions(&batch, FILE).and_then(|_| file_actions(&batch, FILE)).unwrap_err();
+    assert!(error.is_corrupt());
+    assert_eq!(error.message(), format!("{FILE}: {expected}"));
+}
+
+fn protocol(reader: i32, writer: i32, reader_features: Option<&[&str]>, writer_features: Option<&[&str]>) -> Action {
+    let names = |features: &[&str]| features.iter().map(|name| (*name).to_owned()).collect();
+    Action::Protocol(Protocol {
+        min_reader_version: reader,
+        min_writer_version: writer,
+        reader_features: reader_features.map(names),
+        writer_features: writer_features.map(names),
+    })
+}
+
+fn txn(app_id: &str, version: i64, last_updated: Option<i64>) -> Action {
+    Action::SetTransaction(SetTransaction { app_id: app_id.to_owned(), version, last_updated })
+}
+
+/// Four rows: a protocol, a metaData, a txn, and an add that nobody asked for.
+#[test]
+fn each_row_is_the_action_whose_struct_it_fills() {
+    let only = |row: usize| (0..4).map(|index| index == row).collect::<Vec<_>>();
+    let protocols = structs(
+        &[
+            ("minReaderVersion", ints(&[Some(3), None, None, None])),
+            ("minWriterVersion", ints(&[Some(7), None, None, None])),
+            ("readerFeatures", lists(&[Some(&["deletionVectors"]), None, None, None])),
+            ("writerFeatures", lists(&[Some(&[]), None, None, None])),
+        ],
+        &only(0),
+    );
+    let format = structs(
+        &[
+            ("provider", texts(&[None, Some("parquet"), None, None])),
+            ("options", maps(&[None, Some(&[("k", Some("v"))]), None, None])),
+        ],
+        &only(1),
+    );
+    let metadata = structs(
+        &[
+            ("id", texts(&[None, Some("i"), None, None])),
+            ("name", texts(&[None, None, None, None])),
+            ("format", format),
+            ("schemaString", texts(&[None, Some("{}"), None, None])),
+            ("partitionColumns", lists(&[None, Some(&["a", "b"]), None, None])),
+            ("configuration", maps(&[None, Some(&[("x", Some("1")), ("y", None)]), None, None])),
+            ("createdTime", longs(&[None, Some(5), None, None])),
+        ],
+        &only(1),
+    );
+    let txns = structs(
+        &[
+            ("appId", texts(&[None, None, Some("app"), None])),
+            ("version", longs(&[None, None, Some(9), None])),
+            ("lastUpdated", longs(&[None, None, Some(10), None])),
+        ],
+        &only(2),
+    );
+    let expected_metadata = Action::Metadata(Metadata {
+        id: "i".to_owned(),
+        name: None,
+        description: None,
+        format: Format { provider: "parquet".to_owned(), options: owned(&[("k", Some("v"))]) },
+        schema_string: "{}".to_owned(),
+        partition_columns: vec!["a".to_owned(), "b".to_owned()],
+        configuration: owned(&[("x", Some("1")), ("y", None)]),
+        created_time: Some(5),
+    });
+    check(
+        &[("txn", txns), ("metaData", metadata), ("protocol", protocols), ("unknown", longs(&[None; 4]))],
+        &[protocol(3, 7, Some(&["deletionVectors"]), Some(&[])), expected_metadata, txn("app", 9, Some(10))],
+    );
+}
+
+#[test]
+fn missing_columns_and_fields_are_tolerated() {
+    check(&[("other", longs(&[Some(1)]))], &[]);
+    check(
+        &[("protocol", structs(&[("minReaderVersion", ints(&[Some(1)])), ("minWriterVersion", ints(&[Some(2)]))], &[true]))],
+        &[protocol(1, 2, None, None)],
+    );
+    check(
+        &[("metaData", structs(&[("id", texts(&[Some("i")])), ("schemaString", texts(&[Some("{}")]))], &[true]))],
+        &[Action::Metadata(Metadata {
+            id: "i".to_owned(),
+            name: None,
+            description: None,
+            format: Format::default(),
+            schema_string: "{}".to_owned(),
+            partition_columns: Vec::new(),
+            configuration: HashMap::new(),
+            created_time: None,
+        })],
+    );
+    check(&[("txn", arrow_array::new_null_array(&DataType::Null, 2))], &[]);
+}
+
+#[test]
+fn features_that_are_null_are_not_an_empty_list() {
+    let fields = |features: ArrayRef| {
+        structs(&[("minReaderVersion", ints(&[Some(3)])), ("minWriterVersion", ints(&[Some(7)])), ("readerFeatures", features)], &[true])
+    };
+    check(&[("protocol", fields(lists(&[None])))], &[protocol(3, 7, None, None)]);
+    check(&[("protocol", fields(lists(&[Some(&[])])))], &[protocol(3, 7, Some(&[]), None)]);
+}
+
+#[test]
+fn other_arrow_types_for_the_same_values_are_read_alike() {
+    let mut large = LargeListBuilder::new(LargeStringBuilder::new());
+    large.values().append_value("v2Checkpoint");
+    large.append(true);
+    let mut views = StringViewBuilder::new();
+    views.append_value("app");
+    let dictionary = cast(&texts(&[Some("{}")]), &DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))).unwrap();
+    check(
+        &[
+            (
+                "protocol",
+                structs(
+                    &[
+                        ("minReaderVersion", longs(&[Some(3)])),
+                        ("minWriterVersion", cast(&ints(&[Some(7)]), &DataType::UInt16).unwrap()),
+                        ("readerFeatures", Arc::new(large.finish())),
+                        ("writerFeatures", cast(&lists(&[Some(&["a"])]), &DataType::new_fixed_size_list(DataType::Utf8View, 1, true)).unwrap()),
+                    ],
+                    &[true],
+                ),
+            ),
+            ("txn", structs(&[("appId", Arc::new(views.finish())), ("version", ints(&[Some(-4)]))], &[true])),
+            ("domainMetadata", structs(&[("domain", texts(&[Some("d")])), ("configuration", dictionary)], &[true])),
+        ],
+        &[
+            protocol(3, 7, Some(&["v2Checkpoint"]), Some(&["a"])),
+            txn("app", -4, None),
+            Action::DomainMetadata(DomainMetadata { domain: "d".to_owned(), configuration: "{}".to_owned(), removed: false }),
+        ],
+    );
+}
+
+#[test]
+fn maps_of_large_text_are_read_alike() {
+    let mut builder = MapBuilder::new(None, LargeStringBuilder::new(), StringViewBuilder::new());
+    builder.keys().append_value("k");
+    builder.values().append_value("v");
+    builder.append(true).unwrap();
+    let sidecar = structs(
+        &[
+            ("path", texts(&[Some("s.parquet")])),
+            ("sizeInBytes", longs(&[Some(5)])),
+            ("modificationTime", longs(&[Some(6)])),
+            ("tags", Arc::new(builder.finish())),
+        ],
+        &[true],
+    );
+    let tags = Some(owned(&[("k", Some("v"))]));
+    check(
+        &[("sidecar", sidecar)],
+        &[Action::Sidecar(Sidecar { path: "s.parquet".to_owned(), size_in_bytes: 5, modification_time: 6, tags })],
+    );
+}
+
+#[test]
+fn a_struct_that_is_never_null_but_blank_says_nothing() {
+    let fields = structs(
+        &[
+            ("appId", texts(&[None, Some("app")])),
+            ("version", longs(&[None, Some(1)])),
+            ("tags", lists(&[Some(&[]), Some(&[])])),
+        ],
+        &[true, true],
+    );
+    check(&[("txn", fields)], &[txn("app", 1, None)]);
+}
+
+#[test]
+fn values_below_a_null_struct_do_not_count() {
+    let fields = structs(&[("appId", texts(&[Some("garbage"), Some("app")])), ("version", longs(&[Some(0), Some(1)]))], &[false, true]);
+    check(&[("txn", fields)], &[txn("app", 1, None)]);
+}
+
+#[test]
+fn adds_and_removes_are_read_with_their_deletion_vectors() {
+    let descriptor = structs(
+        &[
+            ("storageType", texts(&[Some("u"), Some("garbage"), None])),
+            ("pathOrInlineDv", texts(&[Some("ab"), Some("garbage"), None])),
+            ("offset", ints(&[Some(1), None, None])),
+            ("sizeInBytes", ints(&[Some(40), None, None])),
+            ("cardinality", longs(&[Some(6), None, None])),
+        ],
+        &[true, false, true],
+    );
+    let adds = structs(
+        &[
+            ("path", texts(&[Some("a"), Some("b"), None])),
+            ("partitionValues", maps(&[Some(&[("p", Some("1"))]), None, None])),
+            ("size", longs(&[Some(10), Some(20), None])),
+            ("modificationTime", longs(&[Some(11), Some(21), None])),
+            ("dataChange", flags(&[Some(false), Some(true), None])),
+            ("stats", texts(&[Some("{}"), None, None])),
+            ("deletionVector", descriptor),
+            ("baseRowId", longs(&[Some(0), None, None])),
+        ],
+        &[true, true, false],
+    );
+    let removes = structs(&[("path", texts(&[None, None, Some("c")])), ("deletionTimestamp", longs(&[None, None, Some(7)]))], &[false, false, true]);
+    let add = |path: &str, size: i64| Add {
+        path: path.to_owned(),
+        partition_values: HashMap::new(),
+        size,
+        modification_time: size + 1,
+        data_change: true,
+        stats: None,
+        tags: None,
+        deletion_vector: None,
+        base_row_id: None,
+        default_row_commit_version: None,
+        clustering_provider: None,
+    };
+    check(
+        &[("add", adds), ("remove", removes)],
+        &[
+            Action::Add(Add {
+                partition_values: owned(&[("p", Some("1"))]),
+                data_change: false,
+                stats: Some("{}".to_owned()),
+                deletion_vector: Some(DeletionVectorDescriptor {
+                    storage_type: DvStorage::UuidRelative,
+                    path_or_inline_dv: "ab".to_owned(),
+                    offset: Some(1),
+                    size_in_bytes: 40,
+                    cardinality: 6,
+                }),
+                base_row_id: Some(0),
+                ..add("a", 10)
+            }),
+            Action::Add(add("b", 20)),
+            Action::Remove(Remove {
+                path: "c".to_owned(),
+                deletion_timestamp: Some(7),
+                data_change: false,
+                extended_file_metadata: None,
+                partition_values: None,
+                size: None,
+                stats: None,
+                tags: None,
+                deletion_vector: None,
+                base_row_id: None,
+                default_row_commit_version: None,
+            }),
+        ],
+    );
+}
+
+#[test]
+fn broken_rows_are_errors_that_name_the_field() {
+    let txn = |app_id: ArrayRef, version: ArrayRef| [("txn", structs(&[("appId", app_id), ("version", version)], &[true]))];
+    check_error(&txn(texts(&[None]), longs(&[Some(1)])), "txn without appId");
+    check_error(&txn(texts(&[Some("a")]), texts(&[Some("x")])), "version of txn cannot be read as Int64");
+    check_error(&[("txn", longs(&[Some(1)]))], "column txn is not a struct but Int64");
+    let protocol = |reader: ArrayRef, features: ArrayRef| {
+        let fields = [("minReaderVersion", reader), ("minWriterVersion", ints(&[Some(1)])), ("readerFeatures", features)];
+        [("protocol", structs(&fields, &[true]))]
+    };
+    check_error(&protocol(longs(&[Some(1 << 40)]), lists(&[None])), "minReaderVersion does not fit in 32 bits");
+    let mut with_null = ListBuilder::new(StringBuilder::new());
+    with_null.values().append_null();
+    with_null.append(true);
+    check_error(&protocol(ints(&[Some(1)]), Arc::new(with_null.finish())), "a null in readerFeatures");
+    check_error(&[("add", structs(&[("path", texts(&[Some("a")]))], &[true]))], "add without size");
+    let unknown = structs(&[("storageType", texts(&[Some("q")])), ("pathOrInlineDv", texts(&[Some("x")]))], &[true]);
+    check_error(
+        &[("add", structs(&[("path", texts(&[Some("a")])), ("size", longs(&[Some(1)])), ("deletionVector", unknown)], &[true]))],
+        "a deletion vector of unknown storage type \"q\"",
+    );
+    check_error(
+        &[("add", structs(&[("path", texts(&[Some("a")])), ("size", longs(&[Some(1)])), ("tags", texts(&[Some("x")]))], &[true]))],
+        "tags is not a map but Utf8",
+    );
+}
+
+#[test]
+fn columns_hold_the_leaves_below_them() {
+    assert!(columns::hold(columns::HEAD, &["metaData", "format", "options", "key_value", "key"]));
+    assert!(columns::hold(columns::HEAD, &["protocol", "minReaderVersion"]));
+    assert!(!columns::hold(columns::HEAD, &["add", "path"]));
+    assert!(!columns::hold(columns::OTHERS, &["remove", "path"]));
+    assert!(columns::hold(&[&["add", "path"]], &["add", "path"]));
+    assert!(!columns::hold(&[&["add", "path"]], &["add"]));
+    assert!(!columns::hold(&[&["add", "path"]], &["add", "path2"]));
+}
+
+#[test]
+fn a_v2_checkpoint_says_of_which_version_it_is() {
+    let version = |version: i64| Action::CheckpointMetadata(CheckpointMetadata { version, tags: None });
+    let sidecar = Action::Sidecar(Sidecar { path: "s".to_owned(), size_in_bytes: 1, modification_time: 1, tags: None });
+    let message = |actions: &[Action], classic: bool| check_v2(actions, 7, "f", classic).map_err(|error| error.message().to_owned());
+    assert_eq!(message(&[version(7), sidecar.clone()], false), Ok(()));
+    assert_eq!(message(&[version(7)], true), Ok(()));
+    assert_eq!(message(&[], true), Ok(()));
+    assert_eq!(message(&[], false), Err("f: a V2 checkpoint without checkpointMetadata".to_owned()));
+    assert_eq!(message(&[sidecar], true), Err("f: sidecars without checkpointMetadata".to_owned()));
+    assert_eq!(message(&[version(6)], false), Err("f: checkpointMetadata is of version 6, the file of version 7".to_owned()));
+    assert_eq!(message(&[version(-1)], true), Err("f: checkpointMetadata is of version -1, the file of version 7".to_owned()));
+    assert_eq!(message(&[version(7), version(7)], false), Err("f: more than one checkpointMetadata".to_owned()));
+}

@@ -1,0 +1,290 @@
+//! The Arrow form of schemas. One Delta type has one Arrow type here, whatever a file stores; `widen` brings other ones to it.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType as ArrowType, Field, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit};
+
+use super::types::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
+use crate::{Error, Result};
+
+/// The zone of every timestamp with one.
+pub const UTC: &str = "UTC";
+/// What Arrow calls a variant in a field's metadata.
+const VARIANT_EXTENSION: &str = "arrow.parquet.variant";
+const EXTENSION_NAME: &str = "ARROW:extension:name";
+
+/// The Arrow schema of a table or of its files. Metadata of fields stays behind.
+pub fn schema_to_arrow(schema: &StructType) -> Result<SchemaRef> {
+    Ok(Arc::new(Schema::new(fields_to_arrow(schema)?)))
+}
+
+/// The Arrow type of a Delta type. Only a decimal of impossible precision has none.
+pub fn type_to_arrow(data_type: &DataType) -> Result<ArrowType> {
+    Ok(match data_type {
+        DataType::Primitive(primitive) => primitive_to_arrow(*primitive)?,
+        DataType::Struct(fields) => ArrowType::Struct(fields_to_arrow(fields)?),
+        DataType::Array(array) => {
+            ArrowType::List(Arc::new(Field::new("element", type_to_arrow(&array.element)?, array.contains_null)))
+        }
+        DataType::Map(map) => {
+            let key = Field::new("key", type_to_arrow(&map.key)?, false);
+            let value = Field::new("value", type_to_arrow(&map.value)?, map.value_contains_null);
+            let entries = ArrowType::Struct(Fields::from(vec![key, value]));
+            ArrowType::Map(Arc::new(Field::new("key_value", entries, false)), false)
+        }
+    })
+}
+
+/// The Arrow type of a primitive.
+pub fn primitive_to_arrow(primitive: PrimitiveType) -> Result<ArrowType> {
+    Ok(match primitive {
+        PrimitiveType::String => ArrowType::Utf8,
+        PrimitiveType::Long => ArrowType::Int64,
+        PrimitiveType::Integer => ArrowType::Int32,
+        PrimitiveType::Short => ArrowType::Int16,
+        PrimitiveType::Byte => ArrowType::Int8,
+        PrimitiveType::Float => ArrowType::Float32,
+        PrimitiveType::Double => ArrowType::Float64,
+        PrimitiveType::Boolean => ArrowType::Boolean,
+        PrimitiveType::Binary => ArrowType::Binary,
+        PrimitiveType::Date => ArrowType::Date32,
+        PrimitiveType::Timestamp => ArrowType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
+        PrimitiveType::TimestampNtz => ArrowType::Timestamp(TimeUnit::Microsecond, None),
+        PrimitiveType::Decimal { precision, scale } if (1..=38).contains(&precision) && scale <= precision => {
+            // At most 38, so it fits.
+            ArrowType::Decimal128(precision, scale.cast_signed())
+        }
+        PrimitiveType::Decimal { .. } => return Err(Error::schema_mismatch(format!("there is no {primitive}"))),
+        PrimitiveType::Variant => ArrowType::Struct(Fields::from(vec![
+            Field::new("metadata", ArrowType::Binary, false),
+            Field::new("value", ArrowType::Binary, false),
+        ])),
+        PrimitiveType::Void => ArrowType::Null,
+        PrimitiveType::YearMonthInterval => ArrowType::Interval(IntervalUnit::YearMonth),
+        PrimitiveType::DayTimeInterval => ArrowType::Duration(TimeUnit::Microsecond),
+    })
+}
+
+fn fields_to_arrow(fields: &StructType) -> Result<Fields> {
+    fields.fields.iter().map(|field| Ok(Field::new(&field.name, type_to_arrow(&field.data_type)?, field.nullable))).collect()
+}
+
+/// The Delta schema that can hold what an Arrow schema describes; the inverse of [`schema_to_arrow`], and more: large, view, dictionary
+/// and fixed-size forms count as the plain ones, unsigned integers as the next wider signed ones. A variant is known by its extension
+/// name alone. What no Delta type can hold is an error that names the column.
+pub fn schema_from_arrow(schema: &Schema) -> Result<StructType> {
+    fields_from_arrow(schema.fields(), "")
+}
+
+fn fields_from_arrow(fields: &Fields, place: &str) -> Result<StructType> {
+    let fields = fields.iter().map(|field| {
+        let data_type = field_type(field, &format!("{place}{}", field.name()))?;
+        Ok(StructField::new(field.name(), data_type, field.is_nullable()))
+    });
+    Ok(StructType { fields: fields.collect::<Result<_>>()? })
+}
+
+fn field_type(field: &Field, place: &str) -> Result<DataType> {
+    if field.metadata().get(EXTENSION_NAME).is_some_and(|name| name == VARIANT_EXTENSION) {
+        return Ok(PrimitiveType::Variant.into());
+    }
+    type_from_arrow(field.data_type(), place)
+}
+
+fn type_from_arrow(arrow: &ArrowType, place: &str) -> Result<DataType> {
+    let primitive = match arrow {
+        ArrowType::Struct(fields) => return Ok(fields_from_arrow(fields, &format!("{place}."))?.into()),
+        ArrowType::List(element)
+        | ArrowType::LargeList(element)
+        | ArrowType::ListView(element)
+        | ArrowType::LargeListView(element)
+        | ArrowType::FixedSizeList(element, _) => {
+            let contains_null = element.is_nullable();
+            return Ok(ArrayType { element: field_type(element, &format!("{place}.element"))?, contains_null }.into());
+        }
+        ArrowType::Map(entries, _) => return map_from_arrow(entries, place),
+        ArrowType::Dictionary(_, value) => return type_from_arrow(value, place),
+        ArrowType::RunEndEncoded(_, values) => return field_type(values, place),
+        ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View => PrimitiveType::String,
+        ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => PrimitiveType::Binary,
+        ArrowType::Int8 => PrimitiveType::Byte,
+        ArrowType::Int16 | ArrowType::UInt8 => PrimitiveType::Short,
+        ArrowType::Int32 | ArrowType::UInt16 => PrimitiveType::Integer,
+        ArrowType::Int64 | ArrowType::UInt32 => PrimitiveType::Long,
+        ArrowType::UInt64 => PrimitiveType::Decimal { precision: 20, scale: 0 },
+        ArrowType::Float16 | ArrowType::Float32 => PrimitiveType::Float,
+        ArrowType::Float64 => PrimitiveType::Double,
+        ArrowType::Boolean => PrimitiveType::Boolean,
+        ArrowType::Date32 | ArrowType::Date64 => PrimitiveType::Date,
+        ArrowType::Timestamp(_, Some(_)) => PrimitiveType::Timestamp,
+        ArrowType::Timestamp(_, None) => PrimitiveType::TimestampNtz,
+        ArrowType::Decimal32(precision, scale)
+        | ArrowType::Decimal64(precision, scale)
+        | ArrowType::Decimal128(precision, scale)
+        | ArrowType::Decimal256(precision, scale) => {
+            decimal_from_arrow(*precision, *scale).ok_or_else(|| no_delta_type(arrow, place))?
+        }
+        ArrowType::Null => PrimitiveType::Void,
+        ArrowType::Interval(IntervalUnit::YearMonth) => PrimitiveType::YearMonthInterval,
+        ArrowType::Duration(_) => PrimitiveType::DayTimeInterval,
+        ArrowType::Time32(_) | ArrowType::Time64(_) | ArrowType::Interval(_) | ArrowType::Union(..) => {
+            return Err(no_delta_type(arrow, place));
+        }
+    };
+    Ok(DataType::Primitive(primitive))
+}
+
+fn map_from_arrow(entries: &Field, place: &str) -> Result<DataType> {
+    match entries.data_type() {
+        ArrowType::Struct(fields) if fields.len() == 2 => Ok(MapType {
+            key: field_type(&fields[0], &format!("{place}.key"))?,
+            value: field_type(&fields[1], &format!("{place}.value"))?,
+            value_contains_null: fields[1].is_nullable(),
+        }
+        .into()),
+        other => Err(no_delta_type(other, place)),
+    }
+}
+
+/// A negative scale stands for zeros before the point.
+fn decimal_from_arrow(precision: u8, scale: i8) -> Option<PrimitiveType> {
+    let zeros = u8::try_from(-i16::from(scale)).unwrap_or(0);
+    let scale = u8::try_from(scale).unwrap_or(0);
+    let precision = precision.checked_add(zeros)?.max(scale);
+    (1..=38).contains(&precision).then_some(PrimitiveType::Decimal { precision, scale })
+}
+
+fn no_delta_type(arrow: &ArrowType, place: &str) -> Error {
+    Error::schema_mismatch(format!("column {place}: no Delta type can hold {arrow}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::arbitrary::any_struct;
+    use super::*;
+
+    #[track_caller]
+    fn check(delta: impl Into<DataType>, arrow: &ArrowType) {
+        assert_eq!(type_to_arrow(&delta.into()).unwrap(), *arrow);
+    }
+
+    /// The Delta type of a column of this Arrow type.
+    fn from_arrow(arrow: ArrowType) -> Result<DataType> {
+        let schema = schema_from_arrow(&Schema::new(vec![Field::new("c", arrow, true)]))?;
+        Ok(schema.fields[0].data_type.clone())
+    }
+
+    #[test]
+    fn every_type_has_its_arrow_form() {
+        check(PrimitiveType::String, &ArrowType::Utf8);
+        check(PrimitiveType::Byte, &ArrowType::Int8);
+        check(PrimitiveType::Short, &ArrowType::Int16);
+        check(PrimitiveType::Timestamp, &ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())));
+        check(PrimitiveType::TimestampNtz, &ArrowType::Timestamp(TimeUnit::Microsecond, None));
+        check(PrimitiveType::Decimal { precision: 38, scale: 38 }, &ArrowType::Decimal128(38, 38));
+        check(PrimitiveType::Void, &ArrowType::Null);
+        check(PrimitiveType::YearMonthInterval, &ArrowType::Interval(IntervalUnit::YearMonth));
+        check(PrimitiveType::DayTimeInterval, &ArrowType::Duration(TimeUnit::Microsecond));
+        let variant = vec![Field::new("metadata", ArrowType::Binary, false), Field::new("value", ArrowType::Binary, false)];
+        check(PrimitiveType::Variant, &ArrowType::Struct(variant.into()));
+        check(
+            ArrayType { element: PrimitiveType::Date.into(), contains_null: false },
+            &ArrowType::List(Arc::new(Field::new("element", ArrowType::Date32, false))),
+        );
+        let entries = vec![Field::new("key", ArrowType::Int64, false), Field::new("value", ArrowType::Utf8, true)];
+        check(
+            MapType { key: PrimitiveType::Long.into(), value: PrimitiveType::String.into(), value_contains_null: true },
+            &ArrowType::Map(Arc::new(Field::new("key_value", ArrowType::Struct(entries.into()), false)), false),
+        );
+    }
+
+    #[test]
+    fn an_impossible_decimal_has_no_arrow_form() {
+        for (precision, scale) in [(0, 0), (39, 0), (5, 6), (255, 255)] {
+            let error = primitive_to_arrow(PrimitiveType::Decimal { precision, scale }).unwrap_err();
+            assert_eq!(error.message(), format!("there is no decimal({precision},{scale})"));
+        }
+    }
+
+    #[test]
+    fn other_arrow_forms_count_as_the_plain_ones() {
+        let element = || Arc::new(Field::new("item", ArrowType::LargeUtf8, true));
+        for (arrow, delta) in [
+            (ArrowType::Utf8View, PrimitiveType::String),
+            (ArrowType::Dictionary(Box::new(ArrowType::Int8), Box::new(ArrowType::LargeUtf8)), PrimitiveType::String),
+            (ArrowType::FixedSizeBinary(16), PrimitiveType::Binary),
+            (ArrowType::UInt8, PrimitiveType::Short),
+            (ArrowType::UInt16, PrimitiveType::Integer),
+            (ArrowType::UInt32, PrimitiveType::Long),
+            (ArrowType::UInt64, PrimitiveType::Decimal { precision: 20, scale: 0 }),
+            (ArrowType::Date64, PrimitiveType::Date),
+            (ArrowType::Timestamp(TimeUnit::Nanosecond, Some("Europe/Paris".into())), PrimitiveType::Timestamp),
+            (ArrowType::Timestamp(TimeUnit::Second, None), PrimitiveType::TimestampNtz),
+            (ArrowType::Decimal256(38, 10), PrimitiveType::Decimal { precision: 38, scale: 10 }),
+            (ArrowType::Decimal32(3, -2), PrimitiveType::Decimal { precision: 5, scale: 0 }),
+            (ArrowType::Decimal64(2, 4), PrimitiveType::Decimal { precision: 4, scale: 4 }),
+        ] {
+            assert_eq!(from_arrow(arrow).unwrap(), DataType::Primitive(delta));
+        }
+        for arrow in [ArrowType::LargeList(element()), ArrowType::FixedSizeList(element(), 2), ArrowType::ListView(element())] {
+            let expected = ArrayType { element: PrimitiveType::String.into(), contains_null: true };
+            assert_eq!(from_arrow(arrow).unwrap(), expected.into());
+        }
+    }
+
+    #[test]
+    fn a_variant_is_known_by_its_extension_name() {
+        let storage = primitive_to_arrow(PrimitiveType::Variant).unwrap();
+        let named = [(EXTENSION_NAME.to_owned(), VARIANT_EXTENSION.to_owned())];
+        let field = Field::new("v", storage.clone(), true).with_metadata(named.into());
+        assert_eq!(schema_from_arrow(&Schema::new(vec![field])).unwrap().fields[0].data_type, PrimitiveType::Variant.into());
+        assert!(matches!(from_arrow(storage).unwrap(), DataType::Struct(_)));
+    }
+
+    #[test]
+    fn what_no_delta_type_can_hold_names_its_column() {
+        let inner = Field::new("t", ArrowType::Time32(TimeUnit::Second), true);
+        let error = from_arrow(ArrowType::Struct(vec![inner].into())).unwrap_err();
+        assert_eq!(error.message(), "column c.t: no Delta type can hold Time32(s)");
+        assert!(from_arrow(ArrowType::Decimal256(76, 0)).is_err());
+        assert!(from_arrow(ArrowType::Decimal128(38, -1)).is_err());
+    }
+
+    /// The same schema without what Arrow's form does not keep: metadata, and which structs are variants.
+    fn plain(schema: &StructType) -> StructType {
+        let fields = schema.fields.iter();
+        StructType { fields: fields.map(|field| StructField::new(&field.name, plain_type(&field.data_type), field.nullable)).collect() }
+    }
+
+    fn plain_type(data_type: &DataType) -> DataType {
+        match data_type {
+            DataType::Primitive(PrimitiveType::Variant) => StructType {
+                fields: ["metadata", "value"].map(|name| StructField::new(name, PrimitiveType::Binary, false)).into(),
+            }
+            .into(),
+            DataType::Primitive(primitive) => (*primitive).into(),
+            DataType::Struct(fields) => plain(fields).into(),
+            DataType::Array(array) => {
+                ArrayType { element: plain_type(&array.element), contains_null: array.contains_null }.into()
+            }
+            DataType::Map(map) => MapType {
+                key: plain_type(&map.key),
+                value: plain_type(&map.value),
+                value_contains_null: map.value_contains_null,
+            }
+            .into(),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+
+        #[test]
+        fn a_schema_comes_back_from_arrow(schema in any_struct()) {
+            let arrow = schema_to_arrow(&schema).unwrap();
+            prop_assert_eq!(schema_from_arrow(&arrow).unwrap(), plain(&schema));
+        }
+    }
+}

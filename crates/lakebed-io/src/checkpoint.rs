@@ -1,0 +1,193 @@
+//! Checkpoints on a store: what they say apart from files, and the Parquet files that hold the file actions.
+//!
+//! [`open`] finds the latter, sidecars included; [`read_head_actions`] and [`read_other_actions`] decode only the columns and row groups
+//! that can answer. Checkpoints are disposable, so every error names what is missing or torn, for the caller to look elsewhere.
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, stream};
+use lakebed_core::action::{Action, Sidecar, json};
+use lakebed_core::error::{Error, Result};
+use lakebed_core::log::checkpoint::{check_v2, columns, other_actions};
+use lakebed_core::log::segment::CheckpointFiles;
+use lakebed_core::path::{CheckpointKind, FilePath, LOG_DIR, SIDECAR_DIR};
+use parquet::arrow::ProjectionMask;
+
+use crate::parquet::{Cores, PageIndex, ParquetFile, ReadOptions};
+use crate::store::Store;
+
+/// How many parts or sidecars are opened at a time.
+const CONCURRENCY: usize = 16;
+
+/// What opening a table needs of the top file of a V2 checkpoint.
+const V2_HEAD: columns::Columns = &[&["protocol"], &["metaData"], &["checkpointMetadata"]];
+
+/// Where file actions stand.
+const FILES: columns::Columns = &[&["add"], &["remove"]];
+
+/// Where a checkpoint keeps its file actions.
+#[derive(Debug)]
+pub struct Content {
+    /// The name and the lines of a JSON top, which may hold file actions itself.
+    pub json: Option<(String, Bytes)>,
+    /// The Parquet files that hold file actions, each opened.
+    pub parts: Vec<ParquetFile>,
+}
+
+/// Opens all files that may hold `add` or `remove`: the checkpoint's own and, of a V2 checkpoint, its sidecars.
+pub async fn open(store: &Store, files: &CheckpointFiles) -> Result<Content> {
+    let (json, mut parts, others) = match files.kind {
+        CheckpointKind::Uuid { json: true } => {
+            let (name, bytes, actions) = read_json_top(store, files).await?;
+            (Some((name, bytes)), Vec::new(), actions)
+        }
+        CheckpointKind::Classic | CheckpointKind::Uuid { json: false } => {
+            let parts = open_files(store, files).await?;
+            let others = read_columns(&parts, columns::SIDECARS, |_| false).await?;
+            check_v2(&others, files.version, &files.name(), files.kind == CheckpointKind::Classic)?;
+            (None, parts, others)
+        }
+        CheckpointKind::MultiPart { .. } => (None, open_files(store, files).await?, Vec::new()),
+    };
+    // PROTOCOL "V2 Spec": either the top file or the sidecars hold the file actions. A top that has none need not be read again.
+    parts.retain(|part| !row_groups(part, FILES).is_empty());
+    let sidecars = others.into_iter().filter_map(|action| match action {
+        Action::Sidecar(sidecar) => Some(sidecar),
+        _ => None,
+    });
+    let opened: Vec<ParquetFile> =
+        stream::iter(sidecars).map(|sidecar| open_sidecar(store, sidecar)).buffered(CONCURRENCY).try_collect().await?;
+    parts.extend(opened);
+    Ok(Content { json, parts })
+}
+
+/// The protocol and the metadata, and whatever else came with them.
+pub async fn read_head_actions(store: &Store, files: &CheckpointFiles) -> Result<Vec<Action>> {
+    let is_v2 = matches!(files.kind, CheckpointKind::Uuid { .. });
+    let enough = |found: &[Action]| {
+        let has = |wanted: fn(&Action) -> bool| found.iter().any(wanted);
+        has(|action| matches!(action, Action::Protocol(_)))
+            && has(|action| matches!(action, Action::Metadata(_)))
+            && (!is_v2 || has(|action| matches!(action, Action::CheckpointMetadata(_))))
+    };
+    match files.kind {
+        CheckpointKind::Uuid { json: true } => Ok(read_json_top(store, files).await?.2),
+        CheckpointKind::Uuid { json: false } => {
+            let actions = read_columns(&open_files(store, files).await?, V2_HEAD, enough).await?;
+            check_v2(&actions, files.version, &files.name(), false)?;
+            Ok(actions)
+        }
+        // The parts are opened one by one: the first mostly holds both.
+        CheckpointKind::MultiPart { .. } => {
+            let mut found = Vec::new();
+            for index in 0..files.files.len() {
+                found.extend(read_columns(&[open_file(store, files, index).await?], columns::HEAD, enough).await?);
+                if enough(&found) {
+                    break;
+                }
+            }
+            Ok(found)
+        }
+        CheckpointKind::Classic => read_columns(&open_files(store, files).await?, columns::HEAD, enough).await,
+    }
+}
+
+/// All actions of these columns, which are none of the file actions': see [`columns`].
+pub async fn read_other_actions(store: &Store, files: &CheckpointFiles, wanted: columns::Columns) -> Result<Vec<Action>> {
+    match files.kind {
+        CheckpointKind::Uuid { json: true } => Ok(read_json_top(store, files).await?.2),
+        _ => read_columns(&open_files(store, files).await?, wanted, |_| false).await,
+    }
+}
+
+/// The top file of a V2 checkpoint as lines, and its actions apart from those of files.
+async fn read_json_top(store: &Store, files: &CheckpointFiles) -> Result<(String, Bytes, Vec<Action>)> {
+    let name = files.name();
+    let bytes = store.get(&store.path_of(&format!("{LOG_DIR}/{name}"))?).await?;
+    let mut actions = Vec::new();
+    for (number, line) in json::lines(&bytes) {
+        match json::read_line(line) {
+            Ok(json::Line::Other(action)) => actions.push(action),
+            Ok(json::Line::File(_) | json::Line::Nothing) => {}
+            Err(error) => return Err(Error::corrupt(name, format!("line {number}: {}", error.message()))),
+        }
+    }
+    check_v2(&actions, files.version, &name, false)?;
+    Ok((name, bytes, actions))
+}
+
+async fn open_files(store: &Store, files: &CheckpointFiles) -> Result<Vec<ParquetFile>> {
+    let indices = 0..files.files.len();
+    stream::iter(indices).map(|index| open_file(store, files, index)).buffered(CONCURRENCY).try_collect().await
+}
+
+async fn open_file(store: &Store, files: &CheckpointFiles, index: usize) -> Result<ParquetFile> {
+    let file = files.files.get(index).ok_or_else(|| Error::internal("a checkpoint without files"))?;
+    let path = store.path_of(&format!("{LOG_DIR}/{}", file.path.name))?;
+    ParquetFile::open(store, &path, Some(file.size), PageIndex::Skip).await
+}
+
+async fn open_sidecar(store: &Store, sidecar: Sidecar) -> Result<ParquetFile> {
+    let path = match FilePath::parse(&sidecar.path)? {
+        FilePath::Relative(name) => FilePath::Relative(format!("{SIDECAR_DIR}/{name}")),
+        absolute @ FilePath::Absolute(_) => absolute,
+    };
+    let (store, path) = store.resolve(&path)?;
+    let size = u64::try_from(sidecar.size_in_bytes).ok().filter(|size| *size > 0);
+    ParquetFile::open(&store, &path, size, PageIndex::Skip).await
+}
+
+/// Decodes these columns of all files, until what was found is `enough` or there is no more.
+///
+/// Row groups whose statistics say that all these columns are null are not read.
+async fn read_columns(files: &[ParquetFile], wanted: columns::Columns, enough: impl Fn(&[Action]) -> bool) -> Result<Vec<Action>> {
+    let cores = Cores::of(1);
+    let mut actions = Vec::new();
+    for file in files {
+        for row_group in row_groups(file, wanted) {
+            actions.extend(read_row_group(file, row_group, wanted, &cores).await?);
+            if enough(&actions) {
+                return Ok(actions);
+            }
+        }
+    }
+    Ok(actions)
+}
+
+async fn read_row_group(file: &ParquetFile, row_group: usize, wanted: columns::Columns, cores: &Cores) -> Result<Vec<Action>> {
+    let decoding = file.decode(ReadOptions {
+        projection: Some(projection(file, wanted)),
+        row_groups: Some(vec![row_group]),
+        ..ReadOptions::default()
+    })?;
+    let found = Arc::new(Mutex::new(Vec::new()));
+    let (sink, name) = (Arc::clone(&found), file.name().to_owned());
+    let take = move |batch| {
+        sink.lock().unwrap_or_else(PoisonError::into_inner).extend(other_actions(&batch, &name)?);
+        Ok(ControlFlow::Continue(()))
+    };
+    decoding.run(cores, take).await?;
+    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::take(&mut *found))
+}
+
+fn row_groups(file: &ParquetFile, wanted: columns::Columns) -> Vec<usize> {
+    let schema = file.metadata().file_metadata().schema_descr();
+    let is_there = |column: &&&str| schema.columns().iter().any(|leaf| leaf.path().parts().first().is_some_and(|root| root == *column));
+    let columns = wanted.iter().filter_map(|column| column.first()).filter(is_there);
+    let mut groups: Vec<usize> = columns.flat_map(|column| file.row_groups_with(column)).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    groups
+}
+
+fn projection(file: &ParquetFile, wanted: columns::Columns) -> ProjectionMask {
+    let schema = file.metadata().file_metadata().schema_descr();
+    let leaves = schema.columns().iter().enumerate().filter(|(_, leaf)| columns::hold(wanted, leaf.path().parts()));
+    ProjectionMask::leaves(schema, leaves.map(|(index, _)| index))
+}

@@ -1,0 +1,100 @@
+//! The log on a store: listing it, and reading its commits, hint and checksums. Which files make a version is decided in
+//! `lakebed_core::log::segment`.
+//!
+//! Read [`list_log`] first. `web` finds the log where nothing can be listed.
+
+mod web;
+#[cfg(test)]
+mod tests;
+
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, stream};
+use lakebed_core::commit::timestamp::{VersionTime, monotonise};
+use lakebed_core::error::Result;
+use lakebed_core::log::checksum::VersionChecksum;
+use lakebed_core::log::hint::{self, Hint};
+use lakebed_core::path::{HINT_NAME, LOG_DIR, LogKind, LogPath};
+
+pub use lakebed_core::log::segment::ListedLogFile;
+
+use crate::store::Store;
+
+/// How many commits are fetched at a time.
+const CONCURRENCY: usize = 16;
+
+/// The first name that no file of a version can have: versions begin with a digit, and this comes right after the digits.
+const AFTER_VERSIONS: &str = ":";
+
+/// The files of the log of version `from` and later, or of all versions, by version and name.
+///
+/// What has no meaning for a version is left out: hidden files, uploads under way, folders, unknown names. A log that does not exist
+/// is empty. On an object store this is one request for every thousand files; sidecars and staged commits are not among them.
+pub async fn list_log(store: &Store, from: Option<u64>) -> Result<Vec<ListedLogFile>> {
+    let from = from.unwrap_or(0);
+    let folder = store.path_of(LOG_DIR)?;
+    let listed = store.list_between(&folder, &format!("{from:020}"), Some(AFTER_VERSIONS)).await;
+    let objects = match listed {
+        Ok(objects) if !(objects.is_empty() && store.is_web()) => objects,
+        Err(error) if !store.is_web() => return Err(error),
+        Ok(_) | Err(_) => return web::find_log(store, from).await,
+    };
+    let mut files: Vec<ListedLogFile> = objects
+        .into_iter()
+        .filter_map(|object| {
+            let path = LogPath::parse(object.location.filename()?)?;
+            let modified_ms = object.last_modified.timestamp_millis();
+            (path.version >= from).then_some(ListedLogFile { path, size: object.size, modified_ms })
+        })
+        .collect();
+    // Names of fewer than twenty digits do not sort by their versions.
+    files.sort_by_key(|file| file.path.version);
+    Ok(files)
+}
+
+/// What `_last_checkpoint` has to say.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReadHint {
+    /// It can be read, which does not mean that it is right.
+    Sound(Hint),
+    /// There is none.
+    Missing,
+    /// It is torn or damaged; why.
+    Unusable(String),
+}
+
+/// Reads `_last_checkpoint`. Only a store that fails is an error.
+pub async fn read_hint(store: &Store) -> Result<ReadHint> {
+    let path = store.path_of(&format!("{LOG_DIR}/{HINT_NAME}"))?;
+    match store.get(&path).await {
+        Ok(bytes) => Ok(match hint::parse(&bytes) {
+            Ok(hint) => ReadHint::Sound(hint),
+            Err(error) => ReadHint::Unusable(error.to_string()),
+        }),
+        Err(error) if error.is_not_found() => Ok(ReadHint::Missing),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads commits or compactions, several at a time; names and bytes come in the order of `paths`.
+pub async fn read_commits(store: &Store, paths: &[LogPath]) -> Result<Vec<(String, Bytes)>> {
+    let read = |path: LogPath| async move {
+        let bytes = store.get(&store.path_of(&format!("{LOG_DIR}/{}", path.name))?).await?;
+        Ok((path.name, bytes))
+    };
+    stream::iter(paths.iter().cloned()).map(read).buffered(CONCURRENCY).try_collect().await
+}
+
+/// Reads a checksum file.
+pub async fn read_checksum(store: &Store, path: &LogPath) -> Result<VersionChecksum> {
+    let bytes = store.get(&store.path_of(&format!("{LOG_DIR}/{}", path.name))?).await?;
+    VersionChecksum::parse(&bytes, &path.name)
+}
+
+/// The commits among listed files, oldest first, with the times of their files made strictly increasing.
+pub fn adjusted_times(listed: &[ListedLogFile]) -> Vec<(LogPath, i64)> {
+    let commits: Vec<&ListedLogFile> = listed.iter().filter(|file| matches!(file.path.kind, LogKind::Commit)).collect();
+    let mut times: Vec<VersionTime> =
+        commits.iter().map(|file| VersionTime { version: file.path.version, timestamp_ms: file.modified_ms }).collect();
+    monotonise(&mut times);
+    commits.into_iter().zip(times).map(|(file, time)| (file.path.clone(), time.timestamp_ms)).collect()
+}

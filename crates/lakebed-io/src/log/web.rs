@@ -1,0 +1,45 @@
+//! The log on a web server that lists nothing: its files are found by asking for their names.
+//!
+//! That finds what most tables consist of, one classic checkpoint and the commits above it, and not what cannot be guessed: compactions,
+//! checkpoints of several parts or with unique names, and commits above a gap.
+
+use futures::{StreamExt, TryStreamExt, stream};
+use lakebed_core::error::Result;
+use lakebed_core::log::segment::ListedLogFile;
+use lakebed_core::path::{LOG_DIR, LogPath, checkpoint_name, checksum_name, commit_name};
+
+use super::CONCURRENCY;
+use crate::store::Store;
+
+/// The checkpoint of version `from`, the commits from there on up to the first that is missing, and the checksum of the last one.
+pub(super) async fn find_log(store: &Store, from: u64) -> Result<Vec<ListedLogFile>> {
+    let mut files: Vec<ListedLogFile> = find(store, checkpoint_name(from)).await?.into_iter().collect();
+    // The commit of a checkpoint's own version may have been cleaned up.
+    files.extend(find(store, commit_name(from)).await?);
+    if files.is_empty() {
+        return Ok(files);
+    }
+    let mut next = from.saturating_add(1);
+    let last = loop {
+        let names = (next..next.saturating_add(CONCURRENCY as u64)).map(commit_name);
+        let found: Vec<_> = stream::iter(names).map(|name| find(store, name)).buffered(CONCURRENCY).try_collect().await?;
+        let present = found.iter().take_while(|file| file.is_some()).count();
+        let complete = present == found.len() && present > 0;
+        files.extend(found.into_iter().flatten().take(present));
+        next = next.saturating_add(present as u64);
+        if !complete {
+            break next.saturating_sub(1);
+        }
+    };
+    files.extend(find(store, checksum_name(last)).await?);
+    Ok(files)
+}
+
+async fn find(store: &Store, name: String) -> Result<Option<ListedLogFile>> {
+    let Some(path) = LogPath::parse(&name) else { return Ok(None) };
+    match store.head(&store.path_of(&format!("{LOG_DIR}/{name}"))?).await {
+        Ok(object) => Ok(Some(ListedLogFile { path, size: object.size, modified_ms: object.last_modified.timestamp_millis() })),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}

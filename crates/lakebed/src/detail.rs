@@ -1,0 +1,137 @@
+//! What a table is: everything about it but its rows.
+
+use std::collections::BTreeMap;
+
+use futures::TryStreamExt;
+use lakebed_core::action::{Action, DomainMetadata, Protocol};
+use lakebed_core::log::checkpoint::columns;
+use lakebed_core::schema::mapping::physical_path;
+use lakebed_core::schema::{DataType, StructType};
+use lakebed_io::checkpoint;
+use serde_json::Value;
+
+use crate::scan::plan::{Plan, PlanOptions};
+use crate::{Result, Snapshot};
+
+/// The domain in which Delta keeps clustering columns.
+const CLUSTERING_DOMAIN: &str = "delta.clustering";
+
+/// What a table is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Detail {
+    /// The table's GUID.
+    pub id: String,
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Its description, if it has one.
+    pub description: Option<String>,
+    /// Its URL, without secrets.
+    pub location: String,
+    /// The version that this is about.
+    pub version: u64,
+    /// When it was made, in milliseconds since the epoch.
+    pub created_at_ms: Option<i64>,
+    /// When this version was committed, in milliseconds since the epoch.
+    pub last_modified_ms: Option<i64>,
+    /// In the order of the directories.
+    pub partition_columns: Vec<String>,
+    /// In order; fields of structs as `a.b`.
+    pub clustering_columns: Vec<String>,
+    /// How many files.
+    pub num_files: u64,
+    /// Their size.
+    pub size_bytes: u64,
+    /// The properties that are set.
+    pub properties: BTreeMap<String, String>,
+    /// What readers and writers must know.
+    pub protocol: Protocol,
+}
+
+impl Snapshot {
+    /// Everything about the table but its rows. Files are counted from the version's checksum, else by reading the list of them.
+    pub async fn detail(&self) -> Result<Detail> {
+        let (num_files, size_bytes) = self.count_files().await?;
+        let metadata = self.metadata();
+        let properties = metadata.configuration.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
+        Ok(Detail {
+            id: metadata.id.clone(),
+            name: metadata.name.clone(),
+            description: metadata.description.clone(),
+            location: self.url().to_owned(),
+            version: self.version(),
+            created_at_ms: metadata.created_time,
+            last_modified_ms: self.history(Some(1)).await?.first().map(|entry| entry.timestamp_ms),
+            partition_columns: metadata.partition_columns.clone(),
+            clustering_columns: self.clustering_columns().await?,
+            num_files,
+            size_bytes,
+            properties: properties.collect(),
+            protocol: self.protocol().clone(),
+        })
+    }
+
+    async fn count_files(&self) -> Result<(u64, u64)> {
+        if let Some(checksum) = self.checksum()
+            && let (Ok(files), Ok(bytes)) = (u64::try_from(checksum.num_files), u64::try_from(checksum.table_size_bytes))
+        {
+            return Ok((files, bytes));
+        }
+        let plan = Plan::new(self, None, PlanOptions::default())?;
+        plan.files().try_for_each(|_| async { Ok(()) }).await?;
+        let metrics = plan.metrics();
+        Ok((metrics.kept.get(), metrics.kept_bytes.get()))
+    }
+
+    /// The configuration of a domain, unless it was removed.
+    pub async fn domain_metadata(&self, domain: &str) -> Result<Option<DomainMetadata>> {
+        if let Some(found) = self.layers().await?.newest(|layer| layer.domains.get(domain)) {
+            return Ok(Some(found.clone()).filter(|found| !found.removed));
+        }
+        let snapshot = self.sound();
+        let Some(files) = &snapshot.segment().checkpoint else { return Ok(None) };
+        let actions = checkpoint::read_actions(self.store(), files, columns::DOMAINS).await?;
+        Ok(actions.into_iter().find_map(|action| match action {
+            Action::DomainMetadata(found) if found.domain == domain && !found.removed => Some(found),
+            _ => None,
+        }))
+    }
+
+    async fn clustering_columns(&self) -> Result<Vec<String>> {
+        let features = self.protocol().writer_features.as_deref().unwrap_or_default();
+        if !features.iter().any(|feature| feature == "clustering") {
+            return Ok(Vec::new());
+        }
+        let Some(domain) = self.domain_metadata(CLUSTERING_DOMAIN).await? else { return Ok(Vec::new()) };
+        let configuration: Value = serde_json::from_str(&domain.configuration).unwrap_or_default();
+        let columns = configuration.get("clusteringColumns").and_then(Value::as_array);
+        Ok(columns.into_iter().flatten().filter_map(|column| self.logical_column(column)).collect())
+    }
+
+    /// A clustering column's logical name. Delta Spark writes the parts of the physical name as a list, others write one text.
+    fn logical_column(&self, column: &Value) -> Option<String> {
+        let physical: Vec<&str> = match column {
+            Value::Array(parts) => parts.iter().filter_map(Value::as_str).collect(),
+            Value::String(name) => vec![name],
+            _ => return None,
+        };
+        let names = leaf_names(self.schema(), Vec::new());
+        let found = names.into_iter().find(|names| {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            physical_path(self.schema(), &names, self.mapping_mode()).is_some_and(|path| path == physical)
+        });
+        found.map(|names| names.join("."))
+    }
+}
+
+/// The ways to all leaves that stand in structs only.
+fn leaf_names(schema: &StructType, above: Vec<String>) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for field in &schema.fields {
+        let names: Vec<String> = above.iter().cloned().chain([field.name.clone()]).collect();
+        match &field.data_type {
+            DataType::Struct(fields) => found.extend(leaf_names(fields, names)),
+            _ => found.push(names),
+        }
+    }
+    found
+}

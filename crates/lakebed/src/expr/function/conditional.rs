@@ -1,0 +1,108 @@
+//! Functions that choose among values: coalesce, if, nullif, greatest and their kin.
+//!
+//! They become CASE, which computes a branch only where it is chosen. Read [`call`] first.
+
+use arrow_schema::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::expr::Case;
+use datafusion::logical_expr::{Expr, lit};
+
+use super::super::bind::Typed;
+use super::super::compare::{compare, one_form_of};
+use super::super::syntax::Comparison;
+use super::super::types;
+use super::{Args, Call};
+
+pub(super) fn call(args: &Args<'_>) -> Option<Call> {
+    Some(match args.name {
+        "coalesce" | "nvl" | "ifnull" => one_of_all(args),
+        "nvl2" => args.count(3).and_then(|()| {
+            let (values, data_type) = args.in_common(1)?;
+            choose(vec![Expr::IsNotNull(Box::new(args.get(0)?.expr.clone()))], values, data_type)
+        }),
+        "if" | "iff" => args.count(3).and_then(|()| {
+            let (values, data_type) = args.in_common(1)?;
+            choose(vec![args.cast(0, &DataType::Boolean)?], values, data_type)
+        }),
+        "nullif" => args.count(2).and_then(|()| {
+            let first = args.get(0)?;
+            let equal = compare(Comparison::Equal, first.clone(), args.get(1)?.clone())?;
+            let null = Expr::Literal(ScalarValue::try_from(&first.data_type).map_err(|e| e.to_string())?, None);
+            choose(vec![equal], vec![null, first.expr.clone()], first.data_type.clone())
+        }),
+        "nullifzero" | "zeroifnull" => args.count(1).and_then(|()| {
+            let zero = Typed { expr: lit(0i32), data_type: DataType::Int32 };
+            let list = vec![args.get(0)?.clone(), zero];
+            let name = if args.name == "zeroifnull" { "coalesce" } else { "nullif" };
+            call(&Args { name, list }).unwrap_or_else(|| Err("unreachable".into()))
+        }),
+        "isnull" => args.count(1).and_then(|()| boolean(Expr::IsNull(Box::new(args.get(0)?.expr.clone())))),
+        "isnotnull" => args.count(1).and_then(|()| boolean(Expr::IsNotNull(Box::new(args.get(0)?.expr.clone())))),
+        "equal_null" => {
+            args.count(2).and_then(|()| boolean(compare(Comparison::NullSafeEqual, args.get(0)?.clone(), args.get(1)?.clone())?))
+        }
+        "isnan" => args.count(1).and_then(|()| {
+            let value = args.double(0)?;
+            let nan = one_form_of(value.clone(), &DataType::Float64).eq(lit(f64::NAN));
+            boolean(nan.and(Expr::IsNotNull(Box::new(value))))
+        }),
+        "nanvl" => args.count(2).and_then(|()| {
+            let value = args.double(0)?;
+            let nan = one_form_of(value.clone(), &DataType::Float64).eq(lit(f64::NAN));
+            choose(vec![nan], vec![args.double(1)?, value], DataType::Float64)
+        }),
+        "greatest" => extreme(args, Comparison::Greater),
+        "least" => extreme(args, Comparison::Less),
+        _ => return None,
+    })
+}
+
+fn boolean(expr: Expr) -> Call {
+    Ok(Typed { expr, data_type: DataType::Boolean })
+}
+
+/// The value whose condition is the first to hold; the last value has none.
+fn choose(conditions: Vec<Expr>, mut values: Vec<Expr>, data_type: DataType) -> Call {
+    let otherwise = values.pop();
+    Ok(Typed { expr: branches(conditions.into_iter().zip(values), otherwise), data_type })
+}
+
+/// CASE WHEN … THEN … ELSE … END.
+pub(in super::super) fn branches(pairs: impl IntoIterator<Item = (Expr, Expr)>, otherwise: Option<Expr>) -> Expr {
+    let when_then_expr = pairs.into_iter().map(|(when, then)| (Box::new(when), Box::new(then))).collect();
+    Expr::Case(Case { expr: None, when_then_expr, else_expr: otherwise.map(Box::new) })
+}
+
+fn one_of_all(args: &Args<'_>) -> Call {
+    args.counts(1, usize::MAX)?;
+    let (values, data_type) = args.in_common(0)?;
+    Ok(Typed { expr: coalesce(values), data_type })
+}
+
+/// The first of several values of one type that is not null.
+pub(in super::super) fn coalesce(mut values: Vec<Expr>) -> Expr {
+    let Some(last) = values.pop() else { return Expr::Literal(ScalarValue::Null, None) };
+    if values.is_empty() {
+        return last;
+    }
+    branches(values.into_iter().map(|value| (Expr::IsNotNull(Box::new(value.clone())), value)), Some(last))
+}
+
+/// The greatest or least of several values; nulls are passed over.
+fn extreme(args: &Args<'_>, wanted: Comparison) -> Call {
+    args.counts(2, usize::MAX)?;
+    let (values, data_type) = args.in_common(0)?;
+    let typed = |expr: Expr| Typed { expr, data_type: data_type.clone() };
+    if data_type.is_nested() {
+        return Err(format!("{} cannot compare {}", args.name, types::name(&data_type)));
+    }
+    let mut values = values.into_iter();
+    let mut best = values.next().ok_or_else(|| format!("{} needs arguments", args.name))?;
+    for value in values {
+        let better = compare(wanted, typed(value.clone()), typed(best.clone()))?;
+        let replaces = better.or(Expr::IsNull(Box::new(best.clone())));
+        let keeps = Expr::IsNull(Box::new(value.clone()));
+        best = branches([(keeps, best), (replaces, value)].map(|(when, then)| (when, then)), None);
+    }
+    Ok(typed(best))
+}

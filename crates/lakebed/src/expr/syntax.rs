@@ -1,0 +1,190 @@
+//! The syntax tree of an expression, before names and types are looked up.
+//!
+//! `parse` makes it, `bind` gives it meaning, and `scan::prune` compares it with the expressions of generated columns.
+
+use arrow_schema::DataType;
+
+use super::lex::{Span, Suffix};
+
+/// A part of an expression and where it stands in the text.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) span: Span,
+    pub(crate) kind: Kind,
+    /// How many levels of nodes stand below; bounded, so that recursion is.
+    pub(crate) depth: usize,
+}
+
+/// What a node is.
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    /// `NULL`, `TRUE`, `FALSE`.
+    Null,
+    Boolean(bool),
+    /// A number as written.
+    Number {
+        digits: String,
+        suffix: Suffix,
+    },
+    /// A string.
+    Text(String),
+    /// `DATE '…'` and its like: the upper-case word and the string.
+    Typed {
+        word: String,
+        text: String,
+    },
+    /// `INTERVAL …`.
+    Interval(Interval),
+    /// `a.b.c`: a column and perhaps fields of it.
+    Path(Vec<String>),
+    /// `expression.field`.
+    Field(Box<Node>, String),
+    /// `expression[index]`.
+    Item(Box<Node>, Box<Node>),
+    Unary(Unary, Box<Node>),
+    Binary(Binary, Box<Node>, Box<Node>),
+    Compare(Comparison, Box<Node>, Box<Node>),
+    /// Two or more joined by AND.
+    All(Vec<Node>),
+    /// Two or more joined by OR.
+    Any(Vec<Node>),
+    Not(Box<Node>),
+    /// `… IS [NOT] NULL | TRUE | FALSE`.
+    Is {
+        value: Box<Node>,
+        what: Is,
+        negated: bool,
+    },
+    Between {
+        value: Box<Node>,
+        low: Box<Node>,
+        high: Box<Node>,
+        negated: bool,
+    },
+    In {
+        value: Box<Node>,
+        list: Vec<Node>,
+        negated: bool,
+    },
+    Like {
+        value: Box<Node>,
+        pattern: Box<Node>,
+        form: LikeForm,
+        escape: char,
+        negated: bool,
+    },
+    Case {
+        operand: Option<Box<Node>>,
+        branches: Vec<(Node, Node)>,
+        otherwise: Option<Box<Node>>,
+    },
+    Cast {
+        value: Box<Node>,
+        to: DataType,
+        /// Whether a value that cannot be cast becomes null.
+        try_: bool,
+    },
+    /// A call of the function of this lower-case name.
+    Call {
+        name: String,
+        args: Vec<Node>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unary {
+    Plus,
+    Minus,
+    BitNot,
+}
+
+/// Operators that compute a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Binary {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    /// `DIV`: the whole part of a quotient.
+    WholeDivide,
+    Remainder,
+    Concat,
+    BitAnd,
+    BitOr,
+    BitXor,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    /// `<=>`, `IS NOT DISTINCT FROM`.
+    NullSafeEqual,
+    /// `IS DISTINCT FROM`.
+    Distinct,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Is {
+    Null,
+    True,
+    False,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LikeForm {
+    Like,
+    ILike,
+    /// A regular expression.
+    RLike,
+}
+
+/// A length of time as written, in Spark's three kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interval {
+    Months(i32),
+    /// Microseconds; `whole_days` if nothing finer than a day was named.
+    Time {
+        micros: i64,
+        whole_days: bool,
+    },
+    /// Months, days and microseconds, which only addition to a date or timestamp understands.
+    Calendar {
+        months: i32,
+        days: i32,
+        micros: i64,
+    },
+}
+
+impl Node {
+    /// A node with its depth.
+    pub(crate) fn new(span: Span, kind: Kind) -> Node {
+        let depth = kind.children().into_iter().map(|node| node.depth).max().unwrap_or(0) + 1;
+        Node { span, kind, depth }
+    }
+}
+
+impl Kind {
+    /// The nodes directly below.
+    pub(crate) fn children(&self) -> Vec<&Node> {
+        match self {
+            Kind::Null | Kind::Boolean(_) | Kind::Number { .. } | Kind::Text(_) => vec![],
+            Kind::Typed { .. } | Kind::Interval(_) | Kind::Path(_) => vec![],
+            Kind::Field(value, _) | Kind::Unary(_, value) | Kind::Not(value) => vec![value],
+            Kind::Is { value, .. } | Kind::Cast { value, .. } => vec![value],
+            Kind::Item(left, right) | Kind::Binary(_, left, right) | Kind::Compare(_, left, right) => vec![left, right],
+            Kind::Between { value, low, high, .. } => vec![value, low, high],
+            Kind::Like { value, pattern, .. } => vec![value, pattern],
+            Kind::All(nodes) | Kind::Any(nodes) | Kind::Call { args: nodes, .. } => nodes.iter().collect(),
+            Kind::In { value, list, .. } => std::iter::once(&**value).chain(list).collect(),
+            Kind::Case { operand, branches, otherwise } => {
+                let branches = branches.iter().flat_map(|(when, then)| [when, then]);
+                operand.as_deref().into_iter().chain(branches).chain(otherwise.as_deref()).collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Spark's types on Arrow's: names, common types of two operands, the shapes of decimal results.
+//!
+//! The rules are those of Spark's ANSI mode. How a value gets from one type to another is in `cast`. Read [`common`] first.
+
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+
+/// The most digits of a decimal.
+pub(crate) const MAX_DIGITS: u8 = 38;
+
+/// An instant.
+pub(crate) fn timestamp() -> DataType {
+    DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+}
+
+/// A wall-clock time without a zone.
+pub(crate) fn timestamp_ntz() -> DataType {
+    DataType::Timestamp(TimeUnit::Microsecond, None)
+}
+
+/// A length of time in microseconds.
+pub(crate) fn day_time() -> DataType {
+    DataType::Duration(TimeUnit::Microsecond)
+}
+
+/// A length of time in months.
+pub(crate) fn year_month() -> DataType {
+    DataType::Interval(IntervalUnit::YearMonth)
+}
+
+/// The type of this SQL name.
+pub(crate) fn from_name(name: &str, numbers: &[u8]) -> Option<DataType> {
+    let name = name.to_ascii_lowercase();
+    if matches!(name.as_str(), "decimal" | "dec" | "numeric") {
+        let (precision, scale) = match *numbers {
+            [] => (10, 0),
+            [precision] => (precision, 0),
+            [precision, scale] => (precision, scale),
+            _ => return None,
+        };
+        let valid = (1..=MAX_DIGITS).contains(&precision) && scale <= precision;
+        return valid.then_some(DataType::Decimal128(precision, scale as i8));
+    }
+    if matches!(name.as_str(), "char" | "character" | "varchar") {
+        return (numbers.len() == 1).then_some(DataType::Utf8);
+    }
+    let found = match name.as_str() {
+        "boolean" => DataType::Boolean,
+        "tinyint" | "byte" => DataType::Int8,
+        "smallint" | "short" => DataType::Int16,
+        "int" | "integer" => DataType::Int32,
+        "bigint" | "long" => DataType::Int64,
+        "float" | "real" => DataType::Float32,
+        "double" => DataType::Float64,
+        "string" => DataType::Utf8,
+        "binary" => DataType::Binary,
+        "date" => DataType::Date32,
+        "timestamp" | "timestamp_ltz" => timestamp(),
+        "timestamp_ntz" => timestamp_ntz(),
+        "void" => DataType::Null,
+        _ => return None,
+    };
+    numbers.is_empty().then_some(found)
+}
+
+/// Spark's name of a type, for messages.
+pub(crate) fn name(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Null => "VOID".into(),
+        DataType::Boolean => "BOOLEAN".into(),
+        DataType::Int8 => "TINYINT".into(),
+        DataType::Int16 => "SMALLINT".into(),
+        DataType::Int32 => "INT".into(),
+        DataType::Int64 => "BIGINT".into(),
+        DataType::Float32 => "FLOAT".into(),
+        DataType::Float64 => "DOUBLE".into(),
+        DataType::Utf8 => "STRING".into(),
+        DataType::Binary => "BINARY".into(),
+        DataType::Date32 => "DATE".into(),
+        DataType::Timestamp(_, Some(_)) => "TIMESTAMP".into(),
+        DataType::Timestamp(_, None) => "TIMESTAMP_NTZ".into(),
+        DataType::Decimal128(precision, scale) => format!("DECIMAL({precision},{scale})"),
+        DataType::Interval(_) => "INTERVAL YEAR TO MONTH".into(),
+        DataType::Duration(_) => "INTERVAL DAY TO SECOND".into(),
+        DataType::List(element) => format!("ARRAY<{}>", name(element.data_type())),
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(fields) if fields.len() == 2 => {
+                format!("MAP<{}, {}>", name(fields[0].data_type()), name(fields[1].data_type()))
+            }
+            _ => "MAP".into(),
+        },
+        DataType::Struct(fields) => {
+            let fields: Vec<String> = fields.iter().map(|f| format!("{}: {}", f.name(), name(f.data_type()))).collect();
+            format!("STRUCT<{}>", fields.join(", "))
+        }
+        other => format!("{other}"),
+    }
+}
+
+pub(crate) fn is_whole_number(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64)
+}
+
+pub(crate) fn is_float(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Float32 | DataType::Float64)
+}
+
+pub(crate) fn is_decimal(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Decimal128(_, _) | DataType::Decimal256(_, _))
+}
+
+pub(crate) fn is_number(data_type: &DataType) -> bool {
+    is_whole_number(data_type) || is_float(data_type) || is_decimal(data_type)
+}
+
+pub(crate) fn is_timestamp(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Timestamp(_, _))
+}
+
+/// Digits and digits behind the point of any value of an exact number type.
+pub(crate) fn digits(data_type: &DataType) -> Option<(u8, i8)> {
+    match data_type {
+        DataType::Int8 => Some((3, 0)),
+        DataType::Int16 => Some((5, 0)),
+        DataType::Int32 => Some((10, 0)),
+        DataType::Int64 => Some((20, 0)),
+        DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => Some((*precision, *scale)),
+        _ => None,
+    }
+}
+
+/// The type in which values of two types are compared, or into which the branches of CASE are brought.
+pub(crate) fn common(left: &DataType, right: &DataType) -> Option<DataType> {
+    use DataType::{Boolean, Date32, Decimal128, Float64, Null, Utf8};
+    if left == right {
+        return Some(left.clone());
+    }
+    match (left, right) {
+        (Null, other) | (other, Null) => Some(other.clone()),
+        (Utf8, other) | (other, Utf8) => common_with_string(other),
+        (a, b) if is_decimal(a) || is_decimal(b) => match (digits(a), digits(b)) {
+            (Some((p1, s1)), Some((p2, s2))) => {
+                let scale = s1.max(s2);
+                let whole = (p1 as i8 - s1).max(p2 as i8 - s2);
+                Some(bounded_decimal(whole as i16 + scale as i16, scale as i16))
+            }
+            _ => (is_number(a) && is_number(b)).then_some(Float64),
+        },
+        (a, b) if is_number(a) && is_number(b) => Some(common_number(a, b)),
+        (Date32, time) | (time, Date32) if is_timestamp(time) => Some(time.clone()),
+        (a, b) if is_timestamp(a) && is_timestamp(b) => Some(timestamp()),
+        (Boolean, Decimal128(_, _)) => None,
+        _ => None,
+    }
+}
+
+/// A string meets a value of another type: the string is read as that type; whole numbers as long, others as double.
+fn common_with_string(other: &DataType) -> Option<DataType> {
+    match other {
+        t if is_whole_number(t) => Some(DataType::Int64),
+        t if is_number(t) => Some(DataType::Float64),
+        DataType::Boolean | DataType::Binary | DataType::Date32 | DataType::Timestamp(_, _) => Some(other.clone()),
+        _ => None,
+    }
+}
+
+fn common_number(a: &DataType, b: &DataType) -> DataType {
+    if is_float(a) || is_float(b) {
+        // A whole number does not fit a float, so both become double.
+        return if a == b { a.clone() } else { DataType::Float64 };
+    }
+    [DataType::Int64, DataType::Int32, DataType::Int16].into_iter().find(|t| t == a || t == b).unwrap_or(DataType::Int8)
+}
+
+/// A decimal cut to what a decimal can hold.
+fn bounded_decimal(precision: i16, scale: i16) -> DataType {
+    let most = i16::from(MAX_DIGITS);
+    DataType::Decimal128(precision.min(most) as u8, scale.min(most) as i8)
+}
+
+/// The decimal in which two exact numbers can be compared without loss.
+pub(crate) fn comparison_decimal(left: &DataType, right: &DataType) -> Option<DataType> {
+    let ((p1, s1), (p2, s2)) = (digits(left)?, digits(right)?);
+    let scale = s1.max(s2);
+    let precision = (p1 as i8 - s1).max(p2 as i8 - s2) + scale;
+    Some(if precision <= MAX_DIGITS as i8 {
+        DataType::Decimal128(precision as u8, scale)
+    } else {
+        DataType::Decimal256(precision as u8, scale)
+    })
+}
+
+/// The type that several values have in common.
+pub(crate) fn common_of<'a>(types: impl IntoIterator<Item = &'a DataType>) -> Option<DataType> {
+    let (strings, others): (Vec<_>, Vec<_>) = types.into_iter().partition(|t| **t == DataType::Utf8);
+    // Strings last, so that the order of the arguments does not matter.
+    others.into_iter().chain(strings).try_fold(DataType::Null, |all, next| common(&all, next))
+}
+
+/// The type of the result of `+ - * / %` on two decimals.
+pub(crate) fn decimal_result(operator: super::syntax::Binary, left: (u8, i8), right: (u8, i8)) -> DataType {
+    use super::syntax::Binary;
+    let (p1, s1, p2, s2) = (i16::from(left.0), i16::from(left.1), i16::from(right.0), i16::from(right.1));
+    let (precision, scale) = match operator {
+        Binary::Multiply => (p1 + p2 + 1, s1 + s2),
+        Binary::Divide => {
+            let scale = (s1 + p2 + 1).max(6);
+            (p1 - s1 + s2 + scale, scale)
+        }
+        Binary::Remainder => ((p1 - s1).min(p2 - s2) + s1.max(s2), s1.max(s2)),
+        _ => ((p1 - s1).max(p2 - s2) + s1.max(s2) + 1, s1.max(s2)),
+    };
+    let most = i16::from(MAX_DIGITS);
+    if precision <= most {
+        return bounded_decimal(precision, scale);
+    }
+    // Digits before the point are kept first, but up to six behind it stay.
+    let whole = precision - scale;
+    DataType::Decimal128(MAX_DIGITS, (most - whole).max(scale.min(6)) as i8)
+}

@@ -1,0 +1,331 @@
+//! One budget for the memory of a process's scans, and a way to wait for one's share.
+//!
+//! What is reserved is an estimate made before the memory is used: nothing here allocates. Read [`MemoryBudget::reserve`] first.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use tokio::sync::oneshot;
+
+/// Of the memory that the process may have, how much scans may hold by default: a quarter.
+const DEFAULT_SHARE: u64 = 4;
+/// When nobody says how much memory there is.
+const DEFAULT_TOTAL_BYTES: u64 = 8 << 30;
+const LEAST_BYTES: u64 = 64 << 20;
+
+/// So many bytes, shared by all who have a clone.
+#[derive(Debug, Clone)]
+pub struct MemoryBudget(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    limit_bytes: u64,
+    used_bytes: u64,
+    /// First come, first served.
+    waiting: VecDeque<Waiter>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    bytes: u64,
+    admitted: oneshot::Sender<Reservation>,
+}
+
+/// A share of the budget, given back when dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    budget: MemoryBudget,
+    bytes: u64,
+}
+
+/// The budget of this process. A forked child has none of its parent's scans, so it begins anew.
+static PROCESS: RwLock<Option<(u32, MemoryBudget)>> = RwLock::new(None);
+
+impl MemoryBudget {
+    /// A budget of its own.
+    pub fn new(limit_bytes: u64) -> Self {
+        Self(Arc::new(Mutex::new(State { limit_bytes, used_bytes: 0, waiting: VecDeque::new() })))
+    }
+
+    /// The budget that all scans of this process share unless they are told otherwise.
+    pub fn of_process() -> Self {
+        let process = std::process::id();
+        // A lock that a fork left behind must not be waited for.
+        if let Ok(slot) = PROCESS.try_read()
+            && let Some((owner, budget)) = slot.as_ref()
+            && *owner == process
+        {
+            return budget.clone();
+        }
+        let fresh = Self::new(default_limit_bytes());
+        if let Ok(mut slot) = PROCESS.try_write() {
+            match slot.as_ref() {
+                Some((owner, budget)) if *owner == process => return budget.clone(),
+                _ => *slot = Some((process, fresh.clone())),
+            }
+        }
+        fresh
+    }
+
+    /// How much may be reserved at a time.
+    pub fn limit_bytes(&self) -> u64 {
+        self.state().limit_bytes
+    }
+
+    /// How much is reserved now. More than the limit where something was too large for it.
+    pub fn used_bytes(&self) -> u64 {
+        self.state().used_bytes
+    }
+
+    /// Changes how much may be reserved at a time. What is reserved stays so.
+    pub fn set_limit_bytes(&self, bytes: u64) {
+        let mut state = self.state();
+        state.limit_bytes = bytes;
+        self.admit(state);
+    }
+
+    /// Waits until there is room. What is larger than the whole budget waits until nothing else is reserved.
+    pub async fn reserve(&self, bytes: u64) -> Reservation {
+        let waiting = {
+            let mut state = self.state();
+            if state.waiting.is_empty() && state.has_room(bytes) {
+                state.used_bytes = state.used_bytes.saturating_add(bytes);
+                return self.reservation(bytes);
+            }
+            let (admitted, waiting) = oneshot::channel();
+            state.waiting.push_back(Waiter { bytes, admitted });
+            waiting
+        };
+        match waiting.await {
+            Ok(reservation) => reservation,
+            // The sender is dropped only with the budget, which `self` holds.
+            Err(_) => self.reserve_now(bytes),
+        }
+    }
+
+    /// A reservation if there is room and nobody waits.
+    pub fn try_reserve(&self, bytes: u64) -> Option<Reservation> {
+        let mut state = self.state();
+        if !state.waiting.is_empty() || !state.has_room(bytes) {
+            return None;
+        }
+        state.used_bytes = state.used_bytes.saturating_add(bytes);
+        Some(self.reservation(bytes))
+    }
+
+    /// A reservation whether there is room or not: for what must go on lest everybody waits for everybody.
+    pub fn reserve_now(&self, bytes: u64) -> Reservation {
+        let mut state = self.state();
+        state.used_bytes = state.used_bytes.saturating_add(bytes);
+        self.reservation(bytes)
+    }
+
+    fn reservation(&self, bytes: u64) -> Reservation {
+        Reservation { budget: self.clone(), bytes }
+    }
+
+    fn release(&self, bytes: u64) {
+        let mut state = self.state();
+        state.used_bytes = state.used_bytes.saturating_sub(bytes);
+        self.admit(state);
+    }
+
+    /// Lets those in who have room now.
+    fn admit(&self, mut state: MutexGuard<'_, State>) {
+        let mut admitted = Vec::new();
+        while let Some(waiter) = state.waiting.front() {
+            let gone = waiter.admitted.is_closed();
+            if !gone && !state.has_room(waiter.bytes) {
+                break;
+            }
+            let Some(waiter) = state.waiting.pop_front() else { break };
+            if !gone {
+                state.used_bytes = state.used_bytes.saturating_add(waiter.bytes);
+                admitted.push(waiter);
+            }
+        }
+        // One that gave up in the meantime gives its share back when it is dropped, which locks again.
+        drop(state);
+        for waiter in admitted {
+            let _ = waiter.admitted.send(self.reservation(waiter.bytes));
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn has_room(&self, bytes: u64) -> bool {
+        self.used_bytes == 0 || self.used_bytes.saturating_add(bytes) <= self.limit_bytes
+    }
+}
+
+impl Reservation {
+    /// How much it is.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Takes a part out, at most all of it.
+    #[must_use]
+    pub fn split(&mut self, bytes: u64) -> Self {
+        let part = bytes.min(self.bytes);
+        self.bytes -= part;
+        Self { budget: self.budget.clone(), bytes: part }
+    }
+
+    /// Makes it at least so much, whether there is room or not.
+    pub fn grow_to(&mut self, bytes: u64) {
+        if let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) {
+            let mut added = self.budget.reserve_now(more);
+            self.bytes += std::mem::take(&mut added.bytes);
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.budget.release(self.bytes);
+        }
+    }
+}
+
+fn default_limit_bytes() -> u64 {
+    (total_bytes().unwrap_or(DEFAULT_TOTAL_BYTES) / DEFAULT_SHARE).max(LEAST_BYTES)
+}
+
+/// The memory of the machine, or of the container if that is less.
+fn total_bytes() -> Option<u64> {
+    let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| parse_meminfo(&text));
+    let own_group = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let groups = group_directories(&own_group).into_iter().filter_map(|directory| {
+        let limit = std::fs::read_to_string(format!("{directory}/memory.max"));
+        let limit = limit.or_else(|_| std::fs::read_to_string(format!("{directory}/memory.limit_in_bytes")));
+        limit.ok()?.trim().parse::<u64>().ok()
+    });
+    groups.chain(machine).min()
+}
+
+/// Where limits may be written that hold for this process: its own group's, those above it, and the container's root.
+fn group_directories(own_group: &str) -> Vec<String> {
+    let mut directories = vec!["/sys/fs/cgroup".to_owned(), "/sys/fs/cgroup/memory".to_owned()];
+    for line in own_group.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let root = match controllers {
+            "" => "/sys/fs/cgroup",
+            _ if controllers.split(',').any(|name| name == "memory") => "/sys/fs/cgroup/memory",
+            _ => continue,
+        };
+        let mut path = path.trim_end_matches('/');
+        while !path.is_empty() {
+            directories.push(format!("{root}{path}"));
+            path = path.rsplit_once('/').map_or("", |(above, _)| above);
+        }
+    }
+    directories
+}
+
+fn parse_meminfo(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    async fn waits(future: impl Future<Output = Reservation>) -> bool {
+        tokio::time::timeout(Duration::from_millis(20), future).await.is_err()
+    }
+
+    #[tokio::test]
+    async fn a_reservation_waits_for_room_and_is_given_back() {
+        let budget = MemoryBudget::new(100);
+        let first = budget.reserve(60).await;
+        assert!(waits(budget.reserve(41)).await);
+        assert!(budget.try_reserve(41).is_none());
+        let second = budget.try_reserve(40).unwrap();
+        assert_eq!(budget.used_bytes(), 100);
+        drop(first);
+        assert_eq!(budget.used_bytes(), 40);
+        let third = budget.reserve(60).await;
+        drop((second, third));
+        assert_eq!(budget.used_bytes(), 0);
+    }
+
+    #[tokio::test]
+    async fn what_is_larger_than_the_budget_is_admitted_alone() {
+        let budget = MemoryBudget::new(100);
+        let small = budget.reserve(1).await;
+        assert!(waits(budget.reserve(1000)).await);
+        drop(small);
+        let large = budget.reserve(1000).await;
+        assert_eq!(large.bytes(), 1000);
+        assert!(waits(budget.reserve(1)).await);
+    }
+
+    #[tokio::test]
+    async fn first_come_first_served() {
+        let budget = MemoryBudget::new(100);
+        let held = budget.reserve(100).await;
+        let large = budget.reserve(80);
+        let others = async {
+            tokio::task::yield_now().await;
+            drop(held);
+            // Twenty bytes are left, but only because the large one was first.
+            assert!(budget.try_reserve(21).is_none());
+        };
+        assert_eq!(tokio::join!(large, others).0.bytes(), 80);
+    }
+
+    #[tokio::test]
+    async fn a_greater_limit_lets_waiters_in() {
+        let budget = MemoryBudget::new(10);
+        let _held = budget.reserve(10).await;
+        let waiting = budget.clone();
+        let raise = async {
+            tokio::task::yield_now().await;
+            budget.set_limit_bytes(20);
+        };
+        let (reservation, ()) = tokio::join!(waiting.reserve(10), raise);
+        assert_eq!((reservation.bytes(), budget.limit_bytes()), (10, 20));
+    }
+
+    #[test]
+    fn limits_are_read_from_what_linux_says() {
+        assert_eq!(parse_meminfo("MemTotal:       24601716 kB\nMemFree: 1 kB\n"), Some(24_601_716 * 1024));
+        assert_eq!(parse_meminfo("nonsense"), None);
+        let directories = group_directories("0::/user.slice/a\n3:cpu,memory:/docker/b\n2:cpu:/c\n");
+        let expected = [
+            "/sys/fs/cgroup", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/user.slice/a", "/sys/fs/cgroup/user.slice",
+            "/sys/fs/cgroup/memory/docker/b", "/sys/fs/cgroup/memory/docker",
+        ];
+        assert_eq!(directories, expected);
+        assert!(MemoryBudget::of_process().limit_bytes() >= LEAST_BYTES);
+    }
+
+    proptest! {
+        #[test]
+        fn parts_add_up(total in 0_u64..1000, cuts in prop::collection::vec(0_u64..400, 0..8), grown in 0_u64..2000) {
+            let budget = MemoryBudget::new(1000);
+            let mut whole = budget.reserve_now(total);
+            let parts: Vec<_> = cuts.iter().map(|cut| whole.split(*cut)).collect();
+            prop_assert_eq!(parts.iter().map(Reservation::bytes).sum::<u64>() + whole.bytes(), total);
+            prop_assert_eq!(budget.used_bytes(), total);
+            let before = whole.bytes();
+            whole.grow_to(grown);
+            prop_assert_eq!(budget.used_bytes(), total - before + before.max(grown));
+            drop((whole, parts));
+            prop_assert_eq!(budget.used_bytes(), 0);
+        }
+    }
+}

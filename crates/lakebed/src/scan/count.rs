@@ -1,0 +1,81 @@
+//! Counting rows with as little reading as the filter allows.
+
+use futures::{StreamExt, TryStreamExt};
+use lakebed_core::log::files::FileBatch;
+use lakebed_core::schema::PrimitiveType;
+use lakebed_core::stats::{StatColumn, StatKind};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use lakebed_core::path::FilePath;
+use lakebed_io::parquet::{PageIndex, ParquetFile};
+
+use super::Scan;
+use super::plan::{Plan, PlanOptions};
+use crate::{Error, Result, Snapshot};
+
+/// Footers read at a time, for files without a row count in the log.
+const CONCURRENCY: usize = 16;
+
+impl Scan {
+    /// How many rows the scan would give: from row counts in the log, from the footers of files that have none there, and only
+    /// if the filter asks for more than partition values, from data.
+    pub async fn count(&self) -> Result<u64> {
+        if self.limit == Some(0) {
+            return Ok(0);
+        }
+        let filter = self.parsed_filter()?;
+        let options = PlanOptions { row_counts: true, ..PlanOptions::default() };
+        let plan = Plan::new(&self.snapshot, filter.as_deref(), options)?;
+        let count = match plan.pruner() {
+            Some(pruner) if !pruner.is_exact_on_partitions() => self.count_by_reading().await?,
+            _ => count_by_log(&self.snapshot, &plan).await?,
+        };
+        Ok(self.limit.map_or(count, |limit| count.min(limit)))
+    }
+
+    async fn count_by_reading(&self) -> Result<u64> {
+        let counting = self.clone().select(Vec::<String>::new());
+        counting.stream().await?.try_fold(0, |count, batch| async move { Ok(count + batch.num_rows() as u64) }).await
+    }
+}
+
+async fn count_by_log(snapshot: &Snapshot, plan: &Plan) -> Result<u64> {
+    let counts = plan.files().map(|batch| async move { count_batch(snapshot, &batch?).await });
+    counts.buffered(2).try_fold(0, |sum, count| async move { Ok(sum + count) }).await
+}
+
+/// Rows of the files less those that deletion vectors delete.
+async fn count_batch(snapshot: &Snapshot, batch: &FileBatch) -> Result<u64> {
+    let wanted = [StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long }];
+    let counts = batch.stats(&wanted)?;
+    let counts = counts.first().and_then(|counts| counts.as_primitive_opt::<Int64Type>());
+    let counts = counts.ok_or_else(|| Error::internal("row counts of another type"))?;
+    let mut known = 0;
+    let mut unknown = Vec::new();
+    for (row, count) in counts.iter().enumerate() {
+        match count.and_then(|count| u64::try_from(count).ok()) {
+            Some(count) => known += live_rows(batch, row, count)?,
+            None => unknown.push(row),
+        }
+    }
+    let read = |row: usize| async move { live_rows(batch, row, read_row_count(snapshot, batch, row).await?) };
+    let read: u64 = futures::stream::iter(unknown).map(read).buffered(CONCURRENCY).try_fold(0, |a, b| async move { Ok(a + b) }).await?;
+    Ok(known + read)
+}
+
+fn live_rows(batch: &FileBatch, row: usize, physical: u64) -> Result<u64> {
+    let deleted = batch.deletion_vector(row)?.map_or(0, |dv| dv.cardinality);
+    let live = u64::try_from(deleted).ok().and_then(|deleted| physical.checked_sub(deleted));
+    live.ok_or_else(|| {
+        let path = batch.paths().map_or("a file", |paths| paths.value(row));
+        Error::corrupt(path, format!("its deletion vector deletes {deleted} of {physical} rows"))
+    })
+}
+
+async fn read_row_count(snapshot: &Snapshot, batch: &FileBatch, row: usize) -> Result<u64> {
+    let path = FilePath::parse(batch.paths()?.value(row))?;
+    let (store, path) = snapshot.store().resolve(&path)?;
+    let size = batch.longs(lakebed_core::log::files::column::SIZE)?;
+    let size = u64::try_from(size.value(row)).ok();
+    Ok(ParquetFile::open(&store, &path, size, PageIndex::Skip).await?.num_rows())
+}

@@ -1,0 +1,98 @@
+//! The files of a scan as a table of their own.
+
+use std::sync::Arc;
+
+use arrow_array::builder::Int64Builder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StructArray, TimestampMillisecondArray};
+use arrow_schema::{DataType as ArrowType, Field, Fields, Schema, SchemaRef, TimeUnit};
+use futures::StreamExt;
+use lakebed_core::log::files::{FileBatch, column};
+use lakebed_core::schema::arrow::type_to_arrow;
+use lakebed_core::schema::mapping::physical_name;
+use lakebed_core::schema::{DataType, PrimitiveType, StructField};
+use lakebed_core::stats::{StatColumn, StatKind};
+
+use super::Scan;
+use super::plan::{Plan, PlanOptions};
+use crate::{Error, RecordBatchStream, Result};
+
+impl Scan {
+    /// The files that may hold rows of the scan: `path` as the log spells it, `partition` with a typed field per partition column,
+    /// `size_bytes`, `modification_time`, `num_records` (deleted ones included) and `deleted_records`; the last two null where the log does not say.
+    pub async fn files(&self) -> Result<RecordBatchStream> {
+        let filter = self.parsed_filter()?;
+        let options = PlanOptions { row_counts: true, ..PlanOptions::default() };
+        let files = Plan::new(&self.snapshot, filter.as_deref(), options)?.files();
+        let listing = Arc::new(Listing::new(self)?);
+        let schema = listing.schema.clone();
+        Ok(RecordBatchStream::new(schema, files.map(move |batch| listing.list(&batch?))))
+    }
+}
+
+struct Listing {
+    schema: SchemaRef,
+    /// Physical name and type of each partition column.
+    partitions: Vec<(String, PrimitiveType)>,
+    partition_fields: Fields,
+}
+
+impl Listing {
+    fn new(scan: &Scan) -> Result<Self> {
+        let snapshot = &scan.snapshot;
+        let columns: Vec<&StructField> = snapshot.partition_columns().iter().filter_map(|name| snapshot.schema().field(name)).collect();
+        let mut partitions = Vec::new();
+        let mut fields = Vec::new();
+        for column in columns {
+            let DataType::Primitive(data_type) = &column.data_type else {
+                return Err(Error::corrupt(snapshot.url(), format!("partition column {:?} is not of a primitive type", column.name)));
+            };
+            partitions.push((physical_name(column, snapshot.mapping_mode()).to_owned(), *data_type));
+            fields.push(Field::new(&column.name, type_to_arrow(&column.data_type)?, true));
+        }
+        let partition_fields = Fields::from(fields);
+        let time = ArrowType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
+        let schema = Schema::new(vec![
+            Field::new("path", ArrowType::Utf8, false),
+            Field::new("partition", ArrowType::Struct(partition_fields.clone()), false),
+            Field::new("size_bytes", ArrowType::Int64, false),
+            Field::new("modification_time", time, true),
+            Field::new("num_records", ArrowType::Int64, true),
+            Field::new("deleted_records", ArrowType::Int64, true),
+        ]);
+        Ok(Self { schema: Arc::new(schema), partitions, partition_fields })
+    }
+
+    fn list(&self, batch: &FileBatch) -> Result<RecordBatch> {
+        let values = self.partitions.iter().map(|(name, data_type)| batch.partition_values(name, *data_type));
+        let values = values.collect::<Result<Vec<ArrayRef>>>()?;
+        let partition = StructArray::try_new_with_length(self.partition_fields.clone(), values, None, batch.len())?;
+        let times = batch.longs(column::MODIFICATION_TIME)?;
+        let times = TimestampMillisecondArray::new(times.values().clone(), times.nulls().cloned()).with_timezone("UTC");
+        let count = StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long };
+        let counts = batch.stats(&[count])?.pop().ok_or_else(|| Error::internal("no row counts"))?;
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(batch.paths()?.clone()),
+            Arc::new(partition),
+            Arc::new(batch.longs(column::SIZE)?),
+            Arc::new(times),
+            counts,
+            deleted_records(batch),
+        ];
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.len()));
+        Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
+    }
+}
+
+/// How many rows each file's deletion vector deletes; 0 without one.
+fn deleted_records(batch: &FileBatch) -> ArrayRef {
+    let vectors = batch.column(column::DELETION_VECTOR).and_then(|array| array.as_struct_opt());
+    let cardinality = vectors.and_then(|vectors| vectors.column_by_name("cardinality")?.as_primitive_opt::<Int64Type>());
+    let mut deleted = Int64Builder::with_capacity(batch.len());
+    for row in 0..batch.len() {
+        let present = vectors.is_some_and(|vectors| vectors.is_valid(row));
+        deleted.append_value(cardinality.filter(|rows| present && rows.is_valid(row)).map_or(0, |rows| rows.value(row)));
+    }
+    Arc::new(deleted.finish())
+}

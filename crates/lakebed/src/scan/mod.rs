@@ -1,0 +1,93 @@
+//! Reading a snapshot: what to read is said in a [`Scan`], decided in `plan` and `prune`, done in `read`.
+//!
+//! A [`ScanTask`] is a piece of a scan that can cross processes.
+
+pub mod prune;
+pub mod task;
+pub mod plan;
+pub mod read;
+mod count;
+mod explain;
+mod files;
+mod pieces;
+
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+
+use crate::expr::Filter;
+use crate::{Result, Snapshot};
+
+pub use explain::Explanation;
+pub use pieces::read_task_at;
+pub use read::read_task;
+pub use task::{ScanFile, ScanTask};
+
+/// What to read of a snapshot. Nothing is read before one of the methods that end it.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> lakebed::Result<()> {
+/// let url = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/trips");
+/// let table = lakebed::Table::at(url).open().await?;
+/// let scan = table.snapshot().await?.scan().select(["city", "fare"]).filter("fare > 20");
+/// let batches = scan.stream().await?.collect_all().await?;
+/// assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 2);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Scan {
+    snapshot: Snapshot,
+    columns: Option<Vec<String>>,
+    filter: Option<String>,
+    limit: Option<u64>,
+    /// What `current_timestamp` means in the filter.
+    now_ms: i64,
+}
+
+impl Snapshot {
+    /// A scan of all rows and columns.
+    pub fn scan(&self) -> Scan {
+        Scan { snapshot: self.clone(), columns: None, filter: None, limit: None, now_ms: self.env().now_ms() }
+    }
+}
+
+impl Scan {
+    /// Only these columns, in this order; `a.b` is a field of a struct.
+    #[must_use]
+    pub fn select<T: Into<String>>(mut self, columns: impl IntoIterator<Item = T>) -> Self {
+        self.columns = Some(columns.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Only the rows for which this Spark SQL expression is true.
+    #[must_use]
+    pub fn filter(mut self, text: impl Into<String>) -> Self {
+        self.filter = Some(text.into());
+        self
+    }
+
+    /// At most so many rows.
+    #[must_use]
+    pub fn limit(mut self, rows: u64) -> Self {
+        self.limit = Some(rows);
+        self
+    }
+
+    /// The snapshot that is read.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// The schema of what it gives.
+    pub fn schema(&self) -> Result<SchemaRef> {
+        self.task(Vec::new()).output_schema()
+    }
+
+    /// The filter, understood.
+    fn parsed_filter(&self) -> Result<Option<Arc<Filter>>> {
+        let parse = |text: &String| crate::expr::parse_filter(text, self.snapshot.arrow_schema(), self.now_ms);
+        self.filter.as_ref().map(parse).transpose().map(|filter| filter.map(Arc::new))
+    }
+}

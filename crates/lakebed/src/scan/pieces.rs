@@ -1,0 +1,140 @@
+//! From planned files to tasks: read one after the other here, or cut for other processes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{Array, StringArray};
+use futures::StreamExt;
+use lakebed_core::log::files::{FileBatch, column};
+use lakebed_io::store::{CredentialSource, Store, StoreOptions};
+
+use super::plan::{Plan, PlanOptions};
+use super::{Scan, ScanFile, ScanTask, read_task};
+use crate::stream::{RecordBatchStream, produce};
+use crate::{Error, Result};
+
+/// Files that are planned before reading begins: enough to keep all cores busy, few enough to hold.
+const FILES_AT_ONCE: usize = 4096;
+
+/// What opening a file costs, in bytes read: small files are not free when tasks are balanced.
+const OPEN_COST_BYTES: u64 = 1 << 20;
+
+impl Scan {
+    /// The rows, in the order of the log's files.
+    pub async fn stream(&self) -> Result<RecordBatchStream> {
+        let schema = self.schema()?;
+        let mut files = self.plan(PlanOptions::default())?.files();
+        let scan = self.clone();
+        let batches = produce(2, |sender| async move {
+            let mut wanted = scan.limit.unwrap_or(u64::MAX);
+            let mut chunk = Vec::new();
+            loop {
+                let next = files.next().await.transpose()?;
+                let last = next.is_none();
+                if let Some(batch) = next {
+                    scan.add_files(&batch, &mut chunk)?;
+                }
+                if !last && chunk.len() < FILES_AT_ONCE {
+                    continue;
+                }
+                let mut task = scan.task(std::mem::take(&mut chunk));
+                task.limit = scan.limit.map(|_| wanted);
+                let mut rows = read_task(scan.snapshot.store(), &task).await?;
+                while let Some(batch) = rows.next().await {
+                    let batch = batch?;
+                    wanted = wanted.saturating_sub(batch.num_rows() as u64);
+                    if sender.send(Ok(batch)).await.is_err() {
+                        return Ok(());
+                    }
+                }
+                if last || wanted == 0 {
+                    return Ok(());
+                }
+            }
+        });
+        Ok(RecordBatchStream::new(schema, batches))
+    }
+
+    /// The scan cut into tasks of about this many bytes of files. A limit holds for each task.
+    pub async fn tasks(&self, target_size_bytes: u64) -> Result<Vec<ScanTask>> {
+        let mut batches = self.plan(PlanOptions::default())?.files();
+        let mut files = Vec::new();
+        while let Some(batch) = batches.next().await {
+            self.add_files(&batch?, &mut files)?;
+        }
+        let mut tasks = Vec::new();
+        let (mut piece, mut cost) = (Vec::new(), 0);
+        for file in files {
+            let more = file.size.max(OPEN_COST_BYTES);
+            if !piece.is_empty() && cost + more > target_size_bytes.max(1) {
+                tasks.push(self.task(std::mem::take(&mut piece)));
+                cost = 0;
+            }
+            cost += more;
+            piece.push(file);
+        }
+        if !piece.is_empty() {
+            tasks.push(self.task(piece));
+        }
+        Ok(tasks)
+    }
+
+    fn plan(&self, options: PlanOptions) -> Result<Plan> {
+        Plan::new(&self.snapshot, self.parsed_filter()?.as_deref(), options)
+    }
+
+    /// A task that reads these files as this scan says.
+    pub(super) fn task(&self, files: Vec<ScanFile>) -> ScanTask {
+        let snapshot = &self.snapshot;
+        ScanTask {
+            table_url: snapshot.url().to_owned(),
+            files,
+            schema: snapshot.schema().clone(),
+            partition_columns: snapshot.partition_columns().to_vec(),
+            mapping_mode: snapshot.mapping_mode(),
+            columns: self.columns.clone(),
+            filter: self.filter.clone(),
+            now_ms: self.now_ms,
+            limit: self.limit,
+            ..ScanTask::default()
+        }
+    }
+
+    fn add_files(&self, batch: &FileBatch, files: &mut Vec<ScanFile>) -> Result<()> {
+        let paths = batch.paths()?;
+        let (sizes, times) = (batch.longs(column::SIZE)?, batch.longs(column::MODIFICATION_TIME)?);
+        let (row_ids, versions) = (batch.longs(column::BASE_ROW_ID)?, batch.longs(column::DEFAULT_ROW_COMMIT_VERSION)?);
+        let partitions = self.snapshot.physical_partition_columns();
+        let texts = partitions.iter().map(|name| batch.partition_texts(name)).collect::<Result<Vec<_>>>()?;
+        for row in 0..batch.len() {
+            let path = paths.value(row);
+            let values = partitions.iter().zip(&texts).map(|(name, texts)| (name.clone(), text_at(texts, row)));
+            files.push(ScanFile {
+                path: path.to_owned(),
+                size: u64::try_from(sizes.value(row)).map_err(|_| Error::corrupt(path, "a negative size in the log"))?,
+                partition_values: values.collect(),
+                deletion_vector: batch.deletion_vector(row)?,
+                num_records: None,
+                base_row_id: row_ids.is_valid(row).then(|| row_ids.value(row)),
+                default_row_commit_version: versions.is_valid(row).then(|| versions.value(row)),
+                modification_time: times.value(row),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn text_at(texts: &StringArray, row: usize) -> Option<String> {
+    texts.is_valid(row).then(|| texts.value(row).to_owned())
+}
+
+/// Reads a task in a process that has nothing but the task and a way to the store.
+pub async fn read_task_at(
+    task: ScanTask,
+    options: HashMap<String, String>,
+    credentials: Option<Arc<dyn CredentialSource>>,
+) -> Result<RecordBatchStream> {
+    let options = StoreOptions { options, credentials, ..StoreOptions::default() };
+    let store = Store::open(&task.table_url, options)?;
+    read_task(&store, &task).await
+}

@@ -1,0 +1,193 @@
+//! The rows of a checkpoint: the columns of the filter first, for every file; then the others, for the files that it leaves.
+
+use std::sync::Arc;
+
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_schema::ArrowError;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use lakebed_core::log::checkpoint::columns;
+use lakebed_core::log::files::{FileBatch, column};
+use lakebed_core::log::replay::{Layer, Layers};
+use lakebed_core::log::segment::CheckpointFiles;
+use lakebed_core::schema::PrimitiveType;
+use lakebed_core::stats::{StatColumn, StatKind};
+use lakebed_io::checkpoint;
+use lakebed_io::parquet::{Cores, ParquetFile, ReadOptions};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowPredicate, ArrowPredicateFn, RowFilter};
+use parquet::schema::types::SchemaDescriptor;
+
+use super::{Plan, Stop, keep_by_partition, keep_by_statistics};
+use crate::metrics::PlanMetrics;
+use crate::scan::prune::Pruner;
+use crate::{Result, Snapshot};
+
+/// Large: the work per batch is small, and so is a row.
+const BATCH_ROWS: usize = 32 * 1024;
+
+/// The files of a checkpoint in batches. Opening all its parts first shows what is missing or torn before anything is sent.
+pub(super) async fn rows(
+    plan: &Plan,
+    snapshot: &Snapshot,
+    files: &CheckpointFiles,
+) -> Result<BoxStream<'static, Result<FileBatch>>, Stop> {
+    let content = checkpoint::open(snapshot.store(), files).await.map_err(Stop::of_checkpoint)?;
+    let mut streams = Vec::new();
+    if let Some((name, bytes)) = content.json {
+        let mut layer = Layer::default();
+        layer.fold_older(&bytes, &name).map_err(Stop::of_checkpoint)?;
+        let batches: Result<Vec<_>> = Layers::new(layer).visible_files()?.into_iter().map(|batch| plan.early(batch)).collect();
+        streams.push(futures::stream::iter(batches?.into_iter().map(Ok)).boxed());
+    }
+    let cores = Cores::new();
+    for part in content.parts {
+        let options = read_options(plan, &part);
+        streams.push(part.read(options, &cores)?.map(|batch| FileBatch::from_checkpoint(&batch?)).boxed());
+    }
+    Ok(futures::stream::iter(streams).flatten().boxed())
+}
+
+impl Plan {
+    /// A batch that did not come through a Parquet reader, brought to the state of those that did.
+    fn early(&self, batch: FileBatch) -> Result<FileBatch> {
+        if self.prunes_late() { self.select(batch) } else { Ok(batch) }
+    }
+}
+
+fn read_options(plan: &Plan, part: &ParquetFile) -> ReadOptions {
+    let schema = part.metadata().file_metadata().schema_descr_ptr();
+    let mut wanted = output_columns(plan, &schema);
+    if let (Some(pruner), false) = (&plan.pruner, plan.prunes_late()) {
+        wanted.extend(partition_columns(pruner, &schema));
+        wanted.extend(stat_columns(pruner.wanted(), &schema));
+    }
+    let pruning = plan.pruner.clone().filter(|_| plan.prunes_late()).map(|pruner| {
+        let metrics = plan.metrics.clone();
+        Arc::new(move || row_filter(&pruner, &schema, &metrics)) as lakebed_io::parquet::FilterSource
+    });
+    ReadOptions {
+        projection: Some(mask(part.metadata().file_metadata().schema_descr(), &wanted)),
+        row_groups: Some(part.row_groups_with("add")),
+        filter: pruning,
+        batch_rows: Some(BATCH_ROWS),
+        ..ReadOptions::default()
+    }
+}
+
+/// Partition values first, statistics for what they leave.
+fn row_filter(pruner: &Arc<Pruner>, schema: &SchemaDescriptor, metrics: &Arc<PlanMetrics>) -> RowFilter {
+    let mut stages: Vec<Box<dyn ArrowPredicate>> = Vec::new();
+    let by_partition = partition_columns(pruner, schema);
+    if !by_partition.is_empty() {
+        stages.push(stage(mask(schema, &by_partition), pruner, metrics, keep_by_partition));
+    }
+    let by_statistics = stat_columns(pruner.wanted(), schema);
+    if !by_statistics.is_empty() {
+        let both: Vec<_> = by_partition.into_iter().chain(by_statistics).collect();
+        stages.push(stage(mask(schema, &both), pruner, metrics, keep_by_statistics));
+    }
+    RowFilter::new(stages)
+}
+
+fn stage(
+    mask: ProjectionMask,
+    pruner: &Arc<Pruner>,
+    metrics: &Arc<PlanMetrics>,
+    keep: fn(&Pruner, &FileBatch, &PlanMetrics) -> Result<BooleanArray>,
+) -> Box<dyn ArrowPredicate> {
+    let (pruner, metrics) = (pruner.clone(), metrics.clone());
+    Box::new(ArrowPredicateFn::new(mask, move |batch: RecordBatch| {
+        let select = || -> Result<BooleanArray> {
+            let (files, present) = FileBatch::with_presence(&batch)?;
+            if present.true_count() == present.len() {
+                return keep(&pruner, &files, &metrics);
+            }
+            // Rows of other actions count neither as kept nor as skipped.
+            let kept = keep(&pruner, &files.filter(&present)?, &metrics)?;
+            let mut kept = kept.values().iter();
+            Ok(present.values().iter().map(|present| Some(present && kept.next().unwrap_or(false))).collect())
+        };
+        select().map_err(|error| ArrowError::ExternalError(Box::new(error)))
+    }))
+}
+
+/// Ways from the root to what is wanted; what stands below belongs to it.
+type Columns = Vec<Vec<String>>;
+
+fn add_column(names: &[&str]) -> Vec<String> {
+    std::iter::once("add").chain(names.iter().copied()).map(str::to_owned).collect()
+}
+
+/// What is read of a file that is kept.
+fn output_columns(plan: &Plan, schema: &SchemaDescriptor) -> Columns {
+    let mut names = vec![
+        column::PATH,
+        column::SIZE,
+        column::MODIFICATION_TIME,
+        column::DELETION_VECTOR,
+        column::BASE_ROW_ID,
+        column::DEFAULT_ROW_COMMIT_VERSION,
+    ];
+    if !plan.snapshot.partition_columns().is_empty() {
+        names.push(column::PARTITION_VALUES);
+    }
+    let mut wanted: Columns = names.into_iter().map(|name| add_column(&[name])).collect();
+    if plan.options.row_counts {
+        let count = StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long };
+        wanted.extend(stat_columns(&[count], schema));
+    }
+    wanted
+}
+
+/// The typed values where the checkpoint has them, else the map of texts.
+fn partition_columns(pruner: &Pruner, schema: &SchemaDescriptor) -> Columns {
+    let mut wanted: Columns = Vec::new();
+    for partition in pruner.partition_columns() {
+        let typed = add_column(&[column::PARTITION_VALUES_PARSED, &partition.physical]);
+        let column = match FileBatch::trusts_parsed(partition.data_type) && has(schema, &typed) {
+            true => typed,
+            false => add_column(&[column::PARTITION_VALUES]),
+        };
+        if !wanted.contains(&column) {
+            wanted.push(column);
+        }
+    }
+    wanted
+}
+
+/// The typed statistics where the checkpoint has them, else their JSON.
+fn stat_columns(wanted: &[StatColumn], schema: &SchemaDescriptor) -> Columns {
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    if !has(schema, &add_column(&[column::STATS_PARSED])) {
+        return vec![add_column(&[column::STATS])];
+    }
+    let path = |stat: &StatColumn| {
+        let kind = match stat.kind {
+            StatKind::NumRecords => "numRecords",
+            StatKind::NullCount => "nullCount",
+            StatKind::Min => "minValues",
+            StatKind::Max => "maxValues",
+            StatKind::TightBounds => "tightBounds",
+        };
+        let names: Vec<&str> = [column::STATS_PARSED, kind].into_iter().chain(stat.path.iter().map(String::as_str)).collect();
+        add_column(&names)
+    };
+    let known: Columns = wanted.iter().map(path).filter(|path| has(schema, path)).collect();
+    // Without any leaf there would be no struct to look into.
+    if known.is_empty() { vec![add_column(&[column::STATS])] } else { known }
+}
+
+fn has(schema: &SchemaDescriptor, column: &[String]) -> bool {
+    let names: Vec<&str> = column.iter().map(String::as_str).collect();
+    schema.columns().iter().any(|leaf| columns::hold(&[&names], leaf.path().parts()))
+}
+
+fn mask(schema: &SchemaDescriptor, wanted: &Columns) -> ProjectionMask {
+    let wanted: Vec<Vec<&str>> = wanted.iter().map(|column| column.iter().map(String::as_str).collect()).collect();
+    let wanted: Vec<&[&str]> = wanted.iter().map(Vec::as_slice).collect();
+    let leaves = schema.columns().iter().enumerate().filter(|(_, leaf)| columns::hold(&wanted, leaf.path().parts()));
+    ProjectionMask::leaves(schema, leaves.map(|(index, _)| index))
+}

@@ -1,0 +1,203 @@
+//! Which files may hold rows of a scan.
+//!
+//! [`Plan::files`] streams them: the checkpoint's first, then those of the commits above it, oldest first. Of a checkpoint only the columns
+//! that the filter needs are decoded for every file (`checkpoint`), the others for the files that are left. Nothing of the size of the
+//! table is held in memory.
+
+mod checkpoint;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray};
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use lakebed_core::log::files::{FileBatch, FileKey};
+use lakebed_core::log::replay::Layers;
+use tokio::sync::mpsc::Sender;
+
+use crate::expr::Filter;
+use crate::metrics::PlanMetrics;
+use crate::scan::prune::Pruner;
+use crate::stream::produce;
+use crate::{Error, Result, Snapshot};
+
+/// Batches of files that are planned ahead of the reader.
+const AHEAD: usize = 4;
+
+/// How to find the files of a scan.
+#[derive(Clone)]
+pub struct Plan {
+    snapshot: Snapshot,
+    pruner: Option<Arc<Pruner>>,
+    options: PlanOptions,
+    metrics: Arc<PlanMetrics>,
+}
+
+/// What is wanted of the files, beyond what every reader needs.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PlanOptions {
+    /// Row counts.
+    pub row_counts: bool,
+    /// Exact counts of skipped files, at the price of decoding more.
+    pub exact_metrics: bool,
+}
+
+impl Plan {
+    /// The files of a snapshot that may hold rows for which the filter is true.
+    pub fn new(snapshot: &Snapshot, filter: Option<&Filter>, options: PlanOptions) -> Result<Self> {
+        let pruner = filter
+            .map(|filter| Pruner::new(filter, snapshot.schema(), snapshot.partition_columns(), snapshot.mapping_mode()))
+            .transpose()?;
+        Ok(Self { snapshot: snapshot.clone(), pruner: pruner.map(Arc::new), options, metrics: Arc::default() })
+    }
+
+    /// What was skipped and kept so far.
+    pub fn metrics(&self) -> Arc<PlanMetrics> {
+        self.metrics.clone()
+    }
+
+    /// What rules out files, if there is a filter.
+    pub fn pruner(&self) -> Option<&Pruner> {
+        self.pruner.as_deref()
+    }
+
+    /// The files.
+    pub fn files(&self) -> BoxStream<'static, Result<FileBatch>> {
+        let plan = self.clone();
+        produce(AHEAD, |sender| async move { plan.run(&sender).await })
+    }
+
+    /// A checkpoint that turns out to be broken is replaced by other files of the log, also in the middle of the work.
+    async fn run(&self, sender: &Sender<Result<FileBatch>>) -> Result<()> {
+        let mut snapshot = self.snapshot.sound();
+        let mut sent = Sent::default();
+        loop {
+            match self.send_files(&snapshot, sender, &mut sent).await {
+                Err(Stop::BrokenCheckpoint(error)) => {
+                    snapshot = snapshot.without_checkpoint(error).await?;
+                    sent.start_over();
+                }
+                Err(Stop::Failed(error)) => return Err(error),
+                Err(Stop::Unwanted) | Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    async fn send_files(&self, snapshot: &Snapshot, sender: &Sender<Result<FileBatch>>, sent: &mut Sent) -> Result<(), Stop> {
+        let layers = snapshot.layers().await?;
+        if let Some(files) = &snapshot.segment().checkpoint {
+            let mut rows = checkpoint::rows(self, snapshot, files).await?;
+            while let Some(batch) = rows.next().await {
+                let batch = visible(batch.map_err(Stop::of_checkpoint)?, layers)?;
+                let batch = if self.prunes_late() { batch } else { self.select(batch)? };
+                self.send(batch, sender, Some(&mut *sent)).await?;
+            }
+        }
+        for batch in layers.visible_files()? {
+            self.send(self.select(batch)?, sender, None).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the rows of a checkpoint come already pruned.
+    fn prunes_late(&self) -> bool {
+        self.pruner.is_some() && !self.options.exact_metrics
+    }
+
+    async fn send(&self, batch: FileBatch, sender: &Sender<Result<FileBatch>>, sent: Option<&mut Sent>) -> Result<(), Stop> {
+        let batch = match sent {
+            Some(sent) => sent.only_new(batch)?,
+            None => batch,
+        };
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.metrics.kept.add(batch.len() as u64);
+        let sizes = batch.longs(lakebed_core::log::files::column::SIZE)?;
+        self.metrics.kept_bytes.add(sizes.iter().flatten().filter_map(|size| u64::try_from(size).ok()).sum());
+        sender.send(Ok(batch)).await.map_err(|_| Stop::Unwanted)
+    }
+
+    /// The files of a batch that may hold rows.
+    fn select(&self, batch: FileBatch) -> Result<FileBatch> {
+        let Some(pruner) = &self.pruner else { return Ok(batch) };
+        let keep = keep_by_partition(pruner, &batch, &self.metrics)?;
+        let batch = batch.filter(&keep)?;
+        let keep = keep_by_statistics(pruner, &batch, &self.metrics)?;
+        batch.filter(&keep)
+    }
+}
+
+/// The values of the partition columns that the filter names, in the pruner's order.
+fn partition_arrays(pruner: &Pruner, batch: &FileBatch) -> Result<Vec<ArrayRef>> {
+    pruner.partition_columns().iter().map(|column| batch.partition_values(&column.physical, column.data_type)).collect()
+}
+
+fn keep_by_partition(pruner: &Pruner, batch: &FileBatch, metrics: &PlanMetrics) -> Result<BooleanArray> {
+    let keep = pruner.prune_partitions(&partition_arrays(pruner, batch)?, batch.len())?;
+    metrics.skipped_by_partition.add((keep.len() - keep.true_count()) as u64);
+    Ok(keep)
+}
+
+fn keep_by_statistics(pruner: &Pruner, batch: &FileBatch, metrics: &PlanMetrics) -> Result<BooleanArray> {
+    let keep = pruner.prune_stats(&partition_arrays(pruner, batch)?, &batch.stats(pruner.wanted())?, batch.len())?;
+    metrics.skipped_by_statistics.add((keep.len() - keep.true_count()) as u64);
+    Ok(keep)
+}
+
+/// The files of a checkpoint that no later commit removed or replaced.
+fn visible(batch: FileBatch, layers: &Layers) -> Result<FileBatch> {
+    if layers.hides_nothing() || batch.is_empty() {
+        return Ok(batch);
+    }
+    let keep: BooleanArray = batch.keys()?.iter().map(|key| Some(!layers.hides(key))).collect();
+    batch.filter(&keep)
+}
+
+/// The files of a checkpoint that were sent already, should another checkpoint have to take over.
+#[derive(Default)]
+struct Sent {
+    keys: Vec<FileKey>,
+    /// Those of the checkpoints that broke.
+    before: HashSet<FileKey>,
+}
+
+impl Sent {
+    fn only_new(&mut self, batch: FileBatch) -> Result<FileBatch> {
+        let keys = batch.keys()?;
+        if self.before.is_empty() {
+            self.keys.extend(keys);
+            return Ok(batch);
+        }
+        let keep: BooleanArray = keys.iter().map(|key| Some(!self.before.contains(key))).collect();
+        self.keys.extend(keys.iter().zip(keep.values()).filter(|(_, new)| *new).map(|(key, _)| *key));
+        batch.filter(&keep)
+    }
+
+    /// The checkpoint broke: the next one gives its files again.
+    fn start_over(&mut self) {
+        self.before.extend(self.keys.drain(..));
+    }
+}
+
+/// Why planning stopped early.
+enum Stop {
+    /// Other files of the log can stand in.
+    BrokenCheckpoint(Error),
+    Failed(Error),
+    /// The reader went away.
+    Unwanted,
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Stop {
+    fn of_checkpoint(error: Error) -> Self {
+        if error.is_corrupt() || error.is_not_found() { Self::BrokenCheckpoint(error) } else { Self::Failed(error) }
+    }
+}

@@ -1,0 +1,229 @@
+//! What a file's own statistics say about its row groups and pages, in the form in which the log tells it about files, so that the same
+//! pruner judges both.
+//!
+//! Statistics that cannot be trusted are left out: those of text by writers that compared signed bytes, those of floats that may hide
+//! a NaN, those of INT96, those of days counted by the old calendar. What is left out counts as unknown.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, UInt32Array, new_null_array};
+use arrow_schema::{DataType as ArrowType, Field};
+use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+use parquet::arrow::parquet_to_arrow_field_levels;
+use parquet::basic::Type as PhysicalType;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+
+use lakebed_core::schema::StructType;
+use lakebed_core::schema::arrow::primitive_to_arrow;
+use lakebed_core::stats::{StatColumn, StatKind};
+use lakebed_io::parquet::ParquetFile;
+
+use super::fit::FileColumns;
+use super::leaf::Leaf;
+use crate::Result;
+
+/// The writers that leave bounds out where a NaN is among the values.
+const CAREFUL_WITH_NAN: &str = "parquet-mr";
+
+/// Answers for some statistics of one file.
+pub(super) struct Bounds<'a> {
+    file: &'a ParquetFile,
+    wanted: Vec<Wanted<'a>>,
+    /// Rows may have been deleted that the statistics still count.
+    exact: bool,
+}
+
+struct Wanted<'a> {
+    statistic: &'a StatColumn,
+    /// Where it comes from; None if the file cannot say.
+    source: Option<Source>,
+}
+
+struct Source {
+    leaf: usize,
+    /// The type that the file has.
+    field: Field,
+    cast: Leaf,
+    trusted: bool,
+}
+
+/// Rows of one row group that no page boundary of a column in question cuts.
+struct Interval {
+    rows: Range<u64>,
+    /// For each column in question, the page that holds the rows.
+    pages: Vec<usize>,
+}
+
+impl<'a> Bounds<'a> {
+    /// `schema` is the table's, with physical names; paths of `wanted` are physical, too.
+    pub(super) fn new(file: &'a ParquetFile, columns: &FileColumns, schema: &StructType, wanted: &'a [StatColumn], exact: bool) -> Self {
+        let wanted = wanted.iter().map(|statistic| Wanted { statistic, source: Source::find(file, columns, schema, statistic) }).collect();
+        Self { file, wanted, exact }
+    }
+
+    /// One value for each of these row groups, for each statistic.
+    pub(super) fn of_row_groups(&self, groups: &[usize]) -> Result<Vec<ArrayRef>> {
+        let metadata: Vec<&RowGroupMetaData> = groups.iter().filter_map(|group| self.file.metadata().row_groups().get(*group)).collect();
+        self.wanted.iter().map(|wanted| self.row_group_values(wanted, &metadata)).collect()
+    }
+
+    fn row_group_values(&self, wanted: &Wanted<'_>, groups: &[&RowGroupMetaData]) -> Result<ArrayRef> {
+        let unknown = || unknown(wanted.statistic, groups.len());
+        match wanted.statistic.kind {
+            StatKind::NumRecords => Ok(Arc::new(Int64Array::from_iter_values(groups.iter().map(|group| group.num_rows())))),
+            StatKind::TightBounds => Ok(Arc::new(BooleanArray::from(vec![self.exact; groups.len()]))),
+            StatKind::NullCount => match &wanted.source {
+                Some(source) => Ok(Arc::new(groups.iter().map(|group| null_count(group, source.leaf)).collect::<Int64Array>())),
+                None => unknown(),
+            },
+            kind @ (StatKind::Min | StatKind::Max) => match &wanted.source {
+                Some(source) if source.trusted => {
+                    let known = groups.iter().all(|group| !has_signed_bounds(group, source.leaf));
+                    if !known {
+                        return unknown();
+                    }
+                    let converter = source.converter(self.file)?;
+                    let values = if kind == StatKind::Min {
+                        converter.row_group_mins(groups.iter().copied())
+                    } else {
+                        converter.row_group_maxes(groups.iter().copied())
+                    };
+                    self.bound(kind, source, values, wanted.statistic, groups.len())
+                }
+                _ => unknown(),
+            },
+        }
+    }
+
+    /// The rows of a row group in pieces, and one value for each piece, for each statistic; None if its pages tell nothing.
+    pub(super) fn of_pages(&self, group: usize, first_row: u64) -> Result<Option<(Vec<Range<u64>>, Vec<ArrayRef>)>> {
+        let metadata = self.file.metadata();
+        let (Some(rows), Some(_), Some(_)) =
+            (metadata.row_groups().get(group).map(RowGroupMetaData::num_rows), metadata.column_index(), metadata.offset_index())
+        else {
+            return Ok(None);
+        };
+        let mut leaves: Vec<usize> = self.wanted.iter().filter_map(|wanted| Some(wanted.source.as_ref()?.leaf)).collect();
+        leaves.sort_unstable();
+        leaves.dedup();
+        let Some(starts) = leaves.iter().map(|leaf| page_starts(metadata, group, *leaf)).collect::<Option<Vec<_>>>() else {
+            return Ok(None);
+        };
+        let intervals = intervals(&starts, rows.unsigned_abs());
+        if intervals.len() < 2 {
+            return Ok(None);
+        }
+        let mut values = Vec::with_capacity(self.wanted.len());
+        for wanted in &self.wanted {
+            let column = wanted.source.as_ref().and_then(|source| leaves.iter().position(|leaf| *leaf == source.leaf));
+            values.push(self.page_values(wanted, group, column, &intervals, &starts, rows.unsigned_abs())?);
+        }
+        let rows = intervals.into_iter().map(|interval| first_row + interval.rows.start..first_row + interval.rows.end);
+        Ok(Some((rows.collect(), values)))
+    }
+
+    fn page_values(
+        &self,
+        wanted: &Wanted<'_>,
+        group: usize,
+        column: Option<usize>,
+        intervals: &[Interval],
+        starts: &[Vec<u64>],
+        rows: u64,
+    ) -> Result<ArrayRef> {
+        let count = intervals.len();
+        let length = |interval: &Interval| (interval.rows.end - interval.rows.start).cast_signed();
+        match (wanted.statistic.kind, &wanted.source, column, self.file.metadata().column_index(), self.file.metadata().offset_index()) {
+            (StatKind::NumRecords, ..) => Ok(Arc::new(Int64Array::from_iter_values(intervals.iter().map(length)))),
+            (StatKind::TightBounds, ..) => Ok(Arc::new(BooleanArray::from(vec![self.exact; count]))),
+            (StatKind::NullCount, Some(source), Some(column), Some(column_index), Some(offset_index)) => {
+                let counts = source.converter(self.file)?.data_page_null_counts(column_index, offset_index, &[group]);
+                let (Ok(counts), Some(starts)) = (counts, starts.get(column)) else { return unknown(wanted.statistic, count) };
+                let of_interval = |interval: &Interval| {
+                    let page = *interval.pages.get(column)?;
+                    let nulls = (page < counts.len() && counts.is_valid(page)).then(|| counts.value(page))?;
+                    let page_rows = starts.get(page + 1).unwrap_or(&rows) - starts.get(page)?;
+                    match nulls {
+                        0 => Some(0),
+                        nulls if nulls == page_rows => Some(length(interval)),
+                        _ => None,
+                    }
+                };
+                Ok(Arc::new(intervals.iter().map(of_interval).collect::<Int64Array>()))
+            }
+            (kind @ (StatKind::Min | StatKind::Max), Some(source), Some(column), Some(column_index), Some(offset_index)) if source.trusted => {
+                let converter = source.converter(self.file)?;
+                let values = if kind == StatKind::Min {
+                    converter.data_page_mins(column_index, offset_index, &[group])
+                } else {
+                    converter.data_page_maxes(column_index, offset_index, &[group])
+                };
+                let pages = starts.get(column).map_or(0, Vec::len);
+                let of_pages = self.bound(kind, source, values, wanted.statistic, pages)?;
+                let page = |interval: &Interval| interval.pages.get(column).and_then(|page| u32::try_from(*page).ok());
+                let indices: UInt32Array = intervals.iter().map(page).collect();
+                Ok(arrow_select::take::take(&of_pages, &indices, None)?)
+            }
+            _ => unknown(wanted.statistic, count),
+        }
+    }
+
+    /// Bounds of the file as bounds of the table; unknown if they cannot be had.
+    fn bound(
+        &self,
+        kind: StatKind,
+        source: &Source,
+        values: parquet::errors::Result<ArrayRef>,
+        statistic: &StatColumn,
+        count: usize,
+    ) -> Result<ArrayRef> {
+        let Some(values) = values.ok().filter(|values| values.len() == count).and_then(|values| source.cast.adapt(&values).ok()) else {
+            return unknown(statistic, count);
+        };
+        let careful = self.file.metadata().file_metadata().created_by().is_some_and(|writer| writer.starts_with(CAREFUL_WITH_NAN));
+        Ok(match values.data_type() {
+            ArrowType::Float32 | ArrowType::Float64 if kind == StatKind::Max && !careful => return unknown(statistic, count),
+            // A zero bound may stand for the zero of the other sign.
+            ArrowType::Float32 if kind == StatKind::Min => {
+                Arc::new(values.as_primitive::<Float32Type>().unary::<_, Float32Type>(|value| if value == 0.0 { -0.0 } else { value }))
+            }
+            ArrowType::Float64 if kind == StatKind::Min => {
+                Arc::new(values.as_primitive::<Float64Type>().unary::<_, Float64Type>(|value| if value == 0.0 { -0.0 } else { value }))
+            }
+            ArrowType::Float32 => {
+                Arc::new(values.as_primitive::<Float32Type>().unary::<_, Float32Type>(|value| if value == 0.0 { 0.0 } else { value }))
+            }
+            ArrowType::Float64 => {
+                Arc::new(values.as_primitive::<Float64Type>().unary::<_, Float64Type>(|value| if value == 0.0 { 0.0 } else { value }))
+            }
+            _ => values,
+        })
+    }
+}
+
+impl Source {
+    fn find(file: &ParquetFile, columns: &FileColumns, schema: &StructType, statistic: &StatColumn) -> Option<Self> {
+        if matches!(statistic.kind, StatKind::NumRecords | StatKind::TightBounds) {
+            return None;
+        }
+        let leaf = columns.leaf_of(schema, &statistic.path)?;
+        let descriptor = file.metadata().file_metadata().schema_descr().column(leaf);
+        // Statistics of repeated values count values, not rows.
+        if descriptor.max_rep_level() > 0 {
+            return None;
+        }
+        let found = arrow_type_of(file, leaf)?;
+        let cast = Leaf::new(statistic.data_type, &found, &descriptor, columns.rebase()).ok()?;
+        let trusted = descriptor.physical_type() != PhysicalType::INT96 && !cast.is_of_old_calendar();
+        Some(Self { leaf, field: Field::new(descriptor.name(), found, true), cast, trusted })
+    }
+
+    fn converter<'b>(&'b self, file: &'b ParquetFile) -> Result<StatisticsConverter<'b>> {
+        let schema = file.metadata().file_metadata().schema_descr();
+        let converter = StatisticsConverter::from_column_index(self.leaf, &self.field, schema);
+        Ok(lakebed_io::at::At::at(converter, file.name())?.with_missing_null_counts_as_zero(false))
+    }
+}

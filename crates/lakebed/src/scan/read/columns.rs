@@ -1,0 +1,243 @@
+//! Which columns come out, and in which order: the paths that a caller names become a smaller schema.
+//!
+//! `a` is a column, `a.b` a field of a struct; inside arrays and maps a path goes on with `element`, `key` and `value`. A name that
+//! holds dots itself stands in backticks, or is the whole path. Of a struct of which only some fields are named, those come out, in
+//! the table's order, inside the struct. Read [`Columns::select`] first.
+
+use std::collections::BTreeMap;
+
+use lakebed_core::schema::{ArrayType, DataType, MapType, StructField, StructType};
+
+use crate::{Error, Result};
+
+/// How many names an error lists.
+const LISTED: usize = 20;
+
+/// The columns that come out.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Columns {
+    schema: StructType,
+}
+
+/// How much of a column is wanted.
+#[derive(Debug, Clone, PartialEq)]
+enum Wanted {
+    Whole,
+    /// By position in the struct; element is 0; key is 0 and value 1.
+    Parts(BTreeMap<usize, Wanted>),
+}
+
+impl Columns {
+    /// The part of `schema` that these paths name; all of it without paths.
+    pub(crate) fn select(schema: &StructType, paths: Option<&[String]>) -> Result<Self> {
+        let Some(paths) = paths else { return Ok(Self { schema: schema.clone() }) };
+        let mut order: Vec<usize> = Vec::new();
+        let mut wanted: BTreeMap<usize, Wanted> = BTreeMap::new();
+        for (index, path) in paths.iter().enumerate() {
+            if paths.iter().take(index).any(|before| before == path) {
+                return Err(Error::invalid_input(format!("column {path} is asked for twice")));
+            }
+            let positions = resolve(schema, path)?;
+            let Some((first, rest)) = positions.split_first() else { continue };
+            if !order.contains(first) {
+                order.push(*first);
+            }
+            add(&mut wanted, *first, rest);
+        }
+        let field = |index: &usize| Some(prune(schema.fields.get(*index)?, wanted.get(index)?));
+        Ok(Self { schema: StructType { fields: order.iter().filter_map(field).collect() } })
+    }
+
+    /// The smaller schema, in the order of the output.
+    pub(crate) fn schema(&self) -> &StructType {
+        &self.schema
+    }
+}
+
+fn add(wanted: &mut BTreeMap<usize, Wanted>, first: usize, rest: &[usize]) {
+    let entry = wanted.entry(first).or_insert_with(|| Wanted::Parts(BTreeMap::new()));
+    match (rest.split_first(), entry) {
+        (None, entry) => *entry = Wanted::Whole,
+        (Some((next, rest)), Wanted::Parts(parts)) => add(parts, *next, rest),
+        (Some(_), Wanted::Whole) => {}
+    }
+}
+
+fn prune(field: &StructField, wanted: &Wanted) -> StructField {
+    StructField { data_type: prune_type(&field.data_type, wanted), ..field.clone() }
+}
+
+fn prune_type(data_type: &DataType, wanted: &Wanted) -> DataType {
+    let Wanted::Parts(parts) = wanted else { return data_type.clone() };
+    let part = |index: usize, whole: &DataType| match parts.get(&index) {
+        Some(wanted) => prune_type(whole, wanted),
+        // A map is nothing without its keys, and its values cannot be left out either.
+        None => whole.clone(),
+    };
+    match data_type {
+        DataType::Primitive(primitive) => (*primitive).into(),
+        DataType::Struct(fields) => {
+            let kept = fields.fields.iter().enumerate().filter_map(|(index, field)| Some(prune(field, parts.get(&index)?)));
+            StructType { fields: kept.collect() }.into()
+        }
+        DataType::Array(array) => ArrayType { element: part(0, &array.element), contains_null: array.contains_null }.into(),
+        DataType::Map(map) => {
+            MapType { key: map.key.clone(), value: part(1, &map.value), value_contains_null: map.value_contains_null }.into()
+        }
+    }
+}
+
+/// The positions that lead to a path.
+fn resolve(schema: &StructType, path: &str) -> Result<Vec<usize>> {
+    if let Some(index) = schema.index_of(path) {
+        return Ok(vec![index]);
+    }
+    let names = split(path).ok_or_else(|| Error::invalid_input(format!("column {path}: a backtick is not closed")))?;
+    let mut positions = Vec::with_capacity(names.len());
+    let whole = DataType::Struct(schema.clone());
+    let mut data_type = &whole;
+    for name in &names {
+        let (position, next) = match (data_type, name.as_str()) {
+            (DataType::Struct(fields), name) => {
+                let found = fields.index_of(name).and_then(|index| Some((index, &fields.fields.get(index)?.data_type)));
+                found.ok_or_else(|| unknown(path, name, fields))?
+            }
+            (DataType::Array(array), "element") => (0, &array.element),
+            (DataType::Map(map), "key") => (0, &map.key),
+            (DataType::Map(map), "value") => (1, &map.value),
+            (DataType::Array(_), _) => return Err(Error::invalid_input(format!("column {path}: inside an array only `element` follows"))),
+            (DataType::Map(_), _) => return Err(Error::invalid_input(format!("column {path}: inside a map only `key` or `value` follows"))),
+            (DataType::Primitive(primitive), name) => {
+                return Err(Error::invalid_input(format!("column {path}: a {primitive} has no field {name}")));
+            }
+        };
+        positions.push(position);
+        data_type = next;
+    }
+    Ok(positions)
+}
+
+fn unknown(path: &str, name: &str, fields: &StructType) -> Error {
+    let names: Vec<&str> = fields.fields.iter().map(|field| field.name.as_str()).collect();
+    let twins = names.iter().filter(|other| other.to_lowercase() == name.to_lowercase()).count();
+    if twins > 1 {
+        return Error::invalid_input(format!("column {path}: {twins} columns are called {name} but for upper and lower case; write it exactly"));
+    }
+    let listed = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
+    let more = if names.len() > LISTED { ", …" } else { "" };
+    Error::invalid_input(format!("there is no column {path}; there are: {listed}{more}"))
+}
+
+/// Cuts a path at its dots, but not at those in backticks; a doubled backtick stands for one.
+fn split(path: &str) -> Option<Vec<String>> {
+    let mut names = vec![String::new()];
+    let mut quoted = false;
+    let mut letters = path.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let name = names.last_mut()?;
+        match letter {
+            '`' if quoted && letters.peek() == Some(&'`') => name.extend(letters.next()),
+            '`' => quoted = !quoted,
+            '.' if !quoted => names.push(String::new()),
+            letter => name.push(letter),
+        }
+    }
+    (!quoted).then_some(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use lakebed_core::schema::parse;
+
+    use super::*;
+
+    /// `id long, s struct<x long, y struct<p string, q string>>, list array<struct<u long, v long>>, m map<string, struct<k long, l long>>,
+    /// a.b long, Ä string`.
+    fn schema() -> StructType {
+        let field = |name: &str, data_type: &str| format!(r#"{{"name":"{name}","type":{data_type},"nullable":true,"metadata":{{}}}}"#);
+        let fields = |fields: &[String]| format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","));
+        let y = fields(&[field("p", "\"string\""), field("q", "\"string\"")]);
+        let list = format!(
+            r#"{{"type":"array","elementType":{},"containsNull":true}}"#,
+            fields(&[field("u", "\"long\""), field("v", "\"long\"")])
+        );
+        let map = format!(
+            r#"{{"type":"map","keyType":"string","valueType":{},"valueContainsNull":true}}"#,
+            fields(&[field("k", "\"long\""), field("l", "\"long\"")])
+        );
+        parse(&fields(&[
+            field("id", "\"long\""),
+            field("s", &fields(&[field("x", "\"long\""), field("y", &y)])),
+            field("list", &list),
+            field("m", &map),
+            field("a.b", "\"long\""),
+            field("Ä", "\"string\""),
+        ]))
+        .unwrap()
+    }
+
+    /// A schema as `name`, `name{fields}`, `name[element]`, `name<key,value>`.
+    fn print(schema: &StructType) -> String {
+        fn print_type(data_type: &DataType) -> String {
+            match data_type {
+                DataType::Primitive(_) => String::new(),
+                DataType::Struct(fields) => format!("{{{}}}", print(fields)),
+                DataType::Array(array) => format!("[{}]", print_type(&array.element)),
+                DataType::Map(map) => format!("<{},{}>", print_type(&map.key), print_type(&map.value)),
+            }
+        }
+        schema.fields.iter().map(|field| format!("{}{}", field.name, print_type(&field.data_type))).collect::<Vec<_>>().join(" ")
+    }
+
+    #[track_caller]
+    fn check(paths: &[&str], expected: &str) {
+        let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+        assert_eq!(print(Columns::select(&schema(), Some(&paths)).unwrap().schema()), expected);
+    }
+
+    #[track_caller]
+    fn check_error(paths: &[&str], expected: &str) {
+        let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+        assert_eq!(Columns::select(&schema(), Some(&paths)).unwrap_err().message(), expected);
+    }
+
+    #[test]
+    fn without_paths_everything_comes_out() {
+        assert_eq!(Columns::select(&schema(), None).unwrap().schema(), &schema());
+        check(&[], "");
+    }
+
+    #[test]
+    fn columns_come_in_the_order_in_which_they_are_named() {
+        check(&["m", "id"], "m<,{k l}> id");
+        check(&["ID", "ä"], "id Ä");
+    }
+
+    #[test]
+    fn parts_of_structs_keep_their_struct() {
+        check(&["s.y.q"], "s{y{q}}");
+        check(&["s.y.q", "id", "s.x"], "s{x y{q}} id");
+        check(&["s.x", "s"], "s{x y{p q}}");
+        check(&["s", "s.x"], "s{x y{p q}}");
+        check(&["list.element.v"], "list[{v}]");
+        check(&["m.value.l"], "m<,{l}>");
+        check(&["m.key"], "m<,{k l}>");
+    }
+
+    #[test]
+    fn names_with_dots_are_found_whole_or_in_backticks() {
+        check(&["a.b"], "a.b");
+        check(&["`a.b`", "`s`.x"], "a.b s{x}");
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error_that_tells_what_is() {
+        check_error(&["nope"], "there is no column nope; there are: id, s, list, m, a.b, Ä");
+        check_error(&["s.z"], "there is no column s.z; there are: x, y");
+        check_error(&["id.x"], "column id.x: a long has no field x");
+        check_error(&["list.u"], "column list.u: inside an array only `element` follows");
+        check_error(&["m.k"], "column m.k: inside a map only `key` or `value` follows");
+        check_error(&["`a.b"], "column `a.b: a backtick is not closed");
+        check_error(&["id", "id"], "column id is asked for twice");
+    }
+}

@@ -1,0 +1,398 @@
+//! Which columns of a file hold the table's columns, and how their arrays become the table's.
+//!
+//! [`FileColumns::fit`] finds them by the rules of column mapping, at every level: structs in lists in maps. What a file lacks is null,
+//! what it has besides is left alone. [`Fit::adapt`] then turns decoded arrays into the table's: renamed, reordered, widened, lists of
+//! older forms made plain. How single values change is in `leaf`.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, RecordBatch, StructArray, new_null_array};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, SchemaRef};
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
+use parquet::arrow::{PARQUET_FIELD_ID_META_KEY, ProjectionMask};
+
+use lakebed_core::schema::arrow::type_to_arrow;
+use lakebed_core::schema::mapping::{MappingMode, field_id, physical_name};
+use lakebed_core::schema::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
+use lakebed_io::parquet::ParquetFile;
+
+use super::leaf::{Leaf, int96_as_micros};
+use super::rebase::Rebase;
+use super::variant;
+use crate::{Error, Result};
+
+/// The columns of one file.
+#[derive(Clone)]
+pub(super) struct FileColumns {
+    file: ParquetFile,
+    schema: SchemaRef,
+    mode: MappingMode,
+    rebase: Rebase,
+    metadata: ArrowReaderMetadata,
+}
+
+/// Where some of the table's columns are in a file.
+pub(super) struct Fit {
+    name: String,
+    /// The leaves of the file that have to be read.
+    leaves: BTreeSet<usize>,
+    columns: Vec<Place>,
+}
+
+/// Where one column is, and what becomes of it.
+struct Place {
+    /// The table's field.
+    field: FieldRef,
+    /// The position among the columns that are read, and the rest; None if the file lacks it.
+    found: Option<(usize, Shape)>,
+}
+
+/// How an array of the file becomes one of the table.
+enum Shape {
+    Leaf(Leaf),
+    Struct(Vec<Place>),
+    List(Box<Part>),
+    Map { entries: FieldRef, key: Box<Part>, value: Box<Part> },
+    Variant,
+}
+
+/// What is inside a list or map.
+struct Part {
+    field: FieldRef,
+    shape: Shape,
+}
+
+impl FileColumns {
+    /// Of a file that belongs to a table with this kind of column mapping.
+    pub(super) fn new(file: &ParquetFile, mode: MappingMode) -> Result<Self> {
+        let schema = file.arrow_schema()?;
+        let descriptor = file.metadata().file_metadata().schema_descr();
+        let hinted = int96_as_micros(&schema, descriptor);
+        let metadata = file.reader_metadata(hinted, ArrowReaderOptions::new())?;
+        let schema = Arc::clone(metadata.schema());
+        Ok(Self { file: file.clone(), schema, mode, rebase: Rebase::of(file)?, metadata })
+    }
+
+    /// What the decoder has to know to read columns as `fit` expects them.
+    pub(super) fn reader_metadata(&self) -> ArrowReaderMetadata {
+        self.metadata.clone()
+    }
+
+    /// Finds these columns of the table.
+    pub(super) fn fit(&self, wanted: &StructType) -> Result<Fit> {
+        let mut search = Search { columns: self, leaves: BTreeSet::new() };
+        if self.mode == MappingMode::Id && !wanted.fields.is_empty() && !self.schema.fields().iter().any(|field| id_of(field).is_some()) {
+            return Err(Error::corrupt(self.file.name(), "columns are found by field ids in this table, but the file's have none"));
+        }
+        let mut columns = search.places(wanted, self.schema.fields(), 0, "")?;
+        let leaves = search.leaves;
+        settle(&mut columns, self.schema.fields(), 0, &leaves);
+        Ok(Fit { name: self.file.name().to_owned(), leaves, columns })
+    }
+
+    /// The leaf that holds a column given by physical names, if it is a primitive outside of lists and maps; for its statistics.
+    pub(super) fn leaf_of(&self, wanted: &StructType, logical: &[&str]) -> Option<usize> {
+        let (mut wanted, mut fields, mut first) = (wanted, self.schema.fields(), 0);
+        for (depth, name) in logical.iter().enumerate() {
+            let index = wanted.fields.iter().position(|field| field.name == *name)?;
+            let field = wanted.fields.get(index)?;
+            let position = self.find(fields, field, index, "").ok()??;
+            first += fields.iter().take(position).map(|field| leaf_count(field.data_type())).sum::<usize>();
+            let last = depth + 1 == logical.len();
+            match (&field.data_type, fields.get(position)?.data_type()) {
+                (DataType::Primitive(_), found) if last && !found.is_nested() => return Some(first),
+                (DataType::Struct(inner), ArrowType::Struct(found)) if !last => (wanted, fields) = (inner, found),
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// The position of a field among those of the file; `guess` is where to look first.
+    fn find(&self, fields: &Fields, wanted: &StructField, guess: usize, place: &str) -> Result<Option<usize>> {
+        if self.mode == MappingMode::Id {
+            let id = field_id(wanted).ok_or_else(|| {
+                Error::corrupt("schema", format!("column {place}{} has no field id, but columns are found by field ids", wanted.name))
+            })?;
+            return Ok(fields.iter().position(|field| id_of(field) == Some(id)));
+        }
+        let name = physical_name(wanted, self.mode);
+        if fields.get(guess).is_some_and(|field| field.name() == name) {
+            return Ok(Some(guess));
+        }
+        if let Some(position) = fields.iter().position(|field| field.name() == name) {
+            return Ok(Some(position));
+        }
+        let lower = name.to_lowercase();
+        let mut alike = fields.iter().enumerate().filter(|(_, field)| field.name().to_lowercase() == lower);
+        match (alike.next(), alike.next()) {
+            (Some(_), Some(_)) => {
+                let said = format!("column {place}{} may be any of several columns whose names differ by case alone", wanted.name);
+                Err(Error::corrupt(self.file.name(), said))
+            }
+            (found, _) => Ok(found.map(|(position, _)| position)),
+        }
+    }
+}
+
+/// A search in progress: which leaves it has come upon.
+struct Search<'a> {
+    columns: &'a FileColumns,
+    leaves: BTreeSet<usize>,
+}
+
+impl Search<'_> {
+    /// Finds the fields of a struct, whose first leaf in the file is `first`.
+    fn places(&mut self, wanted: &StructType, fields: &Fields, first: usize, place: &str) -> Result<Vec<Place>> {
+        let starts = starts(fields, first);
+        let mut places = Vec::with_capacity(wanted.fields.len());
+        for (index, wanted) in wanted.fields.iter().enumerate() {
+            let field = Arc::new(Field::new(&wanted.name, type_to_arrow(&wanted.data_type)?, wanted.nullable));
+            let position = match wanted.data_type {
+                DataType::Primitive(PrimitiveType::Void) => None,
+                _ => self.columns.find(fields, wanted, index, place)?,
+            };
+            let found = match position.and_then(|position| Some((position, fields.get(position)?, *starts.get(position)?))) {
+                Some((position, found, start)) => {
+                    Some((position, self.shape(&wanted.data_type, found.data_type(), start, &format!("{place}{}", wanted.name))?))
+                }
+                None => None,
+            };
+            places.push(Place { field, found });
+        }
+        Ok(places)
+    }
+
+    fn shape(&mut self, wanted: &DataType, found: &ArrowType, first: usize, place: &str) -> Result<Shape> {
+        match (wanted, found) {
+            (DataType::Primitive(PrimitiveType::Variant), ArrowType::Struct(_)) => {
+                self.leaves.extend(first..first + leaf_count(found));
+                Ok(Shape::Variant)
+            }
+            (DataType::Primitive(primitive), found) if !found.is_nested() => {
+                self.leaves.insert(first);
+                let descriptor = self.columns.file.metadata().file_metadata().schema_descr().column(first);
+                let leaf = Leaf::new(*primitive, found, &descriptor, &self.columns.rebase);
+                Ok(Shape::Leaf(leaf.map_err(|error| self.misfit(place, error))?))
+            }
+            (DataType::Struct(wanted), ArrowType::Struct(fields)) => {
+                let before = self.leaves.len();
+                let places = self.places(wanted, fields, first, &format!("{place}."))?;
+                if self.leaves.len() == before {
+                    // None of its fields is in the file; which of its rows are null is to be known all the same.
+                    self.leaves.insert(self.cheapest(first..first + leaf_count(found)));
+                }
+                Ok(Shape::Struct(places))
+            }
+            (DataType::Array(array), ArrowType::List(field)) => self.list(array, field, first, place),
+            (DataType::Map(map), ArrowType::Map(field, _)) => self.map(map, field, first, place),
+            (wanted, found) => {
+                let said = format!("the table has a column of type {}, the file stores {found}", wanted.to_json_value());
+                Err(self.misfit(place, Error::schema_mismatch(said)))
+            }
+        }
+    }
+
+    fn list(&mut self, array: &ArrayType, found: &FieldRef, first: usize, place: &str) -> Result<Shape> {
+        let shape = self.shape(&array.element, found.data_type(), first, &format!("{place}.element"))?;
+        let field = Arc::new(Field::new("element", type_to_arrow(&array.element)?, array.contains_null));
+        Ok(Shape::List(Box::new(Part { field, shape })))
+    }
+
+    fn map(&mut self, map: &MapType, found: &FieldRef, first: usize, place: &str) -> Result<Shape> {
+        let ArrowType::Struct(fields) = found.data_type() else {
+            return Err(self.misfit(place, Error::internal("a map without entries")));
+        };
+        let [found_key, found_value] = &fields[..] else {
+            return Err(self.misfit(place, Error::internal("a map without key and value")));
+        };
+        let key = self.shape(&map.key, found_key.data_type(), first, &format!("{place}.key"))?;
+        let value_first = first + leaf_count(found_key.data_type());
+        let value = self.shape(&map.value, found_value.data_type(), value_first, &format!("{place}.value"))?;
+        let key_field = Arc::new(Field::new("key", type_to_arrow(&map.key)?, false));
+        let value_field = Arc::new(Field::new("value", type_to_arrow(&map.value)?, map.value_contains_null));
+        let entries = ArrowType::Struct(Fields::from(vec![Arc::clone(&key_field), Arc::clone(&value_field)]));
+        Ok(Shape::Map {
+            entries: Arc::new(Field::new("key_value", entries, false)),
+            key: Box::new(Part { field: key_field, shape: key }),
+            value: Box::new(Part { field: value_field, shape: value }),
+        })
+    }
+
+    /// The leaf that is least work to read: not repeated if that can be, and small.
+    fn cheapest(&self, leaves: Range<usize>) -> usize {
+        let metadata = self.columns.file.metadata();
+        let descriptor = metadata.file_metadata().schema_descr();
+        let cost = |leaf: usize| {
+            let size: i64 = metadata.row_groups().iter().filter_map(|group| group.columns().get(leaf)).map(|chunk| chunk.compressed_size()).sum();
+            (descriptor.column(leaf).max_rep_level(), size)
+        };
+        leaves.clone().min_by_key(|leaf| cost(*leaf)).unwrap_or(leaves.start)
+    }
+
+    fn misfit(&self, place: &str, error: Error) -> Error {
+        error.within(format!("{}: column {place}", self.columns.file.name()))
+    }
+}
+
+impl Fit {
+    /// The leaves that have to be read.
+    pub(super) fn leaves(&self) -> &BTreeSet<usize> {
+        &self.leaves
+    }
+
+    /// The same, as the decoder wants it.
+    pub(super) fn mask(&self, file: &ParquetFile) -> ProjectionMask {
+        ProjectionMask::leaves(file.metadata().file_metadata().schema_descr(), self.leaves.iter().copied())
+    }
+
+    /// The table's columns from what was read, one array each; with their fields, which allow null where the file has one against the
+    /// table's word.
+    pub(super) fn adapt(&self, batch: &RecordBatch) -> Result<(Vec<FieldRef>, Vec<ArrayRef>)> {
+        let mut fields = Vec::with_capacity(self.columns.len());
+        let mut arrays = Vec::with_capacity(self.columns.len());
+        for place in &self.columns {
+            let array = place.adapt(batch.columns(), batch.num_rows()).map_err(|error| self.locate(error, place))?;
+            fields.push(widened(&place.field, &array, None));
+            arrays.push(array);
+        }
+        Ok((fields, arrays))
+    }
+
+    fn locate(&self, error: Error, place: &Place) -> Error {
+        error.within(format!("{}: column {}", self.name, place.field.name()))
+    }
+}
+
+impl Place {
+    fn adapt(&self, columns: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+        match &self.found {
+            None => Ok(new_null_array(self.field.data_type(), rows)),
+            Some((position, shape)) => {
+                let column = columns.get(*position).ok_or_else(|| Error::internal("a column was not decoded"))?;
+                shape.adapt(column)
+            }
+        }
+    }
+}
+
+/// Positions in the file become positions among what is read of it.
+fn settle(places: &mut [Place], fields: &Fields, first: usize, leaves: &BTreeSet<usize>) {
+    let starts = starts(fields, first);
+    let mut settled = Vec::with_capacity(fields.len());
+    let mut read = 0;
+    for (field, start) in fields.iter().zip(&starts) {
+        settled.push(read);
+        if leaves.range(*start..*start + leaf_count(field.data_type())).next().is_some() {
+            read += 1;
+        }
+    }
+    for (position, shape) in places.iter_mut().filter_map(|place| place.found.as_mut()) {
+        if let (Some(field), Some(start), Some(now)) = (fields.get(*position), starts.get(*position), settled.get(*position)) {
+            settle_shape(shape, field.data_type(), *start, leaves);
+            *position = *now;
+        }
+    }
+}
+
+fn settle_shape(shape: &mut Shape, found: &ArrowType, first: usize, leaves: &BTreeSet<usize>) {
+    match (shape, found) {
+        (Shape::Struct(places), ArrowType::Struct(fields)) => settle(places, fields, first, leaves),
+        (Shape::List(element), ArrowType::List(field)) => settle_shape(&mut element.shape, field.data_type(), first, leaves),
+        (Shape::Map { key, value, .. }, ArrowType::Map(entries, _)) => {
+            if let ArrowType::Struct(fields) = entries.data_type()
+                && let [found_key, found_value] = &fields[..]
+            {
+                settle_shape(&mut key.shape, found_key.data_type(), first, leaves);
+                settle_shape(&mut value.shape, found_value.data_type(), first + leaf_count(found_key.data_type()), leaves);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The first leaf of each field.
+fn starts(fields: &Fields, first: usize) -> Vec<usize> {
+    let mut next = first;
+    let start = |field: &FieldRef| {
+        let start = next;
+        next += leaf_count(field.data_type());
+        start
+    };
+    fields.iter().map(start).collect()
+}
+
+impl Shape {
+    fn adapt(&self, array: &ArrayRef) -> Result<ArrayRef> {
+        match self {
+            Self::Leaf(leaf) => leaf.adapt(array),
+            Self::Variant => variant::plain(array),
+            Self::Struct(places) => {
+                let source = array.as_struct_opt().ok_or_else(|| undecoded("struct", array))?;
+                let mut fields = Vec::with_capacity(places.len());
+                let mut columns = Vec::with_capacity(places.len());
+                for place in places {
+                    let column = place.adapt(source.columns(), source.len())?;
+                    fields.push(widened(&place.field, &column, source.nulls()));
+                    columns.push(column);
+                }
+                let made = StructArray::try_new_with_length(fields.into(), columns, source.nulls().cloned(), source.len());
+                Ok(Arc::new(made?))
+            }
+            Self::List(element) => {
+                let source = array.as_list_opt::<i32>().ok_or_else(|| undecoded("list", array))?;
+                let values = element.shape.adapt(source.values())?;
+                let field = widened(&element.field, &values, None);
+                Ok(Arc::new(ListArray::try_new(field, source.offsets().clone(), values, source.nulls().cloned())?))
+            }
+            Self::Map { entries, key, value } => {
+                let source = array.as_map_opt().ok_or_else(|| undecoded("map", array))?;
+                let columns = vec![key.shape.adapt(source.keys())?, value.shape.adapt(source.values())?];
+                let fields: Fields = [key, value].iter().zip(&columns).map(|(part, column)| widened(&part.field, column, None)).collect();
+                let made = StructArray::try_new(fields.clone(), columns, None)?;
+                let entries = Arc::new(entries.as_ref().clone().with_data_type(ArrowType::Struct(fields)));
+                Ok(Arc::new(MapArray::try_new(entries, source.offsets().clone(), made, source.nulls().cloned(), false)?))
+            }
+        }
+    }
+}
+
+/// The field of an array: the table's, but for nulls where the table forbids them. They are in the file, and hiding or refusing them
+/// would help nobody.
+fn widened(field: &FieldRef, array: &ArrayRef, parent: Option<&arrow_buffer::NullBuffer>) -> FieldRef {
+    let mut nullable = field.is_nullable();
+    if !nullable && array.logical_null_count() > 0 {
+        let nulls = array.logical_nulls();
+        let hidden = match (parent, &nulls) {
+            (Some(parent), Some(nulls)) => parent.contains(nulls),
+            _ => false,
+        };
+        nullable = !hidden;
+    }
+    if nullable == field.is_nullable() && array.data_type() == field.data_type() {
+        return Arc::clone(field);
+    }
+    Arc::new(field.as_ref().clone().with_data_type(array.data_type().clone()).with_nullable(nullable))
+}
+
+fn undecoded(kind: &str, array: &ArrayRef) -> Error {
+    Error::internal(format!("a {kind} was decoded as {}", array.data_type()))
+}
+
+/// Under which id the file knows a field.
+fn id_of(field: &Field) -> Option<i32> {
+    field.metadata().get(PARQUET_FIELD_ID_META_KEY)?.parse().ok()
+}
+
+/// How many leaves are below a type.
+pub(super) fn leaf_count(arrow: &ArrowType) -> usize {
+    match arrow {
+        ArrowType::Struct(fields) => fields.iter().map(|field| leaf_count(field.data_type())).sum(),
+        ArrowType::List(field) | ArrowType::Map(field, _) => leaf_count(field.data_type()),
+        _ => 1,
+    }
+}

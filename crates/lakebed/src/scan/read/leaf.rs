@@ -1,0 +1,99 @@
+//! How single values of a file become the table's: types that were widened since, old encodings of timestamps, text that nobody checked.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Date32Type, TimestampMicrosecondType};
+use arrow_array::{Array, ArrayRef, BinaryArray, StringArray, new_empty_array};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use parquet::basic::{ConvertedType, Type as PhysicalType};
+use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
+
+use lakebed_core::schema::arrow::primitive_to_arrow;
+use lakebed_core::schema::{PrimitiveType, widen};
+
+use super::rebase::{Rebase, Zone, rebase_days, rebase_micros};
+use crate::Result;
+
+/// What becomes of the values of one leaf.
+pub(super) struct Leaf {
+    to: ArrowType,
+    /// The decoder checks only what is marked as UTF-8 and calls other things text, too.
+    unchecked_text: bool,
+    old_dates: bool,
+    old_timestamps: Option<Zone>,
+}
+
+impl Leaf {
+    /// From what is found in a file to what the table has; refused if Delta allows no such change.
+    pub(super) fn new(wanted: PrimitiveType, found: &ArrowType, column: &ColumnDescriptor, rebase: &Rebase) -> Result<Self> {
+        let to = primitive_to_arrow(wanted)?;
+        widen::cast_up(&new_empty_array(found), &to)?;
+        let is_timestamp = wanted == PrimitiveType::Timestamp;
+        let old_timestamps = match column.physical_type() {
+            PhysicalType::INT96 if is_timestamp => rebase.int96.clone(),
+            PhysicalType::INT64 if is_timestamp => rebase.timestamps.clone(),
+            _ => None,
+        };
+        Ok(Self {
+            to,
+            unchecked_text: *found == ArrowType::Utf8 && column.converted_type() != ConvertedType::UTF8,
+            old_dates: *found == ArrowType::Date32 && rebase.dates,
+            old_timestamps,
+        })
+    }
+
+    pub(super) fn adapt(&self, array: &ArrayRef) -> Result<ArrayRef> {
+        let mut array = Arc::clone(array);
+        if self.unchecked_text {
+            array = checked_text(array.as_string::<i32>())?;
+        }
+        if self.old_dates {
+            array = Arc::new(array.as_primitive::<Date32Type>().unary::<_, Date32Type>(rebase_days));
+        }
+        if array.data_type() != &self.to {
+            array = widen::cast_up(&array, &self.to)?;
+        }
+        if let Some(zone) = &self.old_timestamps {
+            let micros = array.as_primitive::<TimestampMicrosecondType>();
+            let rebased = micros.unary::<_, TimestampMicrosecondType>(|value| rebase_micros(zone, value));
+            array = Arc::new(rebased.with_timezone_opt(micros.timezone()));
+        }
+        Ok(array)
+    }
+}
+
+/// The same text, if it is UTF-8.
+fn checked_text(text: &StringArray) -> Result<ArrayRef> {
+    let bytes = BinaryArray::try_new(text.offsets().clone(), text.values().clone(), text.nulls().cloned())?;
+    Ok(Arc::new(StringArray::try_from_binary(bytes)?))
+}
+
+/// The schema with INT96 read as microseconds; None if there is no INT96. As nanoseconds, the years before 1677 and after 2262 overflow.
+pub(super) fn int96_as_micros(schema: &SchemaRef, descriptor: &SchemaDescriptor) -> Option<SchemaRef> {
+    if !descriptor.columns().iter().any(|column| column.physical_type() == PhysicalType::INT96) {
+        return None;
+    }
+    let mut leaf = 0;
+    let fields = int96_fields(schema.fields(), descriptor, &mut leaf);
+    Some(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
+}
+
+fn int96_fields(fields: &Fields, descriptor: &SchemaDescriptor, leaf: &mut usize) -> Fields {
+    fields.iter().map(|field| int96_field(field, descriptor, leaf)).collect()
+}
+
+fn int96_field(field: &Field, descriptor: &SchemaDescriptor, leaf: &mut usize) -> FieldRef {
+    let data_type = match field.data_type() {
+        ArrowType::Struct(fields) => ArrowType::Struct(int96_fields(fields, descriptor, leaf)),
+        ArrowType::List(element) => ArrowType::List(int96_field(element, descriptor, leaf)),
+        ArrowType::Map(entries, sorted) => ArrowType::Map(int96_field(entries, descriptor, leaf), *sorted),
+        other => {
+            let column = *leaf;
+            *leaf += 1;
+            let is_int96 = descriptor.columns().get(column).is_some_and(|column| column.physical_type() == PhysicalType::INT96);
+            if is_int96 { ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())) } else { other.clone() }
+        }
+    };
+    Arc::new(field.clone().with_data_type(data_type))
+}

@@ -1,0 +1,303 @@
+//! Which rows of a row group to decode, and which of the decoded ones to keep.
+//!
+//! Rows are named by their position in the file, so that whatever is skipped, deletion vectors and row numbers stay right. Long runs of
+//! rows that are not wanted are skipped when decoding; single deleted rows in between are decoded and left out afterwards, which is
+//! cheaper than starting and stopping a decoder around each.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use arrow_array::{ArrayRef, Int64Array};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
+
+use lakebed_core::dv::DeletionVector;
+
+/// Deleted rows in a row that are worth skipping.
+const LONG_RUN: u64 = 4096;
+
+/// Rows of one row group to decode: ascending, disjoint, none empty.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Rows {
+    group: Range<u64>,
+    ranges: Vec<Range<u64>>,
+}
+
+impl Rows {
+    /// All rows of a row group, given by their positions in the file.
+    pub(super) fn all(group: Range<u64>) -> Self {
+        let ranges = if group.is_empty() { Vec::new() } else { vec![group.clone()] };
+        Self { group, ranges }
+    }
+
+    /// Those of the ranges, which are ascending and disjoint.
+    #[must_use]
+    pub(super) fn within(&self, kept: &[Range<u64>]) -> Self {
+        let mut ranges = Vec::new();
+        let mut kept = kept.iter().peekable();
+        for own in &self.ranges {
+            while let Some(other) = kept.peek() {
+                push(&mut ranges, own.start.max(other.start)..own.end.min(other.end));
+                if other.end > own.end {
+                    break;
+                }
+                kept.next();
+            }
+        }
+        Self { group: self.group.clone(), ranges }
+    }
+
+    /// Those that are not within long runs of deleted rows.
+    #[must_use]
+    pub(super) fn without_deleted_runs(&self, deleted: &DeletionVector) -> Self {
+        let mut kept = Vec::new();
+        let mut from = self.group.start;
+        for run in deleted.deleted_ranges(self.group.clone()).filter(|run| run.end - run.start >= LONG_RUN) {
+            push(&mut kept, from..run.start);
+            from = run.end;
+        }
+        push(&mut kept, from..self.group.end);
+        self.within(&kept)
+    }
+
+    /// Pieces of at most so many rows.
+    pub(super) fn pieces(&self, most: u64) -> Vec<Self> {
+        let most = most.max(1);
+        let mut pieces = Vec::new();
+        let mut current = Vec::new();
+        let mut room = most;
+        for range in &self.ranges {
+            let mut start = range.start;
+            while start < range.end {
+                let end = range.end.min(start.saturating_add(room));
+                current.push(start..end);
+                room -= end - start;
+                start = end;
+                if room == 0 {
+                    pieces.push(Self { group: self.group.clone(), ranges: std::mem::take(&mut current) });
+                    room = most;
+                }
+            }
+        }
+        if !current.is_empty() {
+            pieces.push(Self { group: self.group.clone(), ranges: current });
+        }
+        pieces
+    }
+
+    /// How many rows are decoded.
+    pub(super) fn len(&self) -> u64 {
+        self.ranges.iter().map(|range| range.end - range.start).sum()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// How many of them a deletion vector leaves.
+    pub(super) fn live(&self, deleted: Option<&DeletionVector>) -> u64 {
+        let dead: u64 = deleted.map_or(0, |deleted| self.ranges.iter().map(|range| deleted.deleted_in(range.clone())).sum());
+        self.len() - dead
+    }
+
+    /// For the decoder of this one row group; None is all of it.
+    pub(super) fn selection(&self) -> Option<RowSelection> {
+        if self.len() == self.group.end - self.group.start {
+            return None;
+        }
+        let mut selectors = Vec::with_capacity(2 * self.ranges.len() + 1);
+        let mut at = self.group.start;
+        for range in &self.ranges {
+            selectors.push(RowSelector::skip(size(range.start - at)));
+            selectors.push(RowSelector::select(size(range.end - range.start)));
+            at = range.end;
+        }
+        selectors.push(RowSelector::skip(size(self.group.end - at)));
+        selectors.retain(|selector| selector.row_count > 0);
+        Some(selectors.into())
+    }
+
+    /// For the decoder of this one row group, when of the rows only those marked are wanted.
+    pub(super) fn selection_of(&self, marks: &BooleanBuffer) -> RowSelection {
+        if self.len() == self.group.end - self.group.start {
+            return RowSelection::from_boolean_buffer(marks.clone());
+        }
+        let mut whole = BooleanBufferBuilder::new(size(self.group.end - self.group.start));
+        let (mut at, mut taken) = (self.group.start, 0);
+        for range in &self.ranges {
+            whole.append_n(size(range.start - at), false);
+            let count = size(range.end - range.start);
+            whole.append_buffer(&marks.slice(taken, count));
+            taken += count;
+            at = range.end;
+        }
+        whole.append_n(size(self.group.end - at), false);
+        RowSelection::from_boolean_buffer(whole.finish())
+    }
+
+    /// Walks over the rows in step with decoded batches.
+    pub(super) fn walk(&self) -> Walk {
+        Walk { ahead: self.ranges.iter().cloned().collect() }
+    }
+}
+
+/// The rows that have not been decoded yet.
+pub(super) struct Walk {
+    ahead: VecDeque<Range<u64>>,
+}
+
+impl Walk {
+    /// The positions of the next rows.
+    pub(super) fn next(&mut self, mut count: u64) -> Positions {
+        let mut taken = Vec::new();
+        while count > 0 {
+            let Some(first) = self.ahead.front_mut() else { break };
+            let end = first.end.min(first.start.saturating_add(count));
+            taken.push(first.start..end);
+            count -= end - first.start;
+            first.start = end;
+            if first.is_empty() {
+                self.ahead.pop_front();
+            }
+        }
+        Positions(taken)
+    }
+}
+
+/// Where the rows of a batch are in the file.
+pub(super) struct Positions(Vec<Range<u64>>);
+
+impl Positions {
+    /// Marks the rows that are not deleted; None if none is.
+    pub(super) fn live(&self, deleted: Option<&DeletionVector>) -> Option<BooleanBuffer> {
+        let deleted = deleted?;
+        if self.0.iter().all(|range| deleted.deleted_in(range.clone()) == 0) {
+            return None;
+        }
+        let mut marks = BooleanBufferBuilder::new(size(self.0.iter().map(|range| range.end - range.start).sum()));
+        for range in &self.0 {
+            let mut at = range.start;
+            for run in deleted.deleted_ranges(range.clone()) {
+                marks.append_n(size(run.start - at), true);
+                marks.append_n(size(run.end - run.start), false);
+                at = run.end;
+            }
+            marks.append_n(size(range.end - at), true);
+        }
+        Some(marks.finish())
+    }
+
+    /// The positions as a column.
+    pub(super) fn column(&self) -> ArrayRef {
+        std::sync::Arc::new(Int64Array::from_iter_values(self.0.iter().flat_map(|range| range.clone().map(u64::cast_signed))))
+    }
+}
+
+fn push(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
+    if range.start < range.end {
+        ranges.push(range);
+    }
+}
+
+/// Rows of a row group are fewer than memory has bytes.
+fn size(rows: u64) -> usize {
+    usize::try_from(rows).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int64Type;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The rows that a selection of a row group that begins at `first` chooses.
+    fn chosen(selection: Option<RowSelection>, group: &Range<u64>) -> Vec<u64> {
+        let Some(selection) = selection else { return group.clone().collect() };
+        let mut at = group.start;
+        let mut rows = Vec::new();
+        for selector in selection.iter() {
+            let end = at + selector.row_count as u64;
+            if !selector.skip {
+                rows.extend(at..end);
+            }
+            at = end;
+        }
+        assert!(at <= group.end);
+        rows
+    }
+
+    fn listed(rows: &Rows) -> Vec<u64> {
+        rows.ranges.iter().flat_map(Clone::clone).collect()
+    }
+
+    #[test]
+    fn all_rows_need_no_selection() {
+        let rows = Rows::all(10..20);
+        assert!(rows.selection().is_none());
+        assert_eq!((rows.len(), rows.live(None)), (10, 10));
+        assert!(Rows::all(5..5).is_empty());
+    }
+
+    #[test]
+    fn only_long_runs_of_deleted_rows_are_skipped() {
+        let deleted: DeletionVector = (100..100 + LONG_RUN).chain([5, 7]).chain(9_000..9_000 + LONG_RUN - 1).collect();
+        let rows = Rows::all(0..20_000).without_deleted_runs(&deleted);
+        assert_eq!(rows.ranges, [0..100, 100 + LONG_RUN..20_000]);
+        assert_eq!(rows.live(Some(&deleted)), 20_000 - LONG_RUN - 2 - (LONG_RUN - 1));
+    }
+
+    #[test]
+    fn pieces_cut_across_ranges() {
+        let rows = Rows::all(0..100).within(&[0..10, 20..25, 90..100]);
+        let pieces: Vec<_> = rows.pieces(12).iter().map(|piece| piece.ranges.clone()).collect();
+        assert_eq!(pieces, [vec![0..10, 20..22], vec![22..25, 90..99], vec![99..100]]);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_skipped_positions_stay_right(
+            first in 0_u64..1000,
+            count in 1_u64..300,
+            cuts in prop::collection::btree_set(0_u64..1400, 0..12),
+            deleted in prop::collection::btree_set(0_u64..1400, 0..200),
+            batch in 1_u64..50,
+        ) {
+            let group = first..first + count;
+            let cuts: Vec<u64> = cuts.into_iter().collect();
+            let kept: Vec<Range<u64>> = cuts.chunks_exact(2).map(|pair| pair[0]..pair[1]).collect();
+            let deleted: DeletionVector = deleted.into_iter().collect();
+            let rows = Rows::all(group.clone()).within(&kept);
+            let expected: Vec<u64> = group.clone().filter(|row| kept.iter().any(|range| range.contains(row))).collect();
+            prop_assert_eq!(listed(&rows), expected.clone());
+            prop_assert_eq!(chosen(rows.selection(), &group), expected.clone());
+            prop_assert_eq!(rows.live(Some(&deleted)), expected.iter().filter(|row| !deleted.contains(**row)).count() as u64);
+
+            // Batch by batch, the positions and the marks of live rows are those of the rows.
+            let mut walk = rows.walk();
+            let (mut positions, mut live) = (Vec::new(), Vec::new());
+            for start in (0..rows.len()).step_by(usize::try_from(batch).unwrap()) {
+                let count = batch.min(rows.len() - start);
+                let part = walk.next(count);
+                positions.extend(part.column().as_primitive::<Int64Type>().values().iter().map(|row| row.cast_unsigned()));
+                match part.live(Some(&deleted)) {
+                    Some(marks) => live.extend(marks.iter()),
+                    None => live.extend((0..count).map(|_| true)),
+                }
+            }
+            prop_assert_eq!(&positions, &expected);
+            let expected_live: Vec<bool> = expected.iter().map(|row| !deleted.contains(*row)).collect();
+            prop_assert_eq!(&live, &expected_live);
+
+            // A selection by marks chooses the marked rows.
+            let marked: Vec<u64> = expected.iter().zip(&live).filter(|(_, live)| **live).map(|(row, _)| *row).collect();
+            prop_assert_eq!(chosen(Some(rows.selection_of(&live.into())), &group), marked);
+
+            // Pieces are the whole, and none is too large.
+            let pieces = rows.pieces(batch);
+            prop_assert!(pieces.iter().all(|piece| piece.len() <= batch && !piece.is_empty()));
+            prop_assert_eq!(pieces.iter().flat_map(listed).collect::<Vec<_>>(), expected);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Variants as the table has them: metadata and value, both there in every row, whatever of the value a file stores apart.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray, StructArray, new_null_array};
+use arrow_schema::DataType as ArrowType;
+use parquet_variant_compute::{VariantArray, unshred_variant};
+
+use lakebed_core::schema::PrimitiveType;
+use lakebed_core::schema::arrow::primitive_to_arrow;
+use lakebed_core::schema::widen::cast_up;
+
+use crate::{Error, Result};
+
+/// Version 1, no names.
+const NO_NAMES: &[u8] = &[1, 0, 0];
+/// The variant that is null, as in JSON.
+const NULL_VALUE: &[u8] = &[0];
+
+/// A variant column of a file, shredded or not, in the plain form.
+pub(super) fn plain(array: &ArrayRef) -> Result<ArrayRef> {
+    let stored = array.as_struct_opt().ok_or_else(|| Error::internal("a variant was not decoded as a struct"))?;
+    if stored.column_by_name("metadata").is_none() {
+        return Err(Error::schema_mismatch("a variant without its metadata"));
+    }
+    let whole = if stored.column_by_name("typed_value").is_some() {
+        unshred_variant(&VariantArray::try_new(stored)?)?.into_inner()
+    } else {
+        stored.clone()
+    };
+    let part = |name: &str, missing: &[u8]| -> Result<ArrayRef> {
+        let bytes = match whole.column_by_name(name) {
+            Some(column) => cast_up(column, &ArrowType::Binary)?,
+            None => new_null_array(&ArrowType::Binary, whole.len()),
+        };
+        Ok(without_nulls(bytes.as_binary::<i32>(), missing))
+    };
+    let columns = vec![part("metadata", NO_NAMES)?, part("value", NULL_VALUE)?];
+    let ArrowType::Struct(fields) = primitive_to_arrow(PrimitiveType::Variant)? else {
+        return Err(Error::internal("a variant is no struct"));
+    };
+    Ok(Arc::new(StructArray::try_new(fields, columns, stored.nulls().cloned())?))
+}
+
+fn without_nulls(bytes: &BinaryArray, missing: &[u8]) -> ArrayRef {
+    if bytes.null_count() == 0 {
+        return Arc::new(bytes.clone());
+    }
+    Arc::new(BinaryArray::from_iter_values(bytes.iter().map(|value| value.unwrap_or(missing))))
+}

@@ -1,0 +1,163 @@
+//! The bytes of a scan task: JSON, since most of a task is text already, and a reader of another version can say what it does not know.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use lakebed_core::action::DeletionVectorDescriptor;
+use lakebed_core::schema;
+
+use super::{RowColumn, RowColumnKind, ScanFile, ScanTask, invalid};
+use crate::{Error, Result};
+
+/// Counts up when older readers would read rows wrongly.
+const VERSION: u32 = 1;
+
+#[derive(Deserialize)]
+struct Header {
+    scan_task: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Task {
+    scan_task: u32,
+    table_url: String,
+    schema: String,
+    partition_columns: Vec<String>,
+    mapping_mode: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    columns: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    filter: Option<String>,
+    now_ms: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    limit: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    row_columns: Vec<(String, String)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    materialized_row_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    materialized_row_commit_version: Option<String>,
+    files: Vec<File>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    path: String,
+    size: u64,
+    #[serde(default, skip_serializing_if = "HashMap::is_empty")]
+    partition_values: HashMap<String, Option<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deletion_vector: Option<DeletionVectorDescriptor>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    num_records: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    base_row_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    default_row_commit_version: Option<i64>,
+    modification_time: i64,
+}
+
+pub(super) fn write(task: &ScanTask) -> Result<Vec<u8>> {
+    let task = task.clone();
+    let wire = Task {
+        scan_task: VERSION,
+        table_url: task.table_url,
+        schema: task.schema.to_json(),
+        partition_columns: task.partition_columns,
+        mapping_mode: task.mapping_mode.to_string(),
+        columns: task.columns,
+        filter: task.filter,
+        now_ms: task.now_ms,
+        limit: task.limit,
+        row_columns: task.row_columns.into_iter().map(|column| (kind_name(column.kind).to_owned(), column.name)).collect(),
+        materialized_row_id: task.materialized_row_id,
+        materialized_row_commit_version: task.materialized_row_commit_version,
+        files: task.files.into_iter().map(File::from).collect(),
+    };
+    serde_json::to_vec(&wire).map_err(|error| Error::internal("a scan task has no JSON form").with_source(error))
+}
+
+pub(super) fn read(bytes: &[u8]) -> Result<ScanTask> {
+    let malformed = |error: serde_json::Error| invalid("its bytes are damaged or of something else").with_source(error);
+    let header: Header = serde_json::from_slice(bytes).map_err(malformed)?;
+    if header.scan_task != VERSION {
+        let other = header.scan_task;
+        return Err(invalid(format!("it is of form {other}, this version of lakebed reads form {VERSION}; use the same version everywhere")));
+    }
+    let wire: Task = serde_json::from_slice(bytes).map_err(malformed)?;
+    let row_columns = wire.row_columns.into_iter().map(|(kind, name)| match kind_of(&kind) {
+        Some(kind) => Ok(RowColumn { kind, name }),
+        None => Err(invalid(format!("there is no row column {kind}"))),
+    });
+    Ok(ScanTask {
+        table_url: wire.table_url,
+        files: wire.files.into_iter().map(ScanFile::from).collect(),
+        schema: schema::parse(&wire.schema)?,
+        partition_columns: wire.partition_columns,
+        mapping_mode: wire.mapping_mode.parse().map_err(|said| invalid(format!("the mapping mode {said}")))?,
+        columns: wire.columns,
+        filter: wire.filter,
+        now_ms: wire.now_ms,
+        limit: wire.limit,
+        row_columns: row_columns.collect::<Result<_>>()?,
+        materialized_row_id: wire.materialized_row_id,
+        materialized_row_commit_version: wire.materialized_row_commit_version,
+    })
+}
+
+/// Tasks travel through schedulers and logs: a root with a password or a signature in it must not.
+pub(super) fn check_root(root: &str) -> Result<()> {
+    let url = Url::parse(root).map_err(|error| invalid("its table URL is no URL").with_source(error))?;
+    if url.password().is_some() || url.query().is_some() {
+        return Err(invalid("its table URL carries credentials; give them to the reader instead"));
+    }
+    Ok(())
+}
+
+fn kind_name(kind: RowColumnKind) -> &'static str {
+    match kind {
+        RowColumnKind::FilePath => "file_path",
+        RowColumnKind::RowIndex => "row_index",
+        RowColumnKind::RowId => "row_id",
+        RowColumnKind::RowCommitVersion => "row_commit_version",
+    }
+}
+
+fn kind_of(name: &str) -> Option<RowColumnKind> {
+    use RowColumnKind::{FilePath, RowCommitVersion, RowId, RowIndex};
+    [FilePath, RowIndex, RowId, RowCommitVersion].into_iter().find(|kind| kind_name(*kind) == name)
+}
+
+impl From<ScanFile> for File {
+    fn from(file: ScanFile) -> Self {
+        Self {
+            path: file.path,
+            size: file.size,
+            partition_values: file.partition_values,
+            deletion_vector: file.deletion_vector,
+            num_records: file.num_records,
+            base_row_id: file.base_row_id,
+            default_row_commit_version: file.default_row_commit_version,
+            modification_time: file.modification_time,
+        }
+    }
+}
+
+impl From<File> for ScanFile {
+    fn from(file: File) -> Self {
+        Self {
+            path: file.path,
+            size: file.size,
+            partition_values: file.partition_values,
+            deletion_vector: file.deletion_vector,
+            num_records: file.num_records,
+            base_row_id: file.base_row_id,
+            default_row_commit_version: file.default_row_commit_version,
+            modification_time: file.modification_time,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+"""The variant type: every kind of value, nested, shredded, and null in its two meanings."""
+
+from __future__ import annotations
+
+from corpus.case import Make, case
+
+_JSONS = [
+    "null",
+    "true",
+    "1",
+    "-128",
+    "32768",
+    "2147483648",
+    "9223372036854775807",
+    "1.25",
+    "12345678901234567890123456789.5",
+    "1e300",
+    '"short"',
+    '"' + "long " * 30 + '"',
+    "[]",
+    "{}",
+    '[1, "a", null, [2.5, {"k": true}]]',
+    '{"b": 1, "a": {"nested": [1, 2, {"x": null}]}, "": "empty key", "ü": "ö"}',
+]
+
+
+@case(where=("v IS NULL", "v IS NOT NULL", "id > 10"), latest_only=True)
+def variants_from_json(t: Make) -> None:
+    t.sql("CREATE TABLE {t} (id INT, v VARIANT) USING delta")
+    rows = ", ".join(f"({i}, '{text}')" for i, text in enumerate(_JSONS))
+    t.sql(f"INSERT INTO {{t}} SELECT id, parse_json(j) FROM VALUES {rows} AS r(id, j)")
+    t.sql("INSERT INTO {t} VALUES (100, null)")
+
+
+@case(latest_only=True)
+def variants_of_typed_values(t: Make) -> None:
+    typed = [
+        "true",
+        "CAST(1 AS TINYINT)",
+        "CAST(-300 AS SMALLINT)",
+        "70000",
+        "5000000000",
+        "CAST(1.5 AS FLOAT)",
+        "CAST('NaN' AS DOUBLE)",
+        "CAST(1.20 AS DECIMAL(5,2))",
+        "CAST('99999999999999999999999999999999999999' AS DECIMAL(38,0))",
+        "DATE '1500-01-01'",
+        "TIMESTAMP '1969-12-31 23:59:59.999999'",
+        "TIMESTAMP_NTZ '2024-01-01 00:00:00.000001'",
+        "X'00FF'",
+        "'text'",
+        "array(1, null)",
+        "to_variant_object(named_struct('d', DATE '2024-01-01', 'n', CAST(null AS INT)))",
+        "to_variant_object(map('k', TIMESTAMP '2024-01-01 00:00:00'))",
+    ]
+    values = " UNION ALL ".join(f"SELECT {i} AS id, CAST({text} AS VARIANT) AS v" for i, text in enumerate(typed))
+    t.sql("CREATE TABLE {t} (id INT, v VARIANT) USING delta")
+    t.sql(f"INSERT INTO {{t}} {values}")
+
+
+@case(where=("s.v IS NULL", "size(a) = 2", "s IS NULL"))
+def variants_in_collections(t: Make) -> None:
+    t.sql("CREATE TABLE {t} (id INT, s STRUCT<v: VARIANT, n: INT>, a ARRAY<VARIANT>, m MAP<STRING, VARIANT>) USING delta")
+    t.sql(
+        "INSERT INTO {t} SELECT 1, struct(parse_json('{\"a\": 1}'), 1), array(parse_json('1'), null),"
+        " map('k', parse_json('[true]'), 'n', null)"
+    )
+    t.sql("INSERT INTO {t} VALUES (2, null, null, null), (3, struct(null, 3), array(), map())")
+
+
+_SHREDDED = {
+    "spark.sql.variant.writeShredding.enabled": "true",
+    "spark.sql.variant.allowReadingShredded": "true",
+    "spark.sql.variant.pushVariantIntoScan": "false",
+}
+
+
+def _mixed_json() -> str:
+    """Objects of one shape, then rows that do not fit it: other types, missing and additional keys, no object at all."""
+    return (
+        "CASE WHEN id % 10 = 7 THEN '[1, 2]' WHEN id % 10 = 8 THEN 'null' WHEN id % 10 = 9 THEN '\"text\"'"
+        " WHEN id % 10 = 6 THEN concat('{\"a\": \"', id, '\", \"z\": {\"q\": 1.5}}')"
+        " WHEN id % 10 = 5 THEN '{}'"
+        " ELSE concat('{\"a\": ', id, ', \"b\": \"s', id, '\", \"c\": {\"d\": ', id / 4, ', \"e\": [', id, ', null]},"
+        " \"t\": ', IF(id % 2 = 0, 'true', 'null'), '}') END"
+    )
+
+
+@case(conf=_SHREDDED, where=("id >= 15", "v IS NULL"))
+def shredded_variants(t: Make) -> None:
+    t.sql("CREATE TABLE {t} (id BIGINT, v VARIANT) USING delta TBLPROPERTIES ('delta.enableVariantShredding' = 'true')")
+    t.set(
+        spark__sql__variant__forceShreddingSchemaForTest=(
+            "a BIGINT, b STRING, c STRUCT<d: DECIMAL(10,2), e: ARRAY<BIGINT>>, t BOOLEAN, absent DATE"
+        )
+    )
+    t.append(t.frame(f"SELECT id, IF(id = 19, null, parse_json({_mixed_json()})) AS v FROM range(20)"))
+    t.set(spark__sql__variant__forceShreddingSchemaForTest="BIGINT")
+    t.append(t.frame("SELECT id, parse_json(IF(id % 2 = 0, id, concat('{\"a\": ', id, '}'))) AS v FROM range(20, 26)"))
+    t.set(spark__sql__variant__forceShreddingSchemaForTest="ARRAY<STRUCT<x: INT>>")
+    t.append(t.frame('SELECT id, parse_json(\'[{"x": 1}, {"x": null, "y": 2}, 3, {}, null]\') AS v FROM range(26, 28)'))
+
+
+@case(conf={**_SHREDDED, "spark.sql.variant.inferShreddingSchema": "true"}, where=("id = 3",))
+def shredded_variants_with_inferred_schema(t: Make) -> None:
+    t.sql("CREATE TABLE {t} (id BIGINT, v VARIANT) USING delta TBLPROPERTIES ('delta.enableVariantShredding' = 'true')")
+    t.append(t.frame(f"SELECT id, parse_json({_mixed_json()}) AS v FROM range(40)"))
+    t.sql("DELETE FROM {t} WHERE id % 3 = 0")
+
+
+@case(conf=_SHREDDED, latest_only=True)
+def shredded_variants_of_scalar_types(t: Make) -> None:
+    t.sql("CREATE TABLE {t} (id INT, v VARIANT) USING delta TBLPROPERTIES ('delta.enableVariantShredding' = 'true')")
+    pairs = [
+        ("TINYINT", "CAST(1 AS TINYINT)"),
+        ("SMALLINT", "CAST(300 AS SMALLINT)"),
+        ("INT", "70000"),
+        ("FLOAT", "CAST(1.5 AS FLOAT)"),
+        ("DOUBLE", "CAST('-0.0' AS DOUBLE)"),
+        ("DECIMAL(9,3)", "CAST(1.200 AS DECIMAL(9,3))"),
+        ("DECIMAL(38,10)", "CAST(-5.5 AS DECIMAL(38,10))"),
+        ("DATE", "DATE '1500-01-01'"),
+        ("TIMESTAMP", "TIMESTAMP '2024-01-01 00:00:00.000001'"),
+        ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ '1900-01-01 00:00:00'"),
+        ("BINARY", "X'00FF'"),
+        ("BOOLEAN", "false"),
+        ("STRING", "'text'"),
+    ]
+    for i, (kind, value) in enumerate(pairs):
+        t.set(spark__sql__variant__forceShreddingSchemaForTest=kind)
+        t.append(t.frame(f"SELECT {i} AS id, ({value})::VARIANT AS v UNION ALL SELECT {i}, ('other')::VARIANT"))
