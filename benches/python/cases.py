@@ -124,7 +124,8 @@ def _refreshes(engine: Engine, table: Path, scratch: Path) -> Iterator[Callable[
     handle = engine.open(str(copy.parent))
 
     def fresh(version: int) -> dict[str, Any]:
-        reached = refresh(handle)
+        nonlocal handle
+        handle, reached = refresh(handle)
         return {"fresh": None if reached is None else reached == version}
 
     for path in held_back:

@@ -2,7 +2,7 @@
 
 `load` imports the engine and does what a process does once. `open` returns a handle that the other operations take:
 
-- `columns(handle)`, `refresh(handle) -> version or None`
+- `columns(handle)`; `refresh(handle)`: the refreshed handle, and its version or None
 - `list_files(handle)`: all paths; `list_actions(handle)`: all files with their statistics; both return the number of files
 - `plan(handle, where)`: the number of files that a scan with this predicate must read
 - `count(handle)`, `read(handle, columns, where, limit)`: rows as an Arrow table
@@ -65,8 +65,9 @@ class Lakebed(Engine):
     def columns(self, table: Any) -> list[str]:
         return list(table.schema.names)
 
-    def refresh(self, table: Any) -> int:
-        return int(table.refresh().version)
+    def refresh(self, table: Any) -> tuple[Any, int]:
+        new = table.refresh()
+        return new, int(new.version)
 
     def list_files(self, table: Any) -> int:
         return len(table.scan().files())
@@ -99,9 +100,9 @@ class Deltalake(Engine):
     def columns(self, table: Any) -> list[str]:
         return [f.name for f in table.schema().fields]
 
-    def refresh(self, table: Any) -> int:
+    def refresh(self, table: Any) -> tuple[Any, int]:
         table.update_incremental()
-        return int(table.version())
+        return table, int(table.version())
 
     def list_files(self, table: Any) -> int:
         return len(table.file_uris())
@@ -148,8 +149,8 @@ class Duckdb(Engine):
     def columns(self, uri: str) -> list[str]:
         return list(self.connection.sql(f"FROM delta_scan('{uri}')").columns)
 
-    def refresh(self, uri: str) -> None:
-        self.open(uri)
+    def refresh(self, uri: str) -> tuple[str, None]:
+        return self.open(uri), None
 
     def list_files(self, uri: str) -> int:
         return int(self.connection.sql(f"SELECT data_file FROM delta_list_files('{uri}')").to_arrow_table().num_rows)
@@ -241,8 +242,8 @@ class Spark(Engine):
     def columns(self, handle: Any) -> list[str]:
         return list(handle[1].update(False, self._none(), self._none()).schema().fieldNames())
 
-    def refresh(self, handle: Any) -> int:
-        return int(handle[1].update(False, self._none(), self._none()).version())
+    def refresh(self, handle: Any) -> tuple[Any, int]:
+        return handle, int(handle[1].update(False, self._none(), self._none()).version())
 
     def list_files(self, handle: Any) -> int:
         return int(handle[1].update(False, self._none(), self._none()).allFiles().collectAsList().size())

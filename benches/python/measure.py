@@ -26,6 +26,12 @@ def memory_mb(processes: list[int], field: str) -> float:
     return total / 1024
 
 
+def forget_peak(processes: list[int]) -> None:
+    """Starts `VmHWM` anew."""
+    for process in processes:
+        Path(f"/proc/{process}/clear_refs").write_text("5")
+
+
 def cpu_seconds(processes: list[int]) -> float:
     """CPU time of the processes so far."""
     own = time.process_time()
@@ -54,6 +60,7 @@ def measure(engine_name: str, operation: str, table: str) -> dict[str, Any]:
         todo = calls(engine, Case(operation, table), Path(scratch))
         call = next(todo)
         record["base_mb"] = memory_mb(engine.processes(), "VmRSS")
+        forget_peak(engine.processes())
         cpu, start = cpu_seconds(engine.processes()), time.perf_counter()
         result = call()
         record["first_s"] = time.perf_counter() - start

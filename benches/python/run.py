@@ -2,8 +2,8 @@
 
 Each measurement is a process of its own on a warm page cache, repeated; each is one line of `benches/results/NAME.jsonl`,
 with the facts of the machine in the line before them. An engine that is not installed is skipped with a note. An answer that
-differs from the generator's is reported, and the run then ends with exit code 1. Samples that other processes disturbed are
-taken again.
+differs from the generator's is reported, and the run then ends with exit code 1. Each sample waits for a moment when other
+processes leave the CPUs alone, and is taken again if they come back meanwhile; `noise` in its line says how many CPUs they used.
 """
 
 import argparse
@@ -63,16 +63,18 @@ def busy_seconds() -> float:
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
 
-def go_first() -> None:
-    """Gives this process the CPUs before all others: the highest priority, in a scheduling group of its own."""
-    os.setsid()
-    os.nice(-20)
-    group = Path("/proc/self/autogroup")
-    if group.exists():
-        group.write_text("-20")
+def wait_for_quiet(max_noise: float, patience_s: float) -> None:
+    """Waits until other processes leave the CPUs alone for a second, or patience ends."""
+    end = time.monotonic() + patience_s
+    while time.monotonic() < end:
+        before = busy_seconds()
+        time.sleep(1)
+        if busy_seconds() - before <= max_noise:
+            return
+        time.sleep(3)
 
 
-def sample(engine: str, case: Case, first: bool) -> dict[str, Any]:
+def sample(engine: str, case: Case) -> dict[str, Any]:
     """One process; `noise` is how many CPUs other processes used meanwhile."""
 
     def own() -> float:
@@ -89,7 +91,6 @@ def sample(engine: str, case: Case, first: bool) -> dict[str, Any]:
             timeout=TIME_LIMIT_S,
             check=False,
             cwd=RESULTS.parents[1],
-            preexec_fn=go_first if first else None,
         )
     except subprocess.TimeoutExpired:
         return {"failed": f"more than {TIME_LIMIT_S} s"}
@@ -104,14 +105,13 @@ def sample(engine: str, case: Case, first: bool) -> dict[str, Any]:
 def quiet_sample(engine: str, case: Case, options: argparse.Namespace) -> dict[str, Any]:
     """A sample that others did not disturb, or the least disturbed of several."""
     best: dict[str, Any] = {}
-    for attempt in range(options.tries):
-        record = sample(engine, case, options.first)
+    for _ in range(options.tries):
+        wait_for_quiet(options.max_noise, options.patience)
+        record = sample(engine, case)
         if "first_s" not in record or record["noise"] <= options.max_noise:
             return record
         if not best or record["noise"] < best["noise"]:
             best = record
-        if attempt + 1 < options.tries:
-            time.sleep(5)
     return best
 
 
@@ -152,10 +152,8 @@ def main() -> int:
         help="of the results file; lines are appended",
     )
     parser.add_argument("--max-noise", type=float, default=0.2, help="CPUs that other processes may use during a sample")
-    parser.add_argument("--tries", type=int, default=6, help="how often a disturbed sample is taken again")
-    parser.add_argument(
-        "--first", action="store_true", help="measure at the highest priority, for a machine that is not idle; needs root"
-    )
+    parser.add_argument("--tries", type=int, default=3, help="how often a disturbed sample is taken again")
+    parser.add_argument("--patience", type=float, default=60, help="seconds to wait for a quiet moment before each sample")
     parser.add_argument("--list", action="store_true", help="print the cases and stop")
     options = parser.parse_args()
     cases = [c for c in all_cases() if any(fnmatch.fnmatch(c.name, p) for p in options.cases.split(","))]
@@ -177,7 +175,7 @@ def main() -> int:
     right = True
     with (RESULTS / f"{options.name}.jsonl").open("a") as out:
         at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-        out.write(json.dumps({"machine": machine(), "at": at, "first": options.first}) + "\n")
+        out.write(json.dumps({"machine": machine(), "at": at}) + "\n")
         for case in cases:
             warm(case.table)
             for engine in engines:

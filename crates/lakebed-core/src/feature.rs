@@ -1,81 +1,62 @@
-//! Table features: which there are, and what a reader does about each.
+//! The table of table features: their names, which old protocol versions imply them, and what a reader does about each.
 //!
-//! [`check_read`] is the gate in front of every snapshot. PROTOCOL "Table Features": a reader refuses what it does not know among the
-//! reader features, and ignores writer features altogether.
+//! [`check_read`] says whether a table may be read. PROTOCOL "Table Features" and "Valid Feature Names in Table Features".
 
 use crate::action::Protocol;
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
-/// The newest reader version that there is.
+/// The newest reader version that lakebed knows.
 const MAX_READER_VERSION: i32 = 3;
+/// The reader version from which on features are listed by name.
+const READER_FEATURES_VERSION: i32 = 3;
+/// The writer version from which on features are listed by name.
+const WRITER_FEATURES_VERSION: i32 = 7;
+
+/// A feature that the protocol, one of its proposals or Delta Spark names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Feature {
+    /// Its name in the protocol.
+    pub name: &'static str,
+    /// Who must know it.
+    pub kind: FeatureKind,
+    /// What lakebed does about it when it reads.
+    pub reading: Reading,
+}
 
 /// Who must know a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeatureKind {
-    /// Writers only.
-    Writer,
+    /// Writers. `legacy` is the writer version that implied it before features had names.
+    Writer {
+        /// Absent for features that always had a name.
+        legacy: Option<i32>,
+    },
     /// Readers and writers.
-    ReaderWriter,
+    ReaderWriter {
+        /// The reader and writer versions that implied it before features had names.
+        legacy: Option<(i32, i32)>,
+    },
 }
 
-/// What our reader does about a feature.
+/// What lakebed does about a feature when it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// It does what the feature asks.
-    Honoured,
-    /// Nothing is asked of readers.
-    NothingToDo,
-    /// It refuses the table; why, or what to do instead.
-    Refused(&'static str),
+    /// Reads as the feature asks.
+    Honour,
+    /// Nothing: the feature binds writers alone.
+    Ignore,
+    /// Refuses the table, for this reason.
+    Refuse(&'static str),
 }
 
-/// A feature of the protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Feature {
-    /// Its name in `readerFeatures` and `writerFeatures`.
-    pub name: &'static str,
-    /// Who must know it.
-    pub kind: FeatureKind,
-    /// The versions before the lists of features that imply it: of readers, of writers.
-    pub legacy: Option<(i32, i32)>,
-    /// What our reader does.
-    pub reading: Reading,
-}
-
-const GEO: Reading = Reading::Refused("geometry and geography types cannot be read yet");
-const CATALOG: Reading = Reading::Refused("its commits are handed out by its catalog; read it through the catalog");
-const REDIRECT: Reading = Reading::Refused("it redirects to another table; open that one");
-
-const fn writer(name: &'static str, legacy: Option<(i32, i32)>) -> Feature {
-    Feature { name, kind: FeatureKind::Writer, legacy, reading: Reading::NothingToDo }
-}
-
-const fn both(name: &'static str, reading: Reading) -> Feature {
-    Feature { name, kind: FeatureKind::ReaderWriter, legacy: None, reading }
-}
-
-/// All features that are known, by their protocol names.
+/// Every feature that has a name.
 pub const FEATURES: &[Feature] = &[
-    writer("appendOnly", Some((1, 2))),
-    writer("invariants", Some((1, 2))),
-    writer("checkConstraints", Some((1, 3))),
-    writer("changeDataFeed", Some((1, 4))),
-    writer("generatedColumns", Some((1, 4))),
-    Feature { name: "columnMapping", kind: FeatureKind::ReaderWriter, legacy: Some((2, 5)), reading: Reading::Honoured },
-    writer("identityColumns", Some((1, 6))),
-    both("deletionVectors", Reading::Honoured),
-    both("timestampNtz", Reading::Honoured),
-    both("timestampWithoutTimezone", Reading::Honoured),
-    both("v2Checkpoint", Reading::Honoured),
-    both("vacuumProtocolCheck", Reading::Honoured),
-    both("typeWidening", Reading::Honoured),
-    both("typeWidening-preview", Reading::Honoured),
-    both("variantType", Reading::Honoured),
-    both("variantType-preview", Reading::Honoured),
-    both("variantShredding", Reading::Honoured),
-    both("variantShredding-preview", Reading::Honoured),
-    both("catalogManaged", CATALOG),
-    both("catalogOwned-preview", CATALOG),
+    writer("appendOnly", Some(2)),
+    writer("invariants", Some(2)),
+    writer("checkConstraints", Some(3)),
+    writer("changeDataFeed", Some(4)),
+    writer("generatedColumns", Some(4)),
+    writer("identityColumns", Some(6)),
     writer("rowTracking", None),
     writer("domainMetadata", None),
     writer("clustering", None),
@@ -91,98 +72,108 @@ pub const FEATURES: &[Feature] = &[
     writer("collations", None),
     writer("collations-preview", None),
     writer("columnMappingUsageTracking", None),
-    both("geospatial", GEO),
-    both("geospatial-dev", GEO),
-    both("timestampNanos", Reading::Refused("timestamps in nanoseconds cannot be read yet")),
-    both("adaptiveMetadata-preview", Reading::Refused("its metadata is kept in a form that is still in the making")),
-    both("redirectReaderWriter-preview", REDIRECT),
-    writer("redirectWriterOnly-preview", None),
     writer("coordinatedCommits-preview", None),
+    writer("redirectWriterOnly-preview", None),
+    Feature { name: "columnMapping", kind: FeatureKind::ReaderWriter { legacy: Some((2, 5)) }, reading: Reading::Honour },
+    honoured("deletionVectors"),
+    honoured("timestampNtz"),
+    // What the first tables with it called it.
+    honoured("timestampWithoutTimezone"),
+    honoured("v2Checkpoint"),
+    honoured("vacuumProtocolCheck"),
+    honoured("typeWidening"),
+    honoured("typeWidening-preview"),
+    honoured("variantType"),
+    honoured("variantType-preview"),
+    honoured("variantShredding"),
+    honoured("variantShredding-preview"),
+    refused("catalogManaged", THROUGH_CATALOG),
+    refused("catalogOwned-preview", THROUGH_CATALOG),
+    refused("redirectReaderWriter-preview", "the table's data is in another place, which only Delta Spark follows"),
+    refused("geospatial", GEOSPATIAL),
+    refused("geospatial-dev", GEOSPATIAL),
+    refused("timestampNanos", "timestamps of nanoseconds cannot be read yet"),
+    refused("adaptiveMetadata-preview", "the table keeps its state in a form that is not settled yet"),
 ];
 
-/// The feature of this name.
-pub fn find(name: &str) -> Option<&'static Feature> {
-    FEATURES.iter().find(|feature| feature.name == name)
+const THROUGH_CATALOG: &str =
+    "a catalog decides which commits count, so the table cannot be read by its path; go through the catalog";
+const GEOSPATIAL: &str = "geometry and geography columns cannot be read yet";
+
+const fn writer(name: &'static str, legacy: Option<i32>) -> Feature {
+    Feature { name, kind: FeatureKind::Writer { legacy }, reading: Reading::Ignore }
 }
 
-/// Refuses a table that cannot be read, with everything that is in the way; `table` is for the message.
+const fn honoured(name: &'static str) -> Feature {
+    Feature { name, kind: FeatureKind::ReaderWriter { legacy: None }, reading: Reading::Honour }
+}
+
+const fn refused(name: &'static str, why: &'static str) -> Feature {
+    Feature { name, kind: FeatureKind::ReaderWriter { legacy: None }, reading: Reading::Refuse(why) }
+}
+
+impl Feature {
+    /// The feature of this name, whose case means nothing.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        FEATURES.iter().find(|feature| feature.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether an old protocol implies the feature without naming it.
+    fn is_implied_by(&self, protocol: &Protocol) -> bool {
+        let by_writer = |legacy: i32| (legacy..WRITER_FEATURES_VERSION).contains(&protocol.min_writer_version);
+        match self.kind {
+            FeatureKind::Writer { legacy } => legacy.is_some_and(by_writer),
+            FeatureKind::ReaderWriter { legacy } => legacy.is_some_and(|(reader, writer)| {
+                by_writer(writer) && (reader..READER_FEATURES_VERSION).contains(&protocol.min_reader_version)
+            }),
+        }
+    }
+}
+
+/// The names of all features that a protocol has, named or implied, sorted.
+pub fn supported_features(protocol: &Protocol) -> Vec<&str> {
+    let named = protocol.reader_features.iter().chain(&protocol.writer_features).flatten().map(String::as_str);
+    let implied = FEATURES.iter().filter(|feature| feature.is_implied_by(protocol)).map(|feature| feature.name);
+    let mut names: Vec<&str> = named.chain(implied).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Refuses a table that lakebed cannot read rightly; the error names the table and every feature that stands in the way.
+///
+/// What stands in `writerFeatures` alone is no reader's business, known or not.
 pub fn check_read(protocol: &Protocol, table: &str) -> Result<()> {
     let version = protocol.min_reader_version;
     if version > MAX_READER_VERSION {
-        let message = format!("{table}: needs reader version {version}; lakebed knows up to {MAX_READER_VERSION}");
-        return Err(Error::unsupported(vec![format!("minReaderVersion={version}")], message));
+        let message = format!(
+            "{table}: the table asks for reader version {version}, and this lakebed knows versions up to {MAX_READER_VERSION}; a newer lakebed may read it"
+        );
+        return Err(Error::unsupported(vec![format!("minReaderVersion {version}")], message));
     }
     if version < 1 {
-        return Err(Error::corrupt(table, format!("minReaderVersion {version} does not exist")));
+        return Err(Error::corrupt(table, format!("the protocol asks for reader version {version}, which does not exist")));
     }
-    if version < MAX_READER_VERSION {
+    if version >= READER_FEATURES_VERSION && protocol.reader_features.is_none() {
+        return Err(Error::corrupt(table, format!("the protocol asks for reader version {version} but lists no readerFeatures")));
+    }
+    let listed = protocol.reader_features.iter().flatten();
+    let reasons: Vec<(&String, &str)> = listed.filter_map(|name| Some((name, reason_to_refuse(name)?))).collect();
+    if reasons.is_empty() {
         return Ok(());
     }
-    let Some(features) = &protocol.reader_features else {
-        return Err(Error::corrupt(table, "reader version 3 without readerFeatures"));
-    };
-    let refused: Vec<(&str, &str)> = features.iter().filter_map(|name| refusal(name)).collect();
-    if refused.is_empty() {
-        return Ok(());
-    }
-    let reasons: Vec<String> = refused.iter().map(|(name, why)| format!("{name} ({why})")).collect();
-    let message = format!("{table}: the table needs what lakebed cannot read: {}", reasons.join(", "));
-    Err(Error::unsupported(refused.into_iter().map(|(name, _)| name.to_owned()).collect(), message))
+    let list: Vec<String> = reasons.iter().map(|(name, why)| format!("{name} ({why})")).collect();
+    let message = format!("{table}: the table needs reader features that lakebed does not have: {}", list.join(", "));
+    Err(Error::unsupported(reasons.into_iter().map(|(name, _)| name.clone()).collect(), message))
 }
 
-fn refusal(name: &str) -> Option<(&str, &'static str)> {
-    match find(name) {
-        Some(Feature { reading: Reading::Refused(why), .. }) => Some((name, why)),
-        Some(_) => None,
-        None => Some((name, "unknown; perhaps a newer lakebed knows it")),
+fn reason_to_refuse(name: &str) -> Option<&'static str> {
+    match Feature::find(name).map(|feature| feature.reading) {
+        Some(Reading::Honour | Reading::Ignore) => None,
+        Some(Reading::Refuse(why)) => Some(why),
+        None => Some("not known to this version"),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::error::ErrorKind;
-
-    fn protocol(reader: i32, features: Option<&[&str]>) -> Protocol {
-        Protocol {
-            min_reader_version: reader,
-            min_writer_version: 7,
-            reader_features: features.map(|names| names.iter().map(|&name| name.to_owned()).collect()),
-            writer_features: None,
-        }
-    }
-
-    #[test]
-    fn names_are_unique() {
-        let mut names: Vec<_> = FEATURES.iter().map(|feature| feature.name).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), FEATURES.len());
-    }
-
-    #[test]
-    fn known_reader_features_pass() {
-        assert!(check_read(&protocol(1, None), "t").is_ok());
-        assert!(check_read(&protocol(2, None), "t").is_ok());
-        let known = ["columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "typeWidening", "variantShredding-preview"];
-        assert!(check_read(&protocol(3, Some(&known)), "t").is_ok());
-        assert!(check_read(&protocol(3, Some(&[])), "t").is_ok());
-        // A writer feature that somebody listed for readers by mistake asks nothing of them.
-        assert!(check_read(&protocol(3, Some(&["rowTracking"])), "t").is_ok());
-    }
-
-    #[test]
-    fn every_feature_in_the_way_is_named() {
-        let error = check_read(&protocol(3, Some(&["deletionVectors", "teleport", "catalogManaged"])), "s3://t").unwrap_err();
-        let expected = ErrorKind::UnsupportedFeature { features: vec!["teleport".into(), "catalogManaged".into()] };
-        assert_eq!(error.kind(), &expected);
-        assert!(error.message().contains("s3://t") && error.message().contains("through the catalog"), "{error}");
-    }
-
-    #[test]
-    fn protocols_from_the_future_and_from_nowhere_are_refused() {
-        assert!(matches!(check_read(&protocol(4, None), "t").unwrap_err().kind(), ErrorKind::UnsupportedFeature { .. }));
-        assert!(check_read(&protocol(3, None), "t").unwrap_err().is_corrupt());
-        assert!(check_read(&protocol(0, None), "t").unwrap_err().is_corrupt());
-    }
-}
+mod tests;

@@ -1,246 +1,318 @@
-//! Table properties, with Delta Spark's defaults.
+//! Table properties, with Delta Spark's defaults. [`TableProperties::parse`] reads a table's configuration.
 //!
-//! A reader takes what it needs and passes over the rest: a value that cannot be understood is an error only where reading wrong rows is
-//! at stake, which is the mapping of columns. Keys that start with `delta.` are the protocol's, in any case.
+//! A value that cannot be understood stops a reader only where it could read wrong rows or a wrong version: column mapping and
+//! in-commit timestamps. Any other counts as unset and is listed in [`TableProperties::unreadable`], for writers to refuse.
+
+mod measure;
 
 use std::collections::HashMap;
+use std::str::FromStr;
 
-use crate::error::{Error, Result};
+pub use measure::{parse_duration_ms, parse_size_bytes};
+
 use crate::schema::mapping::MappingMode;
+use crate::{Error, Result};
 
-const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+const DAY_MS: i64 = 86_400_000;
 
-/// How checkpoints are to be written.
+/// A table's configuration as properties of their types.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableProperties {
+    /// `delta.columnMapping.mode`: none.
+    pub column_mapping_mode: MappingMode,
+    /// `delta.columnMapping.maxColumnId`: the highest field id ever given.
+    pub column_mapping_max_column_id: Option<i64>,
+    /// `delta.enableInCommitTimestamps`: false.
+    pub in_commit_timestamps: bool,
+    /// `delta.inCommitTimestampEnablementVersion`: the first version that has one, if older ones have none.
+    pub in_commit_timestamp_enablement_version: Option<u64>,
+    /// `delta.inCommitTimestampEnablementTimestamp`: its timestamp.
+    pub in_commit_timestamp_enablement_timestamp: Option<i64>,
+
+    /// `delta.appendOnly`: false.
+    pub append_only: bool,
+    /// `delta.enableDeletionVectors`: false. New vectors may be written; existing ones count always.
+    pub deletion_vectors: bool,
+    /// `delta.enableChangeDataFeed`, once `delta.enableChangeDataCapture`: false.
+    pub change_data_feed: bool,
+    /// `delta.enableRowTracking`: false.
+    pub row_tracking: bool,
+    /// `delta.rowTrackingSuspended`: false.
+    pub row_tracking_suspended: bool,
+    /// `delta.rowTracking.materializedRowIdColumnName`: the physical column that keeps row ids of moved rows.
+    pub materialized_row_id_column: Option<String>,
+    /// `delta.rowTracking.materializedRowCommitVersionColumnName`: the one that keeps their commit versions.
+    pub materialized_row_commit_version_column: Option<String>,
+    /// `delta.enableTypeWidening`: false.
+    pub type_widening: bool,
+    /// `delta.enableVariantShredding`: false.
+    pub variant_shredding: bool,
+    /// `delta.enableIcebergCompatV1`: false.
+    pub iceberg_compat_v1: bool,
+    /// `delta.enableIcebergCompatV2`: false.
+    pub iceberg_compat_v2: bool,
+    /// `delta.enableIcebergCompatV3`: false.
+    pub iceberg_compat_v3: bool,
+    /// `delta.universalFormat.enabledFormats`: none.
+    pub universal_formats: Vec<String>,
+    /// `delta.writePartitionColumnsToParquet`: false.
+    pub write_partition_columns: bool,
+    /// `delta.constraints.<name>`: names and SQL, sorted by name.
+    pub constraints: Vec<(String, String)>,
+    /// `delta.isolationLevel`: Serializable.
+    pub isolation_level: IsolationLevel,
+
+    /// `delta.checkpointInterval`: 10 commits.
+    pub checkpoint_interval: u64,
+    /// `delta.checkpointPolicy`: classic.
+    pub checkpoint_policy: CheckpointPolicy,
+    /// `delta.checkpoint.writeStatsAsJson`: true.
+    pub checkpoint_write_stats_as_json: bool,
+    /// `delta.checkpoint.writeStatsAsStruct`: true.
+    pub checkpoint_write_stats_as_struct: bool,
+    /// `delta.checkpointRetentionDuration`: 2 days.
+    pub checkpoint_retention_ms: i64,
+    /// `delta.logRetentionDuration`: 30 days.
+    pub log_retention_ms: i64,
+    /// `delta.enableExpiredLogCleanup`: true.
+    pub expired_log_cleanup: bool,
+    /// `delta.deletedFileRetentionDuration`: 7 days.
+    pub deleted_file_retention_ms: i64,
+    /// `delta.setTransactionRetentionDuration`: for ever.
+    pub set_transaction_retention_ms: Option<i64>,
+    /// `delta.requireCheckpointProtectionBeforeVersion`: 0.
+    pub require_checkpoint_protection_before_version: u64,
+    /// `delta.dropFeatureTruncateHistory.retentionDuration`: 24 hours.
+    pub drop_feature_retention_ms: i64,
+
+    /// `delta.dataSkippingNumIndexedCols`: 32 leaf columns; none means all.
+    pub data_skipping_num_indexed_cols: Option<u32>,
+    /// `delta.dataSkippingStatsColumns`: a list of column names in SQL, which wins over the number.
+    pub data_skipping_stats_columns: Option<String>,
+    /// `delta.dataSkippingStringPrefixLength`: 32.
+    pub data_skipping_string_prefix_length: u32,
+    /// `delta.randomizeFilePrefixes`: false.
+    pub randomize_file_prefixes: bool,
+    /// `delta.randomPrefixLength`: 2.
+    pub random_prefix_length: u32,
+    /// `delta.autoOptimize.autoCompact`: left to the writer.
+    pub auto_compact: Option<String>,
+    /// `delta.autoOptimize.optimizeWrite`: left to the writer.
+    pub optimize_write: Option<bool>,
+    /// `delta.targetFileSize`: left to the writer.
+    pub target_file_size_bytes: Option<u64>,
+    /// `delta.parquet.compression.codec`: left to the writer.
+    pub parquet_compression_codec: Option<String>,
+    /// `delta.parquet.format.version`: left to the writer.
+    pub parquet_format_version: Option<String>,
+
+    /// Values that were not understood and count as unset.
+    pub unreadable: Vec<UnreadableProperty>,
+}
+
+/// A property whose value was not understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableProperty {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// What the value should be.
+    pub expected: String,
+}
+
+/// How much concurrent writers may see of each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IsolationLevel {
+    /// Reads and writes as if one after the other.
+    #[default]
+    Serializable,
+    /// Writes as if one after the other.
+    WriteSerializable,
+    /// Reads from one snapshot.
+    SnapshotIsolation,
+}
+
+/// Which checkpoints to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CheckpointPolicy {
-    /// One file, or several parts.
+    /// One file, named by its version.
     #[default]
     Classic,
-    /// A top file and sidecars.
+    /// V2, under a name of its own.
     V2,
 }
 
-/// The properties that have a meaning.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableProperties {
-    /// `delta.columnMapping.mode`
-    pub column_mapping_mode: MappingMode,
-    /// `delta.columnMapping.maxColumnId`
-    pub max_column_id: Option<i64>,
-    /// `delta.appendOnly`
-    pub append_only: bool,
-    /// `delta.enableDeletionVectors`
-    pub deletion_vectors: bool,
-    /// `delta.enableChangeDataFeed`
-    pub change_data_feed: bool,
-    /// `delta.enableTypeWidening`
-    pub type_widening: bool,
-    /// `delta.enableVariantShredding`
-    pub variant_shredding: bool,
-    /// `delta.enableInCommitTimestamps`
-    pub in_commit_timestamps: bool,
-    /// `delta.inCommitTimestampEnablementVersion`
-    pub in_commit_timestamp_enablement_version: Option<u64>,
-    /// `delta.inCommitTimestampEnablementTimestamp`
-    pub in_commit_timestamp_enablement_timestamp: Option<i64>,
-    /// `delta.enableRowTracking`
-    pub row_tracking: bool,
-    /// `delta.rowTrackingSuspended`
-    pub row_tracking_suspended: bool,
-    /// `delta.rowTracking.materializedRowIdColumnName`
-    pub materialized_row_id_column: Option<String>,
-    /// `delta.rowTracking.materializedRowCommitVersionColumnName`
-    pub materialized_row_commit_version_column: Option<String>,
-    /// `delta.checkpointInterval`
-    pub checkpoint_interval: u64,
-    /// `delta.checkpointPolicy`
-    pub checkpoint_policy: CheckpointPolicy,
-    /// `delta.checkpoint.writeStatsAsJson`
-    pub stats_as_json: bool,
-    /// `delta.checkpoint.writeStatsAsStruct`
-    pub stats_as_struct: bool,
-    /// `delta.dataSkippingNumIndexedCols`; none is all.
-    pub num_indexed_columns: Option<u64>,
-    /// `delta.dataSkippingStatsColumns`
-    pub stats_columns: Option<String>,
-    /// `delta.dataSkippingStringPrefixLength`
-    pub string_prefix_length: u64,
-    /// `delta.logRetentionDuration`
-    pub log_retention_ms: i64,
-    /// `delta.deletedFileRetentionDuration`
-    pub deleted_file_retention_ms: i64,
-    /// `delta.checkpointRetentionDuration`
-    pub checkpoint_retention_ms: i64,
-    /// `delta.setTransactionRetentionDuration`
-    pub set_transaction_retention_ms: Option<i64>,
-    /// `delta.enableExpiredLogCleanup`
-    pub expired_log_cleanup: bool,
-}
-
 impl TableProperties {
-    /// From the configuration of a table's metadata.
+    /// Reads a configuration; an empty one gives the defaults. Null counts as unset, and so does a key in another case: Delta Spark
+    /// looks keys up exactly.
     pub fn parse(configuration: &HashMap<String, Option<String>>) -> Result<Self> {
-        let properties = Properties::new(configuration);
+        let mut values = Values { configuration, unreadable: Vec::new() };
         Ok(Self {
-            column_mapping_mode: properties.mapping_mode()?,
-            max_column_id: properties.number("delta.columnMapping.maxColumnId"),
-            append_only: properties.flag("delta.appendOnly", false),
-            deletion_vectors: properties.flag("delta.enableDeletionVectors", false),
-            change_data_feed: properties.flag("delta.enableChangeDataFeed", properties.flag("delta.enableChangeDataCapture", false)),
-            type_widening: properties.flag("delta.enableTypeWidening", false),
-            variant_shredding: properties.flag("delta.enableVariantShredding", false),
-            in_commit_timestamps: properties.flag("delta.enableInCommitTimestamps", false),
-            in_commit_timestamp_enablement_version: properties.count("delta.inCommitTimestampEnablementVersion"),
-            in_commit_timestamp_enablement_timestamp: properties.number("delta.inCommitTimestampEnablementTimestamp"),
-            row_tracking: properties.flag("delta.enableRowTracking", false),
-            row_tracking_suspended: properties.flag("delta.rowTrackingSuspended", false),
-            materialized_row_id_column: properties.text("delta.rowTracking.materializedRowIdColumnName"),
-            materialized_row_commit_version_column: properties.text("delta.rowTracking.materializedRowCommitVersionColumnName"),
-            checkpoint_interval: properties.count("delta.checkpointInterval").filter(|interval| *interval > 0).unwrap_or(10),
-            checkpoint_policy: match properties.get("delta.checkpointPolicy") {
-                Some(policy) if policy.eq_ignore_ascii_case("v2") => CheckpointPolicy::V2,
-                _ => CheckpointPolicy::Classic,
-            },
-            stats_as_json: properties.flag("delta.checkpoint.writeStatsAsJson", true),
-            stats_as_struct: properties.flag("delta.checkpoint.writeStatsAsStruct", true),
-            num_indexed_columns: u64::try_from(properties.number("delta.dataSkippingNumIndexedCols").unwrap_or(32)).ok(),
-            stats_columns: properties.text("delta.dataSkippingStatsColumns"),
-            string_prefix_length: properties.count("delta.dataSkippingStringPrefixLength").unwrap_or(32),
-            log_retention_ms: properties.duration("delta.logRetentionDuration").unwrap_or(30 * DAY_MS),
-            deleted_file_retention_ms: properties.duration("delta.deletedFileRetentionDuration").unwrap_or(7 * DAY_MS),
-            checkpoint_retention_ms: properties.duration("delta.checkpointRetentionDuration").unwrap_or(2 * DAY_MS),
-            set_transaction_retention_ms: properties.duration("delta.setTransactionRetentionDuration"),
-            expired_log_cleanup: properties.flag("delta.enableExpiredLogCleanup", true),
+            column_mapping_mode: values.required("columnMapping.mode", str::parse)?.unwrap_or_default(),
+            column_mapping_max_column_id: values.get("columnMapping.maxColumnId", number),
+            in_commit_timestamps: values.required("enableInCommitTimestamps", flag)?.unwrap_or(false),
+            in_commit_timestamp_enablement_version: values.required("inCommitTimestampEnablementVersion", number)?,
+            in_commit_timestamp_enablement_timestamp: values.required("inCommitTimestampEnablementTimestamp", number)?,
+
+            append_only: values.flag("appendOnly", false),
+            deletion_vectors: values.flag("enableDeletionVectors", false),
+            change_data_feed: values
+                .get("enableChangeDataFeed", flag)
+                .or_else(|| values.get("enableChangeDataCapture", flag))
+                .unwrap_or(false),
+            row_tracking: values.flag("enableRowTracking", false),
+            row_tracking_suspended: values.flag("rowTrackingSuspended", false),
+            materialized_row_id_column: values.get("rowTracking.materializedRowIdColumnName", text),
+            materialized_row_commit_version_column: values.get("rowTracking.materializedRowCommitVersionColumnName", text),
+            type_widening: values.flag("enableTypeWidening", false),
+            variant_shredding: values.flag("enableVariantShredding", false),
+            iceberg_compat_v1: values.flag("enableIcebergCompatV1", false),
+            iceberg_compat_v2: values.flag("enableIcebergCompatV2", false),
+            iceberg_compat_v3: values.flag("enableIcebergCompatV3", false),
+            universal_formats: values.get("universalFormat.enabledFormats", words).unwrap_or_default(),
+            write_partition_columns: values.flag("writePartitionColumnsToParquet", false),
+            constraints: values.constraints(),
+            isolation_level: values.get("isolationLevel", isolation_level).unwrap_or_default(),
+
+            checkpoint_interval: values.get("checkpointInterval", positive).unwrap_or(10),
+            checkpoint_policy: values.get("checkpointPolicy", checkpoint_policy).unwrap_or_default(),
+            checkpoint_write_stats_as_json: values.flag("checkpoint.writeStatsAsJson", true),
+            checkpoint_write_stats_as_struct: values.flag("checkpoint.writeStatsAsStruct", true),
+            checkpoint_retention_ms: values.duration_ms("checkpointRetentionDuration", 2 * DAY_MS),
+            log_retention_ms: values.duration_ms("logRetentionDuration", 30 * DAY_MS),
+            expired_log_cleanup: values.flag("enableExpiredLogCleanup", true),
+            deleted_file_retention_ms: values.duration_ms("deletedFileRetentionDuration", 7 * DAY_MS),
+            set_transaction_retention_ms: values.get("setTransactionRetentionDuration", parse_duration_ms),
+            require_checkpoint_protection_before_version: values
+                .get("requireCheckpointProtectionBeforeVersion", number)
+                .unwrap_or(0),
+            drop_feature_retention_ms: values.duration_ms("dropFeatureTruncateHistory.retentionDuration", DAY_MS),
+
+            data_skipping_num_indexed_cols: values.get("dataSkippingNumIndexedCols", column_count).unwrap_or(Some(32)),
+            data_skipping_stats_columns: values.get("dataSkippingStatsColumns", text),
+            data_skipping_string_prefix_length: values.get("dataSkippingStringPrefixLength", number).unwrap_or(32),
+            randomize_file_prefixes: values.flag("randomizeFilePrefixes", false),
+            random_prefix_length: values.get("randomPrefixLength", number).unwrap_or(2),
+            auto_compact: values.get("autoOptimize.autoCompact", text),
+            optimize_write: values.get("autoOptimize.optimizeWrite", flag),
+            target_file_size_bytes: values.get("targetFileSize", parse_size_bytes),
+            parquet_compression_codec: values.get("parquet.compression.codec", text),
+            parquet_format_version: values.get("parquet.format.version", text),
+
+            unreadable: values.unreadable,
         })
     }
-}
 
-/// Values by lower-case key: Delta Spark looks keys up without regard to case.
-struct Properties<'a>(HashMap<String, &'a str>);
-
-impl<'a> Properties<'a> {
-    fn new(configuration: &'a HashMap<String, Option<String>>) -> Self {
-        let set = configuration.iter().filter_map(|(key, value)| Some((key.to_lowercase(), value.as_deref()?)));
-        Self(set.collect())
-    }
-
-    fn get(&self, key: &str) -> Option<&'a str> {
-        self.0.get(&key.to_lowercase()).map(|value| value.trim())
-    }
-
-    fn text(&self, key: &str) -> Option<String> {
-        self.get(key).map(str::to_owned)
-    }
-
-    fn flag(&self, key: &str, default: bool) -> bool {
-        match self.get(key) {
-            Some(value) if value.eq_ignore_ascii_case("true") => true,
-            Some(value) if value.eq_ignore_ascii_case("false") => false,
-            _ => default,
-        }
-    }
-
-    fn number(&self, key: &str) -> Option<i64> {
-        self.get(key)?.parse().ok()
-    }
-
-    fn count(&self, key: &str) -> Option<u64> {
-        self.get(key)?.parse().ok()
-    }
-
-    fn duration(&self, key: &str) -> Option<i64> {
-        parse_duration_ms(self.get(key)?)
-    }
-
-    fn mapping_mode(&self) -> Result<MappingMode> {
-        match self.get("delta.columnMapping.mode").map(str::to_lowercase).as_deref() {
-            None | Some("none") => Ok(MappingMode::None),
-            Some("name") => Ok(MappingMode::Name),
-            Some("id") => Ok(MappingMode::Id),
-            Some(other) => Err(Error::corrupt("metaData", format!("delta.columnMapping.mode is {other:?}; it can be none, name or id"))),
+    /// Refuses properties whose values were not understood: a writer must not act as if they were unset.
+    pub fn check_readable(&self) -> Result<()> {
+        match self.unreadable.first() {
+            None => Ok(()),
+            Some(UnreadableProperty { name, value, expected }) => Err(not_understood(name, value, expected)),
         }
     }
 }
 
-/// A duration as Spark writes intervals, `interval 1 week 2 days` or `7 days`, in milliseconds. Months and years have no fixed length.
-pub fn parse_duration_ms(text: &str) -> Option<i64> {
-    let lower = text.trim().to_lowercase();
-    let rest = lower.strip_prefix("interval").unwrap_or(&lower);
-    let words: Vec<&str> = rest.split_whitespace().collect();
-    if words.is_empty() || words.len() % 2 != 0 {
-        return None;
-    }
-    words.chunks_exact(2).try_fold(0_i64, |sum, pair| sum.checked_add(one_unit_ms(pair.first()?, pair.last()?)?))
+/// A configuration, and what of it was not understood so far.
+struct Values<'a> {
+    configuration: &'a HashMap<String, Option<String>>,
+    unreadable: Vec<UnreadableProperty>,
 }
 
-fn one_unit_ms(number: &str, unit: &str) -> Option<i64> {
-    let number: i64 = number.parse().ok()?;
-    let unit_us: i64 = match unit.strip_suffix('s').unwrap_or(unit) {
-        "microsecond" => 1,
-        "millisecond" => 1_000,
-        "second" => 1_000_000,
-        "minute" => 60 * 1_000_000,
-        "hour" => 3_600 * 1_000_000,
-        "day" => DAY_MS * 1_000,
-        "week" => 7 * DAY_MS * 1_000,
-        _ => return None,
-    };
-    Some(number.checked_mul(unit_us)? / 1_000)
+impl<'a> Values<'a> {
+    /// The value of `delta.<name>`, if it is set.
+    fn text(&self, name: &str) -> Option<&'a str> {
+        self.configuration.get(&format!("delta.{name}"))?.as_deref()
+    }
+
+    fn required<T>(&self, name: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Option<T>> {
+        let parsed = self
+            .text(name)
+            .map(|value| parse(value).map_err(|expected| not_understood(&format!("delta.{name}"), value, &expected)));
+        parsed.transpose()
+    }
+
+    fn get<T>(&mut self, name: &str, parse: impl Fn(&str) -> Result<T, String>) -> Option<T> {
+        let value = self.text(name)?;
+        match parse(value) {
+            Ok(parsed) => Some(parsed),
+            Err(expected) => {
+                self.unreadable.push(UnreadableProperty { name: format!("delta.{name}"), value: value.to_owned(), expected });
+                None
+            }
+        }
+    }
+
+    fn flag(&mut self, name: &str, default: bool) -> bool {
+        self.get(name, flag).unwrap_or(default)
+    }
+
+    fn duration_ms(&mut self, name: &str, default: i64) -> i64 {
+        self.get(name, parse_duration_ms).unwrap_or(default)
+    }
+
+    fn constraints(&self) -> Vec<(String, String)> {
+        let constraints = self.configuration.iter();
+        let constraints =
+            constraints.filter_map(|(key, value)| Some((key.strip_prefix("delta.constraints.")?, value.as_deref()?)));
+        let mut constraints: Vec<_> = constraints.map(|(name, sql)| (name.to_owned(), sql.to_owned())).collect();
+        constraints.sort();
+        constraints
+    }
+}
+
+fn not_understood(name: &str, value: &str, expected: &str) -> Error {
+    Error::corrupt(format!("property {name}"), format!("its value {value:?} {expected}"))
+}
+
+fn flag(text: &str) -> Result<bool, String> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err("must be true or false".to_owned()),
+    }
+}
+
+fn number<T: FromStr>(text: &str) -> Result<T, String> {
+    text.trim().parse().map_err(|_| "must be a whole number within its range".to_owned())
+}
+
+fn positive(text: &str) -> Result<u64, String> {
+    number(text).ok().filter(|number| *number > 0).ok_or_else(|| "must be a whole number above 0".to_owned())
+}
+
+fn column_count(text: &str) -> Result<Option<u32>, String> {
+    match number::<i64>(text) {
+        Ok(-1) => Ok(None),
+        Ok(count) if count >= 0 => Ok(Some(u32::try_from(count).unwrap_or(u32::MAX))),
+        _ => Err("must be a number of columns, or -1 for all".to_owned()),
+    }
+}
+
+fn text(text: &str) -> Result<String, String> {
+    Ok(text.to_owned())
+}
+
+fn words(text: &str) -> Result<Vec<String>, String> {
+    Ok(text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect())
+}
+
+fn isolation_level(text: &str) -> Result<IsolationLevel, String> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "serializable" => Ok(IsolationLevel::Serializable),
+        "writeserializable" => Ok(IsolationLevel::WriteSerializable),
+        "snapshotisolation" => Ok(IsolationLevel::SnapshotIsolation),
+        _ => Err("must be Serializable, WriteSerializable or SnapshotIsolation".to_owned()),
+    }
+}
+
+fn checkpoint_policy(text: &str) -> Result<CheckpointPolicy, String> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "classic" => Ok(CheckpointPolicy::Classic),
+        "v2" => Ok(CheckpointPolicy::V2),
+        _ => Err("must be classic or v2".to_owned()),
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(pairs: &[(&str, &str)]) -> Result<TableProperties> {
-        TableProperties::parse(&pairs.iter().map(|(key, value)| ((*key).to_owned(), Some((*value).to_owned()))).collect())
-    }
-
-    #[test]
-    fn defaults_are_those_of_delta_spark() {
-        let properties = parse(&[]).unwrap();
-        assert_eq!(properties.column_mapping_mode, MappingMode::None);
-        assert_eq!((properties.checkpoint_interval, properties.num_indexed_columns), (10, Some(32)));
-        assert_eq!(properties.log_retention_ms, 2_592_000_000);
-        assert_eq!(properties.deleted_file_retention_ms, 604_800_000);
-        assert!(properties.stats_as_json && properties.stats_as_struct && properties.expired_log_cleanup);
-    }
-
-    #[test]
-    fn values_are_read_leniently_and_keys_in_any_case() {
-        let properties = parse(&[
-            ("Delta.COLUMNMAPPING.mode", "NAME"),
-            ("delta.enableDeletionVectors", " True "),
-            ("delta.checkpointInterval", "soon"),
-            ("delta.dataSkippingNumIndexedCols", "-1"),
-            ("delta.logRetentionDuration", "interval 2 weeks"),
-        ])
-        .unwrap();
-        assert_eq!(properties.column_mapping_mode, MappingMode::Name);
-        assert!(properties.deletion_vectors);
-        assert_eq!((properties.checkpoint_interval, properties.num_indexed_columns), (10, None));
-        assert_eq!(properties.log_retention_ms, 1_209_600_000);
-    }
-
-    #[test]
-    fn an_unknown_mapping_mode_is_an_error() {
-        assert!(parse(&[("delta.columnMapping.mode", "guess")]).unwrap_err().is_corrupt());
-    }
-
-    #[test]
-    fn durations() {
-        for (text, expected) in [
-            ("interval 1 week", Some(604_800_000)),
-            ("INTERVAL 30 Days", Some(2_592_000_000)),
-            ("7 days", Some(604_800_000)),
-            ("interval 1 day 2 hours", Some(93_600_000)),
-            ("1500 microseconds", Some(1)),
-            ("interval 1 month", None),
-            ("interval", None),
-            ("days 7", None),
-            ("9223372036854775807 weeks", None),
-        ] {
-            assert_eq!(parse_duration_ms(text), expected, "{text}");
-        }
-    }
-}
+mod tests;

@@ -3,9 +3,6 @@
 //! [`open`] finds the latter, sidecars included; [`read_head_actions`] and [`read_other_actions`] decode only the columns and row groups
 //! that can answer. Checkpoints are disposable, so every error names what is missing or torn, for the caller to look elsewhere.
 
-#[cfg(test)]
-mod tests;
-
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -55,7 +55,7 @@ pub async fn list_log(store: &Store, from: Option<u64>) -> Result<Vec<ListedLogF
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReadHint {
     /// It can be read, which does not mean that it is right.
-    Sound(Hint),
+    Sound(Box<Hint>),
     /// There is none.
     Missing,
     /// It is torn or damaged; why.
@@ -67,7 +67,7 @@ pub async fn read_hint(store: &Store) -> Result<ReadHint> {
     let path = store.path_of(&format!("{LOG_DIR}/{HINT_NAME}"))?;
     match store.get(&path).await {
         Ok(bytes) => Ok(match hint::parse(&bytes) {
-            Ok(hint) => ReadHint::Sound(hint),
+            Ok(hint) => ReadHint::Sound(Box::new(hint)),
             Err(error) => ReadHint::Unusable(error.to_string()),
         }),
         Err(error) if error.is_not_found() => Ok(ReadHint::Missing),

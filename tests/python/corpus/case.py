@@ -115,12 +115,20 @@ class Make:
     def delta_log(self) -> Any:
         """Delta Spark's own `DeltaLog` of the table, for what SQL does not reach."""
         jvm: Any = self.spark.sparkContext._jvm
+        jvm.SparkSession.setActiveSession(self.spark._jsparkSession)
         return jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self.spark._jsparkSession, str(self.path))
 
-    def checkpoint(self) -> None:
-        """Writes a checkpoint of the latest version."""
-        log = self.delta_log()
-        log.checkpoint(log.update(False, self.none(), self.none()), self.none())
+    def snapshot(self) -> Any:
+        """Delta Spark's `Snapshot` of the latest version."""
+        return self.delta_log().update(False, self.none(), self.none())
+
+    def snapshot_at(self, version: int) -> Any:
+        return self.delta_log().getSnapshotAt(version, self.none(), self.none(), False)
+
+    def checkpoint(self, version: int | None = None) -> None:
+        """Writes a checkpoint of the latest or an older version."""
+        snapshot = self.snapshot() if version is None else self.snapshot_at(version)
+        self.delta_log().checkpoint(snapshot, self.none())
 
     def forget(self) -> None:
         """Makes Spark forget what it knows of the table, after its files were changed by hand."""

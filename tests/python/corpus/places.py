@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import shutil
@@ -21,6 +22,7 @@ def cache_dir() -> Path:
     return Path(given) if given else Path.home() / ".cache" / "lakebed"
 
 
+@functools.cache
 def topic_dir(topic: str) -> Path:
     """The folder of a topic's tables. Its name holds a hash of all that makes them, so a stale one is never read."""
     digest = hashlib.sha256()

@@ -23,7 +23,7 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 
 def derive(table: pa.Table) -> list[str]:
     """At most `_MOST` conditions on the table's columns: those of all columns in turn, then combinations."""
-    by_column = [list(_column(name, array)) for name, array in _leaves(table) if not pa.types.is_duration(array.type)]
+    by_column = [list(_column(name, array)) for name, array in _leaves(table)]
     turns = [found[turn] for turn in range(8) for found in by_column if turn < len(found)]
     picked = turns[: _MOST - 3]
     if len(picked) >= 2:

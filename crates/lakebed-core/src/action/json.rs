@@ -1,23 +1,22 @@
 //! The lines of a commit: JSON in, actions out, and back.
 //!
-//! File actions, of which there may be millions, come out borrowed from the line ([`FileLine`]); the others owned. `fast` reads a file
-//! action as nearly all writers spell it; every other line goes through serde and `lenient`, which knows what writers get wrong. What is
-//! unknown is ignored.
-//! Start with [`read_line`].
+//! File actions, of which there may be millions, come out borrowed from the line ([`FileLine`]); the others owned. A line is first read
+//! strictly; one that does not fit is read a second time by `lenient`, which knows what writers get wrong. What is unknown is ignored.
+//! Start with [`each_line`].
 
-mod fast;
 mod file;
 mod lenient;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::io::BufRead;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-pub use file::{AddRef, FileLine, RemoveRef, TextMap};
+pub use file::{AddRef, DvRef, FileLine, RemoveRef, Texts};
 pub(crate) use lenient::long;
 
 use super::{Action, CommitInfo};
@@ -57,13 +56,36 @@ fn clean(line: &[u8]) -> &[u8] {
     line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii()
 }
 
+/// Gives every line to `take`, in order. Errors name the file and the line.
+pub fn each_line<'a>(bytes: &'a [u8], name: &str, mut take: impl FnMut(Line<'a>) -> Result<()>) -> Result<()> {
+    for (number, line) in lines(bytes) {
+        take(parse(line).map_err(|reason| Error::corrupt(name, format!("line {number}: {reason}")))?)?;
+    }
+    Ok(())
+}
+
+/// Gives every action to `take` that is neither `add` nor `remove`. Most of these it passes over by their first bytes, so that they may be
+/// broken without notice.
+pub fn each_other(bytes: &[u8], name: &str, mut take: impl FnMut(Action) -> Result<()>) -> Result<()> {
+    for (number, line) in lines(bytes) {
+        // A line holds one action: nothing can follow.
+        if line.starts_with(b"{\"add\":{") || line.starts_with(b"{\"remove\":{") {
+            continue;
+        }
+        if let Line::Other(action) = parse(line).map_err(|reason| Error::corrupt(name, format!("line {number}: {reason}")))? {
+            take(action)?;
+        }
+    }
+    Ok(())
+}
+
 /// All actions of a commit, compaction or JSON checkpoint. Errors name the file and the line.
 pub fn parse_commit(bytes: &[u8], name: &str) -> Result<Vec<Action>> {
     let mut actions = Vec::new();
-    for (number, line) in lines(bytes) {
-        let line = parse(line).map_err(|reason| Error::corrupt(name, format!("line {number}: {reason}")))?;
+    each_line(bytes, name, |line| {
         actions.extend(line.into_action());
-    }
+        Ok(())
+    })?;
     Ok(actions)
 }
 
@@ -129,20 +151,25 @@ impl Action {
 }
 
 fn json_of(action: &impl Serialize) -> Result<Value> {
-    let mut value = serde_json::to_value(action).map_err(|error| Error::internal("an action that JSON cannot hold").with_source(error))?;
+    let mut value =
+        serde_json::to_value(action).map_err(|error| Error::internal("an action that JSON cannot hold").with_source(error))?;
     lenient::sort_text_maps(&mut value);
     Ok(value)
 }
 
 fn parse(line: &[u8]) -> Result<Line<'_>, String> {
-    match fast::file_line(line) {
-        Some(file) => Ok(Line::File(file)),
-        None => parse_thoroughly(line),
+    let text = std::str::from_utf8(line).map_err(|error| format!("not UTF-8: {error}"))?;
+    match serde_json::from_str(text) {
+        Ok(Strict::Nothing) => Ok(Line::Nothing),
+        Ok(Strict::File(file)) => Ok(Line::File(file)),
+        Ok(Strict::Other(kind, value)) => Ok(typed(kind, value)?.map_or(Line::Nothing, Line::Other)),
+        Err(error) if error.is_data() => parse_leniently(text),
+        Err(error) => Err(not_json(&error)),
     }
 }
 
-fn parse_thoroughly<'a>(line: &[u8]) -> Result<Line<'a>, String> {
-    let object: Map<String, Value> = match serde_json::from_slice(line) {
+fn parse_leniently<'a>(line: &str) -> Result<Line<'a>, String> {
+    let object: Map<String, Value> = match serde_json::from_str(line) {
         Ok(object) => object,
         Err(error) if error.is_data() => return Err("not a JSON object".to_owned()),
         Err(error) => return Err(not_json(&error)),
@@ -202,7 +229,7 @@ fn typed(kind: Kind, value: Value) -> Result<Option<Action>, String> {
         Kind::DomainMetadata => Some(Action::DomainMetadata(owned(kind, value)?)),
         Kind::CheckpointMetadata => Some(Action::CheckpointMetadata(owned(kind, value)?)),
         Kind::Sidecar => Some(Action::Sidecar(owned(kind, value)?)),
-        Kind::CommitInfo => None,
+        Kind::CommitInfo | Kind::Unknown => None,
     })
 }
 
@@ -217,7 +244,8 @@ fn owned<T: DeserializeOwned>(kind: Kind, value: Value) -> Result<T, String> {
 }
 
 /// The keys of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(field_identifier, rename_all = "camelCase")]
 enum Kind {
     Add,
     Remove,
@@ -229,6 +257,8 @@ enum Kind {
     CommitInfo,
     CheckpointMetadata,
     Sidecar,
+    #[serde(other)]
+    Unknown,
 }
 
 impl Kind {
@@ -260,6 +290,51 @@ impl Kind {
             Kind::CommitInfo => "commitInfo",
             Kind::CheckpointMetadata => "checkpointMetadata",
             Kind::Sidecar => "sidecar",
+            Kind::Unknown => "an unknown action",
         }
+    }
+}
+
+/// A line read strictly, its file action typed.
+enum Strict<'a> {
+    Nothing,
+    File(FileLine<'a>),
+    Other(Kind, Value),
+}
+
+impl<'de> Deserialize<'de> for Strict<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(StrictVisitor)
+    }
+}
+
+struct StrictVisitor;
+
+impl<'de> Visitor<'de> for StrictVisitor {
+    type Value = Strict<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut line: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(kind) = line.next_key::<Kind>()? {
+            let value = match kind {
+                Kind::Add => line.next_value::<Option<AddRef<'de>>>()?.map(|add| Strict::File(FileLine::Add(add))),
+                Kind::Remove => line.next_value::<Option<RemoveRef<'de>>>()?.map(|remove| Strict::File(FileLine::Remove(remove))),
+                Kind::Unknown => {
+                    line.next_value::<IgnoredAny>()?;
+                    None
+                }
+                _ => line.next_value::<Option<Value>>()?.map(|value| Strict::Other(kind, value)),
+            };
+            if let Some(value) = value
+                && let Some((other, _)) = found.replace((kind, value))
+            {
+                return Err(A::Error::custom(two_actions(other, kind)));
+            }
+        }
+        Ok(found.map_or(Strict::Nothing, |(_, value)| value))
     }
 }

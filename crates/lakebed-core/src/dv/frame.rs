@@ -39,8 +39,7 @@ impl DeletionVector {
         if descriptor.storage_type != DvStorage::Inline {
             return Err(Error::invalid_input(format!("{name}: this deletion vector is not inline")));
         }
-        let bytes = z85::decode(&descriptor.path_or_inline_dv)
-            .ok_or_else(|| Error::corrupt(&name, "its text is not Z85"))?;
+        let bytes = z85::decode(&descriptor.path_or_inline_dv).ok_or_else(|| Error::corrupt(&name, "its text is not Z85"))?;
         let data = usize::try_from(descriptor.size_in_bytes).ok().and_then(|size| bytes.get(..size)).ok_or_else(|| {
             Error::corrupt(&name, format!("{} bytes cannot hold the {} it should have", bytes.len(), descriptor.size_in_bytes))
         })?;

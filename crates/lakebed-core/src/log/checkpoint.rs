@@ -41,7 +41,9 @@ pub mod columns {
 
     /// Whether the leaf with these names on its way belongs to one of the columns.
     pub fn hold<T: AsRef<str>>(columns: &[&[&str]], leaf: &[T]) -> bool {
-        columns.iter().any(|column| column.len() <= leaf.len() && column.iter().zip(leaf).all(|(name, part)| *name == part.as_ref()))
+        columns
+            .iter()
+            .any(|column| column.len() <= leaf.len() && column.iter().zip(leaf).all(|(name, part)| *name == part.as_ref()))
     }
 }
 
@@ -215,8 +217,7 @@ fn removes(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result
     let Some(rows) = Rows::of(batch, "remove", file)? else { return Ok(()) };
     let (mut path, mut deletion_timestamp, mut data_change) =
         (rows.texts("path")?, rows.longs("deletionTimestamp")?, rows.flags("dataChange")?);
-    let (mut extended_file_metadata, mut partition_values) =
-        (rows.flags("extendedFileMetadata")?, rows.maps("partitionValues")?);
+    let (mut extended_file_metadata, mut partition_values) = (rows.flags("extendedFileMetadata")?, rows.maps("partitionValues")?);
     let (mut size, mut stats, mut tags) = (rows.longs("size")?, rows.texts("stats")?, rows.maps("tags")?);
     let (mut base_row_id, mut default_row_commit_version) = (rows.longs("baseRowId")?, rows.longs("defaultRowCommitVersion")?);
     let mut deletion_vectors = deletion_vectors(&rows)?.into_iter();

@@ -55,7 +55,8 @@ pub fn parse(bytes: &[u8]) -> Result<Hint> {
         return Err(no_hint("it is empty"));
     }
     canonical::check_unique_keys(text).map_err(|error| no_hint("it is not sound JSON").with_source(error))?;
-    let fields: Map<String, Value> = serde_json::from_slice(text).map_err(|error| no_hint("it is not a JSON object").with_source(error))?;
+    let fields: Map<String, Value> =
+        serde_json::from_slice(text).map_err(|error| no_hint("it is not a JSON object").with_source(error))?;
     if let Some(stored) = fields.get(canonical::CHECKSUM_KEY).filter(|stored| !stored.is_null())
         && !canonical::checksums(&fields).iter().any(|checksum| Some(checksum.as_str()) == stored.as_str())
     {
@@ -147,7 +148,8 @@ impl V2Hint {
         fields.insert("path".to_owned(), self.path.clone().into());
         insert(&mut fields, "sizeInBytes", self.size_in_bytes);
         insert(&mut fields, "modificationTime", self.modification_time);
-        let actions = self.non_file_actions.as_ref().map(|actions| actions.iter().map(Action::to_value).collect::<Result<Vec<_>>>());
+        let actions =
+            self.non_file_actions.as_ref().map(|actions| actions.iter().map(Action::to_value).collect::<Result<Vec<_>>>());
         insert(&mut fields, "nonFileActions", actions.transpose()?);
         let sidecars = self.sidecar_files.as_ref().map(|sidecars| sidecars.iter().map(sidecar_value).collect::<Result<Vec<_>>>());
         insert(&mut fields, "sidecarFiles", sidecars.transpose()?);

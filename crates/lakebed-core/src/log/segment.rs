@@ -72,10 +72,7 @@ pub fn plan(listed: &[ListedLogFile], target: Option<u64>, unusable: &HashSet<St
     })?;
     let version = target.unwrap_or(latest);
     if version > latest {
-        return Err(Error::new(
-            ErrorKind::VersionNotFound,
-            format!("version {version} does not exist{}", log.rebuildable()),
-        ));
+        return Err(Error::new(ErrorKind::VersionNotFound, format!("version {version} does not exist{}", log.rebuildable())));
     }
     let checkpoint = log.checkpoints.iter().rev().find(|checkpoint| checkpoint.version <= version).cloned();
     let first = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
@@ -245,5 +242,5 @@ fn complete(files: &[&ListedLogFile], unusable: &HashSet<String>) -> Option<Chec
         CheckpointKind::MultiPart { parts, .. } => usize::try_from(parts).ok()?,
         CheckpointKind::Classic | CheckpointKind::Uuid { .. } => 1,
     };
-    (files.len() == parts).then(|| CheckpointFiles { version, kind, files })
+    (files.len() == parts).then_some(CheckpointFiles { version, kind, files })
 }

@@ -35,7 +35,8 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('%') {
         plain.push_str(before);
-        match after.get(..2).filter(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit())).map(|hex| u8::from_str_radix(hex, 16)) {
+        match after.get(..2).filter(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit())).map(|hex| u8::from_str_radix(hex, 16))
+        {
             Some(Ok(code)) => {
                 plain.push(char::from(code));
                 rest = after.get(2..).unwrap_or("");

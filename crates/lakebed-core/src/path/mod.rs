@@ -7,6 +7,4 @@ pub mod hive;
 mod log;
 
 pub use file::{AbsolutePath, FilePath};
-pub use log::{
-    CheckpointKind, HINT_NAME, LOG_DIR, LogKind, LogPath, SIDECAR_DIR, checkpoint_name, checksum_name, commit_name,
-};
+pub use log::{CheckpointKind, HINT_NAME, LOG_DIR, LogKind, LogPath, SIDECAR_DIR, checkpoint_name, checksum_name, commit_name};

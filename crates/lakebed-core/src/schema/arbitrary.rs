@@ -21,7 +21,8 @@ pub fn any_primitive() -> impl Strategy<Value = PrimitiveType> {
         Just(PrimitiveType::Date),
         Just(PrimitiveType::Timestamp),
         Just(PrimitiveType::TimestampNtz),
-        (1..=38_u8).prop_flat_map(|precision| (Just(precision), 0..=precision))
+        (1..=38_u8)
+            .prop_flat_map(|precision| (Just(precision), 0..=precision))
             .prop_map(|(precision, scale)| PrimitiveType::Decimal { precision, scale }),
         Just(PrimitiveType::Variant),
         Just(PrimitiveType::Void),
@@ -52,8 +53,12 @@ pub fn any_struct() -> impl Strategy<Value = StructType> {
         prop_oneof![
             struct_of(inner.clone()).prop_map(DataType::Struct),
             (inner.clone(), any::<bool>()).prop_map(|(element, contains_null)| ArrayType { element, contains_null }.into()),
-            (inner.clone(), inner, any::<bool>())
-                .prop_map(|(key, value, value_contains_null)| MapType { key, value, value_contains_null }.into()),
+            (inner.clone(), inner, any::<bool>()).prop_map(|(key, value, value_contains_null)| MapType {
+                key,
+                value,
+                value_contains_null
+            }
+            .into()),
         ]
     });
     struct_of(any_type)

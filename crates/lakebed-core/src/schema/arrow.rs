@@ -106,7 +106,9 @@ fn type_from_arrow(arrow: &ArrowType, place: &str) -> Result<DataType> {
         ArrowType::Dictionary(_, value) => return type_from_arrow(value, place),
         ArrowType::RunEndEncoded(_, values) => return field_type(values, place),
         ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View => PrimitiveType::String,
-        ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => PrimitiveType::Binary,
+        ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => {
+            PrimitiveType::Binary
+        }
         ArrowType::Int8 => PrimitiveType::Byte,
         ArrowType::Int16 | ArrowType::UInt8 => PrimitiveType::Short,
         ArrowType::Int32 | ArrowType::UInt16 => PrimitiveType::Integer,
@@ -255,7 +257,9 @@ mod tests {
     /// The same schema without what Arrow's form does not keep: metadata, and which structs are variants.
     fn plain(schema: &StructType) -> StructType {
         let fields = schema.fields.iter();
-        StructType { fields: fields.map(|field| StructField::new(&field.name, plain_type(&field.data_type), field.nullable)).collect() }
+        StructType {
+            fields: fields.map(|field| StructField::new(&field.name, plain_type(&field.data_type), field.nullable)).collect(),
+        }
     }
 
     fn plain_type(data_type: &DataType) -> DataType {
@@ -269,12 +273,10 @@ mod tests {
             DataType::Array(array) => {
                 ArrayType { element: plain_type(&array.element), contains_null: array.contains_null }.into()
             }
-            DataType::Map(map) => MapType {
-                key: plain_type(&map.key),
-                value: plain_type(&map.value),
-                value_contains_null: map.value_contains_null,
+            DataType::Map(map) => {
+                MapType { key: plain_type(&map.key), value: plain_type(&map.value), value_contains_null: map.value_contains_null }
+                    .into()
             }
-            .into(),
         }
     }
 

@@ -185,8 +185,15 @@ pub(super) fn parse_primitive_name(name: &str) -> Option<PrimitiveType> {
         "variant" => PrimitiveType::Variant,
         "void" | "null" => PrimitiveType::Void,
         "interval year" | "interval month" | "interval year to month" => PrimitiveType::YearMonthInterval,
-        "interval day" | "interval hour" | "interval minute" | "interval second" | "interval day to hour"
-        | "interval day to minute" | "interval day to second" | "interval hour to minute" | "interval hour to second"
+        "interval day"
+        | "interval hour"
+        | "interval minute"
+        | "interval second"
+        | "interval day to hour"
+        | "interval day to minute"
+        | "interval day to second"
+        | "interval hour to minute"
+        | "interval hour to second"
         | "interval minute to second" => PrimitiveType::DayTimeInterval,
         _ if is_bounded_text(name) => PrimitiveType::String,
         _ => return parse_decimal(name),

@@ -56,7 +56,9 @@ impl fmt::Display for MappingMode {
 pub fn physical_name(field: &StructField, mode: MappingMode) -> &str {
     match mode {
         MappingMode::None => &field.name,
-        MappingMode::Id | MappingMode::Name => field.metadata.get(PHYSICAL_NAME).and_then(|name| name.as_str()).unwrap_or(&field.name),
+        MappingMode::Id | MappingMode::Name => {
+            field.metadata.get(PHYSICAL_NAME).and_then(|name| name.as_str()).unwrap_or(&field.name)
+        }
     }
 }
 
@@ -143,10 +145,7 @@ mod tests {
             )
         };
         let struct_of = |fields: &[String]| format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","));
-        let list = format!(
-            r#"{{"type":"array","elementType":{},"containsNull":true}}"#,
-            struct_of(&[field("y", 5, "\"long\"")])
-        );
+        let list = format!(r#"{{"type":"array","elementType":{},"containsNull":true}}"#, struct_of(&[field("y", 5, "\"long\"")]));
         let map = format!(
             r#"{{"type":"map","keyType":"string","valueType":{},"valueContainsNull":true}}"#,
             struct_of(&[field("z", 7, "\"long\"")])

@@ -80,13 +80,11 @@ impl Leaf {
             Self::Long(builder) => builder.append_option(integer::<Int64Type>(text)),
             Self::Float(builder, bound) => builder.append_option(float(text).and_then(|value| bound.float(value))),
             Self::Double(builder, bound) => builder.append_option(float(text).and_then(|value| bound.double(value))),
-            Self::String(builder) => builder.append_option(match written {
-                Some(Written::Quoted(said)) => Some(said),
-                _ => None,
-            }),
-            Self::Date(builder) => builder.append_option(text.and_then(time::date)),
+            Self::String(builder) => builder.append_option(written.and_then(Written::quoted)),
+            Self::Date(builder) => builder.append_option(written.and_then(Written::quoted).and_then(time::date)),
             Self::Timestamp(builder, bound, zoned) => {
-                builder.append_option(text.and_then(|text| time::timestamp(text, *zoned, *bound)));
+                let said = written.and_then(Written::quoted);
+                builder.append_option(said.and_then(|said| time::timestamp(said, *zoned, *bound)));
             }
             Self::Decimal(builder, bound, precision, scale) => {
                 builder.append_option(text.and_then(|text| number::decimal(text, *precision, *scale, *bound)));
@@ -126,6 +124,13 @@ impl Written<'_> {
         match self {
             Written::Bare(text) => text,
             Written::Quoted(text) => text,
+        }
+    }
+
+    fn quoted(&self) -> Option<&str> {
+        match self {
+            Written::Bare(_) => None,
+            Written::Quoted(text) => Some(text),
         }
     }
 }

@@ -8,7 +8,7 @@
 //! they never cost rows. For the same reason bounds are made wider where the log keeps less than the data has:
 //! - Timestamps are cut off at milliseconds in the log, so a [`StatKind::Max`] is the last microsecond that is cut off to it: 999 µs
 //!   later. Written with an offset that was itself cut off at minutes (local mean time), both bounds give way by 59 s.
-//! - A decimal that looks as if it came out of a 64-bit float, as delta-rs writes them, is moved to the next float.
+//! - A decimal of more than 15 digits that may have come out of a 64-bit float, as delta-rs writes them, gives way by what was lost on the way.
 //! - A zero is −0.0 as a minimum and 0.0 as a maximum of floats, for writers do not tell them apart. A minimum of NaN is null.
 //! - Of a double column that was once a float, old files have bounds like `1.1`, written for the float 1.1, which is above the double 1.1.
 //!   Who knows from `delta.typeChanges` of such a column asks for it as [`Float`](PrimitiveType::Float) too and takes the wider bound.

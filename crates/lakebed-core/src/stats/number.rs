@@ -1,11 +1,19 @@
 //! Numbers of bounds and counts, read exactly unless their writer was not exact.
 
+use std::ops::RangeInclusive;
+
 use super::bound::Bound;
 use crate::schema::PrimitiveType;
 use crate::value::Scalar;
 
-/// So many digits survive the way through a 64-bit float.
-const DIGITS_OF_FLOAT: usize = 15;
+/// Decimals of so many digits survive the way through a 64-bit float.
+const DIGITS_OF_FLOAT: u8 = 15;
+
+/// Of the shortest texts that tell a 64-bit float from its neighbours, the longest have so many.
+const DIGITS_OF_NEIGHBOURS: RangeInclusive<usize> = 16..=17;
+
+/// More than what is lost on that way, relative to the value: three roundings, one of them of a power of ten.
+const LOST_BY_FLOAT: f64 = 8.0 * f64::EPSILON;
 
 /// An integer, also when it is written `1.0` or `1e3`.
 pub(super) fn integer(text: &str) -> Option<i64> {
@@ -14,16 +22,16 @@ pub(super) fn integer(text: &str) -> Option<i64> {
 
 /// The bound of a decimal column in units of its last digit.
 ///
-/// Delta Spark writes decimals exactly and with all digits that their scale has. delta-rs sends them through a 64-bit float; what came out
-/// may lie on the wrong side of the value, so it is moved outwards to the next float.
+/// Delta Spark writes decimals exactly, with all digits that their scale has. delta-rs sends them through a 64-bit float; what comes out
+/// may lie on the wrong side of the value, so it is moved outwards.
 pub(super) fn decimal(text: &str, precision: u8, scale: u8, bound: Bound) -> Option<i128> {
-    if !is_of_float(text, scale) {
+    if precision <= DIGITS_OF_FLOAT || !may_be_of_float(text, scale) {
         return exact(text, precision, scale);
     }
     let float: f64 = text.parse().ok()?;
     let moved = match bound {
-        Bound::Lower => float.next_down(),
-        Bound::Upper => float.next_up(),
+        Bound::Lower => float - float.abs() * LOST_BY_FLOAT,
+        Bound::Upper => float + float.abs() * LOST_BY_FLOAT,
     };
     // Formatting rounds to the nearest unit, hence one more unit outwards.
     let units = exact(&format!("{moved:.*}", usize::from(scale)), precision, scale)?;
@@ -40,14 +48,13 @@ fn exact(text: &str, precision: u8, scale: u8) -> Option<i128> {
     }
 }
 
-/// Whether a decimal has more digits than a float keeps, and not those that its scale asks for.
-fn is_of_float(text: &str, scale: u8) -> bool {
-    if text.len() <= DIGITS_OF_FLOAT {
-        return false;
+/// Whether a number is written as floats are: with an exponent, with other digits behind the point than those of the scale, or with just
+/// so many digits as tell a float from its neighbours.
+fn may_be_of_float(text: &str, scale: u8) -> bool {
+    if text.contains(['e', 'E']) {
+        return true;
     }
-    let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, ""));
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let all_of_scale = exponent.is_empty() && fraction.len() == usize::from(scale);
-    let significant = whole.chars().chain(fraction.chars()).filter(char::is_ascii_digit).skip_while(|digit| *digit == '0');
-    !all_of_scale && significant.count() > DIGITS_OF_FLOAT
+    let Some((whole, fraction)) = text.split_once('.') else { return false };
+    let digits = whole.bytes().chain(fraction.bytes()).filter(u8::is_ascii_digit).skip_while(|digit| *digit == b'0').count();
+    fraction == "0" || fraction.len() != usize::from(scale) || DIGITS_OF_NEIGHBOURS.contains(&digits)
 }

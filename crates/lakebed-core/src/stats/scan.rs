@@ -58,7 +58,9 @@ impl<'p> Scan<'p> {
             Found::Absent => None,
             Found::Bare { from, to } => text.get(from..to).filter(|bare| *bare != "null").map(Written::Bare),
             Found::Quoted { from, to, escaped: false } => text.get(from..to).map(|said| Written::Quoted(Cow::Borrowed(said))),
-            Found::Quoted { from, to, escaped: true } => unescape(text.get(from..to)?).map(|said| Written::Quoted(Cow::Owned(said))),
+            Found::Quoted { from, to, escaped: true } => {
+                unescape(text.get(from..to)?).map(|said| Written::Quoted(Cow::Owned(said)))
+            }
         }
     }
 
@@ -201,7 +203,7 @@ fn skip_flat(text: &[u8], at: usize) -> Option<usize> {
     let inside = text.get(at + 1..)?;
     let to = memchr(b'}', inside)?;
     let inside = inside.get(..to)?;
-    let flat = memchr2(b'{', b'\\', inside).is_none() && memchr_iter(b'"', inside).count() % 2 == 0;
+    let flat = memchr2(b'{', b'\\', inside).is_none() && memchr_iter(b'"', inside).count().is_multiple_of(2);
     flat.then_some(at + 1 + to + 1)
 }
 

@@ -29,7 +29,10 @@ pub(super) fn timestamp(text: &str, zoned: bool, bound: Bound) -> Option<i64> {
 /// Whether a text ends in an offset that is no multiple of a quarter of an hour, as those of time zones are.
 fn has_offset_of_minutes(text: &str) -> bool {
     match text.as_bytes() {
-        [.., b'+' | b'-', _, _, b':', tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => ((tens - b'0') * 10 + (ones - b'0')) % 15 != 0,
+        [.., b'+' | b'-', _, _, b':', tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => {
+            let minutes = (tens - b'0') * 10 + (ones - b'0');
+            !minutes.is_multiple_of(15)
+        }
         _ => false,
     }
 }

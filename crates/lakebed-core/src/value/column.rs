@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::builder::BooleanBuilder;
 use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Decimal128Type, DurationMicrosecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, IntervalYearMonthType, TimestampMicrosecondType,
+    ArrowPrimitiveType, Date32Type, Decimal128Type, DurationMicrosecondType, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, IntervalYearMonthType, TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, NullArray, PrimitiveArray, StringArray, new_null_array};
 use arrow_buffer::{BooleanBuffer, NullBuffer, NullBufferBuilder};
@@ -21,8 +21,12 @@ use crate::{Error, Result};
 /// A text that repeats the one before it costs a comparison. A text that is not of the type is an error that names it.
 pub fn parse_partition_column(texts: &StringArray, primitive: PrimitiveType) -> Result<ArrayRef> {
     Ok(match primitive {
-        PrimitiveType::String => Arc::new(StringArray::try_new(texts.offsets().clone(), texts.values().clone(), nulls_of(texts))?),
-        PrimitiveType::Binary => Arc::new(BinaryArray::try_new(texts.offsets().clone(), texts.values().clone(), nulls_of(texts))?),
+        PrimitiveType::String => {
+            Arc::new(StringArray::try_new(texts.offsets().clone(), texts.values().clone(), nulls_of(texts))?)
+        }
+        PrimitiveType::Binary => {
+            Arc::new(BinaryArray::try_new(texts.offsets().clone(), texts.values().clone(), nulls_of(texts))?)
+        }
         PrimitiveType::Long => Arc::new(parse_column::<Int64Type>(texts, primitive, number::parse_integer)?),
         PrimitiveType::Integer => Arc::new(parse_column::<Int32Type>(texts, primitive, number::parse_integer)?),
         PrimitiveType::Short => Arc::new(parse_column::<Int16Type>(texts, primitive, number::parse_integer)?),
@@ -34,7 +38,9 @@ pub fn parse_partition_column(texts: &StringArray, primitive: PrimitiveType) -> 
         PrimitiveType::Timestamp => {
             Arc::new(parse_column::<TimestampMicrosecondType>(texts, primitive, time::parse_timestamp)?.with_timezone(UTC))
         }
-        PrimitiveType::TimestampNtz => Arc::new(parse_column::<TimestampMicrosecondType>(texts, primitive, time::parse_timestamp_ntz)?),
+        PrimitiveType::TimestampNtz => {
+            Arc::new(parse_column::<TimestampMicrosecondType>(texts, primitive, time::parse_timestamp_ntz)?)
+        }
         PrimitiveType::Decimal { precision, scale } => {
             let parse = |text: &str| number::parse_decimal(text, precision, scale);
             let column = parse_column::<Decimal128Type>(texts, primitive, parse)?;
@@ -43,7 +49,9 @@ pub fn parse_partition_column(texts: &StringArray, primitive: PrimitiveType) -> 
         PrimitiveType::YearMonthInterval => {
             Arc::new(parse_column::<IntervalYearMonthType>(texts, primitive, interval::parse_months)?)
         }
-        PrimitiveType::DayTimeInterval => Arc::new(parse_column::<DurationMicrosecondType>(texts, primitive, interval::parse_micros)?),
+        PrimitiveType::DayTimeInterval => {
+            Arc::new(parse_column::<DurationMicrosecondType>(texts, primitive, interval::parse_micros)?)
+        }
         PrimitiveType::Void | PrimitiveType::Variant => match texts.iter().flatten().find(|text| !text.is_empty()) {
             Some(text) => return Err(not_of_type(text, primitive)),
             None => new_null_array(&primitive_to_arrow(primitive)?, texts.len()),

@@ -4,7 +4,8 @@ use super::time::push_fraction;
 use super::trim;
 
 /// From large to small, with their size in microseconds.
-const UNITS: [(&str, i128); 4] = [("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000), ("SECOND", 1_000_000)];
+const UNITS: [(&str, i128); 4] =
+    [("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000), ("SECOND", 1_000_000)];
 
 /// Months of a text with years, months or both. The quoted part may stand alone.
 pub(super) fn parse_months(text: &str) -> Option<i32> {

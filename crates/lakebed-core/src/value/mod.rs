@@ -120,11 +120,7 @@ impl Scalar {
 fn parse_boolean(text: &str) -> Option<bool> {
     let text = trim(text);
     let is_any = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
-    if is_any(&["true", "t", "yes", "y", "1"]) {
-        Some(true)
-    } else {
-        is_any(&["false", "f", "no", "n", "0"]).then_some(false)
-    }
+    if is_any(&["true", "t", "yes", "y", "1"]) { Some(true) } else { is_any(&["false", "f", "no", "n", "0"]).then_some(false) }
 }
 
 /// The text without the blanks and control characters around it.

@@ -150,9 +150,17 @@ fn decimals_keep_their_scale() {
         PrimitiveType::Decimal { precision: 38, scale: 0 },
         "99999999999999999999999999999999999999",
     );
-    for (text, unscaled) in
-        [("1.5", 150), ("+1", 100), (".5", 50), ("5.", 500), (" 2 ", 200), ("1E1", 1000), ("15e-1", 150), ("0E-18", 0), ("1.500000", 150)]
-    {
+    for (text, unscaled) in [
+        ("1.5", 150),
+        ("+1", 100),
+        (".5", 50),
+        ("5.", 500),
+        (" 2 ", 200),
+        ("1E1", 1000),
+        ("15e-1", 150),
+        ("0E-18", 0),
+        ("1.500000", 150),
+    ] {
         check_read(text, money, cents(unscaled));
     }
     let long = format!("{}1.{}", "0".repeat(100), "0".repeat(100));
@@ -185,8 +193,21 @@ fn dates_reach_beyond_four_digits() {
     check_read("2024-02", PrimitiveType::Date, Scalar::Date(19_754));
     check_bad(
         PrimitiveType::Date,
-        &["2023-02-29", "1900-02-29", "2024-13-01", "2024-00-01", "2024-04-31", "2024-01-00", "24-01-01", "2024-01-02x", "20240102x",
-            "2024-", "2024/01/02", "99999999-01-01", "9999999-01-01"],
+        &[
+            "2023-02-29",
+            "1900-02-29",
+            "2024-13-01",
+            "2024-00-01",
+            "2024-04-31",
+            "2024-01-00",
+            "24-01-01",
+            "2024-01-02x",
+            "20240102x",
+            "2024-",
+            "2024/01/02",
+            "99999999-01-01",
+            "9999999-01-01",
+        ],
     );
     check_read("2000-02-29", PrimitiveType::Date, Scalar::Date(11_016));
 }
@@ -221,9 +242,20 @@ fn timestamps_have_both_of_sparks_spellings() {
     check(Scalar::Timestamp(i64::MIN), PrimitiveType::Timestamp, "-290308-12-21T19:59:05.224192Z");
     check_bad(
         PrimitiveType::Timestamp,
-        &["2024-01-02 24:00:00", "2024-01-02 00:60:00", "2024-01-02 00:00:60", "2024-01-02 00:00:00 Europe/Paris",
-            "2024-01-02 00:00:00+19:00", "2024-01-02 00:00:00+01:60", "2024-01-02 00:00:00++1", "2024-01-02 :00", "03:04:05",
-            "2024-01-02 03:04:05 x", "+294248-01-01 00:00:00", "-290309-01-01 00:00:00"],
+        &[
+            "2024-01-02 24:00:00",
+            "2024-01-02 00:60:00",
+            "2024-01-02 00:00:60",
+            "2024-01-02 00:00:00 Europe/Paris",
+            "2024-01-02 00:00:00+19:00",
+            "2024-01-02 00:00:00+01:60",
+            "2024-01-02 00:00:00++1",
+            "2024-01-02 :00",
+            "03:04:05",
+            "2024-01-02 03:04:05 x",
+            "+294248-01-01 00:00:00",
+            "-290309-01-01 00:00:00",
+        ],
     );
 }
 
@@ -248,7 +280,9 @@ fn intervals_are_spelled_as_spark_spells_them() {
         PrimitiveType::DayTimeInterval,
         "INTERVAL '-106751991 04:00:54.775808' DAY TO SECOND",
     );
-    for (text, months) in [("1-2", 14), ("interval '5' month", 5), ("INTERVAL -'2' YEAR", -24), ("INTERVAL '+0-11' YEAR TO MONTH", 11)] {
+    for (text, months) in
+        [("1-2", 14), ("interval '5' month", 5), ("INTERVAL -'2' YEAR", -24), ("INTERVAL '+0-11' YEAR TO MONTH", 11)]
+    {
         check_read(text, PrimitiveType::YearMonthInterval, Scalar::YearMonthInterval(months));
     }
     for (text, seconds) in [
@@ -261,11 +295,21 @@ fn intervals_are_spelled_as_spark_spells_them() {
         let half = if text.contains(".5") { 500_000 } else { 0 };
         check_read(text, PrimitiveType::DayTimeInterval, Scalar::DayTimeInterval(seconds * 1_000_000 + half));
     }
-    check_bad(PrimitiveType::YearMonthInterval, &["1", "1-12", "INTERVAL '1-2' DAY", "INTERVAL '1' WEEK", "INTERVAL '1-2", "x '1' YEAR"]);
+    check_bad(
+        PrimitiveType::YearMonthInterval,
+        &["1", "1-12", "INTERVAL '1-2' DAY", "INTERVAL '1' WEEK", "INTERVAL '1-2", "x '1' YEAR"],
+    );
     check_bad(
         PrimitiveType::DayTimeInterval,
-        &["1", "1 2", "INTERVAL '1 2 3' DAY TO HOUR", "INTERVAL '1' SECOND TO DAY", "INTERVAL '1.5' DAY", "INTERVAL '1.1234567' SECOND",
-            "INTERVAL '106751992 00:00:00' DAY TO SECOND"],
+        &[
+            "1",
+            "1 2",
+            "INTERVAL '1 2 3' DAY TO HOUR",
+            "INTERVAL '1' SECOND TO DAY",
+            "INTERVAL '1.5' DAY",
+            "INTERVAL '1.1234567' SECOND",
+            "INTERVAL '106751992 00:00:00' DAY TO SECOND",
+        ],
     );
 }
 
@@ -287,8 +331,12 @@ fn a_column_has_the_arrow_type_and_the_nulls_of_its_texts() {
         assert_eq!(*parsed.data_type(), primitive_to_arrow(primitive).unwrap());
         assert_eq!(parsed.logical_null_count(), 2, "{primitive}");
     }
-    let dates = column(&[Some("1970-01-02"), Some("1970-01-02"), None, Some("1970-01-02"), Some("1970-01-03")], PrimitiveType::Date);
-    assert_eq!(dates.unwrap().as_primitive::<Date32Type>().iter().collect::<Vec<_>>(), [Some(1), Some(1), None, Some(1), Some(2)]);
+    let dates =
+        column(&[Some("1970-01-02"), Some("1970-01-02"), None, Some("1970-01-02"), Some("1970-01-03")], PrimitiveType::Date);
+    assert_eq!(
+        dates.unwrap().as_primitive::<Date32Type>().iter().collect::<Vec<_>>(),
+        [Some(1), Some(1), None, Some(1), Some(2)]
+    );
     let texts = column(&[Some("a"), Some(""), None, Some("b")], PrimitiveType::String).unwrap();
     assert_eq!(texts.as_string::<i32>().iter().collect::<Vec<_>>(), [Some("a"), None, None, Some("b")]);
     let bytes = column(&[Some("a"), Some("é")], PrimitiveType::Binary).unwrap();

@@ -23,7 +23,7 @@ pub(super) fn parse_date(text: &str) -> Option<i32> {
     i32::try_from(parse_moment(text)?.days).ok()
 }
 
-/// The instant of a text, in microseconds; UTC unless it names a zone.
+/// The instant of a text, in microseconds; UTC unless it names a zone. Digits beyond the microsecond are dropped.
 pub(super) fn parse_timestamp(text: &str) -> Option<i64> {
     let moment = parse_moment(text)?;
     wall_clock(&moment)?.checked_sub(moment.offset_seconds.unwrap_or(0) * MICROS_PER_SECOND)
@@ -91,37 +91,46 @@ fn push_time(text: &mut String, micros: i64) {
 
 fn parse_moment(text: &str) -> Option<Moment> {
     let mut cursor = Cursor(trim(text).as_bytes());
-    let negative = cursor.eat(b'-');
-    if !negative {
-        cursor.eat(b'+');
-    }
-    let year = cursor.digits(4, 7)?;
-    let year = if negative { -year } else { year };
-    let month = if cursor.eat(b'-') { cursor.digits(1, 2)? } else { 1 };
-    let day = if cursor.eat(b'-') { cursor.digits(1, 2)? } else { 1 };
-    let days = days_of_civil(year, month, day)?;
+    let days = cursor.plain_date().or_else(|| parse_days(&mut cursor))?;
     let mut moment = Moment { days, micros_of_day: 0, offset_seconds: None };
     if (cursor.eat(b'T') || cursor.eat(b' ')) && !cursor.is_empty() {
-        moment.micros_of_day = parse_time(&mut cursor)?;
+        let seconds = cursor.plain_time().or_else(|| parse_seconds(&mut cursor))?;
+        let fraction = if cursor.eat(b'.') { cursor.fraction() } else { 0 };
+        moment.micros_of_day = seconds * MICROS_PER_SECOND + fraction;
         cursor.eat(b' ');
         moment.offset_seconds = parse_offset(&mut cursor)?;
     }
     cursor.is_empty().then_some(moment)
 }
 
-/// `h[h][:m[m][:s[s][.S…]]]`; digits beyond the microsecond are dropped.
-fn parse_time(cursor: &mut Cursor) -> Option<i64> {
-    let hour = cursor.digits(1, 2).filter(|hour| *hour < 24)?;
+/// `[±]yyyy[…][-m[m][-d[d]]]`.
+fn parse_days(cursor: &mut Cursor) -> Option<i64> {
+    let negative = cursor.eat(b'-');
+    if !negative {
+        cursor.eat(b'+');
+    }
+    let year = cursor.digits(4, 7)?;
+    let month = if cursor.eat(b'-') { cursor.digits(1, 2)? } else { 1 };
+    let day = if cursor.eat(b'-') { cursor.digits(1, 2)? } else { 1 };
+    days_of_civil(if negative { -year } else { year }, month, day)
+}
+
+/// `h[h][:m[m][:s[s]]]`.
+fn parse_seconds(cursor: &mut Cursor) -> Option<i64> {
+    let hour = cursor.digits(1, 2)?;
     let mut parts = [0, 0];
     for part in &mut parts {
         if !cursor.eat(b':') {
             break;
         }
-        *part = cursor.digits(1, 2).filter(|part| *part < 60)?;
+        *part = cursor.digits(1, 2)?;
     }
     let [minute, second] = parts;
-    let micros = if cursor.eat(b'.') { cursor.fraction() } else { 0 };
-    Some(((hour * 60 + minute) * 60 + second) * MICROS_PER_SECOND + micros)
+    seconds_of_day(hour, minute, second)
+}
+
+fn seconds_of_day(hour: i64, minute: i64, second: i64) -> Option<i64> {
+    (hour < 24 && minute < 60 && second < 60).then_some((hour * 60 + minute) * 60 + second)
 }
 
 /// `Z`, `UTC`, `GMT`, or these or nothing with `±h[h][:mm[:ss]]` or `±hhmm`. Zones by name are not known.
@@ -157,6 +166,24 @@ struct Cursor<'a>(&'a [u8]);
 impl<'a> Cursor<'a> {
     fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The day of `yyyy-MM-dd`, as nearly all texts have it.
+    fn plain_date(&mut self) -> Option<i64> {
+        let (date, rest) = self.0.split_first_chunk()?;
+        let [c1, c0, y1, y0, b'-', m1, m0, b'-', d1, d0] = *date else { return None };
+        let days = days_of_civil(two_digits(c1, c0)? * 100 + two_digits(y1, y0)?, two_digits(m1, m0)?, two_digits(d1, d0)?)?;
+        self.0 = rest;
+        Some(days)
+    }
+
+    /// The second of `HH:mm:ss`, as nearly all texts have it.
+    fn plain_time(&mut self) -> Option<i64> {
+        let (time, rest) = self.0.split_first_chunk()?;
+        let [h1, h0, b':', m1, m0, b':', s1, s0] = *time else { return None };
+        let seconds = seconds_of_day(two_digits(h1, h0)?, two_digits(m1, m0)?, two_digits(s1, s0)?)?;
+        self.0 = rest;
+        Some(seconds)
     }
 
     fn eat(&mut self, byte: u8) -> bool {
@@ -203,6 +230,11 @@ impl<'a> Cursor<'a> {
             _ => None,
         }
     }
+}
+
+fn two_digits(tens: u8, ones: u8) -> Option<i64> {
+    let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
+    (tens < 10 && ones < 10).then(|| i64::from(tens * 10 + ones))
 }
 
 /// Days since 1970-01-01. Years begin in March here, so that the leap day is the last one.

@@ -1,0 +1,77 @@
+use std::sync::Arc;
+
+use lakebed_core::action::DvStorage;
+use lakebed_core::dv::frame;
+use object_store::ObjectStoreExt;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use url::Url;
+
+use super::*;
+
+fn vector(rows: &[u64]) -> DeletionVector {
+    let mut vector = DeletionVector::default();
+    for row in rows {
+        vector.insert(*row);
+    }
+    vector
+}
+
+async fn store_with(name: &str, bytes: Vec<u8>) -> Store {
+    let objects = Arc::new(InMemory::new());
+    objects.put(&Path::parse(format!("t/{name}")).unwrap(), bytes.into()).await.unwrap();
+    Store::from_object_store(objects, Path::from("t"), Url::parse("memory://test/t").unwrap())
+}
+
+const ID: &str = "a8b2b1b0-3c1d-4c57-9f0e-0123456789ab";
+
+#[tokio::test]
+async fn vectors_of_one_file_are_each_read_from_their_place() {
+    let vectors = [vector(&[0]), vector(&[3, 5, 1 << 40]), vector(&(0..1000).collect::<Vec<_>>())];
+    let (bytes, descriptors) = frame(&vectors, ID.parse().unwrap(), "ab").unwrap();
+    let store = store_with(&format!("ab/deletion_vector_{ID}.bin"), bytes).await;
+    for (descriptor, expected) in descriptors.iter().zip(&vectors) {
+        let read = read_deletion_vector(&store, descriptor).await.unwrap();
+        assert_eq!(read.iter().collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test]
+async fn an_inline_vector_needs_no_store() {
+    // The example of the protocol's section on inline vectors.
+    let descriptor = DeletionVectorDescriptor {
+        storage_type: DvStorage::Inline,
+        path_or_inline_dv: "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L".to_owned(),
+        offset: None,
+        size_in_bytes: 40,
+        cardinality: 6,
+    };
+    let store = store_with("x", Vec::new()).await;
+    assert_eq!(read_deletion_vector(&store, &descriptor).await.unwrap().iter().collect::<Vec<_>>(), [3, 4, 7, 11, 18, 29]);
+}
+
+#[tokio::test]
+async fn missing_torn_and_wrong_files_are_told_apart() {
+    let (bytes, descriptors) = frame(&[vector(&[1, 2, 3])], ID.parse().unwrap(), "").unwrap();
+    let name = format!("deletion_vector_{ID}.bin");
+    let error = read_deletion_vector(&store_with("x", Vec::new()).await, &descriptors[0]).await.unwrap_err();
+    assert!(error.is_not_found());
+    assert_eq!(error.message(), format!("a deletion vector cannot be read: memory://test/t/{name}: not found"));
+    let torn = bytes[..bytes.len() - 1].to_vec();
+    let error = read_deletion_vector(&store_with(&name, torn).await, &descriptors[0]).await.unwrap_err();
+    assert!(error.is_corrupt() && error.message().contains(&name), "{error}");
+    let mut flipped = bytes.clone();
+    flipped[12] ^= 1;
+    let error = read_deletion_vector(&store_with(&name, flipped).await, &descriptors[0]).await.unwrap_err();
+    assert!(error.is_corrupt() && error.message().contains("checksum"), "{error}");
+}
+
+#[tokio::test]
+async fn a_vector_outside_of_the_table_needs_leave() {
+    let (_, mut descriptors) = frame(&[vector(&[1])], ID.parse().unwrap(), "").unwrap();
+    let descriptor = &mut descriptors[0];
+    descriptor.storage_type = DvStorage::AbsolutePath;
+    descriptor.path_or_inline_dv = "s3://elsewhere/t/dv.bin".to_owned();
+    let error = read_deletion_vector(&store_with("x", Vec::new()).await, descriptor).await.unwrap_err();
+    assert!(error.message().contains("outside of the table"), "{error}");
+}

@@ -7,6 +7,8 @@ use bytes::Bytes;
 use object_store::path::Path;
 use parquet::DecodeResult;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder, RowGroupMetaData};
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
+use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
 use lakebed_core::{Error, Result};
 
@@ -141,7 +143,7 @@ impl Parts {
         match self.decoder.try_decode().at(&self.name)? {
             DecodeResult::Data(metadata) => {
                 check_metadata(&metadata, self.size).map_err(|said| Error::corrupt(&self.name, said))?;
-                Ok(Progress::Done(Arc::new(metadata)))
+                Ok(Progress::Done(Arc::new(with_sound_index(metadata, self.size))))
             }
             DecodeResult::NeedsData(ranges) => Ok(Progress::Wants(ranges)),
             DecodeResult::Finished => Err(Error::internal(format!("{}: its metadata was decoded twice", self.name))),
@@ -187,6 +189,41 @@ fn check_metadata(metadata: &ParquetMetaData, size: u64) -> std::result::Result<
         return Err(format!("it says that it has {} rows, its row groups have {rows}", metadata.file_metadata().num_rows()));
     }
     Ok(())
+}
+
+/// The metadata, without its page index if that contradicts itself: one can read without it, but not with a wrong one.
+fn with_sound_index(metadata: ParquetMetaData, size: u64) -> ParquetMetaData {
+    let Some(offsets) = metadata.offset_index() else { return metadata };
+    let of_group = |(group, columns): (&RowGroupMetaData, &Vec<OffsetIndexMetaData>)| {
+        columns.len() == group.num_columns() && columns.iter().all(|pages| is_sound(pages, group.num_rows(), size))
+    };
+    let mut sound = offsets.len() == metadata.num_row_groups() && metadata.row_groups().iter().zip(offsets).all(of_group);
+    if let Some(columns) = metadata.column_index() {
+        sound = sound
+            && columns.len() == offsets.len()
+            && columns.iter().zip(offsets).all(|(columns, offsets)| {
+                columns.len() == offsets.len() && columns.iter().zip(offsets).all(|(column, offsets)| counts_agree(column, offsets))
+            });
+    }
+    if sound { metadata } else { metadata.into_builder().set_column_index(None).set_offset_index(None).build() }
+}
+
+fn is_sound(pages: &OffsetIndexMetaData, rows: i64, size: u64) -> bool {
+    let mut next_row = 0;
+    for (index, page) in pages.page_locations().iter().enumerate() {
+        let end = page.offset.checked_add(i64::from(page.compressed_page_size)).and_then(|end| u64::try_from(end).ok());
+        let in_file = page.offset >= 0 && page.compressed_page_size >= 0 && end.is_some_and(|end| end <= size);
+        let in_order = if index == 0 { page.first_row_index == 0 } else { page.first_row_index > next_row };
+        if !in_file || !in_order || page.first_row_index > rows {
+            return false;
+        }
+        next_row = page.first_row_index;
+    }
+    true
+}
+
+fn counts_agree(column: &ColumnIndexMetaData, offsets: &OffsetIndexMetaData) -> bool {
+    matches!(column, ColumnIndexMetaData::NONE) || column.num_pages() == offsets.page_locations().len() as u64
 }
 
 /// Whether statistics prove that a top-level column is null in every row.

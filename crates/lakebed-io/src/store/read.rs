@@ -34,8 +34,10 @@ impl Store {
                 local::Ranges::TooShort { size } => Err(self.too_short(path, ranges, size)),
             };
         }
-        match self.object_store().get_ranges(path, ranges).await {
-            Ok(bytes) if complete(&bytes, ranges) => Ok(bytes),
+        // Stores refuse empty ranges.
+        let wanted: Vec<Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).cloned().collect();
+        match self.object_store().get_ranges(path, &wanted).await {
+            Ok(bytes) if complete(&bytes, &wanted) => Ok(with_empty_ones(bytes, ranges)),
             Ok(_) => Err(self.too_short(path, ranges, self.head(path).await?.size)),
             // Some web servers send nothing but whole files.
             Err(object_store::Error::NotSupported { .. }) if self.is_web() => self.cut_ranges(path, ranges).await,
@@ -93,6 +95,14 @@ impl Store {
         let range = ranges.iter().max_by_key(|range| range.end).cloned().unwrap_or_default();
         Error::corrupt(self.describe(path), format!("bytes {} to {} are wanted, but it has only {size}", range.start, range.end))
     }
+}
+
+fn with_empty_ones(bytes: Vec<Bytes>, ranges: &[Range<u64>]) -> Vec<Bytes> {
+    if bytes.len() == ranges.len() {
+        return bytes;
+    }
+    let mut bytes = bytes.into_iter();
+    ranges.iter().map(|range| if range.is_empty() { Bytes::new() } else { bytes.next().unwrap_or_default() }).collect()
 }
 
 fn complete(bytes: &[Bytes], ranges: &[Range<u64>]) -> bool {

@@ -26,7 +26,16 @@ def structs(t: Make) -> None:
     t.sql("UPDATE {t} SET s.inner.c = 'deep' WHERE id IN (3, 5)")
 
 
-@case(where=("size(a) > 0 AND a[0] = 1", "size(a) = 0", "array_contains(s, 'x')", "a IS NULL", "size(aa) > 1 AND aa[0][1] = 2", "cardinality(s) > 1"))
+@case(
+    where=(
+        "size(a) > 0 AND a[0] = 1",
+        "size(a) = 0",
+        "array_contains(s, 'x')",
+        "a IS NULL",
+        "size(aa) > 1 AND aa[0][1] = 2",
+        "cardinality(s) > 1",
+    )
+)
 def arrays(t: Make) -> None:
     t.sql("CREATE TABLE {t} (id INT, a ARRAY<INT>, s ARRAY<STRING>, aa ARRAY<ARRAY<INT>>) USING delta")
     t.sql(
@@ -46,7 +55,14 @@ def maps(t: Make) -> None:
     t.sql("INSERT INTO {t} VALUES (4, map('', -1), map(-2147483648, ''), map(struct(3), CAST('NaN' AS DOUBLE)))")
 
 
-@case(where=("size(orders) > 0 AND orders[0].items['k'] IS NOT NULL AND orders[0].items['k'][0].price > 1", "size(orders) > 1", "orders IS NULL", "deep.l1.l2.l3.l4 = 'bottom'"))
+@case(
+    where=(
+        "size(orders) > 0 AND orders[0].items['k'] IS NOT NULL AND orders[0].items['k'][0].price > 1",
+        "size(orders) > 1",
+        "orders IS NULL",
+        "deep.l1.l2.l3.l4 = 'bottom'",
+    )
+)
 def all_in_all(t: Make) -> None:
     t.sql(
         "CREATE TABLE {t} (id INT,"

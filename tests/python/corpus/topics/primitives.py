@@ -265,7 +265,8 @@ def decimals(t: Make) -> None:
 @case(conf={"spark.databricks.delta.schema.typeCheck.enabled": "false"}, where=("id > 1",))
 def intervals(t: Make) -> None:
     t.sql(
-        "CREATE TABLE {t} USING delta AS SELECT 1 AS id, INTERVAL '178956970-7' YEAR TO MONTH AS ym, INTERVAL '1 02:03:04.567891' DAY TO SECOND AS ds"
+        "CREATE TABLE {t} USING delta AS"
+        " SELECT 1 AS id, INTERVAL '178956970-7' YEAR TO MONTH AS ym, INTERVAL '1 02:03:04.567891' DAY TO SECOND AS ds"
         " UNION ALL SELECT 2, INTERVAL '-1-2' YEAR TO MONTH, INTERVAL '-106751991 04:00:54.775808' DAY TO SECOND"
         " UNION ALL SELECT 3, null, null"
     )

@@ -79,9 +79,9 @@ def _mixed_json() -> str:
     """Objects of one shape, then rows that do not fit it: other types, missing and additional keys, no object at all."""
     return (
         "CASE WHEN id % 10 = 7 THEN '[1, 2]' WHEN id % 10 = 8 THEN 'null' WHEN id % 10 = 9 THEN '\"text\"'"
-        " WHEN id % 10 = 6 THEN concat('{\"a\": \"', id, '\", \"z\": {\"q\": 1.5}}')"
+        ' WHEN id % 10 = 6 THEN concat(\'{"a": "\', id, \'", "z": {"q": 1.5}}\')'
         " WHEN id % 10 = 5 THEN '{}'"
-        " ELSE concat('{\"a\": ', id, ', \"b\": \"s', id, '\", \"c\": {\"d\": ', id / 4, ', \"e\": [', id, ', null]},"
+        ' ELSE concat(\'{"a": \', id, \', "b": "s\', id, \'", "c": {"d": \', id / 4, \', "e": [\', id, \', null]},'
         " \"t\": ', IF(id % 2 = 0, 'true', 'null'), '}') END"
     )
 
@@ -96,7 +96,7 @@ def shredded_variants(t: Make) -> None:
     )
     t.append(t.frame(f"SELECT id, IF(id = 19, null, parse_json({_mixed_json()})) AS v FROM range(20)"))
     t.set(spark__sql__variant__forceShreddingSchemaForTest="BIGINT")
-    t.append(t.frame("SELECT id, parse_json(IF(id % 2 = 0, id, concat('{\"a\": ', id, '}'))) AS v FROM range(20, 26)"))
+    t.append(t.frame("SELECT id, parse_json(IF(id % 2 = 0, string(id), concat('{\"a\": ', id, '}'))) AS v FROM range(20, 26)"))
     t.set(spark__sql__variant__forceShreddingSchemaForTest="ARRAY<STRUCT<x: INT>>")
     t.append(t.frame('SELECT id, parse_json(\'[{"x": 1}, {"x": null, "y": 2}, 3, {}, null]\') AS v FROM range(26, 28)'))
 

@@ -2,8 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 
-use crate::action::{Add, DeletionVectorDescriptor, Remove};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::action::{Add, DeletionVectorDescriptor, DvStorage, Remove};
 
 /// A file action.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,60 +19,108 @@ pub enum FileLine<'a> {
 }
 
 /// Keys and texts, in the order of the line; of a key that stands twice the later text counts.
-pub type TextMap<'a> = Vec<(Cow<'a, str>, Option<Cow<'a, str>>)>;
+pub type Texts<'a> = Vec<(Cow<'a, str>, Option<Cow<'a, str>>)>;
 
 /// [`Add`], borrowed.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct AddRef<'a> {
     /// See [`Add::path`].
+    #[serde(borrow)]
     pub path: Cow<'a, str>,
     /// See [`Add::partition_values`].
-    pub partition_values: TextMap<'a>,
+    #[serde(borrow, default, deserialize_with = "texts")]
+    pub partition_values: Texts<'a>,
     /// See [`Add::size`].
     pub size: i64,
     /// See [`Add::modification_time`].
+    #[serde(default)]
     pub modification_time: i64,
     /// See [`Add::data_change`].
+    #[serde(default)]
     pub data_change: bool,
     /// See [`Add::stats`].
+    #[serde(borrow, default, deserialize_with = "optional_text")]
     pub stats: Option<Cow<'a, str>>,
     /// See [`Add::tags`].
-    pub tags: Option<TextMap<'a>>,
+    #[serde(borrow, default, deserialize_with = "optional_texts")]
+    pub tags: Option<Texts<'a>>,
     /// See [`Add::deletion_vector`].
-    pub deletion_vector: Option<DeletionVectorDescriptor>,
+    #[serde(borrow, default)]
+    pub deletion_vector: Option<DvRef<'a>>,
     /// See [`Add::base_row_id`].
+    #[serde(default)]
     pub base_row_id: Option<i64>,
     /// See [`Add::default_row_commit_version`].
+    #[serde(default)]
     pub default_row_commit_version: Option<i64>,
     /// See [`Add::clustering_provider`].
+    #[serde(borrow, default, deserialize_with = "optional_text")]
     pub clustering_provider: Option<Cow<'a, str>>,
 }
 
 /// [`Remove`], borrowed.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct RemoveRef<'a> {
     /// See [`Remove::path`].
+    #[serde(borrow)]
     pub path: Cow<'a, str>,
     /// See [`Remove::deletion_timestamp`].
+    #[serde(default)]
     pub deletion_timestamp: Option<i64>,
     /// See [`Remove::data_change`].
+    #[serde(default)]
     pub data_change: bool,
     /// See [`Remove::extended_file_metadata`].
+    #[serde(default)]
     pub extended_file_metadata: Option<bool>,
     /// See [`Remove::partition_values`].
-    pub partition_values: Option<TextMap<'a>>,
+    #[serde(borrow, default, deserialize_with = "optional_texts")]
+    pub partition_values: Option<Texts<'a>>,
     /// See [`Remove::size`].
+    #[serde(default)]
     pub size: Option<i64>,
     /// See [`Remove::stats`].
+    #[serde(borrow, default, deserialize_with = "optional_text")]
     pub stats: Option<Cow<'a, str>>,
     /// See [`Remove::tags`].
-    pub tags: Option<TextMap<'a>>,
+    #[serde(borrow, default, deserialize_with = "optional_texts")]
+    pub tags: Option<Texts<'a>>,
     /// See [`Remove::deletion_vector`].
-    pub deletion_vector: Option<DeletionVectorDescriptor>,
+    #[serde(borrow, default)]
+    pub deletion_vector: Option<DvRef<'a>>,
     /// See [`Remove::base_row_id`].
+    #[serde(default)]
     pub base_row_id: Option<i64>,
     /// See [`Remove::default_row_commit_version`].
+    #[serde(default)]
     pub default_row_commit_version: Option<i64>,
+}
+
+/// [`DeletionVectorDescriptor`], borrowed.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DvRef<'a> {
+    /// See [`DeletionVectorDescriptor::storage_type`].
+    pub storage_type: DvStorage,
+    /// See [`DeletionVectorDescriptor::path_or_inline_dv`].
+    #[serde(borrow)]
+    pub path_or_inline_dv: Cow<'a, str>,
+    /// See [`DeletionVectorDescriptor::offset`].
+    #[serde(default)]
+    pub offset: Option<i32>,
+    /// See [`DeletionVectorDescriptor::size_in_bytes`].
+    pub size_in_bytes: i32,
+    /// See [`DeletionVectorDescriptor::cardinality`].
+    pub cardinality: i64,
+}
+
+impl DvRef<'_> {
+    /// See [`DeletionVectorDescriptor::unique_id`].
+    pub fn unique_id(&self) -> String {
+        DeletionVectorDescriptor::from(self.clone()).unique_id()
+    }
 }
 
 impl From<AddRef<'_>> for Add {
@@ -81,7 +133,7 @@ impl From<AddRef<'_>> for Add {
             data_change: add.data_change,
             stats: add.stats.map(Cow::into_owned),
             tags: add.tags.map(owned_texts),
-            deletion_vector: add.deletion_vector,
+            deletion_vector: add.deletion_vector.map(Into::into),
             base_row_id: add.base_row_id,
             default_row_commit_version: add.default_row_commit_version,
             clustering_provider: add.clustering_provider.map(Cow::into_owned),
@@ -99,7 +151,7 @@ impl From<Add> for AddRef<'_> {
             data_change: add.data_change,
             stats: add.stats.map(Cow::Owned),
             tags: add.tags.map(cow_texts),
-            deletion_vector: add.deletion_vector,
+            deletion_vector: add.deletion_vector.map(Into::into),
             base_row_id: add.base_row_id,
             default_row_commit_version: add.default_row_commit_version,
             clustering_provider: add.clustering_provider.map(Cow::Owned),
@@ -118,7 +170,7 @@ impl From<RemoveRef<'_>> for Remove {
             size: remove.size,
             stats: remove.stats.map(Cow::into_owned),
             tags: remove.tags.map(owned_texts),
-            deletion_vector: remove.deletion_vector,
+            deletion_vector: remove.deletion_vector.map(Into::into),
             base_row_id: remove.base_row_id,
             default_row_commit_version: remove.default_row_commit_version,
         }
@@ -136,17 +188,84 @@ impl From<Remove> for RemoveRef<'_> {
             size: remove.size,
             stats: remove.stats.map(Cow::Owned),
             tags: remove.tags.map(cow_texts),
-            deletion_vector: remove.deletion_vector,
+            deletion_vector: remove.deletion_vector.map(Into::into),
             base_row_id: remove.base_row_id,
             default_row_commit_version: remove.default_row_commit_version,
         }
     }
 }
 
-fn owned_texts(texts: TextMap<'_>) -> HashMap<String, Option<String>> {
+impl From<DvRef<'_>> for DeletionVectorDescriptor {
+    fn from(dv: DvRef<'_>) -> Self {
+        Self {
+            storage_type: dv.storage_type,
+            path_or_inline_dv: dv.path_or_inline_dv.into_owned(),
+            offset: dv.offset,
+            size_in_bytes: dv.size_in_bytes,
+            cardinality: dv.cardinality,
+        }
+    }
+}
+
+impl From<DeletionVectorDescriptor> for DvRef<'_> {
+    fn from(dv: DeletionVectorDescriptor) -> Self {
+        Self {
+            storage_type: dv.storage_type,
+            path_or_inline_dv: Cow::Owned(dv.path_or_inline_dv),
+            offset: dv.offset,
+            size_in_bytes: dv.size_in_bytes,
+            cardinality: dv.cardinality,
+        }
+    }
+}
+
+fn owned_texts(texts: Texts<'_>) -> HashMap<String, Option<String>> {
     texts.into_iter().map(|(key, value)| (key.into_owned(), value.map(Cow::into_owned))).collect()
 }
 
-fn cow_texts<'a>(texts: HashMap<String, Option<String>>) -> TextMap<'a> {
+fn cow_texts<'a>(texts: HashMap<String, Option<String>>) -> Texts<'a> {
     texts.into_iter().map(|(key, value)| (Cow::Owned(key), value.map(Cow::Owned))).collect()
+}
+
+/// Text inside an `Option`, where serde's derive would not borrow.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+fn optional_text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, str>>, D::Error> {
+    Ok(Option::<Text<'a>>::deserialize(deserializer)?.map(|text| text.0))
+}
+
+/// A map inside an `Option`.
+struct Entries<'a>(Texts<'a>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EntriesVisitor)
+    }
+}
+
+struct EntriesVisitor;
+
+impl<'de> Visitor<'de> for EntriesVisitor {
+    type Value = Entries<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object of texts")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut texts = Vec::new();
+        while let Some((key, value)) = map.next_entry::<Text<'de>, Option<Text<'de>>>()? {
+            texts.push((key.0, value.map(|text| text.0)));
+        }
+        Ok(Entries(texts))
+    }
+}
+
+fn optional_texts<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Texts<'a>>, D::Error> {
+    Ok(Option::<Entries<'a>>::deserialize(deserializer)?.map(|map| map.0))
+}
+
+fn texts<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Texts<'a>, D::Error> {
+    Ok(optional_texts(deserializer)?.unwrap_or_default())
 }

@@ -43,7 +43,9 @@ fn repair_field(key: String, value: Value) -> (String, Value) {
             "false" => Value::Bool(false),
             _ => Value::String(text),
         },
-        Value::Object(map) if TEXT_MAPS.contains(&name) => Value::Object(map.into_iter().map(|(key, value)| (key, text(value))).collect()),
+        Value::Object(map) if TEXT_MAPS.contains(&name) => {
+            Value::Object(map.into_iter().map(|(key, value)| (key, text(value))).collect())
+        }
         Value::Object(fields) if STRUCTS.contains(&name) => Value::Object(repair(fields)),
         stats @ Value::Object(_) if name == "stats" => text(stats),
         other => other,

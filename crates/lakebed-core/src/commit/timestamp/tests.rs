@@ -33,7 +33,8 @@ fn run(
 }
 
 fn by_file_times(timestamp_ms: i64, commits: &[VersionTime]) -> Result<u64> {
-    run(timestamp_ms, commits, None, |version| panic!("asked for the in-commit timestamp of {version}")).map(|(version, _)| version)
+    run(timestamp_ms, commits, None, |version| panic!("asked for the in-commit timestamp of {version}"))
+        .map(|(version, _)| version)
 }
 
 #[track_caller]
@@ -90,7 +91,8 @@ fn in_commit_timestamps_count_from_their_enablement_on() {
     // File times of versions 0 to 3, in-commit timestamps 500, 600 of versions 2 and 3. The file times of these are nonsense.
     let commits = times(0, &[100, 200, 9000, 50]);
     let ict = Some(IctEnablement { version: 2, timestamp_ms: 500 });
-    let version_at = |timestamp| run(timestamp, &commits, ict, |version| [0, 0, 500, 600][version as usize]).map(|(version, _)| version);
+    let version_at =
+        |timestamp| run(timestamp, &commits, ict, |version| [0, 0, 500, 600][version as usize]).map(|(version, _)| version);
     assert_eq!(version_at(100).unwrap(), 0);
     assert_eq!(version_at(200).unwrap(), 1);
     assert_eq!(version_at(499).unwrap(), 1);
@@ -112,7 +114,8 @@ fn when_the_commits_before_the_enablement_are_gone_older_timestamps_are_errors()
     let commits = times(7, &[0, 0]);
     for (ict_version, ict_timestamp) in [(7, 500), (3, 500), (0, i64::MIN)] {
         let ict = Some(IctEnablement { version: ict_version, timestamp_ms: ict_timestamp });
-        let version_at = |timestamp| run(timestamp, &commits, ict, |version| [700, 800][version as usize - 7]).map(|(version, _)| version);
+        let version_at =
+            |timestamp| run(timestamp, &commits, ict, |version| [700, 800][version as usize - 7]).map(|(version, _)| version);
         check_error(
             version_at(499),
             "timestamp 1970-01-01T00:00:00.499Z is before the earliest commit that can be read, version 7 at 1970-01-01T00:00:00.700Z",
@@ -152,7 +155,8 @@ impl Table {
     /// The in-commit timestamp of a version, or its adjusted file time.
     fn times(&self) -> Vec<i64> {
         let enabled = self.ict.map_or(u64::MAX, |ict| ict.version);
-        let (mut old, new): (Vec<VersionTime>, Vec<VersionTime>) = self.commits.iter().partition(|commit| commit.version < enabled);
+        let (mut old, new): (Vec<VersionTime>, Vec<VersionTime>) =
+            self.commits.iter().partition(|commit| commit.version < enabled);
         monotonise(&mut old);
         let old = old.into_iter().map(|commit| commit.timestamp_ms);
         old.chain(new.into_iter().map(|commit| self.in_commit_of(commit.version))).collect()

@@ -21,6 +21,9 @@ pub(super) struct Rows<'a> {
     structs: StructArray,
 }
 
+/// Text by key.
+pub(super) type TextMap = HashMap<String, Option<String>>;
+
 /// The values of one field, row by row.
 pub(super) struct Cells<T>(std::vec::IntoIter<Option<T>>);
 
@@ -114,23 +117,19 @@ impl<'a> Rows<'a> {
         texts.ok_or_else(|| self.corrupt(format!("a null in {field}")))
     }
 
-    pub(super) fn maps(&self, field: &str) -> Result<Cells<HashMap<String, Option<String>>>> {
+    pub(super) fn maps(&self, field: &str) -> Result<Cells<TextMap>> {
         let Some(column) = self.column(field) else { return Ok(self.nothing()) };
         let maps = column.as_map_opt().ok_or_else(|| self.corrupt(format!("{field} is not a map but {}", column.data_type())))?;
-        let (keys, values) = (self.cast_array(field, maps.keys(), &DataType::Utf8)?, self.cast_array(field, maps.values(), &DataType::Utf8)?);
+        let (keys, values) =
+            (self.cast_array(field, maps.keys(), &DataType::Utf8)?, self.cast_array(field, maps.values(), &DataType::Utf8)?);
         let (keys, values) = (keys.as_string::<i32>(), values.as_string::<i32>());
-        let cells: Result<Vec<Option<HashMap<String, Option<String>>>>> =
-            (0..maps.len()).map(|row| maps.is_valid(row).then(|| self.entries(field, maps, row, (keys, values))).transpose()).collect();
+        let cells: Result<Vec<Option<TextMap>>> = (0..maps.len())
+            .map(|row| maps.is_valid(row).then(|| self.entries(field, maps, row, (keys, values))).transpose())
+            .collect();
         Ok(Cells(cells?.into_iter()))
     }
 
-    fn entries(
-        &self,
-        field: &str,
-        maps: &MapArray,
-        row: usize,
-        (keys, values): (&StringArray, &StringArray),
-    ) -> Result<HashMap<String, Option<String>>> {
+    fn entries(&self, field: &str, maps: &MapArray, row: usize, (keys, values): (&StringArray, &StringArray)) -> Result<TextMap> {
         let offsets = maps.value_offsets();
         let bound = |row: usize| offsets.get(row).and_then(|&offset| usize::try_from(offset).ok()).unwrap_or(0);
         (bound(row)..bound(row + 1))

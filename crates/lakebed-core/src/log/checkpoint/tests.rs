@@ -2,8 +2,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    BooleanBuilder, Int32Builder, Int64Builder, LargeListBuilder, LargeStringBuilder, ListBuilder, MapBuilder, MapFieldNames, StringBuilder,
-    StringViewBuilder,
+    BooleanBuilder, Int32Builder, Int64Builder, LargeListBuilder, LargeStringBuilder, ListBuilder, MapBuilder, MapFieldNames,
+    StringBuilder, StringViewBuilder,
 };
 use arrow_array::{ArrayRef, StructArray};
 use arrow_buffer::NullBuffer;
@@ -188,7 +188,10 @@ fn missing_columns_and_fields_are_tolerated() {
 #[test]
 fn features_that_are_null_are_not_an_empty_list() {
     let fields = |features: ArrayRef| {
-        structs(&[("minReaderVersion", ints(&[Some(3)])), ("minWriterVersion", ints(&[Some(7)])), ("readerFeatures", features)], &[true])
+        structs(
+            &[("minReaderVersion", ints(&[Some(3)])), ("minWriterVersion", ints(&[Some(7)])), ("readerFeatures", features)],
+            &[true],
+        )
     };
     check(&[("protocol", fields(lists(&[None])))], &[protocol(3, 7, None, None)]);
     check(&[("protocol", fields(lists(&[Some(&[])])))], &[protocol(3, 7, Some(&[]), None)]);
@@ -201,7 +204,8 @@ fn other_arrow_types_for_the_same_values_are_read_alike() {
     large.append(true);
     let mut views = StringViewBuilder::new();
     views.append_value("app");
-    let dictionary = cast(&texts(&[Some("{}")]), &DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))).unwrap();
+    let dictionary =
+        cast(&texts(&[Some("{}")]), &DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))).unwrap();
     check(
         &[
             (
@@ -211,7 +215,10 @@ fn other_arrow_types_for_the_same_values_are_read_alike() {
                         ("minReaderVersion", longs(&[Some(3)])),
                         ("minWriterVersion", cast(&ints(&[Some(7)]), &DataType::UInt16).unwrap()),
                         ("readerFeatures", Arc::new(large.finish())),
-                        ("writerFeatures", cast(&lists(&[Some(&["a"])]), &DataType::new_fixed_size_list(DataType::Utf8View, 1, true)).unwrap()),
+                        (
+                            "writerFeatures",
+                            cast(&lists(&[Some(&["a"])]), &DataType::new_fixed_size_list(DataType::Utf8View, 1, true)).unwrap(),
+                        ),
                     ],
                     &[true],
                 ),
@@ -252,11 +259,7 @@ fn maps_of_large_text_are_read_alike() {
 #[test]
 fn a_struct_that_is_never_null_but_blank_says_nothing() {
     let fields = structs(
-        &[
-            ("appId", texts(&[None, Some("app")])),
-            ("version", longs(&[None, Some(1)])),
-            ("tags", lists(&[Some(&[]), Some(&[])])),
-        ],
+        &[("appId", texts(&[None, Some("app")])), ("version", longs(&[None, Some(1)])), ("tags", lists(&[Some(&[]), Some(&[])]))],
         &[true, true],
     );
     check(&[("txn", fields)], &[txn("app", 1, None)]);
@@ -264,7 +267,8 @@ fn a_struct_that_is_never_null_but_blank_says_nothing() {
 
 #[test]
 fn values_below_a_null_struct_do_not_count() {
-    let fields = structs(&[("appId", texts(&[Some("garbage"), Some("app")])), ("version", longs(&[Some(0), Some(1)]))], &[false, true]);
+    let fields =
+        structs(&[("appId", texts(&[Some("garbage"), Some("app")])), ("version", longs(&[Some(0), Some(1)]))], &[false, true]);
     check(&[("txn", fields)], &[txn("app", 1, None)]);
 }
 
@@ -293,7 +297,10 @@ fn adds_and_removes_are_read_with_their_deletion_vectors() {
         ],
         &[true, true, false],
     );
-    let removes = structs(&[("path", texts(&[None, None, Some("c")])), ("deletionTimestamp", longs(&[None, None, Some(7)]))], &[false, false, true]);
+    let removes = structs(
+        &[("path", texts(&[None, None, Some("c")])), ("deletionTimestamp", longs(&[None, None, Some(7)]))],
+        &[false, false, true],
+    );
     let add = |path: &str, size: i64| Add {
         path: path.to_owned(),
         partition_values: HashMap::new(),
@@ -364,7 +371,10 @@ fn broken_rows_are_errors_that_name_the_field() {
         "a deletion vector of unknown storage type \"q\"",
     );
     check_error(
-        &[("add", structs(&[("path", texts(&[Some("a")])), ("size", longs(&[Some(1)])), ("tags", texts(&[Some("x")]))], &[true]))],
+        &[(
+            "add",
+            structs(&[("path", texts(&[Some("a")])), ("size", longs(&[Some(1)])), ("tags", texts(&[Some("x")]))], &[true]),
+        )],
         "tags is not a map but Utf8",
     );
 }
@@ -384,7 +394,8 @@ fn columns_hold_the_leaves_below_them() {
 fn a_v2_checkpoint_says_of_which_version_it_is() {
     let version = |version: i64| Action::CheckpointMetadata(CheckpointMetadata { version, tags: None });
     let sidecar = Action::Sidecar(Sidecar { path: "s".to_owned(), size_in_bytes: 1, modification_time: 1, tags: None });
-    let message = |actions: &[Action], classic: bool| check_v2(actions, 7, "f", classic).map_err(|error| error.message().to_owned());
+    let message =
+        |actions: &[Action], classic: bool| check_v2(actions, 7, "f", classic).map_err(|error| error.message().to_owned());
     assert_eq!(message(&[version(7), sidecar.clone()], false), Ok(()));
     assert_eq!(message(&[version(7)], true), Ok(()));
     assert_eq!(message(&[], true), Ok(()));

@@ -63,7 +63,9 @@ fn a_hint_of_delta_spark_is_read_and_printed_the_same() {
         parts: Some(3),
         size_in_bytes: Some(20),
         num_of_add_files: Some(2),
-        checkpoint_schema: Some(json!({"type":"struct","fields":[{"name":"c1","type":"integer","nullable":false,"metadata":{}}]})),
+        checkpoint_schema: Some(
+            json!({"type":"struct","fields":[{"name":"c1","type":"integer","nullable":false,"metadata":{}}]}),
+        ),
         v2_checkpoint: None,
         tags: None,
     };
@@ -93,7 +95,8 @@ fn the_notes_on_a_v2_checkpoint_are_read() {
 
 #[test]
 fn half_a_list_of_actions_is_none() {
-    let text = r#"{"version":7,"v2Checkpoint":{"path":"p","nonFileActions":[{"txn":{"version":1}}],"sidecarFiles":[{"path":"s"}]}}"#;
+    let text =
+        r#"{"version":7,"v2Checkpoint":{"path":"p","nonFileActions":[{"txn":{"version":1}}],"sidecarFiles":[{"path":"s"}]}}"#;
     let v2 = parse(text.as_bytes()).unwrap().v2_checkpoint.unwrap();
     assert_eq!((v2.non_file_actions, v2.sidecar_files), (None, None));
 }
@@ -114,7 +117,10 @@ fn what_cannot_be_trusted_is_refused_with_the_reason() {
     check_refused(b"{\"version\":-1}", "it names no version");
     check_refused(b"{\"version\":1,\"tags\":{\"a\":1,\"a\":1}}", "it is not sound JSON");
     // Delta Spark's example: the checksum fits the last size, and it is refused all the same.
-    check_refused(br#"{"version":1,"size":3,"parts":3,"checksum":"d84a0aa11c93304d57feca6acaceb7fb","size":2}"#, "it is not sound JSON");
+    check_refused(
+        br#"{"version":1,"size":3,"parts":3,"checksum":"d84a0aa11c93304d57feca6acaceb7fb","size":2}"#,
+        "it is not sound JSON",
+    );
     check_refused(br#"{"version":1,"size":3,"parts":3,"checksum":"d84a0aa11c93304d57feca6acaceb7fb"}"#, "its checksum is not");
     assert!(parse(br#"{"version":1,"size":2,"parts":3,"checksum":"d84a0aa11c93304d57feca6acaceb7fb"}"#).is_ok());
     check_refused(br#"{"version":1,"checksum":5}"#, "its checksum is not");
@@ -129,8 +135,12 @@ fn numbers_do_not_count_as_objects_with_keys() {
 fn any_v2() -> impl Strategy<Value = V2Hint> {
     let txn = (".{0,5}", any::<i64>())
         .prop_map(|(app_id, version)| Action::SetTransaction(SetTransaction { app_id, version, last_updated: None }));
-    let sidecar = (".{0,5}", any::<i64>(), any::<i64>())
-        .prop_map(|(path, size_in_bytes, modification_time)| Sidecar { path, size_in_bytes, modification_time, tags: None });
+    let sidecar = (".{0,5}", any::<i64>(), any::<i64>()).prop_map(|(path, size_in_bytes, modification_time)| Sidecar {
+        path,
+        size_in_bytes,
+        modification_time,
+        tags: None,
+    });
     let actions = option::of(proptest::collection::vec(txn, 0..3));
     let sidecars = option::of(proptest::collection::vec(sidecar, 0..3));
     (".{0,9}", option::of(any::<i64>()), option::of(any::<i64>()), actions, sidecars).prop_map(
@@ -166,7 +176,9 @@ fn leaves(value: &Value, at: String, found: &mut Vec<String>) {
     let escape = |key: &str| key.replace('~', "~0").replace('/', "~1");
     match value {
         Value::Object(fields) => fields.iter().for_each(|(key, value)| leaves(value, format!("{at}/{}", escape(key)), found)),
-        Value::Array(elements) => elements.iter().enumerate().for_each(|(index, value)| leaves(value, format!("{at}/{index}"), found)),
+        Value::Array(elements) => {
+            elements.iter().enumerate().for_each(|(index, value)| leaves(value, format!("{at}/{index}"), found))
+        }
         _ => found.push(at),
     }
 }

@@ -48,7 +48,10 @@ fn plan_latest(listed: &[ListedLogFile]) -> Result<LogSegment> {
 fn check(listed: &[ListedLogFile], target: Option<u64>, version: u64, checkpoint: Option<u64>, commits: &[u64]) {
     let segment = plan(listed, target, &HashSet::new()).unwrap();
     let found: Vec<u64> = segment.commits.iter().map(|path| path.version).collect();
-    assert_eq!((segment.version, segment.checkpoint.map(|files| files.version), found.as_slice()), (version, checkpoint, commits));
+    assert_eq!(
+        (segment.version, segment.checkpoint.map(|files| files.version), found.as_slice()),
+        (version, checkpoint, commits)
+    );
 }
 
 #[track_caller]
@@ -135,7 +138,7 @@ fn without_an_unusable_checkpoint_an_older_one_or_the_commits_serve() {
     let listed = listing(&[&commits(0..=25), &[checkpoint(10), part(20, 1, 2), part(20, 2, 2)]]);
     let without = |names: &[String]| plan(&listed, None, &names.iter().cloned().collect()).unwrap();
     let second_part = part(20, 2, 2).path.name;
-    assert_eq!(without(&[second_part.clone()]).checkpoint.unwrap().version, 10);
+    assert_eq!(without(std::slice::from_ref(&second_part)).checkpoint.unwrap().version, 10);
     let neither = without(&[second_part, checkpoint_name(10)]);
     assert_eq!((neither.checkpoint, neither.commits.len()), (None, 26));
 }
@@ -144,11 +147,21 @@ fn without_an_unusable_checkpoint_an_older_one_or_the_commits_serve() {
 fn a_gap_is_an_error_that_names_it() {
     let torn = listing(&[&commits(0..=4), &commits(8..=9)]);
     check_error(&torn, None, &corrupt(), "_delta_log: version 9 cannot be rebuilt: the commits of versions 5 to 7 are missing");
-    check_error(&torn, Some(6), &corrupt(), "_delta_log: version 6 cannot be rebuilt: the commits of versions 5 to 6 are missing");
+    check_error(
+        &torn,
+        Some(6),
+        &corrupt(),
+        "_delta_log: version 6 cannot be rebuilt: the commits of versions 5 to 6 are missing",
+    );
     check(&torn, Some(4), 4, None, &[4, 3, 2, 1, 0]);
     let above = listing(&[&[checkpoint(10)], &commits(10..=11), &commits(13..=13)]);
     check_error(&above, None, &corrupt(), "_delta_log: version 13 cannot be rebuilt: the commit of version 12 is missing");
-    check_error(&commits(3..=4), None, &corrupt(), "_delta_log: version 4 cannot be rebuilt: the commits of versions 0 to 2 are missing");
+    check_error(
+        &commits(3..=4),
+        None,
+        &corrupt(),
+        "_delta_log: version 4 cannot be rebuilt: the commits of versions 0 to 2 are missing",
+    );
 }
 
 #[test]

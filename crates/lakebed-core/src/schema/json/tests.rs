@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
-use crate::schema::arbitrary::{any_field_metadata, any_struct};
 use super::*;
 use crate::ErrorKind;
+use crate::schema::arbitrary::{any_field_metadata, any_struct};
 
 /// The type that a column `c` of this JSON type has.
 #[track_caller]

@@ -105,7 +105,9 @@ fn rescale(array: &ArrayRef, from_precision: u8, from_scale: i8, precision: u8, 
 fn days_to_micros(array: &ArrayRef) -> Result<ArrayRef> {
     let micros = array.as_primitive::<Date32Type>().try_unary::<_, TimestampMicrosecondType, _>(|days| {
         let to = ArrowType::Timestamp(TimeUnit::Microsecond, None);
-        i64::from(days).checked_mul(MICROS_PER_DAY).ok_or_else(|| no_fit(&ArrowType::Date32, &to, value_error(format!("day {days}"))))
+        i64::from(days)
+            .checked_mul(MICROS_PER_DAY)
+            .ok_or_else(|| no_fit(&ArrowType::Date32, &to, value_error(format!("day {days}"))))
     })?;
     Ok(Arc::new(micros))
 }
@@ -155,7 +157,11 @@ fn cast_struct(array: &StructArray, fields: &Fields) -> Result<ArrayRef> {
     let columns = fields.iter().map(|field| match array.column_by_name(field.name()) {
         Some(column) => cast_up(column, field.data_type()).map_err(|error| error.within(format!("field {}", field.name()))),
         None if field.is_nullable() => Ok(new_null_array(field.data_type(), array.len())),
-        None => Err(no_fit(array.data_type(), &to, value_error(format!("field {}, which is absent but must not be null", field.name())))),
+        None => Err(no_fit(
+            array.data_type(),
+            &to,
+            value_error(format!("field {}, which is absent but must not be null", field.name())),
+        )),
     });
     let columns = columns.collect::<Result<Vec<_>>>()?;
     let cast = StructArray::try_new_with_length(fields.clone(), columns, array.nulls().cloned(), array.len());

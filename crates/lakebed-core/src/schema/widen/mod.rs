@@ -77,7 +77,8 @@ fn check_change(change: &Value, column: &str) -> Result<()> {
     match (parse_primitive_name(from), parse_primitive_name(to)) {
         (Some(from), Some(to)) if is_widening(from, to) => Ok(()),
         _ => {
-            let message = format!("schema: column {column}: its type was changed from {from} to {to}, which lakebed cannot follow");
+            let message =
+                format!("schema: column {column}: its type was changed from {from} to {to}, which lakebed cannot follow");
             Err(Error::unsupported(vec!["typeWidening".to_owned()], message))
         }
     }
@@ -98,12 +99,30 @@ mod tests {
     #[test]
     fn the_protocols_changes_are_widenings_and_no_others() {
         let names = [
-            "byte", "short", "integer", "long", "float", "double", "date", "timestamp_ntz", "timestamp", "string", "binary", "boolean",
-            "decimal(9,0)", "decimal(10,0)", "decimal(12,2)", "decimal(11,2)", "decimal(20,0)", "decimal(22,2)", "decimal(38,18)",
+            "byte",
+            "short",
+            "integer",
+            "long",
+            "float",
+            "double",
+            "date",
+            "timestamp_ntz",
+            "timestamp",
+            "string",
+            "binary",
+            "boolean",
+            "decimal(9,0)",
+            "decimal(10,0)",
+            "decimal(12,2)",
+            "decimal(11,2)",
+            "decimal(20,0)",
+            "decimal(22,2)",
+            "decimal(38,18)",
         ];
         let mut widenings = String::new();
         for from in names {
-            let to: Vec<&str> = names.into_iter().filter(|to| *to != from && is_widening(primitive(from), primitive(to))).collect();
+            let to: Vec<&str> =
+                names.into_iter().filter(|to| *to != from && is_widening(primitive(from), primitive(to))).collect();
             if !to.is_empty() {
                 widenings.push_str(&format!("{from} > {}\n", to.join(" ")));
             }
@@ -148,8 +167,9 @@ mod tests {
 
     #[test]
     fn a_history_without_types_is_corrupt() {
-        let schema =
-            parse(r#"{"type":"struct","fields":[{"name":"x","type":"long","metadata":{"delta.typeChanges":[{"fromType":"byte"}]}}]}"#);
+        let schema = parse(
+            r#"{"type":"struct","fields":[{"name":"x","type":"long","metadata":{"delta.typeChanges":[{"fromType":"byte"}]}}]}"#,
+        );
         let error = check_type_changes(&schema.unwrap()).unwrap_err();
         assert!(error.is_corrupt());
         assert_eq!(error.message(), r#"schema: column x: delta.typeChanges holds {"fromType":"byte"}"#);

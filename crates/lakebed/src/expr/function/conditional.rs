@@ -2,13 +2,19 @@
 //!
 //! They become CASE, which computes a branch only where it is chosen. Read [`call`] first.
 
-use arrow_schema::DataType;
-use datafusion::common::ScalarValue;
+use std::cmp::Ordering;
+
+use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_ord::ord::make_comparator;
+use arrow_schema::{DataType, SortOptions};
+use arrow_select::zip::zip;
+use datafusion::common::{Result as DfResult, ScalarValue};
 use datafusion::logical_expr::expr::Case;
 use datafusion::logical_expr::{Expr, lit};
 
 use super::super::bind::Typed;
 use super::super::compare::{compare, one_form_of};
+use super::super::kernel::{Input, Spec};
 use super::super::syntax::Comparison;
 use super::super::types;
 use super::{Args, Call};
@@ -24,18 +30,9 @@ pub(super) fn call(args: &Args<'_>) -> Option<Call> {
             let (values, data_type) = args.in_common(1)?;
             choose(vec![args.cast(0, &DataType::Boolean)?], values, data_type)
         }),
-        "nullif" => args.count(2).and_then(|()| {
-            let first = args.get(0)?;
-            let equal = compare(Comparison::Equal, first.clone(), args.get(1)?.clone())?;
-            let null = Expr::Literal(ScalarValue::try_from(&first.data_type).map_err(|e| e.to_string())?, None);
-            choose(vec![equal], vec![null, first.expr.clone()], first.data_type.clone())
-        }),
-        "nullifzero" | "zeroifnull" => args.count(1).and_then(|()| {
-            let zero = Typed { expr: lit(0i32), data_type: DataType::Int32 };
-            let list = vec![args.get(0)?.clone(), zero];
-            let name = if args.name == "zeroifnull" { "coalesce" } else { "nullif" };
-            call(&Args { name, list }).unwrap_or_else(|| Err("unreachable".into()))
-        }),
+        "nullif" => args.count(2).and_then(|()| null_if(args.get(0)?, args.get(1)?.clone())),
+        "nullifzero" => args.count(1).and_then(|()| null_if(args.get(0)?, zero())),
+        "zeroifnull" => args.count(1).and_then(|()| one_of_all(&Args { name: args.name, list: vec![args.get(0)?.clone(), zero()] })),
         "isnull" => args.count(1).and_then(|()| boolean(Expr::IsNull(Box::new(args.get(0)?.expr.clone())))),
         "isnotnull" => args.count(1).and_then(|()| boolean(Expr::IsNotNull(Box::new(args.get(0)?.expr.clone())))),
         "equal_null" => {
@@ -51,8 +48,8 @@ pub(super) fn call(args: &Args<'_>) -> Option<Call> {
             let nan = one_form_of(value.clone(), &DataType::Float64).eq(lit(f64::NAN));
             choose(vec![nan], vec![args.double(1)?, value], DataType::Float64)
         }),
-        "greatest" => extreme(args, Comparison::Greater),
-        "least" => extreme(args, Comparison::Less),
+        "greatest" => extreme(args, &GREATEST),
+        "least" => extreme(args, &LEAST),
         _ => return None,
     })
 }
@@ -88,21 +85,38 @@ pub(in super::super) fn coalesce(mut values: Vec<Expr>) -> Expr {
     branches(values.into_iter().map(|value| (Expr::IsNotNull(Box::new(value.clone())), value)), Some(last))
 }
 
+fn zero() -> Typed {
+    Typed { expr: lit(0i32), data_type: DataType::Int32 }
+}
+
+/// The first value, but null if it equals the second.
+fn null_if(first: &Typed, second: Typed) -> Call {
+    let equal = compare(Comparison::Equal, first.clone(), second)?;
+    let null = ScalarValue::try_from(&first.data_type).map_err(|error| error.to_string())?;
+    choose(vec![equal], vec![Expr::Literal(null, None), first.expr.clone()], first.data_type.clone())
+}
+
+static GREATEST: Spec = Spec::total("greatest", |input| best(input, Ordering::Greater)).lenient();
+static LEAST: Spec = Spec::total("least", |input| best(input, Ordering::Less)).lenient();
+
 /// The greatest or least of several values; nulls are passed over.
-fn extreme(args: &Args<'_>, wanted: Comparison) -> Call {
+fn extreme(args: &Args<'_>, spec: &'static Spec) -> Call {
     args.counts(2, usize::MAX)?;
     let (values, data_type) = args.in_common(0)?;
-    let typed = |expr: Expr| Typed { expr, data_type: data_type.clone() };
     if data_type.is_nested() {
         return Err(format!("{} cannot compare {}", args.name, types::name(&data_type)));
     }
-    let mut values = values.into_iter();
-    let mut best = values.next().ok_or_else(|| format!("{} needs arguments", args.name))?;
-    for value in values {
-        let better = compare(wanted, typed(value.clone()), typed(best.clone()))?;
-        let replaces = better.or(Expr::IsNull(Box::new(best.clone())));
-        let keeps = Expr::IsNull(Box::new(value.clone()));
-        best = branches([(keeps, best), (replaces, value)].map(|(when, then)| (when, then)), None);
+    let values = values.into_iter().map(|value| one_form_of(value, &data_type)).collect();
+    Ok(Typed { expr: spec.call(values, data_type.clone()), data_type })
+}
+
+fn best(input: &Input<'_>, wanted: Ordering) -> DfResult<ArrayRef> {
+    let mut best = input.array(0)?.clone();
+    for next in input.arrays.iter().skip(1) {
+        let compare = make_comparator(next, &best, SortOptions::default())?;
+        let replaces: BooleanArray =
+            (0..input.rows).map(|row| Some(next.is_valid(row) && (best.is_null(row) || compare(row, row) == wanted))).collect();
+        best = zip(&replaces, next, &best)?;
     }
-    Ok(typed(best))
+    Ok(best)
 }

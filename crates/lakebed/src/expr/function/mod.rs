@@ -25,14 +25,14 @@ pub(super) use registry::is_total;
 pub(super) type Call = Result<Typed, String>;
 
 /// The call of a function by its lower-case name.
-pub(super) fn call(name: &str, args: Vec<Typed>, now_micros: Option<i64>) -> Call {
+pub(super) fn call(name: &str, args: Vec<Typed>) -> Call {
     if let Some(kind) = refused(name) {
         return Err(format!("{name} is {kind}, which cannot stand in an expression about one row"));
     }
-    let args = Args { name, list: args };
-    if let Some(found) = datetime::now(&args, now_micros) {
-        return found;
+    if matches!(name, "now" | "current_timestamp" | "localtimestamp" | "current_date" | "curdate") {
+        return Err(format!("{name} cannot stand here: the time of the call is not known"));
     }
+    let args = Args { name, list: args };
     for group in [conditional::call, datetime::call, number::call, text::call, nested] {
         if let Some(found) = group(&args) {
             return found;

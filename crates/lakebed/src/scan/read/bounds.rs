@@ -12,13 +12,12 @@ use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, UInt32Array, new_null_array};
 use arrow_schema::{DataType as ArrowType, Field};
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
-use parquet::arrow::parquet_to_arrow_field_levels;
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use lakebed_core::schema::StructType;
-use lakebed_core::schema::arrow::primitive_to_arrow;
 use lakebed_core::stats::{StatColumn, StatKind};
+use lakebed_io::at::At;
 use lakebed_io::parquet::ParquetFile;
 
 use super::fit::FileColumns;
@@ -209,13 +208,12 @@ impl Source {
         if matches!(statistic.kind, StatKind::NumRecords | StatKind::TightBounds) {
             return None;
         }
-        let leaf = columns.leaf_of(schema, &statistic.path)?;
+        let (leaf, found) = columns.leaf_of(schema, &statistic.path)?;
         let descriptor = file.metadata().file_metadata().schema_descr().column(leaf);
         // Statistics of repeated values count values, not rows.
         if descriptor.max_rep_level() > 0 {
             return None;
         }
-        let found = arrow_type_of(file, leaf)?;
         let cast = Leaf::new(statistic.data_type, &found, &descriptor, columns.rebase()).ok()?;
         let trusted = descriptor.physical_type() != PhysicalType::INT96 && !cast.is_of_old_calendar();
         Some(Self { leaf, field: Field::new(descriptor.name(), found, true), cast, trusted })
@@ -223,7 +221,44 @@ impl Source {
 
     fn converter<'b>(&'b self, file: &'b ParquetFile) -> Result<StatisticsConverter<'b>> {
         let schema = file.metadata().file_metadata().schema_descr();
-        let converter = StatisticsConverter::from_column_index(self.leaf, &self.field, schema);
-        Ok(lakebed_io::at::At::at(converter, file.name())?.with_missing_null_counts_as_zero(false))
+        let converter = StatisticsConverter::from_column_index(self.leaf, &self.field, schema).at(file.name())?;
+        Ok(converter.with_missing_null_counts_as_zero(false))
     }
+}
+
+/// A value that says nothing.
+fn unknown(statistic: &StatColumn, count: usize) -> Result<ArrayRef> {
+    Ok(new_null_array(&statistic.arrow_type(), count))
+}
+
+fn null_count(group: &RowGroupMetaData, leaf: usize) -> Option<i64> {
+    i64::try_from(group.columns().get(leaf)?.statistics()?.null_count_opt()?).ok()
+}
+
+/// Whether the bounds of bytes were made by comparing signed bytes, as old writers did: they hold for nothing else.
+fn has_signed_bounds(group: &RowGroupMetaData, leaf: usize) -> bool {
+    let Some(column) = group.columns().get(leaf) else { return true };
+    let bytes = matches!(column.column_type(), PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY);
+    bytes && column.statistics().is_some_and(|statistics| statistics.is_min_max_deprecated())
+}
+
+/// The first row of each page, counted in the row group.
+fn page_starts(metadata: &ParquetMetaData, group: usize, leaf: usize) -> Option<Vec<u64>> {
+    let pages = metadata.offset_index()?.get(group)?.get(leaf)?.page_locations();
+    let starts: Vec<u64> = pages.iter().map(|page| u64::try_from(page.first_row_index).ok()).collect::<Option<_>>()?;
+    (starts.first() == Some(&0)).then_some(starts)
+}
+
+/// The rows cut at every page boundary of every column.
+fn intervals(starts: &[Vec<u64>], rows: u64) -> Vec<Interval> {
+    let mut cuts: Vec<u64> = starts.iter().flatten().copied().filter(|start| *start < rows).collect();
+    cuts.sort_unstable();
+    cuts.dedup();
+    let mut intervals = Vec::with_capacity(cuts.len());
+    for (index, start) in cuts.iter().enumerate() {
+        let end = cuts.get(index + 1).copied().unwrap_or(rows);
+        let pages = starts.iter().map(|starts| starts.partition_point(|first| first <= start).saturating_sub(1)).collect();
+        intervals.push(Interval { rows: *start..end, pages });
+    }
+    intervals
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, RecordBatch, StructArray, new_null_array};
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, SchemaRef};
-use parquet::arrow::arrow_reader::ArrowReaderMetadata;
-use parquet::arrow::arrow_reader::ArrowReaderOptions;
+use arrow_select::filter::FilterPredicate;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::{PARQUET_FIELD_ID_META_KEY, ProjectionMask};
 
 use lakebed_core::schema::arrow::type_to_arrow;
@@ -31,6 +31,8 @@ pub(super) struct FileColumns {
     file: ParquetFile,
     schema: SchemaRef,
     mode: MappingMode,
+    /// What is found by name in any mode.
+    by_name: Vec<String>,
     rebase: Rebase,
     metadata: ArrowReaderMetadata,
 }
@@ -41,6 +43,13 @@ pub(super) struct Fit {
     /// The leaves of the file that have to be read.
     leaves: BTreeSet<usize>,
     columns: Vec<Place>,
+}
+
+/// Columns of a file as the table has them.
+#[derive(Default)]
+pub(super) struct Adapted {
+    pub(super) fields: Vec<FieldRef>,
+    pub(super) columns: Vec<ArrayRef>,
 }
 
 /// Where one column is, and what becomes of it.
@@ -68,13 +77,13 @@ struct Part {
 
 impl FileColumns {
     /// Of a file that belongs to a table with this kind of column mapping.
-    pub(super) fn new(file: &ParquetFile, mode: MappingMode) -> Result<Self> {
+    pub(super) fn new(file: &ParquetFile, mode: MappingMode, by_name: &[String]) -> Result<Self> {
         let schema = file.arrow_schema()?;
         let descriptor = file.metadata().file_metadata().schema_descr();
         let hinted = int96_as_micros(&schema, descriptor);
         let metadata = file.reader_metadata(hinted, ArrowReaderOptions::new())?;
         let schema = Arc::clone(metadata.schema());
-        Ok(Self { file: file.clone(), schema, mode, rebase: Rebase::of(file)?, metadata })
+        Ok(Self { file: file.clone(), schema, mode, by_name: by_name.to_vec(), rebase: Rebase::of(file)?, metadata })
     }
 
     /// What the decoder has to know to read columns as `fit` expects them.
@@ -85,7 +94,8 @@ impl FileColumns {
     /// Finds these columns of the table.
     pub(super) fn fit(&self, wanted: &StructType) -> Result<Fit> {
         let mut search = Search { columns: self, leaves: BTreeSet::new() };
-        if self.mode == MappingMode::Id && !wanted.fields.is_empty() && !self.schema.fields().iter().any(|field| id_of(field).is_some()) {
+        let by_id = self.mode == MappingMode::Id && wanted.fields.iter().any(|field| !self.by_name.contains(&field.name));
+        if by_id && !self.schema.fields().iter().any(|field| id_of(field).is_some()) {
             return Err(Error::corrupt(self.file.name(), "columns are found by field ids in this table, but the file's have none"));
         }
         let mut columns = search.places(wanted, self.schema.fields(), 0, "")?;
@@ -94,17 +104,23 @@ impl FileColumns {
         Ok(Fit { name: self.file.name().to_owned(), leaves, columns })
     }
 
-    /// The leaf that holds a column given by physical names, if it is a primitive outside of lists and maps; for its statistics.
-    pub(super) fn leaf_of(&self, wanted: &StructType, logical: &[&str]) -> Option<usize> {
-        let (mut wanted, mut fields, mut first) = (wanted, self.schema.fields(), 0);
-        for (depth, name) in logical.iter().enumerate() {
+    /// What is known of old ways of counting days.
+    pub(super) fn rebase(&self) -> &Rebase {
+        &self.rebase
+    }
+
+    /// The leaf that holds a column, and its type in the file, if it is a primitive outside of lists and maps; for its statistics. The
+    /// path and the schema have physical names.
+    pub(super) fn leaf_of(&self, schema: &StructType, path: &[String]) -> Option<(usize, ArrowType)> {
+        let (mut wanted, mut fields, mut first) = (schema, self.schema.fields(), 0);
+        for (depth, name) in path.iter().enumerate() {
             let index = wanted.fields.iter().position(|field| field.name == *name)?;
             let field = wanted.fields.get(index)?;
             let position = self.find(fields, field, index, "").ok()??;
             first += fields.iter().take(position).map(|field| leaf_count(field.data_type())).sum::<usize>();
-            let last = depth + 1 == logical.len();
+            let last = depth + 1 == path.len();
             match (&field.data_type, fields.get(position)?.data_type()) {
-                (DataType::Primitive(_), found) if last && !found.is_nested() => return Some(first),
+                (DataType::Primitive(_), found) if last && !found.is_nested() => return Some((first, found.clone())),
                 (DataType::Struct(inner), ArrowType::Struct(found)) if !last => (wanted, fields) = (inner, found),
                 _ => return None,
             }
@@ -114,7 +130,7 @@ impl FileColumns {
 
     /// The position of a field among those of the file; `guess` is where to look first.
     fn find(&self, fields: &Fields, wanted: &StructField, guess: usize, place: &str) -> Result<Option<usize>> {
-        if self.mode == MappingMode::Id {
+        if self.mode == MappingMode::Id && !self.by_name.contains(&wanted.name) {
             let id = field_id(wanted).ok_or_else(|| {
                 Error::corrupt("schema", format!("column {place}{} has no field id, but columns are found by field ids", wanted.name))
             })?;
@@ -252,7 +268,7 @@ impl Fit {
 
     /// The table's columns from what was read, one array each; with their fields, which allow null where the file has one against the
     /// table's word.
-    pub(super) fn adapt(&self, batch: &RecordBatch) -> Result<(Vec<FieldRef>, Vec<ArrayRef>)> {
+    pub(super) fn adapt(&self, batch: &RecordBatch) -> Result<Adapted> {
         let mut fields = Vec::with_capacity(self.columns.len());
         let mut arrays = Vec::with_capacity(self.columns.len());
         for place in &self.columns {
@@ -260,11 +276,27 @@ impl Fit {
             fields.push(widened(&place.field, &array, None));
             arrays.push(array);
         }
-        Ok((fields, arrays))
+        Ok(Adapted { fields, columns: arrays })
     }
 
     fn locate(&self, error: Error, place: &Place) -> Error {
         error.within(format!("{}: column {}", self.name, place.field.name()))
+    }
+}
+
+impl Adapted {
+    /// The chosen rows.
+    pub(super) fn filter(&self, chooser: &FilterPredicate) -> Result<Self> {
+        self.filter_some(chooser, |_| true)
+    }
+
+    /// The chosen rows of the columns that are wanted; the others become empty.
+    pub(super) fn filter_some(&self, chooser: &FilterPredicate, wanted: impl Fn(usize) -> bool) -> Result<Self> {
+        let columns = self.columns.iter().enumerate().map(|(position, column)| match wanted(position) {
+            true => Ok(chooser.filter(column)?),
+            false => Ok(new_null_array(&ArrowType::Null, chooser.count())),
+        });
+        Ok(Self { fields: self.fields.clone(), columns: columns.collect::<Result<_>>()? })
     }
 }
 

@@ -43,6 +43,11 @@ impl Leaf {
         })
     }
 
+    /// Whether values change in a way that may put them in another order.
+    pub(super) fn is_of_old_calendar(&self) -> bool {
+        self.old_dates || self.old_timestamps.is_some()
+    }
+
     pub(super) fn adapt(&self, array: &ArrayRef) -> Result<ArrayRef> {
         let mut array = Arc::clone(array);
         if self.unchecked_text {

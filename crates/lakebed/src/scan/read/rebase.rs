@@ -26,7 +26,7 @@ const MICROS_PER_DAY: i64 = 86_400_000_000;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
 /// What of a file was counted by the old calendar.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Rebase {
     pub(super) dates: bool,
     pub(super) timestamps: Option<Zone>,
@@ -34,7 +34,7 @@ pub(super) struct Rebase {
 }
 
 /// The zone in which a writer looked at its calendar.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(super) enum Zone {
     Utc,
     Named {
@@ -182,8 +182,7 @@ mod tests {
         for unchanged in ["1582-10-15 00:00:00", "1899-12-31 23:59:59.999999", "2026-11-21 01:02:03"] {
             assert_eq!(rebase_micros(&utc, micros(unchanged)), micros(unchanged));
         }
-        assert_eq!(Zone::parse("UTC"), Zone::parse("UTC"));
-        assert_eq!(Zone::parse("Nowhere/Atall"), Zone::Utc);
+        assert!(matches!(Zone::parse("Nowhere/Atall"), Zone::Utc));
     }
 
     #[test]

@@ -60,6 +60,40 @@ impl Rows {
         self.within(&kept)
     }
 
+    /// Those up to the first so many that are not deleted.
+    #[must_use]
+    pub(super) fn first_live(&self, count: u64, deleted: Option<&DeletionVector>) -> Self {
+        let mut left = count;
+        let mut ranges = Vec::new();
+        for range in &self.ranges {
+            let kept = deleted.map_or_else(|| vec![range.clone()], |deleted| deleted.kept_ranges(range.clone()));
+            let mut end = range.start;
+            for run in kept {
+                let taken = left.min(run.end - run.start);
+                left -= taken;
+                end = if taken > 0 { run.start + taken } else { end };
+            }
+            push(&mut ranges, range.start..if left > 0 { range.end } else { end });
+            if left == 0 {
+                break;
+            }
+        }
+        Self { group: self.group.clone(), ranges }
+    }
+
+    /// Those behind the first so many.
+    #[must_use]
+    pub(super) fn skip(&self, count: u64) -> Self {
+        let mut walk = self.walk();
+        walk.next(count);
+        walk.rest(self)
+    }
+
+    /// The position in the file of the row group's first row.
+    pub(super) fn first(&self) -> u64 {
+        self.group.start
+    }
+
     /// Pieces of at most so many rows.
     pub(super) fn pieces(&self, most: u64) -> Vec<Self> {
         let most = most.max(1);
@@ -142,11 +176,17 @@ impl Rows {
 }
 
 /// The rows that have not been decoded yet.
+#[derive(Default)]
 pub(super) struct Walk {
     ahead: VecDeque<Range<u64>>,
 }
 
 impl Walk {
+    /// What is left, of these rows.
+    pub(super) fn rest(&self, of: &Rows) -> Rows {
+        Rows { group: of.group.clone(), ranges: self.ahead.iter().cloned().collect() }
+    }
+
     /// The positions of the next rows.
     pub(super) fn next(&mut self, mut count: u64) -> Positions {
         let mut taken = Vec::new();
@@ -293,6 +333,15 @@ mod tests {
             // A selection by marks chooses the marked rows.
             let marked: Vec<u64> = expected.iter().zip(&live).filter(|(_, live)| **live).map(|(row, _)| *row).collect();
             prop_assert_eq!(chosen(Some(rows.selection_of(&live.into())), &group), marked);
+
+            // The first few live rows are among as few rows as can be.
+            let some = (rows.live(Some(&deleted)) / 2).max(1);
+            let first = rows.first_live(some, Some(&deleted));
+            if rows.live(Some(&deleted)) >= some {
+                prop_assert_eq!(first.live(Some(&deleted)), some);
+                prop_assert!(!deleted.contains(*listed(&first).last().unwrap()));
+            }
+            prop_assert_eq!(listed(&rows.skip(batch)), expected.iter().skip(usize::try_from(batch).unwrap()).copied().collect::<Vec<_>>());
 
             // Pieces are the whole, and none is too large.
             let pieces = rows.pieces(batch);

@@ -1,8 +1,8 @@
 use arrow_array::builder::{Int32Builder, MapBuilder, StringBuilder};
-use arrow_array::types::{Int16Type, Int8Type};
+use arrow_array::types::{Int8Type, Int16Type};
 use arrow_array::{
-    BinaryArray, Date32Array, Date64Array, Decimal128Array, Decimal256Array, DictionaryArray, Float32Array, Float64Array, Int8Array,
-    Int16Array, Int32Array, Int64Array, LargeListArray, StringArray, StringViewArray, TimestampMillisecondArray,
+    BinaryArray, Date32Array, Date64Array, Decimal128Array, Decimal256Array, DictionaryArray, Float32Array, Float64Array,
+    Int8Array, Int16Array, Int32Array, Int64Array, LargeListArray, StringArray, StringViewArray, TimestampMillisecondArray,
     TimestampNanosecondArray, TimestampSecondArray, UInt32Array,
 };
 use arrow_buffer::i256;
@@ -57,7 +57,7 @@ fn decimals_widen_exactly() {
     check(decimal([Some(-12345), None], 5, 2), decimal([Some(-12_345_000), None], 10, 5));
     check(decimal([Some(12345)], 5, 2), decimal([Some(12345)], 38, 2));
     check(Int32Array::from(vec![-7]), decimal([Some(-700)], 12, 2));
-    check(Int64Array::from(vec![i64::MIN]), decimal([Some(-9_223_372_036_854_775_808_00)], 22, 2));
+    check(Int64Array::from(vec![i64::MIN]), decimal([Some(-922_337_203_685_477_580_800)], 22, 2));
     let wide = Decimal256Array::from(vec![i256::from_i128(-123)]).with_precision_and_scale(50, 1).unwrap();
     check(wide, decimal([Some(-12300)], 10, 3));
 }
@@ -108,16 +108,18 @@ fn text_and_bytes_change_their_form_alone() {
     check(StringViewArray::from(vec![Some("é"), None]), StringArray::from(vec![Some("é"), None]));
     check(BinaryArray::from(vec![b"abc".as_slice()]), StringArray::from(vec!["abc"]));
     check(StringArray::from(vec!["abc"]), BinaryArray::from(vec![b"abc".as_slice()]));
-    check(vec![Some("x"), None, Some("x")].into_iter().collect::<DictionaryArray<Int8Type>>(), StringArray::from(vec![Some("x"), None, Some("x")]));
+    check(
+        vec![Some("x"), None, Some("x")].into_iter().collect::<DictionaryArray<Int8Type>>(),
+        StringArray::from(vec![Some("x"), None, Some("x")]),
+    );
     let not_text: ArrayRef = Arc::new(BinaryArray::from(vec![[0xff_u8].as_slice()]));
     assert!(cast_up(&not_text, &ArrowType::Utf8).is_err());
 }
 
 #[test]
 fn what_delta_does_not_widen_is_refused() {
-    let refused = |from: &str, to: &str| {
-        format!("a column stored as {from} cannot be read as {to}: Delta allows no such change of type")
-    };
+    let refused =
+        |from: &str, to: &str| format!("a column stored as {from} cannot be read as {to}: Delta allows no such change of type");
     check_error(Int64Array::from(vec![1]), &ArrowType::Int32, &refused("Int64", "Int32"));
     check_error(Int64Array::from(vec![1]), &ArrowType::Float64, &refused("Int64", "Float64"));
     check_error(Float64Array::from(vec![1.0]), &ArrowType::Float32, &refused("Float64", "Float32"));

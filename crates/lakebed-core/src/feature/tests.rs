@@ -1,0 +1,146 @@
+use std::collections::HashSet;
+
+use super::*;
+use crate::ErrorKind;
+
+const TABLE: &str = "s3://bucket/t";
+
+fn protocol(reader: i32, writer: i32, reader_features: Option<&[&str]>, writer_features: Option<&[&str]>) -> Protocol {
+    let owned = |names: Option<&[&str]>| names.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+    Protocol {
+        min_reader_version: reader,
+        min_writer_version: writer,
+        reader_features: owned(reader_features),
+        writer_features: owned(writer_features),
+    }
+}
+
+fn with_features(names: &[&str]) -> Protocol {
+    protocol(3, 7, Some(names), Some(names))
+}
+
+/// The features that are named as missing.
+#[track_caller]
+fn missing(names: &[&str]) -> Vec<String> {
+    match check_read(&with_features(names), TABLE).unwrap_err().kind() {
+        ErrorKind::UnsupportedFeature { features } => features.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn legacy_protocols_are_read() {
+    for (reader, writer) in [(1, 1), (1, 2), (1, 6), (2, 5), (2, 6)] {
+        assert!(check_read(&protocol(reader, writer, None, None), TABLE).is_ok());
+    }
+    assert!(check_read(&protocol(1, 7, None, Some(&["rowTracking", "somethingNew"])), TABLE).is_ok());
+    assert!(check_read(&protocol(2, 7, None, Some(&["columnMapping"])), TABLE).is_ok());
+}
+
+#[test]
+fn every_reader_feature_that_is_honoured_may_be_listed() {
+    let names = [
+        "columnMapping",
+        "deletionVectors",
+        "timestampNtz",
+        "timestampWithoutTimezone",
+        "v2Checkpoint",
+        "vacuumProtocolCheck",
+        "typeWidening",
+        "typeWidening-preview",
+        "variantType",
+        "variantType-preview",
+        "variantShredding",
+        "variantShredding-preview",
+    ];
+    assert!(check_read(&with_features(&names), TABLE).is_ok());
+    assert!(check_read(&with_features(&[]), TABLE).is_ok());
+    let honoured: Vec<&str> =
+        FEATURES.iter().filter(|feature| feature.reading == Reading::Honour).map(|feature| feature.name).collect();
+    assert_eq!(honoured, names);
+}
+
+#[test]
+fn every_other_reader_feature_is_refused_by_name() {
+    let refused = [
+        "catalogManaged",
+        "catalogOwned-preview",
+        "redirectReaderWriter-preview",
+        "geospatial",
+        "geospatial-dev",
+        "timestampNanos",
+        "adaptiveMetadata-preview",
+        "somethingNew",
+    ];
+    for name in refused {
+        assert_eq!(missing(&["deletionVectors", name]), [name]);
+    }
+    assert_eq!(missing(&refused), refused);
+}
+
+#[test]
+fn a_refusal_names_the_table_the_features_and_what_to_do() {
+    let error = check_read(&with_features(&["deletionVectors", "catalogManaged", "somethingNew"]), TABLE).unwrap_err();
+    assert_eq!(
+        error.message(),
+        "s3://bucket/t: the table needs reader features that lakebed does not have: catalogManaged (a catalog decides which commits \
+         count, so the table cannot be read by its path; go through the catalog), somethingNew (not known to this version)"
+    );
+}
+
+#[test]
+fn writer_features_are_no_readers_business() {
+    let writer_features = ["rowTracking", "redirectWriterOnly-preview", "icebergWriterCompatV3", "somethingNew"];
+    assert!(check_read(&protocol(3, 7, Some(&["deletionVectors"]), Some(&writer_features)), TABLE).is_ok());
+    assert!(check_read(&with_features(&["appendOnly", "inCommitTimestamp"]), TABLE).is_ok());
+}
+
+#[test]
+fn protocols_that_are_not_known_are_refused() {
+    let error = check_read(&protocol(4, 7, Some(&[]), Some(&[])), TABLE).unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::UnsupportedFeature { features: vec!["minReaderVersion 4".to_owned()] });
+    let expected = "s3://bucket/t: the table asks for reader version 4, and this lakebed knows versions up to 3; a newer lakebed may read it";
+    assert_eq!(error.message(), expected);
+    let error = check_read(&protocol(0, 2, None, None), TABLE).unwrap_err();
+    assert_eq!(error.message(), "s3://bucket/t: the protocol asks for reader version 0, which does not exist");
+    let error = check_read(&protocol(3, 7, None, Some(&["deletionVectors"])), TABLE).unwrap_err();
+    assert_eq!(error.message(), "s3://bucket/t: the protocol asks for reader version 3 but lists no readerFeatures");
+}
+
+#[test]
+fn features_listed_below_version_three_are_checked_all_the_same() {
+    assert!(check_read(&protocol(1, 2, Some(&["deletionVectors"]), None), TABLE).is_ok());
+    assert!(check_read(&protocol(1, 2, Some(&["somethingNew"]), None), TABLE).is_err());
+}
+
+#[test]
+fn old_versions_imply_their_features() {
+    let implied = |reader, writer| supported_features(&protocol(reader, writer, None, None)).join(" ");
+    assert_eq!(implied(1, 1), "");
+    assert_eq!(implied(1, 2), "appendOnly invariants");
+    assert_eq!(implied(1, 3), "appendOnly checkConstraints invariants");
+    assert_eq!(implied(1, 4), "appendOnly changeDataFeed checkConstraints generatedColumns invariants");
+    assert_eq!(implied(1, 5), "appendOnly changeDataFeed checkConstraints generatedColumns invariants");
+    assert_eq!(implied(2, 5), "appendOnly changeDataFeed checkConstraints columnMapping generatedColumns invariants");
+    assert_eq!(
+        implied(2, 6),
+        "appendOnly changeDataFeed checkConstraints columnMapping generatedColumns identityColumns invariants"
+    );
+    let named = protocol(3, 7, Some(&["deletionVectors"]), Some(&["rowTracking", "deletionVectors"]));
+    assert_eq!(supported_features(&named), ["deletionVectors", "rowTracking"]);
+}
+
+#[test]
+fn names_are_unique_whatever_their_case() {
+    let names: HashSet<String> = FEATURES.iter().map(|feature| feature.name.to_lowercase()).collect();
+    assert_eq!(names.len(), FEATURES.len());
+    assert_eq!(Feature::find("DELETIONVECTORS").map(|feature| feature.name), Some("deletionVectors"));
+    assert_eq!(Feature::find("somethingNew"), None);
+}
+
+#[test]
+fn readers_ignore_writer_features_and_no_others() {
+    for feature in FEATURES {
+        assert_eq!(feature.reading == Reading::Ignore, matches!(feature.kind, FeatureKind::Writer { .. }), "{}", feature.name);
+    }
+}

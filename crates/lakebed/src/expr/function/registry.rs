@@ -1,0 +1,197 @@
+//! Functions that DataFusion and datafusion-spark compute as Spark does.
+//!
+//! Both know more functions than stand here; one is listed once its answers have been compared with Spark's documentation. Where
+//! both have a name, datafusion-spark's counts. Read [`call`] first.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use arrow_schema::{DataType, Field, FieldRef};
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
+use datafusion::logical_expr::{Expr, ReturnFieldArgs, ScalarUDF, cast};
+
+use super::super::bind::Typed;
+use super::super::types;
+use super::{Args, Call};
+
+/// Spark's name, the name in the registry, and the type every argument is brought to first, if that is fixed.
+const FUNCTIONS: &[(&str, &str, Option<DataType>)] = &[
+    // text
+    ("upper", "upper", Some(DataType::Utf8)),
+    ("ucase", "upper", Some(DataType::Utf8)),
+    ("lower", "lower", Some(DataType::Utf8)),
+    ("lcase", "lower", Some(DataType::Utf8)),
+    ("btrim", "btrim", Some(DataType::Utf8)),
+    ("ltrim", "ltrim", Some(DataType::Utf8)),
+    ("rtrim", "rtrim", Some(DataType::Utf8)),
+    ("concat", "concat", Some(DataType::Utf8)),
+    ("concat_ws", "concat_ws", None),
+    ("length", "length", None),
+    ("len", "length", None),
+    ("char_length", "length", None),
+    ("character_length", "length", None),
+    ("octet_length", "octet_length", None),
+    ("bit_length", "bit_length", None),
+    ("replace", "replace", Some(DataType::Utf8)),
+    ("translate", "translate", Some(DataType::Utf8)),
+    ("reverse", "reverse", Some(DataType::Utf8)),
+    ("repeat", "repeat", None),
+    ("lpad", "lpad", None),
+    ("rpad", "rpad", None),
+    ("substring_index", "substr_index", None),
+    ("split_part", "split_part", None),
+    ("substring", "substring", None),
+    ("substr", "substring", None),
+    ("find_in_set", "find_in_set", Some(DataType::Utf8)),
+    ("ascii", "ascii", Some(DataType::Utf8)),
+    ("char", "char", Some(DataType::Int64)),
+    ("chr", "char", Some(DataType::Int64)),
+    ("space", "space", Some(DataType::Int32)),
+    ("soundex", "soundex", Some(DataType::Utf8)),
+    ("base64", "base64", Some(DataType::Binary)),
+    ("unbase64", "unbase64", Some(DataType::Utf8)),
+    ("hex", "hex", None),
+    ("unhex", "unhex", Some(DataType::Utf8)),
+    ("parse_url", "parse_url", Some(DataType::Utf8)),
+    ("url_decode", "url_decode", Some(DataType::Utf8)),
+    ("url_encode", "url_encode", Some(DataType::Utf8)),
+    // hashes
+    ("crc32", "crc32", Some(DataType::Binary)),
+    ("sha", "sha", Some(DataType::Binary)),
+    ("sha1", "sha", Some(DataType::Binary)),
+    ("sha2", "sha2", None),
+    ("xxhash64", "xxhash64", None),
+    // numbers
+    ("bin", "bin", Some(DataType::Int64)),
+    ("factorial", "factorial", Some(DataType::Int32)),
+    ("width_bucket", "width_bucket", None),
+    ("bit_count", "bit_count", None),
+    ("bit_get", "bit_get", None),
+    ("getbit", "bit_get", None),
+    ("shiftleft", "shiftleft", None),
+    ("shiftright", "shiftright", None),
+    ("shiftrightunsigned", "shiftrightunsigned", None),
+    // times
+    ("from_utc_timestamp", "from_utc_timestamp", None),
+    ("to_utc_timestamp", "to_utc_timestamp", None),
+    // arrays and maps
+    ("array", "array", None),
+    ("array_contains", "array_contains", None),
+    ("array_distinct", "array_distinct", None),
+    ("array_max", "array_max", None),
+    ("array_min", "array_min", None),
+    ("map_keys", "map_keys", None),
+    ("map_values", "map_values", None),
+];
+
+/// Those that no value makes fail.
+const TOTAL: &[&str] = &[
+    "upper",
+    "lower",
+    "btrim",
+    "ltrim",
+    "rtrim",
+    "concat",
+    "concat_ws",
+    "length",
+    "octet_length",
+    "bit_length",
+    "replace",
+    "translate",
+    "reverse",
+    "substr_index",
+    "substring",
+    "ascii",
+    "hex",
+    "crc32",
+    "sha",
+    "sha2",
+    "xxhash64",
+    "array_contains",
+    "array_distinct",
+    "map_keys",
+    "map_values",
+];
+
+static REGISTRY: LazyLock<HashMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
+    let plain = datafusion::functions::all_default_functions();
+    let nested = datafusion::functions_nested::all_default_nested_functions();
+    let spark = datafusion_spark::all_default_scalar_functions();
+    let mut registry = HashMap::new();
+    for function in plain.into_iter().chain(nested).chain(spark) {
+        for alias in function.aliases() {
+            registry.insert(alias.clone(), function.clone());
+        }
+        registry.insert(function.name().to_string(), function);
+    }
+    registry
+});
+
+/// Whether no value makes a function of the registry fail.
+pub(in super::super) fn is_total(name: &str) -> bool {
+    TOTAL.contains(&name)
+}
+
+/// The call of a function of the registry, its arguments brought to the types it takes.
+pub(super) fn call(args: Args<'_>) -> Call {
+    let Some((_, name, fixed)) = FUNCTIONS.iter().find(|(spark, _, _)| *spark == args.name) else {
+        return Err(unknown(args.name));
+    };
+    let function = REGISTRY.get(*name).ok_or_else(|| unknown(args.name))?;
+    let mut list = Vec::with_capacity(args.len());
+    for index in 0..args.len() {
+        let arg = args.get(index)?;
+        list.push(match fixed {
+            Some(to) => Typed { expr: args.cast(index, to)?, data_type: to.clone() },
+            None => arg.clone(),
+        });
+    }
+    typed_call(function, list).map_err(|error| format!("{}: {}", args.name, error.strip_backtrace()))
+}
+
+fn unknown(name: &str) -> String {
+    let known = FUNCTIONS.iter().map(|(name, _, _)| *name);
+    match super::super::bind::nearest(name, known) {
+        Some(near) => format!("there is no function `{name}`; did you mean `{near}`?"),
+        None => format!("there is no function `{name}` among those that filters support"),
+    }
+}
+
+fn typed_call(function: &Arc<ScalarUDF>, args: Vec<Typed>) -> datafusion::common::Result<Typed> {
+    let given: Vec<FieldRef> = args.iter().map(|arg| Arc::new(Field::new("", arg.data_type.clone(), true))).collect();
+    let wanted = fields_with_udf(&given, function.as_ref())?;
+    let exprs: Vec<Expr> = args
+        .into_iter()
+        .zip(&wanted)
+        .map(|(arg, field)| if arg.data_type == *field.data_type() { arg.expr } else { cast(arg.expr, field.data_type().clone()) })
+        .map(super::super::physical::fold_if_possible)
+        .collect();
+    let constants: Vec<Option<&ScalarValue>> = exprs
+        .iter()
+        .map(|expr| match expr {
+            Expr::Literal(value, _) => Some(value),
+            _ => None,
+        })
+        .collect();
+    let returned = function.return_field_from_args(ReturnFieldArgs { arg_fields: &wanted, scalar_arguments: &constants })?;
+    let expr = Expr::ScalarFunction(ScalarFunction::new_udf(function.clone(), exprs));
+    let data_type = of_table(returned.data_type());
+    let expr = if data_type == *returned.data_type() { expr } else { cast(expr, data_type.clone()) };
+    Ok(Typed { expr, data_type })
+}
+
+/// The type among those of tables that holds the values of another one.
+fn of_table(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Utf8View | DataType::LargeUtf8 => DataType::Utf8,
+        DataType::BinaryView | DataType::LargeBinary | DataType::FixedSizeBinary(_) => DataType::Binary,
+        DataType::UInt8 => DataType::Int16,
+        DataType::UInt16 => DataType::Int32,
+        DataType::UInt32 | DataType::UInt64 => DataType::Int64,
+        DataType::Timestamp(_, Some(_)) => types::timestamp(),
+        DataType::Timestamp(_, None) => types::timestamp_ntz(),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,283 @@
+//! SQL text to typed expressions with Spark's meaning, and filters made of them.
+//!
+//! The way of a text: `lex` (words) → `parse` and `primary` (syntax tree) → `bind` (columns, types, coercions, functions) →
+//! `physical` (constants folded, compiled, run on batches). The result is a DataFusion [`Expr`], but DataFusion's parser, coercions
+//! and simplifier take no part: their rules are not Spark's. Spark's ANSI mode is on, the session's zone is UTC, names are found
+//! without regard to case. Read [`parse_filter`] first.
+
+mod arithmetic;
+mod bind;
+mod calendar;
+mod cast;
+mod compare;
+mod function;
+mod interval;
+mod kernel;
+mod lex;
+mod literal;
+mod nested;
+mod operate;
+mod parse;
+mod physical;
+mod primary;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod text_value;
+mod time_arithmetic;
+mod types;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, ScalarValue};
+use datafusion::logical_expr::{Expr, Operator, cast as widen};
+use datafusion::physical_expr::PhysicalExpr;
+use lakebed_core::{Error, Result};
+
+use bind::{Binder, Typed};
+use syntax::{Kind, Node};
+
+/// What an expression may ask of its surroundings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The time of the call, for `current_timestamp()` and its like; without it they are refused.
+    pub now_ms: Option<i64>,
+}
+
+/// A typed expression over the columns of a schema.
+#[derive(Debug, Clone)]
+pub struct Expression {
+    /// The expression; its columns carry the names of the schema.
+    pub expr: Expr,
+    /// The type of its values.
+    pub data_type: DataType,
+    /// The text it was made from, with functions of the time replaced by the time.
+    pub text: String,
+    schema: SchemaRef,
+}
+
+/// A condition on the rows of a table: those for which it is true match.
+///
+/// It travels as its [`text`](Self::text), which means the same wherever it is parsed again.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    expression: Expression,
+    conjuncts: Vec<Conjunct>,
+}
+
+/// One of the conditions that a filter joins by AND.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conjunct {
+    /// The condition.
+    pub expr: Expr,
+    /// Its text.
+    pub text: String,
+    /// Whether some values make it fail. It must then be computed behind the conjuncts before it, on rows for which they are true.
+    pub may_fail: bool,
+}
+
+/// Parses a filter over the columns of a schema.
+///
+/// # Errors
+/// [`ErrorKind::Predicate`](lakebed_core::ErrorKind::Predicate) with the place in the text for what cannot be understood: unknown
+/// columns and functions, types that do not fit, subqueries, aggregates.
+pub fn parse_filter(text: &str, schema: &Schema, options: &Options) -> Result<Filter> {
+    let text = at_time(text, options)?;
+    let schema = Arc::new(nullable(schema));
+    let node = parse::parse(&text)?;
+    let binder = Binder { text: &text, schema: &schema };
+    let mut conjuncts = Vec::new();
+    for part in conjunctions(&node) {
+        let expr = binder.condition(part)?;
+        if !matches!(expr, Expr::Literal(ScalarValue::Boolean(Some(true)), _)) {
+            let text = text.get(part.span.start..part.span.end).unwrap_or_default().to_string();
+            conjuncts.push(Conjunct { may_fail: physical::may_fail(&expr), expr, text });
+        }
+    }
+    Ok(Filter::of(conjuncts, text, schema))
+}
+
+/// Parses an expression of any type over the columns of a schema.
+///
+/// # Errors
+/// As [`parse_filter`].
+pub fn parse_expr(text: &str, schema: &Schema, options: &Options) -> Result<Expression> {
+    let text = at_time(text, options)?;
+    let schema = Arc::new(nullable(schema));
+    let node = parse::parse(&text)?;
+    let Typed { expr, data_type } = Binder { text: &text, schema: &schema }.bind(&node)?;
+    Ok(Expression { expr, data_type, text, schema })
+}
+
+/// For each row of a batch whether a condition is true; null counts as false.
+///
+/// # Errors
+/// What Spark's ANSI mode raises: overflow, division by zero, casts that do not fit.
+pub fn matching_rows(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> Result<BooleanArray> {
+    physical::matches(condition, batch).map_err(|error| physical::failed(&condition.to_string(), &error))
+}
+
+impl Expression {
+    /// The paths of the columns it reads: the top-level name, then fields.
+    pub fn columns(&self) -> Vec<Vec<String>> {
+        columns_of(&self.expr)
+    }
+
+    /// The expression ready to run on batches of a schema that holds its columns.
+    ///
+    /// # Errors
+    /// If a column is missing, or has a type that does not fit.
+    pub fn physical(&self, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
+        let expr = as_bound(&self.expr, &self.schema, schema)?;
+        physical::compile_for(&self.text, &expr, schema)
+    }
+}
+
+impl Filter {
+    fn of(conjuncts: Vec<Conjunct>, text: String, schema: SchemaRef) -> Filter {
+        let expr = bind::join(Operator::And, conjuncts.iter().map(|conjunct| conjunct.expr.clone()).collect());
+        Filter { expression: Expression { expr, data_type: DataType::Boolean, text, schema }, conjuncts }
+    }
+
+    /// The condition.
+    pub fn expr(&self) -> &Expr {
+        &self.expression.expr
+    }
+
+    /// The text it was made from, with functions of the time replaced by the time.
+    pub fn text(&self) -> &str {
+        &self.expression.text
+    }
+
+    /// The schema it was parsed for, every field nullable.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.expression.schema
+    }
+
+    /// The conditions that it joins by AND, in the order of the text; none if it is always true.
+    pub fn conjuncts(&self) -> &[Conjunct] {
+        &self.conjuncts
+    }
+
+    /// The paths of the columns it reads: the top-level name, then fields.
+    pub fn columns(&self) -> Vec<Vec<String>> {
+        self.expression.columns()
+    }
+
+    /// The filter ready to run on batches of a schema that holds its columns; see [`matching_rows`].
+    ///
+    /// # Errors
+    /// If a column is missing, or has a type that does not fit.
+    pub fn physical(&self, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
+        self.expression.physical(schema)
+    }
+
+    /// For each row of a batch whether it matches.
+    ///
+    /// # Errors
+    /// As [`Filter::physical`] and [`matching_rows`].
+    pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        let condition = self.physical(&batch.schema())?;
+        physical::matches(condition.as_ref(), batch).map_err(|error| physical::failed(self.text(), &error))
+    }
+
+    /// What is left to look at in rows once the conjuncts about these columns alone have been decided; `None` if nothing is.
+    #[must_use]
+    pub fn without_conjuncts_about(&self, decided: &[String]) -> Option<Filter> {
+        let about = |expr: &Expr| {
+            let columns = columns_of(expr);
+            !columns.is_empty() && columns.iter().all(|path| path.first().is_some_and(|name| decided.contains(name)))
+        };
+        let left: Vec<Conjunct> = self.conjuncts.iter().filter(|conjunct| !about(&conjunct.expr)).cloned().collect();
+        if left.is_empty() {
+            return None;
+        }
+        let text = left.iter().map(|conjunct| format!("({})", conjunct.text)).collect::<Vec<_>>().join(" AND ");
+        Some(Filter::of(left, text, self.schema().clone()))
+    }
+}
+
+/// The parts of a tree that AND joins at its top.
+fn conjunctions(node: &Node) -> Vec<&Node> {
+    match &node.kind {
+        Kind::All(parts) => parts.iter().flat_map(conjunctions).collect(),
+        _ => vec![node],
+    }
+}
+
+/// The paths of the columns that an expression reads, each once.
+pub(crate) fn columns_of(expr: &Expr) -> Vec<Vec<String>> {
+    let mut paths = BTreeSet::new();
+    let walked = expr.apply(|node| {
+        Ok(match nested::path(node) {
+            Some(path) => {
+                paths.insert(path);
+                TreeNodeRecursion::Jump
+            }
+            None => TreeNodeRecursion::Continue,
+        })
+    });
+    debug_assert!(walked.is_ok());
+    paths.into_iter().collect()
+}
+
+/// The schema with every field nullable: a file may hold nulls where its table says it does not, and they must not be lost.
+fn nullable(schema: &Schema) -> Schema {
+    Schema::new(schema.fields().iter().map(nullable_field).collect::<Fields>())
+}
+
+fn nullable_field(field: &FieldRef) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(nullable_field).collect()),
+        other => other.clone(),
+    };
+    Arc::new(Field::new(field.name(), data_type, true))
+}
+
+/// The expression for a schema whose columns may be of other types than those it was bound to.
+fn as_bound(expr: &Expr, bound: &Schema, given: &Schema) -> Result<Expr> {
+    let adapted = expr.clone().transform_up(|node| {
+        let Expr::Column(column) = &node else { return Ok(Transformed::no(node)) };
+        let wanted = bound.field_with_name(&column.name)?.data_type();
+        let found = given.field_with_name(&column.name)?.data_type();
+        if wanted == found || wanted.is_nested() {
+            return Ok(Transformed::no(node));
+        }
+        Ok(Transformed::yes(widen(Expr::Column(Column::new_unqualified(&column.name)), wanted.clone())))
+    });
+    match adapted {
+        Ok(adapted) => Ok(adapted.data),
+        Err(error) => Err(Error::internal(format!("a filter meets a batch without its columns: {}", error.strip_backtrace()))),
+    }
+}
+
+/// The text with calls such as `current_date()` replaced by what they answer at the time of the call.
+fn at_time(text: &str, options: &Options) -> Result<String> {
+    let Some(now_ms) = options.now_ms else { return Ok(text.to_string()) };
+    let node = parse::parse(text)?;
+    let mut calls = Vec::new();
+    collect_time_calls(&node, &mut calls);
+    let mut replaced = text.to_string();
+    for call in calls.into_iter().rev() {
+        let Kind::Call { name, args } = &call.kind else { continue };
+        if let Some(literal) = literal::at_time(name, args.len(), now_ms.saturating_mul(1_000)) {
+            replaced.replace_range(call.span.start..call.span.end, &literal);
+        }
+    }
+    Ok(replaced)
+}
+
+fn collect_time_calls<'n>(node: &'n Node, calls: &mut Vec<&'n Node>) {
+    if let Kind::Call { args, .. } = &node.kind
+        && args.is_empty()
+    {
+        calls.push(node);
+    }
+    for child in node.kind.children() {
+        collect_time_calls(child, calls);
+    }
+}

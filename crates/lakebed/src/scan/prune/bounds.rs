@@ -1,0 +1,158 @@
+//! Between which values the values of an expression lie, as expressions on facts.
+//!
+//! A column lies between its statistics, a partition column is its value, and a function that keeps the order of its arguments
+//! lies between its values at their bounds. Read [`Prover::bounds`] first.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::ArrayRef;
+use arrow_schema::DataType;
+use datafusion::common::Result as DfResult;
+use datafusion::logical_expr::{Cast, Expr};
+
+use super::facts::Fact;
+use super::proof::{Prover, Statistics};
+use crate::expr::{Input, Kernel, Order, Spec, below_one_form, one_form_of, path};
+
+/// Two values between which all values of an expression lie that are not null.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bounds {
+    /// No value is less; absent or null if that is not known.
+    pub(super) low: Option<Expr>,
+    /// No value is greater; absent or null if that is not known.
+    pub(super) high: Option<Expr>,
+    /// Whether there may be NaN above the upper bound: writers leave it out of their statistics.
+    pub(super) nan_above: bool,
+}
+
+impl Bounds {
+    fn exactly(value: Expr) -> Bounds {
+        Bounds { low: Some(value.clone()), high: Some(value), nan_above: false }
+    }
+
+    fn map(self, convert: impl Fn(Expr) -> Expr) -> Bounds {
+        Bounds { low: self.low.map(&convert), high: self.high.map(&convert), nan_above: self.nan_above }
+    }
+
+    fn is_known(&self) -> bool {
+        self.low.is_some() || self.high.is_some()
+    }
+}
+
+/// Floats of statistics in the form in which they are compared; a bound that is NaN says nothing.
+static FLOAT_BOUND: Spec = Spec::total("float_bound", float_bound).lenient();
+
+impl Prover<'_> {
+    /// Bounds from each source that has some; several are all true at once.
+    pub(super) fn bounds(&mut self, value: &Expr) -> Vec<Bounds> {
+        let found = self.bounds_of(value);
+        found.into_iter().filter(Bounds::is_known).map(|bounds| self.without_nan(value, bounds)).collect()
+    }
+
+    /// If a row that matters cannot hold NaN here, the upper bound is one.
+    fn without_nan(&self, value: &Expr, bounds: Bounds) -> Bounds {
+        let nan_above = bounds.nan_above && !self.never_nan.iter().any(|known| below_one_form(known) == below_one_form(value));
+        Bounds { nan_above, ..bounds }
+    }
+
+    fn bounds_of(&mut self, value: &Expr) -> Vec<Bounds> {
+        let below = below_one_form(value);
+        if !std::ptr::eq(below, value) {
+            let data_type = Kernel::of(value).map_or(DataType::Float64, |(kernel, _)| kernel.output.clone());
+            return self.bounds_of(below).into_iter().map(|bounds| bounds.map(|bound| one_form_of(bound, &data_type))).collect();
+        }
+        if let Some(path) = path(value) {
+            return self.bounds_of_column(&path);
+        }
+        match value {
+            Expr::Literal(literal, _) if !literal.is_null() => vec![Bounds::exactly(value.clone())],
+            Expr::Cast(Cast { expr, field }) => {
+                let bounds = self.bounds_of(expr);
+                bounds.into_iter().map(|b| b.map(|e| datafusion::logical_expr::cast(e, field.data_type().clone()))).collect()
+            }
+            _ => match Kernel::of(value) {
+                Some((kernel, args)) => self.bounds_of_call(kernel, args),
+                None => vec![],
+            },
+        }
+    }
+
+    fn bounds_of_column(&mut self, path: &[String]) -> Vec<Bounds> {
+        let Some(data_type) = self.type_of(path) else { return vec![] };
+        if let [name] = path
+            && self.knowledge.partitions.contains(name)
+        {
+            return vec![Bounds::exactly(self.facts.column(Fact::Partition(name.clone()), &data_type))];
+        }
+        let mut found = Vec::new();
+        for (number, generated) in self.knowledge.generated.iter().enumerate() {
+            if generated.base() == path {
+                let low = Some(self.facts.column(Fact::GeneratedLow(number), &data_type));
+                let high = Some(self.facts.column(Fact::GeneratedHigh(number), &data_type));
+                found.push(Bounds { low, high, nan_above: false });
+            }
+        }
+        if self.knowledge.statistics.hold_bounds_of(&data_type) {
+            let low = self.facts.column(Fact::Minimum(path.to_vec()), &data_type);
+            let high = self.facts.column(Fact::Maximum(path.to_vec()), &data_type);
+            let bounds = Bounds { low: Some(low), high: Some(high), nan_above: is_float(&data_type) };
+            let in_form = |bound| if is_float(&data_type) { FLOAT_BOUND.call(vec![bound], data_type.clone()) } else { bound };
+            found.push(bounds.map(in_form));
+        }
+        if found.is_empty() && self.knowledge.statistics != Statistics::None {
+            self.note(format!("statistics hold no minimum and maximum of {}", path.join(".")));
+        }
+        found
+    }
+
+    /// A call whose result follows its arguments lies between its results at their bounds.
+    fn bounds_of_call(&mut self, kernel: &Kernel, args: &[Expr]) -> Vec<Bounds> {
+        let spec = if kernel.spec.may_fail { kernel.spec.quiet } else { kernel.spec.quiet.or(Some(kernel.spec)) };
+        let Some(spec) = spec.filter(|spec| spec.order.len() == args.len() && !args.is_empty()) else {
+            self.note(format!("{} does not keep the order of its arguments", kernel.spec.name));
+            return vec![];
+        };
+        let mut of_args = Vec::with_capacity(args.len());
+        for (order, arg) in spec.order.iter().zip(args) {
+            if *order == Order::Constant && !matches!(arg, Expr::Literal(_, _)) {
+                return vec![];
+            }
+            let mut bounds = self.bounds(arg);
+            if *order == Order::Falling {
+                bounds.iter_mut().for_each(|bounds| std::mem::swap(&mut bounds.low, &mut bounds.high));
+            }
+            of_args.push(bounds);
+        }
+        let sources = of_args.iter().map(Vec::len).max().unwrap_or(0);
+        (0..sources).map(|source| of_results(kernel, spec, &of_args, source)).collect()
+    }
+}
+
+/// The bounds of a call from one source of bounds of its arguments.
+fn of_results(kernel: &Kernel, spec: &'static Spec, of_args: &[Vec<Bounds>], source: usize) -> Bounds {
+    let chosen: Vec<Option<&Bounds>> = of_args.iter().map(|bounds| bounds.get(source).or(bounds.last())).collect();
+    let result = |bound: fn(&Bounds) -> Option<Expr>| {
+        let args = chosen.iter().map(|bounds| bounds.and_then(bound)).collect::<Option<Vec<_>>>()?;
+        let result = spec.call(args, kernel.output.clone());
+        Some(if is_float(&kernel.output) { FLOAT_BOUND.call(vec![result], kernel.output.clone()) } else { result })
+    };
+    // A float result may be NaN where its arguments are not, such as the difference of two infinities.
+    let nan_above = is_float(&kernel.output) || chosen.iter().flatten().any(|bounds| bounds.nan_above);
+    Bounds { low: result(|bounds| bounds.low.clone()), high: result(|bounds| bounds.high.clone()), nan_above }
+}
+
+fn is_float(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Float32 | DataType::Float64)
+}
+
+fn float_bound(input: &Input<'_>) -> DfResult<ArrayRef> {
+    let array = input.array(0)?;
+    Ok(match array.data_type() {
+        DataType::Float32 => {
+            Arc::new(array.as_primitive::<Float32Type>().unary_opt::<_, Float32Type>(|x| (!x.is_nan()).then_some(x + 0.0)))
+        }
+        _ => Arc::new(array.as_primitive::<Float64Type>().unary_opt::<_, Float64Type>(|x| (!x.is_nan()).then_some(x + 0.0))),
+    })
+}

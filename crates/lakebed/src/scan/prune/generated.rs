@@ -1,0 +1,316 @@
+//! Generated partition columns as statistics of the columns they are generated from.
+//!
+//! A partition column `day = CAST(ts AS DATE)` says between which times `ts` lies in a file, whatever a filter does with `ts`. The
+//! expressions are those that Delta Spark derives filters from. A writer computes them in the zone of its session, which the table
+//! does not tell: timestamps are therefore taken to lie up to eighteen hours to either side. Read [`Generated::of_table`] first.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Date32Type, Int32Type, TimestampMicrosecondType};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, StringArray};
+use arrow_schema::{DataType, Schema};
+use lakebed_core::schema::StructType;
+use serde_json::Value;
+
+use crate::expr::{Civil, DAY, Kind, Node, Pattern, SECOND, Suffix, parse_syntax};
+
+/// The zones of the world, and those Spark knows, are at most this far from UTC.
+const FARTHEST_ZONE: i64 = 18 * 3_600 * SECOND;
+
+/// A column whose bounds follow from partition columns.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Generated {
+    base: Vec<String>,
+    base_type: DataType,
+    columns: Vec<String>,
+    rule: Rule,
+}
+
+/// What the partition columns hold of the base column.
+#[derive(Debug, Clone, PartialEq)]
+enum Rule {
+    /// The value itself.
+    Same,
+    /// The year, or year and month, and so on down to the hour: one column each.
+    Parts,
+    /// The time cut to a unit.
+    Truncated(Unit),
+    /// The time written by a pattern, which names it down to a unit.
+    Formatted(Pattern, Unit),
+    /// The first so many characters.
+    Beginning(usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Year,
+    Quarter,
+    Month,
+    Week,
+    Day,
+    Hour,
+    Minute,
+    Second,
+}
+
+/// One generation expression: which part of which base column.
+struct Source {
+    base: Vec<String>,
+    what: What,
+}
+
+enum What {
+    Rule(Rule),
+    /// A part that takes others to be of use.
+    Part(Unit),
+}
+
+impl Generated {
+    /// What the generated partition columns of a table tell of other columns.
+    pub(crate) fn of_table(table: &StructType, partitions: &[String], schema: &Schema) -> Vec<Generated> {
+        let mut found = Vec::new();
+        let mut parts: Vec<(Vec<String>, Unit, String)> = Vec::new();
+        for name in partitions {
+            let Some(Source { base, what }) = source_of(table, name, schema) else { continue };
+            match what {
+                What::Part(unit) => parts.push((base, unit, name.clone())),
+                What::Rule(rule) => found.extend(Generated::new(base, vec![name.clone()], rule, schema)),
+            }
+        }
+        for (base, _, year) in parts.iter().filter(|(_, unit, _)| *unit == Unit::Year) {
+            let part = |wanted: Unit| parts.iter().find(|(b, unit, _)| b == base && *unit == wanted).map(|(_, _, name)| name.clone());
+            let finer = [Unit::Month, Unit::Day, Unit::Hour].map(part).into_iter().map_while(|name| name);
+            let columns = std::iter::once(year.clone()).chain(finer).collect();
+            found.extend(Generated::new(base.clone(), columns, Rule::Parts, schema));
+        }
+        found
+    }
+
+    fn new(base: Vec<String>, columns: Vec<String>, rule: Rule, schema: &Schema) -> Option<Generated> {
+        let base_type = type_of(schema, &base)?;
+        let types: Vec<DataType> = columns.iter().map(|name| type_of(schema, std::slice::from_ref(name))).collect::<Option<_>>()?;
+        let time = matches!(base_type, DataType::Date32 | DataType::Timestamp(_, _));
+        let fits = match &rule {
+            Rule::Same => types == [base_type.clone()],
+            Rule::Parts => time && types.iter().all(DataType::is_integer),
+            Rule::Truncated(_) => time && types.iter().all(|t| matches!(t, DataType::Date32 | DataType::Timestamp(_, _))),
+            Rule::Formatted(_, _) => time && types == [DataType::Utf8],
+            Rule::Beginning(_) => base_type == DataType::Utf8 && types == [DataType::Utf8],
+        };
+        fits.then_some(Generated { base, base_type, columns, rule })
+    }
+
+    /// The path of the column whose bounds it tells.
+    pub(crate) fn base(&self) -> &[String] {
+        &self.base
+    }
+
+    /// The partition columns it needs.
+    pub(crate) fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// The least and the greatest value that the base column may have, for each file; null where that is not known.
+    pub(crate) fn bounds(&self, partitions: &[ArrayRef]) -> Option<(ArrayRef, ArrayRef)> {
+        let first = partitions.first()?;
+        match &self.rule {
+            Rule::Same => Some((first.clone(), first.clone())),
+            Rule::Beginning(length) => {
+                let texts = first.as_string_opt::<i32>()?;
+                let high: StringArray = texts.iter().map(|text| last_with_beginning(text?, *length)).collect();
+                Some((first.clone(), Arc::new(high)))
+            }
+            rule => {
+                let spans = (0..first.len()).map(|row| span_of(rule, partitions, row));
+                let (low, high): (Vec<_>, Vec<_>) = spans.map(|span| self.in_base_type(span)).unzip();
+                self.arrays(low, high)
+            }
+        }
+    }
+
+    /// The first and last value of the base type within a span of microseconds.
+    fn in_base_type(&self, span: Option<(i64, i64)>) -> (Option<i64>, Option<i64>) {
+        let Some((start, end)) = span else { return (None, None) };
+        match &self.base_type {
+            DataType::Date32 => (Some(start.div_euclid(DAY)), Some((end - 1).div_euclid(DAY))),
+            DataType::Timestamp(_, Some(_)) => (start.checked_sub(FARTHEST_ZONE), (end - 1).checked_add(FARTHEST_ZONE)),
+            _ => (Some(start), Some(end - 1)),
+        }
+    }
+
+    fn arrays(&self, low: Vec<Option<i64>>, high: Vec<Option<i64>>) -> Option<(ArrayRef, ArrayRef)> {
+        let array = |values: Vec<Option<i64>>| -> ArrayRef {
+            if self.base_type == DataType::Date32 {
+                let days = values.into_iter().map(|value| value.and_then(|value| i32::try_from(value).ok()));
+                return Arc::new(days.collect::<PrimitiveArray<Date32Type>>());
+            }
+            let times = values.into_iter().collect::<PrimitiveArray<TimestampMicrosecondType>>();
+            Arc::new(times.with_data_type(self.base_type.clone()))
+        };
+        Some((array(low), array(high)))
+    }
+}
+
+fn type_of(schema: &Schema, path: &[String]) -> Option<DataType> {
+    let (first, fields) = path.split_first()?;
+    let mut data_type = schema.field_with_name(first).ok()?.data_type();
+    for name in fields {
+        let DataType::Struct(children) = data_type else { return None };
+        data_type = children.iter().find(|child| child.name() == name)?.data_type();
+    }
+    Some(data_type.clone())
+}
+
+/// What the generation expression of a partition column says, if it is one of those that are understood.
+fn source_of(table: &StructType, partition: &str, schema: &Schema) -> Option<Source> {
+    let Value::String(text) = table.field(partition)?.metadata.get("delta.generationExpression")? else { return None };
+    let node = parse_syntax(text).ok()?;
+    let path = |node: &Node| path_in(schema, node);
+    let rule = |node: &Node, rule: Rule| Some(Source { base: path(node)?, what: What::Rule(rule) });
+    match &node.kind {
+        Kind::Path(_) => rule(&node, Rule::Same),
+        Kind::Cast { value, to: DataType::Date32, .. } => rule(value, Rule::Truncated(Unit::Day)),
+        Kind::Call { name, args } => match (name.as_str(), args.as_slice()) {
+            ("to_date" | "date", [value]) => rule(value, Rule::Truncated(Unit::Day)),
+            ("year", [value]) => Some(Source { base: path(value)?, what: What::Part(Unit::Year) }),
+            ("month", [value]) => Some(Source { base: path(value)?, what: What::Part(Unit::Month) }),
+            ("day" | "dayofmonth", [value]) => Some(Source { base: path(value)?, what: What::Part(Unit::Day) }),
+            ("hour", [value]) => Some(Source { base: path(value)?, what: What::Part(Unit::Hour) }),
+            ("date_trunc", [unit, value]) | ("trunc", [value, unit]) => rule(value, Rule::Truncated(unit_named(unit)?)),
+            ("date_format", [value, pattern]) => {
+                let Kind::Text(text) = &pattern.kind else { return None };
+                let unit = match text.as_str() {
+                    "yyyy" => Unit::Year,
+                    "yyyy-MM" | "yyyyMM" => Unit::Month,
+                    "yyyy-MM-dd" | "yyyyMMdd" => Unit::Day,
+                    "yyyy-MM-dd-HH" | "yyyyMMddHH" => Unit::Hour,
+                    _ => return None,
+                };
+                rule(value, Rule::Formatted(Pattern::parse(text).ok()?, unit))
+            }
+            ("substring", [value, from, length]) => match (whole_number(from)?, whole_number(length)?) {
+                (0 | 1, length) => rule(value, Rule::Beginning(length)),
+                _ => None,
+            },
+            ("left", [value, length]) => rule(value, Rule::Beginning(whole_number(length)?)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The path of a column as the schema spells it.
+fn path_in(schema: &Schema, node: &Node) -> Option<Vec<String>> {
+    let Kind::Path(names) = &node.kind else { return None };
+    let mut fields = schema.fields();
+    let mut path = Vec::with_capacity(names.len());
+    for (index, name) in names.iter().enumerate() {
+        let field = fields.get(crate::expr::field_index(fields, name)?)?;
+        path.push(field.name().clone());
+        match field.data_type() {
+            DataType::Struct(children) => fields = children,
+            _ if index + 1 < names.len() => return None,
+            _ => {}
+        }
+    }
+    Some(path)
+}
+
+fn unit_named(node: &Node) -> Option<Unit> {
+    let Kind::Text(name) = &node.kind else { return None };
+    Some(match name.to_ascii_uppercase().as_str() {
+        "YEAR" | "YYYY" | "YY" => Unit::Year,
+        "QUARTER" => Unit::Quarter,
+        "MONTH" | "MON" | "MM" => Unit::Month,
+        "WEEK" => Unit::Week,
+        "DAY" | "DD" => Unit::Day,
+        "HOUR" => Unit::Hour,
+        "MINUTE" => Unit::Minute,
+        "SECOND" => Unit::Second,
+        _ => return None,
+    })
+}
+
+fn whole_number(node: &Node) -> Option<usize> {
+    match &node.kind {
+        Kind::Number { digits, suffix: Suffix::None } => digits.parse().ok(),
+        _ => None,
+    }
+}
+
+/// The microseconds, first and first behind, that the partition values of a file allow.
+fn span_of(rule: &Rule, partitions: &[ArrayRef], row: usize) -> Option<(i64, i64)> {
+    let first = partitions.first()?;
+    if first.is_null(row) {
+        return None;
+    }
+    match rule {
+        Rule::Truncated(unit) => {
+            let start = match first.data_type() {
+                DataType::Date32 => i64::from(first.as_primitive::<Date32Type>().value(row)).checked_mul(DAY)?,
+                _ => first.as_primitive::<TimestampMicrosecondType>().value(row),
+            };
+            span(start, *unit)
+        }
+        Rule::Formatted(pattern, unit) => span(pattern.read(first.as_string::<i32>().value(row))?, *unit),
+        Rule::Parts => {
+            let mut numbers = [1970, 1, 1, 0];
+            let units = [Unit::Year, Unit::Month, Unit::Day, Unit::Hour];
+            let mut unit = Unit::Year;
+            for ((number, part), column) in numbers.iter_mut().zip(units).zip(partitions) {
+                let column = arrow_cast::cast(&column.slice(row, 1), &DataType::Int32).ok()?;
+                // A finer part that is null leaves the coarser ones.
+                let Some(value) = column.as_primitive::<Int32Type>().iter().next().flatten() else { break };
+                *number = i64::from(value);
+                unit = part;
+            }
+            let [year, month, day, hour] = numbers;
+            if !(0..24).contains(&hour) {
+                return None;
+            }
+            let midnight = Civil::checked(year, month, day)?.days().checked_mul(DAY)?;
+            span(midnight.checked_add(hour * 3_600 * SECOND)?, unit)
+        }
+        Rule::Same | Rule::Beginning(_) => None,
+    }
+}
+
+/// The span of a unit of time that begins here.
+fn span(start: i64, unit: Unit) -> Option<(i64, i64)> {
+    let later = |months: i64| {
+        let (day, clock) = (start.div_euclid(DAY), start.rem_euclid(DAY));
+        Civil::from_days(day).plus_months(months).days().checked_mul(DAY)?.checked_add(clock)
+    };
+    let end = match unit {
+        Unit::Year => later(12)?,
+        Unit::Quarter => later(3)?,
+        Unit::Month => later(1)?,
+        Unit::Week => start.checked_add(7 * DAY)?,
+        Unit::Day => start.checked_add(DAY)?,
+        Unit::Hour => start.checked_add(3_600 * SECOND)?,
+        Unit::Minute => start.checked_add(60 * SECOND)?,
+        Unit::Second => start.checked_add(SECOND)?,
+    };
+    Some((start, end))
+}
+
+/// A text that no text with this beginning exceeds.
+fn last_with_beginning(beginning: &str, length: usize) -> Option<String> {
+    if beginning.chars().count() < length {
+        return Some(beginning.to_string());
+    }
+    let mut characters: Vec<char> = beginning.chars().collect();
+    while let Some(last) = characters.pop() {
+        let next = match last {
+            '\u{d7ff}' => Some('\u{e000}'),
+            char::MAX => None,
+            c => char::from_u32(c as u32 + 1),
+        };
+        if let Some(next) = next {
+            characters.push(next);
+            return Some(characters.into_iter().collect());
+        }
+    }
+    None
+}

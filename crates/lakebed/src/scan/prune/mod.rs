@@ -1,0 +1,381 @@
+//! Which files of a table may hold rows that a filter wants: by partition values first, by statistics for those that are left.
+//!
+//! `proof` turns the filter into conditions on `facts`, `bounds` knows between which values expressions lie, `generated` what
+//! partition columns tell of others, `containers` looks at row groups and pages in the same way. A file is skipped only if its facts
+//! prove that no row matches; what is missing, null or not understood keeps it. Read [`Pruner`] first.
+
+mod any_between;
+mod bounds;
+mod containers;
+mod facts;
+mod generated;
+mod proof;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_schema::{DataType as ArrowType, SchemaRef};
+use datafusion::arrow::compute::kernels::boolean::and;
+use datafusion::physical_expr::PhysicalExpr;
+use lakebed_core::schema::mapping::{MappingMode, physical_path};
+use lakebed_core::schema::{DataType, PrimitiveType, StructType};
+use lakebed_core::stats::{StatColumn, StatKind};
+use lakebed_core::{Error, Result};
+
+use crate::expr::{Conjunct, Filter, columns_of, compile, kept};
+use facts::{Fact, Facts};
+use generated::Generated;
+use proof::{Knowledge, Prover, Statistics, never_nan};
+
+pub use containers::{ContainerPruner, ContainerStatistics};
+
+/// Decides from the log alone which files a filter needs.
+///
+/// Ask [`partition_columns`](Self::partition_columns) and [`wanted`](Self::wanted) what to read, then either
+/// [`prune`](Self::prune) in one go or [`prune_partitions`](Self::prune_partitions) and, for the files that are left,
+/// [`prune_stats`](Self::prune_stats).
+#[derive(Debug)]
+pub struct Pruner {
+    conjuncts: Vec<Prepared>,
+    generated: Vec<Generated>,
+    /// The partition columns whose values are looked at.
+    partitions: Vec<String>,
+    /// The facts behind `wanted`, in the same order.
+    statistics: Vec<Fact>,
+    wanted: Vec<StatColumn>,
+}
+
+/// A conjunct as conditions on what is known.
+#[derive(Debug)]
+struct Prepared {
+    text: String,
+    /// Decided by partition values alone, with no need to look at rows.
+    exact: bool,
+    by_partitions: Option<Condition>,
+    by_statistics: Option<Condition>,
+    used: Used,
+}
+
+/// A condition on facts, false where no row can match.
+#[derive(Debug)]
+pub(super) struct Condition {
+    facts: Facts,
+    run: Arc<dyn PhysicalExpr>,
+}
+
+/// By what a conjunct of a filter skips files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Used {
+    /// By the values of these partition columns.
+    Partitions(Vec<String>),
+    /// By the statistics of these columns, and perhaps by partition values as well.
+    Statistics(Vec<String>),
+    /// By nothing, for this reason.
+    Nothing(String),
+}
+
+/// What is known about some files, one value each.
+#[derive(Debug, Clone, Copy)]
+pub struct FileColumns<'a> {
+    /// How many files there are.
+    pub files: usize,
+    /// The values of [`Pruner::partition_columns`], typed as the columns are.
+    pub partitions: &'a [ArrayRef],
+    /// The arrays of [`Pruner::wanted`]. Deletion vectors and loose bounds change nothing: bounds stay bounds, and of the null
+    /// counts only zero and "all" are used, which hold in any case.
+    pub stats: &'a [ArrayRef],
+}
+
+/// Which files are left, and what skipped the others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PruneResult {
+    /// For each file whether it may hold rows that match.
+    pub keep: BooleanArray,
+    /// How many files partition values skipped.
+    pub by_partition: usize,
+    /// How many more files statistics skipped.
+    pub by_stats: usize,
+    /// How many files each conjunct was the first to skip, in the order of [`Pruner::conjuncts`].
+    pub by_conjunct: Vec<usize>,
+}
+
+impl Pruner {
+    /// A pruner for a table's schema, its partition columns by their logical names, and its column mapping.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`](lakebed_core::ErrorKind::Internal) if a condition cannot be compiled.
+    pub fn new(filter: &Filter, schema: &StructType, partition_columns: &[String], mode: MappingMode) -> Result<Pruner> {
+        let partitions = as_spelled(filter.schema(), partition_columns);
+        let generated = Generated::of_table(schema, &partitions, filter.schema());
+        let prepare = Preparation { schema: filter.schema(), partitions: &partitions, generated: &generated };
+        let never_nan = never_nan(filter.expr(), true);
+        let conjuncts = filter.conjuncts();
+        let conjuncts = conjuncts.iter().map(|conjunct| prepare.conjunct(conjunct, &never_nan)).collect::<Result<Vec<_>>>()?;
+        let mut pruner = Pruner { conjuncts, generated, partitions: vec![], statistics: vec![], wanted: vec![] };
+        pruner.collect_wanted(&partitions, schema, mode);
+        Ok(pruner)
+    }
+
+    /// Lists what the conditions ask for. Statistics that no column of the schema has are never known.
+    fn collect_wanted(&mut self, partitions: &[String], schema: &StructType, mode: MappingMode) {
+        let conditions = || self.conjuncts.iter().flat_map(|conjunct| conjunct.by_partitions.iter().chain(&conjunct.by_statistics));
+        let asked: Vec<Fact> = conditions().flat_map(|condition| condition.facts.asked()).cloned().collect();
+        let needs = |name: &String| {
+            asked.iter().any(|fact| match fact {
+                Fact::Partition(column) => column == name,
+                Fact::GeneratedLow(number) | Fact::GeneratedHigh(number) => {
+                    self.generated.get(*number).is_some_and(|generated| generated.columns().contains(name))
+                }
+                _ => false,
+            })
+        };
+        let needed: Vec<String> = partitions.iter().filter(|name| needs(name)).cloned().collect();
+        for fact in asked {
+            if let Some(column) = stat_column(&fact, schema, mode).filter(|_| !self.statistics.contains(&fact)) {
+                self.statistics.push(fact);
+                self.wanted.push(column);
+            }
+        }
+        self.partitions = needed;
+    }
+
+    /// The partition columns whose values it needs, by their logical names.
+    pub fn partition_columns(&self) -> &[String] {
+        &self.partitions
+    }
+
+    /// The statistics it needs.
+    pub fn wanted(&self) -> &[StatColumn] {
+        &self.wanted
+    }
+
+    /// The conjuncts of the filter and by what each skips files.
+    pub fn conjuncts(&self) -> impl Iterator<Item = (&str, &Used)> {
+        self.conjuncts.iter().map(|conjunct| (conjunct.text.as_str(), &conjunct.used))
+    }
+
+    /// Whether partition values alone decide the filter, so that every row of a kept file matches.
+    pub fn is_exact(&self) -> bool {
+        self.conjuncts.iter().all(|conjunct| conjunct.exact)
+    }
+
+    /// For each file whether its partition values allow matching rows.
+    ///
+    /// # Errors
+    /// If the arrays are not those asked for.
+    pub fn prune_partitions(&self, files: usize, partitions: &[ArrayRef]) -> Result<BooleanArray> {
+        let known = FileColumns { files, partitions, stats: &[] };
+        self.first_to_skip(&known, |conjunct| conjunct.by_partitions.as_ref()).map(|(keep, _)| keep)
+    }
+
+    /// For each file whether its statistics allow matching rows; the files are those that partition values left.
+    ///
+    /// # Errors
+    /// If the arrays are not those asked for.
+    pub fn prune_stats(&self, known: &FileColumns<'_>) -> Result<BooleanArray> {
+        self.first_to_skip(known, |conjunct| conjunct.by_statistics.as_ref()).map(|(keep, _)| keep)
+    }
+
+    /// Both, with a count of what skipped how many.
+    ///
+    /// # Errors
+    /// If the arrays are not those asked for.
+    pub fn prune(&self, known: &FileColumns<'_>) -> Result<PruneResult> {
+        let (by_partition, mut counts) = self.first_to_skip(known, |conjunct| conjunct.by_partitions.as_ref())?;
+        let mut keep = by_partition.clone();
+        for (conjunct, count) in self.conjuncts.iter().zip(&mut counts) {
+            if let Some(condition) = &conjunct.by_statistics {
+                let left = and(&keep, &self.run(condition, known)?)?;
+                *count += keep.true_count() - left.true_count();
+                keep = left;
+            }
+        }
+        Ok(PruneResult {
+            by_partition: known.files - by_partition.true_count(),
+            by_stats: by_partition.true_count() - keep.true_count(),
+            keep,
+            by_conjunct: counts,
+        })
+    }
+
+    /// Applies one condition of each conjunct, and counts the files that each is the first to skip.
+    fn first_to_skip<'p>(
+        &'p self,
+        known: &FileColumns<'_>,
+        condition: impl Fn(&'p Prepared) -> Option<&'p Condition>,
+    ) -> Result<(BooleanArray, Vec<usize>)> {
+        let mut keep = BooleanArray::from(vec![true; known.files]);
+        let mut counts = Vec::with_capacity(self.conjuncts.len());
+        for conjunct in &self.conjuncts {
+            let before = keep.true_count();
+            if let Some(condition) = condition(conjunct) {
+                keep = and(&keep, &self.run(condition, known)?)?;
+            }
+            counts.push(before - keep.true_count());
+        }
+        Ok((keep, counts))
+    }
+
+    fn run(&self, condition: &Condition, known: &FileColumns<'_>) -> Result<BooleanArray> {
+        if known.partitions.len() != self.partitions.len() {
+            return Err(Error::internal(format!("{} partition columns instead of {:?}", known.partitions.len(), self.partitions)));
+        }
+        let partition = |name: &String| {
+            let index = self.partitions.iter().position(|other| other == name)?;
+            known.partitions.get(index).cloned()
+        };
+        condition.run(known.files, |fact| match fact {
+            Fact::Partition(name) => partition(name),
+            Fact::GeneratedLow(number) | Fact::GeneratedHigh(number) => {
+                let generated = self.generated.get(*number)?;
+                let columns = generated.columns().iter().map(partition).collect::<Option<Vec<_>>>()?;
+                let (low, high) = generated.bounds(&columns)?;
+                Some(if matches!(fact, Fact::GeneratedLow(_)) { low } else { high })
+            }
+            statistic => {
+                let index = self.statistics.iter().position(|other| other == statistic)?;
+                known.stats.get(index).cloned()
+            }
+        })
+    }
+}
+
+impl Condition {
+    /// Compiles what a prover found; `None` if it found nothing.
+    pub(super) fn compile(found: Option<datafusion::logical_expr::Expr>, facts: Facts, text: &str) -> Result<Option<Condition>> {
+        let Some(found) = found else { return Ok(None) };
+        let run = compile(&found, &facts.schema())
+            .map_err(|error| Error::internal(format!("the condition of `{text}` on files: {}", error.strip_backtrace())))?;
+        Ok(Some(Condition { facts, run }))
+    }
+
+    /// For each row of facts whether it may match. What fails proves nothing.
+    pub(super) fn run(&self, rows: usize, provide: impl FnMut(&Fact) -> Option<ArrayRef>) -> Result<BooleanArray> {
+        let batch = self.facts.batch(rows, provide)?;
+        Ok(kept(self.run.as_ref(), &batch).unwrap_or_else(|_| BooleanArray::from(vec![true; rows])))
+    }
+}
+
+/// What conjuncts are prepared with.
+struct Preparation<'a> {
+    schema: &'a SchemaRef,
+    partitions: &'a [String],
+    generated: &'a [Generated],
+}
+
+impl Preparation<'_> {
+    fn conjunct(&self, conjunct: &Conjunct, never_nan: &[datafusion::logical_expr::Expr]) -> Result<Prepared> {
+        let text = conjunct.text.clone();
+        let columns = columns_of(&conjunct.expr);
+        let about_partitions = |path: &Vec<String>| matches!(path.as_slice(), [name] if self.partitions.contains(name));
+        if !columns.is_empty() && columns.iter().all(about_partitions) {
+            let names = columns.into_iter().flatten().collect();
+            let by_partitions = Some(self.exactly(conjunct)?);
+            return Ok(Prepared { text, exact: true, by_partitions, by_statistics: None, used: Used::Partitions(names) });
+        }
+        let (by_partitions, _) = self.proof(conjunct, never_nan, Statistics::None)?;
+        let (by_statistics, reason) = self.proof(conjunct, never_nan, Statistics::Log)?;
+        let used = match (&by_partitions, &by_statistics) {
+            (_, Some(condition)) if condition.facts.asked().any(is_statistic) => Used::Statistics(statistics_of(condition)),
+            (Some(condition), _) => Used::Partitions(partitions_of(condition, self.generated)),
+            _ => Used::Nothing(reason),
+        };
+        Ok(Prepared { text, exact: false, by_partitions, by_statistics, used })
+    }
+
+    /// A conjunct about partition columns alone is computed as it stands: their values are facts.
+    fn exactly(&self, conjunct: &Conjunct) -> Result<Condition> {
+        let mut facts = Facts::default();
+        let expr = crate::expr::replace_columns(&conjunct.expr, |name| {
+            let data_type = self.schema.field_with_name(name).ok()?.data_type();
+            Some(facts.column(Fact::Partition(name.to_string()), data_type))
+        });
+        // Null is no match here, unlike for facts that are not known.
+        let expr = datafusion::logical_expr::Expr::IsTrue(Box::new(expr));
+        Condition::compile(Some(expr), facts, &conjunct.text)?.ok_or_else(|| Error::internal("a condition is missing"))
+    }
+
+    fn proof(
+        &self,
+        conjunct: &Conjunct,
+        never_nan: &[datafusion::logical_expr::Expr],
+        statistics: Statistics,
+    ) -> Result<(Option<Condition>, String)> {
+        let knowledge =
+            Knowledge { schema: self.schema, partitions: self.partitions, generated: self.generated, statistics };
+        let mut prover = Prover::new(knowledge, never_nan.to_vec());
+        let found = prover.may_be_true(&conjunct.expr);
+        let (facts, notes) = prover.finish();
+        Ok((Condition::compile(found, facts, &conjunct.text)?, notes.join("; ")))
+    }
+}
+
+fn is_statistic(fact: &Fact) -> bool {
+    matches!(fact, Fact::Minimum(_) | Fact::Maximum(_) | Fact::NullCount(_))
+}
+
+fn statistics_of(condition: &Condition) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for fact in condition.facts.asked() {
+        if let Fact::Minimum(path) | Fact::Maximum(path) | Fact::NullCount(path) = fact
+            && !names.contains(&path.join("."))
+        {
+            names.push(path.join("."));
+        }
+    }
+    names
+}
+
+fn partitions_of(condition: &Condition, generated: &[Generated]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for fact in condition.facts.asked() {
+        let more = match fact {
+            Fact::Partition(name) => vec![name.clone()],
+            Fact::GeneratedLow(number) | Fact::GeneratedHigh(number) => {
+                generated.get(*number).map_or(vec![], |generated| generated.columns().to_vec())
+            }
+            _ => vec![],
+        };
+        names.extend(more.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
+    }
+    names
+}
+
+/// Partition columns as the schema spells them.
+fn as_spelled(schema: &SchemaRef, names: &[String]) -> Vec<String> {
+    let spelled = |name: &String| {
+        let index = crate::expr::field_index(schema.fields(), name);
+        index.and_then(|index| schema.fields().get(index)).map_or(name.clone(), |field| field.name().clone())
+    };
+    names.iter().map(spelled).collect()
+}
+
+/// Where the log keeps a statistic.
+fn stat_column(fact: &Fact, schema: &StructType, mode: MappingMode) -> Option<StatColumn> {
+    let (kind, path) = match fact {
+        Fact::Minimum(path) => (StatKind::Min, path),
+        Fact::Maximum(path) => (StatKind::Max, path),
+        Fact::NullCount(path) => (StatKind::NullCount, path),
+        Fact::Rows => return Some(StatColumn { kind: StatKind::NumRecords, path: vec![], data_type: PrimitiveType::Long }),
+        _ => return None,
+    };
+    let names: Vec<&str> = path.iter().map(String::as_str).collect();
+    let data_type = match (kind, leaf(schema, path)?) {
+        (StatKind::NullCount, _) => PrimitiveType::Long,
+        (_, DataType::Primitive(primitive)) => *primitive,
+        _ => return None,
+    };
+    Some(StatColumn { kind, path: physical_path(schema, &names, mode)?, data_type })
+}
+
+fn leaf<'s>(schema: &'s StructType, path: &[String]) -> Option<&'s DataType> {
+    let (name, rest) = path.split_first()?;
+    let field = schema.field(name)?;
+    match (&field.data_type, rest) {
+        (data_type, []) => Some(data_type),
+        (DataType::Struct(fields), rest) => leaf(fields, rest),
+        _ => None,
+    }
+}

@@ -1,0 +1,294 @@
+//! One file: opened, its deletion vector read, its row groups and pages judged, the rest cut into pieces.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray};
+
+use lakebed_core::ErrorKind;
+use lakebed_core::dv::DeletionVector;
+use lakebed_core::path::FilePath;
+use lakebed_core::schema::PrimitiveType;
+use lakebed_core::value::{Scalar, scalar_to_array};
+use lakebed_io::dv::read_deletion_vector;
+use lakebed_io::parquet::{PageIndex, ParquetFile};
+
+use super::bounds::Bounds;
+use super::fit::{FileColumns, Fit};
+use super::job::{Job, Slot};
+use super::piece::Piece;
+use super::rows::Rows;
+use super::size::PieceSize;
+use crate::scan::task::ScanFile;
+use crate::{Error, Result};
+
+/// A file whose rows can be read.
+pub(super) struct OpenFile {
+    job: Arc<Job>,
+    /// As the log spells it.
+    path: String,
+    base_row_id: Option<i64>,
+    default_row_commit_version: Option<i64>,
+    /// Of the partition columns.
+    constants: Vec<(Scalar, PrimitiveType)>,
+    content: Content,
+}
+
+/// What is to be read.
+enum Content {
+    /// So many rows of which the log says all that is wanted.
+    Counted(u64),
+    /// Rows of these row groups.
+    Stored(Box<Stored>),
+}
+
+/// An open Parquet file.
+pub(super) struct Stored {
+    pub(super) file: ParquetFile,
+    pub(super) columns: FileColumns,
+    pub(super) deleted: Option<DeletionVector>,
+    /// The columns of the condition.
+    pub(super) tested: Fit,
+    /// The others.
+    pub(super) others: Fit,
+    /// Both.
+    pub(super) all: Fit,
+    /// By row group, what may hold matches.
+    groups: Vec<(usize, Rows)>,
+}
+
+impl OpenFile {
+    /// Opens a file of the task, if its partition values and what the log says do not make that needless.
+    pub(super) async fn open(job: Arc<Job>, file: ScanFile) -> Result<Self> {
+        let constants = constants(&job, &file)?;
+        let content = if !job.may_match(&arrays(&constants, 1)?)? {
+            Content::Counted(0)
+        } else if let Some(rows) = rows_by_log(&job, &file)? {
+            Content::Counted(rows)
+        } else {
+            Content::Stored(Box::new(Stored::open(&job, &file, &constants).await.map_err(|error| explain(error, &job, &file))?))
+        };
+        Ok(Self {
+            job,
+            path: file.path,
+            base_row_id: file.base_row_id,
+            default_row_commit_version: file.default_row_commit_version,
+            constants,
+            content,
+        })
+    }
+
+    /// The pieces to decode, in order; those that the first `rows_wanted` rows are in.
+    pub(super) fn pieces(&self, rows_wanted: Option<u64>) -> Result<Vec<Piece>> {
+        let mut wanted = rows_wanted.unwrap_or(u64::MAX);
+        let stored = match &self.content {
+            Content::Counted(0) => return Ok(Vec::new()),
+            Content::Counted(rows) => return Ok(vec![Piece::counted((*rows).min(wanted))]),
+            Content::Stored(stored) => stored,
+        };
+        let mut pieces = Vec::new();
+        let total: u64 = stored.groups.iter().map(|(_, rows)| rows.len()).sum();
+        for (group, rows) in &stored.groups {
+            let deleted = stored.deleted.as_ref();
+            let rows = if wanted < rows.live(deleted) { rows.first_live(wanted, deleted) } else { rows.clone() };
+            let size = PieceSize::of(&self.job, stored, *group, total);
+            let cut = if stored.can_skip(*group) { rows.pieces(size.rows) } else { vec![rows] };
+            for rows in cut {
+                let live = rows.live(deleted);
+                wanted = wanted.saturating_sub(live);
+                if live > 0 {
+                    pieces.push(Piece::stored(*group, rows, live, &size));
+                }
+            }
+            if wanted == 0 {
+                break;
+            }
+        }
+        Ok(pieces)
+    }
+
+    /// What is stored in it.
+    pub(super) fn stored(&self) -> Result<&Stored> {
+        match &self.content {
+            Content::Stored(stored) => Ok(stored),
+            Content::Counted(_) => Err(Error::internal("a file that was not opened was to be read")),
+        }
+    }
+
+    /// The path as the log spells it.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The row id of the first row, if the table tracks rows.
+    pub(super) fn base_row_id(&self) -> Option<i64> {
+        self.base_row_id
+    }
+
+    /// The commit version of rows that have none of their own.
+    pub(super) fn default_row_commit_version(&self) -> Option<i64> {
+        self.default_row_commit_version
+    }
+
+    /// A partition column for so many rows.
+    pub(super) fn constant(&self, position: usize, rows: usize) -> Result<ArrayRef> {
+        let (value, primitive) = self.constants.get(position).ok_or_else(|| Error::internal("a partition column is missing"))?;
+        scalar_to_array(value, *primitive, rows)
+    }
+}
+
+impl Stored {
+    async fn open(job: &Arc<Job>, file: &ScanFile, constants: &[(Scalar, PrimitiveType)]) -> Result<Self> {
+        let (store, path) = job.store().resolve(&FilePath::parse(&file.path)?)?;
+        let page_index = if job.pruner().is_some() || job.limit().is_some() { PageIndex::Read } else { PageIndex::Skip };
+        let deleted = async {
+            match &file.deletion_vector {
+                Some(descriptor) => read_deletion_vector(job.store(), descriptor).await.map(Some),
+                None => Ok(None),
+            }
+        };
+        // A size of 0 is what writers put who did not know better.
+        let size = Some(file.size).filter(|size| *size > 0);
+        let (parquet, deleted) = tokio::try_join!(ParquetFile::open(&store, &path, size, page_index), deleted)?;
+        if let Some(last) = deleted.as_ref().and_then(DeletionVector::last).filter(|last| *last >= parquet.num_rows()) {
+            let said = format!("its deletion vector deletes row {last}, but it has only {} rows", parquet.num_rows());
+            return Err(Error::corrupt(&file.path, said));
+        }
+        let work = Preparation { job: Arc::clone(job), parquet, deleted, constants: constants.to_vec() };
+        let task = tokio::task::spawn_blocking(move || work.finish());
+        // Statistics and page indexes are bytes that somebody else wrote.
+        task.await.unwrap_or_else(|error| Err(Error::corrupt(&file.path, "its metadata cannot be understood").with_source(error)))
+    }
+
+    /// Whether rows in the middle of a row group can be read without fetching those before them.
+    fn can_skip(&self, group: usize) -> bool {
+        let indexed = self.file.metadata().offset_index().is_some_and(|index| index.get(group).is_some_and(|columns| !columns.is_empty()));
+        indexed || self.file.is_local()
+    }
+}
+
+/// What is left to do on a file once its metadata is here.
+struct Preparation {
+    job: Arc<Job>,
+    parquet: ParquetFile,
+    deleted: Option<DeletionVector>,
+    constants: Vec<(Scalar, PrimitiveType)>,
+}
+
+impl Preparation {
+    fn finish(self) -> Result<Stored> {
+        let wanted = self.job.wanted();
+        let columns = FileColumns::new(&self.parquet, self.job.mode(), &wanted.by_name)?;
+        let groups = self.groups(&columns)?;
+        Ok(Stored {
+            tested: columns.fit(&wanted.tested)?,
+            others: columns.fit(&wanted.others)?,
+            all: columns.fit(&wanted.all())?,
+            file: self.parquet,
+            columns,
+            deleted: self.deleted,
+            groups,
+        })
+    }
+
+    /// The rows that may match and are not deleted in long runs, by row group.
+    fn groups(&self, columns: &FileColumns) -> Result<Vec<(usize, Rows)>> {
+        let mut groups = Vec::new();
+        let mut first_row = 0;
+        for (index, group) in self.parquet.metadata().row_groups().iter().enumerate() {
+            let end = first_row + group.num_rows().unsigned_abs();
+            groups.push((index, Rows::all(first_row..end)));
+            first_row = end;
+        }
+        if let Some(pruner) = self.job.pruner().filter(|pruner| !pruner.wanted().is_empty()) {
+            let exact = self.deleted.is_none();
+            let bounds = Bounds::new(&self.parquet, columns, self.job.physical(), pruner.wanted(), exact);
+            let judge = |statistics: &[ArrayRef], count: usize| pruner.prune_stats(&arrays(&self.constants, count)?, statistics, count);
+            groups = kept_groups(groups, &bounds, judge)?;
+        }
+        if let Some(deleted) = &self.deleted {
+            groups = groups.into_iter().map(|(index, rows)| (index, rows.without_deleted_runs(deleted))).collect();
+        }
+        groups.retain(|(_, rows)| !rows.is_empty());
+        Ok(groups)
+    }
+}
+
+/// The row groups that may hold matches, and of those the pages.
+fn kept_groups(
+    groups: Vec<(usize, Rows)>,
+    bounds: &Bounds<'_>,
+    judge: impl Fn(&[ArrayRef], usize) -> Result<BooleanArray>,
+) -> Result<Vec<(usize, Rows)>> {
+    let indices: Vec<usize> = groups.iter().map(|(index, _)| *index).collect();
+    let keep = judge(&bounds.of_row_groups(&indices)?, indices.len())?;
+    let mut kept = Vec::new();
+    for ((index, rows), keep) in groups.into_iter().zip(keep.iter()) {
+        if keep == Some(false) {
+            continue;
+        }
+        let Some((intervals, statistics)) = bounds.of_pages(index, rows.first())? else {
+            kept.push((index, rows));
+            continue;
+        };
+        let keep = judge(&statistics, intervals.len())?;
+        let intervals: Vec<_> = intervals.into_iter().zip(keep.iter()).filter(|(_, keep)| *keep != Some(false)).map(|(rows, _)| rows).collect();
+        kept.push((index, rows.within(&intervals)));
+    }
+    Ok(kept)
+}
+
+impl Job {
+    /// Whether a file with these partition values may hold matches.
+    fn may_match(&self, constants: &[ArrayRef]) -> Result<bool> {
+        let Some(pruner) = self.pruner() else { return Ok(true) };
+        let of_filter: Option<Vec<ArrayRef>> = pruner
+            .partition_columns()
+            .iter()
+            .map(|column| {
+                let position = self.partition_columns().position(|(physical, _)| physical == column.physical)?;
+                constants.get(position).cloned()
+            })
+            .collect();
+        let arrays = of_filter.ok_or_else(|| Error::internal("the filter has a partition column that the task has not"))?;
+        let keep = pruner.prune_partitions(&arrays, 1)?;
+        Ok(keep.iter().next().flatten() != Some(false))
+    }
+}
+
+/// The values of the partition columns, in the order of the job's.
+fn constants(job: &Job, file: &ScanFile) -> Result<Vec<(Scalar, PrimitiveType)>> {
+    let value = |(physical, primitive): (&str, PrimitiveType)| {
+        let text = match file.partition_values.get(physical) {
+            Some(text) => text.as_deref(),
+            None => return Err(Error::corrupt(&file.path, format!("the log gives no value for partition column {physical}"))),
+        };
+        let value = Scalar::parse_partition(text, primitive);
+        Ok((value.map_err(|error| error.within(format!("{}: partition column {physical}", file.path)))?, primitive))
+    };
+    job.partition_columns().map(value).collect()
+}
+
+fn arrays(constants: &[(Scalar, PrimitiveType)], rows: usize) -> Result<Vec<ArrayRef>> {
+    constants.iter().map(|(value, primitive)| scalar_to_array(value, *primitive, rows)).collect()
+}
+
+/// How many rows come out, if the log says that and nothing of the file is wanted.
+fn rows_by_log(job: &Job, file: &ScanFile) -> Result<Option<u64>> {
+    let by_log = |slot: &Slot| matches!(slot, Slot::Partition(_) | Slot::FilePath);
+    if job.condition().is_some() || !job.output().slots().iter().all(by_log) {
+        return Ok(None);
+    }
+    file.live_rows()
+}
+
+/// A file that the log lists but the store does not have.
+fn explain(error: Error, job: &Job, file: &ScanFile) -> Error {
+    let ErrorKind::Store { object, retryable, not_found: true } = error.kind().clone() else { return error };
+    let message = format!(
+        "{object}: this file is listed as part of {} ({}), but it does not exist; perhaps VACUUM removed it while an old version was read, \
+         or somebody deleted it: read a newer version, or restore the file",
+        job.table(),
+        file.path
+    );
+    Error::new(ErrorKind::Store { object, retryable, not_found: true }, message)
+}

@@ -1,0 +1,273 @@
+//! What all files of a task have in common: which columns to find, what to test, how the output is put together.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow_schema::{FieldRef, SchemaRef};
+
+use lakebed_core::schema::mapping::{MappingMode, physical_name, to_physical};
+use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
+use lakebed_io::parquet::Cores;
+use lakebed_io::store::Store;
+
+use super::ReadOptions;
+use super::columns::Columns;
+use super::condition::Condition;
+use crate::memory::MemoryBudget;
+use crate::scan::prune::Pruner;
+use crate::scan::task::{RowColumnKind, ScanTask};
+use crate::{Error, Result};
+
+/// Rows that have to be tested before their share of matches means something.
+const ENOUGH_TESTED: u64 = 50_000;
+/// Of a hundred rows, so many matches make it cheaper to decode all columns at once and to drop rows afterwards.
+const MANY_MATCHES: u64 = 30;
+
+/// A task, understood.
+pub(super) struct Job {
+    store: Store,
+    table: String,
+    mode: MappingMode,
+    physical: StructType,
+    partition_columns: Vec<StructField>,
+    condition: Option<Condition>,
+    pruner: Option<Pruner>,
+    wanted: Wanted,
+    output: Output,
+    limit: Option<u64>,
+    files: usize,
+    options: ReadOptions,
+    memory: MemoryBudget,
+    cores: Cores,
+    tested_rows: AtomicU64,
+    matching_rows: AtomicU64,
+}
+
+/// The columns that are looked for in files: first those of the condition, then the others.
+pub(super) struct Wanted {
+    pub(super) tested: StructType,
+    pub(super) others: StructType,
+    /// Columns that are found by name even where others are found by field id.
+    pub(super) by_name: Vec<String>,
+}
+
+/// How the output is put together.
+pub(super) struct Output {
+    schema: SchemaRef,
+    slots: Vec<Slot>,
+}
+
+/// Where a column of the output comes from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Slot {
+    /// The columns of the condition and then the others, by position.
+    File(usize),
+    /// A partition column, by position.
+    Partition(usize),
+    FilePath,
+    RowIndex,
+    /// The position of the column that holds ids which moved with their rows, if there is one.
+    RowId(Option<usize>),
+    /// The same of versions.
+    RowCommitVersion(Option<usize>),
+}
+
+impl Job {
+    pub(super) fn new(store: &Store, task: &ScanTask, options: ReadOptions) -> Result<Self> {
+        let schema = &task.schema;
+        let partition_columns = task.partition_columns.iter().map(|name| match schema.field(name) {
+            Some(field) => Ok(field.clone()),
+            None => Err(Error::corrupt(&task.table_url, format!("partition column {name} is not in the schema"))),
+        });
+        let partition_columns = partition_columns.collect::<Result<Vec<_>>>()?;
+        let is_partition = |name: &str| partition_columns.iter().any(|column| column.name == name);
+        let filter = match &task.filter {
+            Some(text) => Some(Condition::parse(text, schema, task.now_ms)?),
+            None => None,
+        };
+        let pruner = match &filter {
+            Some(filter) => Some(Pruner::new(filter.filter(), schema, &task.partition_columns, task.mapping_mode)?),
+            None => None,
+        };
+        // Files that partition values do not rule out match such a filter as a whole.
+        let condition = filter.filter(|_| !pruner.as_ref().is_some_and(Pruner::is_exact_on_partitions));
+
+        let selected = Columns::select(schema, task.columns.as_deref())?;
+        let tested = condition.iter().flat_map(|condition| &condition.columns().fields).filter(|field| !is_partition(&field.name));
+        let mut wanted =
+            Wanted { tested: StructType { fields: tested.cloned().collect() }, others: StructType::default(), by_name: Vec::new() };
+        let mut slots = Vec::new();
+        for field in &selected.schema().fields {
+            slots.push(match partition_columns.iter().position(|column| column.name == field.name) {
+                Some(position) => Slot::Partition(position),
+                None => Slot::File(wanted.position_of(field)),
+            });
+        }
+        for column in &task.row_columns {
+            let mut moved = |name: &Option<String>| name.as_ref().map(|name| wanted.position_of_moved(name));
+            slots.push(match column.kind {
+                RowColumnKind::FilePath => Slot::FilePath,
+                RowColumnKind::RowIndex => Slot::RowIndex,
+                RowColumnKind::RowId => Slot::RowId(moved(&task.materialized_row_id)),
+                RowColumnKind::RowCommitVersion => Slot::RowCommitVersion(moved(&task.materialized_row_commit_version)),
+            });
+        }
+        let output = Output { schema: task.output_schema()?, slots };
+        Ok(Self {
+            store: store.clone(),
+            table: task.table_url.clone(),
+            mode: task.mapping_mode,
+            physical: to_physical(schema, task.mapping_mode),
+            partition_columns,
+            condition,
+            pruner,
+            wanted,
+            output,
+            limit: task.limit,
+            files: task.files.len(),
+            memory: options.memory.clone().unwrap_or_else(MemoryBudget::of_process),
+            cores: options.cores.map_or_else(Cores::new, Cores::of),
+            options,
+            tested_rows: AtomicU64::new(0),
+            matching_rows: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The table, for messages.
+    pub(super) fn table(&self) -> &str {
+        &self.table
+    }
+
+    pub(super) fn mode(&self) -> MappingMode {
+        self.mode
+    }
+
+    /// The table's schema with physical names.
+    pub(super) fn physical(&self) -> &StructType {
+        &self.physical
+    }
+
+    /// With the physical name of each.
+    pub(super) fn partition_columns(&self) -> impl Iterator<Item = (&str, PrimitiveType)> {
+        self.partition_columns.iter().map(|field| {
+            let primitive = match field.data_type {
+                DataType::Primitive(primitive) => primitive,
+                // Nobody can write such a table; its values are text.
+                _ => PrimitiveType::String,
+            };
+            (physical_name(field, self.mode), primitive)
+        })
+    }
+
+    /// The position of a partition column by its logical name.
+    pub(super) fn partition_position(&self, name: &str) -> Option<usize> {
+        self.partition_columns.iter().position(|field| field.name == name)
+    }
+
+    /// What rows are tested for, beyond what partition values decide.
+    pub(super) fn condition(&self) -> Option<&Condition> {
+        self.condition.as_ref()
+    }
+
+    pub(super) fn pruner(&self) -> Option<&Pruner> {
+        self.pruner.as_ref()
+    }
+
+    pub(super) fn wanted(&self) -> &Wanted {
+        &self.wanted
+    }
+
+    pub(super) fn output(&self) -> &Output {
+        &self.output
+    }
+
+    pub(super) fn memory(&self) -> &MemoryBudget {
+        &self.memory
+    }
+
+    pub(super) fn cores(&self) -> &Cores {
+        &self.cores
+    }
+
+    /// Rows of a batch, if the caller says so.
+    pub(super) fn batch_rows(&self) -> Option<usize> {
+        self.options.batch_rows
+    }
+
+    /// The limit, if there is one.
+    pub(super) fn limit(&self) -> Option<u64> {
+        self.limit
+    }
+
+    /// Whether there are fewer files than cores.
+    pub(super) fn has_few_files(&self) -> bool {
+        self.files < self.cores.count()
+    }
+
+    /// How many more rows are wanted once so many are on their way; None if that cannot be said.
+    pub(super) fn rows_wanted(&self, started: u64) -> Option<u64> {
+        if self.condition.is_some() {
+            return None;
+        }
+        self.limit.map(|limit| limit.saturating_sub(started))
+    }
+
+    /// Remembers how selective the condition is.
+    pub(super) fn count_tested(&self, tested: u64, matching: u64) {
+        self.tested_rows.fetch_add(tested, Ordering::Relaxed);
+        self.matching_rows.fetch_add(matching, Ordering::Relaxed);
+    }
+
+    /// Whether so many rows match that decoding the condition's columns first does not pay.
+    pub(super) fn matches_many(&self) -> bool {
+        let (tested, matching) = (self.tested_rows.load(Ordering::Relaxed), self.matching_rows.load(Ordering::Relaxed));
+        tested >= ENOUGH_TESTED && matching.saturating_mul(100) >= tested.saturating_mul(MANY_MATCHES)
+    }
+}
+
+impl Wanted {
+    /// Where a column of the output is found, added if the condition does not need the same.
+    fn position_of(&mut self, field: &StructField) -> usize {
+        let same = |other: &StructField| other.name == field.name && other.data_type == field.data_type;
+        if let Some(position) = self.tested.fields.iter().position(same) {
+            return position;
+        }
+        self.others.fields.push(field.clone());
+        self.tested.fields.len() + self.others.fields.len() - 1
+    }
+
+    /// The same for a column that is not in the schema.
+    fn position_of_moved(&mut self, name: &str) -> usize {
+        self.by_name.push(name.to_owned());
+        self.others.fields.push(StructField::new(name, PrimitiveType::Long, true));
+        self.tested.fields.len() + self.others.fields.len() - 1
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> StructType {
+        StructType { fields: self.tested.fields.iter().chain(&self.others.fields).cloned().collect() }
+    }
+}
+
+impl Output {
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    pub(super) fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// Whether a column of the output comes from there.
+    pub(super) fn has(&self, slot: Slot) -> bool {
+        self.slots.contains(&slot)
+    }
+
+    /// The fields with the slots.
+    pub(super) fn fields(&self) -> impl Iterator<Item = (&FieldRef, Slot)> {
+        self.schema.fields().iter().zip(self.slots.iter().copied())
+    }
+}

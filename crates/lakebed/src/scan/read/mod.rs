@@ -1,0 +1,173 @@
+//! Reading the files of a task: Parquet in, the table's rows out.
+//!
+//! [`read_task`] opens the files in order (`file`: metadata, deletion vector, which row groups and pages can hold matches), cuts them into
+//! pieces and decodes several pieces at once (`piece`), each of which becomes batches of the table's columns (`fit`, `leaf`, `variant`,
+//! `rebase`). The batches come out in the order of files and rows. What is decoded and not yet taken counts against a memory budget.
+
+mod bounds;
+pub(crate) mod columns;
+mod condition;
+mod file;
+mod fit;
+mod job;
+mod leaf;
+mod outbox;
+mod pack;
+mod piece;
+mod rebase;
+mod rows;
+mod size;
+#[cfg(test)]
+mod tests;
+mod variant;
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use arrow_array::RecordBatch;
+use futures::Stream;
+use lakebed_io::parquet::order::{InOrder, Lanes, in_order};
+use lakebed_io::store::Store;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use self::file::OpenFile;
+use self::job::Job;
+use self::outbox::Parcel;
+use super::task::{ScanFile, ScanTask};
+use crate::memory::MemoryBudget;
+use crate::stream::RecordBatchStream;
+use crate::{Error, Result};
+
+/// How a task is read.
+#[derive(Debug, Clone, Default)]
+pub struct ReadOptions {
+    /// What decoded batches count against; the process's budget unless given.
+    pub memory: Option<MemoryBudget>,
+    /// Rows of a batch, at most; chosen by the size of rows unless given.
+    pub batch_rows: Option<usize>,
+    /// Cores to decode with; all unless given.
+    pub cores: Option<usize>,
+}
+
+/// Pieces that are decoded or wait to be taken, for each core.
+const PIECES_PER_CORE: usize = 2;
+/// Files whose metadata is read ahead.
+const FILES_AHEAD: usize = 8;
+
+/// The rows of a task, in the order of its files. Must be called within a Tokio runtime.
+///
+/// Reading starts when the stream is made and runs ahead of the reader as far as memory allows. Dropping the stream stops it.
+pub async fn read_task(store: &Store, task: &ScanTask) -> Result<RecordBatchStream> {
+    read_task_with(store, task, ReadOptions::default())
+}
+
+/// The same, with options.
+pub fn read_task_with(store: &Store, task: &ScanTask, options: ReadOptions) -> Result<RecordBatchStream> {
+    let job = Arc::new(Job::new(store, task, options)?);
+    let schema = Arc::clone(job.output().schema());
+    let files: VecDeque<ScanFile> = if task.limit == Some(0) { VecDeque::new() } else { task.files.iter().cloned().collect() };
+    let limit = task.limit;
+    let lanes = job.cores().count() * PIECES_PER_CORE;
+    let parcels = in_order(lanes, move |lanes| Reading { job, lanes, started_rows: 0 }.run(files));
+    Ok(RecordBatchStream::new(schema, Limited { parcels: Some(parcels), rows_left: limit }))
+}
+
+/// A task that is being read.
+struct Reading {
+    job: Arc<Job>,
+    lanes: Lanes<Parcel>,
+    /// Of the pieces started so far; exact as long as there is no filter.
+    started_rows: u64,
+}
+
+impl Reading {
+    async fn run(mut self, files: VecDeque<ScanFile>) -> Result<()> {
+        let mut ahead = Ahead { job: Arc::clone(&self.job), files, opening: VecDeque::new(), tasks: JoinSet::new() };
+        while let Some(file) = ahead.next().await {
+            let file = Arc::new(file?);
+            for piece in file.pieces(self.job.rows_wanted(self.started_rows))? {
+                self.started_rows += piece.live_rows();
+                self.start(&file, piece).await?;
+            }
+            if self.job.rows_wanted(self.started_rows) == Some(0) {
+                break;
+            }
+        }
+        self.lanes.finish().await
+    }
+
+    async fn start(&mut self, file: &Arc<OpenFile>, piece: piece::Piece) -> Result<()> {
+        let slot = self.lanes.slot().await?;
+        let memory = self.job.memory();
+        let share = tokio::select! {
+            share = memory.reserve(piece.size_bytes()) => share,
+            // Whoever holds nothing may always go on, lest two streams wait for each other.
+            () = self.lanes.idle(&slot) => memory.reserve_now(piece.size_bytes()),
+        };
+        let (job, file) = (Arc::clone(&self.job), Arc::clone(file));
+        self.lanes.start(slot, move |lane| piece.read(job, file, lane, share));
+        Ok(())
+    }
+}
+
+/// Files that are opened ahead, in order.
+struct Ahead {
+    job: Arc<Job>,
+    files: VecDeque<ScanFile>,
+    opening: VecDeque<oneshot::Receiver<Result<OpenFile>>>,
+    tasks: JoinSet<()>,
+}
+
+impl Ahead {
+    async fn next(&mut self) -> Option<Result<OpenFile>> {
+        // With a limit and nothing that drops rows, the first file mostly suffices.
+        let most = if self.job.rows_wanted(0).is_some() { 1 } else { FILES_AHEAD };
+        while self.opening.len() < most {
+            let Some(file) = self.files.pop_front() else { break };
+            while self.tasks.try_join_next().is_some() {}
+            let (sender, receiver) = oneshot::channel();
+            let job = Arc::clone(&self.job);
+            self.tasks.spawn(async move {
+                let _ = sender.send(OpenFile::open(job, file).await);
+            });
+            self.opening.push_back(receiver);
+        }
+        let next = self.opening.pop_front()?;
+        Some(next.await.unwrap_or_else(|_| Err(Error::internal("opening a data file was ended"))))
+    }
+}
+
+/// The batches, up to the limit.
+struct Limited {
+    parcels: Option<InOrder<Parcel>>,
+    rows_left: Option<u64>,
+}
+
+impl Stream for Limited {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let Some(parcels) = &mut this.parcels else { return Poll::Ready(None) };
+        let batch = match ready!(Pin::new(parcels).poll_next(context)) {
+            Some(Ok(parcel)) => parcel.open(),
+            Some(Err(error)) => {
+                this.parcels = None;
+                return Poll::Ready(Some(Err(error)));
+            }
+            None => return Poll::Ready(None),
+        };
+        let Some(left) = &mut this.rows_left else { return Poll::Ready(Some(Ok(batch))) };
+        let rows = batch.num_rows() as u64;
+        let batch = if rows > *left { batch.slice(0, usize::try_from(*left).unwrap_or(usize::MAX)) } else { batch };
+        *left -= batch.num_rows() as u64;
+        if *left == 0 {
+            // Nothing more is wanted: all work stops.
+            this.parcels = None;
+        }
+        Poll::Ready(Some(Ok(batch)))
+    }
+}

@@ -1,0 +1,127 @@
+//! Batches on their way out: small ones are joined, all are counted against the memory budget until they are taken.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{FieldRef, Schema, SchemaRef};
+use lakebed_io::parquet::order::LaneSender;
+
+use crate::Result;
+use crate::memory::Reservation;
+
+/// A batch with its share of the memory budget.
+pub(super) struct Parcel {
+    batch: RecordBatch,
+    _share: Reservation,
+}
+
+impl Parcel {
+    /// The batch, which from now on is the taker's.
+    pub(super) fn open(self) -> RecordBatch {
+        self.batch
+    }
+}
+
+/// Where a piece puts its rows.
+pub(super) struct Outbox {
+    lane: LaneSender<Parcel>,
+    schema: SchemaRef,
+    share: Reservation,
+    batch_rows: usize,
+    /// Too few rows to be sent alone.
+    waiting: Vec<Rows>,
+    waiting_rows: usize,
+    sent_rows: u64,
+    most_rows: u64,
+}
+
+/// Columns with their fields.
+struct Rows {
+    fields: Vec<FieldRef>,
+    columns: Vec<ArrayRef>,
+    count: usize,
+}
+
+impl Outbox {
+    /// `share` is what the piece reserved; `most_rows` is how many rows anybody wants of it.
+    pub(super) fn new(lane: LaneSender<Parcel>, schema: SchemaRef, share: Reservation, batch_rows: usize, most_rows: Option<u64>) -> Self {
+        let most_rows = most_rows.unwrap_or(u64::MAX);
+        Self { lane, schema, share, batch_rows: batch_rows.max(1), waiting: Vec::new(), waiting_rows: 0, sent_rows: 0, most_rows }
+    }
+
+    /// Whether nobody wants more rows.
+    pub(super) fn is_closed(&self) -> bool {
+        self.lane.is_closed() || self.sent_rows >= self.most_rows
+    }
+
+    /// Rows that were put in, whether sent or waiting.
+    pub(super) fn rows(&self) -> u64 {
+        self.sent_rows + self.waiting_rows as u64
+    }
+
+    /// Puts rows in. The fields are those of the schema, but for nulls that the schema does not allow.
+    pub(super) fn put(&mut self, fields: Vec<FieldRef>, columns: Vec<ArrayRef>, count: usize) -> Result<ControlFlow<()>> {
+        if count == 0 {
+            return Ok(self.flow());
+        }
+        let rows = Rows { fields, columns, count };
+        // Joining copies, so only batches that are small enough to bother the taker are joined.
+        if count >= self.batch_rows / 4 {
+            self.flush()?;
+            self.send(rows)?;
+            return Ok(self.flow());
+        }
+        if self.waiting.last().is_some_and(|last| !last.joins(&rows)) || self.waiting_rows + count > self.batch_rows {
+            self.flush()?;
+        }
+        self.waiting_rows += count;
+        self.waiting.push(rows);
+        if self.rows() >= self.most_rows {
+            self.flush()?;
+        }
+        Ok(self.flow())
+    }
+
+    /// Sends what waits.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        self.waiting_rows = 0;
+        let mut waiting = std::mem::take(&mut self.waiting);
+        if waiting.len() < 2 {
+            return waiting.pop().map_or(Ok(()), |rows| self.send(rows));
+        }
+        let count = waiting.iter().map(|rows| rows.count).sum();
+        let fields = waiting.first().map(|rows| rows.fields.clone()).unwrap_or_default();
+        let mut columns = Vec::with_capacity(fields.len());
+        for index in 0..fields.len() {
+            let parts: Vec<&dyn arrow_array::Array> = waiting.iter().filter_map(|rows| Some(rows.columns.get(index)?.as_ref())).collect();
+            columns.push(arrow_select::concat::concat(&parts)?);
+        }
+        self.send(Rows { fields, columns, count })
+    }
+
+    fn send(&mut self, rows: Rows) -> Result<()> {
+        let declared = self.schema.fields().iter().zip(&rows.fields).all(|(declared, field)| declared == field);
+        let schema = if declared { Arc::clone(&self.schema) } else { Arc::new(Schema::new(rows.fields)) };
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.count));
+        let batch = RecordBatch::try_new_with_options(schema, rows.columns, &options)?;
+        let size = batch.get_array_memory_size() as u64;
+        self.share.grow_to(size);
+        let parcel = Parcel { batch, _share: self.share.split(size) };
+        self.sent_rows += rows.count as u64;
+        // A closed lane is noticed by the next look at it.
+        let _ = self.lane.send(parcel);
+        Ok(())
+    }
+
+    fn flow(&self) -> ControlFlow<()> {
+        if self.is_closed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl Rows {
+    /// Whether both can be one batch.
+    fn joins(&self, other: &Self) -> bool {
+        self.fields == other.fields
+    }
+}

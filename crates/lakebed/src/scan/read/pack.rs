@@ -1,0 +1,309 @@
+//! What becomes of decoded rows: tested, freed of deleted ones, put together as the output wants them.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields};
+use arrow_select::filter::{FilterBuilder, FilterPredicate};
+
+use lakebed_io::parquet::Cores;
+
+use super::file::OpenFile;
+use super::fit::Adapted;
+use super::job::{Job, Slot};
+use super::outbox::Outbox;
+use super::rows::{Positions, Rows, Walk};
+use crate::{Error, Result};
+
+/// What happens to the decoded rows of a piece, in order.
+pub(super) struct Packing {
+    job: Arc<Job>,
+    file: Arc<OpenFile>,
+    outbox: Outbox,
+    /// The rows that have not been decoded yet.
+    ahead: Walk,
+}
+
+/// What the first of two passes has found so far.
+#[derive(Default)]
+pub(super) struct Found {
+    marks: Vec<BooleanBuffer>,
+    /// Columns of the condition that come out, by matching row, batch by batch.
+    kept: Vec<Kept>,
+}
+
+/// What of a batch comes out.
+struct Kept {
+    fields: Vec<FieldRef>,
+    columns: Vec<ArrayRef>,
+    positions: Option<ArrayRef>,
+}
+
+/// What the first of two passes has found.
+pub(super) struct Matches {
+    /// One for each decoded row.
+    marks: BooleanBuffer,
+    count: usize,
+    fields: Vec<FieldRef>,
+    columns: Vec<ArrayRef>,
+    positions: Option<ArrayRef>,
+}
+
+impl Packing {
+    pub(super) fn new(job: Arc<Job>, file: Arc<OpenFile>, outbox: Outbox, rows: Option<&Rows>) -> Self {
+        let ahead = rows.map(Rows::walk).unwrap_or_default();
+        Self { job, file, outbox, ahead }
+    }
+
+    pub(super) fn cores(&self) -> Cores {
+        self.job.cores().clone()
+    }
+
+    /// Whether nobody wants more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.outbox.is_closed()
+    }
+
+    /// Rows that came out.
+    pub(super) fn rows_out(&self) -> u64 {
+        self.outbox.rows()
+    }
+
+    /// The rows that have not been decoded, of these.
+    pub(super) fn rest(&self, rows: &Rows) -> Rows {
+        self.ahead.rest(rows)
+    }
+
+    /// These rows are to be decoded anew.
+    pub(super) fn start_over(&mut self, rows: &Rows) {
+        self.ahead = rows.walk();
+    }
+
+    /// Sends what still waits.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        self.outbox.flush()
+    }
+
+    /// Takes rows with all columns.
+    pub(super) fn pack(&mut self, batch: &RecordBatch) -> Result<ControlFlow<()>> {
+        let positions = self.ahead.next(batch.num_rows() as u64);
+        let file = Arc::clone(&self.file);
+        let stored = file.stored()?;
+        let columns = stored.all.adapt(batch)?;
+        let Some(marks) = self.marks(&columns, &positions, batch.num_rows())? else {
+            let positions = self.wants_positions().then(|| positions.column());
+            return self.send(&columns, positions.as_ref(), batch.num_rows());
+        };
+        let (chooser, count) = chooser(&marks);
+        if count == 0 {
+            return Ok(self.flow());
+        }
+        let columns = columns.filter(&chooser)?;
+        let positions = if self.wants_positions() { Some(chooser.filter(&positions.column())?) } else { None };
+        self.send(&columns, positions.as_ref(), count)
+    }
+
+    /// Takes rows with the condition's columns, in the first of two passes.
+    pub(super) fn test(&mut self, batch: &RecordBatch, found: &mut Found) -> Result<ControlFlow<()>> {
+        let positions = self.ahead.next(batch.num_rows() as u64);
+        let columns = self.file.stored()?.tested.adapt(batch)?;
+        let marks = self.marks(&columns, &positions, batch.num_rows())?;
+        let marks = marks.unwrap_or_else(|| BooleanBuffer::new_set(batch.num_rows()));
+        let (chooser, count) = chooser(&marks);
+        if count > 0 {
+            let columns = columns.filter_some(&chooser, |position| self.job.output().has(Slot::File(position)))?;
+            let positions = if self.wants_positions() { Some(chooser.filter(&positions.column())?) } else { None };
+            found.kept.push(Kept { fields: columns.fields, columns: columns.columns, positions });
+        }
+        found.marks.push(marks);
+        Ok(self.flow())
+    }
+
+    /// Takes rows with the other columns, in the second of two passes: those that match, from one of them on.
+    pub(super) fn join(&mut self, batch: &RecordBatch, matches: &Matches, from: usize) -> Result<ControlFlow<()>> {
+        let count = batch.num_rows();
+        if from + count > matches.count {
+            return Err(Error::internal("more rows were decoded than match"));
+        }
+        let others = self.file.stored()?.others.adapt(batch)?;
+        let columns = Adapted {
+            fields: matches.fields.iter().chain(&others.fields).cloned().collect(),
+            columns: matches.columns.iter().map(|column| column.slice(from, count)).chain(others.columns).collect(),
+        };
+        let positions = matches.positions.as_ref().map(|positions| positions.slice(from, count));
+        self.send(&columns, positions.as_ref(), count)
+    }
+
+    /// Sends rows of which the file says nothing.
+    pub(super) fn send_counted(mut self, rows: u64, batch_rows: usize) -> Result<()> {
+        let mut left = rows;
+        while left > 0 {
+            let count = left.min(batch_rows as u64);
+            left -= count;
+            if self.send(&Adapted::default(), None, usize::try_from(count).unwrap_or(usize::MAX))?.is_break() {
+                break;
+            }
+        }
+        self.finish()
+    }
+
+    /// The rows that match and are not deleted; None if all are such.
+    fn marks(&self, columns: &Adapted, positions: &Positions, count: usize) -> Result<Option<BooleanBuffer>> {
+        let live = positions.live(self.file.stored()?.deleted.as_ref());
+        let Some(condition) = self.job.condition() else { return Ok(live) };
+        let mut stored = columns.fields.iter().zip(&columns.columns);
+        let mut fields = Vec::new();
+        let mut tested = Vec::new();
+        for column in &condition.columns().fields {
+            match self.job.partition_position(&column.name) {
+                Some(position) => {
+                    let constant = self.file.constant(position, count)?;
+                    fields.push(Arc::new(Field::new(&column.name, constant.data_type().clone(), true)));
+                    tested.push(constant);
+                }
+                None => {
+                    let (field, column) = stored.next().ok_or_else(|| Error::internal("a column of the condition was not read"))?;
+                    fields.push(Arc::clone(field));
+                    tested.push(Arc::clone(column));
+                }
+            }
+        }
+        let matching = condition.matches(fields, tested, count)?;
+        self.job.count_tested(count as u64, matching.count_set_bits() as u64);
+        Ok(Some(match live {
+            Some(live) => &matching & &live,
+            None => matching,
+        }))
+    }
+
+    fn wants_positions(&self) -> bool {
+        self.job.output().slots().iter().any(|slot| matches!(slot, Slot::RowIndex | Slot::RowId(_)))
+    }
+
+    /// Puts the output together.
+    fn send(&mut self, columns: &Adapted, positions: Option<&ArrayRef>, count: usize) -> Result<ControlFlow<()>> {
+        let mut fields = Vec::new();
+        let mut made = Vec::new();
+        for (field, slot) in self.job.output().fields() {
+            let column = match slot {
+                Slot::File(position) => {
+                    let (Some(field), Some(column)) = (columns.fields.get(position), columns.columns.get(position)) else {
+                        return Err(Error::internal(format!("column {} was not read", field.name())));
+                    };
+                    fields.push(Arc::clone(field));
+                    made.push(Arc::clone(column));
+                    continue;
+                }
+                Slot::Partition(position) => self.file.constant(position, count)?,
+                Slot::FilePath => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(self.file.path(), count))),
+                Slot::RowIndex => Arc::clone(positions.ok_or_else(|| Error::internal("row positions are missing"))?),
+                Slot::RowId(moved) => {
+                    let positions = positions.and_then(|positions| positions.as_primitive_opt::<Int64Type>());
+                    let base = self.file.base_row_id();
+                    let fresh = |row: usize| Some(base?.wrapping_add(positions.filter(|positions| row < positions.len())?.value(row)));
+                    moved_or(moved.and_then(|position| columns.columns.get(position)), count, fresh)
+                }
+                Slot::RowCommitVersion(moved) => {
+                    let version = self.file.default_row_commit_version();
+                    moved_or(moved.and_then(|position| columns.columns.get(position)), count, |_| version)
+                }
+            };
+            let nullable = field.is_nullable() || column.null_count() > 0;
+            fields.push(if nullable == field.is_nullable() { Arc::clone(field) } else { Arc::new(field.as_ref().clone().with_nullable(nullable)) });
+            made.push(column);
+        }
+        self.outbox.put(fields, made, count)
+    }
+
+    fn flow(&self) -> ControlFlow<()> {
+        if self.is_closed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl Found {
+    pub(super) fn finish(self) -> Result<Matches> {
+        let mut marks = BooleanBufferBuilder::new(self.marks.iter().map(BooleanBuffer::len).sum());
+        self.marks.iter().for_each(|part| marks.append_buffer(part));
+        let marks = marks.finish();
+        let count = marks.count_set_bits();
+        let fields = self.kept.first().map(|kept| kept.fields.clone()).unwrap_or_default();
+        let mut columns = Vec::with_capacity(fields.len());
+        let mut joined_fields = Vec::with_capacity(fields.len());
+        for (index, field) in fields.iter().enumerate() {
+            let column = concat(self.kept.iter().filter_map(|kept| kept.columns.get(index)).collect())?;
+            let nullable = self.kept.iter().filter_map(|kept| kept.fields.get(index)).any(|field| field.is_nullable());
+            joined_fields.push(Arc::new(field.as_ref().clone().with_data_type(column.data_type().clone()).with_nullable(nullable)));
+            columns.push(column);
+        }
+        let positions: Vec<&ArrayRef> = self.kept.iter().filter_map(|kept| kept.positions.as_ref()).collect();
+        let positions = if positions.is_empty() { None } else { Some(concat(positions)?) };
+        Ok(Matches { marks, count, fields: joined_fields, columns, positions })
+    }
+}
+
+impl Matches {
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn marks(&self) -> &BooleanBuffer {
+        &self.marks
+    }
+
+    /// Of the decoded rows, how many there are up to the match of this number.
+    pub(super) fn rows_up_to(&self, matches: u64) -> u64 {
+        let Some(last) = matches.checked_sub(1).and_then(|last| usize::try_from(last).ok()) else { return 0 };
+        self.marks.set_indices().nth(last).map_or(self.marks.len() as u64, |row| row as u64 + 1)
+    }
+}
+
+fn chooser(marks: &BooleanBuffer) -> (FilterPredicate, usize) {
+    let mask = BooleanArray::new(marks.clone(), None);
+    let count = mask.true_count();
+    (FilterBuilder::new(&mask).optimize().build(), count)
+}
+
+/// What moved with the rows, else what is said of them afresh.
+fn moved_or(moved: Option<&ArrayRef>, count: usize, fresh: impl Fn(usize) -> Option<i64>) -> ArrayRef {
+    let moved = moved.and_then(|column| column.as_primitive_opt::<Int64Type>());
+    let value = |row: usize| match moved {
+        Some(column) if row < column.len() && column.is_valid(row) => Some(column.value(row)),
+        _ => fresh(row),
+    };
+    Arc::new((0..count).map(value).collect::<Int64Array>())
+}
+
+/// One column of several. Parts may differ in what may be null inside them.
+fn concat(parts: Vec<&ArrayRef>) -> Result<ArrayRef> {
+    let alike = parts.windows(2).all(|pair| matches!(pair, [one, other] if one.data_type() == other.data_type()));
+    if alike {
+        let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
+        return Ok(arrow_select::concat::concat(&parts)?);
+    }
+    let loosened = parts.iter().map(|part| Ok(arrow_cast::cast(part, &loosened(part.data_type()))?)).collect::<Result<Vec<_>>>()?;
+    let parts: Vec<&dyn Array> = loosened.iter().map(AsRef::as_ref).collect();
+    Ok(arrow_select::concat::concat(&parts)?)
+}
+
+/// The type with null allowed wherever it can be.
+fn loosened(data_type: &ArrowType) -> ArrowType {
+    let field = |field: &FieldRef, nullable: bool| {
+        Arc::new(field.as_ref().clone().with_data_type(loosened(field.data_type())).with_nullable(nullable))
+    };
+    match data_type {
+        ArrowType::Struct(fields) => ArrowType::Struct(fields.iter().map(|inner| field(inner, true)).collect()),
+        ArrowType::List(element) => ArrowType::List(field(element, true)),
+        ArrowType::Map(entries, sorted) => match entries.data_type() {
+            ArrowType::Struct(fields) => {
+                let fields: Fields = fields.iter().enumerate().map(|(index, inner)| field(inner, index > 0)).collect();
+                ArrowType::Map(Arc::new(entries.as_ref().clone().with_data_type(ArrowType::Struct(fields))), *sorted)
+            }
+            _ => data_type.clone(),
+        },
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,190 @@
+//! A piece of a file: some rows of one row group, decoded, tested and sent.
+//!
+//! With a condition there are two ways. In two passes, the condition's columns are decoded first and the others only for the rows that
+//! match; in one pass all are decoded and rows dropped afterwards, which is better when many rows match. Deleted rows are dropped
+//! together with those that do not match. What becomes of decoded rows is in `pack`.
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::Schema;
+use parquet::arrow::arrow_reader::RowSelection;
+
+use lakebed_io::parquet::ReadOptions;
+use lakebed_io::parquet::order::LaneSender;
+
+use super::file::{OpenFile, Stored};
+use super::fit::Fit;
+use super::job::Job;
+use super::outbox::{Outbox, Parcel};
+use super::pack::{Found, Packing};
+use super::rows::Rows;
+use super::size::{MOST_BATCH_ROWS, PieceSize};
+use crate::memory::Reservation;
+use crate::{Error, Result};
+
+/// Some rows of a file.
+pub(super) struct Piece {
+    what: What,
+    /// How many of them are not deleted.
+    live_rows: u64,
+    batch_rows: usize,
+    size_bytes: u64,
+}
+
+enum What {
+    /// Rows without any column of the file.
+    Counted,
+    Stored {
+        group: usize,
+        rows: Rows,
+    },
+}
+
+impl Piece {
+    /// Rows of which nothing is in the file.
+    pub(super) fn counted(rows: u64) -> Self {
+        Self { what: What::Counted, live_rows: rows, batch_rows: size(MOST_BATCH_ROWS), size_bytes: 0 }
+    }
+
+    /// Rows of a row group.
+    pub(super) fn stored(group: usize, rows: Rows, live_rows: u64, per: &PieceSize) -> Self {
+        let count = rows.len();
+        let size_bytes = count.saturating_mul(per.bytes_per_row.saturating_add(per.fetched_per_row));
+        let batch_rows = size(per.batch_rows.min(count).max(1));
+        Self { what: What::Stored { group, rows }, live_rows, batch_rows, size_bytes }
+    }
+
+    /// How many rows come out if there is no condition.
+    pub(super) fn live_rows(&self) -> u64 {
+        self.live_rows
+    }
+
+    /// What it takes in memory.
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Decodes the rows and sends those that are wanted.
+    pub(super) async fn read(self, job: Arc<Job>, file: Arc<OpenFile>, lane: LaneSender<Parcel>, share: Reservation) -> Result<()> {
+        let outbox = Outbox::new(lane, Arc::clone(job.output().schema()), share, self.batch_rows, job.limit());
+        let (group, rows) = match self.what {
+            What::Counted => return Packing::new(job, file, outbox, None).send_counted(self.live_rows, self.batch_rows),
+            What::Stored { group, rows } => (group, rows),
+        };
+        let stored = file.stored()?;
+        let pays = job.condition().is_some() && !job.matches_many();
+        let mut two_passes = pays && !stored.others.leaves().is_empty() && !stored.tested.leaves().is_empty();
+        let packing = Packing::new(job, Arc::clone(&file), outbox, Some(&rows));
+        let mut pass = Pass { group, rows, batch_rows: self.batch_rows, packing: Arc::new(Mutex::new(packing)) };
+        loop {
+            let outcome = if two_passes { pass.two(stored).await } else { pass.one(stored).await };
+            match outcome {
+                // More than 2 GiB of text in one batch: smaller ones for what is left.
+                Err(error) if overflowed(&error) && pass.batch_rows > 1 => {
+                    let rest = pass.packing().rest(&pass.rows);
+                    pass.rows = rest;
+                    pass.batch_rows = (pass.batch_rows / 16).max(1);
+                    two_passes = false;
+                }
+                Err(error) => return Err(error),
+                Ok(()) => return pass.packing().finish(),
+            }
+        }
+    }
+}
+
+/// Arrow's text columns end at 2 GiB; the decoder says it in these words.
+fn overflowed(error: &Error) -> bool {
+    error.to_string().contains("index overflow decoding byte array")
+}
+
+/// Some rows on their way, in one pass or in two.
+struct Pass {
+    group: usize,
+    rows: Rows,
+    batch_rows: usize,
+    packing: Arc<Mutex<Packing>>,
+}
+
+impl Pass {
+    /// All columns at once.
+    async fn one(&self, stored: &Stored) -> Result<()> {
+        let packing = Arc::clone(&self.packing);
+        let take = move |batch: RecordBatch| locked(&packing).pack(&batch);
+        if !stored.all.leaves().is_empty() {
+            return self.decode(stored, &stored.all, self.rows.selection(), take).await;
+        }
+        // Rows without columns need no decoder.
+        let mut left = self.rows.len();
+        while left > 0 {
+            let count = left.min(self.batch_rows as u64);
+            left -= count;
+            let options = RecordBatchOptions::new().with_row_count(Some(size(count)));
+            if take(RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)?)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The condition's columns, and then the others of the rows that match.
+    async fn two(&self, stored: &Stored) -> Result<()> {
+        let found = Arc::new(Mutex::new(Found::default()));
+        let (packing, finding) = (Arc::clone(&self.packing), Arc::clone(&found));
+        let test = move |batch: RecordBatch| locked(&packing).test(&batch, &mut locked(&finding));
+        if let Err(error) = self.decode(stored, &stored.tested, self.rows.selection(), test).await {
+            self.packing().start_over(&self.rows);
+            return Err(error);
+        }
+        let matches = Arc::new(std::mem::take(&mut *locked(&found)).finish()?);
+        if matches.count() == 0 || self.packing().is_closed() {
+            return Ok(());
+        }
+        let selection = self.rows.selection_of(matches.marks());
+        let (packing, joined) = (Arc::clone(&self.packing), Arc::clone(&matches));
+        let mut taken = 0;
+        let join = move |batch: RecordBatch| {
+            let from = taken;
+            taken += batch.num_rows();
+            locked(&packing).join(&batch, &joined, from)
+        };
+        let outcome = self.decode(stored, &stored.others, Some(selection), join).await;
+        if outcome.is_err() {
+            let mut packing = self.packing();
+            let done = matches.rows_up_to(packing.rows_out());
+            packing.start_over(&self.rows.skip(done));
+        }
+        outcome
+    }
+
+    async fn decode<S>(&self, stored: &Stored, fit: &Fit, selection: Option<RowSelection>, sink: S) -> Result<()>
+    where
+        S: FnMut(RecordBatch) -> Result<ControlFlow<()>> + Send + 'static,
+    {
+        let options = ReadOptions {
+            metadata: Some(stored.columns.reader_metadata()),
+            projection: Some(fit.mask(&stored.file)),
+            row_groups: Some(vec![self.group]),
+            selection,
+            batch_rows: Some(self.batch_rows),
+            ..ReadOptions::default()
+        };
+        let cores = self.packing().cores();
+        stored.file.decode(options)?.run(&cores, sink).await
+    }
+
+    fn packing(&self) -> MutexGuard<'_, Packing> {
+        locked(&self.packing)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Rows of a piece are fewer than memory has bytes.
+fn size(rows: u64) -> usize {
+    usize::try_from(rows).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,6 @@
+//! The public API on an in-memory store, by topic, and the house itself.
+
+mod budget;
+mod checkpoint;
+mod house;
+mod recovery;

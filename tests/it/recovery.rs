@@ -1,0 +1,129 @@
+//! A damaged log is read past, or refused with a clear error.
+
+use lakebed::ErrorKind;
+use lakebed_tests::TableBuilder;
+use lakebed_tests::table::{add, remove, text};
+use serde_json::json;
+
+/// Five versions; a checkpoint at 2; two files live at the end.
+async fn table() -> TableBuilder {
+    let mut builder = TableBuilder::new();
+    builder.commit(&[add("a")]).await;
+    builder.commit(&[add("b")]).await;
+    builder.commit(&[remove("a")]).await;
+    builder.checkpoint(2, &[add("b")]).await;
+    builder.hint(2).await;
+    builder.commit(&[add("c")]).await;
+    builder.commit(&[remove("b"), add("d")]).await;
+    builder
+}
+
+async fn files(builder: &TableBuilder) -> Vec<String> {
+    let snapshot = builder.table().snapshot().await.unwrap();
+    let batches = snapshot.scan().files().await.unwrap().collect_all().await.unwrap();
+    let column = |batch: &arrow_array::RecordBatch| {
+        let paths = batch.column(0).as_any().downcast_ref::<arrow_array::StringArray>().unwrap().clone();
+        paths.iter().map(|path| path.unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    batches.iter().flat_map(column).collect()
+}
+
+#[tokio::test]
+async fn a_sound_table_gives_its_files() {
+    assert_eq!(files(&table().await).await, ["c", "d"]);
+}
+
+#[tokio::test]
+async fn a_hint_that_is_missing_torn_or_lying_costs_nothing_but_a_listing() {
+    for hint in ["", "{", "{\"version\":", "{\"version\":99,\"size\":1}", "{\"version\":1,\"size\":1}", "{\"version\":2,\"size\":1,\"parts\":3}"] {
+        let builder = table().await;
+        builder.put_log("_last_checkpoint", hint.as_bytes().to_vec()).await;
+        assert_eq!(files(&builder).await, ["c", "d"], "hint {hint:?}");
+    }
+    let builder = table().await;
+    builder.delete_log("_last_checkpoint").await;
+    assert_eq!(files(&builder).await, ["c", "d"]);
+}
+
+#[tokio::test]
+async fn a_broken_checkpoint_is_replaced_by_the_commits() {
+    let name = format!("{:020}.checkpoint.parquet", 2);
+    for bytes in [Vec::new(), b"PAR1".to_vec(), vec![7; 5000]] {
+        let builder = table().await;
+        builder.put_log(&name, bytes.clone()).await;
+        assert_eq!(files(&builder).await, ["c", "d"], "{} bytes", bytes.len());
+    }
+}
+
+#[tokio::test]
+async fn a_gap_in_the_commits_is_an_error() {
+    let builder = table().await;
+    builder.delete_log(&format!("{:020}.json", 3)).await;
+    let error = builder.table().snapshot().await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Corrupt { .. }), "{error}");
+    assert!(error.to_string().contains("version 3"), "{error}");
+}
+
+#[tokio::test]
+async fn old_commits_may_be_gone_once_there_is_a_checkpoint() {
+    let builder = table().await;
+    for version in 0..2 {
+        builder.delete_log(&format!("{version:020}.json")).await;
+    }
+    assert_eq!(files(&builder).await, ["c", "d"]);
+    let error = builder.table().snapshot_at(1).await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::VersionNotFound), "{error}");
+    let error = builder.table().snapshot_at(5).await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::VersionNotFound), "{error}");
+}
+
+#[tokio::test]
+async fn compactions_stand_in_for_their_commits_and_broken_ones_do_not() {
+    let name = format!("{:020}.{:020}.compacted.json", 3, 4);
+    let builder = table().await;
+    builder.put_log(&name, text(&[add("c"), remove("b"), add("d")])).await;
+    builder.observed().take_counts();
+    assert_eq!(files(&builder).await, ["c", "d"]);
+    let counts = builder.observed().take_counts();
+    assert!(!counts.objects.keys().any(|object| object.ends_with("03.json") && !object.contains("compacted")), "{counts:?}");
+
+    builder.put_log(&name, b"{\"add\":".to_vec()).await;
+    assert_eq!(files(&builder).await, ["c", "d"]);
+}
+
+#[tokio::test]
+async fn what_is_unknown_is_ignored() {
+    let mut builder = table().await;
+    for name in [".tmp", "00000000000000000009.json.tmp", ".00000000000000000001.json.crc", "notes.txt", "_staged_commits/1.json"] {
+        builder.put_log(name, b"not for us".to_vec()).await;
+    }
+    builder.commit(&[json!({"teleport": {"to": "mars"}}), json!({"add": {"path": "e", "partitionValues": {}, "size": 1, "modificationTime": 0, "dataChange": true, "colour": 7}})]).await;
+    assert_eq!(files(&builder).await, ["c", "d", "e"]);
+}
+
+#[tokio::test]
+async fn features_that_are_unknown_are_refused_by_name() {
+    let mut builder = table().await;
+    let protocol = json!({"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["deletionVectors", "teleport"], "writerFeatures": ["deletionVectors", "teleport"]}});
+    builder.commit(&[protocol]).await;
+    let error = builder.table().snapshot().await.unwrap_err();
+    assert_eq!(error.kind(), &ErrorKind::UnsupportedFeature { features: vec!["teleport".into()] });
+    assert_eq!(builder.table().snapshot_at(4).await.unwrap().version(), 4, "older versions can still be read");
+}
+
+#[tokio::test]
+async fn paths_that_leave_the_root_are_refused_before_anything_is_read() {
+    for path in ["../secret.parquet", "a/../../secret.parquet", "file:///etc/passwd", "/etc/passwd", "%2E%2E/secret.parquet"] {
+        let mut builder = TableBuilder::new();
+        builder.commit(&[add(path)]).await;
+        let snapshot = builder.table().snapshot().await.unwrap();
+        builder.observed().take_counts();
+        let outcome = match snapshot.scan().stream().await {
+            Ok(stream) => stream.collect_all().await.map(|_| ()),
+            Err(error) => Err(error),
+        };
+        let error = outcome.expect_err(path);
+        assert!(!matches!(error.kind(), ErrorKind::Store { .. } | ErrorKind::Internal), "{path}: {error}");
+        assert_eq!(builder.observed().take_counts().data_files(), 0, "{path}");
+    }
+}

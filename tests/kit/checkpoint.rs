@@ -1,0 +1,145 @@
+//! Checkpoints made by hand, in each of their forms, from actions as JSON.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_json::ReaderBuilder;
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
+use serde_json::{Value, json};
+
+use crate::table::parquet_bytes;
+
+/// How a checkpoint is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// One file, V1.
+    Classic,
+    /// So many files, V1.
+    MultiPart(usize),
+    /// One file with a classic name, V2, and so many sidecars; without any, the file actions are in the file.
+    ClassicV2(usize),
+    /// A Parquet top with a unique name and so many sidecars.
+    UuidParquet(usize),
+    /// A JSON top with a unique name and so many sidecars.
+    UuidJson(usize),
+}
+
+/// The files of a checkpoint, by names relative to the log, and how many rows a row group has.
+pub(crate) fn files(version: u64, form: Form, actions: &[Value], group_rows: usize) -> Vec<(String, Vec<u8>)> {
+    let is_file = |action: &&Value| action.get("add").is_some() || action.get("remove").is_some();
+    let uuid = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5";
+    let (mut top, sidecar_count) = match form {
+        Form::Classic => return vec![(format!("{version:020}.checkpoint.parquet"), encode(actions, &columns(false), group_rows))],
+        Form::MultiPart(parts) => return multi_part(version, parts, actions, group_rows),
+        Form::ClassicV2(sidecars) | Form::UuidParquet(sidecars) | Form::UuidJson(sidecars) => (Vec::new(), sidecars),
+    };
+    top.push(json!({"checkpointMetadata": {"version": version}}));
+    let (in_files, others): (Vec<Value>, Vec<Value>) = actions.iter().cloned().partition(|action| is_file(&action));
+    top.extend(others);
+    let mut files = Vec::new();
+    if sidecar_count == 0 {
+        top.extend(in_files);
+    } else {
+        for (index, part) in split(&in_files, sidecar_count).into_iter().enumerate() {
+            let name = format!("{version:020}.checkpoint.{:010}.{sidecar_count:010}.{uuid}.parquet", index + 1);
+            let bytes = encode(&part, &file_columns(), group_rows);
+            top.push(json!({"sidecar": {"path": name, "sizeInBytes": bytes.len(), "modificationTime": 1_700_000_000_000_i64}}));
+            files.push((format!("_sidecars/{name}"), bytes));
+        }
+    }
+    let (name, bytes) = match form {
+        Form::UuidJson(_) => {
+            let lines: Vec<String> = top.iter().map(Value::to_string).collect();
+            (format!("{version:020}.checkpoint.{uuid}.json"), lines.join("\n").into_bytes())
+        }
+        Form::UuidParquet(_) => (format!("{version:020}.checkpoint.{uuid}.parquet"), encode(&top, &columns(true), group_rows)),
+        _ => (format!("{version:020}.checkpoint.parquet"), encode(&top, &columns(true), group_rows)),
+    };
+    files.push((name, bytes));
+    files
+}
+
+fn multi_part(version: u64, parts: usize, actions: &[Value], group_rows: usize) -> Vec<(String, Vec<u8>)> {
+    let name = |index: usize| format!("{version:020}.checkpoint.{:010}.{parts:010}.parquet", index + 1);
+    split(actions, parts).iter().enumerate().map(|(index, part)| (name(index), encode(part, &columns(false), group_rows))).collect()
+}
+
+/// Neighbours go to different parts.
+fn split(actions: &[Value], parts: usize) -> Vec<Vec<Value>> {
+    (0..parts).map(|part| actions.iter().skip(part).step_by(parts).cloned().collect()).collect()
+}
+
+fn encode(actions: &[Value], schema: &SchemaRef, group_rows: usize) -> Vec<u8> {
+    let mut decoder = ReaderBuilder::new(Arc::clone(schema)).with_batch_size(actions.len().max(1)).build_decoder().unwrap();
+    decoder.serialize(actions).unwrap();
+    let batch = decoder.flush().unwrap().unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(schema)));
+    parquet_bytes(&batch, group_rows)
+}
+
+fn text(name: &str) -> Field {
+    Field::new(name, DataType::Utf8, true)
+}
+
+fn long(name: &str) -> Field {
+    Field::new(name, DataType::Int64, true)
+}
+
+fn int(name: &str) -> Field {
+    Field::new(name, DataType::Int32, true)
+}
+
+fn flag(name: &str) -> Field {
+    Field::new(name, DataType::Boolean, true)
+}
+
+fn list(name: &str) -> Field {
+    Field::new_list(name, Field::new("element", DataType::Utf8, true), true)
+}
+
+fn map(name: &str) -> Field {
+    Field::new_map(name, "key_value", Field::new("key", DataType::Utf8, false), text("value"), false, true)
+}
+
+fn group(name: &str, fields: Vec<Field>) -> Field {
+    Field::new_struct(name, Fields::from(fields), true)
+}
+
+fn vector() -> Field {
+    group("deletionVector", vec![text("storageType"), text("pathOrInlineDv"), int("offset"), int("sizeInBytes"), long("cardinality")])
+}
+
+fn add_column() -> Field {
+    let fields = vec![text("path"), map("partitionValues"), long("size"), long("modificationTime"), flag("dataChange"), text("stats"), map("tags")];
+    let more = vec![vector(), long("baseRowId"), long("defaultRowCommitVersion"), text("clusteringProvider")];
+    group("add", fields.into_iter().chain(more).collect())
+}
+
+fn remove_column() -> Field {
+    let fields = vec![text("path"), long("deletionTimestamp"), flag("dataChange"), flag("extendedFileMetadata"), map("partitionValues"), long("size")];
+    let more = vec![map("tags"), vector(), long("baseRowId"), long("defaultRowCommitVersion")];
+    group("remove", fields.into_iter().chain(more).collect())
+}
+
+fn file_columns() -> SchemaRef {
+    Arc::new(Schema::new(vec![add_column(), remove_column()]))
+}
+
+fn columns(v2: bool) -> SchemaRef {
+    let format = group("format", vec![text("provider"), map("options")]);
+    let metadata = vec![text("id"), text("name"), text("description"), format, text("schemaString"), list("partitionColumns")];
+    let metadata = metadata.into_iter().chain([map("configuration"), long("createdTime")]).collect();
+    let protocol = vec![int("minReaderVersion"), int("minWriterVersion"), list("readerFeatures"), list("writerFeatures")];
+    let mut fields = vec![
+        group("txn", vec![text("appId"), long("version"), long("lastUpdated")]),
+        add_column(),
+        remove_column(),
+        group("metaData", metadata),
+        group("protocol", protocol),
+        group("domainMetadata", vec![text("domain"), text("configuration"), flag("removed")]),
+    ];
+    if v2 {
+        fields.push(group("checkpointMetadata", vec![long("version"), map("tags")]));
+        fields.push(group("sidecar", vec![text("path"), long("sizeInBytes"), long("modificationTime"), map("tags")]));
+    }
+    Arc::new(Schema::new(fields))
+}

@@ -1,0 +1,268 @@
+//! A store around another one: it counts what is asked of it, and fails where it is told to.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt, stream};
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+
+/// As many objects come with one answer to a listing.
+const PAGE: usize = 1000;
+
+/// How often the store was asked, by kind of request, as a network would have seen it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub gets: usize,
+    pub heads: usize,
+    /// One for each page.
+    pub lists: usize,
+    pub puts: usize,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// Of the objects that were read, by name, how often.
+    pub objects: HashMap<String, usize>,
+}
+
+impl Counts {
+    /// Requests of any kind.
+    pub fn total(&self) -> usize {
+        self.gets + self.heads + self.lists + self.puts
+    }
+
+    /// Objects read that are data files.
+    pub fn data_files(&self) -> usize {
+        self.objects.keys().filter(|name| !name.contains("_delta_log")).count()
+    }
+}
+
+/// What goes wrong with a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// The object is not there.
+    NotFound,
+    /// The credentials do not suffice.
+    Denied,
+    /// The store is overloaded; the next attempt may succeed.
+    Unavailable,
+    /// The request is carried out, but the answer is lost.
+    LostReply,
+    /// The answer ends after so many bytes, with an error.
+    Cut(usize),
+}
+
+/// Counts requests, and fails those for which [`fail`](Self::fail) was called.
+#[derive(Debug)]
+pub struct ObservedStore {
+    inner: Arc<dyn ObjectStore>,
+    counts: Arc<Mutex<Counts>>,
+    failing: Mutex<Vec<Failing>>,
+}
+
+#[derive(Debug)]
+struct Failing {
+    suffix: String,
+    fault: Fault,
+    times: usize,
+}
+
+impl ObservedStore {
+    pub fn new(inner: Arc<dyn ObjectStore>) -> Arc<Self> {
+        Arc::new(Self { inner, counts: Arc::default(), failing: Mutex::default() })
+    }
+
+    /// What was asked since the last call.
+    pub fn take_counts(&self) -> Counts {
+        std::mem::take(&mut self.counts.lock().unwrap())
+    }
+
+    /// The next `times` requests for objects, or listings of folders, whose name ends so fail; passingly.
+    pub fn fail(&self, suffix: &str, times: usize) {
+        self.fail_with(suffix, Fault::Unavailable, times);
+    }
+
+    /// The same with a fault of choice. Of several that apply the first counts.
+    pub fn fail_with(&self, suffix: &str, fault: Fault, times: usize) {
+        self.failing.lock().unwrap().push(Failing { suffix: suffix.to_owned(), fault, times });
+    }
+
+    /// Faults that need no answer come as errors; the others are for the answer.
+    fn check(&self, path: &str) -> Result<Option<Fault>> {
+        let mut failing = self.failing.lock().unwrap();
+        let Some(due) = failing.iter_mut().find(|due| due.times > 0 && path.ends_with(&due.suffix)) else { return Ok(None) };
+        due.times -= 1;
+        let told = || "failed on demand".into();
+        match due.fault.clone() {
+            Fault::NotFound => Err(Error::NotFound { path: path.to_owned(), source: told() }),
+            Fault::Denied => Err(Error::PermissionDenied { path: path.to_owned(), source: told() }),
+            Fault::Unavailable => Err(passing(io::ErrorKind::TimedOut)),
+            fault => Ok(Some(fault)),
+        }
+    }
+
+    /// Counts a page at the start and whenever one is full.
+    fn paged(&self, folder: Option<&Path>, listed: BoxStream<'static, Result<ObjectMeta>>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.counts.lock().unwrap().lists += 1;
+        if let Err(error) = self.check(folder.map_or("", |folder| folder.as_ref())) {
+            return stream::iter([Err(error)]).boxed();
+        }
+        let (counts, mut seen) = (Arc::clone(&self.counts), 0);
+        let count = move |_: &ObjectMeta| {
+            if seen > 0 && seen % PAGE == 0 {
+                counts.lock().unwrap().lists += 1;
+            }
+            seen += 1;
+        };
+        listed.inspect_ok(count).boxed()
+    }
+}
+
+fn passing(kind: io::ErrorKind) -> Error {
+    Error::Generic { store: "observed", source: io::Error::new(kind, "failed on demand").into() }
+}
+
+/// An answer that ends too early.
+async fn cut(found: GetResult, length: usize) -> Result<GetResult> {
+    let (meta, range, attributes) = (found.meta.clone(), found.range.clone(), found.attributes.clone());
+    let bytes: Bytes = found.bytes().await?;
+    let kept = bytes.slice(..length.min(bytes.len()));
+    let parts = stream::iter([Ok(kept), Err(passing(io::ErrorKind::UnexpectedEof))]);
+    Ok(GetResult { payload: GetResultPayload::Stream(parts.boxed()), meta, range, attributes })
+}
+
+impl fmt::Display for ObservedStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "observed {}", self.inner)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for ObservedStore {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        self.counts.lock().unwrap().puts += 1;
+        let fault = self.check(location.as_ref())?;
+        let done = self.inner.put_opts(location, payload, options).await?;
+        if fault.is_some() { Err(passing(io::ErrorKind::ConnectionReset)) } else { Ok(done) }
+    }
+
+    async fn put_multipart_opts(&self, location: &Path, options: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        self.counts.lock().unwrap().puts += 1;
+        self.inner.put_multipart_opts(location, options).await
+    }
+
+    // `get_ranges` is left to its default, which joins near ranges and comes here for each of what remains.
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        {
+            let mut counts = self.counts.lock().unwrap();
+            if options.head {
+                counts.heads += 1;
+            } else {
+                counts.gets += 1;
+                *counts.objects.entry(location.to_string()).or_default() += 1;
+            }
+        }
+        let fault = self.check(location.as_ref())?;
+        let is_head = options.head;
+        let found = self.inner.get_opts(location, options).await?;
+        if !is_head {
+            self.counts.lock().unwrap().bytes += found.range.end - found.range.start;
+        }
+        match fault {
+            Some(Fault::Cut(length)) => cut(found, length).await,
+            Some(_) => Err(passing(io::ErrorKind::ConnectionReset)),
+            None => Ok(found),
+        }
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.paged(prefix, self.inner.list(prefix))
+    }
+
+    fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.paged(prefix, self.inner.list_with_offset(prefix, offset))
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.counts.lock().unwrap().lists += 1;
+        self.check(prefix.map_or("", |prefix| prefix.as_ref()))?;
+        let found = self.inner.list_with_delimiter(prefix).await?;
+        let further = (found.objects.len() + found.common_prefixes.len()).saturating_sub(1) / PAGE;
+        self.counts.lock().unwrap().lists += further;
+        Ok(found)
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.counts.lock().unwrap().puts += 1;
+        let fault = self.check(to.as_ref())?;
+        self.inner.copy_opts(from, to, options).await?;
+        if fault.is_some() { Err(passing(io::ErrorKind::ConnectionReset)) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::ObjectStoreExt;
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn ranges_that_lie_apart_and_pages_of_a_listing_count_one_by_one() {
+        let store = ObservedStore::new(Arc::new(InMemory::new()));
+        for i in 0..2001 {
+            store.put(&Path::from(format!("d/{i:04}")), "0".into()).await.unwrap();
+        }
+        let big = Path::from("big");
+        store.put(&big, vec![0_u8; 4 << 20].into()).await.unwrap();
+        assert_eq!(store.take_counts(), Counts { puts: 2002, ..Counts::default() });
+        store.get_ranges(&big, &[0..10, 20..30, 3 << 20..(3 << 20) + 5]).await.unwrap();
+        let objects = HashMap::from([("big".to_owned(), 2)]);
+        assert_eq!(store.take_counts(), Counts { gets: 2, bytes: 35, objects, ..Counts::default() });
+        let listed: Vec<ObjectMeta> = store.list_with_offset(Some(&Path::from("d")), &Path::from("d/0000")).try_collect().await.unwrap();
+        assert_eq!((listed.len(), store.take_counts().lists), (2000, 2));
+        let first: Vec<_> = store.list(Some(&Path::from("d"))).take(3).try_collect().await.unwrap();
+        assert_eq!((first.len(), store.take_counts().lists), (3, 1));
+        store.list_with_delimiter(Some(&Path::from("d"))).await.unwrap();
+        assert_eq!(store.take_counts().lists, 3);
+        store.head(&big).await.unwrap();
+        assert_eq!(store.take_counts(), Counts { heads: 1, ..Counts::default() });
+    }
+
+    #[tokio::test]
+    async fn faults_strike_as_often_as_told_and_where_told() {
+        let store = ObservedStore::new(Arc::new(InMemory::new()));
+        let (a, b) = (Path::from("t/a.json"), Path::from("t/b.json"));
+        store.put(&a, "0123456789".into()).await.unwrap();
+        store.put(&b, "b".into()).await.unwrap();
+        store.fail("a.json", 2);
+        store.fail_with("a.json", Fault::Cut(4), 1);
+        store.fail_with("a.json", Fault::NotFound, 1);
+        assert!(matches!(store.get(&a).await, Err(Error::Generic { .. })));
+        assert_eq!(store.get(&b).await.unwrap().bytes().await.unwrap(), "b");
+        assert!(store.get(&a).await.is_err());
+        assert!(store.get(&a).await.unwrap().bytes().await.is_err());
+        assert!(matches!(store.get(&a).await, Err(Error::NotFound { .. })));
+        assert_eq!(store.get(&a).await.unwrap().bytes().await.unwrap(), "0123456789");
+    }
+
+    #[tokio::test]
+    async fn a_lost_reply_leaves_the_object_there() {
+        let store = ObservedStore::new(Arc::new(InMemory::new()));
+        store.fail_with("a.json", Fault::LostReply, 1);
+        let path = Path::from("t/a.json");
+        assert!(store.put(&path, "x".into()).await.is_err());
+        assert_eq!(store.get(&path).await.unwrap().bytes().await.unwrap(), "x");
+    }
+}

@@ -1,0 +1,173 @@
+//! Tables made by hand, in an in-memory store.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use lakebed::Table;
+use lakebed_io::store::Store;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::checkpoint::{self, Form};
+use crate::store::ObservedStore;
+
+/// A table that grows call by call. Version 0 sets protocol and metadata by itself, and so does every checkpoint.
+pub struct TableBuilder {
+    observed: Arc<ObservedStore>,
+    protocol: Value,
+    metadata: Value,
+    next_version: u64,
+}
+
+const ROOT: &str = "lake/t";
+
+impl TableBuilder {
+    /// A table with the columns `id long` and `name string`, unpartitioned, that may have deletion vectors.
+    pub fn new() -> Self {
+        Self::with(protocol(&["deletionVectors"], &["deletionVectors"]), metadata(&["id long", "name string"], &[], &[]))
+    }
+
+    /// A table with this protocol and metadata.
+    pub fn with(protocol: Value, metadata: Value) -> Self {
+        Self { observed: ObservedStore::new(Arc::new(InMemory::new())), protocol, metadata, next_version: 0 }
+    }
+
+    /// The `protocol` action of version 0.
+    pub fn protocol(&self) -> &Value {
+        &self.protocol
+    }
+
+    /// The `metaData` action of version 0.
+    pub fn metadata(&self) -> &Value {
+        &self.metadata
+    }
+
+    /// The store that counts and fails.
+    pub fn observed(&self) -> &ObservedStore {
+        &self.observed
+    }
+
+    /// The table's root in it.
+    pub fn store(&self) -> Store {
+        let url = Url::parse(&format!("memory://kit/{ROOT}")).unwrap();
+        Store::from_object_store(Arc::clone(&self.observed) as Arc<dyn ObjectStore>, Path::from(ROOT), url)
+    }
+
+    /// The table, without anything that an earlier one may have kept in memory.
+    pub fn table(&self) -> Table {
+        Table::at("memory://kit").with_store(self.store()).build().unwrap()
+    }
+
+    /// Writes the next version.
+    pub async fn commit(&mut self, actions: &[Value]) {
+        let head = [self.protocol.clone(), self.metadata.clone()];
+        let lines = if self.next_version == 0 { text(&[&head, actions].concat()) } else { text(actions) };
+        self.put_log(&format!("{:020}.json", self.next_version), lines).await;
+        self.next_version += 1;
+    }
+
+    /// Writes a classic checkpoint with these actions.
+    pub async fn checkpoint(&self, version: u64, actions: &[Value]) {
+        self.checkpoint_as(version, Form::Classic, actions, usize::MAX).await;
+    }
+
+    /// Writes a checkpoint in this form; its row groups have `group_rows` rows each.
+    pub async fn checkpoint_as(&self, version: u64, form: Form, actions: &[Value], group_rows: usize) {
+        let head = [self.protocol.clone(), self.metadata.clone()];
+        for (name, bytes) in checkpoint::files(version, form, &[&head, actions].concat(), group_rows) {
+            self.put_log(&name, bytes).await;
+        }
+    }
+
+    /// Writes a `_last_checkpoint` that names this version.
+    pub async fn hint(&self, version: u64) {
+        self.put_log("_last_checkpoint", format!(r#"{{"version":{version},"size":1}}"#).into_bytes()).await;
+    }
+
+    /// Writes any file of the log.
+    pub async fn put_log(&self, name: &str, bytes: Vec<u8>) {
+        self.put(&format!("_delta_log/{name}"), bytes).await;
+    }
+
+    /// Takes a file of the log away.
+    pub async fn delete_log(&self, name: &str) {
+        self.observed.delete(&path(&format!("_delta_log/{name}"))).await.unwrap();
+    }
+
+    /// Writes a data file and tells its size.
+    pub async fn put_data(&self, name: &str, batch: &RecordBatch) -> usize {
+        let bytes = parquet_bytes(batch, usize::MAX);
+        let size = bytes.len();
+        self.put(name, bytes).await;
+        size
+    }
+
+    /// Writes any file.
+    pub async fn put(&self, name: &str, bytes: Vec<u8>) {
+        self.observed.put(&path(name), bytes.into()).await.unwrap();
+    }
+}
+
+impl Default for TableBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn path(name: &str) -> Path {
+    Path::parse(format!("{ROOT}/{name}")).unwrap()
+}
+
+/// The lines of a commit.
+pub fn text(actions: &[Value]) -> Vec<u8> {
+    actions.iter().map(|action| format!("{action}\n")).collect::<String>().into_bytes()
+}
+
+/// A file without statistics.
+pub fn add(path: &str) -> Value {
+    json!({"add": {"path": path, "partitionValues": {}, "size": 100, "modificationTime": 1_700_000_000_000_i64, "dataChange": true}})
+}
+
+/// The removal of a file without deletion vector.
+pub fn remove(path: &str) -> Value {
+    json!({"remove": {"path": path, "deletionTimestamp": 1_700_000_000_000_i64, "dataChange": true}})
+}
+
+/// The protocol 3/7 with these features.
+pub fn protocol(reader_features: &[&str], writer_features: &[&str]) -> Value {
+    let (reader, writer) = (reader_features, writer_features);
+    json!({"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": reader, "writerFeatures": writer}})
+}
+
+/// A metadata with columns of the form `name type`, such as `id long`; all are nullable.
+pub fn metadata(columns: &[&str], partition_columns: &[&str], configuration: &[(&str, &str)]) -> Value {
+    let field = |column: &&str| {
+        let (name, of) = column.split_once(' ').unwrap();
+        json!({"name": name, "type": of, "nullable": true, "metadata": {}})
+    };
+    let fields: Vec<Value> = columns.iter().map(field).collect();
+    let configuration: serde_json::Map<String, Value> = configuration.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+    json!({"metaData": {
+        "id": "5fba94ed-9794-4965-ba6e-6ee3c0d22af9",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json!({"type": "struct", "fields": fields}).to_string(),
+        "partitionColumns": partition_columns,
+        "configuration": configuration,
+        "createdTime": 1_700_000_000_000_i64,
+    }})
+}
+
+/// A Parquet file with this content.
+pub fn parquet_bytes(batch: &RecordBatch, group_rows: usize) -> Vec<u8> {
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)).build();
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+    bytes
+}

@@ -1,0 +1,41 @@
+"""The Python blocks of the guide, and the docstrings' examples, run as they stand."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lakebed
+import lakebed.scan
+import lakebed.table
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("page", ["docs/guide.md", "README.md"])
+def test_the_blocks_of_a_page_run_one_after_the_other(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
+    assert blocks
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)
+
+
+@pytest.mark.parametrize("module", [lakebed, lakebed.table, lakebed.scan])
+def test_docstring_examples(module: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    outcome = doctest.testmod(module)  # type: ignore[arg-type]
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
+
+
+def test_the_demo_runs() -> None:
+    done = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "time travel" in done.stdout
