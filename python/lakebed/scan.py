@@ -89,9 +89,7 @@ class Scan:
 
     def to_arrow(self) -> pa.Table:
         """All rows as a pyarrow table."""
-        import pyarrow as pa
-
-        return pa.table(self._table.scan(self._options).collect())
+        return _read(self._table.scan(self._options))
 
     def to_pandas(self, **options: Any) -> pd.DataFrame:
         """All rows as a pandas data frame; ``options`` go to :meth:`pyarrow.Table.to_pandas`."""
@@ -115,10 +113,8 @@ class Scan:
         return self._table.count(self._options)
 
     def files(self) -> pa.Table:
-        """The files that may hold rows: path, size, partition values, statistics and deletion vectors."""
-        import pyarrow as pa
-
-        return pa.table(self._table.files(self._options).collect())
+        """The files that may hold rows: path, typed partition values, size, times and row counts."""
+        return _read(self._table.files(self._options))
 
     def tasks(self, *, target_size_bytes: int = 128 << 20) -> list[bytes]:
         """The scan cut into independent pieces of about this size, which any process can run with :func:`read_task`."""
@@ -145,6 +141,13 @@ def read_task(
 
     stream = _lakebed.read_task(task, dict(storage_options or {}), credentials)
     return pa.RecordBatchReader.from_batches(pa.schema(_CSchema(stream.__arrow_c_schema__())), _batches(stream))
+
+
+def _read(stream: _lakebed.ArrowStream) -> pa.Table:
+    """All of a stream, by the road of pyarrow that does not import pandas."""
+    import pyarrow as pa
+
+    return pa.RecordBatchReader.from_stream(stream.collect()).read_all()
 
 
 def _batches(stream: _lakebed.ArrowStream) -> Iterator[pa.RecordBatch]:

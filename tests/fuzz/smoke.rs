@@ -5,6 +5,11 @@ mod targets;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use lakebed_core::action::json;
+use lakebed_core::dv::DeletionVector;
+use lakebed_core::log::checkpoint::{file_actions, other_actions};
+use lakebed_core::log::{checksum::VersionChecksum, hint};
+use lakebed_core::{path::FilePath, schema};
 use targets::mutate::Mutator;
 use targets::seeds;
 
@@ -63,4 +68,34 @@ fn partition_value() {
 #[test]
 fn file_path() {
     smoke(targets::file_path, &seeds::file_paths());
+}
+
+/// Mutations of what is refused anyway would find nothing.
+#[test]
+fn seeds_are_read() {
+    fn text(seed: &[u8]) -> &str {
+        std::str::from_utf8(seed).unwrap()
+    }
+    let refused = |seeds: Vec<Vec<u8>>, read: fn(&[u8]) -> bool| seeds.iter().filter(|seed| !read(seed)).count();
+    assert_eq!(
+        refused(seeds::commit_lines(), |line| json::parse_line(line).is_ok_and(|action| action.is_some())),
+        1,
+        "but the unknown one"
+    );
+    assert_eq!(
+        refused(seeds::deletion_vectors(), |bytes| DeletionVector::parse(bytes).is_ok()),
+        4,
+        "but the framed one and the texts"
+    );
+    assert_eq!(refused(seeds::schemas(), |seed| schema::parse(text(seed)).is_ok()), 0);
+    assert_eq!(refused(seeds::last_checkpoints(), |seed| hint::parse(seed).is_ok()), 0);
+    assert_eq!(refused(seeds::checksums(), |seed| VersionChecksum::parse(seed, "crc").is_ok()), 1, "but the old one");
+    assert_eq!(refused(seeds::file_paths(), |seed| FilePath::parse(text(seed)).is_ok()), 1, "but the one upwards");
+    let has_actions = |seed: &[u8]| {
+        targets::checkpoint_batches(seed).iter().any(|batch| {
+            let actions = [other_actions(batch, "checkpoint"), file_actions(batch, "checkpoint")].map(Result::unwrap);
+            actions.concat().len() == batch.num_rows()
+        })
+    };
+    assert_eq!(refused(seeds::checkpoint_rows(), has_actions), 7, "but those that no checkpoint has, twice and among all");
 }

@@ -55,7 +55,7 @@ async fn head(builder: &TableBuilder) -> (Vec<Action>, Counts) {
 #[tokio::test]
 async fn every_form_gives_protocol_and_metadata() {
     for form in FORMS {
-        let (found, counts) = head(&table(form, 4).await).await;
+        let (found, counts) = head(&table(form, 100).await).await;
         let protocols: Vec<_> = found.iter().filter_map(|action| if let Action::Protocol(found) = action { Some(found) } else { None }).collect();
         assert_eq!((protocols.len(), protocols[0].min_reader_version), (1, 3), "{form:?}");
         let metadata: Vec<_> = found.iter().filter_map(|action| if let Action::Metadata(found) = action { Some(found) } else { None }).collect();

@@ -7,7 +7,7 @@ use arrow_json::ReaderBuilder;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use serde_json::{Value, json};
 
-use crate::table::parquet_bytes;
+use crate::table::{parquet_bytes, text as text_of};
 
 /// How a checkpoint is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +49,7 @@ pub(crate) fn files(version: u64, form: Form, actions: &[Value], group_rows: usi
     }
     let (name, bytes) = match form {
         Form::UuidJson(_) => {
-            let lines: Vec<String> = top.iter().map(Value::to_string).collect();
-            (format!("{version:020}.checkpoint.{uuid}.json"), lines.join("\n").into_bytes())
+            (format!("{version:020}.checkpoint.{uuid}.json"), text_of(&top))
         }
         Form::UuidParquet(_) => (format!("{version:020}.checkpoint.{uuid}.parquet"), encode(&top, &columns(true), group_rows)),
         _ => (format!("{version:020}.checkpoint.parquet"), encode(&top, &columns(true), group_rows)),
@@ -71,7 +70,8 @@ fn split(actions: &[Value], parts: usize) -> Vec<Vec<Value>> {
 
 fn encode(actions: &[Value], schema: &SchemaRef, group_rows: usize) -> Vec<u8> {
     let mut decoder = ReaderBuilder::new(Arc::clone(schema)).with_batch_size(actions.len().max(1)).build_decoder().unwrap();
-    decoder.serialize(actions).unwrap();
+    // Through text, since serde_json's numbers of any precision are not numbers to other serializers.
+    decoder.decode(&text_of(actions)).unwrap();
     let batch = decoder.flush().unwrap().unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(schema)));
     parquet_bytes(&batch, group_rows)
 }

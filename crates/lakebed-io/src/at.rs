@@ -70,7 +70,8 @@ fn file_error(error: io::Error, object: &str) -> Error {
     };
     let not_found = error.kind() == io::ErrorKind::NotFound;
     let kind = ErrorKind::Store { object: redact(object), retryable: passing_io(error.kind()), not_found };
-    Error::new(kind, redact(&format!("{object}: {said}"))).with_source(error)
+    let result = Error::new(kind, redact(&format!("{object}: {said}")));
+    if not_found { result } else { result.with_source(error) }
 }
 
 fn parquet_error(error: ParquetError, object: &str) -> Error {

@@ -1,6 +1,5 @@
 //! Arrow across the border: the C stream and C schema interfaces in PyCapsules.
 
-use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow::array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
@@ -85,7 +84,7 @@ impl ArrowStream {
 /// A schema in a capsule.
 pub fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'py, PyCapsule>> {
     let ffi = FFI_ArrowSchema::try_from(schema.as_ref()).map_err(arrow_error)?;
-    PyCapsule::new(py, ffi, Some(CString::from(c"arrow_schema")))
+    PyCapsule::new_with_value(py, ffi, c"arrow_schema")
 }
 
 /// Batches that are in memory, in a capsule.
@@ -94,7 +93,7 @@ pub fn batches_capsule<'py>(py: Python<'py>, schema: SchemaRef, batches: Vec<Rec
 }
 
 fn stream_capsule<'py>(py: Python<'py>, reader: Box<dyn RecordBatchReader + Send>) -> PyResult<Bound<'py, PyCapsule>> {
-    PyCapsule::new(py, FFI_ArrowArrayStream::new(reader), Some(CString::from(c"arrow_array_stream")))
+    PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
 }
 
 fn arrow_error(error: ArrowError) -> PyErr {
@@ -111,11 +110,8 @@ impl Iterator for BlockingReader {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let stream = AssertUnwindSafe(&mut self.stream);
-        let outcome = catch_unwind(move || {
-            let AssertUnwindSafe(stream) = stream;
-            runtime().map(|runtime| runtime.block_on(stream.next()))
-        });
+        let next = || runtime().map(|runtime| runtime.block_on(self.stream.next()));
+        let outcome = catch_unwind(AssertUnwindSafe(next));
         match outcome {
             Ok(Ok(item)) => item.map(|item| item.map_err(|error| ArrowError::ExternalError(Box::new(error)))),
             Ok(Err(error)) => Some(Err(ArrowError::ExternalError(Box::new(error)))),

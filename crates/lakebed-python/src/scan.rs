@@ -88,6 +88,6 @@ pub fn read_task(
 
 /// Sets the memory budget of the process.
 #[pyfunction]
-pub fn set_memory_limit(size_bytes: u64) -> PyResult<()> {
-    lakebed::memory::set_limit(size_bytes).map_err(to_py)
+pub fn set_memory_limit(size_bytes: u64) {
+    lakebed::memory::MemoryBudget::of_process().set_limit_bytes(size_bytes);
 }

@@ -89,7 +89,7 @@ impl Snapshot {
         }
         let snapshot = self.sound();
         let Some(files) = &snapshot.segment().checkpoint else { return Ok(None) };
-        let actions = checkpoint::read_actions(self.store(), files, columns::DOMAINS).await?;
+        let actions = checkpoint::read_other_actions(self.store(), files, columns::DOMAINS).await?;
         Ok(actions.into_iter().find_map(|action| match action {
             Action::DomainMetadata(found) if found.domain == domain && !found.removed => Some(found),
             _ => None,

@@ -18,7 +18,7 @@ use lakebed_core::schema::{self, PrimitiveType};
 use lakebed_core::stats::{StatColumn, StatKind, from_json};
 use lakebed_core::value::Scalar;
 
-pub use checkpoint::checkpoint_row;
+pub use checkpoint::{checkpoint_batches, checkpoint_row};
 
 /// A line of a commit: the fast way and the tolerant one agree, and an action survives being written.
 pub fn commit_line(line: &[u8]) {
@@ -44,7 +44,8 @@ pub fn deletion_vector(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for storage_type in [DvStorage::UuidRelative, DvStorage::AbsolutePath, DvStorage::Inline] {
         let path_or_inline_dv = text.clone().into_owned();
-        let descriptor = DeletionVectorDescriptor { storage_type, path_or_inline_dv, offset: Some(1), size_in_bytes: 40, cardinality: 6 };
+        let descriptor =
+            DeletionVectorDescriptor { storage_type, path_or_inline_dv, offset: Some(1), size_in_bytes: 40, cardinality: 6 };
         let _ = place(&descriptor);
         let _ = DeletionVector::from_inline(&descriptor);
         let _ = DeletionVector::parse_framed(bytes, &descriptor);
@@ -81,8 +82,13 @@ pub fn checksum(bytes: &[u8]) {
 /// Statistics: the walk through the text finds what a whole parse finds.
 pub fn stats_json(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let column = |kind, path: &[&str], data_type| StatColumn { kind, path: path.iter().map(|name| (*name).to_owned()).collect(), data_type };
-    let mut wanted = vec![column(StatKind::TightBounds, &[], PrimitiveType::Boolean), column(StatKind::Min, &["id"], PrimitiveType::Long)];
+    let column = |kind, path: &[&str], data_type| StatColumn {
+        kind,
+        path: path.iter().map(|name| (*name).to_owned()).collect(),
+        data_type,
+    };
+    let mut wanted =
+        vec![column(StatKind::TightBounds, &[], PrimitiveType::Boolean), column(StatKind::Min, &["id"], PrimitiveType::Long)];
     for data_type in seeds::PRIMITIVES {
         wanted.push(column(StatKind::Min, &["id"], data_type));
         wanted.push(column(StatKind::Max, &["place", "x"], data_type));

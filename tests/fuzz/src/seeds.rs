@@ -1,6 +1,7 @@
 //! Where the smoke test starts from: what writers write.
 
 use lakebed_core::dv::DeletionVector;
+use lakebed_core::log::hint;
 use lakebed_core::schema::PrimitiveType;
 
 /// One primitive type of each kind.
@@ -92,11 +93,14 @@ pub fn schemas() -> Vec<Vec<u8>> {
 
 /// Hints, with and without a checksum.
 pub fn last_checkpoints() -> Vec<Vec<u8>> {
-    bytes(&[
+    let mut hints = bytes(&[
         r#"{"version":10,"size":12,"parts":2,"sizeInBytes":14000,"numOfAddFiles":3,"checkpointSchema":{"type":"struct","fields":[]},"tags":{"a":"b"}}"#,
-        r#"{"k0":"'v 0'","checksum":"6a92d155a59bf2eecbd4b4ec7fd1f875","k3":{"k3.1":"v","k3.0":[1,{"x":2}]}}"#,
         r#"{"version":3,"size":5,"v2Checkpoint":{"path":"00000000000000000003.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json","sizeInBytes":9,"modificationTime":1,"nonFileActions":[{"txn":{"appId":"a","version":1}}],"sidecarFiles":[{"path":"s.parquet","sizeInBytes":1,"modificationTime":2}]}}"#,
-    ])
+    ]);
+    let checked: Vec<_> =
+        hints.iter().map(|seed| hint::parse(seed).and_then(|hint| hint.to_json()).expect("a seed is a hint")).collect();
+    hints.extend(bytes(&checked));
+    hints
 }
 
 /// Checksums of versions.

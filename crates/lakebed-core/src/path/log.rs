@@ -85,6 +85,16 @@ impl LogPath {
         Some(Self { version, kind, name: name.to_owned() })
     }
 
+    /// Whether it holds the actions of one version.
+    pub fn is_commit(&self) -> bool {
+        matches!(self.kind, LogKind::Commit)
+    }
+
+    /// Whether it holds the reconciled actions of several versions.
+    pub fn is_compaction(&self) -> bool {
+        matches!(self.kind, LogKind::Compaction { .. })
+    }
+
     /// The commit of a version.
     pub fn commit(version: u64) -> Self {
         Self { version, kind: LogKind::Commit, name: commit_name(version) }

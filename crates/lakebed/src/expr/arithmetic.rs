@@ -82,7 +82,9 @@ fn whole<T: ArrowPrimitiveType>(input: &Input<'_>, operator: Binary, try_: bool)
 where
     T::Native: Into<i64> + TryFrom<i64>,
 {
-    each::<T, _, _>(input, operator, try_, |a, b| whole_number(operator, a.into(), b.into()).and_then(|v| v.try_into().ok()))
+    each::<T, _, _>(input, operator, try_, |a, b| -> Option<T::Native> {
+        whole_number(operator, a.into(), b.into()).and_then(|value| T::Native::try_from(value).ok())
+    })
 }
 
 fn whole_number(operator: Binary, a: i64, b: i64) -> Option<i64> {
@@ -112,7 +114,7 @@ where
     O: Into<T::Native>,
 {
     let (left, right) = (input.array(0)?.as_primitive::<T>(), input.array(1)?.as_primitive::<T>());
-    let rows = zip(left, right, |a, b| match compute(a, b) {
+    let rows: PrimitiveArray<T> = zip(left, right, |a, b| match compute(a, b) {
         Some(value) => Ok(Some(value.into())),
         None if try_ => Ok(None),
         None => Err(failure(operator, &format!("{a:?}"), &format!("{b:?}"), input.output)),

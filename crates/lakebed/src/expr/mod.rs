@@ -39,7 +39,18 @@ use datafusion::physical_expr::PhysicalExpr;
 use lakebed_core::{Error, Result};
 
 use bind::{Binder, Typed};
-use syntax::{Kind, Node};
+
+pub(crate) use bind::join;
+pub(crate) use calendar::{Civil, DAY, SECOND};
+pub(crate) use compare::{below_one_form, one_form_of};
+pub(crate) use function::pattern::Pattern;
+pub(crate) use function::text::{STARTS_WITH, beginning};
+pub(crate) use kernel::{Input, Kernel, Order, Spec};
+pub(crate) use lex::Suffix;
+pub(crate) use nested::{field_index, path};
+pub(crate) use parse::parse as parse_syntax;
+pub(crate) use physical::{compile, kept};
+pub(crate) use syntax::{Kind, Node};
 
 /// What an expression may ask of its surroundings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -223,6 +234,18 @@ pub(crate) fn columns_of(expr: &Expr) -> Vec<Vec<String>> {
     });
     debug_assert!(walked.is_ok());
     paths.into_iter().collect()
+}
+
+/// The expression with some of its columns replaced.
+pub(crate) fn replace_columns(expr: &Expr, mut replace: impl FnMut(&str) -> Option<Expr>) -> Expr {
+    let replaced = expr.clone().transform_up(|node| {
+        let Expr::Column(column) = &node else { return Ok(Transformed::no(node)) };
+        Ok(match replace(&column.name) {
+            Some(other) => Transformed::yes(other),
+            None => Transformed::no(node),
+        })
+    });
+    replaced.map_or_else(|_| expr.clone(), |replaced| replaced.data)
 }
 
 /// The schema with every field nullable: a file may hold nulls where its table says it does not, and they must not be lost.

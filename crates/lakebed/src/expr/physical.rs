@@ -43,6 +43,16 @@ pub(crate) fn matches(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfRe
     })
 }
 
+/// For each row of a batch whether a condition may be true; null counts as true.
+pub(crate) fn kept(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfResult<BooleanArray> {
+    let found = condition.evaluate(batch)?.into_array(batch.num_rows())?;
+    let found = booleans(&found)?;
+    Ok(match found.nulls() {
+        Some(known) => BooleanArray::new(found.values() | &!known.inner(), None),
+        None => found.clone(),
+    })
+}
+
 /// An expression without columns replaced by its value; others stay as they are.
 pub(crate) fn fold(expr: Expr) -> DfResult<Expr> {
     if matches!(expr, Expr::Literal(_, _)) || !is_constant(&expr) {

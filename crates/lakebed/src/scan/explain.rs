@@ -42,7 +42,7 @@ impl Scan {
             size_bytes: metrics.kept_bytes.get(),
             skipped_by_partition: metrics.skipped_by_partition.get(),
             skipped_by_statistics: metrics.skipped_by_statistics.get(),
-            filter: filter.map(|filter| filter.to_string()),
+            filter: filter.map(|filter| filter.text().to_owned()),
             notes: plan.pruner().map(|pruner| pruner.notes()).unwrap_or_default(),
         })
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use crate::expr::Filter;
+use crate::expr::{Filter, Options, parse_filter};
 use crate::{Result, Snapshot};
 
 pub use explain::Explanation;
@@ -87,7 +87,8 @@ impl Scan {
 
     /// The filter, understood.
     fn parsed_filter(&self) -> Result<Option<Arc<Filter>>> {
-        let parse = |text: &String| crate::expr::parse_filter(text, self.snapshot.arrow_schema(), self.now_ms);
+        let options = Options { now_ms: Some(self.now_ms) };
+        let parse = |text: &String| parse_filter(text, self.snapshot.arrow_schema(), &options);
         self.filter.as_ref().map(parse).transpose().map(|filter| filter.map(Arc::new))
     }
 }

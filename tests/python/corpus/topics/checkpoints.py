@@ -96,6 +96,15 @@ _add_v2("in_parquet_with_many_sidecars", "parquet", "2")
 
 
 @case(where=_WHERE)
+def v2_checkpoint_with_all_commits(t: Make) -> None:
+    t.set(spark__databricks__delta__checkpoint__partSize="2")
+    _create(t, "'delta.checkpointPolicy' = 'v2', 'delta.checkpointInterval' = '100'")
+    _history(t, 3)
+    t.checkpoint()
+    t.append(t.frame("SELECT 1000L AS id, 'c' AS p"))
+
+
+@case(where=_WHERE)
 def v2_checkpoint_with_a_classic_name(t: Make) -> None:
     """What Spark's log clean-up leaves for readers that know no V2: the V2 content under the classic name."""
     _create(t, "'delta.checkpointPolicy' = 'v2', 'delta.checkpointInterval' = '100'")

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::action::{Add, DeletionVectorDescriptor, DvStorage, Remove};
+use crate::action::{Add, DeletionVectorDescriptor, DvStorage, Remove, dv};
 
 /// A file action.
 #[derive(Debug, Clone, PartialEq)]
@@ -119,7 +119,7 @@ pub struct DvRef<'a> {
 impl DvRef<'_> {
     /// See [`DeletionVectorDescriptor::unique_id`].
     pub fn unique_id(&self) -> String {
-        DeletionVectorDescriptor::from(self.clone()).unique_id()
+        dv::unique_id(self.storage_type, &self.path_or_inline_dv, self.offset)
     }
 }
 

@@ -6,9 +6,9 @@
 mod conditional;
 mod datetime;
 mod number;
-pub(super) mod pattern;
+pub(crate) mod pattern;
 mod registry;
-mod text;
+pub(crate) mod text;
 
 use arrow_schema::DataType;
 use datafusion::common::ScalarValue;

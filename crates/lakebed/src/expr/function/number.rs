@@ -43,7 +43,7 @@ type OfDouble = (&'static [&'static str], Spec);
 
 macro_rules! of_double {
     ($($names:expr => $compute:expr),+ $(,)?) => {
-        [$(($names as &[&str], Spec::total($names[0], |input| each_double(input, $compute)).lenient())),+]
+        [$((&$names, Spec::total($names[0], |input| each_double(input, $compute)).lenient())),+]
     };
 }
 

@@ -194,3 +194,8 @@ fn split(input: &Input<'_>) -> DfResult<ArrayRef> {
     }
     Ok(Arc::new(lists.finish()))
 }
+
+/// The first characters of a text, as an expression that rises with the text.
+pub(crate) fn beginning(text: Expr, length: i32) -> Expr {
+    BEGINNING.call(vec![text, lit(1i32), lit(length)], DataType::Utf8)
+}

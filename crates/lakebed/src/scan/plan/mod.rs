@@ -18,7 +18,7 @@ use tokio::sync::mpsc::Sender;
 
 use crate::expr::Filter;
 use crate::metrics::PlanMetrics;
-use crate::scan::prune::Pruner;
+use crate::scan::prune::{FileColumns, Pruner};
 use crate::stream::produce;
 use crate::{Error, Result, Snapshot};
 
@@ -135,13 +135,14 @@ fn partition_arrays(pruner: &Pruner, batch: &FileBatch) -> Result<Vec<ArrayRef>>
 }
 
 fn keep_by_partition(pruner: &Pruner, batch: &FileBatch, metrics: &PlanMetrics) -> Result<BooleanArray> {
-    let keep = pruner.prune_partitions(&partition_arrays(pruner, batch)?, batch.len())?;
+    let keep = pruner.prune_partitions(batch.len(), &partition_arrays(pruner, batch)?)?;
     metrics.skipped_by_partition.add((keep.len() - keep.true_count()) as u64);
     Ok(keep)
 }
 
 fn keep_by_statistics(pruner: &Pruner, batch: &FileBatch, metrics: &PlanMetrics) -> Result<BooleanArray> {
-    let keep = pruner.prune_stats(&partition_arrays(pruner, batch)?, &batch.stats(pruner.wanted())?, batch.len())?;
+    let (partitions, stats) = (partition_arrays(pruner, batch)?, batch.stats(pruner.wanted())?);
+    let keep = pruner.prune_stats(&FileColumns { files: batch.len(), partitions: &partitions, stats: &stats })?;
     metrics.skipped_by_statistics.add((keep.len() - keep.true_count()) as u64);
     Ok(keep)
 }

@@ -6,7 +6,6 @@
 
 mod any_between;
 mod bounds;
-mod containers;
 mod facts;
 mod generated;
 mod proof;
@@ -19,7 +18,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_schema::{DataType as ArrowType, SchemaRef};
 use datafusion::arrow::compute::kernels::boolean::and;
 use datafusion::physical_expr::PhysicalExpr;
-use lakebed_core::schema::mapping::{MappingMode, physical_path};
+use lakebed_core::schema::mapping::{MappingMode, physical_name, physical_path};
 use lakebed_core::schema::{DataType, PrimitiveType, StructType};
 use lakebed_core::stats::{StatColumn, StatKind};
 use lakebed_core::{Error, Result};
@@ -29,7 +28,6 @@ use facts::{Fact, Facts};
 use generated::Generated;
 use proof::{Knowledge, Prover, Statistics, never_nan};
 
-pub use containers::{ContainerPruner, ContainerStatistics};
 
 /// Decides from the log alone which files a filter needs.
 ///
@@ -41,10 +39,21 @@ pub struct Pruner {
     conjuncts: Vec<Prepared>,
     generated: Vec<Generated>,
     /// The partition columns whose values are looked at.
-    partitions: Vec<String>,
+    partitions: Vec<PartitionColumn>,
     /// The facts behind `wanted`, in the same order.
     statistics: Vec<Fact>,
     wanted: Vec<StatColumn>,
+}
+
+/// A partition column that a filter needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionColumn {
+    /// Its logical name.
+    pub name: String,
+    /// Its name in the log.
+    pub physical: String,
+    /// Its type.
+    pub data_type: PrimitiveType,
 }
 
 /// A conjunct as conditions on what is known.
@@ -101,6 +110,14 @@ pub struct PruneResult {
     pub by_conjunct: Vec<usize>,
 }
 
+impl PartitionColumn {
+    fn of(schema: &StructType, name: &str, mode: MappingMode) -> Option<Self> {
+        let field = schema.field(name)?;
+        let DataType::Primitive(data_type) = field.data_type else { return None };
+        Some(Self { name: name.to_owned(), physical: physical_name(field, mode).to_owned(), data_type })
+    }
+}
+
 impl Pruner {
     /// A pruner for a table's schema, its partition columns by their logical names, and its column mapping.
     ///
@@ -131,7 +148,7 @@ impl Pruner {
                 _ => false,
             })
         };
-        let needed: Vec<String> = partitions.iter().filter(|name| needs(name)).cloned().collect();
+        let needed = partitions.iter().filter(|name| needs(name)).filter_map(|name| PartitionColumn::of(schema, name, mode)).collect();
         for fact in asked {
             if let Some(column) = stat_column(&fact, schema, mode).filter(|_| !self.statistics.contains(&fact)) {
                 self.statistics.push(fact);
@@ -141,8 +158,8 @@ impl Pruner {
         self.partitions = needed;
     }
 
-    /// The partition columns whose values it needs, by their logical names.
-    pub fn partition_columns(&self) -> &[String] {
+    /// The partition columns whose values it needs.
+    pub fn partition_columns(&self) -> &[PartitionColumn] {
         &self.partitions
     }
 
@@ -156,8 +173,17 @@ impl Pruner {
         self.conjuncts.iter().map(|conjunct| (conjunct.text.as_str(), &conjunct.used))
     }
 
+    /// What of the filter skips nothing, and why.
+    pub fn notes(&self) -> Vec<String> {
+        let note = |(text, used): (&str, &Used)| match used {
+            Used::Nothing(reason) => Some(format!("`{text}` skips no files: {reason}")),
+            Used::Partitions(_) | Used::Statistics(_) => None,
+        };
+        self.conjuncts().filter_map(note).collect()
+    }
+
     /// Whether partition values alone decide the filter, so that every row of a kept file matches.
-    pub fn is_exact(&self) -> bool {
+    pub fn is_exact_on_partitions(&self) -> bool {
         self.conjuncts.iter().all(|conjunct| conjunct.exact)
     }
 
@@ -223,7 +249,7 @@ impl Pruner {
             return Err(Error::internal(format!("{} partition columns instead of {:?}", known.partitions.len(), self.partitions)));
         }
         let partition = |name: &String| {
-            let index = self.partitions.iter().position(|other| other == name)?;
+            let index = self.partitions.iter().position(|other| other.name == *name)?;
             known.partitions.get(index).cloned()
         };
         condition.run(known.files, |fact| match fact {

@@ -48,9 +48,27 @@ impl Columns {
         Ok(Self { schema: StructType { fields: order.iter().filter_map(field).collect() } })
     }
 
+    /// The part of `schema` at these paths of exact names, through structs alone; in the table's order.
+    pub(crate) fn at_paths(schema: &StructType, paths: &[Vec<String>]) -> Result<Self> {
+        let mut wanted = BTreeMap::new();
+        for path in paths {
+            let positions = walk(schema, &path.join("."), path)?;
+            if let Some((first, rest)) = positions.split_first() {
+                add(&mut wanted, *first, rest);
+            }
+        }
+        let fields = wanted.iter().filter_map(|(index, wanted)| Some(prune(schema.fields.get(*index)?, wanted)));
+        Ok(Self { schema: StructType { fields: fields.collect() } })
+    }
+
     /// The smaller schema, in the order of the output.
     pub(crate) fn schema(&self) -> &StructType {
         &self.schema
+    }
+
+    /// The same, given away.
+    pub(crate) fn into_schema(self) -> StructType {
+        self.schema
     }
 }
 
@@ -93,10 +111,15 @@ fn resolve(schema: &StructType, path: &str) -> Result<Vec<usize>> {
         return Ok(vec![index]);
     }
     let names = split(path).ok_or_else(|| Error::invalid_input(format!("column {path}: a backtick is not closed")))?;
+    walk(schema, path, &names)
+}
+
+/// The positions that lead to a path of these names.
+fn walk(schema: &StructType, path: &str, names: &[String]) -> Result<Vec<usize>> {
     let mut positions = Vec::with_capacity(names.len());
     let whole = DataType::Struct(schema.clone());
     let mut data_type = &whole;
-    for name in &names {
+    for name in names {
         let (position, next) = match (data_type, name.as_str()) {
             (DataType::Struct(fields), name) => {
                 let found = fields.index_of(name).and_then(|index| Some((index, &fields.fields.get(index)?.data_type)));
@@ -228,6 +251,14 @@ mod tests {
     fn names_with_dots_are_found_whole_or_in_backticks() {
         check(&["a.b"], "a.b");
         check(&["`a.b`", "`s`.x"], "a.b s{x}");
+    }
+
+    #[test]
+    fn paths_of_exact_names_come_in_the_order_of_the_table() {
+        let path = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let paths = [path(&["a.b"]), path(&["s", "y", "q"]), path(&["id"]), path(&["s", "x"])];
+        assert_eq!(print(Columns::at_paths(&schema(), &paths).unwrap().schema()), "id s{x y{q}} a.b");
+        assert!(Columns::at_paths(&schema(), &[path(&["nope"])]).is_err());
     }
 
     #[test]

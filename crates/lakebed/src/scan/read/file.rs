@@ -18,6 +18,8 @@ use super::job::{Job, Slot};
 use super::piece::Piece;
 use super::rows::Rows;
 use super::size::PieceSize;
+use crate::scan::prune::{self, Pruner};
+use crate::scan::prune::{FileColumns as FilesKnown, Pruner};
 use crate::scan::task::ScanFile;
 use crate::{Error, Result};
 
@@ -202,7 +204,10 @@ impl Preparation {
         if let Some(pruner) = self.job.pruner().filter(|pruner| !pruner.wanted().is_empty()) {
             let exact = self.deleted.is_none();
             let bounds = Bounds::new(&self.parquet, columns, self.job.physical(), pruner.wanted(), exact);
-            let judge = |statistics: &[ArrayRef], count: usize| pruner.prune_stats(&arrays(&self.constants, count)?, statistics, count);
+            let judge = |statistics: &[ArrayRef], count: usize| {
+                let partitions = self.job.arrays_of_filter(pruner, &arrays(&self.constants, count)?)?;
+                pruner.prune_stats(&prune::FileColumns { files: count, partitions: &partitions, stats: statistics })
+            };
             groups = kept_groups(groups, &bounds, judge)?;
         }
         if let Some(deleted) = &self.deleted {
@@ -241,17 +246,20 @@ impl Job {
     /// Whether a file with these partition values may hold matches.
     fn may_match(&self, constants: &[ArrayRef]) -> Result<bool> {
         let Some(pruner) = self.pruner() else { return Ok(true) };
-        let of_filter: Option<Vec<ArrayRef>> = pruner
-            .partition_columns()
-            .iter()
-            .map(|column| {
-                let position = self.partition_columns().position(|(physical, _)| physical == column.physical)?;
-                constants.get(position).cloned()
-            })
-            .collect();
-        let arrays = of_filter.ok_or_else(|| Error::internal("the filter has a partition column that the task has not"))?;
-        let keep = pruner.prune_partitions(&arrays, 1)?;
+        let keep = pruner.prune_partitions(1, &self.arrays_of_filter(pruner, constants)?)?;
         Ok(keep.iter().next().flatten() != Some(false))
+    }
+}
+
+impl Job {
+    /// Of arrays in the order of the job's partition columns those that the pruner asks for, in its order.
+    fn arrays_of_filter(&self, pruner: &Pruner, constants: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
+        let found = pruner.partition_columns().iter().map(|column| {
+            let position = self.partition_columns().position(|(physical, _)| physical == column.physical)?;
+            constants.get(position).cloned()
+        });
+        let found: Option<Vec<ArrayRef>> = found.collect();
+        found.ok_or_else(|| Error::internal("the filter has a partition column that the task has not"))
     }
 }
 

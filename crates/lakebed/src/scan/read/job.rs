@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_schema::{FieldRef, SchemaRef};
 
+use lakebed_core::schema::arrow::schema_to_arrow;
 use lakebed_core::schema::mapping::{MappingMode, physical_name, to_physical};
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
 use lakebed_io::parquet::Cores;
@@ -12,6 +13,7 @@ use lakebed_io::store::Store;
 use super::ReadOptions;
 use super::columns::Columns;
 use super::condition::Condition;
+use crate::expr::{Options, parse_filter};
 use crate::memory::MemoryBudget;
 use crate::scan::prune::Pruner;
 use crate::scan::task::{RowColumnKind, ScanTask};
@@ -80,16 +82,16 @@ impl Job {
         });
         let partition_columns = partition_columns.collect::<Result<Vec<_>>>()?;
         let is_partition = |name: &str| partition_columns.iter().any(|column| column.name == name);
-        let filter = match &task.filter {
-            Some(text) => Some(Condition::parse(text, schema, task.now_ms)?),
-            None => None,
-        };
-        let pruner = match &filter {
-            Some(filter) => Some(Pruner::new(filter.filter(), schema, &task.partition_columns, task.mapping_mode)?),
-            None => None,
-        };
-        // Files that partition values do not rule out match such a filter as a whole.
-        let condition = filter.filter(|_| !pruner.as_ref().is_some_and(Pruner::is_exact_on_partitions));
+        let (mut pruner, mut condition) = (None, None);
+        if let Some(text) = &task.filter {
+            let filter = parse_filter(text, &*schema_to_arrow(schema)?, &Options { now_ms: Some(task.now_ms) })?;
+            let of_filter = Pruner::new(&filter, schema, &task.partition_columns, task.mapping_mode)?;
+            // Otherwise, files that partition values do not rule out match as a whole.
+            if !of_filter.is_exact_on_partitions() {
+                condition = Some(Condition::new(&filter, schema)?);
+            }
+            pruner = Some(of_filter);
+        }
 
         let selected = Columns::select(schema, task.columns.as_deref())?;
         let tested = condition.iter().flat_map(|condition| &condition.columns().fields).filter(|field| !is_partition(&field.name));

@@ -85,6 +85,13 @@ struct Reading {
 
 impl Reading {
     async fn run(mut self, files: VecDeque<ScanFile>) -> Result<()> {
+        let started = self.start_all(files).await;
+        // What an error follows is given first: rows, or an error that comes before it in the order of the files.
+        self.lanes.finish().await?;
+        started
+    }
+
+    async fn start_all(&mut self, files: VecDeque<ScanFile>) -> Result<()> {
         let mut ahead = Ahead { job: Arc::clone(&self.job), files, opening: VecDeque::new(), tasks: JoinSet::new() };
         while let Some(file) = ahead.next().await {
             let file = Arc::new(file?);
@@ -96,7 +103,7 @@ impl Reading {
                 break;
             }
         }
-        self.lanes.finish().await
+        Ok(())
     }
 
     async fn start(&mut self, file: &Arc<OpenFile>, piece: piece::Piece) -> Result<()> {
