@@ -56,9 +56,11 @@ async fn head(builder: &TableBuilder) -> (Vec<Action>, Counts) {
 async fn every_form_gives_protocol_and_metadata() {
     for form in FORMS {
         let (found, counts) = head(&table(form, 100).await).await;
-        let protocols: Vec<_> = found.iter().filter_map(|action| if let Action::Protocol(found) = action { Some(found) } else { None }).collect();
+        let protocols: Vec<_> =
+            found.iter().filter_map(|action| if let Action::Protocol(found) = action { Some(found) } else { None }).collect();
         assert_eq!((protocols.len(), protocols[0].min_reader_version), (1, 3), "{form:?}");
-        let metadata: Vec<_> = found.iter().filter_map(|action| if let Action::Metadata(found) = action { Some(found) } else { None }).collect();
+        let metadata: Vec<_> =
+            found.iter().filter_map(|action| if let Action::Metadata(found) = action { Some(found) } else { None }).collect();
         assert_eq!((metadata.len(), metadata[0].id.as_str()), (1, "5fba94ed-9794-4965-ba6e-6ee3c0d22af9"), "{form:?}");
         assert!(!found.iter().any(|action| matches!(action, Action::Add(_) | Action::Remove(_))), "{form:?}");
         assert!(!counts.objects.keys().any(|name| name.contains("_sidecars")), "{form:?}: opening reads no sidecar");
@@ -76,7 +78,10 @@ async fn every_form_gives_its_file_actions_once() {
         let content = checkpoint::open(&builder.store(), &files).await.unwrap();
         let in_json = content.json.map_or(0, |(name, bytes)| {
             assert!(name.ends_with(".json"));
-            bytes.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{\"add\"") || line.starts_with(b"{\"remove\"")).count()
+            bytes
+                .split(|byte| *byte == b'\n')
+                .filter(|line| line.starts_with(b"{\"add\"") || line.starts_with(b"{\"remove\""))
+                .count()
         });
         let groups = |part: &lakebed_io::parquet::ParquetFile| part.num_rows();
         let rows: u64 = content.parts.iter().map(groups).sum();
@@ -97,11 +102,18 @@ async fn other_actions_are_found_in_every_form() {
         let found = checkpoint::read_other_actions(&builder.store(), &files, columns::OTHERS).await.unwrap();
         let mut applications: Vec<_> = found
             .iter()
-            .filter_map(|action| if let Action::SetTransaction(found) = action { Some((found.app_id.as_str(), found.version, found.last_updated)) } else { None })
+            .filter_map(|action| {
+                if let Action::SetTransaction(found) = action {
+                    Some((found.app_id.as_str(), found.version, found.last_updated))
+                } else {
+                    None
+                }
+            })
             .collect();
         applications.sort_unstable();
         assert_eq!(applications, [("a", 1, None), ("b", 2, Some(5))], "{form:?}");
-        let domains = found.iter().filter(|action| matches!(action, Action::DomainMetadata(found) if found.domain == "d")).count();
+        let domains =
+            found.iter().filter(|action| matches!(action, Action::DomainMetadata(found) if found.domain == "d")).count();
         assert_eq!(domains, 1, "{form:?}");
     }
 }
@@ -144,7 +156,10 @@ async fn what_is_missing_or_torn_is_named() {
         (r#"{"checkpointMetadata":{"version":7}}"#, "version 7"),
         (r#"{"sidecar":{"path":"x","sizeInBytes":1,"modificationTime":1}}"#, "without checkpointMetadata"),
         ("{\"checkpointMetadata\":{\"version\":0}}\n{\"sidecar\":", "line 2"),
-        ("{\"checkpointMetadata\":{\"version\":0}}\n{\"sidecar\":{\"path\":\"../x\",\"sizeInBytes\":1,\"modificationTime\":1}}", "lead out"),
+        (
+            "{\"checkpointMetadata\":{\"version\":0}}\n{\"sidecar\":{\"path\":\"../x\",\"sizeInBytes\":1,\"modificationTime\":1}}",
+            "lead out",
+        ),
     ] {
         let builder = table(Form::UuidJson(0), 4).await;
         builder.put_log(top, lines.as_bytes().to_vec()).await;

@@ -29,7 +29,9 @@ pub(crate) fn files(version: u64, form: Form, actions: &[Value], group_rows: usi
     let is_file = |action: &&Value| action.get("add").is_some() || action.get("remove").is_some();
     let uuid = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5";
     let (mut top, sidecar_count) = match form {
-        Form::Classic => return vec![(format!("{version:020}.checkpoint.parquet"), encode(actions, &columns(false), group_rows))],
+        Form::Classic => {
+            return vec![(format!("{version:020}.checkpoint.parquet"), encode(actions, &columns(false), group_rows))];
+        }
         Form::MultiPart(parts) => return multi_part(version, parts, actions, group_rows),
         Form::ClassicV2(sidecars) | Form::UuidParquet(sidecars) | Form::UuidJson(sidecars) => (Vec::new(), sidecars),
     };
@@ -48,9 +50,7 @@ pub(crate) fn files(version: u64, form: Form, actions: &[Value], group_rows: usi
         }
     }
     let (name, bytes) = match form {
-        Form::UuidJson(_) => {
-            (format!("{version:020}.checkpoint.{uuid}.json"), text_of(&top))
-        }
+        Form::UuidJson(_) => (format!("{version:020}.checkpoint.{uuid}.json"), text_of(&top)),
         Form::UuidParquet(_) => (format!("{version:020}.checkpoint.{uuid}.parquet"), encode(&top, &columns(true), group_rows)),
         _ => (format!("{version:020}.checkpoint.parquet"), encode(&top, &columns(true), group_rows)),
     };
@@ -60,7 +60,11 @@ pub(crate) fn files(version: u64, form: Form, actions: &[Value], group_rows: usi
 
 fn multi_part(version: u64, parts: usize, actions: &[Value], group_rows: usize) -> Vec<(String, Vec<u8>)> {
     let name = |index: usize| format!("{version:020}.checkpoint.{:010}.{parts:010}.parquet", index + 1);
-    split(actions, parts).iter().enumerate().map(|(index, part)| (name(index), encode(part, &columns(false), group_rows))).collect()
+    split(actions, parts)
+        .iter()
+        .enumerate()
+        .map(|(index, part)| (name(index), encode(part, &columns(false), group_rows)))
+        .collect()
 }
 
 /// Neighbours go to different parts.
@@ -105,17 +109,35 @@ fn group(name: &str, fields: Vec<Field>) -> Field {
 }
 
 fn vector() -> Field {
-    group("deletionVector", vec![text("storageType"), text("pathOrInlineDv"), int("offset"), int("sizeInBytes"), long("cardinality")])
+    group(
+        "deletionVector",
+        vec![text("storageType"), text("pathOrInlineDv"), int("offset"), int("sizeInBytes"), long("cardinality")],
+    )
 }
 
 fn add_column() -> Field {
-    let fields = vec![text("path"), map("partitionValues"), long("size"), long("modificationTime"), flag("dataChange"), text("stats"), map("tags")];
+    let fields = vec![
+        text("path"),
+        map("partitionValues"),
+        long("size"),
+        long("modificationTime"),
+        flag("dataChange"),
+        text("stats"),
+        map("tags"),
+    ];
     let more = vec![vector(), long("baseRowId"), long("defaultRowCommitVersion"), text("clusteringProvider")];
     group("add", fields.into_iter().chain(more).collect())
 }
 
 fn remove_column() -> Field {
-    let fields = vec![text("path"), long("deletionTimestamp"), flag("dataChange"), flag("extendedFileMetadata"), map("partitionValues"), long("size")];
+    let fields = vec![
+        text("path"),
+        long("deletionTimestamp"),
+        flag("dataChange"),
+        flag("extendedFileMetadata"),
+        map("partitionValues"),
+        long("size"),
+    ];
     let more = vec![map("tags"), vector(), long("baseRowId"), long("defaultRowCommitVersion")];
     group("remove", fields.into_iter().chain(more).collect())
 }

@@ -109,7 +109,11 @@ impl ObservedStore {
     }
 
     /// Counts a page at the start and whenever one is full.
-    fn paged(&self, folder: Option<&Path>, listed: BoxStream<'static, Result<ObjectMeta>>) -> BoxStream<'static, Result<ObjectMeta>> {
+    fn paged(
+        &self,
+        folder: Option<&Path>,
+        listed: BoxStream<'static, Result<ObjectMeta>>,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
         self.counts.lock().unwrap().lists += 1;
         if let Err(error) = self.check(folder.map_or("", |folder| folder.as_ref())) {
             return stream::iter([Err(error)]).boxed();
@@ -230,7 +234,8 @@ mod tests {
         store.get_ranges(&big, &[0..10, 20..30, 3 << 20..(3 << 20) + 5]).await.unwrap();
         let objects = HashMap::from([("big".to_owned(), 2)]);
         assert_eq!(store.take_counts(), Counts { gets: 2, bytes: 35, objects, ..Counts::default() });
-        let listed: Vec<ObjectMeta> = store.list_with_offset(Some(&Path::from("d")), &Path::from("d/0000")).try_collect().await.unwrap();
+        let listed: Vec<ObjectMeta> =
+            store.list_with_offset(Some(&Path::from("d")), &Path::from("d/0000")).try_collect().await.unwrap();
         assert_eq!((listed.len(), store.take_counts().lists), (2000, 2));
         let first: Vec<_> = store.list(Some(&Path::from("d"))).take(3).try_collect().await.unwrap();
         assert_eq!((first.len(), store.take_counts().lists), (3, 1));

@@ -151,7 +151,8 @@ pub fn metadata(columns: &[&str], partition_columns: &[&str], configuration: &[(
         json!({"name": name, "type": of, "nullable": true, "metadata": {}})
     };
     let fields: Vec<Value> = columns.iter().map(field).collect();
-    let configuration: serde_json::Map<String, Value> = configuration.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
+    let configuration: serde_json::Map<String, Value> =
+        configuration.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
     json!({"metaData": {
         "id": "5fba94ed-9794-4965-ba6e-6ee3c0d22af9",
         "format": {"provider": "parquet", "options": {}},

@@ -46,7 +46,9 @@ pub(crate) fn store_error(error: &object_store::Error, object: &str, secrets: &[
     let (said, retryable, not_found) = match error {
         E::NotFound { .. } => ("not found", false, true),
         E::PermissionDenied { .. } => ("the store denies access: check the permissions of the credentials in use", false, false),
-        E::Unauthenticated { .. } => ("the store does not accept the credentials: are they complete and not expired?", false, false),
+        E::Unauthenticated { .. } => {
+            ("the store does not accept the credentials: are they complete and not expired?", false, false)
+        }
         E::AlreadyExists { .. } => ("already exists", false, false),
         E::Precondition { .. } => ("was changed by somebody else", false, false),
         E::NotSupported { .. } | E::NotImplemented { .. } => ("the store does not offer this operation", false, false),
@@ -160,7 +162,21 @@ const SECRET_NAMES: [&str; 18] = [
 
 /// `text` without what could open a store: the values of secret query parameters, passwords in URLs, tokens echoed by S3.
 pub(crate) fn redact(text: &str) -> String {
-    redact_tokens(&redact_parameters(&redact_passwords(text)))
+    redact_parameters(&redact_passwords(&shorten(text)))
+}
+
+/// An answer in XML, as S3, Azure and GCS give it, is cut down to its code and its message. What else there is helps nobody, and among it
+/// may be the session token that S3 found expired.
+fn shorten(text: &str) -> String {
+    let element = |name: &str| {
+        let (_, rest) = text.split_once(&format!("<{name}>"))?;
+        rest.split_once(&format!("</{name}>")).map(|(content, _)| content.trim())
+    };
+    let (Some(start), Some(code)) = (text.find("<?xml").or_else(|| text.find("<Error>")), element("Code")) else {
+        return redact_tokens(text);
+    };
+    let before = text.get(..start).unwrap_or_default();
+    format!("{before}{code}: {}", element("Message").unwrap_or_default())
 }
 
 /// `text` without these values, wherever they stand in it.
@@ -175,7 +191,9 @@ fn redact_passwords(text: &str) -> String {
     while let Some(at) = rest.find("://") {
         let (before, after) = rest.split_at(at + 3);
         out.push_str(before);
-        let end = after.find(|c: char| c == '/' || c == '?' || c == '#' || c.is_whitespace() || "\"'<>`,)".contains(c)).unwrap_or(after.len());
+        let end = after
+            .find(|c: char| c == '/' || c == '?' || c == '#' || c.is_whitespace() || "\"'<>`,)".contains(c))
+            .unwrap_or(after.len());
         let (authority, tail) = after.split_at(end);
         match authority.rsplit_once('@') {
             Some((user, host)) if user.contains(':') => {
@@ -240,7 +258,10 @@ mod tests {
     fn secrets_in_urls_are_hidden_and_the_rest_is_kept() {
         check("GET https://u:p%40ss@host/a?x=1 failed", "GET https://***@host/a?x=1 failed");
         check("abfss://container@account.dfs.core.windows.net/t", "abfss://container@account.dfs.core.windows.net/t");
-        check("https://a.blob.core.windows.net/c/t?sv=2020&sig=AbC%2B/==&se=2030 (x)", "https://a.blob.core.windows.net/c/t?sv=2020&sig=***&se=2030 (x)");
+        check(
+            "https://a.blob.core.windows.net/c/t?sv=2020&sig=AbC%2B/==&se=2030 (x)",
+            "https://a.blob.core.windows.net/c/t?sv=2020&sig=***&se=2030 (x)",
+        );
         check("https://h/t?X-Amz-Signature=ff00&list-type=2", "https://h/t?X-Amz-Signature=***&list-type=2");
         check("why? because a&b", "why? because a&b");
         check("end with ?token=abc", "end with ?token=***");
@@ -248,11 +269,11 @@ mod tests {
     }
 
     #[test]
-    fn a_session_token_echoed_by_the_server_is_hidden() {
-        check(
-            "<Error><Code>ExpiredToken</Code><Token-0>FwoGZX</Token-0><Message>m</Message></Error>",
-            "<Error><Code>ExpiredToken</Code><Token-0>***</Token-0><Message>m</Message></Error>",
-        );
+    fn of_an_answer_in_xml_code_and_message_are_left() {
+        let answer = r#"<?xml version="1.0"?><Error><Code>ExpiredToken</Code><Token-0>FwoGZX</Token-0><Message>It is over.</Message></Error>"#;
+        check(&format!("GET x - 400 Bad Request: {answer}"), "GET x - 400 Bad Request: ExpiredToken: It is over.");
+        check("a <Error><Code>NoSuchBucket</Code></Error>", "a NoSuchBucket: ");
+        check("<x><Token-0>FwoGZX</Token-0><Token>b</x>", "<x><Token-0>***</Token-0><Token>***</x>");
     }
 
     #[test]

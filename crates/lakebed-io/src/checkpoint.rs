@@ -6,6 +6,8 @@
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow_array::{Array, BooleanArray, RecordBatch};
+use arrow_buffer::BooleanBuffer;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use lakebed_core::action::{Action, Sidecar, json};
@@ -14,12 +16,17 @@ use lakebed_core::log::checkpoint::{check_v2, columns, other_actions};
 use lakebed_core::log::segment::CheckpointFiles;
 use lakebed_core::path::{CheckpointKind, FilePath, LOG_DIR, SIDECAR_DIR};
 use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowPredicateFn, RowFilter};
+use parquet::schema::types::{ColumnDescriptor, ColumnPath};
 
-use crate::parquet::{Cores, PageIndex, ParquetFile, ReadOptions};
+use crate::parquet::{Cores, FilterSource, PageIndex, ParquetFile, ReadOptions};
 use crate::store::Store;
 
 /// How many parts or sidecars are opened at a time.
 const CONCURRENCY: usize = 16;
+
+/// Nearly all rows are nulls, which cost nothing but their number.
+const BATCH_ROWS: usize = 64 * 1024;
 
 /// What opening a table needs of the top file of a V2 checkpoint.
 const V2_HEAD: columns::Columns = &[&["protocol"], &["metaData"], &["checkpointMetadata"]];
@@ -142,7 +149,11 @@ async fn open_sidecar(store: &Store, sidecar: Sidecar) -> Result<ParquetFile> {
 /// Decodes these columns of all files, until what was found is `enough` or there is no more.
 ///
 /// Row groups whose statistics say that all these columns are null are not read.
-async fn read_columns(files: &[ParquetFile], wanted: columns::Columns, enough: impl Fn(&[Action]) -> bool) -> Result<Vec<Action>> {
+async fn read_columns(
+    files: &[ParquetFile],
+    wanted: columns::Columns,
+    enough: impl Fn(&[Action]) -> bool,
+) -> Result<Vec<Action>> {
     let cores = Cores::of(1);
     let mut actions = Vec::new();
     for file in files {
@@ -158,8 +169,10 @@ async fn read_columns(files: &[ParquetFile], wanted: columns::Columns, enough: i
 
 async fn read_row_group(file: &ParquetFile, row_group: usize, wanted: columns::Columns, cores: &Cores) -> Result<Vec<Action>> {
     let decoding = file.decode(ReadOptions {
-        projection: Some(projection(file, wanted)),
+        projection: Some(projection(file, |leaf| columns::hold(wanted, leaf.path().parts()))),
         row_groups: Some(vec![row_group]),
+        filter: filter(file, wanted),
+        batch_rows: Some(BATCH_ROWS),
         ..ReadOptions::default()
     })?;
     let found = Arc::new(Mutex::new(Vec::new()));
@@ -175,7 +188,8 @@ async fn read_row_group(file: &ParquetFile, row_group: usize, wanted: columns::C
 
 fn row_groups(file: &ParquetFile, wanted: columns::Columns) -> Vec<usize> {
     let schema = file.metadata().file_metadata().schema_descr();
-    let is_there = |column: &&&str| schema.columns().iter().any(|leaf| leaf.path().parts().first().is_some_and(|root| root == *column));
+    let is_there =
+        |column: &&&str| schema.columns().iter().any(|leaf| leaf.path().parts().first().is_some_and(|root| root == *column));
     let columns = wanted.iter().filter_map(|column| column.first()).filter(is_there);
     let mut groups: Vec<usize> = columns.flat_map(|column| file.row_groups_with(column)).collect();
     groups.sort_unstable();
@@ -183,8 +197,37 @@ fn row_groups(file: &ParquetFile, wanted: columns::Columns) -> Vec<usize> {
     groups
 }
 
-fn projection(file: &ParquetFile, wanted: columns::Columns) -> ProjectionMask {
+fn projection(file: &ParquetFile, takes: impl Fn(&ColumnDescriptor) -> bool) -> ProjectionMask {
     let schema = file.metadata().file_metadata().schema_descr();
-    let leaves = schema.columns().iter().enumerate().filter(|(_, leaf)| columns::hold(wanted, leaf.path().parts()));
+    let leaves = schema.columns().iter().enumerate().filter(|(_, leaf)| takes(leaf));
     ProjectionMask::leaves(schema, leaves.map(|(index, _)| index))
+}
+
+/// Finds the few rows that say anything by one leaf of each column, so that whole pages of the others need not be decoded.
+fn filter(file: &ParquetFile, wanted: columns::Columns) -> Option<FilterSource> {
+    let leaves = file.metadata().file_metadata().schema_descr().columns();
+    let mut tellers: Vec<ColumnPath> = Vec::new();
+    for column in wanted {
+        let below: Vec<_> = leaves.iter().filter(|leaf| columns::hold(&[column], leaf.path().parts())).collect();
+        if below.is_empty() {
+            continue;
+        }
+        // A repeated leaf does not tell one row from the next at a glance.
+        tellers.push(below.into_iter().find(|leaf| leaf.max_rep_level() == 0)?.path().clone());
+    }
+    let mask = projection(file, |leaf| tellers.contains(leaf.path()));
+    Some(Arc::new(move || RowFilter::new(vec![Box::new(ArrowPredicateFn::new(mask.clone(), |batch| Ok(says_anything(&batch))))])))
+}
+
+/// The rows of which any column is not null.
+fn says_anything(batch: &RecordBatch) -> BooleanArray {
+    let mut any = BooleanBuffer::new_unset(batch.num_rows());
+    for column in batch.columns() {
+        match column.nulls() {
+            Some(nulls) if nulls.null_count() == batch.num_rows() => {}
+            Some(nulls) => any = &any | nulls.inner(),
+            None => any = BooleanBuffer::new_set(batch.num_rows()),
+        }
+    }
+    BooleanArray::new(any, None)
 }

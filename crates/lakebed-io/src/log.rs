@@ -3,9 +3,9 @@
 //!
 //! Read [`list_log`] first. `web` finds the log where nothing can be listed.
 
-mod web;
 #[cfg(test)]
 mod tests;
+mod web;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};

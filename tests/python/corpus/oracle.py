@@ -37,6 +37,45 @@ class Oracle:
         return self.home / self.facts["folder"]
 
     @property
+    def refused(self) -> list[str]:
+        """The features for which the table must be refused; empty if it must be read."""
+        found: list[str] = self.facts.get("refused", [])
+        return found
+
+    @property
+    def outside(self) -> bool:
+        """Whether files lie outside of the table's root."""
+        return bool(self.facts["outside"])
+
+    @property
+    def latest(self) -> int:
+        return int(self.facts["latest"])
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """`DESCRIBE HISTORY`, newest first, without nulls."""
+        found: list[dict[str, Any]] = self.facts["history"]
+        return found
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """`DESCRIBE DETAIL`, without nulls."""
+        found: dict[str, Any] = self.facts["detail"]
+        return found
+
+    @property
+    def files(self) -> list[Any]:
+        """`[path, size, partition values, number of deleted rows]` of each file of the latest version, paths as the log has them."""
+        found: list[Any] = self.facts["files"]
+        return found
+
+    @property
+    def travel(self) -> list[Any]:
+        """`[timestamp in ms, version or None]`: what Spark takes for `timestampAsOf`; empty if it was not asked."""
+        found: list[Any] = self.facts.get("travel", [])
+        return found
+
+    @property
     def versions(self) -> list[int]:
         """The versions that were read, in order; the last is the latest. Empty if the table must be refused."""
         return sorted(int(version) for version in self.facts["versions"])
@@ -67,6 +106,7 @@ def ask(make: Make, case: Case) -> None:
     detail = _objects(spark.sql(f"DESCRIBE DETAIL {make.name()}"))[0]
     facts = {
         "folder": make.path.name,
+        "outside": case.outside,
         "latest": latest,
         "history": history,
         "detail": detail,
@@ -160,7 +200,6 @@ def _schema(make: Make, version: int) -> Any:
 
 
 def _files(make: Make) -> list[Any]:
-    """`[path, size, partitionValues, number of deleted rows]` of each live file of the latest version."""
     from pyspark.sql import DataFrame
 
     make.forget()
@@ -175,7 +214,7 @@ def _objects(frame: Any) -> list[dict[str, Any]]:
 
 
 def _travel(make: Make, history: list[dict[str, Any]]) -> list[Any]:
-    """`[timestamp in ms, version or null for an error]` around each commit's time.
+    """Which version Spark takes around each commit's time.
 
     Spark tells the version by the number of rows, so each version of such a case has another number of rows.
     """

@@ -29,18 +29,23 @@ impl Bound {
         }
     }
 
-    /// The bound as a total order of floats needs it; none for a minimum of NaN, which only some writers mean.
+    /// The bound as a total order of floats needs it; none for a minimum of NaN, which only some writers mean. It may have been written
+    /// for a 32-bit float, of which its text is only the nearest one: then that float counts.
     pub(super) fn double(self, value: f64) -> Option<f64> {
+        let float = f64::from(value as f32);
+        let may_be_float = float.is_finite() && float != 0.0;
         match self {
             Self::Lower if value.is_nan() => None,
             Self::Upper if value.is_nan() => Some(f64::NAN),
             Self::Lower if value == 0.0 => Some(-0.0),
             Self::Upper if value == 0.0 => Some(0.0),
+            Self::Lower if may_be_float => Some(value.min(float)),
+            Self::Upper if may_be_float => Some(value.max(float)),
             _ => Some(value),
         }
     }
 
-    /// As [`double`](Self::double).
+    /// As [`double`](Self::double), of what is a float anyway.
     pub(super) fn float(self, value: f32) -> Option<f32> {
         match self {
             Self::Lower if value.is_nan() => None,

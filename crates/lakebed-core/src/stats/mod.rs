@@ -11,7 +11,9 @@
 //! - A decimal of more than 15 digits that may have come out of a 64-bit float, as delta-rs writes them, gives way by what was lost on the way.
 //! - A zero is −0.0 as a minimum and 0.0 as a maximum of floats, for writers do not tell them apart. A minimum of NaN is null.
 //! - Of a double column that was once a float, old files have bounds like `1.1`, written for the float 1.1, which is above the double 1.1.
-//!   Who knows from `delta.typeChanges` of such a column asks for it as [`Float`](PrimitiveType::Float) too and takes the wider bound.
+//!   So a bound of doubles is moved to the nearest float if that lies outwards.
+//!
+//! A bound from here is therefore no value of the file, even where [`StatKind::TightBounds`] is true.
 
 mod bound;
 mod from_struct;

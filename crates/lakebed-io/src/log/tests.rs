@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
+use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::ObjectStoreExt;
 use url::Url;
 
 use super::*;
@@ -22,11 +22,12 @@ fn log_name(version: u64, rest: &str) -> String {
 
 #[tokio::test]
 async fn a_listing_has_the_files_of_versions_and_nothing_else() {
-    let names: Vec<String> = [".json", ".crc", ".checkpoint.parquet", ".checkpoint.0000000001.0000000002.parquet", ".checkpoint.a-b.json"]
-        .iter()
-        .map(|rest| log_name(3, rest))
-        .chain([log_name(2, ".json"), log_name(10, ".json"), log_name(3, ".00000000000000000010.compacted.json")])
-        .collect();
+    let names: Vec<String> =
+        [".json", ".crc", ".checkpoint.parquet", ".checkpoint.0000000001.0000000002.parquet", ".checkpoint.a-b.json"]
+            .iter()
+            .map(|rest| log_name(3, rest))
+            .chain([log_name(2, ".json"), log_name(10, ".json"), log_name(3, ".00000000000000000010.compacted.json")])
+            .collect();
     let ignored = [
         log_name(3, ".json.tmp"),
         format!("_delta_log/.{:020}.json.crc", 3),
@@ -94,7 +95,8 @@ async fn commits_come_in_the_order_they_are_asked_for() {
     let store = store_with(&files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect::<Vec<_>>()).await;
     let wanted: Vec<LogPath> = (0..50).rev().map(LogPath::commit).collect();
     let read = read_commits(&store, &wanted).await.unwrap();
-    let expected: Vec<(String, Bytes)> = (0..50).rev().map(|version| (format!("{version:020}.json"), format!("{version}").into())).collect();
+    let expected: Vec<(String, Bytes)> =
+        (0..50).rev().map(|version| (format!("{version:020}.json"), format!("{version}").into())).collect();
     assert_eq!(read, expected);
     let error = read_commits(&store, &[LogPath::commit(49), LogPath::commit(50)]).await.unwrap_err();
     assert_eq!(error.message(), format!("memory://test/t/_delta_log/{:020}.json: not found", 50));
@@ -107,7 +109,13 @@ fn file_times_are_made_increasing() {
         size: 1,
         modified_ms,
     };
-    let files = [listed(0, ".json", 50), listed(1, ".json", 50), listed(1, ".checkpoint.parquet", 99), listed(2, ".json", 40), listed(3, ".json", 60)];
+    let files = [
+        listed(0, ".json", 50),
+        listed(1, ".json", 50),
+        listed(1, ".checkpoint.parquet", 99),
+        listed(2, ".json", 40),
+        listed(3, ".json", 60),
+    ];
     let times: Vec<(u64, i64)> = adjusted_times(&files).into_iter().map(|(path, time)| (path.version, time)).collect();
     assert_eq!(times, [(0, 50), (1, 51), (2, 52), (3, 60)]);
 }
@@ -136,7 +144,10 @@ mod without_listing {
             ("GET" | "HEAD", None) => ("404 Not Found", ""),
             _ => ("501 Not Implemented", ""),
         };
-        let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nlast-modified: Tue, 14 Nov 2023 22:13:20 GMT\r\nconnection: close\r\n\r\n", body.len());
+        let head = format!(
+            "HTTP/1.1 {status}\r\ncontent-length: {}\r\nlast-modified: Tue, 14 Nov 2023 22:13:20 GMT\r\nconnection: close\r\n\r\n",
+            body.len()
+        );
         stream.write_all(head.as_bytes()).await.unwrap();
         if method == "GET" {
             stream.write_all(body.as_bytes()).await.unwrap();
@@ -144,7 +155,8 @@ mod without_listing {
     }
 
     async fn serve(files: &[(&str, &str)]) -> (Store, tokio::task::JoinSet<()>) {
-        let files: HashMap<String, String> = files.iter().map(|(name, text)| (format!("/t%201/{name}"), (*text).to_owned())).collect();
+        let files: HashMap<String, String> =
+            files.iter().map(|(name, text)| (format!("/t%201/{name}"), (*text).to_owned())).collect();
         let (files, listener) = (Arc::new(files), TcpListener::bind("127.0.0.1:0").await.unwrap());
         let store = Store::open(&format!("http://{}/t%201", listener.local_addr().unwrap()), StoreOptions::default()).unwrap();
         let mut server = tokio::task::JoinSet::new();
@@ -159,11 +171,15 @@ mod without_listing {
 
     #[tokio::test]
     async fn the_log_is_found_by_its_names() {
-        let names: Vec<String> = (3..25).map(|version| log_name(version, ".json")).chain([log_name(3, ".checkpoint.parquet"), log_name(24, ".crc"), log_name(26, ".json")]).collect();
+        let names: Vec<String> = (3..25)
+            .map(|version| log_name(version, ".json"))
+            .chain([log_name(3, ".checkpoint.parquet"), log_name(24, ".crc"), log_name(26, ".json")])
+            .collect();
         let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "{}")).collect();
         let (store, _server) = serve(&files).await;
         let listed = list_log(&store, Some(3)).await.unwrap();
-        let commits: Vec<u64> = listed.iter().filter(|file| file.path.kind == LogKind::Commit).map(|file| file.path.version).collect();
+        let commits: Vec<u64> =
+            listed.iter().filter(|file| file.path.kind == LogKind::Commit).map(|file| file.path.version).collect();
         assert_eq!(commits, (3..25).collect::<Vec<_>>());
         assert_eq!(listed.len(), 24);
         assert!(listed.iter().all(|file| file.size == 2 && file.modified_ms == 1_700_000_000_000));

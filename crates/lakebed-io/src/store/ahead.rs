@@ -44,7 +44,10 @@ impl Store {
         if let Some(bytes) = windows.iter().find_map(|(start, window)| cut(*start, window, &range)) {
             return Ok(bytes);
         }
-        let options = GetOptions { range: Some(GetRange::Bounded(range.start..range.start.saturating_add(WINDOW_BYTES))), ..GetOptions::default() };
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range.start..range.start.saturating_add(WINDOW_BYTES))),
+            ..GetOptions::default()
+        };
         let window = match self.object_store().get_opts(path, options).await {
             Ok(found) => found.bytes().await,
             Err(error) => Err(error),

@@ -51,9 +51,11 @@ pub(crate) fn connect(place: &Place, with: &StoreOptions, environment: &[(String
     };
     let connection = connected.map_err(|error| match error {
         Refused::Ours(error) => error,
-        Refused::Theirs(error) => {
-            Error::invalid_input(format!("{}: these storage options do not fit: {}", place.url, without(&error.to_string(), &secrets)))
-        }
+        Refused::Theirs(error) => Error::invalid_input(format!(
+            "{}: these storage options do not fit: {}",
+            place.url,
+            without(&error.to_string(), &secrets)
+        )),
     })?;
     Ok(Connection { secrets, ..connection })
 }
@@ -98,16 +100,19 @@ impl Asked<'_> {
         const SECRET: [&str; 8] = ["secret", "token", "key", "sas", "password", "query", "credential", "master"];
         let named = self.with.options.iter().map(|(name, value)| (name.as_str(), value));
         let embedded = self.place.embedded.iter().map(|(name, value)| (*name, value));
-        let environment = self.environment.iter().map(|(name, value)| (name.as_str(), value)).filter(|(name, _)| {
-            ["AWS_", "AZURE_", "GOOGLE_"].iter().any(|prefix| name.starts_with(prefix))
-        });
+        let environment = self
+            .environment
+            .iter()
+            .map(|(name, value)| (name.as_str(), value))
+            .filter(|(name, _)| ["AWS_", "AZURE_", "GOOGLE_"].iter().any(|prefix| name.starts_with(prefix)));
         let mut secrets: Vec<String> = named
             .chain(embedded)
             .chain(environment)
             .filter(|(name, value)| {
                 let name = name.to_ascii_lowercase();
-                // Files and URLs of tokens help in messages and open nothing by themselves.
-                value.len() >= 4 && SECRET.iter().any(|word| name.contains(word)) && !name.ends_with("file") && !name.ends_with("url")
+                // Short values would be found everywhere; files, URLs and ids of secrets help in messages and open nothing by themselves.
+                let harmless = ["file", "url", "_id", "_uri"].iter().any(|end| name.ends_with(end));
+                value.len() >= 6 && SECRET.iter().any(|word| name.contains(word)) && !harmless
             })
             .map(|(_, value)| value.clone())
             .collect();
@@ -142,7 +147,10 @@ impl Asked<'_> {
         check_encrypted(&found, &[K::Endpoint], K::Client(ClientConfigKey::AllowHttp))?;
         let account = found.get(&K::AccountName).cloned();
         if account.is_none() && !found.contains_key(&K::UseEmulator) {
-            let message = format!("{}: the account is missing: set azure_storage_account_name, or write abfss://{container}@ACCOUNT.dfs.core.windows.net/…", self.place.url);
+            let message = format!(
+                "{}: the account is missing: set azure_storage_account_name, or write abfss://{container}@ACCOUNT.dfs.core.windows.net/…",
+                self.place.url
+            );
             return Err(Error::invalid_input(message).into());
         }
         let mut builder = MicrosoftAzureBuilder::new().with_config(K::Client(ClientConfigKey::UserAgent), USER_AGENT);
@@ -165,7 +173,10 @@ impl Asked<'_> {
         if let Some(key) = found.get(&K::ServiceAccountKey)
             && !serde_json::from_str::<serde_json::Value>(key).is_ok_and(|key| key.is_object())
         {
-            return Err(Error::invalid_input("storage option google_service_account_key is not the JSON text of a service account's key").into());
+            return Err(Error::invalid_input(
+                "storage option google_service_account_key is not the JSON text of a service account's key",
+            )
+            .into());
         }
         let mut builder = GoogleCloudStorageBuilder::new().with_config(K::Client(ClientConfigKey::UserAgent), USER_AGENT);
         for (key, value) in found {
@@ -197,7 +208,8 @@ impl Asked<'_> {
         let mut url = Url::parse(origin).map_err(|error| Error::internal(format!("{origin}: {error}")))?;
         let embedded = |name: &str| self.place.embedded.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str());
         url.set_query(embedded("http_query"));
-        let mut client = ClientOptions::new().with_config(ClientConfigKey::UserAgent, USER_AGENT).with_allow_http(url.scheme() == "http");
+        let mut client =
+            ClientOptions::new().with_config(ClientConfigKey::UserAgent, USER_AGENT).with_allow_http(url.scheme() == "http");
         for (key, value) in self.settings::<ClientConfigKey>()? {
             client = client.with_config(key, client_value(key, value)?);
         }
@@ -234,7 +246,9 @@ fn client_value(key: ClientConfigKey, value: String) -> Result<String> {
 
 /// An unencrypted endpoint is refused here rather than by a riddle at the first request.
 fn check_encrypted<K: options::Key>(found: &Settings<K>, endpoints: &[K], allow: K) -> Result<()> {
-    let allowed = found.get(&allow).is_some_and(|value| ["true", "1", "yes", "y", "on"].contains(&value.trim().to_ascii_lowercase().as_str()));
+    let allowed = found
+        .get(&allow)
+        .is_some_and(|value| ["true", "1", "yes", "y", "on"].contains(&value.trim().to_ascii_lowercase().as_str()));
     match endpoints.iter().filter_map(|key| found.get(key)).find(|endpoint| endpoint.starts_with("http://")) {
         Some(endpoint) if !allowed => Err(Error::invalid_input(format!(
             "the endpoint {} is not encrypted; if that is meant, set the storage option allow_http=true",

@@ -101,7 +101,11 @@ impl<C> Refreshing<C> {
                 expiry.saturating_sub(MARGIN_MS.min(life / 5)).max(now.saturating_add(PATIENCE_MS))
             }
         };
-        Ok(Current { credential: Arc::new((self.convert)(&credentials)?), refresh_at_ms, expires_at_ms: credentials.expires_at_ms })
+        Ok(Current {
+            credential: Arc::new((self.convert)(&credentials)?),
+            refresh_at_ms,
+            expires_at_ms: credentials.expires_at_ms,
+        })
     }
 }
 
@@ -116,7 +120,9 @@ impl<C: Send + Sync> CredentialProvider for Refreshing<C> {
     type Credential = C;
 
     async fn get_credential(&self) -> object_store::Result<Arc<C>> {
-        self.get().await.map_err(|error| object_store::Error::Unauthenticated { path: "credentials".to_owned(), source: error.into() })
+        self.get()
+            .await
+            .map_err(|error| object_store::Error::Unauthenticated { path: "credentials".to_owned(), source: error.into() })
     }
 }
 
@@ -124,7 +130,9 @@ pub(crate) fn for_s3(credentials: &Credentials) -> Result<AwsCredential> {
     let named = super::options::settings::<AmazonS3ConfigKey>(&[], &[], &credentials.options, true)?;
     let take = |key: AmazonS3ConfigKey| named.get(&key).cloned();
     match (take(AmazonS3ConfigKey::AccessKeyId), take(AmazonS3ConfigKey::SecretAccessKey)) {
-        (Some(key_id), Some(secret_key)) => Ok(AwsCredential { key_id, secret_key, token: take(AmazonS3ConfigKey::Token).filter(|token| !token.is_empty()) }),
+        (Some(key_id), Some(secret_key)) => {
+            Ok(AwsCredential { key_id, secret_key, token: take(AmazonS3ConfigKey::Token).filter(|token| !token.is_empty()) })
+        }
         _ => Err(lacks("S3", "aws_access_key_id and aws_secret_access_key", credentials)),
     }
 }
@@ -136,7 +144,8 @@ pub(crate) fn for_azure(credentials: &Credentials) -> Result<AzureCredential> {
     } else if let Some(sas) = named.get(&AzureConfigKey::SasKey) {
         Ok(AzureCredential::SASToken(sas_pairs(sas)?))
     } else if let Some(key) = named.get(&AzureConfigKey::AccessKey) {
-        let key = AzureAccessKey::try_new(key).map_err(|_| Error::invalid_input("azure_storage_account_key from the credentials source is not base64"))?;
+        let key = AzureAccessKey::try_new(key)
+            .map_err(|_| Error::invalid_input("azure_storage_account_key from the credentials source is not base64"))?;
         Ok(AzureCredential::AccessKey(key))
     } else {
         Err(lacks("Azure", "azure_storage_token, azure_storage_sas_token or azure_storage_account_key", credentials))
@@ -169,11 +178,12 @@ fn sas_pairs(sas: &str) -> Result<Vec<(String, String)>> {
         .filter(|pair| !pair.trim().is_empty())
         .map(|pair| match pair.split_once('=') {
             Some((name, value)) => Ok((plain(name), plain(value))),
-            None => Err(Error::invalid_input("azure_storage_sas_token from the credentials source is not of the form name=value&…")),
+            None => {
+                Err(Error::invalid_input("azure_storage_sas_token from the credentials source is not of the form name=value&…"))
+            }
         })
         .collect()
 }
-
 
 #[cfg(test)]
 mod tests {
@@ -197,7 +207,9 @@ mod tests {
                 return Err(Error::invalid_input("the vault is closed"));
             }
             Ok(Credentials {
-                options: [("aws_access_key_id", format!("key{n}")), ("AWS_SECRET_ACCESS_KEY", "hunter2".to_owned())].map(|(k, v)| (k.to_owned(), v)).into(),
+                options: [("aws_access_key_id", format!("key{n}")), ("AWS_SECRET_ACCESS_KEY", "hunter2".to_owned())]
+                    .map(|(k, v)| (k.to_owned(), v))
+                    .into(),
                 expires_at_ms: self.life_ms.map(|life| self.env.now_ms() + life),
             })
         }
@@ -279,7 +291,10 @@ mod tests {
         let sas = for_azure(&credentials(&[("azure_storage_sas_token", "?sv=2024&sig=a%2Bb%3D")])).unwrap();
         assert_eq!(sas, AzureCredential::SASToken(vec![("sv".into(), "2024".into()), ("sig".into(), "a+b=".into())]));
         assert_eq!(for_azure(&credentials(&[("bearer_token", "t")])).unwrap(), AzureCredential::BearerToken("t".into()));
-        assert_eq!(for_azure(&credentials(&[("account_key", "AAEC")])).unwrap(), AzureCredential::AccessKey(AzureAccessKey::try_new("AAEC").unwrap()));
+        assert_eq!(
+            for_azure(&credentials(&[("account_key", "AAEC")])).unwrap(),
+            AzureCredential::AccessKey(AzureAccessKey::try_new("AAEC").unwrap())
+        );
         assert_eq!(for_gcs(&credentials(&[("Token", "t")])).unwrap().bearer, "t");
     }
 
@@ -287,7 +302,10 @@ mod tests {
     fn errors_and_debug_name_keys_but_no_values() {
         let given = credentials(&[("aws_access_key_id", "hunter2"), ("typo", "hunter2")]);
         let error = for_s3(&given).unwrap_err();
-        assert_eq!(error.message(), "for S3 the credentials source must give aws_access_key_id and aws_secret_access_key; it gave [aws_access_key_id, typo]");
+        assert_eq!(
+            error.message(),
+            "for S3 the credentials source must give aws_access_key_id and aws_secret_access_key; it gave [aws_access_key_id, typo]"
+        );
         assert_eq!(format!("{given:?}"), r#"Credentials { options: {"aws_access_key_id", "typo"}, expires_at_ms: None }"#);
         assert!(!for_azure(&credentials(&[("account_key", "hunter2!")])).unwrap_err().to_string().contains("hunter2"));
     }

@@ -58,7 +58,8 @@ impl Store {
 
 async fn list_whole(store: &dyn ObjectStore, folder: &Path, range: Names<'_>) -> object_store::Result<Vec<ObjectMeta>> {
     let listed = store.list_with_delimiter(Some(folder)).await?;
-    let inside = |object: &ObjectMeta| name_in(&object.location, folder).is_some_and(|name| !name.contains('/') && range.contains(name));
+    let inside =
+        |object: &ObjectMeta| name_in(&object.location, folder).is_some_and(|name| !name.contains('/') && range.contains(name));
     Ok(listed.objects.into_iter().filter(inside).collect())
 }
 
@@ -82,4 +83,3 @@ fn name_in<'a>(location: &'a Path, folder: &Path) -> Option<&'a str> {
         folder => location.as_ref().strip_prefix(folder)?.strip_prefix('/'),
     }
 }
-

@@ -28,7 +28,9 @@ pub(super) fn read(file: &FilePath) -> io::Result<Bytes> {
 pub(super) enum Ranges {
     Read(Vec<Bytes>),
     /// A range leads past the end of the file.
-    TooShort { size: u64 },
+    TooShort {
+        size: u64,
+    },
 }
 
 pub(super) fn read_ranges(file: &FilePath, ranges: &[Range<u64>]) -> io::Result<Ranges> {

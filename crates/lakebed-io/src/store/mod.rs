@@ -126,9 +126,11 @@ impl Store {
     /// A store around any implementation, below `root` and shown as `url`; for tests and for stores that have no URL.
     pub fn from_object_store(object_store: Arc<dyn ObjectStore>, root: Path, url: Url) -> Self {
         let base = base_of(&url);
+        // So that absolute paths below the URL are found to be the table's own.
+        let service = Place::parse(url.as_str()).map_or_else(|_| Service::Memory { name: base.clone() }, |place| place.service);
         Self(Arc::new(Inner {
             object_store,
-            service: Service::Memory { name: base.clone() },
+            service,
             root,
             url,
             base,
@@ -165,7 +167,9 @@ impl Store {
         let root = self.0.root.as_ref();
         let names = relative.split('/').filter(|name| !name.is_empty());
         let whole = root.split('/').filter(|name| !name.is_empty()).chain(names).collect::<Vec<_>>().join("/");
-        Path::parse(&whole).map_err(|error| Error::invalid_input(format!("{}{whole}: not a name that a store can hold", self.0.base)).with_source(error))
+        Path::parse(&whole).map_err(|error| {
+            Error::invalid_input(format!("{}{whole}: not a name that a store can hold", self.0.base)).with_source(error)
+        })
     }
 
     /// An object as messages name it.

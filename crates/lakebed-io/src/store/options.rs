@@ -23,6 +23,8 @@ pub(crate) type Settings<K> = HashMap<K, String>;
 pub(crate) trait Key: FromStr + AsRef<str> + Eq + Hash + Copy + 'static {
     /// How the environment's variables for this service begin.
     const ENV_PREFIX: &'static str;
+    /// A variable that begins otherwise, and the key that it stands for.
+    const ENV_ALIAS: Option<(&'static str, &'static str)> = None;
     /// Whether the key is a part of somebody's identity.
     fn names_identity(self) -> bool;
     /// Keys that would take precedence over this one without the caller's having named them.
@@ -58,6 +60,7 @@ impl Key for AmazonS3ConfigKey {
 
 impl Key for AzureConfigKey {
     const ENV_PREFIX: &'static str = "AZURE_";
+    const ENV_ALIAS: Option<(&'static str, &'static str)> = Some(("IDENTITY_ENDPOINT", "azure_msi_endpoint"));
     fn names_identity(self) -> bool {
         use AzureConfigKey as K;
         matches!(
@@ -87,6 +90,7 @@ impl Key for AzureConfigKey {
 
 impl Key for GoogleConfigKey {
     const ENV_PREFIX: &'static str = "GOOGLE_";
+    const ENV_ALIAS: Option<(&'static str, &'static str)> = Some(("SERVICE_ACCOUNT", "google_service_account"));
     fn names_identity(self) -> bool {
         matches!(self, Self::ServiceAccount | Self::ServiceAccountKey | Self::ApplicationCredentials | Self::SkipSignature)
     }
@@ -127,18 +131,17 @@ pub(crate) fn settings<K: Key>(
         if let Some(other) = spelled.insert(key, name)
             && explicit.get(&key) != Some(value)
         {
-            return Err(Error::invalid_input(format!("storage options {other} and {name} mean the same and have different values: keep one")));
+            return Err(Error::invalid_input(format!(
+                "storage options {other} and {name} mean the same and have different values: keep one"
+            )));
         }
         explicit.insert(key, value.clone());
     }
     let identified = own_identity || explicit.keys().any(|key| key.names_identity());
     let shadows = |key: K| explicit.keys().any(|set| set.shadowed_by().contains(&key));
     let mut all = Settings::new();
-    for (name, value) in environment {
-        if K::ENV_PREFIX.is_empty() || !name.starts_with(K::ENV_PREFIX) || value.is_empty() {
-            continue;
-        }
-        if let Ok(key) = K::from_str(&name.to_ascii_lowercase())
+    for (name, value) in environment.iter().filter(|(_, value)| !value.is_empty()) {
+        if let Some(key) = key_of_variable::<K>(name)
             && !(identified && key.names_identity())
             && !shadows(key)
         {
@@ -147,6 +150,13 @@ pub(crate) fn settings<K: Key>(
     }
     all.extend(explicit);
     Ok(all)
+}
+
+fn key_of_variable<K: Key>(name: &str) -> Option<K> {
+    if let Some((_, key)) = K::ENV_ALIAS.filter(|(alias, _)| *alias == name) {
+        return K::from_str(key).ok();
+    }
+    (!K::ENV_PREFIX.is_empty() && name.starts_with(K::ENV_PREFIX)).then(|| K::from_str(&name.to_ascii_lowercase()).ok())?
 }
 
 /// The environment as text, in a fixed order.
@@ -163,7 +173,9 @@ pub(crate) fn retry(options: &HashMap<String, String>) -> Result<RetryConfig> {
     let mut config = RetryConfig { backoff: BackoffConfig::default(), ..RetryConfig::default() };
     for (name, value) in options {
         match name.trim().to_ascii_lowercase().as_str() {
-            "max_retries" => config.max_retries = value.trim().parse().map_err(|_| bad_value(name, value, "a count such as 10"))?,
+            "max_retries" => {
+                config.max_retries = value.trim().parse().map_err(|_| bad_value(name, value, "a count such as 10"))?
+            }
             "retry_timeout" => config.retry_timeout = duration(name, value)?,
             "backoff_config.init_backoff" => config.backoff.init_backoff = duration(name, value)?,
             "backoff_config.max_backoff" => config.backoff.max_backoff = duration(name, value)?,
@@ -257,7 +269,8 @@ const WITHOUT_EFFECT: [&str; 14] = [
 ];
 
 /// Ways to an identity that only the AWS SDK knows. Skipping them in silence would end in a puzzling refusal by the store.
-const FOR_A_SOURCE: [&str; 5] = ["aws_profile", "profile", "aws_s3_assume_role_arn", "aws_iam_role_arn", "aws_s3_role_session_name"];
+const FOR_A_SOURCE: [&str; 5] =
+    ["aws_profile", "profile", "aws_s3_assume_role_arn", "aws_iam_role_arn", "aws_s3_role_session_name"];
 
 /// One spelling of each key that somebody may have meant.
 const SPELLINGS: [&str; 48] = [
@@ -313,7 +326,8 @@ const SPELLINGS: [&str; 48] = [
 
 /// Up to three spellings that lie within a third of the key's length, nearest first.
 fn nearest(key: &str) -> Vec<&'static str> {
-    let mut near: Vec<_> = SPELLINGS.iter().map(|name| (distance(key, name), *name)).filter(|(d, name)| d * 3 <= name.len()).collect();
+    let mut near: Vec<_> =
+        SPELLINGS.iter().map(|name| (distance(key, name), *name)).filter(|(d, name)| d * 3 <= name.len()).collect();
     near.sort_unstable();
     near.into_iter().take(3).map(|(_, name)| name).collect()
 }

@@ -48,7 +48,9 @@ impl Place {
             let url = Url::parse(text).map_err(|error| refuse(text, format!("not a URL ({error})")))?;
             Self::from_url(&url, text)
         } else {
-            Self::local(&absolute(FilePath::new(text)).map_err(|error| refuse(text, format!("cannot be made absolute ({error})")))?)
+            Self::local(
+                &absolute(FilePath::new(text)).map_err(|error| refuse(text, format!("cannot be made absolute ({error})")))?,
+            )
         }
     }
 
@@ -110,7 +112,12 @@ impl Place {
     fn from_file_url(url: &Url, text: &str) -> Result<Self> {
         match url.host_str() {
             None | Some("localhost") => {}
-            Some(host) => return Err(refuse(text, format!("names a machine, {host}; a path on this machine has three slashes: file:///{host}/…"))),
+            Some(host) => {
+                return Err(refuse(
+                    text,
+                    format!("names a machine, {host}; a path on this machine has three slashes: file:///{host}/…"),
+                ));
+            }
         }
         let path = url.to_file_path().map_err(|()| refuse(text, "not a path on this machine"))?;
         Self::local(&path)
@@ -125,9 +132,8 @@ impl Place {
         let service = if user.is_empty() {
             Service::Azure { account: None, container: host }
         } else {
-            let account = azure_account(&host, &mut embedded).ok_or_else(|| {
-                refuse(text, "after `@` stands an account, such as account.dfs.core.windows.net")
-            })?;
+            let account = azure_account(&host, &mut embedded)
+                .ok_or_else(|| refuse(text, "after `@` stands an account, such as account.dfs.core.windows.net"))?;
             Service::Azure { account: Some(account), container: user }
         };
         Self::new(service, url.clone(), path, embedded)
@@ -172,11 +178,14 @@ impl Place {
         }
         let labels: Vec<&str> = host.split('.').collect();
         let found = match labels.as_slice() {
-            ["s3", region, "amazonaws", "com"] => split_first(path)
-                .map(|(bucket, rest)| (Service::S3 { bucket }, rest, vec![("region", (*region).to_owned())])),
-            [bucket @ .., "s3", "amazonaws", "com"] if !bucket.is_empty() => {
-                Some((Service::S3 { bucket: bucket.join(".") }, path.clone(), vec![("virtual_hosted_style_request", "true".to_owned())]))
+            ["s3", region, "amazonaws", "com"] => {
+                split_first(path).map(|(bucket, rest)| (Service::S3 { bucket }, rest, vec![("region", (*region).to_owned())]))
             }
+            [bucket @ .., "s3", "amazonaws", "com"] if !bucket.is_empty() => Some((
+                Service::S3 { bucket: bucket.join(".") },
+                path.clone(),
+                vec![("virtual_hosted_style_request", "true".to_owned())],
+            )),
             [bucket @ .., "s3", region, "amazonaws", "com"] if !bucket.is_empty() => Some((
                 Service::S3 { bucket: bucket.join(".") },
                 path.clone(),

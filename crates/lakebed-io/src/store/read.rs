@@ -106,5 +106,6 @@ fn with_empty_ones(bytes: Vec<Bytes>, ranges: &[Range<u64>]) -> Vec<Bytes> {
 }
 
 fn complete(bytes: &[Bytes], ranges: &[Range<u64>]) -> bool {
-    bytes.len() == ranges.len() && bytes.iter().zip(ranges).all(|(bytes, range)| Some(bytes.len() as u64) == range.end.checked_sub(range.start))
+    bytes.len() == ranges.len()
+        && bytes.iter().zip(ranges).all(|(bytes, range)| Some(bytes.len() as u64) == range.end.checked_sub(range.start))
 }

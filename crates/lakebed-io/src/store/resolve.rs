@@ -63,6 +63,7 @@ impl Store {
             return true;
         }
         let real = |path: &Path| std::fs::canonicalize(local::file_path(path));
-        self.0.service == Service::Local && matches!((real(path), real(self.root())), (Ok(file), Ok(root)) if file.starts_with(&root))
+        self.0.service == Service::Local
+            && matches!((real(path), real(self.root())), (Ok(file), Ok(root)) if file.starts_with(&root))
     }
 }

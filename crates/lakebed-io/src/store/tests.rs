@@ -114,7 +114,12 @@ fn check_resolve(root: &str, path: &str, allow: bool, expected: Result<(&str, &s
 
 #[test]
 fn relative_paths_stay_below_the_root() {
-    check_resolve("s3://lake/t", "p=a%252Fb/x%20y.parquet", false, Ok(("s3://lake/t/p=a%2Fb/x y.parquet", "t/p=a%2Fb/x y.parquet")));
+    check_resolve(
+        "s3://lake/t",
+        "p=a%252Fb/x%20y.parquet",
+        false,
+        Ok(("s3://lake/t/p=a%2Fb/x y.parquet", "t/p=a%2Fb/x y.parquet")),
+    );
     check_resolve("s3://lake/t", "../x", false, Err("lead out"));
     check_resolve("/data/t", "x%09y", false, Err("not a name that a store can hold"));
 }
@@ -127,7 +132,19 @@ fn absolute_paths_below_the_root_are_like_relative_ones() {
     check_resolve("/data/t", "file:/data/t/a%2525b", false, Ok(("/data/t/a%25b", "data/t/a%25b")));
     check_resolve("file:///data/t", "/data/t/x", false, Ok(("/data/t/x", "data/t/x")));
     check_resolve("az://c/t", "abfss://c@acc.dfs.core.windows.net/t/x", false, Ok(("az://c/t/x", "t/x")));
-    check_resolve("abfss://c@acc.dfs.core.windows.net/t", "wasbs://c@acc.blob.core.windows.net/t/x", false, Ok(("abfss://c@acc.dfs.core.windows.net/t/x", "t/x")));
+    check_resolve(
+        "abfss://c@acc.dfs.core.windows.net/t",
+        "wasbs://c@acc.blob.core.windows.net/t/x",
+        false,
+        Ok(("abfss://c@acc.dfs.core.windows.net/t/x", "t/x")),
+    );
+}
+
+#[test]
+fn a_store_without_a_url_of_its_own_knows_its_absolute_paths() {
+    let found = memory().resolve(&FilePath::parse("memory://test/lake/t/x").unwrap()).unwrap();
+    assert_eq!(found.1.as_ref(), "lake/t/x");
+    assert!(memory().resolve(&FilePath::parse("memory://other/lake/t/x").unwrap()).is_err());
 }
 
 #[test]
@@ -138,7 +155,12 @@ fn absolute_paths_elsewhere_need_leave() {
         ("s3://lake/t", "s3://pond/t/x", "s3://pond/t/x", "t/x"),
         ("s3://lake/t", "file:/data/x", "/data/x", "data/x"),
         ("/data/t", "/data/x", "/data/x", "data/x"),
-        ("abfss://c@acc.dfs.core.windows.net/t", "abfss://c@other.dfs.core.windows.net/t/x", "abfss://c@other.dfs.core.windows.net/t/x", "t/x"),
+        (
+            "abfss://c@acc.dfs.core.windows.net/t",
+            "abfss://c@other.dfs.core.windows.net/t/x",
+            "abfss://c@other.dfs.core.windows.net/t/x",
+            "t/x",
+        ),
     ] {
         check_resolve(root, path, false, Err("lies outside of the table"));
         check_resolve(root, path, true, Ok((described, raw)));
@@ -156,7 +178,10 @@ fn other_stores_are_opened_once() {
 
 #[test]
 fn nothing_shows_secrets() {
-    let options = HashMap::from([("aws_secret_access_key".to_owned(), "hunter2".to_owned()), ("aws_access_key_id".to_owned(), "id".to_owned())]);
+    let options = HashMap::from([
+        ("aws_secret_access_key".to_owned(), "hunter2".to_owned()),
+        ("aws_access_key_id".to_owned(), "id".to_owned()),
+    ]);
     let options = StoreOptions { options, ..StoreOptions::default() };
     let store = Store::open("s3://lake/t", options.clone()).unwrap();
     let shown = format!("{store:?} {options:?} {} {}", store.url(), store.describe(store.root()));

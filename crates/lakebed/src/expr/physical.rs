@@ -12,6 +12,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, Int8Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::filter::prep_null_mask_filter;
 use datafusion::arrow::compute::kernels::boolean::{and_kleene, not, or_kleene};
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result as DfResult, ScalarValue};
 use datafusion::logical_expr::execution_props::ExecutionProps;
@@ -21,12 +22,23 @@ use datafusion::physical_expr::expressions::BinaryExpr;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr, create_physical_expr};
 use lakebed_core::{Error, Result};
 
+use super::function;
 use super::kernel::{Kernel, fail};
+
+/// What datafusion-spark's functions ask for.
+static SPARK_OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
+    let mut options = ConfigOptions::default();
+    options.execution.enable_ansi_mode = true;
+    options.execution.time_zone = Some("UTC".into());
+    Arc::new(options)
+});
 
 /// An expression ready to run on batches of this schema.
 pub(crate) fn compile(expr: &Expr, schema: &Schema) -> DfResult<Arc<dyn PhysicalExpr>> {
     let schema = DFSchema::try_from(schema.clone())?;
-    let plain = create_physical_expr(expr, &schema, &ExecutionProps::new(), &PhysicalPlanningContext::default())?;
+    let mut surroundings = ExecutionProps::new();
+    surroundings.config_options = Some(SPARK_OPTIONS.clone());
+    let plain = create_physical_expr(expr, &schema, &surroundings, &PhysicalPlanningContext::default())?;
     let guarded = plain.transform_up(|node| {
         let Some(guard) = Guard::instead_of(&node) else { return Ok(Transformed::no(node)) };
         Ok(Transformed::yes(Arc::new(guard) as Arc<dyn PhysicalExpr>))
@@ -88,7 +100,13 @@ fn value_of(expr: &Expr) -> DfResult<ScalarValue> {
 
 /// Whether some values make an expression fail.
 pub(crate) fn may_fail(expr: &Expr) -> bool {
-    let failing = expr.exists(|node| Ok(Kernel::of(node).is_some_and(|(kernel, _)| kernel.spec.may_fail)));
+    let failing = expr.exists(|node| {
+        Ok(match (Kernel::of(node), node) {
+            (Some((kernel, _)), _) => kernel.spec.may_fail,
+            (None, Expr::ScalarFunction(call)) => function::may_fail(call.func.name()),
+            _ => false,
+        })
+    });
     failing.unwrap_or(true)
 }
 
@@ -130,8 +148,11 @@ fn fails(expr: &Arc<dyn PhysicalExpr>) -> bool {
     let mut found = false;
     let walked = expr.apply(|node| {
         if let Some(call) = node.downcast_ref::<ScalarFunctionExpr>() {
-            let function: &dyn std::any::Any = call.fun().inner().as_ref();
-            found |= function.downcast_ref::<Kernel>().is_none_or(|kernel| kernel.spec.may_fail);
+            let inner: &dyn std::any::Any = call.fun().inner().as_ref();
+            found |= match inner.downcast_ref::<Kernel>() {
+                Some(kernel) => kernel.spec.may_fail,
+                None => function::may_fail(call.fun().name()),
+            };
         }
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     });

@@ -102,9 +102,9 @@ def iceberg_compat_v2(t: Make) -> None:
 @case(where=("id = 2",))
 def iceberg_compat_v3(t: Make) -> None:
     t.sql(
-        f"CREATE TABLE {{t}} (id INT, v VARIANT) USING delta TBLPROPERTIES ({_COMPAT[3]}, 'delta.enableDeletionVectors' = 'true')"
+        f"CREATE TABLE {{t}} (id INT, v ARRAY<DATE>) USING delta TBLPROPERTIES ({_COMPAT[3]}, 'delta.enableDeletionVectors' = 'true')"
     )
-    t.sql("INSERT INTO {t} SELECT id, parse_json('[1]') FROM range(5)")
+    t.sql("INSERT INTO {t} SELECT id, array(DATE '2024-01-01') FROM range(5)")
     t.sql("DELETE FROM {t} WHERE id = 3")
 
 

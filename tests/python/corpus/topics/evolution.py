@@ -37,10 +37,10 @@ def void_became_an_integer(t: Make) -> None:
     t.append(t.frame("SELECT 2 AS id, 5 AS v"), mergeSchema="true")
 
 
-@case(where=("a = 'text'", "b IS NULL"))
+@case(where=("CAST(a AS STRING) = '17'", "b IS NULL"))
 def schema_overwritten(t: Make) -> None:
     t.append(t.frame("SELECT 1 AS a, 2 AS b, 3 AS c"))
-    for query in ("SELECT 'text' AS a, DATE '2024-01-01' AS b", "SELECT 'text' AS a, CAST(null AS DATE) AS b"):
+    for query in ("SELECT '17' AS a, DATE '2024-01-01' AS b", "SELECT '17' AS a, CAST(null AS DATE) AS b"):
         frame = t.frame(query)
         frame.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(str(t.path))
 
@@ -65,9 +65,9 @@ def comments_and_reordered(t: Make) -> None:
 
 @case(where=("c = 'x'",))
 def replaced_by_create_or_replace(t: Make) -> None:
-    t.sql("CREATE TABLE {t} (a INT, b STRING) USING delta PARTITIONED BY (b) TBLPROPERTIES ('delta.appendOnly' = 'true')")
+    t.sql(f"CREATE TABLE replaced (a INT, b STRING) USING delta PARTITIONED BY (b) COMMENT 'old' LOCATION '{t.path}'")
     t.sql("INSERT INTO {t} VALUES (1, 'x')")
-    t.sql("CREATE OR REPLACE TABLE {t} (c STRING) USING delta")
+    t.sql(f"CREATE OR REPLACE TABLE replaced (c STRING) USING delta LOCATION '{t.path}'")
     t.sql("INSERT INTO {t} VALUES ('x')")
 
 

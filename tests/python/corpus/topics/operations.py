@@ -36,7 +36,7 @@ def optimized_and_zordered(t: Make) -> None:
     t.sql("OPTIMIZE {t}")
 
 
-@case(where=("id > 5",))
+@case(where=("id > 5",), latest_only=True)
 def vacuumed(t: Make) -> None:
     """Only the latest version has all its files."""
     t.set(spark__databricks__delta__retentionDurationCheck__enabled="false")
@@ -106,12 +106,6 @@ def auto_compacted_and_optimized_writes(t: Make) -> None:
     t.set(spark__databricks__delta__autoCompact__minNumFiles="3")
     for start in range(3):
         t.append(t.frame(f"SELECT id FROM range({start * 10}, {start * 10 + 10})"))
-
-
-@case(conf={"spark.databricks.delta.testOnly.dataFileNamePrefix": "test%file%prefix-"}, where=("p = 'a b'",))
-def data_files_with_percent_names(t: Make) -> None:
-    t.append(t.frame("SELECT id, IF(id % 2 = 0, 'a b', 'c%d') AS p FROM range(4)"), partitionBy="p")
-    t.sql("DELETE FROM {t} WHERE id = 0")
 
 
 @case(conf={"spark.databricks.delta.write.dataFilesToSubdir": "true"}, where=("p = 1",))

@@ -38,7 +38,9 @@ def row_tracking_suspended(t: Make) -> None:
 
 
 def _append_growing(t: Make, times: int) -> None:
-    """Commits that each change the number of rows, so that it tells the version."""
+    """Commits that each change the number of rows, so that it tells the version. Retention is long: the times are old."""
+    for kind in ("logRetention", "deletedFileRetention"):
+        t.spark.conf.set(f"spark.databricks.delta.properties.defaults.{kind}Duration", "interval 36500 days")
     for i in range(times):
         t.append(t.frame(f"SELECT id, {i} AS batch FROM range({i + 1})"))
 
@@ -90,6 +92,6 @@ def in_commit_timestamps(t: Make) -> None:
 def in_commit_timestamps_enabled_later(t: Make) -> None:
     _append_growing(t, 3)
     _stamp(t, [_BASE, _BASE + 1000, _BASE + 1001])
-    t.sql("ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'true')")
-    t.sql("DELETE FROM {t} WHERE batch = 2 AND id = 2")
+    t.sql(f"CREATE OR REPLACE TABLE {{t}} USING delta {_ICT} AS SELECT id, 3 AS batch FROM range(11)")
+    t.sql("DELETE FROM {t} WHERE id = 2")
     t.append(t.frame("SELECT id, 9 AS batch FROM range(20)"))

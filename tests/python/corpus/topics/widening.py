@@ -6,7 +6,7 @@ import re
 
 from corpus.case import Make, add_case, case
 
-_WIDEN = "TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
+_WIDEN = "TBLPROPERTIES ('delta.enableTypeWidening' = 'true', 'delta.feature.timestampNtz' = 'supported')"
 
 # Old type: values of it, then each new type with a value that only the new one holds.
 _PAIRS: dict[str, tuple[list[str], dict[str, str]]] = {

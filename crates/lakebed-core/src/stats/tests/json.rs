@@ -153,6 +153,20 @@ fn floats_are_ordered_as_the_table_orders_them() {
 }
 
 #[test]
+fn bounds_of_doubles_hold_for_floats_of_the_same_text() {
+    // The float 1.1 is above the double 1.1, the float 1.3 below the double 1.3.
+    let text = r#"{"minValues":{"a":1.3,"b":1.1,"c":1e300,"d":-1e-300},"maxValues":{"a":1.1,"b":1.3,"c":-1e300,"d":1e-300}}"#;
+    check(text, min("a", Double), Float64Array::from(vec![1.299_999_952_316_284_2]));
+    check(text, max("a", Double), Float64Array::from(vec![1.100_000_023_841_858]));
+    check(text, min("b", Double), Float64Array::from(vec![1.1]));
+    check(text, max("b", Double), Float64Array::from(vec![1.3]));
+    check(text, min("c", Double), Float64Array::from(vec![1e300]));
+    check(text, max("c", Double), Float64Array::from(vec![-1e300]));
+    check(text, min("d", Double), Float64Array::from(vec![-1e-300]));
+    check(text, max("d", Double), Float64Array::from(vec![1e-300]));
+}
+
+#[test]
 fn timestamps_come_in_many_spellings() {
     let cases = [
         ("2024-02-29T12:34:56.789Z", 1_709_210_096_789_000),

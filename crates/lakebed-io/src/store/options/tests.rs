@@ -17,11 +17,27 @@ fn check<K: Key + std::fmt::Debug>(env: &[(&str, &str)], opts: &[(&str, &str)], 
 #[test]
 fn keys_in_any_case_with_and_without_prefix() {
     use AmazonS3ConfigKey as K;
-    check(&[], &[("AWS_ACCESS_KEY_ID", "a"), ("secret_access_key", "b"), ("Region", "eu")], &[(K::AccessKeyId, "a"), (K::SecretAccessKey, "b"), (K::Region, "eu")]);
-    check(&[], &[("AWS_ENDPOINT_URL", "http://h"), ("AWS_ALLOW_HTTP", "true")], &[(K::Endpoint, "http://h"), (K::Client(ClientConfigKey::AllowHttp), "true")]);
-    check(&[], &[("timeout", "5s"), ("aws_connect_timeout", "1s")], &[(K::Client(ClientConfigKey::Timeout), "5s"), (K::Client(ClientConfigKey::ConnectTimeout), "1s")]);
+    check(
+        &[],
+        &[("AWS_ACCESS_KEY_ID", "a"), ("secret_access_key", "b"), ("Region", "eu")],
+        &[(K::AccessKeyId, "a"), (K::SecretAccessKey, "b"), (K::Region, "eu")],
+    );
+    check(
+        &[],
+        &[("AWS_ENDPOINT_URL", "http://h"), ("AWS_ALLOW_HTTP", "true")],
+        &[(K::Endpoint, "http://h"), (K::Client(ClientConfigKey::AllowHttp), "true")],
+    );
+    check(
+        &[],
+        &[("timeout", "5s"), ("aws_connect_timeout", "1s")],
+        &[(K::Client(ClientConfigKey::Timeout), "5s"), (K::Client(ClientConfigKey::ConnectTimeout), "1s")],
+    );
     use AzureConfigKey as A;
-    check(&[], &[("AZURE_STORAGE_ACCOUNT_NAME", "a"), ("account_key", "k"), ("azure_storage_sas_token", "s")], &[(A::AccountName, "a"), (A::AccessKey, "k"), (A::SasKey, "s")]);
+    check(
+        &[],
+        &[("AZURE_STORAGE_ACCOUNT_NAME", "a"), ("account_key", "k"), ("azure_storage_sas_token", "s")],
+        &[(A::AccountName, "a"), (A::AccessKey, "k"), (A::SasKey, "s")],
+    );
     use GoogleConfigKey as G;
     check(&[], &[("GOOGLE_SERVICE_ACCOUNT", "/k.json"), ("aws_region", "eu")], &[(G::ServiceAccount, "/k.json")]);
 }
@@ -29,27 +45,53 @@ fn keys_in_any_case_with_and_without_prefix() {
 #[test]
 fn options_win_over_the_environment() {
     use AmazonS3ConfigKey as K;
-    check(&[("AWS_REGION", "us"), ("AWS_ENDPOINT_URL", "http://env"), ("HOME", "/x"), ("AWS_ROLE_ARN", "")], &[("region", "eu")], &[(K::Region, "eu"), (K::Endpoint, "http://env")]);
+    check(
+        &[("AWS_REGION", "us"), ("AWS_ENDPOINT_URL", "http://env"), ("HOME", "/x"), ("AWS_ROLE_ARN", "")],
+        &[("region", "eu")],
+        &[(K::Region, "eu"), (K::Endpoint, "http://env")],
+    );
     // object_store prefers AWS_ENDPOINT_URL_S3 to any endpoint, and a region to a default region.
-    check(&[("AWS_ENDPOINT_URL_S3", "http://env"), ("AWS_REGION", "us")], &[("endpoint", "http://mine"), ("AWS_DEFAULT_REGION", "eu")], &[(K::Endpoint, "http://mine"), (K::DefaultRegion, "eu")]);
+    check(
+        &[("AWS_ENDPOINT_URL_S3", "http://env"), ("AWS_REGION", "us")],
+        &[("endpoint", "http://mine"), ("AWS_DEFAULT_REGION", "eu")],
+        &[(K::Endpoint, "http://mine"), (K::DefaultRegion, "eu")],
+    );
+}
+
+#[test]
+fn two_variables_have_names_of_their_own() {
+    check(&[("SERVICE_ACCOUNT", "/k.json")], &[], &[(GoogleConfigKey::ServiceAccount, "/k.json")]);
+    check(&[("IDENTITY_ENDPOINT", "http://m")], &[], &[(AzureConfigKey::MsiEndpoint, "http://m")]);
+    check::<AmazonS3ConfigKey>(&[("SERVICE_ACCOUNT", "/k.json"), ("IDENTITY_ENDPOINT", "http://m")], &[], &[]);
 }
 
 #[test]
 fn identities_are_not_mixed() {
     use AmazonS3ConfigKey as K;
-    let env = [("AWS_ACCESS_KEY_ID", "env"), ("AWS_SECRET_ACCESS_KEY", "env"), ("AWS_SESSION_TOKEN", "env"), ("AWS_REGION", "us")];
-    check(&env, &[("access_key_id", "a"), ("secret_access_key", "b")], &[(K::AccessKeyId, "a"), (K::SecretAccessKey, "b"), (K::Region, "us")]);
+    let env =
+        [("AWS_ACCESS_KEY_ID", "env"), ("AWS_SECRET_ACCESS_KEY", "env"), ("AWS_SESSION_TOKEN", "env"), ("AWS_REGION", "us")];
+    check(
+        &env,
+        &[("access_key_id", "a"), ("secret_access_key", "b")],
+        &[(K::AccessKeyId, "a"), (K::SecretAccessKey, "b"), (K::Region, "us")],
+    );
     let found = settings::<K>(&environment_of(&env), &[], &HashMap::new(), true).unwrap();
     assert_eq!(found, Settings::from([(K::Region, "us".to_owned())]));
     use AzureConfigKey as A;
-    check(&[("AZURE_STORAGE_TOKEN", "env"), ("AZURE_STORAGE_ACCOUNT_NAME", "acc")], &[("account_key", "k")], &[(A::AccountName, "acc"), (A::AccessKey, "k")]);
+    check(
+        &[("AZURE_STORAGE_TOKEN", "env"), ("AZURE_STORAGE_ACCOUNT_NAME", "acc")],
+        &[("account_key", "k")],
+        &[(A::AccountName, "acc"), (A::AccessKey, "k")],
+    );
 }
 
 #[test]
 fn what_the_url_implies_stands_between_environment_and_options() {
     use AmazonS3ConfigKey as K;
     let embedded = [("region", "url".to_owned()), ("endpoint", "https://url".to_owned())];
-    let found = settings::<K>(&environment_of(&[("AWS_REGION", "env")]), &embedded, &options(&[("endpoint", "https://mine")]), false).unwrap();
+    let found =
+        settings::<K>(&environment_of(&[("AWS_REGION", "env")]), &embedded, &options(&[("endpoint", "https://mine")]), false)
+            .unwrap();
     assert_eq!(found, Settings::from([(K::Region, "url".to_owned()), (K::Endpoint, "https://mine".to_owned())]));
 }
 
@@ -67,7 +109,14 @@ fn unknown_keys_are_named_with_similar_ones() {
     assert_eq!(refused("AWS_REGOIN"), "storage option AWS_REGOIN is not known; similar: aws_region");
     assert_eq!(refused("zzzzzz"), "storage option zzzzzz is not known");
     assert!(refused("AWS_PROFILE").contains("profiles"));
-    for known in ["AWS_S3_ALLOW_UNSAFE_RENAME", "azure_storage_account_key", "GOOGLE_BUCKET", "timeout", "max_retries", "dfs.ha.namenodes.ns"] {
+    for known in [
+        "AWS_S3_ALLOW_UNSAFE_RENAME",
+        "azure_storage_account_key",
+        "GOOGLE_BUCKET",
+        "timeout",
+        "max_retries",
+        "dfs.ha.namenodes.ns",
+    ] {
         check_known(&options(&[(known, "x")])).unwrap();
     }
 }
@@ -81,10 +130,26 @@ fn every_suggestion_is_a_key() {
 
 #[test]
 fn retries_are_configurable() {
-    let config = retry(&options(&[("max_retries", "3"), ("retry_timeout", "90s"), ("backoff_config.init_backoff", "50ms"), ("backoff_config.max_backoff", "2"), ("backoff_config.base", "3")])).unwrap();
+    let config = retry(&options(&[
+        ("max_retries", "3"),
+        ("retry_timeout", "90s"),
+        ("backoff_config.init_backoff", "50ms"),
+        ("backoff_config.max_backoff", "2"),
+        ("backoff_config.base", "3"),
+    ]))
+    .unwrap();
     assert_eq!((config.max_retries, config.retry_timeout), (3, Duration::from_secs(90)));
-    assert_eq!((config.backoff.init_backoff, config.backoff.max_backoff, config.backoff.base), (Duration::from_millis(50), Duration::from_secs(2), 3.0));
-    for (key, value) in [("max_retries", "many"), ("retry_timeout", "-1s"), ("retry_timeout", "3 parsecs"), ("backoff_config.base", "1"), ("backoff_config.base", "NaN")] {
+    assert_eq!(
+        (config.backoff.init_backoff, config.backoff.max_backoff, config.backoff.base),
+        (Duration::from_millis(50), Duration::from_secs(2), 3.0)
+    );
+    for (key, value) in [
+        ("max_retries", "many"),
+        ("retry_timeout", "-1s"),
+        ("retry_timeout", "3 parsecs"),
+        ("backoff_config.base", "1"),
+        ("backoff_config.base", "NaN"),
+    ] {
         let error = retry(&options(&[(key, value)])).unwrap_err().to_string();
         assert!(error.contains(key) && error.contains(value), "{error}");
     }

@@ -50,7 +50,12 @@ fn web_addresses_of_cloud_stores() {
 
 #[test]
 fn azure_clouds_and_fabric() {
-    let place = check("abfss://ws@onelake.dfs.fabric.microsoft.com/l.Lakehouse/Tables/t", azure(Some("onelake"), "ws"), "l.Lakehouse/Tables/t", "abfss://ws@onelake.dfs.fabric.microsoft.com/l.Lakehouse/Tables/t");
+    let place = check(
+        "abfss://ws@onelake.dfs.fabric.microsoft.com/l.Lakehouse/Tables/t",
+        azure(Some("onelake"), "ws"),
+        "l.Lakehouse/Tables/t",
+        "abfss://ws@onelake.dfs.fabric.microsoft.com/l.Lakehouse/Tables/t",
+    );
     assert_eq!(place.embedded, [("use_fabric_endpoint", "true".to_owned())]);
     let place = Place::parse("abfss://c@acc.dfs.core.chinacloudapi.cn/t").unwrap();
     assert_eq!(place.embedded, [("endpoint", "https://acc.blob.core.chinacloudapi.cn".to_owned())]);
@@ -58,11 +63,18 @@ fn azure_clouds_and_fabric() {
 
 #[test]
 fn a_signature_in_the_url_becomes_an_option_and_is_not_shown() {
-    let place = check("abfss://c@acc.dfs.core.windows.net/t?sv=2024&sig=hunter2", azure(Some("acc"), "c"), "t", "abfss://c@acc.dfs.core.windows.net/t");
+    let place = check(
+        "abfss://c@acc.dfs.core.windows.net/t?sv=2024&sig=hunter2",
+        azure(Some("acc"), "c"),
+        "t",
+        "abfss://c@acc.dfs.core.windows.net/t",
+    );
     assert_eq!(place.embedded, [("sas_key", "sv=2024&sig=hunter2".to_owned())]);
     let place = check("https://u:hunter2@h/t?token=x", Service::Http { origin: "https://h/".into() }, "t", "https://h/t");
     assert_eq!(place.embedded.len(), 3);
-    for text in ["s3://key:hunter2@lake/t", "gs://b/t?sig=hunter2", "ftp://u:hunter2@h/t", "abfss://c:hunter2@acc.dfs.core.windows.net/t"] {
+    for text in
+        ["s3://key:hunter2@lake/t", "gs://b/t?sig=hunter2", "ftp://u:hunter2@h/t", "abfss://c:hunter2@acc.dfs.core.windows.net/t"]
+    {
         let error = Place::parse(text).unwrap_err();
         assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
     }

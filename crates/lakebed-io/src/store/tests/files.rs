@@ -9,8 +9,22 @@ fn open(folder: &std::path::Path) -> Store {
 }
 
 /// Names that stores and URLs like to change, as they stand on the disk.
-const NAMES: [&str; 14] =
-    ["p=a%2Fb", "a b", "ü€😀", "a#b", "a#1", "a?b", "a+b", "a&b=c", "%41", "a%", "~a^`{}|[]", "a\\b", "a'\"b", "p=2024-01-01 00%3A00"];
+const NAMES: [&str; 14] = [
+    "p=a%2Fb",
+    "a b",
+    "ü€😀",
+    "a#b",
+    "a#1",
+    "a?b",
+    "a+b",
+    "a&b=c",
+    "%41",
+    "a%",
+    "~a^`{}|[]",
+    "a\\b",
+    "a'\"b",
+    "p=2024-01-01 00%3A00",
+];
 
 #[tokio::test]
 async fn odd_names_are_read_listed_and_written_as_they_are() {
@@ -85,7 +99,10 @@ async fn missing_files_folders_and_short_files() {
     let at = |name: &str| store.path_of(name).unwrap();
     let error = store.get(&at("x.json")).await.unwrap_err();
     assert!(error.is_not_found());
-    assert!(error.to_string().starts_with(&format!("{}/x.json: not found", folder.path().canonicalize().unwrap().display())), "{error}");
+    assert!(
+        error.to_string().starts_with(&format!("{}/x.json: not found", folder.path().canonicalize().unwrap().display())),
+        "{error}"
+    );
     assert!(store.get(&at("d")).await.unwrap_err().to_string().contains("is a directory"));
     assert!(store.head(&at("d")).await.unwrap_err().to_string().contains("is a directory"));
     let error = store.get_ranges(&at("f"), &[0..2, 3..5]).await.unwrap_err();

@@ -21,7 +21,11 @@ impl ObjectStore for Counting {
     async fn put_opts(&self, path: &Path, bytes: PutPayload, options: PutOptions) -> object_store::Result<PutResult> {
         self.objects.put_opts(path, bytes, options).await
     }
-    async fn put_multipart_opts(&self, path: &Path, options: PutMultipartOptions) -> object_store::Result<Box<dyn MultipartUpload>> {
+    async fn put_multipart_opts(
+        &self,
+        path: &Path,
+        options: PutMultipartOptions,
+    ) -> object_store::Result<Box<dyn MultipartUpload>> {
         self.objects.put_multipart_opts(path, options).await
     }
     async fn get_opts(&self, path: &Path, options: GetOptions) -> object_store::Result<GetResult> {
@@ -33,7 +37,10 @@ impl ObjectStore for Counting {
         self.gets.fetch_add(1, Ordering::SeqCst);
         self.objects.get_ranges(path, ranges).await
     }
-    fn delete_stream(&self, paths: BoxStream<'static, object_store::Result<Path>>) -> BoxStream<'static, object_store::Result<Path>> {
+    fn delete_stream(
+        &self,
+        paths: BoxStream<'static, object_store::Result<Path>>,
+    ) -> BoxStream<'static, object_store::Result<Path>> {
         self.objects.delete_stream(paths)
     }
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, object_store::Result<ObjectMeta>> {

@@ -77,7 +77,7 @@ fn one_of_all(args: &Args<'_>) -> Call {
 }
 
 /// The first of several values of one type that is not null.
-pub(in super::super) fn coalesce(mut values: Vec<Expr>) -> Expr {
+fn coalesce(mut values: Vec<Expr>) -> Expr {
     let Some(last) = values.pop() else { return Expr::Literal(ScalarValue::Null, None) };
     if values.is_empty() {
         return last;

@@ -18,8 +18,8 @@ use super::bind::Typed;
 use super::cast::cast;
 use super::types;
 
-pub(super) use conditional::{branches, coalesce};
-pub(super) use registry::is_total;
+pub(super) use conditional::branches;
+pub(super) use registry::may_fail;
 
 /// A function's answer, or why it cannot be called so.
 pub(super) type Call = Result<Typed, String>;

@@ -129,9 +129,9 @@ static REGISTRY: LazyLock<HashMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
     registry
 });
 
-/// Whether no value makes a function of the registry fail.
-pub(in super::super) fn is_total(name: &str) -> bool {
-    TOTAL.contains(&name)
+/// Whether some values make a function of the registry fail.
+pub(in super::super) fn may_fail(name: &str) -> bool {
+    !TOTAL.contains(&name) && FUNCTIONS.iter().any(|(_, listed, _)| *listed == name)
 }
 
 /// The call of a function of the registry, its arguments brought to the types it takes.

@@ -1,7 +1,8 @@
 //! Which files of a table may hold rows that a filter wants: by partition values first, by statistics for those that are left.
 //!
 //! `proof` turns the filter into conditions on `facts`, `bounds` knows between which values expressions lie, `generated` what
-//! partition columns tell of others, `containers` looks at row groups and pages in the same way. A file is skipped only if its facts
+//! partition columns tell of others. Row groups and pages are
+//! judged in the same way, by `scan::read`. A file is skipped only if its facts
 //! prove that no row matches; what is missing, null or not understood keeps it. Read [`Pruner`] first.
 
 mod any_between;
@@ -14,8 +15,8 @@ mod tests;
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray};
-use arrow_schema::{DataType as ArrowType, SchemaRef};
+use arrow_array::{ArrayRef, BooleanArray};
+use arrow_schema::SchemaRef;
 use datafusion::arrow::compute::kernels::boolean::and;
 use datafusion::physical_expr::PhysicalExpr;
 use lakebed_core::schema::mapping::{MappingMode, physical_name, physical_path};

@@ -14,7 +14,7 @@ use super::any_between::any_between;
 use super::bounds::Bounds;
 use super::facts::{Fact, Facts};
 use super::generated::Generated;
-use crate::expr::{Kernel, STARTS_WITH, beginning, below_one_form, columns_of, join, one_form_of, path};
+use crate::expr::{Kernel, STARTS_WITH, beginning, below_one_form, columns_of, join, path};
 
 /// Above this many values IN is answered by searching the list instead of comparing each value.
 const MANY_VALUES: usize = 8;
@@ -24,22 +24,15 @@ const MANY_VALUES: usize = 8;
 pub(crate) enum Statistics {
     /// None: only partition values are looked at.
     None,
-    /// Those of the log: no bounds of booleans and bytes.
+    /// Those of the log, and what is brought into their form: no bounds of booleans and bytes.
     Log,
-    /// Those of a Parquet file.
-    Parquet,
 }
 
 impl Statistics {
     /// Whether columns of a type have bounds.
     pub(super) fn hold_bounds_of(self, data_type: &DataType) -> bool {
-        use DataType::{Binary, Boolean, Date32, Timestamp, Utf8};
-        let ordered = data_type.is_numeric() || matches!(data_type, Date32 | Timestamp(_, _) | Utf8);
-        match self {
-            Statistics::None => false,
-            Statistics::Log => ordered,
-            Statistics::Parquet => ordered || matches!(data_type, Boolean | Binary),
-        }
+        use DataType::{Date32, Timestamp, Utf8};
+        self == Statistics::Log && (data_type.is_numeric() || matches!(data_type, Date32 | Timestamp(_, _) | Utf8))
     }
 }
 

@@ -18,7 +18,6 @@ use super::job::{Job, Slot};
 use super::piece::Piece;
 use super::rows::Rows;
 use super::size::PieceSize;
-use crate::scan::prune::{self, Pruner};
 use crate::scan::prune::{FileColumns as FilesKnown, Pruner};
 use crate::scan::task::ScanFile;
 use crate::{Error, Result};
@@ -206,7 +205,7 @@ impl Preparation {
             let bounds = Bounds::new(&self.parquet, columns, self.job.physical(), pruner.wanted(), exact);
             let judge = |statistics: &[ArrayRef], count: usize| {
                 let partitions = self.job.arrays_of_filter(pruner, &arrays(&self.constants, count)?)?;
-                pruner.prune_stats(&prune::FileColumns { files: count, partitions: &partitions, stats: statistics })
+                pruner.prune_stats(&FilesKnown { files: count, partitions: &partitions, stats: statistics })
             };
             groups = kept_groups(groups, &bounds, judge)?;
         }

@@ -1,0 +1,180 @@
+//! Expressions against Spark's own answers, and what is refused.
+
+mod refused;
+mod spark;
+mod table;
+mod text_values;
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+
+use super::*;
+
+/// The rows of the sample table, numbered from 1, for which a filter is true.
+fn rows(filter: &str) -> Vec<usize> {
+    let table = table::sample();
+    let found = parse_filter(filter, &table.schema(), &Options::default()).unwrap().evaluate(&table).unwrap();
+    assert_eq!(found.null_count(), 0);
+    (0..found.len()).filter(|row| found.value(*row)).map(|row| row + 1).collect()
+}
+
+#[test]
+fn a_filter_keeps_rows_for_which_it_is_true_and_drops_null() {
+    assert_eq!(rows("i > 0"), [1, 5, 6]);
+    assert_eq!(rows("NOT i > 0"), [2, 4]);
+    assert_eq!(rows("i IS NULL"), [3]);
+    assert_eq!(rows("b"), [1, 4]);
+    assert_eq!(rows("b IS NOT TRUE"), [2, 3, 5, 6]);
+    assert_eq!(rows("NULL"), [0usize; 0]);
+    assert_eq!(rows("true"), [1, 2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn nan_is_equal_to_itself_and_above_all_whatever_its_bits() {
+    let schema = Schema::new(vec![Field::new("x", DataType::Float64, true)]);
+    let negative_nan = f64::from_bits(0xfff8_0000_0000_0001);
+    let values = vec![Some(f64::NEG_INFINITY), Some(-0.0), Some(0.0), Some(f64::NAN), Some(negative_nan), None];
+    let batch = RecordBatch::try_new(Arc::new(schema.clone()), vec![Arc::new(arrow_array::Float64Array::from(values))]).unwrap();
+    let check = |filter: &str, expected: [bool; 6]| {
+        let found = parse_filter(filter, &schema, &Options::default()).unwrap().evaluate(&batch).unwrap();
+        assert_eq!(found, BooleanArray::from(expected.to_vec()), "{filter}");
+    };
+    check("x = double('NaN')", [false, false, false, true, true, false]);
+    check("x > 1e308", [false, false, false, true, true, false]);
+    check("x < 0", [true, false, false, false, false, false]);
+    check("x = 0", [false, true, true, false, false, false]);
+    check("x IN (0D, 7D)", [false, true, true, false, false, false]);
+    check("x IN (double('NaN'), 1, 2, 3, 4, 5, 6, 7, 8, 9)", [false, false, false, true, true, false]);
+    check("x NOT IN (0D)", [true, false, false, true, true, false]);
+    check("x <> 0", [true, false, false, true, true, false]);
+    check("x <=> double('NaN')", [false, false, false, true, true, false]);
+    check("x BETWEEN -1 AND double('NaN')", [false, true, true, true, true, false]);
+    check("isnan(x)", [false, false, false, true, true, false]);
+    check("greatest(x, 1D) = 1D", [true, true, true, false, false, true]);
+}
+
+#[test]
+fn a_condition_that_fails_is_computed_only_where_the_one_before_it_leaves_the_result_open() {
+    assert_eq!(rows("i <> 0 AND 100 / i > 10"), [1]);
+    assert_eq!(rows("i = 0 OR 100 / i > 10"), [1, 4]);
+    assert_eq!(rows("size(arr) > 2 AND arr[2] = 3"), [1]);
+    assert_eq!(rows("CASE WHEN i = 0 THEN false ELSE 100 / i > 10 END"), [1]);
+    let table = table::sample();
+    let filter = parse_filter("100 / i > 10 AND i <> 0", &table.schema(), &Options::default()).unwrap();
+    assert!(filter.evaluate(&table).unwrap_err().to_string().contains("division by zero"));
+    let may_fail: Vec<bool> = filter.conjuncts().iter().map(|conjunct| conjunct.may_fail).collect();
+    assert_eq!(may_fail, [true, false]);
+}
+
+#[test]
+fn names_are_found_without_regard_to_case_and_exactly_where_case_decides() {
+    assert_eq!(rows("I = 1"), [1]);
+    assert_eq!(rows("ST.B.C = 'deep'"), [1]);
+    let schema = Schema::new(vec![Field::new("a", DataType::Int32, true), Field::new("A", DataType::Int32, true)]);
+    assert_eq!(parse_filter("a = 1", &schema, &Options::default()).unwrap().columns(), [["a"]]);
+    assert_eq!(parse_filter("A = 1", &schema, &Options::default()).unwrap().columns(), [["A"]]);
+    let odd = Schema::new(vec![Field::new("a.b c`d", DataType::Int32, true), Field::new("date", DataType::Date32, true)]);
+    assert_eq!(parse_filter("`a.b c``d` = 1", &odd, &Options::default()).unwrap().columns(), [["a.b c`d"]]);
+    assert_eq!(parse_filter("date > '2024-01-01'", &odd, &Options::default()).unwrap().columns(), [["date"]]);
+}
+
+#[test]
+fn a_filter_tells_its_columns_down_to_the_field_and_its_conjuncts_in_order() {
+    let table = table::sample();
+    let filter = parse_filter("st.b.c = 'x' AND (i > 1 AND arr[0] = 2) AND (s = 'a' OR m.k = 3)", &table.schema(), &Options::default());
+    let filter = filter.unwrap();
+    assert_eq!(filter.columns(), [vec!["arr"], vec!["i"], vec!["m"], vec!["s"], vec!["st", "b", "c"]]);
+    let texts: Vec<&str> = filter.conjuncts().iter().map(|conjunct| conjunct.text.as_str()).collect();
+    assert_eq!(texts, ["st.b.c = 'x'", "i > 1", "arr[0] = 2", "s = 'a' OR m.k = 3"]);
+}
+
+#[test]
+fn what_is_decided_by_some_columns_can_be_left_out() {
+    let schema = table::sample().schema();
+    let filter = parse_filter("i = 1 AND (dt > '2024-01-01' OR i = 2) AND l > 3 AND true", &schema, &Options::default()).unwrap();
+    let left = filter.without_conjuncts_about(&["i".into(), "dt".into()]).unwrap();
+    assert_eq!(left.text(), "(l > 3)");
+    assert_eq!(parse_filter(left.text(), &schema, &Options::default()).unwrap().expr(), left.expr());
+    let all = ["i", "dt", "l"].map(String::from);
+    assert!(filter.without_conjuncts_about(&all).is_none());
+}
+
+#[test]
+fn the_time_of_the_call_becomes_part_of_the_text() {
+    let schema = table::sample().schema();
+    let options = Options { now_ms: Some(1_709_210_096_789) };
+    let filter = parse_filter("ts < now() AND dt = current_date AND s <> 'now()'", &schema, &options).unwrap();
+    assert_eq!(filter.text(), "ts < TIMESTAMP '2024-02-29 12:34:56.789' AND dt = DATE '2024-02-29' AND s <> 'now()'");
+    let again = parse_filter(filter.text(), &schema, &Options::default()).unwrap();
+    assert_eq!(again.expr(), filter.expr());
+    let unknown = parse_filter("ts < now()", &schema, &Options::default()).unwrap_err();
+    assert!(unknown.to_string().contains("the time of the call is not known"), "{unknown}");
+}
+
+#[test]
+fn literals_take_the_type_of_the_column_so_that_columns_are_compared_as_stored() {
+    let schema = table::sample().schema();
+    let plain = |filter: &str| parse_filter(filter, &schema, &Options::default()).unwrap().expr().to_string();
+    assert_eq!(plain("i = 5L"), "i = Int32(5)");
+    assert_eq!(plain("i = '5'"), "i = Int32(5)");
+    assert_eq!(plain("i = 5.0"), "i = Int32(5)");
+    assert_eq!(plain("l > 5"), "l > Int64(5)");
+    assert_eq!(plain("5 < l"), "Int64(5) < l");
+    assert_eq!(plain("i > 5.5"), "CAST(i AS Decimal128(11, 1)) > Decimal128(Some(55),11,1)");
+    assert_eq!(plain("dec = 1"), "dec = Decimal128(Some(100),10,2)");
+    assert_eq!(plain("i IN (1L, 2.0, '3')"), "i IN ([Int32(1), Int32(2), Int32(3)])");
+    assert_eq!(plain("ts >= '2024-01-01'"), r#"ts >= TimestampMicrosecond(1704067200000000, Some("UTC"))"#);
+    assert_eq!(plain("dt = '2024-01-01'"), r#"dt = Date32("2024-01-01")"#);
+}
+
+#[test]
+fn long_lists_and_chains_do_not_nest() {
+    let schema = table::sample().schema();
+    let many: Vec<String> = (0..5_000).map(|number| format!("i = {number}")).collect();
+    assert_eq!(rows(&many.join(" OR ")), [1, 4, 6]);
+    let list: Vec<String> = (0..5_000).map(|number| number.to_string()).collect();
+    assert_eq!(rows(&format!("i IN ({})", list.join(", "))), [1, 4, 6]);
+    let deep = format!("{}i = 1{}", "(".repeat(50), ")".repeat(50));
+    assert_eq!(rows(&deep), [1]);
+    for bottomless in ["(".repeat(100_000), "NOT ".repeat(100_000), "-".repeat(100_000), format!("i = {}1", "1 + ".repeat(100_000))] {
+        let error = parse_filter(&bottomless, &schema, &Options::default()).unwrap_err();
+        assert!(error.to_string().len() < 1_000, "the message quotes the whole text");
+    }
+}
+
+#[test]
+fn a_filter_runs_on_batches_whose_columns_have_another_form() {
+    let table = table::sample();
+    let filter = parse_filter("i > 0 AND s LIKE 'a%'", &table.schema(), &Options::default()).unwrap();
+    let wide = arrow_cast::cast(table.column_by_name("i").unwrap(), &DataType::Int64).unwrap();
+    let view = arrow_cast::cast(table.column_by_name("s").unwrap(), &DataType::Utf8View).unwrap();
+    let batch = RecordBatch::try_from_iter([("s", view), ("i", wide)]).unwrap();
+    assert_eq!(filter.evaluate(&batch).unwrap().iter().flatten().collect::<Vec<_>>(), [true, false, false, false, false, false]);
+    let missing = RecordBatch::try_from_iter([("i", table.column_by_name("i").unwrap().clone())]).unwrap();
+    assert!(filter.evaluate(&missing).unwrap_err().to_string().contains("without its columns"));
+}
+
+#[test]
+fn a_field_of_a_null_struct_is_null_whatever_lies_below() {
+    let child = Arc::new(arrow_array::Int32Array::from(vec![Some(7), Some(8)]));
+    let fields = Fields::from(vec![Field::new("a", DataType::Int32, true)]);
+    let parent = arrow_array::StructArray::new(fields, vec![child], Some(vec![false, true].into()));
+    let batch = RecordBatch::try_from_iter([("st", Arc::new(parent) as arrow_array::ArrayRef)]).unwrap();
+    let check = |filter: &str, expected: [bool; 2]| {
+        let found = parse_filter(filter, &batch.schema(), &Options::default()).unwrap().evaluate(&batch).unwrap();
+        assert_eq!(found, BooleanArray::from(expected.to_vec()), "{filter}");
+    };
+    check("st.a IS NULL", [true, false]);
+    check("st.a = 7", [false, false]);
+    check("st.a = 8", [false, true]);
+}
+
+#[test]
+fn an_expression_gives_values_of_its_type() {
+    let table = table::sample();
+    let expression = parse_expr("upper(s) || '!'", &table.schema(), &Options::default()).unwrap();
+    assert_eq!((expression.data_type.clone(), expression.columns()), (DataType::Utf8, vec![vec!["s".to_string()]]));
+    let values = expression.physical(&table.schema()).unwrap().evaluate(&table).unwrap().into_array(6).unwrap();
+    let values: Vec<Option<&str>> = values.as_string::<i32>().iter().collect();
+    assert_eq!(values, [Some("APPLE!"), Some("  PADDED !"), None, Some("!"), Some("ÑANDÚ 😀!"), Some("2024-01-15!")]);
+}
