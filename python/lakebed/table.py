@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +45,7 @@ class Detail:
     location: str
     version: int
     created_at: datetime | None
-    last_modified: datetime
+    last_modified: datetime | None
     partition_columns: tuple[str, ...]
     clustering_columns: tuple[str, ...]
     num_files: int
@@ -60,8 +61,8 @@ class HistoryEntry:
     version: int
     timestamp: datetime
     operation: str | None
-    parameters: dict[str, str]
-    metrics: dict[str, str]
+    parameters: dict[str, str | None]
+    metrics: dict[str, str | None]
     user_metadata: str | None
     engine_info: str | None
     read_version: int | None
@@ -312,8 +313,8 @@ def _entry(version: int, timestamp_ms: int, info: dict[str, Any]) -> HistoryEntr
         version=version,
         timestamp=_time(timestamp_ms),
         operation=info.get("operation"),
-        parameters={key: str(value) for key, value in (info.get("operationParameters") or {}).items()},
-        metrics={key: str(value) for key, value in (info.get("operationMetrics") or {}).items()},
+        parameters=_texts(info.get("operationParameters")),
+        metrics=_texts(info.get("operationMetrics")),
         user_metadata=info.get("userMetadata"),
         engine_info=info.get("engineInfo"),
         read_version=None if read_version is None else int(read_version),
@@ -321,6 +322,13 @@ def _entry(version: int, timestamp_ms: int, info: dict[str, Any]) -> HistoryEntr
         is_blind_append=None if blind is None else str(blind).lower() == "true",
         commit_info=info,
     )
+
+
+def _texts(found: Mapping[str, Any] | None) -> dict[str, str | None]:
+    """Delta Spark writes texts here, others JSON values: texts for all, and None stays None."""
+    return {
+        key: value if value is None or isinstance(value, str) else json.dumps(value) for key, value in (found or {}).items()
+    }
 
 
 def _html_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

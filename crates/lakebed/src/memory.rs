@@ -88,7 +88,7 @@ impl MemoryBudget {
     pub async fn reserve(&self, bytes: u64) -> Reservation {
         let waiting = {
             let mut state = self.state();
-            if state.waiting.is_empty() && state.has_room(bytes) {
+            if state.nobody_waits() && state.has_room(bytes) {
                 state.used_bytes = state.used_bytes.saturating_add(bytes);
                 return self.reservation(bytes);
             }
@@ -106,7 +106,7 @@ impl MemoryBudget {
     /// A reservation if there is room and nobody waits.
     pub fn try_reserve(&self, bytes: u64) -> Option<Reservation> {
         let mut state = self.state();
-        if !state.waiting.is_empty() || !state.has_room(bytes) {
+        if !state.nobody_waits() || !state.has_room(bytes) {
             return None;
         }
         state.used_bytes = state.used_bytes.saturating_add(bytes);
@@ -157,6 +157,12 @@ impl MemoryBudget {
 }
 
 impl State {
+    /// Those who gave up do not count.
+    fn nobody_waits(&mut self) -> bool {
+        self.waiting.retain(|waiter| !waiter.admitted.is_closed());
+        self.waiting.is_empty()
+    }
+
     fn has_room(&self, bytes: u64) -> bool {
         self.used_bytes == 0 || self.used_bytes.saturating_add(bytes) <= self.limit_bytes
     }

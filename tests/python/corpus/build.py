@@ -65,8 +65,7 @@ def _make(spark: SparkSession, case: Case) -> str | None:
         for key, value in case.conf.items():
             own.conf.set(key, value)
         case.make(make)
-        for key in case.conf:
-            own.conf.unset(key)
+        make.spark = spark.newSession()  # the settings of the making are no concern of the reading
         if case.refused:
             oracle.refuse(make, case.refused)
         else:

@@ -134,6 +134,8 @@ def delta_fields(struct: dict[str, Any]) -> list[Any]:
 
 
 def _delta_type(kind: Any) -> Any:
+    if kind == "interval year to month":
+        return "integer"  # pyarrow cannot hold Arrow's type of it: a number of months
     if isinstance(kind, str):
         return kind
     if kind["type"] == "struct":
@@ -155,6 +157,7 @@ _PRIMITIVES = {
     pa.timestamp("us"): "timestamp_ntz",
     pa.timestamp("us", tz="UTC"): "timestamp",
     pa.null(): "void",
+    pa.duration("us"): "interval day to second",
 }
 
 

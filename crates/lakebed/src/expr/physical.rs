@@ -50,7 +50,7 @@ pub(crate) fn compile(expr: &Expr, schema: &Schema) -> DfResult<Arc<dyn Physical
 pub(crate) fn matches(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfResult<BooleanArray> {
     let found = condition.evaluate(batch)?.into_array(batch.num_rows())?;
     Ok(match booleans(&found)? {
-        found if found.null_count() > 0 => prep_null_mask_filter(found),
+        found if found.nulls().is_some() => prep_null_mask_filter(found),
         found => found.clone(),
     })
 }

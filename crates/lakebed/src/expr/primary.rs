@@ -227,7 +227,9 @@ impl Parser<'_> {
         if self.keyword("FROM") {
             let text = self.expression()?;
             self.expect_symbol(")")?;
-            return Ok(Kind::Call { name, args: vec![text, first] });
+            // As calls, ltrim and rtrim take the characters first, btrim the text.
+            let args = if name == "btrim" { vec![text, first] } else { vec![first, text] };
+            return Ok(Kind::Call { name, args });
         }
         Ok(Kind::Call { name, args: self.list_after(vec![first])? })
     }

@@ -73,6 +73,14 @@ def int96_timestamps(t: Make) -> None:
 
 
 @case(where=_TIME_WHERE)
+def timestamps_in_microseconds(t: Make) -> None:
+    """Not Spark's default, which is INT96."""
+    t.set(spark__sql__parquet__outputTimestampType="TIMESTAMP_MICROS")
+    t.append(t.frame(_OLD_TIMES))
+    t.append(t.frame(_VERY_OLD_TIMES))
+
+
+@case(where=_TIME_WHERE)
 def timestamps_in_milliseconds(t: Make) -> None:
     t.set(spark__sql__parquet__outputTimestampType="TIMESTAMP_MILLIS")
     t.append(t.frame(_OLD_TIMES))

@@ -94,6 +94,13 @@ def void_inside_a_struct(t: Make) -> None:
     t.sql("INSERT INTO {t} SELECT 2, CAST(null AS STRUCT<a: INT, n: VOID>)")
 
 
+@case(where=("s.c = 'a  '", "s.c = 'a'", "a[0] IS NULL"))
+def chars_in_collections(t: Make) -> None:
+    """Spark pads CHAR columns when it reads them, at each level."""
+    t.sql("CREATE TABLE {t} (s STRUCT<c: CHAR(3), v: VARCHAR(3)>, a ARRAY<CHAR(2)>, m MAP<CHAR(2), VARCHAR(2)>) USING delta")
+    t.sql("INSERT INTO {t} VALUES (struct('a', 'a'), array('x', null), map('k', 'v')), (null, array('yy'), null)")
+
+
 @case(latest_only=True, where=("s.f1 = 7", "size(a) = 100", "element_at(m, 'k99') = 99"))
 def long_collections(t: Make) -> None:
     """Lists over several pages and row groups, with rows that span them."""

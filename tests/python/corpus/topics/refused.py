@@ -4,10 +4,30 @@ from __future__ import annotations
 
 import json
 
-from corpus.case import Make, add_case
+from corpus.case import Make, add_case, case
+
+
+@case(refused=("geospatial",), conf={"spark.databricks.delta.geo.preview.enabled": "true"})
+def refused_geospatial(t: Make) -> None:
+    """Written by Spark behind a development flag."""
+    t.sql("CREATE TABLE {t} USING delta AS SELECT 1 AS id, st_geomfromwkb(X'0101000000000000000000F03F0000000000000040') AS g")
+
+
+@case(
+    refused=("adaptiveMetadata-preview", "catalogManaged"),
+    conf={"spark.databricks.delta.tableFeatures.dev.unsupportedTableFeatures.enabled": "true"},
+)
+def refused_adaptive_metadata(t: Make) -> None:
+    """Written by Spark behind a development flag."""
+    t.sql(
+        "CREATE TABLE {t} (id INT) USING delta TBLPROPERTIES"
+        " ('delta.feature.adaptiveMetadata-preview' = 'supported', 'delta.columnMapping.mode' = 'id')"
+    )
 
 
 def _add_refused(feature: str) -> None:
+    """A feature that Spark writes only with a catalog, or not at all: the protocol is edited."""
+
     def make(t: Make) -> None:
         t.append(t.frame("SELECT id FROM range(3)"))
         actions = t.commit_actions(0)

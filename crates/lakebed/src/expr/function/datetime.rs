@@ -38,6 +38,8 @@ static HOUR: Spec = Spec::total("hour", |input| of_clock(input, |clock| clock / 
 static MINUTE: Spec = Spec::total("minute", |input| of_clock(input, |clock| clock / (60 * SECOND) % 60));
 static SECOND_OF_MINUTE: Spec = Spec::total("second", |input| of_clock(input, |clock| clock / SECOND % 60));
 static EXACT_SECOND: Spec = Spec::total("exact_second", exact_second);
+/// Unlike `unix_seconds`, `unix_timestamp` cuts towards zero.
+static UNIX_TIMESTAMP: Spec = Spec::total("unix_timestamp", |input| of_time(input, |t| t / SECOND)).ordered(RISING);
 static UNIX_SECONDS: Spec = Spec::total("unix_seconds", |input| of_time(input, |t| t.div_euclid(SECOND))).ordered(RISING);
 static UNIX_MILLIS: Spec = Spec::total("unix_millis", |input| of_time(input, |t| t.div_euclid(1_000))).ordered(RISING);
 static UNIX_MICROS: Spec = Spec::total("unix_micros", |input| of_time(input, |t| t)).ordered(RISING);
@@ -213,7 +215,7 @@ fn unix_timestamp(args: &Args<'_>) -> Call {
     } else {
         args.time(0)?.expr
     };
-    of(&UNIX_SECONDS, vec![time], DataType::Int64)
+    of(&UNIX_TIMESTAMP, vec![time], DataType::Int64)
 }
 
 fn unit(args: &Args<'_>) -> Result<Unit, String> {

@@ -50,8 +50,6 @@ const FUNCTIONS: &[(&str, &str, Option<DataType>)] = &[
     ("chr", "char", Some(DataType::Int64)),
     ("space", "space", Some(DataType::Int32)),
     ("soundex", "soundex", Some(DataType::Utf8)),
-    ("base64", "base64", Some(DataType::Binary)),
-    ("unbase64", "unbase64", Some(DataType::Utf8)),
     ("hex", "hex", None),
     ("unhex", "unhex", Some(DataType::Utf8)),
     ("parse_url", "parse_url", Some(DataType::Utf8)),

@@ -7,7 +7,17 @@ use super::super::*;
 use super::table::sample;
 
 /// What is answered otherwise than Spark does, and why.
-const OTHERWISE: &[(&str, &str)] = &[];
+const OTHERWISE: &[(&str, &str)] = &[
+    ("LEAST(d, 1.0D)", "zeros of either sign are one value, and which of them comes out is open"),
+    ("CAST(d AS DECIMAL(10,2))", "a number that does not fit is an error, never a silent null"),
+    ("ROUND(dec, 1) = 12.3", "a number that does not fit is an error, never a silent null"),
+    ("CAST(b AS DECIMAL(3,1))", "booleans are cast to whole numbers only"),
+    ("dt - DATE '2024-01-01'", "intervals have no text here"),
+    ("ts - TIMESTAMP '2024-01-01'", "intervals have no text here"),
+    ("BASE64('abc')", "not among the functions"),
+    ("UNBASE64('YWJj') = X'616263'", "not among the functions"),
+    ("SUM(i)", "aggregates are refused"),
+];
 
 /// The value as text for each row: `\N` for null, `ERROR` for a failure.
 fn answers(text: &str) -> Vec<String> {

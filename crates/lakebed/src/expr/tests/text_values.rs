@@ -10,7 +10,7 @@ use super::super::text_value::{
 
 #[test]
 fn days_of_the_calendar_are_known() {
-    for (year, month, day, days) in [(1970, 1, 1, 0), (2000, 3, 1, 11_017), (1600, 2, 29, -135_081), (1, 1, 1, -719_162), (-4712, 1, 1, -2_440_550)] {
+    for (year, month, day, days) in [(1970, 1, 1, 0), (2000, 3, 1, 11_017), (1600, 2, 29, -135_081), (1, 1, 1, -719_162)] {
         let civil = Civil { year, month, day };
         assert_eq!((civil.days(), Civil::from_days(days)), (days, civil));
     }

@@ -161,8 +161,9 @@ fn stat_columns(wanted: &[StatColumn], schema: &SchemaDescriptor) -> Columns {
     if wanted.is_empty() {
         return Vec::new();
     }
+    let json: Columns = Some(add_column(&[column::STATS])).into_iter().filter(|column| has(schema, column)).collect();
     if !has(schema, &add_column(&[column::STATS_PARSED])) {
-        return vec![add_column(&[column::STATS])];
+        return json;
     }
     let path = |stat: &StatColumn| {
         let kind = match stat.kind {
@@ -177,7 +178,7 @@ fn stat_columns(wanted: &[StatColumn], schema: &SchemaDescriptor) -> Columns {
     };
     let known: Columns = wanted.iter().map(path).filter(|path| has(schema, path)).collect();
     // Without any leaf there would be no struct to look into.
-    if known.is_empty() { vec![add_column(&[column::STATS])] } else { known }
+    if known.is_empty() { json } else { known }
 }
 
 fn has(schema: &SchemaDescriptor, column: &[String]) -> bool {

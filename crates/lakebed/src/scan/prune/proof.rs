@@ -126,8 +126,8 @@ impl<'a> Prover<'a> {
             Expr::IsNotFalse(inner) if !wanted => self.may_be(inner, false),
             Expr::IsTrue(inner) | Expr::IsNotTrue(inner) => any([self.may_be(inner, false), self.may_be_null(inner)]),
             Expr::IsFalse(inner) | Expr::IsNotFalse(inner) => any([self.may_be(inner, true), self.may_be_null(inner)]),
-            Expr::InList(InList { expr, list, negated }) => self.in_list(expr, list, *negated != wanted),
-            Expr::Like(like) => self.like(like, like.negated != wanted),
+            Expr::InList(InList { expr, list, negated }) => self.in_list(expr, list, *negated == wanted),
+            Expr::Like(like) => self.like(like, like.negated == wanted),
             Expr::Case(case) => self.case(case, wanted),
             _ => self.other(condition, wanted),
         }

@@ -1,0 +1,393 @@
+//! Which files of hand-made tables are left.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array, StringArray, StructArray, TimestampMicrosecondArray,
+    UInt64Array,
+};
+use arrow_schema::{DataType as ArrowType, Field, Fields};
+use lakebed_core::schema::{PrimitiveType, StructField, StructType};
+use lakebed_core::stats::StatKind;
+
+use super::super::Used;
+use super::left;
+use super::sample::{Sample, table};
+
+fn ints(values: &[Option<i32>]) -> ArrayRef {
+    Arc::new(Int32Array::from(values.to_vec()))
+}
+
+/// Files with x in 1..=10, 11..=20, 21..=30 with a null, only null, and always 15.
+fn numbers() -> Sample {
+    let file = |values: &[Option<i32>]| vec![ints(values)];
+    Sample::new(
+        table(&[("x", PrimitiveType::Integer)]),
+        &[],
+        vec![
+            file(&[Some(1), Some(10)]),
+            file(&[Some(11), Some(20)]),
+            file(&[Some(21), None, Some(30)]),
+            file(&[None, None]),
+            file(&[Some(15), Some(15)]),
+        ],
+    )
+}
+
+#[test]
+fn comparisons_with_bounds_and_null_counts() {
+    let sample = numbers();
+    let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");
+    check("x = 15", &[1, 4]);
+    check("x <> 15", &[0, 1, 2]);
+    check("NOT x = 15", &[0, 1, 2]);
+    check("x < 11", &[0]);
+    check("x <= 11", &[0, 1]);
+    check("x > 20", &[2]);
+    check("x >= 20", &[1, 2]);
+    check("20 > x", &[0, 1, 4]);
+    check("NOT x > 20", &[0, 1, 4]);
+    check("x BETWEEN 12 AND 14", &[1]);
+    check("x NOT BETWEEN 11 AND 30", &[0]);
+    check("x IS NULL", &[2, 3]);
+    check("x IS NOT NULL", &[0, 1, 2, 4]);
+    check("x <=> NULL", &[2, 3]);
+    check("x <=> 15", &[1, 4]);
+    check("NOT x <=> 15", &[0, 1, 2, 3]);
+    check("x IN (5, 25)", &[0, 2]);
+    check("x IN (5, NULL)", &[0]);
+    check("x NOT IN (15, 16)", &[0, 1, 2]);
+    check("x NOT IN (15, NULL)", &[]);
+    check("x IN (100, 101, 102, 103, 104, 105, 106, 107, 108, 12)", &[1]);
+    check("x = 5 OR x = 25", &[0, 2]);
+    check("x = 5 OR x IS NULL", &[0, 2, 3]);
+    check("NOT (x < 11 OR x > 20)", &[1, 4]);
+    check("NOT (x > 10 AND x < 21)", &[0, 2]);
+    check("x > 5 AND x < 3", &[0]);
+    check("x = NULL", &[]);
+    check("false", &[]);
+    check("true", &[0, 1, 2, 3, 4]);
+    check("x > 20 IS TRUE", &[2]);
+    check("x > 20 IS NOT TRUE", &[0, 1, 2, 3, 4]);
+    check("x > 20 IS NULL", &[2, 3]);
+    check("x > 25.5", &[2]);
+    check("x = 15.5", &[1]);
+    check("x > 9999999999", &[]);
+    check("x + 1 > 30", &[2]);
+    check("10 - x > 0", &[0]);
+    check("x + 2147483647 < 0", &[0, 1, 2, 4]);
+    check("double(x) > 20.5D", &[2]);
+    check("CAST(x AS TINYINT) < 11", &[0]);
+    check("coalesce(x, 0) = 15", &[0, 1, 2, 3, 4]);
+    check("abs(x) > 100", &[0, 1, 2, 4]);
+    check("CASE WHEN x > 20 THEN true ELSE false END", &[2]);
+    check("IF(x > 20, x < 5, x < 3)", &[0]);
+}
+
+#[test]
+fn missing_statistics_keep_a_file() {
+    let with_without = |without: &[StatKind], filter: &str| {
+        let mut sample = numbers();
+        sample.without = without.to_vec();
+        left(&sample, filter)
+    };
+    assert_eq!(with_without(&[StatKind::Max], "x > 20"), [0, 1, 2, 4]);
+    assert_eq!(with_without(&[StatKind::Min], "x < 11"), [0, 1, 2, 4]);
+    assert_eq!(with_without(&[StatKind::Min], "x = 25"), [2]);
+    assert_eq!(with_without(&[StatKind::NullCount], "x > 20"), [2, 3]);
+    assert_eq!(with_without(&[StatKind::NumRecords], "x > 20"), [2, 3]);
+    assert_eq!(with_without(&[StatKind::NullCount], "x IS NULL"), [0, 1, 2, 3, 4]);
+    assert_eq!(with_without(&[StatKind::Min, StatKind::Max, StatKind::NullCount], "x = 5"), [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn only_the_statistics_that_a_filter_needs_are_wanted() {
+    let sample = numbers();
+    let wanted = |filter: &str| sample.pruner(filter).wanted().iter().map(|column| column.kind).collect::<Vec<_>>();
+    assert_eq!(wanted("x < 5"), [StatKind::Min, StatKind::Max, StatKind::NullCount, StatKind::NumRecords]);
+    assert_eq!(wanted("x IS NULL"), [StatKind::NullCount]);
+    assert_eq!(wanted("abs(x) % 2 = 1 OR true"), []);
+}
+
+#[test]
+fn floats_may_hide_nan_above_their_maximum() {
+    let file = |values: &[f64]| vec![Arc::new(Float64Array::from(values.to_vec())) as ArrayRef];
+    let sample = Sample::new(
+        table(&[("x", PrimitiveType::Double)]),
+        &[],
+        vec![file(&[1.0, 2.0]), file(&[5.0, f64::NAN]), file(&[7.0, 7.0]), file(&[-0.0]), file(&[0.0]), file(&[f64::NAN])],
+    );
+    let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");
+    // Any file may hold NaN, which is above all and different from all.
+    check("x > 6", &[0, 1, 2, 3, 4, 5]);
+    check("x >= 6", &[0, 1, 2, 3, 4, 5]);
+    check("x <> 7", &[0, 1, 2, 3, 4, 5]);
+    check("x NOT IN (7)", &[0, 1, 2, 3, 4, 5]);
+    check("NOT x < 6", &[0, 1, 2, 3, 4, 5]);
+    check("x = double('NaN')", &[0, 1, 2, 3, 4, 5]);
+    // NaN is not below anything and equals no number, so bounds count.
+    check("x < 1.5", &[0, 3, 4, 5]);
+    check("x <= 1", &[0, 3, 4, 5]);
+    check("x = 6", &[5]);
+    check("x = 5", &[1, 5]);
+    check("x IN (2, 7)", &[0, 2, 5]);
+    check("x IN (1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 7.0)", &[0, 2, 5]);
+    // A condition beside it excludes NaN.
+    check("x > 6 AND x < 100", &[2, 5]);
+    check("x BETWEEN 6 AND 8", &[2, 5]);
+    check("NOT (x <= 6 OR x > 100)", &[2, 5]);
+    check("x > 6 AND (x < 100 OR x = 3)", &[0, 1, 2, 3, 4, 5]);
+    // Zeros of both signs are equal.
+    check("x = 0", &[3, 4, 5]);
+    check("x = -0.0D", &[3, 4, 5]);
+    check("x < 0", &[5]);
+    check("x <= -0.0D", &[3, 4, 5]);
+    check("x IN (0D, 9D)", &[3, 4, 5]);
+    check("x > 0 AND x < 1", &[5]);
+}
+
+#[test]
+fn text_is_compared_by_bytes_and_may_be_cut() {
+    let file = |values: &[&str]| vec![Arc::new(StringArray::from(values.to_vec())) as ArrayRef];
+    let mut sample = Sample::new(
+        table(&[("s", PrimitiveType::String)]),
+        &[],
+        vec![file(&["aardvark", "abyss"]), file(&["abc", "abcdefgh"]), file(&["b", "c"]), file(&["\u{ffff}", "😀"]), file(&["abc"])],
+    );
+    let check = |sample: &Sample, filter: &str, expected: &[usize]| assert_eq!(left(sample, filter), expected, "{filter}");
+    for prefix in [32, 3] {
+        sample.prefix = prefix;
+        check(&sample, "s LIKE 'abc%'", &[0, 1, 4]);
+        check(&sample, "s LIKE 'b%'", &[2]);
+        check(&sample, "s LIKE 'b_'", &[2]);
+        check(&sample, "s LIKE 'abc'", &[0, 1, 4]);
+        check(&sample, "s NOT LIKE 'abc%'", &[0, 2, 3]);
+        check(&sample, "s NOT LIKE 'abc'", &[0, 1, 2, 3]);
+        check(&sample, "s LIKE '%c'", &[0, 1, 2, 3, 4]);
+        check(&sample, "s ILIKE 'B%'", &[0, 1, 2, 3, 4]);
+        check(&sample, "startswith(s, 'b')", &[2]);
+        check(&sample, "NOT startswith(s, 'ab')", &[0, 2, 3]);
+        check(&sample, "s RLIKE '^b.*'", &[2]);
+        check(&sample, "s RLIKE '^bx*'", &[2]);
+        check(&sample, "s RLIKE '^b|^a'", &[0, 1, 2, 3, 4]);
+        check(&sample, "s RLIKE 'b'", &[0, 1, 2, 3, 4]);
+        check(&sample, "substring(s, 1, 2) = 'ab'", &[0, 1, 4]);
+        check(&sample, "left(s, 1) > 'b'", &[2, 3]);
+        check(&sample, "s > '\u{ffff}'", &[3]);
+        check(&sample, "s >= 'abcdef'", &[0, 1, 2, 3]);
+        check(&sample, "upper(s) = 'B'", &[0, 1, 2, 3, 4]);
+        check(&sample, "s > 5", &[0, 1, 2, 3, 4]);
+    }
+    check(&sample, "s LIKE 'a\\\\_c'", &[0, 1]);
+}
+
+/// Files of the days 2023-12-30 and 31, 2024-02-28 to March 1, and 9999.
+fn times() -> Sample {
+    let day = 86_400_000_000i64;
+    let file = |first: i64, last: i64| {
+        let days = Date32Array::from(vec![first as i32, last as i32]);
+        let times = TimestampMicrosecondArray::from(vec![first * day + 1, last * day + day - 1]);
+        vec![Arc::new(days) as ArrayRef, Arc::new(times.clone().with_timezone("UTC")) as ArrayRef, Arc::new(times) as ArrayRef]
+    };
+    Sample::new(
+        table(&[("d", PrimitiveType::Date), ("t", PrimitiveType::Timestamp), ("n", PrimitiveType::TimestampNtz)]),
+        &[],
+        vec![file(19_721, 19_722), file(19_781, 19_783), file(2_932_890, 2_932_896)],
+    )
+}
+
+#[test]
+fn functions_of_time_that_keep_its_order_are_seen_through() {
+    let sample = times();
+    let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");
+    for column in ["d", "t", "n"] {
+        let check = |filter: &str, expected: &[usize]| check(&filter.replace("{}", column), expected);
+        check("{} > '2024-01-01'", &[1, 2]);
+        check("{} = DATE '2023-12-31'", if column == "d" { &[0] } else { &[0] });
+        check("CAST({} AS DATE) = DATE '2024-02-29'", &[1]);
+        check("date({}) = '2024-02-27'", &[]);
+        check("to_date({}) < DATE '2024-01-01'", &[0]);
+        check("year({}) = 2024", &[1]);
+        check("year({}) IN (2023, 2025)", &[0]);
+        check("date_trunc('MONTH', {}) = '2024-02-01'", &[1]);
+        check("trunc({}, 'YEAR') >= '2024-01-01'", &[1, 2]);
+        check("last_day({}) = '2024-02-29'", &[1]);
+        check("date_format({}, 'yyyy-MM') = '2024-03'", &[1]);
+        check("date_format({}, 'yyyyMMdd') >= '20240101'", &[1, 2]);
+        check("date_format({}, 'MM-dd') = '12-30'", &[0, 1, 2]);
+        check("month({}) = 12", &[0, 1, 2]);
+        check("{} + INTERVAL 1 DAY < '2024-01-01'", &[0]);
+        check("{} > '2024-03-01' AND {} - INTERVAL 1 DAY < '2024-03-01'", &[1]);
+        check("extract(YEAR FROM {}) > 2024", &[2]);
+        check("date_add({}, 10) < '2024-02-01'", &[0]);
+        check("datediff({}, DATE '2024-01-01') > 1", &[1, 2]);
+        check("weekofyear({}) = 9", &[0, 1, 2]);
+    }
+    check("d > TIMESTAMP '2024-02-28 12:00:00'", &[1, 2]);
+    check("t > n", &[0, 1, 2]);
+    check("unix_timestamp(t) < 1704067200", &[0]);
+    check("unix_micros(t) < 1704067200000000", &[0]);
+    check("CAST(t AS BIGINT) < 1704067200", &[0]);
+    check("hour(t) = 0", &[0, 1, 2]);
+    check("string(d) = '2024-02-29'", &[0, 1, 2]);
+}
+
+#[test]
+fn years_of_more_than_four_digits_are_out_of_the_order_of_text() {
+    let file = |days: &[i32]| vec![Arc::new(Date32Array::from(days.to_vec())) as ArrayRef];
+    let sample = Sample::new(table(&[("d", PrimitiveType::Date)]), &[], vec![file(&[19_782, 3_000_000]), file(&[19_782])]);
+    assert_eq!(left(&sample, "date_format(d, 'yyyy-MM') = '2024-02'"), [0, 1]);
+    assert_eq!(left(&sample, "date_format(d, 'yyyy-MM') > '2025'"), [0]);
+    // Dates that no timestamp can hold are not lost, and not mistaken for others.
+    let far = Sample::new(table(&[("d", PrimitiveType::Date)]), &[], vec![file(&[i32::MIN, i32::MIN]), file(&[i32::MAX]), file(&[0])]);
+    assert_eq!(left(&far, "d < TIMESTAMP '2024-01-01'"), [0, 1, 2]);
+    assert_eq!(left(&far, "d > TIMESTAMP '2024-01-01'"), [0, 1]);
+    assert_eq!(left(&far, "year(d) > 5000000"), [1]);
+}
+
+#[test]
+fn decimals_are_compared_exactly() {
+    let file = |values: &[i128]| {
+        let values = Decimal128Array::from(values.to_vec()).with_precision_and_scale(38, 2).unwrap();
+        vec![Arc::new(values) as ArrayRef]
+    };
+    let nines = 99_999_999_999_999_999_999_999_999_999_999_999_999i128;
+    let sample = Sample::new(
+        table(&[("x", PrimitiveType::Decimal { precision: 38, scale: 2 })]),
+        &[],
+        vec![file(&[101, 250]), file(&[-nines, 0]), file(&[nines - 1, nines])],
+    );
+    let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");
+    check("x = 2.5", &[0]);
+    check("x < 1.001", &[1]);
+    check("x > 2.505", &[2]);
+    check("x >= 999999999999999999999999999999999999.99", &[2]);
+    check("x > 999999999999999999999999999999999999.98", &[2]);
+    check("floor(x) = 2", &[0]);
+    check("x > 0.0000000000000000000000000000000000001", &[0, 2]);
+}
+
+#[test]
+fn columns_are_compared_with_columns() {
+    let file = |a: &[i32], b: &[i32]| vec![Arc::new(Int32Array::from(a.to_vec())) as ArrayRef, Arc::new(Int32Array::from(b.to_vec())) as ArrayRef];
+    let fields = [("a", PrimitiveType::Integer), ("b", PrimitiveType::Integer)];
+    let sample = Sample::new(table(&fields), &[], vec![file(&[1, 2], &[3, 4]), file(&[3, 5], &[4, 4]), file(&[9, 9], &[9, 9])]);
+    let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");
+    check("a > b", &[1]);
+    check("a = b", &[1, 2]);
+    check("a <> b", &[0, 1]);
+    check("a >= b", &[1, 2]);
+    check("a + b < 7", &[0]);
+    check("a - b > 0", &[1]);
+    check("a <=> b", &[1, 2]);
+    check("a IN (b, 3)", &[0, 1, 2]);
+}
+
+#[test]
+fn booleans_and_bytes_have_no_bounds_but_null_counts() {
+    let file = |values: &[Option<bool>]| vec![Arc::new(BooleanArray::from(values.to_vec())) as ArrayRef];
+    let sample = Sample::new(
+        table(&[("b", PrimitiveType::Boolean)]),
+        &[],
+        vec![file(&[Some(true)]), file(&[Some(false)]), file(&[None]), file(&[Some(true), None])],
+    );
+    let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");
+    check("b", &[0, 1, 3]);
+    check("NOT b", &[0, 1, 3]);
+    check("b = true", &[0, 1, 3]);
+    check("b IS NULL", &[2, 3]);
+    check("b IS NOT TRUE", &[0, 1, 2, 3]);
+    check("b IS FALSE", &[0, 1, 3]);
+}
+
+#[test]
+fn fields_of_structs_have_statistics_of_their_own() {
+    let inner = StructType { fields: vec![StructField::new("a", PrimitiveType::Integer, true)] };
+    let outer = StructType { fields: vec![StructField::new("s", inner, true)] };
+    let fields = Fields::from(vec![Field::new("a", ArrowType::Int32, true)]);
+    let file = |values: &[Option<i32>], present: &[bool]| -> Vec<ArrayRef> {
+        vec![Arc::new(StructArray::new(fields.clone(), vec![ints(values)], Some(present.to_vec().into())))]
+    };
+    let files = vec![
+        file(&[Some(1), Some(5)], &[true, true]),
+        file(&[Some(10), Some(50)], &[true, false]),
+        file(&[None, None], &[true, false]),
+    ];
+    let sample = Sample::new(outer, &[], files);
+    let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");
+    check("s.a = 10", &[1]);
+    check("S.A > 20", &[]);
+    check("s.a IS NOT NULL", &[0, 1]);
+    // Not all writers count the fields of null structs.
+    check("s.a IS NULL", &[0, 1, 2]);
+    check("s IS NULL", &[0, 1, 2]);
+    assert_eq!(sample.pruner("s.a = 10").wanted()[0].path, ["s", "a"]);
+}
+
+/// Files of p = 1, 2, null, with x in 1..=10, 11..=20, 21..=30.
+fn partitioned() -> Sample {
+    let file = |p: Option<i32>, low: i32| vec![ints(&[p, p]), ints(&[Some(low), Some(low + 9)])];
+    let fields = [("p", PrimitiveType::Integer), ("x", PrimitiveType::Integer)];
+    Sample::new(table(&fields), &["p"], vec![file(Some(1), 1), file(Some(2), 11), file(None, 21)])
+}
+
+#[test]
+fn partition_values_are_facts() {
+    let sample = partitioned();
+    let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");
+    check("p = 1", &[0]);
+    check("p <> 1", &[1]);
+    check("p IS NULL", &[2]);
+    check("p IS NOT NULL", &[0, 1]);
+    check("p <=> NULL", &[2]);
+    check("NOT p <=> 1", &[1, 2]);
+    check("p IN (2, 3)", &[1]);
+    check("abs(p) % 2 = 1", &[0]);
+    check("coalesce(p, 2) = 2", &[1, 2]);
+    check("p = 1 OR x > 20", &[0, 2]);
+    check("p = 1 AND x > 20", &[]);
+    check("NOT (p = 1 AND x < 20)", &[0, 1, 2]);
+    check("NOT (p = 1 OR x < 15)", &[1]);
+    check("p = x", &[0]);
+    check("p > x", &[]);
+    check("x - p > 9", &[1]);
+}
+
+#[test]
+fn what_fails_for_a_partition_value_is_left_to_the_rows() {
+    let sample = partitioned();
+    assert_eq!(left(&sample, "10 / (p - 1) > 0"), [0, 1, 2]);
+    assert_eq!(left(&sample, "p <> 1 AND 10 / (p - 1) > 100"), [1]);
+}
+
+#[test]
+fn it_is_told_what_skipped_how_many_and_what_could_not_be_used() {
+    let sample = partitioned();
+    let result = sample.prune("p = 1 AND x > 5 AND abs(x) % 2 = 0 AND x < 0");
+    assert_eq!((result.by_partition, result.by_stats, result.by_conjunct), (2, 1, vec![2, 0, 0, 1]));
+    let pruner = sample.pruner("p = 1 AND x > 5 AND size(array(x)) = 1 AND (p = 2 OR x = 3)");
+    let used: Vec<(&str, Used)> = pruner.conjuncts().map(|(text, used)| (text, used.clone())).collect();
+    assert_eq!(used[0], ("p = 1", Used::Partitions(vec!["p".into()])));
+    assert_eq!(used[1], ("x > 5", Used::Statistics(vec!["x".into()])));
+    assert!(matches!(&used[2].1, Used::Nothing(reason) if reason.contains("size")), "{used:?}");
+    assert_eq!(used[3], ("p = 2 OR x = 3", Used::Statistics(vec!["x".into()])));
+    assert!(!pruner.is_exact_on_partitions());
+    assert!(sample.pruner("p = 1 AND p < 5").is_exact_on_partitions());
+    assert!(sample.pruner("true").is_exact_on_partitions());
+    assert!(!sample.pruner("NULL").is_exact_on_partitions() || left(&sample, "NULL").is_empty());
+}
+
+#[test]
+fn both_phases_together_leave_what_one_go_leaves() {
+    let sample = partitioned();
+    let pruner = sample.pruner("(p = 1 OR x > 20) AND x < 100 AND p IS NOT NULL");
+    let partitions = sample.partition_values(&pruner);
+    let first = pruner.prune_partitions(3, &partitions).unwrap();
+    assert_eq!(first, BooleanArray::from(vec![true, true, false]));
+    let kept = UInt64Array::from(vec![0, 1]);
+    let take = |array: &ArrayRef| arrow_select::take::take(array, &kept, None).unwrap();
+    let partitions: Vec<ArrayRef> = partitions.iter().map(take).collect();
+    let stats: Vec<ArrayRef> = sample.stats(pruner.wanted()).iter().map(take).collect();
+    let known = super::super::FileColumns { files: 2, partitions: &partitions, stats: &stats };
+    assert_eq!(pruner.prune_stats(&known).unwrap(), BooleanArray::from(vec![true, false]));
+}
