@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+
 from corpus import build
 from corpus.oracle import Oracle
 
@@ -58,6 +59,6 @@ def spark() -> Iterator[Any]:
     """Delta Spark, one session for the whole process."""
     from corpus import session
 
-    session = session.start()
-    yield session
-    session.stop()
+    started = session.start()
+    yield started
+    started.stop()

@@ -49,7 +49,7 @@ class Broken:
         (self.log / "_last_checkpoint").write_bytes(content.encode() if isinstance(content, str) else content)
 
     def edit(self, change: Callable[[str, Action], object], version: int | None = None) -> None:
-        """Runs `change(kind, action)` on each action of a commit, or of all. Version checksums go: they would still tell the truth."""
+        """Runs `change(kind, action)` on each action of a commit, or of all. Version checksums go: they would tell the truth."""
         found = sorted(self.log.glob("0*.json")) if version is None else [self.commit(version)]
         for commit in found:
             actions = [json.loads(line) for line in commit.read_text().splitlines()]

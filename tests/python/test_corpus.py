@@ -1,4 +1,4 @@
-"""lakebed against Delta Spark, on every table and version of the corpus: rows, schema, conditions, history, files, time travel."""
+"""lakebed against Delta Spark on every table and version of the corpus: rows, schema, conditions, history, files, times."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+
+import lakebed as lb
 from conftest import Sample
 from corpus import canon
 from corpus.oracle import Oracle
-
-import lakebed as lb
 
 
 def open_table(oracle: Oracle, **options: Any) -> lb.Table:

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import lakebed as lb
 from corpus import canon
 from corpus.oracle import Oracle
 from damage import Action, Broken, cut, empty, flip, garble, lengthen_footer, zero_middle
-
-import lakebed as lb
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,7 @@ def add(name: str, table: str, outcome: Rows | Fails, breaks: Callable[[Broken],
     _DAMAGES[name] = Damage(table, breaks, outcome)
 
 
-
-# ---- the hint ----------------------------------------------------------------------------------------------------------------
+# ---- the hint ---------------------------------------------------------------------------------------------------------
 
 HINTED = "checkpoint_every_second_commit"  # checkpoints at 2, 4, 6, 8, 10; all commits are there
 
@@ -96,11 +95,13 @@ _add_hint("of_a_version_beyond_all_numbers", WARNED, lambda hint: '{"version": 9
 _add_hint("of_a_version_to_come", WARNED, lambda hint: {"version": 99, "size": 3})
 _add_hint("of_a_version_without_checkpoint", WARNED, lambda hint: {"version": 9, "size": 3})
 _add_hint("with_wrong_parts", EITHER, lambda hint: {"version": hint["version"], "size": hint["size"], "parts": 7})
-_add_hint("with_wrong_sizes", EITHER, lambda hint: {"version": hint["version"], "size": 1, "sizeInBytes": 1, "numOfAddFiles": 1000})
+_add_hint(
+    "with_wrong_sizes", EITHER, lambda hint: {"version": hint["version"], "size": 1, "sizeInBytes": 1, "numOfAddFiles": 1000}
+)
 _add_hint("with_wrong_checksum", WARNED, lambda hint: {**hint, "checksum": "0" * 32})
 
 
-# ---- checkpoints -------------------------------------------------------------------------------------------------------------
+# ---- checkpoints ------------------------------------------------------------------------------------------------------
 
 CLASSIC_ALONE = "classic_checkpoint_with_json"  # the commits before the checkpoint are gone
 PARTS = "several_kinds_of_checkpoint"  # one version with a classic and a multi-part checkpoint; all commits are there
@@ -209,7 +210,7 @@ def version_checksum_of_noise(table: Broken) -> None:
     garble(table.log / f"{10:020}.crc")
 
 
-# ---- commits -----------------------------------------------------------------------------------------------------------------
+# ---- commits ----------------------------------------------------------------------------------------------------------
 
 PLAIN = "columns_added"  # versions 0 to 3, no checkpoint
 
@@ -295,12 +296,14 @@ def schema_torn(table: Broken) -> None:
 def schema_of_an_unknown_type(table: Broken) -> None:
     table.edit(
         lambda kind, content: (
-            content.update(schemaString=content["schemaString"].replace('"integer"', '"hologram"')) if kind == "metaData" else None
+            content.update(schemaString=content["schemaString"].replace('"integer"', '"hologram"'))
+            if kind == "metaData"
+            else None
         )
     )
 
 
-# ---- what does not belong in the log ----------------------------------------------------------------------------------------------
+# ---- what does not belong in the log ----------------------------------------------------------------------------------
 
 
 @damage(PLAIN, QUIET)
@@ -351,7 +354,7 @@ def foreign_files_beside_the_data(table: Broken) -> None:
         shutil.copy(data, table.root / name)
 
 
-# ---- data files --------------------------------------------------------------------------------------------------------------
+# ---- data files -------------------------------------------------------------------------------------------------------
 
 for _name, _break in _BREAKS.items():
 
@@ -383,7 +386,7 @@ def partition_value_that_is_no_number(table: Broken) -> None:
     table.edit(lambda kind, content: content["partitionValues"].update(a="one") if kind == "add" else None)
 
 
-# ---- deletion vectors --------------------------------------------------------------------------------------------------------
+# ---- deletion vectors -------------------------------------------------------------------------------------------------
 
 VECTORS = "several_vectors_in_one_file"
 _VECTOR_FILE = r"deletion_vector_[0-9a-f-]+\.bin"
@@ -429,7 +432,7 @@ _add_descriptor("inline_of_noise", storageType="i", pathOrInlineDv="00000" * 8, 
 _add_descriptor("outside_of_the_table", storageType="p", pathOrInlineDv="file:///etc/hostname")
 
 
-# ---- the protocol and paths --------------------------------------------------------------------------------------------------
+# ---- the protocol and paths -------------------------------------------------------------------------------------------
 
 
 def _add_protocol(name: str, outcome: Rows | Fails, **fields: Any) -> None:
@@ -474,7 +477,7 @@ _add_path("absolute_uri", "file:///etc/secret.parquet")
 _add_path("absolute_uri_of_another_store", "s3://bucket/secret.parquet")
 
 
-# ---- the test ----------------------------------------------------------------------------------------------------------------
+# ---- the test ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", _DAMAGES)

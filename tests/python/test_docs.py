@@ -36,6 +36,8 @@ def test_docstring_examples(module: object, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_demo_runs() -> None:
-    done = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "time travel" in done.stdout

@@ -1,9 +1,11 @@
 //! Arrow across the border: the C stream and C schema interfaces in PyCapsules.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use arrow::array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
-use arrow::datatypes::SchemaRef;
+use arrow::array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, FieldRef, Fields, IntervalUnit, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
 use arrow::ffi_stream::FFI_ArrowArrayStream;
@@ -26,6 +28,7 @@ pub struct ArrowStream {
 impl ArrowStream {
     /// Of a stream that has not been read from.
     pub fn new(stream: RecordBatchStream) -> Self {
+        let stream = exportable(stream);
         Self { schema: stream.schema(), stream: std::sync::Mutex::new(Some(stream)) }
     }
 
@@ -81,15 +84,43 @@ impl ArrowStream {
     }
 }
 
-/// A schema in a capsule.
-pub fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'py, PyCapsule>> {
-    let ffi = FFI_ArrowSchema::try_from(schema.as_ref()).map_err(arrow_error)?;
-    PyCapsule::new_with_value(py, ffi, c"arrow_schema")
+/// The stream in types that Python's Arrow libraries have: intervals of months become intervals of months, days and nanoseconds.
+fn exportable(stream: RecordBatchStream) -> RecordBatchStream {
+    let schema = exportable_schema(&stream.schema());
+    if schema == stream.schema() {
+        return stream;
+    }
+    let to = schema.clone();
+    RecordBatchStream::new(
+        schema,
+        stream.map(move |batch| {
+            let batch = batch?;
+            let columns = batch.columns().iter().zip(to.fields()).map(|(array, field)| cast(array, field.data_type()));
+            let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+            Ok(RecordBatch::try_new_with_options(to.clone(), columns.collect::<Result<_, ArrowError>>()?, &options)?)
+        }),
+    )
 }
 
-/// Batches that are in memory, in a capsule.
-pub fn batches_capsule<'py>(py: Python<'py>, schema: SchemaRef, batches: Vec<RecordBatch>) -> PyResult<Bound<'py, PyCapsule>> {
-    stream_capsule(py, Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), schema)))
+fn exportable_schema(schema: &SchemaRef) -> SchemaRef {
+    Arc::new(Schema::new(schema.fields().iter().map(exportable_field).collect::<Fields>()))
+}
+
+fn exportable_field(field: &FieldRef) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Interval(IntervalUnit::YearMonth) => DataType::Interval(IntervalUnit::MonthDayNano),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(exportable_field).collect()),
+        DataType::List(element) => DataType::List(exportable_field(element)),
+        DataType::Map(entries, sorted) => DataType::Map(exportable_field(entries), *sorted),
+        other => other.clone(),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
+}
+
+/// A schema in a capsule.
+pub fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'py, PyCapsule>> {
+    let ffi = FFI_ArrowSchema::try_from(exportable_schema(schema).as_ref()).map_err(arrow_error)?;
+    PyCapsule::new_with_value(py, ffi, c"arrow_schema")
 }
 
 fn stream_capsule<'py>(py: Python<'py>, reader: Box<dyn RecordBatchReader + Send>) -> PyResult<Bound<'py, PyCapsule>> {

@@ -65,7 +65,7 @@ class Oracle:
 
     @property
     def files(self) -> list[Any]:
-        """`[path, size, partition values, number of deleted rows]` of each file of the latest version, paths as the log has them."""
+        """`[path, size, partition values, number of deleted rows]` of each file of the latest version; paths as in the log."""
         found: list[Any] = self.facts["files"]
         return found
 
@@ -219,7 +219,7 @@ def _travel(make: Make, history: list[dict[str, Any]]) -> list[Any]:
     Spark tells the version by the number of rows, so each version of such a case has another number of rows.
     """
     spark, path = make.spark, str(make.path)
-    counts = {}
+    counts: dict[int, int] = {}
     for entry in history:
         rows = spark.read.format("delta").option("versionAsOf", entry["version"]).load(path).count()
         if counts.setdefault(rows, entry["version"]) != entry["version"]:
@@ -227,7 +227,7 @@ def _travel(make: Make, history: list[dict[str, Any]]) -> list[Any]:
     times = [_millis(entry["timestamp"]) for entry in history]
     found: list[Any] = []
     for instant in sorted({time + step for time in times for step in (-1, 0, 1)} | {min(times) - 86_400_000}):
-        text = f"{dt.datetime.fromtimestamp(instant / 1000, dt.UTC):%Y-%m-%d %H:%M:%S}.{instant % 1000:03}"
+        text = f"{dt.datetime.fromtimestamp(instant / 1000, dt.timezone.utc):%Y-%m-%d %H:%M:%S}.{instant % 1000:03}"
         try:
             rows = spark.read.format("delta").option("timestampAsOf", text).load(path).count()
         except Exception as error:
@@ -241,4 +241,4 @@ def _travel(make: Make, history: list[dict[str, Any]]) -> list[Any]:
 
 def _millis(text: str) -> int:
     """A timestamp of Spark's JSON (UTC, milliseconds) as milliseconds since 1970."""
-    return round(dt.datetime.fromisoformat(text).timestamp() * 1000)
+    return round(dt.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)

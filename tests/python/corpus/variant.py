@@ -6,6 +6,7 @@ kind, whatever width they are stored in, because a writer that shreds may store 
 
 from __future__ import annotations
 
+import itertools
 import struct
 from decimal import Decimal
 from typing import Any
@@ -26,7 +27,7 @@ def _keys(metadata: bytes) -> list[str]:
     start = 1 + width
     offsets = [_uint(metadata, start + i * width, width) for i in range(count + 1)]
     text = start + (count + 1) * width
-    return [metadata[text + a : text + b].decode() for a, b in zip(offsets, offsets[1:], strict=False)]
+    return [metadata[text + a : text + b].decode() for a, b in itertools.pairwise(offsets)]
 
 
 def _value(data: bytes, keys: list[str]) -> list[Any]:

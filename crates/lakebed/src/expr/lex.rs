@@ -63,14 +63,24 @@ const SYMBOLS: [&str; 34] = [
 
 /// An error at a place of an expression.
 pub(crate) fn error_at(text: &str, span: Span, what: impl std::fmt::Display) -> Error {
+    let whole = shortened(text);
     let position = text.get(..span.start).map_or(0, |before| before.chars().count()) + 1;
     let rest = text.get(span.start..).unwrap_or_default();
     if rest.trim().is_empty() {
-        return Error::predicate(format!("in the expression `{text}`, at its end: {what}"));
+        return Error::predicate(format!("in the expression `{whole}`, at its end: {what}"));
     }
     let near: String = rest.chars().take(24).collect();
     let more = if near.len() < rest.len() { "…" } else { "" };
-    Error::predicate(format!("in the expression `{text}`, at character {position} (`{near}{more}`): {what}"))
+    Error::predicate(format!("in the expression `{whole}`, at character {position} (`{near}{more}`): {what}"))
+}
+
+/// A text that a message can quote.
+pub(crate) fn shortened(text: &str) -> String {
+    const MOST: usize = 200;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// Cuts a text into words; the last one is [`Word::End`].

@@ -100,7 +100,7 @@ fn field_of(input: &Input<'_>) -> DfResult<ArrayRef> {
     let parent = input.array(0)?.as_struct_opt().ok_or_else(|| fail("a field is taken of what is no struct"))?;
     let name = input.constant_text(1).ok_or_else(|| fail("a field has no name"))?;
     let child = parent.column_by_name(name).ok_or_else(|| fail(format!("the struct has no field {name}")))?;
-    let Some(nulls) = parent.nulls() else { return Ok(child.clone()) };
+    let Some(nulls) = parent.nulls().filter(|_| *child.data_type() != DataType::Null) else { return Ok(child.clone()) };
     let nulls = NullBuffer::union(Some(nulls), child.logical_nulls().as_ref());
     Ok(make_array(child.to_data().into_builder().nulls(nulls).build()?))
 }

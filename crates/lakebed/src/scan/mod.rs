@@ -16,7 +16,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 
 use crate::expr::{Filter, Options, parse_filter};
-use crate::{Result, Snapshot};
+use crate::{Error, Result, Snapshot};
 
 pub use explain::Explanation;
 pub use pieces::read_task_at;
@@ -89,6 +89,22 @@ impl Scan {
     fn parsed_filter(&self) -> Result<Option<Arc<Filter>>> {
         let options = Options { now_ms: Some(self.now_ms) };
         let parse = |text: &String| parse_filter(text, self.snapshot.arrow_schema(), &options);
-        self.filter.as_ref().map(parse).transpose().map(|filter| filter.map(Arc::new))
+        let filter = self.filter.as_ref().map(parse).transpose()?;
+        if let Some(filter) = &filter {
+            self.refuse_collations(filter)?;
+        }
+        Ok(filter.map(Arc::new))
+    }
+
+    /// Text of another collation is compared otherwise than by its bytes: a filter on it would lose rows.
+    fn refuse_collations(&self, filter: &Filter) -> Result<()> {
+        for path in filter.columns() {
+            let field = path.first().and_then(|name| self.snapshot.schema().field(name));
+            if field.is_some_and(|field| field.metadata.contains_key("__COLLATIONS")) {
+                let message = format!("{}: column {} has a collation, by which lakebed cannot compare", self.snapshot.url(), path.join("."));
+                return Err(Error::unsupported(vec!["collations".to_owned()], message));
+            }
+        }
+        Ok(())
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct ReadHead {
 /// Why a version could not be opened.
 pub(super) struct Failure {
     pub error: Error,
-    /// The checkpoint or compaction at fault, for which other files of the log can stand in.
+    /// The checkpoint at fault, for which other files of the log can stand in.
     pub replaceable: Option<String>,
 }
 
@@ -55,9 +55,6 @@ pub(super) async fn read_head(store: &Store, segment: &LogSegment, notes: &mut V
 /// A checksum of an older version and the commits since.
 async fn read_above(store: &Store, segment: &LogSegment, older: VersionChecksum, version: u64) -> Result<ReadHead, Failure> {
     let newer: Vec<_> = segment.commits.iter().filter(|path| path.version > version).cloned().collect();
-    if newer.len() < segment.commits.len() && newer.iter().any(|path| path.is_compaction()) {
-        return read_log(store, segment).await;
-    }
     let commits = log::read_commits(store, &newer).await?;
     let (protocol, metadata) = newest_head_actions(&commits)?;
     let complete = newer.len() == segment.commits.len();
@@ -70,7 +67,7 @@ async fn read_above(store: &Store, segment: &LogSegment, older: VersionChecksum,
 }
 
 async fn read_log(store: &Store, segment: &LogSegment) -> Result<ReadHead, Failure> {
-    let commits = read_segment_commits(store, segment).await?;
+    let commits = log::read_commits(store, &segment.commits).await?;
     let (protocol, metadata) = newest_head_actions(&commits)?;
     let (protocol, metadata) = match (protocol, metadata) {
         (Some(protocol), Some(metadata)) => (protocol, metadata),
@@ -80,17 +77,6 @@ async fn read_log(store: &Store, segment: &LogSegment) -> Result<ReadHead, Failu
         }
     };
     Ok(ReadHead { protocol, metadata, checksum: None, commits })
-}
-
-/// The commits and compactions of the segment; a broken compaction is replaceable.
-async fn read_segment_commits(store: &Store, segment: &LogSegment) -> Result<Vec<(String, Bytes)>, Failure> {
-    match log::read_commits(store, &segment.commits).await {
-        Ok(commits) => Ok(commits),
-        Err(error) => {
-            let compaction = segment.commits.iter().find(|path| path.is_compaction() && error.message().contains(&path.name));
-            Err(Failure { error, replaceable: compaction.map(|path| path.name.clone()) })
-        }
-    }
 }
 
 async fn read_checkpoint_head(store: &Store, segment: &LogSegment) -> Result<(Option<Protocol>, Option<Metadata>), Failure> {

@@ -21,7 +21,7 @@ pub(crate) async fn load(store: Store, env: Env, target: Option<u64>) -> Result<
     load_without(store, env, target, HashSet::new()).await
 }
 
-/// The same without the checkpoints and compactions that were found to be unusable.
+/// The same without the checkpoints that were found to be unusable.
 pub(super) async fn load_without(store: Store, env: Env, target: Option<u64>, unusable: HashSet<String>) -> Result<Snapshot> {
     let mut load = Load { store: &store, target, unusable, notes: Vec::new() };
     let (segment, read) = load.run().await?;
@@ -84,7 +84,9 @@ impl Load<'_> {
     }
 
     async fn segment(&self, from: Option<u64>) -> Result<LogSegment> {
-        let listed = log::list_log(self.store, from).await?;
+        let mut listed = log::list_log(self.store, from).await?;
+        // Some writers drop removes from compactions that an older checkpoint still needs; the commits say the same and are there.
+        listed.retain(|file| !file.path.is_compaction());
         if listed.is_empty() && from.is_none() {
             let message = format!("{}: there is no Delta table here (no commits in _delta_log)", self.store.url());
             return Err(Error::new(ErrorKind::TableNotFound, message));
@@ -103,6 +105,21 @@ impl Snapshot {
     /// This version, from files of the log that are not known to be broken.
     pub(crate) fn sound(&self) -> Snapshot {
         self.inner.replacement.get().map_or_else(|| self.clone(), Snapshot::sound)
+    }
+
+    /// This version, from files of the log that are still there: a clean-up may have removed commits since it was opened.
+    pub(crate) async fn with_readable_log(&self) -> Result<Snapshot> {
+        let sound = self.sound();
+        match sound.layers().await {
+            Ok(_) => Ok(sound),
+            Err(cause) if cause.is_not_found() => {
+                let unusable = self.inner.unusable.clone();
+                let load = load_without(self.store().clone(), self.env().clone(), Some(self.version()), unusable);
+                let replacement = sound.inner.replacement.get_or_try_init(|| load).await?;
+                Ok(replacement.clone())
+            }
+            Err(cause) => Err(cause),
+        }
     }
 
     /// The same version without its checkpoint, for which other files of the log stand in; if they cannot, `cause` is the error.

@@ -41,7 +41,7 @@ struct Inner {
     store: Store,
     env: Env,
     segment: LogSegment,
-    /// Names of checkpoints and compactions that turned out to be broken.
+    /// Names of checkpoints that turned out to be broken.
     unusable: HashSet<String>,
     head: Head,
     /// The commits above the checkpoint, when opening had to read them all; the first use of `layers` takes them.

@@ -158,14 +158,16 @@ def checkpoint_with_domains_transactions_and_tombstones(t: Make) -> None:
 def struct_stats_of_all_types(t: Make) -> None:
     """Typed statistics and partition values in a checkpoint, under physical names."""
     t.sql(
-        "CREATE TABLE {t} (c DECIMAL(20,3), f FLOAT, b BOOLEAN, x BINARY, t STRING, dt DATE, ts TIMESTAMP, tn TIMESTAMP_NTZ, y TINYINT,"
-        " m MAP<STRING, INT>, `a b` STRUCT<`x y`: INT>, v VARIANT, n VOID, p DATE, q DECIMAL(5,1), r TIMESTAMP) USING delta"
+        "CREATE TABLE {t} (c DECIMAL(20,3), f FLOAT, b BOOLEAN, x BINARY, t STRING, dt DATE, ts TIMESTAMP, tn TIMESTAMP_NTZ,"
+        " y TINYINT, m MAP<STRING, INT>, `a b` STRUCT<`x y`: INT>, v VARIANT, n VOID,"
+        " p DATE, q DECIMAL(5,1), r TIMESTAMP) USING delta"
         " PARTITIONED BY (p, q, r)"
         " TBLPROPERTIES ('delta.checkpoint.writeStatsAsJson' = 'false', 'delta.columnMapping.mode' = 'name')"
     )
     t.sql(
-        "INSERT INTO {t} SELECT 1.5, CAST('NaN' AS FLOAT), true, X'00', 'text', DATE '1500-01-01', TIMESTAMP '2024-01-01 00:00:00.000999',"
-        " TIMESTAMP_NTZ '0001-01-01 00:00:00', 1, map('k', 1), struct(1), parse_json('1'), null, DATE '2024-01-02', 1.5,"
+        "INSERT INTO {t} SELECT 1.5, CAST('NaN' AS FLOAT), true, X'00', 'text', DATE '1500-01-01',"
+        " TIMESTAMP '2024-01-01 00:00:00.000999', TIMESTAMP_NTZ '0001-01-01 00:00:00', 1, map('k', 1), struct(1),"
+        " parse_json('1'), null, DATE '2024-01-02', 1.5,"
         " TIMESTAMP '2024-01-01 12:00:00.5'"
     )
     t.sql("INSERT INTO {t} (c, t) VALUES (99999999999999999.999, repeat('long', 20))")

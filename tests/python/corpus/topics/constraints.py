@@ -102,7 +102,8 @@ def iceberg_compat_v2(t: Make) -> None:
 @case(where=("id = 2",))
 def iceberg_compat_v3(t: Make) -> None:
     t.sql(
-        f"CREATE TABLE {{t}} (id INT, v ARRAY<DATE>) USING delta TBLPROPERTIES ({_COMPAT[3]}, 'delta.enableDeletionVectors' = 'true')"
+        "CREATE TABLE {t} (id INT, v ARRAY<DATE>) USING delta"
+        f" TBLPROPERTIES ({_COMPAT[3]}, 'delta.enableDeletionVectors' = 'true')"
     )
     t.sql("INSERT INTO {t} SELECT id, array(DATE '2024-01-01') FROM range(5)")
     t.sql("DELETE FROM {t} WHERE id = 3")
@@ -113,7 +114,8 @@ def materialized_partition_columns(t: Make) -> None:
     """The values in the files must not be read beside those of the log."""
     t.sql(
         "CREATE TABLE {t} (id INT, p INT) USING delta PARTITIONED BY (p)"
-        " TBLPROPERTIES ('delta.feature.materializePartitionColumns' = 'supported', 'delta.writePartitionColumnsToParquet' = 'true')"
+        " TBLPROPERTIES ('delta.feature.materializePartitionColumns' = 'supported',"
+        " 'delta.writePartitionColumnsToParquet' = 'true')"
     )
     t.sql("INSERT INTO {t} VALUES (1, 1), (2, 2), (3, null)")
     t.sql("UPDATE {t} SET id = 10 WHERE id = 1")

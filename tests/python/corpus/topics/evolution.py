@@ -55,7 +55,8 @@ def names_in_other_cases(t: Make) -> None:
 @case(where=("id = 1",))
 def comments_and_reordered(t: Make) -> None:
     t.sql(
-        "CREATE TABLE {t} (id INT COMMENT 'the key', v STRING) USING delta COMMENT 'a table' TBLPROPERTIES ('own.key' = 'own value')"
+        "CREATE TABLE {t} (id INT COMMENT 'the key', v STRING) USING delta COMMENT 'a table'"
+        " TBLPROPERTIES ('own.key' = 'own value')"
     )
     t.sql("INSERT INTO {t} VALUES (1, 'a')")
     t.sql("ALTER TABLE {t} ALTER COLUMN v FIRST")

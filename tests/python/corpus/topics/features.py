@@ -12,14 +12,16 @@ _PROTOCOLS = {
     "feature_checkpoint_protection": "'delta.feature.checkpointProtection' = 'supported'",
     "feature_domain_metadata": "'delta.feature.domainMetadata' = 'supported'",
     "feature_coordinated_commits": "'delta.feature.coordinatedCommits-preview' = 'supported'",
-    "features_of_variants_in_preview": "'delta.feature.variantType-preview' = 'supported', 'delta.feature.variantShredding-preview' = 'supported'",
+    "features_of_variants_in_preview": (
+        "'delta.feature.variantType-preview' = 'supported', 'delta.feature.variantShredding-preview' = 'supported'"
+    ),
     "features_that_are_supported_and_not_used": (
         "'delta.feature.deletionVectors' = 'supported', 'delta.feature.columnMapping' = 'supported',"
         " 'delta.feature.typeWidening' = 'supported', 'delta.feature.timestampNtz' = 'supported',"
         " 'delta.feature.v2Checkpoint' = 'supported', 'delta.feature.variantType' = 'supported',"
         " 'delta.feature.variantShredding' = 'supported', 'delta.feature.changeDataFeed' = 'supported',"
         " 'delta.feature.identityColumns' = 'supported', 'delta.feature.generatedColumns' = 'supported',"
-       XX
+        " 'delta.feature.checkConstraints' = 'supported'"
     ),
 }
 

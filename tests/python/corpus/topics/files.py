@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from corpus.case import Make, add_case, case
 
-_ROWS = "SELECT id, concat('v', id % 5) AS v, IF(id % 3 = 0, null, id / 7) AS d, array(id, null) AS a, map('k', id) AS m FROM range(200)"
+_ROWS = (
+    "SELECT id, concat('v', id % 5) AS v, IF(id % 3 = 0, null, id / 7) AS d, array(id, null) AS a, map('k', id) AS m"
+    " FROM range(200)"
+)
 
 
 def _add_codec(codec: str) -> None:
@@ -123,7 +126,8 @@ def statistics_of_two_columns(t: Make) -> None:
     for start in (0, 100):
         t.append(
             t.frame(
-                f"SELECT id, concat('v', id % 5) AS v, named_struct('x', id, 'y', id) AS s, id AS t FROM range({start}, {start + 100})"
+                "SELECT id, concat('v', id % 5) AS v, named_struct('x', id, 'y', id) AS s, id AS t"
+                f" FROM range({start}, {start + 100})"
             )
         )
 
@@ -137,7 +141,8 @@ def _add_indexed(count: int) -> None:
         for start in (0, 100):
             t.append(
                 t.frame(
-                    f"SELECT id, named_struct('a', id, 'b', string(id)) AS s, concat('v', id) AS v FROM range({start}, {start + 9})"
+                    "SELECT id, named_struct('a', id, 'b', string(id)) AS s, concat('v', id) AS v"
+                    f" FROM range({start}, {start + 9})"
                 )
             )
 
@@ -165,7 +170,8 @@ def many_row_groups_and_pages(t: Make) -> None:
     t.append(
         t.frame(
             "SELECT id, format_string('key%05d', id % 97) AS v, IF(id % 11 = 0, null, id DIV 7) AS n,"
-            " CAST(id AS DECIMAL(20,3)) AS d, TIMESTAMP '2024-01-01 00:00:00' + make_interval(0,0,0,0,0,0, id) AS ts FROM range(5000)"
+            " CAST(id AS DECIMAL(20,3)) AS d, TIMESTAMP '2024-01-01 00:00:00' + make_interval(0, 0, 0, 0, 0, 0, id) AS ts"
+            " FROM range(5000)"
         )
     )
 

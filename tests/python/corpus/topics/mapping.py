@@ -86,8 +86,9 @@ def mapped_partitions_by_id(t: Make) -> None:
 )
 def names_that_need_mapping(t: Make) -> None:
     t.sql(
-        "CREATE TABLE {t} (` leading` INT, `a b` STRING, `com,ma` INT, `new\nline` STRING, `{}` STRING, `e=q` INT, `tab\tbed` INT,"
-        " `semi;` INT, `()` INT, `dot.ted` INT, `st ruct` STRUCT<`in ner`: INT, `do.t`: STRING>, `ar ray` ARRAY<STRUCT<`x y`: INT>>)"
+        "CREATE TABLE {t} (` leading` INT, `a b` STRING, `com,ma` INT, `new\nline` STRING, `{}` STRING, `e=q` INT,"
+        " `tab\tbed` INT, `semi;` INT, `()` INT, `dot.ted` INT, `st ruct` STRUCT<`in ner`: INT, `do.t`: STRING>,"
+        " `ar ray` ARRAY<STRUCT<`x y`: INT>>)"
         f" USING delta {_NAME}"
     )
     t.sql("INSERT INTO {t} VALUES (1, 'x', 2, null, 'br', 5, 7, 8, 9, 6, struct(1, 'd'), array(struct(1), null))")

@@ -70,7 +70,7 @@ impl Plan {
 
     /// A checkpoint that turns out to be broken is replaced by other files of the log, also in the middle of the work.
     async fn run(&self, sender: &Sender<Result<FileBatch>>) -> Result<()> {
-        let mut snapshot = self.snapshot.sound();
+        let mut snapshot = self.snapshot.with_readable_log().await?;
         let mut sent = Sent::default();
         loop {
             match self.send_files(&snapshot, sender, &mut sent).await {

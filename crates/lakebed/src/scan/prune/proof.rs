@@ -333,14 +333,6 @@ impl<'a> Prover<'a> {
             return Some(Expr::IsNull(Box::new(value)));
         }
         let mut answers = Vec::new();
-        for generated in self.knowledge.generated.iter().filter(|generated| generated.base() == path) {
-            for name in generated.columns() {
-                if let Some(data_type) = self.type_of(std::slice::from_ref(name)) {
-                    let value = self.facts.column(Fact::Partition(name.clone()), &data_type);
-                    answers.push(Some(Expr::IsNull(Box::new(value))));
-                }
-            }
-        }
         // Some writers do not count a field of a null struct, so its count of zero proves nothing.
         if path.len() == 1 && self.knowledge.statistics != Statistics::None {
             let count = self.facts.column(Fact::NullCount(path.to_vec()), &DataType::Int64);

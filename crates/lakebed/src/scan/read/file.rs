@@ -180,9 +180,14 @@ impl Preparation {
         let wanted = self.job.wanted();
         let columns = FileColumns::new(&self.parquet, self.job.mode(), &wanted.by_name)?;
         let groups = self.groups(&columns)?;
+        // Without a condition, nothing is ever read apart.
+        let apart = match self.job.condition() {
+            Some(_) => (wanted.tested.clone(), wanted.others.clone()),
+            None => Default::default(),
+        };
         Ok(Stored {
-            tested: columns.fit(&wanted.tested)?,
-            others: columns.fit(&wanted.others)?,
+            tested: columns.fit(&apart.0)?,
+            others: columns.fit(&apart.1)?,
             all: columns.fit(&wanted.all())?,
             file: self.parquet,
             columns,

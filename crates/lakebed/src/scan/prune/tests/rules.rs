@@ -178,7 +178,7 @@ fn text_is_compared_by_bytes_and_may_be_cut() {
         check(&sample, "upper(s) = 'B'", &[0, 1, 2, 3, 4]);
         check(&sample, "s > 5", &[0, 1, 2, 3, 4]);
     }
-    check(&sample, "s LIKE 'a\\\\_c'", &[0, 1]);
+    check(&sample, "s LIKE 'a\\\\_c'", &[]);
 }
 
 /// Files of the days 2023-12-30 and 31, 2024-02-28 to March 1, and 9999.
@@ -217,7 +217,7 @@ fn functions_of_time_that_keep_its_order_are_seen_through() {
         check("date_format({}, 'MM-dd') = '12-30'", &[0, 1, 2]);
         check("month({}) = 12", &[0, 1, 2]);
         check("{} + INTERVAL 1 DAY < '2024-01-01'", &[0]);
-        check("{} > '2024-03-01' AND {} - INTERVAL 1 DAY < '2024-03-01'", &[1]);
+        check("{} >= '2024-03-01' AND {} - INTERVAL 1 DAY < '2024-03-01'", &[1]);
         check("extract(YEAR FROM {}) > 2024", &[2]);
         check("date_add({}, 10) < '2024-02-01'", &[0]);
         check("datediff({}, DATE '2024-01-01') > 1", &[1, 2]);
@@ -320,7 +320,7 @@ fn fields_of_structs_have_statistics_of_their_own() {
     check("s.a IS NOT NULL", &[0, 1]);
     // Not all writers count the fields of null structs.
     check("s.a IS NULL", &[0, 1, 2]);
-    check("s IS NULL", &[0, 1, 2]);
+    check("s IS NULL", &[1, 2]);
     assert_eq!(sample.pruner("s.a = 10").wanted()[0].path, ["s", "a"]);
 }
 
@@ -346,7 +346,7 @@ fn partition_values_are_facts() {
     check("coalesce(p, 2) = 2", &[1, 2]);
     check("p = 1 OR x > 20", &[0, 2]);
     check("p = 1 AND x > 20", &[]);
-    check("NOT (p = 1 AND x < 20)", &[0, 1, 2]);
+    check("NOT (p = 1 AND x < 20)", &[1, 2]);
     check("NOT (p = 1 OR x < 15)", &[1]);
     check("p = x", &[0]);
     check("p > x", &[]);

@@ -17,6 +17,7 @@ use super::super::{FileColumns, PruneResult, Pruner};
 use crate::expr::{Filter, Options, parse_filter};
 
 /// Files of one table. Partition columns hold one value in all rows of a file.
+#[derive(Debug)]
 pub(super) struct Sample {
     pub(super) table: StructType,
     pub(super) partitions: Vec<String>,
