@@ -208,8 +208,9 @@ class Spark(Engine):
 
     def load(self) -> str:
         sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "python"))
-        from corpus import places
         from pyspark.sql import SparkSession
+
+        from corpus import places
 
         conf = {
             "spark.jars": ",".join(map(str, places.jars())),

@@ -271,7 +271,10 @@ class Table:
     def _repr_html_(self) -> str:
         facts = [("table", self.uri), ("version", self.version), ("partitioned by", ", ".join(self.partition_columns) or "-")]
         features = sorted({*self.protocol.reader_features, *self.protocol.writer_features})
-        facts += [("features", ", ".join(features) or "-"), *(("property", f"{key} = {value}") for key, value in self.properties.items())]
+        facts += [
+            ("features", ", ".join(features) or "-"),
+            *(("property", f"{key} = {value}") for key, value in self.properties.items()),
+        ]
         columns = [(column.name, column.type, "" if column.nullable else "not null") for column in self.schema]
         return _html_table(("", ""), facts) + _html_table(("column", "type", ""), columns)
 
@@ -326,9 +329,7 @@ def _entry(version: int, timestamp_ms: int, info: dict[str, Any]) -> HistoryEntr
 
 def _texts(found: Mapping[str, Any] | None) -> dict[str, str | None]:
     """Delta Spark writes texts here, others JSON values: texts for all, and None stays None."""
-    return {
-        key: value if value is None or isinstance(value, str) else json.dumps(value) for key, value in (found or {}).items()
-    }
+    return {key: value if value is None or isinstance(value, str) else json.dumps(value) for key, value in (found or {}).items()}
 
 
 def _html_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

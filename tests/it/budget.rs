@@ -98,7 +98,8 @@ async fn a_selective_scan_opens_only_the_files_that_can_match() {
         let batch = RecordBatch::try_from_iter([("id", Arc::new(ids) as _), ("name", Arc::new(names) as _)]).unwrap();
         let name = format!("f{file}.parquet");
         let size = builder.put_data(&name, &batch).await;
-        let stats = json!({"numRecords": 10, "minValues": {"id": file * 10}, "maxValues": {"id": file * 10 + 9}, "nullCount": {"id": 0}});
+        let stats =
+            json!({"numRecords": 10, "minValues": {"id": file * 10}, "maxValues": {"id": file * 10 + 9}, "nullCount": {"id": 0}});
         let mut action = add(&name);
         action["add"]["size"] = json!(size);
         action["add"]["stats"] = json!(stats.to_string());

@@ -35,7 +35,14 @@ async fn a_sound_table_gives_its_files() {
 
 #[tokio::test]
 async fn a_hint_that_is_missing_torn_or_lying_costs_nothing_but_a_listing() {
-    for hint in ["", "{", "{\"version\":", "{\"version\":99,\"size\":1}", "{\"version\":1,\"size\":1}", "{\"version\":2,\"size\":1,\"parts\":3}"] {
+    for hint in [
+        "",
+        "{",
+        "{\"version\":",
+        "{\"version\":99,\"size\":1}",
+        "{\"version\":1,\"size\":1}",
+        "{\"version\":2,\"size\":1,\"parts\":3}",
+    ] {
         let builder = table().await;
         builder.put_log("_last_checkpoint", hint.as_bytes().to_vec()).await;
         assert_eq!(files(&builder).await, ["c", "d"], "hint {hint:?}");
@@ -91,7 +98,8 @@ async fn compactions_are_left_alone_since_some_lack_removes() {
 #[tokio::test]
 async fn what_is_unknown_is_ignored() {
     let mut builder = table().await;
-    for name in [".tmp", "00000000000000000009.json.tmp", ".00000000000000000001.json.crc", "notes.txt", "_staged_commits/1.json"] {
+    for name in [".tmp", "00000000000000000009.json.tmp", ".00000000000000000001.json.crc", "notes.txt", "_staged_commits/1.json"]
+    {
         builder.put_log(name, b"not for us".to_vec()).await;
     }
     builder.commit(&[json!({"teleport": {"to": "mars"}}), json!({"add": {"path": "e", "partitionValues": {}, "size": 1, "modificationTime": 0, "dataChange": true, "colour": 7}})]).await;

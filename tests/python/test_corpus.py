@@ -34,7 +34,23 @@ def lost_and_gained(found: list[str], expected: list[str]) -> str:
     return f"{len(found)} rows, expected {len(expected)}; lost {sorted(lost)[:3]}; gained {sorted(gained)[:3]}"
 
 
+#: What lakebed does otherwise than Delta Spark, by case, and why. The guide's table of types says the same.
+GAPS = {
+    "chars": "Delta Spark pads CHAR columns when it reads them",
+    "partitioned_by_char": "Delta Spark pads CHAR columns when it reads them",
+    "chars_in_collections": "Delta Spark pads CHAR columns when it reads them",
+}
+#: Filters on these are refused: lakebed compares text by its bytes.
+REFUSED_FILTERS = {"collated_strings"}
+
+
+def skip_gap(name: str) -> None:
+    if name in GAPS:
+        pytest.skip(GAPS[name])
+
+
 def test_rows_and_schema_are_those_that_spark_reads(sample: Sample) -> None:
+    skip_gap(sample.name)
     table = open_sample(sample)
     expected = sample.oracle.rows(sample.version)
     assert table.version == sample.version
@@ -47,8 +63,13 @@ def test_rows_and_schema_are_those_that_spark_reads(sample: Sample) -> None:
 
 
 def test_conditions_keep_the_rows_that_spark_keeps(sample: Sample) -> None:
+    skip_gap(sample.name)
     table = open_sample(sample)
     rows = sample.oracle.rows(sample.version)
+    if sample.name in REFUSED_FILTERS:
+        with pytest.raises(lb.UnsupportedFeatureError, match="collation"):
+            table.scan(where="s = 'a'").to_arrow()
+        return
     wrong = {}
     for condition, positions in sample.oracle.conditions(sample.version).items():
         expected = [rows[position] for position in positions]
@@ -82,6 +103,9 @@ def _quoted(names: list[str]) -> list[str]:
 
 
 def test_a_condition_on_columns_that_are_not_read(oracle: Oracle) -> None:
+    skip_gap(oracle.home.name)
+    if oracle.home.name in REFUSED_FILTERS:
+        pytest.skip("its filters are refused")
     table = open_table(oracle)
     rows = oracle.rows(oracle.latest)
     name = table.schema.names[0]
@@ -151,6 +175,13 @@ def test_tables_that_must_be_refused(refused: Oracle) -> None:
         lb.Table(refused.path).to_arrow()
     assert error.value.features == refused.refused
     assert all(feature in str(error.value) for feature in refused.refused)
+
+
+def test_conditions_on_collated_columns_are_refused(corpus_by_name: dict[str, Oracle]) -> None:
+    """By its collation `s = 'a'` is true of 'A'; an answer by bytes would lose that row."""
+    for condition in ("s = 'a'", "s > 'A'", "s LIKE 'A%'", "s IN ('a', 'b')"):
+        with pytest.raises(lb.UnsupportedFeatureError, match="collation"):
+            open_table(corpus_by_name["collated_strings"]).to_arrow(where=condition)
 
 
 def test_files_elsewhere_need_leave(oracle: Oracle) -> None:

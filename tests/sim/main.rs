@@ -32,7 +32,8 @@ struct Model {
 impl Model {
     /// A version can be rebuilt from the commits alone, or from a checkpoint and the commits above it.
     fn can_rebuild(&self, version: u64) -> bool {
-        let starts = self.checkpoints.iter().filter(|checkpoint| **checkpoint <= version).map(|checkpoint| checkpoint + 1).chain([0]);
+        let starts =
+            self.checkpoints.iter().filter(|checkpoint| **checkpoint <= version).map(|checkpoint| checkpoint + 1).chain([0]);
         starts.into_iter().any(|start| (start..=version).all(|commit| !self.deleted.contains(&commit)))
     }
 }
@@ -43,8 +44,7 @@ fn file_action(kind: &str, (path, deleted): &File) -> Value {
         action["partitionValues"] = json!({});
     }
     if *deleted > 0 {
-        action["deletionVector"] =
-            json!({"storageType": "u", "pathOrInlineDv": format!("ab^-aqEH.-t@S}}K{{vb[*k{deleted:02}"), "offset": 1, "sizeInBytes": 36, "cardinality": deleted});
+        action["deletionVector"] = json!({"storageType": "u", "pathOrInlineDv": format!("ab^-aqEH.-t@S}}K{{vb[*k{deleted:02}"), "offset": 1, "sizeInBytes": 36, "cardinality": deleted});
     }
     json!({ kind: action })
 }

@@ -133,7 +133,18 @@ async fn open_files(store: &Store, files: &CheckpointFiles) -> Result<Vec<Parque
 async fn open_file(store: &Store, files: &CheckpointFiles, index: usize) -> Result<ParquetFile> {
     let file = files.files.get(index).ok_or_else(|| Error::internal("a checkpoint without files"))?;
     let path = store.path_of(&format!("{LOG_DIR}/{}", file.path.name))?;
-    ParquetFile::open(store, &path, Some(file.size), PageIndex::Skip).await
+    checked(ParquetFile::open(store, &path, Some(file.size), PageIndex::Skip).await?)
+}
+
+/// Some other Parquet file under a checkpoint's name has no actions: taken for a checkpoint it would empty the table.
+fn checked(file: ParquetFile) -> Result<ParquetFile> {
+    let schema = file.metadata().file_metadata().schema_descr();
+    let has =
+        |column: &&&str| schema.columns().iter().any(|leaf| leaf.path().parts().first().is_some_and(|root| root == *column));
+    match FILES.iter().chain(columns::OTHERS).filter_map(|column| column.first()).any(|column| has(&column)) {
+        true => Ok(file),
+        false => Err(Error::corrupt(file.name(), "a checkpoint without any column of actions")),
+    }
 }
 
 async fn open_sidecar(store: &Store, sidecar: Sidecar) -> Result<ParquetFile> {
@@ -143,7 +154,7 @@ async fn open_sidecar(store: &Store, sidecar: Sidecar) -> Result<ParquetFile> {
     };
     let (store, path) = store.resolve(&path)?;
     let size = u64::try_from(sidecar.size_in_bytes).ok().filter(|size| *size > 0);
-    ParquetFile::open(&store, &path, size, PageIndex::Skip).await
+    checked(ParquetFile::open(&store, &path, size, PageIndex::Skip).await?)
 }
 
 /// Decodes these columns of all files, until what was found is `enough` or there is no more.
@@ -171,7 +182,8 @@ async fn read_row_group(file: &ParquetFile, row_group: usize, wanted: columns::C
     let decoding = file.decode(ReadOptions {
         projection: Some(projection(file, |leaf| columns::hold(wanted, leaf.path().parts()))),
         row_groups: Some(vec![row_group]),
-        filter: filter(file, wanted),
+        // Its leaves are fetched by themselves: over a network that request costs more than the decoding it saves.
+        filter: if file.is_local() { filter(file, wanted) } else { None },
         batch_rows: Some(BATCH_ROWS),
         ..ReadOptions::default()
     })?;

@@ -3,9 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, FieldRef, Fields, IntervalUnit, Schema, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, Fields, Int32Type, IntervalUnit, IntervalYearMonthType, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
 use arrow::ffi_stream::FFI_ArrowArrayStream;
@@ -84,7 +84,7 @@ impl ArrowStream {
     }
 }
 
-/// The stream in types that Python's Arrow libraries have: intervals of months become intervals of months, days and nanoseconds.
+/// The stream in types that Python's Arrow libraries have: intervals of months become numbers of months.
 fn exportable(stream: RecordBatchStream) -> RecordBatchStream {
     let schema = exportable_schema(&stream.schema());
     if schema == stream.schema() {
@@ -95,11 +95,19 @@ fn exportable(stream: RecordBatchStream) -> RecordBatchStream {
         schema,
         stream.map(move |batch| {
             let batch = batch?;
-            let columns = batch.columns().iter().zip(to.fields()).map(|(array, field)| cast(array, field.data_type()));
+            let columns = batch.columns().iter().zip(to.fields()).map(|(array, field)| as_exported(array, field.data_type()));
             let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
             Ok(RecordBatch::try_new_with_options(to.clone(), columns.collect::<Result<_, ArrowError>>()?, &options)?)
         }),
     )
+}
+
+fn as_exported(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+    match array.as_primitive_opt::<IntervalYearMonthType>() {
+        Some(months) => Ok(Arc::new(months.reinterpret_cast::<Int32Type>())),
+        None if array.data_type() == to => Ok(array.clone()),
+        None => cast(array, to),
+    }
 }
 
 fn exportable_schema(schema: &SchemaRef) -> SchemaRef {
@@ -108,7 +116,7 @@ fn exportable_schema(schema: &SchemaRef) -> SchemaRef {
 
 fn exportable_field(field: &FieldRef) -> FieldRef {
     let data_type = match field.data_type() {
-        DataType::Interval(IntervalUnit::YearMonth) => DataType::Interval(IntervalUnit::MonthDayNano),
+        DataType::Interval(IntervalUnit::YearMonth) => DataType::Int32,
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(exportable_field).collect()),
         DataType::List(element) => DataType::List(exportable_field(element)),
         DataType::Map(entries, sorted) => DataType::Map(exportable_field(entries), *sorted),

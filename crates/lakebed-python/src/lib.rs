@@ -1,25 +1,25 @@
 //! The extension module `lakebed._lakebed`: arguments in, results out. What people import is `python/lakebed`.
 
-mod runtime;
+mod arrow;
+mod credentials;
 mod error;
 mod json;
-mod arrow;
 mod logging;
-mod credentials;
-mod table;
+mod runtime;
 mod scan;
+mod table;
 
 use pyo3::prelude::*;
 
 #[pymodule]
 mod _lakebed {
+    use super::*;
     #[pymodule_export]
     use crate::arrow::ArrowStream;
     #[pymodule_export]
     use crate::scan::{read_task, set_memory_limit};
     #[pymodule_export]
     use crate::table::Table;
-    use super::*;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

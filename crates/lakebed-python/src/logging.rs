@@ -30,7 +30,12 @@ impl<S: Subscriber> Layer<S> for ToPython {
             Level::INFO => 20,
             _ => 10,
         };
-        let logger = event.metadata().target().replace("::", ".").replace("lakebed_io", "lakebed.io").replace("lakebed_core", "lakebed.core");
+        let logger = event
+            .metadata()
+            .target()
+            .replace("::", ".")
+            .replace("lakebed_io", "lakebed.io")
+            .replace("lakebed_core", "lakebed.core");
         // Logging never fails what is logged about.
         let _ = Python::attach(|py| -> PyResult<()> {
             let logger = py.import("logging")?.call_method1("getLogger", (logger,))?;

@@ -50,7 +50,12 @@ impl Table {
         enter(py, async move { scan.files().await }).map(ArrowStream::new)
     }
 
-    fn tasks<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>, target_size_bytes: u64) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    fn tasks<'py>(
+        &self,
+        py: Python<'py>,
+        options: &Bound<'py, PyDict>,
+        target_size_bytes: u64,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let scan = self.planned(py, options)?;
         let tasks = enter(py, async move { scan.tasks(target_size_bytes).await })?;
         tasks.iter().map(|task| Ok(PyBytes::new(py, &task.to_bytes().map_err(to_py)?))).collect()

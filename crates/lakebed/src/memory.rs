@@ -312,8 +312,12 @@ mod tests {
         assert_eq!(parse_meminfo("nonsense"), None);
         let directories = group_directories("0::/user.slice/a\n3:cpu,memory:/docker/b\n2:cpu:/c\n");
         let expected = [
-            "/sys/fs/cgroup", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/user.slice/a", "/sys/fs/cgroup/user.slice",
-            "/sys/fs/cgroup/memory/docker/b", "/sys/fs/cgroup/memory/docker",
+            "/sys/fs/cgroup",
+            "/sys/fs/cgroup/memory",
+            "/sys/fs/cgroup/user.slice/a",
+            "/sys/fs/cgroup/user.slice",
+            "/sys/fs/cgroup/memory/docker/b",
+            "/sys/fs/cgroup/memory/docker",
         ];
         assert_eq!(directories, expected);
         assert!(MemoryBudget::of_process().limit_bytes() >= LEAST_BYTES);

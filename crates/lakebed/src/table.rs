@@ -26,6 +26,12 @@ pub struct Table {
     latest: Arc<Mutex<Option<Snapshot>>>,
 }
 
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table").field("url", &self.store.url()).finish_non_exhaustive()
+    }
+}
+
 /// How to reach a table; [`open`](TableBuilder::open) ends it.
 pub struct TableBuilder {
     url: String,

@@ -135,7 +135,7 @@ def delta_fields(struct: dict[str, Any]) -> list[Any]:
 
 def _delta_type(kind: Any) -> Any:
     if kind == "interval year to month":
-        return "integer"  # pyarrow cannot hold Arrow's type of it: a number of months
+        return "integer"  # pyarrow has no type for it: a number of months
     if isinstance(kind, str):
         return kind
     if kind["type"] == "struct":

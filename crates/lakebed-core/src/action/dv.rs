@@ -18,7 +18,7 @@ pub struct DeletionVectorDescriptor {
 }
 
 /// The three places for deletion vectors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub enum DvStorage {
     /// In a file below the table root, named by a UUID.
     #[serde(rename = "u")]
@@ -44,6 +44,15 @@ impl DvStorage {
     /// The place that a letter stands for.
     pub fn of_letter(letter: &str) -> Option<Self> {
         [Self::UuidRelative, Self::Inline, Self::AbsolutePath].into_iter().find(|storage| storage.letter() == letter)
+    }
+}
+
+impl<'de> Deserialize<'de> for DvStorage {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let letter = String::deserialize(deserializer)?;
+        Self::of_letter(&letter).ok_or_else(|| {
+            serde::de::Error::custom(format!("a deletion vector of storage type {letter:?}; known are u, i and p"))
+        })
     }
 }
 

@@ -3,24 +3,24 @@
 mod add;
 mod cdc;
 mod commit_info;
+mod domain;
 mod dv;
+pub mod json;
 mod metadata;
 mod protocol;
 mod remove;
 mod transaction;
-mod domain;
 mod v2;
-pub mod json;
 
 pub use add::Add;
 pub use cdc::Cdc;
 pub use commit_info::CommitInfo;
+pub use domain::DomainMetadata;
 pub use dv::{DeletionVectorDescriptor, DvStorage};
 pub use metadata::{Format, Metadata};
 pub use protocol::Protocol;
 pub use remove::Remove;
 pub use transaction::SetTransaction;
-pub use domain::DomainMetadata;
 pub use v2::{CheckpointMetadata, Sidecar};
 
 /// One action. What is unknown never becomes one: readers ignore it.

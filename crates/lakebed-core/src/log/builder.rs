@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    Int32Builder, Int64Builder, MapBuilder, MapFieldNames, StringBuilder, StructBuilder,
-};
+use arrow_array::builder::{Int32Builder, Int64Builder, MapBuilder, MapFieldNames, StringBuilder, StructBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Fields};
 

@@ -1,10 +1,10 @@
 //! The log: which files make a version (`segment`), what helps to find and check them (`hint`, `checksum`), what a checkpoint's rows say
 //! (`checkpoint`), and how commits fold into files and state (`files`, `builder`, `replay`).
 
+pub mod builder;
 pub mod checkpoint;
 pub mod checksum;
-pub mod hint;
-pub mod segment;
 pub mod files;
-pub mod builder;
+pub mod hint;
 pub mod replay;
+pub mod segment;

@@ -18,9 +18,17 @@ static CACHE: Mutex<Option<Cache>> = Mutex::new(None);
 /// What tells two versions of an object apart without asking for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Key {
-    Local { path: std::path::PathBuf, size: u64, modified_ns: u128 },
+    Local {
+        path: std::path::PathBuf,
+        size: u64,
+        modified_ns: u128,
+    },
     /// The address of the store's client: two clients of one store do not share, two stores never meet.
-    Remote { client: usize, path: Path, size: u64 },
+    Remote {
+        client: usize,
+        path: Path,
+        size: u64,
+    },
 }
 
 #[derive(Default)]

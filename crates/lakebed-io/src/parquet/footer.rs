@@ -158,7 +158,10 @@ impl Parts {
         let [length @ .., b'P', b'A', b'R', b'1' | b'E'] = footer else { return Ok(()) };
         let length = u64::from(u32::from_le_bytes(*length));
         if length.saturating_add(FOOTER_BYTES) > self.size {
-            return Err(Error::corrupt(&self.name, format!("{length} bytes of metadata cannot be in a file of {} bytes", self.size)));
+            return Err(Error::corrupt(
+                &self.name,
+                format!("{length} bytes of metadata cannot be in a file of {} bytes", self.size),
+            ));
         }
         Ok(())
     }
@@ -179,7 +182,9 @@ fn check_metadata(metadata: &ParquetMetaData, size: u64) -> std::result::Result<
         for column in group.columns() {
             let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
             let end = start.checked_add(column.compressed_size());
-            let fits = start >= 0 && column.compressed_size() >= 0 && end.and_then(|end| u64::try_from(end).ok()).is_some_and(|end| end <= size);
+            let fits = start >= 0
+                && column.compressed_size() >= 0
+                && end.and_then(|end| u64::try_from(end).ok()).is_some_and(|end| end <= size);
             if !fits {
                 return Err(format!("column {} of row group {index} lies outside the file", column.column_path()));
             }
@@ -202,7 +207,8 @@ fn with_sound_index(metadata: ParquetMetaData, size: u64) -> ParquetMetaData {
         sound = sound
             && columns.len() == offsets.len()
             && columns.iter().zip(offsets).all(|(columns, offsets)| {
-                columns.len() == offsets.len() && columns.iter().zip(offsets).all(|(column, offsets)| counts_agree(column, offsets))
+                columns.len() == offsets.len()
+                    && columns.iter().zip(offsets).all(|(column, offsets)| counts_agree(column, offsets))
             });
     }
     if sound { metadata } else { metadata.into_builder().set_column_index(None).set_offset_index(None).build() }

@@ -20,9 +20,19 @@ const LOCAL_GAP: u64 = 16 * 1024;
 /// The bytes of one file.
 #[derive(Clone)]
 pub(super) enum Source {
-    Local { file: Arc<File>, size: u64, name: Arc<str> },
+    Local {
+        file: Arc<File>,
+        size: u64,
+        name: Arc<str>,
+    },
     /// `whole` holds all bytes of a small object, which came with its metadata.
-    Remote { store: Store, path: Path, name: Arc<str>, size: u64, whole: Option<Bytes> },
+    Remote {
+        store: Store,
+        path: Path,
+        name: Arc<str>,
+        size: u64,
+        whole: Option<Bytes>,
+    },
 }
 
 impl Source {

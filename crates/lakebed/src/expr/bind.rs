@@ -11,10 +11,10 @@ use lakebed_core::{Error, Result};
 use super::cast::cast;
 use super::compare::{compare, is_in};
 use super::lex::{Span, error_at};
-use super::physical::{fold, fold_if_possible};
-use super::syntax::{Binary, Comparison, Interval, Is, Kind, LikeForm, Node, Unary};
 use super::literal::{number, typed_literal};
 use super::operate::{arithmetic, bitwise, negative, plus_literal};
+use super::physical::{fold, fold_if_possible};
+use super::syntax::{Binary, Comparison, Interval, Is, Kind, LikeForm, Node, Unary};
 use super::{function, nested, types};
 
 /// An expression and the type of its values.
@@ -123,10 +123,7 @@ impl Binder<'_> {
             return Err(self.error(span, self.unknown_column(first)));
         };
         let field = self.schema.field(index);
-        let mut value = Typed {
-            expr: Expr::Column(Column::new_unqualified(field.name())),
-            data_type: field.data_type().clone(),
-        };
+        let mut value = Typed { expr: Expr::Column(Column::new_unqualified(field.name())), data_type: field.data_type().clone() };
         for name in fields {
             value = self.field(span, value, name)?;
         }
@@ -242,7 +239,9 @@ impl Binder<'_> {
         match data_type {
             DataType::Boolean => Ok(expr),
             DataType::Null => Ok(Expr::Literal(ScalarValue::Boolean(None), None)),
-            other => Err(self.error(node.span, format_args!("this is {}, but a condition is true or false", types::name(&other)))),
+            other => {
+                Err(self.error(node.span, format_args!("this is {}, but a condition is true or false", types::name(&other))))
+            }
         }
     }
 
@@ -330,7 +329,11 @@ pub(crate) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> O
         let other = other.to_lowercase();
         if wanted.len() >= 3 && (other.starts_with(&wanted) || other.ends_with(&wanted)) { 1 } else { edits(&wanted, &other) }
     };
-    names.map(|other| (distance(other), other)).filter(|(distance, _)| *distance <= allowed).min_by_key(|(d, _)| *d).map(|(_, n)| n)
+    names
+        .map(|other| (distance(other), other))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, n)| n)
 }
 
 /// How many letters must be changed, added or removed to make one word of the other.

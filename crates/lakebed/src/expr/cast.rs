@@ -64,9 +64,8 @@ fn widens(from: &DataType, to: &DataType) -> bool {
 
 fn allowed(from: &DataType, to: &DataType) -> bool {
     use DataType::{Binary, Boolean, Date32, Null, Utf8};
-    let simple = |t: &DataType| {
-        types::is_number(t) || types::is_timestamp(t) || matches!(t, Boolean | Date32 | Utf8 | Binary | Null)
-    };
+    let simple =
+        |t: &DataType| types::is_number(t) || types::is_timestamp(t) || matches!(t, Boolean | Date32 | Utf8 | Binary | Null);
     match (from, to) {
         (Null, _) => true,
         (Utf8, to) | (to, Utf8) => simple(to),
@@ -109,7 +108,9 @@ pub(crate) fn convert_array(array: &ArrayRef, to: &DataType, try_: bool) -> DfRe
         (Float32 | Float64, Decimal128(precision, scale)) => float_to_decimal(array, *precision, *scale, try_),
         (Decimal128(_, scale), Float64) => {
             let scale = *scale;
-            parse_each::<Float64Type, _>(array.as_primitive::<Decimal128Type>(), to, try_, |v| decimal_text(v, scale).parse().ok())
+            parse_each::<Float64Type, _>(array.as_primitive::<Decimal128Type>(), to, try_, |v| {
+                decimal_text(v, scale).parse().ok()
+            })
         }
         (Date32, Timestamp(_, _)) => {
             parse_each::<TimestampMicrosecondType, _>(array.as_primitive::<Date32Type>(), to, try_, |days| {

@@ -98,8 +98,12 @@ pub(crate) fn one_form_of(expr: Expr, data_type: &DataType) -> Expr {
         return expr;
     }
     match expr {
-        Expr::Literal(ScalarValue::Float64(Some(value)), meta) => Expr::Literal(ScalarValue::Float64(Some(one_double(value))), meta),
-        Expr::Literal(ScalarValue::Float32(Some(value)), meta) => Expr::Literal(ScalarValue::Float32(Some(one_float(value))), meta),
+        Expr::Literal(ScalarValue::Float64(Some(value)), meta) => {
+            Expr::Literal(ScalarValue::Float64(Some(one_double(value))), meta)
+        }
+        Expr::Literal(ScalarValue::Float32(Some(value)), meta) => {
+            Expr::Literal(ScalarValue::Float32(Some(one_float(value))), meta)
+        }
         expr if matches!(expr, Expr::Literal(_, _)) => expr,
         expr => ONE_FORM.call(vec![expr], data_type.clone()),
     }

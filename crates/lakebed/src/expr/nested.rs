@@ -19,8 +19,10 @@ use super::kernel::{Input, Kernel, Spec, fail};
 
 static FIELD: Spec = Spec::total("field", field_of).lenient();
 static ITEM: Spec = Spec::total("item", |input| element(input, |index, len| place(index, len, false))).lenient().failing();
-static GET: Spec = Spec::total("get", |input| element(input, |index, len| Ok(usize::try_from(index).ok().filter(|i| *i < len)))).lenient();
-static ELEMENT_AT: Spec = Spec::total("element_at", |input| element(input, |index, len| place(index, len, true))).lenient().failing();
+static GET: Spec =
+    Spec::total("get", |input| element(input, |index, len| Ok(usize::try_from(index).ok().filter(|i| *i < len)))).lenient();
+static ELEMENT_AT: Spec =
+    Spec::total("element_at", |input| element(input, |index, len| place(index, len, true))).lenient().failing();
 static TRY_ELEMENT_AT: Spec =
     Spec::total("try_element_at", |input| element(input, |index, len| Ok(place(index, len, true).unwrap_or(None)))).lenient();
 static VALUE: Spec = Spec::total("map_value", value_of_key).lenient();
@@ -166,7 +168,9 @@ fn size(input: &Input<'_>) -> DfResult<ArrayRef> {
         _ => array.as_list::<i32>().value_offsets(),
     };
     let counts: arrow_array::Int32Array = (0..array.len())
-        .map(|row| array.is_valid(row).then(|| offsets.get(row + 1).copied().unwrap_or(0) - offsets.get(row).copied().unwrap_or(0)))
+        .map(|row| {
+            array.is_valid(row).then(|| offsets.get(row + 1).copied().unwrap_or(0) - offsets.get(row).copied().unwrap_or(0))
+        })
         .collect();
     Ok(Arc::new(counts))
 }

@@ -18,11 +18,8 @@ pub(super) fn negative(value: Typed) -> Result<Typed, String> {
         let months = months.checked_neg().ok_or("the interval is out of range")?;
         return Ok(Typed::literal(ScalarValue::IntervalYearMonth(Some(months))));
     }
-    let zero = if value.data_type == types::day_time() {
-        ScalarValue::DurationMicrosecond(Some(0))
-    } else {
-        ScalarValue::Int8(Some(0))
-    };
+    let zero =
+        if value.data_type == types::day_time() { ScalarValue::DurationMicrosecond(Some(0)) } else { ScalarValue::Int8(Some(0)) };
     arithmetic(Binary::Subtract, Typed::literal(zero), value, false)
 }
 
@@ -81,9 +78,8 @@ pub(crate) fn arithmetic(operator: Binary, left: Typed, right: Typed, try_: bool
         Binary::WholeDivide => (DataType::Int64, DataType::Int64),
         _ => (common.clone(), common),
     };
-    let to = |value: Typed| {
-        cast(value.expr, &value.data_type, &operands, false).map(fold_if_possible).ok_or_else(|| refuse(&l, &r))
-    };
+    let to =
+        |value: Typed| cast(value.expr, &value.data_type, &operands, false).map(fold_if_possible).ok_or_else(|| refuse(&l, &r));
     let expr = numbers::operation(operator, to(left)?, to(right)?, output.clone(), try_).ok_or_else(|| refuse(&l, &r))?;
     Ok(Typed { expr, data_type: output })
 }
@@ -131,7 +127,12 @@ fn with_time(operator: Binary, left: &Typed, right: &Typed) -> Option<Result<Typ
             let signed = |value: Typed| if minus { negative(value) } else { Ok(value) };
             if *l == DataType::Date32 && types::is_whole_number(r) && *r != DataType::Int64 {
                 let days = signed(right.clone()).map(|days| cast(days.expr, &days.data_type, &DataType::Int32, false));
-                return Some(days.map(|days| Typed { expr: time_arithmetic::plus_days(a, days.unwrap_or_default()), data_type: l.clone() }));
+                return Some(
+                    days.map(|days| Typed {
+                        expr: time_arithmetic::plus_days(a, days.unwrap_or_default()),
+                        data_type: l.clone(),
+                    }),
+                );
             }
             if *r == types::year_month() {
                 let months = signed(right.clone());
@@ -163,4 +164,3 @@ pub(super) fn bitwise(operator: Binary, left: Typed, right: Typed) -> Result<Typ
     };
     Ok(Typed { expr: binary_expr(to(left), operator, to(right)), data_type: common })
 }
-

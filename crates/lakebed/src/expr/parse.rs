@@ -234,12 +234,8 @@ impl Parser<'_> {
     }
 
     fn like_form(&mut self) -> Option<LikeForm> {
-        let forms = [
-            ("LIKE", LikeForm::Like),
-            ("ILIKE", LikeForm::ILike),
-            ("RLIKE", LikeForm::RLike),
-            ("REGEXP", LikeForm::RLike),
-        ];
+        let forms =
+            [("LIKE", LikeForm::Like), ("ILIKE", LikeForm::ILike), ("RLIKE", LikeForm::RLike), ("REGEXP", LikeForm::RLike)];
         forms.into_iter().find(|(keyword, _)| self.keyword(keyword)).map(|(_, form)| form)
     }
 

@@ -56,7 +56,8 @@ pub(crate) fn days_from(end: Expr, start: Expr) -> Expr {
 /// The interval between two dates or two timestamps.
 pub(crate) fn difference(end: Expr, start: Expr, data_type: &DataType) -> Expr {
     if *data_type == DataType::Date32 {
-        let times = [end, start].map(|date| super::cast::cast(date.clone(), data_type, &types::timestamp(), false).unwrap_or(date));
+        let times =
+            [end, start].map(|date| super::cast::cast(date.clone(), data_type, &types::timestamp(), false).unwrap_or(date));
         return MICROS_BETWEEN.call(times.to_vec(), types::day_time());
     }
     MICROS_BETWEEN.call(vec![end, start], types::day_time())

@@ -1,12 +1,12 @@
 //! Counting rows with as little reading as the filter allows.
 
-use futures::{StreamExt, TryStreamExt};
-use lakebed_core::log::files::FileBatch;
-use lakebed_core::schema::PrimitiveType;
-use lakebed_core::stats::{StatColumn, StatKind};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
+use futures::{StreamExt, TryStreamExt};
+use lakebed_core::log::files::FileBatch;
 use lakebed_core::path::FilePath;
+use lakebed_core::schema::PrimitiveType;
+use lakebed_core::stats::{StatColumn, StatKind};
 use lakebed_io::parquet::{PageIndex, ParquetFile};
 
 use super::Scan;
@@ -59,7 +59,8 @@ async fn count_batch(snapshot: &Snapshot, batch: &FileBatch) -> Result<u64> {
         }
     }
     let read = |row: usize| async move { live_rows(batch, row, read_row_count(snapshot, batch, row).await?) };
-    let read: u64 = futures::stream::iter(unknown).map(read).buffered(CONCURRENCY).try_fold(0, |a, b| async move { Ok(a + b) }).await?;
+    let read: u64 =
+        futures::stream::iter(unknown).map(read).buffered(CONCURRENCY).try_fold(0, |a, b| async move { Ok(a + b) }).await?;
     Ok(known + read)
 }
 

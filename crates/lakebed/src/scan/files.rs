@@ -41,12 +41,16 @@ struct Listing {
 impl Listing {
     fn new(scan: &Scan) -> Result<Self> {
         let snapshot = &scan.snapshot;
-        let columns: Vec<&StructField> = snapshot.partition_columns().iter().filter_map(|name| snapshot.schema().field(name)).collect();
+        let columns: Vec<&StructField> =
+            snapshot.partition_columns().iter().filter_map(|name| snapshot.schema().field(name)).collect();
         let mut partitions = Vec::new();
         let mut fields = Vec::new();
         for column in columns {
             let DataType::Primitive(data_type) = &column.data_type else {
-                return Err(Error::corrupt(snapshot.url(), format!("partition column {:?} is not of a primitive type", column.name)));
+                return Err(Error::corrupt(
+                    snapshot.url(),
+                    format!("partition column {:?} is not of a primitive type", column.name),
+                ));
             };
             partitions.push((physical_name(column, snapshot.mapping_mode()).to_owned(), *data_type));
             fields.push(Field::new(&column.name, type_to_arrow(&column.data_type)?, true));

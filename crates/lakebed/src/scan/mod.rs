@@ -2,14 +2,14 @@
 //!
 //! A [`ScanTask`] is a piece of a scan that can cross processes.
 
-pub mod prune;
-pub mod task;
-pub mod plan;
-pub mod read;
 mod count;
 mod explain;
 mod files;
 mod pieces;
+pub mod plan;
+pub mod prune;
+pub mod read;
+pub mod task;
 
 use std::sync::Arc;
 
@@ -101,7 +101,11 @@ impl Scan {
         for path in filter.columns() {
             let field = path.first().and_then(|name| self.snapshot.schema().field(name));
             if field.is_some_and(|field| field.metadata.contains_key("__COLLATIONS")) {
-                let message = format!("{}: column {} has a collation, by which lakebed cannot compare", self.snapshot.url(), path.join("."));
+                let message = format!(
+                    "{}: column {} has a collation, by which lakebed cannot compare",
+                    self.snapshot.url(),
+                    path.join(".")
+                );
                 return Err(Error::unsupported(vec!["collations".to_owned()], message));
             }
         }

@@ -3,9 +3,9 @@
 //! [`ScanTask::to_bytes`] and [`ScanTask::from_bytes`] are each other's inverse. The bytes hold no secrets: whoever reads the task finds
 //! credentials by itself. They are input like any other, so `from_bytes` believes nothing. Reading is in `read`.
 
-mod wire;
 #[cfg(test)]
 mod tests;
+mod wire;
 
 use std::collections::HashMap;
 
@@ -112,7 +112,10 @@ impl ScanTask {
         if self.row_columns.is_empty() {
             return Ok(schema);
         }
-        let of_rows = self.row_columns.iter().map(|column| Field::new(&column.name, column.kind.arrow_type(), column.kind.is_nullable()).into());
+        let of_rows = self
+            .row_columns
+            .iter()
+            .map(|column| Field::new(&column.name, column.kind.arrow_type(), column.kind.is_nullable()).into());
         Ok(Schema::new(schema.fields().iter().cloned().chain(of_rows).collect::<Vec<_>>()).into())
     }
 
@@ -138,7 +141,8 @@ impl ScanFile {
     /// The file that an action adds; `num_records` from its statistics.
     pub fn new(add: Add, num_records: Option<u64>) -> Result<Self> {
         Ok(Self {
-            size: u64::try_from(add.size).map_err(|_| Error::corrupt(&add.path, format!("the log says that its size is {}", add.size)))?,
+            size: u64::try_from(add.size)
+                .map_err(|_| Error::corrupt(&add.path, format!("the log says that its size is {}", add.size)))?,
             path: add.path,
             partition_values: add.partition_values,
             deletion_vector: add.deletion_vector,

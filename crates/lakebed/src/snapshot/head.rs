@@ -82,10 +82,9 @@ async fn read_log(store: &Store, segment: &LogSegment) -> Result<ReadHead, Failu
 async fn read_checkpoint_head(store: &Store, segment: &LogSegment) -> Result<(Option<Protocol>, Option<Metadata>), Failure> {
     let Some(files) = &segment.checkpoint else { return Ok((None, None)) };
     let (mut protocol, mut metadata) = (None, None);
-    let actions = checkpoint::read_head_actions(store, files).await.map_err(|error| Failure {
-        replaceable: (error.is_corrupt() || error.is_not_found()).then(|| files.name()),
-        error,
-    })?;
+    let actions = checkpoint::read_head_actions(store, files)
+        .await
+        .map_err(|error| Failure { replaceable: (error.is_corrupt() || error.is_not_found()).then(|| files.name()), error })?;
     for action in actions {
         match action {
             Action::Protocol(found) => protocol = Some(found),

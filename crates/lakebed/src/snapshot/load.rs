@@ -31,7 +31,18 @@ pub(super) async fn load_without(store: Store, env: Env, target: Option<u64>, un
     let head = Head::new(store.url(), read.protocol, read.metadata, read.checksum)?;
     let read_commits = Mutex::new(read.commits);
     let unusable = load.unusable;
-    Ok(Snapshot { inner: Arc::new(Inner { store, env, segment, unusable, head, read_commits, layers: OnceCell::new(), replacement: OnceCell::new() }) })
+    Ok(Snapshot {
+        inner: Arc::new(Inner {
+            store,
+            env,
+            segment,
+            unusable,
+            head,
+            read_commits,
+            layers: OnceCell::new(),
+            replacement: OnceCell::new(),
+        }),
+    })
 }
 
 struct Load<'a> {
@@ -129,7 +140,10 @@ impl Snapshot {
         if !unusable.insert(files.name()) {
             return Err(cause);
         }
-        tracing::warn!(table = self.url(), "{}: read past damage in the log: {}", self.url(), cause.message());
+        // One warning is enough for a table of which several checkpoints are broken.
+        if self.inner.unusable.is_empty() {
+            tracing::warn!(table = self.url(), "{}: read past damage in the log: {}", self.url(), cause.message());
+        }
         let load = load_without(self.store().clone(), self.env().clone(), Some(self.version()), unusable);
         let replacement = self.inner.replacement.get_or_try_init(|| load).await.map_err(|_| cause)?;
         Ok(replacement.clone())

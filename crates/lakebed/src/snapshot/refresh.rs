@@ -51,7 +51,18 @@ impl Snapshot {
         };
         let (store, env) = (self.store().clone(), self.env().clone());
         let read_commits = Mutex::new(Vec::new());
-        Ok(Snapshot { inner: Arc::new(Inner { store, env, segment, unusable: self.inner.unusable.clone(), head, read_commits, layers, replacement: OnceCell::new() }) })
+        Ok(Snapshot {
+            inner: Arc::new(Inner {
+                store,
+                env,
+                segment,
+                unusable: self.inner.unusable.clone(),
+                head,
+                read_commits,
+                layers,
+                replacement: OnceCell::new(),
+            }),
+        })
     }
 
     async fn reload(&self) -> Result<Snapshot> {

@@ -46,7 +46,11 @@ fn files_are_visible_in_the_order_of_their_commits() {
 fn a_file_with_another_vector_is_another_file() {
     let swap = vec![remove("a", None), add("a", Some("one"))];
     assert_eq!(visible(&[&[&[add("a", None)], &swap]]), ["a#one"]);
-    assert_eq!(visible(&[&[&[add("a", Some("one"))], &[remove("a", None)]]]), ["a#one"], "a remove without the vector is of another file");
+    assert_eq!(
+        visible(&[&[&[add("a", Some("one"))], &[remove("a", None)]]]),
+        ["a#one"],
+        "a remove without the vector is of another file"
+    );
 }
 
 #[test]

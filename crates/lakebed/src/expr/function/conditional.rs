@@ -32,7 +32,9 @@ pub(super) fn call(args: &Args<'_>) -> Option<Call> {
         }),
         "nullif" => args.count(2).and_then(|()| null_if(args.get(0)?, args.get(1)?.clone())),
         "nullifzero" => args.count(1).and_then(|()| null_if(args.get(0)?, zero())),
-        "zeroifnull" => args.count(1).and_then(|()| one_of_all(&Args { name: args.name, list: vec![args.get(0)?.clone(), zero()] })),
+        "zeroifnull" => {
+            args.count(1).and_then(|()| one_of_all(&Args { name: args.name, list: vec![args.get(0)?.clone(), zero()] }))
+        }
         "isnull" => args.count(1).and_then(|()| boolean(Expr::IsNull(Box::new(args.get(0)?.expr.clone())))),
         "isnotnull" => args.count(1).and_then(|()| boolean(Expr::IsNotNull(Box::new(args.get(0)?.expr.clone())))),
         "equal_null" => {

@@ -87,9 +87,9 @@ pub(super) fn call(args: &Args<'_>) -> Option<Call> {
             day_of_week(args.literal(1)?).ok_or_else(|| format!("`{}` is no day of the week", args.literal(1).unwrap_or("")))?;
             of(&NEXT_DAY, vec![args.date(0)?, args.text(1)?], DataType::Date32)
         }),
-        "make_date" => args.count(3).and_then(|()| {
-            of(&MAKE_DATE, vec![args.int(0)?, args.int(1)?, args.int(2)?], DataType::Date32)
-        }),
+        "make_date" => {
+            args.count(3).and_then(|()| of(&MAKE_DATE, vec![args.int(0)?, args.int(1)?, args.int(2)?], DataType::Date32))
+        }
         "date_trunc" => args.count(2).and_then(|()| {
             let unit = lit(args.literal(0)?.to_uppercase());
             let time = args.time(1)?;
@@ -157,7 +157,9 @@ fn part(name: &str, args: &Args<'_>) -> Option<Call> {
         "dayofweek_iso" | "dow_iso" => &ISO_DAY,
         "weekday" => &WEEKDAY,
         "doy" | "dayofyear" => &DAY_OF_YEAR,
-        "hour" | "h" | "hours" | "hr" | "hrs" => return Some(args.time(0).and_then(|t| of(&HOUR, vec![t.expr], DataType::Int32))),
+        "hour" | "h" | "hours" | "hr" | "hrs" => {
+            return Some(args.time(0).and_then(|t| of(&HOUR, vec![t.expr], DataType::Int32)));
+        }
         "minute" | "m" | "min" | "mins" | "minutes" => {
             return Some(args.time(0).and_then(|t| of(&MINUTE, vec![t.expr], DataType::Int32)));
         }

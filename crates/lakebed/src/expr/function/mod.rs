@@ -50,9 +50,31 @@ pub(super) fn call(name: &str, args: Vec<Typed>) -> Call {
 /// Names that mean an aggregate, a generator or something that differs from call to call.
 fn refused(name: &str) -> Option<&'static str> {
     Some(match name {
-        "count" | "sum" | "avg" | "mean" | "min" | "max" | "first" | "last" | "any" | "some" | "every" | "bool_and" | "bool_or"
-        | "collect_list" | "collect_set" | "array_agg" | "stddev" | "variance" | "median" | "percentile" | "mode"
-        | "approx_count_distinct" | "count_if" | "max_by" | "min_by" => "an aggregate function",
+        "count"
+        | "sum"
+        | "avg"
+        | "mean"
+        | "min"
+        | "max"
+        | "first"
+        | "last"
+        | "any"
+        | "some"
+        | "every"
+        | "bool_and"
+        | "bool_or"
+        | "collect_list"
+        | "collect_set"
+        | "array_agg"
+        | "stddev"
+        | "variance"
+        | "median"
+        | "percentile"
+        | "mode"
+        | "approx_count_distinct"
+        | "count_if"
+        | "max_by"
+        | "min_by" => "an aggregate function",
         "row_number" | "rank" | "dense_rank" | "lag" | "lead" | "ntile" | "cume_dist" | "percent_rank" => "a window function",
         "explode" | "explode_outer" | "posexplode" | "inline" | "stack" => "a generator",
         "rand" | "random" | "randn" | "uuid" | "shuffle" | "monotonically_increasing_id" | "randstr" => {
@@ -65,7 +87,18 @@ fn refused(name: &str) -> Option<&'static str> {
 /// `int(x)`, `date(x)` and their like are casts.
 fn cast_name(name: &str) -> Option<DataType> {
     let casts = [
-        "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "string", "binary", "date", "timestamp",
+        "boolean",
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "decimal",
+        "string",
+        "binary",
+        "date",
+        "timestamp",
     ];
     casts.contains(&name).then(|| types::from_name(name, &[])).flatten()
 }
@@ -104,9 +137,9 @@ impl Args<'_> {
     /// An argument cast to a type.
     fn cast(&self, index: usize, to: &DataType) -> Result<Expr, String> {
         let arg = self.get(index)?;
-        cast(arg.expr.clone(), &arg.data_type, to, false)
-            .map(super::physical::fold_if_possible)
-            .ok_or_else(|| format!("{}: argument {} is {}, not {}", self.name, index + 1, types::name(&arg.data_type), types::name(to)))
+        cast(arg.expr.clone(), &arg.data_type, to, false).map(super::physical::fold_if_possible).ok_or_else(|| {
+            format!("{}: argument {} is {}, not {}", self.name, index + 1, types::name(&arg.data_type), types::name(to))
+        })
     }
 
     fn text(&self, index: usize) -> Result<Expr, String> {
@@ -166,7 +199,9 @@ fn nested(args: &Args<'_>) -> Option<Call> {
         "size" | "cardinality" | "array_size" => args.count(1).and_then(|()| {
             let arg = args.get(0)?;
             match arg.data_type {
-                DataType::List(_) | DataType::Map(_, _) => Ok(Typed { expr: count(arg.expr.clone()), data_type: DataType::Int32 }),
+                DataType::List(_) | DataType::Map(_, _) => {
+                    Ok(Typed { expr: count(arg.expr.clone()), data_type: DataType::Int32 })
+                }
                 _ => Err(format!("{} is about arrays and maps", args.name)),
             }
         }),

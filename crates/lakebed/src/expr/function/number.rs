@@ -33,10 +33,8 @@ static ROUND: Spec = Spec::total("round", round).failing();
 static POWER: Spec = Spec::total("power", |input| both_doubles(input, |x, y| Some(x.powf(y))));
 static ATAN2: Spec = Spec::total("atan2", |input| both_doubles(input, |y, x| Some((y + 0.0).atan2(x + 0.0))));
 static HYPOT: Spec = Spec::total("hypot", |input| both_doubles(input, |x, y| Some(x.hypot(y))));
-static LOG_OF_BASE: Spec = Spec::total("log", |input| {
-    both_doubles(input, |base, x| (base > 0.0 && x > 0.0).then(|| x.ln() / base.ln()))
-})
-.lenient();
+static LOG_OF_BASE: Spec =
+    Spec::total("log", |input| both_doubles(input, |base, x| (base > 0.0 && x > 0.0).then(|| x.ln() / base.ln()))).lenient();
 
 /// A function from double to double; `None` is null.
 type OfDouble = (&'static [&'static str], Spec);
@@ -183,7 +181,11 @@ fn both_doubles(input: &Input<'_>, compute: fn(f64, f64) -> Option<f64>) -> DfRe
 }
 
 /// Applies a function that keeps the type; `None` is an overflow.
-fn keep<T: ArrowPrimitiveType>(input: &Input<'_>, name: &str, compute: impl Fn(T::Native) -> Option<T::Native>) -> DfResult<ArrayRef> {
+fn keep<T: ArrowPrimitiveType>(
+    input: &Input<'_>,
+    name: &str,
+    compute: impl Fn(T::Native) -> Option<T::Native>,
+) -> DfResult<ArrayRef> {
     let compute = |x| compute(x).ok_or_else(|| fail(format!("{name}({x:?}) does not fit {}", types::name(input.output))));
     let result: PrimitiveArray<T> = input.array(0)?.as_primitive::<T>().try_unary(compute)?;
     Ok(Arc::new(result.with_data_type(input.output.clone())))
@@ -228,7 +230,9 @@ fn round(input: &Input<'_>) -> DfResult<ArrayRef> {
             let limit = 10i128.checked_pow(u32::from(*precision)).unwrap_or(i128::MAX);
             keep::<Decimal128Type>(input, "round", |x| round_whole(x, (*scale).into(), places).filter(|x| x.abs() < limit))
         }
-        DataType::Float32 => keep::<Float32Type>(input, "round", |x| Some(round_float(x.into(), &format!("{x:e}"), places) as f32)),
+        DataType::Float32 => {
+            keep::<Float32Type>(input, "round", |x| Some(round_float(x.into(), &format!("{x:e}"), places) as f32))
+        }
         _ => keep::<Float64Type>(input, "round", |x| Some(round_float(x, &format!("{x:e}"), places))),
     }
 }

@@ -163,7 +163,9 @@ fn typed_call(function: &Arc<ScalarUDF>, args: Vec<Typed>) -> datafusion::common
     let exprs: Vec<Expr> = args
         .into_iter()
         .zip(&wanted)
-        .map(|(arg, field)| if arg.data_type == *field.data_type() { arg.expr } else { cast(arg.expr, field.data_type().clone()) })
+        .map(
+            |(arg, field)| if arg.data_type == *field.data_type() { arg.expr } else { cast(arg.expr, field.data_type().clone()) },
+        )
         .map(super::super::physical::fold_if_possible)
         .collect();
     let constants: Vec<Option<&ScalarValue>> = exprs

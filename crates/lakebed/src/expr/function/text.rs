@@ -60,9 +60,9 @@ pub(super) fn call(args: &Args<'_>) -> Option<Call> {
         // trim(characters, text) as a call, btrim(text, characters).
         "trim" | "ltrim" | "rtrim" if args.len() == 2 => {
             let name = if args.name == "trim" { "btrim" } else { args.name };
-            args.text(0).and_then(|characters| Ok((args.text(1)?, characters))).and_then(|(whole, characters)| {
-                registry::call(Args { name, list: vec![text(whole), text(characters)] })
-            })
+            args.text(0)
+                .and_then(|characters| Ok((args.text(1)?, characters)))
+                .and_then(|(whole, characters)| registry::call(Args { name, list: vec![text(whole), text(characters)] }))
         }
         "trim" => registry::call(Args { name: "btrim", list: args.list.clone() }),
         "like" => args.count(2).and_then(|()| like(args.get(0)?.clone(), args.get(1)?.clone(), LikeForm::Like, '\\', false)),
@@ -171,7 +171,11 @@ fn initcap(input: &Input<'_>) -> DfResult<ArrayRef> {
         text.map(|text| {
             let mut result = String::with_capacity(text.len());
             for c in text.chars() {
-                if first { result.extend(c.to_uppercase()) } else { result.extend(c.to_lowercase()) }
+                if first {
+                    result.extend(c.to_uppercase())
+                } else {
+                    result.extend(c.to_lowercase())
+                }
                 first = c == ' ';
             }
             result

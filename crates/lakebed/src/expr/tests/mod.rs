@@ -81,7 +81,8 @@ fn names_are_found_without_regard_to_case_and_exactly_where_case_decides() {
 #[test]
 fn a_filter_tells_its_columns_down_to_the_field_and_its_conjuncts_in_order() {
     let table = table::sample();
-    let filter = parse_filter("st.b.c = 'x' AND (i > 1 AND arr[0] = 2) AND (s = 'a' OR m.k = 3)", &table.schema(), &Options::default());
+    let filter =
+        parse_filter("st.b.c = 'x' AND (i > 1 AND arr[0] = 2) AND (s = 'a' OR m.k = 3)", &table.schema(), &Options::default());
     let filter = filter.unwrap();
     assert_eq!(filter.columns(), [vec!["arr"], vec!["i"], vec!["m"], vec!["s"], vec!["st", "b", "c"]]);
     let texts: Vec<&str> = filter.conjuncts().iter().map(|conjunct| conjunct.text.as_str()).collect();
@@ -136,7 +137,9 @@ fn long_lists_and_chains_do_not_nest() {
     assert_eq!(rows(&format!("i IN ({})", list.join(", "))), [1, 4, 6]);
     let deep = format!("{}i = 1{}", "(".repeat(50), ")".repeat(50));
     assert_eq!(rows(&deep), [1]);
-    for bottomless in ["(".repeat(100_000), "NOT ".repeat(100_000), "-".repeat(100_000), format!("i = {}1", "1 + ".repeat(100_000))] {
+    for bottomless in
+        ["(".repeat(100_000), "NOT ".repeat(100_000), "-".repeat(100_000), format!("i = {}1", "1 + ".repeat(100_000))]
+    {
         let error = parse_filter(&bottomless, &schema, &Options::default()).unwrap_err();
         assert!(error.to_string().len() < 1_000, "the message quotes the whole text");
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::builder::{Int32Builder, ListBuilder, MapBuilder, MapFieldNames, StringBuilder};
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
-    StringArray, StructArray, TimestampMicrosecondArray,
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int32Array, Int64Array,
+    RecordBatch, StringArray, StructArray, TimestampMicrosecondArray,
 };
 use arrow_schema::{DataType, Field, Fields};
 
@@ -18,7 +18,17 @@ pub(super) fn sample() -> RecordBatch {
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("i", Arc::new(Int32Array::from(vec![Some(1), Some(-7), None, Some(0), Some(i32::MAX), Some(42)]))),
         ("l", Arc::new(Int64Array::from(vec![Some(10), Some(i64::MAX), None, Some(0), Some(i64::MIN), Some(42)]))),
-        ("s", Arc::new(StringArray::from(vec![Some("apple"), Some("  Padded "), None, Some(""), Some("ñandú 😀"), Some("2024-01-15")]))),
+        (
+            "s",
+            Arc::new(StringArray::from(vec![
+                Some("apple"),
+                Some("  Padded "),
+                None,
+                Some(""),
+                Some("ñandú 😀"),
+                Some("2024-01-15"),
+            ])),
+        ),
         ("d", Arc::new(Float64Array::from(vec![Some(1.5), Some(f64::NAN), None, Some(-0.0), Some(f64::INFINITY), Some(1e-10)]))),
         ("f", Arc::new(Float32Array::from(vec![Some(1.5), Some(f32::NAN), None, Some(-0.0), Some(0.1), Some(3.4e38)]))),
         ("dec", decimal([Some(1_234), Some(-5), None, Some(0), Some(9_999_999_999), Some(-1_250)], 10, 2)),

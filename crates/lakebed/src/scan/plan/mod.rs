@@ -91,11 +91,11 @@ impl Plan {
             while let Some(batch) = rows.next().await {
                 let batch = visible(batch.map_err(Stop::of_checkpoint)?, layers)?;
                 let batch = if self.prunes_late() { batch } else { self.select(batch)? };
-                self.send(batch, sender, Some(&mut *sent)).await?;
+                self.send(batch, sender, sent).await?;
             }
         }
         for batch in layers.visible_files()? {
-            self.send(self.select(batch)?, sender, None).await?;
+            self.send(self.select(batch)?, sender, sent).await?;
         }
         Ok(())
     }
@@ -105,11 +105,8 @@ impl Plan {
         self.pruner.is_some() && !self.options.exact_metrics
     }
 
-    async fn send(&self, batch: FileBatch, sender: &Sender<Result<FileBatch>>, sent: Option<&mut Sent>) -> Result<(), Stop> {
-        let batch = match sent {
-            Some(sent) => sent.only_new(batch)?,
-            None => batch,
-        };
+    async fn send(&self, batch: FileBatch, sender: &Sender<Result<FileBatch>>, sent: &mut Sent) -> Result<(), Stop> {
+        let batch = sent.only_new(batch)?;
         if batch.is_empty() {
             return Ok(());
         }
@@ -156,7 +153,7 @@ fn visible(batch: FileBatch, layers: &Layers) -> Result<FileBatch> {
     batch.filter(&keep)
 }
 
-/// The files of a checkpoint that were sent already, should another checkpoint have to take over.
+/// The files that were sent already, should other files of the log have to take over from a checkpoint.
 #[derive(Default)]
 struct Sent {
     keys: Vec<FileKey>,

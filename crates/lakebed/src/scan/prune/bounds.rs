@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 use datafusion::common::Result as DfResult;
 use datafusion::logical_expr::{Cast, Expr};

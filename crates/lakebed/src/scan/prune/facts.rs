@@ -54,7 +54,9 @@ impl Facts {
     /// The schema of the batches that hold them.
     pub(crate) fn schema(&self) -> Schema {
         let fields = self.asked.iter().enumerate();
-        Schema::new(fields.map(|(index, (_, data_type))| Field::new(index.to_string(), data_type.clone(), true)).collect::<Vec<_>>())
+        Schema::new(
+            fields.map(|(index, (_, data_type))| Field::new(index.to_string(), data_type.clone(), true)).collect::<Vec<_>>(),
+        )
     }
 
     /// A batch of facts; what the provider does not know is null.

@@ -79,7 +79,8 @@ impl Generated {
             }
         }
         for (base, _, year) in parts.iter().filter(|(_, unit, _)| *unit == Unit::Year) {
-            let part = |wanted: Unit| parts.iter().find(|(b, unit, _)| b == base && *unit == wanted).map(|(_, _, name)| name.clone());
+            let part =
+                |wanted: Unit| parts.iter().find(|(b, unit, _)| b == base && *unit == wanted).map(|(_, _, name)| name.clone());
             let finer = [Unit::Month, Unit::Day, Unit::Hour].map(part).into_iter().map_while(|name| name);
             let columns = std::iter::once(year.clone()).chain(finer).collect();
             found.extend(Generated::new(base.clone(), columns, Rule::Parts, schema));
@@ -89,7 +90,8 @@ impl Generated {
 
     fn new(base: Vec<String>, columns: Vec<String>, rule: Rule, schema: &Schema) -> Option<Generated> {
         let base_type = type_of(schema, &base)?;
-        let types: Vec<DataType> = columns.iter().map(|name| type_of(schema, std::slice::from_ref(name))).collect::<Option<_>>()?;
+        let types: Vec<DataType> =
+            columns.iter().map(|name| type_of(schema, std::slice::from_ref(name))).collect::<Option<_>>()?;
         let time = matches!(base_type, DataType::Date32 | DataType::Timestamp(_, _));
         let fits = match &rule {
             Rule::Same => types == [base_type.clone()],

@@ -29,7 +29,6 @@ use facts::{Fact, Facts};
 use generated::Generated;
 use proof::{Knowledge, Prover, Statistics, never_nan};
 
-
 /// Decides from the log alone which files a filter needs.
 ///
 /// Ask [`partition_columns`](Self::partition_columns) and [`wanted`](Self::wanted) what to read, then either
@@ -138,7 +137,8 @@ impl Pruner {
 
     /// Lists what the conditions ask for. Statistics that no column of the schema has are never known.
     fn collect_wanted(&mut self, partitions: &[String], schema: &StructType, mode: MappingMode) {
-        let conditions = || self.conjuncts.iter().flat_map(|conjunct| conjunct.by_partitions.iter().chain(&conjunct.by_statistics));
+        let conditions =
+            || self.conjuncts.iter().flat_map(|conjunct| conjunct.by_partitions.iter().chain(&conjunct.by_statistics));
         let asked: Vec<Fact> = conditions().flat_map(|condition| condition.facts.asked()).cloned().collect();
         let needs = |name: &String| {
             asked.iter().any(|fact| match fact {
@@ -149,7 +149,8 @@ impl Pruner {
                 _ => false,
             })
         };
-        let needed = partitions.iter().filter(|name| needs(name)).filter_map(|name| PartitionColumn::of(schema, name, mode)).collect();
+        let needed =
+            partitions.iter().filter(|name| needs(name)).filter_map(|name| PartitionColumn::of(schema, name, mode)).collect();
         for fact in asked {
             if let Some(column) = stat_column(&fact, schema, mode).filter(|_| !self.statistics.contains(&fact)) {
                 self.statistics.push(fact);
@@ -247,7 +248,11 @@ impl Pruner {
 
     fn run(&self, condition: &Condition, known: &FileColumns<'_>) -> Result<BooleanArray> {
         if known.partitions.len() != self.partitions.len() {
-            return Err(Error::internal(format!("{} partition columns instead of {:?}", known.partitions.len(), self.partitions)));
+            return Err(Error::internal(format!(
+                "{} partition columns instead of {:?}",
+                known.partitions.len(),
+                self.partitions
+            )));
         }
         let partition = |name: &String| {
             let index = self.partitions.iter().position(|other| other.name == *name)?;
@@ -330,8 +335,7 @@ impl Preparation<'_> {
         never_nan: &[datafusion::logical_expr::Expr],
         statistics: Statistics,
     ) -> Result<(Option<Condition>, String)> {
-        let knowledge =
-            Knowledge { schema: self.schema, partitions: self.partitions, generated: self.generated, statistics };
+        let knowledge = Knowledge { schema: self.schema, partitions: self.partitions, generated: self.generated, statistics };
         let mut prover = Prover::new(knowledge, never_nan.to_vec());
         let found = prover.may_be_true(&conjunct.expr);
         let (facts, notes) = prover.finish();

@@ -320,7 +320,9 @@ impl<'a> Prover<'a> {
                 any(answers)
             }
             _ => match Kernel::of(value) {
-                Some((kernel, args)) if kernel.spec.strict => any(args.iter().map(|arg| self.may_be_null(arg)).collect::<Vec<_>>()),
+                Some((kernel, args)) if kernel.spec.strict => {
+                    any(args.iter().map(|arg| self.may_be_null(arg)).collect::<Vec<_>>())
+                }
                 _ => self.unknown("where a function gives null"),
             },
         }
@@ -380,7 +382,9 @@ fn null_makes_null(value: &Expr) -> Vec<Vec<String>> {
         Expr::Not(inner) => null_makes_null(inner),
         Expr::BinaryExpr(BinaryExpr { op: Operator::And | Operator::Or, .. }) => vec![],
         Expr::BinaryExpr(BinaryExpr { op: Operator::IsDistinctFrom | Operator::IsNotDistinctFrom, .. }) => vec![],
-        Expr::BinaryExpr(BinaryExpr { left, right, .. }) => [left, right].into_iter().flat_map(|side| null_makes_null(side)).collect(),
+        Expr::BinaryExpr(BinaryExpr { left, right, .. }) => {
+            [left, right].into_iter().flat_map(|side| null_makes_null(side)).collect()
+        }
         Expr::Like(like) => null_makes_null(&like.expr),
         Expr::InList(list) => null_makes_null(&list.expr),
         _ => match Kernel::of(value) {

@@ -58,14 +58,22 @@ struct Interval {
 
 impl<'a> Bounds<'a> {
     /// `schema` is the table's, with physical names; paths of `wanted` are physical, too.
-    pub(super) fn new(file: &'a ParquetFile, columns: &FileColumns, schema: &StructType, wanted: &'a [StatColumn], exact: bool) -> Self {
-        let wanted = wanted.iter().map(|statistic| Wanted { statistic, source: Source::find(file, columns, schema, statistic) }).collect();
+    pub(super) fn new(
+        file: &'a ParquetFile,
+        columns: &FileColumns,
+        schema: &StructType,
+        wanted: &'a [StatColumn],
+        exact: bool,
+    ) -> Self {
+        let wanted =
+            wanted.iter().map(|statistic| Wanted { statistic, source: Source::find(file, columns, schema, statistic) }).collect();
         Self { file, wanted, exact }
     }
 
     /// One value for each of these row groups, for each statistic.
     pub(super) fn of_row_groups(&self, groups: &[usize]) -> Result<Vec<ArrayRef>> {
-        let metadata: Vec<&RowGroupMetaData> = groups.iter().filter_map(|group| self.file.metadata().row_groups().get(*group)).collect();
+        let metadata: Vec<&RowGroupMetaData> =
+            groups.iter().filter_map(|group| self.file.metadata().row_groups().get(*group)).collect();
         self.wanted.iter().map(|wanted| self.row_group_values(wanted, &metadata)).collect()
     }
 
@@ -135,7 +143,13 @@ impl<'a> Bounds<'a> {
     ) -> Result<ArrayRef> {
         let count = intervals.len();
         let length = |interval: &Interval| (interval.rows.end - interval.rows.start).cast_signed();
-        match (wanted.statistic.kind, &wanted.source, column, self.file.metadata().column_index(), self.file.metadata().offset_index()) {
+        match (
+            wanted.statistic.kind,
+            &wanted.source,
+            column,
+            self.file.metadata().column_index(),
+            self.file.metadata().offset_index(),
+        ) {
             (StatKind::NumRecords, ..) => Ok(Arc::new(Int64Array::from_iter_values(intervals.iter().map(length)))),
             (StatKind::TightBounds, ..) => Ok(Arc::new(BooleanArray::from(vec![self.exact; count]))),
             (StatKind::NullCount, Some(source), Some(column), Some(column_index), Some(offset_index)) => {
@@ -153,7 +167,9 @@ impl<'a> Bounds<'a> {
                 };
                 Ok(Arc::new(intervals.iter().map(of_interval).collect::<Int64Array>()))
             }
-            (kind @ (StatKind::Min | StatKind::Max), Some(source), Some(column), Some(column_index), Some(offset_index)) if source.trusted => {
+            (kind @ (StatKind::Min | StatKind::Max), Some(source), Some(column), Some(column_index), Some(offset_index))
+                if source.trusted =>
+            {
                 let converter = source.converter(self.file)?;
                 let values = if kind == StatKind::Min {
                     converter.data_page_mins(column_index, offset_index, &[group])
@@ -179,25 +195,27 @@ impl<'a> Bounds<'a> {
         statistic: &StatColumn,
         count: usize,
     ) -> Result<ArrayRef> {
-        let Some(values) = values.ok().filter(|values| values.len() == count).and_then(|values| source.cast.adapt(&values).ok()) else {
+        let Some(values) = values.ok().filter(|values| values.len() == count).and_then(|values| source.cast.adapt(&values).ok())
+        else {
             return unknown(statistic, count);
         };
-        let careful = self.file.metadata().file_metadata().created_by().is_some_and(|writer| writer.starts_with(CAREFUL_WITH_NAN));
+        let careful =
+            self.file.metadata().file_metadata().created_by().is_some_and(|writer| writer.starts_with(CAREFUL_WITH_NAN));
         Ok(match values.data_type() {
             ArrowType::Float32 | ArrowType::Float64 if kind == StatKind::Max && !careful => return unknown(statistic, count),
             // A zero bound may stand for the zero of the other sign.
-            ArrowType::Float32 if kind == StatKind::Min => {
-                Arc::new(values.as_primitive::<Float32Type>().unary::<_, Float32Type>(|value| if value == 0.0 { -0.0 } else { value }))
-            }
-            ArrowType::Float64 if kind == StatKind::Min => {
-                Arc::new(values.as_primitive::<Float64Type>().unary::<_, Float64Type>(|value| if value == 0.0 { -0.0 } else { value }))
-            }
-            ArrowType::Float32 => {
-                Arc::new(values.as_primitive::<Float32Type>().unary::<_, Float32Type>(|value| if value == 0.0 { 0.0 } else { value }))
-            }
-            ArrowType::Float64 => {
-                Arc::new(values.as_primitive::<Float64Type>().unary::<_, Float64Type>(|value| if value == 0.0 { 0.0 } else { value }))
-            }
+            ArrowType::Float32 if kind == StatKind::Min => Arc::new(
+                values.as_primitive::<Float32Type>().unary::<_, Float32Type>(|value| if value == 0.0 { -0.0 } else { value }),
+            ),
+            ArrowType::Float64 if kind == StatKind::Min => Arc::new(
+                values.as_primitive::<Float64Type>().unary::<_, Float64Type>(|value| if value == 0.0 { -0.0 } else { value }),
+            ),
+            ArrowType::Float32 => Arc::new(
+                values.as_primitive::<Float32Type>().unary::<_, Float32Type>(|value| if value == 0.0 { 0.0 } else { value }),
+            ),
+            ArrowType::Float64 => Arc::new(
+                values.as_primitive::<Float64Type>().unary::<_, Float64Type>(|value| if value == 0.0 { 0.0 } else { value }),
+            ),
             _ => values,
         })
     }

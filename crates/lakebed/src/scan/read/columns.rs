@@ -128,8 +128,12 @@ fn walk(schema: &StructType, path: &str, names: &[String]) -> Result<Vec<usize>>
             (DataType::Array(array), "element") => (0, &array.element),
             (DataType::Map(map), "key") => (0, &map.key),
             (DataType::Map(map), "value") => (1, &map.value),
-            (DataType::Array(_), _) => return Err(Error::invalid_input(format!("column {path}: inside an array only `element` follows"))),
-            (DataType::Map(_), _) => return Err(Error::invalid_input(format!("column {path}: inside a map only `key` or `value` follows"))),
+            (DataType::Array(_), _) => {
+                return Err(Error::invalid_input(format!("column {path}: inside an array only `element` follows")));
+            }
+            (DataType::Map(_), _) => {
+                return Err(Error::invalid_input(format!("column {path}: inside a map only `key` or `value` follows")));
+            }
             (DataType::Primitive(primitive), name) => {
                 return Err(Error::invalid_input(format!("column {path}: a {primitive} has no field {name}")));
             }
@@ -144,7 +148,9 @@ fn unknown(path: &str, name: &str, fields: &StructType) -> Error {
     let names: Vec<&str> = fields.fields.iter().map(|field| field.name.as_str()).collect();
     let twins = names.iter().filter(|other| other.to_lowercase() == name.to_lowercase()).count();
     if twins > 1 {
-        return Error::invalid_input(format!("column {path}: {twins} columns are called {name} but for upper and lower case; write it exactly"));
+        return Error::invalid_input(format!(
+            "column {path}: {twins} columns are called {name} but for upper and lower case; write it exactly"
+        ));
     }
     let listed = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
     let more = if names.len() > LISTED { ", …" } else { "" };
@@ -177,7 +183,8 @@ mod tests {
     /// `id long, s struct<x long, y struct<p string, q string>>, list array<struct<u long, v long>>, m map<string, struct<k long, l long>>,
     /// a.b long, Ä string`.
     fn schema() -> StructType {
-        let field = |name: &str, data_type: &str| format!(r#"{{"name":"{name}","type":{data_type},"nullable":true,"metadata":{{}}}}"#);
+        let field =
+            |name: &str, data_type: &str| format!(r#"{{"name":"{name}","type":{data_type},"nullable":true,"metadata":{{}}}}"#);
         let fields = |fields: &[String]| format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","));
         let y = fields(&[field("p", "\"string\""), field("q", "\"string\"")]);
         let list = format!(

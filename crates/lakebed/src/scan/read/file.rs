@@ -162,7 +162,8 @@ impl Stored {
 
     /// Whether rows in the middle of a row group can be read without fetching those before them.
     fn can_skip(&self, group: usize) -> bool {
-        let indexed = self.file.metadata().offset_index().is_some_and(|index| index.get(group).is_some_and(|columns| !columns.is_empty()));
+        let indexed =
+            self.file.metadata().offset_index().is_some_and(|index| index.get(group).is_some_and(|columns| !columns.is_empty()));
         indexed || self.file.is_local()
     }
 }
@@ -240,7 +241,8 @@ fn kept_groups(
             continue;
         };
         let keep = judge(&statistics, intervals.len())?;
-        let intervals: Vec<_> = intervals.into_iter().zip(keep.iter()).filter(|(_, keep)| *keep != Some(false)).map(|(rows, _)| rows).collect();
+        let intervals: Vec<_> =
+            intervals.into_iter().zip(keep.iter()).filter(|(_, keep)| *keep != Some(false)).map(|(rows, _)| rows).collect();
         kept.push((index, rows.within(&intervals)));
     }
     Ok(kept)

@@ -96,7 +96,10 @@ impl FileColumns {
         let mut search = Search { columns: self, leaves: BTreeSet::new() };
         let by_id = self.mode == MappingMode::Id && wanted.fields.iter().any(|field| !self.by_name.contains(&field.name));
         if by_id && !self.schema.fields().iter().any(|field| id_of(field).is_some()) {
-            return Err(Error::corrupt(self.file.name(), "columns are found by field ids in this table, but the file's have none"));
+            return Err(Error::corrupt(
+                self.file.name(),
+                "columns are found by field ids in this table, but the file's have none",
+            ));
         }
         let mut columns = search.places(wanted, self.schema.fields(), 0, "")?;
         let leaves = search.leaves;
@@ -132,7 +135,10 @@ impl FileColumns {
     fn find(&self, fields: &Fields, wanted: &StructField, guess: usize, place: &str) -> Result<Option<usize>> {
         if self.mode == MappingMode::Id && !self.by_name.contains(&wanted.name) {
             let id = field_id(wanted).ok_or_else(|| {
-                Error::corrupt("schema", format!("column {place}{} has no field id, but columns are found by field ids", wanted.name))
+                Error::corrupt(
+                    "schema",
+                    format!("column {place}{} has no field id, but columns are found by field ids", wanted.name),
+                )
             })?;
             return Ok(fields.iter().position(|field| id_of(field) == Some(id)));
         }
@@ -147,7 +153,8 @@ impl FileColumns {
         let mut alike = fields.iter().enumerate().filter(|(_, field)| field.name().to_lowercase() == lower);
         match (alike.next(), alike.next()) {
             (Some(_), Some(_)) => {
-                let said = format!("column {place}{} may be any of several columns whose names differ by case alone", wanted.name);
+                let said =
+                    format!("column {place}{} may be any of several columns whose names differ by case alone", wanted.name);
                 Err(Error::corrupt(self.file.name(), said))
             }
             (found, _) => Ok(found.map(|(position, _)| position)),
@@ -244,7 +251,12 @@ impl Search<'_> {
         let metadata = self.columns.file.metadata();
         let descriptor = metadata.file_metadata().schema_descr();
         let cost = |leaf: usize| {
-            let size: i64 = metadata.row_groups().iter().filter_map(|group| group.columns().get(leaf)).map(|chunk| chunk.compressed_size()).sum();
+            let size: i64 = metadata
+                .row_groups()
+                .iter()
+                .filter_map(|group| group.columns().get(leaf))
+                .map(|chunk| chunk.compressed_size())
+                .sum();
             (descriptor.column(leaf).max_rep_level(), size)
         };
         leaves.clone().min_by_key(|leaf| cost(*leaf)).unwrap_or(leaves.start)
@@ -384,7 +396,8 @@ impl Shape {
             Self::Map { entries, key, value } => {
                 let source = array.as_map_opt().ok_or_else(|| undecoded("map", array))?;
                 let columns = vec![key.shape.adapt(source.keys())?, value.shape.adapt(source.values())?];
-                let fields: Fields = [key, value].iter().zip(&columns).map(|(part, column)| widened(&part.field, column, None)).collect();
+                let fields: Fields =
+                    [key, value].iter().zip(&columns).map(|(part, column)| widened(&part.field, column, None)).collect();
                 let made = StructArray::try_new(fields.clone(), columns, None)?;
                 let entries = Arc::new(entries.as_ref().clone().with_data_type(ArrowType::Struct(fields)));
                 Ok(Arc::new(MapArray::try_new(entries, source.offsets().clone(), made, source.nulls().cloned(), false)?))

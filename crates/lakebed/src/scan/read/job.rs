@@ -94,9 +94,13 @@ impl Job {
         }
 
         let selected = Columns::select(schema, task.columns.as_deref())?;
-        let tested = condition.iter().flat_map(|condition| &condition.columns().fields).filter(|field| !is_partition(&field.name));
-        let mut wanted =
-            Wanted { tested: StructType { fields: tested.cloned().collect() }, others: StructType::default(), by_name: Vec::new() };
+        let tested =
+            condition.iter().flat_map(|condition| &condition.columns().fields).filter(|field| !is_partition(&field.name));
+        let mut wanted = Wanted {
+            tested: StructType { fields: tested.cloned().collect() },
+            others: StructType::default(),
+            by_name: Vec::new(),
+        };
         let mut slots = Vec::new();
         for field in &selected.schema().fields {
             slots.push(match partition_columns.iter().position(|column| column.name == field.name) {

@@ -45,7 +45,13 @@ struct Rows {
 
 impl Outbox {
     /// `share` is what the piece reserved; `most_rows` is how many rows anybody wants of it.
-    pub(super) fn new(lane: LaneSender<Parcel>, schema: SchemaRef, share: Reservation, batch_rows: usize, most_rows: Option<u64>) -> Self {
+    pub(super) fn new(
+        lane: LaneSender<Parcel>,
+        schema: SchemaRef,
+        share: Reservation,
+        batch_rows: usize,
+        most_rows: Option<u64>,
+    ) -> Self {
         let most_rows = most_rows.unwrap_or(u64::MAX);
         Self { lane, schema, share, batch_rows: batch_rows.max(1), waiting: Vec::new(), waiting_rows: 0, sent_rows: 0, most_rows }
     }
@@ -94,7 +100,8 @@ impl Outbox {
         let fields = waiting.first().map(|rows| rows.fields.clone()).unwrap_or_default();
         let mut columns = Vec::with_capacity(fields.len());
         for index in 0..fields.len() {
-            let parts: Vec<&dyn arrow_array::Array> = waiting.iter().filter_map(|rows| Some(rows.columns.get(index)?.as_ref())).collect();
+            let parts: Vec<&dyn arrow_array::Array> =
+                waiting.iter().filter_map(|rows| Some(rows.columns.get(index)?.as_ref())).collect();
             columns.push(arrow_select::concat::concat(&parts)?);
         }
         self.send(Rows { fields, columns, count })

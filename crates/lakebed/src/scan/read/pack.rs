@@ -166,7 +166,8 @@ impl Packing {
                     tested.push(constant);
                 }
                 None => {
-                    let (field, column) = stored.next().ok_or_else(|| Error::internal("a column of the condition was not read"))?;
+                    let (field, column) =
+                        stored.next().ok_or_else(|| Error::internal("a column of the condition was not read"))?;
                     fields.push(Arc::clone(field));
                     tested.push(Arc::clone(column));
                 }
@@ -204,7 +205,8 @@ impl Packing {
                 Slot::RowId(moved) => {
                     let positions = positions.and_then(|positions| positions.as_primitive_opt::<Int64Type>());
                     let base = self.file.base_row_id();
-                    let fresh = |row: usize| Some(base?.wrapping_add(positions.filter(|positions| row < positions.len())?.value(row)));
+                    let fresh =
+                        |row: usize| Some(base?.wrapping_add(positions.filter(|positions| row < positions.len())?.value(row)));
                     moved_or(moved.and_then(|position| columns.columns.get(position)), count, fresh)
                 }
                 Slot::RowCommitVersion(moved) => {
@@ -213,7 +215,11 @@ impl Packing {
                 }
             };
             let nullable = field.is_nullable() || column.null_count() > 0;
-            fields.push(if nullable == field.is_nullable() { Arc::clone(field) } else { Arc::new(field.as_ref().clone().with_nullable(nullable)) });
+            fields.push(if nullable == field.is_nullable() {
+                Arc::clone(field)
+            } else {
+                Arc::new(field.as_ref().clone().with_nullable(nullable))
+            });
             made.push(column);
         }
         self.outbox.put(fields, made, count)
@@ -236,7 +242,8 @@ impl Found {
         for (index, field) in fields.iter().enumerate() {
             let column = concat(self.kept.iter().filter_map(|kept| kept.columns.get(index)).collect())?;
             let nullable = self.kept.iter().filter_map(|kept| kept.fields.get(index)).any(|field| field.is_nullable());
-            joined_fields.push(Arc::new(field.as_ref().clone().with_data_type(column.data_type().clone()).with_nullable(nullable)));
+            joined_fields
+                .push(Arc::new(field.as_ref().clone().with_data_type(column.data_type().clone()).with_nullable(nullable)));
             columns.push(column);
         }
         let positions: Vec<&ArrayRef> = self.kept.iter().filter_map(|kept| kept.positions.as_ref()).collect();
@@ -284,7 +291,8 @@ fn concat(parts: Vec<&ArrayRef>) -> Result<ArrayRef> {
         let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
         return Ok(arrow_select::concat::concat(&parts)?);
     }
-    let loosened = parts.iter().map(|part| Ok(arrow_cast::cast(part, &loosened(part.data_type()))?)).collect::<Result<Vec<_>>>()?;
+    let loosened =
+        parts.iter().map(|part| Ok(arrow_cast::cast(part, &loosened(part.data_type()))?)).collect::<Result<Vec<_>>>()?;
     let parts: Vec<&dyn Array> = loosened.iter().map(AsRef::as_ref).collect();
     Ok(arrow_select::concat::concat(&parts)?)
 }

@@ -67,7 +67,13 @@ impl Piece {
     }
 
     /// Decodes the rows and sends those that are wanted.
-    pub(super) async fn read(self, job: Arc<Job>, file: Arc<OpenFile>, lane: LaneSender<Parcel>, share: Reservation) -> Result<()> {
+    pub(super) async fn read(
+        self,
+        job: Arc<Job>,
+        file: Arc<OpenFile>,
+        lane: LaneSender<Parcel>,
+        share: Reservation,
+    ) -> Result<()> {
         let outbox = Outbox::new(lane, Arc::clone(job.output().schema()), share, self.batch_rows, job.limit());
         let (group, rows) = match self.what {
             What::Counted => return Packing::new(job, file, outbox, None).send_counted(self.live_rows, self.batch_rows),

@@ -31,14 +31,16 @@ impl PieceSize {
     pub(super) fn of(job: &Job, stored: &Stored, group: usize, total: u64) -> Self {
         let group = stored.file.metadata().row_groups().get(group);
         let rows = group.map_or(1, |group| group.num_rows().unsigned_abs()).max(1);
-        let chunks = || group.into_iter().flat_map(|group| stored.all.leaves().iter().filter_map(|leaf| group.columns().get(*leaf)));
+        let chunks =
+            || group.into_iter().flat_map(|group| stored.all.leaves().iter().filter_map(|leaf| group.columns().get(*leaf)));
         let bytes_per_row = chunks().map(decoded_bytes).sum::<u64>().div_ceil(rows).max(1);
         let fetched_per_row = chunks().map(|chunk| chunk.compressed_size().unsigned_abs()).sum::<u64>().div_ceil(rows);
         let batch_rows = job.batch_rows().map_or((BATCH_BYTES / bytes_per_row).clamp(1, MOST_BATCH_ROWS), |rows| rows as u64);
         let share = job.memory().limit_bytes() / (job.cores().count() as u64 * 2 + 1);
         let by_memory = PIECE_BYTES.min(share) / bytes_per_row;
         // A single file is cut so that each core has a part of it.
-        let by_cores = if job.has_few_files() { total.div_ceil(job.cores().count() as u64).max(FEWEST_PIECE_ROWS) } else { u64::MAX };
+        let by_cores =
+            if job.has_few_files() { total.div_ceil(job.cores().count() as u64).max(FEWEST_PIECE_ROWS) } else { u64::MAX };
         Self { rows: by_memory.min(by_cores).max(batch_rows), bytes_per_row, batch_rows, fetched_per_row }
     }
 }
@@ -58,7 +60,10 @@ fn decoded_bytes(chunk: &ColumnChunkMetaData) -> u64 {
         }
         PhysicalType::BYTE_ARRAY => {
             // Without the writer's word on it, a dictionary hides how much text there is.
-            let text = chunk.unencoded_byte_array_data_bytes().map(i64::unsigned_abs).unwrap_or_else(|| encoded.max(values.saturating_mul(12)));
+            let text = chunk
+                .unencoded_byte_array_data_bytes()
+                .map(i64::unsigned_abs)
+                .unwrap_or_else(|| encoded.max(values.saturating_mul(12)));
             text.saturating_add(values.saturating_mul(4))
         }
     }
@@ -67,4 +72,3 @@ fn decoded_bytes(chunk: &ColumnChunkMetaData) -> u64 {
 fn is_decimal(chunk: &ColumnChunkMetaData) -> bool {
     chunk.column_descr().converted_type() == ConvertedType::DECIMAL
 }
-

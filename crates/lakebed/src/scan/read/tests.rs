@@ -100,7 +100,8 @@ fn show(batches: &[RecordBatch]) -> Vec<String> {
     let options = FormatOptions::new().with_null("-");
     let mut rows = Vec::new();
     for batch in batches {
-        let columns: Vec<_> = batch.columns().iter().map(|column| ArrayFormatter::try_new(column.as_ref(), &options).unwrap()).collect();
+        let columns: Vec<_> =
+            batch.columns().iter().map(|column| ArrayFormatter::try_new(column.as_ref(), &options).unwrap()).collect();
         for row in 0..batch.num_rows() {
             rows.push(columns.iter().map(|column| column.value(row).to_string()).collect::<Vec<_>>().join("|"));
         }
@@ -111,7 +112,8 @@ fn show(batches: &[RecordBatch]) -> Vec<String> {
 /// A file with these columns, all of which allow null.
 fn parquet(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
     let fields: Vec<Field> = columns.iter().map(|(name, column)| Field::new(*name, column.data_type().clone(), true)).collect();
-    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.into_iter().map(|(_, column)| column).collect()).unwrap();
+    let batch =
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.into_iter().map(|(_, column)| column).collect()).unwrap();
     write(&batch, WriterProperties::builder().build())
 }
 

@@ -40,7 +40,10 @@ fn file(path: &str) -> ScanFile {
 fn task() -> ScanTask {
     ScanTask {
         table_url: "s3://bucket/table".to_owned(),
-        files: vec![file("day=2026-11-21/a%20b.parquet"), ScanFile { path: "s3://other/c.parquet".to_owned(), ..Default::default() }],
+        files: vec![
+            file("day=2026-11-21/a%20b.parquet"),
+            ScanFile { path: "s3://other/c.parquet".to_owned(), ..Default::default() },
+        ],
         schema: schema(),
         partition_columns: vec!["day".to_owned()],
         mapping_mode: MappingMode::Name,
@@ -81,7 +84,8 @@ fn a_task_comes_back_from_its_bytes() {
 #[test]
 fn the_output_schema_is_the_projection_and_then_the_row_columns() {
     let schema = task().output_schema().unwrap();
-    let fields: Vec<String> = schema.fields().iter().map(|field| format!("{} {} {}", field.name(), field.data_type(), field.is_nullable())).collect();
+    let fields: Vec<String> =
+        schema.fields().iter().map(|field| format!("{} {} {}", field.name(), field.data_type(), field.is_nullable())).collect();
     assert_eq!(fields, [r#"s Struct("x": Utf8) true"#, "id Int64 false", "_path Utf8 false", "_id Int64 true"]);
 }
 

@@ -86,7 +86,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<ScanTask> {
     let header: Header = serde_json::from_slice(bytes).map_err(malformed)?;
     if header.scan_task != VERSION {
         let other = header.scan_task;
-        return Err(invalid(format!("it is of form {other}, this version of lakebed reads form {VERSION}; use the same version everywhere")));
+        return Err(invalid(format!(
+            "it is of form {other}, this version of lakebed reads form {VERSION}; use the same version everywhere"
+        )));
     }
     let wire: Task = serde_json::from_slice(bytes).map_err(malformed)?;
     let row_columns = wire.row_columns.into_iter().map(|(kind, name)| match kind_of(&kind) {

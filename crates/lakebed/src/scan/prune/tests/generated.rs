@@ -39,7 +39,11 @@ fn days(base: PrimitiveType, expression: &str) -> Sample {
     let dates = (0..5).map(|day| Arc::new(Date32Array::from(vec![19_781 + day])) as ArrayRef).collect();
     let values = (0..5).map(|day| {
         let time = TimestampMicrosecondArray::from(vec![START + day * DAY + 5 * HOUR]);
-        if base == PrimitiveType::Timestamp { Arc::new(time.with_timezone("UTC")) as ArrayRef } else { Arc::new(time) as ArrayRef }
+        if base == PrimitiveType::Timestamp {
+            Arc::new(time.with_timezone("UTC")) as ArrayRef
+        } else {
+            Arc::new(time) as ArrayRef
+        }
     });
     sample(&[("day", PrimitiveType::Date, expression, dates)], base, values.collect())
 }
@@ -78,9 +82,11 @@ fn a_date_of_an_instant_may_be_that_of_any_zone() {
 
 #[test]
 fn null_partition_values_tell_nothing() {
-    let dates: Vec<ArrayRef> = [Some(19_781), None].into_iter().map(|day| Arc::new(Date32Array::from(vec![day])) as ArrayRef).collect();
+    let dates: Vec<ArrayRef> =
+        [Some(19_781), None].into_iter().map(|day| Arc::new(Date32Array::from(vec![day])) as ArrayRef).collect();
     let null = Arc::new(TimestampMicrosecondArray::from(vec![None::<i64>]).with_timezone("UTC")) as ArrayRef;
-    let sample = sample(&[("day", PrimitiveType::Date, "CAST(t AS DATE)", dates)], PrimitiveType::Timestamp, vec![times(&[START]), null]);
+    let sample =
+        sample(&[("day", PrimitiveType::Date, "CAST(t AS DATE)", dates)], PrimitiveType::Timestamp, vec![times(&[START]), null]);
     assert_eq!(left(&sample, "t > '2030-01-01'"), [1]);
     assert_eq!(left(&sample, "t IS NULL"), [0, 1]);
     assert_eq!(left(&sample, "t <=> NULL"), [0, 1]);

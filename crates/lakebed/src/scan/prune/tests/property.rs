@@ -22,9 +22,23 @@ const DAY: i64 = 86_400_000_000;
 fn row() -> impl Strategy<Value = Row> {
     let ints = select(vec![i32::MIN, -7, -1, 0, 1, 5, 6, 7, 8, 100, i32::MAX]);
     let negative_nan = f64::from_bits(0xfff8_0000_0000_0000);
-    let doubles = select(vec![f64::NEG_INFINITY, -1e300, -2.5, -0.0, 0.0, 1.0, 2.5, 1e300, f64::INFINITY, f64::NAN, negative_nan]);
-    let texts = select(vec!["", "a", "aa", "ab", "abc", "abcd", "abd", "b", "ba", "é", "\u{ffff}", "😀", "😀😀😀"]).prop_map(String::from);
-    let times = select(vec![-DAY, -1, 0, 1, DAY - 1, DAY, 19_722 * DAY + 5, 19_723 * DAY, 19_781 * DAY + DAY / 2, 19_782 * DAY, 3_000_000 * DAY]);
+    let doubles =
+        select(vec![f64::NEG_INFINITY, -1e300, -2.5, -0.0, 0.0, 1.0, 2.5, 1e300, f64::INFINITY, f64::NAN, negative_nan]);
+    let texts = select(vec!["", "a", "aa", "ab", "abc", "abcd", "abd", "b", "ba", "é", "\u{ffff}", "😀", "😀😀😀"])
+        .prop_map(String::from);
+    let times = select(vec![
+        -DAY,
+        -1,
+        0,
+        1,
+        DAY - 1,
+        DAY,
+        19_722 * DAY + 5,
+        19_723 * DAY,
+        19_781 * DAY + DAY / 2,
+        19_782 * DAY,
+        3_000_000 * DAY,
+    ]);
     (weighted(0.85, ints), weighted(0.85, doubles), weighted(0.85, texts), weighted(0.85, times))
 }
 
@@ -35,7 +49,11 @@ fn file() -> impl Strategy<Value = (Option<i32>, Vec<Row>)> {
 }
 
 fn sample() -> impl Strategy<Value = Sample> {
-    (vec(file(), 1..5), select(vec![1usize, 2, 32]), vec(select(vec![StatKind::Min, StatKind::Max, StatKind::NullCount, StatKind::NumRecords]), 0..2))
+    (
+        vec(file(), 1..5),
+        select(vec![1usize, 2, 32]),
+        vec(select(vec![StatKind::Min, StatKind::Max, StatKind::NullCount, StatKind::NumRecords]), 0..2),
+    )
         .prop_map(|(files, prefix, without)| {
             let fields = [
                 ("p", PrimitiveType::Integer),
@@ -75,11 +93,19 @@ fn columns(p: Option<i32>, rows: &[Row]) -> Vec<ArrayRef> {
 }
 
 fn leaf() -> impl Strategy<Value = String> {
-    let ints = || select(vec!["-8", "-7", "0", "1", "5", "6", "7", "100", "2147483647", "3000000000", "5.5", "'6'", "-2147483648"]);
-    let doubles = || select(vec!["0", "-0.0D", "1", "2.5D", "-2.5", "1e300", "double('NaN')", "double('Infinity')", "double('-Infinity')"]);
+    let ints =
+        || select(vec!["-8", "-7", "0", "1", "5", "6", "7", "100", "2147483647", "3000000000", "5.5", "'6'", "-2147483648"]);
+    let doubles =
+        || select(vec!["0", "-0.0D", "1", "2.5D", "-2.5", "1e300", "double('NaN')", "double('Infinity')", "double('-Infinity')"]);
     let texts = || select(vec!["''", "'a'", "'ab'", "'abc'", "'abcde'", "'b'", "'é'", "'\u{ffff}'", "'😀'"]);
     let times = || {
-        select(vec!["'1970-01-01'", "'1969-12-31 23:59:59.999999'", "'2023-12-31 12:00:00'", "DATE '2024-01-01'", "TIMESTAMP '2024-02-28 12:00:00'"])
+        select(vec![
+            "'1970-01-01'",
+            "'1969-12-31 23:59:59.999999'",
+            "'2023-12-31 12:00:00'",
+            "DATE '2024-01-01'",
+            "TIMESTAMP '2024-02-28 12:00:00'",
+        ])
     };
     let operator = || select(vec!["=", "<>", "<", "<=", ">", ">=", "<=>"]);
     let not = || select(vec!["", "NOT "]);
@@ -110,9 +136,12 @@ fn leaf() -> impl Strategy<Value = String> {
         of("date_format(t, 'yyyy-MM')", select(vec!["'1970-01'", "'2024-02'", "'2023'", "'3'"]).boxed()),
         of("coalesce(x, p)", ints().boxed()),
         of("abs(p)", ints().boxed()),
-        (not(), select(vec!["'a%'", "'ab%'", "'ab'", "'%b'", "'a_c%'", "'é%'", "'😀%'", "''"])).prop_map(|(not, pattern)| format!("s {not}LIKE {pattern}")),
-        (select(vec!["x", "p", "d"]), operator(), select(vec!["x", "p", "d"])).prop_map(|(a, operator, b)| format!("{a} {operator} {b}")),
-        select(vec!["true", "false", "NULL", "isnan(d)", "startswith(s, 'ab')", "s RLIKE '^ab?'", "x IN (p, 5)"]).prop_map(String::from),
+        (not(), select(vec!["'a%'", "'ab%'", "'ab'", "'%b'", "'a_c%'", "'é%'", "'😀%'", "''"]))
+            .prop_map(|(not, pattern)| format!("s {not}LIKE {pattern}")),
+        (select(vec!["x", "p", "d"]), operator(), select(vec!["x", "p", "d"]))
+            .prop_map(|(a, operator, b)| format!("{a} {operator} {b}")),
+        select(vec!["true", "false", "NULL", "isnan(d)", "startswith(s, 'ab')", "s RLIKE '^ab?'", "x IN (p, 5)"])
+            .prop_map(String::from),
     ]
 }
 
@@ -122,7 +151,8 @@ fn filter() -> impl Strategy<Value = String> {
             (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} AND {b})")),
             (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} OR {b})")),
             inner.clone().prop_map(|a| format!("(NOT {a})")),
-            (inner.clone(), select(vec!["TRUE", "FALSE", "NULL", "NOT TRUE", "NOT FALSE", "NOT NULL"])).prop_map(|(a, is)| format!("(({a}) IS {is})")),
+            (inner.clone(), select(vec!["TRUE", "FALSE", "NULL", "NOT TRUE", "NOT FALSE", "NOT NULL"]))
+                .prop_map(|(a, is)| format!("(({a}) IS {is})")),
             (inner.clone(), inner.clone(), inner).prop_map(|(a, b, c)| format!("(CASE WHEN {a} THEN {b} ELSE {c} END)")),
         ]
     })

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array, StringArray, StructArray, TimestampMicrosecondArray,
-    UInt64Array,
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array, StringArray, StructArray,
+    TimestampMicrosecondArray, UInt64Array,
 };
 use arrow_schema::{DataType as ArrowType, Field, Fields};
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};
@@ -152,7 +152,13 @@ fn text_is_compared_by_bytes_and_may_be_cut() {
     let mut sample = Sample::new(
         table(&[("s", PrimitiveType::String)]),
         &[],
-        vec![file(&["aardvark", "abyss"]), file(&["abc", "abcdefgh"]), file(&["b", "c"]), file(&["\u{ffff}", "😀"]), file(&["abc"])],
+        vec![
+            file(&["aardvark", "abyss"]),
+            file(&["abc", "abcdefgh"]),
+            file(&["b", "c"]),
+            file(&["\u{ffff}", "😀"]),
+            file(&["abc"]),
+        ],
     );
     let check = |sample: &Sample, filter: &str, expected: &[usize]| assert_eq!(left(sample, filter), expected, "{filter}");
     for prefix in [32, 3] {
@@ -239,7 +245,8 @@ fn years_of_more_than_four_digits_are_out_of_the_order_of_text() {
     assert_eq!(left(&sample, "date_format(d, 'yyyy-MM') = '2024-02'"), [0, 1]);
     assert_eq!(left(&sample, "date_format(d, 'yyyy-MM') > '2025'"), [0]);
     // Dates that no timestamp can hold are not lost, and not mistaken for others.
-    let far = Sample::new(table(&[("d", PrimitiveType::Date)]), &[], vec![file(&[i32::MIN, i32::MIN]), file(&[i32::MAX]), file(&[0])]);
+    let far =
+        Sample::new(table(&[("d", PrimitiveType::Date)]), &[], vec![file(&[i32::MIN, i32::MIN]), file(&[i32::MAX]), file(&[0])]);
     assert_eq!(left(&far, "d < TIMESTAMP '2024-01-01'"), [0, 1, 2]);
     assert_eq!(left(&far, "d > TIMESTAMP '2024-01-01'"), [0, 1]);
     assert_eq!(left(&far, "year(d) > 5000000"), [1]);
@@ -269,7 +276,9 @@ fn decimals_are_compared_exactly() {
 
 #[test]
 fn columns_are_compared_with_columns() {
-    let file = |a: &[i32], b: &[i32]| vec![Arc::new(Int32Array::from(a.to_vec())) as ArrayRef, Arc::new(Int32Array::from(b.to_vec())) as ArrayRef];
+    let file = |a: &[i32], b: &[i32]| {
+        vec![Arc::new(Int32Array::from(a.to_vec())) as ArrayRef, Arc::new(Int32Array::from(b.to_vec())) as ArrayRef]
+    };
     let fields = [("a", PrimitiveType::Integer), ("b", PrimitiveType::Integer)];
     let sample = Sample::new(table(&fields), &[], vec![file(&[1, 2], &[3, 4]), file(&[3, 5], &[4, 4]), file(&[9, 9], &[9, 9])]);
     let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");

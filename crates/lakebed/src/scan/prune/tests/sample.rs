@@ -36,7 +36,8 @@ pub(super) fn table(fields: &[(&str, PrimitiveType)]) -> StructType {
 impl Sample {
     pub(super) fn new(table: StructType, partitions: &[&str], files: Vec<Vec<ArrayRef>>) -> Sample {
         let schema: SchemaRef = schema_to_arrow(&table).unwrap();
-        let schema = Arc::new(Schema::new(schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect::<Vec<Field>>()));
+        let schema =
+            Arc::new(Schema::new(schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect::<Vec<Field>>()));
         let files = files.into_iter().map(|columns| RecordBatch::try_new(schema.clone(), columns).unwrap()).collect();
         let partitions = partitions.iter().map(|name| (*name).to_string()).collect();
         Sample { table, partitions, files, prefix: 32, without: vec![] }
@@ -67,7 +68,8 @@ impl Sample {
 
     pub(super) fn partition_values(&self, pruner: &Pruner) -> Vec<ArrayRef> {
         let first = |name: &str| {
-            let values = self.files.iter().map(|file| ScalarValue::try_from_array(file.column_by_name(name).unwrap(), 0).unwrap());
+            let values =
+                self.files.iter().map(|file| ScalarValue::try_from_array(file.column_by_name(name).unwrap(), 0).unwrap());
             ScalarValue::iter_to_array(values).unwrap()
         };
         pruner.partition_columns().iter().map(|column| first(&column.name)).collect()
@@ -112,7 +114,9 @@ fn leaf(file: &RecordBatch, path: &[String]) -> ArrayRef {
 fn bound(array: &ArrayRef, kind: StatKind, prefix: usize) -> Option<ScalarValue> {
     let values = (0..array.len()).map(|row| ScalarValue::try_from_array(array, row).unwrap());
     let counts = |value: &ScalarValue| {
-        !value.is_null() && !matches!(value, ScalarValue::Float64(Some(x)) if x.is_nan()) && !matches!(value, ScalarValue::Boolean(_))
+        !value.is_null()
+            && !matches!(value, ScalarValue::Float64(Some(x)) if x.is_nan())
+            && !matches!(value, ScalarValue::Boolean(_))
     };
     let least = kind == StatKind::Min;
     let chosen = values.filter(counts).reduce(|a, b| if (a < b) == least { a } else { b })?;

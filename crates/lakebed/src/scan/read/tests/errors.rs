@@ -51,7 +51,8 @@ async fn a_deletion_vector_of_another_file_is_noticed() {
 
 #[tokio::test]
 async fn a_partition_value_that_is_absent_or_no_value_is_corrupt() {
-    let mut table = Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("p", PrimitiveType::Integer, true)]);
+    let mut table =
+        Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("p", PrimitiveType::Integer, true)]);
     table.task.partition_columns = vec!["p".to_owned()];
     table.add(numbers(1)).await;
     let error = table.error().await.to_string();
@@ -66,7 +67,8 @@ async fn a_column_or_filter_that_cannot_be_understood_is_the_callers_error() {
     let mut table = table();
     table.add(numbers(1)).await;
     table.columns(&["b"]);
-    let read = |table: &Table| read_task_with(&table.store, &table.task, table.options.clone()).err().map(|error| error.kind().clone());
+    let read =
+        |table: &Table| read_task_with(&table.store, &table.task, table.options.clone()).err().map(|error| error.kind().clone());
     assert_eq!(read(&table), Some(ErrorKind::InvalidInput));
     table.columns(&["a"]).filter("b = 1");
     assert_eq!(read(&table), Some(ErrorKind::Predicate));

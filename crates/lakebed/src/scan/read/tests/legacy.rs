@@ -19,7 +19,9 @@ async fn read(data_type: PrimitiveType, file: Vec<u8>) -> Vec<String> {
 #[tokio::test]
 async fn dates_of_old_writers_keep_their_names() {
     // The day before 1582-10-15 was called 1582-10-04.
-    let file = |words: &[(&str, &str)]| leaf_file_by::<Int32Type>("message m { required int32 c (DATE); }", &[-141_428, 0], None, None, words);
+    let file = |words: &[(&str, &str)]| {
+        leaf_file_by::<Int32Type>("message m { required int32 c (DATE); }", &[-141_428, 0], None, None, words)
+    };
     for words in [&LEGACY[..], &OLD[..]] {
         assert_eq!(read(PrimitiveType::Date, file(words)).await, ["1582-10-04", "1970-01-01"]);
     }

@@ -98,7 +98,8 @@ async fn names_match_exactly_before_they_match_without_case() {
 
 #[tokio::test]
 async fn partition_values_are_looked_up_by_physical_name() {
-    let mut table = Table::new(vec![mapped("id", 1, "col-1", PrimitiveType::Long), mapped("p", 4, "col-4", PrimitiveType::Integer)]);
+    let mut table =
+        Table::new(vec![mapped("id", 1, "col-1", PrimitiveType::Long), mapped("p", 4, "col-4", PrimitiveType::Integer)]);
     table.task.mapping_mode = MappingMode::Name;
     table.task.partition_columns = vec!["p".to_owned()];
     let file = table.add(file_of(vec![(with_id("col-1", Some(1), ArrowType::Int64), longs(&[1]))])).await;

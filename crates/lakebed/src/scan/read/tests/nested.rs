@@ -46,10 +46,14 @@ fn field(name: &str, data_type: impl Into<DataType>) -> StructField {
 
 #[tokio::test]
 async fn fields_of_structs_are_found_reordered_widened_or_null() {
-    let inner = record(vec![field("z", PrimitiveType::String), field("new", PrimitiveType::Date), field("x", PrimitiveType::Long)]);
+    let inner =
+        record(vec![field("z", PrimitiveType::String), field("new", PrimitiveType::Date), field("x", PrimitiveType::Long)]);
     let mut table = Table::of("s", inner);
     let x: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
-    let stored = structure(vec![("x", x), ("gone", texts(vec!["?", "?", "?"])), ("z", texts(vec!["a", "b", "c"]))], Some(vec![true, false, true]));
+    let stored = structure(
+        vec![("x", x), ("gone", texts(vec!["?", "?", "?"])), ("z", texts(vec!["a", "b", "c"]))],
+        Some(vec![true, false, true]),
+    );
     table.add(parquet(vec![("s", stored)])).await;
     assert_eq!(table.rows().await, ["{z: a, new: -, x: 1}", "-", "{z: c, new: -, x: 3}"]);
     assert_eq!(table.columns(&["s.x"]).rows().await, ["{x: 1}", "-", "{x: 3}"]);
@@ -76,8 +80,12 @@ async fn structs_in_lists_in_maps_are_adapted_at_every_level() {
     let structs = structure(vec![("a", texts(vec!["x", "y", "z"])), ("b", Arc::new(Int32Array::from(vec![1, 2, 3])))], None);
     let values = lists(&[Some(2), None, Some(1)], structs);
     let entries = structure(vec![("key", texts(vec!["k", "l", "n"])), ("value", values)], None);
-    let entry_fields = Fields::from(vec![Field::new("key", ArrowType::Utf8, false), Field::new("value", entries.as_any().downcast_ref::<StructArray>().unwrap().column(1).data_type().clone(), true)]);
-    let entries = StructArray::new(entry_fields.clone(), entries.as_any().downcast_ref::<StructArray>().unwrap().columns().to_vec(), None);
+    let entry_fields = Fields::from(vec![
+        Field::new("key", ArrowType::Utf8, false),
+        Field::new("value", entries.as_any().downcast_ref::<StructArray>().unwrap().column(1).data_type().clone(), true),
+    ]);
+    let entries =
+        StructArray::new(entry_fields.clone(), entries.as_any().downcast_ref::<StructArray>().unwrap().columns().to_vec(), None);
     let entries_field = Arc::new(Field::new("entries", ArrowType::Struct(entry_fields), false));
     let nulls = NullBuffer::from(vec![true, false, true]);
     let stored = arrow_array::MapArray::new(entries_field, OffsetBuffer::from_lengths([2, 0, 1]), entries, Some(nulls), false);

@@ -77,7 +77,8 @@ async fn rows_tell_their_file_and_position_whatever_is_skipped() {
 #[tokio::test]
 async fn row_ids_are_those_that_moved_with_rows_or_else_counted_from_the_first() {
     let mut table = table();
-    table.task.row_columns = vec![row_column(RowColumnKind::RowId, "_id"), row_column(RowColumnKind::RowCommitVersion, "_version")];
+    table.task.row_columns =
+        vec![row_column(RowColumnKind::RowId, "_id"), row_column(RowColumnKind::RowCommitVersion, "_version")];
     table.task.materialized_row_id = Some("_row-id-col-x".to_owned());
     table.task.materialized_row_commit_version = Some("_row-version-col-x".to_owned());
     let column = |values: Vec<Option<i64>>| Arc::new(Int64Array::from(values)) as ArrayRef;
@@ -118,7 +119,12 @@ async fn rows_without_columns_are_counted_from_the_log_alone() {
     let mut table = table();
     table.columns(&[]);
     // There is no such file: only the log says how many rows it has.
-    table.task.files.push(ScanFile { path: "gone.parquet".to_owned(), num_records: Some(100), deletion_vector: deleting([5, 6]), ..Default::default() });
+    table.task.files.push(ScanFile {
+        path: "gone.parquet".to_owned(),
+        num_records: Some(100),
+        deletion_vector: deleting([5, 6]),
+        ..Default::default()
+    });
     let count = |batches: Vec<RecordBatch>| batches.iter().map(RecordBatch::num_rows).sum::<usize>();
     assert_eq!(count(table.batches().await.unwrap()), 98);
     table.task.limit = Some(7);
@@ -133,7 +139,8 @@ async fn rows_without_columns_are_counted_from_the_log_alone() {
 
 #[tokio::test]
 async fn filters_on_partition_columns_decide_whole_files() {
-    let mut table = Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("p", PrimitiveType::Integer, true)]);
+    let mut table =
+        Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("p", PrimitiveType::Integer, true)]);
     table.task.partition_columns = vec!["p".to_owned()];
     for partition in ["1", "2"] {
         table.add(parquet(vec![("a", Arc::new(Int64Array::from(vec![10, 20])) as ArrayRef)])).await.partition_values =
@@ -181,13 +188,15 @@ fn cases() -> impl Strategy<Value = Case> {
     let values = prop::collection::vec(prop::option::weighted(0.9, -50_i64..50), 1..400);
     let others = (1_usize..150, any::<bool>(), prop::collection::btree_set(0_u64..400, 0..60), -60_i64..60, 0_i64..40);
     let columns = prop::sample::select(vec![vec!["a", "t"], vec!["t"], vec!["a"], vec!["t", "a"], vec![]]);
-    (sorted, values, others, 1_usize..100, columns).prop_map(|(sorted, mut a, (group, statistics, deleted, low, width), batch, columns)| {
-        if sorted {
-            a.sort();
-        }
-        let deleted = deleted.into_iter().filter(|row| *row < a.len() as u64).collect();
-        Case { a, group, statistics, deleted, low, high: low + width, batch, columns }
-    })
+    (sorted, values, others, 1_usize..100, columns).prop_map(
+        |(sorted, mut a, (group, statistics, deleted, low, width), batch, columns)| {
+            if sorted {
+                a.sort();
+            }
+            let deleted = deleted.into_iter().filter(|row| *row < a.len() as u64).collect();
+            Case { a, group, statistics, deleted, low, high: low + width, batch, columns }
+        },
+    )
 }
 
 proptest! {

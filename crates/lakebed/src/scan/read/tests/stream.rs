@@ -13,7 +13,8 @@ use crate::memory::MemoryBudget;
 
 /// Files of `rows` rows each, with numbers that go on from file to file, in small row groups.
 async fn numbered(files: i64, rows: i64, group: usize) -> Table {
-    let mut table = Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("t", PrimitiveType::String, true)]);
+    let mut table =
+        Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("t", PrimitiveType::String, true)]);
     for file in 0..files {
         let numbers = || file * rows..(file + 1) * rows;
         let a: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers()));

@@ -3,9 +3,9 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type};
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Decimal256Array, DictionaryArray, Float32Array, Float64Array,
-    Int8Array, Int16Array, Int32Array, Int64Array, LargeStringArray, StringArray, StringViewArray, TimestampMicrosecondArray,
-    TimestampMillisecondArray, TimestampNanosecondArray, UInt32Array,
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Decimal256Array, DictionaryArray, Float32Array,
+    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeStringArray, StringArray, StringViewArray,
+    TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray, UInt32Array,
 };
 use parquet::data_type::{Int32Type as ParquetInt32, Int64Type as ParquetInt64, Int96, Int96Type};
 
@@ -55,7 +55,11 @@ fn every_primitive_type_is_read() {
     check(PrimitiveType::Double, Arc::new(Float64Array::from(vec![1e300, 0.5])), &["1e300", "0.5"]);
     check(PrimitiveType::String, Arc::new(StringArray::from(vec![Some("é"), None, Some("")])), &["é", "-", ""]);
     check(PrimitiveType::Binary, Arc::new(BinaryArray::from(vec![&[0_u8, 255][..]])), &["00ff"]);
-    check(PrimitiveType::Date, Arc::new(Date32Array::from(vec![0, -719_162, 20_778])), &["1970-01-01", "0001-01-01", "2026-11-21"]);
+    check(
+        PrimitiveType::Date,
+        Arc::new(Date32Array::from(vec![0, -719_162, 20_778])),
+        &["1970-01-01", "0001-01-01", "2026-11-21"],
+    );
     check(DECIMAL_9_2, Arc::new(Decimal128Array::from(vec![-12_345]).with_precision_and_scale(9, 2).unwrap()), &["-123.45"]);
     check(PrimitiveType::Void, Arc::new(Int64Array::from(vec![1, 2])), &["-", "-"]);
     check(PrimitiveType::YearMonthInterval, Arc::new(Int32Array::from(vec![14])), &["1 years 2 mons"]);
@@ -77,7 +81,11 @@ fn narrower_types_of_older_files_are_widened() {
 #[test]
 fn other_encodings_of_the_same_type_are_read() {
     check(PrimitiveType::String, Arc::new(LargeStringArray::from(vec!["a"])), &["a"]);
-    check(PrimitiveType::String, Arc::new(StringViewArray::from(vec!["a longer text than twelve bytes"])), &["a longer text than twelve bytes"]);
+    check(
+        PrimitiveType::String,
+        Arc::new(StringViewArray::from(vec!["a longer text than twelve bytes"])),
+        &["a longer text than twelve bytes"],
+    );
     let dictionary: DictionaryArray<Int32Type> = [Some("x"), None, Some("y"), Some("x")].into_iter().collect();
     check(PrimitiveType::String, Arc::new(dictionary), &["x", "-", "y", "x"]);
     check(PrimitiveType::Binary, Arc::new(StringArray::from(vec!["a"])), &["61"]);
@@ -89,7 +97,11 @@ fn other_encodings_of_the_same_type_are_read() {
 #[test]
 fn timestamps_of_any_unit_become_microseconds() {
     let expected = ["2001-09-09T01:46:40.123Z", "1969-12-31T23:59:59.999Z"];
-    check(PrimitiveType::Timestamp, Arc::new(TimestampMillisecondArray::from(vec![1_000_000_000_123, -1]).with_timezone("UTC")), &expected);
+    check(
+        PrimitiveType::Timestamp,
+        Arc::new(TimestampMillisecondArray::from(vec![1_000_000_000_123, -1]).with_timezone("UTC")),
+        &expected,
+    );
     let nanos = TimestampNanosecondArray::from(vec![1_000_000_000_123_456_789, -1]).with_timezone("UTC");
     // What is finer than a microsecond is cut off towards the past.
     check(PrimitiveType::Timestamp, Arc::new(nanos), &["2001-09-09T01:46:40.123456Z", "1969-12-31T23:59:59.999999Z"]);
@@ -169,7 +181,8 @@ async fn zeros_and_nans_keep_their_bits() {
     let mut table = Table::of("c", PrimitiveType::Double);
     table.add(parquet(vec![("c", Arc::new(Float64Array::from(values.to_vec())))])).await;
     let batches = table.batches().await.unwrap();
-    let bits: Vec<u64> = batches[0].column(0).as_primitive::<Float64Type>().values().iter().map(|value| value.to_bits()).collect();
+    let bits: Vec<u64> =
+        batches[0].column(0).as_primitive::<Float64Type>().values().iter().map(|value| value.to_bits()).collect();
     assert_eq!(bits, values.map(f64::to_bits));
 }
 
@@ -182,7 +195,9 @@ async fn columns_that_a_file_lacks_are_null_and_its_others_are_left_out() {
     ];
     let mut table = Table::new(fields);
     let column = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
-    table.add(parquet(vec![("dropped", column(vec![9, 9])), ("kept", column(vec![1, 2])), ("_change_type", column(vec![8, 8]))])).await;
+    table
+        .add(parquet(vec![("dropped", column(vec![9, 9])), ("kept", column(vec![1, 2])), ("_change_type", column(vec![8, 8]))]))
+        .await;
     table.add(parquet(vec![("dropped", column(vec![7]))])).await;
     assert_eq!(table.rows().await, ["-|1|-", "-|2|-", "-|-|-"]);
     assert_eq!(table.columns(&["new"]).rows().await, ["-", "-", "-"]);
