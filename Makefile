@@ -43,6 +43,9 @@ lint: build $(VENV)/test.stamp ## formats, lints, types and the stub
 	$(VENV)/bin/python -m mypy.stubtest lakebed._lakebed --ignore-disjoint-bases
 
 bench: build $(VENV)/test.stamp ## lakebed beside its peers; raw results and the table in benches/README.md
+	$(PY) -m pip install --quiet --disable-pip-version-check -r benches/python/requirements.txt
+	$(PY) -m benches.python.tables
+	$(PY) -m benches.python.lineitem
 	$(PY) -m benches.python.run
 	$(PY) -m benches.report
 

@@ -70,9 +70,7 @@ class Scan:
     @property
     def schema(self) -> pa.Schema:
         """The schema of what the scan gives."""
-        import pyarrow as pa
-
-        return pa.schema(_CSchema(self._table.scan_schema(self._options)))
+        return _schema(self._table.scan_schema(self._options))
 
     def __arrow_c_schema__(self) -> object:
         return self._table.scan_schema(self._options)
@@ -140,7 +138,7 @@ def read_task(
     import pyarrow as pa
 
     stream = _lakebed.read_task(task, dict(storage_options or {}), credentials)
-    return pa.RecordBatchReader.from_batches(pa.schema(_CSchema(stream.__arrow_c_schema__())), _batches(stream))
+    return pa.RecordBatchReader.from_batches(_schema(stream.__arrow_c_schema__()), _batches(stream))
 
 
 def _read(stream: _lakebed.ArrowStream) -> pa.Table:
@@ -156,6 +154,14 @@ def _batches(stream: _lakebed.ArrowStream) -> Iterator[pa.RecordBatch]:
 
     while (one := stream.next()) is not None:
         yield from pa.RecordBatchReader.from_stream(one)
+
+
+def _schema(capsule: object) -> pa.Schema:
+    """A schema from a capsule: pyarrow asks objects for capsules, so one is wrapped around it."""
+    import pyarrow as pa
+
+    wrapped: Any = _CSchema(capsule)
+    return pa.schema(wrapped)
 
 
 class _CSchema:

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, overload
 
 from lakebed import _lakebed
-from lakebed.scan import Scan, _CSchema
+from lakebed.scan import Scan, _schema
 
 if TYPE_CHECKING:
     import duckdb
@@ -113,7 +113,8 @@ class History(Sequence[HistoryEntry]):
         return pa.table({name: pa.array(values, kind) for name, (kind, values) in columns.items()})
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
+        table: Any = self.to_arrow()
+        return table.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
         lines = [f"{entry.version:>6}  {entry.timestamp:%Y-%m-%d %H:%M:%S}  {entry.operation or '-'}" for entry in self]
@@ -180,9 +181,7 @@ class Table:
     @property
     def schema(self) -> pa.Schema:
         """The schema, with the types that scans give."""
-        import pyarrow as pa
-
-        return pa.schema(_CSchema(self._table.schema()))
+        return _schema(self._table.schema())
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
@@ -242,7 +241,8 @@ class Table:
         for name in ("created_at", "last_modified"):
             found[name] = None if found[name] is None else _time(found[name])
         found["protocol"] = _protocol(found["protocol"])
-        return Detail(**{name: tuple(value) if isinstance(value, list) else value for name, value in found.items()})
+        fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+        return Detail(**fields)
 
     def refresh(self) -> Table:
         """A handle on the latest version: costs one listing and the new commits. This handle stays as it is."""

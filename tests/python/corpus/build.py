@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _THREADS = 3
+_KEEP_SECONDS = 14 * 86_400
 
 
 def load(names: list[str] | None = None) -> dict[str, Oracle]:
@@ -49,8 +50,17 @@ def _make_all(cases: list[Case]) -> None:
     with ThreadPoolExecutor(_THREADS) as pool:
         errors = [text for text in pool.map(lambda case: _make(spark, case), cases) if text]
     print(f"corpus: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    _forget_old()
     if errors:
         raise RuntimeError(f"{len(errors)} cases could not be made:\n" + "\n".join(errors))
+
+
+def _forget_old() -> None:
+    """Deletes what other code than this one made more than two weeks ago."""
+    current = {places.topic_dir(case.topic) for case in all_cases().values()}
+    for folder in (places.cache_dir() / "corpus").iterdir():
+        if folder not in current and time.time() - folder.stat().st_mtime > _KEEP_SECONDS:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _make(spark: SparkSession, case: Case) -> str | None:
