@@ -3,16 +3,16 @@
 //! Nothing here performs I/O, reads a clock, draws a random number or awaits. What needs one of these takes the result as an argument.
 //! Modules stand bottom to top: each uses only those above its own line.
 
-pub mod action;
-pub mod commit;
-pub mod dv;
 pub mod error;
+pub mod path;
+pub mod schema;
+pub mod value;
+pub mod property;
+pub mod action;
+pub mod stats;
+pub mod dv;
 pub mod feature;
 pub mod log;
-pub mod path;
-pub mod property;
-pub mod schema;
-pub mod stats;
-pub mod value;
+pub mod commit;
 
 pub use error::{Error, ErrorKind, Result};

@@ -2,10 +2,10 @@
 //!
 //! Modules stand bottom to top: each uses only those above its own line.
 
-pub mod at;
-pub mod checkpoint;
-pub mod dv;
 pub mod env;
-pub mod log;
-pub mod parquet;
+pub mod at;
 pub mod store;
+pub mod parquet;
+pub mod dv;
+pub mod log;
+pub mod checkpoint;

@@ -1,13 +1,13 @@
 //! The extension module `lakebed._lakebed`: arguments in, results out. What people import is `python/lakebed`.
 
-mod arrow;
-mod credentials;
 mod error;
-mod json;
-mod logging;
 mod runtime;
-mod scan;
+mod json;
+mod arrow;
+mod logging;
+mod credentials;
 mod table;
+mod scan;
 
 use pyo3::prelude::*;
 

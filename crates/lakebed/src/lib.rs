@@ -3,15 +3,15 @@
 //! Begin with [`Table::at`]. Modules stand bottom to top: each uses only those above its own line.
 #![warn(missing_docs)]
 
-pub mod detail;
-pub mod expr;
-pub mod history;
-pub mod memory;
 pub mod metrics;
-pub mod scan;
-pub mod snapshot;
+pub mod memory;
 pub mod stream;
+pub mod expr;
+pub mod snapshot;
 pub mod table;
+pub mod scan;
+pub mod history;
+pub mod detail;
 
 pub use lakebed_core::{Error, ErrorKind, Result};
 pub use lakebed_io::env::Env;

@@ -2,14 +2,14 @@
 //!
 //! A [`ScanTask`] is a piece of a scan that can cross processes.
 
+pub mod prune;
+pub mod task;
+pub mod plan;
+pub mod read;
 mod count;
 mod explain;
 mod files;
 mod pieces;
-pub mod plan;
-pub mod prune;
-pub mod read;
-pub mod task;
 
 use std::sync::Arc;
 

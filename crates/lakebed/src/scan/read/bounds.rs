@@ -49,6 +49,9 @@ struct Source {
     trusted: bool,
 }
 
+/// Runs of rows, and for each the wanted statistics.
+pub(super) type PageStatistics = (Vec<Range<u64>>, Vec<ArrayRef>);
+
 /// Rows of one row group that no page boundary of a column in question cuts.
 struct Interval {
     rows: Range<u64>,
@@ -106,7 +109,7 @@ impl<'a> Bounds<'a> {
     }
 
     /// The rows of a row group in pieces, and one value for each piece, for each statistic; None if its pages tell nothing.
-    pub(super) fn of_pages(&self, group: usize, first_row: u64) -> Result<Option<(Vec<Range<u64>>, Vec<ArrayRef>)>> {
+    pub(super) fn of_pages(&self, group: usize, first_row: u64) -> Result<Option<PageStatistics>> {
         let metadata = self.file.metadata();
         let (Some(rows), Some(_), Some(_)) =
             (metadata.row_groups().get(group).map(RowGroupMetaData::num_rows), metadata.column_index(), metadata.offset_index())

@@ -1,0 +1,85 @@
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array};
+
+use lakebed_core::ErrorKind;
+use lakebed_core::schema::PrimitiveType;
+
+use super::*;
+
+fn numbers(rows: i64) -> Vec<u8> {
+    parquet(vec![("a", Arc::new(Int64Array::from_iter_values(0..rows)) as ArrayRef)])
+}
+
+fn table() -> Table {
+    Table::of("a", PrimitiveType::Long)
+}
+
+#[tokio::test]
+async fn a_missing_file_is_named_with_its_table_and_a_cause() {
+    let mut table = table();
+    table.add(numbers(3)).await;
+    table.task.files.push(ScanFile { path: "p=1/gone%20away.parquet".to_owned(), size: 100, ..Default::default() });
+    let error = table.error().await;
+    assert!(error.is_not_found());
+    let said = error.to_string();
+    assert!(said.contains("memory://test/p=1/gone away.parquet") && said.contains("VACUUM"), "{said}");
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_corrupt_by_name() {
+    let mut table = table();
+    table.add(b"PAR1 is not enough to be a Parquet file PAR1".to_vec()).await;
+    let error = table.error().await;
+    assert!(error.is_corrupt() && error.to_string().contains("f0.parquet"), "{error}");
+}
+
+#[tokio::test]
+async fn a_path_that_leads_out_of_the_table_is_refused() {
+    let mut table = table();
+    table.task.files.push(ScanFile { path: "../other/f.parquet".to_owned(), ..Default::default() });
+    assert!(table.error().await.to_string().contains("../other"));
+}
+
+#[tokio::test]
+async fn a_deletion_vector_of_another_file_is_noticed() {
+    let mut table = table();
+    table.add(numbers(3)).await.deletion_vector = deleting([1, 3]);
+    let error = table.error().await;
+    assert!(error.is_corrupt() && error.to_string().contains("deletes row 3, but it has only 3 rows"), "{error}");
+}
+
+#[tokio::test]
+async fn a_partition_value_that_is_absent_or_no_value_is_corrupt() {
+    let mut table =
+        Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("p", PrimitiveType::Integer, true)]);
+    table.task.partition_columns = vec!["p".to_owned()];
+    table.add(numbers(1)).await;
+    let error = table.error().await.to_string();
+    assert!(error.contains("f0.parquet") && error.contains("no value for partition column p"), "{error}");
+    table.task.files[0].partition_values = [("p".to_owned(), Some("seven".to_owned()))].into();
+    let error = table.error().await.to_string();
+    assert!(error.contains("f0.parquet: partition column p") && error.contains("seven"), "{error}");
+}
+
+#[tokio::test]
+async fn a_column_or_filter_that_cannot_be_understood_is_the_callers_error() {
+    let mut table = table();
+    table.add(numbers(1)).await;
+    table.columns(&["b"]);
+    let read =
+        |table: &Table| read_task_with(&table.store, &table.task, table.options.clone()).err().map(|error| error.kind().clone());
+    assert_eq!(read(&table), Some(ErrorKind::InvalidInput));
+    table.columns(&["a"]).filter("b = 1");
+    assert_eq!(read(&table), Some(ErrorKind::Predicate));
+}
+
+#[tokio::test]
+async fn a_filter_that_fails_on_a_row_fails_the_scan() {
+    let mut table = table();
+    table.add(numbers(3)).await;
+    table.filter("10 / a > 1");
+    let error = table.error().await;
+    assert_eq!(*error.kind(), ErrorKind::Predicate, "{error}");
+    assert_eq!(table.filter("a <> 0 AND 10 / a > 5").rows().await, ["1"]);
+}

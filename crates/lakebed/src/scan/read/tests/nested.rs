@@ -1,0 +1,167 @@
+use std::sync::Arc;
+
+use arrow_array::builder::{Int64Builder, MapBuilder, StringBuilder};
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, ListArray, StringArray, StructArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType as ArrowType, Field, Fields};
+use parquet::data_type::Int32Type as ParquetInt32;
+
+use lakebed_core::schema::{ArrayType, MapType, PrimitiveType};
+
+use super::*;
+
+fn structure(columns: Vec<(&str, ArrayRef)>, valid: Option<Vec<bool>>) -> ArrayRef {
+    let fields: Fields = columns.iter().map(|(name, column)| Field::new(*name, column.data_type().clone(), true)).collect();
+    let columns = columns.into_iter().map(|(_, column)| column).collect();
+    Arc::new(StructArray::new(fields, columns, valid.map(NullBuffer::from)))
+}
+
+/// Lists of so many elements each; None is a null list.
+fn lists(lengths: &[Option<usize>], values: ArrayRef) -> ArrayRef {
+    let field = Arc::new(Field::new("item", values.data_type().clone(), true));
+    let offsets = OffsetBuffer::from_lengths(lengths.iter().map(|length| length.unwrap_or(0)));
+    let nulls = NullBuffer::from(lengths.iter().map(Option::is_some).collect::<Vec<_>>());
+    Arc::new(ListArray::new(field, offsets, values, Some(nulls)))
+}
+
+fn longs(values: Vec<Option<i64>>) -> ArrayRef {
+    Arc::new(Int64Array::from(values))
+}
+
+fn texts(values: Vec<&str>) -> ArrayRef {
+    Arc::new(StringArray::from(values))
+}
+
+fn record(fields: Vec<StructField>) -> DataType {
+    StructType { fields }.into()
+}
+
+fn array(element: impl Into<DataType>) -> DataType {
+    ArrayType { element: element.into(), contains_null: true }.into()
+}
+
+fn field(name: &str, data_type: impl Into<DataType>) -> StructField {
+    StructField::new(name, data_type, true)
+}
+
+#[tokio::test]
+async fn fields_of_structs_are_found_reordered_widened_or_null() {
+    let inner =
+        record(vec![field("z", PrimitiveType::String), field("new", PrimitiveType::Date), field("x", PrimitiveType::Long)]);
+    let mut table = Table::of("s", inner);
+    let x: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
+    let stored = structure(
+        vec![("x", x), ("gone", texts(vec!["?", "?", "?"])), ("z", texts(vec!["a", "b", "c"]))],
+        Some(vec![true, false, true]),
+    );
+    table.add(parquet(vec![("s", stored)])).await;
+    assert_eq!(table.rows().await, ["{z: a, new: -, x: 1}", "-", "{z: c, new: -, x: 3}"]);
+    assert_eq!(table.columns(&["s.x"]).rows().await, ["{x: 1}", "-", "{x: 3}"]);
+}
+
+#[tokio::test]
+async fn a_struct_all_of_whose_fields_are_new_is_still_known_to_be_there() {
+    let mut table = Table::of("s", record(vec![field("new", PrimitiveType::Long)]));
+    let old = structure(vec![("old", longs(vec![Some(1), None, None]))], Some(vec![true, true, false]));
+    table.add(parquet(vec![("s", old)])).await;
+    assert_eq!(table.rows().await, ["{new: -}", "{new: -}", "-"]);
+    // The same inside lists.
+    let mut table = Table::of("l", array(record(vec![field("new", PrimitiveType::Long)])));
+    let old = structure(vec![("old", longs(vec![Some(1), None]))], Some(vec![true, false]));
+    table.add(parquet(vec![("l", lists(&[Some(2), None, Some(0)], old))])).await;
+    assert_eq!(table.rows().await, ["[{new: -}, -]", "-", "[]"]);
+}
+
+#[tokio::test]
+async fn structs_in_lists_in_maps_are_adapted_at_every_level() {
+    let element = record(vec![field("b", PrimitiveType::Long), field("new", PrimitiveType::String)]);
+    let map = MapType { key: PrimitiveType::String.into(), value: array(element), value_contains_null: true };
+    let mut table = Table::of("m", DataType::from(map));
+    let structs = structure(vec![("a", texts(vec!["x", "y", "z"])), ("b", Arc::new(Int32Array::from(vec![1, 2, 3])))], None);
+    let values = lists(&[Some(2), None, Some(1)], structs);
+    let entries = structure(vec![("key", texts(vec!["k", "l", "n"])), ("value", values)], None);
+    let entry_fields = Fields::from(vec![
+        Field::new("key", ArrowType::Utf8, false),
+        Field::new("value", entries.as_any().downcast_ref::<StructArray>().unwrap().column(1).data_type().clone(), true),
+    ]);
+    let entries =
+        StructArray::new(entry_fields.clone(), entries.as_any().downcast_ref::<StructArray>().unwrap().columns().to_vec(), None);
+    let entries_field = Arc::new(Field::new("entries", ArrowType::Struct(entry_fields), false));
+    let nulls = NullBuffer::from(vec![true, false, true]);
+    let stored = arrow_array::MapArray::new(entries_field, OffsetBuffer::from_lengths([2, 0, 1]), entries, Some(nulls), false);
+    table.add(parquet(vec![("m", Arc::new(stored))])).await;
+    let expected = ["{k: [{b: 1, new: -}, {b: 2, new: -}], l: -}", "-", "{n: [{b: 3, new: -}]}"];
+    assert_eq!(table.rows().await, expected);
+    let expected = ["{k: [{new: -}, {new: -}], l: -}", "-", "{n: [{new: -}]}"];
+    assert_eq!(table.columns(&["m.value.element.new"]).rows().await, expected);
+}
+
+#[tokio::test]
+async fn plain_maps_are_read_with_their_types_widened() {
+    let map = MapType { key: PrimitiveType::String.into(), value: PrimitiveType::Double.into(), value_contains_null: true };
+    let mut table = Table::of("m", DataType::from(map));
+    let mut builder = MapBuilder::new(None, StringBuilder::new(), arrow_array::builder::Float32Builder::new());
+    builder.keys().append_value("a");
+    builder.values().append_value(1.5);
+    builder.keys().append_value("b");
+    builder.values().append_null();
+    builder.append(true).unwrap();
+    builder.append(false).unwrap();
+    table.add(parquet(vec![("m", Arc::new(builder.finish()))])).await;
+    assert_eq!(table.rows().await, ["{a: 1.5, b: -}", "-"]);
+    let refused = MapType { key: PrimitiveType::Long.into(), value: PrimitiveType::Long.into(), value_contains_null: true };
+    table.task.schema.fields[0].data_type = refused.into();
+    let mut builder = MapBuilder::new(None, StringBuilder::new(), Int64Builder::new());
+    builder.append(true).unwrap();
+    table.add(parquet(vec![("m", Arc::new(builder.finish()))])).await;
+    let error = table.error().await.to_string();
+    assert!(error.contains("column m.key"), "{error}");
+}
+
+#[tokio::test]
+async fn lists_of_older_forms_are_read() {
+    // Rows: [1, 2], null, [], [3].
+    let (definition, repetition) = ([2, 2, 0, 1, 2], [0, 1, 0, 0, 0]);
+    let two_levels = "message m { optional group l (LIST) { repeated int32 element; } }";
+    let avro = "message m { optional group l (LIST) { repeated int32 array; } }";
+    for message in [two_levels, avro] {
+        let mut table = Table::of("l", array(PrimitiveType::Integer));
+        table.add(leaf_file::<ParquetInt32>(message, &[1, 2, 3], Some(&definition), Some(&repetition))).await;
+        assert_eq!(table.rows().await, ["[1, 2]", "-", "[]", "[3]"], "{message}");
+    }
+    // Three levels under other names, with a null element: [1, null], null, [].
+    let hive = "message m { optional group l (LIST) { repeated group bag { optional int32 array_element; } } }";
+    let mut table = Table::of("l", array(PrimitiveType::Long));
+    table.add(leaf_file::<ParquetInt32>(hive, &[1], Some(&[3, 2, 0, 1]), Some(&[0, 1, 0, 0]))).await;
+    assert_eq!(table.rows().await, ["[1, -]", "-", "[]"]);
+    // A repeated group called `array` is itself the element.
+    let avro_records = "message m { optional group l (LIST) { repeated group array { required int32 x; } } }";
+    let mut table = Table::of("l", array(record(vec![field("x", PrimitiveType::Integer)])));
+    table.add(leaf_file::<ParquetInt32>(avro_records, &[1, 2, 3], Some(&definition), Some(&repetition))).await;
+    assert_eq!(table.rows().await, ["[{x: 1}, {x: 2}]", "-", "[]", "[{x: 3}]"]);
+    // Not marked as a list at all: [1, 2], [].
+    let bare = "message m { repeated int32 l; }";
+    let mut table = Table::of("l", array(PrimitiveType::Integer));
+    table.add(leaf_file::<ParquetInt32>(bare, &[1, 2], Some(&[1, 1, 0]), Some(&[0, 1, 0]))).await;
+    assert_eq!(table.rows().await, ["[1, 2]", "[]"]);
+}
+
+#[tokio::test]
+async fn a_struct_where_the_table_has_a_list_is_refused_by_name() {
+    let mut table = Table::of("o", record(vec![field("l", array(PrimitiveType::Long))]));
+    let stored = structure(vec![("l", structure(vec![("x", longs(vec![Some(1)]))], None))], None);
+    table.add(parquet(vec![("o", stored)])).await;
+    let error = table.error().await.to_string();
+    assert!(error.contains("f0.parquet") && error.contains("column o.l") && error.contains("array"), "{error}");
+}
+
+#[tokio::test]
+async fn nulls_that_nested_fields_forbid_are_not_hidden() {
+    let inner = record(vec![StructField::new("x", PrimitiveType::Long, false)]);
+    let mut table = Table::of("s", inner);
+    // A null struct is no null field.
+    table.add(parquet(vec![("s", structure(vec![("x", longs(vec![Some(1), None]))], Some(vec![true, false])))])).await;
+    assert_eq!(table.rows().await, ["{x: 1}", "-"]);
+    table.add(parquet(vec![("s", structure(vec![("x", longs(vec![None]))], None))])).await;
+    assert_eq!(show(&table.batches().await.unwrap()), ["{x: 1}", "-", "{x: -}"]);
+}

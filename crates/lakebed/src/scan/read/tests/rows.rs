@@ -1,0 +1,233 @@
+//! Which rows come out: deletion vectors, filters, limits, and what is said about rows.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, StringArray};
+use parquet::file::properties::EnabledStatistics;
+use proptest::prelude::*;
+
+use lakebed_core::schema::PrimitiveType;
+
+use super::*;
+use crate::scan::task::{RowColumn, RowColumnKind};
+
+/// Columns `a` (long) and `t` (text), with small pages and row groups of `group` rows.
+fn stored(a: Vec<Option<i64>>, t: Vec<String>, group: usize, statistics: EnabledStatistics) -> Vec<u8> {
+    let columns: Vec<(&str, ArrayRef)> = vec![("a", Arc::new(Int64Array::from(a))), ("t", Arc::new(StringArray::from(t)))];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, column)| (name, column, true))).unwrap();
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(group))
+        .set_data_page_row_count_limit(10)
+        .set_write_batch_size(10)
+        .set_statistics_enabled(statistics)
+        .build();
+    write(&batch, properties)
+}
+
+/// Rows 0, 1, 2 … with `a` their number and `t` its text.
+fn counted(rows: i64, group: usize) -> Vec<u8> {
+    let texts = (0..rows).map(|row| format!("t{row}")).collect();
+    stored((0..rows).map(Some).collect(), texts, group, EnabledStatistics::Page)
+}
+
+fn table() -> Table {
+    Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("t", PrimitiveType::String, true)])
+}
+
+fn row_column(kind: RowColumnKind, name: &str) -> RowColumn {
+    RowColumn { kind, name: name.to_owned() }
+}
+
+#[tokio::test]
+async fn deleted_rows_do_not_come_out() {
+    let mut table = table();
+    table.add(counted(50, 20)).await.deletion_vector = deleting([0, 19, 20, 49]);
+    let mut expected: Vec<String> = (0..50).map(|row| format!("{row}|t{row}")).collect();
+    for row in [49, 20, 19, 0] {
+        expected.remove(row);
+    }
+    assert_eq!(table.rows().await, expected);
+    assert_eq!(table.filter("a IN (19, 21, 48, 49)").rows().await, ["21|t21", "48|t48"]);
+    assert_eq!(table.columns(&["t"]).rows().await, ["t21", "t48"]);
+}
+
+#[tokio::test]
+async fn a_file_of_deleted_rows_alone_gives_none() {
+    let mut table = table();
+    table.add(counted(30, 10)).await.deletion_vector = deleting(0..30);
+    table.add(counted(1, 10)).await;
+    assert_eq!(table.rows().await, ["0|t0"]);
+}
+
+#[tokio::test]
+async fn rows_tell_their_file_and_position_whatever_is_skipped() {
+    let mut table = table();
+    table.add(counted(100, 30)).await.deletion_vector = deleting([71]);
+    table.add(counted(5, 30)).await;
+    table.task.row_columns = vec![row_column(RowColumnKind::RowIndex, "_row"), row_column(RowColumnKind::FilePath, "_file")];
+    table.columns(&["t"]).filter("a >= 70 AND a <= 72 OR a = 3");
+    assert_eq!(table.rows().await, ["t3|3|f0.parquet", "t70|70|f0.parquet", "t72|72|f0.parquet", "t3|3|f1.parquet"]);
+    // Without any column of the table, too.
+    table.columns(&[]).task.filter = None;
+    table.task.limit = Some(2);
+    assert_eq!(table.rows().await, ["0|f0.parquet", "1|f0.parquet"]);
+}
+
+#[tokio::test]
+async fn row_ids_are_those_that_moved_with_rows_or_else_counted_from_the_first() {
+    let mut table = table();
+    table.task.row_columns =
+        vec![row_column(RowColumnKind::RowId, "_id"), row_column(RowColumnKind::RowCommitVersion, "_version")];
+    table.task.materialized_row_id = Some("_row-id-col-x".to_owned());
+    table.task.materialized_row_commit_version = Some("_row-version-col-x".to_owned());
+    let column = |values: Vec<Option<i64>>| Arc::new(Int64Array::from(values)) as ArrayRef;
+    let moved = vec![
+        ("a", column(vec![Some(1), Some(2), Some(3)])),
+        ("_row-id-col-x", column(vec![Some(900), None, Some(901)])),
+        ("_row-version-col-x", column(vec![None, Some(4), None])),
+    ];
+    let file = table.add(parquet(moved)).await;
+    (file.base_row_id, file.default_row_commit_version) = (Some(100), Some(7));
+    let file = table.add(counted(2, 10)).await;
+    (file.base_row_id, file.default_row_commit_version) = (Some(50), Some(8));
+    table.add(counted(1, 10)).await;
+    table.columns(&["a"]);
+    assert_eq!(table.rows().await, ["1|900|7", "2|101|4", "3|901|7", "0|50|8", "1|51|8", "0|-|-"]);
+    assert_eq!(table.filter("a = 2").rows().await, ["2|101|4"]);
+}
+
+#[tokio::test]
+async fn a_limit_holds_over_files_and_after_the_filter() {
+    let mut table = table();
+    table.add(counted(10, 4)).await.deletion_vector = deleting([1]);
+    table.add(counted(10, 4)).await;
+    table.columns(&["a"]).task.limit = Some(3);
+    assert_eq!(table.rows().await, ["0", "2", "3"]);
+    table.task.limit = Some(11);
+    assert_eq!(table.rows().await, ["0", "2", "3", "4", "5", "6", "7", "8", "9", "0", "1"]);
+    table.filter("a >= 8");
+    assert_eq!(table.rows().await, ["8", "9", "8", "9"]);
+    table.task.limit = Some(3);
+    assert_eq!(table.rows().await, ["8", "9", "8"]);
+    table.task.limit = Some(0);
+    assert_eq!(table.rows().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn rows_without_columns_are_counted_from_the_log_alone() {
+    let mut table = table();
+    table.columns(&[]);
+    // There is no such file: only the log says how many rows it has.
+    table.task.files.push(ScanFile {
+        path: "gone.parquet".to_owned(),
+        num_records: Some(100),
+        deletion_vector: deleting([5, 6]),
+        ..Default::default()
+    });
+    let count = |batches: Vec<RecordBatch>| batches.iter().map(RecordBatch::num_rows).sum::<usize>();
+    assert_eq!(count(table.batches().await.unwrap()), 98);
+    table.task.limit = Some(7);
+    assert_eq!(count(table.batches().await.unwrap()), 7);
+    table.task.files.clear();
+    table.task.limit = None;
+    table.add(counted(30, 7)).await.deletion_vector = deleting([29]);
+    assert_eq!(count(table.batches().await.unwrap()), 29);
+    table.filter("a < 10 OR a > 27");
+    assert_eq!(count(table.batches().await.unwrap()), 11);
+}
+
+#[tokio::test]
+async fn filters_on_partition_columns_decide_whole_files() {
+    let mut table =
+        Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("p", PrimitiveType::Integer, true)]);
+    table.task.partition_columns = vec!["p".to_owned()];
+    for partition in ["1", "2"] {
+        table.add(parquet(vec![("a", Arc::new(Int64Array::from(vec![10, 20])) as ArrayRef)])).await.partition_values =
+            [("p".to_owned(), Some(partition.to_owned()))].into();
+    }
+    // A file of a partition that is not wanted is not even opened.
+    table.task.files.push(ScanFile {
+        path: "gone.parquet".to_owned(),
+        partition_values: [("p".to_owned(), Some("3".to_owned()))].into(),
+        ..Default::default()
+    });
+    assert_eq!(table.filter("p = 2").rows().await, ["10|2", "20|2"]);
+    assert_eq!(table.filter("p < 3 AND a = 10").rows().await, ["10|1", "10|2"]);
+    assert_eq!(table.filter("p < 3 AND a = p * 10").rows().await, ["10|1", "20|2"]);
+}
+
+#[tokio::test]
+async fn statistics_of_floats_that_may_hide_a_nan_skip_nothing() {
+    let values = Arc::new(arrow_array::Float64Array::from(vec![1.0, f64::NAN])) as ArrayRef;
+    let mut table = Table::of("x", PrimitiveType::Double);
+    table.add(parquet(vec![("x", values)])).await;
+    // Spark orders NaN above all numbers; the file's statistics leave it out.
+    assert_eq!(table.filter("x > 5").rows().await, ["NaN"]);
+    let zeros = Arc::new(arrow_array::Float64Array::from(vec![0.0, -0.0])) as ArrayRef;
+    let mut table = Table::of("x", PrimitiveType::Double);
+    table.add(parquet(vec![("x", zeros)])).await;
+    assert_eq!(table.filter("x = -0.0").rows().await.len(), 2);
+}
+
+/// A file by chance, what of it is deleted, a filter by chance, and how to read.
+#[derive(Debug, Clone)]
+struct Case {
+    a: Vec<Option<i64>>,
+    group: usize,
+    statistics: bool,
+    deleted: BTreeSet<u64>,
+    low: i64,
+    high: i64,
+    batch: usize,
+    columns: Vec<&'static str>,
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let sorted = any::<bool>();
+    let values = prop::collection::vec(prop::option::weighted(0.9, -50_i64..50), 1..400);
+    let others = (1_usize..150, any::<bool>(), prop::collection::btree_set(0_u64..400, 0..60), -60_i64..60, 0_i64..40);
+    let columns = prop::sample::select(vec![vec!["a", "t"], vec!["t"], vec!["a"], vec!["t", "a"], vec![]]);
+    (sorted, values, others, 1_usize..100, columns).prop_map(
+        |(sorted, mut a, (group, statistics, deleted, low, width), batch, columns)| {
+            if sorted {
+                a.sort();
+            }
+            let deleted = deleted.into_iter().filter(|row| *row < a.len() as u64).collect();
+            Case { a, group, statistics, deleted, low, high: low + width, batch, columns }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn filter_deletions_and_pages_give_the_rows_of_a_plain_loop(case in cases()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let texts: Vec<String> = (0..case.a.len()).map(|row| format!("t{row}")).collect();
+        let mut expected = Vec::new();
+        for (row, value) in case.a.iter().enumerate() {
+            let matches = value.is_some_and(|value| value >= case.low && value < case.high);
+            if matches && !case.deleted.contains(&(row as u64)) {
+                let mut columns: Vec<String> = case.columns.iter().map(|name| match *name {
+                    "a" => value.unwrap().to_string(),
+                    _ => texts[row].clone(),
+                }).collect();
+                columns.push(row.to_string());
+                expected.push(columns.join("|"));
+            }
+        }
+        let rows = runtime.block_on(async {
+            let statistics = if case.statistics { EnabledStatistics::Page } else { EnabledStatistics::None };
+            let mut table = table();
+            let file = table.add(stored(case.a.clone(), texts, case.group, statistics)).await;
+            file.deletion_vector = if case.deleted.is_empty() { None } else { deleting(case.deleted.iter().copied()) };
+            table.task.row_columns = vec![row_column(RowColumnKind::RowIndex, "_row")];
+            table.options.batch_rows = Some(case.batch);
+            table.columns(&case.columns).filter(&format!("a >= {} AND a < {}", case.low, case.high));
+            table.rows().await
+        });
+        prop_assert_eq!(rows, expected);
+    }
+}

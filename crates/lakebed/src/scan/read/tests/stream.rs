@@ -1,0 +1,97 @@
+//! How batches come out: in order, within memory, until nobody wants them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::{ArrayRef, Int64Array, StringArray};
+use futures::StreamExt;
+
+use lakebed_core::schema::PrimitiveType;
+
+use super::*;
+use crate::memory::MemoryBudget;
+
+/// Files of `rows` rows each, with numbers that go on from file to file, in small row groups.
+async fn numbered(files: i64, rows: i64, group: usize) -> Table {
+    let mut table =
+        Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("t", PrimitiveType::String, true)]);
+    for file in 0..files {
+        let numbers = || file * rows..(file + 1) * rows;
+        let a: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers()));
+        let t: ArrayRef = Arc::new(StringArray::from_iter_values(numbers().map(|number| format!("{number:050}"))));
+        let batch = RecordBatch::try_from_iter_with_nullable([("a", a, true), ("t", t, true)]).unwrap();
+        table.add(write(&batch, WriterProperties::builder().set_max_row_group_row_count(Some(group)).build())).await;
+    }
+    table.columns(&["a"]);
+    table
+}
+
+fn numbers(range: std::ops::Range<i64>) -> Vec<String> {
+    range.map(|number| number.to_string()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_come_in_the_order_of_files_and_rows() {
+    let mut table = numbered(7, 1000, 130).await;
+    assert_eq!(table.rows().await, numbers(0..7000));
+    assert_eq!(table.filter("a % 3 = 0").rows().await, (0..7000).step_by(3).map(|number| number.to_string()).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_budget_that_is_too_small_only_makes_it_slow() {
+    let mut table = numbered(3, 1000, 100).await;
+    table.task.columns = None;
+    let memory = MemoryBudget::new(1);
+    table.options.memory = Some(memory.clone());
+    assert_eq!(table.rows().await.len(), 3000);
+    assert_eq!(memory.used_bytes(), 0);
+}
+
+#[tokio::test]
+async fn two_streams_of_one_small_budget_do_not_wait_for_each_other() {
+    let mut table = numbered(3, 1000, 100).await;
+    table.options.memory = Some(MemoryBudget::new(1));
+    let mut first = read_task_with(&table.store, &table.task, table.options.clone()).unwrap();
+    let mut second = read_task_with(&table.store, &table.task, table.options.clone()).unwrap();
+    let together = async {
+        let (mut rows, mut both) = (0, true);
+        while both {
+            let (one, other) = (first.next().await, second.next().await);
+            both = one.is_some();
+            rows += one.into_iter().chain(other).map(|batch| batch.unwrap().num_rows()).sum::<usize>();
+        }
+        rows
+    };
+    assert_eq!(tokio::time::timeout(Duration::from_secs(20), together).await.unwrap(), 6000);
+}
+
+#[tokio::test]
+async fn reading_does_not_run_far_ahead_of_its_reader() {
+    let mut table = numbered(40, 1000, 1000).await;
+    let memory = MemoryBudget::new(1 << 30);
+    table.options.memory = Some(memory.clone());
+    let mut stream = read_task_with(&table.store, &table.task, table.options.clone()).unwrap();
+    stream.next().await.unwrap().unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    // A piece is 8 kB of numbers and what was fetched for them; two cores may have four pieces.
+    assert!(memory.used_bytes() > 0 && memory.used_bytes() < 8 * 20_000, "{}", memory.used_bytes());
+    drop(stream);
+    tokio::time::timeout(Duration::from_secs(10), async {
+        while memory.used_bytes() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn batches_have_the_size_that_is_asked_for_and_small_ones_are_joined() {
+    let mut table = numbered(1, 1000, 1000).await;
+    table.options.batch_rows = Some(300);
+    let sizes = |batches: Vec<RecordBatch>| batches.iter().map(RecordBatch::num_rows).collect::<Vec<_>>();
+    assert_eq!(sizes(table.batches().await.unwrap()), [300, 300, 300, 100]);
+    // One row in ten: thirty of each decoded batch.
+    table.filter("a % 10 = 0");
+    assert_eq!(sizes(table.batches().await.unwrap()), [100]);
+}
