@@ -1,6 +1,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
+__all__ = ["ArrowStream", "read_task", "set_memory_limit", "Table", "__version__", "DEBUG_BUILD"]
+
 __version__: str
 DEBUG_BUILD: bool
 
