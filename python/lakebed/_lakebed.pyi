@@ -1,7 +1,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
-__all__ = ["ArrowStream", "read_task", "set_memory_limit", "Table", "__version__", "DEBUG_BUILD"]
+__all__ = ["DEBUG_BUILD", "ArrowStream", "Table", "__version__", "read_task", "set_memory_limit"]
 
 __version__: str
 DEBUG_BUILD: bool
