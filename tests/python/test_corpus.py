@@ -194,11 +194,19 @@ def test_files_elsewhere_need_leave(oracle: Oracle) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["structs", "mapped_by_name", "positions_over_many_row_groups", "widened_from_int", "floats"])
 def test_the_oracle_is_what_spark_filters(name: str, corpus_by_name: dict[str, Oracle], spark: Any) -> None:
-    """The oracle evaluates conditions as columns, without compiled code; filters of a session with Spark's defaults agree."""
+    """The oracle evaluates conditions as columns, without compiled code; filters of a session with Spark's defaults agree.
+
+    But for Parquet's own filter: where a dictionary holds only -0.0, it loses these rows for `= 0`.
+    """
     oracle = corpus_by_name[name]
     session = spark.newSession()
-    for setting in ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode", "spark.sql.adaptive.enabled"):
-        session.conf.set(setting, {"spark.sql.codegen.factoryMode": "FALLBACK"}.get(setting, "true"))
+    defaults = {
+        "spark.sql.codegen.wholeStage": "true",
+        "spark.sql.codegen.factoryMode": "FALLBACK",
+        "spark.sql.adaptive.enabled": "true",
+    }
+    for setting, value in (defaults | {"spark.sql.parquet.filterPushdown": "false"}).items():
+        session.conf.set(setting, value)
     frame = session.read.format("delta").load(str(oracle.path))
     rows = oracle.rows(oracle.latest)
     for condition, positions in list(oracle.conditions(oracle.latest).items())[:8]:
