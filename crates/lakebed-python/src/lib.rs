@@ -1,5 +1,7 @@
 //! The extension module `lakebed._lakebed`: arguments in, results out. What people import is `python/lakebed`.
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod allocator;
 mod error;
 mod runtime;
 mod json;

@@ -7,6 +7,7 @@ mod cache;
 mod footer;
 pub mod order;
 mod read;
+mod slices;
 mod source;
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,7 @@ use lakebed_core::{Error, Result};
 
 use super::ParquetFile;
 use super::order::{InOrder, in_order};
+use super::slices::{Slice, slices};
 use crate::at::At;
 
 const DEFAULT_BATCH_ROWS: usize = 8192;
@@ -135,15 +136,17 @@ impl ParquetFile {
         Ok(Decoding { file: self.clone(), decoder: builder.build().at(self.name())? })
     }
 
-    /// Decodes what `options` say, several row groups at once, and gives batches in the order of the file. At most as many row groups
-    /// as there are cores, and one more, are in memory. Must be called within a Tokio runtime.
+    /// Decodes what `options` say, several row groups at once, and gives batches in the order of the file. At most as many row groups,
+    /// or slices of large ones if the index of pages was read, as there are cores, and one more, are in memory. Must be called within
+    /// a Tokio runtime.
     pub fn read(&self, options: ReadOptions, cores: &Cores) -> Result<InOrder<RecordBatch>> {
         let mut parts = Vec::new();
         // A selection, and a limit, count over row groups.
         if options.selection.is_none() && options.limit.is_none() {
             let all = || (0..self.metadata.num_row_groups()).collect();
-            for index in options.row_groups.clone().unwrap_or_else(all) {
-                parts.push(self.decode(ReadOptions { row_groups: Some(vec![index]), ..options.clone() })?);
+            let row_groups = options.row_groups.clone().unwrap_or_else(all);
+            for Slice { row_group, selection } in slices(&self.metadata, &row_groups, options.projection.as_ref()) {
+                parts.push(self.decode(ReadOptions { row_groups: Some(vec![row_group]), selection, ..options.clone() })?);
             }
         } else {
             parts.push(self.decode(options)?);

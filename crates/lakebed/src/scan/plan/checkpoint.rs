@@ -24,7 +24,7 @@ use crate::scan::prune::Pruner;
 use crate::{Result, Snapshot};
 
 /// Large: the work per batch is small, and so is a row.
-const BATCH_ROWS: usize = 32 * 1024;
+const BATCH_ROWS: usize = 8 * 1024;
 
 /// The files of a checkpoint in batches. Opening all its parts first shows what is missing or torn before anything is sent.
 pub(super) async fn rows(
