@@ -26,6 +26,7 @@ use parquet::file::properties::WriterProperties;
 use lakebed_core::{Error, ErrorKind};
 
 use super::order::{Lanes, in_order};
+use super::slices::slices;
 use super::{Cores, PageIndex, ParquetFile, ReadOptions};
 use crate::store::Store;
 
@@ -265,6 +266,38 @@ async fn options_choose_columns_row_groups_and_rows() {
 
     let error = file.decode(ReadOptions { row_groups: Some(vec![4]), ..base }).err().unwrap();
     assert!(error.to_string().contains("f.parquet"), "{error}");
+}
+
+#[tokio::test]
+async fn large_row_groups_are_cut_where_pages_end_and_read_as_a_whole() {
+    // Two row groups of 75 MB, with pages of 100 rows.
+    let bytes = numbered(50_000, 25_000, 3000);
+    let fixture = Fixture::with("f.parquet", bytes).await;
+    let unindexed = fixture.open(None, PageIndex::Skip).await.unwrap();
+    assert!(slices(unindexed.metadata(), &[0, 1], None).iter().all(|slice| slice.selection.is_none()));
+
+    let file = fixture.open(None, PageIndex::Read).await.unwrap();
+    let cut = slices(file.metadata(), &[0, 1], None);
+    let of_group = |group: usize| {
+        let own = cut.iter().filter(move |slice| slice.row_group == group);
+        own.map(|slice| slice.selection.as_ref().unwrap().iter().map(|run| (run.skip, run.row_count)).collect::<Vec<_>>())
+    };
+    for group in 0..2 {
+        assert_eq!(of_group(group).collect::<Vec<_>>(), [vec![(false, 12_500)], vec![(true, 12_500), (false, 12_500)]]);
+    }
+
+    let schema = file.metadata().file_metadata().schema_descr_ptr();
+    let only_a = ProjectionMask::leaves(&schema, [0]);
+    assert_eq!(read_longs(&file, ReadOptions::default()).await, (0..50_000).collect::<Vec<_>>());
+    let every_99th = move || {
+        let predicate = |batch: RecordBatch| {
+            let values = batch.column(0).as_primitive::<Int64Type>();
+            Ok(BooleanArray::from_iter(values.values().iter().map(|value| Some(value % 99 == 0))))
+        };
+        RowFilter::new(vec![Box::new(ArrowPredicateFn::new(only_a.clone(), predicate))])
+    };
+    let filtered = ReadOptions { row_groups: Some(vec![1]), filter: Some(Arc::new(every_99th)), ..Default::default() };
+    assert_eq!(read_longs(&file, filtered).await, (25_000..50_000).filter(|row| row % 99 == 0).collect::<Vec<_>>());
 }
 
 #[tokio::test]

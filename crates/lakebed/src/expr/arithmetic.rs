@@ -13,8 +13,8 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_buffer::{NullBuffer, i256};
 use arrow_schema::{DataType, TimeUnit};
-use datafusion::common::Result as DfResult;
-use datafusion::logical_expr::Expr;
+use datafusion_common::Result as DfResult;
+use datafusion_expr::Expr;
 
 use super::kernel::{Input, Order, Spec, fail};
 use super::syntax::Binary;
@@ -138,7 +138,7 @@ pub(super) fn zip<A: ArrowPrimitiveType, B: ArrowPrimitiveType, T: ArrowPrimitiv
     values.collect::<DfResult<PrimitiveArray<T>>>()
 }
 
-fn failure(operator: Binary, a: &str, b: &str, output: &DataType) -> datafusion::common::DataFusionError {
+fn failure(operator: Binary, a: &str, b: &str, output: &DataType) -> datafusion_common::DataFusionError {
     let (symbol, twin) = match operator {
         Binary::Add => ("+", "try_add"),
         Binary::Subtract => ("-", "try_subtract"),

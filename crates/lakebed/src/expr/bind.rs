@@ -3,9 +3,9 @@
 //! What a comparison, a cast or a sum becomes is decided in the modules of that name. Read [`Binder`] first.
 
 use arrow_schema::{DataType, Schema};
-use datafusion::common::{Column, ScalarValue};
-use datafusion::logical_expr::expr::Like;
-use datafusion::logical_expr::{Expr, Operator, binary_expr, lit};
+use datafusion_common::{Column, ScalarValue};
+use datafusion_expr::expr::Like;
+use datafusion_expr::{Expr, Operator, binary_expr, lit};
 use lakebed_core::{Error, Result};
 
 use super::cast::cast;

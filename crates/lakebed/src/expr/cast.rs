@@ -14,8 +14,8 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, StringArray, new_null_array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::DataType;
-use datafusion::common::Result as DfResult;
-use datafusion::logical_expr::Expr;
+use datafusion_common::Result as DfResult;
+use datafusion_expr::Expr;
 
 use super::calendar::{DAY, SECOND, date_text, timestamp_text};
 use super::kernel::{Input, Order, Spec, fail};
@@ -37,7 +37,7 @@ pub(crate) fn cast(value: Expr, from: &DataType, to: &DataType, try_: bool) -> O
         return Some(value);
     }
     if widens(from, to) {
-        return Some(datafusion::logical_expr::cast(value, to.clone()));
+        return Some(datafusion_expr::cast(value, to.clone()));
     }
     if !allowed(from, to) {
         return None;
@@ -174,7 +174,7 @@ fn parse_each<T: ArrowPrimitiveType, F: ArrowPrimitiveType>(
     Ok(Arc::new(converted.with_data_type(to.clone())))
 }
 
-fn does_not_fit(value: &str, to: &DataType) -> datafusion::common::DataFusionError {
+fn does_not_fit(value: &str, to: &DataType) -> datafusion_common::DataFusionError {
     fail(format!("the value {value} cannot be cast to {}; TRY_CAST would give null", types::name(to)))
 }
 

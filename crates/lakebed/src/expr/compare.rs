@@ -10,8 +10,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use datafusion::common::{Result as DfResult, ScalarValue};
-use datafusion::logical_expr::{Expr, Operator, binary_expr, in_list};
+use datafusion_common::{Result as DfResult, ScalarValue};
+use datafusion_expr::{Expr, Operator, binary_expr, in_list};
 
 use super::bind::Typed;
 use super::cast::cast;

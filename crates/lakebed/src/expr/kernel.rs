@@ -7,8 +7,8 @@ use std::hash::{Hash, Hasher};
 
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
-use datafusion::common::{Result as DfResult, ScalarValue};
-use datafusion::logical_expr::{
+use datafusion_common::{Result as DfResult, ScalarValue};
+use datafusion_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, expr::ScalarFunction,
 };
 
@@ -96,8 +96,8 @@ impl Input<'_> {
 }
 
 /// An error while rows are computed.
-pub(crate) fn fail(message: impl Into<String>) -> datafusion::common::DataFusionError {
-    datafusion::common::DataFusionError::Execution(message.into())
+pub(crate) fn fail(message: impl Into<String>) -> datafusion_common::DataFusionError {
+    datafusion_common::DataFusionError::Execution(message.into())
 }
 
 /// A kernel with the type of its result.

@@ -2,7 +2,7 @@
 //!
 //! Read [`number`] first; intervals are in `interval`, the reading of dates and times in `text_value`.
 
-use datafusion::common::ScalarValue;
+use datafusion_common::ScalarValue;
 
 use super::calendar::{SECOND, date_text, split, timestamp_text};
 use super::lex::Suffix;

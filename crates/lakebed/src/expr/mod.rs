@@ -20,6 +20,7 @@ mod operate;
 mod parse;
 mod physical;
 mod primary;
+mod short;
 mod syntax;
 #[cfg(test)]
 mod tests;
@@ -32,10 +33,10 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, ScalarValue};
-use datafusion::logical_expr::{Expr, Operator, cast as widen};
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{Column, ScalarValue};
+use datafusion_expr::{Expr, Operator, cast as widen};
+use datafusion_physical_expr::PhysicalExpr;
 use lakebed_core::{Error, Result};
 
 use bind::{Binder, Typed};
@@ -50,6 +51,7 @@ pub(crate) use lex::Suffix;
 pub(crate) use nested::{field_index, path};
 pub(crate) use parse::parse as parse_syntax;
 pub(crate) use physical::{compile, kept};
+pub(crate) use short::{saturated, short_type};
 pub(crate) use syntax::{Kind, Node};
 
 /// What an expression may ask of its surroundings.
@@ -185,6 +187,16 @@ impl Filter {
     /// If a column is missing, or has a type that does not fit.
     pub fn physical(&self, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
         self.expression.physical(schema)
+    }
+
+    /// The same for batches that have the decimals of some columns in 64 bits, with the schema of these batches.
+    ///
+    /// # Errors
+    /// As [`Filter::physical`].
+    pub(crate) fn physical_short(&self, schema: &Schema) -> Result<(Arc<dyn PhysicalExpr>, Schema)> {
+        let expr = as_bound(self.expr(), self.schema(), schema)?;
+        let (expr, schema) = short::shortened(&expr, schema).map_err(|error| physical::failed(self.text(), &error))?;
+        Ok((physical::compile_for(self.text(), &expr, &schema)?, schema))
     }
 
     /// For each row of a batch whether it matches.

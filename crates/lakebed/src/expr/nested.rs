@@ -12,8 +12,8 @@ use arrow_buffer::NullBuffer;
 use arrow_ord::ord::make_comparator;
 use arrow_schema::{DataType, Fields, SortOptions};
 use arrow_select::take::take;
-use datafusion::common::{Result as DfResult, ScalarValue};
-use datafusion::logical_expr::{Expr, lit};
+use datafusion_common::{Result as DfResult, ScalarValue};
+use datafusion_expr::{Expr, lit};
 
 use super::kernel::{Input, Kernel, Spec, fail};
 

@@ -3,8 +3,8 @@
 //! The values are computed in `arithmetic` and `time_arithmetic`. Read [`arithmetic`] first.
 
 use arrow_schema::DataType;
-use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{Expr, Operator, binary_expr, lit};
+use datafusion_common::ScalarValue;
+use datafusion_expr::{Expr, Operator, binary_expr, lit};
 
 use super::bind::Typed;
 use super::calendar::DAY;

@@ -2,24 +2,24 @@
 //!
 //! DataFusion computes both sides of AND and OR for whole batches; Spark stops at a row once the left side decides. The two
 //! differ when the right side fails, as in `b <> 0 AND a / b > 1`, so such a right side is computed only for the rows that need
-//! it. Read [`compile`] first.
+//! it; others for all rows unless few are left, which is faster. Read [`compile`] first.
 
 use std::fmt::{Debug, Display, Formatter};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
+use arrow_arith::boolean::{and_kleene, not, or_kleene};
 use arrow_array::{Array, ArrayRef, BooleanArray, Int8Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::filter::prep_null_mask_filter;
-use datafusion::arrow::compute::kernels::boolean::{and_kleene, not, or_kleene};
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, Result as DfResult, ScalarValue};
-use datafusion::logical_expr::execution_props::ExecutionProps;
-use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::logical_expr::{ColumnarValue, Expr, Operator};
-use datafusion::physical_expr::expressions::BinaryExpr;
-use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr, create_physical_expr};
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{DFSchema, Result as DfResult, ScalarValue};
+use datafusion_expr::execution_props::ExecutionProps;
+use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion_expr::{ColumnarValue, Expr, Operator};
+use datafusion_physical_expr::expressions::BinaryExpr;
+use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr, create_physical_expr};
 use lakebed_core::{Error, Result};
 
 use super::function;
@@ -111,7 +111,7 @@ pub(crate) fn may_fail(expr: &Expr) -> bool {
 }
 
 /// A filter's error for the caller, who knows the filter as text.
-pub(crate) fn failed(text: &str, error: &datafusion::common::DataFusionError) -> Error {
+pub(crate) fn failed(text: &str, error: &datafusion_common::DataFusionError) -> Error {
     let message = error.strip_backtrace();
     let message = message.strip_prefix("Execution error: ").unwrap_or(&message);
     Error::predicate(format!("the expression `{text}` failed: {message}"))
@@ -126,20 +126,25 @@ fn booleans(array: &ArrayRef) -> DfResult<&BooleanArray> {
     array.as_any().downcast_ref::<BooleanArray>().ok_or_else(|| fail(format!("a condition gave {}", array.data_type())))
 }
 
-/// AND or OR whose right side is computed only where the left side leaves the result open.
+/// Where the left side leaves the result open for fewer rows than one of so many, the right side is computed for these alone.
+const FEW: usize = 16;
+
+/// AND or OR whose right side is computed where the left side leaves the result open, and elsewhere only if that cannot fail.
 #[derive(Clone)]
 struct Guard {
     left: Arc<dyn PhysicalExpr>,
     right: Arc<dyn PhysicalExpr>,
     and: bool,
+    right_may_fail: bool,
 }
 
 impl Guard {
     fn instead_of(node: &Arc<dyn PhysicalExpr>) -> Option<Guard> {
         let binary = node.downcast_ref::<BinaryExpr>()?;
         let and = *binary.op() == Operator::And;
-        let guards = (and || *binary.op() == Operator::Or) && fails(binary.right());
-        guards.then(|| Guard { left: binary.left().clone(), right: binary.right().clone(), and })
+        let (left, right) = (binary.left().clone(), binary.right().clone());
+        let right_may_fail = fails(&right);
+        (and || *binary.op() == Operator::Or).then_some(Guard { left, right, and, right_may_fail })
     }
 }
 
@@ -173,10 +178,15 @@ impl PhysicalExpr for Guard {
         let left = booleans(&left)?;
         let settled = if self.and { not(left)? } else { left.clone() };
         let open = not(&prep_or_false(&settled))?;
-        if open.true_count() == 0 {
+        let open_rows = open.true_count();
+        if open_rows == 0 {
             return Ok(ColumnarValue::Array(Arc::new(left.clone())));
         }
-        let right = self.right.evaluate_selection(batch, &open)?.into_array(batch.num_rows())?;
+        let right = match self.right_may_fail || open_rows < open.len() / FEW {
+            true => self.right.evaluate_selection(batch, &open)?,
+            false => self.right.evaluate(batch)?,
+        };
+        let right = right.into_array(batch.num_rows())?;
         let right = booleans(&right)?;
         let both = if self.and { and_kleene(left, right)? } else { or_kleene(left, right)? };
         Ok(ColumnarValue::Array(Arc::new(both)))
@@ -188,7 +198,7 @@ impl PhysicalExpr for Guard {
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn PhysicalExpr>>) -> DfResult<Arc<dyn PhysicalExpr>> {
         match <[Arc<dyn PhysicalExpr>; 2]>::try_from(children) {
-            Ok([left, right]) => Ok(Arc::new(Guard { left, right, and: self.and })),
+            Ok([left, right]) => Ok(Arc::new(Guard { left, right, and: self.and, right_may_fail: self.right_may_fail })),
             Err(_) => Err(fail("a guarded condition has two sides")),
         }
     }

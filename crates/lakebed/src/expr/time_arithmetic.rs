@@ -11,8 +11,8 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use datafusion::common::Result as DfResult;
-use datafusion::logical_expr::{Expr, lit};
+use datafusion_common::Result as DfResult;
+use datafusion_expr::{Expr, lit};
 
 use super::arithmetic::zip;
 use super::calendar::{Civil, DAY, split};

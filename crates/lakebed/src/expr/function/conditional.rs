@@ -8,9 +8,9 @@ use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_ord::ord::make_comparator;
 use arrow_schema::{DataType, SortOptions};
 use arrow_select::zip::zip;
-use datafusion::common::{Result as DfResult, ScalarValue};
-use datafusion::logical_expr::expr::Case;
-use datafusion::logical_expr::{Expr, lit};
+use datafusion_common::{Result as DfResult, ScalarValue};
+use datafusion_expr::expr::Case;
+use datafusion_expr::{Expr, lit};
 
 use super::super::bind::Typed;
 use super::super::compare::{compare, one_form_of};

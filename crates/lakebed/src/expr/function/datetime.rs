@@ -10,8 +10,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Decimal128Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_schema::DataType;
-use datafusion::common::Result as DfResult;
-use datafusion::logical_expr::{Expr, lit};
+use datafusion_common::Result as DfResult;
+use datafusion_expr::{Expr, lit};
 
 use super::super::bind::Typed;
 use super::super::calendar::{Civil, DAY, SECOND, days_in_month, split};

@@ -11,8 +11,8 @@ mod registry;
 pub(crate) mod text;
 
 use arrow_schema::DataType;
-use datafusion::common::ScalarValue;
-use datafusion::logical_expr::Expr;
+use datafusion_common::ScalarValue;
+use datafusion_expr::Expr;
 
 use super::bind::Typed;
 use super::cast::cast;

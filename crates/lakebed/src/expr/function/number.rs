@@ -10,8 +10,8 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, PrimitiveArray};
 use arrow_schema::DataType;
-use datafusion::common::Result as DfResult;
-use datafusion::logical_expr::{Expr, lit};
+use datafusion_common::Result as DfResult;
+use datafusion_expr::{Expr, lit};
 
 use super::super::arithmetic::{operation, zip};
 use super::super::bind::Typed;

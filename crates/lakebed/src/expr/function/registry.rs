@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use arrow_schema::{DataType, Field, FieldRef};
-use datafusion::common::ScalarValue;
-use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
-use datafusion::logical_expr::{Expr, ReturnFieldArgs, ScalarUDF, cast};
+use datafusion_common::ScalarValue;
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::type_coercion::functions::fields_with_udf;
+use datafusion_expr::{Expr, ReturnFieldArgs, ScalarUDF, cast};
 
 use super::super::bind::Typed;
 use super::super::types;
@@ -114,8 +114,8 @@ const TOTAL: &[&str] = &[
 ];
 
 static REGISTRY: LazyLock<HashMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
-    let plain = datafusion::functions::all_default_functions();
-    let nested = datafusion::functions_nested::all_default_nested_functions();
+    let plain = datafusion_functions::all_default_functions();
+    let nested = datafusion_functions_nested::all_default_nested_functions();
     let spark = datafusion_spark::all_default_scalar_functions();
     let mut registry = HashMap::new();
     for function in plain.into_iter().chain(nested).chain(spark) {
@@ -157,7 +157,7 @@ fn unknown(name: &str) -> String {
     }
 }
 
-fn typed_call(function: &Arc<ScalarUDF>, args: Vec<Typed>) -> datafusion::common::Result<Typed> {
+fn typed_call(function: &Arc<ScalarUDF>, args: Vec<Typed>) -> datafusion_common::Result<Typed> {
     let given: Vec<FieldRef> = args.iter().map(|arg| Arc::new(Field::new("", arg.data_type.clone(), true))).collect();
     let wanted = fields_with_udf(&given, function.as_ref())?;
     let exprs: Vec<Expr> = args

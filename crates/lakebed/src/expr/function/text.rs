@@ -10,8 +10,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, StringArray};
 use arrow_schema::{DataType, Field};
-use datafusion::common::Result as DfResult;
-use datafusion::logical_expr::{Expr, lit};
+use datafusion_common::Result as DfResult;
+use datafusion_expr::{Expr, lit};
 
 use super::super::arithmetic::operation;
 use super::super::bind::{Typed, like};

@@ -10,9 +10,9 @@ use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_ord::ord::make_comparator;
 use arrow_ord::sort::sort;
 use arrow_schema::{DataType, SortOptions};
-use datafusion::common::{Result as DfResult, ScalarValue};
-use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use datafusion_common::{Result as DfResult, ScalarValue};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 /// A condition that is false where no value of a list lies between the bounds; a null bound is open.
 pub(super) fn any_between(list: Vec<ScalarValue>, low: Expr, high: Expr) -> Option<Expr> {
@@ -86,7 +86,7 @@ impl ScalarUDFImpl for AnyBetween {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
         match ColumnarValue::values_to_arrays(&args.args)?.as_slice() {
             [low, high] => Ok(ColumnarValue::Array(self.run(low, high)?)),
-            _ => Err(datafusion::common::DataFusionError::Internal("any_between takes two bounds".into())),
+            _ => Err(datafusion_common::DataFusionError::Internal("any_between takes two bounds".into())),
         }
     }
 }

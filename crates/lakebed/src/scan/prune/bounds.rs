@@ -9,8 +9,8 @@ use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
 use arrow_schema::DataType;
-use datafusion::common::Result as DfResult;
-use datafusion::logical_expr::{Cast, Expr};
+use datafusion_common::Result as DfResult;
+use datafusion_expr::{Cast, Expr};
 
 use super::facts::Fact;
 use super::proof::{Prover, Statistics};
@@ -70,7 +70,7 @@ impl Prover<'_> {
             Expr::Literal(literal, _) if !literal.is_null() => vec![Bounds::exactly(value.clone())],
             Expr::Cast(Cast { expr, field }) => {
                 let bounds = self.bounds_of(expr);
-                bounds.into_iter().map(|b| b.map(|e| datafusion::logical_expr::cast(e, field.data_type().clone()))).collect()
+                bounds.into_iter().map(|b| b.map(|e| datafusion_expr::cast(e, field.data_type().clone()))).collect()
             }
             _ => match Kernel::of(value) {
                 Some((kernel, args)) => self.bounds_of_call(kernel, args),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, Field, Schema};
-use datafusion::common::Column;
-use datafusion::logical_expr::Expr;
+use datafusion_common::Column;
+use datafusion_expr::Expr;
 use lakebed_core::{Error, Result};
 
 /// One thing that may be known; paths are logical.

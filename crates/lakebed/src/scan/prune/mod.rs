@@ -15,10 +15,10 @@ mod tests;
 
 use std::sync::Arc;
 
+use arrow_arith::boolean::and;
 use arrow_array::{ArrayRef, BooleanArray};
 use arrow_schema::SchemaRef;
-use datafusion::arrow::compute::kernels::boolean::and;
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion_physical_expr::PhysicalExpr;
 use lakebed_core::schema::mapping::{MappingMode, physical_name, physical_path};
 use lakebed_core::schema::{DataType, PrimitiveType, StructType};
 use lakebed_core::stats::{StatColumn, StatKind};
@@ -276,7 +276,7 @@ impl Pruner {
 
 impl Condition {
     /// Compiles what a prover found; `None` if it found nothing.
-    pub(super) fn compile(found: Option<datafusion::logical_expr::Expr>, facts: Facts, text: &str) -> Result<Option<Condition>> {
+    pub(super) fn compile(found: Option<datafusion_expr::Expr>, facts: Facts, text: &str) -> Result<Option<Condition>> {
         let Some(found) = found else { return Ok(None) };
         let run = compile(&found, &facts.schema())
             .map_err(|error| Error::internal(format!("the condition of `{text}` on files: {}", error.strip_backtrace())))?;
@@ -298,7 +298,7 @@ struct Preparation<'a> {
 }
 
 impl Preparation<'_> {
-    fn conjunct(&self, conjunct: &Conjunct, never_nan: &[datafusion::logical_expr::Expr]) -> Result<Prepared> {
+    fn conjunct(&self, conjunct: &Conjunct, never_nan: &[datafusion_expr::Expr]) -> Result<Prepared> {
         let text = conjunct.text.clone();
         let columns = columns_of(&conjunct.expr);
         let about_partitions = |path: &Vec<String>| matches!(path.as_slice(), [name] if self.partitions.contains(name));
@@ -325,14 +325,14 @@ impl Preparation<'_> {
             Some(facts.column(Fact::Partition(name.to_string()), data_type))
         });
         // Null is no match here, unlike for facts that are not known.
-        let expr = datafusion::logical_expr::Expr::IsTrue(Box::new(expr));
+        let expr = datafusion_expr::Expr::IsTrue(Box::new(expr));
         Condition::compile(Some(expr), facts, &conjunct.text)?.ok_or_else(|| Error::internal("a condition is missing"))
     }
 
     fn proof(
         &self,
         conjunct: &Conjunct,
-        never_nan: &[datafusion::logical_expr::Expr],
+        never_nan: &[datafusion_expr::Expr],
         statistics: Statistics,
     ) -> Result<(Option<Condition>, String)> {
         let knowledge = Knowledge { schema: self.schema, partitions: self.partitions, generated: self.generated, statistics };

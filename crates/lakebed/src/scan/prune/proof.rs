@@ -6,9 +6,9 @@
 //! [`Prover::may_be_true`] first.
 
 use arrow_schema::{DataType, Schema};
-use datafusion::common::ScalarValue;
-use datafusion::logical_expr::expr::{Case, InList, Like};
-use datafusion::logical_expr::{BinaryExpr, Expr, Operator, binary_expr, lit};
+use datafusion_common::ScalarValue;
+use datafusion_expr::expr::{Case, InList, Like};
+use datafusion_expr::{BinaryExpr, Expr, Operator, binary_expr, lit};
 
 use super::any_between::any_between;
 use super::bounds::Bounds;

@@ -22,6 +22,7 @@ use lakebed_io::parquet::ParquetFile;
 
 use super::leaf::{Leaf, int96_as_micros};
 use super::rebase::Rebase;
+use super::short::{decimals_as_stored, is_short_of};
 use super::variant;
 use crate::{Error, Result};
 
@@ -81,6 +82,7 @@ impl FileColumns {
         let schema = file.arrow_schema()?;
         let descriptor = file.metadata().file_metadata().schema_descr();
         let hinted = int96_as_micros(&schema, descriptor);
+        let hinted = decimals_as_stored(hinted.as_ref().unwrap_or(&schema), descriptor).or(hinted);
         let metadata = file.reader_metadata(hinted, ArrowReaderOptions::new())?;
         let schema = Arc::clone(metadata.schema());
         Ok(Self { file: file.clone(), schema, mode, by_name: by_name.to_vec(), rebase: Rebase::of(file)?, metadata })
@@ -278,13 +280,13 @@ impl Fit {
         ProjectionMask::leaves(file.metadata().file_metadata().schema_descr(), self.leaves.iter().copied())
     }
 
-    /// The table's columns from what was read, one array each; with their fields, which allow null where the file has one against the
-    /// table's word.
+    /// The table's columns from what was read, one array each, decimals perhaps still short (see `short`); with their fields, which
+    /// allow null where the file has one against the table's word.
     pub(super) fn adapt(&self, batch: &RecordBatch) -> Result<Adapted> {
         let mut fields = Vec::with_capacity(self.columns.len());
         let mut arrays = Vec::with_capacity(self.columns.len());
         for place in &self.columns {
-            let array = place.adapt(batch.columns(), batch.num_rows()).map_err(|error| self.locate(error, place))?;
+            let array = place.adapt_short(batch.columns(), batch.num_rows()).map_err(|error| self.locate(error, place))?;
             fields.push(widened(&place.field, &array, None));
             arrays.push(array);
         }
@@ -313,6 +315,15 @@ impl Adapted {
 }
 
 impl Place {
+    /// As `adapt`, but decimals that are short stay so.
+    fn adapt_short(&self, columns: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+        let stored = self.found.as_ref().and_then(|(position, _)| columns.get(*position));
+        match stored {
+            Some(stored) if is_short_of(stored.data_type(), self.field.data_type()) => Ok(Arc::clone(stored)),
+            _ => self.adapt(columns, rows),
+        }
+    }
+
     fn adapt(&self, columns: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         match &self.found {
             None => Ok(new_null_array(self.field.data_type(), rows)),

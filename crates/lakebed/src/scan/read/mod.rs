@@ -16,6 +16,7 @@ mod pack;
 mod piece;
 mod rebase;
 mod rows;
+mod short;
 mod size;
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,7 @@ use super::fit::Adapted;
 use super::job::{Job, Slot};
 use super::outbox::Outbox;
 use super::rows::{Positions, Rows, Walk};
+use super::short::in_full;
 use crate::{Error, Result};
 
 /// What happens to the decoded rows of a piece, in order.
@@ -173,7 +174,7 @@ impl Packing {
                 }
             }
         }
-        let matching = condition.matches(fields, tested, count)?;
+        let matching = condition.matches(&fields, &tested, count)?;
         self.job.count_tested(count as u64, matching.count_set_bits() as u64);
         Ok(Some(match live {
             Some(live) => &matching & &live,
@@ -195,8 +196,9 @@ impl Packing {
                     let (Some(field), Some(column)) = (columns.fields.get(position), columns.columns.get(position)) else {
                         return Err(Error::internal(format!("column {} was not read", field.name())));
                     };
-                    fields.push(Arc::clone(field));
-                    made.push(Arc::clone(column));
+                    let (field, column) = in_full(field, column)?;
+                    fields.push(field);
+                    made.push(column);
                     continue;
                 }
                 Slot::Partition(position) => self.file.constant(position, count)?,

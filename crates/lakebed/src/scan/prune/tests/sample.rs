@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, make_array, new_null_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{Field, Schema, SchemaRef};
-use datafusion::common::ScalarValue;
+use datafusion_common::ScalarValue;
 use lakebed_core::schema::arrow::schema_to_arrow;
 use lakebed_core::schema::mapping::MappingMode;
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};

@@ -1,0 +1,55 @@
+//! Whole tables on local disk, those that `benches/python` generates; what was not generated is left out.
+
+use divan::Bencher;
+use futures::TryStreamExt;
+use lakebed::Scan;
+use lakebed_benches::{generated, open, opened};
+
+const LOGS: [&str; 3] = ["1m_adds_ckpt_10", "1m_adds_ckpt_10_json", "1k_commits"];
+const Q6: &str =
+    "l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1995-01-01' AND l_discount BETWEEN 0.05 AND 0.07 AND l_quantity < 24";
+
+fn main() {
+    divan::main();
+}
+
+/// To the table's schema, nothing kept from before.
+#[divan::bench(args = LOGS)]
+fn open_table(bencher: Bencher, name: &str) {
+    let Some(path) = generated(name) else { return };
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
+    bencher.bench(|| runtime.block_on(open(&path)).version());
+}
+
+/// The files of one range of ids out of a thousand, of an open table.
+#[divan::bench(args = LOGS, sample_count = 20)]
+fn plan_range(bencher: Bencher, name: &str) {
+    let Some((runtime, snapshot)) = opened(name) else { return };
+    let scan = snapshot.scan().filter("id BETWEEN 5000000 AND 5999999");
+    bencher.bench(|| {
+        runtime.block_on(async {
+            let batches: Vec<_> = scan.files().await?.try_collect().await?;
+            lakebed::Result::Ok(batches.iter().map(|batch| batch.num_rows()).sum::<usize>())
+        })
+    });
+}
+
+/// Rows that come out of a scan.
+async fn rows(scan: &Scan) -> lakebed::Result<usize> {
+    scan.stream().await?.try_fold(0, async |rows, batch| Ok(rows + batch.num_rows())).await
+}
+
+#[divan::bench(args = ["lineitem", "lineitem_dv01", "lineitem_dv10"], sample_count = 20)]
+fn q6(bencher: Bencher, name: &str) {
+    let Some((runtime, snapshot)) = opened(name) else { return };
+    let columns = ["l_extendedprice", "l_discount", "l_shipdate", "l_quantity"];
+    let scan = snapshot.scan().select(columns).filter(Q6);
+    bencher.bench(|| runtime.block_on(rows(&scan)));
+}
+
+#[divan::bench(args = ["lineitem", "lineitem_dv01", "lineitem_dv10"], sample_count = 5)]
+fn read_all(bencher: Bencher, name: &str) {
+    let Some((runtime, snapshot)) = opened(name) else { return };
+    let scan = snapshot.scan();
+    bencher.bench(|| runtime.block_on(rows(&scan)));
+}
