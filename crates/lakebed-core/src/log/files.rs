@@ -202,7 +202,7 @@ impl FileBatch {
         value::parse_partition_column(&self.partition_texts(physical)?, data_type)
     }
 
-    /// Whether `partitionValues_parsed` cannot differ from the text: a timestamp's text has no zone of its own.
+    /// Whether `partitionValues_parsed` cannot differ from the text: a timestamp's text has no zone of its own, CHAR is padded on the way.
     pub fn trusts_parsed(data_type: PrimitiveType) -> bool {
         use PrimitiveType as P;
         matches!(data_type, P::String | P::Long | P::Integer | P::Short | P::Byte | P::Date | P::Boolean)

@@ -5,11 +5,9 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
+use super::char_varchar::{CHAR_VARCHAR, with_lengths};
 use super::types::{ArrayType, DataType, FieldMetadata, MapType, PrimitiveType, StructField, StructType};
 use crate::{Error, Result};
-
-/// Where Spark notes the length of a text column.
-const CHAR_VARCHAR: &str = "__CHAR_VARCHAR_TYPE_STRING";
 
 /// Parses a table's schema.
 ///
@@ -57,7 +55,7 @@ impl fmt::Display for PrimitiveType {
     /// The word that names the type in a schema.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::String => "string",
+            Self::String | Self::Char { .. } => "string",
             Self::Long => "long",
             Self::Integer => "integer",
             Self::Short => "short",
@@ -163,6 +161,10 @@ fn parse_field(value: &Value, place: &Place) -> Result<StructField> {
     {
         metadata.insert(CHAR_VARCHAR.to_owned(), type_value.clone());
     }
+    let data_type = match metadata.get(CHAR_VARCHAR) {
+        Some(Value::String(words)) => with_lengths(data_type, words).map_err(|error| error.within(&place))?,
+        _ => data_type,
+    };
     Ok(StructField { name: name.to_owned(), data_type, nullable: flag(object, "nullable", &place)?, metadata })
 }
 

@@ -64,7 +64,7 @@ fn bounded_text_is_text_that_remembers_its_bound() {
         schema.to_json(),
         r#"{"type":"struct","fields":[{"name":"c","type":"string","nullable":true,"metadata":{"__CHAR_VARCHAR_TYPE_STRING":"varchar(10)"}}]}"#
     );
-    check("char(3)", PrimitiveType::String);
+    check("char(3)", PrimitiveType::Char { length: 3 });
 }
 
 #[test]

@@ -15,10 +15,12 @@ mod tests;
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BooleanArray};
 use arrow_schema::SchemaRef;
 use datafusion::arrow::compute::kernels::boolean::and;
 use datafusion::physical_expr::PhysicalExpr;
+use lakebed_core::schema::char_varchar::pad_upper_bounds;
 use lakebed_core::schema::mapping::{MappingMode, physical_name, physical_path};
 use lakebed_core::schema::{DataType, PrimitiveType, StructType};
 use lakebed_core::stats::{StatColumn, StatKind};
@@ -43,6 +45,8 @@ pub struct Pruner {
     /// The facts behind `wanted`, in the same order.
     statistics: Vec<Fact>,
     wanted: Vec<StatColumn>,
+    /// For each of them, to how many characters its texts are padded when they are read.
+    lengths: Vec<Option<u32>>,
 }
 
 /// A partition column that a filter needs.
@@ -130,7 +134,7 @@ impl Pruner {
         let never_nan = never_nan(filter.expr(), true);
         let conjuncts = filter.conjuncts();
         let conjuncts = conjuncts.iter().map(|conjunct| prepare.conjunct(conjunct, &never_nan)).collect::<Result<Vec<_>>>()?;
-        let mut pruner = Pruner { conjuncts, generated, partitions: vec![], statistics: vec![], wanted: vec![] };
+        let mut pruner = Pruner { conjuncts, generated, partitions: vec![], statistics: vec![], wanted: vec![], lengths: vec![] };
         pruner.collect_wanted(&partitions, schema, mode);
         Ok(pruner)
     }
@@ -152,9 +156,10 @@ impl Pruner {
         let needed =
             partitions.iter().filter(|name| needs(name)).filter_map(|name| PartitionColumn::of(schema, name, mode)).collect();
         for fact in asked {
-            if let Some(column) = stat_column(&fact, schema, mode).filter(|_| !self.statistics.contains(&fact)) {
+            if let Some((column, length)) = stat_column(&fact, schema, mode).filter(|_| !self.statistics.contains(&fact)) {
                 self.statistics.push(fact);
                 self.wanted.push(column);
+                self.lengths.push(length);
             }
         }
         self.partitions = needed;
@@ -268,7 +273,12 @@ impl Pruner {
             }
             statistic => {
                 let index = self.statistics.iter().position(|other| other == statistic)?;
-                known.stats.get(index).cloned()
+                let stored = known.stats.get(index)?;
+                match (statistic, self.lengths.get(index)?, stored.as_string_opt::<i32>()) {
+                    (Fact::Maximum(_), Some(length), Some(bounds)) => Some(Arc::new(pad_upper_bounds(bounds, *length))),
+                    (Fact::Maximum(_), Some(_), None) => None,
+                    _ => Some(stored.clone()),
+                }
             }
         })
     }
@@ -383,22 +393,25 @@ fn as_spelled(schema: &SchemaRef, names: &[String]) -> Vec<String> {
     names.iter().map(spelled).collect()
 }
 
-/// Where the log keeps a statistic.
-fn stat_column(fact: &Fact, schema: &StructType, mode: MappingMode) -> Option<StatColumn> {
+/// Where the log keeps a statistic; and to how many characters the texts are padded that it is of.
+fn stat_column(fact: &Fact, schema: &StructType, mode: MappingMode) -> Option<(StatColumn, Option<u32>)> {
     let (kind, path) = match fact {
         Fact::Minimum(path) => (StatKind::Min, path),
         Fact::Maximum(path) => (StatKind::Max, path),
         Fact::NullCount(path) => (StatKind::NullCount, path),
-        Fact::Rows => return Some(StatColumn { kind: StatKind::NumRecords, path: vec![], data_type: PrimitiveType::Long }),
+        Fact::Rows => {
+            return Some((StatColumn { kind: StatKind::NumRecords, path: vec![], data_type: PrimitiveType::Long }, None));
+        }
         _ => return None,
     };
     let names: Vec<&str> = path.iter().map(String::as_str).collect();
-    let data_type = match (kind, leaf(schema, path)?) {
-        (StatKind::NullCount, _) => PrimitiveType::Long,
-        (_, DataType::Primitive(primitive)) => *primitive,
+    let (data_type, length) = match (kind, leaf(schema, path)?) {
+        (StatKind::NullCount, _) => (PrimitiveType::Long, None),
+        (_, DataType::Primitive(PrimitiveType::Char { length })) => (PrimitiveType::String, Some(*length)),
+        (_, DataType::Primitive(primitive)) => (*primitive, None),
         _ => return None,
     };
-    Some(StatColumn { kind, path: physical_path(schema, &names, mode)?, data_type })
+    Some((StatColumn { kind, path: physical_path(schema, &names, mode)?, data_type }, length))
 }
 
 fn leaf<'s>(schema: &'s StructType, path: &[String]) -> Option<&'s DataType> {

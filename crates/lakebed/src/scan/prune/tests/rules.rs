@@ -400,3 +400,29 @@ fn both_phases_together_leave_what_one_go_leaves() {
     let known = super::super::FileColumns { files: 2, partitions: &partitions, stats: &stats };
     assert_eq!(pruner.prune_stats(&known).unwrap(), BooleanArray::from(vec![true, false]));
 }
+
+/// Files with c, CHAR(4), stored as "ab" alone, as "ab" to "b", as "a" to "a\t\t", and as "abcd" alone.
+fn chars() -> Sample {
+    let file = |values: &[&str]| vec![Arc::new(StringArray::from(values.to_vec())) as ArrayRef];
+    let stored = [&["ab"][..], &["ab", "b"], &["a", "a\t\t"], &["abcd"]];
+    Sample::new(table(&[("c", PrimitiveType::Char { length: 4 })]), &[], stored.map(file).into())
+}
+
+#[test]
+fn statistics_of_stored_texts_hold_for_padded_ones() {
+    let sample = chars();
+    let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");
+    check("c = 'ab'", &[0, 1]);
+    check("c = 'b'", &[1]);
+    // "a" in the third file is above its upper bound when padded.
+    check("c = 'a'", &[2]);
+    check("c > 'a\\t\\t'", &[0, 1, 2, 3]);
+    check("c >= 'abcd'", &[1, 3]);
+    check("c < 'ab'", &[0, 1, 2]);
+    check("c LIKE 'ab  '", &[0, 1]);
+    check("c LIKE 'abc%'", &[1, 3]);
+    check("c IN ('b', 'zz')", &[1]);
+    check("c <> 'abcd'", &[0, 1, 2]);
+    check("c <> 'ab'", &[0, 1, 2, 3]);
+    check("length(c) = 4", &[0, 1, 2, 3]);
+}
