@@ -18,7 +18,7 @@ use arrow_schema::SchemaRef;
 use crate::expr::{Filter, Options, filter_schema, parse_filter};
 use crate::{Error, Result, Snapshot};
 
-pub use explain::Explanation;
+pub use explain::{ExplainedConjunct, Explanation};
 pub use pieces::read_task_at;
 pub use read::read_task;
 pub use task::{ScanFile, ScanTask};

@@ -26,7 +26,7 @@ use lakebed_core::schema::{DataType, PrimitiveType, StructType};
 use lakebed_core::stats::{StatColumn, StatKind};
 use lakebed_core::{Error, Result};
 
-use crate::expr::{Conjunct, Filter, columns_of, compile, kept};
+use crate::expr::{Conjunct, Filter, columns_of, compile, kept, undecided};
 use facts::{Fact, Facts};
 use generated::Generated;
 use proof::{Knowledge, Prover, Statistics, never_nan};
@@ -110,8 +110,19 @@ pub struct PruneResult {
     pub by_partition: usize,
     /// How many more files statistics skipped.
     pub by_stats: usize,
-    /// How many files each conjunct was the first to skip, in the order of [`Pruner::conjuncts`].
-    pub by_conjunct: Vec<usize>,
+    /// What each conjunct did, in the order of [`Pruner::conjuncts`].
+    pub by_conjunct: Vec<ConjunctCounts>,
+}
+
+/// What one conjunct did with some files. A file is skipped by the first that can: by partition values, then by statistics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ConjunctCounts {
+    /// Files that it skipped by partition values.
+    pub by_partition: usize,
+    /// Files that it skipped by statistics.
+    pub by_stats: usize,
+    /// Files of which it lacks statistics, among those that all conjuncts left.
+    pub undecided: usize,
 }
 
 impl PartitionColumn {
@@ -180,15 +191,6 @@ impl Pruner {
         self.conjuncts.iter().map(|conjunct| (conjunct.text.as_str(), &conjunct.used))
     }
 
-    /// What of the filter skips nothing, and why.
-    pub fn notes(&self) -> Vec<String> {
-        let note = |(text, used): (&str, &Used)| match used {
-            Used::Nothing(reason) => Some(format!("`{text}` skips no files: {reason}")),
-            Used::Partitions(_) | Used::Statistics(_) => None,
-        };
-        self.conjuncts().filter_map(note).collect()
-    }
-
     /// Whether partition values alone decide the filter, so that every row of a kept file matches.
     pub fn is_exact_on_partitions(&self) -> bool {
         self.conjuncts.iter().all(|conjunct| conjunct.exact)
@@ -211,25 +213,33 @@ impl Pruner {
         self.first_to_skip(known, |conjunct| conjunct.by_statistics.as_ref()).map(|(keep, _)| keep)
     }
 
-    /// Both, with a count of what skipped how many.
+    /// Both, with counts of what skipped how many and of what could not.
     ///
     /// # Errors
     /// If the arrays are not those asked for.
     pub fn prune(&self, known: &FileColumns<'_>) -> Result<PruneResult> {
-        let (by_partition, mut counts) = self.first_to_skip(known, |conjunct| conjunct.by_partitions.as_ref())?;
+        let (by_partition, counts) = self.first_to_skip(known, |conjunct| conjunct.by_partitions.as_ref())?;
+        let mut by_conjunct: Vec<ConjunctCounts> =
+            counts.into_iter().map(|by_partition| ConjunctCounts { by_partition, ..ConjunctCounts::default() }).collect();
         let mut keep = by_partition.clone();
-        for (conjunct, count) in self.conjuncts.iter().zip(&mut counts) {
+        for (conjunct, counts) in self.conjuncts.iter().zip(&mut by_conjunct) {
             if let Some(condition) = &conjunct.by_statistics {
                 let left = and(&keep, &self.run(condition, known)?)?;
-                *count += keep.true_count() - left.true_count();
+                counts.by_stats = keep.true_count() - left.true_count();
                 keep = left;
+            }
+        }
+        for (conjunct, counts) in self.conjuncts.iter().zip(&mut by_conjunct) {
+            if let Some(condition) = &conjunct.by_statistics {
+                let undecided = condition.undecided(known.files, |fact| self.fact(fact, known))?;
+                counts.undecided = and(&keep, &undecided)?.true_count();
             }
         }
         Ok(PruneResult {
             by_partition: known.files - by_partition.true_count(),
             by_stats: by_partition.true_count() - keep.true_count(),
             keep,
-            by_conjunct: counts,
+            by_conjunct,
         })
     }
 
@@ -252,18 +262,24 @@ impl Pruner {
     }
 
     fn run(&self, condition: &Condition, known: &FileColumns<'_>) -> Result<BooleanArray> {
-        if known.partitions.len() != self.partitions.len() {
-            return Err(Error::internal(format!(
-                "{} partition columns instead of {:?}",
-                known.partitions.len(),
-                self.partitions
-            )));
+        self.check(known)?;
+        condition.run(known.files, |fact| self.fact(fact, known))
+    }
+
+    fn check(&self, known: &FileColumns<'_>) -> Result<()> {
+        if known.partitions.len() == self.partitions.len() {
+            return Ok(());
         }
+        Err(Error::internal(format!("{} partition columns instead of {:?}", known.partitions.len(), self.partitions)))
+    }
+
+    /// The values of a fact, if they are known.
+    fn fact(&self, fact: &Fact, known: &FileColumns<'_>) -> Option<ArrayRef> {
         let partition = |name: &String| {
             let index = self.partitions.iter().position(|other| other.name == *name)?;
             known.partitions.get(index).cloned()
         };
-        condition.run(known.files, |fact| match fact {
+        match fact {
             Fact::Partition(name) => partition(name),
             Fact::GeneratedLow(number) | Fact::GeneratedHigh(number) => {
                 let generated = self.generated.get(*number)?;
@@ -280,7 +296,7 @@ impl Pruner {
                     _ => Some(stored.clone()),
                 }
             }
-        })
+        }
     }
 }
 
@@ -297,6 +313,12 @@ impl Condition {
     pub(super) fn run(&self, rows: usize, provide: impl FnMut(&Fact) -> Option<ArrayRef>) -> Result<BooleanArray> {
         let batch = self.facts.batch(rows, provide)?;
         Ok(kept(self.run.as_ref(), &batch).unwrap_or_else(|_| BooleanArray::from(vec![true; rows])))
+    }
+
+    /// For each row of facts whether they do not suffice to tell.
+    fn undecided(&self, rows: usize, provide: impl FnMut(&Fact) -> Option<ArrayRef>) -> Result<BooleanArray> {
+        let batch = self.facts.batch(rows, provide)?;
+        Ok(undecided(self.run.as_ref(), &batch).unwrap_or_else(|_| BooleanArray::from(vec![true; rows])))
     }
 }
 
