@@ -41,3 +41,13 @@ async fn columns_that_claim_the_same_data_are_corrupt() {
         }
     }
 }
+
+#[tokio::test]
+async fn types_nested_too_deep_are_refused_in_words_that_say_so() {
+    let wrap =
+        |inside: Value| json!({"type": "struct", "fields": [{"name": "s", "type": inside, "nullable": true, "metadata": {}}]});
+    let deep = (0..60).fold(json!("long"), |inside, _| wrap(inside));
+    let error = error_of(deep, json!({}), &[]).await;
+    assert!(matches!(error.kind(), ErrorKind::UnsupportedFeature { .. }), "{error}");
+    assert!(error.message().starts_with("memory://kit/lake/t: schema: ") && error.message().contains("nested deeper"), "{error}");
+}
