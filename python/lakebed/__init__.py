@@ -24,12 +24,13 @@ from lakebed.errors import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
-from lakebed.scan import Explanation, Scan, read_task
+from lakebed.scan import ExplainedConjunct, Explanation, Scan, read_task
 from lakebed.table import Detail, History, HistoryEntry, Protocol, Table
 
 __all__ = [
     "CorruptTableError",
     "Detail",
+    "ExplainedConjunct",
     "Explanation",
     "History",
     "HistoryEntry",

@@ -14,7 +14,25 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["Explanation", "Scan", "read_task"]
+__all__ = ["ExplainedConjunct", "Explanation", "Scan", "read_task"]
+
+
+@dataclass(frozen=True)
+class ExplainedConjunct:
+    """What one of the conditions did that a filter joins by AND. A file is skipped by the first that can: by partition values,
+    then by statistics."""
+
+    text: str
+    #: Files that it ruled out by partition values, and by statistics.
+    skipped_by_partition: int
+    skipped_by_statistics: int
+    #: Why it did not rule out the files that are left, or None if none are.
+    reason: str | None
+
+    def __str__(self) -> str:
+        counts = [(self.skipped_by_partition, "by partition"), (self.skipped_by_statistics, "by statistics")]
+        skipped = ", ".join(f"{count} {how}" for count, how in counts if count) or "none"
+        return f"`{self.text}` skips {skipped}" + (f"; of the rest: {self.reason}" if self.reason else "")
 
 
 @dataclass(frozen=True)
@@ -33,8 +51,8 @@ class Explanation:
     skipped_by_statistics: int
     #: The filter as it was understood, or None.
     filter: str | None
-    #: What of the filter could not rule out files, and why.
-    notes: tuple[str, ...]
+    #: The conditions that the filter joins by AND, in order: what each skipped, and why not more.
+    conjuncts: tuple[ExplainedConjunct, ...]
 
     def __str__(self) -> str:
         lines = [
@@ -43,7 +61,7 @@ class Explanation:
             f"reads {self.files} files ({self.size_bytes} bytes)",
             f"skips {self.skipped_by_partition} files by partition, {self.skipped_by_statistics} by statistics",
         ]
-        return "\n".join(lines + [f"note: {note}" for note in self.notes])
+        return "\n".join(lines + [f"  {conjunct}" for conjunct in self.conjuncts])
 
 
 class Scan:
@@ -119,9 +137,9 @@ class Scan:
         return self._table.tasks(self._options, target_size_bytes)
 
     def explain(self) -> Explanation:
-        """Which files are skipped by what, and why the rest are not. Reads the log, no data."""
+        """How many files each condition of the filter skips, and why not the rest. Reads the log, no data."""
         found = self._table.explain(self._options)
-        return Explanation(**{**found, "notes": tuple(found["notes"])})
+        return Explanation(**{**found, "conjuncts": tuple(ExplainedConjunct(**conjunct) for conjunct in found["conjuncts"])})
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self._options.items())

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use lakebed_core::action::Action;
 use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::segment::{CheckpointFiles, plan};
@@ -177,4 +179,38 @@ async fn a_listing_is_one_request_and_leaves_sidecars_alone() {
     builder.observed().take_counts();
     assert_eq!(log::list_log(&builder.store(), None).await.unwrap().len(), 2);
     assert_eq!(builder.observed().take_counts(), Counts { lists: 1, ..Counts::default() });
+}
+
+#[tokio::test]
+async fn files_whose_statistics_are_in_json_alone_are_skipped_by_them() {
+    // Files with ids from 0, 10 and so on to 9 more; of three of them the struct says nothing, of the last one nobody does.
+    let actions: Vec<Value> = (0..8_i64)
+        .map(|file| {
+            let (least, most) = (file * 10, file * 10 + 9);
+            let stats = json!({"numRecords": 10, "minValues": {"id": least}, "maxValues": {"id": most}, "nullCount": {"id": 0}});
+            let mut action = add(&format!("f{file}"));
+            match file {
+                1 | 4 | 6 => action["add"]["stats"] = json!(stats.to_string()),
+                7 => {}
+                _ => action["add"]["stats_parsed"] = stats,
+            }
+            action
+        })
+        .collect();
+    // A checkpoint of JSON lines has statistics as text alone.
+    for form in FORMS.into_iter().filter(|form| *form != Form::UuidJson(0)) {
+        let mut builder = TableBuilder::new();
+        builder.commit(&actions).await;
+        builder.checkpoint_as(0, form, &actions, 3).await;
+        let snapshot = builder.table().snapshot().await.unwrap();
+        let scan = snapshot.scan().filter("id BETWEEN 35 AND 41");
+        let files = scan.files().await.unwrap().collect_all().await.unwrap();
+        let mut kept: Vec<String> =
+            files.iter().flat_map(|batch| batch["path"].as_string::<i32>().iter().flatten().map(str::to_owned)).collect();
+        kept.sort();
+        assert_eq!(kept, ["f3", "f4", "f7"], "{form:?}");
+        assert_eq!(scan.explain().await.unwrap().skipped_by_statistics, 5, "{form:?}");
+        let counts = files.iter().flat_map(|batch| batch["num_records"].as_primitive::<Int64Type>().iter());
+        assert_eq!(counts.flatten().sum::<i64>(), 20, "{form:?}");
+    }
 }

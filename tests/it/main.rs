@@ -4,3 +4,4 @@ mod budget;
 mod checkpoint;
 mod house;
 mod recovery;
+mod refused;

@@ -26,13 +26,14 @@ pub enum Form {
 
 /// The files of a checkpoint, by names relative to the log, and how many rows a row group has.
 pub(crate) fn files(version: u64, form: Form, actions: &[Value], group_rows: usize) -> Vec<(String, Vec<u8>)> {
+    let typed = actions.iter().any(|action| action["add"].get("stats_parsed").is_some());
     let is_file = |action: &&Value| action.get("add").is_some() || action.get("remove").is_some();
     let uuid = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5";
     let (mut top, sidecar_count) = match form {
         Form::Classic => {
-            return vec![(format!("{version:020}.checkpoint.parquet"), encode(actions, &columns(false), group_rows))];
+            return vec![(format!("{version:020}.checkpoint.parquet"), encode(actions, &columns(false, typed), group_rows))];
         }
-        Form::MultiPart(parts) => return multi_part(version, parts, actions, group_rows),
+        Form::MultiPart(parts) => return multi_part(version, parts, (actions, typed), group_rows),
         Form::ClassicV2(sidecars) | Form::UuidParquet(sidecars) | Form::UuidJson(sidecars) => (Vec::new(), sidecars),
     };
     top.push(json!({"checkpointMetadata": {"version": version}}));
@@ -44,26 +45,28 @@ pub(crate) fn files(version: u64, form: Form, actions: &[Value], group_rows: usi
     } else {
         for (index, part) in split(&in_files, sidecar_count).into_iter().enumerate() {
             let name = format!("{version:020}.checkpoint.{:010}.{sidecar_count:010}.{uuid}.parquet", index + 1);
-            let bytes = encode(&part, &file_columns(), group_rows);
+            let bytes = encode(&part, &file_columns(typed), group_rows);
             top.push(json!({"sidecar": {"path": name, "sizeInBytes": bytes.len(), "modificationTime": 1_700_000_000_000_i64}}));
             files.push((format!("_sidecars/{name}"), bytes));
         }
     }
     let (name, bytes) = match form {
         Form::UuidJson(_) => (format!("{version:020}.checkpoint.{uuid}.json"), text_of(&top)),
-        Form::UuidParquet(_) => (format!("{version:020}.checkpoint.{uuid}.parquet"), encode(&top, &columns(true), group_rows)),
-        _ => (format!("{version:020}.checkpoint.parquet"), encode(&top, &columns(true), group_rows)),
+        Form::UuidParquet(_) => {
+            (format!("{version:020}.checkpoint.{uuid}.parquet"), encode(&top, &columns(true, typed), group_rows))
+        }
+        _ => (format!("{version:020}.checkpoint.parquet"), encode(&top, &columns(true, typed), group_rows)),
     };
     files.push((name, bytes));
     files
 }
 
-fn multi_part(version: u64, parts: usize, actions: &[Value], group_rows: usize) -> Vec<(String, Vec<u8>)> {
+fn multi_part(version: u64, parts: usize, (actions, typed): (&[Value], bool), group_rows: usize) -> Vec<(String, Vec<u8>)> {
     let name = |index: usize| format!("{version:020}.checkpoint.{:010}.{parts:010}.parquet", index + 1);
     split(actions, parts)
         .iter()
         .enumerate()
-        .map(|(index, part)| (name(index), encode(part, &columns(false), group_rows)))
+        .map(|(index, part)| (name(index), encode(part, &columns(false, typed), group_rows)))
         .collect()
 }
 
@@ -115,7 +118,8 @@ fn vector() -> Field {
     )
 }
 
-fn add_column() -> Field {
+/// With statistics of a column `id` as a struct, if any action has such.
+fn add_column(typed: bool) -> Field {
     let fields = vec![
         text("path"),
         map("partitionValues"),
@@ -126,7 +130,9 @@ fn add_column() -> Field {
         map("tags"),
     ];
     let more = vec![vector(), long("baseRowId"), long("defaultRowCommitVersion"), text("clusteringProvider")];
-    group("add", fields.into_iter().chain(more).collect())
+    let of_id = |name: &str| group(name, vec![long("id")]);
+    let stats = group("stats_parsed", vec![long("numRecords"), of_id("minValues"), of_id("maxValues"), of_id("nullCount")]);
+    group("add", fields.into_iter().chain(more).chain(typed.then_some(stats)).collect())
 }
 
 fn remove_column() -> Field {
@@ -142,18 +148,18 @@ fn remove_column() -> Field {
     group("remove", fields.into_iter().chain(more).collect())
 }
 
-fn file_columns() -> SchemaRef {
-    Arc::new(Schema::new(vec![add_column(), remove_column()]))
+fn file_columns(typed: bool) -> SchemaRef {
+    Arc::new(Schema::new(vec![add_column(typed), remove_column()]))
 }
 
-fn columns(v2: bool) -> SchemaRef {
+fn columns(v2: bool, typed: bool) -> SchemaRef {
     let format = group("format", vec![text("provider"), map("options")]);
     let metadata = vec![text("id"), text("name"), text("description"), format, text("schemaString"), list("partitionColumns")];
     let metadata = metadata.into_iter().chain([map("configuration"), long("createdTime")]).collect();
     let protocol = vec![int("minReaderVersion"), int("minWriterVersion"), list("readerFeatures"), list("writerFeatures")];
     let mut fields = vec![
         group("txn", vec![text("appId"), long("version"), long("lastUpdated")]),
-        add_column(),
+        add_column(typed),
         remove_column(),
         group("metaData", metadata),
         group("protocol", protocol),

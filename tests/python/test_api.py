@@ -145,6 +145,20 @@ def test_explain_says_what_was_skipped_by_what() -> None:
     found = lb.Table(TRIPS).scan(where="day = DATE '2026-03-02' AND id = 5").explain()
     assert (found.files, found.skipped_by_partition, found.skipped_by_statistics) == (1, 3, 1)
     assert "skips 3 files by partition" in str(found)
+    assert str(found).splitlines()[-2:] == [
+        "  `day = DATE '2026-03-02'` skips 3 by partition; of the rest: the values of day allow it",
+        "  `id = 5` skips 1 by statistics; of the rest: the statistics of id allow it",
+    ]
+
+
+def test_explain_says_why_a_condition_skips_nothing() -> None:
+    found = lb.Table(TRIPS).scan(where="city LIKE '%x' AND id > 1000").explain()
+    assert [(one.skipped_by_partition, one.skipped_by_statistics, one.reason) for one in found.conjuncts] == [
+        (0, 0, None),
+        (0, 5, None),
+    ]
+    reason = lb.Table(TRIPS).scan(where="city LIKE '%x'").explain().conjuncts[0].reason
+    assert reason == "LIKE with a pattern that begins with a wildcard is not understood"
 
 
 def test_refresh_gives_a_new_handle_and_leaves_the_old_one(trips: Path) -> None:

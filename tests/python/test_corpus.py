@@ -34,23 +34,11 @@ def lost_and_gained(found: list[str], expected: list[str]) -> str:
     return f"{len(found)} rows, expected {len(expected)}; lost {sorted(lost)[:3]}; gained {sorted(gained)[:3]}"
 
 
-#: What lakebed does otherwise than Delta Spark, by case, and why. The guide's table of types says the same.
-GAPS = {
-    "chars": "Delta Spark pads CHAR columns when it reads them",
-    "partitioned_by_char": "Delta Spark pads CHAR columns when it reads them",
-    "chars_in_collections": "Delta Spark pads CHAR columns when it reads them",
-}
 #: Filters on these are refused: lakebed compares text by its bytes.
 REFUSED_FILTERS = {"collated_strings"}
 
 
-def skip_gap(name: str) -> None:
-    if name in GAPS:
-        pytest.skip(GAPS[name])
-
-
 def test_rows_and_schema_are_those_that_spark_reads(sample: Sample) -> None:
-    skip_gap(sample.name)
     table = open_sample(sample)
     expected = sample.oracle.rows(sample.version)
     assert table.version == sample.version
@@ -63,7 +51,6 @@ def test_rows_and_schema_are_those_that_spark_reads(sample: Sample) -> None:
 
 
 def test_conditions_keep_the_rows_that_spark_keeps(sample: Sample) -> None:
-    skip_gap(sample.name)
     table = open_sample(sample)
     rows = sample.oracle.rows(sample.version)
     if sample.name in REFUSED_FILTERS:
@@ -103,7 +90,6 @@ def _quoted(names: list[str]) -> list[str]:
 
 
 def test_a_condition_on_columns_that_are_not_read(oracle: Oracle) -> None:
-    skip_gap(oracle.home.name)
     if oracle.home.name in REFUSED_FILTERS:
         pytest.skip("its filters are refused")
     table = open_table(oracle)

@@ -1,12 +1,16 @@
 //! Deletion vectors, wherever they are.
 
 use lakebed_core::action::DeletionVectorDescriptor;
-use lakebed_core::dv::{DeletionVector, DvPlace, place};
+use lakebed_core::dv::{DeletionVector, DvPlace, check_file_version, place};
 use lakebed_core::error::{Error, Result};
 
 use crate::store::Store;
 
-/// Reads the vector that a file action describes, and checks it: size, checksum, number of rows.
+/// A vector that begins within so many bytes is fetched together with what stands before it, for the sake of the file's version.
+const NEAR_THE_START: u64 = 64 * 1024;
+
+/// Reads the vector that a file action describes, and checks it: size, checksum, number of rows; for one near the start of its file also
+/// the file's version, which costs no request of its own.
 ///
 /// A vector is one ranged request, and several of one file are mostly one request together.
 pub async fn read_deletion_vector(store: &Store, descriptor: &DeletionVectorDescriptor) -> Result<DeletionVector> {
@@ -15,8 +19,15 @@ pub async fn read_deletion_vector(store: &Store, descriptor: &DeletionVectorDesc
         DvPlace::File { path, range } => (path, range),
     };
     let (store, object) = store.resolve(&path)?;
-    let bytes = store.get_ahead(&object, range).await.map_err(missing)?;
-    DeletionVector::parse_framed(&bytes, descriptor)
+    // PROTOCOL "Deletion Vector File Storage Format": version byte first. One request brings it where the vector stands near; a vector at 0
+    // leaves no room for it.
+    let start = if (1..=NEAR_THE_START).contains(&range.start) { 0 } else { range.start };
+    let bytes = store.get_ahead(&object, start..range.end).await.map_err(missing)?;
+    if start < range.start {
+        check_file_version(bytes.first().copied(), descriptor)?;
+    }
+    let before = usize::try_from(range.start - start).unwrap_or(usize::MAX);
+    DeletionVector::parse_framed(bytes.get(before..).unwrap_or_default(), descriptor)
 }
 
 /// Without its deletion vector a file cannot be read: that must not look like a file that is merely gone.

@@ -72,7 +72,16 @@ impl Table {
         found.set_item("skipped_by_partition", explanation.skipped_by_partition)?;
         found.set_item("skipped_by_statistics", explanation.skipped_by_statistics)?;
         found.set_item("filter", explanation.filter)?;
-        found.set_item("notes", explanation.notes)?;
+        let mut conjuncts = Vec::with_capacity(explanation.conjuncts.len());
+        for conjunct in explanation.conjuncts {
+            let one = PyDict::new(py);
+            one.set_item("text", conjunct.text)?;
+            one.set_item("skipped_by_partition", conjunct.skipped_by_partition)?;
+            one.set_item("skipped_by_statistics", conjunct.skipped_by_statistics)?;
+            one.set_item("reason", conjunct.reason)?;
+            conjuncts.push(one);
+        }
+        found.set_item("conjuncts", conjuncts)?;
         Ok(found)
     }
 }

@@ -13,6 +13,18 @@ use crate::{Error, Result};
 /// The first byte of a file of deletion vectors.
 pub const FILE_VERSION: u8 = 1;
 
+/// Checks the first byte of a file of deletion vectors.
+pub fn check_file_version(version: Option<u8>, descriptor: &DeletionVectorDescriptor) -> Result<()> {
+    match version {
+        Some(FILE_VERSION) => Ok(()),
+        Some(other) => {
+            let message = format!("this file of deletion vectors is of version {other}; lakebed knows version {FILE_VERSION}");
+            Err(Error::corrupt(describe(descriptor), message))
+        }
+        None => Err(Error::corrupt(describe(descriptor), "this file of deletion vectors is empty")),
+    }
+}
+
 impl DeletionVector {
     /// Reads a vector from a file's bytes, which start at the descriptor's offset and may go on behind the vector.
     pub fn parse_framed(bytes: &[u8], descriptor: &DeletionVectorDescriptor) -> Result<Self> {

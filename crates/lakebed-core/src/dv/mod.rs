@@ -13,5 +13,5 @@ mod tests;
 pub mod z85;
 
 pub use bitmap::DeletionVector;
-pub use frame::{FILE_VERSION, frame};
+pub use frame::{FILE_VERSION, check_file_version, frame};
 pub use place::{DvPlace, place};

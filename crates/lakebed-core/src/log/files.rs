@@ -202,7 +202,7 @@ impl FileBatch {
         value::parse_partition_column(&self.partition_texts(physical)?, data_type)
     }
 
-    /// Whether `partitionValues_parsed` cannot differ from the text: a timestamp's text has no zone of its own.
+    /// Whether `partitionValues_parsed` cannot differ from the text: a timestamp's text has no zone of its own, CHAR is padded on the way.
     pub fn trusts_parsed(data_type: PrimitiveType) -> bool {
         use PrimitiveType as P;
         matches!(data_type, P::String | P::Long | P::Integer | P::Short | P::Byte | P::Date | P::Boolean)
@@ -220,16 +220,29 @@ impl FileBatch {
         Ok(Some(arrow_cast::cast(array, &wanted)?))
     }
 
-    /// The wanted statistics, one array each; null where unknown.
+    /// The wanted statistics, one array each; null where unknown. Where the struct says none of them, the JSON is asked.
     pub fn stats(&self, wanted: &[StatColumn]) -> Result<Vec<ArrayRef>> {
-        if let Some(parsed) = self.column(column::STATS_PARSED).and_then(|array| array.as_struct_opt()) {
-            return Ok(stats::from_struct(parsed, wanted));
-        }
-        match self.column(column::STATS).and_then(|array| array.as_string_opt::<i32>()) {
-            Some(texts) => Ok(stats::from_json(texts, wanted)),
-            None => Ok(stats::from_json(&StringArray::new_null(self.len()), wanted)),
+        let parsed = self.column(column::STATS_PARSED).and_then(|array| array.as_struct_opt());
+        let texts = self.column(column::STATS).and_then(|array| array.as_string_opt::<i32>());
+        match (parsed, texts) {
+            (None, Some(texts)) => Ok(stats::from_json(texts, wanted)),
+            (None, None) => Ok(stats::from_json(&StringArray::new_null(self.len()), wanted)),
+            (Some(parsed), None) => Ok(stats::from_struct(parsed, wanted)),
+            (Some(parsed), Some(texts)) => fill_up(stats::from_struct(parsed, wanted), texts, wanted),
         }
     }
+}
+
+/// The arrays, with what the texts say in the rows where all of them are null.
+fn fill_up(arrays: Vec<ArrayRef>, texts: &StringArray, wanted: &[StatColumn]) -> Result<Vec<ArrayRef>> {
+    let silent = |row: usize| arrays.iter().all(|array| array.is_null(row));
+    let silent: BooleanArray = (0..texts.len()).map(|row| Some(silent(row))).collect();
+    if silent.true_count() == 0 {
+        return Ok(arrays);
+    }
+    let texts: StringArray = texts.iter().zip(silent.values()).map(|(text, silent)| text.filter(|_| silent)).collect();
+    let said = stats::from_json(&texts, wanted);
+    arrays.iter().zip(&said).map(|(array, said)| Ok(arrow_select::zip::zip(&silent, said, array)?)).collect()
 }
 
 /// The descriptor in one row of a `deletionVector` column.

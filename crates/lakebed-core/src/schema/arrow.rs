@@ -38,7 +38,7 @@ pub fn type_to_arrow(data_type: &DataType) -> Result<ArrowType> {
 /// The Arrow type of a primitive.
 pub fn primitive_to_arrow(primitive: PrimitiveType) -> Result<ArrowType> {
     Ok(match primitive {
-        PrimitiveType::String => ArrowType::Utf8,
+        PrimitiveType::String | PrimitiveType::Char { .. } => ArrowType::Utf8,
         PrimitiveType::Long => ArrowType::Int64,
         PrimitiveType::Integer => ArrowType::Int32,
         PrimitiveType::Short => ArrowType::Int16,

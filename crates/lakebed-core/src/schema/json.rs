@@ -5,24 +5,31 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
+use super::char_varchar::{CHAR_VARCHAR, with_lengths};
 use super::types::{ArrayType, DataType, FieldMetadata, MapType, PrimitiveType, StructField, StructType};
 use crate::{Error, Result};
-
-/// Where Spark notes the length of a text column.
-const CHAR_VARCHAR: &str = "__CHAR_VARCHAR_TYPE_STRING";
 
 /// Parses a table's schema.
 ///
 /// Spellings that Spark still reads are taken too: bare `decimal`, `null` for void, `timestamp_ltz`, intervals of narrower fields,
 /// user-defined types (read as what they are stored as), absent `nullable` (true) and absent `metadata` (none). A type that is not known
-/// is an error that names its column. How deep types may nest is bounded by the JSON parser.
+/// is an error that names its column. Types may nest as deep as the JSON parser goes, 128 brackets: 42 structs, or 127 arrays.
 pub fn parse(json: &str) -> Result<StructType> {
-    let value: Value =
-        serde_json::from_str(json).map_err(|error| Error::corrupt("schema", "is not the JSON of a schema").with_source(error))?;
+    let value: Value = serde_json::from_str(json).map_err(not_json)?;
     match parse_type(&value, &Place::Root)? {
         DataType::Struct(fields) => Ok(fields),
         _ => Err(Error::corrupt("schema", "is not a struct")),
     }
+}
+
+/// The parser tells its limit by words alone.
+fn not_json(error: serde_json::Error) -> Error {
+    if error.to_string().starts_with("recursion limit exceeded") {
+        let place = format!("at character {}", error.column());
+        let message = format!("schema: {place} its types are nested deeper than lakebed reads (42 structs in one another)");
+        return Error::unsupported(vec!["deeply nested types".to_owned()], message).with_source(error);
+    }
+    Error::corrupt("schema", "is not the JSON of a schema").with_source(error)
 }
 
 impl StructType {
@@ -57,7 +64,7 @@ impl fmt::Display for PrimitiveType {
     /// The word that names the type in a schema.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::String => "string",
+            Self::String | Self::Char { .. } => "string",
             Self::Long => "long",
             Self::Integer => "integer",
             Self::Short => "short",
@@ -163,6 +170,10 @@ fn parse_field(value: &Value, place: &Place) -> Result<StructField> {
     {
         metadata.insert(CHAR_VARCHAR.to_owned(), type_value.clone());
     }
+    let data_type = match metadata.get(CHAR_VARCHAR) {
+        Some(Value::String(words)) => with_lengths(data_type, words).map_err(|error| error.within(&place))?,
+        _ => data_type,
+    };
     Ok(StructField { name: name.to_owned(), data_type, nullable: flag(object, "nullable", &place)?, metadata })
 }
 

@@ -3,10 +3,12 @@
 //! Data files, statistics, partition values and clustering columns speak physical names; the schema's own names and
 //! `metaData.partitionColumns` are logical. [`to_physical`] translates a whole schema, [`physical_path`] one column.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
 use super::types::{ArrayType, DataType, MapType, StructField, StructType};
+use crate::{Error, Result};
 
 /// Under which key a field's metadata keeps its physical name.
 pub const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
@@ -30,7 +32,7 @@ pub enum MappingMode {
 impl FromStr for MappingMode {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
         match text.to_ascii_lowercase().as_str() {
             "none" => Ok(Self::None),
             "id" => Ok(Self::Id),
@@ -65,6 +67,57 @@ pub fn physical_name(field: &StructField, mode: MappingMode) -> &str {
 /// The field id that the schema's metadata holds. It means something only in a schema of [`to_physical`], or when the mode is not none.
 pub fn field_id(field: &StructField) -> Option<i32> {
     field.metadata.get(FIELD_ID)?.as_i64()?.try_into().ok()
+}
+
+/// Refuses a schema in which two columns claim the same data: the same field id anywhere in it, or the same physical path.
+pub fn check_mapping(schema: &StructType, mode: MappingMode) -> Result<()> {
+    if mode == MappingMode::None {
+        return Ok(());
+    }
+    Claims { mode, ids: HashMap::new() }.check_struct(schema, "")
+}
+
+/// Which column has claimed an id.
+struct Claims {
+    mode: MappingMode,
+    ids: HashMap<i32, String>,
+}
+
+impl Claims {
+    /// Structs below different parents may use the same physical names; within one struct each is its own.
+    fn check_struct(&mut self, fields: &StructType, place: &str) -> Result<()> {
+        let mut names: HashMap<&str, &str> = HashMap::with_capacity(fields.fields.len());
+        for field in &fields.fields {
+            let column = format!("{place}{}", field.name);
+            let physical = physical_name(field, self.mode);
+            if let Some(other) = names.insert(physical, &field.name) {
+                return Err(claimed(&column, &format!("{place}{other}"), &format!("physical name {physical:?}")));
+            }
+            if let Some(id) = field_id(field)
+                && let Some(other) = self.ids.insert(id, column.clone())
+            {
+                return Err(claimed(&column, &other, &format!("field id {id}")));
+            }
+            self.check_parts(&field.data_type, &column)?;
+        }
+        Ok(())
+    }
+
+    fn check_parts(&mut self, data_type: &DataType, column: &str) -> Result<()> {
+        match data_type {
+            DataType::Primitive(_) => Ok(()),
+            DataType::Struct(fields) => self.check_struct(fields, &format!("{column}.")),
+            DataType::Array(array) => self.check_parts(&array.element, &format!("{column}.element")),
+            DataType::Map(map) => {
+                self.check_parts(&map.key, &format!("{column}.key"))?;
+                self.check_parts(&map.value, &format!("{column}.value"))
+            }
+        }
+    }
+}
+
+fn claimed(column: &str, other: &str, what: &str) -> Error {
+    Error::corrupt(format!("schema: column {column}"), format!("has the {what}, which is that of column {other}"))
 }
 
 /// The schema as data files have it: physical names at every level, with the field ids still in the metadata. Without mapping, the
@@ -204,6 +257,43 @@ mod tests {
         for missing in [&[][..], &["nope"], &["s", "nope"], &["id", "x"], &["a", "y"], &["m", "element"]] {
             check_path(missing, MappingMode::Name, None);
         }
+    }
+
+    /// A schema whose columns `a`, and `x` and `y` in `s`, have these ids and physical names.
+    #[track_caller]
+    fn check_claims(fields: [(u8, &str); 4], expected: Option<&str>) {
+        let [a, s, x, y] = fields;
+        let field = |name: &str, (id, physical): (u8, &str), data_type: &str| {
+            format!(
+                r#"{{"name":"{name}","type":{data_type},"nullable":true,"metadata":{{"delta.columnMapping.id":{id},"delta.columnMapping.physicalName":"{physical}"}}}}"#
+            )
+        };
+        let struct_of = |fields: &[String]| format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","));
+        let inner = struct_of(&[field("x", x, "\"long\""), field("y", y, "\"long\"")]);
+        let list = format!(r#"{{"type":"array","elementType":{inner},"containsNull":true}}"#);
+        let schema = parse(&struct_of(&[field("a", a, "\"long\""), field("s", s, &list)])).unwrap();
+        for mode in [MappingMode::Id, MappingMode::Name] {
+            let found = check_mapping(&schema, mode).map_err(|error| (error.is_corrupt(), error.message().to_owned()));
+            assert_eq!(found.err(), expected.map(|expected| (true, expected.to_owned())));
+        }
+        check_mapping(&schema, MappingMode::None).unwrap();
+    }
+
+    #[test]
+    fn no_two_columns_claim_the_same_data() {
+        check_claims([(1, "p"), (2, "q"), (3, "p"), (4, "q")], None);
+        check_claims(
+            [(1, "p"), (2, "p"), (3, "x"), (4, "y")],
+            Some("schema: column s: has the physical name \"p\", which is that of column a"),
+        );
+        check_claims(
+            [(1, "p"), (2, "q"), (3, "r"), (4, "r")],
+            Some("schema: column s.element.y: has the physical name \"r\", which is that of column s.element.x"),
+        );
+        check_claims(
+            [(1, "p"), (2, "q"), (3, "r"), (1, "t")],
+            Some("schema: column s.element.y: has the field id 1, which is that of column a"),
+        );
     }
 
     #[test]

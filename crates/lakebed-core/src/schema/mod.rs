@@ -3,6 +3,7 @@
 //! Read [`StructType`] first, then [`parse`].
 
 pub mod arrow;
+pub mod char_varchar;
 mod json;
 pub mod mapping;
 mod types;

@@ -65,6 +65,11 @@ pub struct MapType {
 pub enum PrimitiveType {
     /// UTF-8 text.
     String,
+    /// UTF-8 text that is padded with blanks when it is read, by Spark's word on a column of strings; see `char_varchar`.
+    Char {
+        /// Characters at least.
+        length: u32,
+    },
     /// 64-bit integer.
     Long,
     /// 32-bit integer.

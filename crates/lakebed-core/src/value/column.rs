@@ -14,6 +14,7 @@ use arrow_buffer::{BooleanBuffer, NullBuffer, NullBufferBuilder};
 use super::{Scalar, interval, not_of_type, number, parse_boolean, time};
 use crate::schema::PrimitiveType;
 use crate::schema::arrow::{UTC, primitive_to_arrow};
+use crate::schema::char_varchar::pad_column;
 use crate::{Error, Result};
 
 /// Parses a column of partition values, as [`Scalar::parse_partition`] does one of them, into the Arrow type of the column.
@@ -23,6 +24,9 @@ pub fn parse_partition_column(texts: &StringArray, primitive: PrimitiveType) -> 
     Ok(match primitive {
         PrimitiveType::String => {
             Arc::new(StringArray::try_new(texts.offsets().clone(), texts.values().clone(), nulls_of(texts))?)
+        }
+        PrimitiveType::Char { length } => {
+            pad_column(&StringArray::try_new(texts.offsets().clone(), texts.values().clone(), nulls_of(texts))?, length)?
         }
         PrimitiveType::Binary => {
             Arc::new(BinaryArray::try_new(texts.offsets().clone(), texts.values().clone(), nulls_of(texts))?)
@@ -64,7 +68,7 @@ pub fn scalar_to_array(scalar: &Scalar, primitive: PrimitiveType, len: usize) ->
     Ok(match (scalar, primitive) {
         (Scalar::Null, PrimitiveType::Void) => Arc::new(NullArray::new(len)),
         (Scalar::Null, _) => new_null_array(&primitive_to_arrow(primitive)?, len),
-        (Scalar::String(text), PrimitiveType::String) => {
+        (Scalar::String(text), PrimitiveType::String | PrimitiveType::Char { .. }) => {
             check_size(text.len(), len)?;
             Arc::new(StringArray::from_iter_values(repeat_n(text, len)))
         }

@@ -12,6 +12,7 @@ mod time;
 pub use column::{parse_partition_column, scalar_to_array};
 
 use crate::schema::PrimitiveType;
+use crate::schema::char_varchar::pad;
 use crate::{Error, Result};
 
 /// One value of a primitive type. Its type stands beside it: a scalar does not tell a decimal's precision.
@@ -63,6 +64,7 @@ impl Scalar {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(Self::Null) };
         let scalar = match primitive {
             PrimitiveType::String => Some(Self::String(text.to_owned())),
+            PrimitiveType::Char { length } => Some(Self::String(pad(text, length).into_owned())),
             PrimitiveType::Long => number::parse_integer(text).map(Self::Long),
             PrimitiveType::Integer => number::parse_integer(text).map(Self::Integer),
             PrimitiveType::Short => number::parse_integer(text).map(Self::Short),

@@ -67,6 +67,31 @@ async fn missing_torn_and_wrong_files_are_told_apart() {
 }
 
 #[tokio::test]
+async fn a_file_of_another_version_is_refused_by_name() {
+    let (mut bytes, descriptors) = frame(&[vector(&[1]), vector(&[2])], ID.parse().unwrap(), "").unwrap();
+    bytes[0] = 2;
+    let name = format!("deletion_vector_{ID}.bin");
+    let store = store_with(&name, bytes).await;
+    for descriptor in &descriptors {
+        let error = read_deletion_vector(&store, descriptor).await.unwrap_err();
+        assert!(error.is_corrupt(), "{error}");
+        let expected = format!("{name}: this file of deletion vectors is of version 2; lakebed knows version 1");
+        assert_eq!(error.message(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_vector_far_from_the_start_is_read_alone() {
+    let many = vector(&(0..200_000).step_by(7).collect::<Vec<_>>());
+    let vectors = [many.clone(), many.clone(), many.clone(), many, vector(&[2])];
+    let (mut bytes, descriptors) = frame(&vectors, ID.parse().unwrap(), "").unwrap();
+    assert!(descriptors[4].offset.unwrap() > 64 * 1024);
+    bytes[0] = 2;
+    let store = store_with(&format!("deletion_vector_{ID}.bin"), bytes).await;
+    assert_eq!(read_deletion_vector(&store, &descriptors[4]).await.unwrap().iter().collect::<Vec<_>>(), [2]);
+}
+
+#[tokio::test]
 async fn a_vector_outside_of_the_table_needs_leave() {
     let (_, mut descriptors) = frame(&[vector(&[1])], ID.parse().unwrap(), "").unwrap();
     let descriptor = &mut descriptors[0];

@@ -15,7 +15,7 @@ use super::literal::{number, typed_literal};
 use super::operate::{arithmetic, bitwise, negative, plus_literal};
 use super::physical::{fold, fold_if_possible};
 use super::syntax::{Binary, Comparison, Interval, Is, Kind, LikeForm, Node, Unary};
-use super::{function, nested, types};
+use super::{chars, function, nested, types};
 
 /// An expression and the type of its values.
 #[derive(Debug, Clone)]
@@ -76,7 +76,8 @@ impl Binder<'_> {
             Kind::Unary(unary, value) => self.unary(*unary, value).and_then(|made| made.map_err(here)),
             Kind::Binary(operator, left, right) => self.binary(node, *operator, left, right),
             Kind::Compare(comparison, left, right) => {
-                let compared = compare(*comparison, self.bind(left)?, self.bind(right)?);
+                let (left, right) = chars::pair(self.schema, self.bind(left)?, self.bind(right)?);
+                let compared = compare(*comparison, left, right);
                 compared.map(Typed::boolean).map_err(here)
             }
             Kind::All(nodes) => self.joined(nodes, Operator::And),
@@ -95,14 +96,15 @@ impl Binder<'_> {
                     return Err(here("the list behind IN is empty".into()));
                 }
                 let list = list.iter().map(|item| self.bind(item)).collect::<Result<Vec<_>>>()?;
-                is_in(self.bind(value)?, list, *negated).map(Typed::boolean).map_err(here)
+                let (value, list) = chars::with_list(self.schema, self.bind(value)?, list);
+                is_in(value, list, *negated).map(Typed::boolean).map_err(here)
             }
             Kind::Like { value, pattern, form, escape, negated } => {
                 like(self.bind(value)?, self.bind(pattern)?, *form, *escape, *negated).map_err(here)
             }
             Kind::Case { operand, branches, otherwise } => self.case(node, operand.as_deref(), branches, otherwise.as_deref()),
             Kind::Cast { value, to, try_ } => {
-                let value = self.bind(value)?;
+                let value = chars::cast_column(self.schema, self.bind(value)?);
                 let from = types::name(&value.data_type);
                 let expr = cast(value.expr, &value.data_type, to, *try_)
                     .ok_or_else(|| here(format!("{from} cannot be cast to {}", types::name(to))))?;
@@ -111,7 +113,11 @@ impl Binder<'_> {
                 Ok(Typed { expr, data_type: to.clone() })
             }
             Kind::Call { name, args } => {
-                let args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
+                let mut args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
+                if let ("equal_null", [left, right]) = (name.as_str(), args.as_slice()) {
+                    let (left, right) = chars::pair(self.schema, left.clone(), right.clone());
+                    args = vec![left, right];
+                }
                 function::call(name, args).map_err(here)
             }
         }
@@ -272,7 +278,8 @@ impl Binder<'_> {
         for (when, then) in branches {
             conditions.push(match &operand {
                 Some(operand) => {
-                    let equal = compare(Comparison::Equal, operand.clone(), self.bind(when)?);
+                    let (operand, when_value) = chars::pair(self.schema, operand.clone(), self.bind(when)?);
+                    let equal = compare(Comparison::Equal, operand, when_value);
                     equal.map_err(|what| self.error(when.span, what))?
                 }
                 None => self.condition(when)?,

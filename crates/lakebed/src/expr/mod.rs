@@ -9,6 +9,7 @@ mod arithmetic;
 mod bind;
 mod calendar;
 mod cast;
+mod chars;
 mod compare;
 mod function;
 mod interval;
@@ -43,6 +44,7 @@ use bind::{Binder, Typed};
 
 pub(crate) use bind::join;
 pub(crate) use calendar::{Civil, DAY, SECOND};
+pub(crate) use chars::filter_schema;
 pub(crate) use compare::{below_one_form, one_form_of};
 pub(crate) use function::pattern::Pattern;
 pub(crate) use function::text::{STARTS_WITH, beginning};
@@ -50,7 +52,7 @@ pub(crate) use kernel::{Input, Kernel, Order, Spec};
 pub(crate) use lex::Suffix;
 pub(crate) use nested::{field_index, path};
 pub(crate) use parse::parse as parse_syntax;
-pub(crate) use physical::{compile, kept};
+pub(crate) use physical::{compile, kept, undecided};
 pub(crate) use short::{saturated, short_type};
 pub(crate) use syntax::{Kind, Node};
 
@@ -262,7 +264,8 @@ pub(crate) fn replace_columns(expr: &Expr, mut replace: impl FnMut(&str) -> Opti
 
 /// The schema with every field nullable: a file may hold nulls where its table says it does not, and they must not be lost.
 fn nullable(schema: &Schema) -> Schema {
-    Schema::new(schema.fields().iter().map(nullable_field).collect::<Fields>())
+    let keep_length = |field: &FieldRef| Arc::new(chars::keep_length(nullable_field(field).as_ref().clone(), field));
+    Schema::new(schema.fields().iter().map(keep_length).collect::<Fields>())
 }
 
 fn nullable_field(field: &FieldRef) -> FieldRef {

@@ -65,6 +65,12 @@ pub(crate) fn kept(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfResul
     })
 }
 
+/// For each row of a batch whether a condition is null.
+pub(crate) fn undecided(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfResult<BooleanArray> {
+    let found = condition.evaluate(batch)?.into_array(batch.num_rows())?;
+    Ok((0..found.len()).map(|row| Some(found.is_null(row))).collect())
+}
+
 /// An expression without columns replaced by its value; others stay as they are.
 pub(crate) fn fold(expr: Expr) -> DfResult<Expr> {
     if matches!(expr, Expr::Literal(_, _)) || !is_constant(&expr) {

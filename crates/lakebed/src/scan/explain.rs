@@ -4,6 +4,7 @@ use futures::TryStreamExt;
 
 use super::Scan;
 use super::plan::{Plan, PlanOptions};
+use super::prune::{ConjunctCounts, Used};
 use crate::Result;
 
 /// What a scan would read. All counts are of files.
@@ -23,8 +24,21 @@ pub struct Explanation {
     pub skipped_by_statistics: u64,
     /// The filter as it was understood.
     pub filter: Option<String>,
-    /// What of the filter could not rule out files, and why.
-    pub notes: Vec<String>,
+    /// The conditions that the filter joins by AND, in order.
+    pub conjuncts: Vec<ExplainedConjunct>,
+}
+
+/// What one condition of a filter did. A file is skipped by the first that can: by partition values, then by statistics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExplainedConjunct {
+    /// Its text.
+    pub text: String,
+    /// Files that it ruled out by partition values.
+    pub skipped_by_partition: u64,
+    /// Files that it ruled out by statistics.
+    pub skipped_by_statistics: u64,
+    /// Why it did not rule out those that are left; None if none are.
+    pub reason: Option<String>,
 }
 
 impl Scan {
@@ -35,15 +49,42 @@ impl Scan {
         let plan = Plan::new(&self.snapshot, filter.as_deref(), options)?;
         plan.files().try_for_each(|_| async { Ok(()) }).await?;
         let metrics = plan.metrics();
+        let kept = metrics.kept.get();
+        let conjuncts = plan.pruner().into_iter().flat_map(|pruner| pruner.conjuncts()).zip(plan.by_conjunct());
         Ok(Explanation {
             table: self.snapshot.url().to_owned(),
             version: self.snapshot.version(),
-            files: metrics.kept.get(),
+            files: kept,
             size_bytes: metrics.kept_bytes.get(),
             skipped_by_partition: metrics.skipped_by_partition.get(),
             skipped_by_statistics: metrics.skipped_by_statistics.get(),
             filter: filter.map(|filter| filter.text().to_owned()),
-            notes: plan.pruner().map(|pruner| pruner.notes()).unwrap_or_default(),
+            conjuncts: conjuncts.map(|((text, used), counts)| explained(text, used, counts, kept)).collect(),
         })
+    }
+}
+
+fn explained(text: &str, used: &Used, counts: ConjunctCounts, kept: u64) -> ExplainedConjunct {
+    ExplainedConjunct {
+        text: text.to_owned(),
+        skipped_by_partition: counts.by_partition as u64,
+        skipped_by_statistics: counts.by_stats as u64,
+        reason: (kept > 0).then(|| reason(used, counts.undecided as u64, kept)),
+    }
+}
+
+/// Why files are left.
+fn reason(used: &Used, undecided: u64, kept: u64) -> String {
+    match used {
+        Used::Nothing(reason) => reason.clone(),
+        Used::Partitions(names) => format!("the values of {} allow it", names.join(", ")),
+        Used::Statistics(names) => {
+            let names = names.join(", ");
+            match (kept.saturating_sub(undecided), undecided) {
+                (_, 0) => format!("the statistics of {names} allow it"),
+                (0, _) => format!("statistics of {names} are missing"),
+                (allowed, missing) => format!("the statistics of {names} allow it in {allowed}, and are missing in {missing}"),
+            }
+        }
     }
 }

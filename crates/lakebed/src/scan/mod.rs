@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use crate::expr::{Filter, Options, parse_filter};
+use crate::expr::{Filter, Options, filter_schema, parse_filter};
 use crate::{Error, Result, Snapshot};
 
-pub use explain::Explanation;
+pub use explain::{ExplainedConjunct, Explanation};
 pub use pieces::read_task_at;
 pub use read::read_task;
 pub use task::{ScanFile, ScanTask};
@@ -88,7 +88,7 @@ impl Scan {
     /// The filter, understood.
     fn parsed_filter(&self) -> Result<Option<Arc<Filter>>> {
         let options = Options { now_ms: Some(self.now_ms) };
-        let parse = |text: &String| parse_filter(text, self.snapshot.arrow_schema(), &options);
+        let parse = |text: &String| parse_filter(text, &filter_schema(self.snapshot.schema())?, &options);
         let filter = self.filter.as_ref().map(parse).transpose()?;
         if let Some(filter) = &filter {
             self.refuse_collations(filter)?;

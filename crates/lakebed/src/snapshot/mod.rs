@@ -149,6 +149,9 @@ impl Head {
         let properties = TableProperties::parse(&metadata.configuration).map_err(|error| error.within(url))?;
         let schema = lakebed_core::schema::parse(&metadata.schema_string).map_err(|error| error.within(url))?;
         let arrow_schema = lakebed_core::schema::arrow::schema_to_arrow(&schema).map_err(|error| error.within(url))?;
+        lakebed_core::schema::widen::check_type_changes(&schema).map_err(|error| error.within(url))?;
+        let mode = properties.column_mapping_mode;
+        lakebed_core::schema::mapping::check_mapping(&schema, mode).map_err(|error| error.within(url))?;
         for name in &metadata.partition_columns {
             if !schema.fields.iter().any(|field| &field.name == name) {
                 return Err(lakebed_core::Error::corrupt(url, format!("partition column {name:?} is not in the schema")));

@@ -64,7 +64,7 @@ fn bounded_text_is_text_that_remembers_its_bound() {
         schema.to_json(),
         r#"{"type":"struct","fields":[{"name":"c","type":"string","nullable":true,"metadata":{"__CHAR_VARCHAR_TYPE_STRING":"varchar(10)"}}]}"#
     );
-    check("char(3)", PrimitiveType::String);
+    check("char(3)", PrimitiveType::Char { length: 3 });
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn what_is_no_schema_is_refused() {
 #[test]
 fn types_nested_without_end_are_refused() {
     let deep = format!("{}\"long\"{}", r#"{"type":"array","elementType":"#.repeat(100_000), "}".repeat(100_000));
-    assert!(parse(&deep).unwrap_err().is_corrupt());
+    assert!(matches!(parse(&deep).unwrap_err().kind(), ErrorKind::UnsupportedFeature { .. }));
     let deepest = format!("{}\"long\"{}", r#"{"type":"array","elementType":"#.repeat(100), "}".repeat(100));
     assert_eq!(type_of(&deepest).to_json_value().to_string().matches("elementType").count(), 100);
 }
@@ -159,4 +159,20 @@ proptest! {
     fn no_text_panics(text in "\\PC{0,60}|[\\[\\]{}:,\"a-z0-9 ]{0,60}") {
         let _ = parse(&text);
     }
+}
+
+/// A long below so many structs, that of the table among them.
+fn nested(structs: usize) -> String {
+    (0..structs).fold("\"long\"".to_owned(), |inside, _| {
+        format!(r#"{{"type":"struct","fields":[{{"name":"s","type":{inside},"nullable":true,"metadata":{{}}}}]}}"#)
+    })
+}
+
+#[test]
+fn types_nested_too_deep_are_refused_in_words_that_say_so() {
+    assert_eq!(parse(&nested(42)).unwrap().to_json(), nested(42));
+    let error = parse(&nested(43)).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::UnsupportedFeature { .. }), "{error}");
+    let said = "its types are nested deeper than lakebed reads (42 structs in one another)";
+    assert!(error.message().starts_with("schema: at character ") && error.message().ends_with(said), "{error}");
 }

@@ -1,5 +1,6 @@
 //! Expressions against Spark's own answers, and what is refused.
 
+mod chars;
 mod refused;
 mod spark;
 mod table;

@@ -57,14 +57,15 @@ impl Plan {
 
 fn read_options(plan: &Plan, part: &ParquetFile) -> ReadOptions {
     let schema = part.metadata().file_metadata().schema_descr_ptr();
-    let mut wanted = output_columns(plan, &schema);
+    let stats = StatSource::of(part);
+    let mut wanted = output_columns(plan, &schema, stats);
     if let (Some(pruner), false) = (&plan.pruner, plan.prunes_late()) {
         wanted.extend(partition_columns(pruner, &schema));
-        wanted.extend(stat_columns(pruner.wanted(), &schema));
+        wanted.extend(stat_columns(pruner.wanted(), &schema, stats));
     }
     let pruning = plan.pruner.clone().filter(|_| plan.prunes_late()).map(|pruner| {
         let metrics = plan.metrics.clone();
-        Arc::new(move || row_filter(&pruner, &schema, &metrics)) as lakebed_io::parquet::FilterSource
+        Arc::new(move || row_filter(&pruner, &schema, stats, &metrics)) as lakebed_io::parquet::FilterSource
     });
     ReadOptions {
         projection: Some(mask(part.metadata().file_metadata().schema_descr(), &wanted)),
@@ -76,13 +77,13 @@ fn read_options(plan: &Plan, part: &ParquetFile) -> ReadOptions {
 }
 
 /// Partition values first, statistics for what they leave.
-fn row_filter(pruner: &Arc<Pruner>, schema: &SchemaDescriptor, metrics: &Arc<PlanMetrics>) -> RowFilter {
+fn row_filter(pruner: &Arc<Pruner>, schema: &SchemaDescriptor, stats: StatSource, metrics: &Arc<PlanMetrics>) -> RowFilter {
     let mut stages: Vec<Box<dyn ArrowPredicate>> = Vec::new();
     let by_partition = partition_columns(pruner, schema);
     if !by_partition.is_empty() {
         stages.push(stage(mask(schema, &by_partition), pruner, metrics, keep_by_partition));
     }
-    let by_statistics = stat_columns(pruner.wanted(), schema);
+    let by_statistics = stat_columns(pruner.wanted(), schema, stats);
     if !by_statistics.is_empty() {
         let both: Vec<_> = by_partition.into_iter().chain(by_statistics).collect();
         stages.push(stage(mask(schema, &both), pruner, metrics, keep_by_statistics));
@@ -120,7 +121,7 @@ fn add_column(names: &[&str]) -> Vec<String> {
 }
 
 /// What is read of a file that is kept.
-fn output_columns(plan: &Plan, schema: &SchemaDescriptor) -> Columns {
+fn output_columns(plan: &Plan, schema: &SchemaDescriptor, stats: StatSource) -> Columns {
     let mut names = vec![
         column::PATH,
         column::SIZE,
@@ -135,7 +136,7 @@ fn output_columns(plan: &Plan, schema: &SchemaDescriptor) -> Columns {
     let mut wanted: Columns = names.into_iter().map(|name| add_column(&[name])).collect();
     if plan.options.row_counts {
         let count = StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long };
-        wanted.extend(stat_columns(&[count], schema));
+        wanted.extend(stat_columns(&[count], schema, stats));
     }
     wanted
 }
@@ -156,8 +157,35 @@ fn partition_columns(pruner: &Pruner, schema: &SchemaDescriptor) -> Columns {
     wanted
 }
 
+/// Where the statistics of a checkpoint's files are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum StatSource {
+    /// In a struct, or else in JSON.
+    One,
+    /// In a struct, but for some files in JSON alone.
+    Both,
+}
+
+impl StatSource {
+    /// Told by the row counts that are null: more of them in the struct than there are rows without a file. JSON is much the larger, so
+    /// it is read only if that is so. It is not read for columns that the struct lacks: writers make the struct out of the JSON.
+    fn of(part: &ParquetFile) -> Self {
+        let nulls = |name: &[&str]| -> Option<u64> {
+            let leaf = part.metadata().file_metadata().schema_descr().columns().iter().position(|leaf| {
+                leaf.path().parts().iter().map(String::as_str).eq(std::iter::once("add").chain(name.iter().copied()))
+            })?;
+            let groups = part.metadata().row_groups().iter();
+            groups.map(|group| group.columns().get(leaf)?.statistics()?.null_count_opt()).sum()
+        };
+        match (nulls(&[column::STATS_PARSED, "numRecords"]), nulls(&[column::PATH])) {
+            (Some(of_struct), Some(of_path)) if of_struct > of_path => Self::Both,
+            _ => Self::One,
+        }
+    }
+}
+
 /// The typed statistics where the checkpoint has them, else their JSON.
-fn stat_columns(wanted: &[StatColumn], schema: &SchemaDescriptor) -> Columns {
+fn stat_columns(wanted: &[StatColumn], schema: &SchemaDescriptor, source: StatSource) -> Columns {
     if wanted.is_empty() {
         return Vec::new();
     }
@@ -177,8 +205,12 @@ fn stat_columns(wanted: &[StatColumn], schema: &SchemaDescriptor) -> Columns {
         add_column(&names)
     };
     let known: Columns = wanted.iter().map(path).filter(|path| has(schema, path)).collect();
-    // Without any leaf there would be no struct to look into.
-    if known.is_empty() { json } else { known }
+    match source {
+        // Without any leaf there would be no struct to look into.
+        _ if known.is_empty() => json,
+        StatSource::One => known,
+        StatSource::Both => known.into_iter().chain(json).collect(),
+    }
 }
 
 fn has(schema: &SchemaDescriptor, column: &[String]) -> bool {

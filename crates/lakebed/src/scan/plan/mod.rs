@@ -7,7 +7,7 @@
 mod checkpoint;
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{ArrayRef, BooleanArray};
 use futures::StreamExt;
@@ -18,7 +18,7 @@ use tokio::sync::mpsc::Sender;
 
 use crate::expr::Filter;
 use crate::metrics::PlanMetrics;
-use crate::scan::prune::{FileColumns, Pruner};
+use crate::scan::prune::{ConjunctCounts, FileColumns, Pruner};
 use crate::stream::produce;
 use crate::{Error, Result, Snapshot};
 
@@ -32,6 +32,8 @@ pub struct Plan {
     pruner: Option<Arc<Pruner>>,
     options: PlanOptions,
     metrics: Arc<PlanMetrics>,
+    /// What each conjunct did, if exact metrics are wanted.
+    conjuncts: Arc<Mutex<Vec<ConjunctCounts>>>,
 }
 
 /// What is wanted of the files, beyond what every reader needs.
@@ -39,7 +41,7 @@ pub struct Plan {
 pub struct PlanOptions {
     /// Row counts.
     pub row_counts: bool,
-    /// Exact counts of skipped files, at the price of decoding more.
+    /// Exact counts of skipped files, conjunct by conjunct, at the price of decoding more.
     pub exact_metrics: bool,
 }
 
@@ -49,12 +51,24 @@ impl Plan {
         let pruner = filter
             .map(|filter| Pruner::new(filter, snapshot.schema(), snapshot.partition_columns(), snapshot.mapping_mode()))
             .transpose()?;
-        Ok(Self { snapshot: snapshot.clone(), pruner: pruner.map(Arc::new), options, metrics: Arc::default() })
+        let counts = vec![ConjunctCounts::default(); pruner.as_ref().map_or(0, |pruner| pruner.conjuncts().count())];
+        Ok(Self {
+            snapshot: snapshot.clone(),
+            pruner: pruner.map(Arc::new),
+            options,
+            metrics: Arc::default(),
+            conjuncts: Arc::new(Mutex::new(counts)),
+        })
     }
 
     /// What was skipped and kept so far.
     pub fn metrics(&self) -> Arc<PlanMetrics> {
         self.metrics.clone()
+    }
+
+    /// What each conjunct of the filter did so far; nothing without exact metrics.
+    pub fn by_conjunct(&self) -> Vec<ConjunctCounts> {
+        self.conjuncts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What rules out files, if there is a filter.
@@ -119,10 +133,30 @@ impl Plan {
     /// The files of a batch that may hold rows.
     fn select(&self, batch: FileBatch) -> Result<FileBatch> {
         let Some(pruner) = &self.pruner else { return Ok(batch) };
+        if self.options.exact_metrics {
+            return self.select_and_count(pruner, &batch);
+        }
         let keep = keep_by_partition(pruner, &batch, &self.metrics)?;
         let batch = batch.filter(&keep)?;
         let keep = keep_by_statistics(pruner, &batch, &self.metrics)?;
         batch.filter(&keep)
+    }
+}
+
+impl Plan {
+    /// The same, all at once, so that it is known of every file what became of it.
+    fn select_and_count(&self, pruner: &Pruner, batch: &FileBatch) -> Result<FileBatch> {
+        let (partitions, stats) = (partition_arrays(pruner, batch)?, batch.stats(pruner.wanted())?);
+        let result = pruner.prune(&FileColumns { files: batch.len(), partitions: &partitions, stats: &stats })?;
+        self.metrics.skipped_by_partition.add(result.by_partition as u64);
+        self.metrics.skipped_by_statistics.add(result.by_stats as u64);
+        let mut sums = self.conjuncts.lock().unwrap_or_else(PoisonError::into_inner);
+        for (sum, more) in sums.iter_mut().zip(&result.by_conjunct) {
+            sum.by_partition += more.by_partition;
+            sum.by_stats += more.by_stats;
+            sum.undecided += more.undecided;
+        }
+        batch.filter(&result.keep)
     }
 }
 

@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int32Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, PrimitiveArray, StringArray};
 use arrow_schema::{DataType, Schema};
-use lakebed_core::schema::StructType;
+use lakebed_core::schema::{DataType as Type, PrimitiveType, StructType};
 use serde_json::Value;
 
 use crate::expr::{Civil, DAY, Kind, Node, Pattern, SECOND, Suffix, parse_syntax};
@@ -73,6 +73,10 @@ impl Generated {
         let mut parts: Vec<(Vec<String>, Unit, String)> = Vec::new();
         for name in partitions {
             let Some(Source { base, what }) = source_of(table, name, schema) else { continue };
+            // Writers generate from the text as it was before it was padded.
+            if is_padded(table, &base) || is_padded(table, std::slice::from_ref(name)) {
+                continue;
+            }
             match what {
                 What::Part(unit) => parts.push((base, unit, name.clone())),
                 What::Rule(rule) => found.extend(Generated::new(base, vec![name.clone()], rule, schema)),
@@ -217,6 +221,11 @@ fn path_in(schema: &Schema, node: &Node) -> Option<Vec<String>> {
         }
     }
     Some(path)
+}
+
+/// Whether a column's texts are padded when they are read.
+fn is_padded(table: &StructType, path: &[String]) -> bool {
+    matches!(super::leaf(table, path), Some(Type::Primitive(PrimitiveType::Char { .. })))
 }
 
 fn unit_named(node: &Node) -> Option<Unit> {

@@ -16,15 +16,17 @@ mod tests;
 use std::sync::Arc;
 
 use arrow_arith::boolean::and;
+use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BooleanArray};
 use arrow_schema::SchemaRef;
 use datafusion_physical_expr::PhysicalExpr;
+use lakebed_core::schema::char_varchar::pad_upper_bounds;
 use lakebed_core::schema::mapping::{MappingMode, physical_name, physical_path};
 use lakebed_core::schema::{DataType, PrimitiveType, StructType};
 use lakebed_core::stats::{StatColumn, StatKind};
 use lakebed_core::{Error, Result};
 
-use crate::expr::{Conjunct, Filter, columns_of, compile, kept};
+use crate::expr::{Conjunct, Filter, columns_of, compile, kept, undecided};
 use facts::{Fact, Facts};
 use generated::Generated;
 use proof::{Knowledge, Prover, Statistics, never_nan};
@@ -43,6 +45,8 @@ pub struct Pruner {
     /// The facts behind `wanted`, in the same order.
     statistics: Vec<Fact>,
     wanted: Vec<StatColumn>,
+    /// For each of them, to how many characters its texts are padded when they are read.
+    lengths: Vec<Option<u32>>,
 }
 
 /// A partition column that a filter needs.
@@ -106,8 +110,19 @@ pub struct PruneResult {
     pub by_partition: usize,
     /// How many more files statistics skipped.
     pub by_stats: usize,
-    /// How many files each conjunct was the first to skip, in the order of [`Pruner::conjuncts`].
-    pub by_conjunct: Vec<usize>,
+    /// What each conjunct did, in the order of [`Pruner::conjuncts`].
+    pub by_conjunct: Vec<ConjunctCounts>,
+}
+
+/// What one conjunct did with some files. A file is skipped by the first that can: by partition values, then by statistics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ConjunctCounts {
+    /// Files that it skipped by partition values.
+    pub by_partition: usize,
+    /// Files that it skipped by statistics.
+    pub by_stats: usize,
+    /// Files of which it lacks statistics, among those that all conjuncts left.
+    pub undecided: usize,
 }
 
 impl PartitionColumn {
@@ -130,7 +145,7 @@ impl Pruner {
         let never_nan = never_nan(filter.expr(), true);
         let conjuncts = filter.conjuncts();
         let conjuncts = conjuncts.iter().map(|conjunct| prepare.conjunct(conjunct, &never_nan)).collect::<Result<Vec<_>>>()?;
-        let mut pruner = Pruner { conjuncts, generated, partitions: vec![], statistics: vec![], wanted: vec![] };
+        let mut pruner = Pruner { conjuncts, generated, partitions: vec![], statistics: vec![], wanted: vec![], lengths: vec![] };
         pruner.collect_wanted(&partitions, schema, mode);
         Ok(pruner)
     }
@@ -152,9 +167,10 @@ impl Pruner {
         let needed =
             partitions.iter().filter(|name| needs(name)).filter_map(|name| PartitionColumn::of(schema, name, mode)).collect();
         for fact in asked {
-            if let Some(column) = stat_column(&fact, schema, mode).filter(|_| !self.statistics.contains(&fact)) {
+            if let Some((column, length)) = stat_column(&fact, schema, mode).filter(|_| !self.statistics.contains(&fact)) {
                 self.statistics.push(fact);
                 self.wanted.push(column);
+                self.lengths.push(length);
             }
         }
         self.partitions = needed;
@@ -173,15 +189,6 @@ impl Pruner {
     /// The conjuncts of the filter and by what each skips files.
     pub fn conjuncts(&self) -> impl Iterator<Item = (&str, &Used)> {
         self.conjuncts.iter().map(|conjunct| (conjunct.text.as_str(), &conjunct.used))
-    }
-
-    /// What of the filter skips nothing, and why.
-    pub fn notes(&self) -> Vec<String> {
-        let note = |(text, used): (&str, &Used)| match used {
-            Used::Nothing(reason) => Some(format!("`{text}` skips no files: {reason}")),
-            Used::Partitions(_) | Used::Statistics(_) => None,
-        };
-        self.conjuncts().filter_map(note).collect()
     }
 
     /// Whether partition values alone decide the filter, so that every row of a kept file matches.
@@ -206,25 +213,33 @@ impl Pruner {
         self.first_to_skip(known, |conjunct| conjunct.by_statistics.as_ref()).map(|(keep, _)| keep)
     }
 
-    /// Both, with a count of what skipped how many.
+    /// Both, with counts of what skipped how many and of what could not.
     ///
     /// # Errors
     /// If the arrays are not those asked for.
     pub fn prune(&self, known: &FileColumns<'_>) -> Result<PruneResult> {
-        let (by_partition, mut counts) = self.first_to_skip(known, |conjunct| conjunct.by_partitions.as_ref())?;
+        let (by_partition, counts) = self.first_to_skip(known, |conjunct| conjunct.by_partitions.as_ref())?;
+        let mut by_conjunct: Vec<ConjunctCounts> =
+            counts.into_iter().map(|by_partition| ConjunctCounts { by_partition, ..ConjunctCounts::default() }).collect();
         let mut keep = by_partition.clone();
-        for (conjunct, count) in self.conjuncts.iter().zip(&mut counts) {
+        for (conjunct, counts) in self.conjuncts.iter().zip(&mut by_conjunct) {
             if let Some(condition) = &conjunct.by_statistics {
                 let left = and(&keep, &self.run(condition, known)?)?;
-                *count += keep.true_count() - left.true_count();
+                counts.by_stats = keep.true_count() - left.true_count();
                 keep = left;
+            }
+        }
+        for (conjunct, counts) in self.conjuncts.iter().zip(&mut by_conjunct) {
+            if let Some(condition) = &conjunct.by_statistics {
+                let undecided = condition.undecided(known.files, |fact| self.fact(fact, known))?;
+                counts.undecided = and(&keep, &undecided)?.true_count();
             }
         }
         Ok(PruneResult {
             by_partition: known.files - by_partition.true_count(),
             by_stats: by_partition.true_count() - keep.true_count(),
             keep,
-            by_conjunct: counts,
+            by_conjunct,
         })
     }
 
@@ -247,18 +262,24 @@ impl Pruner {
     }
 
     fn run(&self, condition: &Condition, known: &FileColumns<'_>) -> Result<BooleanArray> {
-        if known.partitions.len() != self.partitions.len() {
-            return Err(Error::internal(format!(
-                "{} partition columns instead of {:?}",
-                known.partitions.len(),
-                self.partitions
-            )));
+        self.check(known)?;
+        condition.run(known.files, |fact| self.fact(fact, known))
+    }
+
+    fn check(&self, known: &FileColumns<'_>) -> Result<()> {
+        if known.partitions.len() == self.partitions.len() {
+            return Ok(());
         }
+        Err(Error::internal(format!("{} partition columns instead of {:?}", known.partitions.len(), self.partitions)))
+    }
+
+    /// The values of a fact, if they are known.
+    fn fact(&self, fact: &Fact, known: &FileColumns<'_>) -> Option<ArrayRef> {
         let partition = |name: &String| {
             let index = self.partitions.iter().position(|other| other.name == *name)?;
             known.partitions.get(index).cloned()
         };
-        condition.run(known.files, |fact| match fact {
+        match fact {
             Fact::Partition(name) => partition(name),
             Fact::GeneratedLow(number) | Fact::GeneratedHigh(number) => {
                 let generated = self.generated.get(*number)?;
@@ -268,9 +289,14 @@ impl Pruner {
             }
             statistic => {
                 let index = self.statistics.iter().position(|other| other == statistic)?;
-                known.stats.get(index).cloned()
+                let stored = known.stats.get(index)?;
+                match (statistic, self.lengths.get(index)?, stored.as_string_opt::<i32>()) {
+                    (Fact::Maximum(_), Some(length), Some(bounds)) => Some(Arc::new(pad_upper_bounds(bounds, *length))),
+                    (Fact::Maximum(_), Some(_), None) => None,
+                    _ => Some(stored.clone()),
+                }
             }
-        })
+        }
     }
 }
 
@@ -287,6 +313,12 @@ impl Condition {
     pub(super) fn run(&self, rows: usize, provide: impl FnMut(&Fact) -> Option<ArrayRef>) -> Result<BooleanArray> {
         let batch = self.facts.batch(rows, provide)?;
         Ok(kept(self.run.as_ref(), &batch).unwrap_or_else(|_| BooleanArray::from(vec![true; rows])))
+    }
+
+    /// For each row of facts whether they do not suffice to tell.
+    fn undecided(&self, rows: usize, provide: impl FnMut(&Fact) -> Option<ArrayRef>) -> Result<BooleanArray> {
+        let batch = self.facts.batch(rows, provide)?;
+        Ok(undecided(self.run.as_ref(), &batch).unwrap_or_else(|_| BooleanArray::from(vec![true; rows])))
     }
 }
 
@@ -383,22 +415,25 @@ fn as_spelled(schema: &SchemaRef, names: &[String]) -> Vec<String> {
     names.iter().map(spelled).collect()
 }
 
-/// Where the log keeps a statistic.
-fn stat_column(fact: &Fact, schema: &StructType, mode: MappingMode) -> Option<StatColumn> {
+/// Where the log keeps a statistic; and to how many characters the texts are padded that it is of.
+fn stat_column(fact: &Fact, schema: &StructType, mode: MappingMode) -> Option<(StatColumn, Option<u32>)> {
     let (kind, path) = match fact {
         Fact::Minimum(path) => (StatKind::Min, path),
         Fact::Maximum(path) => (StatKind::Max, path),
         Fact::NullCount(path) => (StatKind::NullCount, path),
-        Fact::Rows => return Some(StatColumn { kind: StatKind::NumRecords, path: vec![], data_type: PrimitiveType::Long }),
+        Fact::Rows => {
+            return Some((StatColumn { kind: StatKind::NumRecords, path: vec![], data_type: PrimitiveType::Long }, None));
+        }
         _ => return None,
     };
     let names: Vec<&str> = path.iter().map(String::as_str).collect();
-    let data_type = match (kind, leaf(schema, path)?) {
-        (StatKind::NullCount, _) => PrimitiveType::Long,
-        (_, DataType::Primitive(primitive)) => *primitive,
+    let (data_type, length) = match (kind, leaf(schema, path)?) {
+        (StatKind::NullCount, _) => (PrimitiveType::Long, None),
+        (_, DataType::Primitive(PrimitiveType::Char { length })) => (PrimitiveType::String, Some(*length)),
+        (_, DataType::Primitive(primitive)) => (*primitive, None),
         _ => return None,
     };
-    Some(StatColumn { kind, path: physical_path(schema, &names, mode)?, data_type })
+    Some((StatColumn { kind, path: physical_path(schema, &names, mode)?, data_type }, length))
 }
 
 fn leaf<'s>(schema: &'s StructType, path: &[String]) -> Option<&'s DataType> {

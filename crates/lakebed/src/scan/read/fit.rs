@@ -4,7 +4,7 @@
 //! what it has besides is left alone. [`Fit::adapt`] then turns decoded arrays into the table's: renamed, reordered, widened, lists of
 //! older forms made plain. How single values change is in `leaf`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -43,6 +43,8 @@ pub(super) struct Fit {
     name: String,
     /// The leaves of the file that have to be read.
     leaves: BTreeSet<usize>,
+    /// To how many characters the texts of a leaf are padded.
+    lengths: BTreeMap<usize, u32>,
     columns: Vec<Place>,
 }
 
@@ -95,7 +97,7 @@ impl FileColumns {
 
     /// Finds these columns of the table.
     pub(super) fn fit(&self, wanted: &StructType) -> Result<Fit> {
-        let mut search = Search { columns: self, leaves: BTreeSet::new() };
+        let mut search = Search { columns: self, leaves: BTreeSet::new(), lengths: BTreeMap::new() };
         let by_id = self.mode == MappingMode::Id && wanted.fields.iter().any(|field| !self.by_name.contains(&field.name));
         if by_id && !self.schema.fields().iter().any(|field| id_of(field).is_some()) {
             return Err(Error::corrupt(
@@ -104,9 +106,9 @@ impl FileColumns {
             ));
         }
         let mut columns = search.places(wanted, self.schema.fields(), 0, "")?;
-        let leaves = search.leaves;
+        let Search { leaves, lengths, .. } = search;
         settle(&mut columns, self.schema.fields(), 0, &leaves);
-        Ok(Fit { name: self.file.name().to_owned(), leaves, columns })
+        Ok(Fit { name: self.file.name().to_owned(), leaves, lengths, columns })
     }
 
     /// What is known of old ways of counting days.
@@ -168,6 +170,7 @@ impl FileColumns {
 struct Search<'a> {
     columns: &'a FileColumns,
     leaves: BTreeSet<usize>,
+    lengths: BTreeMap<usize, u32>,
 }
 
 impl Search<'_> {
@@ -200,6 +203,9 @@ impl Search<'_> {
             }
             (DataType::Primitive(primitive), found) if !found.is_nested() => {
                 self.leaves.insert(first);
+                if let PrimitiveType::Char { length } = primitive {
+                    self.lengths.insert(first, *length);
+                }
                 let descriptor = self.columns.file.metadata().file_metadata().schema_descr().column(first);
                 let leaf = Leaf::new(*primitive, found, &descriptor, &self.columns.rebase);
                 Ok(Shape::Leaf(leaf.map_err(|error| self.misfit(place, error))?))
@@ -278,6 +284,11 @@ impl Fit {
     /// The same, as the decoder wants it.
     pub(super) fn mask(&self, file: &ParquetFile) -> ProjectionMask {
         ProjectionMask::leaves(file.metadata().file_metadata().schema_descr(), self.leaves.iter().copied())
+    }
+
+    /// To how many characters the texts of a leaf are padded; 0 if they are not.
+    pub(super) fn padded_length(&self, leaf: usize) -> u32 {
+        self.lengths.get(&leaf).copied().unwrap_or(0)
     }
 
     /// The table's columns from what was read, one array each, decimals perhaps still short (see `short`); with their fields, which

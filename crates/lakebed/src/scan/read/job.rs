@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_schema::{FieldRef, SchemaRef};
 
-use lakebed_core::schema::arrow::schema_to_arrow;
 use lakebed_core::schema::mapping::{MappingMode, physical_name, to_physical};
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
 use lakebed_io::parquet::Cores;
@@ -13,7 +12,7 @@ use lakebed_io::store::Store;
 use super::ReadOptions;
 use super::columns::Columns;
 use super::condition::Condition;
-use crate::expr::{Options, parse_filter};
+use crate::expr::{Options, filter_schema, parse_filter};
 use crate::memory::MemoryBudget;
 use crate::scan::prune::Pruner;
 use crate::scan::task::{RowColumnKind, ScanTask};
@@ -84,7 +83,7 @@ impl Job {
         let is_partition = |name: &str| partition_columns.iter().any(|column| column.name == name);
         let (mut pruner, mut condition) = (None, None);
         if let Some(text) = &task.filter {
-            let filter = parse_filter(text, &*schema_to_arrow(schema)?, &Options { now_ms: Some(task.now_ms) })?;
+            let filter = parse_filter(text, &filter_schema(schema)?, &Options { now_ms: Some(task.now_ms) })?;
             let of_filter = Pruner::new(&filter, schema, &task.partition_columns, task.mapping_mode)?;
             // Otherwise, files that partition values do not rule out match as a whole.
             if !of_filter.is_exact_on_partitions() {

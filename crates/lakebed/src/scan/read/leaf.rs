@@ -1,4 +1,5 @@
-//! How single values of a file become the table's: types that were widened since, old encodings of timestamps, text that nobody checked.
+//! How single values of a file become the table's: types that were widened since, old encodings of timestamps, text that nobody checked,
+//! text to pad.
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use parquet::basic::{ConvertedType, Type as PhysicalType};
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use lakebed_core::schema::arrow::primitive_to_arrow;
+use lakebed_core::schema::char_varchar::pad_column;
 use lakebed_core::schema::{PrimitiveType, widen};
 
 use super::rebase::{Rebase, Zone, rebase_days, rebase_micros};
@@ -22,6 +24,8 @@ pub(super) struct Leaf {
     unchecked_text: bool,
     old_dates: bool,
     old_timestamps: Option<Zone>,
+    /// Text is padded to so many characters.
+    padded: Option<u32>,
 }
 
 impl Leaf {
@@ -40,6 +44,10 @@ impl Leaf {
             unchecked_text: *found == ArrowType::Utf8 && column.converted_type() != ConvertedType::UTF8,
             old_dates: *found == ArrowType::Date32 && rebase.dates,
             old_timestamps,
+            padded: match wanted {
+                PrimitiveType::Char { length } => Some(length),
+                _ => None,
+            },
         })
     }
 
@@ -63,6 +71,9 @@ impl Leaf {
             let micros = array.as_primitive::<TimestampMicrosecondType>();
             let rebased = micros.unary::<_, TimestampMicrosecondType>(|value| rebase_micros(zone, value));
             array = Arc::new(rebased.with_timezone_opt(micros.timezone()));
+        }
+        if let (Some(length), Some(texts)) = (self.padded, array.as_string_opt::<i32>()) {
+            array = pad_column(texts, length)?;
         }
         Ok(array)
     }

@@ -31,10 +31,12 @@ impl PieceSize {
     pub(super) fn of(job: &Job, stored: &Stored, group: usize, total: u64) -> Self {
         let group = stored.file.metadata().row_groups().get(group);
         let rows = group.map_or(1, |group| group.num_rows().unsigned_abs()).max(1);
+        let leaves = || stored.all.leaves().iter();
         let chunks =
-            || group.into_iter().flat_map(|group| stored.all.leaves().iter().filter_map(|leaf| group.columns().get(*leaf)));
-        let bytes_per_row = chunks().map(decoded_bytes).sum::<u64>().div_ceil(rows).max(1);
-        let fetched_per_row = chunks().map(|chunk| chunk.compressed_size().unsigned_abs()).sum::<u64>().div_ceil(rows);
+            || group.into_iter().flat_map(|group| leaves().filter_map(|leaf| Some((*leaf, group.columns().get(*leaf)?))));
+        let bytes = |(leaf, chunk)| decoded_bytes(chunk, stored.all.padded_length(leaf));
+        let bytes_per_row = chunks().map(bytes).sum::<u64>().div_ceil(rows).max(1);
+        let fetched_per_row = chunks().map(|(_, chunk)| chunk.compressed_size().unsigned_abs()).sum::<u64>().div_ceil(rows);
         let batch_rows = job.batch_rows().map_or((BATCH_BYTES / bytes_per_row).clamp(1, MOST_BATCH_ROWS), |rows| rows as u64);
         let share = job.memory().limit_bytes() / (job.cores().count() as u64 * 2 + 1);
         let by_memory = PIECE_BYTES.min(share) / bytes_per_row;
@@ -45,8 +47,8 @@ impl PieceSize {
     }
 }
 
-/// What the values of a column chunk take in memory, as far as its metadata tells.
-fn decoded_bytes(chunk: &ColumnChunkMetaData) -> u64 {
+/// What the values of a column chunk take in memory, as far as its metadata tells; texts have so many characters at least.
+fn decoded_bytes(chunk: &ColumnChunkMetaData, length: u32) -> u64 {
     let values = chunk.num_values().unsigned_abs();
     let encoded = chunk.uncompressed_size().unsigned_abs();
     match chunk.column_type() {
@@ -64,7 +66,7 @@ fn decoded_bytes(chunk: &ColumnChunkMetaData) -> u64 {
                 .unencoded_byte_array_data_bytes()
                 .map(i64::unsigned_abs)
                 .unwrap_or_else(|| encoded.max(values.saturating_mul(12)));
-            text.saturating_add(values.saturating_mul(4))
+            text.max(values.saturating_mul(length.into())).saturating_add(values.saturating_mul(4))
         }
     }
 }

@@ -10,7 +10,7 @@ use arrow_schema::{DataType as ArrowType, Field, Fields};
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use lakebed_core::stats::StatKind;
 
-use super::super::Used;
+use super::super::{ConjunctCounts, Used};
 use super::left;
 use super::sample::{Sample, table};
 
@@ -373,7 +373,9 @@ fn what_fails_for_a_partition_value_is_left_to_the_rows() {
 fn it_is_told_what_skipped_how_many_and_what_could_not_be_used() {
     let sample = partitioned();
     let result = sample.prune("p = 1 AND x > 5 AND abs(x) % 2 = 0 AND x < 0");
-    assert_eq!((result.by_partition, result.by_stats, result.by_conjunct), (2, 1, vec![2, 0, 0, 1]));
+    assert_eq!((result.by_partition, result.by_stats), (2, 1));
+    let counts = |by_partition, by_stats| ConjunctCounts { by_partition, by_stats, undecided: 0 };
+    assert_eq!(result.by_conjunct, [counts(2, 0), counts(0, 0), counts(0, 0), counts(0, 1)]);
     let pruner = sample.pruner("p = 1 AND x > 5 AND size(array(x)) = 1 AND (p = 2 OR x = 3)");
     let used: Vec<(&str, Used)> = pruner.conjuncts().map(|(text, used)| (text, used.clone())).collect();
     assert_eq!(used[0], ("p = 1", Used::Partitions(vec!["p".into()])));
@@ -384,6 +386,20 @@ fn it_is_told_what_skipped_how_many_and_what_could_not_be_used() {
     assert!(sample.pruner("p = 1 AND p < 5").is_exact_on_partitions());
     assert!(sample.pruner("true").is_exact_on_partitions());
     assert!(!sample.pruner("NULL").is_exact_on_partitions() || left(&sample, "NULL").is_empty());
+}
+
+#[test]
+fn files_without_statistics_are_told_from_those_whose_statistics_allow_matches() {
+    let mut sample = numbers();
+    let undecided = |sample: &Sample, filter: &str| {
+        let result = sample.prune(filter);
+        let counts = result.by_conjunct.iter().map(|counts| (counts.by_stats, counts.undecided));
+        (result.keep.true_count(), counts.collect::<Vec<_>>())
+    };
+    assert_eq!(undecided(&sample, "x > 12 AND x < 18"), (2, vec![(2, 0), (1, 0)]));
+    sample.without = vec![StatKind::Max];
+    // The file of nulls is still known to hold no match.
+    assert_eq!(undecided(&sample, "x > 12 AND x < 18"), (3, vec![(1, 3), (1, 0)]));
 }
 
 #[test]
@@ -399,4 +415,30 @@ fn both_phases_together_leave_what_one_go_leaves() {
     let stats: Vec<ArrayRef> = sample.stats(pruner.wanted()).iter().map(take).collect();
     let known = super::super::FileColumns { files: 2, partitions: &partitions, stats: &stats };
     assert_eq!(pruner.prune_stats(&known).unwrap(), BooleanArray::from(vec![true, false]));
+}
+
+/// Files with c, CHAR(4), stored as "ab" alone, as "ab" to "b", as "a" to "a\t\t", and as "abcd" alone.
+fn chars() -> Sample {
+    let file = |values: &[&str]| vec![Arc::new(StringArray::from(values.to_vec())) as ArrayRef];
+    let stored = [&["ab"][..], &["ab", "b"], &["a", "a\t\t"], &["abcd"]];
+    Sample::new(table(&[("c", PrimitiveType::Char { length: 4 })]), &[], stored.map(file).into())
+}
+
+#[test]
+fn statistics_of_stored_texts_hold_for_padded_ones() {
+    let sample = chars();
+    let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");
+    check("c = 'ab'", &[0, 1]);
+    check("c = 'b'", &[1]);
+    // "a" in the third file is above its upper bound when padded.
+    check("c = 'a'", &[2]);
+    check("c > 'a\\t\\t'", &[0, 1, 2, 3]);
+    check("c >= 'abcd'", &[1, 3]);
+    check("c < 'ab'", &[0, 1, 2]);
+    check("c LIKE 'ab  '", &[0, 1]);
+    check("c LIKE 'abc%'", &[1, 3]);
+    check("c IN ('b', 'zz')", &[1]);
+    check("c <> 'abcd'", &[0, 1, 2]);
+    check("c <> 'ab'", &[0, 1, 2, 3]);
+    check("length(c) = 4", &[0, 1, 2, 3]);
 }

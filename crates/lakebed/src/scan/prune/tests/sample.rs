@@ -14,7 +14,7 @@ use lakebed_core::stats::{StatColumn, StatKind};
 use serde_json::Value;
 
 use super::super::{FileColumns, PruneResult, Pruner};
-use crate::expr::{Filter, Options, parse_filter};
+use crate::expr::{Filter, Options, filter_schema, parse_filter};
 
 /// Files of one table. Partition columns hold one value in all rows of a file.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Sample {
     }
 
     pub(super) fn filter(&self, text: &str) -> Filter {
-        let schema = schema_to_arrow(&self.table).unwrap();
+        let schema = filter_schema(&self.table).unwrap();
         parse_filter(text, &schema, &Options { now_ms: Some(0) }).unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 

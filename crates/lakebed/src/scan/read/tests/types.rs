@@ -54,6 +54,11 @@ fn every_primitive_type_is_read() {
     check(PrimitiveType::Float, Arc::new(Float32Array::from(vec![1.5, -0.25])), &["1.5", "-0.25"]);
     check(PrimitiveType::Double, Arc::new(Float64Array::from(vec![1e300, 0.5])), &["1e300", "0.5"]);
     check(PrimitiveType::String, Arc::new(StringArray::from(vec![Some("é"), None, Some("")])), &["é", "-", ""]);
+    check(
+        PrimitiveType::Char { length: 3 },
+        Arc::new(StringArray::from(vec![Some("é"), None, Some(""), Some("abcd")])),
+        &["é  ", "-", "   ", "abcd"],
+    );
     check(PrimitiveType::Binary, Arc::new(BinaryArray::from(vec![&[0_u8, 255][..]])), &["00ff"]);
     check(
         PrimitiveType::Date,

@@ -1,0 +1,278 @@
+//! CHAR(n): text that is padded with blanks to n characters when it is read, as Spark does.
+//!
+//! In the log such a text is a `string`; which texts of a column are CHAR or VARCHAR is said by a type in Spark's words under
+//! [`CHAR_VARCHAR`] in the metadata of the column, once for everything inside it. VARCHAR matters to writers alone. Read
+//! [`with_lengths`] first, then [`pad`].
+
+use std::borrow::Cow;
+use std::iter::repeat_n;
+use std::sync::Arc;
+
+use arrow_array::builder::StringBuilder;
+use arrow_array::{Array, ArrayRef, StringArray};
+
+use super::types::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
+use crate::{Error, Result};
+
+/// Where Spark notes the lengths of a column's texts.
+pub const CHAR_VARCHAR: &str = "__CHAR_VARCHAR_TYPE_STRING";
+
+/// Longer ones are refused: a few files would fill the memory with blanks.
+const MOST_CHARACTERS: u32 = 1 << 20;
+
+/// The type with the lengths that Spark's words for it give to the texts inside. What the words do not fit stays as it is.
+pub(super) fn with_lengths(data_type: DataType, words: &str) -> Result<DataType> {
+    Ok(match data_type {
+        DataType::Primitive(PrimitiveType::String) => match char_length(words) {
+            Some(length) if length > MOST_CHARACTERS => {
+                let message = format!("char({length}) is longer than lakebed pads, {MOST_CHARACTERS} characters");
+                return Err(Error::unsupported(vec![format!("char({length})")], message));
+            }
+            Some(length) => PrimitiveType::Char { length }.into(),
+            None => DataType::Primitive(PrimitiveType::String),
+        },
+        DataType::Primitive(other) => other.into(),
+        DataType::Struct(fields) => fields_with_lengths(fields, &inside(words, "struct"))?.into(),
+        DataType::Array(array) => match inside(words, "array").first() {
+            Some(element) => {
+                ArrayType { element: with_lengths(array.element, element)?, contains_null: array.contains_null }.into()
+            }
+            None => DataType::Array(array),
+        },
+        DataType::Map(map) => match inside(words, "map").as_slice() {
+            [key, value] => MapType {
+                key: with_lengths(map.key, key)?,
+                value: with_lengths(map.value, value)?,
+                value_contains_null: map.value_contains_null,
+            }
+            .into(),
+            _ => DataType::Map(map),
+        },
+    })
+}
+
+/// Fields are told by their position, since renaming one leaves the words as they are; by name if there are more or fewer words.
+fn fields_with_lengths(fields: StructType, words: &[&str]) -> Result<StructType> {
+    let named: Vec<(Cow<'_, str>, &str)> = words.iter().filter_map(|words| name_and_type(words)).collect();
+    let by_position = named.len() == fields.fields.len();
+    let with_length = |(index, field): (usize, StructField)| {
+        let found = if by_position {
+            named.get(index)
+        } else {
+            named.iter().find(|(name, _)| name.to_lowercase() == field.name.to_lowercase())
+        };
+        match found {
+            Some((_, words)) => Ok(StructField { data_type: with_lengths(field.data_type, words)?, ..field }),
+            None => Ok(field),
+        }
+    };
+    Ok(StructType { fields: fields.fields.into_iter().enumerate().map(with_length).collect::<Result<_>>()? })
+}
+
+/// The n of `char(n)`.
+fn char_length(words: &str) -> Option<u32> {
+    let words = words.trim();
+    let name = words.get(..4).filter(|name| name.eq_ignore_ascii_case("char"))?;
+    words.get(name.len()..)?.trim_start().strip_prefix('(')?.strip_suffix(')')?.trim().parse().ok()
+}
+
+/// The parts of `name<part,part>`; none if it is something else.
+fn inside<'w>(words: &'w str, name: &str) -> Vec<&'w str> {
+    let words = words.trim();
+    let Some((_, rest)) = words.split_at_checked(name.len()).filter(|(start, _)| start.eq_ignore_ascii_case(name)) else {
+        return Vec::new();
+    };
+    let Some(inner) = rest.trim_start().strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) else { return Vec::new() };
+    let (mut parts, mut start, mut depth, mut quoted) = (Vec::new(), 0, 0_i32, false);
+    for (at, letter) in inner.char_indices() {
+        match letter {
+            '`' => quoted = !quoted,
+            _ if quoted => {}
+            '<' | '(' => depth += 1,
+            '>' | ')' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.extend(inner.get(start..at));
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.extend(inner.get(start..));
+    parts
+}
+
+/// The two sides of `name:type`; the name may stand in backticks.
+fn name_and_type(words: &str) -> Option<(Cow<'_, str>, &str)> {
+    let words = words.trim();
+    let mut quoted = false;
+    let colon = words.find(|letter| {
+        quoted ^= letter == '`';
+        letter == ':' && !quoted
+    })?;
+    let (name, data_type) = (words.get(..colon)?.trim(), words.get(colon + 1..)?);
+    match name.strip_prefix('`').and_then(|name| name.strip_suffix('`')) {
+        Some(name) => Some((Cow::Owned(name.replace("``", "`")), data_type)),
+        None => Some((Cow::Borrowed(name), data_type)),
+    }
+}
+
+/// A text with blanks behind it up to a number of characters.
+pub fn pad(text: &str, length: u32) -> Cow<'_, str> {
+    match blanks(text, length) {
+        0 => Cow::Borrowed(text),
+        missing => Cow::Owned(text.chars().chain(repeat_n(' ', missing)).collect()),
+    }
+}
+
+/// The same for each text of a column.
+pub fn pad_column(texts: &StringArray, length: u32) -> Result<ArrayRef> {
+    let missing: usize = texts.iter().flatten().map(|text| blanks(text, length)).sum();
+    if missing == 0 {
+        return Ok(Arc::new(texts.clone()));
+    }
+    let bytes = missing.saturating_add(texts.value_data().len());
+    if i32::try_from(bytes).is_err() {
+        // In the words of the decoder, for which the remedy is the same: fewer rows at a time.
+        let message = format!("index overflow decoding byte array: {} texts padded to {length} characters", texts.len());
+        return Err(Error::internal(message));
+    }
+    let mut padded = StringBuilder::with_capacity(texts.len(), bytes);
+    for text in texts {
+        padded.append_option(text.map(|text| pad(text, length)));
+    }
+    Ok(Arc::new(padded.finish()))
+}
+
+/// For each upper bound of stored texts one of the padded ones. A lower bound holds as it is, for padding makes no text less.
+///
+/// It is not the padded bound: below "a\n" there is "a", and "a " is above it. No text goes further above its bound than the bound's
+/// beginning before its first character below the blank does when padded.
+pub fn pad_upper_bounds(bounds: &StringArray, length: u32) -> StringArray {
+    let padded = |bound: &str| {
+        let plain = bound.find(|letter| letter < ' ').and_then(|end| bound.get(..end)).unwrap_or(bound);
+        pad(plain, length).into_owned().max(bound.to_owned())
+    };
+    bounds.iter().map(|bound| bound.map(padded)).collect()
+}
+
+/// How many blanks are missing behind a text.
+fn blanks(text: &str, length: u32) -> usize {
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    length.saturating_sub(if text.is_ascii() { text.len() } else { text.chars().count() })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::parse;
+    use super::*;
+
+    /// The type of a column whose JSON type and words are these, as the lengths of its texts in order, 0 for those without.
+    #[track_caller]
+    fn check(json: &str, words: &str, expected: &[u32]) {
+        let metadata = serde_json::json!({ CHAR_VARCHAR: words });
+        let schema =
+            format!(r#"{{"type":"struct","fields":[{{"name":"c","type":{json},"nullable":true,"metadata":{metadata}}}]}}"#);
+        let parsed = parse(&schema).unwrap();
+        let mut lengths = Vec::new();
+        collect(&parsed.fields[0].data_type, &mut lengths);
+        assert_eq!(lengths, expected, "{words}");
+        assert_eq!(parse(&parsed.to_json()).unwrap(), parsed);
+        assert!(!parsed.to_json().contains(r#""type":"char"#));
+    }
+
+    fn collect(data_type: &DataType, lengths: &mut Vec<u32>) {
+        match data_type {
+            DataType::Primitive(PrimitiveType::Char { length }) => lengths.push(*length),
+            DataType::Primitive(PrimitiveType::String) => lengths.push(0),
+            DataType::Primitive(_) => {}
+            DataType::Struct(fields) => fields.fields.iter().for_each(|field| collect(&field.data_type, lengths)),
+            DataType::Array(array) => collect(&array.element, lengths),
+            DataType::Map(map) => {
+                collect(&map.key, lengths);
+                collect(&map.value, lengths);
+            }
+        }
+    }
+
+    fn texts(names: &[&str]) -> String {
+        let fields = names.iter().map(|name| format!(r#"{{"name":"{name}","type":"string","nullable":true,"metadata":{{}}}}"#));
+        format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.collect::<Vec<_>>().join(","))
+    }
+
+    const LIST: &str = r#"{"type":"array","elementType":"string","containsNull":true}"#;
+    const MAP: &str = r#"{"type":"map","keyType":"string","valueType":"string","valueContainsNull":true}"#;
+
+    #[test]
+    fn lengths_come_from_sparks_words_for_the_type() {
+        check(r#""string""#, "char(6)", &[6]);
+        check(r#""string""#, " CHAR( 6 )", &[6]);
+        check(r#""string""#, "varchar(6)", &[0]);
+        check(&texts(&["x", "y"]), "struct<x:char(3),y:varchar(2)>", &[3, 0]);
+        check(LIST, "array<char(2)>", &[2]);
+        check(MAP, "map<char(2),char(4)>", &[2, 4]);
+        let deep = format!(r#"{{"type":"array","elementType":{},"containsNull":true}}"#, texts(&["x", "y", "z"]));
+        check(&deep, "array<struct<x:string,y:char(2),z:char(5)>>", &[0, 2, 5]);
+        check(&texts(&["a,b", "c:d", "e`f"]), "struct<`a,b`:char(1),`c:d`:char(2),`e``f`:char(3)>", &[1, 2, 3]);
+    }
+
+    #[test]
+    fn fields_are_told_by_position_and_if_there_are_others_by_name() {
+        check(&texts(&["new", "y"]), "struct<old:char(3),y:char(2)>", &[3, 2]);
+        check(&texts(&["x", "added", "Y"]), "struct<x:char(3),y:char(2)>", &[3, 0, 2]);
+    }
+
+    #[test]
+    fn words_that_do_not_fit_change_nothing() {
+        for words in ["", "char", "char(", "char(-1)", "char(99999999999)", "char(3", "string", "array<char(3)>", "é"] {
+            check(r#""string""#, words, &[0]);
+        }
+        for words in ["struct<", "struct<x>", "struct<x:char(3)", "array<char(3)>", "struct<,>", "struct<`x:char(3)>"] {
+            check(&texts(&["x"]), words, &[0]);
+        }
+        check(MAP, "map<char(2)>", &[0, 0]);
+        check(LIST, "map<char(2),char(2)>", &[0]);
+    }
+
+    #[test]
+    fn a_length_that_would_fill_the_memory_is_refused_by_name() {
+        let metadata = format!(r#"{{"{CHAR_VARCHAR}":"char(2000000000)"}}"#);
+        let schema =
+            format!(r#"{{"type":"struct","fields":[{{"name":"c","type":"string","nullable":true,"metadata":{metadata}}}]}}"#);
+        let error = parse(&schema).unwrap_err();
+        assert_eq!(error.message(), "schema: column c: char(2000000000) is longer than lakebed pads, 1048576 characters");
+    }
+
+    #[test]
+    fn texts_are_padded_by_characters_and_longer_ones_stay() {
+        let texts = StringArray::from(vec![Some("ab"), Some(""), None, Some("é"), Some("abc"), Some("abcd"), Some("a\t")]);
+        let padded = pad_column(&texts, 3).unwrap();
+        let expected = vec![Some("ab "), Some("   "), None, Some("é  "), Some("abc"), Some("abcd"), Some("a\t ")];
+        assert_eq!(padded.as_ref(), &StringArray::from(expected) as &dyn Array);
+    }
+
+    #[test]
+    fn an_upper_bound_covers_texts_that_padding_lifts_above_it() {
+        let bounds = StringArray::from(vec![Some("ab"), Some("a\tz"), Some("abcd"), Some("\u{1}"), None]);
+        let expected = StringArray::from(vec![Some("ab "), Some("a  "), Some("abcd"), Some("   "), None]);
+        assert_eq!(pad_upper_bounds(&bounds, 3), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn padded_texts_lie_between_the_stored_lower_and_the_padded_upper_bound(
+            texts in proptest::collection::vec("[ab \t\u{1}~é]{0,5}", 1..6),
+            length in 0_u32..7,
+        ) {
+            let least = texts.iter().min().unwrap();
+            let greatest = texts.iter().max().unwrap();
+            let upper = pad_upper_bounds(&StringArray::from(vec![greatest.as_str()]), length);
+            for text in &texts {
+                let padded = pad(text, length);
+                prop_assert!(padded.as_ref() >= least.as_str());
+                prop_assert!(padded.as_ref() <= upper.value(0), "{padded:?} above {:?}", upper.value(0));
+            }
+        }
+    }
+}
