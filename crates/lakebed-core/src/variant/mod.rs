@@ -4,11 +4,11 @@
 //! Parquet's "Variant Binary Encoding" and "Variant Shredding". Start with [`unshred`].
 
 mod encode;
+mod view;
 mod names;
 mod scalar;
 #[cfg(test)]
 mod tests;
-mod view;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, StructArray};

@@ -94,5 +94,6 @@ async fn a_filter_that_fails_on_a_partition_value_fails_the_scan() {
     }
     let error = table.filter("p > 5").error().await;
     assert_eq!(*error.kind(), ErrorKind::Predicate, "{error}");
+    assert!(error.to_string().contains("`p > 5` failed"), "{error}");
     assert_eq!(table.filter("p <> 'x' AND p > 5").rows().await, ["0|7"]);
 }
