@@ -11,6 +11,7 @@ pub mod property;
 pub mod action;
 pub mod stats;
 pub mod dv;
+pub mod variant;
 pub mod feature;
 pub mod log;
 pub mod commit;

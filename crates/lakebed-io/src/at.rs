@@ -6,6 +6,7 @@ use std::error::Error as StdError;
 use std::fmt::Display;
 use std::io;
 
+use arrow_schema::ArrowError;
 use lakebed_core::error::{Error, ErrorKind, Result};
 use object_store::client::{HttpError, HttpErrorKind};
 use parquet::errors::ParquetError;
@@ -78,7 +79,7 @@ fn file_error(error: io::Error, object: &str) -> Error {
 
 fn parquet_error(error: ParquetError, object: &str) -> Error {
     match error {
-        ParquetError::External(cause) => match cause.downcast::<Error>() {
+        ParquetError::External(cause) => match own(cause) {
             Ok(ours) => *ours,
             Err(cause) => match cause.downcast::<object_store::Error>() {
                 Ok(store) => store_error(&store, object, &[]),
@@ -90,6 +91,18 @@ fn parquet_error(error: ParquetError, object: &str) -> Error {
         },
         other => Error::corrupt(object, other),
     }
+}
+
+/// An error of ours that went through the decoder, which may have put it into one of Arrow's.
+fn own(cause: Box<dyn StdError + Send + Sync>) -> Result<Box<Error>, Box<dyn StdError + Send + Sync>> {
+    let cause = match cause.downcast::<ArrowError>() {
+        Ok(arrow) => match *arrow {
+            ArrowError::ExternalError(cause) => cause,
+            other => return Err(other.into()),
+        },
+        Err(cause) => cause,
+    };
+    cause.downcast::<Error>()
 }
 
 /// Whether a cause says that another attempt may fare better: the network, a time limit, an overloaded server.

@@ -10,8 +10,12 @@ use super::files::{FileBatch, column};
 use crate::action::json::{AddRef, DvRef, Texts};
 use crate::error::{Error, Result};
 
+/// Text of which a batch is full: far below the 2 GiB at which Arrow's text columns end, and little enough to be copied.
+const FULL_BYTES: usize = 16 << 20;
+
 /// Appends `add` actions; [`finish`](Self::finish) gives the batch.
 pub struct FileBatchBuilder {
+    text_bytes: usize,
     path: StringBuilder,
     partition_values: MapBuilder<StringBuilder, StringBuilder>,
     size: Int64Builder,
@@ -27,6 +31,7 @@ pub struct FileBatchBuilder {
 impl Default for FileBatchBuilder {
     fn default() -> Self {
         Self {
+            text_bytes: 0,
             path: StringBuilder::new(),
             partition_values: text_map_builder(),
             size: Int64Builder::new(),
@@ -42,8 +47,15 @@ impl Default for FileBatchBuilder {
 }
 
 impl FileBatchBuilder {
+    /// Whether the next file should go into a new batch.
+    pub fn is_full(&self) -> bool {
+        self.text_bytes >= FULL_BYTES
+    }
+
     /// One more file.
     pub fn append(&mut self, add: &AddRef<'_>) -> Result<()> {
+        self.text_bytes += add.path.len() + add.stats.as_deref().map_or(0, str::len);
+        self.text_bytes += text_bytes(Some(&add.partition_values)) + text_bytes(add.tags.as_ref());
         self.path.append_value(&add.path);
         append_text_map(&mut self.partition_values, Some(&add.partition_values))?;
         self.size.append_value(add.size);
@@ -78,6 +90,10 @@ impl FileBatchBuilder {
 fn text_map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
     let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
     MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new())
+}
+
+fn text_bytes(map: Option<&Texts<'_>>) -> usize {
+    map.into_iter().flatten().map(|(key, value)| key.len() + value.as_deref().map_or(0, str::len)).sum()
 }
 
 fn append_text_map(builder: &mut MapBuilder<StringBuilder, StringBuilder>, map: Option<&Texts<'_>>) -> Result<()> {

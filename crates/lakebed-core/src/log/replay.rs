@@ -28,6 +28,7 @@ pub struct Layer {
     pub domains: BTreeMap<String, DomainMetadata>,
     /// Of the newest commit.
     pub commit_info: Option<CommitInfo>,
+    /// The newest first, those of one commit too.
     files: Vec<(FileBatch, Vec<FileKey>)>,
     seen: HashSet<FileKey>,
 }
@@ -35,7 +36,7 @@ pub struct Layer {
 impl Layer {
     /// Folds one commit below those folded so far: commits come newest first.
     pub fn fold_older(&mut self, commit: &[u8], name: &str) -> Result<()> {
-        let mut adds = FileBatchBuilder::default();
+        let (mut adds, mut batches) = (FileBatchBuilder::default(), Vec::new());
         let mut keys = Vec::new();
         // The row of the add that is alive at this point of the commit, or none after a remove.
         let mut last: HashMap<FileKey, Option<usize>> = HashMap::new();
@@ -46,6 +47,9 @@ impl Layer {
                     let id = add.deletion_vector.as_ref().map(|dv| dv.unique_id());
                     let key = FileKey::new(&add.path, id.as_deref());
                     last.insert(key, Some(keys.len()));
+                    if adds.is_full() {
+                        batches.push(std::mem::take(&mut adds).finish()?);
+                    }
                     adds.append(&add)?;
                     keys.push(key);
                 }
@@ -58,7 +62,8 @@ impl Layer {
             }
             Ok(())
         })?;
-        self.adopt_files(adds.finish()?, keys, &last)?;
+        batches.push(adds.finish()?);
+        self.adopt_files(&batches, &keys, &last)?;
         self.seen.extend(last.into_keys());
         self.adopt_below(own);
         Ok(())
@@ -80,11 +85,18 @@ impl Layer {
         }
     }
 
-    fn adopt_files(&mut self, batch: FileBatch, keys: Vec<FileKey>, last: &HashMap<FileKey, Option<usize>>) -> Result<()> {
+    fn adopt_files(&mut self, batches: &[FileBatch], keys: &[FileKey], last: &HashMap<FileKey, Option<usize>>) -> Result<()> {
         let alive: Vec<bool> =
             keys.iter().enumerate().map(|(row, key)| last.get(key) == Some(&Some(row)) && !self.seen.contains(key)).collect();
-        if alive.iter().any(|&alive| alive) {
-            self.files.push(select(&batch, &keys, &alive)?);
+        let mut end = keys.len();
+        for batch in batches.iter().rev() {
+            let rows = end.saturating_sub(batch.len())..end;
+            end = rows.start;
+            if let (Some(keys), Some(alive)) = (keys.get(rows.clone()), alive.get(rows))
+                && alive.contains(&true)
+            {
+                self.files.push(select(batch, keys, alive)?);
+            }
         }
         Ok(())
     }

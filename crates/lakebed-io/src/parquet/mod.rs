@@ -5,6 +5,7 @@
 
 mod cache;
 mod footer;
+mod int96;
 pub mod order;
 mod read;
 mod slices;
@@ -70,14 +71,20 @@ impl ParquetFile {
     }
 
     /// The schema in Arrow's terms, taken from the Parquet schema alone: whatever Arrow types a writer noted beside it are left out,
-    /// since the log says what the types are.
+    /// since the log says what the types are. INT96 stands for microseconds.
     pub fn arrow_schema(&self) -> Result<SchemaRef> {
         let descriptor = self.metadata.file_metadata().schema_descr();
-        parquet_to_arrow_schema(descriptor, None).map(Arc::new).at(self.name())
+        let schema = parquet_to_arrow_schema(descriptor, None).map(Arc::new).at(self.name())?;
+        Ok(int96::as_micros(&schema, descriptor).unwrap_or(schema))
     }
 
-    /// Metadata for decoding, with columns read as the types of `schema`, which has the shape of [`Self::arrow_schema`].
+    /// Metadata for decoding, with columns read as the types of `schema`, which has the shape of [`Self::arrow_schema`]; by default as
+    /// those of that itself.
     pub fn reader_metadata(&self, schema: Option<SchemaRef>, options: ArrowReaderOptions) -> Result<ArrowReaderMetadata> {
+        let schema = match schema {
+            None if int96::is_in(self.metadata.file_metadata().schema_descr()) => Some(self.arrow_schema()?),
+            given => given,
+        };
         let options = match schema {
             Some(schema) => options.with_schema(schema),
             None => options.with_skip_arrow_metadata(true),

@@ -175,6 +175,32 @@ def struct_stats_of_all_types(t: Make) -> None:
     _forget_commits_before(t, 2)
 
 
+_FAR = (
+    "0001-01-01 00:00:00",
+    "1500-06-01 12:00:00.000001",
+    "1677-09-21 00:12:43.145224",
+    "2262-04-11 23:47:16.854776",
+    "9999-12-31 23:59:59.999999",
+)
+
+
+@case(
+    where=tuple(
+        f"{column} {operator} {kind} '{text}'"
+        for column, kind in (("ts", "TIMESTAMP"), ("tn", "TIMESTAMP_NTZ"))
+        for operator in ("=", ">=", "<=")
+        for text in _FAR
+    ),
+    latest_only=True,
+)
+def struct_stats_of_far_times(t: Make) -> None:
+    """Times that nanoseconds do not reach; the typed statistics have them as INT96, Spark's default."""
+    t.sql("CREATE TABLE {t} (id INT, ts TIMESTAMP, tn TIMESTAMP_NTZ) USING delta")
+    for i, text in enumerate((*_FAR, "2024-01-01 00:00:00")):
+        t.sql(f"INSERT INTO {{t}} VALUES ({i}, TIMESTAMP '{text}', TIMESTAMP_NTZ '{text}')")
+    t.checkpoint()
+
+
 @case(where=("id = 5", "id = 3"))
 def log_compactions(t: Make) -> None:
     """Written by Delta's Java kernel: Spark reads compactions and writes none."""

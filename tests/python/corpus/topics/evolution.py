@@ -80,3 +80,15 @@ def evolved_by_merge(t: Make) -> None:
         "MERGE INTO {t} t USING (SELECT id AS a, 2 AS b, named_struct('d', 2, 'e', 3) AS c FROM range(1, 3)) s ON t.a = s.a"
         " WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
     )
+
+
+@case(where=("s.late IS NULL", "s.late = 'new'", "s IS NULL", "size(s.m) = 1"))
+def fields_added_beside_maps(t: Make) -> None:
+    """The struct of the first files holds nothing but maps and lists: whether it is null has to be read off one of these."""
+    t.sql(
+        "CREATE TABLE {t} (id INT, s STRUCT<m: MAP<STRING, STRUCT<x: INT, l: ARRAY<INT>>>>, l STRUCT<a: ARRAY<INT>>) USING delta"
+    )
+    t.sql("INSERT INTO {t} VALUES (1, struct(map('k', struct(1, array(1)))), struct(array(1))), (2, null, null)")
+    t.sql("INSERT INTO {t} VALUES (3, struct(null), struct(null)), (4, struct(map('k', null)), struct(array()))")
+    t.sql("ALTER TABLE {t} ADD COLUMNS (s.late STRING, l.late INT, s.m.value.late DATE)")
+    t.sql("INSERT INTO {t} VALUES (5, struct(map('k', struct(5, null, null)), 'new'), struct(null, 5))")

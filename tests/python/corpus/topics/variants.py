@@ -129,3 +129,71 @@ def shredded_variants_of_scalar_types(t: Make) -> None:
     for i, (kind, value) in enumerate(pairs):
         t.set(spark__sql__variant__forceShreddingSchemaForTest=kind)
         t.append(t.frame(f"SELECT {i} AS id, ({value})::VARIANT AS v UNION ALL SELECT {i}, ('other')::VARIANT"))
+
+
+@case(conf=_SHREDDED, where=("id % 2 = 0", "v IS NULL"), latest_only=True)
+def shredded_variants_of_odd_shapes(t: Make) -> None:
+    """Every JSON above under shapes that fit some of it: the empty name, names in no order, groups inside groups, no types at all."""
+    t.sql(
+        "CREATE TABLE {t} (id INT, v VARIANT) USING delta"
+        " TBLPROPERTIES ('delta.enableVariantShredding' = 'true', 'delta.enableDeletionVectors' = 'true')"
+    )
+    objects = ['{"z": 1, "": 2, "a": "x"}', '{"a": {"nested": "no list"}, "b": 2.5}', '{"b": [1, "x", null, {}], "a": null}']
+    rows = ", ".join(f"({i}, '{text}')" for i, text in enumerate([*_JSONS, *objects]))
+    shapes = (
+        "`` STRING, `ü` STRING, z INT",
+        "a STRUCT<nested: ARRAY<STRUCT<x: BIGINT>>>, b DOUBLE",
+        "a VARIANT, b ARRAY<VARIANT>",
+        "ARRAY<VARIANT>",
+        "ARRAY<ARRAY<DOUBLE>>",
+        "DECIMAL(38,9)",
+        "STRING",
+    )
+    for shape in shapes:
+        t.set(spark__sql__variant__forceShreddingSchemaForTest=shape)
+        t.append(t.frame(f"SELECT CAST(id AS INT) AS id, parse_json(j) AS v FROM VALUES {rows} AS r(id, j)"))
+    t.sql("DELETE FROM {t} WHERE id % 7 = 3")
+
+
+@case(
+    conf={**_SHREDDED, "spark.sql.variant.inferShreddingSchema": "true"},
+    where=("s.inner IS NULL", "s.n > 30", "size(a) = 3", "renamed IS NULL"),
+)
+def shredded_variants_in_collections(t: Make) -> None:
+    """At each level, under mapped names, with deleted rows."""
+    t.sql(
+        "CREATE TABLE {t} (id BIGINT, `v v` VARIANT, s STRUCT<w: VARIANT, n: BIGINT>, a ARRAY<VARIANT>, m MAP<STRING, VARIANT>,"
+        " z ARRAY<STRUCT<q: VARIANT, r: INT>>) USING delta TBLPROPERTIES ('delta.enableVariantShredding' = 'true',"
+        " 'delta.enableDeletionVectors' = 'true', 'delta.columnMapping.mode' = 'id')"
+    )
+    rows = f"SELECT id, IF(id % 11 = 10, null, parse_json({_mixed_json()})) AS v FROM range(40)"
+    columns = (
+        "IF(id % 5 = 0, null, named_struct('w', v, 'n', id)) AS s, IF(id % 4 = 0, null, array(v, null, v)) AS a,"
+        " map('k', v, 'n', null) AS m, array(named_struct('q', v, 'r', 1), null) AS z"
+    )
+    t.append(t.frame(f"SELECT id, v AS `v v`, {columns} FROM ({rows})"))
+    t.sql("ALTER TABLE {t} RENAME COLUMN `v v` TO renamed")
+    t.sql("ALTER TABLE {t} RENAME COLUMN s.w TO inner")
+    t.sql("DELETE FROM {t} WHERE id % 6 = 1")
+
+
+@case(conf=_SHREDDED, latest_only=True)
+def shredded_variants_at_the_ends(t: Make) -> None:
+    """The extremes of typed values, among them days and times beyond all calendars."""
+    t.sql("CREATE TABLE {t} (id INT, v VARIANT) USING delta TBLPROPERTIES ('delta.enableVariantShredding' = 'true')")
+    kinds = {
+        "DATE": ["date_from_unix_date(2147483647)", "DATE '0001-01-01'"],
+        "TIMESTAMP": ["timestamp_micros(9223372036854775807)", "timestamp_micros(-9223372036854775808)"],
+        "TIMESTAMP_NTZ": ["TIMESTAMP_NTZ '0001-01-01 00:00:00'", "TIMESTAMP_NTZ '9999-12-31 23:59:59.999999'"],
+        "DOUBLE": ["CAST('NaN' AS DOUBLE)", "CAST('-Infinity' AS DOUBLE)"],
+        "BIGINT": ["CAST(-9223372036854775808 AS BIGINT)"],
+        "DECIMAL(38,0)": ["CAST('-99999999999999999999999999999999999999' AS DECIMAL(38,0))"],
+        "DECIMAL(38,38)": ["CAST('0.99999999999999999999999999999999999999' AS DECIMAL(38,38))"],
+        "STRING": ["''", "repeat('é', 32)", "repeat('x', 100000)"],
+        "BINARY": ["X''", "CAST(repeat('x', 70000) AS BINARY)"],
+    }
+    for kind, values in kinds.items():
+        t.set(spark__sql__variant__forceShreddingSchemaForTest=kind)
+        t.append(
+            t.frame(" UNION ALL ".join(f"SELECT {i} AS id, CAST({value} AS VARIANT) AS v" for i, value in enumerate(values)))
+        )

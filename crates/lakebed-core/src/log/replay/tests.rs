@@ -42,6 +42,20 @@ fn files_are_visible_in_the_order_of_their_commits() {
     assert_eq!(visible(&split), ["a", "c", "d"], "one layer a commit gives the same");
 }
 
+/// More statistics than one text column holds would end the process.
+#[test]
+fn large_commits_become_several_batches() {
+    let stats = "x".repeat(10 << 20);
+    let large = |path: &str| add(path, None).replace("\"dataChange\"", &format!("\"stats\":\"{stats}\",\"dataChange\""));
+    let commit = [large("a"), large("b"), large("c"), remove("b", None), large("d"), large("e")];
+    let mut layer = Layer::default();
+    layer.fold_older(commit.join("\n").as_bytes(), "commit").unwrap();
+    layer.fold_older(add("older", None).as_bytes(), "commit").unwrap();
+    let batches = Layers::new(layer).visible_files().unwrap();
+    let paths: Vec<Vec<Option<&str>>> = batches.iter().map(|batch| batch.paths().unwrap().iter().collect()).collect();
+    assert_eq!(paths, [vec![Some("older")], vec![Some("a")], vec![Some("c"), Some("d")], vec![Some("e")]]);
+}
+
 #[test]
 fn a_file_with_another_vector_is_another_file() {
     let swap = vec![remove("a", None), add("a", Some("one"))];

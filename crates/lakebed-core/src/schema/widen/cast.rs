@@ -52,6 +52,8 @@ pub fn cast_up(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
             rescale(array, *from_precision, *from_scale, *precision, *scale)
         }
 
+        // Old writers did not say what their days are.
+        (Int32, Date32) => Ok(Arc::new(array.as_primitive::<Int32Type>().reinterpret_cast::<Date32Type>())),
         (Date32, Timestamp(TimeUnit::Microsecond, None)) => days_to_micros(array),
         (Date64, Date32) => millis_to_days(array),
         (Timestamp(unit, _), Timestamp(TimeUnit::Microsecond, zone)) => {

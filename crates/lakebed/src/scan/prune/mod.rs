@@ -19,6 +19,7 @@ use arrow_arith::boolean::and;
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BooleanArray};
 use arrow_schema::SchemaRef;
+use arrow_select::filter::filter;
 use datafusion_physical_expr::PhysicalExpr;
 use lakebed_core::schema::char_varchar::pad_upper_bounds;
 use lakebed_core::schema::mapping::{MappingMode, physical_name, physical_path};
@@ -26,7 +27,7 @@ use lakebed_core::schema::{DataType, PrimitiveType, StructType};
 use lakebed_core::stats::{StatColumn, StatKind};
 use lakebed_core::{Error, Result};
 
-use crate::expr::{Conjunct, Filter, columns_of, compile, kept, undecided};
+use crate::expr::{Conjunct, Filter, columns_of, compile, failed, kept, undecided};
 use facts::{Fact, Facts};
 use generated::Generated;
 use proof::{Knowledge, Prover, Statistics, never_nan};
@@ -254,11 +255,33 @@ impl Pruner {
         for conjunct in &self.conjuncts {
             let before = keep.true_count();
             if let Some(condition) = condition(conjunct) {
-                keep = and(&keep, &self.run(condition, known)?)?;
+                let found = match self.is_exact_on_partitions() {
+                    true => self.decide(&conjunct.text, condition, known, &keep)?,
+                    false => self.run(condition, known)?,
+                };
+                keep = and(&keep, &found)?;
             }
             counts.push(before - keep.true_count());
         }
         Ok((keep, counts))
+    }
+
+    /// Which files match, where nobody looks at rows after this. A condition that fails on a file that those before it left fails the
+    /// scan, as it would on the rows.
+    fn decide(&self, text: &str, condition: &Condition, known: &FileColumns<'_>, left: &BooleanArray) -> Result<BooleanArray> {
+        self.check(known)?;
+        let test = |known: &FileColumns<'_>| {
+            let facts = condition.facts.batch(known.files, |fact| self.fact(fact, known))?;
+            Ok::<_, Error>(kept(condition.run.as_ref(), &facts))
+        };
+        if let Ok(found) = test(known)? {
+            return Ok(found);
+        }
+        let partitions: Vec<ArrayRef> = known.partitions.iter().map(|values| Ok(filter(values, left)?)).collect::<Result<_>>()?;
+        let known = FileColumns { files: left.true_count(), partitions: &partitions, stats: &[] };
+        let found = test(&known)?.map_err(|error| failed(text, &error))?;
+        let mut found = found.iter();
+        Ok(left.iter().map(|left| Some(left == Some(true) && found.next().flatten() == Some(true))).collect())
     }
 
     fn run(&self, condition: &Condition, known: &FileColumns<'_>) -> Result<BooleanArray> {

@@ -20,7 +20,7 @@ use lakebed_core::schema::mapping::{MappingMode, field_id, physical_name};
 use lakebed_core::schema::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
 use lakebed_io::parquet::ParquetFile;
 
-use super::leaf::{Leaf, int96_as_micros};
+use super::leaf::Leaf;
 use super::rebase::Rebase;
 use super::short::{decimals_as_stored, is_short_of};
 use super::variant;
@@ -81,10 +81,8 @@ struct Part {
 impl FileColumns {
     /// Of a file that belongs to a table with this kind of column mapping.
     pub(super) fn new(file: &ParquetFile, mode: MappingMode, by_name: &[String]) -> Result<Self> {
-        let schema = file.arrow_schema()?;
         let descriptor = file.metadata().file_metadata().schema_descr();
-        let hinted = int96_as_micros(&schema, descriptor);
-        let hinted = decimals_as_stored(hinted.as_ref().unwrap_or(&schema), descriptor).or(hinted);
+        let hinted = decimals_as_stored(&file.arrow_schema()?, descriptor);
         let metadata = file.reader_metadata(hinted, ArrowReaderOptions::new())?;
         let schema = Arc::clone(metadata.schema());
         Ok(Self { file: file.clone(), schema, mode, by_name: by_name.to_vec(), rebase: Rebase::of(file)?, metadata })
@@ -144,7 +142,14 @@ impl FileColumns {
                     format!("column {place}{} has no field id, but columns are found by field ids", wanted.name),
                 )
             })?;
-            return Ok(fields.iter().position(|field| id_of(field) == Some(id)));
+            let mut found = fields.iter().enumerate().filter(|(_, field)| id_of(field) == Some(id));
+            return match (found.next(), found.next()) {
+                (Some(_), Some(_)) => {
+                    let said = format!("column {place}{} has the field id {id}, and so have several columns", wanted.name);
+                    Err(Error::corrupt(self.file.name(), said))
+                }
+                (found, _) => Ok(found.map(|(position, _)| position)),
+            };
         }
         let name = physical_name(wanted, self.mode);
         if fields.get(guess).is_some_and(|field| field.name() == name) {
@@ -184,7 +189,12 @@ impl Search<'_> {
                 DataType::Primitive(PrimitiveType::Void) => None,
                 _ => self.columns.find(fields, wanted, index, place)?,
             };
-            let found = match position.and_then(|position| Some((position, fields.get(position)?, *starts.get(position)?))) {
+            // A column of nothing but nulls may be stored without a type, whatever it is in the table.
+            let typed =
+                |found: &FieldRef| matches!(wanted.data_type, DataType::Primitive(_)) || found.data_type() != &ArrowType::Null;
+            let known =
+                |position: usize| Some((position, fields.get(position).filter(|found| typed(found))?, *starts.get(position)?));
+            let found = match position.and_then(known) {
                 Some((position, found, start)) => {
                     Some((position, self.shape(&wanted.data_type, found.data_type(), start, &format!("{place}{}", wanted.name))?))
                 }
@@ -215,7 +225,7 @@ impl Search<'_> {
                 let places = self.places(wanted, fields, first, &format!("{place}."))?;
                 if self.leaves.len() == before {
                     // None of its fields is in the file; which of its rows are null is to be known all the same.
-                    self.leaves.insert(self.cheapest(first..first + leaf_count(found)));
+                    self.leaves.extend(self.cheapest(fields, first));
                 }
                 Ok(Shape::Struct(places))
             }
@@ -254,20 +264,17 @@ impl Search<'_> {
         })
     }
 
-    /// The leaf that is least work to read: not repeated if that can be, and small.
-    fn cheapest(&self, leaves: Range<usize>) -> usize {
+    /// What is least work to read of the fields of a struct: a leaf, not repeated if that can be, and small. Of a map all leaves: the
+    /// decoder does not read them apart.
+    fn cheapest(&self, fields: &Fields, first: usize) -> Range<usize> {
         let metadata = self.columns.file.metadata();
         let descriptor = metadata.file_metadata().schema_descr();
-        let cost = |leaf: usize| {
-            let size: i64 = metadata
-                .row_groups()
-                .iter()
-                .filter_map(|group| group.columns().get(leaf))
-                .map(|chunk| chunk.compressed_size())
-                .sum();
-            (descriptor.column(leaf).max_rep_level(), size)
+        let cost = |leaves: &Range<usize>| {
+            let chunks = metadata.row_groups().iter().filter_map(|group| group.columns().get(leaves.clone())).flatten();
+            let size: i64 = chunks.map(|chunk| chunk.compressed_size()).sum();
+            (descriptor.column(leaves.start).max_rep_level(), size)
         };
-        leaves.clone().min_by_key(|leaf| cost(*leaf)).unwrap_or(leaves.start)
+        readable_apart(fields, first).into_iter().min_by_key(cost).unwrap_or(first..first + 1)
     }
 
     fn misfit(&self, place: &str, error: Error) -> Error {
@@ -417,6 +424,9 @@ impl Shape {
             }
             Self::Map { entries, key, value } => {
                 let source = array.as_map_opt().ok_or_else(|| undecoded("map", array))?;
+                if source.keys().logical_null_count() > 0 {
+                    return Err(Error::schema_mismatch("a map has a null among its keys"));
+                }
                 let columns = vec![key.shape.adapt(source.keys())?, value.shape.adapt(source.values())?];
                 let fields: Fields =
                     [key, value].iter().zip(&columns).map(|(part, column)| widened(&part.field, column, None)).collect();
@@ -453,6 +463,16 @@ fn undecoded(kind: &str, array: &ArrayRef) -> Error {
 /// Under which id the file knows a field.
 fn id_of(field: &Field) -> Option<i32> {
     field.metadata().get(PARQUET_FIELD_ID_META_KEY)?.parse().ok()
+}
+
+/// The leaves that can be read one without the other, those of a map together.
+fn readable_apart(fields: &Fields, first: usize) -> Vec<Range<usize>> {
+    let of_field = |(field, start): (&FieldRef, usize)| match field.data_type() {
+        ArrowType::Struct(fields) => readable_apart(fields, start),
+        ArrowType::List(element) => readable_apart(&Fields::from(vec![Arc::clone(element)]), start),
+        other => vec![start..start + leaf_count(other)],
+    };
+    fields.iter().zip(starts(fields, first)).flat_map(of_field).collect()
 }
 
 /// How many leaves are below a type.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, BinaryArray, StringArray, new_empty_array};
-use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use arrow_schema::DataType as ArrowType;
 use parquet::basic::{ConvertedType, Type as PhysicalType};
-use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
+use parquet::schema::types::ColumnDescriptor;
 
 use lakebed_core::schema::arrow::primitive_to_arrow;
 use lakebed_core::schema::char_varchar::pad_column;
@@ -42,7 +42,7 @@ impl Leaf {
         Ok(Self {
             to,
             unchecked_text: *found == ArrowType::Utf8 && column.converted_type() != ConvertedType::UTF8,
-            old_dates: *found == ArrowType::Date32 && rebase.dates,
+            old_dates: (*found == ArrowType::Date32 || wanted == PrimitiveType::Date) && rebase.dates,
             old_timestamps,
             padded: match wanted {
                 PrimitiveType::Char { length } => Some(length),
@@ -62,6 +62,7 @@ impl Leaf {
             array = checked_text(array.as_string::<i32>())?;
         }
         if self.old_dates {
+            array = widen::cast_up(&array, &ArrowType::Date32)?;
             array = Arc::new(array.as_primitive::<Date32Type>().unary::<_, Date32Type>(rebase_days));
         }
         if array.data_type() != &self.to {
@@ -83,33 +84,4 @@ impl Leaf {
 fn checked_text(text: &StringArray) -> Result<ArrayRef> {
     let bytes = BinaryArray::try_new(text.offsets().clone(), text.values().clone(), text.nulls().cloned())?;
     Ok(Arc::new(StringArray::try_from_binary(bytes)?))
-}
-
-/// The schema with INT96 read as microseconds; None if there is no INT96. As nanoseconds, the years before 1677 and after 2262 overflow.
-pub(super) fn int96_as_micros(schema: &SchemaRef, descriptor: &SchemaDescriptor) -> Option<SchemaRef> {
-    if !descriptor.columns().iter().any(|column| column.physical_type() == PhysicalType::INT96) {
-        return None;
-    }
-    let mut leaf = 0;
-    let fields = int96_fields(schema.fields(), descriptor, &mut leaf);
-    Some(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
-}
-
-fn int96_fields(fields: &Fields, descriptor: &SchemaDescriptor, leaf: &mut usize) -> Fields {
-    fields.iter().map(|field| int96_field(field, descriptor, leaf)).collect()
-}
-
-fn int96_field(field: &Field, descriptor: &SchemaDescriptor, leaf: &mut usize) -> FieldRef {
-    let data_type = match field.data_type() {
-        ArrowType::Struct(fields) => ArrowType::Struct(int96_fields(fields, descriptor, leaf)),
-        ArrowType::List(element) => ArrowType::List(int96_field(element, descriptor, leaf)),
-        ArrowType::Map(entries, sorted) => ArrowType::Map(int96_field(entries, descriptor, leaf), *sorted),
-        other => {
-            let column = *leaf;
-            *leaf += 1;
-            let is_int96 = descriptor.columns().get(column).is_some_and(|column| column.physical_type() == PhysicalType::INT96);
-            if is_int96 { ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())) } else { other.clone() }
-        }
-    };
-    Arc::new(field.clone().with_data_type(data_type))
 }

@@ -5,18 +5,13 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, StructArray, new_null_array};
 use arrow_schema::DataType as ArrowType;
-use parquet_variant_compute::{VariantArray, unshred_variant};
 
 use lakebed_core::schema::PrimitiveType;
 use lakebed_core::schema::arrow::primitive_to_arrow;
 use lakebed_core::schema::widen::cast_up;
+use lakebed_core::variant::{NO_NAMES, NULL_VALUE, unshred};
 
 use crate::{Error, Result};
-
-/// Version 1, no names.
-const NO_NAMES: &[u8] = &[1, 0, 0];
-/// The variant that is null, as in JSON.
-const NULL_VALUE: &[u8] = &[0];
 
 /// A variant column of a file, shredded or not, in the plain form.
 pub(super) fn plain(array: &ArrayRef) -> Result<ArrayRef> {
@@ -24,23 +19,24 @@ pub(super) fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     if stored.column_by_name("metadata").is_none() {
         return Err(Error::schema_mismatch("a variant without its metadata"));
     }
-    let whole = if stored.column_by_name("typed_value").is_some() {
-        unshred_variant(&VariantArray::try_new(stored)?)?.into_inner()
+    let columns: Vec<ArrayRef> = if stored.column_by_name("typed_value").is_some() {
+        let (metadata, value) = unshred(stored)?;
+        vec![Arc::new(metadata), Arc::new(value)]
     } else {
-        stored.clone()
+        vec![part(stored, "metadata", NO_NAMES)?, part(stored, "value", NULL_VALUE)?]
     };
-    let part = |name: &str, missing: &[u8]| -> Result<ArrayRef> {
-        let bytes = match whole.column_by_name(name) {
-            Some(column) => cast_up(column, &ArrowType::Binary)?,
-            None => new_null_array(&ArrowType::Binary, whole.len()),
-        };
-        Ok(without_nulls(bytes.as_binary::<i32>(), missing))
-    };
-    let columns = vec![part("metadata", NO_NAMES)?, part("value", NULL_VALUE)?];
     let ArrowType::Struct(fields) = primitive_to_arrow(PrimitiveType::Variant)? else {
         return Err(Error::internal("a variant is no struct"));
     };
     Ok(Arc::new(StructArray::try_new(fields, columns, stored.nulls().cloned())?))
+}
+
+fn part(stored: &StructArray, name: &str, missing: &[u8]) -> Result<ArrayRef> {
+    let bytes = match stored.column_by_name(name) {
+        Some(column) => cast_up(column, &ArrowType::Binary)?,
+        None => new_null_array(&ArrowType::Binary, stored.len()),
+    };
+    Ok(without_nulls(bytes.as_binary::<i32>(), missing))
 }
 
 fn without_nulls(bytes: &BinaryArray, missing: &[u8]) -> ArrayRef {

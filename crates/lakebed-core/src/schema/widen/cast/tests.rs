@@ -96,7 +96,8 @@ fn timestamps_of_every_unit_become_microseconds() {
 }
 
 #[test]
-fn dates_become_midnights() {
+fn dates_are_days_and_become_midnights() {
+    check(Int32Array::from(vec![Some(-1), None]), Date32Array::from(vec![Some(-1), None]));
     check(Date32Array::from(vec![-1, 1]), TimestampMicrosecondArray::from(vec![-86_400_000_000, 86_400_000_000]));
     check(Date64Array::from(vec![-1, 86_400_000]), Date32Array::from(vec![-1, 1]));
     let message = "a value stored as Date32 does not fit into Timestamp(µs): Cast error: day 2147483647";

@@ -83,3 +83,17 @@ async fn a_filter_that_fails_on_a_row_fails_the_scan() {
     assert_eq!(*error.kind(), ErrorKind::Predicate, "{error}");
     assert_eq!(table.filter("a <> 0 AND 10 / a > 5").rows().await, ["1"]);
 }
+
+#[tokio::test]
+async fn a_filter_that_fails_on_a_partition_value_fails_the_scan() {
+    let mut table =
+        Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("p", PrimitiveType::String, true)]);
+    table.task.partition_columns = vec!["p".to_owned()];
+    for value in ["x", "7"] {
+        table.add(numbers(1)).await.partition_values = [("p".to_owned(), Some(value.to_owned()))].into();
+    }
+    let error = table.filter("p > 5").error().await;
+    assert_eq!(*error.kind(), ErrorKind::Predicate, "{error}");
+    assert!(error.to_string().contains("`p > 5` failed"), "{error}");
+    assert_eq!(table.filter("p <> 'x' AND p > 5").rows().await, ["0|7"]);
+}

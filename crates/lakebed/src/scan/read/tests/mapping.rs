@@ -78,6 +78,15 @@ async fn by_id_columns_are_found_by_field_id_whatever_their_names() {
 }
 
 #[tokio::test]
+async fn a_field_id_that_several_columns_have_is_refused() {
+    let mut table = Table::new(fields());
+    table.task.mapping_mode = MappingMode::Id;
+    table.add(named(("a", Some(1)), ("b", Some(1)), ("c", Some(3)))).await;
+    let error = table.error().await.to_string();
+    assert!(error.contains("f0.parquet") && error.contains("column id has the field id 1"), "{error}");
+}
+
+#[tokio::test]
 async fn without_mapping_stray_physical_names_mean_nothing() {
     let mut table = Table::new(fields());
     table.add(named(("id", Some(5)), ("s", None), ("x", None))).await;

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{Int64Builder, MapBuilder, StringBuilder};
-use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, ListArray, StringArray, StructArray};
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, ListArray, MapArray, NullArray, StringArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType as ArrowType, Field, Fields};
 use parquet::data_type::Int32Type as ParquetInt32;
@@ -70,6 +70,37 @@ async fn a_struct_all_of_whose_fields_are_new_is_still_known_to_be_there() {
     let old = structure(vec![("old", longs(vec![Some(1), None]))], Some(vec![true, false]));
     table.add(parquet(vec![("l", lists(&[Some(2), None, Some(0)], old))])).await;
     assert_eq!(table.rows().await, ["[{new: -}, -]", "-", "[]"]);
+}
+
+/// Maps of one entry each, of which one part alone cannot be decoded.
+fn maps(keys: Vec<&str>, values: ArrayRef) -> ArrayRef {
+    let names = vec![("key".to_owned(), false), ("value".to_owned(), true)];
+    let fields: Fields =
+        names.iter().zip([ArrowType::Utf8, values.data_type().clone()]).map(|((n, null), t)| Field::new(n, t, *null)).collect();
+    let offsets = OffsetBuffer::from_lengths(keys.iter().map(|_| 1));
+    let entries = StructArray::new(fields.clone(), vec![texts(keys), values], None);
+    let field = Arc::new(Field::new("key_value", ArrowType::Struct(fields), false));
+    Arc::new(MapArray::new(field, offsets, entries, None, false))
+}
+
+#[tokio::test]
+async fn a_struct_that_has_only_maps_in_common_with_the_table_is_still_known_to_be_there() {
+    let inner = record(vec![field("new", PrimitiveType::Long)]);
+    let mut table = Table::of("s", inner);
+    let deep =
+        structure(vec![("x", longs(vec![Some(1), Some(2)])), ("m", maps(vec!["a", "b"], longs(vec![None, Some(1)])))], None);
+    for gone in [maps(vec!["a", "b"], longs(vec![None, Some(1)])), maps(vec!["a", "b"], deep)] {
+        table.add(parquet(vec![("s", structure(vec![("gone", gone)], Some(vec![true, false])))])).await;
+    }
+    assert_eq!(table.rows().await, ["{new: -}", "-", "{new: -}", "-"]);
+}
+
+#[tokio::test]
+async fn a_column_without_type_is_null_whatever_it_is_in_the_table() {
+    let mut table = Table::new(vec![field("l", array(PrimitiveType::Long)), field("x", PrimitiveType::String)]);
+    let nothing: ArrayRef = Arc::new(NullArray::new(2));
+    table.add(parquet(vec![("l", Arc::clone(&nothing)), ("x", nothing)])).await;
+    assert_eq!(table.rows().await, ["-|-", "-|-"]);
 }
 
 #[tokio::test]

@@ -81,6 +81,18 @@ async fn variants_stored_apart_are_put_together_again() {
 }
 
 #[tokio::test]
+async fn names_in_any_order_and_the_empty_name_are_no_hindrance() {
+    let mut builder = VariantArrayBuilder::new(1);
+    builder.new_object().with_field("z", 1_i64).with_field("", "x").with_field("a", 2_i64).finish();
+    let shape = ArrowType::Struct(vec![Field::new("a", ArrowType::Int64, true)].into());
+    let column = read(stored(&shred_variant(&builder.build(), &shape).unwrap())).await;
+    let (metadata, value) = (column.column(0).as_binary::<i32>().value(0), column.column(1).as_binary::<i32>().value(0));
+    // {"": "x", "a": 2, "z": 1}: the names in their order, each with its place among the names of the metadata.
+    assert_eq!(metadata, [1, 3, 0, 1, 1, 2, b'z', b'a']);
+    assert_eq!(value[..9], [2, 3, 1, 2, 0, value[5], 0, value[7], value[8]]);
+}
+
+#[tokio::test]
 async fn a_variant_without_value_in_a_row_that_is_there_is_the_null_of_json() {
     let metadata: ArrayRef = Arc::new(BinaryArray::from(vec![Some(&[1_u8, 0, 0][..]), None]));
     let value: ArrayRef = Arc::new(BinaryArray::from(vec![None, None::<&[u8]>]));

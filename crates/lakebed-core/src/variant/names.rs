@@ -1,0 +1,89 @@
+//! The names of one row's objects: the dictionary in the metadata.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use crate::{Error, Result};
+
+use super::{broken, encode, view};
+
+const VERSION: u8 = 1;
+
+/// The dictionary of the row that was read last.
+#[derive(Default)]
+pub(super) struct Names {
+    metadata: Vec<u8>,
+    names: Vec<Vec<u8>>,
+    ids: HashMap<Vec<u8>, u32>,
+    /// How many of the names stand in the metadata.
+    read: usize,
+}
+
+impl Names {
+    /// Rows mostly have the names of the row before.
+    pub(super) fn read(&mut self, metadata: &[u8]) -> Result<()> {
+        if self.metadata == metadata && self.names.len() == self.read && !metadata.is_empty() {
+            return Ok(());
+        }
+        metadata.clone_into(&mut self.metadata);
+        self.names.clear();
+        self.ids.clear();
+        self.read = 0;
+        let header = *metadata.first().ok_or_else(|| broken("its metadata is empty"))?;
+        if header & 0xF != VERSION {
+            return Err(Error::schema_mismatch(format!("a variant of the unknown version {}", header & 0xF)));
+        }
+        let width = usize::from(header >> 6) + 1;
+        let count = view::number(metadata, 1, width)?;
+        let offsets = 1 + width;
+        let text = offsets + (count + 1) * width;
+        for index in 0..count {
+            let start = view::number(metadata, offsets + index * width, width)?;
+            let end = view::number(metadata, offsets + (index + 1) * width, width)?;
+            let name = metadata.get(text + start..text + end).ok_or_else(|| broken("a name lies outside its metadata"))?;
+            self.add(name)?;
+        }
+        self.read = count;
+        Ok(())
+    }
+
+    /// The id of a name, which is new to the dictionary if a writer left it out since it is the name of a column.
+    pub(super) fn id(&mut self, name: &[u8]) -> Result<u32> {
+        match self.ids.get(name) {
+            Some(id) => Ok(*id),
+            None => self.add(name),
+        }
+    }
+
+    pub(super) fn name(&self, id: u32) -> Result<&[u8]> {
+        let name =
+            self.names.get(id as usize).ok_or_else(|| broken(&format!("a field has the name {id}, which does not exist")))?;
+        Ok(name)
+    }
+
+    /// The metadata, as it was read if no name was added.
+    pub(super) fn encoded(&self) -> Result<Cow<'_, [u8]>> {
+        if self.names.len() == self.read {
+            return Ok(Cow::Borrowed(&self.metadata));
+        }
+        let length: usize = self.names.iter().map(Vec::len).sum();
+        let width = encode::width(length.max(self.names.len()))?;
+        let mut encoded = vec![VERSION | (width - 1) << 6];
+        encode::push_number(self.names.len(), width, &mut encoded);
+        let mut end = 0;
+        encode::push_number(end, width, &mut encoded);
+        for name in &self.names {
+            end += name.len();
+            encode::push_number(end, width, &mut encoded);
+        }
+        encoded.extend(self.names.iter().flatten());
+        Ok(Cow::Owned(encoded))
+    }
+
+    fn add(&mut self, name: &[u8]) -> Result<u32> {
+        let id = u32::try_from(self.names.len()).map_err(|_| broken("it has too many names"))?;
+        self.names.push(name.to_owned());
+        self.ids.entry(name.to_owned()).or_insert(id);
+        Ok(id)
+    }
+}

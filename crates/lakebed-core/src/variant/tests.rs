@@ -1,0 +1,110 @@
+use std::sync::Arc;
+
+use arrow_array::builder::{Int64Builder, ListBuilder};
+use arrow_array::{Date32Array, Decimal128Array, Int64Array, StringArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::Field;
+
+use super::*;
+
+/// A group of these columns, null where `valid` says so.
+fn group(columns: Vec<(&str, ArrayRef)>, valid: Option<Vec<bool>>) -> StructArray {
+    let fields = columns.iter().map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
+    let fields = fields.collect::<Vec<_>>().into();
+    StructArray::new(fields, columns.into_iter().map(|(_, column)| column).collect(), valid.map(NullBuffer::from))
+}
+
+fn binary(values: &[Option<&[u8]>]) -> ArrayRef {
+    Arc::new(BinaryArray::from(values.to_vec()))
+}
+
+/// One row: its metadata, `value` and `typed_value`.
+fn variant(metadata: &[u8], value: Option<&[u8]>, typed: ArrayRef) -> StructArray {
+    group(vec![("metadata", binary(&[Some(metadata)])), ("value", binary(&[value])), ("typed_value", typed)], None)
+}
+
+#[track_caller]
+fn check(stored: &StructArray, metadata: &[u8], value: &[u8]) {
+    let found = unshred(stored).unwrap();
+    assert_eq!((found.0.value(0), found.1.value(0)), (metadata, value));
+}
+
+#[track_caller]
+fn check_error(stored: &StructArray, expected: &str) {
+    assert_eq!(unshred(stored).unwrap_err().to_string(), expected);
+}
+
+/// The names `b`, the empty one, `a`; not sorted.
+const NAMES: &[u8] = &[1, 3, 0, 1, 1, 2, b'b', b'a'];
+
+#[test]
+fn primitives_are_encoded_by_their_type() {
+    check(
+        &variant(NO_NAMES, None, Arc::new(Int64Array::from(vec![-2]))),
+        NO_NAMES,
+        &[24, 254, 255, 255, 255, 255, 255, 255, 255],
+    );
+    check(&variant(NO_NAMES, None, Arc::new(StringArray::from(vec!["é"]))), NO_NAMES, &[9, 0xC3, 0xA9]);
+    // The first day that Arrow's calendar has no name for.
+    check(&variant(NO_NAMES, None, Arc::new(Date32Array::from(vec![i32::MAX]))), NO_NAMES, &[44, 255, 255, 255, 127]);
+    let decimal = Decimal128Array::from(vec![-1]).with_precision_and_scale(9, 2).unwrap();
+    check(&variant(NO_NAMES, None, Arc::new(decimal)), NO_NAMES, &[32, 2, 255, 255, 255, 255]);
+    let long = "x".repeat(64);
+    let mut expected = vec![64, 64, 0, 0, 0];
+    expected.extend_from_slice(long.as_bytes());
+    check(&variant(NO_NAMES, None, Arc::new(StringArray::from(vec![long]))), NO_NAMES, &expected);
+}
+
+#[test]
+fn what_does_not_have_the_type_is_taken_as_it_is() {
+    check(&variant(NAMES, Some(&[4]), Arc::new(Int64Array::from(vec![None]))), NAMES, &[4]);
+    check(&variant(NAMES, None, Arc::new(Int64Array::from(vec![None]))), NAMES, NULL_VALUE);
+}
+
+/// An object with typed `a` and `z`, of which `z` is not there.
+fn object(a: i64) -> ArrayRef {
+    let a = group(vec![("value", binary(&[None])), ("typed_value", Arc::new(Int64Array::from(vec![a])))], None);
+    let z = group(vec![("typed_value", Arc::new(Int64Array::from(vec![None])))], None);
+    Arc::new(group(vec![("z", Arc::new(z)), ("a", Arc::new(a))], None))
+}
+
+#[test]
+fn fields_stand_in_the_order_of_their_names() {
+    // The rest is {"": true, "b": null}.
+    let rest = [2, 2, 1, 0, 1, 0, 2, 0, 4];
+    check(&variant(NAMES, Some(&rest), object(1)), NAMES, &[2, 3, 1, 2, 0, 9, 0, 10, 11, 24, 1, 0, 0, 0, 0, 0, 0, 0, 4, 0]);
+    // A name that the dictionary lacks is added.
+    check(&variant(NO_NAMES, None, object(1)), &[1, 1, 0, 1, b'a'], &[2, 1, 0, 0, 9, 24, 1, 0, 0, 0, 0, 0, 0, 0]);
+    // A field that stands in both places counts once: as it is typed.
+    check(&variant(NAMES, Some(&[2, 1, 2, 0, 1, 4]), object(1)), NAMES, &[2, 1, 2, 0, 9, 24, 1, 0, 0, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn elements_without_a_value_are_null() {
+    let elements = group(
+        vec![
+            ("value", binary(&[Some(&[4]), None, None])),
+            ("typed_value", Arc::new(Int64Array::from(vec![None, Some(7), None]))),
+        ],
+        None,
+    );
+    let mut lengths = ListBuilder::new(Int64Builder::new());
+    lengths.append_value([Some(0), Some(0), Some(0)]);
+    let offsets = lengths.finish().offsets().clone();
+    let list =
+        ListArray::new(Arc::new(Field::new("element", elements.data_type().clone(), true)), offsets, Arc::new(elements), None);
+    check(&variant(NO_NAMES, None, Arc::new(list)), NO_NAMES, &[3, 3, 0, 1, 10, 11, 4, 24, 7, 0, 0, 0, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn broken_bytes_are_refused() {
+    check_error(
+        &variant(NAMES, Some(&[4]), object(1)),
+        "variant: an object with typed fields keeps the others in a value that is no object",
+    );
+    check_error(&variant(NAMES, Some(&[2, 9]), object(1)), "variant: its bytes end too early");
+    check_error(&variant(NAMES, Some(&[2, 1, 9, 0, 1, 4]), object(1)), "variant: a field has the name 9, which does not exist");
+    check_error(&variant(&[], None, object(1)), "variant: its metadata is empty");
+    check_error(&variant(&[1, 9], None, object(1)), "variant: its bytes end too early");
+    check_error(&variant(&[1, 1, 0, 9], None, object(1)), "variant: a name lies outside its metadata");
+}
