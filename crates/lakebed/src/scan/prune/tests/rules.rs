@@ -7,10 +7,11 @@ use arrow_array::{
     TimestampMicrosecondArray, UInt64Array,
 };
 use arrow_schema::{DataType as ArrowType, Field, Fields};
+use lakebed_core::ErrorKind;
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use lakebed_core::stats::StatKind;
 
-use super::super::{ConjunctCounts, Used};
+use super::super::{ConjunctCounts, FileColumns, Used};
 use super::left;
 use super::sample::{Sample, table};
 
@@ -363,10 +364,17 @@ fn partition_values_are_facts() {
 }
 
 #[test]
-fn what_fails_for_a_partition_value_is_left_to_the_rows() {
+fn what_fails_for_a_partition_value_fails_the_scan_or_is_left_to_the_rows() {
     let sample = partitioned();
-    assert_eq!(left(&sample, "10 / (p - 1) > 0"), [0, 1, 2]);
-    assert_eq!(left(&sample, "p <> 1 AND 10 / (p - 1) > 100"), [1]);
+    // Nobody looks at the rows of a filter on partition columns alone.
+    let pruner = sample.pruner("10 / (p - 1) > 0");
+    let partitions = sample.partition_values(&pruner);
+    let error = pruner.prune(&FileColumns { files: 3, partitions: &partitions, stats: &[] }).unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::Predicate, "{error}");
+    assert_eq!(left(&sample, "10 / (p - 1) > 0 AND x % 7 = 1"), [0, 1, 2]);
+    // A file that an earlier condition rules out cannot fail a later one.
+    assert_eq!(left(&sample, "p <> 1 AND 10 / (p - 1) > 5"), [1]);
+    assert_eq!(left(&sample, "p <> 1 AND 10 / (p - 1) > 100"), [0; 0]);
 }
 
 #[test]
