@@ -14,7 +14,7 @@ from typing import Any
 from .engines import ENGINES, NoSuchOperation
 
 REPEATS = 5
-REPEAT_BUDGET_S = 3.0
+REPEAT_BUDGET_S = 1.5
 
 
 def memory_mb(processes: list[int], field: str) -> float:

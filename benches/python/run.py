@@ -26,8 +26,8 @@ from .engines import ENGINES
 from .tables import root
 
 RESULTS = Path(__file__).parents[1] / "results"
-RUNS = 5
-RUNS_IF_SLOW = 3
+RUNS = 3
+RUNS_IF_SLOW = 2
 SLOW_S = 2.0
 TIME_LIMIT_S = 600
 MODULES = {"spark": "pyspark", "limit": "pyarrow"}
@@ -64,14 +64,14 @@ def busy_seconds() -> float:
 
 
 def wait_for_quiet(max_noise: float, patience_s: float) -> None:
-    """Waits until other processes leave the CPUs alone for a second, or patience ends."""
+    """Waits until other processes leave the CPUs alone for half a second, or patience ends."""
     end = time.monotonic() + patience_s
     while time.monotonic() < end:
         before = busy_seconds()
-        time.sleep(1)
-        if busy_seconds() - before <= max_noise:
+        time.sleep(0.5)
+        if busy_seconds() - before <= max_noise / 2:
             return
-        time.sleep(3)
+        time.sleep(2)
 
 
 def sample(engine: str, case: Case) -> dict[str, Any]:

@@ -29,7 +29,7 @@ fn plan_range(bencher: Bencher, name: &str) {
     bencher.bench(|| {
         runtime.block_on(async {
             let batches: Vec<_> = scan.files().await?.try_collect().await?;
-            lakebed::Result::Ok(batches.iter().map(|batch| batch.num_rows()).sum::<usize>())
+            Ok::<usize, lakebed::Error>(batches.iter().map(|batch| batch.num_rows()).sum::<usize>())
         })
     });
 }

@@ -9,6 +9,7 @@ use lakebed_core::action::json;
 use lakebed_core::dv::DeletionVector;
 use lakebed_core::log::checkpoint::{file_actions, other_actions};
 use lakebed_core::log::{checksum::VersionChecksum, hint};
+use lakebed_core::variant::unshred;
 use lakebed_core::{path::FilePath, schema};
 use targets::mutate::Mutator;
 use targets::seeds;
@@ -70,6 +71,11 @@ fn file_path() {
     smoke(targets::file_path, &seeds::file_paths());
 }
 
+#[test]
+fn variant() {
+    smoke(targets::variant, &seeds::variants());
+}
+
 /// Mutations of what is refused anyway would find nothing.
 #[test]
 fn seeds_are_read() {
@@ -91,6 +97,7 @@ fn seeds_are_read() {
     assert_eq!(refused(seeds::last_checkpoints(), |seed| hint::parse(seed).is_ok()), 0);
     assert_eq!(refused(seeds::checksums(), |seed| VersionChecksum::parse(seed, "crc").is_ok()), 1, "but the old one");
     assert_eq!(refused(seeds::file_paths(), |seed| FilePath::parse(text(seed)).is_ok()), 1, "but the one upwards");
+    assert_eq!(refused(seeds::variants(), |seed| unshred(&targets::shredded(seed)).is_ok()), 0);
     let has_actions = |seed: &[u8]| {
         targets::checkpoint_batches(seed).iter().any(|batch| {
             let actions = [other_actions(batch, "checkpoint"), file_actions(batch, "checkpoint")].map(Result::unwrap);

@@ -3,5 +3,6 @@
 mod budget;
 mod checkpoint;
 mod house;
+mod plan;
 mod recovery;
 mod refused;

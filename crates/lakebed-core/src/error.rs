@@ -6,6 +6,9 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+/// How the Parquet decoder says that a column of a batch would be larger than Arrow's offsets reach.
+const OVERFLOW: &str = "index overflow decoding byte array";
+
 /// `Result` with lakebed's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -107,6 +110,16 @@ impl Error {
     /// A promise inside lakebed was broken: a bug.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
+    }
+
+    /// More than the 2 GiB that a text or binary column of one batch can hold. The remedy is fewer rows at a time.
+    pub fn batch_too_large(what: impl fmt::Display) -> Self {
+        Self::internal(format!("{OVERFLOW}: {what}"))
+    }
+
+    /// Whether it is that, be it said by the Parquet decoder.
+    pub fn is_batch_too_large(&self) -> bool {
+        self.to_string().contains(OVERFLOW)
     }
 
     /// What a caller may act on.

@@ -1,26 +1,23 @@
 //! The log on a store: listing it, and reading its commits, hint and checksums. Which files make a version is decided in
 //! `lakebed_core::log::segment`.
 //!
-//! Read [`list_log`] first. `web` finds the log where nothing can be listed.
+//! Read [`list_log`] first. `commits` reads commits of any size, `web` finds the log where nothing can be listed.
 
+mod commits;
 #[cfg(test)]
 mod tests;
 mod web;
 
-use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt, stream};
 use lakebed_core::commit::timestamp::{VersionTime, monotonise};
 use lakebed_core::error::Result;
 use lakebed_core::log::checksum::VersionChecksum;
 use lakebed_core::log::hint::{self, Hint};
 use lakebed_core::path::{HINT_NAME, LOG_DIR, LogKind, LogPath};
 
+pub use commits::{CommitPart, read_commits};
 pub use lakebed_core::log::segment::ListedLogFile;
 
 use crate::store::Store;
-
-/// How many commits are fetched at a time.
-const CONCURRENCY: usize = 16;
 
 /// The first name that no file of a version can have: versions begin with a digit, and this comes right after the digits.
 const AFTER_VERSIONS: &str = ":";
@@ -73,15 +70,6 @@ pub async fn read_hint(store: &Store) -> Result<ReadHint> {
         Err(error) if error.is_not_found() => Ok(ReadHint::Missing),
         Err(error) => Err(error),
     }
-}
-
-/// Reads commits or compactions, several at a time; names and bytes come in the order of `paths`.
-pub async fn read_commits(store: &Store, paths: &[LogPath]) -> Result<Vec<(String, Bytes)>> {
-    let read = |path: LogPath| async move {
-        let bytes = store.get(&store.path_of(&format!("{LOG_DIR}/{}", path.name))?).await?;
-        Ok((path.name, bytes))
-    };
-    stream::iter(paths.iter().cloned()).map(read).buffered(CONCURRENCY).try_collect().await
 }
 
 /// Reads a checksum file.

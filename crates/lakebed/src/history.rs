@@ -1,9 +1,9 @@
 //! Who did what to the table, newest first.
 
 use futures::{StreamExt, TryStreamExt};
+use lakebed_core::Result;
 use lakebed_core::action::CommitInfo;
 use lakebed_core::path::LogPath;
-use lakebed_core::{Error, Result};
 use lakebed_io::log;
 
 use crate::Snapshot;
@@ -38,9 +38,7 @@ impl Snapshot {
     }
 
     async fn history_entry(&self, path: &LogPath, file_time_ms: i64) -> Result<HistoryEntry> {
-        let commits = log::read_commits(self.store(), std::slice::from_ref(path)).await?;
-        let (name, bytes) = commits.first().ok_or_else(|| Error::internal("a commit was read as nothing"))?;
-        let info = commit_info(bytes, name)?.unwrap_or_default();
+        let info = commit_info(self.store(), path).await?.unwrap_or_default();
         Ok(HistoryEntry { version: path.version, timestamp_ms: info.in_commit_timestamp().unwrap_or(file_time_ms), info })
     }
 }

@@ -9,7 +9,8 @@ pub mod seeds;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, StringArray};
+use arrow_array::{Array, ArrayRef, BinaryArray, Int64Array, StringArray, StructArray};
+use arrow_schema::{Field, Fields};
 use lakebed_core::action::{Action, DeletionVectorDescriptor, DvStorage, json};
 use lakebed_core::dv::{DeletionVector, place};
 use lakebed_core::log::{checksum::VersionChecksum, hint};
@@ -17,6 +18,8 @@ use lakebed_core::path::{FilePath, LogPath};
 use lakebed_core::schema::{self, PrimitiveType};
 use lakebed_core::stats::{StatColumn, StatKind, from_json};
 use lakebed_core::value::Scalar;
+use lakebed_core::variant::unshred;
+use std::sync::Arc;
 
 pub use checkpoint::{checkpoint_batches, checkpoint_row};
 
@@ -126,4 +129,24 @@ pub fn file_path(bytes: &[u8]) {
     if let FilePath::Relative(path) = &read {
         assert_eq!(FilePath::parse(&FilePath::encode(path)).expect("what was written can be read"), read);
     }
+}
+
+/// An object of which one field has columns of its own: the first byte tells how long the names are, the rest is the value.
+pub fn shredded(bytes: &[u8]) -> StructArray {
+    let (length, rest) = bytes.split_first().map_or((0, bytes), |(length, rest)| (usize::from(*length), rest));
+    let (names, value) = rest.split_at(length.min(rest.len()));
+    let binary = |value: &[u8]| Arc::new(BinaryArray::from(vec![value])) as ArrayRef;
+    let group = |columns: Vec<(&str, ArrayRef)>| {
+        let fields: Fields = columns.iter().map(|(name, column)| Field::new(*name, column.data_type().clone(), true)).collect();
+        Arc::new(StructArray::new(fields, columns.into_iter().map(|(_, column)| column).collect(), None))
+    };
+    let field = group(vec![("typed_value", Arc::new(Int64Array::from(vec![7])) as ArrayRef)]);
+    let typed = group(vec![("a", field as ArrayRef)]);
+    StructArray::clone(&group(vec![("metadata", binary(names)), ("value", binary(value)), ("typed_value", typed as ArrayRef)]))
+}
+
+/// A shredded variant: what comes out is not much larger than what went in.
+pub fn variant(bytes: &[u8]) {
+    let Ok((names, value)) = unshred(&shredded(bytes)) else { return };
+    assert!(names.value(0).len() + value.value(0).len() <= 8 * bytes.len() + 64);
 }

@@ -161,3 +161,15 @@ pub fn file_paths() -> Vec<Vec<u8>> {
         "00000000000000000004.crc",
     ])
 }
+
+/// Names, and objects with fields besides `a`: none, a small number, a text, an object.
+pub fn variants() -> Vec<Vec<u8>> {
+    const NAMES: &[u8] = &[1, 2, 0, 1, 2, b'b', b'c'];
+    let with = |names: &[u8], value: &[u8]| [&[u8::try_from(names.len()).expect("few names")][..], names, value].concat();
+    vec![
+        with(&[1, 0, 0], &[2, 0, 0]),
+        with(NAMES, &[2, 1, 0, 0, 2, 3 << 2, 5]),
+        with(NAMES, &[2, 2, 0, 1, 0, 4, 6, 3 << 2 | 1, b'x', b'y', b'z', 3 << 2, 9]),
+        with(NAMES, &[2, 1, 1, 0, 7, 2, 1, 0, 0, 2, 3 << 2, 5]),
+    ]
+}

@@ -33,6 +33,33 @@ pub enum Line<'a> {
     Nothing,
 }
 
+/// Whole lines of a commit: all of them, or one run of them after the other.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// Of the file.
+    pub name: &'a str,
+    /// Nothing but whole lines.
+    pub bytes: &'a [u8],
+    /// How many lines of the file come before these.
+    pub lines_before: usize,
+}
+
+impl<'a> Part<'a> {
+    /// A commit in one part.
+    pub fn whole(bytes: &'a [u8], name: &'a str) -> Self {
+        Self { name, bytes, lines_before: 0 }
+    }
+
+    /// Gives every line that holds something to `take`, as soon as it is known what it says.
+    fn each(self, skip: impl Fn(&[u8]) -> bool, mut take: impl FnMut(Line<'a>) -> Result<()>) -> Result<()> {
+        for (number, line) in lines(self.bytes).filter(|(_, line)| !skip(line)) {
+            let number = number + self.lines_before;
+            take(parse(line).map_err(|reason| Error::corrupt(self.name, format!("line {number}: {reason}")))?)?;
+        }
+        Ok(())
+    }
+}
+
 /// The lines that hold something, with their numbers from 1: without byte order mark, line breaks and surrounding blanks.
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut rest = bytes;
@@ -57,32 +84,25 @@ fn clean(line: &[u8]) -> &[u8] {
 }
 
 /// Gives every line to `take`, in order. Errors name the file and the line.
-pub fn each_line<'a>(bytes: &'a [u8], name: &str, mut take: impl FnMut(Line<'a>) -> Result<()>) -> Result<()> {
-    for (number, line) in lines(bytes) {
-        take(parse(line).map_err(|reason| Error::corrupt(name, format!("line {number}: {reason}")))?)?;
-    }
-    Ok(())
+pub fn each_line<'a>(part: Part<'a>, take: impl FnMut(Line<'a>) -> Result<()>) -> Result<()> {
+    part.each(|_| false, take)
 }
 
 /// Gives every action to `take` that is neither `add` nor `remove`. Most of these it passes over by their first bytes, so that they may be
 /// broken without notice.
-pub fn each_other(bytes: &[u8], name: &str, mut take: impl FnMut(Action) -> Result<()>) -> Result<()> {
-    for (number, line) in lines(bytes) {
-        // A line holds one action: nothing can follow.
-        if line.starts_with(b"{\"add\":{") || line.starts_with(b"{\"remove\":{") {
-            continue;
-        }
-        if let Line::Other(action) = parse(line).map_err(|reason| Error::corrupt(name, format!("line {number}: {reason}")))? {
-            take(action)?;
-        }
-    }
-    Ok(())
+pub fn each_other(part: Part<'_>, mut take: impl FnMut(Action) -> Result<()>) -> Result<()> {
+    // A line holds one action: nothing can follow.
+    let is_file = |line: &[u8]| line.starts_with(b"{\"add\":{") || line.starts_with(b"{\"remove\":{");
+    part.each(is_file, |line| match line {
+        Line::Other(action) => take(action),
+        Line::File(_) | Line::Nothing => Ok(()),
+    })
 }
 
 /// All actions of a commit, compaction or JSON checkpoint. Errors name the file and the line.
 pub fn parse_commit(bytes: &[u8], name: &str) -> Result<Vec<Action>> {
     let mut actions = Vec::new();
-    each_line(bytes, name, |line| {
+    each_line(Part::whole(bytes, name), |line| {
         actions.extend(line.into_action());
         Ok(())
     })?;

@@ -6,5 +6,6 @@ pub mod checkpoint;
 pub mod checksum;
 pub mod files;
 pub mod hint;
+mod packed;
 pub mod replay;
 pub mod segment;

@@ -11,7 +11,8 @@ use arrow_array::BooleanArray;
 
 use super::builder::FileBatchBuilder;
 use super::files::{FileBatch, FileKey};
-use crate::action::json::{FileLine, Line, each_line};
+use super::packed::PackedFiles;
+use crate::action::json::{FileLine, Line, Part, each_line};
 use crate::action::{Action, CommitInfo, DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::error::Result;
 
@@ -29,43 +30,64 @@ pub struct Layer {
     /// Of the newest commit.
     pub commit_info: Option<CommitInfo>,
     /// The newest first, those of one commit too.
-    files: Vec<(FileBatch, Vec<FileKey>)>,
+    files: Vec<(PackedFiles, Vec<FileKey>)>,
     seen: HashSet<FileKey>,
+}
+
+/// One commit on its way into a layer, part by part.
+#[derive(Default)]
+pub struct Fold {
+    adds: FileBatchBuilder,
+    batches: Vec<PackedFiles>,
+    /// Of all adds.
+    keys: Vec<FileKey>,
+    /// The row of the add that is alive at this point of the commit, or none after a remove.
+    last: HashMap<FileKey, Option<usize>>,
+    others: Layer,
+}
+
+impl Fold {
+    /// Reads the next lines.
+    pub fn read(&mut self, part: Part<'_>) -> Result<()> {
+        each_line(part, |line| {
+            match line {
+                Line::File(FileLine::Add(add)) => {
+                    let id = add.deletion_vector.as_ref().map(|dv| dv.unique_id());
+                    let key = FileKey::new(&add.path, id.as_deref());
+                    self.last.insert(key, Some(self.keys.len()));
+                    if self.adds.is_full() {
+                        self.batches.push(PackedFiles::new(std::mem::take(&mut self.adds).finish()?)?);
+                    }
+                    self.adds.append(&add)?;
+                    self.keys.push(key);
+                }
+                Line::File(FileLine::Remove(remove)) => {
+                    let id = remove.deletion_vector.as_ref().map(|dv| dv.unique_id());
+                    self.last.insert(FileKey::new(&remove.path, id.as_deref()), None);
+                }
+                Line::Other(action) => self.others.set(action),
+                Line::Nothing => {}
+            }
+            Ok(())
+        })
+    }
 }
 
 impl Layer {
     /// Folds one commit below those folded so far: commits come newest first.
     pub fn fold_older(&mut self, commit: &[u8], name: &str) -> Result<()> {
-        let (mut adds, mut batches) = (FileBatchBuilder::default(), Vec::new());
-        let mut keys = Vec::new();
-        // The row of the add that is alive at this point of the commit, or none after a remove.
-        let mut last: HashMap<FileKey, Option<usize>> = HashMap::new();
-        let mut own = Layer::default();
-        each_line(commit, name, |line| {
-            match line {
-                Line::File(FileLine::Add(add)) => {
-                    let id = add.deletion_vector.as_ref().map(|dv| dv.unique_id());
-                    let key = FileKey::new(&add.path, id.as_deref());
-                    last.insert(key, Some(keys.len()));
-                    if adds.is_full() {
-                        batches.push(std::mem::take(&mut adds).finish()?);
-                    }
-                    adds.append(&add)?;
-                    keys.push(key);
-                }
-                Line::File(FileLine::Remove(remove)) => {
-                    let id = remove.deletion_vector.as_ref().map(|dv| dv.unique_id());
-                    last.insert(FileKey::new(&remove.path, id.as_deref()), None);
-                }
-                Line::Other(action) => own.set(action),
-                Line::Nothing => {}
-            }
-            Ok(())
-        })?;
-        batches.push(adds.finish()?);
-        self.adopt_files(&batches, &keys, &last)?;
+        let mut fold = Fold::default();
+        fold.read(Part::whole(commit, name))?;
+        self.adopt_older(fold)
+    }
+
+    /// The same of a commit that was read in parts.
+    pub fn adopt_older(&mut self, fold: Fold) -> Result<()> {
+        let Fold { adds, mut batches, keys, last, others } = fold;
+        batches.push(PackedFiles::new(adds.finish()?)?);
+        self.adopt_files(batches, &keys, &last)?;
         self.seen.extend(last.into_keys());
-        self.adopt_below(own);
+        self.adopt_below(others);
         Ok(())
     }
 
@@ -85,17 +107,19 @@ impl Layer {
         }
     }
 
-    fn adopt_files(&mut self, batches: &[FileBatch], keys: &[FileKey], last: &HashMap<FileKey, Option<usize>>) -> Result<()> {
+    fn adopt_files(&mut self, batches: Vec<PackedFiles>, keys: &[FileKey], last: &HashMap<FileKey, Option<usize>>) -> Result<()> {
         let alive: Vec<bool> =
             keys.iter().enumerate().map(|(row, key)| last.get(key) == Some(&Some(row)) && !self.seen.contains(key)).collect();
         let mut end = keys.len();
-        for batch in batches.iter().rev() {
+        for batch in batches.into_iter().rev() {
             let rows = end.saturating_sub(batch.len())..end;
             end = rows.start;
-            if let (Some(keys), Some(alive)) = (keys.get(rows.clone()), alive.get(rows))
-                && alive.contains(&true)
-            {
-                self.files.push(select(batch, keys, alive)?);
+            let (Some(keys), Some(alive)) = (keys.get(rows.clone()), alive.get(rows)) else { continue };
+            if alive.iter().all(|&alive| alive) && !alive.is_empty() {
+                self.files.push((batch, keys.to_vec()));
+            } else if alive.contains(&true) {
+                let (files, keys) = select(&batch.unpack()?, keys, alive)?;
+                self.files.push((PackedFiles::new(files)?, keys));
             }
         }
         Ok(())
@@ -142,20 +166,11 @@ impl Layers {
     }
 
     /// The files that these commits added and that are still there, oldest commit first.
-    pub fn visible_files(&self) -> Result<Vec<FileBatch>> {
-        let mut visible = Vec::new();
-        for (depth, layer) in self.0.iter().enumerate().rev() {
-            let newer = &self.0[..depth];
-            for (batch, keys) in layer.files.iter().rev() {
-                let alive: Vec<bool> = keys.iter().map(|key| !newer.iter().any(|layer| layer.seen.contains(key))).collect();
-                if alive.iter().all(|&alive| alive) {
-                    visible.push(batch.clone());
-                } else if alive.iter().any(|&alive| alive) {
-                    visible.push(select(batch, keys, &alive)?.0);
-                }
-            }
-        }
-        Ok(visible)
+    pub fn visible_files(&self) -> impl Iterator<Item = Result<FileBatch>> + '_ {
+        self.0.iter().enumerate().rev().flat_map(|(depth, layer)| {
+            let newer = self.0.get(..depth).unwrap_or_default();
+            layer.files.iter().rev().filter_map(move |(files, keys)| visible(files, keys, newer).transpose())
+        })
     }
 
     /// Whether no commit touched any file, so that nothing in a checkpoint is hidden.
@@ -171,6 +186,18 @@ impl Layers {
     /// The newest value that some layer has.
     pub fn newest<'a, T>(&'a self, get: impl Fn(&'a Layer) -> Option<&'a T>) -> Option<&'a T> {
         self.0.iter().find_map(|layer| get(layer))
+    }
+}
+
+/// Those of the files that no newer layer removed or replaced.
+fn visible(files: &PackedFiles, keys: &[FileKey], newer: &[Arc<Layer>]) -> Result<Option<FileBatch>> {
+    let alive: Vec<bool> = keys.iter().map(|key| !newer.iter().any(|layer| layer.seen.contains(key))).collect();
+    if alive.iter().all(|&alive| alive) {
+        files.unpack().map(Some)
+    } else if alive.contains(&true) {
+        Ok(Some(select(&files.unpack()?, keys, &alive)?.0))
+    } else {
+        Ok(None)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{Error, Result};
 pub const CHAR_VARCHAR: &str = "__CHAR_VARCHAR_TYPE_STRING";
 
 /// Longer ones are refused: a few files would fill the memory with blanks.
-const MOST_CHARACTERS: u32 = 1 << 20;
+const MOST_CHARACTERS: u32 = u16::MAX as u32;
 
 /// The type with the lengths that Spark's words for it give to the texts inside. What the words do not fit stays as it is.
 pub(super) fn with_lengths(data_type: DataType, words: &str) -> Result<DataType> {
@@ -132,9 +132,7 @@ pub fn pad_column(texts: &StringArray, length: u32) -> Result<ArrayRef> {
     }
     let bytes = missing.saturating_add(texts.value_data().len());
     if i32::try_from(bytes).is_err() {
-        // In the words of the decoder, for which the remedy is the same: fewer rows at a time.
-        let message = format!("index overflow decoding byte array: {} texts padded to {length} characters", texts.len());
-        return Err(Error::internal(message));
+        return Err(Error::batch_too_large(format!("{} texts padded to {length} characters", texts.len())));
     }
     let mut padded = StringBuilder::with_capacity(texts.len(), bytes);
     for text in texts {
@@ -145,12 +143,15 @@ pub fn pad_column(texts: &StringArray, length: u32) -> Result<ArrayRef> {
 
 /// For each upper bound of stored texts one of the padded ones. A lower bound holds as it is, for padding makes no text less.
 ///
-/// It is not the padded bound: below "a\n" there is "a", and "a " is above it. No text goes further above its bound than the bound's
-/// beginning before its first character below the blank does when padded.
+/// It is not the padded bound: below "a\n" there is "a", and "a " is above it. But no padded text goes above the bound's beginning, up
+/// to its first character below the blank, with the character after the blank behind it: so nothing has to be padded.
 pub fn pad_upper_bounds(bounds: &StringArray, length: u32) -> StringArray {
     let padded = |bound: &str| {
         let plain = bound.find(|letter| letter < ' ').and_then(|end| bound.get(..end)).unwrap_or(bound);
-        pad(plain, length).into_owned().max(bound.to_owned())
+        match blanks(plain, length) {
+            0 => bound.to_owned(),
+            _ => format!("{plain}!").max(bound.to_owned()),
+        }
     };
     bounds.iter().map(|bound| bound.map(padded)).collect()
 }
@@ -241,7 +242,7 @@ mod tests {
         let schema =
             format!(r#"{{"type":"struct","fields":[{{"name":"c","type":"string","nullable":true,"metadata":{metadata}}}]}}"#);
         let error = parse(&schema).unwrap_err();
-        assert_eq!(error.message(), "schema: column c: char(2000000000) is longer than lakebed pads, 1048576 characters");
+        assert_eq!(error.message(), "schema: column c: char(2000000000) is longer than lakebed pads, 65535 characters");
     }
 
     #[test]
@@ -255,7 +256,7 @@ mod tests {
     #[test]
     fn an_upper_bound_covers_texts_that_padding_lifts_above_it() {
         let bounds = StringArray::from(vec![Some("ab"), Some("a\tz"), Some("abcd"), Some("\u{1}"), None]);
-        let expected = StringArray::from(vec![Some("ab "), Some("a  "), Some("abcd"), Some("   "), None]);
+        let expected = StringArray::from(vec![Some("ab!"), Some("a!"), Some("abcd"), Some("!"), None]);
         assert_eq!(pad_upper_bounds(&bounds, 3), expected);
     }
 

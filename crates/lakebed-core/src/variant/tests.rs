@@ -108,3 +108,11 @@ fn broken_bytes_are_refused() {
     check_error(&variant(&[1, 9], None, object(1)), "variant: its bytes end too early");
     check_error(&variant(&[1, 1, 0, 9], None, object(1)), "variant: a name lies outside its metadata");
 }
+
+#[test]
+fn an_object_whose_fields_share_their_bytes_is_refused() {
+    // Two fields, both at offset 0: a short string of ten bytes, of which the object has only one.
+    let shared = [&[2, 2, 0, 1, 0, 0, 11, 10 << 2 | 1][..], b"aaaaaaaaaa"].concat();
+    let fields = group(vec![("c", Arc::new(group(vec![("value", binary(&[None]))], None)) as ArrayRef)], None);
+    check_error(&variant(NAMES, Some(&shared), Arc::new(fields)), "variant: the fields of an object are larger than the object");
+}

@@ -12,14 +12,24 @@ const COUNTED: std::ops::RangeInclusive<usize> = 15..=16;
 pub(super) fn object_fields(value: &[u8]) -> Result<Vec<(u32, &[u8])>> {
     let layout = Layout::of(value)?.filter(|layout| layout.id_width > 0);
     let layout = layout.ok_or_else(|| broken("an object with typed fields keeps the others in a value that is no object"))?;
-    let field = |index: usize| {
+    let field = |index: usize| -> Result<(u32, &[u8])> {
         let id = number(value, layout.ids + index * layout.id_width, layout.id_width)?;
         let start = layout.values + number(value, layout.offsets + index * layout.offset_width, layout.offset_width)?;
         let rest = value.get(start..).ok_or_else(short)?;
         let id = u32::try_from(id).map_err(|_| short())?;
         Ok((id, rest.get(..size(rest)?).ok_or_else(short)?))
     };
-    (0..layout.count).map(field).collect()
+    // Fields do not share bytes: else a small object could be taken apart into as many bytes as one likes.
+    let (mut fields, mut bytes) = (Vec::new(), 0);
+    for index in 0..layout.count {
+        let (id, value_of_field) = field(index)?;
+        bytes += value_of_field.len();
+        if bytes > value.len() {
+            return Err(broken("the fields of an object are larger than the object"));
+        }
+        fields.push((id, value_of_field));
+    }
+    Ok(fields)
 }
 
 /// How many bytes the value at the start of these takes.

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use futures::TryStreamExt;
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -94,12 +95,41 @@ async fn commits_come_in_the_order_they_are_asked_for() {
     let files: Vec<(String, String)> = (0..50).map(|version| (log_name(version, ".json"), format!("{version}"))).collect();
     let store = store_with(&files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect::<Vec<_>>()).await;
     let wanted: Vec<LogPath> = (0..50).rev().map(LogPath::commit).collect();
-    let read = read_commits(&store, &wanted).await.unwrap();
-    let expected: Vec<(String, Bytes)> =
-        (0..50).rev().map(|version| (format!("{version:020}.json"), format!("{version}").into())).collect();
-    assert_eq!(read, expected);
-    let error = read_commits(&store, &[LogPath::commit(49), LogPath::commit(50)]).await.unwrap_err();
+    let read: Vec<CommitPart> = read_commits(&store, &wanted).try_collect().await.unwrap();
+    let read: Vec<(&str, &[u8], bool)> = read.iter().map(|part| (&*part.name, &*part.lines, part.is_last)).collect();
+    let names: Vec<(String, String)> =
+        (0..50).rev().map(|version| (format!("{version:020}.json"), format!("{version}"))).collect();
+    assert_eq!(read, names.iter().map(|(name, text)| (name.as_str(), text.as_bytes(), true)).collect::<Vec<_>>());
+    let missing = [LogPath::commit(49), LogPath::commit(50)];
+    let error = read_commits(&store, &missing).try_collect::<Vec<_>>().await.unwrap_err();
     assert_eq!(error.message(), format!("memory://test/t/_delta_log/{:020}.json: not found", 50));
+}
+
+/// Lines of 0 to 99,999 bytes, of which one alone is larger than a part, with and without a line break at the end.
+#[tokio::test]
+async fn large_commits_come_in_parts_of_whole_lines() {
+    let mut lines: Vec<String> = (0..400).map(|number| number.to_string().repeat(number * 83)).collect();
+    lines.insert(100, "x".repeat(9 << 20));
+    for end in ["", "\n"] {
+        let text = lines.join("\n") + end;
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("_delta_log")).unwrap();
+        std::fs::write(folder.path().join(log_name(0, ".json")), &text).unwrap();
+        let url = folder.path().to_str().unwrap().to_owned();
+        let local = Store::open(&url, StoreOptions::default()).unwrap();
+        let memory = store_with(&[(log_name(0, ".json").as_str(), text.as_str())]).await;
+        for store in [memory, local] {
+            let parts: Vec<CommitPart> = read_commits(&store, &[LogPath::commit(0)]).try_collect().await.unwrap();
+            let mut seen = Vec::new();
+            for part in &parts {
+                assert_eq!(part.lines_before, seen.len());
+                seen.extend(std::str::from_utf8(&part.lines).unwrap().lines());
+            }
+            assert!(seen == lines, "{} parts", parts.len());
+            let last: Vec<bool> = parts.iter().map(|part| part.is_last).collect();
+            assert!(last.last() == Some(&true) && last.iter().filter(|last| **last).count() == 1, "{last:?}");
+        }
+    }
 }
 
 #[test]
@@ -184,8 +214,8 @@ mod without_listing {
         assert_eq!(listed.len(), 24);
         assert!(listed.iter().all(|file| file.size == 2 && file.modified_ms == 1_700_000_000_000));
         assert_eq!(list_log(&store, None).await.unwrap(), []);
-        let read = read_commits(&store, &[LogPath::commit(3)]).await.unwrap();
-        assert_eq!(read[0].1, "{}");
+        let read: Vec<CommitPart> = read_commits(&store, &[LogPath::commit(3)]).try_collect().await.unwrap();
+        assert_eq!(read[0].lines, "{}");
     }
 
     #[tokio::test]

@@ -8,7 +8,7 @@ use lakebed_core::error::Result;
 use lakebed_core::log::segment::ListedLogFile;
 use lakebed_core::path::{LOG_DIR, LogPath, checkpoint_name, checksum_name, commit_name};
 
-use super::CONCURRENCY;
+use super::commits::CONCURRENCY;
 use crate::store::Store;
 
 /// The checkpoint of version `from`, the commits from there on up to the first that is missing, and the checksum of the last one.

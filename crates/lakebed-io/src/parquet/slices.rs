@@ -7,7 +7,7 @@ use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
-/// The decoded bytes of a slice, all columns together, as far as pages allow.
+/// The decoded bytes of a slice, all columns of the file together, as far as pages allow.
 const SLICE_BYTES: u64 = 32 << 20;
 
 /// Rows of one row group; without a selection, all of them.
@@ -16,7 +16,7 @@ pub(super) struct Slice {
     pub(super) selection: Option<RowSelection>,
 }
 
-/// These row groups in slices, in order. Slices end where pages of the projected columns do.
+/// These row groups in slices, in order. Slices end where pages of one of the projected columns do.
 pub(super) fn slices(metadata: &ParquetMetaData, row_groups: &[usize], projection: Option<&ProjectionMask>) -> Vec<Slice> {
     row_groups.iter().flat_map(|index| of_row_group(metadata, *index, projection)).collect()
 }
@@ -39,32 +39,75 @@ fn run(start: usize, end: usize) -> RowSelection {
 /// The first rows of the slices, and the end of the last; nothing if one slice holds the row group.
 fn cuts(group: &RowGroupMetaData, columns: &[OffsetIndexMetaData], projection: Option<&ProjectionMask>) -> Option<Vec<usize>> {
     let (bytes, rows) = (u64::try_from(group.total_byte_size()).ok()?, usize::try_from(group.num_rows()).ok()?);
-    let count = usize::try_from(bytes / SLICE_BYTES).ok()?;
-    if count < 2 || rows == 0 {
+    let wanted = usize::try_from(bytes / SLICE_BYTES).ok()?;
+    let starts = page_starts(columns, projection, wanted);
+    // The size and the rows are what the file says; the pages were read.
+    let count = wanted.min(starts.len());
+    if count < 2 {
         return None;
     }
     let step = rows.div_ceil(count);
-    let starts = page_starts(columns, projection, step);
     let mut cuts = vec![0];
-    for wanted in (1..count).map(|number| number * step).filter(|row| *row < rows) {
-        // The nearest page that starts at or before this row, or else this row.
+    for wanted in (1..count).map(|number| number.saturating_mul(step)) {
         let at = starts.partition_point(|start| *start <= wanted).checked_sub(1).and_then(|at| starts.get(at).copied());
-        let cut = at.unwrap_or(wanted);
-        if cuts.last().is_some_and(|last| *last < cut) {
-            cuts.push(cut);
-        }
+        cuts.extend(at.filter(|cut| cuts.last().is_some_and(|last| last < cut) && *cut < rows));
     }
     cuts.push(rows);
     (cuts.len() > 2).then_some(cuts)
 }
 
-/// Where the pages start of the column with the largest pages that are smaller than a slice: other columns lose least by cuts there.
-fn page_starts(columns: &[OffsetIndexMetaData], projection: Option<&ProjectionMask>, step: usize) -> Vec<usize> {
+/// Where the pages start of the projected column that has just enough of them, else of the one that has most: what other columns lose by
+/// cuts inside their pages is least so.
+fn page_starts(columns: &[OffsetIndexMetaData], projection: Option<&ProjectionMask>, enough: usize) -> Vec<usize> {
     let projected = columns.iter().enumerate().filter(|(leaf, _)| projection.is_none_or(|mask| mask.leaf_included(*leaf)));
-    let starts = projected.map(|(_, pages)| {
-        let starts = pages.page_locations().iter().map(|page| usize::try_from(page.first_row_index).unwrap_or(0));
-        starts.collect::<Vec<usize>>()
-    });
-    let fine = |starts: &Vec<usize>| starts.len() > 1 && starts.windows(2).all(|pair| matches!(pair, [a, b] if b - a <= step));
-    starts.filter(fine).min_by_key(Vec::len).unwrap_or_default()
+    let pages = projected.map(|(_, pages)| pages.page_locations());
+    let best =
+        pages.min_by_key(|pages| if pages.len() < enough { (true, usize::MAX - pages.len()) } else { (false, pages.len()) });
+    best.into_iter().flatten().filter_map(|page| usize::try_from(page.first_row_index).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::file::page_index::offset_index::PageLocation;
+    use parquet::schema::parser::parse_message_type;
+    use parquet::schema::types::SchemaDescriptor;
+
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// A row group that says to have so many bytes and rows, whose columns have pages at these rows.
+    fn cuts_of(bytes: i64, rows: i64, pages: &[&[i64]]) -> Option<Vec<usize>> {
+        let schema = parse_message_type("message m { required int64 a; }").unwrap();
+        let schema = Arc::new(SchemaDescriptor::new(Arc::new(schema)));
+        let column = parquet::file::metadata::ColumnChunkMetaData::builder(schema.column(0)).build().unwrap();
+        let group = RowGroupMetaData::builder(schema).set_total_byte_size(bytes).set_num_rows(rows).add_column_metadata(column);
+        let location = |row: &i64| PageLocation { offset: 0, compressed_page_size: 0, first_row_index: *row };
+        let columns: Vec<OffsetIndexMetaData> = pages
+            .iter()
+            .map(|starts| OffsetIndexMetaData {
+                page_locations: starts.iter().map(location).collect(),
+                unencoded_byte_array_data_bytes: None,
+            })
+            .collect();
+        cuts(&group.build().unwrap(), &columns, None)
+    }
+
+    #[test]
+    fn cuts_lie_where_pages_of_the_column_with_just_enough_of_them_start() {
+        let fine: Vec<i64> = (0..100).map(|page| page * 7).collect();
+        assert_eq!(cuts_of(96 << 20, 700, &[&fine, &[0, 200, 400, 600], &[0, 350]]), Some(vec![0, 200, 400, 700]));
+        assert_eq!(cuts_of(96 << 20, 700, &[&[0, 350], &[0]]), Some(vec![0, 350, 700]));
+        assert_eq!(cuts_of(63 << 20, 700, &[&fine]), None);
+        assert_eq!(cuts_of(96 << 20, 700, &[&[0]]), None);
+        assert_eq!(cuts_of(96 << 20, 700, &[]), None);
+    }
+
+    #[test]
+    fn a_size_or_number_of_rows_that_is_a_lie_costs_nothing() {
+        assert_eq!(cuts_of(i64::MAX, i64::MAX, &[&[0, 10]]), Some(vec![0, 10, usize::try_from(i64::MAX).unwrap()]));
+        assert_eq!(cuts_of(i64::MAX, 1000, &[&[0]]), None);
+        assert_eq!(cuts_of(i64::MAX, 0, &[&[0, 10]]), None);
+        assert_eq!(cuts_of(-1, 1000, &[&[0, 10]]), None);
+    }
 }

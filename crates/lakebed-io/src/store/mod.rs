@@ -9,6 +9,7 @@ mod credentials;
 mod list;
 mod local;
 mod options;
+mod parts;
 mod place;
 mod read;
 mod resolve;
@@ -26,6 +27,7 @@ use object_store::path::Path;
 use url::Url;
 
 pub use credentials::{CredentialSource, Credentials};
+pub(crate) use parts::Parts;
 use place::{Place, Service};
 
 use crate::env::Env;

@@ -52,7 +52,7 @@ pub(crate) use kernel::{Input, Kernel, Order, Spec};
 pub(crate) use lex::Suffix;
 pub(crate) use nested::{field_index, path};
 pub(crate) use parse::parse as parse_syntax;
-pub(crate) use physical::{compile, failed, kept, undecided};
+pub(crate) use physical::{compile, failed, kept, may_fail, undecided};
 pub(crate) use short::{saturated, short_type};
 pub(crate) use syntax::{Kind, Node};
 

@@ -3,23 +3,23 @@
 //! From the checksum of the version (one request); else from the newest checksum and the commits above it; else from the commits
 //! above the checkpoint and, for what they do not set, from the checkpoint.
 
-use bytes::Bytes;
 use lakebed_core::action::{Action, Metadata, Protocol};
 use lakebed_core::log::checksum::VersionChecksum;
 use lakebed_core::log::segment::LogSegment;
 use lakebed_core::{Error, Result};
+use lakebed_io::checkpoint;
+use lakebed_io::log::{self, CommitPart};
 use lakebed_io::store::Store;
-use lakebed_io::{checkpoint, log};
 
-use super::commits::newest_head_actions;
+use super::commits::ReadCommits;
 
 /// What was read to open a version.
 pub(super) struct ReadHead {
     pub protocol: Protocol,
     pub metadata: Metadata,
     pub checksum: Option<VersionChecksum>,
-    /// By name, newest first: all commits above the checkpoint, or none of them.
-    pub commits: Vec<(String, Bytes)>,
+    /// All commits above the checkpoint, newest first, if they were read and are few bytes.
+    pub commits: Option<Vec<CommitPart>>,
 }
 
 /// Why a version could not be opened.
@@ -42,7 +42,7 @@ pub(super) async fn read_head(store: &Store, segment: &LogSegment, notes: &mut V
             protocol: checksum.protocol.clone(),
             metadata: checksum.metadata.clone(),
             checksum: Some(checksum),
-            commits: Vec::new(),
+            commits: None,
         }),
         Ok(checksum) => read_above(store, segment, checksum, path.version).await,
         Err(error) => {
@@ -55,20 +55,18 @@ pub(super) async fn read_head(store: &Store, segment: &LogSegment, notes: &mut V
 /// A checksum of an older version and the commits since.
 async fn read_above(store: &Store, segment: &LogSegment, older: VersionChecksum, version: u64) -> Result<ReadHead, Failure> {
     let newer: Vec<_> = segment.commits.iter().filter(|path| path.version > version).cloned().collect();
-    let commits = log::read_commits(store, &newer).await?;
-    let (protocol, metadata) = newest_head_actions(&commits)?;
+    let ReadCommits { protocol, metadata, parts } = ReadCommits::read(store, &newer).await?;
     let complete = newer.len() == segment.commits.len();
     Ok(ReadHead {
         protocol: protocol.unwrap_or(older.protocol),
         metadata: metadata.unwrap_or(older.metadata),
         checksum: None,
-        commits: if complete { commits } else { Vec::new() },
+        commits: parts.filter(|_| complete),
     })
 }
 
 async fn read_log(store: &Store, segment: &LogSegment) -> Result<ReadHead, Failure> {
-    let commits = log::read_commits(store, &segment.commits).await?;
-    let (protocol, metadata) = newest_head_actions(&commits)?;
+    let ReadCommits { protocol, metadata, parts } = ReadCommits::read(store, &segment.commits).await?;
     let (protocol, metadata) = match (protocol, metadata) {
         (Some(protocol), Some(metadata)) => (protocol, metadata),
         (protocol, metadata) => {
@@ -76,7 +74,7 @@ async fn read_log(store: &Store, segment: &LogSegment) -> Result<ReadHead, Failu
             (protocol.or(old_protocol), metadata.or(old_metadata)).both(store)?
         }
     };
-    Ok(ReadHead { protocol, metadata, checksum: None, commits })
+    Ok(ReadHead { protocol, metadata, checksum: None, commits: parts })
 }
 
 async fn read_checkpoint_head(store: &Store, segment: &LogSegment) -> Result<(Option<Protocol>, Option<Metadata>), Failure> {

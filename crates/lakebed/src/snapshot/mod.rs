@@ -13,7 +13,6 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 use arrow_schema::SchemaRef;
-use bytes::Bytes;
 use lakebed_core::action::{Metadata, Protocol};
 use lakebed_core::log::checksum::VersionChecksum;
 use lakebed_core::log::replay::Layers;
@@ -22,6 +21,7 @@ use lakebed_core::property::TableProperties;
 use lakebed_core::schema::StructType;
 use lakebed_core::schema::mapping::{MappingMode, physical_name};
 use lakebed_io::env::Env;
+use lakebed_io::log::CommitPart;
 use lakebed_io::store::Store;
 use tokio::sync::OnceCell;
 
@@ -44,8 +44,8 @@ struct Inner {
     /// Names of checkpoints that turned out to be broken.
     unusable: HashSet<String>,
     head: Head,
-    /// The commits above the checkpoint, when opening had to read them all; the first use of `layers` takes them.
-    read_commits: Mutex<Vec<(String, Bytes)>>,
+    /// The commits above the checkpoint, when opening had to read them all and they are few bytes; the first use of `layers` takes them.
+    read_commits: Mutex<Option<Vec<CommitPart>>>,
     layers: OnceCell<Layers>,
     /// The same version from other files of the log, once the checkpoint turned out to be broken.
     replacement: OnceCell<Snapshot>,

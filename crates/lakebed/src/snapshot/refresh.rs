@@ -7,7 +7,7 @@ use lakebed_core::log::segment::LogSegment;
 use lakebed_io::log::{self, ListedLogFile};
 use tokio::sync::OnceCell;
 
-use super::commits::{fold, newest_head_actions};
+use super::commits::{ReadCommits, fold};
 use super::{Head, Inner, Snapshot, load};
 
 /// Above so many layers one fold of all commits is cheaper than looking into each layer.
@@ -22,8 +22,7 @@ impl Snapshot {
         if newer.is_empty() {
             return Ok(self.clone());
         }
-        let commits = log::read_commits(self.store(), &newer).await?;
-        let (protocol, metadata) = newest_head_actions(&commits)?;
+        let ReadCommits { protocol, metadata, parts } = ReadCommits::read(self.store(), &newer).await?;
         let renewed = metadata.as_ref().is_some_and(|metadata| metadata.id != self.metadata().id);
         let layers = self.inner.layers.get();
         if renewed || layers.is_some_and(|layers| layers.depth() >= MAX_LAYERS) {
@@ -39,18 +38,18 @@ impl Snapshot {
             )?,
         };
         let version = newer.first().map_or(self.version(), |path| path.version);
+        let layers = match layers {
+            Some(layers) => OnceCell::new_with(Some(layers.with_newer(fold(self.store(), parts, &newer).await?))),
+            None => OnceCell::new(),
+        };
         let segment = LogSegment {
             version,
             commits: newer.into_iter().chain(self.segment().commits.iter().cloned()).collect(),
             checksum: None,
             ..self.segment().clone()
         };
-        let layers = match layers {
-            Some(layers) => OnceCell::new_with(Some(layers.with_newer(fold(commits)?))),
-            None => OnceCell::new(),
-        };
         let (store, env) = (self.store().clone(), self.env().clone());
-        let read_commits = Mutex::new(Vec::new());
+        let read_commits = Mutex::new(None);
         Ok(Snapshot {
             inner: Arc::new(Inner {
                 store,

@@ -39,10 +39,9 @@ fn enablement(latest: &Snapshot) -> Option<IctEnablement> {
 }
 
 async fn in_commit_timestamp(snapshot: &Snapshot, version: u64) -> Result<i64> {
-    let commits = log::read_commits(snapshot.store(), &[LogPath::commit(version)]).await?;
-    let (name, bytes) = commits.first().ok_or_else(|| Error::internal("a commit was read as nothing"))?;
-    let info = commit_info(bytes, name)?;
+    let commit = LogPath::commit(version);
+    let info = commit_info(snapshot.store(), &commit).await?;
     info.and_then(|info| info.in_commit_timestamp()).ok_or_else(|| {
-        Error::corrupt(name, "the table has in-commit timestamps, but this commit does not (commitInfo.inCommitTimestamp)")
+        Error::corrupt(commit.name, "the table has in-commit timestamps, but this commit does not (commitInfo.inCommitTimestamp)")
     })
 }

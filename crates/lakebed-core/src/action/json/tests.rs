@@ -266,7 +266,7 @@ fn file_actions_are_passed_over_when_only_the_others_are_wanted() {
         r#"{"txn":{"appId":"a","version":1}}"#,
     );
     let mut seen = Vec::new();
-    each_other(commit.as_bytes(), "c", |action| {
+    each_other(Part::whole(commit.as_bytes(), "c"), |action| {
         seen.push(action);
         Ok(())
     })
@@ -274,8 +274,8 @@ fn file_actions_are_passed_over_when_only_the_others_are_wanted() {
     let info = CommitInfo(Map::from_iter([("operation".to_owned(), "WRITE".into())]));
     let txn = SetTransaction { app_id: "a".to_owned(), version: 1, last_updated: None };
     assert_eq!(seen, [Action::CommitInfo(info), Action::SetTransaction(txn)]);
-    let error = each_other(b"{\"add\":{}}\n{\"txn\":{}}", "c", |_| Ok(())).unwrap_err();
-    assert_eq!(error.message(), "c: line 2: txn without appId");
+    let error = each_other(Part { lines_before: 40, ..Part::whole(b"{\"add\":{}}\n{\"txn\":{}}", "c") }, |_| Ok(())).unwrap_err();
+    assert_eq!(error.message(), "c: line 42: txn without appId");
 }
 
 #[test]

@@ -24,7 +24,8 @@ fn visible(layers: &[&[&[String]]]) -> Vec<String> {
         stack = stack.with_newer(layer);
     }
     let mut names = Vec::new();
-    for batch in stack.visible_files().unwrap() {
+    for batch in stack.visible_files() {
+        let batch = batch.unwrap();
         for row in 0..batch.len() {
             let dv = batch.deletion_vector(row).unwrap().map_or(String::new(), |dv| format!("#{}", dv.path_or_inline_dv));
             names.push(format!("{}{dv}", batch.paths().unwrap().value(row)));
@@ -51,7 +52,8 @@ fn large_commits_become_several_batches() {
     let mut layer = Layer::default();
     layer.fold_older(commit.join("\n").as_bytes(), "commit").unwrap();
     layer.fold_older(add("older", None).as_bytes(), "commit").unwrap();
-    let batches = Layers::new(layer).visible_files().unwrap();
+    let layers = Layers::new(layer);
+    let batches: Vec<_> = layers.visible_files().collect::<Result<_, _>>().unwrap();
     let paths: Vec<Vec<Option<&str>>> = batches.iter().map(|batch| batch.paths().unwrap().iter().collect()).collect();
     assert_eq!(paths, [vec![Some("older")], vec![Some("a")], vec![Some("c"), Some("d")], vec![Some("e")]]);
 }
@@ -104,7 +106,7 @@ fn maps_and_numbers_come_through() {
     let line = r#"{"add":{"path":"a","partitionValues":{"p":"1","q":null},"size":7,"modificationTime":8,"dataChange":true,"baseRowId":5}}"#;
     let mut layer = Layer::default();
     layer.fold_older(line.as_bytes(), "commit").unwrap();
-    let batch = Layers::new(layer).visible_files().unwrap().remove(0);
+    let batch = Layers::new(layer).visible_files().next().unwrap().unwrap();
     assert_eq!(batch.longs("size").unwrap().value(0), 7);
     assert_eq!(batch.longs("baseRowId").unwrap().value(0), 5);
     assert!(arrow_array::Array::is_null(&batch.longs("defaultRowCommitVersion").unwrap(), 0));

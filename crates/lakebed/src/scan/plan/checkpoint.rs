@@ -18,13 +18,10 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowPredicate, ArrowPredicateFn, RowFilter};
 use parquet::schema::types::SchemaDescriptor;
 
-use super::{Plan, Stop, keep_by_partition, keep_by_statistics};
+use super::{Plan, Stop, keep_by_statistics, keep_candidates};
 use crate::metrics::PlanMetrics;
 use crate::scan::prune::Pruner;
 use crate::{Result, Snapshot};
-
-/// Large: the work per batch is small, and so is a row.
-const BATCH_ROWS: usize = 8 * 1024;
 
 /// The files of a checkpoint in batches. Opening all its parts first shows what is missing or torn before anything is sent.
 pub(super) async fn rows(
@@ -37,7 +34,7 @@ pub(super) async fn rows(
     if let Some((name, bytes)) = content.json {
         let mut layer = Layer::default();
         layer.fold_older(&bytes, &name).map_err(Stop::of_checkpoint)?;
-        let batches: Result<Vec<_>> = Layers::new(layer).visible_files()?.into_iter().map(|batch| plan.early(batch)).collect();
+        let batches: Result<Vec<_>> = Layers::new(layer).visible_files().map(|batch| plan.early(batch?)).collect();
         streams.push(futures::stream::iter(batches?.into_iter().map(Ok)).boxed());
     }
     let cores = Cores::new();
@@ -51,7 +48,9 @@ pub(super) async fn rows(
 impl Plan {
     /// A batch that did not come through a Parquet reader, brought to the state of those that did.
     fn early(&self, batch: FileBatch) -> Result<FileBatch> {
-        if self.prunes_late() { self.select(batch) } else { Ok(batch) }
+        let Some(pruner) = self.pruner.as_ref().filter(|_| self.prunes_late()) else { return Ok(batch) };
+        let batch = batch.filter(&keep_candidates(pruner, &batch, &self.metrics)?)?;
+        batch.filter(&keep_by_statistics(pruner, &batch, &self.metrics)?)
     }
 }
 
@@ -71,7 +70,6 @@ fn read_options(plan: &Plan, part: &ParquetFile) -> ReadOptions {
         projection: Some(mask(part.metadata().file_metadata().schema_descr(), &wanted)),
         row_groups: Some(part.row_groups_with("add")),
         filter: pruning,
-        batch_rows: Some(BATCH_ROWS),
         ..ReadOptions::default()
     }
 }
@@ -81,7 +79,7 @@ fn row_filter(pruner: &Arc<Pruner>, schema: &SchemaDescriptor, stats: StatSource
     let mut stages: Vec<Box<dyn ArrowPredicate>> = Vec::new();
     let by_partition = partition_columns(pruner, schema);
     if !by_partition.is_empty() {
-        stages.push(stage(mask(schema, &by_partition), pruner, metrics, keep_by_partition));
+        stages.push(stage(mask(schema, &by_partition), pruner, metrics, keep_candidates));
     }
     let by_statistics = stat_columns(pruner.wanted(), schema, stats);
     if !by_statistics.is_empty() {
@@ -168,7 +166,8 @@ enum StatSource {
 
 impl StatSource {
     /// Told by the row counts that are null: more of them in the struct than there are rows without a file. JSON is much the larger, so
-    /// it is read only if that is so. It is not read for columns that the struct lacks: writers make the struct out of the JSON.
+    /// it is read only if that is so, though such files may have no statistics at all. It is not read for columns that the struct lacks:
+    /// writers make the struct out of the JSON.
     fn of(part: &ParquetFile) -> Self {
         let nulls = |name: &[&str]| -> Option<u64> {
             let leaf = part.metadata().file_metadata().schema_descr().columns().iter().position(|leaf| {

@@ -104,12 +104,12 @@ impl Plan {
             let mut rows = checkpoint::rows(self, snapshot, files).await?;
             while let Some(batch) = rows.next().await {
                 let batch = visible(batch.map_err(Stop::of_checkpoint)?, layers)?;
-                let batch = if self.prunes_late() { batch } else { self.select(batch)? };
+                let batch = if self.prunes_late() { self.decide(batch)? } else { self.select(batch)? };
                 self.send(batch, sender, sent).await?;
             }
         }
-        for batch in layers.visible_files()? {
-            self.send(self.select(batch)?, sender, sent).await?;
+        for batch in layers.visible_files() {
+            self.send(self.select(batch?)?, sender, sent).await?;
         }
         Ok(())
     }
@@ -141,6 +141,14 @@ impl Plan {
         let keep = keep_by_statistics(pruner, &batch, &self.metrics)?;
         batch.filter(&keep)
     }
+
+    /// The same of rows of a checkpoint that were pruned before it was known which of them the table still has.
+    fn decide(&self, batch: FileBatch) -> Result<FileBatch> {
+        match &self.pruner {
+            Some(pruner) if pruner.may_fail_on_partitions() => batch.filter(&keep_by_partition(pruner, &batch, &self.metrics)?),
+            _ => Ok(batch),
+        }
+    }
 }
 
 impl Plan {
@@ -167,6 +175,13 @@ fn partition_arrays(pruner: &Pruner, batch: &FileBatch) -> Result<Vec<ArrayRef>>
 
 fn keep_by_partition(pruner: &Pruner, batch: &FileBatch, metrics: &PlanMetrics) -> Result<BooleanArray> {
     let keep = pruner.prune_partitions(batch.len(), &partition_arrays(pruner, batch)?)?;
+    metrics.skipped_by_partition.add((keep.len() - keep.true_count()) as u64);
+    Ok(keep)
+}
+
+/// The same for files that later commits may have removed.
+fn keep_candidates(pruner: &Pruner, batch: &FileBatch, metrics: &PlanMetrics) -> Result<BooleanArray> {
+    let keep = pruner.prune_candidates(batch.len(), &partition_arrays(pruner, batch)?)?;
     metrics.skipped_by_partition.add((keep.len() - keep.true_count()) as u64);
     Ok(keep)
 }

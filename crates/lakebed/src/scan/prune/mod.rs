@@ -27,7 +27,7 @@ use lakebed_core::schema::{DataType, PrimitiveType, StructType};
 use lakebed_core::stats::{StatColumn, StatKind};
 use lakebed_core::{Error, Result};
 
-use crate::expr::{Conjunct, Filter, columns_of, compile, failed, kept, undecided};
+use crate::expr::{Conjunct, Filter, columns_of, compile, failed, kept, may_fail, undecided};
 use facts::{Fact, Facts};
 use generated::Generated;
 use proof::{Knowledge, Prover, Statistics, never_nan};
@@ -67,6 +67,7 @@ struct Prepared {
     text: String,
     /// Decided by partition values alone, with no need to look at rows.
     exact: bool,
+    may_fail: bool,
     by_partitions: Option<Condition>,
     by_statistics: Option<Condition>,
     used: Used,
@@ -197,13 +198,27 @@ impl Pruner {
         self.conjuncts.iter().all(|conjunct| conjunct.exact)
     }
 
-    /// For each file whether its partition values allow matching rows.
+    /// Whether partition values alone decide the filter, and some of them may make it fail.
+    pub fn may_fail_on_partitions(&self) -> bool {
+        self.is_exact_on_partitions() && self.conjuncts.iter().any(|conjunct| conjunct.may_fail)
+    }
+
+    /// For each file of the table whether its partition values allow matching rows.
+    ///
+    /// # Errors
+    /// If the arrays are not those asked for, or if the filter fails on values after which nobody looks at rows.
+    pub fn prune_partitions(&self, files: usize, partitions: &[ArrayRef]) -> Result<BooleanArray> {
+        let known = FileColumns { files, partitions, stats: &[] };
+        self.first_to_skip(&known, true, |conjunct| conjunct.by_partitions.as_ref()).map(|(keep, _)| keep)
+    }
+
+    /// The same for files that the table may no longer have: on these a filter cannot fail.
     ///
     /// # Errors
     /// If the arrays are not those asked for.
-    pub fn prune_partitions(&self, files: usize, partitions: &[ArrayRef]) -> Result<BooleanArray> {
+    pub fn prune_candidates(&self, files: usize, partitions: &[ArrayRef]) -> Result<BooleanArray> {
         let known = FileColumns { files, partitions, stats: &[] };
-        self.first_to_skip(&known, |conjunct| conjunct.by_partitions.as_ref()).map(|(keep, _)| keep)
+        self.first_to_skip(&known, false, |conjunct| conjunct.by_partitions.as_ref()).map(|(keep, _)| keep)
     }
 
     /// For each file whether its statistics allow matching rows; the files are those that partition values left.
@@ -211,7 +226,7 @@ impl Pruner {
     /// # Errors
     /// If the arrays are not those asked for.
     pub fn prune_stats(&self, known: &FileColumns<'_>) -> Result<BooleanArray> {
-        self.first_to_skip(known, |conjunct| conjunct.by_statistics.as_ref()).map(|(keep, _)| keep)
+        self.first_to_skip(known, false, |conjunct| conjunct.by_statistics.as_ref()).map(|(keep, _)| keep)
     }
 
     /// Both, with counts of what skipped how many and of what could not.
@@ -219,7 +234,7 @@ impl Pruner {
     /// # Errors
     /// If the arrays are not those asked for.
     pub fn prune(&self, known: &FileColumns<'_>) -> Result<PruneResult> {
-        let (by_partition, counts) = self.first_to_skip(known, |conjunct| conjunct.by_partitions.as_ref())?;
+        let (by_partition, counts) = self.first_to_skip(known, true, |conjunct| conjunct.by_partitions.as_ref())?;
         let mut by_conjunct: Vec<ConjunctCounts> =
             counts.into_iter().map(|by_partition| ConjunctCounts { by_partition, ..ConjunctCounts::default() }).collect();
         let mut keep = by_partition.clone();
@@ -244,10 +259,12 @@ impl Pruner {
         })
     }
 
-    /// Applies one condition of each conjunct, and counts the files that each is the first to skip.
+    /// Applies one condition of each conjunct, and counts the files that each is the first to skip. With `decides`, what fails after which
+    /// nobody looks at rows is an error.
     fn first_to_skip<'p>(
         &'p self,
         known: &FileColumns<'_>,
+        decides: bool,
         condition: impl Fn(&'p Prepared) -> Option<&'p Condition>,
     ) -> Result<(BooleanArray, Vec<usize>)> {
         let mut keep = BooleanArray::from(vec![true; known.files]);
@@ -255,7 +272,7 @@ impl Pruner {
         for conjunct in &self.conjuncts {
             let before = keep.true_count();
             if let Some(condition) = condition(conjunct) {
-                let found = match self.is_exact_on_partitions() {
+                let found = match decides && self.is_exact_on_partitions() {
                     true => self.decide(&conjunct.text, condition, known, &keep)?,
                     false => self.run(condition, known)?,
                 };
@@ -355,12 +372,20 @@ struct Preparation<'a> {
 impl Preparation<'_> {
     fn conjunct(&self, conjunct: &Conjunct, never_nan: &[datafusion_expr::Expr]) -> Result<Prepared> {
         let text = conjunct.text.clone();
+        let may_fail = may_fail(&conjunct.expr);
         let columns = columns_of(&conjunct.expr);
         let about_partitions = |path: &Vec<String>| matches!(path.as_slice(), [name] if self.partitions.contains(name));
         if !columns.is_empty() && columns.iter().all(about_partitions) {
             let names = columns.into_iter().flatten().collect();
             let by_partitions = Some(self.exactly(conjunct)?);
-            return Ok(Prepared { text, exact: true, by_partitions, by_statistics: None, used: Used::Partitions(names) });
+            return Ok(Prepared {
+                text,
+                exact: true,
+                may_fail,
+                by_partitions,
+                by_statistics: None,
+                used: Used::Partitions(names),
+            });
         }
         let (by_partitions, _) = self.proof(conjunct, never_nan, Statistics::None)?;
         let (by_statistics, reason) = self.proof(conjunct, never_nan, Statistics::Log)?;
@@ -369,7 +394,7 @@ impl Preparation<'_> {
             (Some(condition), _) => Used::Partitions(partitions_of(condition, self.generated)),
             _ => Used::Nothing(reason),
         };
-        Ok(Prepared { text, exact: false, by_partitions, by_statistics, used })
+        Ok(Prepared { text, exact: false, may_fail, by_partitions, by_statistics, used })
     }
 
     /// A conjunct about partition columns alone is computed as it stands: their values are facts.

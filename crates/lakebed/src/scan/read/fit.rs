@@ -25,6 +25,7 @@ use super::rebase::Rebase;
 use super::short::{decimals_as_stored, is_short_of};
 use super::variant;
 use crate::{Error, Result};
+use lakebed_core::ErrorKind;
 
 /// The columns of one file.
 #[derive(Clone)]
@@ -312,6 +313,13 @@ impl Fit {
     }
 
     fn locate(&self, error: Error, place: &Place) -> Error {
+        let error = match error.kind() {
+            // Whoever found it knew no file.
+            ErrorKind::Corrupt { path } if path.is_empty() => {
+                Error::new(ErrorKind::Corrupt { path: self.name.clone() }, error.message())
+            }
+            _ => error,
+        };
         error.within(format!("{}: column {}", self.name, place.field.name()))
     }
 }
@@ -425,7 +433,7 @@ impl Shape {
             Self::Map { entries, key, value } => {
                 let source = array.as_map_opt().ok_or_else(|| undecoded("map", array))?;
                 if source.keys().logical_null_count() > 0 {
-                    return Err(Error::schema_mismatch("a map has a null among its keys"));
+                    return Err(Error::corrupt("", "a map has a null among its keys"));
                 }
                 let columns = vec![key.shape.adapt(source.keys())?, value.shape.adapt(source.values())?];
                 let fields: Fields =

@@ -21,8 +21,8 @@ use super::outbox::{Outbox, Parcel};
 use super::pack::{Found, Packing};
 use super::rows::Rows;
 use super::size::{MOST_BATCH_ROWS, PieceSize};
+use crate::Result;
 use crate::memory::Reservation;
-use crate::{Error, Result};
 
 /// Some rows of a file.
 pub(super) struct Piece {
@@ -88,7 +88,7 @@ impl Piece {
             let outcome = if two_passes { pass.two(stored).await } else { pass.one(stored).await };
             match outcome {
                 // More than 2 GiB of text in one batch: smaller ones for what is left.
-                Err(error) if overflowed(&error) && pass.batch_rows > 1 => {
+                Err(error) if error.is_batch_too_large() && pass.batch_rows > 1 => {
                     let rest = pass.packing().rest(&pass.rows);
                     pass.rows = rest;
                     pass.batch_rows = (pass.batch_rows / 16).max(1);
@@ -99,11 +99,6 @@ impl Piece {
             }
         }
     }
-}
-
-/// Arrow's text columns end at 2 GiB; the decoder says it in these words.
-fn overflowed(error: &Error) -> bool {
-    error.to_string().contains("index overflow decoding byte array")
 }
 
 /// Some rows on their way, in one pass or in two.

@@ -74,7 +74,7 @@ async fn a_struct_all_of_whose_fields_are_new_is_still_known_to_be_there() {
 
 /// Maps of one entry each, of which one part alone cannot be decoded.
 fn maps(keys: Vec<&str>, values: ArrayRef) -> ArrayRef {
-    let names = vec![("key".to_owned(), false), ("value".to_owned(), true)];
+    let names = [("key".to_owned(), false), ("value".to_owned(), true)];
     let fields: Fields =
         names.iter().zip([ArrowType::Utf8, values.data_type().clone()]).map(|((n, null), t)| Field::new(n, t, *null)).collect();
     let offsets = OffsetBuffer::from_lengths(keys.iter().map(|_| 1));

@@ -1,0 +1,120 @@
+//! File actions that are kept for long: large texts of statistics are compressed meanwhile, to about a sixth.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
+use arrow_schema::Schema;
+
+use super::files::{FileBatch, column};
+use crate::error::{Error, Result};
+
+/// Fewer bytes of statistics are left as they are: small commits are read more often than memory is short.
+const LARGE_BYTES: usize = 4 << 20;
+
+/// The fastest level of zstd but for those that hardly compress.
+const LEVEL: i32 = 1;
+
+/// A batch of files.
+#[derive(Debug)]
+pub(super) struct PackedFiles {
+    /// All columns, or those besides the packed one.
+    plain: FileBatch,
+    stats: Option<PackedText>,
+}
+
+#[derive(Debug)]
+struct PackedText {
+    offsets: OffsetBuffer<i32>,
+    nulls: Option<NullBuffer>,
+    compressed: Vec<u8>,
+    size_bytes: usize,
+}
+
+impl PackedFiles {
+    pub(super) fn new(files: FileBatch) -> Result<Self> {
+        let Some((index, _)) = files.batch().schema_ref().column_with_name(column::STATS) else { return Ok(Self::plain(files)) };
+        let texts = files.batch().column(index).as_string_opt::<i32>();
+        let Some(texts) = texts.filter(|texts| texts.value_data().len() >= LARGE_BYTES) else { return Ok(Self::plain(files)) };
+        let compressed = zstd::bulk::compress(texts.value_data(), LEVEL).map_err(|error| failed(&error))?;
+        let stats = PackedText {
+            offsets: texts.offsets().clone(),
+            nulls: texts.nulls().cloned(),
+            compressed,
+            size_bytes: texts.value_data().len(),
+        };
+        let others: Vec<usize> = (0..files.batch().num_columns()).filter(|other| *other != index).collect();
+        Ok(Self { plain: FileBatch::new(files.batch().project(&others)?)?, stats: Some(stats) })
+    }
+
+    fn plain(plain: FileBatch) -> Self {
+        Self { plain, stats: None }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.plain.len()
+    }
+
+    /// The batch with all its columns.
+    pub(super) fn unpack(&self) -> Result<FileBatch> {
+        let Some(stats) = &self.stats else { return Ok(self.plain.clone()) };
+        let batch = self.plain.batch();
+        let texts: ArrayRef = Arc::new(stats.unpack()?);
+        let field = Arc::new(arrow_schema::Field::new(column::STATS, texts.data_type().clone(), true));
+        let fields: Vec<_> = batch.schema_ref().fields().iter().cloned().chain([field]).collect();
+        let columns = batch.columns().iter().cloned().chain([texts]).collect();
+        FileBatch::new(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+    }
+}
+
+impl PackedText {
+    fn unpack(&self) -> Result<StringArray> {
+        let text = zstd::bulk::decompress(&self.compressed, self.size_bytes).map_err(|error| failed(&error))?;
+        Ok(StringArray::try_new(self.offsets.clone(), Buffer::from_vec(text), self.nulls.clone())?)
+    }
+}
+
+fn failed(error: &std::io::Error) -> Error {
+    Error::internal(format!("statistics in memory cannot be packed or unpacked: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::action::json::{FileLine, Line, Part, each_line};
+    use crate::log::builder::FileBatchBuilder;
+
+    /// Files of which the third has no statistics, each other so many bytes of them.
+    fn files(bytes: usize) -> FileBatch {
+        let mut builder = FileBatchBuilder::default();
+        for number in 0..5 {
+            let stats = if number == 2 { String::new() } else { format!(r#","stats":"{}""#, number.to_string().repeat(bytes)) };
+            let line = format!(
+                r#"{{"add":{{"path":"f{number}","partitionValues":{{}},"size":1,"modificationTime":1,"dataChange":true{stats}}}}}"#
+            );
+            each_line(Part::whole(line.as_bytes(), "commit"), |line| match line {
+                Line::File(FileLine::Add(add)) => builder.append(&add),
+                other => panic!("{other:?}"),
+            })
+            .unwrap();
+        }
+        builder.finish().unwrap()
+    }
+
+    #[test]
+    fn large_statistics_come_back_as_they_were() {
+        for (bytes, is_packed) in [(10, false), (2 << 20, true)] {
+            let before = files(bytes);
+            let packed = PackedFiles::new(before.clone()).unwrap();
+            assert_eq!((packed.len(), packed.stats.is_some()), (5, is_packed));
+            if let Some(stats) = &packed.stats {
+                assert!(stats.compressed.len() < 100_000, "{}", stats.compressed.len());
+            }
+            let after = packed.unpack().unwrap();
+            for field in before.batch().schema_ref().fields() {
+                assert_eq!(after.column(field.name()), before.column(field.name()), "{}", field.name());
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The commits of a log as runs of whole lines: most come whole, large ones in several parts.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+use lakebed_core::action::json::Part;
+use lakebed_core::error::Result;
+use lakebed_core::path::{LOG_DIR, LogPath};
+use memchr::{memchr_iter, memrchr};
+
+use crate::store::{Parts, Store};
+
+/// How many commits are fetched at a time.
+pub(super) const CONCURRENCY: usize = 16;
+
+/// What is read of a commit at once.
+const PART_BYTES: usize = 4 << 20;
+
+/// Whole lines of a commit.
+#[derive(Debug, Clone)]
+pub struct CommitPart {
+    /// The name of the commit's file.
+    pub name: Arc<str>,
+    /// The lines.
+    pub lines: Bytes,
+    /// How many lines come before these.
+    pub lines_before: usize,
+    /// Whether these are the last ones.
+    pub is_last: bool,
+}
+
+impl CommitPart {
+    /// For reading what the lines say.
+    pub fn part(&self) -> Part<'_> {
+        Part { name: &self.name, bytes: &self.lines, lines_before: self.lines_before }
+    }
+}
+
+/// Reads commits or compactions, several at a time, in the order of `paths`.
+pub fn read_commits(store: &Store, paths: &[LogPath]) -> impl Stream<Item = Result<CommitPart>> + Send + use<> {
+    let (store, paths) = (store.clone(), paths.to_vec());
+    stream::iter(paths)
+        .map(move |path| Reading::begin(store.clone(), path))
+        .buffered(CONCURRENCY)
+        .map_ok(Reading::into_stream)
+        .try_flatten()
+}
+
+/// A commit of which the first part has been read.
+struct Reading {
+    name: Arc<str>,
+    parts: Parts,
+    first: Option<CommitPart>,
+    /// The beginning of the next line.
+    carry: Vec<u8>,
+    lines: usize,
+    ended: bool,
+}
+
+impl Reading {
+    async fn begin(store: Store, path: LogPath) -> Result<Self> {
+        let parts = store.parts(&store.path_of(&format!("{LOG_DIR}/{}", path.name))?).await?;
+        let mut reading = Self { name: path.name.into(), parts, first: None, carry: Vec::new(), lines: 0, ended: false };
+        reading.first = reading.advance().await?;
+        Ok(reading)
+    }
+
+    async fn advance(&mut self) -> Result<Option<CommitPart>> {
+        while !self.ended {
+            let bytes = self.parts.next(PART_BYTES).await?;
+            self.ended = bytes.len() < PART_BYTES;
+            let end = match memrchr(b'\n', &bytes) {
+                _ if self.ended => bytes.len(),
+                Some(last) => last + 1,
+                // A line that is longer than a part.
+                None => {
+                    self.carry.extend_from_slice(&bytes);
+                    continue;
+                }
+            };
+            let lines = self.joined(bytes.slice(..end));
+            self.carry.extend_from_slice(bytes.get(end..).unwrap_or_default());
+            let lines_before = self.lines;
+            if !self.ended {
+                self.lines += memchr_iter(b'\n', &lines).count();
+            }
+            return Ok(Some(CommitPart { name: Arc::clone(&self.name), lines, lines_before, is_last: self.ended }));
+        }
+        Ok(None)
+    }
+
+    /// What was carried over, and these bytes.
+    fn joined(&mut self, bytes: Bytes) -> Bytes {
+        if self.carry.is_empty() {
+            return bytes;
+        }
+        let mut joined = std::mem::take(&mut self.carry);
+        joined.extend_from_slice(&bytes);
+        joined.into()
+    }
+
+    fn into_stream(self) -> impl Stream<Item = Result<CommitPart>> + Send {
+        stream::try_unfold(self, |mut reading| async move {
+            let part = match reading.first.take() {
+                Some(first) => Some(first),
+                None => reading.advance().await?,
+            };
+            Ok(part.map(|part| (part, reading)))
+        })
+    }
+}

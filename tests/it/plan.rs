@@ -1,0 +1,70 @@
+//! Which files a scan takes, as the public API tells.
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use futures::TryStreamExt;
+use lakebed::Error;
+use lakebed_core::ErrorKind;
+use lakebed_tests::table::{metadata, protocol, remove};
+use lakebed_tests::{Form, TableBuilder};
+use serde_json::{Value, json};
+
+/// A file of partition `p`.
+fn part(name: &str, p: i32) -> Value {
+    json!({"add": {"path": name, "partitionValues": {"p": p.to_string()}, "size": 100, "modificationTime": 1, "dataChange": true}})
+}
+
+/// The paths of the files that a scan takes.
+async fn taken(builder: &TableBuilder, filter: &str) -> Result<Vec<String>, Error> {
+    let scan = builder.table().snapshot().await?.scan().filter(filter);
+    let batches: Vec<RecordBatch> = scan.files().await?.try_collect().await?;
+    let paths = batches.iter().flat_map(|batch| {
+        let paths = batch.column_by_name("path").unwrap().as_string::<i32>();
+        paths.iter().map(|path| path.unwrap().to_owned()).collect::<Vec<_>>()
+    });
+    Ok(paths.collect())
+}
+
+#[tokio::test]
+async fn a_filter_fails_on_files_of_the_table_but_not_on_those_that_were_removed() {
+    for form in [Form::Classic, Form::UuidParquet(2), Form::UuidJson(0)] {
+        let head = (protocol(&[], &[]), metadata(&["id long", "p integer"], &["p"], &[]));
+        let mut builder = TableBuilder::with(head.0, head.1);
+        let files = [part("one", 1), part("two", 2)];
+        builder.commit(&files).await;
+        builder.checkpoint_as(0, form, &files, 1).await;
+        let error = taken(&builder, "10 / (p - 1) > 0").await.unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::Predicate, "{form:?}: {error}");
+        builder.commit(&[remove("one")]).await;
+        assert_eq!(taken(&builder, "10 / (p - 1) > 0").await.unwrap(), ["two"], "{form:?}");
+        assert_eq!(taken(&builder, "10 / (p - 1) > 10").await.unwrap(), [] as [&str; 0], "{form:?}");
+    }
+}
+
+/// Commits too large to be kept, with statistics large enough to be packed: 60 MB in lines of 6 kB.
+#[tokio::test]
+async fn large_commits_are_planned_like_small_ones() {
+    let file = |number: i64| {
+        let stats = json!({"numRecords": 10, "minValues": {"id": number * 10}, "maxValues": {"id": number * 10 + 9}, "nullCount": {"id": 0},
+            "padding": "x".repeat(6000)});
+        json!({"add": {"path": format!("f{number}"), "partitionValues": {}, "size": 100, "modificationTime": 1, "dataChange": true,
+            "stats": stats.to_string()}})
+    };
+    let mut builder = TableBuilder::new();
+    builder.commit(&(0..5000).map(file).collect::<Vec<_>>()).await;
+    let mut second: Vec<Value> = (5000..10_000).map(file).collect();
+    second.push(remove("f7"));
+    builder.commit(&second).await;
+    let between = |from: i64, to: i64| format!("id BETWEEN {from} AND {to}");
+    assert_eq!(taken(&builder, &between(52_345, 52_361)).await.unwrap(), ["f5234", "f5235", "f5236"]);
+    assert_eq!(taken(&builder, &between(60, 85)).await.unwrap(), ["f6", "f8"]);
+    let snapshot = builder.table().snapshot().await.unwrap();
+    assert_eq!(snapshot.scan().count().await.unwrap(), 9_999 * 10);
+
+    // A later commit hides one file of each.
+    builder.commit(&[remove("f6"), remove("f9999")]).await;
+    let refreshed = snapshot.refresh().await.unwrap();
+    assert_eq!(refreshed.scan().count().await.unwrap(), 9_997 * 10);
+    assert_eq!(taken(&builder, &between(60, 85)).await.unwrap(), ["f8"]);
+    assert_eq!(taken(&builder, &between(99_980, 99_999)).await.unwrap(), ["f9998"]);
+}
