@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, MapArray, RecordBatch, StringArray, StructArray, new_null_array};
+use arrow_array::{Array, ArrayRef, BooleanArray, MapArray, RecordBatch, StringArray, StructArray, UInt64Array, new_null_array};
 use arrow_schema::{DataType as ArrowType, Field, Schema};
 use twox_hash::XxHash3_128;
 
@@ -146,6 +146,12 @@ impl FileBatch {
     /// The files for which `keep` is true.
     pub fn filter(&self, keep: &BooleanArray) -> Result<Self> {
         Ok(Self { batch: arrow_select::filter::filter_record_batch(&self.batch, keep)? })
+    }
+
+    /// The files at these positions.
+    pub fn take(&self, positions: &[usize]) -> Result<Self> {
+        let positions = UInt64Array::from_iter_values(positions.iter().map(|position| *position as u64));
+        Ok(Self { batch: arrow_select::take::take_record_batch(&self.batch, &positions)? })
     }
 
     /// Some of the files.

@@ -29,65 +29,137 @@ pub struct Layer {
     pub domains: BTreeMap<String, DomainMetadata>,
     /// Of the newest commit.
     pub commit_info: Option<CommitInfo>,
-    /// The newest first, those of one commit too.
+    /// The newest batch first; inside a batch the oldest commit is first.
     files: Vec<(PackedFiles, Vec<FileKey>)>,
     seen: HashSet<FileKey>,
 }
 
-/// One commit on its way into a layer, part by part.
+/// Commits on their way into a layer, part by part, newest first. Many small ones share a batch of files.
 #[derive(Default)]
 pub struct Fold {
+    layer: Layer,
     adds: FileBatchBuilder,
-    batches: Vec<PackedFiles>,
-    /// Of all adds.
+    /// Several commits as a whole, or a part of one; by the first add of their first commit.
+    batches: Vec<(usize, PackedFiles)>,
+    /// How many adds are in batches.
+    packed: usize,
+    /// Of all adds so far.
     keys: Vec<FileKey>,
-    /// The row of the add that is alive at this point of the commit, or none after a remove.
+    /// Of the adds of commits that have ended, whether they hold in the end.
+    alive: Vec<bool>,
+    /// The first add of each commit.
+    starts: Vec<usize>,
+    commit: Commit,
+}
+
+/// What the commit that is being read says.
+#[derive(Default)]
+struct Commit {
+    /// The add that is alive at this point, or none after a remove.
     last: HashMap<FileKey, Option<usize>>,
     others: Layer,
 }
 
 impl Fold {
-    /// Reads the next lines.
+    /// Below what a layer holds already.
+    pub fn onto(layer: Layer) -> Self {
+        Self { layer, starts: vec![0], ..Self::default() }
+    }
+
+    /// Reads the next lines of a commit.
     pub fn read(&mut self, part: Part<'_>) -> Result<()> {
         each_line(part, |line| {
             match line {
                 Line::File(FileLine::Add(add)) => {
                     let id = add.deletion_vector.as_ref().map(|dv| dv.unique_id());
                     let key = FileKey::new(&add.path, id.as_deref());
-                    self.last.insert(key, Some(self.keys.len()));
+                    self.commit.last.insert(key, Some(self.keys.len()));
                     if self.adds.is_full() {
-                        self.batches.push(PackedFiles::new(std::mem::take(&mut self.adds).finish()?)?);
+                        self.pack()?;
                     }
                     self.adds.append(&add)?;
                     self.keys.push(key);
                 }
                 Line::File(FileLine::Remove(remove)) => {
                     let id = remove.deletion_vector.as_ref().map(|dv| dv.unique_id());
-                    self.last.insert(FileKey::new(&remove.path, id.as_deref()), None);
+                    self.commit.last.insert(FileKey::new(&remove.path, id.as_deref()), None);
                 }
-                Line::Other(action) => self.others.set(action),
+                Line::Other(action) => self.commit.others.set(action),
                 Line::Nothing => {}
             }
             Ok(())
         })
+    }
+
+    /// The commit has been read; the next one is older.
+    pub fn end_commit(&mut self) -> Result<()> {
+        if self.packed > self.commit_start() {
+            self.pack()?;
+        }
+        let Commit { last, others } = std::mem::take(&mut self.commit);
+        for (row, key) in self.keys.iter().enumerate().skip(self.alive.len()) {
+            self.alive.push(last.get(key) == Some(&Some(row)) && !self.layer.seen.contains(key));
+        }
+        self.starts.push(self.keys.len());
+        self.layer.seen.extend(last.into_keys());
+        self.layer.adopt_below(others);
+        Ok(())
+    }
+
+    /// Puts the adds so far into batches: those of earlier commits, and those of the one that is being read.
+    fn pack(&mut self) -> Result<()> {
+        let files = std::mem::take(&mut self.adds).finish()?;
+        let (first, commit_start) = (self.packed, self.commit_start());
+        self.packed = first + files.len();
+        let earlier = commit_start.saturating_sub(first).min(files.len());
+        for (start, part) in [(first, 0..earlier), (commit_start, earlier..files.len())] {
+            if !part.is_empty() {
+                self.batches.push((start, PackedFiles::new(files.slice(part.start, part.len()))?));
+            }
+        }
+        Ok(())
+    }
+
+    fn commit_start(&self) -> usize {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    /// The layer of all commits that have ended.
+    pub fn finish(mut self) -> Result<Layer> {
+        self.pack()?;
+        let (mut end, mut of_last, mut group) = (0, None, self.layer.files.len());
+        for (first, files) in self.batches {
+            // The parts of one commit stand in order when all is read from the end.
+            if of_last != Some(first) {
+                (of_last, group) = (Some(first), self.layer.files.len());
+            }
+            let rows = end..end + files.len();
+            end = rows.end;
+            // Of the commits in the batch, the oldest comes first.
+            let within = |start: &usize| (*start).clamp(rows.start, rows.end) - rows.start;
+            let commits = self.starts.iter().zip(self.starts.iter().skip(1)).map(|(start, end)| within(start)..within(end));
+            let alive = self.alive.get(rows.clone()).unwrap_or_default();
+            let kept: Vec<usize> = commits.rev().flatten().filter(|row| alive.get(*row) == Some(&true)).collect();
+            if kept.is_empty() {
+                continue;
+            }
+            let keys = self.keys.get(rows).unwrap_or_default();
+            let keys = kept.iter().filter_map(|row| keys.get(*row)).copied().collect();
+            let files =
+                if kept.iter().copied().eq(0..files.len()) { files } else { PackedFiles::new(files.unpack()?.take(&kept)?)? };
+            self.layer.files.insert(group, (files, keys));
+        }
+        Ok(self.layer)
     }
 }
 
 impl Layer {
     /// Folds one commit below those folded so far: commits come newest first.
     pub fn fold_older(&mut self, commit: &[u8], name: &str) -> Result<()> {
-        let mut fold = Fold::default();
+        let mut fold = Fold::onto(std::mem::take(self));
         fold.read(Part::whole(commit, name))?;
-        self.adopt_older(fold)
-    }
-
-    /// The same of a commit that was read in parts.
-    pub fn adopt_older(&mut self, fold: Fold) -> Result<()> {
-        let Fold { adds, mut batches, keys, last, others } = fold;
-        batches.push(PackedFiles::new(adds.finish()?)?);
-        self.adopt_files(batches, &keys, &last)?;
-        self.seen.extend(last.into_keys());
-        self.adopt_below(others);
+        fold.end_commit()?;
+        *self = fold.finish()?;
         Ok(())
     }
 
@@ -105,24 +177,6 @@ impl Layer {
             Action::CommitInfo(info) => self.commit_info = Some(info),
             Action::Add(_) | Action::Remove(_) | Action::Cdc(_) | Action::CheckpointMetadata(_) | Action::Sidecar(_) => {}
         }
-    }
-
-    fn adopt_files(&mut self, batches: Vec<PackedFiles>, keys: &[FileKey], last: &HashMap<FileKey, Option<usize>>) -> Result<()> {
-        let alive: Vec<bool> =
-            keys.iter().enumerate().map(|(row, key)| last.get(key) == Some(&Some(row)) && !self.seen.contains(key)).collect();
-        let mut end = keys.len();
-        for batch in batches.into_iter().rev() {
-            let rows = end.saturating_sub(batch.len())..end;
-            end = rows.start;
-            let (Some(keys), Some(alive)) = (keys.get(rows.clone()), alive.get(rows)) else { continue };
-            if alive.iter().all(|&alive| alive) && !alive.is_empty() {
-                self.files.push((batch, keys.to_vec()));
-            } else if alive.contains(&true) {
-                let (files, keys) = select(&batch.unpack()?, keys, alive)?;
-                self.files.push((PackedFiles::new(files)?, keys));
-            }
-        }
-        Ok(())
     }
 
     /// Everything but files, from something older.

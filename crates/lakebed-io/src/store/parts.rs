@@ -1,7 +1,8 @@
 //! Objects that may be large, read from their beginning in parts.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
+use std::path::PathBuf;
 
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
@@ -21,6 +22,8 @@ pub(crate) struct Parts {
 }
 
 enum Source {
+    /// A file that is opened with the first read: one change of threads instead of two.
+    Unopened(PathBuf),
     Local(File),
     Remote(BoxStream<'static, object_store::Result<Bytes>>),
     End,
@@ -30,7 +33,7 @@ impl Store {
     /// Begins to read an object.
     pub(crate) async fn parts(&self, path: &Path) -> Result<Parts> {
         let source = match self.local_path(path) {
-            Some(file) => Source::Local(self.blocking(path, file, File::open).await?),
+            Some(file) => Source::Unopened(file),
             None => {
                 let found = self.object_store().get(path).await.map_err(|error| self.failed(&error, path))?;
                 Source::Remote(found.into_stream())
@@ -45,9 +48,15 @@ impl Parts {
     pub(crate) async fn next(&mut self, least: usize) -> Result<Bytes> {
         match std::mem::replace(&mut self.source, Source::End) {
             Source::End => Ok(Bytes::new()),
-            Source::Local(mut file) => {
+            source @ (Source::Unopened(_) | Source::Local(_)) => {
                 let read = tokio::task::spawn_blocking(move || {
-                    let mut bytes = Vec::new();
+                    let mut file = match source {
+                        Source::Unopened(path) => File::open(path)?,
+                        Source::Local(file) => file,
+                        Source::Remote(_) | Source::End => return Err(std::io::ErrorKind::Unsupported.into()),
+                    };
+                    let left = file.metadata()?.len().saturating_sub(file.stream_position()?);
+                    let mut bytes = Vec::with_capacity(usize::try_from(left).unwrap_or(least).min(least) + 1);
                     file.by_ref().take(least as u64).read_to_end(&mut bytes).map(|_| (file, bytes))
                 });
                 let name = || self.store.describe(&self.path);

@@ -97,14 +97,14 @@ pub(super) async fn fold(store: &Store, kept: Option<Vec<CommitPart>>, paths: &[
 async fn fold_parts(parts: impl Stream<Item = Result<CommitPart>>) -> Result<Layer> {
     let (sender, mut receiver) = mpsc::channel::<CommitPart>(AHEAD);
     let work = tokio::task::spawn_blocking(move || {
-        let (mut layer, mut commit) = (Layer::default(), Fold::default());
+        let mut fold = Fold::onto(Layer::default());
         while let Some(part) = receiver.blocking_recv() {
-            commit.read(part.part())?;
+            fold.read(part.part())?;
             if part.is_last {
-                layer.adopt_older(std::mem::take(&mut commit))?;
+                fold.end_commit()?;
             }
         }
-        Ok(layer)
+        fold.finish()
     });
     let mut parts = pin!(parts);
     let read = async {
