@@ -16,15 +16,16 @@ build: $(VENV)/demo.stamp ## the extension module, into .venv
 demo: build ## from a bare checkout to a table that is read, step by step
 	$(PY) examples/demo.py
 
-test: lint test-rust sim test-python ## everything that CI runs
+test: lint test-rust test-python ## everything that CI runs
 
-test-rust: ## unit, property and integration tests, docs' examples and fuzz seeds
+# Always the whole workspace: a part of it would compile its dependencies anew, with fewer of their features.
+test-rust: ## unit, property and integration tests, simulations, docs' examples and fuzz seeds
 	@tests/need cargo cc
 	cargo test --quiet --workspace
 
 sim: ## seeded readers, faults and damage against a model
 	@tests/need cargo cc
-	cargo test --quiet --package lakebed-tests --test sim
+	cargo test --quiet --workspace --test sim
 
 test-python: build $(VENV)/test.stamp ## the Python suite, with Delta Spark, deltalake and DuckDB beside it
 	@tests/need java mvn
@@ -48,7 +49,7 @@ bench: build $(VENV)/test.stamp ## lakebed beside its peers; raw results and the
 	$(PY) -m benches.python.lineitem
 	$(PY) -m benches.python.run
 	$(PY) -m benches.report
-	cargo bench --quiet --profile dev --package lakebed-benches
+	cargo bench --quiet --profile dev --workspace --benches
 
 docs: build ## the Rust reference; the guide's snippets run as tests
 	cargo doc --quiet --no-deps --package lakebed --package lakebed-core --package lakebed-io
