@@ -49,7 +49,7 @@ bench: build $(VENV)/test.stamp ## lakebed beside its peers; raw results and the
 	$(PY) -m benches.python.lineitem
 	$(PY) -m benches.python.run
 	$(PY) -m benches.report
-	cargo bench --quiet --profile dev --workspace --benches
+	cargo bench --quiet --profile dev --workspace --bench log --bench filter --bench table
 
 docs: build ## the Rust reference; the guide's snippets run as tests
 	cargo doc --quiet --no-deps --package lakebed --package lakebed-core --package lakebed-io
