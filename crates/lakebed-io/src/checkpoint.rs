@@ -51,12 +51,12 @@ pub async fn open(store: &Store, files: &CheckpointFiles) -> Result<Content> {
             (Some((name, bytes)), Vec::new(), actions)
         }
         CheckpointKind::Classic | CheckpointKind::Uuid { json: false } => {
-            let parts = open_files(store, files, page_index_for_files).await?;
+            let parts = open_files(store, files, PageIndex::Read).await?;
             let others = read_columns(&parts, columns::SIDECARS, |_| false).await?;
             check_v2(&others, files.version, &files.name(), files.kind == CheckpointKind::Classic)?;
             (None, parts, others)
         }
-        CheckpointKind::MultiPart { .. } => (None, open_files(store, files, page_index_for_files).await?, Vec::new()),
+        CheckpointKind::MultiPart { .. } => (None, open_files(store, files, PageIndex::Read).await?, Vec::new()),
     };
     // PROTOCOL "V2 Spec": either the top file or the sidecars hold the file actions. A top that has none need not be read again.
     parts.retain(|part| !row_groups(part, FILES).is_empty());
@@ -82,7 +82,7 @@ pub async fn read_head_actions(store: &Store, files: &CheckpointFiles) -> Result
     match files.kind {
         CheckpointKind::Uuid { json: true } => Ok(read_json_top(store, files).await?.2),
         CheckpointKind::Uuid { json: false } => {
-            let actions = read_columns(&open_files(store, files, no_page_index).await?, V2_HEAD, enough).await?;
+            let actions = read_columns(&open_files(store, files, PageIndex::Skip).await?, V2_HEAD, enough).await?;
             check_v2(&actions, files.version, &files.name(), false)?;
             Ok(actions)
         }
@@ -90,14 +90,16 @@ pub async fn read_head_actions(store: &Store, files: &CheckpointFiles) -> Result
         CheckpointKind::MultiPart { .. } => {
             let mut found = Vec::new();
             for index in 0..files.files.len() {
-                found.extend(read_columns(&[open_file(store, files, index, no_page_index).await?], columns::HEAD, enough).await?);
+                found.extend(
+                    read_columns(&[open_file(store, files, index, PageIndex::Skip).await?], columns::HEAD, enough).await?,
+                );
                 if enough(&found) {
                     break;
                 }
             }
             Ok(found)
         }
-        CheckpointKind::Classic => read_columns(&open_files(store, files, no_page_index).await?, columns::HEAD, enough).await,
+        CheckpointKind::Classic => read_columns(&open_files(store, files, PageIndex::Skip).await?, columns::HEAD, enough).await,
     }
 }
 
@@ -105,7 +107,7 @@ pub async fn read_head_actions(store: &Store, files: &CheckpointFiles) -> Result
 pub async fn read_other_actions(store: &Store, files: &CheckpointFiles, wanted: columns::Columns) -> Result<Vec<Action>> {
     match files.kind {
         CheckpointKind::Uuid { json: true } => Ok(read_json_top(store, files).await?.2),
-        _ => read_columns(&open_files(store, files, no_page_index).await?, wanted, |_| false).await,
+        _ => read_columns(&open_files(store, files, PageIndex::Skip).await?, wanted, |_| false).await,
     }
 }
 
@@ -128,28 +130,20 @@ async fn read_json_top(store: &Store, files: &CheckpointFiles) -> Result<(String
 /// Files of this size are read in slices, for which their page index is needed.
 const SLICED_BYTES: u64 = 8 << 20;
 
-fn page_index_for_files(size: u64) -> PageIndex {
-    if size < SLICED_BYTES { PageIndex::Skip } else { PageIndex::Read }
+/// What is read of the page index of a file, if it is wanted.
+fn if_sliced(page_index: PageIndex, size: u64) -> PageIndex {
+    if size < SLICED_BYTES { PageIndex::Skip } else { page_index }
 }
 
-fn no_page_index(_: u64) -> PageIndex {
-    PageIndex::Skip
-}
-
-async fn open_files(store: &Store, files: &CheckpointFiles, page_index: fn(u64) -> PageIndex) -> Result<Vec<ParquetFile>> {
+async fn open_files(store: &Store, files: &CheckpointFiles, page_index: PageIndex) -> Result<Vec<ParquetFile>> {
     let indices = 0..files.files.len();
     stream::iter(indices).map(|index| open_file(store, files, index, page_index)).buffered(CONCURRENCY).try_collect().await
 }
 
-async fn open_file(
-    store: &Store,
-    files: &CheckpointFiles,
-    index: usize,
-    page_index: fn(u64) -> PageIndex,
-) -> Result<ParquetFile> {
+async fn open_file(store: &Store, files: &CheckpointFiles, index: usize, page_index: PageIndex) -> Result<ParquetFile> {
     let file = files.files.get(index).ok_or_else(|| Error::internal("a checkpoint without files"))?;
     let path = store.path_of(&format!("{LOG_DIR}/{}", file.path.name))?;
-    checked(ParquetFile::open(store, &path, Some(file.size), page_index(file.size)).await?)
+    checked(ParquetFile::open(store, &path, Some(file.size), if_sliced(page_index, file.size)).await?)
 }
 
 /// Some other Parquet file under a checkpoint's name has no actions: taken for a checkpoint it would empty the table.
@@ -170,7 +164,7 @@ async fn open_sidecar(store: &Store, sidecar: Sidecar) -> Result<ParquetFile> {
     };
     let (store, path) = store.resolve(&path)?;
     let size = u64::try_from(sidecar.size_in_bytes).ok().filter(|size| *size > 0);
-    checked(ParquetFile::open(&store, &path, size, page_index_for_files(size.unwrap_or(0))).await?)
+    checked(ParquetFile::open(&store, &path, size, if_sliced(PageIndex::Read, size.unwrap_or(0))).await?)
 }
 
 /// Decodes these columns of all files, until what was found is `enough` or there is no more.

@@ -7,8 +7,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow_array::BooleanArray;
-
 use super::builder::FileBatchBuilder;
 use super::files::{FileBatch, FileKey};
 use super::packed::PackedFiles;
@@ -38,32 +36,30 @@ pub struct Layer {
 #[derive(Default)]
 pub struct Fold {
     layer: Layer,
+    /// The files of commits that have ended, and behind them those of the one that is being read.
     adds: FileBatchBuilder,
-    /// Several commits as a whole, or a part of one; by the first add of their first commit.
-    batches: Vec<(usize, PackedFiles)>,
-    /// How many adds are in batches.
-    packed: usize,
-    /// Of all adds so far.
-    keys: Vec<FileKey>,
-    /// Of the adds of commits that have ended, whether they hold in the end.
-    alive: Vec<bool>,
-    /// The first add of each commit.
-    starts: Vec<usize>,
+    /// Of each commit that has ended, the rows of `adds` that hold.
+    ended: Vec<Vec<(usize, FileKey)>>,
+    ended_rows: usize,
     commit: Commit,
 }
 
 /// What the commit that is being read says.
 #[derive(Default)]
 struct Commit {
+    /// Of all its adds.
+    keys: Vec<FileKey>,
     /// The add that is alive at this point, or none after a remove.
     last: HashMap<FileKey, Option<usize>>,
+    /// The first of its files, if it is large.
+    parts: Vec<PackedFiles>,
     others: Layer,
 }
 
 impl Fold {
     /// Below what a layer holds already.
     pub fn onto(layer: Layer) -> Self {
-        Self { layer, starts: vec![0], ..Self::default() }
+        Self { layer, ..Self::default() }
     }
 
     /// Reads the next lines of a commit.
@@ -71,14 +67,14 @@ impl Fold {
         each_line(part, |line| {
             match line {
                 Line::File(FileLine::Add(add)) => {
+                    if self.adds.is_full() {
+                        self.begin_batch()?;
+                    }
                     let id = add.deletion_vector.as_ref().map(|dv| dv.unique_id());
                     let key = FileKey::new(&add.path, id.as_deref());
-                    self.commit.last.insert(key, Some(self.keys.len()));
-                    if self.adds.is_full() {
-                        self.pack()?;
-                    }
+                    self.commit.last.insert(key, Some(self.commit.keys.len()));
+                    self.commit.keys.push(key);
                     self.adds.append(&add)?;
-                    self.keys.push(key);
                 }
                 Line::File(FileLine::Remove(remove)) => {
                     let id = remove.deletion_vector.as_ref().map(|dv| dv.unique_id());
@@ -93,63 +89,45 @@ impl Fold {
 
     /// The commit has been read; the next one is older.
     pub fn end_commit(&mut self) -> Result<()> {
-        if self.packed > self.commit_start() {
-            self.pack()?;
+        let Commit { keys, last, mut parts, others } = std::mem::take(&mut self.commit);
+        let holds = |row: usize, key: &FileKey| last.get(key) == Some(&Some(row)) && !self.layer.seen.contains(key);
+        let mut rows: Vec<(usize, FileKey)> =
+            keys.iter().enumerate().filter(|(row, key)| holds(*row, key)).map(|(row, key)| (row, *key)).collect();
+        if parts.is_empty() {
+            self.ended.push(rows.into_iter().map(|(row, key)| (self.ended_rows + row, key)).collect());
+            self.ended_rows += keys.len();
+        } else {
+            parts.push(PackedFiles::new(std::mem::take(&mut self.adds).finish()?)?);
+            let mut end = keys.len();
+            for part in parts.into_iter().rev() {
+                let start = end - part.len();
+                let own = rows.split_off(rows.partition_point(|(row, _)| *row < start));
+                let (positions, keys): (Vec<usize>, Vec<FileKey>) = own.into_iter().map(|(row, key)| (row - start, key)).unzip();
+                self.layer.push_files(part, &positions, keys)?;
+                end = start;
+            }
         }
-        let Commit { last, others } = std::mem::take(&mut self.commit);
-        for (row, key) in self.keys.iter().enumerate().skip(self.alive.len()) {
-            self.alive.push(last.get(key) == Some(&Some(row)) && !self.layer.seen.contains(key));
-        }
-        self.starts.push(self.keys.len());
         self.layer.seen.extend(last.into_keys());
         self.layer.adopt_below(others);
         Ok(())
     }
 
-    /// Puts the adds so far into batches: those of earlier commits, and those of the one that is being read.
-    fn pack(&mut self) -> Result<()> {
-        let files = std::mem::take(&mut self.adds).finish()?;
-        let (first, commit_start) = (self.packed, self.commit_start());
-        self.packed = first + files.len();
-        let earlier = commit_start.saturating_sub(first).min(files.len());
-        for (start, part) in [(first, 0..earlier), (commit_start, earlier..files.len())] {
-            if !part.is_empty() {
-                self.batches.push((start, PackedFiles::new(files.slice(part.start, part.len()))?));
-            }
-        }
-        Ok(())
-    }
-
-    fn commit_start(&self) -> usize {
-        self.starts.last().copied().unwrap_or(0)
-    }
-
     /// The layer of all commits that have ended.
     pub fn finish(mut self) -> Result<Layer> {
-        self.pack()?;
-        let (mut end, mut of_last, mut group) = (0, None, self.layer.files.len());
-        for (first, files) in self.batches {
-            // The parts of one commit stand in order when all is read from the end.
-            if of_last != Some(first) {
-                (of_last, group) = (Some(first), self.layer.files.len());
-            }
-            let rows = end..end + files.len();
-            end = rows.end;
-            // Of the commits in the batch, the oldest comes first.
-            let within = |start: &usize| (*start).clamp(rows.start, rows.end) - rows.start;
-            let commits = self.starts.iter().zip(self.starts.iter().skip(1)).map(|(start, end)| within(start)..within(end));
-            let alive = self.alive.get(rows.clone()).unwrap_or_default();
-            let kept: Vec<usize> = commits.rev().flatten().filter(|row| alive.get(*row) == Some(&true)).collect();
-            if kept.is_empty() {
-                continue;
-            }
-            let keys = self.keys.get(rows).unwrap_or_default();
-            let keys = kept.iter().filter_map(|row| keys.get(*row)).copied().collect();
-            let files =
-                if kept.iter().copied().eq(0..files.len()) { files } else { PackedFiles::new(files.unpack()?.take(&kept)?)? };
-            self.layer.files.insert(group, (files, keys));
-        }
+        let files = self.adds.finish()?;
+        self.layer.push_ended(&files.slice(0, self.ended_rows), self.ended)?;
         Ok(self.layer)
+    }
+
+    /// What the batch holds of earlier commits is settled; the others are a part of the commit that is being read.
+    fn begin_batch(&mut self) -> Result<()> {
+        let files = std::mem::take(&mut self.adds).finish()?;
+        let ended_rows = std::mem::take(&mut self.ended_rows);
+        self.layer.push_ended(&files.slice(0, ended_rows), std::mem::take(&mut self.ended))?;
+        if files.len() > ended_rows {
+            self.commit.parts.push(PackedFiles::new(files.slice(ended_rows, files.len() - ended_rows))?);
+        }
+        Ok(())
     }
 }
 
@@ -160,6 +138,25 @@ impl Layer {
         fold.read(Part::whole(commit, name))?;
         fold.end_commit()?;
         *self = fold.finish()?;
+        Ok(())
+    }
+
+    /// Adds files of several commits, of which these rows hold; the oldest commit comes first.
+    fn push_ended(&mut self, files: &FileBatch, commits: Vec<Vec<(usize, FileKey)>>) -> Result<()> {
+        let (positions, keys): (Vec<usize>, Vec<FileKey>) = commits.into_iter().rev().flatten().unzip();
+        if !keys.is_empty() {
+            self.files.push((PackedFiles::new(files.take(&positions)?)?, keys));
+        }
+        Ok(())
+    }
+
+    /// Adds those files at these positions, which ascend.
+    fn push_files(&mut self, files: PackedFiles, positions: &[usize], keys: Vec<FileKey>) -> Result<()> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let files = if keys.len() == files.len() { files } else { PackedFiles::new(files.unpack()?.take(positions)?)? };
+        self.files.push((files, keys));
         Ok(())
     }
 
@@ -249,15 +246,10 @@ fn visible(files: &PackedFiles, keys: &[FileKey], newer: &[Arc<Layer>]) -> Resul
     if alive.iter().all(|&alive| alive) {
         files.unpack().map(Some)
     } else if alive.contains(&true) {
-        Ok(Some(select(&files.unpack()?, keys, &alive)?.0))
+        files.unpack()?.filter(&alive.into()).map(Some)
     } else {
         Ok(None)
     }
-}
-
-fn select(batch: &FileBatch, keys: &[FileKey], alive: &[bool]) -> Result<(FileBatch, Vec<FileKey>)> {
-    let kept = keys.iter().zip(alive).filter(|(_, alive)| **alive).map(|(key, _)| *key).collect();
-    Ok((batch.filter(&BooleanArray::from(alive.to_vec()))?, kept))
 }
 
 #[cfg(test)]

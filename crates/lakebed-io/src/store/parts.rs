@@ -22,9 +22,8 @@ pub(crate) struct Parts {
 }
 
 enum Source {
-    /// A file that is opened with the first read: one change of threads instead of two.
-    Unopened(PathBuf),
-    Local(File),
+    /// A file, which is opened with the first read: one change of threads instead of two.
+    Local(PathBuf, Option<File>),
     Remote(BoxStream<'static, object_store::Result<Bytes>>),
     End,
 }
@@ -33,7 +32,7 @@ impl Store {
     /// Begins to read an object.
     pub(crate) async fn parts(&self, path: &Path) -> Result<Parts> {
         let source = match self.local_path(path) {
-            Some(file) => Source::Unopened(file),
+            Some(file) => Source::Local(file, None),
             None => {
                 let found = self.object_store().get(path).await.map_err(|error| self.failed(&error, path))?;
                 Source::Remote(found.into_stream())
@@ -48,25 +47,24 @@ impl Parts {
     pub(crate) async fn next(&mut self, least: usize) -> Result<Bytes> {
         match std::mem::replace(&mut self.source, Source::End) {
             Source::End => Ok(Bytes::new()),
-            source @ (Source::Unopened(_) | Source::Local(_)) => {
+            Source::Local(path, opened) => {
                 let read = tokio::task::spawn_blocking(move || {
-                    let mut file = match source {
-                        Source::Unopened(path) => File::open(path)?,
-                        Source::Local(file) => file,
-                        Source::Remote(_) | Source::End => return Err(std::io::ErrorKind::Unsupported.into()),
+                    let mut file = match opened {
+                        Some(file) => file,
+                        None => File::open(&path)?,
                     };
                     let left = file.metadata()?.len().saturating_sub(file.stream_position()?);
                     let mut bytes = Vec::with_capacity(usize::try_from(left).unwrap_or(least).min(least) + 1);
-                    file.by_ref().take(least as u64).read_to_end(&mut bytes).map(|_| (file, bytes))
+                    file.by_ref().take(least as u64).read_to_end(&mut bytes).map(|_| (path, file, bytes))
                 });
                 let name = || self.store.describe(&self.path);
-                let (file, bytes) = match read.await {
+                let (path, file, bytes) = match read.await {
                     Ok(Ok(read)) => read,
                     Ok(Err(error)) => return Err(error).at(name()),
                     Err(error) => return Err(error).at(name()),
                 };
                 if bytes.len() == least {
-                    self.source = Source::Local(file);
+                    self.source = Source::Local(path, Some(file));
                 }
                 Ok(bytes.into())
             }

@@ -17,7 +17,7 @@ use lakebed_core::log::replay::Layers;
 use tokio::sync::mpsc::Sender;
 
 use crate::expr::Filter;
-use crate::metrics::PlanMetrics;
+use crate::metrics::{Counter, PlanMetrics};
 use crate::scan::prune::{ConjunctCounts, FileColumns, Pruner};
 use crate::stream::produce;
 use crate::{Error, Result, Snapshot};
@@ -149,10 +149,8 @@ impl Plan {
             _ => Ok(batch),
         }
     }
-}
 
-impl Plan {
-    /// The same, all at once, so that it is known of every file what became of it.
+    /// As `select`, all at once, so that it is known of every file what became of it.
     fn select_and_count(&self, pruner: &Pruner, batch: &FileBatch) -> Result<FileBatch> {
         let (partitions, stats) = (partition_arrays(pruner, batch)?, batch.stats(pruner.wanted())?);
         let result = pruner.prune(&FileColumns { files: batch.len(), partitions: &partitions, stats: &stats })?;
@@ -175,22 +173,25 @@ fn partition_arrays(pruner: &Pruner, batch: &FileBatch) -> Result<Vec<ArrayRef>>
 
 fn keep_by_partition(pruner: &Pruner, batch: &FileBatch, metrics: &PlanMetrics) -> Result<BooleanArray> {
     let keep = pruner.prune_partitions(batch.len(), &partition_arrays(pruner, batch)?)?;
-    metrics.skipped_by_partition.add((keep.len() - keep.true_count()) as u64);
-    Ok(keep)
+    Ok(counted(keep, &metrics.skipped_by_partition))
 }
 
 /// The same for files that later commits may have removed.
 fn keep_candidates(pruner: &Pruner, batch: &FileBatch, metrics: &PlanMetrics) -> Result<BooleanArray> {
     let keep = pruner.prune_candidates(batch.len(), &partition_arrays(pruner, batch)?)?;
-    metrics.skipped_by_partition.add((keep.len() - keep.true_count()) as u64);
-    Ok(keep)
+    Ok(counted(keep, &metrics.skipped_by_partition))
 }
 
 fn keep_by_statistics(pruner: &Pruner, batch: &FileBatch, metrics: &PlanMetrics) -> Result<BooleanArray> {
     let (partitions, stats) = (partition_arrays(pruner, batch)?, batch.stats(pruner.wanted())?);
     let keep = pruner.prune_stats(&FileColumns { files: batch.len(), partitions: &partitions, stats: &stats })?;
-    metrics.skipped_by_statistics.add((keep.len() - keep.true_count()) as u64);
-    Ok(keep)
+    Ok(counted(keep, &metrics.skipped_by_statistics))
+}
+
+/// What is kept, with the others counted as skipped.
+fn counted(keep: BooleanArray, skipped: &Counter) -> BooleanArray {
+    skipped.add((keep.len() - keep.true_count()) as u64);
+    keep
 }
 
 /// The files of a checkpoint that no later commit removed or replaced.
