@@ -50,6 +50,20 @@ impl<'a> Part<'a> {
         Self { name, bytes, lines_before: 0 }
     }
 
+    /// The same lines in parts of `bytes` and what is left of the last line.
+    pub fn pieces(self, bytes: usize) -> Vec<Part<'a>> {
+        let mut pieces = Vec::new();
+        let mut rest = self;
+        while let Some(end) = rest.bytes.get(bytes..).and_then(|tail| tail.iter().position(|byte| *byte == b'\n')) {
+            let (piece, tail) = rest.bytes.split_at(bytes + end + 1);
+            pieces.push(Self { bytes: piece, ..rest });
+            let lines = piece.iter().filter(|byte| **byte == b'\n').count();
+            rest = Self { bytes: tail, lines_before: rest.lines_before + lines, ..rest };
+        }
+        pieces.push(rest);
+        pieces
+    }
+
     /// Gives every line that holds something to `take`, as soon as it is known what it says.
     fn each(self, skip: impl Fn(&[u8]) -> bool, mut take: impl FnMut(Line<'a>) -> Result<()>) -> Result<()> {
         for (number, line) in lines(self.bytes).filter(|(_, line)| !skip(line)) {

@@ -3,15 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::Schema;
 
 use super::files::{FileBatch, column};
 use crate::error::{Error, Result};
-
-/// Fewer bytes of statistics are left as they are: small commits are read more often than memory is short.
-const LARGE_BYTES: usize = 4 << 20;
 
 /// The fastest level of zstd but for those that hardly compress.
 const LEVEL: i32 = 1;
@@ -33,30 +30,30 @@ struct PackedText {
 }
 
 impl PackedFiles {
-    pub(super) fn new(files: FileBatch) -> Result<Self> {
-        let Some((index, _)) = files.batch().schema_ref().column_with_name(column::STATS) else { return Ok(Self::plain(files)) };
-        let texts = files.batch().column(index).as_string_opt::<i32>();
-        let Some((texts, text)) = texts.map(|texts| (texts, own_bytes(texts))).filter(|(_, text)| text.len() >= LARGE_BYTES)
-        else {
-            return Ok(Self::plain(files));
-        };
-        let compressed = zstd::bulk::compress(text, LEVEL).map_err(|error| failed(&error))?;
-        let stats = PackedText {
-            offsets: OffsetBuffer::from_lengths(texts.offsets().lengths()),
-            nulls: texts.nulls().cloned(),
-            compressed,
-            size_bytes: text.len(),
-        };
-        let others: Vec<usize> = (0..files.batch().num_columns()).filter(|other| *other != index).collect();
-        Ok(Self { plain: FileBatch::new(files.batch().project(&others)?)?, stats: Some(stats) })
-    }
-
-    fn plain(plain: FileBatch) -> Self {
+    pub(super) fn plain(plain: FileBatch) -> Self {
         Self { plain, stats: None }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.plain.len()
+    /// The same with its statistics compressed.
+    pub(super) fn pack(self) -> Result<Self> {
+        let batch = self.plain.batch();
+        let Some((index, _)) = batch.schema_ref().column_with_name(column::STATS) else { return Ok(self) };
+        let Some(texts) = batch.column(index).as_string_opt::<i32>() else { return Ok(self) };
+        let text = own_bytes(texts);
+        let stats = PackedText {
+            offsets: OffsetBuffer::from_lengths(texts.offsets().lengths()),
+            nulls: texts.nulls().cloned(),
+            compressed: zstd::bulk::compress(text, LEVEL).map_err(|error| failed(&error))?,
+            size_bytes: text.len(),
+        };
+        let others: Vec<usize> = (0..batch.num_columns()).filter(|other| *other != index).collect();
+        Ok(Self { plain: FileBatch::new(batch.project(&others)?)?, stats: Some(stats) })
+    }
+
+    /// Those files, packed if these are.
+    pub(super) fn filter(self, keep: &BooleanArray) -> Result<Self> {
+        let files = Self::plain(self.unpack()?.filter(keep)?);
+        if self.stats.is_some() { files.pack() } else { Ok(files) }
     }
 
     /// The batch with all its columns.
@@ -112,19 +109,22 @@ mod tests {
     }
 
     #[test]
-    fn large_statistics_come_back_as_they_were() {
-        for (bytes, is_packed) in [(10, false), (2 << 20, true)] {
-            let before = files(bytes);
-            let before = before.slice(1, 4);
-            let packed = PackedFiles::new(before.clone()).unwrap();
-            assert_eq!((packed.len(), packed.stats.is_some()), (4, is_packed));
-            if let Some(stats) = &packed.stats {
-                assert!(stats.compressed.len() < 100_000, "{}", stats.compressed.len());
-            }
-            let after = packed.unpack().unwrap();
-            for field in before.batch().schema_ref().fields() {
-                assert_eq!(after.column(field.name()), before.column(field.name()), "{}", field.name());
-            }
+    fn statistics_come_back_as_they_were() {
+        let before = files(100_000).slice(1, 4);
+        let packed = PackedFiles::plain(before.clone()).pack().unwrap();
+        assert!(packed.stats.as_ref().unwrap().compressed.len() < 1_000);
+        check(&packed, &before);
+        let keep = BooleanArray::from(vec![true, true, false, true]);
+        let filtered = packed.filter(&keep).unwrap();
+        assert!(filtered.stats.is_some());
+        check(&filtered, &before.filter(&keep).unwrap());
+    }
+
+    fn check(packed: &PackedFiles, expected: &FileBatch) {
+        let found = packed.unpack().unwrap();
+        assert_eq!(found.len(), expected.len());
+        for field in expected.batch().schema_ref().fields() {
+            assert_eq!(found.column(field.name()), expected.column(field.name()), "{}", field.name());
         }
     }
 }

@@ -7,12 +7,17 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use arrow_array::BooleanArray;
+
 use super::builder::FileBatchBuilder;
 use super::files::{FileBatch, FileKey};
 use super::packed::PackedFiles;
 use crate::action::json::{FileLine, Line, Part, each_line};
 use crate::action::{Action, CommitInfo, DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::error::Result;
+
+/// Longer parts of commits are folded in pieces, so that no text column comes near the 2 GiB at which Arrow's end.
+const PIECE_BYTES: usize = 16 << 20;
 
 /// What a run of consecutive commits says.
 #[derive(Debug, Default)]
@@ -32,132 +37,111 @@ pub struct Layer {
     seen: HashSet<FileKey>,
 }
 
-/// Commits on their way into a layer, part by part, newest first. Many small ones share a batch of files.
+/// Commits on their way into a layer, newest first. Many small ones share a batch of files.
 #[derive(Default)]
-pub struct Fold {
+struct Fold {
     layer: Layer,
-    /// The files of commits that have ended, and behind them those of the one that is being read.
     adds: FileBatchBuilder,
-    /// Of each commit that has ended, the rows of `adds` that hold.
-    ended: Vec<Vec<(usize, FileKey)>>,
-    ended_rows: usize,
-    commit: Commit,
-}
-
-/// What the commit that is being read says.
-#[derive(Default)]
-struct Commit {
-    /// Of all its adds.
-    keys: Vec<FileKey>,
-    /// The add that is alive at this point, or none after a remove.
-    last: HashMap<FileKey, Option<usize>>,
-    /// The first of its files, if it is large.
-    parts: Vec<PackedFiles>,
-    others: Layer,
+    /// How many adds there are.
+    rows: usize,
+    /// Of each part that was read, the adds that hold.
+    alive: Vec<Vec<(usize, FileKey)>>,
 }
 
 impl Fold {
-    /// Below what a layer holds already.
-    pub fn onto(layer: Layer) -> Self {
-        Self { layer, ..Self::default() }
-    }
-
-    /// Reads the next lines of a commit.
-    pub fn read(&mut self, part: Part<'_>) -> Result<()> {
+    /// Reads what is older than all that was read.
+    fn read(&mut self, part: Part<'_>) -> Result<()> {
+        if self.adds.is_full() {
+            self.end_batch()?;
+        }
+        // The add that is alive at this point, or none after a remove.
+        let mut last: HashMap<FileKey, Option<usize>> = HashMap::new();
+        let mut others = Layer::default();
         each_line(part, |line| {
             match line {
                 Line::File(FileLine::Add(add)) => {
-                    if self.adds.is_full() {
-                        self.begin_batch()?;
-                    }
                     let id = add.deletion_vector.as_ref().map(|dv| dv.unique_id());
-                    let key = FileKey::new(&add.path, id.as_deref());
-                    self.commit.last.insert(key, Some(self.commit.keys.len()));
-                    self.commit.keys.push(key);
+                    last.insert(FileKey::new(&add.path, id.as_deref()), Some(self.rows));
                     self.adds.append(&add)?;
+                    self.rows += 1;
                 }
                 Line::File(FileLine::Remove(remove)) => {
                     let id = remove.deletion_vector.as_ref().map(|dv| dv.unique_id());
-                    self.commit.last.insert(FileKey::new(&remove.path, id.as_deref()), None);
+                    last.insert(FileKey::new(&remove.path, id.as_deref()), None);
                 }
-                Line::Other(action) => self.commit.others.set(action),
+                Line::Other(action) => others.set(action),
                 Line::Nothing => {}
             }
             Ok(())
-        })
-    }
-
-    /// The commit has been read; the next one is older.
-    pub fn end_commit(&mut self) -> Result<()> {
-        let Commit { keys, last, mut parts, others } = std::mem::take(&mut self.commit);
-        let holds = |row: usize, key: &FileKey| last.get(key) == Some(&Some(row)) && !self.layer.seen.contains(key);
-        let mut rows: Vec<(usize, FileKey)> =
-            keys.iter().enumerate().filter(|(row, key)| holds(*row, key)).map(|(row, key)| (row, *key)).collect();
-        if parts.is_empty() {
-            self.ended.push(rows.into_iter().map(|(row, key)| (self.ended_rows + row, key)).collect());
-            self.ended_rows += keys.len();
-        } else {
-            parts.push(PackedFiles::new(std::mem::take(&mut self.adds).finish()?)?);
-            let mut end = keys.len();
-            for part in parts.into_iter().rev() {
-                let start = end - part.len();
-                let own = rows.split_off(rows.partition_point(|(row, _)| *row < start));
-                let (positions, keys): (Vec<usize>, Vec<FileKey>) = own.into_iter().map(|(row, key)| (row - start, key)).unzip();
-                self.layer.push_files(part, &positions, keys)?;
-                end = start;
-            }
-        }
+        })?;
+        let added = last.iter().filter_map(|(key, row)| row.map(|row| (row, *key)));
+        let mut alive: Vec<(usize, FileKey)> = added.filter(|(_, key)| !self.layer.seen.contains(key)).collect();
+        alive.sort_unstable();
+        self.alive.push(alive);
         self.layer.seen.extend(last.into_keys());
         self.layer.adopt_below(others);
         Ok(())
     }
 
-    /// The layer of all commits that have ended.
-    pub fn finish(mut self) -> Result<Layer> {
-        let files = self.adds.finish()?;
-        self.layer.push_ended(&files.slice(0, self.ended_rows), self.ended)?;
-        Ok(self.layer)
-    }
-
-    /// What the batch holds of earlier commits is settled; the others are a part of the commit that is being read.
-    fn begin_batch(&mut self) -> Result<()> {
+    fn end_batch(&mut self) -> Result<()> {
         let files = std::mem::take(&mut self.adds).finish()?;
-        let ended_rows = std::mem::take(&mut self.ended_rows);
-        self.layer.push_ended(&files.slice(0, ended_rows), std::mem::take(&mut self.ended))?;
-        if files.len() > ended_rows {
-            self.commit.parts.push(PackedFiles::new(files.slice(ended_rows, files.len() - ended_rows))?);
+        self.rows = 0;
+        let alive = std::mem::take(&mut self.alive);
+        let (positions, keys): (Vec<usize>, Vec<FileKey>) = alive.into_iter().rev().flatten().unzip();
+        if !keys.is_empty() {
+            let as_they_are = positions.iter().copied().eq(0..files.len());
+            let files = if as_they_are { files } else { files.take(&positions)? };
+            self.layer.files.push((PackedFiles::plain(files), keys));
         }
         Ok(())
+    }
+
+    fn finish(mut self) -> Result<Layer> {
+        self.end_batch()?;
+        Ok(self.layer)
     }
 }
 
 impl Layer {
-    /// Folds one commit below those folded so far: commits come newest first.
-    pub fn fold_older(&mut self, commit: &[u8], name: &str) -> Result<()> {
-        let mut fold = Fold::onto(std::mem::take(self));
-        fold.read(Part::whole(commit, name))?;
-        fold.end_commit()?;
-        *self = fold.finish()?;
-        Ok(())
+    /// Folds commits or parts of them, which come newest first.
+    pub fn fold<'a>(newest_first: impl IntoIterator<Item = Part<'a>>) -> Result<Self> {
+        let mut fold = Fold::default();
+        for part in newest_first {
+            // The later lines are the newer ones.
+            for piece in part.pieces(PIECE_BYTES).into_iter().rev() {
+                fold.read(piece)?;
+            }
+        }
+        fold.finish()
     }
 
-    /// Adds files of several commits, of which these rows hold; the oldest commit comes first.
-    fn push_ended(&mut self, files: &FileBatch, commits: Vec<Vec<(usize, FileKey)>>) -> Result<()> {
-        let (positions, keys): (Vec<usize>, Vec<FileKey>) = commits.into_iter().rev().flatten().unzip();
-        if !keys.is_empty() {
-            self.files.push((PackedFiles::new(files.take(&positions)?)?, keys));
+    /// What both say, the other one being older. Costs what the smaller one has, unless files are in both.
+    pub fn above(mut self, mut older: Layer) -> Result<Self> {
+        let (few, many) = if self.seen.len() < older.seen.len() { (&self.seen, &older.seen) } else { (&older.seen, &self.seen) };
+        let hides = few.iter().any(|key| many.contains(key));
+        for (files, keys) in older.files.drain(..) {
+            if !hides {
+                self.files.push((files, keys));
+                continue;
+            }
+            let shown = shown(&keys, |key| self.seen.contains(key));
+            if shown.has_true() {
+                let keys = keys.into_iter().zip(shown.values()).filter(|(_, shown)| *shown).map(|(key, _)| key).collect();
+                self.files.push((files.filter(&shown)?, keys));
+            }
         }
-        Ok(())
+        if self.seen.len() < older.seen.len() {
+            std::mem::swap(&mut self.seen, &mut older.seen);
+        }
+        self.seen.extend(older.seen.drain());
+        self.adopt_below(older);
+        Ok(self)
     }
 
-    /// Adds those files at these positions, which ascend.
-    fn push_files(&mut self, files: PackedFiles, positions: &[usize], keys: Vec<FileKey>) -> Result<()> {
-        if keys.is_empty() {
-            return Ok(());
-        }
-        let files = if keys.len() == files.len() { files } else { PackedFiles::new(files.unpack()?.take(positions)?)? };
-        self.files.push((files, keys));
-        Ok(())
+    /// The same with its statistics compressed, for layers that are large and kept for long.
+    pub fn pack(mut self) -> Result<Self> {
+        self.files = self.files.into_iter().map(|(files, keys)| Ok((files.pack()?, keys))).collect::<Result<_>>()?;
+        Ok(self)
     }
 
     /// The later of two actions of one commit wins.
@@ -242,14 +226,16 @@ impl Layers {
 
 /// Those of the files that no newer layer removed or replaced.
 fn visible(files: &PackedFiles, keys: &[FileKey], newer: &[Arc<Layer>]) -> Result<Option<FileBatch>> {
-    let alive: Vec<bool> = keys.iter().map(|key| !newer.iter().any(|layer| layer.seen.contains(key))).collect();
-    if alive.iter().all(|&alive| alive) {
-        files.unpack().map(Some)
-    } else if alive.contains(&true) {
-        files.unpack()?.filter(&alive.into()).map(Some)
-    } else {
-        Ok(None)
+    let shown = shown(keys, |key| newer.iter().any(|layer| layer.seen.contains(key)));
+    match shown.true_count() {
+        0 => Ok(None),
+        all if all == keys.len() => files.unpack().map(Some),
+        _ => files.unpack()?.filter(&shown).map(Some),
     }
+}
+
+fn shown(keys: &[FileKey], is_hidden: impl Fn(&FileKey) -> bool) -> BooleanArray {
+    keys.iter().map(|key| Some(!is_hidden(key))).collect()
 }
 
 #[cfg(test)]

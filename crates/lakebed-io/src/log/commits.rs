@@ -14,6 +14,9 @@ use crate::store::{Parts, Store};
 /// How many commits are fetched at a time.
 pub(super) const CONCURRENCY: usize = 16;
 
+/// Of the local disk, so many are opened together.
+const TOGETHER: usize = 8;
+
 /// What is read of a commit at once.
 const PART_BYTES: usize = 4 << 20;
 
@@ -31,6 +34,11 @@ pub struct CommitPart {
 }
 
 impl CommitPart {
+    /// Whether these are all lines of the commit.
+    pub fn is_whole(&self) -> bool {
+        self.lines_before == 0 && self.is_last
+    }
+
     /// For reading what the lines say.
     pub fn part(&self) -> Part<'_> {
         Part { name: &self.name, bytes: &self.lines, lines_before: self.lines_before }
@@ -39,19 +47,20 @@ impl CommitPart {
 
 /// Reads commits or compactions, several at a time, in the order of `paths`.
 pub fn read_commits(store: &Store, paths: &[LogPath]) -> impl Stream<Item = Result<CommitPart>> + Send + use<> {
-    let (store, paths) = (store.clone(), paths.to_vec());
-    stream::iter(paths)
-        .map(move |path| Reading::begin(store.clone(), path))
-        .buffered(CONCURRENCY)
-        .map_ok(Reading::into_stream)
+    let together = if store.is_local() { TOGETHER } else { 1 };
+    let groups: Vec<Vec<LogPath>> = paths.chunks(together).map(<[LogPath]>::to_vec).collect();
+    let store = store.clone();
+    stream::iter(groups)
+        .map(move |group| Reading::begin(store.clone(), group))
+        .buffered(CONCURRENCY.div_ceil(together))
+        .map_ok(|group| stream::iter(group).flat_map(Reading::into_stream))
         .try_flatten()
 }
 
-/// A commit of which the first part has been read.
+/// A commit that is read.
 struct Reading {
     name: Arc<str>,
     parts: Parts,
-    first: Option<CommitPart>,
     /// The beginning of the next line.
     carry: Vec<u8>,
     lines: usize,
@@ -59,11 +68,11 @@ struct Reading {
 }
 
 impl Reading {
-    async fn begin(store: Store, path: LogPath) -> Result<Self> {
-        let parts = store.parts(&store.path_of(&format!("{LOG_DIR}/{}", path.name))?).await?;
-        let mut reading = Self { name: path.name.into(), parts, first: None, carry: Vec::new(), lines: 0, ended: false };
-        reading.first = reading.advance().await?;
-        Ok(reading)
+    async fn begin(store: Store, group: Vec<LogPath>) -> Result<Vec<Self>> {
+        let paths = group.iter().map(|path| store.path_of(&format!("{LOG_DIR}/{}", path.name)));
+        let parts = store.parts(paths.collect::<Result<_>>()?, PART_BYTES).await?;
+        let begun = group.into_iter().zip(parts);
+        Ok(begun.map(|(path, parts)| Self { name: path.name.into(), parts, carry: Vec::new(), lines: 0, ended: false }).collect())
     }
 
     async fn advance(&mut self) -> Result<Option<CommitPart>> {
@@ -101,12 +110,6 @@ impl Reading {
     }
 
     fn into_stream(self) -> impl Stream<Item = Result<CommitPart>> + Send {
-        stream::try_unfold(self, |mut reading| async move {
-            let part = match reading.first.take() {
-                Some(first) => Some(first),
-                None => reading.advance().await?,
-            };
-            Ok(part.map(|part| (part, reading)))
-        })
+        stream::try_unfold(self, |mut reading| async move { Ok(reading.advance().await?.map(|part| (part, reading))) })
     }
 }

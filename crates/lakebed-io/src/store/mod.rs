@@ -181,7 +181,12 @@ impl Store {
 
     /// The file behind an object, if the store is this machine's file system.
     pub fn local_path(&self, path: &Path) -> Option<PathBuf> {
-        matches!(self.0.listing, Listing::Local).then(|| local::file_path(path))
+        self.is_local().then(|| local::file_path(path))
+    }
+
+    /// Whether this is the machine's file system.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(self.0.listing, Listing::Local)
     }
 
     /// Whether this is a web server that may be unable to list its folders.

@@ -1,24 +1,25 @@
 //! The commits above the checkpoint: what they say of the table, folded into layers. Large ones are never in memory as a whole.
 
 use std::pin::pin;
+use std::thread::available_parallelism;
 
-use futures::{Stream, TryStreamExt, stream};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use lakebed_core::action::json::each_other;
 use lakebed_core::action::{Action, CommitInfo, Metadata, Protocol};
-use lakebed_core::log::replay::{Fold, Layer, Layers};
+use lakebed_core::log::replay::{Layer, Layers};
 use lakebed_core::path::LogPath;
 use lakebed_core::{Error, Result};
 use lakebed_io::log::{self, CommitPart};
 use lakebed_io::store::Store;
-use tokio::sync::mpsc;
 
 use super::Snapshot;
 
-/// So many bytes of commits that opening read are kept for [`Snapshot::layers`]; more are read again.
+/// So many bytes of commits that opening read are kept for [`Snapshot::layers`], where they stay as they are; of more, nothing is kept
+/// for it, and statistics are compressed.
 const KEPT_BYTES: usize = 32 << 20;
 
-/// Parts of commits that were read ahead of the fold.
-const AHEAD: usize = 2;
+/// Commits are folded in runs of about this size.
+const RUN_BYTES: usize = 1 << 20;
 
 /// What commits say that opening has to know.
 pub(super) struct ReadCommits {
@@ -94,32 +95,53 @@ pub(super) async fn fold(store: &Store, kept: Option<Vec<CommitPart>>, paths: &[
     }
 }
 
-async fn fold_parts(parts: impl Stream<Item = Result<CommitPart>>) -> Result<Layer> {
-    let (sender, mut receiver) = mpsc::channel::<CommitPart>(AHEAD);
-    let work = tokio::task::spawn_blocking(move || {
-        let mut fold = Fold::onto(Layer::default());
-        while let Some(part) = receiver.blocking_recv() {
-            fold.read(part.part())?;
-            if part.is_last {
-                fold.end_commit()?;
-            }
-        }
-        fold.finish()
+async fn fold_parts(parts: impl Stream<Item = Result<CommitPart>> + Send) -> Result<Layer> {
+    let at_once = available_parallelism().map_or(1, usize::from);
+    let folded = runs(parts).map_ok(|run| async move {
+        let work = tokio::task::spawn_blocking(move || Ok((run.parts.last().is_none_or(|part| part.is_last), run.fold()?)));
+        work.await.map_err(|error| Error::internal("folding commits").with_source(error))?
     });
-    let mut parts = pin!(parts);
-    let read = async {
-        while let Some(part) = parts.try_next().await? {
-            // The fold has ended early: it says why.
-            if sender.send(part).await.is_err() {
-                break;
+    let mut folded = pin!(folded.try_buffered(at_once));
+    let (mut layer, mut commit) = (Layer::default(), Layer::default());
+    while let Some((ends_commit, run)) = folded.try_next().await? {
+        // Of a commit that is several runs, the older lines come first.
+        commit = run.above(commit)?;
+        if ends_commit {
+            layer = layer.above(std::mem::take(&mut commit))?;
+        }
+    }
+    Ok(layer)
+}
+
+/// What is folded at once: a few whole commits, or a part of a large one.
+struct Run {
+    parts: Vec<CommitPart>,
+    /// How much was read before these.
+    bytes_before: usize,
+}
+
+impl Run {
+    fn fold(&self) -> Result<Layer> {
+        let layer = Layer::fold(self.parts.iter().map(CommitPart::part))?;
+        if self.bytes_before < KEPT_BYTES { Ok(layer) } else { layer.pack() }
+    }
+}
+
+fn runs(parts: impl Stream<Item = Result<CommitPart>> + Send) -> impl Stream<Item = Result<Run>> + Send {
+    stream::try_unfold((Box::pin(parts.peekable()), 0), |(mut parts, bytes_before)| async move {
+        let Some(first) = parts.try_next().await? else { return Ok(None) };
+        let mut bytes = first.lines.len();
+        let mut run = vec![first];
+        if run.iter().all(CommitPart::is_whole) {
+            let fits = |next: &CommitPart, bytes: usize| next.is_whole() && bytes + next.lines.len() <= RUN_BYTES;
+            while let Some(next) = parts.as_mut().next_if(|next| next.as_ref().is_ok_and(|next| fits(next, bytes))).await {
+                let next = next?;
+                bytes += next.lines.len();
+                run.push(next);
             }
         }
-        Ok(())
-    };
-    let read: Result<()> = read.await;
-    drop(sender);
-    let layer = work.await.map_err(|error| Error::internal("folding commits").with_source(error))?;
-    read.and(layer)
+        Ok(Some((Run { parts: run, bytes_before }, (parts, bytes_before + bytes))))
+    })
 }
 
 impl Snapshot {

@@ -434,6 +434,22 @@ fn damage() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
+    fn pieces_are_whole_lines_and_all_of_them(text in "[ab\n]{0,40}", bytes in 0..20_usize, before in 0..3_usize) {
+        let part = Part { lines_before: before, ..Part::whole(text.as_bytes(), "commit") };
+        let pieces = part.pieces(bytes);
+        prop_assert_eq!(pieces.iter().flat_map(|piece| piece.bytes).copied().collect::<Vec<u8>>(), text.as_bytes());
+        let mut lines = before;
+        for (place, piece) in pieces.iter().enumerate() {
+            prop_assert_eq!(piece.lines_before, lines);
+            lines += piece.bytes.iter().filter(|byte| **byte == b'\n').count();
+            if place + 1 < pieces.len() {
+                prop_assert!(piece.bytes.len() > bytes && piece.bytes.ends_with(b"\n"));
+                prop_assert!(!piece.bytes[bytes..piece.bytes.len() - 1].contains(&b'\n'), "longer than it need be");
+            }
+        }
+    }
+
+    #[test]
     fn a_printed_action_is_read_as_itself(action in any_action()) {
         let line = action.to_line().unwrap();
         prop_assert!(!line.contains('\n'));

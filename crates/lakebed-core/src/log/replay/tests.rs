@@ -1,4 +1,5 @@
 use arrow_array::cast::AsArray;
+use proptest::prelude::*;
 
 use super::*;
 
@@ -13,18 +14,23 @@ fn remove(path: &str, dv: Option<&str>) -> String {
     add(path, dv).replace("\"add\"", "\"remove\"")
 }
 
+fn whole(text: &String) -> Part<'_> {
+    Part::whole(text.as_bytes(), "commit")
+}
+
 /// Folds commits, given oldest first, and lists what is visible as `path` or `path#dv`.
 fn visible(layers: &[&[&[String]]]) -> Vec<String> {
     let mut stack = Layers::default();
     for commits in layers {
-        let mut layer = Layer::default();
-        for commit in commits.iter().rev() {
-            layer.fold_older(commit.join("\n").as_bytes(), "commit").unwrap();
-        }
-        stack = stack.with_newer(layer);
+        let texts: Vec<String> = commits.iter().rev().map(|commit| commit.join("\n")).collect();
+        stack = stack.with_newer(Layer::fold(texts.iter().map(whole)).unwrap());
     }
+    names(&stack)
+}
+
+fn names(layers: &Layers) -> Vec<String> {
     let mut names = Vec::new();
-    for batch in stack.visible_files() {
+    for batch in layers.visible_files() {
         let batch = batch.unwrap();
         for row in 0..batch.len() {
             let dv = batch.deletion_vector(row).unwrap().map_or(String::new(), |dv| format!("#{}", dv.path_or_inline_dv));
@@ -49,13 +55,10 @@ fn large_commits_become_several_batches() {
     let stats = "x".repeat(10 << 20);
     let large = |path: &str| add(path, None).replace("\"dataChange\"", &format!("\"stats\":\"{stats}\",\"dataChange\""));
     let commit = [large("a"), large("b"), large("c"), remove("b", None), large("d"), large("e")];
-    let mut layer = Layer::default();
-    layer.fold_older(commit.join("\n").as_bytes(), "commit").unwrap();
-    layer.fold_older(add("older", None).as_bytes(), "commit").unwrap();
-    let layers = Layers::new(layer);
+    let layers = Layers::new(Layer::fold([&commit.join("\n"), &add("older", None)].map(whole)).unwrap());
     let batches: Vec<_> = layers.visible_files().collect::<Result<_, _>>().unwrap();
     let paths: Vec<Vec<Option<&str>>> = batches.iter().map(|batch| batch.paths().unwrap().iter().collect()).collect();
-    assert_eq!(paths, [vec![Some("older")], vec![Some("a")], vec![Some("c"), Some("d")], vec![Some("e")]]);
+    assert_eq!(paths, [vec![Some("older")], vec![Some("a")], vec![Some("c"), Some("d"), Some("e")]]);
 }
 
 #[test]
@@ -94,9 +97,7 @@ fn the_newest_of_everything_else_wins() {
 {"domainMetadata":{"domain":"d","configuration":"1","removed":false}}"#;
     let new = r#"{"txn":{"appId":"x","version":2}}
 {"domainMetadata":{"domain":"d","configuration":"1","removed":true}}"#;
-    let mut layer = Layer::default();
-    layer.fold_older(new.as_bytes(), "new").unwrap();
-    layer.fold_older(old.as_bytes(), "old").unwrap();
+    let layer = Layer::fold([Part::whole(new.as_bytes(), "new"), Part::whole(old.as_bytes(), "old")]).unwrap();
     assert_eq!(layer.transactions["x"].version, 2, "versions may go down");
     assert!(layer.domains["d"].removed);
 }
@@ -104,8 +105,7 @@ fn the_newest_of_everything_else_wins() {
 #[test]
 fn maps_and_numbers_come_through() {
     let line = r#"{"add":{"path":"a","partitionValues":{"p":"1","q":null},"size":7,"modificationTime":8,"dataChange":true,"baseRowId":5}}"#;
-    let mut layer = Layer::default();
-    layer.fold_older(line.as_bytes(), "commit").unwrap();
+    let layer = Layer::fold([Part::whole(line.as_bytes(), "commit")]).unwrap();
     let batch = Layers::new(layer).visible_files().next().unwrap().unwrap();
     assert_eq!(batch.longs("size").unwrap().value(0), 7);
     assert_eq!(batch.longs("baseRowId").unwrap().value(0), 5);
@@ -113,4 +113,65 @@ fn maps_and_numbers_come_through() {
     assert_eq!(batch.partition_texts("p").unwrap().value(0), "1");
     assert!(arrow_array::Array::is_null(&batch.partition_texts("q").unwrap(), 0));
     assert_eq!(arrow_array::Array::len(batch.column("partitionValues").unwrap().as_map()), 1);
+}
+
+/// Whether a file is added, its path, and its vector.
+type Said = (bool, &'static str, Option<&'static str>);
+
+fn any_commits() -> impl Strategy<Value = Vec<Vec<Said>>> {
+    let said = (
+        any::<bool>(),
+        prop::sample::select(vec!["a", "b", "c", "d"]),
+        prop::option::of(prop::sample::select(vec!["one", "two"])),
+    );
+    prop::collection::vec(prop::collection::vec(said, 0..6), 0..8)
+}
+
+/// What is there in the end, in the order in which it was added last.
+fn replayed(commits: &[Vec<Said>]) -> Vec<String> {
+    let mut there: Vec<(&str, Option<&str>)> = Vec::new();
+    for (added, path, dv) in commits.iter().flatten().copied() {
+        there.retain(|file| *file != (path, dv));
+        there.extend(added.then_some((path, dv)));
+    }
+    there.iter().map(|(path, dv)| format!("{path}{}", dv.map_or(String::new(), |dv| format!("#{dv}")))).collect()
+}
+
+fn text(commit: &[Said]) -> String {
+    let line = |(added, path, dv): &Said| if *added { add(path, *dv) } else { remove(path, *dv) };
+    commit.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+proptest! {
+    #[test]
+    fn all_ways_of_folding_agree(
+        commits in any_commits(), runs in prop::collection::vec(1..4_usize, 8), joined in prop::collection::vec(any::<bool>(), 8), packed in any::<bool>()
+    ) {
+        let expected = replayed(&commits);
+        let mut rest = commits.as_slice();
+        let mut layers: Vec<Layer> = Vec::new();
+        for (run, joined) in runs.into_iter().zip(joined) {
+            let (now, later) = rest.split_at(run.min(rest.len()));
+            rest = later;
+            let texts: Vec<String> = now.iter().rev().map(|commit| text(commit)).collect();
+            let layer = Layer::fold(texts.iter().map(whole)).unwrap();
+            let layer = if packed { layer.pack().unwrap() } else { layer };
+            match layers.pop() {
+                Some(older) if joined => layers.push(layer.above(older).unwrap()),
+                older => layers.extend(older.into_iter().chain([layer])),
+            }
+        }
+        let stack = layers.into_iter().fold(Layers::default(), |stack, layer| stack.with_newer(layer));
+        prop_assert_eq!(names(&stack), expected);
+    }
+
+    #[test]
+    fn the_parts_of_a_commit_are_layers_too(commits in any_commits(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..3)) {
+        let lines: Vec<Said> = commits.concat();
+        let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(lines.len() + 1)).chain([0, lines.len()]).collect();
+        ends.sort_unstable();
+        let parts = ends.windows(2).map(|ends| Layer::fold([whole(&text(&lines[ends[0]..ends[1]]))]).unwrap());
+        let commit = parts.reduce(|older, part| part.above(older).unwrap()).unwrap();
+        prop_assert_eq!(names(&Layers::new(commit)), replayed(&[lines]));
+    }
 }

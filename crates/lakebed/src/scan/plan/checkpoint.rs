@@ -6,6 +6,7 @@ use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::ArrowError;
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use lakebed_core::action::json::Part;
 use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::log::replay::{Layer, Layers};
@@ -32,8 +33,7 @@ pub(super) async fn rows(
     let content = checkpoint::open(snapshot.store(), files).await.map_err(Stop::of_checkpoint)?;
     let mut streams = Vec::new();
     if let Some((name, bytes)) = content.json {
-        let mut layer = Layer::default();
-        layer.fold_older(&bytes, &name).map_err(Stop::of_checkpoint)?;
+        let layer = Layer::fold([Part::whole(&bytes, &name)]).map_err(Stop::of_checkpoint)?;
         let batches: Result<Vec<_>> = Layers::new(layer).visible_files().map(|batch| plan.early(batch?)).collect();
         streams.push(futures::stream::iter(batches?.into_iter().map(Ok)).boxed());
     }
