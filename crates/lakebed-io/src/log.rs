@@ -14,7 +14,7 @@ use lakebed_core::log::checksum::VersionChecksum;
 use lakebed_core::log::hint::{self, Hint};
 use lakebed_core::path::{HINT_NAME, LOG_DIR, LogKind, LogPath};
 
-pub use commits::{CommitPart, read_commits};
+pub use commits::{CommitPart, read_commits, read_places};
 pub use lakebed_core::log::segment::ListedLogFile;
 
 use crate::store::Store;

@@ -6,6 +6,5 @@ pub mod checkpoint;
 pub mod checksum;
 pub mod files;
 pub mod hint;
-mod packed;
 pub mod replay;
 pub mod segment;

@@ -4,14 +4,15 @@
 //! [`Layers::visible_files`] gives the files that the commits left alive, [`Layers::hides`] tells which rows of the checkpoint they undid.
 //! PROTOCOL "Action Reconciliation": the newest action for (path, dv id) wins; rows of a checkpoint are older than all commits.
 
+mod added;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow_array::BooleanArray;
+pub use added::{Added, Place};
 
 use super::builder::FileBatchBuilder;
 use super::files::{FileBatch, FileKey};
-use super::packed::PackedFiles;
 use crate::action::json::{FileLine, Line, Part, each_line};
 use crate::action::{Action, CommitInfo, DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::error::Result;
@@ -33,7 +34,7 @@ pub struct Layer {
     /// Of the newest commit.
     pub commit_info: Option<CommitInfo>,
     /// The newest batch first; inside a batch the oldest commit is first.
-    files: Vec<(PackedFiles, Vec<FileKey>)>,
+    added: Vec<Added>,
     seen: HashSet<FileKey>,
 }
 
@@ -91,7 +92,7 @@ impl Fold {
         if !keys.is_empty() {
             let as_they_are = positions.iter().copied().eq(0..files.len());
             let files = if as_they_are { files } else { files.take(&positions)? };
-            self.layer.files.push((PackedFiles::plain(files), keys));
+            self.layer.added.push(Added::here(files, keys));
         }
         Ok(())
     }
@@ -119,16 +120,12 @@ impl Layer {
     pub fn above(mut self, mut older: Layer) -> Result<Self> {
         let (few, many) = if self.seen.len() < older.seen.len() { (&self.seen, &older.seen) } else { (&older.seen, &self.seen) };
         let hides = few.iter().any(|key| many.contains(key));
-        for (files, keys) in older.files.drain(..) {
-            if !hides {
-                self.files.push((files, keys));
-                continue;
+        if hides {
+            for added in &older.added {
+                self.added.extend(added.shown(|key| self.seen.contains(key))?);
             }
-            let shown = shown(&keys, |key| self.seen.contains(key));
-            if shown.has_true() {
-                let keys = keys.into_iter().zip(shown.values()).filter(|(_, shown)| *shown).map(|(key, _)| key).collect();
-                self.files.push((files.filter(&shown)?, keys));
-            }
+        } else {
+            self.added.append(&mut older.added);
         }
         if self.seen.len() < older.seen.len() {
             std::mem::swap(&mut self.seen, &mut older.seen);
@@ -138,10 +135,13 @@ impl Layer {
         Ok(self)
     }
 
-    /// The same with its statistics compressed, for layers that are large and kept for long.
-    pub fn pack(mut self) -> Result<Self> {
-        self.files = self.files.into_iter().map(|(files, keys)| Ok((files.pack()?, keys))).collect::<Result<_>>()?;
-        Ok(self)
+    /// The same without what its files are, but with the places, newest first, where that can be read: for layers that are large.
+    #[must_use]
+    pub fn leave_files(mut self, places: Vec<Place>) -> Self {
+        if !self.added.is_empty() {
+            self.added = vec![Added::there(self.added, places)];
+        }
+        self
     }
 
     /// The later of two actions of one commit wins.
@@ -201,10 +201,11 @@ impl Layers {
     }
 
     /// The files that these commits added and that are still there, oldest commit first.
-    pub fn visible_files(&self) -> impl Iterator<Item = Result<FileBatch>> + '_ {
+    pub fn visible_files(&self) -> impl Iterator<Item = Result<Added>> + '_ {
         self.0.iter().enumerate().rev().flat_map(|(depth, layer)| {
             let newer = self.0.get(..depth).unwrap_or_default();
-            layer.files.iter().rev().filter_map(move |(files, keys)| visible(files, keys, newer).transpose())
+            let is_hidden = |key: &FileKey| newer.iter().any(|layer| layer.seen.contains(key));
+            layer.added.iter().rev().filter_map(move |added| added.shown(is_hidden).transpose())
         })
     }
 
@@ -222,20 +223,6 @@ impl Layers {
     pub fn newest<'a, T>(&'a self, get: impl Fn(&'a Layer) -> Option<&'a T>) -> Option<&'a T> {
         self.0.iter().find_map(|layer| get(layer))
     }
-}
-
-/// Those of the files that no newer layer removed or replaced.
-fn visible(files: &PackedFiles, keys: &[FileKey], newer: &[Arc<Layer>]) -> Result<Option<FileBatch>> {
-    let shown = shown(keys, |key| newer.iter().any(|layer| layer.seen.contains(key)));
-    match shown.true_count() {
-        0 => Ok(None),
-        all if all == keys.len() => files.unpack().map(Some),
-        _ => files.unpack()?.filter(&shown).map(Some),
-    }
-}
-
-fn shown(keys: &[FileKey], is_hidden: impl Fn(&FileKey) -> bool) -> BooleanArray {
-    keys.iter().map(|key| Some(!is_hidden(key))).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use lakebed_core::action::json::Part;
 use lakebed_core::error::Result;
+use lakebed_core::log::replay::Place;
 use lakebed_core::path::{LOG_DIR, LogPath};
 use memchr::{memchr_iter, memrchr};
 
@@ -27,6 +28,8 @@ pub struct CommitPart {
     pub name: Arc<str>,
     /// The lines.
     pub lines: Bytes,
+    /// Where they begin in the file.
+    pub start: u64,
     /// How many lines come before these.
     pub lines_before: usize,
     /// Whether these are the last ones.
@@ -43,6 +46,12 @@ impl CommitPart {
     pub fn part(&self) -> Part<'_> {
         Part { name: &self.name, bytes: &self.lines, lines_before: self.lines_before }
     }
+
+    /// For reading the lines again.
+    pub fn place(&self) -> Place {
+        let bytes = self.start..self.start + self.lines.len() as u64;
+        Place { name: Arc::clone(&self.name), bytes, lines_before: self.lines_before }
+    }
 }
 
 /// Reads commits or compactions, several at a time, in the order of `paths`.
@@ -57,12 +66,23 @@ pub fn read_commits(store: &Store, paths: &[LogPath]) -> impl Stream<Item = Resu
         .try_flatten()
 }
 
+/// The lines in these places.
+pub async fn read_places(store: &Store, places: &[Place]) -> Result<Vec<Bytes>> {
+    let read = |place: Place| async move {
+        let path = store.path_of(&format!("{LOG_DIR}/{}", place.name))?;
+        store.get_ranges(&path, std::slice::from_ref(&place.bytes)).await
+    };
+    let ranges: Vec<Vec<Bytes>> = stream::iter(places.to_vec()).map(read).buffered(CONCURRENCY).try_collect().await?;
+    Ok(ranges.into_iter().flatten().collect())
+}
+
 /// A commit that is read.
 struct Reading {
     name: Arc<str>,
     parts: Parts,
     /// The beginning of the next line.
     carry: Vec<u8>,
+    start: u64,
     lines: usize,
     ended: bool,
 }
@@ -72,7 +92,9 @@ impl Reading {
         let paths = group.iter().map(|path| store.path_of(&format!("{LOG_DIR}/{}", path.name)));
         let parts = store.parts(paths.collect::<Result<_>>()?, PART_BYTES).await?;
         let begun = group.into_iter().zip(parts);
-        Ok(begun.map(|(path, parts)| Self { name: path.name.into(), parts, carry: Vec::new(), lines: 0, ended: false }).collect())
+        Ok(begun
+            .map(|(path, parts)| Self { name: path.name.into(), parts, carry: Vec::new(), start: 0, lines: 0, ended: false })
+            .collect())
     }
 
     async fn advance(&mut self) -> Result<Option<CommitPart>> {
@@ -90,11 +112,12 @@ impl Reading {
             };
             let lines = self.joined(bytes.slice(..end));
             self.carry.extend_from_slice(bytes.get(end..).unwrap_or_default());
-            let lines_before = self.lines;
+            let (start, lines_before) = (self.start, self.lines);
             if !self.ended {
+                self.start += lines.len() as u64;
                 self.lines += memchr_iter(b'\n', &lines).count();
             }
-            return Ok(Some(CommitPart { name: Arc::clone(&self.name), lines, lines_before, is_last: self.ended }));
+            return Ok(Some(CommitPart { name: Arc::clone(&self.name), lines, start, lines_before, is_last: self.ended }));
         }
         Ok(None)
     }

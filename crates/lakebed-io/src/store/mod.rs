@@ -189,8 +189,8 @@ impl Store {
         matches!(self.0.listing, Listing::Local)
     }
 
-    /// Whether this is a web server that may be unable to list its folders.
-    pub(crate) fn is_web(&self) -> bool {
+    /// Whether this is a web server, which may be unable to list its folders or to send parts of a file.
+    pub fn is_web(&self) -> bool {
         matches!(self.0.listing, Listing::Web(_))
     }
 

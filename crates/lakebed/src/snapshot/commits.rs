@@ -14,8 +14,7 @@ use lakebed_io::store::Store;
 
 use super::Snapshot;
 
-/// So many bytes of commits that opening read are kept for [`Snapshot::layers`], where they stay as they are; of more, nothing is kept
-/// for it, and statistics are compressed.
+/// So many bytes of commits that opening read are kept for [`Snapshot::layers`]; of so many it keeps the files.
 const KEPT_BYTES: usize = 32 << 20;
 
 /// Commits are folded in runs of about this size.
@@ -90,15 +89,18 @@ pub(crate) async fn commit_info(store: &Store, path: &LogPath) -> Result<Option<
 /// Folds commits that come newest first: those that were kept, or else those of the paths.
 pub(super) async fn fold(store: &Store, kept: Option<Vec<CommitPart>>, paths: &[LogPath]) -> Result<Layer> {
     match kept {
-        Some(parts) => fold_parts(stream::iter(parts.into_iter().map(Ok))).await,
-        None => fold_parts(log::read_commits(store, paths)).await,
+        Some(parts) => fold_parts(stream::iter(parts.into_iter().map(Ok)), usize::MAX).await,
+        // From a web server a part may cost as much as the whole.
+        None => fold_parts(log::read_commits(store, paths), if store.is_web() { usize::MAX } else { KEPT_BYTES }).await,
     }
 }
 
-async fn fold_parts(parts: impl Stream<Item = Result<CommitPart>> + Send) -> Result<Layer> {
+/// Folds commits; of those behind the first `kept_bytes` the files are left where they are.
+async fn fold_parts(parts: impl Stream<Item = Result<CommitPart>> + Send, kept_bytes: usize) -> Result<Layer> {
     let at_once = available_parallelism().map_or(1, usize::from);
     let folded = runs(parts).map_ok(|run| async move {
-        let work = tokio::task::spawn_blocking(move || Ok((run.parts.last().is_none_or(|part| part.is_last), run.fold()?)));
+        let is_left = run.bytes_before >= kept_bytes;
+        let work = tokio::task::spawn_blocking(move || Ok((run.ends_commit(), run.fold(is_left)?)));
         work.await.map_err(|error| Error::internal("folding commits").with_source(error))?
     });
     let mut folded = pin!(folded.try_buffered(at_once));
@@ -121,9 +123,13 @@ struct Run {
 }
 
 impl Run {
-    fn fold(&self) -> Result<Layer> {
+    fn fold(&self, is_left: bool) -> Result<Layer> {
         let layer = Layer::fold(self.parts.iter().map(CommitPart::part))?;
-        if self.bytes_before < KEPT_BYTES { Ok(layer) } else { layer.pack() }
+        Ok(if is_left { layer.leave_files(self.parts.iter().map(CommitPart::place).collect()) } else { layer })
+    }
+
+    fn ends_commit(&self) -> bool {
+        self.parts.last().is_none_or(|part| part.is_last)
     }
 }
 

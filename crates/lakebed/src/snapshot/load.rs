@@ -123,14 +123,17 @@ impl Snapshot {
         let sound = self.sound();
         match sound.layers().await {
             Ok(_) => Ok(sound),
-            Err(cause) if cause.is_not_found() => {
-                let unusable = self.inner.unusable.clone();
-                let load = load_without(self.store().clone(), self.env().clone(), Some(self.version()), unusable);
-                let replacement = sound.inner.replacement.get_or_try_init(|| load).await?;
-                Ok(replacement.clone())
-            }
+            Err(cause) if cause.is_not_found() => sound.listed_again(cause).await,
             Err(cause) => Err(cause),
         }
+    }
+
+    /// This version, from files of the log that are there now; if they are those of which one was missing, `cause` is the error.
+    pub(crate) async fn listed_again(&self, cause: Error) -> Result<Snapshot> {
+        let unusable = self.inner.unusable.clone();
+        let load = load_without(self.store().clone(), self.env().clone(), Some(self.version()), unusable);
+        let replacement = self.inner.replacement.get_or_try_init(|| load).await?;
+        if replacement.segment().commits == self.segment().commits { Err(cause) } else { Ok(replacement.clone()) }
     }
 
     /// The same version without its checkpoint, for which other files of the log stand in; if they cannot, `cause` is the error.

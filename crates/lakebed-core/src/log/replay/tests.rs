@@ -29,15 +29,31 @@ fn visible(layers: &[&[&[String]]]) -> Vec<String> {
 }
 
 fn names(layers: &Layers) -> Vec<String> {
+    names_with(layers, &HashMap::new())
+}
+
+/// The same, where what was left is read from these texts.
+fn names_with(layers: &Layers, texts: &HashMap<&str, String>) -> Vec<String> {
     let mut names = Vec::new();
-    for batch in layers.visible_files() {
-        let batch = batch.unwrap();
-        for row in 0..batch.len() {
-            let dv = batch.deletion_vector(row).unwrap().map_or(String::new(), |dv| format!("#{}", dv.path_or_inline_dv));
-            names.push(format!("{}{dv}", batch.paths().unwrap().value(row)));
+    for added in layers.visible_files() {
+        let added = added.unwrap();
+        let places = added.places().to_vec();
+        let text = |place: &Place| {
+            let bytes = usize::try_from(place.bytes.start).unwrap()..usize::try_from(place.bytes.end).unwrap();
+            texts[&*place.name][bytes].as_bytes()
+        };
+        for batch in added.into_files(places.iter().map(text)).unwrap() {
+            for row in 0..batch.len() {
+                let dv = batch.deletion_vector(row).unwrap().map_or(String::new(), |dv| format!("#{}", dv.path_or_inline_dv));
+                names.push(format!("{}{dv}", batch.paths().unwrap().value(row)));
+            }
         }
     }
     names
+}
+
+fn batches(layers: &Layers) -> Vec<FileBatch> {
+    layers.visible_files().flat_map(|added| added.unwrap().into_files([]).unwrap()).collect()
 }
 
 #[test]
@@ -56,7 +72,7 @@ fn large_commits_become_several_batches() {
     let large = |path: &str| add(path, None).replace("\"dataChange\"", &format!("\"stats\":\"{stats}\",\"dataChange\""));
     let commit = [large("a"), large("b"), large("c"), remove("b", None), large("d"), large("e")];
     let layers = Layers::new(Layer::fold([&commit.join("\n"), &add("older", None)].map(whole)).unwrap());
-    let batches: Vec<_> = layers.visible_files().collect::<Result<_, _>>().unwrap();
+    let batches = batches(&layers);
     let paths: Vec<Vec<Option<&str>>> = batches.iter().map(|batch| batch.paths().unwrap().iter().collect()).collect();
     assert_eq!(paths, [vec![Some("older")], vec![Some("a")], vec![Some("c"), Some("d"), Some("e")]]);
 }
@@ -106,7 +122,7 @@ fn the_newest_of_everything_else_wins() {
 fn maps_and_numbers_come_through() {
     let line = r#"{"add":{"path":"a","partitionValues":{"p":"1","q":null},"size":7,"modificationTime":8,"dataChange":true,"baseRowId":5}}"#;
     let layer = Layer::fold([Part::whole(line.as_bytes(), "commit")]).unwrap();
-    let batch = Layers::new(layer).visible_files().next().unwrap().unwrap();
+    let batch = &batches(&Layers::new(layer))[0];
     assert_eq!(batch.longs("size").unwrap().value(0), 7);
     assert_eq!(batch.longs("baseRowId").unwrap().value(0), 5);
     assert!(arrow_array::Array::is_null(&batch.longs("defaultRowCommitVersion").unwrap(), 0));
@@ -118,13 +134,13 @@ fn maps_and_numbers_come_through() {
 /// Whether a file is added, its path, and its vector.
 type Said = (bool, &'static str, Option<&'static str>);
 
+fn any_said() -> impl Strategy<Value = Said> {
+    let path = prop::sample::select(vec!["a", "b", "c", "d"]);
+    (any::<bool>(), path, prop::option::of(prop::sample::select(vec!["one", "two"])))
+}
+
 fn any_commits() -> impl Strategy<Value = Vec<Vec<Said>>> {
-    let said = (
-        any::<bool>(),
-        prop::sample::select(vec!["a", "b", "c", "d"]),
-        prop::option::of(prop::sample::select(vec!["one", "two"])),
-    );
-    prop::collection::vec(prop::collection::vec(said, 0..6), 0..8)
+    prop::collection::vec(prop::collection::vec(any_said(), 0..6), 0..=COMMITS.len())
 }
 
 /// What is there in the end, in the order in which it was added last.
@@ -142,36 +158,45 @@ fn text(commit: &[Said]) -> String {
     commit.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
+const COMMITS: [&str; 8] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
+
 proptest! {
     #[test]
     fn all_ways_of_folding_agree(
-        commits in any_commits(), runs in prop::collection::vec(1..4_usize, 8), joined in prop::collection::vec(any::<bool>(), 8), packed in any::<bool>()
+        commits in any_commits(), runs in prop::collection::vec((1..4_usize, any::<bool>(), any::<bool>()), 8)
     ) {
-        let expected = replayed(&commits);
-        let mut rest = commits.as_slice();
+        let texts: HashMap<&str, String> = COMMITS.into_iter().zip(commits.iter().map(|commit| text(commit))).collect();
+        let mut rest = &COMMITS[..commits.len()];
         let mut layers: Vec<Layer> = Vec::new();
-        for (run, joined) in runs.into_iter().zip(joined) {
+        for (run, is_joined, is_left) in runs {
             let (now, later) = rest.split_at(run.min(rest.len()));
             rest = later;
-            let texts: Vec<String> = now.iter().rev().map(|commit| text(commit)).collect();
-            let layer = Layer::fold(texts.iter().map(whole)).unwrap();
-            let layer = if packed { layer.pack().unwrap() } else { layer };
+            let layer = Layer::fold(now.iter().rev().map(|name| Part::whole(texts[name].as_bytes(), name))).unwrap();
+            let place = |name: &&str| Place { name: (*name).into(), bytes: 0..texts[name].len() as u64, lines_before: 0 };
+            let layer = if is_left { layer.leave_files(now.iter().rev().map(place).collect()) } else { layer };
             match layers.pop() {
-                Some(older) if joined => layers.push(layer.above(older).unwrap()),
+                Some(older) if is_joined => layers.push(layer.above(older).unwrap()),
                 older => layers.extend(older.into_iter().chain([layer])),
             }
         }
         let stack = layers.into_iter().fold(Layers::default(), |stack, layer| stack.with_newer(layer));
-        prop_assert_eq!(names(&stack), expected);
+        prop_assert_eq!(names_with(&stack, &texts), replayed(&commits));
     }
 
     #[test]
-    fn the_parts_of_a_commit_are_layers_too(commits in any_commits(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..3)) {
-        let lines: Vec<Said> = commits.concat();
-        let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(lines.len() + 1)).chain([0, lines.len()]).collect();
-        ends.sort_unstable();
-        let parts = ends.windows(2).map(|ends| Layer::fold([whole(&text(&lines[ends[0]..ends[1]]))]).unwrap());
-        let commit = parts.reduce(|older, part| part.above(older).unwrap()).unwrap();
-        prop_assert_eq!(names(&Layers::new(commit)), replayed(&[lines]));
+    fn parts_of_a_commit_are_layers_too(
+        commit in prop::collection::vec(any_said(), 0..30), bytes in 1..2000_usize, is_left in any::<bool>()
+    ) {
+        let text = text(&commit);
+        let part = |piece: Part<'_>| {
+            let layer = Layer::fold([piece]).unwrap();
+            let start = (piece.bytes.as_ptr() as usize - text.as_ptr() as usize) as u64;
+            let place = Place { name: "c0".into(), bytes: start..start + piece.bytes.len() as u64, lines_before: piece.lines_before };
+            if is_left { layer.leave_files(vec![place]) } else { layer }
+        };
+        let parts = whole(&text).pieces(bytes).into_iter().map(part);
+        let commit_layer = parts.reduce(|older, part| part.above(older).unwrap()).unwrap();
+        let texts = HashMap::from([("c0", text.clone())]);
+        prop_assert_eq!(names_with(&Layers::new(commit_layer), &texts), replayed(&[commit]));
     }
 }

@@ -34,8 +34,11 @@ pub(super) async fn rows(
     let mut streams = Vec::new();
     if let Some((name, bytes)) = content.json {
         let layer = Layer::fold([Part::whole(&bytes, &name)]).map_err(Stop::of_checkpoint)?;
-        let batches: Result<Vec<_>> = Layers::new(layer).visible_files().map(|batch| plan.early(batch?)).collect();
-        streams.push(futures::stream::iter(batches?.into_iter().map(Ok)).boxed());
+        let mut batches = Vec::new();
+        for added in Layers::new(layer).visible_files() {
+            batches.extend(added?.into_files([])?.into_iter().map(|batch| plan.early(batch)));
+        }
+        streams.push(futures::stream::iter(batches).boxed());
     }
     let cores = Cores::new();
     for part in content.parts {

@@ -7,13 +7,16 @@
 mod checkpoint;
 
 use std::collections::HashSet;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::available_parallelism;
 
 use arrow_array::{ArrayRef, BooleanArray};
-use futures::StreamExt;
-use futures::stream::BoxStream;
+use futures::stream::{self, BoxStream};
+use futures::{Future, StreamExt};
 use lakebed_core::log::files::{FileBatch, FileKey};
-use lakebed_core::log::replay::Layers;
+use lakebed_core::log::replay::{Added, Layers};
+use lakebed_io::log;
 use tokio::sync::mpsc::Sender;
 
 use crate::expr::Filter;
@@ -82,7 +85,7 @@ impl Plan {
         produce(AHEAD, |sender| async move { plan.run(&sender).await })
     }
 
-    /// A checkpoint that turns out to be broken is replaced by other files of the log, also in the middle of the work.
+    /// What of the log turns out to be broken or gone is replaced by other files of it, also in the middle of the work.
     async fn run(&self, sender: &Sender<Result<FileBatch>>) -> Result<()> {
         let mut snapshot = self.snapshot.with_readable_log().await?;
         let mut sent = Sent::default();
@@ -90,6 +93,10 @@ impl Plan {
             match self.send_files(&snapshot, sender, &mut sent).await {
                 Err(Stop::BrokenCheckpoint(error)) => {
                     snapshot = snapshot.without_checkpoint(error).await?;
+                    sent.start_over();
+                }
+                Err(Stop::GoneCommits(error)) => {
+                    snapshot = snapshot.listed_again(error).await?;
                     sent.start_over();
                 }
                 Err(Stop::Failed(error)) => return Err(error),
@@ -108,10 +115,32 @@ impl Plan {
                 self.send(batch, sender, sent).await?;
             }
         }
-        for batch in layers.visible_files() {
-            self.send(self.select(batch?)?, sender, sent).await?;
+        let added = stream::iter(layers.visible_files()).map(|added| self.select_added(snapshot, added));
+        let mut added = pin!(added.buffered(available_parallelism().map_or(1, usize::from)));
+        while let Some(batches) = added.next().await {
+            for batch in batches? {
+                self.send(batch, sender, sent).await?;
+            }
         }
         Ok(())
+    }
+
+    /// Of the files that commits added, those that may hold rows.
+    fn select_added(
+        &self,
+        snapshot: &Snapshot,
+        added: Result<Added>,
+    ) -> impl Future<Output = Result<Vec<FileBatch>, Stop>> + Send + use<> {
+        let (plan, snapshot) = (self.clone(), snapshot.clone());
+        async move {
+            let added = added?;
+            let texts = log::read_places(snapshot.store(), added.places()).await.map_err(Stop::of_commits)?;
+            let work = tokio::task::spawn_blocking(move || {
+                let batches = added.into_files(texts.iter().map(AsRef::as_ref))?;
+                batches.into_iter().map(|batch| plan.select(batch)).collect::<Result<_>>()
+            });
+            Ok(work.await.map_err(|error| Error::internal("planning commits").with_source(error))??)
+        }
     }
 
     /// Whether the rows of a checkpoint come already pruned.
@@ -207,7 +236,7 @@ fn visible(batch: FileBatch, layers: &Layers) -> Result<FileBatch> {
 #[derive(Default)]
 struct Sent {
     keys: Vec<FileKey>,
-    /// Those of the checkpoints that broke.
+    /// Those of the files of the log that broke or went.
     before: HashSet<FileKey>,
 }
 
@@ -223,7 +252,7 @@ impl Sent {
         batch.filter(&keep)
     }
 
-    /// The checkpoint broke: the next one gives its files again.
+    /// What comes now gives the files again.
     fn start_over(&mut self) {
         self.before.extend(self.keys.drain(..));
     }
@@ -233,6 +262,8 @@ impl Sent {
 enum Stop {
     /// Other files of the log can stand in.
     BrokenCheckpoint(Error),
+    /// The same: a clean-up has removed commits, for which there must be a checkpoint.
+    GoneCommits(Error),
     Failed(Error),
     /// The reader went away.
     Unwanted,
@@ -247,5 +278,9 @@ impl From<Error> for Stop {
 impl Stop {
     fn of_checkpoint(error: Error) -> Self {
         if error.is_corrupt() || error.is_not_found() { Self::BrokenCheckpoint(error) } else { Self::Failed(error) }
+    }
+
+    fn of_commits(error: Error) -> Self {
+        if error.is_not_found() { Self::GoneCommits(error) } else { Self::Failed(error) }
     }
 }

@@ -1,0 +1,92 @@
+//! The files that a run of commits added: their actions, or only where these stand and which of them hold.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::BooleanArray;
+
+use super::{FileBatch, FileKey, Layer};
+use crate::action::json::Part;
+use crate::error::Result;
+
+/// Whole lines of a commit, by their place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Of the file.
+    pub name: Arc<str>,
+    /// In the file.
+    pub bytes: Range<u64>,
+    /// How many lines of the file come before these.
+    pub lines_before: usize,
+}
+
+/// Files that commits added.
+#[derive(Debug, Clone)]
+pub struct Added {
+    keys: Vec<FileKey>,
+    actions: Actions,
+}
+
+#[derive(Debug, Clone)]
+enum Actions {
+    /// In the order of the keys.
+    Here(FileBatch),
+    /// Among those in these places, newest first.
+    There(Arc<[Place]>),
+}
+
+impl Added {
+    pub(super) fn here(files: FileBatch, keys: Vec<FileKey>) -> Self {
+        Self { keys, actions: Actions::Here(files) }
+    }
+
+    /// Only what tells them among the files in these places.
+    pub(super) fn there(all: Vec<Self>, places: Vec<Place>) -> Self {
+        Self { keys: all.into_iter().flat_map(|added| added.keys).collect(), actions: Actions::There(places.into()) }
+    }
+
+    /// Those that are not hidden, if there are any.
+    pub(super) fn shown(&self, is_hidden: impl Fn(&FileKey) -> bool) -> Result<Option<Self>> {
+        let shown: BooleanArray = self.keys.iter().map(|key| Some(!is_hidden(key))).collect();
+        if shown.true_count() == self.keys.len() {
+            return Ok(Some(self.clone()));
+        }
+        if !shown.has_true() {
+            return Ok(None);
+        }
+        let keys = self.keys.iter().zip(shown.values()).filter(|(_, shown)| *shown).map(|(key, _)| *key).collect();
+        let actions = match &self.actions {
+            Actions::Here(files) => Actions::Here(files.filter(&shown)?),
+            Actions::There(places) => Actions::There(Arc::clone(places)),
+        };
+        Ok(Some(Self { keys, actions }))
+    }
+
+    /// What has to be read to know more of the files than their keys.
+    pub fn places(&self) -> &[Place] {
+        match &self.actions {
+            Actions::Here(_) => &[],
+            Actions::There(places) => places,
+        }
+    }
+
+    /// The files, out of what stands in each of the places.
+    pub fn into_files<'a>(self, texts: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<FileBatch>> {
+        let places = match self.actions {
+            Actions::Here(files) => return Ok(vec![files]),
+            Actions::There(places) => places,
+        };
+        let parts =
+            places.iter().zip(texts).map(|(place, bytes)| Part { name: &place.name, bytes, lines_before: place.lines_before });
+        let layer = Layer::fold(parts)?;
+        let wanted: HashSet<FileKey> = self.keys.into_iter().collect();
+        let mut batches = Vec::new();
+        for added in layer.added.iter().rev() {
+            if let Some(Self { actions: Actions::Here(files), .. }) = added.shown(|key| !wanted.contains(key))? {
+                batches.push(files);
+            }
+        }
+        Ok(batches)
+    }
+}
