@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use futures::TryStreamExt;
-use lakebed::Error;
+use lakebed::{Error, Snapshot};
 use lakebed_core::ErrorKind;
 use lakebed_tests::table::{metadata, protocol, remove};
 use lakebed_tests::{Form, TableBuilder};
@@ -16,8 +16,11 @@ fn part(name: &str, p: i32) -> Value {
 
 /// The paths of the files that a scan takes.
 async fn taken(builder: &TableBuilder, filter: &str) -> Result<Vec<String>, Error> {
-    let scan = builder.table().snapshot().await?.scan().filter(filter);
-    let batches: Vec<RecordBatch> = scan.files().await?.try_collect().await?;
+    taken_of(&builder.table().snapshot().await?, filter).await
+}
+
+async fn taken_of(snapshot: &Snapshot, filter: &str) -> Result<Vec<String>, Error> {
+    let batches: Vec<RecordBatch> = snapshot.scan().filter(filter).files().await?.try_collect().await?;
     let paths = batches.iter().flat_map(|batch| {
         let paths = batch.column_by_name("path").unwrap().as_string::<i32>();
         paths.iter().map(|path| path.unwrap().to_owned()).collect::<Vec<_>>()
@@ -41,12 +44,12 @@ async fn a_filter_fails_on_files_of_the_table_but_not_on_those_that_were_removed
     }
 }
 
-/// Commits too large to be kept, with statistics large enough to be packed: 60 MB in lines of 6 kB.
+/// Commits too large to be kept, 70 MB in lines of 7 kB: the files of the older one are left where they stand.
 #[tokio::test]
 async fn large_commits_are_planned_like_small_ones() {
     let file = |number: i64| {
         let stats = json!({"numRecords": 10, "minValues": {"id": number * 10}, "maxValues": {"id": number * 10 + 9}, "nullCount": {"id": 0},
-            "padding": "x".repeat(6000)});
+            "padding": "x".repeat(7000)});
         json!({"add": {"path": format!("f{number}"), "partitionValues": {}, "size": 100, "modificationTime": 1, "dataChange": true,
             "stats": stats.to_string()}})
     };
@@ -67,4 +70,14 @@ async fn large_commits_are_planned_like_small_ones() {
     assert_eq!(refreshed.scan().count().await.unwrap(), 9_997 * 10);
     assert_eq!(taken(&builder, &between(60, 85)).await.unwrap(), ["f8"]);
     assert_eq!(taken(&builder, &between(99_980, 99_999)).await.unwrap(), ["f9998"]);
+
+    // A clean-up takes the commits away from a snapshot that knows only where its files stand.
+    builder.delete_log(&format!("{:020}.json", 0)).await;
+    let error = taken_of(&refreshed, &between(60, 85)).await.unwrap_err();
+    assert_eq!(error.to_string(), "memory://kit/lake/t: version 2 can no longer be rebuilt: the commit of version 0 is missing");
+    let alive = (0..9_999).filter(|number| ![6, 7].contains(number)).map(file).collect::<Vec<_>>();
+    builder.checkpoint(refreshed.version(), &alive).await;
+    builder.delete_log(&format!("{:020}.json", 1)).await;
+    assert_eq!(taken_of(&refreshed, &between(60, 85)).await.unwrap(), ["f8"]);
+    assert_eq!(taken_of(&refreshed, &between(99_980, 99_999)).await.unwrap(), ["f9998"]);
 }

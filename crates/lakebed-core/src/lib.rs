@@ -4,6 +4,7 @@
 //! Modules stand bottom to top: each uses only those above its own line.
 
 pub mod error;
+mod text;
 pub mod path;
 pub mod schema;
 pub mod value;

@@ -24,7 +24,6 @@ mod paths;
 mod scan;
 #[cfg(test)]
 mod tests;
-mod text;
 mod time;
 mod to_json;
 

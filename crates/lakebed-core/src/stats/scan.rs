@@ -10,7 +10,7 @@ use std::ops::Range;
 use memchr::{memchr, memchr_iter, memchr2};
 
 use super::paths::{Child, NodeId, Paths};
-use super::text::unescape;
+use crate::text::unescape;
 
 /// Finds the wanted values of one text after the other.
 pub(super) struct Scan<'p> {

@@ -14,8 +14,8 @@ use lakebed_io::store::Store;
 
 use super::Snapshot;
 
-/// So many bytes of commits that opening read are kept for [`Snapshot::layers`]; of so many it keeps the files.
-const KEPT_BYTES: usize = 32 << 20;
+/// So many bytes of commits that opening read are kept for [`Snapshot::layers`], which keeps the files of as many.
+pub(super) const KEPT_BYTES: usize = 32 << 20;
 
 /// Commits are folded in runs of about this size.
 const RUN_BYTES: usize = 1 << 20;
@@ -86,24 +86,24 @@ pub(crate) async fn commit_info(store: &Store, path: &LogPath) -> Result<Option<
     Ok(None)
 }
 
-/// Folds commits that come newest first: those that were kept, or else those of the paths.
-pub(super) async fn fold(store: &Store, kept: Option<Vec<CommitPart>>, paths: &[LogPath]) -> Result<Layer> {
-    match kept {
-        Some(parts) => fold_parts(stream::iter(parts.into_iter().map(Ok)), usize::MAX).await,
-        // From a web server a part may cost as much as the whole.
-        None => fold_parts(log::read_commits(store, paths), if store.is_web() { usize::MAX } else { KEPT_BYTES }).await,
+/// Folds commits that come newest first: those that were read already, or else those of the paths. Of the first `kept_bytes` of them the
+/// files are kept, of the others only where they stand.
+pub(super) async fn fold(store: &Store, read: Option<Vec<CommitPart>>, paths: &[LogPath], kept_bytes: usize) -> Result<Layer> {
+    // From a web server a part may cost as much as the whole.
+    let kept_bytes = if store.is_web() { usize::MAX } else { kept_bytes };
+    match read {
+        Some(parts) => fold_parts(stream::iter(parts.into_iter().map(Ok)), kept_bytes).await,
+        None => fold_parts(log::read_commits(store, paths), kept_bytes).await,
     }
 }
 
-/// Folds commits; of those behind the first `kept_bytes` the files are left where they are.
 async fn fold_parts(parts: impl Stream<Item = Result<CommitPart>> + Send, kept_bytes: usize) -> Result<Layer> {
-    let at_once = available_parallelism().map_or(1, usize::from);
     let folded = runs(parts).map_ok(|run| async move {
-        let is_left = run.bytes_before >= kept_bytes;
-        let work = tokio::task::spawn_blocking(move || Ok((run.ends_commit(), run.fold(is_left)?)));
+        let is_kept = run.bytes_before < kept_bytes;
+        let work = tokio::task::spawn_blocking(move || Ok((run.ends_commit(), run.fold(is_kept)?)));
         work.await.map_err(|error| Error::internal("folding commits").with_source(error))?
     });
-    let mut folded = pin!(folded.try_buffered(at_once));
+    let mut folded = pin!(folded.try_buffered(runs_at_once()));
     let (mut layer, mut commit) = (Layer::default(), Layer::default());
     while let Some((ends_commit, run)) = folded.try_next().await? {
         // Of a commit that is several runs, the older lines come first.
@@ -115,6 +115,11 @@ async fn fold_parts(parts: impl Stream<Item = Result<CommitPart>> + Send, kept_b
     Ok(layer)
 }
 
+/// How many runs of commits, of some megabytes each, are worked on at a time.
+pub(crate) fn runs_at_once() -> usize {
+    available_parallelism().map_or(1, usize::from).min(8)
+}
+
 /// What is folded at once: a few whole commits, or a part of a large one.
 struct Run {
     parts: Vec<CommitPart>,
@@ -123,9 +128,9 @@ struct Run {
 }
 
 impl Run {
-    fn fold(&self, is_left: bool) -> Result<Layer> {
+    fn fold(&self, is_kept: bool) -> Result<Layer> {
         let layer = Layer::fold(self.parts.iter().map(CommitPart::part))?;
-        Ok(if is_left { layer.leave_files(self.parts.iter().map(CommitPart::place).collect()) } else { layer })
+        Ok(if is_kept { layer } else { layer.leave_files(self.parts.iter().map(CommitPart::place).collect()) })
     }
 
     fn ends_commit(&self) -> bool {
@@ -157,7 +162,7 @@ impl Snapshot {
             .layers
             .get_or_try_init(|| async {
                 let kept = self.inner.read_commits.lock().ok().and_then(|mut kept| kept.take());
-                Ok(Layers::new(fold(self.store(), kept, &self.segment().commits).await?))
+                Ok(Layers::new(fold(self.store(), kept, &self.segment().commits, KEPT_BYTES).await?))
             })
             .await
     }

@@ -27,7 +27,7 @@ use tokio::sync::OnceCell;
 
 use crate::Result;
 
-pub(crate) use commits::commit_info;
+pub(crate) use commits::{commit_info, runs_at_once};
 pub(crate) use load::load;
 pub(crate) use travel::version_at;
 

@@ -7,7 +7,7 @@ use lakebed_core::log::segment::LogSegment;
 use lakebed_io::log::{self, ListedLogFile};
 use tokio::sync::OnceCell;
 
-use super::commits::{ReadCommits, fold};
+use super::commits::{KEPT_BYTES, ReadCommits, fold};
 use super::{Head, Inner, Snapshot, load};
 
 /// Above so many layers one fold of all commits is cheaper than looking into each layer.
@@ -39,7 +39,10 @@ impl Snapshot {
         };
         let version = newer.first().map_or(self.version(), |path| path.version);
         let layers = match layers {
-            Some(layers) => OnceCell::new_with(Some(layers.with_newer(fold(self.store(), parts, &newer).await?))),
+            Some(layers) => {
+                let layer = fold(self.store(), parts, &newer, KEPT_BYTES / MAX_LAYERS).await?;
+                OnceCell::new_with(Some(layers.with_newer(layer)))
+            }
             None => OnceCell::new(),
         };
         let segment = LogSegment {

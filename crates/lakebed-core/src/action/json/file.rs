@@ -8,6 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::action::{Add, DeletionVectorDescriptor, DvStorage, Remove, dv};
+use crate::text::long_text;
 
 /// A file action.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +41,7 @@ pub struct AddRef<'a> {
     #[serde(default)]
     pub data_change: bool,
     /// See [`Add::stats`].
-    #[serde(borrow, default, deserialize_with = "optional_text")]
+    #[serde(borrow, default, deserialize_with = "long_text")]
     pub stats: Option<Cow<'a, str>>,
     /// See [`Add::tags`].
     #[serde(borrow, default, deserialize_with = "optional_texts")]
@@ -82,7 +83,7 @@ pub struct RemoveRef<'a> {
     #[serde(default)]
     pub size: Option<i64>,
     /// See [`Remove::stats`].
-    #[serde(borrow, default, deserialize_with = "optional_text")]
+    #[serde(borrow, default, deserialize_with = "long_text")]
     pub stats: Option<Cow<'a, str>>,
     /// See [`Remove::tags`].
     #[serde(borrow, default, deserialize_with = "optional_texts")]

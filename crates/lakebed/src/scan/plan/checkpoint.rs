@@ -168,9 +168,9 @@ enum StatSource {
 }
 
 impl StatSource {
-    /// Told by the row counts that are null: more of them in the struct than there are rows without a file. JSON is much the larger, so
-    /// it is read only if that is so, though such files may have no statistics at all. It is not read for columns that the struct lacks:
-    /// writers make the struct out of the JSON.
+    /// Told by the row counts that are null: more of them in the struct than there are rows without a file. If so many texts are null, too,
+    /// those files have no statistics at all, and JSON, which is much the larger, is not read. Nor is it for columns that the struct
+    /// lacks: writers make the struct out of the JSON.
     fn of(part: &ParquetFile) -> Self {
         let nulls = |name: &[&str]| -> Option<u64> {
             let leaf = part.metadata().file_metadata().schema_descr().columns().iter().position(|leaf| {
@@ -179,10 +179,9 @@ impl StatSource {
             let groups = part.metadata().row_groups().iter();
             groups.map(|group| group.columns().get(leaf)?.statistics()?.null_count_opt()).sum()
         };
-        match (nulls(&[column::STATS_PARSED, "numRecords"]), nulls(&[column::PATH])) {
-            (Some(of_struct), Some(of_path)) if of_struct > of_path => Self::Both,
-            _ => Self::One,
-        }
+        let of_struct = nulls(&[column::STATS_PARSED, "numRecords"]);
+        let (of_path, of_text) = (nulls(&[column::PATH]), nulls(&[column::STATS]));
+        if of_path.is_some() && of_struct > of_path && of_text != of_struct { Self::Both } else { Self::One }
     }
 }
 

@@ -9,7 +9,6 @@ mod checkpoint;
 use std::collections::HashSet;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::available_parallelism;
 
 use arrow_array::{ArrayRef, BooleanArray};
 use futures::stream::{self, BoxStream};
@@ -22,6 +21,7 @@ use tokio::sync::mpsc::Sender;
 use crate::expr::Filter;
 use crate::metrics::{Counter, PlanMetrics};
 use crate::scan::prune::{ConjunctCounts, FileColumns, Pruner};
+use crate::snapshot::runs_at_once;
 use crate::stream::produce;
 use crate::{Error, Result, Snapshot};
 
@@ -116,7 +116,7 @@ impl Plan {
             }
         }
         let added = stream::iter(layers.visible_files()).map(|added| self.select_added(snapshot, added));
-        let mut added = pin!(added.buffered(available_parallelism().map_or(1, usize::from)));
+        let mut added = pin!(added.buffered(runs_at_once()));
         while let Some(batches) = added.next().await {
             for batch in batches? {
                 self.send(batch, sender, sent).await?;

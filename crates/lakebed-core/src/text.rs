@@ -1,13 +1,32 @@
 //! Strings of JSON: read where they have escapes, and written.
 
+use std::borrow::Cow;
+
+use memchr::memchr;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// Reads a string that is long and full of escapes, such as statistics; serde_json takes twice as long.
+pub(crate) fn long_text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, str>>, D::Error> {
+    let Some(raw) = Option::<&'de RawValue>::deserialize(deserializer)? else { return Ok(None) };
+    let inside = raw.get().strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    let inside = inside.ok_or_else(|| Error::custom("not a string"))?;
+    if memchr(b'\\', inside.as_bytes()).is_none() {
+        return Ok(Some(Cow::Borrowed(inside)));
+    }
+    unescape(inside).map(|said| Some(Cow::Owned(said))).ok_or_else(|| Error::custom("a string with a wrong escape"))
+}
+
 /// What a string says whose text between the quotes is this; none if an escape is wrong or half of a surrogate pair.
-pub(super) fn unescape(text: &str) -> Option<String> {
+pub(crate) fn unescape(text: &str) -> Option<String> {
     let mut said = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((plain, escape)) = rest.split_once('\\') {
+    while let Some((plain, escape)) = memchr(b'\\', rest.as_bytes()).and_then(|at| rest.split_at_checked(at)) {
         said.push_str(plain);
-        let mut letters = escape.chars();
+        let mut letters = escape.get(1..)?.chars();
         let letter = match letters.next()? {
+            letter @ ('"' | '\\' | '/') => letter,
             'u' => {
                 let (unit, after) = code_unit(letters.as_str())?;
                 let (letter, after) = match unit {
@@ -25,7 +44,6 @@ pub(super) fn unescape(text: &str) -> Option<String> {
             'r' => '\r',
             'b' => '\u{8}',
             'f' => '\u{c}',
-            letter @ ('"' | '\\' | '/') => letter,
             _ => return None,
         };
         said.push(letter);
@@ -42,7 +60,7 @@ fn code_unit(text: &str) -> Option<(u16, &str)> {
 }
 
 /// Writes a string with its quotes.
-pub(super) fn write_string(out: &mut String, text: &str) {
+pub(crate) fn write_string(out: &mut String, text: &str) {
     out.push('"');
     let mut plain = 0;
     for (at, byte) in text.bytes().enumerate() {
