@@ -83,3 +83,40 @@ pub(crate) fn write_string(out: &mut String, text: &str) {
     out.push_str(&text[plain..]);
     out.push('"');
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Long<'a>(#[serde(borrow, deserialize_with = "long_text")] Option<Cow<'a, str>>);
+
+    fn read(json: &str) -> Option<Option<Cow<'_, str>>> {
+        serde_json::from_str::<Long<'_>>(json).ok().map(|long| long.0)
+    }
+
+    #[test]
+    fn only_text_with_escapes_is_copied() {
+        assert!(matches!(read(r#""plain ü""#), Some(Some(Cow::Borrowed("plain ü")))));
+        assert!(matches!(read(r#""a\"b""#), Some(Some(Cow::Owned(said))) if said == "a\"b"));
+        assert_eq!(read("null"), Some(None));
+        for other in ["1", "{}", "[]", "true"] {
+            assert_eq!(read(other), None, "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn long_texts_are_read_as_serde_json_reads_texts(pieces in prop::collection::vec(prop_oneof![
+            4 => "[a-z ü😀]{0,12}".prop_map(String::from),
+            4 => prop::sample::select(vec![r#"\""#, r"\\", r"\/", r"\n", r"\u00e9", r"\ud83d\ude00"]).prop_map(str::to_owned),
+            1 => prop::sample::select(vec![r"\x", r"\u12", r"\ud83d", r"\ude00", r"\ud83d\u0041", "\"", "\n"]).prop_map(str::to_owned),
+        ], 0..12)) {
+            let json = format!("\"{}\"", pieces.concat());
+            let expected = serde_json::from_str::<Option<String>>(&json).ok();
+            prop_assert_eq!(read(&json).map(|said| said.map(Cow::into_owned)), expected);
+        }
+    }
+}

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use futures::TryStreamExt;
+use lakebed_core::log::replay::Place;
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -90,44 +91,63 @@ async fn a_hint_is_sound_missing_or_unusable() {
     }
 }
 
+/// These files in memory, and on the local disk as long as the folder lives.
+async fn stores_with(files: &[(&str, &str)]) -> (tempfile::TempDir, [Store; 2]) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("_delta_log")).unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let local = Store::open(folder.path().to_str().unwrap(), StoreOptions::default()).unwrap();
+    (folder, [store_with(files).await, local])
+}
+
 #[tokio::test]
 async fn commits_come_in_the_order_they_are_asked_for() {
     let files: Vec<(String, String)> = (0..50).map(|version| (log_name(version, ".json"), format!("{version}"))).collect();
-    let store = store_with(&files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect::<Vec<_>>()).await;
-    let wanted: Vec<LogPath> = (0..50).rev().map(LogPath::commit).collect();
-    let read: Vec<CommitPart> = read_commits(&store, &wanted).try_collect().await.unwrap();
-    let read: Vec<(&str, &[u8], bool)> = read.iter().map(|part| (&*part.name, &*part.lines, part.is_last)).collect();
-    let names: Vec<(String, String)> =
-        (0..50).rev().map(|version| (format!("{version:020}.json"), format!("{version}"))).collect();
-    assert_eq!(read, names.iter().map(|(name, text)| (name.as_str(), text.as_bytes(), true)).collect::<Vec<_>>());
-    let missing = [LogPath::commit(49), LogPath::commit(50)];
-    let error = read_commits(&store, &missing).try_collect::<Vec<_>>().await.unwrap_err();
-    assert_eq!(error.message(), format!("memory://test/t/_delta_log/{:020}.json: not found", 50));
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let (_folder, stores) = stores_with(&files).await;
+    for store in stores {
+        let wanted: Vec<LogPath> = (0..50).rev().map(LogPath::commit).collect();
+        let read: Vec<CommitPart> = read_commits(&store, &wanted).try_collect().await.unwrap();
+        let read: Vec<(&str, &[u8], bool)> = read.iter().map(|part| (&*part.name, &*part.lines, part.is_last)).collect();
+        let names: Vec<(String, String)> =
+            (0..50).rev().map(|version| (format!("{version:020}.json"), format!("{version}"))).collect();
+        assert_eq!(read, names.iter().map(|(name, text)| (name.as_str(), text.as_bytes(), true)).collect::<Vec<_>>());
+        let missing = [LogPath::commit(49), LogPath::commit(50)];
+        let error = read_commits(&store, &missing).try_collect::<Vec<_>>().await.unwrap_err();
+        assert!(error.message().ends_with(&format!("/_delta_log/{:020}.json: not found", 50)), "{error}");
+    }
 }
 
-/// Lines of 0 to 99,999 bytes, of which one alone is larger than a part, with and without a line break at the end.
+/// Lines of 0 to 99,999 bytes, of which one alone is larger than a part, with and without a line break at the end; small commits around.
 #[tokio::test]
 async fn large_commits_come_in_parts_of_whole_lines() {
     let mut lines: Vec<String> = (0..400).map(|number| number.to_string().repeat(number * 83)).collect();
     lines.insert(100, "x".repeat(9 << 20));
     for end in ["", "\n"] {
         let text = lines.join("\n") + end;
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("_delta_log")).unwrap();
-        std::fs::write(folder.path().join(log_name(0, ".json")), &text).unwrap();
-        let url = folder.path().to_str().unwrap().to_owned();
-        let local = Store::open(&url, StoreOptions::default()).unwrap();
-        let memory = store_with(&[(log_name(0, ".json").as_str(), text.as_str())]).await;
-        for store in [memory, local] {
-            let parts: Vec<CommitPart> = read_commits(&store, &[LogPath::commit(0)]).try_collect().await.unwrap();
-            let mut seen = Vec::new();
+        let names: Vec<String> = (0..4).map(|version| log_name(version, ".json")).collect();
+        let (_folder, stores) =
+            stores_with(&[(&names[0], "first"), (&names[1], &text), (&names[2], &text), (&names[3], "last")]).await;
+        for store in stores {
+            let wanted: Vec<LogPath> = (0..4).rev().map(LogPath::commit).collect();
+            let parts: Vec<CommitPart> = read_commits(&store, &wanted).try_collect().await.unwrap();
+            let mut commits: Vec<Vec<&str>> = vec![Vec::new()];
             for part in &parts {
+                let seen = commits.last_mut().unwrap();
                 assert_eq!(part.lines_before, seen.len());
                 seen.extend(std::str::from_utf8(&part.lines).unwrap().lines());
+                if part.is_last {
+                    commits.push(Vec::new());
+                }
             }
-            assert!(seen == lines, "{} parts", parts.len());
-            let last: Vec<bool> = parts.iter().map(|part| part.is_last).collect();
-            assert!(last.last() == Some(&true) && last.iter().filter(|last| **last).count() == 1, "{last:?}");
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            assert!(commits == [vec!["last"], lines.clone(), lines, vec!["first"], vec![]], "{} parts", parts.len());
+
+            let places: Vec<Place> = parts.iter().map(CommitPart::place).collect();
+            let again = read_places(&store, &places).await.unwrap();
+            assert!(again.iter().zip(&parts).all(|(again, part)| *again == part.lines), "other lines");
         }
     }
 }
