@@ -14,7 +14,7 @@ use lakebed_core::action::{Action, Sidecar, json};
 use lakebed_core::error::{Error, Result};
 use lakebed_core::log::checkpoint::{check_v2, columns, other_actions};
 use lakebed_core::log::segment::CheckpointFiles;
-use lakebed_core::path::{CheckpointKind, FilePath, LOG_DIR, SIDECAR_DIR};
+use lakebed_core::path::{CheckpointKind, FilePath, SIDECAR_DIR};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowPredicateFn, RowFilter};
 use parquet::schema::types::{ColumnDescriptor, ColumnPath};
@@ -114,7 +114,7 @@ pub async fn read_other_actions(store: &Store, files: &CheckpointFiles, wanted: 
 /// The top file of a V2 checkpoint as lines, and its actions apart from those of files.
 async fn read_json_top(store: &Store, files: &CheckpointFiles) -> Result<(String, Bytes, Vec<Action>)> {
     let name = files.name();
-    let bytes = store.get(&store.path_of(&format!("{LOG_DIR}/{name}"))?).await?;
+    let bytes = store.get(&store.log_path(&name)?).await?;
     let mut actions = Vec::new();
     for (number, line) in json::lines(&bytes) {
         match json::read_line(line) {
@@ -142,7 +142,7 @@ async fn open_files(store: &Store, files: &CheckpointFiles, page_index: PageInde
 
 async fn open_file(store: &Store, files: &CheckpointFiles, index: usize, page_index: PageIndex) -> Result<ParquetFile> {
     let file = files.files.get(index).ok_or_else(|| Error::internal("a checkpoint without files"))?;
-    let path = store.path_of(&format!("{LOG_DIR}/{}", file.path.name))?;
+    let path = store.log_path(&file.path.name)?;
     checked(ParquetFile::open(store, &path, Some(file.size), if_sliced(page_index, file.size)).await?)
 }
 

@@ -61,7 +61,7 @@ pub enum ReadHint {
 
 /// Reads `_last_checkpoint`. Only a store that fails is an error.
 pub async fn read_hint(store: &Store) -> Result<ReadHint> {
-    let path = store.path_of(&format!("{LOG_DIR}/{HINT_NAME}"))?;
+    let path = store.log_path(HINT_NAME)?;
     match store.get(&path).await {
         Ok(bytes) => Ok(match hint::parse(&bytes) {
             Ok(hint) => ReadHint::Sound(Box::new(hint)),
@@ -74,7 +74,7 @@ pub async fn read_hint(store: &Store) -> Result<ReadHint> {
 
 /// Reads a checksum file.
 pub async fn read_checksum(store: &Store, path: &LogPath) -> Result<VersionChecksum> {
-    let bytes = store.get(&store.path_of(&format!("{LOG_DIR}/{}", path.name))?).await?;
+    let bytes = store.get(&store.log_path(&path.name)?).await?;
     VersionChecksum::parse(&bytes, &path.name)
 }
 

@@ -7,6 +7,8 @@ mod checkpoint;
 pub mod mutate;
 pub mod seeds;
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, BinaryArray, Int64Array, StringArray, StructArray};
@@ -19,7 +21,6 @@ use lakebed_core::schema::{self, PrimitiveType};
 use lakebed_core::stats::{StatColumn, StatKind, from_json};
 use lakebed_core::value::Scalar;
 use lakebed_core::variant::unshred;
-use std::sync::Arc;
 
 pub use checkpoint::{checkpoint_batches, checkpoint_row};
 

@@ -12,6 +12,7 @@ mod tests;
 use std::fmt;
 use std::io::BufRead;
 
+use memchr::{memchr, memchr_iter};
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -54,11 +55,10 @@ impl<'a> Part<'a> {
     pub fn pieces(self, bytes: usize) -> Vec<Part<'a>> {
         let mut pieces = Vec::new();
         let mut rest = self;
-        while let Some(end) = rest.bytes.get(bytes..).and_then(|tail| tail.iter().position(|byte| *byte == b'\n')) {
+        while let Some(end) = rest.bytes.get(bytes..).and_then(|tail| memchr(b'\n', tail)) {
             let (piece, tail) = rest.bytes.split_at(bytes + end + 1);
             pieces.push(Self { bytes: piece, ..rest });
-            let lines = piece.iter().filter(|byte| **byte == b'\n').count();
-            rest = Self { bytes: tail, lines_before: rest.lines_before + lines, ..rest };
+            rest = Self { bytes: tail, lines_before: rest.lines_before + memchr_iter(b'\n', piece).count(), ..rest };
         }
         pieces.push(rest);
         pieces

@@ -118,14 +118,12 @@ impl Layer {
 
     /// What both say, the other one being older. Costs what the smaller one has, unless files are in both.
     pub fn above(mut self, mut older: Layer) -> Result<Self> {
-        let (few, many) = if self.seen.len() < older.seen.len() { (&self.seen, &older.seen) } else { (&older.seen, &self.seen) };
-        let hides = few.iter().any(|key| many.contains(key));
-        if hides {
+        if self.seen.is_disjoint(&older.seen) {
+            self.added.append(&mut older.added);
+        } else {
             for added in &older.added {
                 self.added.extend(added.shown(|key| self.seen.contains(key))?);
             }
-        } else {
-            self.added.append(&mut older.added);
         }
         if self.seen.len() < older.seen.len() {
             std::mem::swap(&mut self.seen, &mut older.seen);

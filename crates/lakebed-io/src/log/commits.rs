@@ -7,7 +7,7 @@ use futures::{Stream, StreamExt, TryStreamExt, stream};
 use lakebed_core::action::json::Part;
 use lakebed_core::error::Result;
 use lakebed_core::log::replay::Place;
-use lakebed_core::path::{LOG_DIR, LogPath};
+use lakebed_core::path::LogPath;
 use memchr::{memchr_iter, memrchr};
 
 use crate::store::{Parts, Store};
@@ -69,7 +69,7 @@ pub fn read_commits(store: &Store, paths: &[LogPath]) -> impl Stream<Item = Resu
 /// The lines in these places.
 pub async fn read_places(store: &Store, places: &[Place]) -> Result<Vec<Bytes>> {
     let read = |place: Place| async move {
-        let path = store.path_of(&format!("{LOG_DIR}/{}", place.name))?;
+        let path = store.log_path(&place.name)?;
         store.get_ranges(&path, std::slice::from_ref(&place.bytes)).await
     };
     let ranges: Vec<Vec<Bytes>> = stream::iter(places.to_vec()).map(read).buffered(CONCURRENCY).try_collect().await?;
@@ -89,7 +89,7 @@ struct Reading {
 
 impl Reading {
     async fn begin(store: Store, group: Vec<LogPath>) -> Result<Vec<Self>> {
-        let paths = group.iter().map(|path| store.path_of(&format!("{LOG_DIR}/{}", path.name)));
+        let paths = group.iter().map(|path| store.log_path(&path.name));
         let parts = store.parts(paths.collect::<Result<_>>()?, PART_BYTES).await?;
         let begun = group.into_iter().zip(parts);
         Ok(begun
@@ -99,7 +99,7 @@ impl Reading {
 
     async fn advance(&mut self) -> Result<Option<CommitPart>> {
         while !self.ended {
-            let bytes = self.parts.next(PART_BYTES).await?;
+            let bytes = self.parts.next().await?;
             self.ended = bytes.len() < PART_BYTES;
             let end = match memrchr(b'\n', &bytes) {
                 _ if self.ended => bytes.len(),

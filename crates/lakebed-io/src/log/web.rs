@@ -6,7 +6,7 @@
 use futures::{StreamExt, TryStreamExt, stream};
 use lakebed_core::error::Result;
 use lakebed_core::log::segment::ListedLogFile;
-use lakebed_core::path::{LOG_DIR, LogPath, checkpoint_name, checksum_name, commit_name};
+use lakebed_core::path::{LogPath, checkpoint_name, checksum_name, commit_name};
 
 use super::commits::CONCURRENCY;
 use crate::store::Store;
@@ -37,7 +37,7 @@ pub(super) async fn find_log(store: &Store, from: u64) -> Result<Vec<ListedLogFi
 
 async fn find(store: &Store, name: String) -> Result<Option<ListedLogFile>> {
     let Some(path) = LogPath::parse(&name) else { return Ok(None) };
-    match store.head(&store.path_of(&format!("{LOG_DIR}/{name}"))?).await {
+    match store.head(&store.log_path(&name)?).await {
         Ok(object) => Ok(Some(ListedLogFile { path, size: object.size, modified_ms: object.last_modified.timestamp_millis() })),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),

@@ -68,11 +68,11 @@ fn page_starts(columns: &[OffsetIndexMetaData], projection: Option<&ProjectionMa
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use parquet::file::page_index::offset_index::PageLocation;
     use parquet::schema::parser::parse_message_type;
     use parquet::schema::types::SchemaDescriptor;
-
-    use std::sync::Arc;
 
     use super::*;
 

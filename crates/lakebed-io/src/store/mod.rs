@@ -22,6 +22,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use lakebed_core::error::{Error, Result};
+use lakebed_core::path::LOG_DIR;
 use object_store::ObjectStore;
 use object_store::path::Path;
 use url::Url;
@@ -172,6 +173,11 @@ impl Store {
         Path::parse(&whole).map_err(|error| {
             Error::invalid_input(format!("{}{whole}: not a name that a store can hold", self.0.base)).with_source(error)
         })
+    }
+
+    /// The file of this name in the table's log.
+    pub(crate) fn log_path(&self, name: &str) -> Result<Path> {
+        self.path_of(&format!("{LOG_DIR}/{name}"))
     }
 
     /// An object as messages name it.

@@ -19,21 +19,17 @@ use crate::at::At;
 pub(crate) struct Parts {
     store: Store,
     path: Path,
+    part_bytes: usize,
     /// What was read before it is asked for.
     ahead: Option<Bytes>,
     source: Source,
 }
 
 enum Source {
-    Local(LocalFile),
+    /// A file, which is opened with the first read.
+    Local(PathBuf, Option<File>),
     Remote(BoxStream<'static, object_store::Result<Bytes>>),
     End,
-}
-
-/// A file, which is opened with the first read.
-struct LocalFile {
-    path: PathBuf,
-    opened: Option<File>,
 }
 
 impl Store {
@@ -50,66 +46,64 @@ impl Store {
     async fn local_parts(&self, paths: Vec<Path>, files: Vec<PathBuf>, part_bytes: usize) -> Result<Vec<Parts>> {
         let read = tokio::task::spawn_blocking(move || {
             let mut left = part_bytes;
-            let begin = |path| {
-                let mut file = LocalFile { path, opened: None };
-                let ahead = (left > 0).then(|| file.read(part_bytes)).transpose()?;
-                left = left.saturating_sub(ahead.as_ref().map_or(0, Vec::len));
-                Ok((file, ahead))
+            let begin = |file: PathBuf| {
+                if left == 0 {
+                    return Ok((None, Source::Local(file, None)));
+                }
+                let (bytes, source) = read_file(file, None, part_bytes)?;
+                left = left.saturating_sub(bytes.len());
+                Ok((Some(bytes), source))
             };
             files.into_iter().map(begin).collect::<Vec<io::Result<_>>>()
         });
-        let begun = read.await.at(self.url())?.into_iter().zip(paths).map(|(begun, path)| {
-            let (file, ahead) = begun.at(self.describe(&path))?;
-            let mut parts = Parts { store: self.clone(), path, ahead: None, source: Source::End };
-            match ahead {
-                Some(bytes) => parts.ahead = Some(parts.taken(bytes, file, part_bytes)),
-                None => parts.source = Source::Local(file),
-            }
-            Ok(parts)
+        let begun = read.await.at(self.url())?.into_iter().zip(paths).map(|(begun, path)| match begun {
+            Ok((ahead, source)) => Ok(Parts { store: self.clone(), path, part_bytes, ahead, source }),
+            Err(error) => Err(error).at(self.describe(&path)),
         });
         begun.collect()
     }
 
     async fn remote_parts(&self, path: Path, part_bytes: usize) -> Result<Parts> {
         let found = self.object_store().get(&path).await.map_err(|error| self.failed(&error, &path))?;
-        let mut parts = Parts { store: self.clone(), path, ahead: None, source: Source::Remote(found.into_stream()) };
-        parts.ahead = Some(parts.next(part_bytes).await?);
+        let source = Source::Remote(found.into_stream());
+        let mut parts = Parts { store: self.clone(), path, part_bytes, ahead: None, source };
+        parts.ahead = Some(parts.next().await?);
         Ok(parts)
     }
 }
 
-impl LocalFile {
-    /// The next bytes: `least` of them, or fewer at the end.
-    fn read(&mut self, least: usize) -> io::Result<Vec<u8>> {
-        let file = match &mut self.opened {
-            Some(file) => file,
-            closed => closed.insert(File::open(&self.path)?),
-        };
-        let left = file.metadata()?.len().saturating_sub(file.stream_position()?);
-        let mut bytes = Vec::with_capacity(usize::try_from(left).unwrap_or(least).min(least) + 1);
-        file.take(least as u64).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    }
+/// The next part of a file, and what is left of it.
+fn read_file(path: PathBuf, opened: Option<File>, part_bytes: usize) -> io::Result<(Bytes, Source)> {
+    let mut file = match opened {
+        Some(file) => file,
+        None => File::open(&path)?,
+    };
+    let left = file.metadata()?.len().saturating_sub(file.stream_position()?);
+    let mut bytes = Vec::with_capacity(usize::try_from(left).unwrap_or(part_bytes).min(part_bytes) + 1);
+    file.by_ref().take(part_bytes as u64).read_to_end(&mut bytes)?;
+    let rest = if bytes.len() == part_bytes { Source::Local(path, Some(file)) } else { Source::End };
+    Ok((bytes.into(), rest))
 }
 
 impl Parts {
-    /// The next bytes: `least` of them or a few more; fewer, perhaps none, only at the end.
-    pub(crate) async fn next(&mut self, least: usize) -> Result<Bytes> {
+    /// The next part, or a few more bytes; fewer, perhaps none, only at the end.
+    pub(crate) async fn next(&mut self) -> Result<Bytes> {
         if let Some(ahead) = self.ahead.take() {
             return Ok(ahead);
         }
+        let part_bytes = self.part_bytes;
         match std::mem::replace(&mut self.source, Source::End) {
             Source::End => Ok(Bytes::new()),
-            Source::Local(mut file) => {
-                let read = tokio::task::spawn_blocking(move || file.read(least).map(|bytes| (bytes, file)));
-                let name = || self.store.describe(&self.path);
-                let (bytes, file) = read.await.at(name())?.at(name())?;
-                Ok(self.taken(bytes, file, least))
+            Source::Local(file, opened) => {
+                let read = move |file| read_file(file, opened, part_bytes);
+                let (bytes, rest) = self.store.blocking(&self.path, file, read).await?;
+                self.source = rest;
+                Ok(bytes)
             }
             Source::Remote(mut stream) => {
                 let mut read: Option<Bytes> = None;
                 let mut joined = BytesMut::new();
-                while joined.len() + read.as_ref().map_or(0, Bytes::len) < least {
+                while joined.len() + read.as_ref().map_or(0, Bytes::len) < part_bytes {
                     let Some(bytes) = stream.next().await else { return Ok(both(read, joined)) };
                     let bytes = bytes.map_err(|error| self.store.failed(&error, &self.path))?;
                     // One piece needs no copy.
@@ -124,14 +118,6 @@ impl Parts {
                 Ok(both(read, joined))
             }
         }
-    }
-
-    /// What was read of a file, in which there may be more.
-    fn taken(&mut self, bytes: Vec<u8>, file: LocalFile, least: usize) -> Bytes {
-        if bytes.len() == least {
-            self.source = Source::Local(file);
-        }
-        bytes.into()
     }
 }
 

@@ -141,15 +141,13 @@ impl Run {
 fn runs(parts: impl Stream<Item = Result<CommitPart>> + Send) -> impl Stream<Item = Result<Run>> + Send {
     stream::try_unfold((Box::pin(parts.peekable()), 0), |(mut parts, bytes_before)| async move {
         let Some(first) = parts.try_next().await? else { return Ok(None) };
-        let mut bytes = first.lines.len();
+        let (joins_others, mut bytes) = (first.is_whole(), first.lines.len());
         let mut run = vec![first];
-        if run.iter().all(CommitPart::is_whole) {
-            let fits = |next: &CommitPart, bytes: usize| next.is_whole() && bytes + next.lines.len() <= RUN_BYTES;
-            while let Some(next) = parts.as_mut().next_if(|next| next.as_ref().is_ok_and(|next| fits(next, bytes))).await {
-                let next = next?;
-                bytes += next.lines.len();
-                run.push(next);
-            }
+        let fits = |next: &CommitPart, bytes: usize| joins_others && next.is_whole() && bytes + next.lines.len() <= RUN_BYTES;
+        while let Some(next) = parts.as_mut().next_if(|next| next.as_ref().is_ok_and(|next| fits(next, bytes))).await {
+            let next = next?;
+            bytes += next.lines.len();
+            run.push(next);
         }
         Ok(Some((Run { parts: run, bytes_before }, (parts, bytes_before + bytes))))
     })

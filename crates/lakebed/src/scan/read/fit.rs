@@ -15,6 +15,7 @@ use arrow_select::filter::FilterPredicate;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::{PARQUET_FIELD_ID_META_KEY, ProjectionMask};
 
+use lakebed_core::ErrorKind;
 use lakebed_core::schema::arrow::type_to_arrow;
 use lakebed_core::schema::mapping::{MappingMode, field_id, physical_name};
 use lakebed_core::schema::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
@@ -25,7 +26,6 @@ use super::rebase::Rebase;
 use super::short::{decimals_as_stored, is_short_of};
 use super::variant;
 use crate::{Error, Result};
-use lakebed_core::ErrorKind;
 
 /// The columns of one file.
 #[derive(Clone)]
