@@ -77,16 +77,19 @@ fn read_options(plan: &Plan, part: &ParquetFile) -> ReadOptions {
     }
 }
 
-/// Partition values first, statistics for what they leave.
+/// Partition values first, statistics for what they leave; of these the typed ones first, which leave little of the texts to read.
 fn row_filter(pruner: &Arc<Pruner>, schema: &SchemaDescriptor, stats: StatSource, metrics: &Arc<PlanMetrics>) -> RowFilter {
     let mut stages: Vec<Box<dyn ArrowPredicate>> = Vec::new();
     let by_partition = partition_columns(pruner, schema);
     if !by_partition.is_empty() {
         stages.push(stage(mask(schema, &by_partition), pruner, metrics, keep_candidates));
     }
-    let by_statistics = stat_columns(pruner.wanted(), schema, stats);
-    if !by_statistics.is_empty() {
-        let both: Vec<_> = by_partition.into_iter().chain(by_statistics).collect();
+    let mut by_statistics = vec![stat_columns(pruner.wanted(), schema, StatSource::One)];
+    if stats == StatSource::Both {
+        by_statistics.push(stat_columns(pruner.wanted(), schema, StatSource::Both));
+    }
+    for columns in by_statistics.into_iter().filter(|columns| !columns.is_empty()) {
+        let both: Vec<_> = by_partition.iter().cloned().chain(columns).collect();
         stages.push(stage(mask(schema, &both), pruner, metrics, keep_by_statistics));
     }
     RowFilter::new(stages)
@@ -168,9 +171,9 @@ enum StatSource {
 }
 
 impl StatSource {
-    /// Told by the row counts that are null: more of them in the struct than there are rows without a file. If so many texts are null, too,
-    /// those files have no statistics at all, and JSON, which is much the larger, is not read. Nor is it for columns that the struct
-    /// lacks: writers make the struct out of the JSON.
+    /// Told by the row counts that are null: more of them in the struct than there are rows without a file. JSON is much the larger, so
+    /// it is read only if that is so, though such files may have no statistics at all. It is not read for columns that the struct lacks:
+    /// writers make the struct out of the JSON.
     fn of(part: &ParquetFile) -> Self {
         let nulls = |name: &[&str]| -> Option<u64> {
             let leaf = part.metadata().file_metadata().schema_descr().columns().iter().position(|leaf| {
@@ -179,9 +182,10 @@ impl StatSource {
             let groups = part.metadata().row_groups().iter();
             groups.map(|group| group.columns().get(leaf)?.statistics()?.null_count_opt()).sum()
         };
-        let of_struct = nulls(&[column::STATS_PARSED, "numRecords"]);
-        let (of_path, of_text) = (nulls(&[column::PATH]), nulls(&[column::STATS]));
-        if of_path.is_some() && of_struct > of_path && of_text != of_struct { Self::Both } else { Self::One }
+        match (nulls(&[column::STATS_PARSED, "numRecords"]), nulls(&[column::PATH])) {
+            (Some(of_struct), Some(of_path)) if of_struct > of_path => Self::Both,
+            _ => Self::One,
+        }
     }
 }
 
