@@ -13,6 +13,9 @@ from __future__ import annotations
 from lakebed import _lakebed
 from lakebed._lakebed import __version__
 from lakebed.errors import (
+    CommitConflictError,
+    CommitUnknownError,
+    ConstraintViolationError,
     CorruptTableError,
     InvalidInputError,
     LakebedError,
@@ -20,14 +23,20 @@ from lakebed.errors import (
     ResourceExhaustedError,
     SchemaMismatchError,
     StoreError,
+    TableExistsError,
     TableNotFoundError,
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
 from lakebed.scan import ExplainedConjunct, Explanation, Scan, read_task
 from lakebed.table import Detail, History, HistoryEntry, Protocol, Table
+from lakebed.write import CommitResult, WriteMetrics, create, write
 
 __all__ = [
+    "CommitConflictError",
+    "CommitResult",
+    "CommitUnknownError",
+    "ConstraintViolationError",
     "CorruptTableError",
     "Detail",
     "ExplainedConjunct",
@@ -43,12 +52,16 @@ __all__ = [
     "SchemaMismatchError",
     "StoreError",
     "Table",
+    "TableExistsError",
     "TableNotFoundError",
     "UnsupportedFeatureError",
     "VersionNotFoundError",
+    "WriteMetrics",
     "__version__",
+    "create",
     "read_task",
     "set_memory_limit",
+    "write",
 ]
 
 

@@ -7,6 +7,9 @@ works for somebody who has never heard of lakebed. Messages say what went wrong,
 from __future__ import annotations
 
 __all__ = [
+    "CommitConflictError",
+    "CommitUnknownError",
+    "ConstraintViolationError",
     "CorruptTableError",
     "InvalidInputError",
     "LakebedError",
@@ -14,6 +17,7 @@ __all__ = [
     "ResourceExhaustedError",
     "SchemaMismatchError",
     "StoreError",
+    "TableExistsError",
     "TableNotFoundError",
     "UnsupportedFeatureError",
     "VersionNotFoundError",
@@ -26,6 +30,10 @@ class LakebedError(Exception):
 
 class TableNotFoundError(LakebedError, FileNotFoundError):
     """There is no Delta table at this place."""
+
+
+class TableExistsError(LakebedError, FileExistsError):
+    """There is a Delta table at a place where none may be."""
 
 
 class VersionNotFoundError(LakebedError, LookupError):
@@ -56,6 +64,42 @@ class CorruptTableError(LakebedError, ValueError):
 
 class SchemaMismatchError(LakebedError, ValueError):
     """Data and schema do not fit."""
+
+
+class ConstraintViolationError(LakebedError, ValueError):
+    """Rows break a rule of the table: a CHECK constraint, NOT NULL, an invariant."""
+
+
+class CommitConflictError(LakebedError):
+    """Another writer's commit came first, and this one does not agree with it."""
+
+    #: In what they do not agree: ``ProtocolChanged``, ``MetadataChanged``, ``ConcurrentAppend``, ``ConcurrentDeleteRead``,
+    #: ``ConcurrentDeleteDelete``, ``ConcurrentTransaction`` or ``ConcurrentWrite``.
+    kind: str
+    #: The version that came first.
+    winner_version: int
+    #: Whether the same operation, begun again on the newest version, may succeed.
+    retryable: bool
+
+    def __init__(self, message: str, *, kind: str = "", winner_version: int = -1, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.winner_version = winner_version
+        self.retryable = retryable
+
+
+class CommitUnknownError(LakebedError):
+    """Nobody could say whether the commit was written: neither the store's answer to it nor the log itself could be had.
+
+    Look for ``txn_id`` among the ``commitInfo`` of the newest versions before doing it again.
+    """
+
+    #: The ``txnId`` of the commit.
+    txn_id: str
+
+    def __init__(self, message: str, *, txn_id: str = "") -> None:
+        super().__init__(message)
+        self.txn_id = txn_id
 
 
 class PredicateError(LakebedError, ValueError):

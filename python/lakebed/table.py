@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from lakebed.write import CommitResult
+
 __all__ = ["Detail", "History", "HistoryEntry", "Protocol", "Table"]
 
 #: What storage options call their secrets: they stay out of pickles and reprs.
@@ -247,6 +249,30 @@ class Table:
     def refresh(self) -> Table:
         """A handle on the latest version: costs one listing and the new commits. This handle stays as it is."""
         return self._wrap(self._table.refresh(), self._given)
+
+    def append(self, data: Any, **options: Any) -> CommitResult:
+        """Adds rows, on top of the latest version whatever the version of this handle; the options are those of :func:`lakebed.write`.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.create("memory://docs/append", pa.schema([("id", pa.int64())]))
+        >>> table.append(pa.table({"id": [1, 2]})).version
+        1
+        """
+        from lakebed.write import write_rows
+
+        return write_rows(self, data, mode="append", **options)
+
+    def overwrite(self, data: Any, *, where: str | None = None, **options: Any) -> CommitResult:
+        """Puts rows in the place of all others, or of those for which ``where`` is true; the options are those of :func:`lakebed.write`.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/overwrite", pa.table({"id": [1, 2, 3]})).table
+        >>> table.overwrite(pa.table({"id": [20]}), where="id >= 2").table.count()
+        2
+        """
+        from lakebed.write import write_rows
+
+        return write_rows(self, data, mode="overwrite", where=where, **options)
 
     def __arrow_c_schema__(self) -> object:
         return self._table.schema()

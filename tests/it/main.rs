@@ -2,7 +2,12 @@
 
 mod budget;
 mod checkpoint;
+mod checkpoint_write;
+mod checksum;
+mod cleanup;
+mod compaction;
 mod house;
+mod model;
 mod plan;
 mod recovery;
 mod refused;

@@ -12,7 +12,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
 };
 
 /// As many objects come with one answer to a listing.
@@ -25,7 +25,10 @@ pub struct Counts {
     pub heads: usize,
     /// One for each page.
     pub lists: usize,
+    /// Objects, copies, and what an upload in parts takes: one to begin it, one a part, one to complete it.
     pub puts: usize,
+    /// Objects that were to be deleted, each by itself.
+    pub deletes: usize,
     /// Bytes that were read.
     pub bytes: u64,
     /// Of the objects that were read, by name, how often.
@@ -35,7 +38,7 @@ pub struct Counts {
 impl Counts {
     /// Requests of any kind.
     pub fn total(&self) -> usize {
-        self.gets + self.heads + self.lists + self.puts
+        self.gets + self.heads + self.lists + self.puts + self.deletes
     }
 
     /// Objects read that are data files.
@@ -55,6 +58,8 @@ pub enum Fault {
     Unavailable,
     /// The request is carried out, but the answer is lost.
     LostReply,
+    /// The answer is lost, and a put is carried out only after the next request for the object.
+    Late,
     /// The answer ends after so many bytes, with an error.
     Cut(usize),
 }
@@ -64,19 +69,46 @@ pub enum Fault {
 pub struct ObservedStore {
     inner: Arc<dyn ObjectStore>,
     counts: Arc<Mutex<Counts>>,
-    failing: Mutex<Vec<Failing>>,
+    failing: Arc<Mutex<Vec<Failing>>>,
+    late: Mutex<Vec<Late>>,
+}
+
+/// A put that is still on its way.
+#[derive(Debug)]
+struct Late {
+    location: Path,
+    payload: PutPayload,
+    options: PutOptions,
+    is_due: bool,
 }
 
 #[derive(Debug)]
 struct Failing {
     suffix: String,
     fault: Fault,
+    spared: usize,
     times: usize,
+}
+
+impl Failing {
+    /// Whether it strikes now.
+    fn strikes(&mut self, path: &str) -> bool {
+        if self.times == 0 || !path.ends_with(&self.suffix) {
+            return false;
+        }
+        let is_due = self.spared == 0;
+        if is_due {
+            self.times -= 1;
+        } else {
+            self.spared -= 1;
+        }
+        is_due
+    }
 }
 
 impl ObservedStore {
     pub fn new(inner: Arc<dyn ObjectStore>) -> Arc<Self> {
-        Arc::new(Self { inner, counts: Arc::default(), failing: Mutex::default() })
+        Arc::new(Self { inner, counts: Arc::default(), failing: Arc::default(), late: Mutex::default() })
     }
 
     /// What was asked since the last call.
@@ -91,20 +123,32 @@ impl ObservedStore {
 
     /// The same with a fault of choice. Of several that apply the first counts.
     pub fn fail_with(&self, suffix: &str, fault: Fault, times: usize) {
-        self.failing.lock().unwrap().push(Failing { suffix: suffix.to_owned(), fault, times });
+        self.failing.lock().unwrap().push(Failing { suffix: suffix.to_owned(), fault, spared: 0, times });
+    }
+
+    /// One request fails, after so many others that it might have been.
+    pub fn fail_after(&self, suffix: &str, fault: Fault, spared: usize) {
+        self.failing.lock().unwrap().push(Failing { suffix: suffix.to_owned(), fault, spared, times: 1 });
     }
 
     /// Faults that need no answer come as errors; the others are for the answer.
     fn check(&self, path: &str) -> Result<Option<Fault>> {
-        let mut failing = self.failing.lock().unwrap();
-        let Some(due) = failing.iter_mut().find(|due| due.times > 0 && path.ends_with(&due.suffix)) else { return Ok(None) };
-        due.times -= 1;
-        let told = || "failed on demand".into();
-        match due.fault.clone() {
-            Fault::NotFound => Err(Error::NotFound { path: path.to_owned(), source: told() }),
-            Fault::Denied => Err(Error::PermissionDenied { path: path.to_owned(), source: told() }),
-            Fault::Unavailable => Err(passing(io::ErrorKind::TimedOut)),
-            fault => Ok(Some(fault)),
+        check(&self.failing, path)
+    }
+
+    /// Carries out the puts for this object that were late by a request, and lets others be late no longer.
+    async fn arrive(&self, location: &Path) {
+        let due = {
+            let mut late = self.late.lock().unwrap();
+            let (here, elsewhere): (Vec<Late>, Vec<Late>) = late.drain(..).partition(|late| late.location == *location);
+            let (due, next): (Vec<Late>, Vec<Late>) = here.into_iter().partition(|late| late.is_due);
+            late.extend(elsewhere);
+            late.extend(next.into_iter().map(|late| Late { is_due: true, ..late }));
+            due
+        };
+        for late in due {
+            // Whoever sent it does not wait for the answer any more.
+            let _ = self.inner.put_opts(&late.location, late.payload, late.options).await;
         }
     }
 
@@ -127,6 +171,61 @@ impl ObservedStore {
         };
         listed.inspect_ok(count).boxed()
     }
+}
+
+fn check(failing: &Mutex<Vec<Failing>>, path: &str) -> Result<Option<Fault>> {
+    let mut failing = failing.lock().unwrap();
+    let Some(due) = failing.iter_mut().find_map(|due| due.strikes(path).then(|| due.fault.clone())) else { return Ok(None) };
+    let told = || "failed on demand".into();
+    match due {
+        Fault::NotFound => Err(Error::NotFound { path: path.to_owned(), source: told() }),
+        Fault::Denied => Err(Error::PermissionDenied { path: path.to_owned(), source: told() }),
+        Fault::Unavailable => Err(passing(io::ErrorKind::TimedOut)),
+        fault => Ok(Some(fault)),
+    }
+}
+
+/// An upload whose requests are counted, and fail as those of its object.
+#[derive(Debug)]
+struct ObservedUpload {
+    inner: Box<dyn MultipartUpload>,
+    location: String,
+    counts: Arc<Mutex<Counts>>,
+    failing: Arc<Mutex<Vec<Failing>>>,
+}
+
+impl ObservedUpload {
+    fn check(&self) -> Result<Option<Fault>> {
+        self.counts.lock().unwrap().puts += 1;
+        check(&self.failing, &self.location)
+    }
+}
+
+#[async_trait]
+impl MultipartUpload for ObservedUpload {
+    fn put_part(&mut self, payload: PutPayload) -> UploadPart {
+        match self.check() {
+            Ok(fault) => {
+                let sent = self.inner.put_part(payload);
+                Box::pin(async move { unless_lost(sent.await, fault) })
+            }
+            Err(error) => Box::pin(async { Err(error) }),
+        }
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        let fault = self.check()?;
+        unless_lost(self.inner.complete().await, fault)
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        self.counts.lock().unwrap().deletes += 1;
+        self.inner.abort().await
+    }
+}
+
+fn unless_lost<T>(answer: Result<T>, fault: Option<Fault>) -> Result<T> {
+    if fault.is_some() { Err(passing(io::ErrorKind::ConnectionReset)) } else { answer }
 }
 
 fn passing(kind: io::ErrorKind) -> Error {
@@ -152,14 +251,20 @@ impl fmt::Display for ObservedStore {
 impl ObjectStore for ObservedStore {
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
         self.counts.lock().unwrap().puts += 1;
+        self.arrive(location).await;
         let fault = self.check(location.as_ref())?;
-        let done = self.inner.put_opts(location, payload, options).await?;
-        if fault.is_some() { Err(passing(io::ErrorKind::ConnectionReset)) } else { Ok(done) }
+        if fault == Some(Fault::Late) {
+            self.late.lock().unwrap().push(Late { location: location.clone(), payload, options, is_due: false });
+            return Err(passing(io::ErrorKind::TimedOut));
+        }
+        unless_lost(self.inner.put_opts(location, payload, options).await, fault)
     }
 
     async fn put_multipart_opts(&self, location: &Path, options: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
         self.counts.lock().unwrap().puts += 1;
-        self.inner.put_multipart_opts(location, options).await
+        let inner = self.inner.put_multipart_opts(location, options).await?;
+        let (counts, failing) = (Arc::clone(&self.counts), Arc::clone(&self.failing));
+        Ok(Box::new(ObservedUpload { inner, location: location.to_string(), counts, failing }))
     }
 
     // `get_ranges` is left to its default, which joins near ranges and comes here for each of what remains.
@@ -173,6 +278,7 @@ impl ObjectStore for ObservedStore {
                 *counts.objects.entry(location.to_string()).or_default() += 1;
             }
         }
+        self.arrive(location).await;
         let fault = self.check(location.as_ref())?;
         let is_head = options.head;
         let found = self.inner.get_opts(location, options).await?;
@@ -187,7 +293,13 @@ impl ObjectStore for ObservedStore {
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        self.inner.delete_stream(locations)
+        let (counts, failing) = (Arc::clone(&self.counts), Arc::clone(&self.failing));
+        let checked = locations.map(move |location| {
+            let location = location?;
+            counts.lock().unwrap().deletes += 1;
+            check(&failing, location.as_ref()).map(|_| location)
+        });
+        self.inner.delete_stream(checked.boxed())
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
@@ -210,15 +322,14 @@ impl ObjectStore for ObservedStore {
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
         self.counts.lock().unwrap().puts += 1;
         let fault = self.check(to.as_ref())?;
-        self.inner.copy_opts(from, to, options).await?;
-        if fault.is_some() { Err(passing(io::ErrorKind::ConnectionReset)) } else { Ok(()) }
+        unless_lost(self.inner.copy_opts(from, to, options).await, fault)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use object_store::ObjectStoreExt;
     use object_store::memory::InMemory;
+    use object_store::{ObjectStoreExt, PutMode};
 
     use super::*;
 
@@ -269,5 +380,41 @@ mod tests {
         let path = Path::from("t/a.json");
         assert!(store.put(&path, "x".into()).await.is_err());
         assert_eq!(store.get(&path).await.unwrap().bytes().await.unwrap(), "x");
+    }
+
+    #[tokio::test]
+    async fn a_late_put_arrives_after_the_next_request_and_keeps_its_condition() {
+        let store = ObservedStore::new(Arc::new(InMemory::new()));
+        let path = Path::from("t/a.json");
+        store.fail_with("a.json", Fault::Late, 1);
+        assert!(store.put_opts(&path, "x".into(), PutMode::Create.into()).await.is_err());
+        assert!(matches!(store.get(&path).await, Err(Error::NotFound { .. })));
+        assert_eq!(store.get(&path).await.unwrap().bytes().await.unwrap(), "x");
+        store.fail_with("a.json", Fault::Late, 1);
+        assert!(store.put_opts(&path, "y".into(), PutMode::Create.into()).await.is_err());
+        for _ in 0..3 {
+            assert_eq!(store.get(&path).await.unwrap().bytes().await.unwrap(), "x");
+        }
+    }
+
+    #[tokio::test]
+    async fn uploads_in_parts_and_deletions_are_counted_and_fail() {
+        let store = ObservedStore::new(Arc::new(InMemory::new()));
+        let path = Path::from("t/a");
+        let mut upload = store.put_multipart(&path).await.unwrap();
+        upload.put_part("x".into()).await.unwrap();
+        store.fail("t/a", 1);
+        assert!(upload.put_part("y".into()).await.is_err());
+        upload.abort().await.unwrap();
+        assert!(store.head(&path).await.is_err());
+        let mut upload = store.put_multipart(&path).await.unwrap();
+        upload.put_part("x".into()).await.unwrap();
+        store.fail_with("t/a", Fault::LostReply, 1);
+        assert!(upload.complete().await.is_err());
+        assert_eq!(store.head(&path).await.unwrap().size, 1);
+        store.fail("t/a", 1);
+        assert!(store.delete(&path).await.is_err());
+        store.delete(&path).await.unwrap();
+        assert_eq!(store.take_counts(), Counts { puts: 6, heads: 2, deletes: 3, ..Counts::default() });
     }
 }

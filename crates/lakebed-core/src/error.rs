@@ -27,6 +27,8 @@ struct Inner {
 pub enum ErrorKind {
     /// There is no Delta table at this place.
     TableNotFound,
+    /// There is a Delta table at a place where none may be.
+    TableExists,
     /// The version or timestamp lies outside what the log can still reconstruct.
     VersionNotFound,
     /// The table needs features that lakebed does not have.
@@ -52,12 +54,69 @@ pub enum ErrorKind {
         /// Whether the store said that the object does not exist.
         not_found: bool,
     },
+    /// Rows break a rule of the table: a CHECK constraint, NOT NULL, an invariant.
+    ConstraintViolation,
+    /// Another writer's commit came first, and this one does not agree with it.
+    CommitConflict {
+        /// In what they do not agree.
+        kind: ConflictKind,
+        /// The version that came first.
+        winner_version: u64,
+        /// Whether the same operation, begun again on the newest version, may succeed.
+        retryable: bool,
+    },
+    /// Nobody could say whether a commit was written. Its files must stay; the id tells it from others if it turns up in the log.
+    CommitUnknown {
+        /// `commitInfo.txnId` of the commit.
+        txn_id: String,
+    },
     /// The memory budget does not suffice.
     ResourceExhausted,
     /// An argument of the caller's that makes no sense.
     InvalidInput,
     /// A broken promise inside lakebed.
     Internal,
+}
+
+/// In what two concurrent commits do not agree. The names are Delta Spark's, without their "Exception".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ConflictKind {
+    /// The winner changed the protocol.
+    ProtocolChanged,
+    /// The winner changed the metadata.
+    MetadataChanged,
+    /// The winner added files that the loser should have read.
+    ConcurrentAppend,
+    /// The winner removed files that the loser read.
+    ConcurrentDeleteRead,
+    /// Both removed the same file.
+    ConcurrentDeleteDelete,
+    /// Both set the same transaction identifier of an application, or the same metadata domain.
+    ConcurrentTransaction,
+    /// The version is taken, and the loser's commit cannot be moved to another.
+    ConcurrentWrite,
+}
+
+impl ConflictKind {
+    /// As Delta Spark spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ProtocolChanged => "ProtocolChanged",
+            Self::MetadataChanged => "MetadataChanged",
+            Self::ConcurrentAppend => "ConcurrentAppend",
+            Self::ConcurrentDeleteRead => "ConcurrentDeleteRead",
+            Self::ConcurrentDeleteDelete => "ConcurrentDeleteDelete",
+            Self::ConcurrentTransaction => "ConcurrentTransaction",
+            Self::ConcurrentWrite => "ConcurrentWrite",
+        }
+    }
+}
+
+impl fmt::Display for ConflictKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 impl Error {

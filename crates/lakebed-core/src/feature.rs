@@ -1,12 +1,18 @@
-//! The table of table features: their names, which old protocol versions imply them, and what a reader does about each.
+//! The table of table features: their names, which old protocol versions imply them, and what readers and writers do about each.
 //!
-//! [`check_read`] says whether a table may be read. PROTOCOL "Table Features" and "Valid Feature Names in Table Features".
+//! [`check_read`] says whether a table may be read, [`check_write`] whether it may be written to; [`upgrade`](mod@upgrade) gives a table
+//! more of them, as a caller's properties may ask for ([`given`]). PROTOCOL "Table Features" and "Valid Feature Names in Table Features".
+
+pub mod given;
+pub mod upgrade;
 
 use crate::action::Protocol;
 use crate::{Error, Result};
 
 /// The newest reader version that lakebed knows.
 const MAX_READER_VERSION: i32 = 3;
+/// The newest writer version that lakebed knows.
+const MAX_WRITER_VERSION: i32 = 7;
 /// The reader version from which on features are listed by name.
 const READER_FEATURES_VERSION: i32 = 3;
 /// The writer version from which on features are listed by name.
@@ -21,6 +27,8 @@ pub struct Feature {
     pub kind: FeatureKind,
     /// What lakebed does about it when it reads.
     pub reading: Reading,
+    /// What lakebed does about it when it writes.
+    pub writing: Writing,
 }
 
 /// Who must know a feature.
@@ -49,6 +57,15 @@ pub enum Reading {
     Refuse(&'static str),
 }
 
+/// What lakebed does about a feature when it writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writing {
+    /// Does as the feature asks.
+    Honour,
+    /// Refuses to write to the table, for this reason.
+    Refuse(&'static str),
+}
+
 /// Every feature that has a name.
 pub const FEATURES: &[Feature] = &[
     writer("appendOnly", Some(2)),
@@ -64,17 +81,22 @@ pub const FEATURES: &[Feature] = &[
     writer("inCommitTimestamp", None),
     writer("icebergCompatV1", None),
     writer("icebergCompatV2", None),
-    writer("icebergCompatV3", None),
-    writer("icebergWriterCompatV1", None),
-    writer("icebergWriterCompatV3", None),
+    unwritten("icebergCompatV3", ICEBERG),
+    unwritten("icebergWriterCompatV1", ICEBERG),
+    unwritten("icebergWriterCompatV3", ICEBERG),
     writer("checkpointProtection", None),
     writer("materializePartitionColumns", None),
-    writer("collations", None),
-    writer("collations-preview", None),
+    unwritten("collations", COLLATIONS),
+    unwritten("collations-preview", COLLATIONS),
     writer("columnMappingUsageTracking", None),
-    writer("coordinatedCommits-preview", None),
-    writer("redirectWriterOnly-preview", None),
-    Feature { name: "columnMapping", kind: FeatureKind::ReaderWriter { legacy: Some((2, 5)) }, reading: Reading::Honour },
+    unwritten("coordinatedCommits-preview", "a coordinator decides which commits count"),
+    unwritten("redirectWriterOnly-preview", "the table's data is in another place, which only Delta Spark follows"),
+    Feature {
+        name: "columnMapping",
+        kind: FeatureKind::ReaderWriter { legacy: Some((2, 5)) },
+        reading: Reading::Honour,
+        writing: Writing::Honour,
+    },
     honoured("deletionVectors"),
     honoured("timestampNtz"),
     // What the first tables with it called it.
@@ -100,16 +122,25 @@ const THROUGH_CATALOG: &str =
     "a catalog decides which commits count, so the table cannot be read by its path; go through the catalog";
 const GEOSPATIAL: &str = "geometry and geography columns cannot be read yet";
 
+const ICEBERG: &str = "lakebed does not keep its rules yet";
+const COLLATIONS: &str = "lakebed does not compare texts by collations";
+
 const fn writer(name: &'static str, legacy: Option<i32>) -> Feature {
-    Feature { name, kind: FeatureKind::Writer { legacy }, reading: Reading::Ignore }
+    Feature { name, kind: FeatureKind::Writer { legacy }, reading: Reading::Ignore, writing: Writing::Honour }
+}
+
+const fn unwritten(name: &'static str, why: &'static str) -> Feature {
+    Feature { name, kind: FeatureKind::Writer { legacy: None }, reading: Reading::Ignore, writing: Writing::Refuse(why) }
 }
 
 const fn honoured(name: &'static str) -> Feature {
-    Feature { name, kind: FeatureKind::ReaderWriter { legacy: None }, reading: Reading::Honour }
+    let kind = FeatureKind::ReaderWriter { legacy: None };
+    Feature { name, kind, reading: Reading::Honour, writing: Writing::Honour }
 }
 
 const fn refused(name: &'static str, why: &'static str) -> Feature {
-    Feature { name, kind: FeatureKind::ReaderWriter { legacy: None }, reading: Reading::Refuse(why) }
+    let kind = FeatureKind::ReaderWriter { legacy: None };
+    Feature { name, kind, reading: Reading::Refuse(why), writing: Writing::Refuse(why) }
 }
 
 impl Feature {
@@ -157,20 +188,53 @@ pub fn check_read(protocol: &Protocol, table: &str) -> Result<()> {
     if version >= READER_FEATURES_VERSION && protocol.reader_features.is_none() {
         return Err(Error::corrupt(table, format!("the protocol asks for reader version {version} but lists no readerFeatures")));
     }
-    let listed = protocol.reader_features.iter().flatten();
-    let reasons: Vec<(&String, &str)> = listed.filter_map(|name| Some((name, reason_to_refuse(name)?))).collect();
+    refuse_listed(protocol.reader_features.as_deref(), table, "reader", reason_not_to_read)
+}
+
+/// Refuses a table to which lakebed cannot write rightly, before anything is written; the error names the table and every feature that
+/// stands in the way. Whoever writes reads too: see [`check_read`].
+pub fn check_write(protocol: &Protocol, table: &str) -> Result<()> {
+    check_read(protocol, table)?;
+    let version = protocol.min_writer_version;
+    if version > MAX_WRITER_VERSION {
+        let message = format!(
+            "{table}: the table asks for writer version {version}, and this lakebed knows versions up to {MAX_WRITER_VERSION}; a newer lakebed may write to it"
+        );
+        return Err(Error::unsupported(vec![format!("minWriterVersion {version}")], message));
+    }
+    if version < 1 {
+        return Err(Error::corrupt(table, format!("the protocol asks for writer version {version}, which does not exist")));
+    }
+    if version >= WRITER_FEATURES_VERSION && protocol.writer_features.is_none() {
+        return Err(Error::corrupt(table, format!("the protocol asks for writer version {version} but lists no writerFeatures")));
+    }
+    refuse_listed(protocol.writer_features.as_deref(), table, "writer", reason_not_to_write)
+}
+
+/// Refuses for all the listed features at once for which there is a reason.
+fn refuse_listed(listed: Option<&[String]>, table: &str, who: &str, reason: fn(&str) -> Option<&'static str>) -> Result<()> {
+    let listed = listed.into_iter().flatten();
+    let reasons: Vec<(&String, &str)> = listed.filter_map(|name| Some((name, reason(name)?))).collect();
     if reasons.is_empty() {
         return Ok(());
     }
     let list: Vec<String> = reasons.iter().map(|(name, why)| format!("{name} ({why})")).collect();
-    let message = format!("{table}: the table needs reader features that lakebed does not have: {}", list.join(", "));
+    let message = format!("{table}: the table needs {who} features that lakebed does not have: {}", list.join(", "));
     Err(Error::unsupported(reasons.into_iter().map(|(name, _)| name.clone()).collect(), message))
 }
 
-fn reason_to_refuse(name: &str) -> Option<&'static str> {
+fn reason_not_to_read(name: &str) -> Option<&'static str> {
     match Feature::find(name).map(|feature| feature.reading) {
         Some(Reading::Honour | Reading::Ignore) => None,
         Some(Reading::Refuse(why)) => Some(why),
+        None => Some("not known to this version"),
+    }
+}
+
+fn reason_not_to_write(name: &str) -> Option<&'static str> {
+    match Feature::find(name).map(|feature| feature.writing) {
+        Some(Writing::Honour) => None,
+        Some(Writing::Refuse(why)) => Some(why),
         None => Some("not known to this version"),
     }
 }

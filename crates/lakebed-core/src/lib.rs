@@ -17,4 +17,4 @@ pub mod feature;
 pub mod log;
 pub mod commit;
 
-pub use error::{Error, ErrorKind, Result};
+pub use error::{ConflictKind, Error, ErrorKind, Result};

@@ -133,6 +133,17 @@ pub enum IsolationLevel {
     SnapshotIsolation,
 }
 
+impl IsolationLevel {
+    /// As properties and `commitInfo` spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Serializable => "Serializable",
+            Self::WriteSerializable => "WriteSerializable",
+            Self::SnapshotIsolation => "SnapshotIsolation",
+        }
+    }
+}
+
 /// Which checkpoints to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CheckpointPolicy {
@@ -141,6 +152,62 @@ pub enum CheckpointPolicy {
     Classic,
     /// V2, under a name of its own.
     V2,
+}
+
+/// The properties that [`TableProperties::parse`] understands, but for constraints.
+const NAMES: &[&str] = &[
+    "delta.appendOnly",
+    "delta.autoOptimize.autoCompact",
+    "delta.autoOptimize.optimizeWrite",
+    "delta.checkpoint.writeStatsAsJson",
+    "delta.checkpoint.writeStatsAsStruct",
+    "delta.checkpointInterval",
+    "delta.checkpointPolicy",
+    "delta.checkpointRetentionDuration",
+    "delta.columnMapping.maxColumnId",
+    "delta.columnMapping.mode",
+    "delta.dataSkippingNumIndexedCols",
+    "delta.dataSkippingStatsColumns",
+    "delta.dataSkippingStringPrefixLength",
+    "delta.deletedFileRetentionDuration",
+    "delta.dropFeatureTruncateHistory.retentionDuration",
+    "delta.enableChangeDataCapture",
+    "delta.enableChangeDataFeed",
+    "delta.enableDeletionVectors",
+    "delta.enableExpiredLogCleanup",
+    "delta.enableIcebergCompatV1",
+    "delta.enableIcebergCompatV2",
+    "delta.enableIcebergCompatV3",
+    "delta.enableInCommitTimestamps",
+    "delta.enableRowTracking",
+    "delta.enableTypeWidening",
+    "delta.enableVariantShredding",
+    "delta.inCommitTimestampEnablementTimestamp",
+    "delta.inCommitTimestampEnablementVersion",
+    "delta.isolationLevel",
+    "delta.logRetentionDuration",
+    "delta.parquet.compression.codec",
+    "delta.parquet.format.version",
+    "delta.randomPrefixLength",
+    "delta.randomizeFilePrefixes",
+    "delta.requireCheckpointProtectionBeforeVersion",
+    "delta.rowTracking.materializedRowCommitVersionColumnName",
+    "delta.rowTracking.materializedRowIdColumnName",
+    "delta.rowTrackingSuspended",
+    "delta.setTransactionRetentionDuration",
+    "delta.targetFileSize",
+    "delta.universalFormat.enabledFormats",
+    "delta.writePartitionColumnsToParquet",
+];
+
+/// The names of all properties that have a meaning, but for constraints.
+pub fn known_names() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().copied()
+}
+
+/// The name as it should be spelled, given in any case.
+pub fn known_name(name: &str) -> Option<&'static str> {
+    known_names().find(|known| known.eq_ignore_ascii_case(name))
 }
 
 impl TableProperties {

@@ -25,7 +25,7 @@ impl<T> At<T> for Result<T, object_store::Error> {
 
 impl<T> At<T> for Result<T, io::Error> {
     fn at(self, object: impl Display) -> Result<T> {
-        self.map_err(|error| file_error(error, &object.to_string()))
+        self.map_err(|error| file_error(error, &object.to_string(), "could not be read"))
     }
 }
 
@@ -64,12 +64,22 @@ pub(crate) fn store_error(error: &object_store::Error, object: &str, secrets: &[
     if not_found { result } else { result.with_source(without(&redact(&error.to_string()), secrets)) }
 }
 
-fn file_error(error: io::Error, object: &str) -> Error {
+/// The error of a file that was being written.
+pub(crate) fn written(error: io::Error, object: &str) -> Error {
+    file_error(error, object, "could not be written")
+}
+
+fn file_error(error: io::Error, object: &str, otherwise: &str) -> Error {
+    use io::ErrorKind as K;
     let said = match error.kind() {
-        io::ErrorKind::NotFound => "not found",
-        io::ErrorKind::PermissionDenied => "permission denied",
-        io::ErrorKind::IsADirectory => "is a directory, not a file",
-        _ => "could not be read",
+        K::NotFound => "not found",
+        K::PermissionDenied => "permission denied",
+        K::IsADirectory => "is a directory, not a file",
+        K::NotADirectory => "a part of this path is a file, not a directory",
+        K::ReadOnlyFilesystem => "the file system is read-only",
+        K::StorageFull => "no space is left on the device",
+        K::QuotaExceeded => "the disk quota is used up",
+        _ => otherwise,
     };
     let not_found = error.kind() == io::ErrorKind::NotFound;
     let kind = ErrorKind::Store { object: redact(object), retryable: passing_io(error.kind()), not_found };
@@ -84,7 +94,7 @@ fn parquet_error(error: ParquetError, object: &str) -> Error {
             Err(cause) => match cause.downcast::<object_store::Error>() {
                 Ok(store) => store_error(&store, object, &[]),
                 Err(cause) => match cause.downcast::<io::Error>() {
-                    Ok(file) => file_error(*file, object),
+                    Ok(file) => file_error(*file, object, "could not be read"),
                     Err(cause) => Error::corrupt(object, redact(&cause.to_string())),
                 },
             },
@@ -112,7 +122,7 @@ fn may_pass(error: &(dyn StdError + 'static)) -> bool {
             return passing_io(io.kind());
         }
         if let Some(http) = cause.downcast_ref::<HttpError>() {
-            return !matches!(http.kind(), HttpErrorKind::Decode | HttpErrorKind::Unknown);
+            return !matches!(http.kind(), HttpErrorKind::Decode);
         }
         // The type with the HTTP status is private to object_store; its words are "… status code: 503 …".
         let text = cause.to_string();
@@ -317,6 +327,23 @@ mod tests {
         assert_eq!(error.message(), "/data/t/x.json: permission denied");
         let error = Err::<(), _>(io::Error::from(io::ErrorKind::NotFound)).at("/data/t/x.json").unwrap_err();
         assert!(error.is_not_found());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_says_why() {
+        use io::ErrorKind as K;
+        for (kind, said, retryable) in [
+            (K::StorageFull, "no space is left on the device", false),
+            (K::QuotaExceeded, "the disk quota is used up", false),
+            (K::ReadOnlyFilesystem, "the file system is read-only", false),
+            (K::PermissionDenied, "permission denied", false),
+            (K::StaleNetworkFileHandle, "could not be written", true),
+        ] {
+            let error = written(kind.into(), "/data/t/x.json");
+            assert_eq!(error.message(), format!("/data/t/x.json: {said}"));
+            let object = "/data/t/x.json".to_owned();
+            assert_eq!(*error.kind(), ErrorKind::Store { object, retryable, not_found: false });
+        }
     }
 
     #[test]

@@ -2,6 +2,10 @@
 //!
 //! [`open`] finds the latter, sidecars included; [`read_head_actions`] and [`read_other_actions`] decode only the columns and row groups
 //! that can answer. Checkpoints are disposable, so every error names what is missing or torn, for the caller to look elsewhere.
+//! `write` makes new ones, `count` reads what was made.
+
+mod count;
+mod write;
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,6 +25,9 @@ use parquet::schema::types::{ColumnDescriptor, ColumnPath};
 
 use crate::parquet::{Cores, FilterSource, PageIndex, ParquetFile, ReadOptions};
 use crate::store::Store;
+
+pub use count::{RowCounts, count_rows};
+pub use write::{CheckpointFile, Encoder, Encoders, RowGroup};
 
 /// How many parts or sidecars are opened at a time.
 const CONCURRENCY: usize = 16;

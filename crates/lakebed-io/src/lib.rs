@@ -5,6 +5,7 @@
 pub mod env;
 pub mod at;
 pub mod store;
+pub mod probe;
 pub mod parquet;
 pub mod dv;
 pub mod log;

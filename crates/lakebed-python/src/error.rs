@@ -14,6 +14,7 @@ fn raise(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let details = PyDict::new(py);
     let class = match error.kind() {
         ErrorKind::TableNotFound => "TableNotFoundError",
+        ErrorKind::TableExists => "TableExistsError",
         ErrorKind::VersionNotFound => "VersionNotFoundError",
         ErrorKind::UnsupportedFeature { features } => {
             details.set_item("features", features)?;
@@ -29,6 +30,17 @@ fn raise(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
             details.set_item("object", object)?;
             details.set_item("retryable", retryable)?;
             "StoreError"
+        }
+        ErrorKind::ConstraintViolation => "ConstraintViolationError",
+        ErrorKind::CommitConflict { kind, winner_version, retryable } => {
+            details.set_item("kind", kind.name())?;
+            details.set_item("winner_version", winner_version)?;
+            details.set_item("retryable", retryable)?;
+            "CommitConflictError"
+        }
+        ErrorKind::CommitUnknown { txn_id } => {
+            details.set_item("txn_id", txn_id)?;
+            "CommitUnknownError"
         }
         ErrorKind::ResourceExhausted => "ResourceExhaustedError",
         ErrorKind::InvalidInput => "InvalidInputError",

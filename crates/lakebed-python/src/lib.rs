@@ -6,10 +6,12 @@ mod error;
 mod runtime;
 mod json;
 mod arrow;
+mod input;
 mod logging;
 mod credentials;
 mod table;
 mod scan;
+mod write;
 
 use pyo3::prelude::*;
 

@@ -1,12 +1,14 @@
 //! The one gate between Python and the asynchronous core.
 //!
-//! [`enter`] detaches from the interpreter, runs a future, lets Ctrl-C through and maps errors. There is one Tokio runtime per
+//! [`enter`] detaches from the interpreter, runs a future, lets Ctrl-C through, keeps panics in and maps errors. There is one Tokio runtime per
 //! process id: a forked child has none of its parent's threads, so it makes its own and leaves the parent's untouched.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt;
 use lakebed::{Error, Result};
 use pyo3::prelude::*;
 use tokio::runtime::Runtime;
@@ -61,10 +63,11 @@ where
     let runtime = runtime().map_err(to_py)?;
     py.detach(|| {
         runtime.block_on(async {
-            let mut future = std::pin::pin!(future);
+            let mut future = std::pin::pin!(AssertUnwindSafe(future).catch_unwind());
             loop {
                 match tokio::time::timeout(SIGNAL_PERIOD, &mut future).await {
-                    Ok(result) => return result.map_err(to_py),
+                    Ok(Ok(result)) => return result.map_err(to_py),
+                    Ok(Err(_)) => return Err(to_py(Error::internal("lakebed met an internal error; please report it"))),
                     Err(_) => Python::attach(|py| py.check_signals())?,
                 }
             }

@@ -24,10 +24,13 @@ pub struct Table {
 /// A snapshot belongs to the process that opened it: connections and their threads do not survive a fork.
 struct Opened {
     process: u32,
+    /// Knows the newest version that this handle has written or seen.
+    table: lakebed::Table,
     snapshot: Snapshot,
 }
 
-struct Place {
+/// Where a table is, and how to reach it.
+pub struct Place {
     url: String,
     options: HashMap<String, String>,
     credentials: Option<Arc<PyCredentials>>,
@@ -35,7 +38,8 @@ struct Place {
 }
 
 impl Place {
-    fn table(&self) -> lakebed::Result<lakebed::Table> {
+    /// The table without looking whether it is there.
+    pub fn table(&self) -> lakebed::Result<lakebed::Table> {
         let mut table = lakebed::Table::at(&self.url)
             .with_options(self.options.clone())
             .with_absolute_paths(self.absolute_paths)
@@ -48,25 +52,52 @@ impl Place {
 }
 
 impl Table {
-    fn new(place: Arc<Place>, snapshot: Snapshot) -> Self {
+    /// A handle on a snapshot.
+    pub fn new(place: Arc<Place>, table: lakebed::Table, snapshot: Snapshot) -> Self {
         let version = snapshot.version();
-        Self { place, version, opened: Mutex::new(Opened { process: std::process::id(), snapshot }) }
+        Self { place, version, opened: Mutex::new(Opened { process: std::process::id(), table, snapshot }) }
+    }
+
+    /// A handle on another snapshot of the same table.
+    pub fn with_snapshot(&self, py: Python<'_>, snapshot: Snapshot) -> PyResult<Self> {
+        Ok(Self::new(self.place.clone(), self.table(py)?, snapshot))
     }
 
     /// The snapshot, opened anew in a forked child.
     pub fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
+        self.opened(py).map(|(_, snapshot)| snapshot)
+    }
+
+    /// The table at any version.
+    pub fn table(&self, py: Python<'_>) -> PyResult<lakebed::Table> {
+        self.opened(py).map(|(table, _)| table)
+    }
+
+    fn opened(&self, py: Python<'_>) -> PyResult<(lakebed::Table, Snapshot)> {
         let process = std::process::id();
         if let Ok(opened) = self.opened.lock()
             && opened.process == process
         {
-            return Ok(opened.snapshot.clone());
+            return Ok((opened.table.clone(), opened.snapshot.clone()));
         }
-        let (place, version) = (self.place.clone(), self.version);
-        let snapshot = enter(py, async move { place.table()?.snapshot_at(version).await })?;
+        let table = self.place.table().map_err(to_py)?;
+        let (opening, version) = (table.clone(), self.version);
+        let snapshot = enter(py, async move { opening.snapshot_at(version).await })?;
         if let Ok(mut opened) = self.opened.lock() {
-            *opened = Opened { process, snapshot: snapshot.clone() };
+            *opened = Opened { process, table: table.clone(), snapshot: snapshot.clone() };
         }
-        Ok(snapshot)
+        Ok((table, snapshot))
+    }
+
+    /// The place that options tell.
+    pub fn place_of(options: &Bound<'_, PyDict>) -> PyResult<Arc<Place>> {
+        let credentials: Option<Py<PyAny>> = optional(options, "credentials")?;
+        Ok(Arc::new(Place {
+            url: optional(options, "uri")?.unwrap_or_default(),
+            options: optional(options, "storage_options")?.unwrap_or_default(),
+            credentials: credentials.map(PyCredentials::new).map(Arc::new),
+            absolute_paths: optional(options, "absolute_paths")?.unwrap_or_default(),
+        }))
     }
 }
 
@@ -75,26 +106,20 @@ impl Table {
     /// Opens a table.
     #[staticmethod]
     fn open(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let credentials: Option<Py<PyAny>> = optional(options, "credentials")?;
-        let place = Arc::new(Place {
-            url: optional(options, "uri")?.unwrap_or_default(),
-            options: optional(options, "storage_options")?.unwrap_or_default(),
-            credentials: credentials.map(PyCredentials::new).map(Arc::new),
-            absolute_paths: optional(options, "absolute_paths")?.unwrap_or_default(),
-        });
+        let place = Table::place_of(options)?;
         let version: Option<i64> = optional(options, "version")?;
         let version = version.map(version_number).transpose().map_err(to_py)?;
         let timestamp_ms: Option<i64> = optional(options, "timestamp_ms")?;
-        let opening = place.clone();
+        let table = place.table().map_err(to_py)?;
+        let opening = table.clone();
         let snapshot = enter(py, async move {
-            let table = opening.table()?;
             match (version, timestamp_ms) {
-                (Some(version), _) => table.snapshot_at(version).await,
-                (None, Some(timestamp_ms)) => table.snapshot_at_timestamp(timestamp_ms).await,
-                (None, None) => table.snapshot().await,
+                (Some(version), _) => opening.snapshot_at(version).await,
+                (None, Some(timestamp_ms)) => opening.snapshot_at_timestamp(timestamp_ms).await,
+                (None, None) => opening.snapshot().await,
             }
         })?;
-        Ok(Self::new(place, snapshot))
+        Ok(Self::new(place, table, snapshot))
     }
 
     #[getter]
@@ -122,9 +147,10 @@ impl Table {
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<Self> {
-        let snapshot = self.snapshot(py)?;
-        let newer = enter(py, async move { snapshot.refresh().await })?;
-        Ok(Self::new(self.place.clone(), newer))
+        let (table, snapshot) = self.opened(py)?;
+        let refreshing = table.clone();
+        let newer = enter(py, async move { refreshing.newer_than(&snapshot).await })?;
+        Ok(Self::new(self.place.clone(), table, newer))
     }
 
     #[pyo3(signature = (limit = None))]

@@ -14,7 +14,7 @@ use crate::scan::plan::{Plan, PlanOptions};
 use crate::{Result, Snapshot};
 
 /// The domain in which Delta keeps clustering columns.
-const CLUSTERING_DOMAIN: &str = "delta.clustering";
+pub(crate) const CLUSTERING_DOMAIN: &str = "delta.clustering";
 
 /// What a table is.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,6 +97,12 @@ impl Snapshot {
     }
 
     async fn clustering_columns(&self) -> Result<Vec<String>> {
+        let columns = self.physical_clustering_columns().await?;
+        Ok(columns.iter().filter_map(|column| self.logical_column(column)).collect())
+    }
+
+    /// The clustering columns by the names that lead to them in data files. Delta Spark writes these as a list, others as one text.
+    pub(crate) async fn physical_clustering_columns(&self) -> Result<Vec<Vec<String>>> {
         let features = self.protocol().writer_features.as_deref().unwrap_or_default();
         if !features.iter().any(|feature| feature == "clustering") {
             return Ok(Vec::new());
@@ -104,23 +110,39 @@ impl Snapshot {
         let Some(domain) = self.domain_metadata(CLUSTERING_DOMAIN).await? else { return Ok(Vec::new()) };
         let configuration: Value = serde_json::from_str(&domain.configuration).unwrap_or_default();
         let columns = configuration.get("clusteringColumns").and_then(Value::as_array);
-        Ok(columns.into_iter().flatten().filter_map(|column| self.logical_column(column)).collect())
+        let names = |column: &Value| match column {
+            Value::Array(parts) => Some(parts.iter().filter_map(Value::as_str).map(str::to_owned).collect()),
+            Value::String(name) => Some(vec![name.clone()]),
+            _ => None,
+        };
+        Ok(columns.into_iter().flatten().filter_map(names).collect())
     }
 
-    /// A clustering column's logical name. Delta Spark writes the parts of the physical name as a list, others write one text.
-    fn logical_column(&self, column: &Value) -> Option<String> {
-        let physical: Vec<&str> = match column {
-            Value::Array(parts) => parts.iter().filter_map(Value::as_str).collect(),
-            Value::String(name) => vec![name],
-            _ => return None,
-        };
+    /// A clustering column's logical name.
+    fn logical_column(&self, physical: &[String]) -> Option<String> {
         let names = leaf_names(self.schema(), Vec::new());
         let found = names.into_iter().find(|names| {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            physical_path(self.schema(), &names, self.mapping_mode()).is_some_and(|path| path == physical)
+            physical_path(self.schema(), &names, self.mapping_mode()).is_some_and(|path| path == *physical)
         });
         found.map(|names| names.join("."))
     }
+}
+
+/// The physical paths of the columns that cluster a table, if that is what the domain is about. Delta Spark writes the parts of each as a
+/// list, others write one text.
+pub(crate) fn clustering_paths(domain: &DomainMetadata) -> Vec<Vec<String>> {
+    if domain.domain != CLUSTERING_DOMAIN {
+        return Vec::new();
+    }
+    let path = |column: &Value| match column {
+        Value::Array(parts) => Some(parts.iter().filter_map(|part| part.as_str().map(str::to_owned)).collect()),
+        Value::String(name) => Some(vec![name.clone()]),
+        _ => None,
+    };
+    let configuration: Value = serde_json::from_str(&domain.configuration).unwrap_or_default();
+    let columns = configuration.get("clusteringColumns").and_then(Value::as_array);
+    columns.into_iter().flatten().filter_map(path).collect()
 }
 
 /// The ways to all leaves that stand in structs only.

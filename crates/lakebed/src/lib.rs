@@ -12,6 +12,13 @@ pub mod table;
 pub mod scan;
 pub mod history;
 pub mod detail;
+pub mod checkpoint;
+pub mod cleanup;
+pub mod compaction;
+pub mod upkeep;
+pub mod transaction;
+pub mod create;
+pub mod write;
 
 pub use lakebed_core::{Error, ErrorKind, Result};
 pub use lakebed_io::env::Env;

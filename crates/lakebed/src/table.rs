@@ -46,6 +46,24 @@ impl Table {
         TableBuilder { url: url.into(), options: StoreOptions::default(), env: Env::system(), store: None }
     }
 
+    /// The store below the table's root.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The clock and the source of identifiers.
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// Keeps a snapshot that is known to be new, such as that of a commit of one's own.
+    pub(crate) async fn keep(&self, snapshot: &Snapshot) {
+        let mut latest = self.latest.lock().await;
+        if latest.as_ref().is_none_or(|known| known.version() < snapshot.version()) {
+            *latest = Some(snapshot.clone());
+        }
+    }
+
     /// The latest version: one listing when there is no news.
     pub async fn snapshot(&self) -> Result<Snapshot> {
         let mut latest = self.latest.lock().await;
@@ -55,6 +73,12 @@ impl Table {
         };
         *latest = Some(snapshot.clone());
         Ok(snapshot)
+    }
+
+    /// The latest version, when this one is known.
+    pub async fn newer_than(&self, known: &Snapshot) -> Result<Snapshot> {
+        self.keep(known).await;
+        self.snapshot().await
     }
 
     /// A version of the past.

@@ -38,7 +38,7 @@ impl Default for FileBatchBuilder {
             modification_time: Int64Builder::new(),
             stats: StringBuilder::new(),
             tags: text_map_builder(),
-            deletion_vector: StructBuilder::from_fields(descriptor_fields(), 0),
+            deletion_vector: descriptor_builder(),
             base_row_id: Int64Builder::new(),
             default_row_commit_version: Int64Builder::new(),
             clustering_provider: StringBuilder::new(),
@@ -87,7 +87,7 @@ impl FileBatchBuilder {
     }
 }
 
-fn text_map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
+pub(super) fn text_map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
     let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
     MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new())
 }
@@ -96,12 +96,16 @@ fn text_bytes(map: Option<&Texts<'_>>) -> usize {
     map.into_iter().flatten().map(|(key, value)| key.len() + value.as_deref().map_or(0, str::len)).sum()
 }
 
-fn append_text_map(builder: &mut MapBuilder<StringBuilder, StringBuilder>, map: Option<&Texts<'_>>) -> Result<()> {
+pub(super) fn append_text_map(builder: &mut MapBuilder<StringBuilder, StringBuilder>, map: Option<&Texts<'_>>) -> Result<()> {
     for (key, value) in map.into_iter().flatten() {
         builder.keys().append_value(key);
         builder.values().append_option(value.as_deref());
     }
     Ok(builder.append(map.is_some())?)
+}
+
+pub(super) fn descriptor_builder() -> StructBuilder {
+    StructBuilder::from_fields(descriptor_fields(), 0)
 }
 
 fn descriptor_fields() -> Fields {
@@ -114,7 +118,7 @@ fn descriptor_fields() -> Fields {
     ])
 }
 
-fn append_descriptor(builder: &mut StructBuilder, dv: Option<&DvRef<'_>>) -> Result<()> {
+pub(super) fn append_descriptor(builder: &mut StructBuilder, dv: Option<&DvRef<'_>>) -> Result<()> {
     let texts = [dv.map(|dv| dv.storage_type.letter()), dv.map(|dv| dv.path_or_inline_dv.as_ref())];
     for (index, text) in texts.into_iter().enumerate() {
         field_builder::<StringBuilder>(builder, index)?.append_option(text);

@@ -2,11 +2,12 @@
 //!
 //! One struct column per action; each row fills one of them. Files as Arrow columns are not here but in `files`: of a million of
 //! them nobody wants values. JSON tops of V2 checkpoints are lines of actions, which [`json`](crate::action::json) reads.
-//! Start with [`other_actions`].
+//! Start with [`other_actions`]; [`write`](mod@write) is the way back.
 
 mod rows;
 #[cfg(test)]
 mod tests;
+pub mod write;
 
 use arrow_array::RecordBatch;
 

@@ -1,12 +1,26 @@
 //! The checksum file of a version (`.crc`): sums over its state, and parts of the state itself. PROTOCOL "Version Checksum File".
 //!
 //! Whoever reads it saves the replay that would give the same. It is disposable: one that lacks something is as good as none.
+//! [`Successor`] makes the next one out of a commit, [`VersionChecksum::of_state`] one out of a whole state.
+
+mod histogram;
+mod successor;
+mod tally;
+#[cfg(test)]
+mod tests;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::action::{Action, DomainMetadata, Metadata, Protocol, SetTransaction, json};
 use crate::{Error, Result};
+
+pub use histogram::{DeletedRecordCounts, FileSizeHistogram};
+pub use successor::{FileChanges, Successor};
+pub use tally::Tally;
+
+/// More transactions or domains than these are not listed: the file is read whenever the table is opened.
+const MAX_LISTED: usize = 100;
 
 /// What the file says of a version.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +45,10 @@ pub struct VersionChecksum {
     pub num_deleted_records: Option<i64>,
     /// How many files have a deletion vector.
     pub num_deletion_vectors: Option<i64>,
+    /// How many files have lost how many rows.
+    pub deleted_record_counts: Option<DeletedRecordCounts>,
+    /// How many files there are of which size.
+    pub file_size_histogram: Option<FileSizeHistogram>,
 }
 
 /// The fields of use; the rest, among them possibly every file of the table, is passed over without a copy.
@@ -49,6 +67,10 @@ struct Fields {
     txn_id: Option<Value>,
     num_deleted_records_opt: Option<Value>,
     num_deletion_vectors_opt: Option<Value>,
+    deleted_record_counts_histogram_opt: Option<Value>,
+    file_size_histogram: Option<Value>,
+    /// What Delta Spark once called it.
+    histogram_opt: Option<Value>,
 }
 
 impl VersionChecksum {
@@ -88,8 +110,48 @@ impl VersionChecksum {
             txn_id: fields.txn_id.as_ref().and_then(Value::as_str).map(str::to_owned),
             num_deleted_records: count(fields.num_deleted_records_opt.as_ref()),
             num_deletion_vectors: count(fields.num_deletion_vectors_opt.as_ref()),
+            deleted_record_counts: fields.deleted_record_counts_histogram_opt.as_ref().and_then(DeletedRecordCounts::parse),
+            file_size_histogram: fields
+                .file_size_histogram
+                .or(fields.histogram_opt)
+                .as_ref()
+                .and_then(FileSizeHistogram::parse),
         })
     }
+
+    /// The content of the file: one line, the fields in Delta Spark's order.
+    pub fn to_json(&self) -> Result<String> {
+        let mut fields = Map::new();
+        let mut set = |key: &str, value: Option<Value>| fields.extend(value.map(|value| (key.to_owned(), value)));
+        set("txnId", self.txn_id.clone().map(Value::from));
+        set("tableSizeBytes", Some(self.table_size_bytes.into()));
+        set("numFiles", Some(self.num_files.into()));
+        set("numDeletedRecordsOpt", self.num_deleted_records.map(Value::from));
+        set("numDeletionVectorsOpt", self.num_deletion_vectors.map(Value::from));
+        set("numMetadata", Some(1.into()));
+        set("numProtocol", Some(1.into()));
+        set("inCommitTimestampOpt", self.in_commit_timestamp.map(Value::from));
+        set("setTransactions", listed(self.set_transactions.as_deref(), Action::SetTransaction)?);
+        set("domainMetadata", listed(self.domain_metadata.as_deref(), Action::DomainMetadata)?);
+        set("metadata", Some(inner(Action::Metadata(self.metadata.clone()))?));
+        set("protocol", Some(inner(Action::Protocol(self.protocol.clone()))?));
+        set("fileSizeHistogram", self.file_size_histogram.as_ref().map(FileSizeHistogram::to_value));
+        set("deletedRecordCountsHistogramOpt", self.deleted_record_counts.map(DeletedRecordCounts::to_value));
+        Ok(format!("{}\n", Value::Object(fields)))
+    }
+}
+
+fn listed<T: Clone>(all: Option<&[T]>, action: impl Fn(T) -> Action) -> Result<Option<Value>> {
+    all.map(|all| all.iter().map(|one| inner(action(one.clone()))).collect::<Result<Vec<_>>>().map(Value::from)).transpose()
+}
+
+/// What stands in an action's line behind its name.
+fn inner(action: Action) -> Result<Value> {
+    match action.to_value()? {
+        Value::Object(line) => line.into_iter().next().map(|(_, fields)| fields),
+        _ => None,
+    }
+    .ok_or_else(|| Error::internal("an action that is no JSON object"))
 }
 
 /// The action that these fields would make in a line of a commit.
@@ -107,6 +169,3 @@ fn all<T>(kind: &str, list: Option<Value>, pick: impl Fn(Action) -> Option<T>) -
 fn count(value: Option<&Value>) -> Option<i64> {
     json::long(value?).filter(|count| *count >= 0)
 }
-
-#[cfg(test)]
-mod tests;

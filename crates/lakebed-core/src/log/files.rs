@@ -95,16 +95,32 @@ impl FileBatch {
         if present.true_count() == present.len() { Ok(files) } else { files.filter(&present) }
     }
 
+    /// The rows of a checkpoint batch that have a `remove`.
+    pub(super) fn removes_of_checkpoint(batch: &RecordBatch) -> Result<Self> {
+        let (files, present) = Self::in_column(batch, "remove")?;
+        files.filter(&present)
+    }
+
     /// All rows of a checkpoint batch, and which of them have an `add`.
     pub fn with_presence(batch: &RecordBatch) -> Result<(Self, BooleanArray)> {
-        let Some(add) = batch.column_by_name("add").and_then(|array| array.as_struct_opt()) else {
-            return Err(Error::internal("a checkpoint batch without its add column"));
+        Self::in_column(batch, "add")
+    }
+
+    fn in_column(batch: &RecordBatch, name: &str) -> Result<(Self, BooleanArray)> {
+        let Some(files) = batch.column_by_name(name).and_then(|array| array.as_struct_opt()) else {
+            return Err(Error::internal(format!("a checkpoint batch without its {name} column")));
         };
-        let present = match add.column_by_name(column::PATH) {
+        let present = match files.column_by_name(column::PATH) {
             Some(path) => valid_rows(path.as_ref()),
-            None => valid_rows(add),
+            None => valid_rows(files),
         };
-        Ok((Self::new(RecordBatch::from(without_nulls(add)?))?, present))
+        Ok((Self::new(RecordBatch::from(without_nulls(files)?))?, present))
+    }
+
+    /// The rows as those of a checkpoint.
+    pub(crate) fn as_checkpoint(&self) -> Result<RecordBatch> {
+        let add: ArrayRef = Arc::new(StructArray::from(self.batch.clone()));
+        Ok(RecordBatch::try_from_iter([("add", add)])?)
     }
 
     /// How many files.

@@ -217,6 +217,23 @@ impl Layers {
         self.0.iter().any(|layer| layer.seen.contains(key))
     }
 
+    /// How far applications have come, as far as these commits say.
+    pub fn transactions(&self) -> BTreeMap<String, SetTransaction> {
+        let oldest_first = self.0.iter().rev();
+        oldest_first.flat_map(|layer| layer.transactions.iter().map(|(name, txn)| (name.clone(), txn.clone()))).collect()
+    }
+
+    /// Configuration by name, as far as these commits say, removals included.
+    pub fn domains(&self) -> BTreeMap<String, DomainMetadata> {
+        let oldest_first = self.0.iter().rev();
+        oldest_first.flat_map(|layer| layer.domains.iter().map(|(name, domain)| (name.clone(), domain.clone()))).collect()
+    }
+
+    /// How many files these commits touched; one that several layers touched counts for each.
+    pub fn touched_files(&self) -> usize {
+        self.0.iter().map(|layer| layer.seen.len()).sum()
+    }
+
     /// The newest value that some layer has.
     pub fn newest<'a, T>(&'a self, get: impl Fn(&'a Layer) -> Option<&'a T>) -> Option<&'a T> {
         self.0.iter().find_map(|layer| get(layer))

@@ -9,7 +9,7 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-pub use range::reconstructible_range;
+pub use range::{readable_versions, reconstructible_range};
 
 use crate::path::{CheckpointKind, LOG_DIR, LogKind, LogPath};
 use crate::{Error, ErrorKind, Result};

@@ -69,11 +69,53 @@ fn fields_with_lengths(fields: StructType, words: &[&str]) -> Result<StructType>
     Ok(StructType { fields: fields.fields.into_iter().enumerate().map(with_length).collect::<Result<_>>()? })
 }
 
+/// How long the texts of a column may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Limit {
+    /// So many characters; blanks at the end do not count.
+    Characters(u32),
+    /// Those of fields, by their places.
+    Fields(Vec<(usize, Limit)>),
+    /// That of elements.
+    Element(Box<Limit>),
+    /// Those of keys and values.
+    Entries(Option<Box<Limit>>, Option<Box<Limit>>),
+}
+
+/// How long the texts of a column may be whose type Spark's words tell; none if nothing bounds them.
+pub fn limits(data_type: &DataType, words: &str) -> Option<Limit> {
+    match data_type {
+        DataType::Primitive(PrimitiveType::String | PrimitiveType::Char { .. }) => {
+            length_of(words, "varchar").or_else(|| length_of(words, "char")).map(Limit::Characters)
+        }
+        DataType::Primitive(_) => None,
+        DataType::Struct(fields) => {
+            let words = inside(words, "struct");
+            let words = fields.fields.iter().zip(&words).enumerate().filter(|_| words.len() == fields.fields.len());
+            let limits = words.filter_map(|(place, (field, words))| Some((place, limits(&field.data_type, name_and_type(words)?.1)?)));
+            Some(Limit::Fields(limits.collect())).filter(|limits| *limits != Limit::Fields(Vec::new()))
+        }
+        DataType::Array(array) => Some(Limit::Element(Box::new(limits(&array.element, inside(words, "array").first()?)?))),
+        DataType::Map(map) => match inside(words, "map").as_slice() {
+            [key, value] => {
+                let (key, value) = (limits(&map.key, key).map(Box::new), limits(&map.value, value).map(Box::new));
+                (key.is_some() || value.is_some()).then_some(Limit::Entries(key, value))
+            }
+            _ => None,
+        },
+    }
+}
+
 /// The n of `char(n)`.
 fn char_length(words: &str) -> Option<u32> {
+    length_of(words, "char")
+}
+
+/// The n of `name(n)`.
+fn length_of(words: &str, name: &str) -> Option<u32> {
     let words = words.trim();
-    let name = words.get(..4).filter(|name| name.eq_ignore_ascii_case("char"))?;
-    words.get(name.len()..)?.trim_start().strip_prefix('(')?.strip_suffix(')')?.trim().parse().ok()
+    let start = words.get(..name.len()).filter(|start| start.eq_ignore_ascii_case(name))?;
+    words.get(start.len()..)?.trim_start().strip_prefix('(')?.strip_suffix(')')?.trim().parse().ok()
 }
 
 /// The parts of `name<part,part>`; none if it is something else.

@@ -1,9 +1,12 @@
-//! Schemas: their types, their JSON form in the log, their Arrow form, physical names, and which old types may stand for which new ones.
+//! Schemas: their types, their JSON form in the log, their Arrow form, physical names, which old types may stand for which new ones, which
+//! data may be written to which column and how a schema grows with it.
 //!
 //! Read [`StructType`] first, then [`parse`].
 
 pub mod arrow;
+pub mod assign;
 pub mod char_varchar;
+pub mod evolve;
 mod json;
 pub mod mapping;
 mod types;

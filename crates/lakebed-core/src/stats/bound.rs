@@ -7,6 +7,8 @@ pub(super) enum Bound {
     Lower,
     /// No value is above it.
     Upper,
+    /// It does not matter: the bound is wanted as it is written.
+    Exact,
 }
 
 /// What the log cuts off the end of a timestamp, at most.
@@ -16,7 +18,7 @@ impl Bound {
     /// The bound of the timestamps that the log may have cut off to this one. PROTOCOL "Per-file Statistics": to milliseconds.
     pub(super) fn timestamp(self, micros: i64) -> i64 {
         match self {
-            Self::Lower => micros,
+            Self::Lower | Self::Exact => micros,
             Self::Upper => micros.saturating_add(CUT_OFF_MICROS),
         }
     }
@@ -26,6 +28,7 @@ impl Bound {
         match self {
             Self::Lower => micros.saturating_sub(by),
             Self::Upper => micros.saturating_add(by),
+            Self::Exact => micros,
         }
     }
 

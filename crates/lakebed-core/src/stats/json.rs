@@ -12,9 +12,18 @@ use super::scan::Scan;
 /// A text that is null or not one JSON object has nulls everywhere. Otherwise [`StatKind::TightBounds`](super::StatKind::TightBounds) is
 /// true where the text does not have it.
 pub fn from_json(texts: &StringArray, wanted: &[StatColumn]) -> Vec<ArrayRef> {
+    read(texts, wanted, Leaf::new)
+}
+
+/// The same as they are written: no bound is moved, and what the text does not have is null. For writing them in another form.
+pub fn from_json_as_written(texts: &StringArray, wanted: &[StatColumn]) -> Vec<ArrayRef> {
+    read(texts, wanted, Leaf::as_written)
+}
+
+fn read(texts: &StringArray, wanted: &[StatColumn], leaf: fn(&StatColumn, usize) -> Leaf) -> Vec<ArrayRef> {
     let mut paths = Paths::new();
     let mut leaves: Vec<(usize, Leaf)> =
-        wanted.iter().map(|column| (paths.add(column.names()), Leaf::new(column, texts.len()))).collect();
+        wanted.iter().map(|column| (paths.add(column.names()), leaf(column, texts.len()))).collect();
     let mut scan = Scan::new(&paths);
     for text in texts {
         match text.filter(|text| scan.walk(text)) {

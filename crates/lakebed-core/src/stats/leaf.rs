@@ -37,14 +37,27 @@ pub(super) enum Leaf {
 type Zoned = bool;
 
 impl Leaf {
+    /// Of bounds that may be relied on.
     pub(super) fn new(column: &StatColumn, rows: usize) -> Self {
+        match column.kind {
+            StatKind::NumRecords | StatKind::NullCount => Self::Count(PrimitiveBuilder::with_capacity(rows)),
+            StatKind::TightBounds => Self::Tight(BooleanBuilder::with_capacity(rows)),
+            StatKind::Min => Self::of_bound(column, rows, Bound::Lower),
+            StatKind::Max => Self::of_bound(column, rows, Bound::Upper),
+        }
+    }
+
+    /// Of what is written, no more and no less.
+    pub(super) fn as_written(column: &StatColumn, rows: usize) -> Self {
+        match column.kind {
+            StatKind::NumRecords | StatKind::NullCount => Self::Count(PrimitiveBuilder::with_capacity(rows)),
+            StatKind::TightBounds => Self::Boolean(BooleanBuilder::with_capacity(rows)),
+            StatKind::Min | StatKind::Max => Self::of_bound(column, rows, Bound::Exact),
+        }
+    }
+
+    fn of_bound(column: &StatColumn, rows: usize, bound: Bound) -> Self {
         let arrow_type = column.arrow_type();
-        let bound = match column.kind {
-            StatKind::NumRecords | StatKind::NullCount => return Self::Count(PrimitiveBuilder::with_capacity(rows)),
-            StatKind::TightBounds => return Self::Tight(BooleanBuilder::with_capacity(rows)),
-            StatKind::Min => Bound::Lower,
-            StatKind::Max => Bound::Upper,
-        };
         match arrow_type {
             ArrowType::Boolean => Self::Boolean(BooleanBuilder::with_capacity(rows)),
             ArrowType::Int8 => Self::Byte(PrimitiveBuilder::with_capacity(rows)),

@@ -1,4 +1,4 @@
-//! Statistics of data files, as far as a reader needs them: a few leaves out of many, as Arrow arrays, one row for each file.
+//! Statistics of data files. For readers: a few leaves out of many, as Arrow arrays, one row for each file.
 //!
 //! An action carries statistics as JSON text, a checkpoint may carry them as a struct (`stats_parsed`) too, or instead. [`from_json`] and
 //! [`from_struct`] give the same arrays for either; [`struct_to_json`] writes the text that is missing when there is only the struct.
@@ -14,8 +14,12 @@
 //!   So a bound of doubles is moved to the nearest float if that lies outwards.
 //!
 //! A bound from here is therefore no value of the file, even where [`StatKind::TightBounds`] is true.
+//!
+//! Writers begin with [`StatsPlan`], which says what statistics a table's files have, and [`StatsCollector`], which collects them.
 
 mod bound;
+mod collect;
+mod columns;
 mod from_struct;
 mod json;
 mod leaf;
@@ -29,8 +33,10 @@ mod to_json;
 
 use arrow_schema::DataType as ArrowType;
 
+pub use collect::{FileStats, StatsCollector};
+pub use columns::{IndexedColumn, IndexedKind, StatsPlan};
 pub use from_struct::from_struct;
-pub use json::from_json;
+pub use json::{from_json, from_json_as_written};
 pub use to_json::struct_to_json;
 
 use crate::schema::{PrimitiveType, arrow::primitive_to_arrow};

@@ -25,19 +25,21 @@ pub(super) fn integer(text: &str) -> Option<i64> {
 /// Delta Spark writes decimals exactly, with all digits that their scale has. delta-rs sends them through a 64-bit float; what comes out
 /// may lie on the wrong side of the value, so it is moved outwards.
 pub(super) fn decimal(text: &str, precision: u8, scale: u8, bound: Bound) -> Option<i128> {
-    if precision <= DIGITS_OF_FLOAT || !may_be_of_float(text, scale) {
+    if bound == Bound::Exact || precision <= DIGITS_OF_FLOAT || !may_be_of_float(text, scale) {
         return exact(text, precision, scale);
     }
     let float: f64 = text.parse().ok()?;
     let moved = match bound {
         Bound::Lower => float - float.abs() * LOST_BY_FLOAT,
         Bound::Upper => float + float.abs() * LOST_BY_FLOAT,
+        Bound::Exact => float,
     };
     // Formatting rounds to the nearest unit, hence one more unit outwards.
     let units = exact(&format!("{moved:.*}", usize::from(scale)), precision, scale)?;
     match bound {
         Bound::Lower => units.checked_sub(1),
         Bound::Upper => units.checked_add(1),
+        Bound::Exact => Some(units),
     }
 }
 

@@ -1,15 +1,17 @@
 //! Single values, and the text in which the log keeps partition values. PROTOCOL "Partition Value Serialization".
 //!
-//! [`Scalar::parse_partition`] and [`Scalar::to_partition`] are each other's inverse; [`parse_partition_column`] parses a whole column
-//! of texts. Reading takes what Spark's casts from text take, as long as nothing of the text is lost; writing spells values as Delta
-//! Spark does.
+//! [`Scalar::parse_partition`] and [`Scalar::to_partition`] are each other's inverse, and for whole columns [`parse_partition_column`]
+//! and [`print_partition_column`]. Reading takes what Spark's casts from text take, as long as nothing of the text is lost; writing
+//! spells values as Delta Spark does.
 
 mod column;
 mod interval;
 mod number;
+mod print;
 mod time;
 
 pub use column::{parse_partition_column, scalar_to_array};
+pub use print::print_partition_column;
 
 use crate::schema::PrimitiveType;
 use crate::schema::char_varchar::pad;

@@ -1,4 +1,4 @@
-//! Parquet files of a table: their metadata, and their columns as Arrow batches.
+//! Parquet files of a table: their metadata, their columns as Arrow batches, and new files out of batches ([`write`]).
 //!
 //! What the columns mean (names, types, deleted rows) is decided above, in `lakebed::scan`. Read [`ParquetFile::open`] first, then
 //! [`Decoding`], which turns some row groups of one file into batches; [`order`] runs many of those side by side and keeps their order.
@@ -12,6 +12,7 @@ mod slices;
 mod source;
 #[cfg(test)]
 mod tests;
+pub mod write;
 
 use std::sync::Arc;
 

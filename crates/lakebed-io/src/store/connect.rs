@@ -20,7 +20,7 @@ use url::Url;
 use super::StoreOptions;
 use super::credentials::{Refreshing, for_azure, for_gcs, for_s3};
 use super::options::{self, Settings, settings};
-use super::place::{Place, Service};
+use super::place::{AZURE_CLOUDS, Place, Service};
 use crate::at::without;
 
 /// A store with what [`Store`](super::Store) must know of it.
@@ -32,6 +32,8 @@ pub(crate) struct Connection {
     pub(crate) lister: Option<Arc<dyn ObjectStore>>,
     /// With what the options said of it, such as Azure's account.
     pub(crate) service: Service,
+    /// Where the service is, if that is not its maker's address: then it may only speak like it.
+    pub(crate) endpoint: Option<String>,
 }
 
 /// Connects to the service of `place`. `environment` is [`options::environment`] but in tests.
@@ -88,7 +90,7 @@ impl From<object_store::Error> for Refused {
 
 impl Asked<'_> {
     fn plain(&self, store: Arc<dyn ObjectStore>) -> Connection {
-        Connection { store, secrets: Vec::new(), lister: None, service: self.place.service.clone() }
+        Connection { store, secrets: Vec::new(), lister: None, service: self.place.service.clone(), endpoint: None }
     }
 
     fn settings<K: options::Key>(&self) -> Result<Settings<K>> {
@@ -125,6 +127,7 @@ impl Asked<'_> {
         use AmazonS3ConfigKey as K;
         let found = self.settings::<K>()?;
         check_encrypted(&found, &[K::Endpoint, K::S3Endpoint], K::Client(ClientConfigKey::AllowHttp))?;
+        let endpoint = [K::S3Endpoint, K::Endpoint].iter().find_map(|key| elsewhere(found.get(key)?, &AWS));
         let mut builder = AmazonS3Builder::new().with_config(K::Client(ClientConfigKey::UserAgent), USER_AGENT);
         for (key, value) in found {
             let value = if let K::Client(client) = key { client_value(client, value)? } else { value };
@@ -134,7 +137,7 @@ impl Asked<'_> {
         if let Some(source) = &self.with.credentials {
             builder = builder.with_credentials(Arc::new(Refreshing::new(Arc::clone(source), self.with.env.clone(), for_s3)));
         }
-        Ok(self.plain(Arc::new(builder.build()?)))
+        Ok(Connection { endpoint, ..self.plain(Arc::new(builder.build()?)) })
     }
 
     fn azure(&self, account: Option<&str>, container: &str) -> Result<Connection, Refused> {
@@ -145,6 +148,8 @@ impl Asked<'_> {
             found.insert(K::AccountName, account.to_owned());
         }
         check_encrypted(&found, &[K::Endpoint], K::Client(ClientConfigKey::AllowHttp))?;
+        let emulator = found.get(&K::UseEmulator).filter(|value| is_on(value)).map(|_| "the emulator's address".to_owned());
+        let endpoint = found.get(&K::Endpoint).and_then(|endpoint| elsewhere(endpoint, &AZURE_CLOUDS)).or(emulator);
         let account = found.get(&K::AccountName).cloned();
         if account.is_none() && !found.contains_key(&K::UseEmulator) {
             let message = format!(
@@ -163,12 +168,13 @@ impl Asked<'_> {
             builder = builder.with_credentials(Arc::new(Refreshing::new(Arc::clone(source), self.with.env.clone(), for_azure)));
         }
         let service = Service::Azure { account, container: container.to_owned() };
-        Ok(Connection { service, ..self.plain(Arc::new(builder.build()?)) })
+        Ok(Connection { service, endpoint, ..self.plain(Arc::new(builder.build()?)) })
     }
 
     fn gcs(&self, bucket: &str) -> Result<Connection, Refused> {
         use GoogleConfigKey as K;
         let found = self.settings::<K>()?;
+        let endpoint = gcs_address(&found).and_then(|address| elsewhere(&address, &GOOGLE));
         // serde's message about a broken key may quote a part of it.
         if let Some(key) = found.get(&K::ServiceAccountKey)
             && !serde_json::from_str::<serde_json::Value>(key).is_ok_and(|key| key.is_object())
@@ -187,7 +193,7 @@ impl Asked<'_> {
         if let Some(source) = &self.with.credentials {
             builder = builder.with_credentials(Arc::new(Refreshing::new(Arc::clone(source), self.with.env.clone(), for_gcs)));
         }
-        Ok(self.plain(Arc::new(builder.build()?)))
+        Ok(Connection { endpoint, ..self.plain(Arc::new(builder.build()?)) })
     }
 
     fn hdfs(&self, url: &str) -> Result<Connection, Refused> {
@@ -246,9 +252,7 @@ fn client_value(key: ClientConfigKey, value: String) -> Result<String> {
 
 /// An unencrypted endpoint is refused here rather than by a riddle at the first request.
 fn check_encrypted<K: options::Key>(found: &Settings<K>, endpoints: &[K], allow: K) -> Result<()> {
-    let allowed = found
-        .get(&allow)
-        .is_some_and(|value| ["true", "1", "yes", "y", "on"].contains(&value.trim().to_ascii_lowercase().as_str()));
+    let allowed = found.get(&allow).is_some_and(|value| is_on(value));
     match endpoints.iter().filter_map(|key| found.get(key)).find(|endpoint| endpoint.starts_with("http://")) {
         Some(endpoint) if !allowed => Err(Error::invalid_input(format!(
             "the endpoint {} is not encrypted; if that is meant, set the storage option allow_http=true",
@@ -256,6 +260,32 @@ fn check_encrypted<K: options::Key>(found: &Settings<K>, endpoints: &[K], allow:
         ))),
         _ => Ok(()),
     }
+}
+
+/// As object_store reads a switch.
+fn is_on(value: &str) -> bool {
+    ["true", "1", "yes", "y", "on"].contains(&value.trim().to_ascii_lowercase().as_str())
+}
+
+/// The domains at which the makers of the services run them.
+const AWS: [&str; 3] = ["amazonaws.com", "amazonaws.com.cn", "api.aws"];
+const GOOGLE: [&str; 1] = ["googleapis.com"];
+
+/// An address, fit to be shown, unless it is of one of these domains.
+fn elsewhere(address: &str, domains: &[&str]) -> Option<String> {
+    let url = Url::parse(address).ok();
+    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+    let is_of = |domain: &&str| host.strip_suffix(*domain).is_some_and(|before| before.is_empty() || before.ends_with('.'));
+    (!domains.iter().any(is_of)).then(|| crate::at::redact(address))
+}
+
+/// The address of GCS that an option names, or the key of a service account.
+fn gcs_address(found: &Settings<GoogleConfigKey>) -> Option<String> {
+    let of_key = || {
+        let key: serde_json::Value = serde_json::from_str(found.get(&GoogleConfigKey::ServiceAccountKey)?).ok()?;
+        Some(key.get("gcs_base_url")?.as_str()?.to_owned())
+    };
+    found.get(&GoogleConfigKey::BaseUrl).cloned().or_else(of_key)
 }
 
 fn basic_authorization(user: &str, password: &str) -> Result<HeaderMap> {

@@ -1,5 +1,6 @@
-//! Files of this machine, read directly: names that object_store's own implementation hides (such as `part#1`) are files like any other,
-//! a folder is listed by reading it once, and of its entries only those asked for are looked at.
+//! Files of this machine, read and written directly: names that object_store's own implementation hides (such as `part#1`) are files like
+//! any other, a folder is listed by reading it once, and of its entries only those asked for are looked at. `hidden` says how a file comes
+//! to its name.
 //!
 //! Everything here blocks.
 
@@ -12,6 +13,9 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use object_store::ObjectMeta;
 use object_store::path::Path;
+
+use super::PutOutcome;
+use super::hidden::HiddenFile;
 
 /// The file behind an object.
 pub(super) fn file_path(path: &Path) -> PathBuf {
@@ -85,6 +89,33 @@ pub(super) fn list(folder: &Path, passes: impl Fn(&str) -> bool) -> io::Result<V
     }
     found.sort_unstable_by(|a: &ObjectMeta, b| a.location.as_ref().cmp(b.location.as_ref()));
     Ok(found)
+}
+
+/// Writes a file whose name is free.
+pub(super) fn put_new(file: &FilePath, bytes: &[u8], unique: &str) -> io::Result<PutOutcome> {
+    // Who comes too late need not write.
+    if fs::symlink_metadata(file).is_ok() {
+        return Ok(PutOutcome::Taken);
+    }
+    let mut hidden = HiddenFile::create(file, unique)?;
+    hidden.write(bytes)?;
+    hidden.publish_new()
+}
+
+/// Writes a file, in place of what there was.
+pub(super) fn put_over(file: &FilePath, bytes: &[u8], unique: &str) -> io::Result<()> {
+    let mut hidden = HiddenFile::create(file, unique)?;
+    hidden.write(bytes)?;
+    hidden.publish_over()
+}
+
+/// Deletes files; those that are not there are fine. On failure tells of the first that could not be deleted, after all others were.
+pub(super) fn delete(files: &[PathBuf]) -> Result<(), (usize, io::Error)> {
+    let delete = |(at, file)| match fs::remove_file(file) {
+        Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Some((at, error)),
+        _ => None,
+    };
+    files.iter().enumerate().filter_map(delete).reduce(|first, _| first).map_or(Ok(()), Err)
 }
 
 fn meta(location: Path, found: &fs::Metadata) -> ObjectMeta {

@@ -1,20 +1,25 @@
-//! Stores: a table's URL and options become a [`Store`], through which all bytes of the table are read.
+//! Stores: a table's URL and options become a [`Store`], through which all bytes of the table are read and written.
 //!
 //! Read [`Store::open`] first. `place` understands URLs, `options` the options, `credentials` the callables, `connect` makes the
-//! connection; `read` and `list` are what one does with it, `local` how on a disk, `resolve` how a path of the log finds its file.
+//! connection; `read`, `list`, `put`, `upload` and `delete` are what one does with it, `local` and `hidden` how on a disk, `resolve` how a
+//! path of the log finds its file.
 
 mod ahead;
 mod connect;
 mod credentials;
+mod delete;
+mod hidden;
 mod list;
 mod local;
 mod options;
 mod parts;
 mod place;
+mod put;
 mod read;
 mod resolve;
+mod upload;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -30,6 +35,8 @@ use url::Url;
 pub use credentials::{CredentialSource, Credentials};
 pub(crate) use parts::Parts;
 use place::{Place, Service};
+pub use put::PutOutcome;
+pub use upload::Upload;
 
 use crate::env::Env;
 
@@ -74,6 +81,8 @@ struct Inner {
     /// Stores that absolute paths led to.
     others: Mutex<HashMap<Service, Store>>,
     ahead: ahead::Ahead,
+    /// See [`Store::unproven`].
+    unproven: Option<String>,
 }
 
 /// How a folder is listed with the fewest requests.
@@ -108,6 +117,7 @@ impl Store {
             (None, Service::S3 { bucket }) if bucket.ends_with("--x-s3") => Listing::Whole,
             (None, _) => Listing::Ordered,
         };
+        let unproven = connection.endpoint.map(|endpoint| format!("{} at {endpoint}", place.url));
         let base = match connection.service {
             Service::Local => "/".to_owned(),
             _ => base_of(&place.url),
@@ -123,14 +133,25 @@ impl Store {
             options,
             others: Mutex::default(),
             ahead: ahead::Ahead::default(),
+            unproven,
         })))
     }
 
     /// A store around any implementation, below `root` and shown as `url`; for tests and for stores that have no URL.
     pub fn from_object_store(object_store: Arc<dyn ObjectStore>, root: Path, url: Url) -> Self {
+        Self::from_object_store_with(object_store, root, url, StoreOptions::default())
+    }
+
+    /// The same with options, of which those that make a connection mean nothing here.
+    pub fn from_object_store_with(object_store: Arc<dyn ObjectStore>, root: Path, url: Url, options: StoreOptions) -> Self {
         let base = base_of(&url);
         // So that absolute paths below the URL are found to be the table's own.
         let service = Place::parse(url.as_str()).map_or_else(|_| Service::Memory { name: base.clone() }, |place| place.service);
+        let unproven = match &service {
+            Service::Local | Service::Memory { .. } | Service::Hdfs { .. } | Service::Http { .. } => None,
+            // Another implementation at the same URL is another store.
+            _ => Some(format!("{url}, implementation {}", options.env.new_uuid())),
+        };
         Self(Arc::new(Inner {
             object_store,
             service,
@@ -139,9 +160,10 @@ impl Store {
             base,
             listing: Listing::Ordered,
             secrets: Vec::new(),
-            options: StoreOptions::default(),
+            options,
             others: Mutex::default(),
             ahead: ahead::Ahead::default(),
+            unproven,
         }))
     }
 
@@ -198,6 +220,11 @@ impl Store {
     /// Whether this is a web server, which may be unable to list its folders or to send parts of a file.
     pub fn is_web(&self) -> bool {
         matches!(self.0.listing, Listing::Web(_))
+    }
+
+    /// The store by name and address, if nothing is known of it but the protocol that it speaks.
+    pub(crate) fn unproven(&self) -> Option<&str> {
+        self.0.unproven.as_deref()
     }
 
     fn failed(&self, error: &object_store::Error, path: &Path) -> Error {

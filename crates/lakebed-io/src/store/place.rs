@@ -275,10 +275,12 @@ fn azure_account(host: &str, embedded: &mut Vec<(&'static str, String)>) -> Opti
     Some(account.to_owned())
 }
 
+/// The domains of Azure's clouds.
+pub(crate) const AZURE_CLOUDS: [&str; 5] =
+    ["core.windows.net", "fabric.microsoft.com", "core.chinacloudapi.cn", "core.usgovcloudapi.net", "core.cloudapi.de"];
+
 fn is_azure_host(host: &str) -> bool {
-    ["core.windows.net", "fabric.microsoft.com", "core.chinacloudapi.cn", "core.usgovcloudapi.net", "core.cloudapi.de"]
-        .iter()
-        .any(|domain| host.ends_with(&format!(".dfs.{domain}")) || host.ends_with(&format!(".blob.{domain}")))
+    AZURE_CLOUDS.iter().any(|domain| host.ends_with(&format!(".dfs.{domain}")) || host.ends_with(&format!(".blob.{domain}")))
 }
 
 fn sas(url: &Url) -> Vec<(&'static str, String)> {

@@ -16,7 +16,12 @@ use proptest::prelude::*;
 use super::*;
 
 mod files;
+/// The store of the workspace's test kit, which counts and fails.
+#[expect(dead_code, reason = "the kit is larger than what is used of it here")]
+#[path = "../../../../tests/kit/store.rs"]
+pub(crate) mod kit;
 mod requests;
+mod writes;
 
 fn memory() -> Store {
     over(Arc::new(InMemory::new()))

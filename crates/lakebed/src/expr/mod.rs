@@ -32,7 +32,7 @@ mod types;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow_array::{BooleanArray, RecordBatch};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, ScalarValue};
@@ -149,6 +149,16 @@ impl Expression {
     pub fn physical(&self, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
         let expr = as_bound(&self.expr, &self.schema, schema)?;
         physical::compile_for(&self.text, &expr, schema)
+    }
+
+    /// The value for each row of a batch.
+    ///
+    /// # Errors
+    /// As [`Expression::physical`] and [`matching_rows`].
+    pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
+        let compiled = self.physical(&batch.schema())?;
+        let computed = compiled.evaluate(batch).and_then(|value| value.into_array(batch.num_rows()));
+        computed.map_err(|error| physical::failed(&self.text, &error))
     }
 }
 

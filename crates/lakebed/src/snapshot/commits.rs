@@ -31,6 +31,24 @@ pub(super) struct ReadCommits {
 }
 
 impl ReadCommits {
+    /// What commits say that are in memory, newest commit first.
+    pub(super) fn of_parts(parts: Vec<CommitPart>) -> Result<Self> {
+        let mut read = Self { protocol: None, metadata: None, parts: None };
+        for part in &parts {
+            // Of one commit's parts the later ones would be the newer, but no commit sets either twice.
+            each_other(part.part(), |action| {
+                match action {
+                    Action::Protocol(found) => drop(read.protocol.get_or_insert(found)),
+                    Action::Metadata(found) => drop(read.metadata.get_or_insert(found)),
+                    _ => {}
+                }
+                Ok(())
+            })?;
+        }
+        read.parts = Some(parts);
+        Ok(read)
+    }
+
     /// Reads commits that come newest first, until the newest protocol and metadata are known and there is nothing to keep.
     pub(super) async fn read(store: &Store, paths: &[LogPath]) -> Result<Self> {
         let mut read = Self { protocol: None, metadata: None, parts: Some(Vec::new()) };
@@ -154,6 +172,11 @@ fn runs(parts: impl Stream<Item = Result<CommitPart>> + Send) -> impl Stream<Ite
 }
 
 impl Snapshot {
+    /// What the commits above the checkpoint say, if somebody has asked for it before.
+    pub(crate) fn known_layers(&self) -> Option<&Layers> {
+        self.inner.layers.get()
+    }
+
     /// What the commits above the checkpoint say; read once.
     pub(crate) async fn layers(&self) -> Result<&Layers> {
         self.inner

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use lakebed_core::Result;
 use lakebed_core::log::segment::LogSegment;
-use lakebed_io::log::{self, ListedLogFile};
+use lakebed_core::path::LogPath;
+use lakebed_io::log::{self, CommitPart, ListedLogFile};
 use tokio::sync::OnceCell;
 
 use super::commits::{KEPT_BYTES, ReadCommits, fold};
@@ -22,7 +23,21 @@ impl Snapshot {
         if newer.is_empty() {
             return Ok(self.clone());
         }
-        let ReadCommits { protocol, metadata, parts } = ReadCommits::read(self.store(), &newer).await?;
+        let read = ReadCommits::read(self.store(), &newer).await?;
+        self.extended(newer, read).await
+    }
+
+    /// The version that these commits make on top of this one; they are all that came since, oldest first, with their lines.
+    pub(crate) async fn advanced(&self, commits: Vec<(LogPath, Vec<CommitPart>)>) -> Result<Snapshot> {
+        let newest_first = commits.into_iter().rev();
+        let (newer, parts): (Vec<LogPath>, Vec<Vec<CommitPart>>) = newest_first.unzip();
+        let parts = parts.into_iter().flatten().collect();
+        self.extended(newer, ReadCommits::of_parts(parts)?).await
+    }
+
+    /// The version that newer commits make, which come newest first.
+    async fn extended(&self, newer: Vec<LogPath>, read: ReadCommits) -> Result<Snapshot> {
+        let ReadCommits { protocol, metadata, parts } = read;
         let renewed = metadata.as_ref().is_some_and(|metadata| metadata.id != self.metadata().id);
         let layers = self.inner.layers.get();
         if renewed || layers.is_some_and(|layers| layers.depth() >= MAX_LAYERS) {
@@ -73,7 +88,7 @@ impl Snapshot {
 }
 
 /// The commits above `version`, newest first; none when the listing does not join on to it.
-fn commits_after(listed: &[ListedLogFile], version: u64) -> Option<Vec<lakebed_core::path::LogPath>> {
+fn commits_after(listed: &[ListedLogFile], version: u64) -> Option<Vec<LogPath>> {
     let mut commits: Vec<_> = listed.iter().map(|file| &file.path).filter(|path| path.is_commit()).cloned().collect();
     commits.sort_by_key(|path| path.version);
     let joined = commits.iter().zip(version..).all(|(path, expected)| path.version == expected);

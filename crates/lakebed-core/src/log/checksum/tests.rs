@@ -71,6 +71,12 @@ fn every_field_of_use_is_read() {
             txn_id: Some("t-1".to_owned()),
             num_deleted_records: Some(3),
             num_deletion_vectors: Some(1),
+            deleted_record_counts: None,
+            file_size_histogram: Some(FileSizeHistogram {
+                sorted_bin_boundaries: vec![0],
+                file_counts: vec![2],
+                total_bytes: vec![1234],
+            }),
         }
     );
 }
@@ -107,4 +113,118 @@ fn without_sums_protocol_or_metadata_it_is_none() {
     check_error(&[("numMetadata", json!(2))], "numMetadata is 2, which no table can have");
     assert!(VersionChecksum::parse(b"", NAME).is_err());
     assert!(VersionChecksum::parse(b"{\"tableSizeBytes\":1", NAME).is_err());
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let mut value = complete();
+    value["deletedRecordCountsHistogramOpt"] = json!({"deletedRecordCounts": [1, 1, 0, 0, 0, 0, 0, 0, 0, 0]});
+    let checksum = parse(&value).unwrap();
+    let text = checksum.to_json().unwrap();
+    assert!(text.ends_with("}\n") && text.lines().count() == 1);
+    assert_eq!(VersionChecksum::parse(text.as_bytes(), NAME).unwrap(), checksum);
+}
+
+#[test]
+fn a_histogram_that_contradicts_itself_is_not_known() {
+    for broken in [
+        json!({"sortedBinBoundaries": [0, 10], "fileCounts": [2], "totalBytes": [1234]}),
+        json!({"sortedBinBoundaries": [10, 0], "fileCounts": [2, 0], "totalBytes": [1234, 0]}),
+        json!({"sortedBinBoundaries": [5], "fileCounts": [2], "totalBytes": [1234]}),
+        json!({"sortedBinBoundaries": [0], "fileCounts": ["x"], "totalBytes": [1234]}),
+    ] {
+        let mut value = complete();
+        value["histogramOpt"] = broken;
+        assert_eq!(parse(&value).unwrap().file_size_histogram, None);
+    }
+}
+
+#[test]
+fn bins_are_those_of_delta_spark() {
+    let histogram = FileSizeHistogram::default();
+    assert_eq!(histogram.sorted_bin_boundaries.len(), 95);
+    assert!(histogram.sorted_bin_boundaries.is_sorted());
+    assert_eq!(histogram.sorted_bin_boundaries[..4], [0, 8192, 16384, 32768]);
+    assert_eq!(histogram.sorted_bin_boundaries[93..], [137_438_953_472, 274_877_906_944]);
+    // Of the list that Delta Spark 4.4 writes.
+    assert_eq!(histogram.sorted_bin_boundaries.iter().sum::<i64>(), 603740692480);
+}
+
+#[test]
+fn files_are_counted_where_they_belong() {
+    let mut sizes =
+        FileSizeHistogram { sorted_bin_boundaries: vec![0, 10, 20], file_counts: vec![0; 3], total_bytes: vec![0; 3] };
+    for size in [0, 9, 10, 19, 20, 1000] {
+        sizes.count(size, 1);
+    }
+    sizes.count(9, -1);
+    assert_eq!((sizes.file_counts, sizes.total_bytes), (vec![1, 2, 2], vec![0, 29, 1020]));
+    let mut deleted = DeletedRecordCounts::default();
+    for rows in [0, 1, 9, 10, 99, 100, 9_999_999, 10_000_000, 2_147_483_646, 2_147_483_647, i64::MAX] {
+        deleted.count(rows, 1);
+    }
+    assert_eq!(deleted.0, [1, 2, 2, 1, 0, 0, 0, 1, 2, 2]);
+}
+
+mod succession {
+    use crate::action::json::Part;
+
+    use super::*;
+
+    fn next(previous: &VersionChecksum, lines: &str) -> Option<VersionChecksum> {
+        let mut next = Successor::of(previous, FileChanges::Exact);
+        next.read(Part::whole(lines.as_bytes(), NAME)).unwrap();
+        next.finish()
+    }
+
+    #[test]
+    fn each_sum_follows_the_commit() {
+        let previous = parse(&complete()).unwrap();
+        let lines = [
+            r#"{"add":{"path":"n","partitionValues":{},"size":66,"modificationTime":1,"dataChange":true}}"#,
+            r#"{"remove":{"path":"o","size":100,"dataChange":true,"deletionVector":{"storageType":"u","pathOrInlineDv":"x","sizeInBytes":1,"cardinality":3}}}"#,
+            r#"{"txn":{"appId":"a","version":9}}"#,
+            r#"{"domainMetadata":{"domain":"delta.rowTracking","configuration":"{}","removed":true}}"#,
+            r#"{"commitInfo":{"txnId":"t-2"}}"#,
+        ];
+        let next = next(&previous, &lines.join("\n")).unwrap();
+        assert_eq!((next.num_files, next.table_size_bytes), (2, 1200));
+        assert_eq!(next.txn_id.as_deref(), Some("t-2"));
+        assert_eq!(next.set_transactions, Some(vec![SetTransaction { app_id: "a".to_owned(), version: 9, last_updated: None }]));
+        assert_eq!(next.domain_metadata, Some(Vec::new()));
+        assert_eq!(next.file_size_histogram.unwrap().total_bytes, [1200]);
+        // The table of the sample may have no vectors, whatever its counts say.
+        assert_eq!(next.num_deletion_vectors, None);
+    }
+
+    #[test]
+    fn what_was_not_known_stays_unknown() {
+        let mut value = complete();
+        value["setTransactions"] = Value::Null;
+        value["histogramOpt"] = Value::Null;
+        let next = next(&parse(&value).unwrap(), r#"{"txn":{"appId":"a","version":9}}"#).unwrap();
+        assert_eq!((next.set_transactions, next.file_size_histogram), (None, None));
+    }
+
+    #[test]
+    fn transactions_of_a_table_that_forgets_them_are_not_listed() {
+        let mut value = complete();
+        value["metadata"]["configuration"] = json!({"delta.setTransactionRetentionDuration": "interval 1 day"});
+        assert_eq!(next(&parse(&value).unwrap(), "").unwrap().set_transactions, None);
+    }
+
+    #[test]
+    fn long_lists_are_left_out() {
+        let lines: Vec<String> = (0..100).map(|app| format!(r#"{{"txn":{{"appId":"b{app}","version":1}}}}"#)).collect();
+        let previous = parse(&complete()).unwrap();
+        assert_eq!(next(&previous, &lines[..99].join("\n")).unwrap().set_transactions.unwrap().len(), 100);
+        assert_eq!(next(&previous, &lines.join("\n")).unwrap().set_transactions, None);
+    }
+
+    #[test]
+    fn a_table_begins_with_its_first_commit() {
+        let mut first = Successor::of_nothing();
+        first.read(Part::whole(b"{\"commitInfo\":{}}", NAME)).unwrap();
+        assert_eq!(first.finish(), None, "no protocol, no metadata");
+    }
 }

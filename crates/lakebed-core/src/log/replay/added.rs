@@ -63,6 +63,11 @@ impl Added {
         Ok(Some(Self { keys, actions }))
     }
 
+    /// What tells them apart.
+    pub fn keys(&self) -> impl Iterator<Item = FileKey> + '_ {
+        self.keys.iter().copied()
+    }
+
     /// What has to be read to know more of the files than their keys.
     pub fn places(&self) -> &[Place] {
         match &self.actions {

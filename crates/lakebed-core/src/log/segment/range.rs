@@ -13,6 +13,18 @@ pub fn reconstructible_range(listed: &[ListedLogFile]) -> Option<RangeInclusive<
     rebuildable(&Log::sort(listed, &HashSet::new()))
 }
 
+/// All versions that can be rebuilt without the checkpoints named in `unusable`.
+pub fn readable_versions(listed: &[ListedLogFile], unusable: &HashSet<String>) -> BTreeSet<u64> {
+    let log = Log::sort(listed, unusable);
+    let mut readable: BTreeSet<u64> = log.checkpoints.iter().map(|checkpoint| checkpoint.version).collect();
+    for &version in log.commits.keys() {
+        if version.checked_sub(1).is_none_or(|before| readable.contains(&before)) {
+            readable.insert(version);
+        }
+    }
+    readable
+}
+
 pub(super) fn rebuildable(log: &Log<'_>) -> Option<RangeInclusive<u64>> {
     let checkpoints: BTreeSet<u64> = log.checkpoints.iter().map(|checkpoint| checkpoint.version).collect();
     let versions: BTreeSet<u64> = checkpoints.iter().chain(log.commits.keys()).copied().collect();

@@ -60,7 +60,7 @@ impl Plan {
 fn read_options(plan: &Plan, part: &ParquetFile) -> ReadOptions {
     let schema = part.metadata().file_metadata().schema_descr_ptr();
     let stats = StatSource::of(part);
-    let mut wanted = output_columns(plan, &schema, stats);
+    let mut wanted = output_columns(plan, part, stats);
     if let (Some(pruner), false) = (&plan.pruner, plan.prunes_late()) {
         wanted.extend(partition_columns(pruner, &schema));
         wanted.extend(stat_columns(pruner.wanted(), &schema, stats));
@@ -125,7 +125,8 @@ fn add_column(names: &[&str]) -> Vec<String> {
 }
 
 /// What is read of a file that is kept.
-fn output_columns(plan: &Plan, schema: &SchemaDescriptor, stats: StatSource) -> Columns {
+fn output_columns(plan: &Plan, part: &ParquetFile, stats: StatSource) -> Columns {
+    let schema = part.metadata().file_metadata().schema_descr();
     let mut names = vec![
         column::PATH,
         column::SIZE,
@@ -134,8 +135,15 @@ fn output_columns(plan: &Plan, schema: &SchemaDescriptor, stats: StatSource) -> 
         column::BASE_ROW_ID,
         column::DEFAULT_ROW_COMMIT_VERSION,
     ];
-    if !plan.snapshot.partition_columns().is_empty() {
+    if !plan.snapshot.partition_columns().is_empty() || plan.options.whole_actions {
         names.push(column::PARTITION_VALUES);
+    }
+    if plan.options.whole_actions {
+        names.extend([column::TAGS, column::CLUSTERING_PROVIDER, column::STATS]);
+        // Whoever wrote both made the struct out of the text.
+        if !has_all_texts(part) {
+            names.push(column::STATS_PARSED);
+        }
     }
     let mut wanted: Columns = names.into_iter().map(|name| add_column(&[name])).collect();
     if plan.options.row_counts {
@@ -175,18 +183,26 @@ impl StatSource {
     /// it is read only if that is so, though such files may have no statistics at all. It is not read for columns that the struct lacks:
     /// writers make the struct out of the JSON.
     fn of(part: &ParquetFile) -> Self {
-        let nulls = |name: &[&str]| -> Option<u64> {
-            let leaf = part.metadata().file_metadata().schema_descr().columns().iter().position(|leaf| {
-                leaf.path().parts().iter().map(String::as_str).eq(std::iter::once("add").chain(name.iter().copied()))
-            })?;
-            let groups = part.metadata().row_groups().iter();
-            groups.map(|group| group.columns().get(leaf)?.statistics()?.null_count_opt()).sum()
-        };
-        match (nulls(&[column::STATS_PARSED, "numRecords"]), nulls(&[column::PATH])) {
+        match (null_count(part, &[column::STATS_PARSED, "numRecords"]), null_count(part, &[column::PATH])) {
             (Some(of_struct), Some(of_path)) if of_struct > of_path => Self::Both,
             _ => Self::One,
         }
     }
+}
+
+/// Whether all files are known to have their statistics as JSON.
+fn has_all_texts(part: &ParquetFile) -> bool {
+    let texts = null_count(part, &[column::STATS]);
+    texts.is_some() && texts == null_count(part, &[column::PATH])
+}
+
+/// In how many rows a leaf of `add` is null, if the statistics tell.
+fn null_count(part: &ParquetFile, name: &[&str]) -> Option<u64> {
+    let leaf = part.metadata().file_metadata().schema_descr().columns().iter().position(|leaf| {
+        leaf.path().parts().iter().map(String::as_str).eq(std::iter::once("add").chain(name.iter().copied()))
+    })?;
+    let groups = part.metadata().row_groups().iter();
+    groups.map(|group| group.columns().get(leaf)?.statistics()?.null_count_opt()).sum()
 }
 
 /// The typed statistics where the checkpoint has them, else their JSON.

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow_arith::boolean::and;
 use arrow_array::{ArrayRef, BooleanArray};
 use futures::stream::{self, BoxStream};
 use futures::{Future, StreamExt};
@@ -46,6 +47,8 @@ pub struct PlanOptions {
     pub row_counts: bool,
     /// Exact counts of skipped files, conjunct by conjunct, at the price of decoding more.
     pub exact_metrics: bool,
+    /// Everything that the log says of them: what a checkpoint is made of.
+    pub whole_actions: bool,
 }
 
 impl Plan {
@@ -192,6 +195,16 @@ impl Plan {
             sum.undecided += more.undecided;
         }
         batch.filter(&result.keep)
+    }
+}
+
+impl Pruner {
+    /// Whether any of these files may hold rows that match.
+    pub(crate) fn may_match_any(&self, batch: &FileBatch) -> Result<bool> {
+        let (partitions, stats) = (partition_arrays(self, batch)?, batch.stats(self.wanted())?);
+        let known = FileColumns { files: batch.len(), partitions: &partitions, stats: &stats };
+        let by_partition = self.prune_candidates(batch.len(), &partitions)?;
+        Ok(and(&by_partition, &self.prune_stats(&known)?)?.has_true())
     }
 }
 

@@ -1,0 +1,243 @@
+//! Whether a transaction may still commit after another one was there first.
+//!
+//! The rules are Delta Spark's, winner by winner in the order of their versions, with three refinements that keep them safe: an added
+//! file matters only if its statistics, not its partition alone, let it hold rows that were read; commits that only rearrange files do
+//! not matter to those who did not touch these files; and two transactions that delete different rows of one file both commit. Read
+//! [`check`].
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde_json::Value;
+
+use super::base::Base;
+use super::draft::Draft;
+use super::reads::{Reads, path_key};
+use super::row_ids;
+use super::winner::Winner;
+use crate::action::Metadata;
+use crate::error::ConflictKind;
+use crate::feature::{check_read, check_write, supported_features};
+use crate::log::files::FileBatch;
+use crate::property::IsolationLevel;
+use crate::schema::mapping::{FIELD_ID, NESTED_IDS, PHYSICAL_NAME};
+use crate::{Error, ErrorKind, Result};
+
+/// The key of a field's metadata that moves on with every write of an identity column.
+pub const IDENTITY_MARK: &str = "delta.identity.highWaterMark";
+
+/// A transaction that has not been committed.
+#[derive(Debug, Clone, Copy)]
+pub struct Current<'a> {
+    /// What it wants.
+    pub draft: &'a Draft,
+    /// What it read.
+    pub reads: &'a Reads,
+    /// Under which rules it looks at others.
+    pub isolation: IsolationLevel,
+    /// The table, for messages.
+    pub table: &'a str,
+}
+
+/// Holds a transaction against one winner, which came right after `base`. `may_match` tells whether any of some files may hold rows that
+/// the transaction's predicates asked for.
+///
+/// # Errors
+/// [`ErrorKind::CommitConflict`](crate::ErrorKind::CommitConflict) if the transaction cannot stand after the winner. Otherwise the paths
+/// of the files of which both have deleted rows, which agree if the rows are others.
+pub fn check(
+    current: Current<'_>,
+    base: &Base,
+    winner: &Winner,
+    may_match: impl FnOnce(&[FileBatch]) -> Result<bool>,
+) -> Result<Vec<String>> {
+    let against = Against { current, winner };
+    against.protocol(base)?;
+    against.metadata(base)?;
+    against.domains()?;
+    against.applications()?;
+    against.added(may_match)?;
+    let both_changed = against.both_changed();
+    against.removed_and_read(&both_changed)?;
+    against.removed_twice(&both_changed)?;
+    Ok(both_changed.into_iter().collect())
+}
+
+struct Against<'a> {
+    current: Current<'a>,
+    winner: &'a Winner,
+}
+
+impl Against<'_> {
+    fn protocol(&self, base: &Base) -> Result<()> {
+        let Some(protocol) = &self.winner.protocol else { return Ok(()) };
+        let table = self.current.table;
+        if let Err(error) = check_read(protocol, table).and_then(|()| check_write(protocol, table)) {
+            let conflict = self.conflict(ConflictKind::ProtocolChanged, "it changed the protocol to one that lakebed cannot write");
+            return Err(conflict.with_source(error));
+        }
+        if self.current.draft.protocol.is_some() {
+            return Err(self.conflict(ConflictKind::ProtocolChanged, "both change the protocol"));
+        }
+        let after = supported_features(protocol);
+        if let Some(dropped) = supported_features(&base.protocol).into_iter().find(|feature| !after.contains(feature)) {
+            return Err(self.conflict(ConflictKind::ProtocolChanged, format!("it dropped the table feature {dropped}")));
+        }
+        Ok(())
+    }
+
+    fn metadata(&self, base: &Base) -> Result<()> {
+        let Some(metadata) = &self.winner.metadata else { return Ok(()) };
+        if self.current.draft.metadata.is_some() {
+            return Err(self.conflict(ConflictKind::MetadataChanged, "both change schema or properties"));
+        }
+        match metadata_difference(&base.metadata, metadata) {
+            None => Ok(()),
+            Some(what) => Err(self.conflict(ConflictKind::MetadataChanged, format!("it changed {what}"))),
+        }
+    }
+
+    fn domains(&self) -> Result<()> {
+        let own = |name: &str| self.current.draft.domains.iter().any(|domain| domain.domain == name);
+        let mut theirs = self.winner.domains.iter().map(|domain| domain.domain.as_str()).filter(|name| *name != row_ids::DOMAIN);
+        match theirs.find(|name| own(name)) {
+            Some(name) => Err(self.conflict(ConflictKind::ConcurrentTransaction, format!("both set the metadata domain {name:?}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn applications(&self) -> Result<()> {
+        match self.winner.transactions.iter().find(|txn| self.current.reads.has_application(&txn.app_id)) {
+            Some(txn) => {
+                let message = format!("it set application {:?} to version {}", txn.app_id, txn.version);
+                Err(self.conflict(ConflictKind::ConcurrentTransaction, message))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn added(&self, may_match: impl FnOnce(&[FileBatch]) -> Result<bool>) -> Result<()> {
+        let (reads, winner) = (self.current.reads, self.winner);
+        let looks_at = match self.current.isolation {
+            IsolationLevel::SnapshotIsolation => false,
+            IsolationLevel::WriteSerializable if self.current.draft.metadata.is_none() => !winner.is_blind_append(),
+            IsolationLevel::WriteSerializable | IsolationLevel::Serializable => true,
+        };
+        if !looks_at || winner.added.is_empty() || !reads.is_of_data() {
+            return Ok(());
+        }
+        if reads.is_whole_table() || may_match(&winner.added)? {
+            return Err(self.conflict(ConflictKind::ConcurrentAppend, "it added rows that this one should have seen"));
+        }
+        Ok(())
+    }
+
+    /// The files of which both only deleted rows, from the same state.
+    fn both_changed(&self) -> BTreeSet<String> {
+        let mut paths = BTreeSet::new();
+        for change in &self.current.draft.vectors {
+            let path = &change.before.path;
+            let is_same = self.winner.removed_vector(path) == change.before.deletion_vector.as_ref();
+            if self.winner.changed(path).is_some() && is_same {
+                paths.insert(path.clone());
+            }
+        }
+        paths
+    }
+
+    fn removed_and_read(&self, both_changed: &BTreeSet<String>) -> Result<()> {
+        let reads = self.current.reads;
+        let agreed: HashSet<_> = both_changed.iter().map(|path| path_key(path)).collect();
+        let mut removed = self.winner.keys_of_changed_rows().filter(|key| !agreed.contains(key));
+        if removed.any(|key| reads.is_whole_table() || reads.has_key(key)) {
+            return Err(self.conflict(ConflictKind::ConcurrentDeleteRead, "it removed or changed rows that this one has read"));
+        }
+        Ok(())
+    }
+
+    fn removed_twice(&self, both_changed: &BTreeSet<String>) -> Result<()> {
+        let own = self.current.draft.removed_paths()?;
+        match own.into_iter().find(|path| self.winner.removes(path) && !both_changed.contains(*path)) {
+            Some(path) => {
+                let message = format!("both removed or changed rows of {path}");
+                Err(self.conflict(ConflictKind::ConcurrentDeleteDelete, message))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn conflict(&self, kind: ConflictKind, what: impl std::fmt::Display) -> Error {
+        let who = self.winner.info.as_ref().and_then(|info| info.text("operation")).unwrap_or("another commit");
+        let (table, version) = (self.current.table, self.winner.version);
+        let message = format!("{table}: {who} was committed first, as version {version}: {what}; run the operation again on top of it");
+        Error::new(ErrorKind::CommitConflict { kind, winner_version: version, retryable: true }, message)
+    }
+}
+
+/// What a transaction that knew the older metadata cannot live with; none if it can.
+fn metadata_difference(old: &Metadata, new: &Metadata) -> Option<String> {
+    if new.id != old.id {
+        return Some("the table: it was dropped and made anew".to_owned());
+    }
+    if new.partition_columns != old.partition_columns {
+        return Some("the partition columns".to_owned());
+    }
+    if new.format != old.format {
+        return Some("the format".to_owned());
+    }
+    configuration_difference(old, new).or_else(|| schema_difference(old, new))
+}
+
+/// Properties that may come to be set without harm to what was written before.
+fn configuration_difference(old: &Metadata, new: &Metadata) -> Option<String> {
+    let removed = old.configuration.keys().find(|key| new.property(key).is_none() && old.property(key).is_some());
+    if let Some(key) = removed {
+        return Some(format!("the property {key}"));
+    }
+    let mut changed: Vec<&String> = new.configuration.keys().filter(|key| old.property(key) != new.property(key)).collect();
+    changed.sort();
+    changed.into_iter().find(|key| !is_harmless(key, new.property(key).unwrap_or_default())).map(|key| format!("the property {key}"))
+}
+
+fn is_harmless(key: &str, value: &str) -> bool {
+    match key {
+        "delta.enableRowTracking" | "delta.enableDeletionVectors" => value.eq_ignore_ascii_case("true"),
+        "delta.columnMapping.mode" => value.eq_ignore_ascii_case("name"),
+        "delta.checkpointPolicy" => value.eq_ignore_ascii_case("v2"),
+        "delta.rowTracking.materializedRowIdColumnName"
+        | "delta.rowTracking.materializedRowCommitVersionColumnName"
+        | "delta.columnMapping.maxColumnId"
+        | "delta.enableInCommitTimestamps"
+        | "delta.inCommitTimestampEnablementVersion"
+        | "delta.inCommitTimestampEnablementTimestamp" => true,
+        _ => false,
+    }
+}
+
+/// A schema may get names and ids of column mapping, and the marks of identity columns may move: nothing of that touches files written
+/// under the old one, as the first physical names of columns are their own.
+fn schema_difference(old: &Metadata, new: &Metadata) -> Option<String> {
+    if old.schema_string == new.schema_string {
+        return None;
+    }
+    let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
+    let (Some(mut before), Some(mut after)) = (parsed(&old.schema_string), parsed(&new.schema_string)) else {
+        return Some("the schema".to_owned());
+    };
+    without_notes(&mut before);
+    without_notes(&mut after);
+    (before != after).then(|| "the schema".to_owned())
+}
+
+fn without_notes(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+                metadata.retain(|key, _| !matches!(key.as_str(), PHYSICAL_NAME | FIELD_ID | NESTED_IDS | IDENTITY_MARK));
+            }
+            object.values_mut().for_each(without_notes);
+        }
+        Value::Array(list) => list.iter_mut().for_each(without_notes),
+        _ => {}
+    }
+}
+

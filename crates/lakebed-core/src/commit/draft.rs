@@ -1,0 +1,233 @@
+//! What a transaction wants to change, and the lines of the commit that does it on top of a version.
+//!
+//! A draft knows no version. Whatever depends on the version or on what others gave out meanwhile (row ids, commit versions of rows,
+//! in-commit timestamps) is decided each time [`Draft::render`] is called, so that trying again after a conflict needs no mending.
+
+use crate::action::{Action, Add, Cdc, DeletionVectorDescriptor, DomainMetadata, Metadata, Protocol, Remove, SetTransaction};
+use crate::dv::DeletionVector;
+use crate::log::files::FileBatch;
+use crate::property::{IsolationLevel, TableProperties};
+use crate::{Error, Result};
+
+use super::base::Base;
+use super::info::{Operation, Provenance, commit_info};
+use super::reads::Reads;
+use super::row_ids::{self, RowIds};
+
+/// What a transaction wants to change.
+#[derive(Debug, Clone, Default)]
+pub struct Draft {
+    /// What readers and writers must know from now on.
+    pub protocol: Option<Protocol>,
+    /// Schema, partitioning and properties from now on.
+    pub metadata: Option<Metadata>,
+    /// Files that become part of the table. Those without row ids are given fresh ones.
+    pub adds: Vec<Add>,
+    /// Files that no longer are.
+    pub removes: Vec<Removal>,
+    /// Files that lose rows.
+    pub vectors: Vec<VectorChange>,
+    /// Files of changed rows.
+    pub cdc: Vec<Cdc>,
+    /// How far applications have come.
+    pub transactions: Vec<SetTransaction>,
+    /// Configuration by name.
+    pub domains: Vec<DomainMetadata>,
+}
+
+/// Files that leave the table, as the table has them.
+#[derive(Debug, Clone)]
+pub struct Removal {
+    /// The files.
+    pub files: FileBatch,
+    /// False when their rows stay in the table.
+    pub data_change: bool,
+}
+
+/// A file that stays, with more of its rows deleted.
+#[derive(Debug, Clone)]
+pub struct VectorChange {
+    /// As the table has it, with the statistics it is to keep.
+    pub before: Add,
+    /// Where the rows are noted that are deleted afterwards.
+    pub after: DeletionVectorDescriptor,
+    /// The rows that this change deletes, without those deleted before.
+    pub deleted: DeletionVector,
+}
+
+/// A commit ready to be put.
+#[derive(Debug, Clone)]
+pub struct Rendered {
+    /// Of which version.
+    pub version: u64,
+    /// The lines of its file.
+    pub bytes: Vec<u8>,
+}
+
+impl Draft {
+    /// Whether nothing would change.
+    pub fn is_empty(&self) -> bool {
+        let has_actions = self.protocol.is_some() || self.metadata.is_some() || self.has_file_actions() || !self.cdc.is_empty();
+        !has_actions && self.transactions.is_empty() && self.domains.is_empty()
+    }
+
+    /// Whether files are added or removed.
+    pub fn has_file_actions(&self) -> bool {
+        !self.adds.is_empty() || !self.vectors.is_empty() || self.removes.iter().any(|removal| !removal.files.is_empty())
+    }
+
+    /// Whether nothing was read, and files are added only: then others' changes do not matter.
+    pub fn is_blind_append(&self, reads: &Reads) -> bool {
+        let removes = self.removes.iter().any(|removal| !removal.files.is_empty()) || !self.vectors.is_empty();
+        !removes && self.cdc.is_empty() && !reads.is_of_data()
+    }
+
+    /// Under which rules others are looked at: commits that only move rows about need not see what others add.
+    pub fn isolation(&self, of_table: IsolationLevel) -> IsolationLevel {
+        let others = self.protocol.is_some() || self.metadata.is_some() || !self.transactions.is_empty();
+        let domains = self.domains.iter().any(|domain| domain.domain != row_ids::DOMAIN);
+        if others || domains || self.changes_data() { of_table } else { IsolationLevel::SnapshotIsolation }
+    }
+
+    fn changes_data(&self) -> bool {
+        !self.vectors.is_empty()
+            || self.adds.iter().any(|add| add.data_change)
+            || self.removes.iter().any(|removal| removal.data_change && !removal.files.is_empty())
+    }
+
+    /// The paths of the files that are removed, deletion vectors changed among them.
+    pub fn removed_paths(&self) -> Result<Vec<&str>> {
+        let mut paths: Vec<&str> = self.vectors.iter().map(|change| change.before.path.as_str()).collect();
+        for removal in &self.removes {
+            paths.extend(removal.files.paths()?.iter().flatten());
+        }
+        Ok(paths)
+    }
+
+    /// The commit that does all this on top of `base`.
+    pub fn render(&self, base: &Base, operation: &Operation, told: &Provenance, now_ms: i64) -> Result<Rendered> {
+        let version = base.next_version();
+        let mut lines = Lines::default();
+        let after = self.properties_after(base)?;
+        let timestamp = after.in_commit_timestamps.then(|| in_commit_timestamp(base, now_ms));
+        lines.push(Action::CommitInfo(commit_info(operation, told, now_ms, timestamp)))?;
+        if let Some(protocol) = &self.protocol {
+            lines.push(Action::Protocol(protocol.clone()))?;
+        }
+        if let Some(metadata) = &self.metadata {
+            let metadata = with_enablement(metadata, base, version, timestamp.filter(|_| !base.properties.in_commit_timestamps));
+            lines.push(Action::Metadata(metadata))?;
+        }
+        for transaction in &self.transactions {
+            lines.push(Action::SetTransaction(transaction.clone()))?;
+        }
+        let mut row_ids = row_ids::are_given(self.protocol.as_ref().unwrap_or(&base.protocol), &after)
+            .then(|| RowIds::above(base.row_id_high_water_mark, version));
+        for add in &self.adds {
+            lines.push(Action::Add(with_row_ids(add, row_ids.as_mut())?))?;
+        }
+        self.push_removals(now_ms, &mut lines)?;
+        for cdc in &self.cdc {
+            lines.push(Action::Cdc(cdc.clone()))?;
+        }
+        for domain in &self.domains {
+            lines.push(Action::DomainMetadata(domain.clone()))?;
+        }
+        if let Some(mark) = row_ids.map(|ids| ids.high_water_mark()).filter(|mark| *mark > base.row_id_high_water_mark) {
+            lines.push(Action::DomainMetadata(row_ids::domain(mark)?))?;
+        }
+        Ok(Rendered { version, bytes: lines.0 })
+    }
+
+    fn push_removals(&self, now_ms: i64, lines: &mut Lines) -> Result<()> {
+        for change in &self.vectors {
+            lines.push(Action::Remove(remove(change.before.clone(), now_ms, true)))?;
+            lines.push(Action::Add(change.after()))?;
+        }
+        for removal in &self.removes {
+            for add in removal.files.to_adds()? {
+                lines.push(Action::Remove(remove(add, now_ms, removal.data_change)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The properties that hold once this is committed.
+    fn properties_after(&self, base: &Base) -> Result<TableProperties> {
+        match &self.metadata {
+            Some(metadata) => TableProperties::parse(&metadata.configuration),
+            None => Ok(base.properties.clone()),
+        }
+    }
+}
+
+impl VectorChange {
+    /// The file as it will be: statistics are bounds from now on.
+    pub fn after(&self) -> Add {
+        Add { deletion_vector: Some(self.after.clone()), data_change: true, ..self.before.clone() }
+    }
+}
+
+#[derive(Default)]
+struct Lines(Vec<u8>);
+
+impl Lines {
+    fn push(&mut self, action: Action) -> Result<()> {
+        self.0.extend_from_slice(action.to_line()?.as_bytes());
+        self.0.push(b'\n');
+        Ok(())
+    }
+}
+
+/// PROTOCOL "In-Commit Timestamps": later than that of the version before.
+fn in_commit_timestamp(base: &Base, now_ms: i64) -> i64 {
+    base.in_commit_timestamp.map_or(now_ms, |before| now_ms.max(before.saturating_add(1)))
+}
+
+/// Metadata that turns in-commit timestamps on for an existing table says since when it has them.
+fn with_enablement(metadata: &Metadata, base: &Base, version: u64, enabled_at: Option<i64>) -> Metadata {
+    let mut metadata = metadata.clone();
+    if let (Some(timestamp), Some(_)) = (enabled_at, base.version) {
+        let mut set = |name: &str, value: String| metadata.configuration.insert(format!("delta.{name}"), Some(value));
+        set("inCommitTimestampEnablementVersion", version.to_string());
+        set("inCommitTimestampEnablementTimestamp", timestamp.to_string());
+    }
+    metadata
+}
+
+fn with_row_ids(add: &Add, row_ids: Option<&mut RowIds>) -> Result<Add> {
+    let Some(row_ids) = row_ids else { return Ok(add.clone()) };
+    let (base_row_id, version) = row_ids.give(add)?;
+    Ok(Add { base_row_id: Some(base_row_id), default_row_commit_version: Some(version), ..add.clone() })
+}
+
+/// The removal of a file. It keeps what the file was: change feeds and row tracking need it.
+fn remove(add: Add, now_ms: i64, data_change: bool) -> Remove {
+    Remove {
+        path: add.path,
+        deletion_timestamp: Some(now_ms),
+        data_change,
+        extended_file_metadata: Some(true),
+        partition_values: Some(add.partition_values),
+        size: Some(add.size),
+        stats: None,
+        tags: add.tags,
+        deletion_vector: add.deletion_vector,
+        base_row_id: add.base_row_id,
+        default_row_commit_version: add.default_row_commit_version,
+    }
+}
+
+impl FileBatch {
+    /// The files as actions.
+    pub fn to_adds(&self) -> Result<Vec<Add>> {
+        let actions = crate::log::checkpoint::file_actions(&self.as_checkpoint()?, "_delta_log")?;
+        actions
+            .into_iter()
+            .map(|action| match action {
+                Action::Add(add) => Ok(add),
+                _ => Err(Error::internal("a batch of files with other actions")),
+            })
+            .collect()
+    }
+}

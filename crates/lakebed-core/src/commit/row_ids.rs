@@ -1,0 +1,85 @@
+//! Fresh row ids. PROTOCOL "Row IDs": each new file gets the next ids above the table's high-water mark, one for every physical row.
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::{Add, DomainMetadata, Protocol};
+use crate::property::TableProperties;
+use crate::{Error, Result};
+
+/// The domain that keeps the highest row id ever given.
+pub const DOMAIN: &str = "delta.rowTracking";
+
+/// The mark of a table that has given none.
+pub const NONE_GIVEN: i64 = -1;
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Configuration {
+    row_id_high_water_mark: i64,
+}
+
+/// Whether new files get row ids.
+pub fn are_given(protocol: &Protocol, properties: &TableProperties) -> bool {
+    let listed = protocol.writer_features.iter().flatten().any(|feature| feature == "rowTracking");
+    listed && !properties.row_tracking_suspended
+}
+
+/// The mark that the domain's configuration tells.
+pub fn high_water_mark(domain: Option<&DomainMetadata>) -> Result<i64> {
+    let Some(domain) = domain.filter(|domain| !domain.removed) else { return Ok(NONE_GIVEN) };
+    let configuration: Configuration = serde_json::from_str(&domain.configuration).map_err(|error| {
+        Error::corrupt(DOMAIN, format!("the domain's configuration is not understood: {}", domain.configuration)).with_source(error)
+    })?;
+    Ok(configuration.row_id_high_water_mark)
+}
+
+/// The domain with this mark.
+pub fn domain(high_water_mark: i64) -> Result<DomainMetadata> {
+    let configuration = serde_json::to_string(&Configuration { row_id_high_water_mark: high_water_mark })
+        .map_err(|error| Error::internal("a number that JSON cannot hold").with_source(error))?;
+    Ok(DomainMetadata { domain: DOMAIN.to_owned(), configuration, removed: false })
+}
+
+/// Gives ids to new files.
+pub struct RowIds {
+    next: i64,
+    version: i64,
+}
+
+impl RowIds {
+    /// Above this mark, for files of this version.
+    pub fn above(high_water_mark: i64, version: u64) -> Self {
+        Self { next: high_water_mark.saturating_add(1), version: i64::try_from(version).unwrap_or(i64::MAX) }
+    }
+
+    /// The first id of a file and the version of its rows: its own if it has them, else fresh ones.
+    pub fn give(&mut self, add: &Add) -> Result<(i64, i64)> {
+        let version = add.default_row_commit_version.unwrap_or(self.version);
+        if let Some(base) = add.base_row_id {
+            return Ok((base, version));
+        }
+        let rows = num_records(add).ok_or_else(|| {
+            let message = format!("{}: a file of a table with row tracking needs the number of its rows in its statistics", add.path);
+            Error::internal(message)
+        })?;
+        let base = self.next;
+        self.next = base.checked_add(rows).ok_or_else(|| Error::invalid_input("the table has given all row ids there are"))?;
+        Ok((base, version))
+    }
+
+    /// The highest id given so far.
+    pub fn high_water_mark(&self) -> i64 {
+        self.next - 1
+    }
+}
+
+/// How many rows the file has, as its statistics say.
+fn num_records(add: &Add) -> Option<i64> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Statistics {
+        num_records: Option<i64>,
+    }
+    let statistics: Statistics = serde_json::from_str(add.stats.as_deref()?).ok()?;
+    statistics.num_records.filter(|rows| *rows >= 0)
+}

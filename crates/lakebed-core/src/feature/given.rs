@@ -1,0 +1,155 @@
+//! Properties as a caller gives them: what goes into the table's configuration, and what is a wish about its protocol.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::Feature;
+use super::upgrade::features_of_versions;
+use crate::property::{self, TableProperties};
+use crate::{Error, Result};
+
+/// What the caller's properties mean.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GivenProperties {
+    /// For the table's configuration, known names spelled as they should be.
+    pub configuration: HashMap<String, Option<String>>,
+    /// Features that were asked for by name or by version.
+    pub features: BTreeSet<String>,
+}
+
+impl GivenProperties {
+    /// Sorts the caller's properties; names of Delta's own are found in any case. What starts with `delta.` must be known, and its value
+    /// must make sense; other names are the caller's.
+    pub fn parse<'a>(given: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
+        let mut parsed = Self::default();
+        let (mut reader, mut writer) = (None, None);
+        for (name, value) in given {
+            let lower = name.to_ascii_lowercase();
+            if let Some(feature) = lower.strip_prefix("delta.feature.") {
+                parsed.add_feature(feature, value)?;
+            } else if lower == "delta.minreaderversion" {
+                reader = Some(version(name, value)?);
+            } else if lower == "delta.minwriterversion" {
+                writer = Some(version(name, value)?);
+            } else if lower.starts_with("delta.constraints.") {
+                return Err(Error::invalid_input(format!("property {name}: give constraints as constraints, not as properties")));
+            } else if lower.starts_with("delta.") {
+                let known = property::known_name(name)
+                    .ok_or_else(|| Error::invalid_input(format!("there is no property {name}{}", similar(&lower))))?;
+                check_settable(known, value)?;
+                parsed.configuration.insert(known.to_owned(), Some(value.to_owned()));
+            } else {
+                parsed.configuration.insert(name.to_owned(), Some(value.to_owned()));
+            }
+        }
+        if reader.is_some() || writer.is_some() {
+            parsed.features.extend(features_of_versions(reader.unwrap_or(1), writer.unwrap_or(2))?);
+        }
+        parsed.check_values()?;
+        Ok(parsed)
+    }
+
+    fn add_feature(&mut self, name: &str, value: &str) -> Result<()> {
+        let feature =
+            Feature::find(name).ok_or_else(|| Error::invalid_input(format!("property delta.feature.{name}: there is no such feature")))?;
+        if !["supported", "enabled"].contains(&value.to_ascii_lowercase().as_str()) {
+            let message = format!("property delta.feature.{}: its value {value:?} must be \"supported\"", feature.name);
+            return Err(Error::invalid_input(message));
+        }
+        self.features.insert(feature.name.to_owned());
+        Ok(())
+    }
+
+    fn check_values(&self) -> Result<()> {
+        let checked = TableProperties::parse(&self.configuration).and_then(|properties| properties.check_readable());
+        checked.map_err(|error| Error::invalid_input(error.message()))
+    }
+}
+
+fn version(name: &str, value: &str) -> Result<i32> {
+    value.trim().parse().map_err(|_| Error::invalid_input(format!("property {name}: its value {value:?} must be a number")))
+}
+
+/// Properties that lakebed could only pretend to honour.
+fn check_settable(name: &str, value: &str) -> Result<()> {
+    let why = match name {
+        "delta.universalFormat.enabledFormats" => "lakebed writes no metadata of other formats",
+        "delta.isolationLevel" if value.trim().eq_ignore_ascii_case("SnapshotIsolation") => {
+            "a table's own level is Serializable or WriteSerializable"
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::invalid_input(format!("property {name}: {value:?} cannot be set: {why}")))
+}
+
+/// The known property whose name begins or ends alike.
+fn similar(lower: &str) -> String {
+    let tail = lower.trim_start_matches("delta.");
+    let found = property::known_names().find(|name| {
+        let known = name.to_ascii_lowercase();
+        let known = known.trim_start_matches("delta.");
+        known.contains(tail) || tail.contains(known)
+    });
+    found.map_or_else(String::new, |name| format!("; is {name} meant?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn properties_and_wishes_are_told_apart() {
+        let given = GivenProperties::parse([
+            ("Delta.EnableDeletionVectors", "true"),
+            ("delta.feature.v2checkpoint", "supported"),
+            ("delta.minWriterVersion", "4"),
+            ("team", "blue"),
+        ])
+        .unwrap();
+        let expected = [("delta.enableDeletionVectors", "true"), ("team", "blue")];
+        let expected = expected.map(|(key, value)| (key.to_owned(), Some(value.to_owned()))).into();
+        assert_eq!(given.configuration, expected);
+        let features: Vec<&str> = given.features.iter().map(String::as_str).collect();
+        assert_eq!(
+            features,
+            ["appendOnly", "changeDataFeed", "checkConstraints", "generatedColumns", "invariants", "v2Checkpoint"]
+        );
+    }
+
+    #[track_caller]
+    fn check_refused(name: &str, value: &str, expected: &str) {
+        let error = GivenProperties::parse([(name, value)]).unwrap_err();
+        assert_eq!((error.kind(), error.message()), (&crate::ErrorKind::InvalidInput, expected));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        check_refused(
+            "delta.enableDeletionVector",
+            "true",
+            "there is no property delta.enableDeletionVector; is delta.enableDeletionVectors meant?",
+        );
+        check_refused("delta.nonsense", "1", "there is no property delta.nonsense");
+        check_refused(
+            "delta.checkpointInterval",
+            "0",
+            "property delta.checkpointInterval: its value \"0\" must be a whole number above 0",
+        );
+        check_refused("delta.feature.nonsense", "supported", "property delta.feature.nonsense: there is no such feature");
+        check_refused(
+            "delta.feature.appendOnly",
+            "yes",
+            "property delta.feature.appendOnly: its value \"yes\" must be \"supported\"",
+        );
+        check_refused("delta.minWriterVersion", "9", "there is no protocol of reader version 1 and writer version 9");
+        check_refused(
+            "delta.universalFormat.enabledFormats",
+            "iceberg",
+            "property delta.universalFormat.enabledFormats: \"iceberg\" cannot be set: lakebed writes no metadata of other formats",
+        );
+        check_refused(
+            "delta.constraints.positive",
+            "x > 0",
+            "property delta.constraints.positive: give constraints as constraints, not as properties",
+        );
+    }
+}

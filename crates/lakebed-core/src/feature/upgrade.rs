@@ -1,0 +1,263 @@
+//! Which features a table must have for what its metadata says, and the lowest protocol that has them.
+//!
+//! Tables stay readable for as many as can be: without features beyond the old ones they get an old protocol version, else the features
+//! are named one by one. Nothing is ever taken away here.
+
+use std::collections::BTreeSet;
+
+use super::{Feature, FeatureKind, READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, supported_features};
+use crate::action::Protocol;
+use crate::property::{CheckpointPolicy, TableProperties};
+use crate::schema::mapping::MappingMode;
+use crate::schema::{DataType, FieldMetadata, PrimitiveType, StructType};
+use crate::{Error, Result};
+
+/// Under which key a column keeps the expression that computes it.
+pub const GENERATION_EXPRESSION: &str = "delta.generationExpression";
+/// Under which key a column keeps the value of rows that do not give one.
+pub const CURRENT_DEFAULT: &str = "CURRENT_DEFAULT";
+/// Under which key a column keeps a condition on its values.
+pub const INVARIANTS: &str = "delta.invariants";
+/// Under which key an identity column keeps its first value.
+pub const IDENTITY_START: &str = "delta.identity.start";
+
+/// What tables of the oldest writer version in use have.
+const ALWAYS: [&str; 2] = ["appendOnly", "invariants"];
+
+/// The features that schema and properties make use of, by name.
+pub fn used_features(schema: &StructType, properties: &TableProperties, is_clustered: bool) -> BTreeSet<&'static str> {
+    let by_property = [
+        (properties.append_only, "appendOnly"),
+        (!properties.constraints.is_empty(), "checkConstraints"),
+        (properties.change_data_feed, "changeDataFeed"),
+        (properties.column_mapping_mode != MappingMode::None, "columnMapping"),
+        (properties.deletion_vectors, "deletionVectors"),
+        (properties.checkpoint_policy == CheckpointPolicy::V2, "v2Checkpoint"),
+        (properties.type_widening, "typeWidening"),
+        (properties.variant_shredding, "variantShredding"),
+        (properties.row_tracking, "rowTracking"),
+        (properties.in_commit_timestamps, "inCommitTimestamp"),
+        (properties.iceberg_compat_v1, "icebergCompatV1"),
+        (properties.iceberg_compat_v2, "icebergCompatV2"),
+        (properties.iceberg_compat_v3, "icebergCompatV3"),
+        (properties.require_checkpoint_protection_before_version > 0, "checkpointProtection"),
+        (is_clustered, "clustering"),
+    ];
+    let mut used: BTreeSet<&'static str> = by_property.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name).collect();
+    of_struct(schema, &mut used);
+    used
+}
+
+fn of_struct(fields: &StructType, used: &mut BTreeSet<&'static str>) {
+    for field in &fields.fields {
+        of_metadata(&field.metadata, used);
+        of_type(&field.data_type, used);
+    }
+}
+
+fn of_metadata(metadata: &FieldMetadata, used: &mut BTreeSet<&'static str>) {
+    let by_key = [
+        (INVARIANTS, "invariants"),
+        (GENERATION_EXPRESSION, "generatedColumns"),
+        (IDENTITY_START, "identityColumns"),
+        (CURRENT_DEFAULT, "allowColumnDefaults"),
+    ];
+    used.extend(by_key.into_iter().filter(|(key, _)| metadata.contains_key(*key)).map(|(_, name)| name));
+}
+
+fn of_type(data_type: &DataType, used: &mut BTreeSet<&'static str>) {
+    match data_type {
+        DataType::Primitive(PrimitiveType::TimestampNtz) => {
+            used.insert("timestampNtz");
+        }
+        DataType::Primitive(PrimitiveType::Variant) => {
+            used.insert("variantType");
+        }
+        DataType::Primitive(_) => {}
+        DataType::Struct(fields) => of_struct(fields, used),
+        DataType::Array(array) => of_type(&array.element, used),
+        DataType::Map(map) => {
+            of_type(&map.key, used);
+            of_type(&map.value, used);
+        }
+    }
+}
+
+/// The lowest protocol of a new table with these features.
+pub fn protocol_of(features: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Protocol> {
+    let oldest = Protocol { min_reader_version: 1, min_writer_version: 2, reader_features: None, writer_features: None };
+    Ok(upgrade(&oldest, features)?.unwrap_or(oldest))
+}
+
+/// The protocol with these features as well; none if it has them all.
+pub fn upgrade(protocol: &Protocol, features: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Option<Protocol>> {
+    let mut names: BTreeSet<&str> = supported_features(protocol).into_iter().collect();
+    let had = names.len();
+    for name in features {
+        let feature = Feature::find(name.as_ref())
+            .ok_or_else(|| Error::invalid_input(format!("there is no table feature {:?}", name.as_ref())))?;
+        // A table that has the preview of a feature keeps that.
+        if !names.contains(format!("{}-preview", feature.name).as_str()) {
+            names.insert(feature.name);
+            names.extend(needed_by(feature.name));
+        }
+    }
+    if names.len() == had {
+        return Ok(None);
+    }
+    let upgraded = lowest(&names);
+    Ok(Some(Protocol {
+        min_reader_version: upgraded.min_reader_version.max(protocol.min_reader_version),
+        min_writer_version: upgraded.min_writer_version.max(protocol.min_writer_version),
+        ..upgraded
+    })
+    .map(|raised| with_lists(raised, &names)))
+}
+
+/// The features that one cannot do without.
+fn needed_by(feature: &str) -> &'static [&'static str] {
+    match feature {
+        "rowTracking" | "clustering" => &["domainMetadata"],
+        "variantShredding" => &["variantType"],
+        "icebergCompatV1" | "icebergCompatV2" => &["columnMapping"],
+        _ => &[],
+    }
+}
+
+/// Old versions say as much as they imply, so they fit only when all of it is wanted.
+fn lowest(names: &BTreeSet<&str>) -> Protocol {
+    let (mut reader, mut writer) = (1, 2);
+    let mut is_old = true;
+    for feature in names.iter().filter_map(|name| Feature::find(name)) {
+        match feature.kind {
+            FeatureKind::Writer { legacy: Some(needed) } => writer = writer.max(needed),
+            FeatureKind::ReaderWriter { legacy: Some((needed_reader, needed_writer)) } => {
+                reader = reader.max(needed_reader);
+                writer = writer.max(needed_writer);
+            }
+            FeatureKind::Writer { legacy: None } => is_old = false,
+            FeatureKind::ReaderWriter { legacy: None } => {
+                is_old = false;
+                reader = READER_FEATURES_VERSION;
+            }
+        }
+    }
+    let old = Protocol { min_reader_version: reader, min_writer_version: writer, reader_features: None, writer_features: None };
+    let implied: BTreeSet<&str> = supported_features(&old).into_iter().collect();
+    if is_old && implied == *names { old } else { Protocol { min_writer_version: WRITER_FEATURES_VERSION, ..old } }
+}
+
+/// Lists of names go with the versions that have lists.
+fn with_lists(protocol: Protocol, names: &BTreeSet<&str>) -> Protocol {
+    let is_reader = |name: &&&str| {
+        Feature::find(name).is_some_and(|feature| matches!(feature.kind, FeatureKind::ReaderWriter { .. }))
+    };
+    let owned = |names: Vec<&&str>| names.into_iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
+    let reader_features = (protocol.min_reader_version >= READER_FEATURES_VERSION).then(|| owned(names.iter().filter(is_reader).collect()));
+    let writer_features = (protocol.min_writer_version >= WRITER_FEATURES_VERSION).then(|| owned(names.iter().collect()));
+    Protocol { reader_features, writer_features, ..protocol }
+}
+
+/// The features that a protocol of these old versions would imply, for who asks for versions rather than features.
+pub fn features_of_versions(min_reader_version: i32, min_writer_version: i32) -> Result<Vec<String>> {
+    let known = (1..=READER_FEATURES_VERSION).contains(&min_reader_version) && (1..=WRITER_FEATURES_VERSION).contains(&min_writer_version);
+    if !known {
+        let message = format!("there is no protocol of reader version {min_reader_version} and writer version {min_writer_version}");
+        return Err(Error::invalid_input(message));
+    }
+    let protocol = Protocol { min_reader_version, min_writer_version, reader_features: None, writer_features: None };
+    let features = supported_features(&protocol);
+    Ok(features.into_iter().chain(ALWAYS).map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(features: &[&str], reader: i32, writer: i32, reader_features: Option<&[&str]>, writer_features: Option<&[&str]>) {
+        let owned = |names: Option<&[&str]>| names.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+        let expected = Protocol {
+            min_reader_version: reader,
+            min_writer_version: writer,
+            reader_features: owned(reader_features),
+            writer_features: owned(writer_features),
+        };
+        assert_eq!(protocol_of(features).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_table_gets_the_lowest_protocol_that_has_its_features() {
+        check(&[], 1, 2, None, None);
+        check(&["checkConstraints"], 1, 3, None, None);
+        check(&["changeDataFeed"], 1, 7, None, Some(&["appendOnly", "changeDataFeed", "invariants"]));
+        check(&["checkConstraints", "changeDataFeed", "generatedColumns"], 1, 4, None, None);
+        check(&["columnMapping"], 2, 7, None, Some(&["appendOnly", "columnMapping", "invariants"]));
+        check(
+            &["deletionVectors"],
+            3,
+            7,
+            Some(&["deletionVectors"]),
+            Some(&["appendOnly", "deletionVectors", "invariants"]),
+        );
+        check(&["rowTracking"], 1, 7, None, Some(&["appendOnly", "domainMetadata", "invariants", "rowTracking"]));
+        check(
+            &["columnMapping", "v2Checkpoint"],
+            3,
+            7,
+            Some(&["columnMapping", "v2Checkpoint"]),
+            Some(&["appendOnly", "columnMapping", "invariants", "v2Checkpoint"]),
+        );
+    }
+
+    #[test]
+    fn an_upgrade_keeps_what_a_table_has() {
+        let old = Protocol { min_reader_version: 1, min_writer_version: 4, reader_features: None, writer_features: None };
+        assert_eq!(upgrade(&old, ["changeDataFeed", "checkConstraints"]).unwrap(), None);
+        let upgraded = upgrade(&old, ["domainMetadata"]).unwrap().unwrap();
+        let expected = ["appendOnly", "changeDataFeed", "checkConstraints", "domainMetadata", "generatedColumns", "invariants"];
+        assert_eq!(upgraded.writer_features.as_deref().unwrap(), expected);
+        assert_eq!((upgraded.min_reader_version, upgraded.min_writer_version, upgraded.reader_features), (1, 7, None));
+        let named = Protocol {
+            min_reader_version: 3,
+            min_writer_version: 7,
+            reader_features: Some(vec!["typeWidening-preview".to_owned()]),
+            writer_features: Some(vec!["typeWidening-preview".to_owned()]),
+        };
+        assert_eq!(upgrade(&named, ["typeWidening"]).unwrap(), None);
+        let upgraded = upgrade(&named, ["appendOnly"]).unwrap().unwrap();
+        assert_eq!(upgraded.reader_features.as_deref().unwrap(), ["typeWidening-preview"]);
+        assert_eq!(upgraded.writer_features.as_deref().unwrap(), ["appendOnly", "typeWidening-preview"]);
+    }
+
+    #[test]
+    fn an_unknown_feature_is_refused() {
+        assert_eq!(protocol_of(["nonsense"]).unwrap_err().message(), "there is no table feature \"nonsense\"");
+    }
+
+    #[test]
+    fn schema_and_properties_tell_what_they_use() {
+        let schema = crate::schema::parse(
+            r#"{"type":"struct","fields":[
+                {"name":"a","type":{"type":"array","elementType":"timestamp_ntz","containsNull":true},"nullable":true,"metadata":{}},
+                {"name":"g","type":"long","nullable":true,"metadata":{"delta.generationExpression":"1"}},
+                {"name":"i","type":"long","nullable":true,"metadata":{"delta.identity.start":1}},
+                {"name":"v","type":"variant","nullable":true,"metadata":{"CURRENT_DEFAULT":"NULL"}}]}"#,
+        );
+        let configuration = [("delta.enableRowTracking", "true"), ("delta.constraints.c", "g > 0")];
+        let configuration = configuration.map(|(key, value)| (key.to_owned(), Some(value.to_owned()))).into();
+        let properties = TableProperties::parse(&configuration).unwrap();
+        let used: Vec<&str> = used_features(&schema.unwrap(), &properties, true).into_iter().collect();
+        let expected = [
+            "allowColumnDefaults",
+            "checkConstraints",
+            "clustering",
+            "generatedColumns",
+            "identityColumns",
+            "rowTracking",
+            "timestampNtz",
+            "variantType",
+        ];
+        assert_eq!(used, expected);
+    }
+}

@@ -1,0 +1,132 @@
+//! The rows of a checkpoint that is to be written, as Arrow batches in the schema that readers expect.
+//!
+//! Start with [`CheckpointRows`]: it says which columns the table's properties want and brings files, tombstones and everything else into
+//! them. What of the state belongs into a checkpoint is decided here too ([`state_actions`], [`Tombstones`]); how batches become a file
+//! is not.
+
+mod columns;
+mod files;
+mod fit;
+mod others;
+mod stats;
+#[cfg(test)]
+mod tests;
+mod tombstones;
+
+use std::sync::Arc;
+
+use arrow_array::{Array, RecordBatch, StructArray};
+use arrow_schema::{Field, Schema, SchemaRef};
+
+use crate::Result;
+use crate::action::{Action, DomainMetadata, Metadata, Protocol, SetTransaction};
+use crate::log::files::FileBatch;
+use crate::property::TableProperties;
+use crate::schema::StructType;
+
+use files::Files;
+pub use tombstones::{Tombstones, old_tombstones};
+
+/// Rows that fill one column; all others are null in them.
+#[derive(Debug, Clone)]
+pub struct Rows {
+    /// Which.
+    pub column: String,
+    /// What they fill it with.
+    pub array: StructArray,
+}
+
+impl Rows {
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.array.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What decides about the columns of a table's checkpoint.
+#[derive(Clone, Copy)]
+pub struct TableHead<'a> {
+    /// What readers and writers must know.
+    pub protocol: &'a Protocol,
+    /// Schema, partitioning and properties as the log has them.
+    pub metadata: &'a Metadata,
+    /// The schema in it.
+    pub schema: &'a StructType,
+    /// The properties in it.
+    pub properties: &'a TableProperties,
+}
+
+/// What the files of a table's checkpoint look like.
+pub struct CheckpointRows {
+    files: Files,
+}
+
+impl CheckpointRows {
+    /// For a table with this head; `clustering` are the physical paths of the columns that cluster it.
+    pub fn new(table: TableHead<'_>, clustering: &[Vec<String>]) -> Result<Self> {
+        Ok(Self { files: Files::new(table, clustering)? })
+    }
+
+    /// The columns of a file that holds all actions.
+    pub fn classic_schema(&self) -> SchemaRef {
+        Arc::new(Schema::new(self.classic_fields()))
+    }
+
+    /// The columns of a sidecar.
+    pub fn sidecar_schema(&self) -> SchemaRef {
+        Arc::new(Schema::new(vec![self.files.add_field().clone(), self.files.remove_field().clone()]))
+    }
+
+    /// The columns of a file that holds no file actions, but says where they are.
+    pub fn top_schema(&self) -> SchemaRef {
+        Arc::new(Schema::new(self.classic_fields().into_iter().chain(columns::v2_only()).collect::<Vec<_>>()))
+    }
+
+    fn classic_fields(&self) -> Vec<Field> {
+        let files = [self.files.add_field().clone(), self.files.remove_field().clone()];
+        let others = [columns::metadata(), columns::protocol(), columns::domain()];
+        std::iter::once(columns::transaction()).chain(files).chain(others).collect()
+    }
+
+    /// The rows of files of the table.
+    pub fn adds(&self, files: &FileBatch) -> Result<Rows> {
+        Ok(Rows { column: self.files.add_field().name().clone(), array: self.files.adds(files)? })
+    }
+
+    /// The rows of tombstones, as [`Tombstones`] and [`old_tombstones`] give them.
+    pub fn removes(&self, tombstones: &RecordBatch) -> Result<Rows> {
+        Ok(Rows { column: self.files.remove_field().name().clone(), array: self.files.removes(tombstones)? })
+    }
+
+    /// The rows of all other actions, kind by kind.
+    pub fn others(&self, actions: &[Action]) -> Result<Vec<Rows>> {
+        others::other_rows(actions)
+    }
+}
+
+/// Everything of a table's state but its files, as a checkpoint has it: without removed domains and expired transactions.
+///
+/// Only a table with a retention for transactions forgets them, those of which nobody knows the age first, as in Delta Spark.
+pub fn state_actions(
+    head: (&Protocol, &Metadata),
+    transactions: impl IntoIterator<Item = SetTransaction>,
+    domains: impl IntoIterator<Item = DomainMetadata>,
+    transactions_expired_ms: Option<i64>,
+) -> Vec<Action> {
+    let (protocol, metadata) = head;
+    let counts = |txn: &SetTransaction| {
+        transactions_expired_ms.is_none_or(|expired_ms| txn.last_updated.is_some_and(|updated_ms| updated_ms > expired_ms))
+    };
+    let transactions = transactions.into_iter().filter(counts).map(Action::SetTransaction);
+    let domains = domains.into_iter().filter(|domain| !domain.removed).map(Action::DomainMetadata);
+    [Action::Protocol(protocol.clone()), Action::Metadata(metadata.clone())]
+        .into_iter()
+        .chain(transactions)
+        .chain(domains)
+        .collect()
+}

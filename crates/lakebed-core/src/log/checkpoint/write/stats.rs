@@ -1,0 +1,113 @@
+//! `stats_parsed`: the statistics of files as a struct, made out of their JSON.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, StringArray, StructArray};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_schema::{DataType, Field, Fields};
+
+use super::columns::{flag, group, long};
+use crate::Result;
+use crate::log::files::{FileBatch, column};
+use crate::schema::PrimitiveType;
+use crate::stats::{self, IndexedColumn, IndexedKind, StatColumn, StatKind};
+
+/// What `stats_parsed` has of each file.
+pub(super) struct ParsedStats {
+    fields: Fields,
+    /// In the order of the leaves of `fields`.
+    leaves: Vec<StatColumn>,
+}
+
+impl ParsedStats {
+    /// Of the columns with statistics; `tight_bounds` for tables that may have deletion vectors.
+    pub(super) fn new(columns: &[IndexedColumn], tight_bounds: bool) -> Self {
+        let mut leaves = Leaves::default();
+        let mut fields = vec![leaves.leaf("numRecords", StatKind::NumRecords, PrimitiveType::Long)];
+        for (name, kind) in [("minValues", StatKind::Min), ("maxValues", StatKind::Max), ("nullCount", StatKind::NullCount)] {
+            fields.extend(leaves.of_kind(name, columns, kind));
+        }
+        if tight_bounds {
+            fields.push(leaves.leaf("tightBounds", StatKind::TightBounds, PrimitiveType::Boolean));
+        }
+        Self { fields: Fields::from(fields), leaves: leaves.found }
+    }
+
+    pub(super) fn field(&self) -> Field {
+        Field::new_struct(column::STATS_PARSED, self.fields.clone(), true)
+    }
+
+    /// The struct of each text.
+    pub(super) fn parse(&self, texts: &StringArray) -> Result<StructArray> {
+        let arrays = stats::from_json_as_written(texts, &self.leaves);
+        assemble(&self.fields, &mut arrays.into_iter())
+    }
+}
+
+/// The JSON of each file's statistics; made out of the struct where a checkpoint has nothing else.
+pub(super) fn stat_texts(files: &FileBatch) -> StringArray {
+    let written = files.column(column::STATS).and_then(|array| array.as_string_opt::<i32>());
+    let parsed = files.column(column::STATS_PARSED).and_then(|array| array.as_struct_opt());
+    match (written, parsed) {
+        (Some(texts), _) if texts.null_count() == 0 => texts.clone(),
+        (Some(texts), Some(parsed)) => {
+            texts.iter().zip(&stats::struct_to_json(parsed)).map(|(text, made)| text.or(made)).collect()
+        }
+        (Some(texts), None) => texts.clone(),
+        (None, Some(parsed)) => stats::struct_to_json(parsed),
+        (None, None) => StringArray::new_null(files.len()),
+    }
+}
+
+#[derive(Default)]
+struct Leaves {
+    found: Vec<StatColumn>,
+    way: Vec<String>,
+}
+
+impl Leaves {
+    fn of_kind(&mut self, name: &str, columns: &[IndexedColumn], kind: StatKind) -> Option<Field> {
+        let fields: Vec<Field> = columns.iter().filter_map(|column| self.of_column(column, kind)).collect();
+        (!fields.is_empty()).then(|| group(name, fields))
+    }
+
+    fn of_column(&mut self, column: &IndexedColumn, kind: StatKind) -> Option<Field> {
+        self.way.push(column.name.clone());
+        let field = match &column.kind {
+            IndexedKind::Struct(columns) => self.of_kind(&column.name, columns, kind),
+            IndexedKind::Leaf(_) if kind == StatKind::NullCount => Some(self.leaf(&column.name, kind, PrimitiveType::Long)),
+            IndexedKind::Leaf(bounded) => bounded.map(|data_type| self.leaf(&column.name, kind, data_type)),
+        };
+        self.way.pop();
+        field
+    }
+
+    fn leaf(&mut self, name: &str, kind: StatKind, data_type: PrimitiveType) -> Field {
+        let leaf = StatColumn { kind, path: self.way.clone(), data_type };
+        let field = match kind {
+            StatKind::NumRecords | StatKind::NullCount => long(name),
+            StatKind::TightBounds => flag(name),
+            StatKind::Min | StatKind::Max => Field::new(name, leaf.arrow_type(), true),
+        };
+        self.found.push(leaf);
+        field
+    }
+}
+
+/// The struct of these fields out of the arrays of its leaves; null where all of them are.
+fn assemble(fields: &Fields, leaves: &mut impl Iterator<Item = ArrayRef>) -> Result<StructArray> {
+    let mut columns: Vec<ArrayRef> = Vec::with_capacity(fields.len());
+    for field in fields {
+        columns.extend(match field.data_type() {
+            DataType::Struct(fields) => Some(Arc::new(assemble(fields, leaves)?) as ArrayRef),
+            _ => leaves.next(),
+        });
+    }
+    let present = columns.iter().map(|column| valid(column)).reduce(|any, column| &any | &column);
+    Ok(StructArray::try_new(fields.clone(), columns, present.map(NullBuffer::new))?)
+}
+
+fn valid(array: &ArrayRef) -> BooleanBuffer {
+    array.nulls().map_or_else(|| BooleanBuffer::new_set(array.len()), |nulls| nulls.inner().clone())
+}

@@ -1,0 +1,121 @@
+//! The sums over the files of a version: counted one by one, or taken over from the version before.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+
+use super::VersionChecksum;
+use super::histogram::{DeletedRecordCounts, FileSizeHistogram};
+use crate::Result;
+use crate::action::Protocol;
+use crate::feature::supported_features;
+use crate::log::files::{FileBatch, column};
+
+/// Sums over files.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tally {
+    pub(super) num_files: i64,
+    pub(super) size_bytes: i64,
+    pub(super) sizes: Option<FileSizeHistogram>,
+    pub(super) vectors: Option<Vectors>,
+}
+
+/// Sums over deletion vectors; files without one count as having lost no row.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Vectors {
+    pub(super) count: i64,
+    pub(super) deleted: i64,
+    pub(super) by_deleted: Option<DeletedRecordCounts>,
+}
+
+impl Default for Tally {
+    /// Of no files.
+    fn default() -> Self {
+        let vectors = Vectors { count: 0, deleted: 0, by_deleted: Some(DeletedRecordCounts::default()) };
+        Self { num_files: 0, size_bytes: 0, sizes: Some(FileSizeHistogram::default()), vectors: Some(vectors) }
+    }
+}
+
+impl Tally {
+    pub(super) fn of(checksum: &VersionChecksum) -> Self {
+        let vectors = match (checksum.num_deletion_vectors, checksum.num_deleted_records) {
+            (Some(count), Some(deleted)) => Some(Vectors { count, deleted, by_deleted: checksum.deleted_record_counts }),
+            // Before a table may have deletion vectors it has none.
+            _ if !may_have_vectors(&checksum.protocol) => Some(Vectors { count: 0, deleted: 0, by_deleted: None }),
+            _ => None,
+        };
+        Self {
+            num_files: checksum.num_files,
+            size_bytes: checksum.table_size_bytes,
+            sizes: checksum.file_size_histogram.clone(),
+            vectors,
+        }
+    }
+
+    /// Counts files of the table.
+    pub fn add_files(&mut self, files: &FileBatch) -> Result<()> {
+        let vectors = files.column(column::DELETION_VECTOR).and_then(|array| array.as_struct_opt());
+        let deleted = vectors.and_then(|vectors| vectors.column_by_name("cardinality")?.as_primitive_opt::<Int64Type>());
+        let has_vector = files.has_deletion_vector()?;
+        for (row, size) in files.longs(column::SIZE)?.iter().enumerate() {
+            let deleted = has_vector.value(row).then(|| deleted.map_or(0, |deleted| deleted.value(row)));
+            self.count(size.unwrap_or(0), deleted, 1);
+        }
+        Ok(())
+    }
+
+    /// Counts the files of another tally, which was begun with none.
+    pub fn merge(&mut self, other: &Self) {
+        self.num_files += other.num_files;
+        self.size_bytes += other.size_bytes;
+        match (&mut self.sizes, &other.sizes) {
+            (Some(sizes), Some(others)) => sizes.merge(others),
+            (sizes, _) => *sizes = None,
+        }
+        match (&mut self.vectors, &other.vectors) {
+            (Some(vectors), Some(others)) => vectors.merge(others),
+            (vectors, _) => *vectors = None,
+        }
+    }
+
+    /// So many files more, or less, of this size and with a vector that deletes so many rows.
+    pub(super) fn count(&mut self, size: i64, deleted: Option<i64>, files: i64) {
+        self.num_files += files;
+        self.size_bytes += files * size;
+        if let Some(sizes) = &mut self.sizes {
+            sizes.count(size, files);
+        }
+        if let Some(vectors) = &mut self.vectors {
+            vectors.count += if deleted.is_some() { files } else { 0 };
+            vectors.deleted += files * deleted.unwrap_or(0);
+            if let Some(counts) = &mut vectors.by_deleted {
+                counts.count(deleted.unwrap_or(0), files);
+            }
+        }
+    }
+
+    /// Whether a table can have such sums.
+    pub(super) fn is_possible(&self) -> bool {
+        let vectors = self.vectors.as_ref();
+        self.num_files >= 0
+            && self.size_bytes >= 0
+            && self.sizes.as_ref().is_none_or(FileSizeHistogram::is_possible)
+            && vectors.is_none_or(|vectors| {
+                vectors.count >= 0 && vectors.deleted >= 0 && vectors.by_deleted.is_none_or(|counts| counts.is_possible())
+            })
+    }
+}
+
+impl Vectors {
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.deleted += other.deleted;
+        match (&mut self.by_deleted, &other.by_deleted) {
+            (Some(counts), Some(others)) => counts.merge(others),
+            (counts, _) => *counts = None,
+        }
+    }
+}
+
+pub(super) fn may_have_vectors(protocol: &Protocol) -> bool {
+    supported_features(protocol).contains(&"deletionVectors")
+}

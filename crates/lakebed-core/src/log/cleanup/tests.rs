@@ -1,0 +1,117 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::log::segment::plan as segment_plan;
+
+fn file(name: &str) -> ListedLogFile {
+    ListedLogFile { path: LogPath::parse(name).unwrap(), size: 1, modified_ms: 0 }
+}
+
+fn commit(version: u64) -> ListedLogFile {
+    file(&format!("{version:020}.json"))
+}
+
+fn checkpoint(version: u64) -> ListedLogFile {
+    file(&format!("{version:020}.checkpoint.parquet"))
+}
+
+fn rules(cutoff_version: u64) -> CleanupRules {
+    CleanupRules { cutoff_version, ..CleanupRules::default() }
+}
+
+fn readable(listed: &[ListedLogFile], version: u64) -> bool {
+    segment_plan(listed, Some(version), &HashSet::new()).is_ok()
+}
+
+#[test]
+fn retention_ends_at_a_midnight() {
+    assert_eq!(cutoff_ms(10 * DAY_MS + 5, 3 * DAY_MS), 7 * DAY_MS);
+    assert_eq!(cutoff_ms(10 * DAY_MS, 3 * DAY_MS), 7 * DAY_MS);
+    assert_eq!(cutoff_ms(10 * DAY_MS - 1, 3 * DAY_MS), 6 * DAY_MS);
+    assert_eq!(cutoff_ms(DAY_MS, 2 * DAY_MS), -DAY_MS);
+    assert_eq!(cutoff_ms(0, i64::MAX), i64::MIN);
+}
+
+#[test]
+fn everything_before_the_checkpoint_goes_commits_first() {
+    let mut listed: Vec<ListedLogFile> = (0..8).map(commit).collect();
+    listed.extend([checkpoint(2), checkpoint(5), file("00000000000000000003.crc"), file("00000000000000000005.crc")]);
+    listed.push(file("00000000000000000004.00000000000000000006.compacted.json"));
+    listed.push(file("00000000000000000004.checkpoint.0000000001.0000000002.parquet"));
+    let plan = plan(&listed, &rules(6)).unwrap();
+    assert_eq!(plan.first_version, 5);
+    let names: Vec<&str> = plan.files.iter().map(|path| path.name.trim_start_matches('0')).collect();
+    let expected = [
+        ".json",
+        "1.json",
+        "2.json",
+        "3.json",
+        "3.crc",
+        "4.json",
+        "4.00000000000000000006.compacted.json",
+        "2.checkpoint.parquet",
+        "4.checkpoint.0000000001.0000000002.parquet",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn without_ground_to_stand_on_nothing_goes() {
+    let commits: Vec<ListedLogFile> = (0..8).map(commit).collect();
+    assert_eq!(plan(&commits, &rules(6)), None, "no checkpoint");
+    let with = |more: Vec<ListedLogFile>| [commits.clone(), more].concat();
+    assert_eq!(plan(&with(vec![checkpoint(7)]), &rules(6)), None, "a checkpoint within the retention");
+    assert_eq!(plan(&with(vec![checkpoint(0)]), &rules(6)), None, "nothing older than it");
+    let protected = CleanupRules { protected_before: 6, ..rules(6) };
+    assert_eq!(plan(&with(vec![checkpoint(5)]), &protected), None);
+    assert!(plan(&with(vec![checkpoint(5)]), &CleanupRules { protected_before: 5, ..rules(6) }).is_some());
+    let broken = CleanupRules { unusable: HashSet::from([checkpoint(5).path.name]), ..rules(6) };
+    assert_eq!(plan(&with(vec![checkpoint(5)]), &broken), None);
+    let mut without_its_commit = with(vec![checkpoint(5)]);
+    without_its_commit.remove(5);
+    assert_eq!(plan(&without_its_commit, &rules(6)), None);
+}
+
+/// A listing of commits with holes, and checkpoints of all kinds, some of them not whole.
+fn any_listing() -> impl Strategy<Value = Vec<ListedLogFile>> {
+    let commits = prop::collection::vec(prop::bool::weighted(0.93), 1..24);
+    let checkpoints = prop::collection::vec((0_u64..24, 0..5), 0..6);
+    let compactions = prop::collection::vec((0_u64..20, 1_u64..5), 0..3);
+    (commits, checkpoints, compactions).prop_map(|(commits, checkpoints, compactions)| {
+        let commits = commits.into_iter().zip(0_u64..).filter(|(there, _)| *there).map(|(_, version)| commit(version));
+        let checkpoints = checkpoints.into_iter().flat_map(|(version, form)| match form {
+            0 => vec![checkpoint(version)],
+            1 => vec![file(&format!("{version:020}.checkpoint.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.json"))],
+            2 => (1..=2).map(|part| file(&format!("{version:020}.checkpoint.{part:010}.0000000002.parquet"))).collect(),
+            3 => vec![file(&format!("{version:020}.checkpoint.0000000001.0000000002.parquet"))],
+            _ => vec![ListedLogFile { size: 0, ..checkpoint(version) }],
+        });
+        let compactions =
+            compactions.into_iter().map(|(from, more)| file(&format!("{from:020}.{:020}.compacted.json", from + more)));
+        commits.chain(checkpoints).chain(compactions).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_retained_version_is_lost_however_far_a_clean_up_comes(listed in any_listing(), cutoff in 0_u64..24, done in 0.0..1.0) {
+        if let Some(plan) = plan(&listed, &rules(cutoff)) {
+            prop_assert!(plan.first_version <= cutoff);
+            let deleted = &plan.files[..(plan.files.len() as f64 * done) as usize];
+            for gone in [deleted, &plan.files] {
+                let left: Vec<ListedLogFile> = listed.iter().filter(|file| !gone.contains(&file.path)).cloned().collect();
+                for version in plan.first_version..26 {
+                    prop_assert_eq!(readable(&left, version), readable(&listed, version), "version {}", version);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_can_be_read_is_what_can_be_planned(listed in any_listing()) {
+        let found = readable_versions(&listed, &HashSet::new());
+        for version in 0..26 {
+            prop_assert_eq!(found.contains(&version), readable(&listed, version), "version {}", version);
+        }
+    }
+}

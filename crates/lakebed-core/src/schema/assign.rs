@@ -1,0 +1,237 @@
+//! Which data may be written to which column, and what does not fit, as a list that people can read.
+//!
+//! Names are found without regard to case, in any order. Numbers may be written to narrower types, value by value, where nothing is lost;
+//! text never becomes a number, nor a wall-clock time an instant. Read [`compare`] first.
+
+use std::fmt;
+
+use super::types::{DataType, PrimitiveType, StructType};
+use super::widen::is_widening;
+
+/// One thing that keeps data from being written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// The column, fields of structs as `a.b`.
+    pub column: String,
+    /// What is the matter.
+    pub kind: DifferenceKind,
+}
+
+/// What keeps data from being written.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DifferenceKind {
+    /// The table does not have the column, which the data has with this type.
+    NotInTable(DataType),
+    /// The data does not have the column, which may not be null and has no value of its own.
+    NotInData(DataType),
+    /// The types do not go together.
+    Type {
+        /// Of the column.
+        table: DataType,
+        /// Of the data.
+        data: DataType,
+    },
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let column = &self.column;
+        match &self.kind {
+            DifferenceKind::NotInTable(data) => write!(f, "+ {column}: {} is in the data, not in the table", Name(data)),
+            DifferenceKind::NotInData(table) => write!(f, "- {column}: {} may not be null and is not in the data", Name(table)),
+            DifferenceKind::Type { table, data } => {
+                write!(f, "~ {column}: {} in the table, {} in the data", Name(table), Name(data))?;
+                match hint(table, data) {
+                    Some(hint) => write!(f, " ({hint})"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// A type in one line.
+struct Name<'a>(&'a DataType);
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            DataType::Primitive(primitive) => write!(f, "{primitive}"),
+            DataType::Array(array) => write!(f, "array<{}>", Name(&array.element)),
+            DataType::Map(map) => write!(f, "map<{}, {}>", Name(&map.key), Name(&map.value)),
+            DataType::Struct(fields) => {
+                f.write_str("struct<")?;
+                for (place, field) in fields.fields.iter().enumerate() {
+                    let comma = if place == 0 { "" } else { ", " };
+                    write!(f, "{comma}{}: {}", field.name, Name(&field.data_type))?;
+                }
+                f.write_str(">")
+            }
+        }
+    }
+}
+
+/// What to do about types that are often confused.
+fn hint(table: &DataType, data: &DataType) -> Option<&'static str> {
+    use PrimitiveType as P;
+    match (table, data) {
+        (DataType::Primitive(P::Timestamp), DataType::Primitive(P::TimestampNtz)) => {
+            Some("an instant needs a time zone: give the data one, such as UTC")
+        }
+        (DataType::Primitive(P::TimestampNtz), DataType::Primitive(P::Timestamp)) => {
+            Some("a wall-clock time has no time zone: take it off the data")
+        }
+        (DataType::Primitive(_), DataType::Primitive(P::String)) => Some("parse the texts first"),
+        _ => None,
+    }
+}
+
+/// Everything that keeps data of one schema from being written to columns of another. `is_filled` tells which columns of the table get
+/// their values otherwise, if the data does not have them.
+pub fn compare(table: &StructType, data: &StructType, is_filled: impl Fn(&str) -> bool) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    for field in &table.fields {
+        match data.field(&field.name) {
+            Some(given) => compare_types(&field.data_type, &given.data_type, &field.name, &mut differences),
+            None if field.nullable || is_filled(&field.name) => {}
+            None => push(&mut differences, &field.name, DifferenceKind::NotInData(field.data_type.clone())),
+        }
+    }
+    push_unknown(table, data, "", &mut differences);
+    differences
+}
+
+fn compare_types(table: &DataType, data: &DataType, column: &str, differences: &mut Vec<Difference>) {
+    match (table, data) {
+        (_, DataType::Primitive(PrimitiveType::Void)) => {}
+        (DataType::Primitive(table), DataType::Primitive(data)) if is_assignable(*data, *table) => {}
+        (DataType::Struct(table), DataType::Struct(data)) => {
+            for field in &table.fields {
+                let column = format!("{column}.{}", field.name);
+                match data.field(&field.name) {
+                    Some(given) => compare_types(&field.data_type, &given.data_type, &column, differences),
+                    None if field.nullable => {}
+                    None => push(differences, &column, DifferenceKind::NotInData(field.data_type.clone())),
+                }
+            }
+            push_unknown(table, data, &format!("{column}."), differences);
+        }
+        (DataType::Array(table), DataType::Array(data)) => {
+            compare_types(&table.element, &data.element, &format!("{column}.element"), differences);
+        }
+        (DataType::Map(table), DataType::Map(data)) => {
+            compare_types(&table.key, &data.key, &format!("{column}.key"), differences);
+            compare_types(&table.value, &data.value, &format!("{column}.value"), differences);
+        }
+        (table, data) => push(differences, column, DifferenceKind::Type { table: table.clone(), data: data.clone() }),
+    }
+}
+
+fn push_unknown(table: &StructType, data: &StructType, place: &str, differences: &mut Vec<Difference>) {
+    for given in data.fields.iter().filter(|given| table.field(&given.name).is_none()) {
+        push(differences, &format!("{place}{}", given.name), DifferenceKind::NotInTable(given.data_type.clone()));
+    }
+}
+
+fn push(differences: &mut Vec<Difference>, column: &str, kind: DifferenceKind) {
+    differences.push(Difference { column: column.to_owned(), kind });
+}
+
+/// Whether values of one primitive may be written as another, provided that each of them fits.
+pub fn is_assignable(from: PrimitiveType, to: PrimitiveType) -> bool {
+    use PrimitiveType as P;
+    let is_number = |of: P| {
+        matches!(of, P::Byte | P::Short | P::Integer | P::Long | P::Float | P::Double | P::Decimal { .. })
+    };
+    let is_text = |of: P| matches!(of, P::String | P::Char { .. });
+    // A float is no exact number: what it would be as a decimal is for the caller to say.
+    let loses_meaning = matches!(from, P::Float | P::Double) && !matches!(to, P::Float | P::Double);
+    is_widening(from, to)
+        || (is_number(from) && is_number(to) && !loses_meaning)
+        || (is_text(from) && is_text(to))
+        || (from == P::Integer && to == P::YearMonthInterval)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::*;
+
+    fn schema(fields: &str) -> StructType {
+        parse(&format!(r#"{{"type":"struct","fields":[{fields}]}}"#)).unwrap()
+    }
+
+    fn field(name: &str, data_type: &str, nullable: bool) -> String {
+        let data_type = if data_type.starts_with('{') { data_type.to_owned() } else { format!("\"{data_type}\"") };
+        format!(r#"{{"name":"{name}","type":{data_type},"nullable":{nullable},"metadata":{{}}}}"#)
+    }
+
+    #[track_caller]
+    fn check(table: &[String], data: &[String], expected: &[&str]) {
+        let found = compare(&schema(&table.join(",")), &schema(&data.join(",")), |name| name == "filled");
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn every_difference_is_told() {
+        let table = [
+            field("id", "long", false),
+            field("name", "string", true),
+            field("at", "timestamp", true),
+            field("filled", "long", false),
+            field("need", "date", false),
+        ];
+        let data = [field("ID", "integer", true), field("name", "long", true), field("at", "timestamp_ntz", true), field("new", "double", true)];
+        check(
+            &table,
+            &data,
+            &[
+                "~ name: string in the table, long in the data",
+                "~ at: timestamp in the table, timestamp_ntz in the data (an instant needs a time zone: give the data one, such as UTC)",
+                "- need: date may not be null and is not in the data",
+                "+ new: double is in the data, not in the table",
+            ],
+        );
+    }
+
+    #[test]
+    fn fields_of_structs_are_compared_by_name() {
+        let inner = |fields: &[String]| format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","));
+        let table = [field("s", &inner(&[field("x", "long", true), field("y", "string", false)]), true)];
+        check(&table, &[field("s", &inner(&[field("Y", "string", true), field("X", "byte", true)]), true)], &[]);
+        check(
+            &table,
+            &[field("s", &inner(&[field("x", "string", true), field("z", "long", true)]), true)],
+            &[
+                "~ s.x: long in the table, string in the data (parse the texts first)",
+                "- s.y: string may not be null and is not in the data",
+                "+ s.z: long is in the data, not in the table",
+            ],
+        );
+        check(&table, &[field("s", "long", true)], &["~ s: struct<x: long, y: string> in the table, long in the data"]);
+        check(&table, &[field("s", "void", true)], &[]);
+    }
+
+    #[test]
+    fn numbers_may_be_written_to_other_numbers_but_floats_to_floats_only() {
+        use PrimitiveType as P;
+        let decimal = P::Decimal { precision: 10, scale: 2 };
+        for (from, to) in [(P::Long, P::Byte), (P::Long, P::Double), (decimal, P::Long), (P::Double, P::Float), (P::Integer, decimal)] {
+            assert!(is_assignable(from, to), "{from} to {to}");
+        }
+        for (from, to) in [
+            (P::Double, P::Long),
+            (P::Double, decimal),
+            (P::String, P::Long),
+            (P::Long, P::String),
+            (P::Boolean, P::Long),
+            (P::Date, P::Timestamp),
+            (P::Timestamp, P::Date),
+            (P::Timestamp, P::TimestampNtz),
+            (P::Binary, P::String),
+        ] {
+            assert!(!is_assignable(from, to), "{from} to {to}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The statistics of a data file, collected from the batches that are written to it. Read [`StatsCollector`] first.
+
+mod bounds;
+mod cut;
+mod json;
+mod span;
+mod texts;
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::NullBuffer;
+use arrow_schema::Fields;
+
+use self::bounds::Bounds;
+use self::json::write_bound;
+use super::columns::{IndexedColumn, IndexedKind, StatsPlan};
+use crate::text::write_string;
+use crate::{Error, Result};
+
+/// Collects the statistics of one data file: what Delta Spark would write for the same rows.
+///
+/// Bounds are the least and the greatest value, texts and timestamps cut off. NaN is above all numbers; where it is a bound there is none,
+/// nor is there one of a year outside 1 to 9999. A maximum of −0.0 is 0.0, since readers that tell them apart would lose rows.
+pub struct StatsCollector {
+    plan: Arc<StatsPlan>,
+    columns: Vec<Column>,
+    rows: i64,
+}
+
+/// The statistics of a data file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileStats {
+    /// How many rows it has.
+    pub num_records: i64,
+    /// All statistics, as `add.stats` has them.
+    pub json: String,
+}
+
+/// What is collected of an [`IndexedColumn`].
+enum Column {
+    Leaf(Leaf),
+    Struct(Vec<Column>),
+}
+
+struct Leaf {
+    nulls: i64,
+    bounds: Option<Bounds>,
+}
+
+/// What is written of each leaf in turn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Statistic {
+    Min,
+    Max,
+    NullCount,
+}
+
+impl StatsCollector {
+    /// Of a file without rows yet.
+    pub fn new(plan: Arc<StatsPlan>) -> Self {
+        let columns = new_columns(plan.columns(), plan.string_prefix_length());
+        Self { plan, columns, rows: 0 }
+    }
+
+    /// Takes in the rows of a batch, whose columns have physical names and the types of
+    /// [`type_to_arrow`](crate::schema::arrow::type_to_arrow). A column or field that is not there is null in every row.
+    pub fn update(&mut self, batch: &RecordBatch) -> Result<()> {
+        let rows = Rows { fields: batch.schema_ref().fields(), arrays: batch.columns(), nulls: None, count: batch.num_rows() };
+        rows.update(&mut self.columns, self.plan.columns())?;
+        self.rows += batch.num_rows() as i64;
+        Ok(())
+    }
+
+    /// The statistics of all rows so far.
+    pub fn finish(self) -> FileStats {
+        let indexed = self.plan.columns();
+        let mut json = format!("{{\"numRecords\":{}", self.rows);
+        for (name, statistic) in
+            [("minValues", Statistic::Min), ("maxValues", Statistic::Max), ("nullCount", Statistic::NullCount)]
+        {
+            if indexed.iter().any(|column| statistic.is_of(column)) {
+                json.push_str(&format!(",\"{name}\":"));
+                statistic.write_fields(&self.columns, indexed, &mut json);
+            }
+        }
+        if self.plan.tight_bounds() {
+            json.push_str(",\"tightBounds\":true");
+        }
+        json.push('}');
+        FileStats { num_records: self.rows, json }
+    }
+}
+
+fn new_columns(indexed: &[IndexedColumn], string_prefix_length: u32) -> Vec<Column> {
+    let column = |indexed: &IndexedColumn| match &indexed.kind {
+        IndexedKind::Struct(fields) => Column::Struct(new_columns(fields, string_prefix_length)),
+        IndexedKind::Leaf(bounds) => {
+            let bounds = bounds.and_then(|primitive| Bounds::new(primitive, string_prefix_length));
+            Column::Leaf(Leaf { nulls: 0, bounds })
+        }
+    };
+    indexed.iter().map(column).collect()
+}
+
+/// The rows of a batch, or of a struct in it.
+struct Rows<'b> {
+    fields: &'b Fields,
+    arrays: &'b [ArrayRef],
+    /// Rows where a struct around them is null.
+    nulls: Option<NullBuffer>,
+    count: usize,
+}
+
+impl Rows<'_> {
+    fn update(&self, columns: &mut [Column], indexed: &[IndexedColumn]) -> Result<()> {
+        let mut from = 0;
+        for (column, indexed) in columns.iter_mut().zip(indexed) {
+            let found = self.find(&indexed.name, from);
+            let Some((place, array)) = found.and_then(|place| Some((place, self.arrays.get(place)?))) else {
+                column.add_nulls(self.count);
+                continue;
+            };
+            from = place + 1;
+            // Also the nulls of an array that has no buffer for them.
+            let nulls = NullBuffer::union(self.nulls.as_ref(), array.logical_nulls().as_ref());
+            let updated = match (column, &indexed.kind) {
+                (Column::Struct(columns), IndexedKind::Struct(fields)) => self.within(array, nulls)?.update(columns, fields),
+                (Column::Leaf(leaf), _) => leaf.update(array, nulls.as_ref()),
+                _ => Err(Error::internal("the plan of statistics has changed")),
+            };
+            updated.map_err(|error| error.within(format!("column {}", indexed.name)))?;
+        }
+        Ok(())
+    }
+
+    /// Where the field of this name is. Fields come in the order of the plan, as a rule, so the search begins behind the last one found.
+    fn find(&self, name: &str, from: usize) -> Option<usize> {
+        let is_it = |place: &usize| self.fields.get(*place).is_some_and(|field| field.name() == name);
+        (from..self.fields.len()).chain(0..from).find(is_it)
+    }
+
+    fn within<'s>(&self, array: &'s ArrayRef, nulls: Option<NullBuffer>) -> Result<Rows<'s>> {
+        let inner = array.as_struct_opt().ok_or_else(|| Error::internal(format!("{} is not a struct", array.data_type())))?;
+        Ok(Rows { fields: inner.fields(), arrays: inner.columns(), nulls, count: self.count })
+    }
+}
+
+impl Column {
+    fn add_nulls(&mut self, count: usize) {
+        match self {
+            Self::Leaf(leaf) => leaf.nulls += count as i64,
+            Self::Struct(fields) => fields.iter_mut().for_each(|field| field.add_nulls(count)),
+        }
+    }
+}
+
+impl Leaf {
+    fn update(&mut self, array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<()> {
+        self.nulls += nulls.map_or(0, NullBuffer::null_count) as i64;
+        match &mut self.bounds {
+            Some(bounds) => bounds.update(array, nulls),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Statistic {
+    /// Whether the column, or a field of it, has this statistic.
+    fn is_of(self, indexed: &IndexedColumn) -> bool {
+        self == Self::NullCount || indexed.has_bounds()
+    }
+
+    /// Writes an object with this statistic of each column. Structs are there even when nothing is in them, as Delta Spark has them.
+    fn write_fields(self, columns: &[Column], indexed: &[IndexedColumn], out: &mut String) {
+        out.push('{');
+        let mut comma = false;
+        for (column, indexed) in columns.iter().zip(indexed).filter(|(_, indexed)| self.is_of(indexed)) {
+            let before = out.len();
+            if comma {
+                out.push(',');
+            }
+            write_string(out, &indexed.name);
+            out.push(':');
+            match self.write_column(column, indexed, out) {
+                Some(()) => comma = true,
+                None => out.truncate(before),
+            }
+        }
+        out.push('}');
+    }
+
+    /// None, with a piece of it written, if there is nothing to write.
+    fn write_column(self, column: &Column, indexed: &IndexedColumn, out: &mut String) -> Option<()> {
+        match (column, &indexed.kind) {
+            (Column::Struct(columns), IndexedKind::Struct(fields)) => self.write_fields(columns, fields, out),
+            (Column::Leaf(leaf), _) => match self {
+                Self::Min => write_bound(&leaf.bounds.as_ref()?.low()?, out)?,
+                Self::Max => write_bound(&leaf.bounds.as_ref()?.high()?, out)?,
+                Self::NullCount => out.push_str(&leaf.nulls.to_string()),
+            },
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! The bounds of one column: collected in its own type, given as scalars.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
+};
+use arrow_array::{Array, PrimitiveArray};
+use arrow_buffer::NullBuffer;
+
+use super::span::{Key, Span, double_key, double_of_key, float_key, float_of_key};
+use super::texts::Texts;
+use crate::schema::PrimitiveType;
+use crate::value::Scalar;
+use crate::{Error, Result};
+
+/// The least and the greatest value so far.
+pub(super) enum Bounds {
+    Byte(Span<i8>),
+    Short(Span<i16>),
+    Integer(Span<i32>),
+    Long(Span<i64>),
+    Float(Span<i32>),
+    Double(Span<i64>),
+    Date(Span<i32>),
+    Timestamp(Span<i64>),
+    TimestampNtz(Span<i64>),
+    Decimal(Span<i128>, u8),
+    String(Texts),
+}
+
+impl Bounds {
+    /// Of no value yet; none for a type without bounds.
+    pub(super) fn new(primitive: PrimitiveType, string_prefix_length: u32) -> Option<Self> {
+        Some(match primitive {
+            PrimitiveType::Byte => Self::Byte(Span::EMPTY),
+            PrimitiveType::Short => Self::Short(Span::EMPTY),
+            PrimitiveType::Integer => Self::Integer(Span::EMPTY),
+            PrimitiveType::Long => Self::Long(Span::EMPTY),
+            PrimitiveType::Float => Self::Float(Span::EMPTY),
+            PrimitiveType::Double => Self::Double(Span::EMPTY),
+            PrimitiveType::Date => Self::Date(Span::EMPTY),
+            PrimitiveType::Timestamp => Self::Timestamp(Span::EMPTY),
+            PrimitiveType::TimestampNtz => Self::TimestampNtz(Span::EMPTY),
+            PrimitiveType::Decimal { scale, .. } => Self::Decimal(Span::EMPTY, scale),
+            PrimitiveType::String | PrimitiveType::Char { .. } => Self::String(Texts::new(string_prefix_length)),
+            _ => return None,
+        })
+    }
+
+    /// Takes in the values that are not null.
+    pub(super) fn update(&mut self, array: &dyn Array, nulls: Option<&NullBuffer>) -> Result<()> {
+        match self {
+            Self::Byte(span) => take::<Int8Type, _>(span, array, nulls, |value| value),
+            Self::Short(span) => take::<Int16Type, _>(span, array, nulls, |value| value),
+            Self::Integer(span) => take::<Int32Type, _>(span, array, nulls, |value| value),
+            Self::Long(span) => take::<Int64Type, _>(span, array, nulls, |value| value),
+            Self::Float(span) => take::<Float32Type, _>(span, array, nulls, float_key),
+            Self::Double(span) => take::<Float64Type, _>(span, array, nulls, double_key),
+            Self::Date(span) => take::<Date32Type, _>(span, array, nulls, |value| value),
+            Self::Timestamp(span) | Self::TimestampNtz(span) => {
+                take::<TimestampMicrosecondType, _>(span, array, nulls, |value| value)
+            }
+            Self::Decimal(span, scale) => {
+                let decimals: &PrimitiveArray<Decimal128Type> = array.as_primitive_opt().ok_or_else(|| other_type(array))?;
+                if decimals.scale() != scale.cast_signed() {
+                    return Err(other_type(array));
+                }
+                take::<Decimal128Type, _>(span, array, nulls, |value| value)
+            }
+            Self::String(texts) => {
+                texts.update(array.as_string_opt().ok_or_else(|| other_type(array))?, nulls);
+                Ok(())
+            }
+        }
+    }
+
+    /// The least value, cut off if it is a long text.
+    pub(super) fn low(&self) -> Option<Scalar> {
+        let [low, _] = self.ends();
+        low
+    }
+
+    /// The greatest value, or one above it if it is a long text.
+    pub(super) fn high(&self) -> Option<Scalar> {
+        match self.ends() {
+            // Both are the same to Spark, but where they are not, this one is above.
+            [_, Some(Scalar::Float(0.0))] => Some(Scalar::Float(0.0)),
+            [_, Some(Scalar::Double(0.0))] => Some(Scalar::Double(0.0)),
+            [_, high] => high,
+        }
+    }
+
+    fn ends(&self) -> [Option<Scalar>; 2] {
+        match self {
+            Self::Byte(span) => span.ends(Scalar::Byte),
+            Self::Short(span) => span.ends(Scalar::Short),
+            Self::Integer(span) => span.ends(Scalar::Integer),
+            Self::Long(span) => span.ends(Scalar::Long),
+            Self::Float(span) => span.ends(|key| Scalar::Float(float_of_key(key))),
+            Self::Double(span) => span.ends(|key| Scalar::Double(double_of_key(key))),
+            Self::Date(span) => span.ends(Scalar::Date),
+            Self::Timestamp(span) => span.ends(Scalar::Timestamp),
+            Self::TimestampNtz(span) => span.ends(Scalar::TimestampNtz),
+            Self::Decimal(span, scale) => span.ends(|unscaled| Scalar::Decimal { unscaled, scale: *scale }),
+            Self::String(texts) => [texts.low().map(Scalar::String), texts.high().map(Scalar::String)],
+        }
+    }
+}
+
+fn take<T: ArrowPrimitiveType, K: Key>(
+    span: &mut Span<K>,
+    array: &dyn Array,
+    nulls: Option<&NullBuffer>,
+    key: impl Fn(T::Native) -> K + Copy,
+) -> Result<()> {
+    let array: &PrimitiveArray<T> = array.as_primitive_opt().ok_or_else(|| other_type(array))?;
+    *span = span.join(Span::of(array.values(), nulls, key));
+    Ok(())
+}
+
+fn other_type(array: &dyn Array) -> Error {
+    Error::internal(format!("statistics of a column are not collected as {}", array.data_type()))
+}

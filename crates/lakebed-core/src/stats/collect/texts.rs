@@ -1,0 +1,246 @@
+//! The least and the greatest text of a column, compared as UTF-8.
+//!
+//! Nearly every text is passed by with a comparison of integers, made of its first bytes; only where these tie with a bound are texts
+//! themselves compared.
+
+use arrow_array::StringArray;
+use arrow_buffer::NullBuffer;
+
+use super::cut::{bytes_that_count, cut_high, cut_low};
+use super::span::Span;
+
+/// The least and the greatest text so far, as far as their bytes count.
+pub(super) struct Texts {
+    low: Option<Vec<u8>>,
+    high: Option<Vec<u8>>,
+    prefix: u32,
+    /// Of the last array, as are `rows`; kept for their memory.
+    keys: Vec<u64>,
+    rows: Vec<u32>,
+}
+
+impl Texts {
+    pub(super) fn new(prefix: u32) -> Self {
+        Self { low: None, high: None, prefix, keys: Vec::new(), rows: Vec::new() }
+    }
+
+    /// Takes in the texts that are not null.
+    pub(super) fn update(&mut self, texts: &StringArray, nulls: Option<&NullBuffer>) {
+        let (skipped, span) = self.fill_keys(texts, nulls);
+        let part = Part {
+            data: texts.value_data(),
+            ends: texts.value_offsets(),
+            nulls,
+            keys: &self.keys,
+            compared: skipped + BYTES,
+            counts: bytes_that_count(self.prefix),
+        };
+        if let Some(low) = part.find(span.low, |text, other| text < other, self.low.as_deref(), &mut self.rows) {
+            self.low = Some(low.to_vec());
+        }
+        if let Some(high) = part.find(span.high, |text, other| text > other, self.high.as_deref(), &mut self.rows) {
+            self.high = Some(high.to_vec());
+        }
+    }
+
+    /// Makes keys of the first bytes by which texts differ, and tells how many bytes come before these.
+    fn fill_keys(&mut self, texts: &StringArray, nulls: Option<&NullBuffer>) -> (usize, Span<u64>) {
+        let (data, ends) = (texts.value_data(), texts.value_offsets().windows(2));
+        let mut skipped = 0;
+        loop {
+            self.keys.clear();
+            match skipped {
+                0 => self.keys.extend(ends.clone().map(|ends| key(data, ends, 0))),
+                _ => self.keys.extend(ends.clone().map(|ends| key(data, ends, skipped))),
+            }
+            let span = Span::of(&self.keys, nulls, |key| key);
+            if span.low != span.high || !is_long(span.low) || skipped == MOST_SKIPPED {
+                return (skipped, span);
+            }
+            skipped += BYTES;
+        }
+    }
+
+    /// A bound that no text is below.
+    pub(super) fn low(&self) -> Option<String> {
+        self.low.as_deref().map(|low| cut_low(whole_letters(low), self.prefix).to_owned())
+    }
+
+    /// A bound that no text is above, if there is a short one.
+    pub(super) fn high(&self) -> Option<String> {
+        self.high.as_deref().and_then(|high| cut_high(whole_letters(high), self.prefix))
+    }
+}
+
+/// An array with its keys.
+struct Part<'t> {
+    data: &'t [u8],
+    ends: &'t [i32],
+    nulls: Option<&'t NullBuffer>,
+    keys: &'t [u64],
+    /// Texts of the same key are the same up to here.
+    compared: usize,
+    /// The bytes of a text that count.
+    counts: usize,
+}
+
+impl<'t> Part<'t> {
+    /// Of the texts of a key the first in an order, if it comes before the one that is known.
+    fn find(
+        &self,
+        key: u64,
+        is_before: impl Fn(&[u8], &[u8]) -> bool,
+        known: Option<&[u8]>,
+        rows: &mut Vec<u32>,
+    ) -> Option<&'t [u8]> {
+        let first = self.keys.iter().enumerate().find(|(row, other)| **other == key && self.is_valid(*row));
+        let mut found = self.text(first?.0);
+        if known.is_some_and(|known| is_before(head(known, self.compared), head(found, self.compared))) {
+            return None;
+        }
+        if is_long(key) {
+            fill_rows(self.keys, key, rows);
+            for row in rows.iter().map(|row| *row as usize).filter(|row| self.is_valid(*row)) {
+                let text = self.text(row);
+                if is_before(text, found) {
+                    found = text;
+                }
+            }
+        }
+        known.is_none_or(|known| is_before(found, known)).then_some(found)
+    }
+
+    fn is_valid(&self, row: usize) -> bool {
+        self.nulls.is_none_or(|nulls| nulls.is_valid(row))
+    }
+
+    fn text(&self, row: usize) -> &'t [u8] {
+        let [start, end] = self.ends.get(row..).and_then(|ends| ends.first_chunk()).copied().unwrap_or_default();
+        head(self.data.get(start as usize..end as usize).unwrap_or_default(), self.counts)
+    }
+}
+
+/// The rows of a key. Without a branch, since where many texts tie, none would be foreseen.
+fn fill_rows(keys: &[u64], key: u64, rows: &mut Vec<u32>) {
+    rows.clear();
+    rows.resize(keys.len(), 0);
+    let mut count = 0;
+    for (row, other) in keys.iter().enumerate() {
+        if let Some(place) = rows.get_mut(count) {
+            *place = row as u32;
+        }
+        count += usize::from(*other == key);
+    }
+    rows.truncate(count);
+}
+
+/// The bytes of a text that a key holds.
+const BYTES: usize = 7;
+
+/// Where texts are the same for longer, comparing them as a whole is faster than making more keys.
+const MOST_SKIPPED: usize = 4 * BYTES;
+
+/// By how many bytes of a text a key holds: those, in the place that they have in it.
+const HELD: [u64; BYTES + 2] = {
+    let mut held = [0; BYTES + 2];
+    let mut bytes = 1;
+    while bytes <= BYTES + 1 {
+        let above = if bytes > BYTES { BYTES } else { bytes };
+        held[bytes] = !(u64::MAX >> (8 * above));
+        bytes += 1;
+    }
+    held
+};
+
+/// The bytes of a text behind those that are skipped, and how many there are, up to one more than a key holds. Keys are in the order of
+/// their texts, and only long texts of different bytes have the same.
+#[inline(always)]
+fn key(data: &[u8], ends: &[i32], skipped: usize) -> u64 {
+    let [start, end] = ends else { return 0 };
+    // Neither is negative.
+    let (start, end) = (start.cast_unsigned() as usize, end.cast_unsigned() as usize);
+    let start = if skipped == 0 { start } else { end.min(start + skipped) };
+    let length = end.wrapping_sub(start).min(BYTES + 1);
+    let first = match data.get(start..).and_then(|rest| rest.first_chunk()) {
+        Some(first) => *first,
+        None => last_bytes(data, start),
+    };
+    u64::from_be_bytes(first) & HELD[length] | length as u64
+}
+
+#[cold]
+fn last_bytes(data: &[u8], start: usize) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    bytes.iter_mut().zip(data.get(start..).unwrap_or_default()).for_each(|(byte, last)| *byte = *last);
+    bytes
+}
+
+fn head(text: &[u8], bytes: usize) -> &[u8] {
+    text.get(..bytes).unwrap_or(text)
+}
+
+/// Whether the key does not hold all of its text.
+fn is_long(key: u64) -> bool {
+    key & 0xff > BYTES as u64
+}
+
+/// The text without the piece of a letter at its end.
+fn whole_letters(text: &[u8]) -> &str {
+    let end = std::str::from_utf8(text).map_or_else(|error| error.valid_up_to(), str::len);
+    text.get(..end).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Array;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_text() -> impl Strategy<Value = String> {
+        prop_oneof!["[a-b\u{0}]{0,10}", "(Customer)?[0-9é😀]{0,6}", "\\PC{0,12}"]
+    }
+
+    /// Texts, of which many begin the same.
+    fn any_texts() -> impl Strategy<Value = Vec<Option<String>>> {
+        let begun = ("[ab]{0,40}", prop::collection::vec(prop::option::weighted(0.9, "[ab]{0,9}"), 0..20));
+        prop_oneof![
+            prop::collection::vec(prop::option::weighted(0.9, any_text()), 0..100),
+            begun.prop_map(|(start, ends)| ends.iter().map(|end| end.as_ref().map(|end| format!("{start}{end}"))).collect()),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+        #[test]
+        fn the_least_and_the_greatest_are_found(
+            texts in any_texts(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+        ) {
+            // Also with something where there is null.
+            let filled = StringArray::from_iter_values(texts.iter().map(|text| text.as_deref().unwrap_or("Customer")));
+            let nulls: NullBuffer = texts.iter().map(Option::is_some).collect::<Vec<_>>().into();
+            let array = StringArray::new(filled.offsets().clone(), filled.values().clone(), Some(nulls));
+            let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(texts.len() + 1)).chain([0, texts.len()]).collect();
+            ends.sort_unstable();
+            let mut found = Texts::new(u32::MAX);
+            for pair in ends.windows(2) {
+                let part = array.slice(pair[0], pair[1] - pair[0]);
+                found.update(&part, part.nulls());
+            }
+            let valid = texts.iter().flatten();
+            prop_assert_eq!(found.low(), valid.clone().min().cloned());
+            prop_assert_eq!(found.high(), valid.max().cloned());
+        }
+
+        #[test]
+        fn keys_are_in_the_order_of_their_texts(a in any_text(), b in any_text()) {
+            let array = StringArray::from(vec![a.as_str(), b.as_str()]);
+            let keys: Vec<u64> = array.value_offsets().windows(2).map(|ends| key(array.value_data(), ends, 0)).collect();
+            match keys[0].cmp(&keys[1]) {
+                std::cmp::Ordering::Equal => prop_assert!(a == b || is_long(keys[0])),
+                order => prop_assert_eq!(order, a.cmp(&b)),
+            }
+        }
+    }
+}

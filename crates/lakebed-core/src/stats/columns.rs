@@ -1,0 +1,207 @@
+//! Which columns of a table have statistics, and which of these have bounds: as Delta Spark decides it.
+
+use crate::property::TableProperties;
+use crate::schema::mapping::{MappingMode, physical_name};
+use crate::schema::{DataType, PrimitiveType, StructField, StructType};
+use crate::{Error, Result};
+
+/// What statistics the files of a table have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatsPlan {
+    columns: Vec<IndexedColumn>,
+    string_prefix_length: u32,
+    tight_bounds: bool,
+}
+
+/// A column with statistics, or a struct with such fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexedColumn {
+    /// Its physical name.
+    pub name: String,
+    /// What it has.
+    pub kind: IndexedKind,
+}
+
+/// What statistics a column has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IndexedKind {
+    /// A count of nulls, and bounds of this type if the column's type has them. A text is a string, whatever its length.
+    Leaf(Option<PrimitiveType>),
+    /// Those of these fields.
+    Struct(Vec<IndexedColumn>),
+}
+
+impl StatsPlan {
+    /// The columns that the properties choose, and those that cluster the table, in the order of the schema.
+    ///
+    /// `schema` and `partition_columns` have logical names, `clustering` has physical paths. Partition columns have no statistics, and do
+    /// not count towards `delta.dataSkippingNumIndexedCols`; every other leaf does, whatever its type. A name in
+    /// `delta.dataSkippingStatsColumns` that no column has is passed over: Delta Spark refuses it where the property is set.
+    pub fn new(
+        schema: &StructType,
+        mode: MappingMode,
+        partition_columns: &[String],
+        properties: &TableProperties,
+        clustering: &[Vec<String>],
+    ) -> Result<Self> {
+        let chosen = match &properties.data_skipping_stats_columns {
+            Some(list) => Chosen::Named(parse_names(list).ok_or_else(|| not_names(list))?),
+            None => Chosen::First(properties.data_skipping_num_indexed_cols.unwrap_or(u32::MAX)),
+        };
+        let mut choice = Choice { chosen, clustering, mode, logical: Vec::new(), physical: Vec::new() };
+        let partition_columns: Vec<_> = partition_columns.iter().filter_map(|name| schema.index_of(name)).collect();
+        let data = schema.fields.iter().enumerate().filter(|(index, _)| !partition_columns.contains(index));
+        Ok(Self {
+            columns: choice.of_fields(data.map(|(_, field)| field)),
+            string_prefix_length: properties.data_skipping_string_prefix_length,
+            tight_bounds: false,
+        })
+    }
+
+    /// Says so in each file's statistics when their bounds are tight. Delta Spark does where the table supports deletion vectors.
+    #[must_use]
+    pub fn with_tight_bounds(mut self, tight_bounds: bool) -> Self {
+        self.tight_bounds = tight_bounds;
+        self
+    }
+
+    /// The columns, without structs that have none.
+    pub fn columns(&self) -> &[IndexedColumn] {
+        &self.columns
+    }
+
+    pub(super) fn string_prefix_length(&self) -> u32 {
+        self.string_prefix_length
+    }
+
+    pub(super) fn tight_bounds(&self) -> bool {
+        self.tight_bounds
+    }
+}
+
+impl IndexedColumn {
+    /// Whether it or a field of it has bounds.
+    pub fn has_bounds(&self) -> bool {
+        match &self.kind {
+            IndexedKind::Leaf(bounds) => bounds.is_some(),
+            IndexedKind::Struct(fields) => fields.iter().any(Self::has_bounds),
+        }
+    }
+}
+
+/// What a property chooses.
+enum Chosen {
+    /// So many leaves that are still to come.
+    First(u32),
+    /// By logical paths in lower case, with all that is below them.
+    Named(Vec<Vec<String>>),
+}
+
+/// A walk through a schema that takes what is chosen.
+struct Choice<'a> {
+    chosen: Chosen,
+    clustering: &'a [Vec<String>],
+    mode: MappingMode,
+    /// The way to where the walk is, in lower case.
+    logical: Vec<String>,
+    physical: Vec<String>,
+}
+
+impl Choice<'_> {
+    fn of_fields<'f>(&mut self, fields: impl Iterator<Item = &'f StructField>) -> Vec<IndexedColumn> {
+        let mut columns = Vec::new();
+        for field in fields {
+            let name = physical_name(field, self.mode);
+            self.logical.push(field.name.to_lowercase());
+            self.physical.push(name.to_owned());
+            let kind = match &field.data_type {
+                DataType::Struct(inner) => {
+                    Some(self.of_fields(inner.fields.iter())).filter(|inner| !inner.is_empty()).map(IndexedKind::Struct)
+                }
+                leaf => self.takes_leaf().then(|| IndexedKind::Leaf(bounded(leaf))),
+            };
+            self.logical.pop();
+            self.physical.pop();
+            columns.extend(kind.map(|kind| IndexedColumn { name: name.to_owned(), kind }));
+        }
+        columns
+    }
+
+    fn takes_leaf(&mut self) -> bool {
+        let chosen = match &mut self.chosen {
+            Chosen::First(0) => false,
+            Chosen::First(left) => {
+                *left -= 1;
+                true
+            }
+            Chosen::Named(names) => names.iter().any(|name| self.logical.starts_with(name)),
+        };
+        // PROTOCOL "Clustered Table": statistics are written for clustering columns.
+        chosen || self.clustering.contains(&self.physical)
+    }
+}
+
+/// The type of a leaf's bounds; none for booleans, binaries, arrays, maps, variants, intervals and void.
+fn bounded(leaf: &DataType) -> Option<PrimitiveType> {
+    use PrimitiveType::*;
+    let DataType::Primitive(primitive) = leaf else { return None };
+    match primitive {
+        String | Char { .. } => Some(String),
+        Long | Integer | Short | Byte | Float | Double | Date | Timestamp | TimestampNtz | Decimal { .. } => Some(*primitive),
+        Boolean | Binary | Variant | Void | YearMonthInterval | DayTimeInterval => None,
+    }
+}
+
+fn not_names(list: &str) -> Error {
+    let message = format!("its value {list:?} must be column names with commas between, odd names and parts in backticks");
+    Error::corrupt("property delta.dataSkippingStatsColumns", message)
+}
+
+/// The paths of a list such as `a, s.x, ``odd, name```, in lower case. Blank text has none. Names that SQL would want in backticks may go
+/// without: a column of that name is what is meant.
+fn parse_names(list: &str) -> Option<Vec<Vec<String>>> {
+    let mut rest = list.trim();
+    let mut names = Vec::new();
+    let mut name = Vec::new();
+    if rest.is_empty() {
+        return Some(names);
+    }
+    loop {
+        let (part, after) = parse_part(rest)?;
+        name.push(part.to_lowercase());
+        let after = after.trim_start();
+        if let Some(next) = after.strip_prefix('.') {
+            rest = next.trim_start();
+            continue;
+        }
+        names.push(std::mem::take(&mut name));
+        match after.strip_prefix(',') {
+            Some(next) => rest = next.trim_start(),
+            None => return after.is_empty().then_some(names),
+        }
+    }
+}
+
+/// The first part of a name, and what follows it.
+fn parse_part(text: &str) -> Option<(String, &str)> {
+    let Some(mut quoted) = text.strip_prefix('`') else {
+        let end = text.find(|letter: char| matches!(letter, '.' | ',' | '`') || letter.is_whitespace()).unwrap_or(text.len());
+        let (part, rest) = text.split_at_checked(end)?;
+        return (!part.is_empty()).then(|| (part.to_owned(), rest));
+    };
+    let mut part = String::new();
+    loop {
+        let (inside, rest) = quoted.split_once('`')?;
+        part.push_str(inside);
+        match rest.strip_prefix('`') {
+            Some(more) => {
+                part.push('`');
+                quoted = more;
+            }
+            None => return (!part.is_empty()).then_some((part, rest)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+use std::sync::Arc;
+
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use url::Url;
+
+use super::*;
+use crate::store::StoreOptions;
+use crate::store::tests::kit::{Fault, ObservedStore};
+
+const COMMIT: &str = "00000000000000000007.json";
+
+/// A commit as lakebed writes it.
+fn commit(txn_id: &str) -> Bytes {
+    format!("{{\"commitInfo\":{{\"operation\":\"WRITE\",\"txnId\":\"{txn_id}\"}}}}\n{{\"add\":{{\"path\":\"{txn_id}\"}}}}\n")
+        .into()
+}
+
+struct Case {
+    observed: Arc<ObservedStore>,
+    store: Store,
+}
+
+impl Case {
+    fn new() -> Self {
+        let observed = ObservedStore::new(Arc::new(InMemory::new()));
+        let options = StoreOptions { env: Env::seeded(1), ..StoreOptions::default() };
+        let url = Url::parse("memory://test/t").unwrap();
+        let store = Store::from_object_store_with(Arc::clone(&observed) as _, Path::from("t"), url, options);
+        Self { observed, store }
+    }
+
+    /// The version is another's already.
+    async fn taken(text: impl Into<Bytes>) -> Self {
+        let case = Self::new();
+        case.store.put(&case.store.log_path(COMMIT).unwrap(), text.into()).await.unwrap();
+        case
+    }
+
+    fn fail(self, faults: &[(Fault, usize)]) -> Self {
+        faults.iter().for_each(|(fault, times)| self.observed.fail_with(COMMIT, fault.clone(), *times));
+        self
+    }
+
+    async fn put(&self) -> Result<PutCommit> {
+        put_commit(&self.store, 7, commit("ours"), "ours").await
+    }
+
+    /// Puts, and tells whether what is said of it is so.
+    #[track_caller]
+    fn check(self, expected: PutCommit) -> impl Future<Output = ()> {
+        let caller = std::panic::Location::caller();
+        async move {
+            assert_eq!(self.put().await.unwrap(), expected, "{caller}");
+            assert_eq!(self.is_there().await, expected == PutCommit::Done, "{caller}");
+        }
+    }
+
+    async fn is_there(&self) -> bool {
+        let found = self.store.get(&self.store.log_path(COMMIT).unwrap()).await;
+        found.is_ok_and(|found| found == commit("ours"))
+    }
+}
+
+#[tokio::test]
+async fn a_version_is_written_once_with_one_request() {
+    let case = Case::new();
+    assert_eq!(case.put().await.unwrap(), PutCommit::Done);
+    assert_eq!(case.observed.take_counts().total(), 1);
+    assert!(case.is_there().await);
+    let other = put_commit(&case.store, 7, commit("other"), "other").await.unwrap();
+    assert_eq!(other, PutCommit::Taken);
+    assert!(case.is_there().await);
+}
+
+#[tokio::test]
+async fn a_version_is_anothers_whatever_stands_in_it() {
+    for text in
+        ["", "\n", "no JSON", "{\"add\":{}}\n", "{\"commitInfo\":{\"txnId\":\"other\"}}", "{\"commitInfo\":{\"txnId\":7}}"]
+    {
+        let case = Case::taken(text).await;
+        assert_eq!(case.put().await.unwrap(), PutCommit::Taken, "{text}");
+    }
+    // Our identifier, but not where we write it.
+    Case::taken("{\"add\":{}}\n{\"commitInfo\":{\"txnId\":\"ours\"}}").await.check(PutCommit::Taken).await;
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_found_out() {
+    Case::new().fail(&[(Fault::LostReply, 1)]).check(PutCommit::Done).await;
+    // The client asks again by itself, and is told of its own commit.
+    Case::taken(commit("ours")).await.check(PutCommit::Done).await;
+    // Neither the answer nor the first look at the version arrives.
+    Case::new().fail(&[(Fault::LostReply, 1), (Fault::Unavailable, 3)]).check(PutCommit::Done).await;
+    Case::new().fail(&[(Fault::LostReply, 1), (Fault::Cut(10), 1)]).check(PutCommit::Done).await;
+    Case::taken(commit("other")).await.fail(&[(Fault::LostReply, 1)]).check(PutCommit::Taken).await;
+}
+
+#[tokio::test]
+async fn what_was_not_written_is_written_again() {
+    Case::new().fail(&[(Fault::Unavailable, 1)]).check(PutCommit::Done).await;
+    Case::new().fail(&[(Fault::Unavailable, 6)]).check(PutCommit::Done).await;
+    Case::taken(commit("other")).await.fail(&[(Fault::Unavailable, 5)]).check(PutCommit::Taken).await;
+}
+
+#[tokio::test]
+async fn a_request_that_is_carried_out_late_counts_once() {
+    Case::new().fail(&[(Fault::Late, 1)]).check(PutCommit::Done).await;
+    let case = Case::new().fail(&[(Fault::Late, 1)]);
+    assert!(case.store.put_if_absent(&case.store.log_path(COMMIT).unwrap(), commit("other")).await.is_err());
+    // Another's late request comes before ours or after; either way one of both counts.
+    let outcome = case.put().await.unwrap();
+    assert_eq!(case.is_there().await, outcome == PutCommit::Done);
+}
+
+#[tokio::test]
+async fn a_refusal_is_an_error_and_nothing_is_there() {
+    let case = Case::new().fail(&[(Fault::Denied, 1)]);
+    let error = case.put().await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Store { retryable: false, .. }), "{error}");
+    assert!(!case.is_there().await);
+    // The client's second attempt may be refused after the first one succeeded.
+    let case = Case::taken(commit("ours")).await.fail(&[(Fault::Denied, 1)]);
+    assert_eq!(case.put().await.unwrap(), PutCommit::Done);
+}
+
+#[tokio::test]
+async fn a_commit_of_which_nothing_can_be_learnt_is_unknown() {
+    let case = Case::new().fail(&[(Fault::LostReply, 1), (Fault::Unavailable, usize::MAX)]);
+    let begun = case.store.options().env.monotonic();
+    let error = case.put().await.unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::CommitUnknown { txn_id: "ours".to_owned() });
+    assert!(error.message().starts_with("memory://test/t/_delta_log/00000000000000000007.json: "), "{error}");
+    assert!(error.message().contains("txnId ours"), "{error}");
+    let took = case.store.options().env.monotonic() - begun;
+    assert!((BUDGET..BUDGET + Duration::from_secs(5)).contains(&took), "{took:?}");
+}
+
+#[tokio::test]
+async fn commits_of_any_size_are_found_to_be_ours() {
+    let mut text = format!("{{\"commitInfo\":{{\"note\":\"{}\",\"txnId\":\"ours\"}}}}\n", "x".repeat(6 << 20));
+    text.push_str(&"{\"add\":{}}\n".repeat(500_000));
+    let case = Case::taken(text).await;
+    assert_eq!(case.put().await.unwrap(), PutCommit::Done);
+}
+
+#[tokio::test]
+async fn many_writers_share_out_the_versions_under_faults() {
+    let case = Case::new();
+    for fault in [Fault::LostReply, Fault::Unavailable, Fault::Late, Fault::LostReply] {
+        case.observed.fail_with(".json", fault.clone(), 3);
+    }
+    let write = |writer: usize| {
+        let store = case.store.clone();
+        async move {
+            let mut won = Vec::new();
+            for version in 0..10 {
+                let id = format!("{writer}-{version}");
+                if put_commit(&store, version, commit(&id), &id).await.unwrap() == PutCommit::Done {
+                    won.push((version, id));
+                }
+            }
+            won
+        }
+    };
+    let won: Vec<_> = futures::future::join_all((0..8).map(write)).await.concat();
+    assert_eq!(won.len(), 10, "{won:?}");
+    for (version, id) in won {
+        let path = case.store.log_path(&LogPath::commit(version).name).unwrap();
+        assert_eq!(case.store.get(&path).await.unwrap(), commit(&id));
+    }
+}
+
+#[tokio::test]
+async fn local_commits_are_done_or_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path().to_str().unwrap(), StoreOptions::default()).unwrap();
+    assert_eq!(put_commit(&store, 0, commit("a"), "a").await.unwrap(), PutCommit::Done);
+    assert_eq!(put_commit(&store, 0, commit("b"), "b").await.unwrap(), PutCommit::Taken);
+}

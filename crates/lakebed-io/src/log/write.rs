@@ -1,0 +1,42 @@
+//! Writing what helps the readers of a log: the hint and checksums. Commits are put elsewhere.
+
+use lakebed_core::error::Result;
+use lakebed_core::log::checksum::VersionChecksum;
+use lakebed_core::log::hint::Hint;
+use lakebed_core::path::{HINT_NAME, checksum_name};
+
+use super::{ReadHint, read_hint};
+use crate::store::{PutOutcome, Store};
+
+/// Writes `_last_checkpoint`, unless it names a later version. Tells whether it was written.
+///
+/// Two writers may do so at once, and then the earlier version may be the one that stays: a hint that is behind costs a longer listing.
+pub async fn write_hint(store: &Store, hint: &Hint) -> Result<bool> {
+    if let ReadHint::Sound(found) = read_hint(store).await?
+        && found.version > hint.version
+    {
+        return Ok(false);
+    }
+    forget_hadoop_checksum(store, HINT_NAME).await?;
+    store.put(&store.log_path(HINT_NAME)?, hint.to_json()?.into()).await?;
+    Ok(true)
+}
+
+/// Writes the checksum of a version, if there is none.
+pub async fn put_checksum(store: &Store, version: u64, checksum: &VersionChecksum) -> Result<PutOutcome> {
+    store.put_if_absent(&store.log_path(&checksum_name(version))?, checksum.to_json()?.into()).await
+}
+
+/// Hadoop keeps a checksum of its own beside each file that it writes to a disk, hidden, and fails for whoever reads a file through it
+/// that was written anew by somebody else. It must go before the file of the log that it is about is overwritten.
+pub async fn forget_hadoop_checksum(store: &Store, name: &str) -> Result<()> {
+    if !store.is_local() {
+        return Ok(());
+    }
+    store.delete(&[store.log_path(&hadoop_checksum_name(name))?]).await
+}
+
+/// The name of the checksum that Hadoop keeps of a file of this name.
+pub fn hadoop_checksum_name(name: &str) -> String {
+    format!(".{name}.crc")
+}

@@ -1,0 +1,400 @@
+//! Writing Parquet files: batches are encoded column by column on as many cores as are free, and leave for the store row group by row
+//! group. What the columns mean is decided above.
+//!
+//! Read [`ParquetWriter::create`] first.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::SchemaRef;
+use bytes::Bytes;
+use futures::future::try_join_all;
+use lakebed_core::{Error, Result};
+use object_store::path::Path;
+use parquet::arrow::ArrowSchemaConverter;
+use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::ColumnPath;
+
+use super::read::Cores;
+use crate::at::At;
+use crate::store::{Store, Upload};
+
+/// Batches of fewer values than this are encoded where they are: to change threads would take longer.
+const FEW_VALUES: usize = 1 << 16;
+/// Bytes that leave for the store at once.
+const CHUNK_BYTES: usize = 8 << 20;
+
+/// How to write a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WriteOptions {
+    /// How pages are compressed.
+    pub codec: Codec,
+    /// The rows of a row group, at most.
+    pub row_group_rows: usize,
+    /// The bytes of a row group, about.
+    pub row_group_bytes: usize,
+    /// Columns with Bloom filters, by the names that lead to them.
+    pub bloom_columns: Vec<Vec<String>>,
+    /// Data pages of the second version.
+    pub second_pages: bool,
+}
+
+/// How pages are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Codec {
+    /// Not at all.
+    Uncompressed,
+    /// Fast.
+    #[default]
+    Snappy,
+    /// Small; the level is from 1 to 22.
+    Zstd(i32),
+    /// Small and slow.
+    Gzip,
+    /// Fast.
+    Lz4,
+}
+
+impl Codec {
+    /// The codec of this name, as properties spell it in any case: `zstd` or `zstd(3)`.
+    pub fn parse(name: &str) -> Option<Self> {
+        let lower = name.trim().to_ascii_lowercase();
+        Some(match lower.as_str() {
+            "none" | "uncompressed" => Self::Uncompressed,
+            "snappy" => Self::Snappy,
+            "zstd" => Self::Zstd(1),
+            "gzip" => Self::Gzip,
+            "lz4" | "lz4_raw" | "lz4raw" => Self::Lz4,
+            _ => {
+                let level: i32 = lower.strip_prefix("zstd(")?.strip_suffix(')')?.trim().parse().ok()?;
+                return (1..=22).contains(&level).then_some(Self::Zstd(level));
+            }
+        })
+    }
+
+    /// What stands before `.parquet` in the name of a file.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Uncompressed => "",
+            Self::Snappy => ".snappy",
+            Self::Zstd(_) => ".zstd",
+            Self::Gzip => ".gz",
+            Self::Lz4 => ".lz4raw",
+        }
+    }
+
+    fn compression(self) -> Result<Compression> {
+        Ok(match self {
+            Self::Uncompressed => Compression::UNCOMPRESSED,
+            Self::Snappy => Compression::SNAPPY,
+            Self::Zstd(level) => Compression::ZSTD(ZstdLevel::try_new(level).at("the level of zstd")?),
+            Self::Gzip => Compression::GZIP(parquet::basic::GzipLevel::default()),
+            Self::Lz4 => Compression::LZ4_RAW,
+        })
+    }
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            codec: Codec::default(),
+            row_group_rows: 1 << 20,
+            row_group_bytes: 128 << 20,
+            bloom_columns: Vec::new(),
+            second_pages: false,
+        }
+    }
+}
+
+impl WriteOptions {
+    fn properties(&self) -> Result<WriterProperties> {
+        let version = if self.second_pages { WriterVersion::PARQUET_2_0 } else { WriterVersion::PARQUET_1_0 };
+        let mut properties = WriterProperties::builder()
+            .set_compression(self.codec.compression()?)
+            .set_writer_version(version)
+            .set_max_row_group_row_count(Some(self.row_group_rows))
+            .set_created_by(concat!("lakebed version ", env!("CARGO_PKG_VERSION")).to_owned());
+        for column in &self.bloom_columns {
+            properties = properties.set_column_bloom_filter_enabled(ColumnPath::new(column.clone()), true);
+        }
+        Ok(properties.build())
+    }
+}
+
+/// A file that is being written. Nobody sees it before it is finished; dropped before, it leaves nothing.
+pub struct ParquetWriter {
+    name: String,
+    upload: Upload,
+    file: SerializedFileWriter<Sink>,
+    factory: ArrowRowGroupWriterFactory,
+    schema: SchemaRef,
+    options: WriteOptions,
+    open: Option<OpenGroup>,
+    rows: u64,
+}
+
+/// A row group that is being encoded.
+struct OpenGroup {
+    columns: Arc<Vec<Mutex<Column>>>,
+    rows: usize,
+}
+
+/// The leaves of one top-level column.
+struct Column {
+    writers: Vec<ArrowColumnWriter>,
+}
+
+/// What is encoded and has not left yet.
+#[derive(Default)]
+struct Sink(Vec<u8>);
+
+impl io::Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl ParquetWriter {
+    /// Begins a file whose columns are those of the schema; field ids stand in the metadata of its fields.
+    pub async fn create(store: &Store, path: &Path, schema: SchemaRef, options: WriteOptions) -> Result<Self> {
+        let name = store.describe(path);
+        let descriptor = ArrowSchemaConverter::new().with_coerce_types(false).convert(&schema).at(&name)?;
+        let properties = Arc::new(options.properties()?);
+        let file = SerializedFileWriter::new(Sink::default(), descriptor.root_schema_ptr(), properties).at(&name)?;
+        let factory = ArrowRowGroupWriterFactory::new(&file, Arc::clone(&schema));
+        Ok(Self { name, upload: store.upload(path).await?, file, factory, schema, options, open: None, rows: 0 })
+    }
+
+    /// Appends a batch with the file's schema.
+    pub async fn write(&mut self, batch: &RecordBatch, cores: &Cores) -> Result<()> {
+        let mut start = 0;
+        while start < batch.num_rows() {
+            let room = self.options.row_group_rows - self.open.as_ref().map_or(0, |open| open.rows);
+            let rows = room.min(batch.num_rows() - start);
+            self.encode(&batch.slice(start, rows), cores).await?;
+            start += rows;
+            if self.is_group_full() {
+                self.end_row_group(cores).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a batch on this thread; what is encoded stays in memory until [`send`](Self::send).
+    pub fn write_here(&mut self, batch: &RecordBatch) -> Result<()> {
+        let mut start = 0;
+        while start < batch.num_rows() {
+            let room = self.options.row_group_rows - self.open.as_ref().map_or(0, |open| open.rows);
+            let rows = room.min(batch.num_rows() - start);
+            let work = self.encoding(&batch.slice(start, rows))?;
+            (0..batch.num_columns()).try_for_each(|column| work.encode(column, &self.name))?;
+            start += rows;
+            if self.is_group_full() {
+                self.end_row_group_here()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the open row group on this thread.
+    pub fn end_row_group_here(&mut self) -> Result<()> {
+        let Some(columns) = self.take_columns()? else { return Ok(()) };
+        let chunks = columns.into_iter().map(|column| column.close(&self.name)).collect::<Result<Vec<_>>>()?;
+        self.append_row_group(chunks)
+    }
+
+    /// Ends the file and tells its size.
+    pub async fn finish(mut self, cores: &Cores) -> Result<u64> {
+        self.end_row_group(cores).await?;
+        self.file.finish().at(&self.name)?;
+        self.send().await?;
+        self.upload.finish().await
+    }
+
+    /// Takes back what was written.
+    pub async fn abort(self) {
+        self.upload.abort().await;
+    }
+
+    /// How many rows it has so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// About how large it would be if it ended now.
+    pub fn size_bytes(&self) -> u64 {
+        let open = self.open.as_ref().map_or(0, |open| open.sum(ArrowColumnWriter::get_estimated_total_bytes));
+        self.file.bytes_written() as u64 + open as u64
+    }
+
+    /// How much memory it takes now.
+    pub fn memory_bytes(&self) -> u64 {
+        self.open.as_ref().map_or(0, |open| open.sum(ArrowColumnWriter::memory_size)) as u64
+    }
+
+    fn is_group_full(&self) -> bool {
+        let is_full = |open: &OpenGroup| {
+            open.rows >= self.options.row_group_rows
+                || open.sum(ArrowColumnWriter::get_estimated_total_bytes) >= self.options.row_group_bytes
+        };
+        self.open.as_ref().is_some_and(is_full)
+    }
+
+    async fn encode(&mut self, batch: &RecordBatch, cores: &Cores) -> Result<()> {
+        let work = self.encoding(batch)?;
+        if batch.num_rows() * batch.num_columns() < FEW_VALUES {
+            return (0..batch.num_columns()).try_for_each(|column| work.encode(column, &self.name));
+        }
+        work.run(cores, &self.name).await
+    }
+
+    /// A batch and the open row group, which counts its rows.
+    fn encoding(&mut self, batch: &RecordBatch) -> Result<Encoding> {
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => self.begin_row_group()?,
+        };
+        open.rows += batch.num_rows();
+        self.rows += batch.num_rows() as u64;
+        let columns = Arc::clone(&open.columns);
+        self.open = Some(open);
+        Ok(Encoding { columns, batch: batch.clone() })
+    }
+
+    fn begin_row_group(&self) -> Result<OpenGroup> {
+        let index = self.file.flushed_row_groups().len();
+        let mut writers = self.factory.create_column_writers(index).at(&self.name)?.into_iter();
+        let columns = self.schema.fields().iter().map(|field| {
+            let leaves = leaf_count(field.data_type());
+            Mutex::new(Column { writers: writers.by_ref().take(leaves).collect() })
+        });
+        Ok(OpenGroup { columns: Arc::new(columns.collect()), rows: 0 })
+    }
+
+    /// Puts the columns of the open row group behind each other.
+    async fn end_row_group(&mut self, cores: &Cores) -> Result<()> {
+        let rows = self.open.as_ref().map_or(0, |open| open.rows);
+        let Some(columns) = self.take_columns()? else { return Ok(()) };
+        let is_small = rows * columns.len() < FEW_VALUES;
+        let closing = columns.into_iter().map(|column| {
+            let name = self.name.clone();
+            let close = move || column.close(&name);
+            async move { if is_small { close() } else { cores.compute("closing columns", close).await } }
+        });
+        let chunks = try_join_all(closing).await?;
+        self.append_row_group(chunks)?;
+        self.send().await
+    }
+
+    /// The columns of the open row group, if there is one.
+    fn take_columns(&mut self) -> Result<Option<Vec<Column>>> {
+        let Some(open) = self.open.take() else { return Ok(None) };
+        let columns = Arc::try_unwrap(open.columns).map_err(|_| Error::internal(format!("{}: columns still at work", self.name)))?;
+        Ok(Some(columns.into_iter().map(|column| column.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()))
+    }
+
+    fn append_row_group(&mut self, chunks: Vec<Vec<ArrowColumnChunk>>) -> Result<()> {
+        let mut group = self.file.next_row_group().at(&self.name)?;
+        for chunk in chunks.into_iter().flatten() {
+            chunk.append_to_row_group(&mut group).at(&self.name)?;
+        }
+        group.close().at(&self.name)?;
+        Ok(())
+    }
+
+    /// Sends what is encoded to the store.
+    pub async fn send(&mut self) -> Result<()> {
+        let mut bytes = Bytes::from(std::mem::take(&mut self.file.inner_mut().0));
+        while !bytes.is_empty() {
+            let chunk = bytes.split_to(bytes.len().min(CHUNK_BYTES));
+            self.upload.write(chunk).await?;
+        }
+        Ok(())
+    }
+}
+
+impl OpenGroup {
+    fn sum(&self, size: impl Fn(&ArrowColumnWriter) -> usize) -> usize {
+        let of_column = |column: &Mutex<Column>| {
+            let column = column.lock().unwrap_or_else(PoisonError::into_inner);
+            column.writers.iter().map(&size).sum::<usize>()
+        };
+        self.columns.iter().map(of_column).sum()
+    }
+}
+
+impl Column {
+    fn close(self, name: &str) -> Result<Vec<ArrowColumnChunk>> {
+        self.writers.into_iter().map(|writer| writer.close().at(name)).collect()
+    }
+}
+
+/// A batch on its way into the columns of a row group.
+struct Encoding {
+    columns: Arc<Vec<Mutex<Column>>>,
+    batch: RecordBatch,
+}
+
+impl Encoding {
+    /// As many workers as there are cores take the next column until there is none.
+    async fn run(self, cores: &Cores, name: &str) -> Result<()> {
+        let workers = cores.count().min(self.batch.num_columns());
+        let order = largest_first(&self.batch);
+        let work = Arc::new((self, order, AtomicUsize::new(0), name.to_owned()));
+        let worker = || {
+            let work = Arc::clone(&work);
+            move || {
+                let (encoding, order, next, name) = &*work;
+                while let Some(column) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    encoding.encode(*column, name)?;
+                }
+                Ok(())
+            }
+        };
+        try_join_all((0..workers).map(|_| cores.compute("encoding Parquet", worker()))).await?;
+        Ok(())
+    }
+
+    fn encode(&self, index: usize, name: &str) -> Result<()> {
+        let (Some(column), schema) = (self.columns.get(index), self.batch.schema_ref()) else {
+            return Err(Error::internal(format!("{name}: a batch with more columns than the file")));
+        };
+        let leaves = compute_leaves(schema.field(index), self.batch.column(index)).at(name)?;
+        let mut column = column.lock().unwrap_or_else(PoisonError::into_inner);
+        for (writer, leaf) in column.writers.iter_mut().zip(&leaves) {
+            writer.write(leaf).at(name)?;
+        }
+        Ok(())
+    }
+}
+
+/// The columns by the size of their data, so that the longest work begins first.
+fn largest_first(batch: &RecordBatch) -> Vec<usize> {
+    let size = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or(0);
+    let sizes: Vec<usize> = batch.columns().iter().map(size).collect();
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|column| std::cmp::Reverse(sizes.get(*column).copied()));
+    order
+}
+
+/// How many Parquet columns a column of this type becomes.
+fn leaf_count(data_type: &arrow_schema::DataType) -> usize {
+    use arrow_schema::DataType as T;
+    match data_type {
+        T::Struct(fields) => fields.iter().map(|field| leaf_count(field.data_type())).sum(),
+        T::List(element) | T::LargeList(element) | T::FixedSizeList(element, _) => leaf_count(element.data_type()),
+        T::Map(entries, _) => leaf_count(entries.data_type()),
+        _ => 1,
+    }
+}

@@ -1,0 +1,248 @@
+//! A local file that nobody sees before it is whole: written apart, made durable, then given its name in one step.
+//!
+//! The order makes it safe against crashes and loss of power: first the bytes go to the disk, then the name is given, then the folder that
+//! holds the name goes to the disk. Whoever finds the name finds all bytes, and what was reported as written stays. A name that must be new
+//! is given by `link`, or by a rename that refuses to overwrite; both are atomic between processes, on NFS between machines too.
+//!
+//! Where the system has files without a name, a process that is killed leaves nothing behind, but for the moment in which a file takes the
+//! name of another; elsewhere it leaves a file `.lakebed-….tmp`, which log listings and Spark pass over. Everything here blocks.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::PutOutcome;
+
+/// A file on its way to a name.
+#[derive(Debug)]
+pub(super) struct HiddenFile {
+    file: File,
+    target: PathBuf,
+    /// What the file is called until then, or would be.
+    name: PathBuf,
+    is_named: bool,
+}
+
+impl HiddenFile {
+    /// Begins a file that is to be called `target`; folders that are missing are made. `unique` tells it from others.
+    pub(super) fn create(target: &Path, unique: &str) -> io::Result<Self> {
+        let name = target.with_file_name(format!(".lakebed-{unique}.tmp"));
+        let (file, is_named) = match open(target, &name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                create_folder(folder_of(target))?;
+                open(target, &name)?
+            }
+            opened => opened?,
+        };
+        Ok(Self { file, target: target.to_owned(), name, is_named })
+    }
+
+    /// Appends bytes.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    /// Gives the file its name, if no file has it.
+    pub(super) fn publish_new(mut self) -> io::Result<PutOutcome> {
+        self.settle()?;
+        let outcome = if self.is_named { self.link_or_move()? } else { self.link_nameless()? };
+        if outcome == PutOutcome::Done {
+            self.unname()?;
+            sync_folder(folder_of(&self.target))?;
+        }
+        Ok(outcome)
+    }
+
+    /// Gives the file its name, taking it from the file that has it.
+    pub(super) fn publish_over(mut self) -> io::Result<()> {
+        self.settle()?;
+        if self.is_named || self.link_nameless()? == PutOutcome::Taken {
+            self.take_name()?;
+            fs::rename(&self.name, &self.target)?;
+            self.is_named = false;
+        }
+        sync_folder(folder_of(&self.target))
+    }
+
+    /// The bytes go to the disk, and Hadoop's checksum of an earlier file of this name goes: Spark would find the new one damaged.
+    fn settle(&self) -> io::Result<()> {
+        self.file.sync_data()?;
+        let Some(name) = self.target.file_name() else { return Err(io::ErrorKind::InvalidFilename.into()) };
+        let checksum = self.target.with_file_name(format!(".{}.crc", name.to_string_lossy()));
+        unless_missing(fs::remove_file(checksum))
+    }
+
+    /// A second name for the file. Some file systems know no such thing, but can move a file to a name that is free.
+    fn link_or_move(&mut self) -> io::Result<PutOutcome> {
+        let error = match outcome(fs::hard_link(&self.name, &self.target)) {
+            // NFS may have lost the answer to a first attempt that succeeded: then it is our file that has the name.
+            Ok(PutOutcome::Taken) if has_two_names(&self.file)? => return Ok(PutOutcome::Done),
+            Ok(outcome) => return Ok(outcome),
+            Err(error) => error,
+        };
+        match outcome(move_to_new(&self.name, &self.target)) {
+            Ok(PutOutcome::Done) => {
+                self.is_named = false;
+                Ok(PutOutcome::Done)
+            }
+            Ok(PutOutcome::Taken) => Ok(PutOutcome::Taken),
+            Err(moved) if is_impossible(&error) && is_impossible(&moved) => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "this file system can neither link a file nor move it without overwriting another: keep the table elsewhere",
+            )),
+            Err(_) => Err(error),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn link_nameless(&self) -> io::Result<PutOutcome> {
+        outcome(link_open_file(&self.file, &self.target))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn link_nameless(&self) -> io::Result<PutOutcome> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// A file without a name gets its hidden one.
+    fn take_name(&mut self) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        if !self.is_named {
+            link_open_file(&self.file, &self.name)?;
+            self.is_named = true;
+        }
+        Ok(())
+    }
+
+    /// Takes the hidden name away.
+    fn unname(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.is_named) { unless_missing(fs::remove_file(&self.name)) } else { Ok(()) }
+    }
+}
+
+impl Drop for HiddenFile {
+    fn drop(&mut self) {
+        // Nobody can be told, and the file is hidden.
+        let _ = self.unname();
+    }
+}
+
+/// Makes a folder and those above it, and makes them durable: a file is lost with the folder that it is in.
+pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let Some(parent) = folder.parent() else { return Err(error) };
+            create_folder(parent)?;
+            unless_there(fs::create_dir(folder))?;
+        }
+        made => unless_there(made)?,
+    }
+    // Also if somebody else made it just now: that one may not have come so far.
+    folder.parent().map_or(Ok(()), sync_folder)
+}
+
+fn open(target: &Path, name: &Path) -> io::Result<(File, bool)> {
+    match open_nameless(folder_of(target)) {
+        Some(file) => Ok((file, false)),
+        None => File::create_new(name).map(|file| (file, true)),
+    }
+}
+
+/// A file in this folder that has no name, where the system can do that and give it a name later.
+#[cfg(target_os = "linux")]
+fn open_nameless(folder: &Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(folder, flags, Mode::from_raw_mode(0o666)).ok()?);
+    path_of_open(&file).exists().then_some(file)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_nameless(_folder: &Path) -> Option<File> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn path_of_open(file: &File) -> PathBuf {
+    use std::os::fd::AsRawFd;
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+#[cfg(target_os = "linux")]
+fn link_open_file(file: &File, to: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD};
+    Ok(rustix::fs::linkat(CWD, path_of_open(file), CWD, to, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+fn move_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags};
+    Ok(rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+fn move_to_new(_from: &Path, _to: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Whether an error of `link` says that the file system has no links; some say that they are not permitted.
+fn is_impossible(error: &io::Error) -> bool {
+    use io::ErrorKind as K;
+    matches!(error.kind(), K::Unsupported | K::PermissionDenied | K::TooManyLinks | K::InvalidInput)
+}
+
+#[cfg(unix)]
+fn has_two_names(file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(file.metadata()?.nlink() > 1)
+}
+
+#[cfg(not(unix))]
+fn has_two_names(_file: &File) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// Elsewhere folders cannot be opened, and the system keeps their entries by itself.
+#[cfg(not(unix))]
+fn sync_folder(_folder: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    use io::ErrorKind as K;
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        // A folder that may be written but not read, or a file system that keeps folders in its own way.
+        Err(error) if matches!(error.kind(), K::PermissionDenied | K::InvalidInput | K::Unsupported) => Ok(()),
+        synced => synced,
+    }
+}
+
+fn folder_of(target: &Path) -> &Path {
+    target.parent().unwrap_or(Path::new("/"))
+}
+
+fn outcome(named: io::Result<()>) -> io::Result<PutOutcome> {
+    match named {
+        Ok(()) => Ok(PutOutcome::Done),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(PutOutcome::Taken),
+        Err(error) => Err(error),
+    }
+}
+
+fn unless_there(made: io::Result<()>) -> io::Result<()> {
+    match made {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+fn unless_missing(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+#[cfg(test)]
+mod tests;

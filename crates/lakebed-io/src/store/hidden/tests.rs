@@ -1,0 +1,124 @@
+use super::*;
+
+/// A hidden file that has a name, as on systems that know no files without one.
+fn named(target: &Path, unique: &str) -> HiddenFile {
+    let name = target.with_file_name(format!(".lakebed-{unique}.tmp"));
+    HiddenFile { file: File::create_new(&name).unwrap(), target: target.to_owned(), name, is_named: true }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Both kinds of hidden files in a folder of their own.
+fn check(test: impl Fn(&Path, &dyn Fn(&Path, &str) -> HiddenFile)) {
+    for make in [named, |target: &Path, unique: &str| HiddenFile::create(target, unique).unwrap()] {
+        let folder = tempfile::tempdir().unwrap();
+        test(folder.path(), &make);
+    }
+}
+
+#[test]
+fn a_new_name_is_given_once() {
+    check(|folder, make| {
+        let target = folder.join("a");
+        let mut first = make(&target, "1");
+        let mut second = make(&target, "2");
+        first.write(b"first").unwrap();
+        second.write(b"second").unwrap();
+        assert!(!target.exists());
+        assert_eq!(first.publish_new().unwrap(), PutOutcome::Done);
+        assert_eq!(second.publish_new().unwrap(), PutOutcome::Taken);
+        assert_eq!(fs::read(&target).unwrap(), b"first");
+        assert_eq!(names(folder), ["a"]);
+    });
+}
+
+#[test]
+fn a_name_is_taken_over() {
+    check(|folder, make| {
+        let target = folder.join("a");
+        for text in ["first", "second", ""] {
+            let mut file = make(&target, text);
+            file.write(text.as_bytes()).unwrap();
+            file.publish_over().unwrap();
+            assert_eq!(fs::read_to_string(&target).unwrap(), text);
+            assert_eq!(names(folder), ["a"]);
+        }
+    });
+}
+
+#[test]
+fn a_file_that_is_given_up_leaves_nothing() {
+    check(|folder, make| {
+        let mut file = make(&folder.join("a"), "1");
+        file.write(b"some").unwrap();
+        drop(file);
+        assert_eq!(names(folder), [""; 0]);
+    });
+}
+
+/// An NFS server did what it was asked, but its answer was lost and the system asked again.
+#[cfg(unix)]
+#[test]
+fn a_name_that_leads_to_the_own_file_was_given_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("a");
+    let mut file = named(&target, "1");
+    file.write(b"x").unwrap();
+    fs::hard_link(&file.name, &target).unwrap();
+    assert_eq!(file.publish_new().unwrap(), PutOutcome::Done);
+    assert_eq!(names(folder.path()), ["a"]);
+}
+
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+#[test]
+fn moving_never_overwrites() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+    fs::write(&from, "from").unwrap();
+    fs::write(&to, "to").unwrap();
+    assert_eq!(outcome(move_to_new(&from, &to)).unwrap(), PutOutcome::Taken);
+    assert_eq!(fs::read_to_string(&to).unwrap(), "to");
+    fs::remove_file(&to).unwrap();
+    assert_eq!(outcome(move_to_new(&from, &to)).unwrap(), PutOutcome::Done);
+    assert_eq!(names(folder.path()), ["to"]);
+}
+
+#[test]
+fn the_checksum_of_an_earlier_file_goes() {
+    check(|folder, make| {
+        for name in [".a.crc", ".b.crc"] {
+            fs::write(folder.join(name), "old").unwrap();
+        }
+        make(&folder.join("a"), "1").publish_new().unwrap();
+        assert_eq!(names(folder), [".b.crc", "a"]);
+        make(&folder.join("b"), "2").publish_over().unwrap();
+        assert_eq!(names(folder), ["a", "b"]);
+    });
+}
+
+#[test]
+fn folders_are_made_by_many_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = |number: usize| folder.path().join(format!("t/p=1/q=2/{number}"));
+    std::thread::scope(|scope| {
+        for number in 0..16 {
+            scope.spawn(move || HiddenFile::create(&target(number), &number.to_string()).unwrap().publish_new().unwrap());
+        }
+    });
+    assert_eq!(names(&folder.path().join("t/p=1/q=2")).len(), 16);
+}
+
+#[test]
+fn a_file_in_the_place_of_a_folder_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("t"), "").unwrap();
+    let error = HiddenFile::create(&folder.path().join("t/a"), "1").unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::NotADirectory);
+    let error = HiddenFile::create(&folder.path().join("t/p/a"), "1").unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::NotADirectory);
+}

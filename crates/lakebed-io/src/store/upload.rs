@@ -1,0 +1,102 @@
+//! Writing objects piece by piece: large ones in parts that are sent side by side, small ones at once. Nobody sees an object before it is
+//! whole.
+//!
+//! Read [`Store::upload`] and [`Upload`]. `file` writes to the local disk, `parts` to other stores.
+
+mod file;
+mod parts;
+
+use bytes::Bytes;
+use lakebed_core::error::Result;
+use object_store::path::Path;
+
+use super::Store;
+use super::place::Service;
+use file::FileUpload;
+use parts::PartsUpload;
+
+/// An object that is being written; it holds some tens of megabytes at most. If it is dropped before [`finish`](Self::finish), nothing of
+/// it is left, as far as that can be had without waiting; [`abort`](Self::abort) waits.
+#[derive(Debug)]
+pub struct Upload {
+    size: u64,
+    to: To,
+}
+
+#[derive(Debug)]
+enum To {
+    File(FileUpload),
+    Parts(PartsUpload),
+}
+
+impl Store {
+    /// Begins to write an object, in place of what there may be.
+    pub async fn upload(&self, path: &Path) -> Result<Upload> {
+        let to = match &self.0.service {
+            Service::Local => To::File(FileUpload::begin(self, path)),
+            Service::Http { .. } => return Err(self.read_only(path)),
+            _ => To::Parts(PartsUpload::begin(self, path)),
+        };
+        Ok(Upload { size: 0, to })
+    }
+}
+
+impl Upload {
+    /// Appends bytes, which are not copied. Waits while too much of what came before is still on its way.
+    pub async fn write(&mut self, bytes: Bytes) -> Result<()> {
+        self.size += bytes.len() as u64;
+        match &mut self.to {
+            To::File(file) => file.write(bytes).await,
+            To::Parts(parts) => parts.write(bytes).await,
+        }
+    }
+
+    /// Makes the object visible, whole and durable, and tells its size.
+    pub async fn finish(self) -> Result<u64> {
+        match self.to {
+            To::File(file) => file.finish().await?,
+            To::Parts(parts) => parts.finish(self.size).await?,
+        }
+        Ok(self.size)
+    }
+
+    /// Takes back what was written.
+    pub async fn abort(self) {
+        match self.to {
+            To::File(file) => file.abort().await,
+            To::Parts(parts) => parts.abort().await,
+        }
+    }
+}
+
+/// Bytes that wait until there are enough of them.
+#[derive(Debug, Default)]
+struct Pending {
+    pieces: Vec<Bytes>,
+    size: usize,
+}
+
+impl Pending {
+    fn push(&mut self, bytes: Bytes) {
+        self.size += bytes.len();
+        if !bytes.is_empty() {
+            self.pieces.push(bytes);
+        }
+    }
+
+    /// The first `size` bytes, or all if there are fewer.
+    fn take(&mut self, size: usize) -> Vec<Bytes> {
+        let mut left = size;
+        let whole = self.pieces.iter().take_while(|piece| left.checked_sub(piece.len()).inspect(|rest| left = *rest).is_some());
+        let count = whole.count();
+        let mut taken: Vec<Bytes> = self.pieces.drain(..count).collect();
+        if let Some(next) = self.pieces.first_mut().filter(|_| left > 0) {
+            taken.push(next.split_to(left));
+        }
+        self.size -= taken.iter().map(Bytes::len).sum::<usize>();
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests;

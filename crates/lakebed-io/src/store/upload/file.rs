@@ -1,0 +1,97 @@
+//! Uploads to the local disk: a thread writes one block while the next one is put together.
+
+use std::io;
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use lakebed_core::error::{Error, Result};
+use object_store::path::Path;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::Pending;
+use crate::at::{At, written};
+use crate::store::hidden::HiddenFile;
+use crate::store::{Store, local};
+
+/// What is given to the disk at once.
+pub(super) const BLOCK_BYTES: usize = 4 << 20;
+
+/// A file that is being written.
+#[derive(Debug)]
+pub(super) struct FileUpload {
+    store: Store,
+    path: Path,
+    pending: Pending,
+    file: Writing,
+}
+
+#[derive(Debug)]
+enum Writing {
+    /// The file is made with its first block.
+    NotYet,
+    /// On another thread.
+    Begun(JoinHandle<io::Result<HiddenFile>>),
+    /// Something went wrong, or it came to its end.
+    Over,
+}
+
+impl FileUpload {
+    pub(super) fn begin(store: &Store, path: &Path) -> Self {
+        Self { store: store.clone(), path: path.clone(), pending: Pending::default(), file: Writing::NotYet }
+    }
+
+    pub(super) async fn write(&mut self, bytes: Bytes) -> Result<()> {
+        self.pending.push(bytes);
+        if self.pending.size < BLOCK_BYTES {
+            return Ok(());
+        }
+        let file = self.written_so_far().await?;
+        let (pieces, begin) = self.next_step();
+        self.file = Writing::Begun(spawn_blocking(move || append(file.map_or_else(begin, Ok)?, &pieces)));
+        Ok(())
+    }
+
+    pub(super) async fn finish(mut self) -> Result<()> {
+        let file = self.written_so_far().await?;
+        let (pieces, begin) = self.next_step();
+        let done = spawn_blocking(move || append(file.map_or_else(begin, Ok)?, &pieces)?.publish_over()).await;
+        self.told(done)
+    }
+
+    pub(super) async fn abort(mut self) {
+        let file = self.written_so_far().await;
+        // To free a large file takes time.
+        let _ = spawn_blocking(move || drop(file)).await;
+    }
+
+    /// The file with all blocks but those that are pending; none if there were no others. Until it is given back, the upload is over.
+    async fn written_so_far(&mut self) -> Result<Option<HiddenFile>> {
+        let done = match &mut self.file {
+            Writing::NotYet => return Ok(None),
+            Writing::Begun(writing) => writing.await,
+            Writing::Over => {
+                return Err(Error::internal(format!("{}: written to after it failed", self.store.describe(&self.path))));
+            }
+        };
+        self.file = Writing::Over;
+        self.told(done).map(Some)
+    }
+
+    /// What is to be written next, and how to make the file if there is none.
+    fn next_step(&mut self) -> (Vec<Bytes>, impl FnOnce() -> io::Result<HiddenFile> + Send + use<>) {
+        let (target, unique): (PathBuf, _) = (local::file_path(&self.path), self.store.options().env.new_uuid());
+        (std::mem::take(&mut self.pending).pieces, move || HiddenFile::create(&target, &unique))
+    }
+
+    fn told<T>(&self, done: Result<io::Result<T>, tokio::task::JoinError>) -> Result<T> {
+        let object = || self.store.describe(&self.path);
+        done.at(object())?.map_err(|error| written(error, &object()))
+    }
+}
+
+fn append(mut file: HiddenFile, pieces: &[Bytes]) -> io::Result<HiddenFile> {
+    for piece in pieces {
+        file.write(piece)?;
+    }
+    Ok(file)
+}

@@ -1,0 +1,162 @@
+//! Uploads to object stores and HDFS.
+
+use bytes::Bytes;
+use lakebed_core::error::{Error, Result};
+use object_store::path::Path;
+use object_store::{MultipartUpload, ObjectStoreExt, PutPayload};
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+
+use super::Pending;
+use crate::at::At;
+use crate::store::Store;
+
+/// Stores refuse parts below 5 MiB; larger ones cost fewer requests.
+pub(super) const FIRST_PART_BYTES: usize = 8 << 20;
+/// S3 and GCS take 10,000 parts, of which each is the same size with R2. So parts are of one size while that is enough for 8 GB, and then
+/// double every thousand: 10,000 of them hold 7.8 TiB, more than an object may.
+const PARTS_OF_A_SIZE: usize = 1000;
+/// How many parts are sent side by side; this bounds the memory that an upload takes.
+pub(super) const AT_ONCE: usize = 4;
+
+/// An upload that is one request, until there is more than one part.
+#[derive(Debug)]
+pub(super) struct PartsUpload {
+    store: Store,
+    path: Path,
+    pending: Pending,
+    multipart: Multipart,
+}
+
+#[derive(Debug)]
+pub(super) enum Multipart {
+    NotYet,
+    Begun(Box<dyn MultipartUpload>, Sending),
+    /// Something went wrong, or it came to its end.
+    Over,
+}
+
+/// The parts on their way, and how many there were.
+#[derive(Debug, Default)]
+pub(super) struct Sending {
+    parts: JoinSet<object_store::Result<()>>,
+    begun: usize,
+}
+
+impl PartsUpload {
+    pub(super) fn begin(store: &Store, path: &Path) -> Self {
+        Self::begun(store, path, Multipart::NotYet)
+    }
+
+    pub(super) fn begun(store: &Store, path: &Path, multipart: Multipart) -> Self {
+        Self { store: store.clone(), path: path.clone(), pending: Pending::default(), multipart }
+    }
+
+    pub(super) async fn write(&mut self, bytes: Bytes) -> Result<()> {
+        self.pending.push(bytes);
+        while self.pending.size > self.part_bytes() {
+            let sent = self.send_part().await;
+            self.or_give_up(sent).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn finish(mut self, size: u64) -> Result<()> {
+        if matches!(self.multipart, Multipart::NotYet) {
+            let bytes = std::mem::take(&mut self.pending).pieces;
+            let put = self.store.object_store().put(&self.path, PutPayload::from_iter(bytes)).await;
+            return put.map(|_| ()).map_err(|error| self.store.failed(&error, &self.path));
+        }
+        let sent = self.send_rest().await;
+        self.or_give_up(sent).await?;
+        let Multipart::Begun(mut multipart, _) = std::mem::replace(&mut self.multipart, Multipart::Over) else {
+            return Err(self.is_over());
+        };
+        match multipart.complete().await {
+            Ok(_) => Ok(()),
+            // The client asks again when an answer is lost, and by then the store may have forgotten the parts.
+            Err(_) if self.store.head(&self.path).await.is_ok_and(|found| found.size == size) => Ok(()),
+            Err(error) => {
+                let _ = multipart.abort().await;
+                Err(self.store.failed(&error, &self.path))
+            }
+        }
+    }
+
+    pub(super) async fn abort(mut self) {
+        self.give_up().await;
+    }
+
+    /// The size of the next part.
+    fn part_bytes(&self) -> usize {
+        part_bytes(if let Multipart::Begun(_, sending) = &self.multipart { sending.begun } else { 0 })
+    }
+
+    /// Sends what is pending, as far as it fills a part. Waits until there is room for it.
+    async fn send_part(&mut self) -> Result<()> {
+        if matches!(self.multipart, Multipart::NotYet) {
+            let begun = self.store.object_store().put_multipart(&self.path).await;
+            let begun = begun.map_err(|error| self.store.failed(&error, &self.path))?;
+            self.multipart = Multipart::Begun(begun, Sending::default());
+        }
+        let part_bytes = self.part_bytes();
+        let Multipart::Begun(multipart, sending) = &mut self.multipart else { return Err(self.is_over()) };
+        while sending.parts.len() >= AT_ONCE {
+            if let Some(sent) = sending.parts.join_next().await {
+                sent.at(self.store.describe(&self.path))?.map_err(|error| self.store.failed(&error, &self.path))?;
+            }
+        }
+        sending.begun += 1;
+        sending.parts.spawn(multipart.put_part(PutPayload::from_iter(self.pending.take(part_bytes))));
+        Ok(())
+    }
+
+    /// Sends what is pending, and waits for all.
+    async fn send_rest(&mut self) -> Result<()> {
+        if self.pending.size > 0 {
+            self.send_part().await?;
+        }
+        let Multipart::Begun(_, sending) = &mut self.multipart else { return Err(self.is_over()) };
+        while let Some(sent) = sending.parts.join_next().await {
+            sent.at(self.store.describe(&self.path))?.map_err(|error| self.store.failed(&error, &self.path))?;
+        }
+        Ok(())
+    }
+
+    async fn or_give_up(&mut self, done: Result<()>) -> Result<()> {
+        if done.is_err() {
+            self.give_up().await;
+        }
+        done
+    }
+
+    /// No part may be on its way when the store forgets the others, else it could be left.
+    async fn give_up(&mut self) {
+        self.pending = Pending::default();
+        if let Multipart::Begun(mut multipart, mut sending) = std::mem::replace(&mut self.multipart, Multipart::Over) {
+            sending.parts.shutdown().await;
+            // The error that led here counts; the store's own rules clear away what is left.
+            let _ = multipart.abort().await;
+        }
+    }
+
+    fn is_over(&self) -> Error {
+        Error::internal(format!("{}: written to after it failed", self.store.describe(&self.path)))
+    }
+}
+
+/// The size of a part after so many others.
+pub(super) fn part_bytes(begun: usize) -> usize {
+    FIRST_PART_BYTES << (begun / PARTS_OF_A_SIZE)
+}
+
+impl Drop for PartsUpload {
+    fn drop(&mut self) {
+        if let Multipart::Begun(mut multipart, sending) = std::mem::replace(&mut self.multipart, Multipart::Over) {
+            drop(sending);
+            if let Ok(runtime) = Handle::try_current() {
+                runtime.spawn(async move { multipart.abort().await });
+            }
+        }
+    }
+}

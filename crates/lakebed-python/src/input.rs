@@ -1,0 +1,65 @@
+//! Arrow that comes in: streams and schemas in PyCapsules.
+
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::ffi::FFI_ArrowSchema;
+use arrow::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use arrow::record_batch::RecordBatchReader;
+use lakebed::{Error, RecordBatchStream};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use tokio::sync::mpsc::channel;
+
+use crate::error::to_py;
+
+/// Batches that are read before they are wanted.
+const AHEAD: usize = 2;
+
+/// The stream of an object with `__arrow_c_stream__`. It is read on a thread of its own: what stands behind it may wait, or need the
+/// interpreter.
+pub fn stream_of(data: &Bound<'_, PyAny>) -> PyResult<RecordBatchStream> {
+    let capsule = data.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
+    let reader = take_stream(&capsule)?;
+    let schema = reader.schema();
+    let (sender, receiver) = channel(AHEAD);
+    let read = move || {
+        for batch in reader {
+            let batch = batch.map_err(not_read);
+            let is_last = batch.is_err();
+            // The write failed, so nobody listens.
+            if sender.blocking_send(batch).is_err() || is_last {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new().name("lakebed-input".to_owned()).spawn(read)?;
+    let batches = futures::stream::unfold(receiver, |mut receiver| async move { Some((receiver.recv().await?, receiver)) });
+    Ok(RecordBatchStream::new(schema, batches))
+}
+
+/// The schema of an object with `__arrow_c_schema__`.
+pub fn schema_of(schema: &Bound<'_, PyAny>) -> PyResult<SchemaRef> {
+    let capsule = schema.call_method0("__arrow_c_schema__")?.cast_into::<PyCapsule>()?;
+    let pointer = capsule.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
+    // SAFETY: a capsule of this name holds a schema, and lives until this function ends.
+    #[expect(unsafe_code, reason = "the Arrow PyCapsule interface hands pointers over")]
+    let schema = Schema::try_from(unsafe { pointer.as_ref() }).map_err(arrow_error)?;
+    Ok(schema.into())
+}
+
+fn take_stream(capsule: &Bound<'_, PyCapsule>) -> PyResult<ArrowArrayStreamReader> {
+    let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
+    // SAFETY: a capsule of this name holds a stream, which is taken out of it: what stays is marked as released.
+    #[expect(unsafe_code, reason = "the Arrow PyCapsule interface hands pointers over")]
+    let reader = unsafe { ArrowArrayStreamReader::from_raw(pointer.as_ptr()) };
+    reader.map_err(|error| PyTypeError::new_err(format!("this stream of Arrow data cannot be taken: {error}")))
+}
+
+fn not_read(error: ArrowError) -> Error {
+    Error::invalid_input(format!("the data could not be read: {error}"))
+}
+
+fn arrow_error(error: ArrowError) -> PyErr {
+    to_py(error.into())
+}

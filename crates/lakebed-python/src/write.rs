@@ -1,0 +1,151 @@
+//! What writes: making tables and writing rows.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use lakebed::create::{CreateMode, NewTable};
+use lakebed::transaction::CommitSettings;
+use lakebed::write::{OnLossy, SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome};
+use lakebed::{Error, Result};
+use lakebed_core::schema::arrow::schema_from_arrow;
+use lakebed_io::parquet::write::Codec;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::to_py;
+use crate::input::{schema_of, stream_of};
+use crate::runtime::enter;
+use crate::table::{Table, optional};
+
+#[pymethods]
+impl Table {
+    /// Makes a table.
+    #[staticmethod]
+    fn create(py: Python<'_>, options: &Bound<'_, PyDict>, schema: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let place = Table::place_of(options)?;
+        let schema = schema_of(schema)?;
+        let new = NewTable {
+            schema: schema_from_arrow(&schema).map_err(to_py)?,
+            partition_by: optional(options, "partition_by")?.unwrap_or_default(),
+            cluster_by: optional(options, "cluster_by")?.unwrap_or_default(),
+            properties: optional(options, "properties")?.unwrap_or_default(),
+            constraints: optional(options, "constraints")?.unwrap_or_default(),
+            name: optional(options, "name")?,
+            description: optional(options, "description")?,
+        };
+        let mode = create_mode(optional::<String>(options, "mode")?.as_deref()).map_err(to_py)?;
+        let settings = CommitSettings { user_metadata: optional(options, "user_metadata")?, ..CommitSettings::default() };
+        let table = place.table().map_err(to_py)?;
+        let making = table.clone();
+        let snapshot = enter(py, async move { making.create(new).mode(mode).settings(settings).run().await })?;
+        Ok(Table::new(place, table, snapshot))
+    }
+
+    /// Writes rows to a place.
+    #[staticmethod]
+    fn write(
+        py: Python<'_>,
+        options: &Bound<'_, PyDict>,
+        data: &Bound<'_, PyAny>,
+    ) -> PyResult<(Self, bool, HashMap<&'static str, u64>)> {
+        let place = Table::place_of(options)?;
+        let table = place.table().map_err(to_py)?;
+        let outcome = write_to(py, table.clone(), options, data)?;
+        let (is_committed, metrics) = (outcome.is_committed, metrics(&outcome.metrics));
+        Ok((Table::new(place, table, outcome.snapshot), is_committed, metrics))
+    }
+
+    /// Writes rows to this table.
+    fn write_rows(
+        &self,
+        py: Python<'_>,
+        options: &Bound<'_, PyDict>,
+        data: &Bound<'_, PyAny>,
+    ) -> PyResult<(Self, bool, HashMap<&'static str, u64>)> {
+        let outcome = write_to(py, self.table(py)?, options, data)?;
+        let (is_committed, metrics) = (outcome.is_committed, metrics(&outcome.metrics));
+        Ok((self.with_snapshot(py, outcome.snapshot)?, is_committed, metrics))
+    }
+}
+
+fn write_to(py: Python<'_>, table: lakebed::Table, options: &Bound<'_, PyDict>, data: &Bound<'_, PyAny>) -> PyResult<WriteOutcome> {
+    let options = write_options(options)?;
+    let data = stream_of(data)?;
+    enter(py, async move { table.write(data).options(options).run().await })
+}
+
+fn write_options(options: &Bound<'_, PyDict>) -> PyResult<WriteOptions> {
+    let text = |key: &str| optional::<String>(options, key);
+    let seconds: Option<f64> = optional(options, "timeout")?;
+    Ok(WriteOptions {
+        mode: write_mode(text("mode")?.as_deref()).map_err(to_py)?,
+        replace_where: text("where")?,
+        dynamic_partitions: dynamic_partitions(text("partitions")?.as_deref()).map_err(to_py)?,
+        schema: schema_mode(text("schema")?.as_deref()).map_err(to_py)?,
+        partition_by: optional(options, "partition_by")?,
+        cluster_by: optional(options, "cluster_by")?,
+        properties: optional(options, "properties")?.unwrap_or_default(),
+        application: optional(options, "txn")?,
+        user_metadata: text("user_metadata")?,
+        target_file_size_bytes: optional(options, "target_file_size")?,
+        codec: text("compression")?.map(|name| codec(&name)).transpose().map_err(to_py)?,
+        row_group_rows: optional(options, "row_group_rows")?,
+        bloom_columns: optional(options, "bloom_columns")?.unwrap_or_default(),
+        on_lossy: on_lossy(text("on_lossy")?.as_deref()).map_err(to_py)?,
+        patience: seconds.map(|seconds| Duration::from_secs_f64(seconds.max(0.0))),
+    })
+}
+
+fn metrics(metrics: &WriteMetrics) -> HashMap<&'static str, u64> {
+    HashMap::from([
+        ("files", metrics.files),
+        ("output_rows", metrics.output_rows),
+        ("output_bytes", metrics.output_bytes),
+        ("removed_files", metrics.removed_files),
+        ("removed_bytes", metrics.removed_bytes),
+        ("copied_rows", metrics.copied_rows),
+        ("conflicts", metrics.conflicts),
+    ])
+}
+
+/// One of some words; what is not given is the first of them.
+fn word<T: Copy>(what: &str, given: Option<&str>, words: &[(&str, T)]) -> Result<T> {
+    let first = words.first().map(|(word, _)| *word).unwrap_or_default();
+    let given = given.unwrap_or(first);
+    words.iter().find(|(word, _)| *word == given).map(|(_, value)| *value).ok_or_else(|| {
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        Error::invalid_input(format!("{what}={given:?}: it must be one of {}", known.join(", ")))
+    })
+}
+
+fn write_mode(given: Option<&str>) -> Result<WriteMode> {
+    let words = [
+        ("append", WriteMode::Append),
+        ("overwrite", WriteMode::Overwrite),
+        ("error", WriteMode::Error),
+        ("ignore", WriteMode::Ignore),
+    ];
+    word("mode", given, &words)
+}
+
+fn create_mode(given: Option<&str>) -> Result<CreateMode> {
+    word("mode", given, &[("error", CreateMode::Error), ("ignore", CreateMode::Ignore), ("replace", CreateMode::Replace)])
+}
+
+fn schema_mode(given: Option<&str>) -> Result<SchemaMode> {
+    word("schema", given, &[("enforce", SchemaMode::Enforce), ("merge", SchemaMode::Merge), ("overwrite", SchemaMode::Overwrite)])
+}
+
+fn dynamic_partitions(given: Option<&str>) -> Result<bool> {
+    word("partitions", given, &[("static", false), ("dynamic", true)])
+}
+
+fn on_lossy(given: Option<&str>) -> Result<OnLossy> {
+    word("on_lossy", given, &[("error", OnLossy::Error), ("truncate", OnLossy::Truncate)])
+}
+
+fn codec(name: &str) -> Result<Codec> {
+    Codec::parse(name).ok_or_else(|| {
+        Error::invalid_input(format!("compression={name:?}: it must be none, snappy, zstd, zstd(1) to zstd(22), gzip or lz4"))
+    })
+}

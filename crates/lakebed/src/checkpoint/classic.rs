@@ -1,0 +1,49 @@
+//! A checkpoint in one file, named by its version.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures::{StreamExt, TryStreamExt};
+use lakebed_core::log::checkpoint::write::CheckpointRows;
+use lakebed_core::log::hint::Hint;
+use lakebed_core::path::{LOG_DIR, checkpoint_name};
+use lakebed_io::checkpoint::{CheckpointFile, count_rows};
+use lakebed_io::log::forget_hadoop_checksum;
+
+use super::state::{State, groups_at_once};
+use super::{Summary, Written};
+use crate::{Result, Snapshot};
+
+pub(super) async fn write(snapshot: &Snapshot, rows: CheckpointRows, state: State) -> Result<Written> {
+    let store = snapshot.store();
+    let name = checkpoint_name(snapshot.version());
+    let path = store.path_of(&format!("{LOG_DIR}/{name}"))?;
+    let mut file = CheckpointFile::begin(store, &path, rows.classic_schema()).await?;
+    let summary = match append_all(&mut file, Arc::new(rows), state).await {
+        Ok(summary) => summary,
+        Err(error) => {
+            file.abort().await;
+            return Err(error);
+        }
+    };
+    forget_hadoop_checksum(store, &name).await?;
+    let size_bytes = file.finish().await?;
+    summary.check(count_rows(store, &path).await, &store.describe(&path))?;
+    Ok(Written { name, size_bytes, summary, hint: Hint::default() })
+}
+
+async fn append_all(file: &mut CheckpointFile, rows: Arc<CheckpointRows>, state: State) -> Result<Summary> {
+    let first = rows.others(state.others())?;
+    let encoders = file.encoders();
+    let encoded = state.groups(first).map(|group| {
+        let (encoder, rows) = (encoders.begin(), Arc::clone(&rows));
+        async move { group?.encode(rows, encoder?).await }
+    });
+    let mut encoded = pin!(encoded.buffered(groups_at_once()));
+    let mut summary = Summary::default();
+    while let Some((row_group, of_group)) = encoded.try_next().await? {
+        summary.add(&of_group);
+        file.append(row_group).await?;
+    }
+    Ok(summary)
+}

@@ -1,0 +1,225 @@
+//! The state of a version as a stream of rows, in groups of bounded size.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use arrow_array::{Array, RecordBatch};
+use futures::TryStreamExt;
+use futures::stream::BoxStream;
+use lakebed_core::action::Action;
+use lakebed_core::action::json::Part;
+use lakebed_core::log::checkpoint::columns;
+use lakebed_core::log::checkpoint::write::{CheckpointRows, Rows, Tombstones, old_tombstones, state_actions};
+use lakebed_core::log::files::FileBatch;
+use lakebed_core::log::replay::Layers;
+use lakebed_io::checkpoint::{self, Content, Encoder, RowGroup};
+use lakebed_io::log;
+use lakebed_io::parquet::{Cores, ReadOptions};
+use parquet::arrow::ProjectionMask;
+use tokio::sync::mpsc::Sender;
+
+use super::Summary;
+use crate::scan::plan::{Plan, PlanOptions};
+use crate::stream::produce;
+use crate::{Error, Result, Snapshot};
+
+/// What a group holds before it is encoded, about. A few of them are in memory at a time, and what becomes of them.
+const GROUP_BYTES: usize = 24 << 20;
+
+/// However small the rows are.
+const GROUP_ROWS: usize = 128 * 1024;
+
+/// Groups that are encoded at a time.
+pub(super) fn groups_at_once() -> usize {
+    available_parallelism().map_or(1, usize::from).min(4)
+}
+
+/// What a checkpoint is made of.
+pub(super) struct State {
+    snapshot: Snapshot,
+    others: Vec<Action>,
+    /// The checkpoint below the commits.
+    old: Option<Content>,
+}
+
+/// Rows that become one row group, or one sidecar.
+#[derive(Default)]
+pub(super) struct Group {
+    pieces: Vec<Piece>,
+    bytes: usize,
+    rows: usize,
+}
+
+enum Piece {
+    Others(Rows),
+    Files(FileBatch),
+    Tombstones(RecordBatch),
+}
+
+impl State {
+    /// Reads everything but files.
+    pub(super) async fn read(snapshot: &Snapshot) -> Result<Self> {
+        let layers = snapshot.layers().await?;
+        let (mut transactions, mut domains) = (layers.transactions(), layers.domains());
+        let mut old = None;
+        if let Some(files) = &snapshot.segment().checkpoint {
+            for action in checkpoint::read_other_actions(snapshot.store(), files, columns::OTHERS).await? {
+                match action {
+                    Action::SetTransaction(txn) => drop(transactions.entry(txn.app_id.clone()).or_insert(txn)),
+                    Action::DomainMetadata(domain) => drop(domains.entry(domain.domain.clone()).or_insert(domain)),
+                    _ => {}
+                }
+            }
+            old = Some(checkpoint::open(snapshot.store(), files).await?);
+        }
+        let now_ms = snapshot.env().now_ms();
+        let expired_ms = snapshot.properties().set_transaction_retention_ms.map(|retention| now_ms.saturating_sub(retention));
+        let head = (snapshot.protocol(), snapshot.metadata());
+        let others = state_actions(head, transactions.into_values(), domains.into_values(), expired_ms);
+        Ok(Self { snapshot: snapshot.clone(), others, old })
+    }
+
+    /// Everything but files.
+    pub(super) fn others(&self) -> &[Action] {
+        &self.others
+    }
+
+    /// Files and tombstones, behind the rows of `first`.
+    pub(super) fn groups(self, first: Vec<Rows>) -> BoxStream<'static, Result<Group>> {
+        produce(1, |sender| async move {
+            let mut group = Group::default();
+            first.into_iter().for_each(|rows| group.push(Piece::Others(rows)));
+            let mut sink = Sink { sender: &sender, group };
+            self.send_files(&mut sink).await?;
+            self.send_tombstones(&mut sink).await?;
+            sink.flush().await
+        })
+    }
+
+    async fn send_files(&self, sink: &mut Sink<'_>) -> Result<()> {
+        let options = PlanOptions { whole_actions: true, ..PlanOptions::default() };
+        let mut files = Plan::new(&self.snapshot, None, options)?.files();
+        while let Some(files) = files.try_next().await? {
+            sink.push(Piece::Files(files)).await?;
+        }
+        Ok(())
+    }
+
+    /// Those of the commits above the old checkpoint, then its own.
+    async fn send_tombstones(&self, sink: &mut Sink<'_>) -> Result<()> {
+        let snapshot = &self.snapshot;
+        let expired_ms = snapshot.env().now_ms().saturating_sub(snapshot.properties().deleted_file_retention_ms);
+        let layers = snapshot.layers().await?;
+        if !layers.hides_nothing() {
+            let mut tombstones = Tombstones::of_commits(layers, expired_ms);
+            let mut parts = pin!(log::read_commits(snapshot.store(), &snapshot.segment().commits));
+            while let Some(part) = parts.try_next().await? {
+                sink.push_tombstones(tombstones.read(part.part())?).await?;
+            }
+            sink.push_tombstones(tombstones.finish()?).await?;
+        }
+        match &self.old {
+            Some(old) => send_old_tombstones(old, layers, expired_ms, sink).await,
+            None => Ok(()),
+        }
+    }
+}
+
+async fn send_old_tombstones(old: &Content, layers: &Layers, expired_ms: i64, sink: &mut Sink<'_>) -> Result<()> {
+    if let Some((name, bytes)) = &old.json {
+        let mut tombstones = Tombstones::of_checkpoint(layers, expired_ms);
+        sink.push_tombstones(tombstones.read(Part::whole(bytes, name))?).await?;
+        sink.push_tombstones(tombstones.finish()?).await?;
+    }
+    for part in &old.parts {
+        let row_groups = part.row_groups_with("remove");
+        if row_groups.is_empty() {
+            continue;
+        }
+        let schema = part.metadata().file_metadata().schema_descr();
+        let leaves = schema.columns().iter().enumerate();
+        let leaves = leaves.filter(|(_, leaf)| columns::hold(columns::TOMBSTONES, leaf.path().parts())).map(|(index, _)| index);
+        let options = ReadOptions {
+            projection: Some(ProjectionMask::leaves(schema, leaves)),
+            row_groups: Some(row_groups),
+            ..ReadOptions::default()
+        };
+        let mut batches = part.read(options, &Cores::new())?;
+        while let Some(batch) = batches.try_next().await? {
+            sink.push_tombstones(Some(old_tombstones(&batch, layers, expired_ms)?)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Where pieces become groups.
+struct Sink<'a> {
+    sender: &'a Sender<Result<Group>>,
+    group: Group,
+}
+
+impl Sink<'_> {
+    async fn push(&mut self, piece: Piece) -> Result<()> {
+        self.group.push(piece);
+        if self.group.bytes >= GROUP_BYTES || self.group.rows >= GROUP_ROWS { self.flush().await } else { Ok(()) }
+    }
+
+    async fn push_tombstones(&mut self, batch: Option<RecordBatch>) -> Result<()> {
+        match batch.filter(|batch| batch.num_rows() > 0) {
+            Some(batch) => self.push(Piece::Tombstones(batch)).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn flush(&mut self) -> Result<()> {
+        let group = std::mem::take(&mut self.group);
+        if group.rows == 0 {
+            return Ok(());
+        }
+        self.sender.send(Ok(group)).await.map_err(|_| Error::internal("a checkpoint that nobody writes"))
+    }
+}
+
+impl Group {
+    /// Of these rows alone.
+    pub(super) fn of(rows: Vec<Rows>) -> Self {
+        let mut group = Self::default();
+        rows.into_iter().for_each(|rows| group.push(Piece::Others(rows)));
+        group
+    }
+
+    fn push(&mut self, piece: Piece) {
+        let (rows, bytes) = match &piece {
+            Piece::Others(rows) => (rows.len(), rows.array.get_array_memory_size()),
+            Piece::Files(files) => (files.len(), files.batch().get_array_memory_size()),
+            Piece::Tombstones(batch) => (batch.num_rows(), batch.get_array_memory_size()),
+        };
+        self.pieces.push(piece);
+        self.rows += rows;
+        self.bytes += bytes;
+    }
+
+    /// The row group, encoded on a thread made for computing, and what is in it.
+    pub(super) async fn encode(self, rows: Arc<CheckpointRows>, encoder: Encoder) -> Result<(RowGroup, Summary)> {
+        let work = tokio::task::spawn_blocking(move || self.encode_here(&rows, encoder));
+        work.await.map_err(|error| Error::internal("encoding a checkpoint").with_source(error))?
+    }
+
+    fn encode_here(self, rows: &CheckpointRows, mut encoder: Encoder) -> Result<(RowGroup, Summary)> {
+        let mut summary = Summary::default();
+        for piece in self.pieces {
+            let filled = match piece {
+                Piece::Others(rows) => rows,
+                Piece::Files(files) => {
+                    summary.tally.add_files(&files)?;
+                    rows.adds(&files)?
+                }
+                Piece::Tombstones(batch) => rows.removes(&batch)?,
+            };
+            *summary.counts.entry(filled.column.clone()).or_default() += filled.len() as u64;
+            encoder.write(&filled)?;
+        }
+        Ok((encoder.finish()?, summary))
+    }
+}

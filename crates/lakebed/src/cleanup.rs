@@ -1,0 +1,211 @@
+//! Metadata clean-up: the end of the files of the log that no retained version needs.
+//!
+//! What may go is decided and proven by `lakebed_core::log::cleanup`; here the checkpoint on which all of it rests is read first, for a
+//! listing does not show whether it is sound. Read [`Snapshot::clean_up_log`].
+
+use std::collections::HashSet;
+
+use lakebed_core::action::Action;
+use lakebed_core::feature::{check_write, supported_features};
+use lakebed_core::log::checkpoint::columns;
+use lakebed_core::log::cleanup::{CleanupPlan, CleanupRules, cutoff_ms, plan};
+use lakebed_core::log::segment::{self, CheckpointFiles, ListedLogFile};
+use lakebed_core::path::{CheckpointKind, FilePath, LOG_DIR, LogKind, LogPath, SIDECAR_DIR, checkpoint_name};
+use lakebed_io::log::hadoop_checksum_name;
+use lakebed_io::{checkpoint, log};
+
+use crate::checkpoint::write_compatible_top;
+use crate::snapshot::commit_info;
+use crate::{Error, Result, Snapshot};
+
+/// What nobody refers to may belong to somebody who is still writing, unless it is older than this.
+const UNREFERENCED_MS: i64 = 86_400_000;
+
+/// The first name in a folder that can be no hidden file's.
+const AFTER_HIDDEN: &str = "0";
+
+/// The protocol's name of the feature that protects checkpoints.
+const PROTECTION_FEATURE: &str = "checkpointProtection";
+
+/// What a clean-up took away.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CleanupOutcome {
+    /// The oldest version that is left, if any was given up.
+    pub first_version: Option<u64>,
+    /// How many commits, checkpoints, compactions and checksums were deleted.
+    pub log_files: u64,
+    /// How many sidecars that no checkpoint names.
+    pub sidecars: u64,
+    /// How many abandoned uploads.
+    pub leftovers: u64,
+}
+
+impl Snapshot {
+    /// Deletes the files of the log that are needed for no version within `delta.logRetentionDuration`, if that can be done without giving
+    /// up any other version.
+    ///
+    /// A version that is being read may be among those that go: its reader finds another way, or fails with an error that says so.
+    pub async fn clean_up_log(&self) -> Result<CleanupOutcome> {
+        check_write(self.protocol(), self.url())?;
+        let listed = log::list_log(self.store(), None).await?;
+        let mut outcome = CleanupOutcome::default();
+        let Some(plan) = self.plan_cleanup(&listed).await? else { return Ok(outcome) };
+        if self.writes_v2()
+            && let Some(newest) = segment::plan(&listed, None, &HashSet::new())?.checkpoint
+            && !has_classic(&listed, newest.version)
+        {
+            write_compatible_top(self, &newest).await?;
+        }
+        self.delete(&plan.files).await?;
+        outcome.first_version = Some(plan.first_version);
+        outcome.log_files = plan.files.len() as u64;
+        outcome.sidecars = self.delete_sidecars().await?;
+        outcome.leftovers = self.delete_leftovers().await?;
+        tracing::info!(table = self.url(), first_version = plan.first_version, log_files = outcome.log_files, "log cleaned up");
+        Ok(outcome)
+    }
+
+    /// A plan that rests on a checkpoint that can be read.
+    async fn plan_cleanup(&self, listed: &[ListedLogFile]) -> Result<Option<CleanupPlan>> {
+        let cutoff_ms = cutoff_ms(self.env().now_ms(), self.properties().log_retention_ms);
+        let Some(cutoff_version) = self.newest_until(listed, cutoff_ms).await? else { return Ok(None) };
+        let is_protected = supported_features(self.protocol()).contains(&PROTECTION_FEATURE);
+        let protected_before = if is_protected { self.properties().require_checkpoint_protection_before_version } else { 0 };
+        let mut rules = CleanupRules { cutoff_version, protected_before, unusable: HashSet::new() };
+        loop {
+            let Some(found) = plan(listed, &rules) else { return Ok(None) };
+            let base = segment::plan(listed, Some(found.first_version), &rules.unusable)?.checkpoint;
+            let Some(base) = base else { return Err(Error::internal("a clean-up that rests on no checkpoint")) };
+            match self.check_readable(&base).await {
+                Ok(()) => return Ok(Some(found)),
+                Err(error) if error.is_corrupt() || error.is_not_found() => {
+                    tracing::warn!(table = self.url(), "{}: not cleaned up to a broken checkpoint: {error}", self.url());
+                    rules.unusable.insert(base.name());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn check_readable(&self, files: &CheckpointFiles) -> Result<()> {
+        checkpoint::open(self.store(), files).await?;
+        let head = checkpoint::read_head_actions(self.store(), files).await?;
+        let has = |wanted: fn(&Action) -> bool| head.iter().any(wanted);
+        match has(|action| matches!(action, Action::Protocol(_))) && has(|action| matches!(action, Action::Metadata(_))) {
+            true => Ok(()),
+            false => Err(Error::corrupt(files.name(), "a checkpoint without protocol or metaData")),
+        }
+    }
+
+    /// The newest version that was made until then.
+    async fn newest_until(&self, listed: &[ListedLogFile], moment_ms: i64) -> Result<Option<u64>> {
+        let commits = log::adjusted_times(listed);
+        // The first commit that is younger lies between these.
+        let (mut from, mut to) = (0, commits.len());
+        while from < to {
+            let middle = from.midpoint(to);
+            let Some((path, file_time_ms)) = commits.get(middle) else { break };
+            match self.time_ms(path, *file_time_ms).await? <= moment_ms {
+                true => from = middle + 1,
+                false => to = middle,
+            }
+        }
+        Ok(from.checked_sub(1).and_then(|index| commits.get(index)).map(|(path, _)| path.version))
+    }
+
+    /// When a version was made, by the clock that the table has for it.
+    async fn time_ms(&self, path: &LogPath, file_time_ms: i64) -> Result<i64> {
+        let properties = self.properties();
+        let since = properties.in_commit_timestamp_enablement_version.unwrap_or(0);
+        if !properties.in_commit_timestamps || path.version < since {
+            return Ok(file_time_ms);
+        }
+        let info = commit_info(self.store(), path).await?;
+        let timestamp = info.and_then(|info| info.in_commit_timestamp());
+        timestamp.ok_or_else(|| Error::corrupt(&path.name, "a commit without the in-commit timestamp that the table has"))
+    }
+
+    /// Commits first: a checkpoint is never gone while what it stands for is half there.
+    async fn delete(&self, files: &[LogPath]) -> Result<()> {
+        let is_checkpoint = |path: &LogPath| matches!(path.kind, LogKind::Checkpoint(_));
+        for checkpoints in [false, true] {
+            let names = files.iter().filter(|path| is_checkpoint(path) == checkpoints).map(|path| path.name.as_str());
+            self.delete_named(LOG_DIR, names).await?;
+        }
+        Ok(())
+    }
+
+    /// With the checksums that Hadoop may have left beside them.
+    async fn delete_named<'a>(&self, folder: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
+        let mut paths = Vec::new();
+        for name in names {
+            let path = self.store().path_of(&format!("{folder}/{name}"))?;
+            let is_local = self.store().local_path(&path).is_some();
+            paths.push(path);
+            if is_local {
+                paths.push(self.store().path_of(&format!("{folder}/{}", hadoop_checksum_name(name)))?);
+            }
+        }
+        if paths.is_empty() { Ok(()) } else { self.store().delete(&paths).await }
+    }
+
+    /// Deletes sidecars that no checkpoint names and that are too old to belong to one that is being written.
+    async fn delete_sidecars(&self) -> Result<u64> {
+        let before_ms = cutoff_ms(self.env().now_ms(), UNREFERENCED_MS);
+        let listed = self.store().list_after(&self.store().path_of(SIDECAR_DIR)?, "").await?;
+        let old = listed.iter().filter(|object| object.last_modified.timestamp_millis() < before_ms);
+        let mut names: Vec<String> = old.filter_map(|object| object.location.filename().map(str::to_owned)).collect();
+        names.retain(|name| name.ends_with(".parquet"));
+        if names.is_empty() {
+            return Ok(0);
+        }
+        let named = self.named_sidecars().await?;
+        names.retain(|name| !named.contains(name));
+        self.delete_named(SIDECAR_DIR, names.iter().map(String::as_str)).await?;
+        Ok(names.len() as u64)
+    }
+
+    /// The sidecars that any checkpoint names. If one cannot be read, nobody knows which these are, and that is an error.
+    async fn named_sidecars(&self) -> Result<HashSet<String>> {
+        let mut named = HashSet::new();
+        for file in log::list_log(self.store(), None).await? {
+            let LogKind::Checkpoint(kind @ (CheckpointKind::Classic | CheckpointKind::Uuid { .. })) = file.path.kind else {
+                continue;
+            };
+            let files = CheckpointFiles { version: file.path.version, kind, files: vec![file] };
+            for action in checkpoint::read_other_actions(self.store(), &files, columns::SIDECARS).await? {
+                if let Action::Sidecar(sidecar) = action
+                    && let FilePath::Relative(path) = FilePath::parse(&sidecar.path)?
+                {
+                    named.extend(path.rsplit('/').next().map(str::to_owned));
+                }
+            }
+        }
+        Ok(named)
+    }
+
+    /// Deletes uploads into the log that somebody abandoned: hidden files that end in `.tmp` or `.tmp.3`, as Hadoop's clients leave them.
+    async fn delete_leftovers(&self) -> Result<u64> {
+        let before_ms = cutoff_ms(self.env().now_ms(), UNREFERENCED_MS);
+        let folder = self.store().path_of(LOG_DIR)?;
+        let hidden = self.store().list_between(&folder, "", Some(AFTER_HIDDEN)).await?;
+        let old = hidden.iter().filter(|object| object.last_modified.timestamp_millis() < before_ms);
+        let names: Vec<&str> = old.filter_map(|object| object.location.filename()).filter(|name| is_upload(name)).collect();
+        self.delete_named(LOG_DIR, names.iter().copied()).await?;
+        Ok(names.len() as u64)
+    }
+}
+
+fn has_classic(listed: &[ListedLogFile], version: u64) -> bool {
+    let name = checkpoint_name(version);
+    listed.iter().any(|file| file.path.name == name)
+}
+
+/// Whether this is an upload of a file of the log.
+fn is_upload(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix('.') else { return false };
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let of_version = rest.split('.').next().is_some_and(|version| version.len() == 20 && number(version));
+    let ends = rest.ends_with(".tmp") || rest.rsplit_once(".tmp.").is_some_and(|(_, count)| number(count));
+    (of_version || rest.starts_with("_last_checkpoint.")) && ends
+}

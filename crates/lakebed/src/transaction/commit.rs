@@ -1,0 +1,164 @@
+//! Committing: put the version if nobody has, else look at who was first and try the next one.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use lakebed_core::commit::conflict::{Current, check};
+use lakebed_core::commit::draft::Rendered;
+use lakebed_core::commit::info::{Operation, Provenance};
+use lakebed_core::commit::validate;
+use lakebed_core::error::ConflictKind;
+use lakebed_core::log::files::FileBatch;
+use lakebed_core::path::commit_name;
+use lakebed_core::property::IsolationLevel;
+use lakebed_io::log::{CommitPart, PutCommit, put_commit};
+use lakebed_io::store::Store;
+
+use super::Transaction;
+use super::winners::{ReadWinner, read_winners};
+use crate::snapshot::load;
+use crate::{Error, ErrorKind, Result, Snapshot};
+
+/// Pauses between attempts are drawn from nothing up to this, which doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(4);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// What was committed.
+#[derive(Debug, Clone)]
+pub struct Committed {
+    /// The version that it became.
+    pub version: u64,
+    /// The table as of that version.
+    pub snapshot: Snapshot,
+    /// How often another was first.
+    pub conflicts: u64,
+}
+
+impl Transaction {
+    /// Writes the version.
+    ///
+    /// # Errors
+    /// [`ErrorKind::CommitConflict`] if a commit of another came first that this one does not agree with; nothing was committed then.
+    /// [`ErrorKind::CommitUnknown`] if the store does not say what became of the commit.
+    pub async fn commit(mut self, operation: Operation) -> Result<Committed> {
+        let told = self.provenance();
+        let mut pauses = Pauses::new();
+        let begun = self.env.monotonic();
+        let mut newer = Vec::new();
+        loop {
+            validate::check(&self.draft, &self.base, self.store.url())?;
+            let rendered = self.draft.render(&self.base, &operation, &told, self.env.now_ms())?;
+            let bytes = Bytes::from(rendered.bytes);
+            let rendered = Rendered { bytes: Vec::new(), version: rendered.version };
+            match put_commit(&self.store, rendered.version, bytes.clone(), &told.txn_id).await? {
+                PutCommit::Done => {
+                    newer.push(own_commit(rendered.version, bytes));
+                    return self.done(rendered.version, newer, pauses.taken).await;
+                }
+                PutCommit::Taken => {}
+            }
+            if self.env.monotonic() - begun > self.settings.patience {
+                return Err(self.out_of_patience(rendered.version));
+            }
+            // First the pause: who waits before looking sees more.
+            self.env.sleep(pauses.next(self.env.random_u64())).await;
+            newer.extend(self.meet_winners(rendered.version, &told).await?);
+        }
+    }
+
+    fn provenance(&self) -> Provenance {
+        Provenance {
+            read_version: self.base.version,
+            isolation: self.draft.isolation(self.base.properties.isolation_level),
+            is_blind_append: self.draft.is_blind_append(&self.reads),
+            txn_id: self.env.new_uuid(),
+            user_metadata: self.settings.user_metadata.clone(),
+            tags: self.settings.tags.clone(),
+        }
+    }
+
+    /// Holds the transaction against all that came first, and moves it on top of them.
+    async fn meet_winners(&mut self, from: u64, told: &Provenance) -> Result<Vec<ReadWinner>> {
+        if self.snapshot.is_none() {
+            return Err(table_exists(&self.store));
+        }
+        let winners = read_winners(&self.store, from).await?;
+        for read in &winners {
+            let winner = read.winner()?;
+            let both_changed = check(self.current(told.isolation), &self.base, &winner, |files| self.may_match(files))?;
+            if let Some(path) = both_changed.first() {
+                return Err(Error::internal(format!("{path}: deleted rows of two transactions cannot be joined yet")));
+            }
+            self.base.advance(&winner)?;
+        }
+        Ok(winners)
+    }
+
+    fn current(&self, isolation: IsolationLevel) -> Current<'_> {
+        Current { draft: &self.draft, reads: &self.reads, isolation, table: self.store.url() }
+    }
+
+    /// Whether any of these files may hold rows that were asked for.
+    fn may_match(&self, files: &[FileBatch]) -> Result<bool> {
+        for predicate in &self.predicates {
+            for batch in files {
+                if predicate.may_match(batch)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn out_of_patience(&self, version: u64) -> Error {
+        let (table, seconds) = (self.store.url(), self.settings.patience.as_secs());
+        let message = format!(
+            "{table}: others were always faster: for {seconds} s no version could be committed, the last attempt was version {version}; nothing was committed, try again"
+        );
+        let kind = ErrorKind::CommitConflict { kind: ConflictKind::ConcurrentWrite, winner_version: version, retryable: true };
+        Error::new(kind, message)
+    }
+
+    /// The table as of the version that was just made. What cannot be read now does not undo the commit.
+    async fn done(self, version: u64, newer: Vec<ReadWinner>, conflicts: u64) -> Result<Committed> {
+        let snapshot = match &self.snapshot {
+            Some(snapshot) => snapshot.advanced(newer.into_iter().map(|read| (read.path, read.parts)).collect()).await,
+            None => load(self.store.clone(), self.env.clone(), Some(version)).await,
+        };
+        let snapshot = snapshot.map_err(|error| {
+            error.within(format!("{}: version {version} was committed, but the table cannot be read since", self.store.url()))
+        })?;
+        tracing::info!(table = self.store.url(), version, "committed");
+        Ok(Committed { version, snapshot, conflicts })
+    }
+}
+
+fn table_exists(store: &Store) -> Error {
+    let kind = ErrorKind::CommitConflict { kind: ConflictKind::ConcurrentWrite, winner_version: 0, retryable: true };
+    Error::new(kind, format!("{}: another writer made the table first", store.url()))
+}
+
+fn own_commit(version: u64, bytes: Bytes) -> ReadWinner {
+    let path = lakebed_core::path::LogPath::commit(version);
+    let part = CommitPart { name: commit_name(version).into(), lines: bytes, start: 0, lines_before: 0, is_last: true };
+    ReadWinner { path, parts: vec![part] }
+}
+
+/// Pauses with full jitter: many writers that failed together do not try again together.
+struct Pauses {
+    most: Duration,
+    taken: u64,
+}
+
+impl Pauses {
+    fn new() -> Self {
+        Self { most: FIRST_PAUSE, taken: 0 }
+    }
+
+    fn next(&mut self, random: u64) -> Duration {
+        let most = u64::try_from(self.most.as_micros()).unwrap_or(u64::MAX).max(1);
+        self.most = (self.most * 2).min(LONGEST_PAUSE);
+        self.taken += 1;
+        Duration::from_micros(random % most)
+    }
+}

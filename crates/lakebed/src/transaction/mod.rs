@@ -1,0 +1,253 @@
+//! Transactions: what is read and written on top of a snapshot becomes one commit, or none.
+//!
+//! A [`Transaction`] records what it read (so that others' commits can be held against it) and what it wants (a draft). `commit` writes
+//! the version, or moves on past winners to the next one; what is decided there is decided by `lakebed_core::commit`. Data files are
+//! written before, by `write`.
+
+mod commit;
+mod winners;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::{Array, StringArray};
+use lakebed_core::action::{Action, Add, DomainMetadata, Metadata, Protocol, SetTransaction};
+use lakebed_core::commit::base::{Base, ROW_TRACKING_DOMAIN};
+use lakebed_core::commit::draft::{Draft, Removal};
+use lakebed_core::commit::info::IDENTITY_ONLY_TAG;
+use lakebed_core::commit::reads::Reads;
+use lakebed_core::feature::upgrade::upgrade;
+use lakebed_core::feature::{check_write, supported_features};
+use lakebed_core::log::files::FileBatch;
+use lakebed_core::path::LogPath;
+use lakebed_core::log::checkpoint::columns;
+use lakebed_io::checkpoint;
+use lakebed_io::env::Env;
+use lakebed_io::store::Store;
+
+use crate::expr::Filter;
+use crate::scan::prune::Pruner;
+use crate::snapshot::commit_info;
+use crate::{Result, Snapshot};
+
+pub use commit::Committed;
+pub use lakebed_core::commit::info::Operation;
+
+/// How long a commit goes on trying while others are faster.
+const DEFAULT_PATIENCE: Duration = Duration::from_secs(600);
+
+/// Changes to a table that become one version, all or nothing.
+#[derive(Debug)]
+pub struct Transaction {
+    store: Store,
+    env: Env,
+    /// None while the table does not exist.
+    snapshot: Option<Snapshot>,
+    base: Base,
+    draft: Draft,
+    reads: Reads,
+    predicates: Vec<Predicate>,
+    settings: CommitSettings,
+}
+
+/// By what rows were read.
+#[derive(Debug)]
+enum Predicate {
+    /// A filter.
+    Filter(Arc<Pruner>),
+    /// Values of the partition columns, whose names in the log come first.
+    Partitions(Vec<String>, HashSet<Vec<Option<String>>>),
+}
+
+/// How to commit.
+#[derive(Debug, Clone)]
+pub struct CommitSettings {
+    /// Words of the caller's own, kept in the history.
+    pub user_metadata: Option<String>,
+    /// How long to go on trying while others are faster.
+    pub patience: Duration,
+    /// Notes for other writers.
+    pub tags: BTreeMap<String, String>,
+}
+
+impl Default for CommitSettings {
+    fn default() -> Self {
+        Self { user_metadata: None, patience: DEFAULT_PATIENCE, tags: BTreeMap::new() }
+    }
+}
+
+impl Transaction {
+    /// A transaction on top of a version. A table that lakebed cannot write rightly is refused here, before anything is written.
+    pub async fn begin(snapshot: &Snapshot, settings: CommitSettings) -> Result<Self> {
+        check_write(snapshot.protocol(), snapshot.url())?;
+        snapshot.properties().check_readable().map_err(|error| error.within(snapshot.url()))?;
+        Ok(Self {
+            store: snapshot.store().clone(),
+            env: snapshot.env().clone(),
+            base: base_of(snapshot).await?,
+            snapshot: Some(snapshot.clone()),
+            draft: Draft::default(),
+            reads: Reads::default(),
+            predicates: Vec::new(),
+            settings,
+        })
+    }
+
+    /// A transaction that makes a table where there is none.
+    pub fn create(store: Store, env: Env, protocol: Protocol, metadata: Metadata, settings: CommitSettings) -> Result<Self> {
+        check_write(&protocol, store.url())?;
+        let base = Base::of_nothing(protocol.clone(), metadata.clone())?;
+        let draft = Draft { protocol: Some(protocol), metadata: Some(metadata), ..Draft::default() };
+        Ok(Self { store, env, snapshot: None, base, draft, reads: Reads::default(), predicates: Vec::new(), settings })
+    }
+
+    /// The version that it stands on; none while the table does not exist.
+    pub fn snapshot(&self) -> Option<&Snapshot> {
+        self.snapshot.as_ref()
+    }
+
+    /// All rows are read, or all files replaced: nothing of others can be left unseen.
+    pub fn read_all(&mut self) {
+        self.reads.whole_table();
+    }
+
+    /// The rows that a filter matches are read, also those that are not there.
+    pub fn read_where(&mut self, pruner: Arc<Pruner>) {
+        self.reads.by_predicate();
+        self.predicates.push(Predicate::Filter(pruner));
+    }
+
+    /// All rows of some partitions are read, also those that are not there. `columns` are their names in the log.
+    pub fn read_partitions(&mut self, columns: Vec<String>, values: HashSet<Vec<Option<String>>>) {
+        self.reads.by_predicate();
+        self.predicates.push(Predicate::Partitions(columns, values));
+    }
+
+    /// These files are read.
+    pub fn read_files(&mut self, files: &FileBatch) -> Result<()> {
+        self.reads.files(files)
+    }
+
+    /// How far an application has come counts for what is done.
+    pub fn read_application(&mut self, app_id: &str) {
+        self.reads.application(app_id);
+    }
+
+    /// New files.
+    pub fn add(&mut self, files: impl IntoIterator<Item = Add>) {
+        self.draft.adds.extend(files);
+    }
+
+    /// These files leave the table. `data_change` is false when their rows stay in it.
+    pub fn remove(&mut self, files: FileBatch, data_change: bool) {
+        self.draft.removes.push(Removal { files, data_change });
+    }
+
+    /// Another schema, other properties.
+    pub fn set_metadata(&mut self, metadata: Metadata) {
+        self.draft.metadata = Some(metadata);
+    }
+
+    /// Another protocol.
+    pub fn set_protocol(&mut self, protocol: Protocol) {
+        self.draft.protocol = Some(protocol);
+    }
+
+    /// A protocol with everything that the table has and another one asks for.
+    pub fn raise_protocol(&mut self, wanted: &Protocol) -> Result<()> {
+        let raised = upgrade(self.protocol(), supported_features(wanted))?;
+        if let Some(raised) = raised {
+            self.set_protocol(raised);
+        }
+        Ok(())
+    }
+
+    /// How far an application has come.
+    pub fn set_application(&mut self, app_id: &str, version: i64) {
+        let last_updated = Some(self.env.now_ms());
+        self.draft.transactions.push(SetTransaction { app_id: app_id.to_owned(), version, last_updated });
+    }
+
+    /// Configuration under a name.
+    pub fn set_domain(&mut self, domain: DomainMetadata) {
+        self.draft.domains.retain(|other| other.domain != domain.domain);
+        self.draft.domains.push(domain);
+    }
+
+    /// The metadata changes only in the marks of identity columns: others need not mind.
+    pub fn mark_identity_only(&mut self) {
+        self.settings.tags.insert(IDENTITY_ONLY_TAG.to_owned(), "true".to_owned());
+    }
+
+    /// The metadata that will hold once this is committed.
+    pub fn metadata(&self) -> &Metadata {
+        self.draft.metadata.as_ref().unwrap_or(&self.base.metadata)
+    }
+
+    /// The protocol that will hold once this is committed.
+    pub fn protocol(&self) -> &Protocol {
+        self.draft.protocol.as_ref().unwrap_or(&self.base.protocol)
+    }
+
+    /// What it wants so far.
+    pub fn draft(&self) -> &Draft {
+        &self.draft
+    }
+}
+
+impl Snapshot {
+    /// How far an application has come, if it ever wrote to the table.
+    pub async fn transaction_version(&self, app_id: &str) -> Result<Option<i64>> {
+        if let Some(transactions) = self.checksum().and_then(|checksum| checksum.set_transactions.as_ref()) {
+            return Ok(transactions.iter().find(|txn| txn.app_id == app_id).map(|txn| txn.version));
+        }
+        if let Some(found) = self.layers().await?.newest(|layer| layer.transactions.get(app_id)) {
+            return Ok(Some(found.version));
+        }
+        let snapshot = self.sound();
+        let Some(files) = &snapshot.segment().checkpoint else { return Ok(None) };
+        let actions = checkpoint::read_other_actions(self.store(), files, columns::TRANSACTIONS).await?;
+        Ok(actions.into_iter().find_map(|action| match action {
+            Action::SetTransaction(found) if found.app_id == app_id => Some(found.version),
+            _ => None,
+        }))
+    }
+
+    /// What rules out files that a filter does not match, for what a transaction reads.
+    pub(crate) fn pruner(&self, filter: &Filter) -> Result<Arc<Pruner>> {
+        Ok(Arc::new(Pruner::new(filter, self.schema(), self.partition_columns(), self.mapping_mode())?))
+    }
+}
+
+impl Predicate {
+    /// Whether any of these files may hold rows that were asked for.
+    fn may_match(&self, files: &FileBatch) -> Result<bool> {
+        match self {
+            Self::Filter(pruner) => pruner.may_match_any(files),
+            Self::Partitions(columns, wanted) => {
+                let texts = columns.iter().map(|column| files.partition_texts(column)).collect::<Result<Vec<StringArray>>>()?;
+                let value = |column: &StringArray, row: usize| {
+                    column.is_valid(row).then(|| column.value(row).to_owned()).filter(|text| !text.is_empty())
+                };
+                let key = |row: usize| texts.iter().map(|column| value(column, row)).collect::<Vec<_>>();
+                Ok((0..files.len()).any(|row| wanted.contains(&key(row))))
+            }
+        }
+    }
+}
+
+async fn base_of(snapshot: &Snapshot) -> Result<Base> {
+    let has_row_ids = snapshot.protocol().writer_features.iter().flatten().any(|feature| feature == "rowTracking");
+    let domain = if has_row_ids { snapshot.domain_metadata(ROW_TRACKING_DOMAIN).await? } else { None };
+    let timestamp = if snapshot.properties().in_commit_timestamps { in_commit_timestamp(snapshot).await? } else { None };
+    Base::of_version(snapshot.version(), snapshot.protocol().clone(), snapshot.metadata().clone(), domain.as_ref(), timestamp)
+}
+
+async fn in_commit_timestamp(snapshot: &Snapshot) -> Result<Option<i64>> {
+    if let Some(timestamp) = snapshot.checksum().and_then(|checksum| checksum.in_commit_timestamp) {
+        return Ok(Some(timestamp));
+    }
+    let info = commit_info(snapshot.store(), &LogPath::commit(snapshot.version())).await?;
+    Ok(info.and_then(|info| info.in_commit_timestamp()))
+}

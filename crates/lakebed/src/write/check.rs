@@ -1,0 +1,194 @@
+//! Conditions that every row of a table meets: columns that may not be null, texts that may not be too long, CHECK constraints, invariants.
+//!
+//! A condition must be true; null is not enough. Read [`Check::rows`].
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::Schema;
+use datafusion_physical_expr::PhysicalExpr;
+use lakebed_core::property::TableProperties;
+use lakebed_core::schema::char_varchar::{CHAR_VARCHAR, Limit, limits};
+use lakebed_core::schema::{DataType, StructType};
+
+use super::rules::invariant;
+use crate::expr::{Filter, Options, matching_rows, parse_filter};
+use crate::{Error, ErrorKind, Result};
+
+/// A condition on rows.
+#[derive(Debug)]
+pub struct Check {
+    table: String,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// A column that may not be null, by its place, with all that stands in it.
+    NotNull { index: usize, name: String, data_type: DataType, itself: bool },
+    /// Texts of a column that may not be longer than so many characters.
+    Length { index: usize, name: String, limits: Limit },
+    /// An SQL condition, with words for the message that name it.
+    Condition { what: String, filter: Box<Filter>, compiled: Arc<dyn PhysicalExpr> },
+}
+
+impl Check {
+    /// All conditions of a table.
+    pub(super) fn of_table(
+        table: &str,
+        schema: &StructType,
+        properties: &TableProperties,
+        expressions: &Schema,
+        options: &Options,
+    ) -> Result<Vec<Self>> {
+        let mut checks = Vec::new();
+        let mut push = |kind| checks.push(Self { table: table.to_owned(), kind });
+        for (index, field) in schema.fields.iter().enumerate() {
+            let name = field.name.clone();
+            if !field.nullable || forbids_nulls(&field.data_type) {
+                push(Kind::NotNull { index, name: name.clone(), data_type: field.data_type.clone(), itself: !field.nullable });
+            }
+            let words = field.metadata.get(CHAR_VARCHAR).and_then(|words| words.as_str());
+            if let Some(limits) = words.and_then(|words| limits(&field.data_type, words)) {
+                push(Kind::Length { index, name, limits });
+            }
+        }
+        for field in &schema.fields {
+            if let Some(condition) = invariant(field)? {
+                push(condition_of(format!("the invariant of column {}", field.name), &condition, expressions, options)?);
+            }
+        }
+        for (name, condition) in &properties.constraints {
+            push(condition_of(format!("CHECK constraint {name}"), condition, expressions, options)?);
+        }
+        Ok(checks)
+    }
+
+    /// A condition that all rows of one write must meet, be they new to the table or not.
+    pub(super) fn of_filter(table: &str, what: String, filter: Filter, schema: &Schema) -> Result<Self> {
+        let compiled = filter.physical(schema)?;
+        Ok(Self { table: table.to_owned(), kind: Kind::Condition { what, filter: Box::new(filter), compiled } })
+    }
+
+    /// Refuses rows that do not meet it.
+    pub fn rows(&self, batch: &RecordBatch) -> Result<()> {
+        match &self.kind {
+            Kind::NotNull { index, name, data_type, itself } => self.not_null(batch.column(*index), name, data_type, !itself),
+            Kind::Length { index, name, limits } => match too_long(batch.column(*index), limits) {
+                None => Ok(()),
+                Some((text, most)) => {
+                    let length = text.chars().count();
+                    let start: String = text.chars().take(40).collect();
+                    Err(self.violated(format!("column {name} holds at most {most} characters, and {start:?} has {length}")))
+                }
+            },
+            Kind::Condition { what, filter, compiled } => {
+                let meets = matching_rows(compiled.as_ref(), batch)?;
+                match first_false(&meets) {
+                    None => Ok(()),
+                    Some(row) => Err(self.violated(format!("{what} ({}) is not met by a row with {}", filter.text(), values(batch, row, filter)?))),
+                }
+            }
+        }
+    }
+
+    fn not_null(&self, array: &ArrayRef, name: &str, data_type: &DataType, may_be_null: bool) -> Result<()> {
+        if !may_be_null && array.logical_null_count() > 0 {
+            return Err(self.violated(format!("column {name} may not be null, and {} of its rows are", array.logical_null_count())));
+        }
+        match data_type {
+            DataType::Primitive(_) => Ok(()),
+            DataType::Struct(fields) => {
+                let parts = array.as_struct();
+                for (field, part) in fields.fields.iter().zip(parts.columns()) {
+                    let place = format!("{name}.{}", field.name);
+                    // Below a null nothing stands, whatever the bytes say.
+                    let shown = arrow_select::nullif::nullif(part, &is_null(parts))?;
+                    let own_nulls = shown.logical_null_count().saturating_sub(parts.null_count());
+                    if !field.nullable && own_nulls > 0 {
+                        return Err(self.violated(format!("column {place} may not be null, and {own_nulls} of its rows are")));
+                    }
+                    self.not_null(part, &place, &field.data_type, true)?;
+                }
+                Ok(())
+            }
+            DataType::Array(of) => self.not_null(array.as_list::<i32>().values(), &format!("{name}.element"), &of.element, of.contains_null),
+            DataType::Map(of) => {
+                let map = array.as_map();
+                self.not_null(map.keys(), &format!("{name}.key"), &of.key, false)?;
+                self.not_null(map.values(), &format!("{name}.value"), &of.value, of.value_contains_null)
+            }
+        }
+    }
+
+    fn violated(&self, what: String) -> Error {
+        Error::new(ErrorKind::ConstraintViolation, format!("{}: {what}; nothing was written", self.table))
+    }
+}
+
+fn condition_of(what: String, text: &str, expressions: &Schema, options: &Options) -> Result<Kind> {
+    let filter = parse_filter(text, expressions, options).map_err(|error| error.within(&what))?;
+    let compiled = filter.physical(filter.schema())?;
+    Ok(Kind::Condition { what, filter: Box::new(filter), compiled })
+}
+
+/// Whether something inside may not be null.
+fn forbids_nulls(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Primitive(_) => false,
+        DataType::Struct(fields) => fields.fields.iter().any(|field| !field.nullable || forbids_nulls(&field.data_type)),
+        DataType::Array(array) => !array.contains_null || forbids_nulls(&array.element),
+        // Keys never are null.
+        DataType::Map(_) => true,
+    }
+}
+
+fn is_null(array: &dyn Array) -> BooleanArray {
+    match array.nulls() {
+        Some(nulls) => BooleanArray::new(!nulls.inner(), None),
+        None => BooleanArray::from(vec![false; array.len()]),
+    }
+}
+
+fn first_false(found: &BooleanArray) -> Option<usize> {
+    if found.true_count() == found.len() {
+        return None;
+    }
+    (0..found.len()).find(|row| !found.value(*row) || found.is_null(*row))
+}
+
+/// The first text that is too long, and how long it may be.
+fn too_long<'a>(array: &'a ArrayRef, limits: &Limit) -> Option<(&'a str, u32)> {
+    match limits {
+        Limit::Characters(most) => {
+            let is_long = |text: &&str| text.len() > *most as usize && text.trim_end_matches(' ').chars().count() > *most as usize;
+            array.as_string::<i32>().iter().flatten().find(is_long).map(|text| (text, *most))
+        }
+        Limit::Fields(fields) => {
+            let parts = array.as_struct();
+            fields.iter().find_map(|(place, limits)| too_long(parts.columns().get(*place)?, limits))
+        }
+        Limit::Element(limits) => too_long(array.as_list::<i32>().values(), limits),
+        Limit::Entries(key, value) => {
+            let map = array.as_map();
+            let of_keys = key.as_ref().and_then(|limits| too_long(map.keys(), limits));
+            of_keys.or_else(|| too_long(map.values(), value.as_ref()?))
+        }
+    }
+}
+
+/// The values of a row that a condition is about.
+fn values(batch: &RecordBatch, row: usize, filter: &Filter) -> Result<String> {
+    let mut names: Vec<String> = filter.columns().into_iter().filter_map(|path| path.into_iter().next()).collect();
+    names.dedup();
+    let mut words = Vec::new();
+    for name in names {
+        let Some(array) = batch.column_by_name(&name) else { continue };
+        let format = ArrayFormatter::try_new(array.as_ref(), &FormatOptions::new().with_null("NULL"))?;
+        let text: String = format.value(row).to_string().chars().take(100).collect();
+        words.push(format!("{name} = {text}"));
+    }
+    Ok(words.join(", "))
+}

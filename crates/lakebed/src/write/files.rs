@@ -1,0 +1,329 @@
+//! Rows become data files: with statistics, of about the wished size, one partition a file, within bounded memory.
+//!
+//! A table without partitions is written straight through: each batch is encoded column by column on all cores. With partitions, batches
+//! are gathered in a [`Window`](super::partition::Window) first; then each partition is encoded on a core of its own. Files that a failed
+//! write leaves are deleted, or are named by nobody. Read [`FileSink::write`].
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use futures::{StreamExt, TryStreamExt, stream};
+use lakebed_core::action::Add;
+use lakebed_core::stats::StatsCollector;
+use lakebed_io::env::Env;
+use lakebed_io::parquet::Cores;
+use lakebed_io::parquet::write::{ParquetWriter, WriteOptions};
+use lakebed_io::store::Store;
+
+use super::fit::stored_batch;
+use super::partition::{Part, Window, size_bytes};
+use super::place::{PartitionTexts, Places, as_uri, partition_values};
+use super::rules::WriteRules;
+use crate::memory::{MemoryBudget, Reservation};
+use crate::{Error, Result};
+
+/// Of the memory budget, what a window may hold.
+const WINDOW_SHARE: u64 = 4;
+/// More files of partitions are not kept open between windows.
+const MOST_OPEN: usize = 200;
+/// Files that are brought to their end side by side.
+const FINISHED_AT_ONCE: usize = 8;
+
+/// How to write files.
+#[derive(Debug, Clone)]
+pub struct FileOptions {
+    /// About how large files become.
+    pub target_size_bytes: u64,
+    /// How they are encoded.
+    pub parquet: WriteOptions,
+}
+
+/// Where rows go.
+pub struct FileSink {
+    shared: Arc<Shared>,
+    window: Option<Window>,
+    reserved: Reservation,
+    window_bytes: u64,
+    open: HashMap<PartitionTexts, OpenFile>,
+    written: Vec<WrittenFile>,
+    next_number: u64,
+}
+
+/// What every file needs to know.
+struct Shared {
+    store: Store,
+    env: Env,
+    rules: Arc<WriteRules>,
+    options: FileOptions,
+    places: Places,
+    cores: Cores,
+}
+
+/// A file that takes more rows.
+struct OpenFile {
+    name: String,
+    partition: PartitionTexts,
+    writer: ParquetWriter,
+    stats: StatsCollector,
+}
+
+/// A file that is there, though no commit names it yet.
+#[derive(Debug, Clone)]
+pub struct WrittenFile {
+    /// Its action.
+    pub add: Add,
+    /// Its name below the root.
+    name: String,
+}
+
+impl FileSink {
+    /// Into the folder of a table.
+    pub fn new(store: Store, env: Env, rules: Arc<WriteRules>, options: FileOptions) -> Result<Self> {
+        let window = match rules.partition_columns.is_empty() {
+            true => None,
+            false => Some(Window::new(Arc::clone(&rules))?),
+        };
+        let budget = MemoryBudget::of_process();
+        let places = Places::new(&rules, options.parquet.codec, &env);
+        let shared = Shared { store, env, rules, options, places, cores: Cores::new() };
+        Ok(Self {
+            shared: Arc::new(shared),
+            window,
+            window_bytes: budget.limit_bytes() / WINDOW_SHARE,
+            reserved: budget.reserve_now(0),
+            open: HashMap::new(),
+            written: Vec::new(),
+            next_number: 0,
+        })
+    }
+
+    /// Takes rows with the columns of the table.
+    pub async fn write(&mut self, rows: &RecordBatch) -> Result<()> {
+        if rows.num_rows() == 0 {
+            return Ok(());
+        }
+        let stored = stored_batch(rows, &self.shared.rules.file)?;
+        let Some(window) = &mut self.window else { return self.write_through(&stored).await };
+        window.push(rows, stored)?;
+        self.reserved.grow_to(window.bytes());
+        if window.bytes() >= self.window_bytes { self.empty_window().await } else { Ok(()) }
+    }
+
+    /// Ends all files and tells them.
+    pub async fn finish(mut self) -> Result<Vec<WrittenFile>> {
+        let ended = match self.empty_window().await {
+            Ok(()) => self.end_all().await,
+            Err(error) => Err(error),
+        };
+        match ended {
+            Ok(()) => Ok(self.written),
+            Err(error) => {
+                self.abort().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes back all that was written.
+    pub async fn abort(self) {
+        let open: Vec<OpenFile> = self.open.into_values().collect();
+        stream::iter(open).for_each_concurrent(FINISHED_AT_ONCE, |file| file.writer.abort()).await;
+        delete_written(&self.shared.store, &self.written).await;
+    }
+
+    async fn write_through(&mut self, rows: &RecordBatch) -> Result<()> {
+        let mut file = match self.open.remove(&PartitionTexts::new()) {
+            Some(file) => file,
+            None => {
+                let number = self.take_number();
+                OpenFile::create(&self.shared, PartitionTexts::new(), number).await?
+            }
+        };
+        let (stats, rows_of_stats) = (file.stats, rows.clone());
+        let collecting = async {
+            let collect = move || {
+                let mut stats = stats;
+                stats.update(&rows_of_stats)?;
+                Ok(stats)
+            };
+            if is_small(rows) { collect() } else { self.shared.cores.compute("collecting statistics", collect).await }
+        };
+        let (encoded, collected) = futures::join!(file.writer.write(rows, &self.shared.cores), collecting);
+        encoded?;
+        let file = OpenFile { stats: collected?, ..file };
+        if file.writer.size_bytes() >= self.shared.options.target_size_bytes {
+            self.written.push(file.finish(&self.shared).await?);
+        } else {
+            self.open.insert(PartitionTexts::new(), file);
+        }
+        Ok(())
+    }
+
+    /// Writes the partitions of the window, several at a time.
+    async fn empty_window(&mut self) -> Result<()> {
+        let Some(window) = self.window.take() else { return Ok(()) };
+        self.window = Some(Window::new(Arc::clone(&self.shared.rules))?);
+        if window.is_empty() {
+            return Ok(());
+        }
+        let parts = window.parts();
+        let window = Arc::new(window);
+        let mut jobs = Vec::with_capacity(parts.len());
+        for part in parts {
+            let file = self.open.remove(&part.partition);
+            jobs.push((part, file, self.take_number()));
+        }
+        let shared = &self.shared;
+        let work = |(part, file, number)| write_part(Arc::clone(shared), Arc::clone(&window), part, file, number);
+        let mut done = stream::iter(jobs).map(work).buffer_unordered(shared.cores.count() * 2);
+        let mut failed = None;
+        while let Some(outcome) = done.next().await {
+            match outcome {
+                Ok(Outcome { finished, open }) => {
+                    self.written.extend(finished);
+                    self.open.extend(open.map(|file| (file.partition.clone(), file)));
+                }
+                Err(error) => failed = failed.or(Some(error)),
+            }
+            if failed.is_some() {
+                break;
+            }
+        }
+        drop(done);
+        self.reserved = MemoryBudget::of_process().reserve_now(0);
+        match failed {
+            Some(error) => Err(error),
+            None if self.open.len() > MOST_OPEN => self.end_all().await,
+            None => Ok(()),
+        }
+    }
+
+    async fn end_all(&mut self) -> Result<()> {
+        let open: Vec<OpenFile> = self.open.drain().map(|(_, file)| file).collect();
+        let shared = &self.shared;
+        let finish = |file: OpenFile| file.finish(shared);
+        let finished: Vec<WrittenFile> = stream::iter(open).map(finish).buffer_unordered(FINISHED_AT_ONCE).try_collect().await?;
+        self.written.extend(finished);
+        Ok(())
+    }
+
+    fn take_number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number - 1
+    }
+}
+
+/// Deletes files that no commit names. What cannot be deleted is harmless.
+pub async fn delete_written(store: &Store, files: &[WrittenFile]) {
+    let paths: Vec<_> = files.iter().filter_map(|file| store.path_of(&file.name).ok()).collect();
+    if let Err(error) = store.delete(&paths).await {
+        tracing::warn!(table = store.url(), "files of a failed write could not be deleted: {error}");
+    }
+}
+
+/// What became of the rows of a partition.
+struct Outcome {
+    finished: Vec<WrittenFile>,
+    open: Option<OpenFile>,
+}
+
+/// Writes the rows of one partition, on one core; files that become large enough are ended.
+async fn write_part(
+    shared: Arc<Shared>,
+    window: Arc<Window>,
+    part: Part,
+    file: Option<OpenFile>,
+    number: u64,
+) -> Result<Outcome> {
+    let mut file = match file {
+        Some(file) => file,
+        None => OpenFile::create(&shared, part.partition.clone(), number).await?,
+    };
+    let mut finished = Vec::new();
+    let partition = part.partition.clone();
+    let gather = move || window.gather(&part);
+    let batches = shared.cores.compute("gathering a partition", gather).await?;
+    for group in batches_of(batches, shared.options.target_size_bytes) {
+        let encode = move || {
+            for batch in &group {
+                file.stats.update(batch)?;
+                file.writer.write_here(batch)?;
+            }
+            Ok(file)
+        };
+        file = shared.cores.compute("encoding a partition", encode).await?;
+        file.writer.send().await?;
+        if file.writer.size_bytes() >= shared.options.target_size_bytes {
+            finished.push(file.finish(&shared).await?);
+            file = OpenFile::create(&shared, partition.clone(), number).await?;
+        }
+    }
+    if file.writer.rows() == 0 {
+        file.writer.abort().await;
+        return Ok(Outcome { finished, open: None });
+    }
+    // What stays open has nothing in memory but what its row groups are.
+    let close = move || {
+        file.writer.end_row_group_here()?;
+        Ok(file)
+    };
+    let mut file = shared.cores.compute("encoding a partition", close).await?;
+    file.writer.send().await?;
+    Ok(Outcome { finished, open: Some(file) })
+}
+
+/// The batches in groups of about a file's size: the size of a file is looked at between them.
+fn batches_of(batches: Vec<RecordBatch>, target_size_bytes: u64) -> Vec<Vec<RecordBatch>> {
+    let mut groups: Vec<Vec<RecordBatch>> = Vec::new();
+    let mut bytes = 0;
+    for batch in batches {
+        let size = size_bytes(&batch);
+        match groups.last_mut().filter(|_| bytes + size <= target_size_bytes) {
+            Some(group) => group.push(batch),
+            None => {
+                groups.push(vec![batch]);
+                bytes = 0;
+            }
+        }
+        bytes += size;
+    }
+    groups
+}
+
+fn is_small(rows: &RecordBatch) -> bool {
+    rows.num_rows() < 8192
+}
+
+impl OpenFile {
+    async fn create(shared: &Shared, partition: PartitionTexts, number: u64) -> Result<Self> {
+        let name = shared.places.next(&shared.rules, &partition, number);
+        let path = shared.store.path_of(&name)?;
+        let schema = Arc::clone(&shared.rules.file.schema);
+        let writer = ParquetWriter::create(&shared.store, &path, schema, shared.options.parquet.clone()).await?;
+        Ok(Self { name, partition, writer, stats: StatsCollector::new(Arc::clone(&shared.rules.stats)) })
+    }
+
+    async fn finish(self, shared: &Shared) -> Result<WrittenFile> {
+        let rows = self.writer.rows();
+        let size = self.writer.finish(&shared.cores).await?;
+        let stats = self.stats.finish();
+        if u64::try_from(stats.num_records) != Ok(rows) {
+            return Err(Error::internal(format!("{}: {rows} rows, but statistics of {}", self.name, stats.num_records)));
+        }
+        let add = Add {
+            path: as_uri(&self.name),
+            partition_values: partition_values(&shared.rules, &self.partition),
+            size: i64::try_from(size).unwrap_or(i64::MAX),
+            modification_time: shared.env.now_ms(),
+            data_change: true,
+            stats: Some(stats.json),
+            tags: None,
+            deletion_vector: None,
+            base_row_id: None,
+            default_row_commit_version: None,
+            clustering_provider: None,
+        };
+        Ok(WrittenFile { add, name: self.name })
+    }
+}

@@ -1,0 +1,205 @@
+//! Incoming batches as rows of a table: columns by name, in the table's order and types, with what the data does not have.
+//!
+//! Read [`Incoming::new`], which refuses data that does not fit before any of it is read, then [`Incoming::rows`].
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_ord::cmp::distinct;
+use arrow_schema::{DataType as ArrowType, Field, Fields, Schema, SchemaRef};
+use lakebed_core::schema::arrow::schema_from_arrow;
+use lakebed_core::schema::assign::{Difference, compare};
+use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
+
+use super::check::Check;
+use super::fit::{OnLossy, fit, loose_type, position};
+use super::rules::{Filling, WriteRules};
+use crate::expr::Expression;
+use crate::{Error, ErrorKind, Result};
+
+/// How batches of one schema become rows of a table.
+#[derive(Debug)]
+pub struct Incoming {
+    rules: Arc<WriteRules>,
+    /// For each column of the table the place in the data.
+    given: Vec<Option<usize>>,
+    /// A condition of this write alone.
+    condition: Option<Check>,
+    /// With the types of the table, every field nullable.
+    schema: SchemaRef,
+    on_lossy: OnLossy,
+}
+
+/// The Delta schema of data; what stands in columns that the table has as variants counts as variants.
+pub fn data_schema(data: &Schema, table: Option<&StructType>) -> Result<StructType> {
+    let mut schema = schema_from_arrow(data)?;
+    if let Some(table) = table {
+        for field in &mut schema.fields {
+            let is_variant = table.field(&field.name).is_some_and(|of_table| of_table.data_type == PrimitiveType::Variant.into());
+            if is_variant && is_variant_struct(&field.data_type) {
+                field.data_type = PrimitiveType::Variant.into();
+            }
+        }
+    }
+    Ok(schema)
+}
+
+fn is_variant_struct(data_type: &DataType) -> bool {
+    let DataType::Struct(fields) = data_type else { return false };
+    let is_binary = |name: &str| fields.field(name).is_some_and(|field| field.data_type == PrimitiveType::Binary.into());
+    fields.fields.len() == 2 && is_binary("metadata") && is_binary("value")
+}
+
+impl Incoming {
+    /// # Errors
+    /// If the data does not fit into the table, with every difference.
+    pub fn new(rules: Arc<WriteRules>, data: &Schema, on_lossy: OnLossy) -> Result<Self> {
+        let found = data_schema(data, Some(&rules.schema)).map_err(|error| error.within(&rules.table))?;
+        refuse_doubled(&found, &rules.table)?;
+        let differences = compare(&rules.schema, &found, |name| rules.is_filled(name));
+        if !differences.is_empty() {
+            return Err(mismatch(&rules.table, &differences));
+        }
+        let names: Vec<&str> = data.fields().iter().map(|field| field.name().as_str()).collect();
+        let given: Vec<Option<usize>> = rules.schema.fields.iter().map(|field| position(&names, &field.name)).collect();
+        refuse_given_identity(&rules, &given)?;
+        let fields = rules.schema.fields.iter().map(|field| Ok(Field::new(&field.name, loose_type(&field.data_type)?, true)));
+        let schema = Arc::new(Schema::new(fields.collect::<Result<Fields>>()?));
+        Ok(Self { rules, given, condition: None, schema, on_lossy })
+    }
+
+    /// The same with a condition of this write alone.
+    pub fn also_checking(self, condition: Option<Check>) -> Self {
+        Self { condition, ..self }
+    }
+
+    /// The columns numbered here, with how far they come when so many rows were numbered.
+    pub fn identity_marks(&self, rows: u64) -> Vec<(usize, i64)> {
+        let numbered = self.rules.filled.iter().filter(|(index, _)| self.given.get(*index) == Some(&None));
+        let mark = |(index, filling): &(usize, Filling)| match filling {
+            Filling::Identity(identity) => Some((*index, identity.mark_after(rows)?)),
+            _ => None,
+        };
+        numbered.filter_map(mark).collect()
+    }
+
+    /// The rows of a batch, which come `first_row` rows after the first of the write; every condition of the table holds for them.
+    pub fn rows(&self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch> {
+        let mut columns = Vec::with_capacity(self.given.len());
+        for (place, field) in self.rules.schema.fields.iter().enumerate() {
+            columns.push(match self.given.get(place).copied().flatten() {
+                Some(index) => fit(batch.column(index), &field.data_type, self.on_lossy, &field.name)
+                    .map_err(|error| error.within(&self.rules.table))?,
+                None => new_null_array(self.schema.field(place).data_type(), batch.num_rows()),
+            });
+        }
+        let rows = self.filled(columns, batch.num_rows(), first_row)?;
+        for check in self.rules.checks.iter().chain(&self.condition) {
+            check.rows(&rows)?;
+        }
+        Ok(rows)
+    }
+
+    /// Defaults and numbers first, since other columns may be computed from them.
+    fn filled(&self, mut columns: Vec<ArrayRef>, rows: usize, first_row: u64) -> Result<RecordBatch> {
+        let is_given = |place: usize| self.given.get(place).copied().flatten().is_some();
+        for (place, filling) in &self.rules.filled {
+            let field = self.field(*place)?;
+            match filling {
+                Filling::Default(expression) if !is_given(*place) => {
+                    let batch = self.batch(columns.clone(), rows)?;
+                    self.set(&mut columns, *place, self.evaluate(expression, &batch, field)?);
+                }
+                Filling::Identity(identity) if !is_given(*place) => {
+                    let numbers = identity.values(first_row, rows, self.schema.field(*place).data_type(), &field.name);
+                    self.set(&mut columns, *place, numbers.map_err(|error| error.within(&self.rules.table))?);
+                }
+                _ => {}
+            }
+        }
+        let plain = self.batch(columns.clone(), rows)?;
+        for (place, filling) in &self.rules.filled {
+            let Filling::Generated(expression) = filling else { continue };
+            let field = self.field(*place)?;
+            let computed = self.evaluate(expression, &plain, field)?;
+            if is_given(*place) {
+                self.check_generated(plain.column(*place), &computed, expression, field)?;
+            } else {
+                self.set(&mut columns, *place, computed);
+            }
+        }
+        self.batch(columns, rows)
+    }
+
+    fn field(&self, place: usize) -> Result<&StructField> {
+        self.rules.schema.fields.get(place).ok_or_else(|| Error::internal("a filled column that is not there"))
+    }
+
+    fn set(&self, columns: &mut [ArrayRef], place: usize, array: ArrayRef) {
+        if let Some(slot) = columns.get_mut(place) {
+            *slot = array;
+        }
+    }
+
+    fn batch(&self, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+    }
+
+    fn evaluate(&self, expression: &Expression, batch: &RecordBatch, field: &StructField) -> Result<ArrayRef> {
+        let place = || format!("{}: column {}", self.rules.table, field.name);
+        let computed = expression.evaluate(batch).map_err(|error| error.within(place()))?;
+        fit(&computed, &field.data_type, self.on_lossy, &field.name).map_err(|error| error.within(&self.rules.table))
+    }
+
+    /// PROTOCOL "Generated Columns": a given value must be what the expression gives.
+    fn check_generated(&self, given: &ArrayRef, computed: &ArrayRef, expression: &Expression, field: &StructField) -> Result<()> {
+        let differs = match given.data_type() {
+            ArrowType::Struct(_) | ArrowType::List(_) | ArrowType::Map(..) => BooleanArray::from(vec![given.as_ref() != computed.as_ref()]),
+            _ => distinct(given, computed)?,
+        };
+        if !differs.has_true() {
+            return Ok(());
+        }
+        let message = format!(
+            "{}: column {} is generated as {}, and some given values are others; leave the column out, or give what the expression gives",
+            self.rules.table, field.name, expression.text
+        );
+        Err(Error::new(ErrorKind::ConstraintViolation, message))
+    }
+}
+
+fn refuse_doubled(data: &StructType, table: &str) -> Result<()> {
+    let mut seen = std::collections::HashSet::new();
+    match data.fields.iter().find(|field| !seen.insert(field.name.to_lowercase())) {
+        Some(field) => {
+            let message = format!("{table}: the data has column {} more than once (names that differ by case alone are the same)", field.name);
+            Err(Error::schema_mismatch(message))
+        }
+        None => Ok(()),
+    }
+}
+
+fn refuse_given_identity(rules: &WriteRules, given: &[Option<usize>]) -> Result<()> {
+    for (place, filling) in &rules.filled {
+        let is_given = given.get(*place).copied().flatten().is_some();
+        if let (Filling::Identity(identity), true) = (filling, is_given)
+            && !identity.allows_given
+        {
+            let name = rules.schema.fields.get(*place).map_or("", |field| field.name.as_str());
+            let message = format!("{}: column {name} is numbered always: leave it out of the data", rules.table);
+            return Err(Error::invalid_input(message));
+        }
+    }
+    Ok(())
+}
+
+/// All differences, one a line.
+pub(super) fn mismatch(table: &str, differences: &[Difference]) -> Error {
+    let lines: Vec<String> = differences.iter().map(|difference| format!("\n  {difference}")).collect();
+    let message = format!(
+        "{table}: the data does not fit into the table:{}\nschema=\"merge\" adds new columns to the table, schema=\"overwrite\" replaces its schema",
+        lines.concat()
+    );
+    Error::schema_mismatch(message)
+}

@@ -1,0 +1,244 @@
+//! Data of any Arrow type as values of a table's types.
+//!
+//! Whatever is the same value in another form (large, view, dictionary, another unit or zone of time) is taken as it is. Where a value has
+//! no equal in the column's type, it is an error that shows the value, unless the caller lets digits go ([`OnLossy`]). Read [`fit`].
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, MapArray, RecordBatch, StructArray, new_null_array};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_ord::cmp::distinct;
+use arrow_schema::{DataType as ArrowType, Field, Fields, TimeUnit};
+use lakebed_core::schema::arrow::type_to_arrow;
+use lakebed_core::schema::char_varchar::pad_column;
+use lakebed_core::schema::{ArrayType, DataType, MapType, PrimitiveType, StructType};
+
+use crate::{Error, Result};
+
+/// What to do with digits that a column cannot hold: nanoseconds, decimals, the last bits of a double.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnLossy {
+    /// Refuse the data.
+    #[default]
+    Error,
+    /// Let them go.
+    Truncate,
+}
+
+/// A column as values of a type; nulls are allowed everywhere, whoever checks them comes later. `column` is for messages.
+pub(super) fn fit(array: &ArrayRef, to: &DataType, on_lossy: OnLossy, column: &str) -> Result<ArrayRef> {
+    let wanted = loose_type(to)?;
+    if array.data_type() == &wanted && !matches!(to, DataType::Primitive(PrimitiveType::Char { .. })) {
+        return Ok(Arc::clone(array));
+    }
+    if array.data_type() == &ArrowType::Null {
+        return Ok(new_null_array(&wanted, array.len()));
+    }
+    match to {
+        DataType::Primitive(PrimitiveType::Variant) => fit_variant(array, &wanted, column),
+        DataType::Primitive(PrimitiveType::Char { length }) => {
+            let texts = fit_primitive(array, &wanted, on_lossy, column)?;
+            pad_column(texts.as_string::<i32>(), *length)
+        }
+        DataType::Primitive(_) => fit_primitive(array, &wanted, on_lossy, column),
+        DataType::Struct(fields) => fit_struct(array, fields, on_lossy, column),
+        DataType::Array(of) => fit_list(array, of, &wanted, on_lossy, column),
+        DataType::Map(of) => fit_map(array, of, &wanted, on_lossy, column),
+    }
+}
+
+/// The Arrow type of a Delta type with nulls allowed in all of it but keys.
+pub(super) fn loose_type(data_type: &DataType) -> Result<ArrowType> {
+    Ok(loose(&type_to_arrow(data_type)?))
+}
+
+fn loose(data_type: &ArrowType) -> ArrowType {
+    let loosened = |field: &Field| Field::new(field.name(), loose(field.data_type()), true);
+    match data_type {
+        ArrowType::Struct(fields) => ArrowType::Struct(fields.iter().map(|field| loosened(field)).collect()),
+        ArrowType::List(element) => ArrowType::List(Arc::new(loosened(element))),
+        ArrowType::Map(entries, sorted) => {
+            let ArrowType::Struct(fields) = entries.data_type() else { return data_type.clone() };
+            let [key, value] = fields.as_ref() else { return data_type.clone() };
+            let key = Field::new(key.name(), loose(key.data_type()), false);
+            let fields = Fields::from(vec![key, loosened(value)]);
+            ArrowType::Map(Arc::new(Field::new(entries.name(), ArrowType::Struct(fields), false)), *sorted)
+        }
+        other => other.clone(),
+    }
+}
+
+fn fit_primitive(array: &ArrayRef, to: &ArrowType, on_lossy: OnLossy, column: &str) -> Result<ArrayRef> {
+    let from = array.data_type();
+    if from == to {
+        return Ok(Arc::clone(array));
+    }
+    if let ArrowType::Dictionary(_, values) = from {
+        return fit_primitive(&plain(array, values, column)?, to, on_lossy, column);
+    }
+    if let ArrowType::RunEndEncoded(_, values) = from {
+        return fit_primitive(&plain(array, values.data_type(), column)?, to, on_lossy, column);
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let fitted = cast_with_options(array, to, &options).map_err(|error| not_held(column, to, &error.to_string()))?;
+    if on_lossy == OnLossy::Error && may_lose(from, to) {
+        let back = cast_with_options(&fitted, from, &CastOptions::default())?;
+        if let Some(row) = first_true(&distinct(&back, array)?) {
+            let value = shown(array, row)?;
+            let message = format!(
+                "column {column}: {value} has more digits than its type {to} holds; on_lossy=\"truncate\" lets them go"
+            );
+            return Err(Error::schema_mismatch(message));
+        }
+    }
+    Ok(fitted)
+}
+
+fn plain(array: &ArrayRef, values: &ArrowType, column: &str) -> Result<ArrayRef> {
+    cast_with_options(array, values, &CastOptions::default()).map_err(|error| not_held(column, values, &error.to_string()))
+}
+
+fn not_held(column: &str, to: &ArrowType, why: &str) -> Error {
+    Error::schema_mismatch(format!("column {column}: a value does not fit into its type {to}: {why}"))
+}
+
+/// Whether a cast between types that may be assigned can change a value without failing.
+fn may_lose(from: &ArrowType, to: &ArrowType) -> bool {
+    use ArrowType as T;
+    match (from, to) {
+        (T::Timestamp(unit, _) | T::Duration(unit), T::Timestamp(TimeUnit::Microsecond, _) | T::Duration(_)) => {
+            *unit == TimeUnit::Nanosecond
+        }
+        (T::Date64, _) | (T::Float64, T::Float32) => true,
+        (from, T::Float32 | T::Float64) => !matches!(from, T::Float16 | T::Float32 | T::Int8 | T::Int16 | T::UInt8 | T::UInt16),
+        (from, to) => is_decimal(from) && (to.is_integer() || is_decimal(to)),
+    }
+}
+
+fn is_decimal(data_type: &ArrowType) -> bool {
+    matches!(
+        data_type,
+        ArrowType::Decimal32(..) | ArrowType::Decimal64(..) | ArrowType::Decimal128(..) | ArrowType::Decimal256(..)
+    )
+}
+
+fn first_true(found: &BooleanArray) -> Option<usize> {
+    if found.has_true() { (0..found.len()).find(|row| found.value(*row)) } else { None }
+}
+
+fn shown(array: &ArrayRef, row: usize) -> Result<String> {
+    Ok(ArrayFormatter::try_new(array.as_ref(), &FormatOptions::default())?.value(row).to_string())
+}
+
+/// A struct of two binaries, in whatever order and form.
+fn fit_variant(array: &ArrayRef, wanted: &ArrowType, column: &str) -> Result<ArrayRef> {
+    let not_one = || Error::schema_mismatch(format!("column {column}: a variant is a struct of the binary fields metadata and value"));
+    let (Some(given), ArrowType::Struct(fields)) = (array.as_struct_opt(), wanted) else { return Err(not_one()) };
+    let part = |field: &Arc<Field>| {
+        let part = given.column_by_name(field.name()).ok_or_else(not_one)?;
+        fit_primitive(part, field.data_type(), OnLossy::Error, column)
+    };
+    let parts = fields.iter().map(part).collect::<Result<Vec<_>>>()?;
+    Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), parts, given.nulls().cloned(), given.len())?))
+}
+
+fn fit_struct(array: &ArrayRef, to: &StructType, on_lossy: OnLossy, column: &str) -> Result<ArrayRef> {
+    let given = array.as_struct_opt().ok_or_else(|| unexpected(array, "a struct", column))?;
+    let names: Vec<&str> = given.fields().iter().map(|field| field.name().as_str()).collect();
+    let (mut fields, mut parts) = (Vec::with_capacity(to.fields.len()), Vec::with_capacity(to.fields.len()));
+    for field in &to.fields {
+        let place = format!("{column}.{}", field.name);
+        let part = match position(&names, &field.name) {
+            Some(index) => fit(given.column(index), &field.data_type, on_lossy, &place)?,
+            None => new_null_array(&loose_type(&field.data_type)?, given.len()),
+        };
+        fields.push(Field::new(&field.name, part.data_type().clone(), true));
+        parts.push(part);
+    }
+    Ok(Arc::new(StructArray::try_new_with_length(fields.into(), parts, given.nulls().cloned(), given.len())?))
+}
+
+fn fit_list(array: &ArrayRef, to: &ArrayType, wanted: &ArrowType, on_lossy: OnLossy, column: &str) -> Result<ArrayRef> {
+    let element = match array.data_type() {
+        ArrowType::List(element)
+        | ArrowType::LargeList(element)
+        | ArrowType::ListView(element)
+        | ArrowType::LargeListView(element)
+        | ArrowType::FixedSizeList(element, _) => Arc::clone(element),
+        _ => return Err(unexpected(array, "a list", column)),
+    };
+    let as_list = plain(array, &ArrowType::List(element), column)?;
+    let list = as_list.as_list::<i32>();
+    let ArrowType::List(field) = wanted else { return Err(Error::internal("an array that is no list")) };
+    let values = fit(list.values(), &to.element, on_lossy, &format!("{column}.element"))?;
+    Ok(Arc::new(ListArray::try_new(Arc::clone(field), list.offsets().clone(), values, list.nulls().cloned())?))
+}
+
+fn fit_map(array: &ArrayRef, to: &MapType, wanted: &ArrowType, on_lossy: OnLossy, column: &str) -> Result<ArrayRef> {
+    let map = array.as_map_opt().ok_or_else(|| unexpected(array, "a map", column))?;
+    let ArrowType::Map(field, sorted) = wanted else { return Err(Error::internal("a map that is none")) };
+    let ArrowType::Struct(fields) = field.data_type() else { return Err(Error::internal("a map without entries")) };
+    let keys = fit(map.keys(), &to.key, on_lossy, &format!("{column}.key"))?;
+    let values = fit(map.values(), &to.value, on_lossy, &format!("{column}.value"))?;
+    let entries = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
+    Ok(Arc::new(MapArray::try_new(Arc::clone(field), map.offsets().clone(), entries, map.nulls().cloned(), *sorted)?))
+}
+
+fn unexpected(array: &ArrayRef, wanted: &str, column: &str) -> Error {
+    Error::schema_mismatch(format!("column {column}: {wanted} is wanted, the data has {}", array.data_type()))
+}
+
+/// Where a name stands: exact, else the only one that differs by case alone.
+pub(super) fn position(names: &[&str], name: &str) -> Option<usize> {
+    if let Some(index) = names.iter().position(|given| *given == name) {
+        return Some(index);
+    }
+    let lower = name.to_lowercase();
+    let mut same = names.iter().enumerate().filter(|(_, given)| given.to_lowercase() == lower);
+    match (same.next(), same.next()) {
+        (Some((index, _)), None) => Some(index),
+        _ => None,
+    }
+}
+
+/// The same values under the names, ids and nullability of data files; numbers stand for intervals.
+pub(super) fn stored(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
+    if array.data_type() == to {
+        return Ok(Arc::clone(array));
+    }
+    Ok(match to {
+        ArrowType::Struct(fields) => {
+            let given = array.as_struct();
+            let parts = given.columns().iter().zip(fields).map(|(part, field)| stored(part, field.data_type()));
+            let parts = parts.collect::<Result<Vec<_>>>()?;
+            Arc::new(StructArray::try_new_with_length(fields.clone(), parts, given.nulls().cloned(), given.len())?)
+        }
+        ArrowType::List(field) => {
+            let given = array.as_list::<i32>();
+            let values = stored(given.values(), field.data_type())?;
+            Arc::new(ListArray::try_new(Arc::clone(field), given.offsets().clone(), values, given.nulls().cloned())?)
+        }
+        ArrowType::Map(field, sorted) => {
+            let given = array.as_map();
+            let entries: ArrayRef = Arc::new(given.entries().clone());
+            let entries = stored(&entries, field.data_type())?.as_struct().clone();
+            Arc::new(MapArray::try_new(Arc::clone(field), given.offsets().clone(), entries, given.nulls().cloned(), *sorted)?)
+        }
+        ArrowType::Int32 | ArrowType::Int64 => {
+            // Intervals are numbers of months or microseconds already.
+            let data = array.to_data().into_builder().data_type(to.clone());
+            arrow_array::make_array(data.build()?)
+        }
+        _ => return Err(Error::internal(format!("a column of {} is stored as {to}", array.data_type()))),
+    })
+}
+
+/// A batch with the columns of a file, out of one with the columns of the table.
+pub(super) fn stored_batch(batch: &RecordBatch, layout: &super::rules::FileLayout) -> Result<RecordBatch> {
+    let columns = layout.columns.iter().zip(layout.schema.fields());
+    let columns = columns.map(|(index, field)| stored(batch.column(*index), field.data_type())).collect::<Result<Vec<_>>>()?;
+    let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(&layout.schema), columns, &options)?)
+}

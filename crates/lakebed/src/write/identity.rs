@@ -1,0 +1,115 @@
+//! Identity columns: numbers in steps from a mark that only moves on. PROTOCOL "Identity Columns".
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array};
+use arrow_cast::cast;
+use arrow_schema::DataType as ArrowType;
+use lakebed_core::commit::conflict::IDENTITY_MARK;
+use lakebed_core::feature::upgrade::IDENTITY_START;
+use lakebed_core::schema::StructField;
+use serde_json::Value;
+
+use crate::{Error, Result};
+
+const STEP: &str = "delta.identity.step";
+const ALLOW_EXPLICIT_INSERT: &str = "delta.identity.allowExplicitInsert";
+
+/// How a column is numbered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    start: i64,
+    step: i64,
+    high_water_mark: Option<i64>,
+    /// Whether data may bring values of its own.
+    pub allows_given: bool,
+}
+
+impl Identity {
+    /// As the metadata of a column tells.
+    pub(super) fn of(field: &StructField) -> Result<Self> {
+        let number = |key: &str| field.metadata.get(key).and_then(Value::as_i64);
+        let missing = |key: &str| Error::corrupt(format!("schema: column {}", field.name), format!("an identity column without {key}"));
+        Ok(Self {
+            start: number(IDENTITY_START).ok_or_else(|| missing(IDENTITY_START))?,
+            step: number(STEP).filter(|step| *step != 0).ok_or_else(|| missing(STEP))?,
+            high_water_mark: number(IDENTITY_MARK),
+            allows_given: field.metadata.get(ALLOW_EXPLICIT_INSERT).and_then(Value::as_bool).unwrap_or(false),
+        })
+    }
+
+    /// The number of the row that comes `place` rows after the first new one.
+    fn value(&self, place: u64) -> Option<i64> {
+        let first = match self.high_water_mark {
+            // The mark need not be one of the numbers: a sync may have moved it. The next one is beyond it, in the direction of the steps.
+            Some(mark) => {
+                let done = (i128::from(mark) - i128::from(self.start)).div_euclid(i128::from(self.step));
+                (done + 1).max(0)
+            }
+            None => 0,
+        };
+        let number = i128::from(self.start) + (first + i128::from(place)) * i128::from(self.step);
+        i64::try_from(number).ok()
+    }
+
+    /// The numbers of some rows, the first of which comes `first` rows after the first new one.
+    pub(super) fn values(&self, first: u64, rows: usize, to: &ArrowType, column: &str) -> Result<ArrayRef> {
+        let numbers = (first..first + rows as u64).map(|place| self.value(place));
+        let numbers: Option<Vec<i64>> = numbers.collect();
+        let spent = || Error::invalid_input(format!("identity column {column} has no numbers left"));
+        let array: ArrayRef = Arc::new(Int64Array::from(numbers.ok_or_else(spent)?));
+        Ok(cast(&array, to)?)
+    }
+
+    /// The mark once so many rows were numbered; none if it stays.
+    pub(super) fn mark_after(&self, rows: u64) -> Option<i64> {
+        self.value(rows.checked_sub(1)?)
+    }
+}
+
+/// The column with its mark moved on.
+pub(super) fn with_mark(field: &StructField, mark: i64) -> StructField {
+    let mut field = field.clone();
+    field.metadata.insert(IDENTITY_MARK.to_owned(), mark.into());
+    field
+}
+
+#[cfg(test)]
+mod tests {
+    use lakebed_core::schema::PrimitiveType;
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(start: i64, step: i64, mark: Option<i64>, expected: [i64; 3]) {
+        let mut field = StructField::new("id", PrimitiveType::Long, true);
+        field.metadata.insert(IDENTITY_START.to_owned(), json!(start));
+        field.metadata.insert(STEP.to_owned(), json!(step));
+        field.metadata.extend(mark.map(|mark| (IDENTITY_MARK.to_owned(), json!(mark))));
+        let identity = Identity::of(&field).unwrap();
+        assert_eq!([0, 1, 2].map(|place| identity.value(place).unwrap()), expected);
+    }
+
+    #[test]
+    fn numbers_go_on_beyond_the_mark_in_the_direction_of_the_steps() {
+        check(1, 1, None, [1, 2, 3]);
+        check(1, 1, Some(7), [8, 9, 10]);
+        check(5, 10, Some(5), [15, 25, 35]);
+        check(5, 10, Some(24), [25, 35, 45]);
+        check(-1, -2, None, [-1, -3, -5]);
+        check(-1, -2, Some(-5), [-7, -9, -11]);
+        check(-1, -2, Some(-4), [-5, -7, -9]);
+        check(10, 1, Some(3), [10, 11, 12]);
+        check(-10, -1, Some(-3), [-10, -11, -12]);
+    }
+
+    #[test]
+    fn the_end_of_the_numbers_is_an_error() {
+        let identity = Identity { start: i64::MAX - 1, step: 1, high_water_mark: None, allows_given: false };
+        assert_eq!(identity.mark_after(2), Some(i64::MAX));
+        let error = identity.values(1, 2, &ArrowType::Int64, "id").unwrap_err();
+        assert_eq!(error.message(), "identity column id has no numbers left");
+        assert_eq!(identity.mark_after(0), None);
+    }
+}

@@ -1,0 +1,133 @@
+//! The rows to write, on their way from wherever they come: cut and joined to pieces of a good size, fitted and checked a piece ahead of
+//! the one that is encoded.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use arrow_select::concat::concat_batches;
+use futures::StreamExt;
+use lakebed_io::parquet::Cores;
+
+use super::fill::Incoming;
+use super::files::FileSink;
+use super::partition::size_bytes;
+use crate::{RecordBatchStream, Result};
+
+/// The rows of a piece, at most.
+const MOST_ROWS: usize = 1 << 17;
+/// The bytes of a piece, at most, but for a single row.
+const MOST_BYTES: u64 = 32 << 20;
+/// Smaller batches are joined.
+const FEW_ROWS: usize = 1 << 14;
+
+/// Writes all rows and tells how many.
+pub(super) async fn write_rows(data: RecordBatchStream, incoming: Arc<Incoming>, sink: &mut FileSink) -> Result<u64> {
+    let cores = Cores::new();
+    let mut pieces = Pieces::new(data);
+    let mut rows = 0;
+    let mut ahead = None;
+    loop {
+        let next = match pieces.next().await? {
+            Some(piece) => {
+                let (first, incoming) = (rows, Arc::clone(&incoming));
+                rows += piece.num_rows() as u64;
+                Some(fitted(piece, incoming, first, &cores))
+            }
+            None => None,
+        };
+        let is_last = next.is_none();
+        let (fitted, written) = futures::join!(
+            async {
+                match next {
+                    Some(next) => next.await.map(Some),
+                    None => Ok(None),
+                }
+            },
+            async {
+                match ahead.take() {
+                    Some(batch) => sink.write(&batch).await,
+                    None => Ok(()),
+                }
+            }
+        );
+        written?;
+        ahead = fitted?;
+        if is_last {
+            return Ok(rows);
+        }
+    }
+}
+
+async fn fitted(piece: RecordBatch, incoming: Arc<Incoming>, first: u64, cores: &Cores) -> Result<RecordBatch> {
+    let work = move || incoming.rows(&piece, first);
+    // A few rows are fitted faster than handed over.
+    cores.compute("fitting rows", work).await
+}
+
+/// Batches as pieces.
+struct Pieces {
+    /// Until its end.
+    data: Option<RecordBatchStream>,
+    schema: SchemaRef,
+    ready: VecDeque<RecordBatch>,
+    small: Vec<RecordBatch>,
+    small_rows: usize,
+}
+
+impl Pieces {
+    fn new(data: RecordBatchStream) -> Self {
+        Self { schema: data.schema(), data: Some(data), ready: VecDeque::new(), small: Vec::new(), small_rows: 0 }
+    }
+
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(piece) = self.ready.pop_front() {
+                return Ok(Some(piece));
+            }
+            let Some(data) = &mut self.data else { return Ok(None) };
+            match data.next().await {
+                Some(batch) => self.take(batch?)?,
+                None => {
+                    self.data = None;
+                    return self.joined();
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, batch: RecordBatch) -> Result<()> {
+        if batch.num_rows() < FEW_ROWS {
+            self.small_rows += batch.num_rows();
+            self.small.push(batch);
+            if self.small_rows >= FEW_ROWS {
+                let joined = self.joined()?;
+                self.ready.extend(joined);
+            }
+            return Ok(());
+        }
+        let joined = self.joined()?;
+        self.ready.extend(joined);
+        let rows = rows_of_piece(&batch);
+        let starts = (0..batch.num_rows()).step_by(rows);
+        self.ready.extend(starts.map(|start| batch.slice(start, rows.min(batch.num_rows() - start))));
+        Ok(())
+    }
+
+    /// The small batches so far, as one.
+    fn joined(&mut self) -> Result<Option<RecordBatch>> {
+        self.small_rows = 0;
+        let small = std::mem::take(&mut self.small);
+        match small.as_slice() {
+            [] => Ok(None),
+            [one] => Ok(Some(one.clone())),
+            several => Ok(Some(concat_batches(&self.schema, several)?)),
+        }
+    }
+}
+
+fn rows_of_piece(batch: &RecordBatch) -> usize {
+    let bytes_of_row = (size_bytes(batch) / batch.num_rows().max(1) as u64).max(1);
+    usize::try_from(MOST_BYTES / bytes_of_row).unwrap_or(MOST_ROWS).clamp(1, MOST_ROWS)
+}

@@ -1,0 +1,183 @@
+//! Writing rows: appending them, or putting them in the place of others.
+//!
+//! The way of a write: `target` decides which schema and properties the table will have, `rules` what that asks of rows, `input` and
+//! `fill` bring the data into the table's form, `check` holds it against the table's conditions, `files` encodes it, `replaced` finds what
+//! makes way, and a transaction commits all of it. Nothing is visible before, and what a failed write leaves is deleted. Read [`Write`].
+
+mod check;
+mod files;
+mod fill;
+mod fit;
+mod identity;
+mod input;
+mod partition;
+mod place;
+mod replaced;
+mod rules;
+mod run;
+mod target;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use lakebed_io::parquet::write::Codec;
+
+use crate::transaction::CommitSettings;
+use crate::{RecordBatchStream, Result, Snapshot, Table};
+
+pub use fit::OnLossy;
+
+/// Rows on their way into a table. Nothing is read of them before [`run`](Write::run).
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> lakebed::Result<()> {
+/// use std::sync::Arc;
+/// use arrow_array::{Int64Array, RecordBatch};
+/// use lakebed::{RecordBatchStream, Table};
+///
+/// let rows = RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(vec![1, 2, 3])) as _)])?;
+/// let table = Table::at("memory://docs/write").build()?;
+/// let outcome = table.write(RecordBatchStream::from_batches(rows.schema(), vec![rows])).run().await?;
+/// assert_eq!((outcome.version, outcome.metrics.output_rows), (0, 3));
+/// assert_eq!(table.snapshot().await?.scan().count().await?, 3);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Write {
+    table: Table,
+    data: RecordBatchStream,
+    options: WriteOptions,
+}
+
+/// How to write rows.
+#[derive(Debug, Clone, Default)]
+pub struct WriteOptions {
+    /// What becomes of the rows that are there.
+    pub mode: WriteMode,
+    /// Of an overwrite: only the rows for which this is true make way, and all new rows must meet it.
+    pub replace_where: Option<String>,
+    /// Of an overwrite: only the partitions make way into which rows are written.
+    pub dynamic_partitions: bool,
+    /// What becomes of the table's schema if the data has another.
+    pub schema: SchemaMode,
+    /// Of a new table, or with another schema: the columns by whose values files are kept apart. An existing table must have the same.
+    pub partition_by: Option<Vec<String>>,
+    /// Of a new table, or with another schema: the columns by whose values files are kept together.
+    pub cluster_by: Option<Vec<String>>,
+    /// Of a new table: its properties. An existing table must have the same.
+    pub properties: HashMap<String, String>,
+    /// An application and its own number of this write: a write that the table knows already is not done again.
+    pub application: Option<(String, i64)>,
+    /// Words of the caller's own, kept in the history.
+    pub user_metadata: Option<String>,
+    /// About how large files become; by default what the table's properties say, else 128 MiB.
+    pub target_file_size_bytes: Option<u64>,
+    /// How pages are compressed; by default what the table's properties say, else Snappy.
+    pub codec: Option<Codec>,
+    /// The rows of a row group, at most.
+    pub row_group_rows: Option<usize>,
+    /// Columns that get Bloom filters; fields of structs as `a.b`.
+    pub bloom_columns: Vec<String>,
+    /// What to do with digits that a column cannot hold.
+    pub on_lossy: OnLossy,
+    /// How long to go on trying while other writers are faster.
+    pub patience: Option<Duration>,
+}
+
+/// What becomes of the rows that are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WriteMode {
+    /// They stay.
+    #[default]
+    Append,
+    /// They make way, all or some.
+    Overwrite,
+    /// There may be no table.
+    Error,
+    /// If there is a table, nothing is written.
+    Ignore,
+}
+
+/// What becomes of the table's schema if the data has another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SchemaMode {
+    /// The data must fit.
+    #[default]
+    Enforce,
+    /// Columns that the table lacks are added, and types become wider where the table allows it.
+    Merge,
+    /// Of an overwrite: the table gets the schema of the data.
+    Overwrite,
+}
+
+/// What came of a write.
+#[derive(Debug, Clone)]
+pub struct WriteOutcome {
+    /// The version that it became, or the latest one if nothing was written.
+    pub version: u64,
+    /// False if there was nothing to do: the table was to be left alone, or knew the write already.
+    pub is_committed: bool,
+    /// What was written.
+    pub metrics: WriteMetrics,
+    /// The table as of that version.
+    pub snapshot: Snapshot,
+}
+
+/// What was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WriteMetrics {
+    /// New files.
+    pub files: u64,
+    /// New rows.
+    pub output_rows: u64,
+    /// The sizes of the new files.
+    pub output_bytes: u64,
+    /// Files that made way.
+    pub removed_files: u64,
+    /// Their sizes.
+    pub removed_bytes: u64,
+    /// Rows that stayed but had to move to new files.
+    pub copied_rows: u64,
+    /// How often another writer was faster.
+    pub conflicts: u64,
+}
+
+impl Table {
+    /// Writes rows: appends them, unless told otherwise. A table that does not exist is made.
+    pub fn write(&self, data: RecordBatchStream) -> Write {
+        Write { table: self.clone(), data, options: WriteOptions::default() }
+    }
+}
+
+impl Write {
+    /// How to write.
+    #[must_use]
+    pub fn options(mut self, options: WriteOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// What becomes of the rows that are there.
+    #[must_use]
+    pub fn mode(mut self, mode: WriteMode) -> Self {
+        self.options.mode = mode;
+        self
+    }
+
+    /// Writes and commits.
+    pub async fn run(self) -> Result<WriteOutcome> {
+        run::run(self.table, self.data, self.options).await
+    }
+}
+
+impl WriteOptions {
+    fn commit_settings(&self) -> CommitSettings {
+        let defaults = CommitSettings::default();
+        CommitSettings {
+            user_metadata: self.user_metadata.clone(),
+            patience: self.patience.unwrap_or(defaults.patience),
+            ..defaults
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! What whoever writes rows to a table owes it, made out of protocol and metadata once and for all batches.
+//!
+//! PROTOCOL has these duties in many places; here they come together: which columns a file has and under which names, what becomes of
+//! columns that the data lacks, which conditions rows must meet, which statistics files get. What lakebed cannot honour is an error when
+//! the rules are made, before anything is written.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType as ArrowType, Field, Fields, Schema, SchemaRef};
+use lakebed_core::action::{Metadata, Protocol};
+use lakebed_core::feature::upgrade::{CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START, INVARIANTS};
+use lakebed_core::property::TableProperties;
+use lakebed_core::schema::arrow::{schema_to_arrow, type_to_arrow};
+use lakebed_core::schema::mapping::{FIELD_ID, MappingMode, NESTED_IDS, physical_name};
+use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
+use lakebed_core::stats::StatsPlan;
+use serde_json::Value;
+
+use super::check::Check;
+use super::identity::Identity;
+use crate::expr::{Expression, Options, filter_schema, parse_expr};
+use crate::{Error, Result};
+
+/// The key under which Parquet's writer looks for a field id.
+const PARQUET_FIELD_ID: &str = "PARQUET:field_id";
+
+/// What the writer of rows owes a table.
+#[derive(Debug)]
+pub struct WriteRules {
+    /// The table, for messages.
+    pub table: String,
+    /// With logical names.
+    pub schema: StructType,
+    /// The same in Arrow's terms; every field may be null, as checks come later.
+    pub arrow_schema: SchemaRef,
+    /// Understood.
+    pub properties: TableProperties,
+    /// The partition columns, in the order of the directories.
+    pub partition_columns: Vec<PartitionColumn>,
+    /// What the columns that data may lack are filled with, by their places in the schema.
+    pub filled: Vec<(usize, Filling)>,
+    /// Which conditions every row must meet.
+    pub checks: Vec<Check>,
+    /// The columns of a data file.
+    pub file: FileLayout,
+    /// Which statistics its files get.
+    pub stats: Arc<StatsPlan>,
+}
+
+/// A column whose values stand in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionColumn {
+    /// Its place in the schema.
+    pub index: usize,
+    /// Its name.
+    pub name: String,
+    /// Its name in the log.
+    pub physical: String,
+    /// Its type.
+    pub data_type: PrimitiveType,
+}
+
+/// Where the values of a column come from that the data does not have.
+#[derive(Debug, Clone)]
+pub enum Filling {
+    /// The same expression for every row.
+    Default(Arc<Expression>),
+    /// An expression over the other columns; also what given values must be equal to.
+    Generated(Arc<Expression>),
+    /// Numbers in steps.
+    Identity(Identity),
+}
+
+/// The columns of a data file.
+#[derive(Debug, Clone)]
+pub struct FileLayout {
+    /// Their places in the table's schema.
+    pub columns: Vec<usize>,
+    /// With physical names and field ids.
+    pub schema: SchemaRef,
+}
+
+impl WriteRules {
+    /// The rules of a table. `now_ms` is what the current time means in defaults.
+    pub fn new(table: &str, protocol: &Protocol, metadata: &Metadata, clustering: &[Vec<String>], now_ms: i64) -> Result<Self> {
+        let schema = lakebed_core::schema::parse(&metadata.schema_string).map_err(|error| error.within(table))?;
+        let properties = TableProperties::parse(&metadata.configuration).map_err(|error| error.within(table))?;
+        let mode = properties.column_mapping_mode;
+        let partition_columns = partition_columns(&schema, &metadata.partition_columns, mode, table)?;
+        let expressions = filter_schema(&schema)?;
+        let options = Options { now_ms: Some(now_ms) };
+        let mut filled = Vec::new();
+        for (index, field) in schema.fields.iter().enumerate() {
+            let filling = filling(field, &expressions, &options).map_err(|error| error.within(format!("{table}: column {}", field.name)))?;
+            filled.extend(filling.map(|filling| (index, filling)));
+        }
+        let checks = Check::of_table(table, &schema, &properties, &expressions, &options)?;
+        let with_partitions = properties.write_partition_columns
+            || properties.iceberg_compat_v1
+            || properties.iceberg_compat_v2
+            || has_feature(protocol, "materializePartitionColumns");
+        let file = FileLayout::new(&schema, &partition_columns, mode, with_partitions, table)?;
+        let stats = StatsPlan::new(&schema, mode, &metadata.partition_columns, &properties, clustering)?;
+        let stats = Arc::new(stats.with_tight_bounds(has_feature(protocol, "deletionVectors")));
+        let arrow_schema = nullable(schema_to_arrow(&schema)?.as_ref());
+        let table = table.to_owned();
+        Ok(Self { table, schema, arrow_schema, properties, partition_columns, filled, checks, file, stats })
+    }
+
+    /// Whether a column gets its values otherwise if the data does not have it.
+    pub fn is_filled(&self, name: &str) -> bool {
+        let Some(index) = self.schema.index_of(name) else { return false };
+        self.filled.iter().any(|(filled, _)| *filled == index)
+    }
+}
+
+impl FileLayout {
+    fn new(
+        schema: &StructType,
+        partition_columns: &[PartitionColumn],
+        mode: MappingMode,
+        with_partitions: bool,
+        table: &str,
+    ) -> Result<Self> {
+        let is_partition = |index: &usize| partition_columns.iter().any(|column| column.index == *index);
+        let is_void = |index: &usize| schema.fields[*index].data_type == DataType::Primitive(PrimitiveType::Void);
+        let (partitions, data): (Vec<usize>, Vec<usize>) = (0..schema.fields.len()).partition(is_partition);
+        let mut columns: Vec<usize> = data.into_iter().filter(|index| !is_void(index)).collect();
+        if columns.is_empty() && !with_partitions {
+            let message = format!("{table}: no column is left for the data files: all are partition columns or of type void");
+            return Err(Error::invalid_input(message));
+        }
+        if with_partitions {
+            columns.extend(partitions);
+        }
+        let fields = columns.iter().map(|index| physical_field(&schema.fields[*index], mode, table)).collect::<Result<Fields>>()?;
+        Ok(Self { columns, schema: Arc::new(Schema::new(fields)) })
+    }
+}
+
+fn has_feature(protocol: &Protocol, name: &str) -> bool {
+    protocol.writer_features.iter().flatten().any(|feature| feature == name)
+}
+
+fn partition_columns(schema: &StructType, names: &[String], mode: MappingMode, table: &str) -> Result<Vec<PartitionColumn>> {
+    let column = |name: &String| {
+        let index = schema.fields.iter().position(|field| field.name == *name);
+        let field = index.and_then(|index| Some((index, schema.fields.get(index)?)));
+        match field {
+            Some((index, field)) => match field.data_type {
+                DataType::Primitive(data_type) if !matches!(data_type, PrimitiveType::Variant | PrimitiveType::Void) => {
+                    let physical = physical_name(field, mode).to_owned();
+                    Ok(PartitionColumn { index, name: name.clone(), physical, data_type })
+                }
+                _ => Err(Error::invalid_input(format!("{table}: a table cannot be partitioned by column {name}: its type has no text"))),
+            },
+            None => Err(Error::corrupt(table, format!("partition column {name:?} is not in the schema"))),
+        }
+    };
+    names.iter().map(column).collect()
+}
+
+fn filling(field: &StructField, schema: &Schema, options: &Options) -> Result<Option<Filling>> {
+    let text = |key: &str| field.metadata.get(key).and_then(Value::as_str);
+    if let Some(expression) = text(GENERATION_EXPRESSION) {
+        return Ok(Some(Filling::Generated(Arc::new(parse_expr(&as_type(expression, field)?, schema, options)?))));
+    }
+    if field.metadata.contains_key(IDENTITY_START) {
+        return Ok(Some(Filling::Identity(Identity::of(field)?)));
+    }
+    match text(CURRENT_DEFAULT) {
+        Some(expression) => Ok(Some(Filling::Default(Arc::new(parse_expr(&as_type(expression, field)?, schema, options)?)))),
+        None => Ok(None),
+    }
+}
+
+/// The expression cast to the type of the column; types with parts are taken as they come.
+fn as_type(expression: &str, field: &StructField) -> Result<String> {
+    Ok(match &field.data_type {
+        DataType::Primitive(primitive) => match sql_name(*primitive) {
+            Some(name) => format!("CAST(({expression}) AS {name})"),
+            None => expression.to_owned(),
+        },
+        _ => expression.to_owned(),
+    })
+}
+
+/// What SQL calls a type.
+fn sql_name(primitive: PrimitiveType) -> Option<String> {
+    Some(match primitive {
+        PrimitiveType::Long => "BIGINT".to_owned(),
+        PrimitiveType::Integer => "INT".to_owned(),
+        PrimitiveType::Short => "SMALLINT".to_owned(),
+        PrimitiveType::Byte => "TINYINT".to_owned(),
+        PrimitiveType::String | PrimitiveType::Char { .. } => "STRING".to_owned(),
+        PrimitiveType::Variant | PrimitiveType::Void | PrimitiveType::YearMonthInterval | PrimitiveType::DayTimeInterval => return None,
+        other => other.to_string().to_uppercase(),
+    })
+}
+
+/// Whether a column has a condition of its own.
+pub(super) fn invariant(field: &StructField) -> Result<Option<String>> {
+    let Some(text) = field.metadata.get(INVARIANTS).and_then(Value::as_str) else { return Ok(None) };
+    let parsed: Value = serde_json::from_str(text).unwrap_or_default();
+    match parsed.pointer("/expression/expression").and_then(Value::as_str) {
+        Some(condition) => Ok(Some(condition.to_owned())),
+        None => Err(Error::corrupt(format!("schema: column {}", field.name), format!("its invariant is not understood: {text}"))),
+    }
+}
+
+/// The same schema with nulls allowed in all columns.
+fn nullable(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| Arc::new(field.as_ref().clone().with_nullable(true)));
+    Arc::new(Schema::new(fields.collect::<Fields>()))
+}
+
+/// A column as data files have it.
+fn physical_field(field: &StructField, mode: MappingMode, table: &str) -> Result<Field> {
+    let name = physical_name(field, mode);
+    let nested = field.metadata.get(NESTED_IDS).and_then(Value::as_object).filter(|_| mode != MappingMode::None);
+    let ids = NestedIds { ids: nested, mode, table };
+    let physical = Field::new(name, ids.physical_type(&field.data_type, name)?, field.nullable);
+    Ok(with_id(physical, field.metadata.get(FIELD_ID).filter(|_| mode != MappingMode::None)))
+}
+
+fn with_id(field: Field, id: Option<&Value>) -> Field {
+    match id.and_then(Value::as_i64) {
+        Some(id) => field.with_metadata([(PARQUET_FIELD_ID.to_owned(), id.to_string())].into()),
+        None => field,
+    }
+}
+
+/// The ids of elements, keys and values below one field.
+struct NestedIds<'a> {
+    ids: Option<&'a serde_json::Map<String, Value>>,
+    mode: MappingMode,
+    table: &'a str,
+}
+
+impl NestedIds<'_> {
+    fn physical_type(&self, data_type: &DataType, path: &str) -> Result<ArrowType> {
+        Ok(match data_type {
+            DataType::Primitive(primitive) => stored_type(*primitive, self.table, path)?,
+            DataType::Struct(fields) => {
+                let fields = fields.fields.iter().map(|field| physical_field(field, self.mode, self.table));
+                ArrowType::Struct(fields.collect::<Result<Fields>>()?)
+            }
+            DataType::Array(array) => {
+                ArrowType::List(self.part("element", &array.element, array.contains_null, path)?)
+            }
+            DataType::Map(map) => {
+                let key = self.part("key", &map.key, false, path)?;
+                let value = self.part("value", &map.value, map.value_contains_null, path)?;
+                let entries = Field::new("key_value", ArrowType::Struct(Fields::from(vec![key, value])), false);
+                ArrowType::Map(Arc::new(entries), false)
+            }
+        })
+    }
+
+    fn part(&self, name: &str, data_type: &DataType, nullable: bool, path: &str) -> Result<Arc<Field>> {
+        let path = format!("{path}.{name}");
+        let field = Field::new(name, self.physical_type(data_type, &path)?, nullable);
+        Ok(Arc::new(with_id(field, self.ids.and_then(|ids| ids.get(&path)))))
+    }
+}
+
+/// The Arrow type whose Parquet form is what Delta stores.
+fn stored_type(primitive: PrimitiveType, table: &str, path: &str) -> Result<ArrowType> {
+    Ok(match primitive {
+        PrimitiveType::YearMonthInterval => ArrowType::Int32,
+        PrimitiveType::DayTimeInterval => ArrowType::Int64,
+        PrimitiveType::Void => {
+            let message = format!("{table}: column {path}: values of type void cannot stand inside other types");
+            return Err(Error::invalid_input(message));
+        }
+        other => type_to_arrow(&other.into())?,
+    })
+}

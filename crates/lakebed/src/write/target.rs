@@ -1,0 +1,292 @@
+//! The table that rows are written to: as it is, as it will be with the schema of the data, or as it will be made.
+//!
+//! Read [`Target::plan`].
+
+use std::sync::Arc;
+
+use arrow_schema::Schema;
+use lakebed_core::action::{DomainMetadata, Metadata, Protocol};
+use lakebed_core::feature::given::GivenProperties;
+use lakebed_core::feature::upgrade::{
+    CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START, INVARIANTS, upgrade, used_features,
+};
+use lakebed_core::property::TableProperties;
+use lakebed_core::schema::evolve::{Mapping, MergeOptions, merge};
+use lakebed_core::schema::mapping::{FIELD_ID, MappingMode, NESTED_IDS, PHYSICAL_NAME};
+use lakebed_core::schema::{StructField, StructType};
+use lakebed_io::env::Env;
+use lakebed_io::parquet::write::{Codec, WriteOptions as ParquetOptions};
+
+use super::files::FileOptions;
+use super::fill::data_schema;
+use super::rules::WriteRules;
+use super::{SchemaMode, WriteMode, WriteOptions};
+use crate::create::{NewTable, PlannedTable, check_columns, columns_named};
+use crate::{Error, Result, Snapshot};
+
+const DEFAULT_FILE_BYTES: u64 = 128 << 20;
+
+/// What a write makes of its table.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) protocol: Protocol,
+    pub(super) metadata: Metadata,
+    pub(super) domains: Vec<DomainMetadata>,
+    pub(super) changes_protocol: bool,
+    pub(super) changes_metadata: bool,
+    /// The schema is replaced as a whole, and with it partitioning and clustering.
+    pub(super) is_replaced: bool,
+    pub(super) rules: Arc<WriteRules>,
+    pub(super) files: FileOptions,
+}
+
+impl Target {
+    /// Everything that can be refused without reading a row is refused here.
+    pub(super) async fn plan(
+        snapshot: Option<&Snapshot>,
+        data: &Schema,
+        options: &WriteOptions,
+        url: &str,
+        env: &Env,
+    ) -> Result<Self> {
+        match snapshot {
+            None => Self::new_table(data, options, url, env),
+            Some(snapshot) => Self::existing(snapshot, data, options, env).await.map_err(|error| within_once(error, url)),
+        }
+    }
+
+    fn new_table(data: &Schema, options: &WriteOptions, url: &str, env: &Env) -> Result<Self> {
+        let new = NewTable {
+            schema: data_schema(data, None).map_err(|error| error.within(url))?,
+            partition_by: options.partition_by.clone().unwrap_or_default(),
+            cluster_by: options.cluster_by.clone().unwrap_or_default(),
+            properties: options.properties.clone(),
+            ..NewTable::default()
+        };
+        let PlannedTable { protocol, metadata, domains } = new.plan(url, env)?;
+        let clustering = clustering_paths(&domains);
+        Self::with(Parts { protocol, metadata, domains, changes_protocol: true, changes_metadata: true, is_replaced: false }, url, options, &clustering, env)
+    }
+
+    async fn existing(snapshot: &Snapshot, data: &Schema, options: &WriteOptions, env: &Env) -> Result<Self> {
+        if options.schema == SchemaMode::Overwrite {
+            return Self::replaced(snapshot, data, options, env);
+        }
+        check_partitioning(snapshot, options)?;
+        check_properties(snapshot, options)?;
+        let mut metadata = snapshot.metadata().clone();
+        let mut protocol = snapshot.protocol().clone();
+        let (mut changes_protocol, mut changes_metadata) = (false, false);
+        if options.schema == SchemaMode::Merge {
+            let found = data_schema(data, Some(snapshot.schema()))?;
+            let merged = merge(snapshot.schema(), &found, MergeOptions { widen: snapshot.properties().type_widening });
+            if merged != *snapshot.schema() {
+                let schema = with_mapping(&merged, snapshot.properties(), &mut metadata, env);
+                check_columns(&schema, snapshot.mapping_mode())?;
+                let used = used_features(&schema, snapshot.properties(), false);
+                if let Some(raised) = upgrade(&protocol, used)? {
+                    protocol = raised;
+                    changes_protocol = true;
+                }
+                metadata.schema_string = schema.to_json();
+                changes_metadata = true;
+            }
+        }
+        let clustering = snapshot.physical_clustering_columns().await?;
+        let parts = Parts { protocol, metadata, domains: Vec::new(), changes_protocol, changes_metadata, is_replaced: false };
+        Self::with(parts, snapshot.url(), options, &clustering, env)
+    }
+
+    /// The table stays itself and keeps its properties; columns that stay what they were keep their names in files.
+    fn replaced(snapshot: &Snapshot, data: &Schema, options: &WriteOptions, env: &Env) -> Result<Self> {
+        if options.mode != WriteMode::Overwrite {
+            return Err(Error::invalid_input("schema=\"overwrite\" goes with mode=\"overwrite\": the rows that are there have the old schema"));
+        }
+        let found = data_schema(data, None)?;
+        let mode = snapshot.mapping_mode();
+        check_columns(&found, mode)?;
+        let mut metadata = snapshot.metadata().clone();
+        let schema = with_mapping(&keeping_notes(&found, snapshot.schema()), snapshot.properties(), &mut metadata, env);
+        let partition_by = match &options.partition_by {
+            Some(names) => names.clone(),
+            None => snapshot.partition_columns().to_vec(),
+        };
+        metadata.partition_columns = columns_named(&schema, &partition_by, "partition")?;
+        metadata.schema_string = schema.to_json();
+        let given = GivenProperties::parse(options.properties.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+        metadata.configuration.extend(given.configuration);
+        let properties = TableProperties::parse(&metadata.configuration)?;
+        if properties.column_mapping_mode != mode {
+            return Err(Error::invalid_input("delta.columnMapping.mode cannot be changed by a write"));
+        }
+        let clustering = NewTable {
+            schema: schema.clone(),
+            partition_by,
+            cluster_by: options.cluster_by.clone().unwrap_or_default(),
+            ..NewTable::default()
+        };
+        let domains = clustering.clustering_domains(&schema, mode)?;
+        let used = used_features(&schema, &properties, !domains.is_empty()).into_iter().map(str::to_owned).chain(given.features);
+        let raised = upgrade(snapshot.protocol(), used)?;
+        let paths = clustering_paths(&domains);
+        let parts = Parts {
+            changes_protocol: raised.is_some(),
+            protocol: raised.unwrap_or_else(|| snapshot.protocol().clone()),
+            changes_metadata: metadata != *snapshot.metadata(),
+            metadata,
+            domains,
+            is_replaced: true,
+        };
+        Self::with(parts, snapshot.url(), options, &paths, env)
+    }
+
+    fn with(parts: Parts, url: &str, options: &WriteOptions, clustering: &[Vec<String>], env: &Env) -> Result<Self> {
+        let rules = WriteRules::new(url, &parts.protocol, &parts.metadata, clustering, env.now_ms())?;
+        let files = file_options(&rules, options)?;
+        let Parts { protocol, metadata, domains, changes_protocol, changes_metadata, is_replaced } = parts;
+        Ok(Self { protocol, metadata, domains, changes_protocol, changes_metadata, is_replaced, rules: Arc::new(rules), files })
+    }
+
+    /// Whether files that were written for another state of the table are right for this one too: nothing but columns that may be null
+    /// has come.
+    pub(super) fn takes_files_of(&self, other: &Target) -> bool {
+        let (own, before) = (&self.metadata, &other.metadata);
+        let same_columns = before.partition_columns == own.partition_columns
+            && other.rules.schema.fields.iter().all(|field| self.rules.schema.fields.contains(field));
+        let new = self.rules.schema.fields.iter().filter(|field| !other.rules.schema.fields.contains(field));
+        let rule_keys = [INVARIANTS, GENERATION_EXPRESSION, IDENTITY_START, CURRENT_DEFAULT];
+        let harmless = |field: &StructField| field.nullable && !rule_keys.iter().any(|key| field.metadata.contains_key(*key));
+        let (now, then) = (&self.rules.properties, &other.rules.properties);
+        let same_rules = now.constraints == then.constraints
+            && now.column_mapping_mode == then.column_mapping_mode
+            && now.iceberg_compat_v1 == then.iceberg_compat_v1
+            && now.iceberg_compat_v2 == then.iceberg_compat_v2;
+        same_columns && same_rules && new.into_iter().all(harmless)
+    }
+}
+
+struct Parts {
+    protocol: Protocol,
+    metadata: Metadata,
+    domains: Vec<DomainMetadata>,
+    changes_protocol: bool,
+    changes_metadata: bool,
+    is_replaced: bool,
+}
+
+/// The table is named once.
+fn within_once(error: Error, url: &str) -> Error {
+    if error.message().starts_with(url) { error } else { error.within(url) }
+}
+
+fn check_partitioning(snapshot: &Snapshot, options: &WriteOptions) -> Result<()> {
+    if let Some(asked) = &options.partition_by {
+        let own = snapshot.partition_columns();
+        let same = asked.len() == own.len() && asked.iter().zip(own).all(|(asked, own)| asked.eq_ignore_ascii_case(own));
+        if !same {
+            let message = format!(
+                "the table is partitioned by {own:?}, not by {asked:?}; leave partition_by out, or overwrite the table with schema=\"overwrite\""
+            );
+            return Err(Error::invalid_input(message));
+        }
+    }
+    match &options.cluster_by {
+        Some(asked) if !asked.is_empty() => {
+            Err(Error::invalid_input("the clustering of an existing table is not changed by a write; leave cluster_by out"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Properties are for new tables: one that exists must have them.
+fn check_properties(snapshot: &Snapshot, options: &WriteOptions) -> Result<()> {
+    let given = GivenProperties::parse(options.properties.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+    let differs = given.configuration.iter().find(|(name, value)| snapshot.metadata().property(name) != value.as_deref());
+    match differs {
+        Some((name, value)) => {
+            let own = snapshot.metadata().property(name).map_or("unset".to_owned(), |own| format!("{own:?}"));
+            let message = format!(
+                "the property {name} is {own}, not {:?}: properties of an existing table are not changed by a write",
+                value.as_deref().unwrap_or_default()
+            );
+            Err(Error::invalid_input(message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Names and ids for new columns.
+fn with_mapping(schema: &StructType, properties: &TableProperties, metadata: &mut Metadata, env: &Env) -> StructType {
+    let mode = properties.column_mapping_mode;
+    if mode == MappingMode::None {
+        return schema.clone();
+    }
+    let mut mapping = Mapping {
+        max_column_id: properties.column_mapping_max_column_id.unwrap_or(0),
+        new_name: Some(|| format!("col-{}", env.new_uuid())),
+        nested_ids: properties.iceberg_compat_v2,
+    };
+    let schema = mapping.complete(schema, mode);
+    metadata.configuration.insert("delta.columnMapping.maxColumnId".to_owned(), Some(mapping.max_column_id.to_string()));
+    schema
+}
+
+/// Columns that stay what they were keep their names and ids in files, and their comments.
+fn keeping_notes(schema: &StructType, old: &StructType) -> StructType {
+    let keep = |field: &StructField| {
+        let mut field = field.clone();
+        let same = old.field(&field.name).filter(|old| old.data_type == field.data_type || same_shape(&old.data_type, &field.data_type));
+        if let Some(old) = same {
+            for key in [PHYSICAL_NAME, FIELD_ID, NESTED_IDS, "comment"] {
+                if let Some(value) = old.metadata.get(key) {
+                    field.metadata.entry(key).or_insert_with(|| value.clone());
+                }
+            }
+            field.data_type = old.data_type.clone();
+        }
+        field
+    };
+    StructType { fields: schema.fields.iter().map(keep).collect() }
+}
+
+/// Whether two types differ in notes alone.
+fn same_shape(one: &lakebed_core::schema::DataType, other: &lakebed_core::schema::DataType) -> bool {
+    let plain = |data_type: &lakebed_core::schema::DataType| super::fit::loose_type(data_type).ok();
+    plain(one).is_some() && plain(one) == plain(other)
+}
+
+fn clustering_paths(domains: &[DomainMetadata]) -> Vec<Vec<String>> {
+    let parsed = domains.iter().filter_map(|domain| serde_json::from_str::<serde_json::Value>(&domain.configuration).ok());
+    let columns = parsed.filter_map(|value| serde_json::from_value::<Vec<Vec<String>>>(value.get("clusteringColumns")?.clone()).ok());
+    columns.flatten().collect()
+}
+
+fn file_options(rules: &WriteRules, options: &WriteOptions) -> Result<FileOptions> {
+    let properties = &rules.properties;
+    let codec = match (options.codec, &properties.parquet_compression_codec) {
+        (Some(codec), _) => codec,
+        (None, Some(name)) => Codec::parse(name).ok_or_else(|| {
+            Error::invalid_input(format!("{}: lakebed writes no files with delta.parquet.compression.codec {name:?}", rules.table))
+        })?,
+        (None, None) => Codec::default(),
+    };
+    let defaults = ParquetOptions::default();
+    let bloom_columns = options.bloom_columns.iter().map(|name| bloom_column(rules, name)).collect::<Result<_>>()?;
+    Ok(FileOptions {
+        target_size_bytes: options.target_file_size_bytes.or(properties.target_file_size_bytes).unwrap_or(DEFAULT_FILE_BYTES).max(1),
+        parquet: ParquetOptions {
+            codec,
+            row_group_rows: options.row_group_rows.unwrap_or(defaults.row_group_rows).max(1),
+            row_group_bytes: defaults.row_group_bytes,
+            bloom_columns,
+            second_pages: properties.parquet_format_version.as_deref().is_some_and(|version| version.trim().starts_with('2')),
+        },
+    })
+}
+
+fn bloom_column(rules: &WriteRules, name: &str) -> Result<Vec<String>> {
+    let names: Vec<&str> = name.split('.').collect();
+    let mode = rules.properties.column_mapping_mode;
+    lakebed_core::schema::mapping::physical_path(&rules.schema, &names, mode)
+        .ok_or_else(|| Error::invalid_input(format!("{}: there is no column {name} for a Bloom filter", rules.table)))
+}

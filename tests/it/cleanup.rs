@@ -1,0 +1,180 @@
+//! The end of old files of the log.
+
+use std::time::Duration;
+
+use lakebed::{Env, ErrorKind, Snapshot, Table};
+use lakebed_io::log;
+use lakebed_tests::table::{add, metadata, protocol};
+use lakebed_tests::{Form, TableBuilder};
+use serde_json::{Value, json};
+
+/// The midnight before a seeded clock begins.
+const MIDNIGHT_MS: i64 = 1_699_920_000_000;
+const DAY_MS: i64 = 86_400_000;
+
+/// A table of eleven versions, one made at noon of each of the days 0 to 10, with checkpoints at 3, 6 and 9.
+async fn eleven_days(more_properties: &[(&str, &str)], more_features: &[&str], form: Form) -> TableBuilder {
+    let properties = [&[("delta.enableInCommitTimestamps", "true")], more_properties].concat();
+    let features = [&["inCommitTimestamp"], more_features].concat();
+    let readers: Vec<&str> = more_features.iter().copied().filter(|feature| *feature == "v2Checkpoint").collect();
+    let mut builder = TableBuilder::with(protocol(&readers, &features), metadata(&["id long"], &[], &properties));
+    let mut files: Vec<Value> = Vec::new();
+    for day in 0..11 {
+        files.push(add(&format!("f{day}")));
+        let info = json!({"commitInfo": {"inCommitTimestamp": MIDNIGHT_MS + day * DAY_MS + DAY_MS / 2}});
+        builder.commit(&[info, files[files.len() - 1].clone()]).await;
+        if day > 0 && day % 3 == 0 {
+            builder.checkpoint_as(day as u64, form, &files, 100).await;
+        }
+    }
+    builder
+}
+
+/// The table at noon of a day.
+async fn at(builder: &TableBuilder, day: i64) -> Snapshot {
+    let env = Env::seeded(1);
+    let wanted = MIDNIGHT_MS + day * DAY_MS + DAY_MS / 2;
+    env.advance(Duration::from_millis((wanted - env.now_ms()).unsigned_abs()));
+    table(builder, env).snapshot().await.unwrap()
+}
+
+fn table(builder: &TableBuilder, env: Env) -> Table {
+    Table::at("memory://kit").with_store(builder.store()).with_env(env).build().unwrap()
+}
+
+async fn names(builder: &TableBuilder) -> Vec<String> {
+    let listed = log::list_log(&builder.store(), None).await.unwrap();
+    listed.into_iter().map(|file| file.path.name.trim_start_matches('0').to_owned()).collect()
+}
+
+async fn oldest_readable(builder: &TableBuilder) -> u64 {
+    let table = table(builder, Env::seeded(1));
+    for version in 0..11 {
+        match table.snapshot_at(version).await {
+            Ok(snapshot) => {
+                assert_eq!(snapshot.detail().await.unwrap().num_files, version + 1);
+                // None is lost after the first that is left.
+                for later in version..11 {
+                    assert_eq!(table.snapshot_at(later).await.unwrap().detail().await.unwrap().num_files, later + 1);
+                }
+                return version;
+            }
+            Err(error) => assert_eq!(*error.kind(), ErrorKind::VersionNotFound, "{error}"),
+        }
+    }
+    panic!("no version can be read");
+}
+
+#[tokio::test]
+async fn versions_before_the_last_old_checkpoint_go() {
+    let builder = eleven_days(&[], &[], Form::Classic).await;
+    builder.put_log("00000000000000000002.crc", b"x".to_vec()).await;
+    builder.put_log("00000000000000000004.00000000000000000005.compacted.json", b"x".to_vec()).await;
+    builder.put_log("00000000000000000006.00000000000000000008.compacted.json", b"x".to_vec()).await;
+    builder.put_log("00000000000000000007.00000000000000000008.compacted.json", b"x".to_vec()).await;
+    // Thirty days before day 38 ends the retention, at the midnight before day 8: the commit of day 7 is the last one before.
+    let outcome = at(&builder, 38).await.clean_up_log().await.unwrap();
+    assert_eq!((outcome.first_version, outcome.log_files), (Some(6), 10));
+    let left = ["6.checkpoint.parquet", "6.json", "7.00000000000000000008.compacted.json", "7.json", "8.json"];
+    let left = left.into_iter().chain(["9.checkpoint.parquet", "9.json", "10.json"]);
+    let mut found = names(&builder).await;
+    let mut expected: Vec<String> = left.map(str::to_owned).collect();
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+    assert_eq!(oldest_readable(&builder).await, 6);
+    // Again there is nothing to do.
+    assert_eq!(at(&builder, 38).await.clean_up_log().await.unwrap().first_version, None);
+}
+
+#[tokio::test]
+async fn what_is_within_the_retention_stays() {
+    let builder = eleven_days(&[], &[], Form::Classic).await;
+    let before = names(&builder).await;
+    for day in [10, 33] {
+        assert_eq!(at(&builder, day).await.clean_up_log().await.unwrap().first_version, None, "day {day}");
+    }
+    assert_eq!(names(&builder).await, before);
+    assert_eq!(at(&builder, 34).await.clean_up_log().await.unwrap().first_version, Some(3));
+    assert_eq!(oldest_readable(&builder).await, 3);
+}
+
+#[tokio::test]
+async fn the_property_sets_the_retention() {
+    let builder = eleven_days(&[("delta.logRetentionDuration", "interval 2 days")], &[], Form::Classic).await;
+    assert_eq!(at(&builder, 10).await.clean_up_log().await.unwrap().first_version, Some(6));
+}
+
+#[tokio::test]
+async fn a_broken_checkpoint_is_nothing_to_rest_on() {
+    let builder = eleven_days(&[], &[], Form::Classic).await;
+    builder.put_log("00000000000000000006.checkpoint.parquet", b"PAR1 no more".to_vec()).await;
+    assert_eq!(at(&builder, 38).await.clean_up_log().await.unwrap().first_version, Some(3));
+    assert_eq!(oldest_readable(&builder).await, 3);
+    // Nor is one of which a sidecar is gone.
+    let builder = eleven_days(&[("delta.checkpointPolicy", "v2")], &["v2Checkpoint"], Form::UuidJson(2)).await;
+    let sidecar = "_sidecars/00000000000000000006.checkpoint.0000000002.0000000002.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.parquet";
+    builder.delete_log(sidecar).await;
+    assert_eq!(at(&builder, 38).await.clean_up_log().await.unwrap().first_version, Some(3));
+}
+
+#[tokio::test]
+async fn without_a_checkpoint_or_its_commit_nothing_goes() {
+    let builder = eleven_days(&[], &[], Form::Classic).await;
+    for version in [3, 6, 9] {
+        builder.delete_log(&format!("{version:020}.checkpoint.parquet")).await;
+    }
+    let before = names(&builder).await;
+    assert_eq!(at(&builder, 60).await.clean_up_log().await.unwrap().first_version, None);
+    assert_eq!(names(&builder).await, before);
+}
+
+#[tokio::test]
+async fn protected_checkpoints_stay_until_all_of_them_may_go() {
+    let property = [("delta.requireCheckpointProtectionBeforeVersion", "8")];
+    let builder = eleven_days(&property, &["checkpointProtection"], Form::Classic).await;
+    assert_eq!(at(&builder, 38).await.clean_up_log().await.unwrap().first_version, None);
+    assert_eq!(at(&builder, 41).await.clean_up_log().await.unwrap().first_version, Some(9));
+}
+
+#[tokio::test]
+async fn a_v2_table_keeps_a_checkpoint_that_others_know_of() {
+    let builder = eleven_days(&[("delta.checkpointPolicy", "v2")], &["v2Checkpoint"], Form::UuidJson(2)).await;
+    at(&builder, 38).await.clean_up_log().await.unwrap();
+    let found = names(&builder).await;
+    assert!(found.contains(&"9.checkpoint.parquet".to_owned()), "{found:?}");
+    // The one with the classic name says the same.
+    for name in found.iter().filter(|name| name.starts_with("9.checkpoint.") && name.ends_with("json")) {
+        builder.delete_log(&format!("0000000000000000000{name}")).await;
+    }
+    assert_eq!(oldest_readable(&builder).await, 6);
+}
+
+#[tokio::test]
+async fn sidecars_that_nobody_names_go_when_they_are_old() {
+    let builder = eleven_days(&[("delta.checkpointPolicy", "v2")], &["v2Checkpoint"], Form::UuidJson(2)).await;
+    builder.put_log("_sidecars/nobody.parquet", b"x".to_vec()).await;
+    builder.put_log(".00000000000000000004.json.5c1e.tmp", b"x".to_vec()).await;
+    builder.put_log(".00000000000000000004.json.tmp.17", b"x".to_vec()).await;
+    builder.put_log(".00000000000000000004.json.crc", b"x".to_vec()).await;
+    // The store's own clock says when they were written, which is long after the seeded one begins.
+    let young = at(&builder, 38).await.clean_up_log().await.unwrap();
+    assert_eq!((young.first_version, young.sidecars, young.leftovers), (Some(6), 0, 0));
+    let old = at(&builder, 365 * 100).await.clean_up_log().await.unwrap();
+    // Two of version 3, and the one that nobody ever named; those of version 6 went with its checkpoint.
+    assert_eq!((old.first_version, old.sidecars, old.leftovers), (Some(9), 5, 2));
+    assert_eq!(oldest_readable(&builder).await, 9);
+}
+
+#[tokio::test]
+async fn without_timestamps_of_their_own_commits_are_as_old_as_their_files() {
+    let mut builder = TableBuilder::new();
+    for version in 0..4 {
+        builder.commit(&[add(&format!("f{version}"))]).await;
+    }
+    let files: Vec<Value> = (0..3).map(|version| add(&format!("f{version}"))).collect();
+    builder.checkpoint(2, &files).await;
+    assert_eq!(at(&builder, 1).await.clean_up_log().await.unwrap().first_version, None);
+    assert_eq!(at(&builder, 365 * 100).await.clean_up_log().await.unwrap().first_version, Some(2));
+    assert_eq!(at(&builder, 1).await.detail().await.unwrap().num_files, 4);
+}

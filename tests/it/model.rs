@@ -1,0 +1,152 @@
+//! Random logs, and the state that they lead to: worked out by the rules of action reconciliation, one action at a time.
+
+use std::collections::BTreeMap;
+
+use rand::Rng;
+use rand::rngs::SmallRng;
+use serde_json::{Value, json};
+
+/// A file: its path and what its deletion vector is.
+type Key = (String, Option<i64>);
+
+/// The state of a table.
+#[derive(Clone)]
+pub(crate) struct Model {
+    files: BTreeMap<Key, Value>,
+    tombstones: BTreeMap<Key, Value>,
+    transactions: BTreeMap<String, Value>,
+    domains: BTreeMap<String, Value>,
+    /// What was removed at this time or before is forgotten.
+    expired_ms: i64,
+    next: u64,
+}
+
+impl Model {
+    pub(crate) fn new(expired_ms: i64) -> Self {
+        Self {
+            files: BTreeMap::new(),
+            tombstones: BTreeMap::new(),
+            transactions: BTreeMap::new(),
+            domains: BTreeMap::new(),
+            expired_ms,
+            next: 0,
+        }
+    }
+
+    /// The files of the table: how many, and their bytes.
+    pub(crate) fn files(&self) -> (u64, u64) {
+        let size = |action: &Value| action["add"]["size"].as_u64().unwrap();
+        (self.files.len() as u64, self.files.values().map(size).sum())
+    }
+
+    /// What a checkpoint holds besides protocol and metadata.
+    pub(crate) fn checkpoint(&self) -> Vec<Value> {
+        let unexpired = |action: &&Value| action["remove"]["deletionTimestamp"].as_i64().unwrap_or(0) > self.expired_ms;
+        let tombstones = self.tombstones.values().filter(unexpired).cloned().map(|mut action| {
+            action["remove"]["dataChange"] = json!(false);
+            action
+        });
+        let files = self.files.values().cloned().map(|mut action| {
+            action["add"]["dataChange"] = json!(false);
+            action
+        });
+        let domains = self.domains.values().filter(|action| action["domainMetadata"]["removed"] == json!(false)).cloned();
+        files.chain(tombstones).chain(self.transactions.values().cloned()).chain(domains).collect()
+    }
+
+    /// The actions of one more commit, none of which is about the same file as another.
+    pub(crate) fn commit(&mut self, random: &mut SmallRng) -> Vec<Value> {
+        let mut actions = Vec::new();
+        let mut free: Vec<Key> = self.files.keys().cloned().collect();
+        let mut gone: Vec<Key> = self.tombstones.keys().cloned().collect();
+        for _ in 0..random.random_range(0..6) {
+            match random.random_range(0..10) {
+                0..4 => {
+                    self.next += 1;
+                    let vector = random.random_bool(0.3).then(|| random.random_range(0..3));
+                    actions.push(self.add((format!("f{}", self.next), vector), random));
+                }
+                4..6 if !free.is_empty() => {
+                    let key = free.swap_remove(random.random_range(0..free.len()));
+                    actions.push(self.remove(key, random));
+                }
+                // The rows of a file that are deleted change.
+                6 if !free.is_empty() => {
+                    let key = free.swap_remove(random.random_range(0..free.len()));
+                    let after = (key.0.clone(), Some(key.1.map_or(0, |vector| vector + 1)));
+                    gone.retain(|gone| *gone != after);
+                    if !self.files.contains_key(&after) {
+                        actions.push(self.remove(key, random));
+                        actions.push(self.add(after, random));
+                    }
+                }
+                // What was removed comes back, as it does when a version is restored.
+                7 if !gone.is_empty() => {
+                    let key = gone.swap_remove(random.random_range(0..gone.len()));
+                    actions.push(self.add(key, random));
+                }
+                8 => {
+                    let app = format!("app{}", random.random_range(0..4));
+                    let action = json!({"txn": {"appId": app, "version": random.random_range(0..100), "lastUpdated": 7}});
+                    self.transactions.insert(app, action.clone());
+                    actions.retain(|other: &Value| other["txn"]["appId"] != action["txn"]["appId"]);
+                    actions.push(action);
+                }
+                9 => {
+                    let name = format!("domain{}", random.random_range(0..4));
+                    let removed = random.random_bool(0.4);
+                    let action = json!({"domainMetadata": {"domain": name, "configuration": "{}", "removed": removed}});
+                    self.domains.insert(name, action.clone());
+                    actions.retain(|other: &Value| other["domainMetadata"]["domain"] != action["domainMetadata"]["domain"]);
+                    actions.push(action);
+                }
+                _ => {}
+            }
+        }
+        actions
+    }
+
+    fn add(&mut self, key: Key, random: &mut SmallRng) -> Value {
+        let mut action = json!({"add": {
+            "path": key.0,
+            "partitionValues": {},
+            "size": random.random_range(0..100_000),
+            "modificationTime": random.random_range(0..1000),
+            "dataChange": random.random_bool(0.5),
+            "stats": format!("{{\"numRecords\":{}}}", random.random_range(0..100)),
+        }});
+        action["add"]["tags"] = json!({"k": "v"});
+        set_vector(&mut action["add"], key.1);
+        self.tombstones.remove(&key);
+        self.files.insert(key, action.clone());
+        action
+    }
+
+    fn remove(&mut self, key: Key, random: &mut SmallRng) -> Value {
+        let was = self.files.remove(&key).unwrap();
+        let age = random.random_range(-1..3);
+        let mut action = json!({"remove": {
+            "path": key.0,
+            "deletionTimestamp": self.expired_ms + age,
+            "dataChange": true,
+            "extendedFileMetadata": true,
+            "partitionValues": {},
+            "size": was["add"]["size"],
+        }});
+        set_vector(&mut action["remove"], key.1);
+        self.tombstones.insert(key, action.clone());
+        action
+    }
+}
+
+fn set_vector(action: &mut Value, vector: Option<i64>) {
+    if let Some(vector) = vector {
+        action["deletionVector"] = json!({
+            "storageType": "u",
+            "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^",
+            "offset": vector,
+            "sizeInBytes": 40,
+            "cardinality": vector + 1,
+        });
+    }
+}
