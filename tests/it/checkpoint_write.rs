@@ -327,6 +327,15 @@ async fn a_broken_older_checkpoint_does_not_stand_in_the_way() {
 }
 
 #[tokio::test]
+async fn a_property_that_makes_no_sense_is_named() {
+    let properties = [("delta.dataSkippingStatsColumns", "a,,b")];
+    let mut builder = TableBuilder::with(protocol(&[], &[]), metadata(&["id long"], &[], &properties));
+    builder.commit(&[add("a")]).await;
+    let error = snapshot(&builder).await.checkpoint().await.unwrap_err();
+    assert!(error.to_string().contains("dataSkippingStatsColumns") && !error.is_corrupt(), "{error}");
+}
+
+#[tokio::test]
 async fn unknown_writer_features_are_refused() {
     let mut builder = TableBuilder::with(protocol(&[], &["fromTheFuture"]), metadata(&["id long"], &[], &[]));
     builder.commit(&[add("a")]).await;

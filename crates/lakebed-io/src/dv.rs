@@ -1,9 +1,10 @@
 //! Deletion vectors, wherever they are.
 
 use lakebed_core::action::DeletionVectorDescriptor;
-use lakebed_core::dv::{DeletionVector, DvPlace, check_file_version, place};
+use lakebed_core::dv::{DeletionVector, DvPlace, check_file_version, frame, place};
 use lakebed_core::error::{Error, Result};
 
+use crate::env::Env;
 use crate::store::Store;
 
 /// A vector that begins within so many bytes is fetched together with what stands before it, for the sake of the file's version.
@@ -28,6 +29,17 @@ pub async fn read_deletion_vector(store: &Store, descriptor: &DeletionVectorDesc
     }
     let before = usize::try_from(range.start - start).unwrap_or(usize::MAX);
     DeletionVector::parse_framed(bytes.get(before..).unwrap_or_default(), descriptor)
+}
+
+/// Writes vectors into one new file below the table's root.
+pub async fn write_deletion_vectors(store: &Store, env: &Env, vectors: &[DeletionVector]) -> Result<Vec<DeletionVectorDescriptor>> {
+    let id = env.new_uuid();
+    let id = id.parse().map_err(|error| Error::internal(format!("{id} is not a UUID")).with_source(error))?;
+    let (bytes, descriptors) = frame(vectors, id, "")?;
+    let Some(DvPlace::File { path, .. }) = descriptors.first().map(place).transpose()? else { return Ok(descriptors) };
+    let (store, object) = store.resolve(&path)?;
+    store.put(&object, bytes.into()).await?;
+    Ok(descriptors)
 }
 
 /// Without its deletion vector a file cannot be read: that must not look like a file that is merely gone.

@@ -1,10 +1,11 @@
 //! The log on a store: listing it, and reading its commits, hint and checksums. Which files make a version is decided in
 //! `lakebed_core::log::segment`.
 //!
-//! Read [`list_log`] first. `commits` reads commits of any size, `put` writes them, `write` writes hints and checksums, `web` finds the log
-//! where nothing can be listed.
+//! Read [`list_log`] first. `commits` reads commits of any size, `put` writes them, `write` writes hints and checksums, `near` finds
+//! the newest files of large logs, `web` the log where nothing can be listed.
 
 mod commits;
+mod near;
 mod put;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use lakebed_core::path::{HINT_NAME, LOG_DIR, LogKind, LogPath};
 
 pub use commits::{CommitPart, read_commits, read_places};
 pub use lakebed_core::log::segment::ListedLogFile;
+pub use near::find_near;
 pub use put::{PutCommit, put_commit};
 pub use write::{forget_hadoop_checksum, hadoop_checksum_name, put_checksum, write_hint};
 

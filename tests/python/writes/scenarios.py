@@ -209,7 +209,10 @@ def overwritten_schema(path: str) -> Rows:
     return [{"name": "x", "q": 5}]
 
 
-@scenario(deltalake="column mapping of names is read, but its physical names come out", polars="refused")
+@scenario(
+    duckdb="values of mapped partition columns come out null, of Delta Spark's tables too",
+    deltalake="mapped columns come out null",
+)
 def column_mapping(path: str) -> Rows:
     table = pa.table({"a b": [1, 2], "p,q": ["x", "y"], "s": pa.array([{"in ner": 1}, None])})
     lb.write(path, table, partition_by="p,q", properties={"delta.columnMapping.mode": "name"})
@@ -221,14 +224,14 @@ def column_mapping(path: str) -> Rows:
     ]
 
 
-@scenario(deltalake="refused: the mode id is not read by its name")
+@scenario(deltalake="mapped columns come out null")
 def column_mapping_by_id(path: str) -> Rows:
     table = pa.table({"x": [1, 2], "l": pa.array([[{"k": 1}], []])})
     lb.write(path, table, properties={"delta.columnMapping.mode": "id"})
     return rows_of(table)
 
 
-@scenario()
+@scenario(deltalake="refused: deletion vectors")
 def every_feature_of_writers(path: str) -> Rows:
     lb.write(
         path,

@@ -68,3 +68,6 @@ impl Base {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -231,3 +231,6 @@ impl FileBatch {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,3 +12,6 @@ mod row_ids;
 pub mod timestamp;
 pub mod validate;
 pub mod winner;
+
+#[cfg(test)]
+mod tests;

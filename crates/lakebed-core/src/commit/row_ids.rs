@@ -83,3 +83,6 @@ fn num_records(add: &Add) -> Option<i64> {
     let statistics: Statistics = serde_json::from_str(add.stats.as_deref()?).ok()?;
     statistics.num_records.filter(|rows| *rows >= 0)
 }
+
+#[cfg(test)]
+mod tests;

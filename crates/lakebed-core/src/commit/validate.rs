@@ -85,3 +85,6 @@ fn physical_partition_columns(schema: &crate::schema::StructType, names: &[Strin
     };
     names.iter().map(physical).collect()
 }
+
+#[cfg(test)]
+mod tests;

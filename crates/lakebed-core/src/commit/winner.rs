@@ -161,3 +161,6 @@ impl Adding {
         Ok(kept)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -54,6 +54,17 @@ impl DeletionVector {
         Self { rows: &self.rows | &other.rows }
     }
 
+    /// The rows deleted by this one alone.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        Self { rows: &self.rows - &other.rows }
+    }
+
+    /// Whether no row is deleted by both.
+    pub fn is_disjoint(&self, other: &Self) -> bool {
+        self.rows.is_disjoint(&other.rows)
+    }
+
     /// How many of these rows are deleted.
     pub fn deleted_in(&self, rows: Range<u64>) -> u64 {
         if rows.is_empty() { 0 } else { self.rows.range_cardinality(rows) }

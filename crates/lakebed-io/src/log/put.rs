@@ -17,7 +17,7 @@ use lakebed_core::path::LogPath;
 use super::read_commits;
 use crate::env::Env;
 use crate::probe;
-use crate::store::{PutOutcome, Store};
+use crate::store::{PutOutcome, Store, Unflushed};
 
 /// How long it is tried to write a commit, or to find out whether it was: the client of the store has its own, longer patience with each
 /// request.
@@ -37,17 +37,23 @@ pub enum PutCommit {
     Taken,
 }
 
-/// Writes a version if nobody has. `txn_id` is `commitInfo.txnId` of the commit, and the `commitInfo` its first line.
+/// Writes a version if nobody has, and not before the `files` that it names are safe. `txn_id` is `commitInfo.txnId` of the commit, and the `commitInfo` its first line.
 ///
 /// An error of kind [`ErrorKind::CommitUnknown`] says that the commit may be there or not, or may yet come; after any other error it is not
 /// there.
-pub async fn put_commit(store: &Store, version: u64, bytes: Bytes, txn_id: &str) -> Result<PutCommit> {
+pub async fn put_commit(
+    store: &Store,
+    version: u64,
+    bytes: Bytes,
+    txn_id: &str,
+    files: &[Unflushed],
+) -> Result<PutCommit> {
     probe::check_put_if_absent(store).await?;
     let commit = LogPath::commit(version);
     let object = store.log_path(&commit.name)?;
     let mut patience = Patience::begin(&store.options().env);
     loop {
-        let refused = match store.put_if_absent(&object, bytes.clone()).await {
+        let refused = match store.put_if_absent_after(files, &object, bytes.clone()).await {
             Ok(PutOutcome::Done) => return Ok(PutCommit::Done),
             // No network stands between, and no client that asks again.
             Ok(PutOutcome::Taken) if store.is_local() => return Ok(PutCommit::Taken),

@@ -1,5 +1,8 @@
 //! Writing what helps the readers of a log: the hint and checksums. Commits are put elsewhere.
 
+#[cfg(test)]
+mod tests;
+
 use lakebed_core::error::Result;
 use lakebed_core::log::checksum::VersionChecksum;
 use lakebed_core::log::hint::Hint;
@@ -24,7 +27,7 @@ pub async fn write_hint(store: &Store, hint: &Hint) -> Result<bool> {
 
 /// Writes the checksum of a version, if there is none.
 pub async fn put_checksum(store: &Store, version: u64, checksum: &VersionChecksum) -> Result<PutOutcome> {
-    store.put_if_absent(&store.log_path(&checksum_name(version))?, checksum.to_json()?.into()).await
+    store.put_disposable_if_absent(&store.log_path(&checksum_name(version))?, checksum.to_json()?.into()).await
 }
 
 /// Hadoop keeps a checksum of its own beside each file that it writes to a disk, hidden, and fails for whoever reads a file through it

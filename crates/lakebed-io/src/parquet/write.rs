@@ -23,7 +23,7 @@ use parquet::schema::types::ColumnPath;
 
 use super::read::Cores;
 use crate::at::At;
-use crate::store::{Store, Upload};
+use crate::store::{Store, Unflushed, Upload};
 
 /// Batches of fewer values than this are encoded where they are: to change threads would take longer.
 const FEW_VALUES: usize = 1 << 16;
@@ -214,12 +214,12 @@ impl ParquetWriter {
         self.append_row_group(chunks)
     }
 
-    /// Ends the file and tells its size.
-    pub async fn finish(mut self, cores: &Cores) -> Result<u64> {
+    /// Ends the file and tells its size, and what to wait for until it is safe.
+    pub async fn finish(mut self, cores: &Cores) -> Result<(u64, Unflushed)> {
         self.end_row_group(cores).await?;
         self.file.finish().at(&self.name)?;
         self.send().await?;
-        self.upload.finish().await
+        self.upload.finish_unflushed().await
     }
 
     /// Takes back what was written.

@@ -13,6 +13,15 @@ use std::path::{Path, PathBuf};
 
 use super::PutOutcome;
 
+/// When the bytes of a file and its name go to the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flush {
+    /// The bytes before the file gets its name, the name before it counts as written.
+    Both,
+    /// When the system sees fit: for what may be lost, or is flushed by others.
+    Later,
+}
+
 /// A file on its way to a name.
 #[derive(Debug)]
 pub(super) struct HiddenFile {
@@ -42,31 +51,43 @@ impl HiddenFile {
         self.file.write_all(bytes)
     }
 
+    /// Brings the bytes so far to the disk.
+    pub(super) fn flush(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
     /// Gives the file its name, if no file has it.
-    pub(super) fn publish_new(mut self) -> io::Result<PutOutcome> {
-        self.settle()?;
+    pub(super) fn publish_new(mut self, flush: Flush) -> io::Result<PutOutcome> {
+        self.settle(flush)?;
         let outcome = if self.is_named { self.link_or_move()? } else { self.link_nameless()? };
         if outcome == PutOutcome::Done {
             self.unname()?;
-            sync_folder(folder_of(&self.target))?;
+            self.settle_name(flush)?;
         }
         Ok(outcome)
     }
 
-    /// Gives the file its name, taking it from the file that has it.
-    pub(super) fn publish_over(mut self) -> io::Result<()> {
-        self.settle()?;
+    /// Gives the file its name, taking it from the file that has it. Gives back the file, for flushing it later.
+    pub(super) fn publish_over(mut self, flush: Flush) -> io::Result<(File, PathBuf)> {
+        self.settle(flush)?;
         if self.is_named || self.link_nameless()? == PutOutcome::Taken {
             self.take_name()?;
             fs::rename(&self.name, &self.target)?;
             self.is_named = false;
         }
-        sync_folder(folder_of(&self.target))
+        self.settle_name(flush)?;
+        Ok((self.file.try_clone()?, folder_of(&self.target).to_owned()))
+    }
+
+    fn settle_name(&self, flush: Flush) -> io::Result<()> {
+        if flush == Flush::Both { sync_folder(folder_of(&self.target)) } else { Ok(()) }
     }
 
     /// The bytes go to the disk, and Hadoop's checksum of an earlier file of this name goes: Spark would find the new one damaged.
-    fn settle(&self) -> io::Result<()> {
-        self.file.sync_data()?;
+    fn settle(&self, flush: Flush) -> io::Result<()> {
+        if flush == Flush::Both {
+            self.flush()?;
+        }
         let Some(name) = self.target.file_name() else { return Err(io::ErrorKind::InvalidFilename.into()) };
         let checksum = self.target.with_file_name(format!(".{}.crc", name.to_string_lossy()));
         unless_missing(fs::remove_file(checksum))
@@ -204,12 +225,12 @@ fn has_two_names(_file: &File) -> io::Result<bool> {
 
 /// Elsewhere folders cannot be opened, and the system keeps their entries by itself.
 #[cfg(not(unix))]
-fn sync_folder(_folder: &Path) -> io::Result<()> {
+pub(super) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
 #[cfg(unix)]
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     use io::ErrorKind as K;
     match File::open(folder).and_then(|folder| folder.sync_all()) {
         // A folder that may be written but not read, or a file system that keeps folders in its own way.

@@ -15,7 +15,7 @@ use object_store::ObjectMeta;
 use object_store::path::Path;
 
 use super::PutOutcome;
-use super::hidden::HiddenFile;
+use super::hidden::{Flush, HiddenFile};
 
 /// The file behind an object.
 pub(super) fn file_path(path: &Path) -> PathBuf {
@@ -92,21 +92,29 @@ pub(super) fn list(folder: &Path, passes: impl Fn(&str) -> bool) -> io::Result<V
 }
 
 /// Writes a file whose name is free.
-pub(super) fn put_new(file: &FilePath, bytes: &[u8], unique: &str) -> io::Result<PutOutcome> {
+pub(super) fn put_new(file: &FilePath, bytes: &[u8], unique: &str, flush: Flush) -> io::Result<PutOutcome> {
+    match begin_new(file, bytes, unique)? {
+        Some(hidden) => hidden.publish_new(flush),
+        None => Ok(PutOutcome::Taken),
+    }
+}
+
+/// Writes a file that has no name yet; none if the name that it is to have is not free.
+pub(super) fn begin_new(file: &FilePath, bytes: &[u8], unique: &str) -> io::Result<Option<HiddenFile>> {
     // Who comes too late need not write.
     if fs::symlink_metadata(file).is_ok() {
-        return Ok(PutOutcome::Taken);
+        return Ok(None);
     }
     let mut hidden = HiddenFile::create(file, unique)?;
     hidden.write(bytes)?;
-    hidden.publish_new()
+    Ok(Some(hidden))
 }
 
 /// Writes a file, in place of what there was.
-pub(super) fn put_over(file: &FilePath, bytes: &[u8], unique: &str) -> io::Result<()> {
+pub(super) fn put_over(file: &FilePath, bytes: &[u8], unique: &str, flush: Flush) -> io::Result<()> {
     let mut hidden = HiddenFile::create(file, unique)?;
     hidden.write(bytes)?;
-    hidden.publish_over()
+    hidden.publish_over(flush).map(|_| ())
 }
 
 /// Deletes files; those that are not there are fine. On failure tells of the first that could not be deleted, after all others were.

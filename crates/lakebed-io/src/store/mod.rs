@@ -7,6 +7,7 @@
 mod ahead;
 mod connect;
 mod credentials;
+mod flush;
 mod delete;
 mod hidden;
 mod list;
@@ -33,6 +34,7 @@ use object_store::path::Path;
 use url::Url;
 
 pub use credentials::{CredentialSource, Credentials};
+pub use flush::{Unflushed, all_flushed};
 pub(crate) use parts::Parts;
 use place::{Place, Service};
 pub use put::PutOutcome;
@@ -68,8 +70,20 @@ impl fmt::Debug for StoreOptions {
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
+/// Where a store leads, and by which options. Holds secrets: it is for comparing only.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct StoreIdentity {
+    url: String,
+    options: Vec<(String, String)>,
+    credentials: usize,
+}
+
 struct Inner {
     object_store: Arc<dyn ObjectStore>,
+    /// The implementation was given, not made from a URL.
+    is_given: bool,
+    /// Files of this machine are flushed to the disk before they count as written.
+    local_flush: bool,
     service: Service,
     root: Path,
     url: Url,
@@ -124,6 +138,8 @@ impl Store {
         };
         Ok(Self(Arc::new(Inner {
             object_store: connection.store,
+            is_given: false,
+            local_flush: options::local_flush(&options.options)?,
             service: connection.service,
             root: place.path,
             url: place.url,
@@ -154,6 +170,8 @@ impl Store {
         };
         Self(Arc::new(Inner {
             object_store,
+            is_given: true,
+            local_flush: true,
             service,
             root,
             url,
@@ -200,6 +218,20 @@ impl Store {
     /// The file of this name in the table's log.
     pub(crate) fn log_path(&self, name: &str) -> Result<Path> {
         self.path_of(&format!("{LOG_DIR}/{name}"))
+    }
+
+    /// What is the same for stores that reach the same place in the same way; none for a store that was given, which may be anything.
+    pub fn identity(&self) -> Option<StoreIdentity> {
+        if self.0.is_given {
+            return None;
+        }
+        let options = &self.0.options;
+        let mut given: Vec<(String, String)> =
+            options.options.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        given.sort();
+        // Two callables may give credentials of two people.
+        let credentials = options.credentials.as_ref().map_or(0, |source| Arc::as_ptr(source).cast::<()>() as usize);
+        Some(StoreIdentity { url: self.url().to_owned(), options: given, credentials })
     }
 
     /// An object as messages name it.

@@ -167,6 +167,20 @@ pub(crate) fn environment() -> Vec<(String, String)> {
     variables
 }
 
+/// Whether files of this machine are flushed to the disk.
+const LOCAL_FLUSH: &str = "local_flush";
+
+/// Whether files of this machine are flushed to the disk before they count as written: `local_flush`, true unless set otherwise.
+pub(super) fn local_flush(options: &HashMap<String, String>) -> Result<bool> {
+    let given = options.iter().find(|(name, _)| name.eq_ignore_ascii_case(LOCAL_FLUSH));
+    match given.map(|(name, value)| (name, value.trim().to_ascii_lowercase())) {
+        None => Ok(true),
+        Some((_, value)) if value == "true" => Ok(true),
+        Some((_, value)) if value == "false" => Ok(false),
+        Some((name, value)) => Err(bad_value(name, &value, "true or false")),
+    }
+}
+
 /// How failed requests are tried again: `max_retries`, `retry_timeout`, `backoff_config.init_backoff`, `.max_backoff`, `.base`.
 /// The pauses grow and are drawn at random, so that many clients do not come back at once.
 pub(crate) fn retry(options: &HashMap<String, String>) -> Result<RetryConfig> {
@@ -247,8 +261,8 @@ fn is_known(key: &str) -> bool {
 /// Keys of Hadoop's configuration go to the HDFS client as they are.
 pub(crate) const HADOOP_PREFIXES: [&str; 4] = ["dfs.", "fs.", "hadoop.", "ipc."];
 
-const OWN: [&str; 5] =
-    ["max_retries", "retry_timeout", "backoff_config.init_backoff", "backoff_config.max_backoff", "backoff_config.base"];
+const OWN: [&str; 6] =
+    [LOCAL_FLUSH, "max_retries", "retry_timeout", "backoff_config.init_backoff", "backoff_config.max_backoff", "backoff_config.base"];
 
 /// deltalake's keys that say how deltalake commits or caches; they change nothing about reading.
 const WITHOUT_EFFECT: [&str; 14] = [

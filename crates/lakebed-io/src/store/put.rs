@@ -6,7 +6,8 @@ use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutMode};
 
 use super::place::Service;
-use super::{Store, local};
+use super::hidden::{Flush, HiddenFile};
+use super::{Store, Unflushed, all_flushed, local};
 use crate::at::{At, written};
 
 /// What came of an attempt to be the first.
@@ -25,7 +26,10 @@ impl Store {
     /// one succeeded and its answer was lost: only the object tells.
     pub async fn put_if_absent(&self, path: &Path, bytes: Bytes) -> Result<PutOutcome> {
         match &self.0.service {
-            Service::Local => self.write_file(path, move |file, unique| local::put_new(file, &bytes, unique)).await,
+            Service::Local => {
+                let flush = self.flush();
+                self.write_file(path, move |file, unique| local::put_new(file, &bytes, unique, flush)).await
+            }
             Service::Http { .. } => Err(self.read_only(path)),
             Service::Hdfs { .. } => self.put_and_rename(path, bytes).await,
             Service::Memory { .. } | Service::S3 { .. } | Service::Azure { .. } | Service::Gcs { .. } => {
@@ -34,10 +38,45 @@ impl Store {
         }
     }
 
+    /// The same, but not before other objects are safe, which are flushed meanwhile.
+    pub async fn put_if_absent_after(&self, others: &[Unflushed], path: &Path, bytes: Bytes) -> Result<PutOutcome> {
+        if !self.is_local() || self.flush() == Flush::Later {
+            all_flushed(others).await?;
+            return self.put_if_absent(path, bytes).await;
+        }
+        let begin = self.write_file(path, move |file, unique| {
+            let hidden = local::begin_new(file, &bytes, unique)?;
+            hidden.iter().try_for_each(HiddenFile::flush)?;
+            Ok(hidden)
+        });
+        let (begun, others) = futures::join!(begin, all_flushed(others));
+        others?;
+        match begun? {
+            Some(hidden) => self.write_file(path, |_, _| hidden.publish_new(Flush::Both)).await,
+            None => Ok(PutOutcome::Taken),
+        }
+    }
+
+    /// The same for what may be lost: on this machine it goes to the disk when the system sees fit.
+    pub async fn put_disposable_if_absent(&self, path: &Path, bytes: Bytes) -> Result<PutOutcome> {
+        match self.is_local() {
+            true => self.write_file(path, move |file, unique| local::put_new(file, &bytes, unique, Flush::Later)).await,
+            false => self.put_if_absent(path, bytes).await,
+        }
+    }
+
+    /// When files of this machine go to the disk.
+    pub(super) fn flush(&self) -> Flush {
+        if self.0.local_flush { Flush::Both } else { Flush::Later }
+    }
+
     /// Writes an object, in place of what there was: readers see the one or the other, whole.
     pub async fn put(&self, path: &Path, bytes: Bytes) -> Result<()> {
         match &self.0.service {
-            Service::Local => self.write_file(path, move |file, unique| local::put_over(file, &bytes, unique)).await,
+            Service::Local => {
+                let flush = self.flush();
+                self.write_file(path, move |file, unique| local::put_over(file, &bytes, unique, flush)).await
+            }
             Service::Http { .. } => Err(self.read_only(path)),
             _ => match self.object_store().put(path, bytes.into()).await {
                 Ok(_) => Ok(()),

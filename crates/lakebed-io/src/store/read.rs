@@ -54,7 +54,7 @@ impl Store {
         self.object_store().head(path).await.map_err(|error| self.failed(&error, path))
     }
 
-    pub(super) async fn blocking<T: Send + 'static>(
+    pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         path: &Path,
         file: PathBuf,

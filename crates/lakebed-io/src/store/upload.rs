@@ -10,7 +10,7 @@ use bytes::Bytes;
 use lakebed_core::error::Result;
 use object_store::path::Path;
 
-use super::Store;
+use super::{Store, Unflushed};
 use super::place::Service;
 use file::FileUpload;
 use parts::PartsUpload;
@@ -53,11 +53,21 @@ impl Upload {
 
     /// Makes the object visible, whole and durable, and tells its size.
     pub async fn finish(self) -> Result<u64> {
-        match self.to {
+        let (size, unflushed) = self.finish_unflushed().await?;
+        unflushed.flushed().await?;
+        Ok(size)
+    }
+
+    /// Makes the object visible and whole, and tells its size and what to wait for until it is durable.
+    pub async fn finish_unflushed(self) -> Result<(u64, Unflushed)> {
+        let unflushed = match self.to {
             To::File(file) => file.finish().await?,
-            To::Parts(parts) => parts.finish(self.size).await?,
-        }
-        Ok(self.size)
+            To::Parts(parts) => {
+                parts.finish(self.size).await?;
+                Unflushed::safe()
+            }
+        };
+        Ok((self.size, unflushed))
     }
 
     /// Takes back what was written.

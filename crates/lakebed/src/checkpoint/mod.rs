@@ -132,7 +132,9 @@ impl Snapshot {
                 _ => Vec::new(),
             })
             .collect();
-        CheckpointRows::new(table, &clustering)
+        // A property that makes no sense is no fault of the old checkpoint's.
+        let not_corrupt = |error: Error| Error::invalid_input(format!("{}: no checkpoint can be written: {error}", self.url()));
+        CheckpointRows::new(table, &clustering).map_err(not_corrupt)
     }
 
     pub(crate) fn writes_v2(&self) -> bool {

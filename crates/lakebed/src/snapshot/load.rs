@@ -7,9 +7,10 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 use lakebed_core::log::segment::{self, LogSegment};
+use lakebed_core::path::LogKind;
 use lakebed_core::{Error, ErrorKind, Result};
 use lakebed_io::env::Env;
-use lakebed_io::log;
+use lakebed_io::log::{self, ListedLogFile};
 use lakebed_io::store::Store;
 use tokio::sync::OnceCell;
 
@@ -79,6 +80,17 @@ impl Load<'_> {
         }
     }
 
+    /// The files of the log from a version on, or all of them.
+    async fn list(&self, from: Option<u64>) -> Result<Vec<ListedLogFile>> {
+        if let (Some(from), None) = (from, self.target)
+            && let Some(near) = log::find_near(self.store, from).await?
+            && near.first().is_some_and(|file| matches!(file.path.kind, LogKind::Checkpoint(_)) && file.size > 0)
+        {
+            return Ok(near);
+        }
+        log::list_log(self.store, from).await
+    }
+
     /// Where the listing may start: at the hint's checkpoint, if it is not younger than the target.
     async fn start(&mut self) -> Result<Option<u64>> {
         if !self.unusable.is_empty() {
@@ -95,7 +107,7 @@ impl Load<'_> {
     }
 
     async fn segment(&self, from: Option<u64>) -> Result<LogSegment> {
-        let mut listed = log::list_log(self.store, from).await?;
+        let mut listed = self.list(from).await?;
         // Some writers drop removes from compactions that an older checkpoint still needs; the commits say the same and are there.
         listed.retain(|file| !file.path.is_compaction());
         if listed.is_empty() && from.is_none() {

@@ -18,7 +18,10 @@ impl Snapshot {
     /// The latest version: this snapshot itself when there is no news.
     pub async fn refresh(&self) -> Result<Snapshot> {
         // This version is listed again: a table that was dropped and made anew does not go unnoticed.
-        let listed = log::list_log(self.store(), Some(self.version())).await?;
+        let listed = match log::find_near(self.store(), self.version()).await? {
+            Some(listed) => listed,
+            None => log::list_log(self.store(), Some(self.version())).await?,
+        };
         let Some(newer) = commits_after(&listed, self.version()) else { return self.reload().await };
         if newer.is_empty() {
             return Ok(self.clone());

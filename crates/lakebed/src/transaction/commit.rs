@@ -14,7 +14,7 @@ use lakebed_core::property::IsolationLevel;
 use lakebed_io::log::{CommitPart, PutCommit, put_commit};
 use lakebed_io::store::Store;
 
-use super::Transaction;
+use super::{Transaction, group};
 use super::winners::{ReadWinner, read_winners};
 use crate::snapshot::load;
 use crate::{Error, ErrorKind, Result, Snapshot};
@@ -40,7 +40,12 @@ impl Transaction {
     /// # Errors
     /// [`ErrorKind::CommitConflict`] if a commit of another came first that this one does not agree with; nothing was committed then.
     /// [`ErrorKind::CommitUnknown`] if the store does not say what became of the commit.
-    pub async fn commit(mut self, operation: Operation) -> Result<Committed> {
+    pub async fn commit(self, operation: Operation) -> Result<Committed> {
+        if self.may_share() { group::commit(self, operation).await } else { self.commit_alone(operation).await }
+    }
+
+    /// Writes a version of its own.
+    pub(super) async fn commit_alone(mut self, operation: Operation) -> Result<Committed> {
         let told = self.provenance();
         let mut pauses = Pauses::new();
         let begun = self.env.monotonic();
@@ -50,7 +55,7 @@ impl Transaction {
             let rendered = self.draft.render(&self.base, &operation, &told, self.env.now_ms())?;
             let bytes = Bytes::from(rendered.bytes);
             let rendered = Rendered { bytes: Vec::new(), version: rendered.version };
-            match put_commit(&self.store, rendered.version, bytes.clone(), &told.txn_id).await? {
+            match put_commit(&self.store, rendered.version, bytes.clone(), &told.txn_id, &self.unflushed).await? {
                 PutCommit::Done => {
                     newer.push(own_commit(rendered.version, bytes));
                     return self.done(rendered.version, newer, pauses.taken).await;
@@ -86,9 +91,7 @@ impl Transaction {
         for read in &winners {
             let winner = read.winner()?;
             let both_changed = check(self.current(told.isolation), &self.base, &winner, |files| self.may_match(files))?;
-            if let Some(path) = both_changed.first() {
-                return Err(Error::internal(format!("{path}: deleted rows of two transactions cannot be joined yet")));
-            }
+            self.join_vectors(&winner, &both_changed).await?;
             self.base.advance(&winner)?;
         }
         Ok(winners)

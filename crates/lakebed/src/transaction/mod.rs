@@ -5,6 +5,8 @@
 //! written before, by `write`.
 
 mod commit;
+mod group;
+mod vectors;
 mod winners;
 
 use std::collections::{BTreeMap, HashSet};
@@ -24,7 +26,7 @@ use lakebed_core::path::LogPath;
 use lakebed_core::log::checkpoint::columns;
 use lakebed_io::checkpoint;
 use lakebed_io::env::Env;
-use lakebed_io::store::Store;
+use lakebed_io::store::{Store, Unflushed};
 
 use crate::expr::Filter;
 use crate::scan::prune::Pruner;
@@ -48,6 +50,8 @@ pub struct Transaction {
     draft: Draft,
     reads: Reads,
     predicates: Vec<Predicate>,
+    /// Files that the commit has to wait for.
+    unflushed: Vec<Unflushed>,
     settings: CommitSettings,
 }
 
@@ -90,6 +94,7 @@ impl Transaction {
             draft: Draft::default(),
             reads: Reads::default(),
             predicates: Vec::new(),
+            unflushed: Vec::new(),
             settings,
         })
     }
@@ -99,7 +104,7 @@ impl Transaction {
         check_write(&protocol, store.url())?;
         let base = Base::of_nothing(protocol.clone(), metadata.clone())?;
         let draft = Draft { protocol: Some(protocol), metadata: Some(metadata), ..Draft::default() };
-        Ok(Self { store, env, snapshot: None, base, draft, reads: Reads::default(), predicates: Vec::new(), settings })
+        Ok(Self { store, env, snapshot: None, base, draft, reads: Reads::default(), predicates: Vec::new(), unflushed: Vec::new(), settings })
     }
 
     /// The version that it stands on; none while the table does not exist.
@@ -137,6 +142,12 @@ impl Transaction {
     /// New files.
     pub fn add(&mut self, files: impl IntoIterator<Item = Add>) {
         self.draft.adds.extend(files);
+    }
+
+    /// A new file that may be on its way to the disk: the commit waits for it.
+    pub fn add_unflushed(&mut self, file: Add, unflushed: Unflushed) {
+        self.draft.adds.push(file);
+        self.unflushed.push(unflushed);
     }
 
     /// These files leave the table. `data_change` is false when their rows stay in it.

@@ -14,7 +14,7 @@ use lakebed_core::stats::StatsCollector;
 use lakebed_io::env::Env;
 use lakebed_io::parquet::Cores;
 use lakebed_io::parquet::write::{ParquetWriter, WriteOptions};
-use lakebed_io::store::Store;
+use lakebed_io::store::{Store, Unflushed};
 
 use super::fit::stored_batch;
 use super::partition::{Part, Window, size_bytes};
@@ -73,6 +73,8 @@ struct OpenFile {
 pub struct WrittenFile {
     /// Its action.
     pub add: Add,
+    /// What to wait for until it is safe.
+    pub unflushed: Unflushed,
     /// Its name below the root.
     name: String,
 }
@@ -96,6 +98,11 @@ impl FileSink {
             written: Vec::new(),
             next_number: 0,
         })
+    }
+
+    /// About how large files become.
+    pub fn target_size_bytes(&self) -> u64 {
+        self.shared.options.target_size_bytes
     }
 
     /// Takes rows with the columns of the table.
@@ -306,7 +313,7 @@ impl OpenFile {
 
     async fn finish(self, shared: &Shared) -> Result<WrittenFile> {
         let rows = self.writer.rows();
-        let size = self.writer.finish(&shared.cores).await?;
+        let (size, unflushed) = self.writer.finish(&shared.cores).await?;
         let stats = self.stats.finish();
         if u64::try_from(stats.num_records) != Ok(rows) {
             return Err(Error::internal(format!("{}: {rows} rows, but statistics of {}", self.name, stats.num_records)));
@@ -324,6 +331,6 @@ impl OpenFile {
             default_row_commit_version: None,
             clustering_provider: None,
         };
-        Ok(WrittenFile { add, name: self.name })
+        Ok(WrittenFile { add, unflushed, name: self.name })
     }
 }

@@ -25,7 +25,7 @@ const FEW_ROWS: usize = 1 << 14;
 /// Writes all rows and tells how many.
 pub(super) async fn write_rows(data: RecordBatchStream, incoming: Arc<Incoming>, sink: &mut FileSink) -> Result<u64> {
     let cores = Cores::new();
-    let mut pieces = Pieces::new(data);
+    let mut pieces = Pieces::new(data, sink.target_size_bytes());
     let mut rows = 0;
     let mut ahead = None;
     loop {
@@ -74,11 +74,14 @@ struct Pieces {
     ready: VecDeque<RecordBatch>,
     small: Vec<RecordBatch>,
     small_rows: usize,
+    most_bytes: u64,
 }
 
 impl Pieces {
-    fn new(data: RecordBatchStream) -> Self {
-        Self { schema: data.schema(), data: Some(data), ready: VecDeque::new(), small: Vec::new(), small_rows: 0 }
+    /// Files can end between pieces only, so none is larger than a file.
+    fn new(data: RecordBatchStream, target_size_bytes: u64) -> Self {
+        let most_bytes = MOST_BYTES.min(target_size_bytes);
+        Self { schema: data.schema(), data: Some(data), ready: VecDeque::new(), small: Vec::new(), small_rows: 0, most_bytes }
     }
 
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
@@ -109,7 +112,7 @@ impl Pieces {
         }
         let joined = self.joined()?;
         self.ready.extend(joined);
-        let rows = rows_of_piece(&batch);
+        let rows = rows_of_piece(&batch, self.most_bytes);
         let starts = (0..batch.num_rows()).step_by(rows);
         self.ready.extend(starts.map(|start| batch.slice(start, rows.min(batch.num_rows() - start))));
         Ok(())
@@ -127,7 +130,7 @@ impl Pieces {
     }
 }
 
-fn rows_of_piece(batch: &RecordBatch) -> usize {
+fn rows_of_piece(batch: &RecordBatch, most_bytes: u64) -> usize {
     let bytes_of_row = (size_bytes(batch) / batch.num_rows().max(1) as u64).max(1);
-    usize::try_from(MOST_BYTES / bytes_of_row).unwrap_or(MOST_ROWS).clamp(1, MOST_ROWS)
+    usize::try_from(most_bytes / bytes_of_row).unwrap_or(MOST_ROWS).clamp(1, MOST_ROWS)
 }

@@ -197,7 +197,9 @@ impl Run {
         mut metrics: WriteMetrics,
     ) -> Result<WriteOutcome> {
         let target = &files.target;
-        transaction.add(files.written.iter().chain(copies).map(|file| file.add.clone()));
+        for file in files.written.iter().chain(copies) {
+            transaction.add_unflushed(file.add.clone(), file.unflushed.clone());
+        }
         if let Some(snapshot) = &snapshot {
             self.change_table(&mut transaction, snapshot, files).await?;
         } else {

@@ -27,14 +27,7 @@ impl Texts {
     /// Takes in the texts that are not null.
     pub(super) fn update(&mut self, texts: &StringArray, nulls: Option<&NullBuffer>) {
         let (skipped, span) = self.fill_keys(texts, nulls);
-        let part = Part {
-            data: texts.value_data(),
-            ends: texts.value_offsets(),
-            nulls,
-            keys: &self.keys,
-            compared: skipped + BYTES,
-            counts: bytes_that_count(self.prefix),
-        };
+        let part = Part { texts, nulls, keys: &self.keys, compared: skipped + BYTES, counts: bytes_that_count(self.prefix) };
         if let Some(low) = part.find(span.low, |text, other| text < other, self.low.as_deref(), &mut self.rows) {
             self.low = Some(low.to_vec());
         }
@@ -74,8 +67,7 @@ impl Texts {
 
 /// An array with its keys.
 struct Part<'t> {
-    data: &'t [u8],
-    ends: &'t [i32],
+    texts: &'t StringArray,
     nulls: Option<&'t NullBuffer>,
     keys: &'t [u64],
     /// Texts of the same key are the same up to here.
@@ -115,8 +107,7 @@ impl<'t> Part<'t> {
     }
 
     fn text(&self, row: usize) -> &'t [u8] {
-        let [start, end] = self.ends.get(row..).and_then(|ends| ends.first_chunk()).copied().unwrap_or_default();
-        head(self.data.get(start as usize..end as usize).unwrap_or_default(), self.counts)
+        head(self.texts.value(row).as_bytes(), self.counts)
     }
 }
 

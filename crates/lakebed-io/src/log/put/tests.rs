@@ -43,7 +43,7 @@ impl Case {
     }
 
     async fn put(&self) -> Result<PutCommit> {
-        put_commit(&self.store, 7, commit("ours"), "ours").await
+        put_commit(&self.store, 7, commit("ours"), "ours", &[]).await
     }
 
     /// Puts, and tells whether what is said of it is so.
@@ -68,7 +68,7 @@ async fn a_version_is_written_once_with_one_request() {
     assert_eq!(case.put().await.unwrap(), PutCommit::Done);
     assert_eq!(case.observed.take_counts().total(), 1);
     assert!(case.is_there().await);
-    let other = put_commit(&case.store, 7, commit("other"), "other").await.unwrap();
+    let other = put_commit(&case.store, 7, commit("other"), "other", &[]).await.unwrap();
     assert_eq!(other, PutCommit::Taken);
     assert!(case.is_there().await);
 }
@@ -156,7 +156,7 @@ async fn many_writers_share_out_the_versions_under_faults() {
             let mut won = Vec::new();
             for version in 0..10 {
                 let id = format!("{writer}-{version}");
-                if put_commit(&store, version, commit(&id), &id).await.unwrap() == PutCommit::Done {
+                if put_commit(&store, version, commit(&id), &id, &[]).await.unwrap() == PutCommit::Done {
                     won.push((version, id));
                 }
             }
@@ -175,6 +175,6 @@ async fn many_writers_share_out_the_versions_under_faults() {
 async fn local_commits_are_done_or_taken() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path().to_str().unwrap(), StoreOptions::default()).unwrap();
-    assert_eq!(put_commit(&store, 0, commit("a"), "a").await.unwrap(), PutCommit::Done);
-    assert_eq!(put_commit(&store, 0, commit("b"), "b").await.unwrap(), PutCommit::Taken);
+    assert_eq!(put_commit(&store, 0, commit("a"), "a", &[]).await.unwrap(), PutCommit::Done);
+    assert_eq!(put_commit(&store, 0, commit("b"), "b", &[]).await.unwrap(), PutCommit::Taken);
 }

@@ -30,8 +30,8 @@ fn a_new_name_is_given_once() {
         first.write(b"first").unwrap();
         second.write(b"second").unwrap();
         assert!(!target.exists());
-        assert_eq!(first.publish_new().unwrap(), PutOutcome::Done);
-        assert_eq!(second.publish_new().unwrap(), PutOutcome::Taken);
+        assert_eq!(first.publish_new(Flush::Both).unwrap(), PutOutcome::Done);
+        assert_eq!(second.publish_new(Flush::Both).unwrap(), PutOutcome::Taken);
         assert_eq!(fs::read(&target).unwrap(), b"first");
         assert_eq!(names(folder), ["a"]);
     });
@@ -44,7 +44,7 @@ fn a_name_is_taken_over() {
         for text in ["first", "second", ""] {
             let mut file = make(&target, text);
             file.write(text.as_bytes()).unwrap();
-            file.publish_over().unwrap();
+            file.publish_over(Flush::Both).unwrap();
             assert_eq!(fs::read_to_string(&target).unwrap(), text);
             assert_eq!(names(folder), ["a"]);
         }
@@ -70,7 +70,7 @@ fn a_name_that_leads_to_the_own_file_was_given_to_it() {
     let mut file = named(&target, "1");
     file.write(b"x").unwrap();
     fs::hard_link(&file.name, &target).unwrap();
-    assert_eq!(file.publish_new().unwrap(), PutOutcome::Done);
+    assert_eq!(file.publish_new(Flush::Both).unwrap(), PutOutcome::Done);
     assert_eq!(names(folder.path()), ["a"]);
 }
 
@@ -94,9 +94,9 @@ fn the_checksum_of_an_earlier_file_goes() {
         for name in [".a.crc", ".b.crc"] {
             fs::write(folder.join(name), "old").unwrap();
         }
-        make(&folder.join("a"), "1").publish_new().unwrap();
+        make(&folder.join("a"), "1").publish_new(Flush::Both).unwrap();
         assert_eq!(names(folder), [".b.crc", "a"]);
-        make(&folder.join("b"), "2").publish_over().unwrap();
+        make(&folder.join("b"), "2").publish_over(Flush::Both).unwrap();
         assert_eq!(names(folder), ["a", "b"]);
     });
 }
@@ -107,7 +107,7 @@ fn folders_are_made_by_many_at_once() {
     let target = |number: usize| folder.path().join(format!("t/p=1/q=2/{number}"));
     std::thread::scope(|scope| {
         for number in 0..16 {
-            scope.spawn(move || HiddenFile::create(&target(number), &number.to_string()).unwrap().publish_new().unwrap());
+            scope.spawn(move || HiddenFile::create(&target(number), &number.to_string()).unwrap().publish_new(Flush::Both).unwrap());
         }
     });
     assert_eq!(names(&folder.path().join("t/p=1/q=2")).len(), 16);

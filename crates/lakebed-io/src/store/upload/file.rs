@@ -10,8 +10,8 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::Pending;
 use crate::at::{At, written};
-use crate::store::hidden::HiddenFile;
-use crate::store::{Store, local};
+use crate::store::hidden::{Flush, HiddenFile, sync_folder};
+use crate::store::{Store, Unflushed, local};
 
 /// What is given to the disk at once.
 pub(super) const BLOCK_BYTES: usize = 4 << 20;
@@ -51,11 +51,21 @@ impl FileUpload {
         Ok(())
     }
 
-    pub(super) async fn finish(mut self) -> Result<()> {
+    /// The file gets its name, and begins to go to the disk.
+    pub(super) async fn finish(mut self) -> Result<Unflushed> {
         let file = self.written_so_far().await?;
         let (pieces, begin) = self.next_step();
-        let done = spawn_blocking(move || append(file.map_or_else(begin, Ok)?, &pieces)?.publish_over()).await;
-        self.told(done)
+        let done = spawn_blocking(move || append(file.map_or_else(begin, Ok)?, &pieces)?.publish_over(Flush::Later)).await;
+        let (file, folder) = self.told(done)?;
+        if self.store.flush() == Flush::Later {
+            return Ok(Unflushed::safe());
+        }
+        // A disk that is asked for both at once is done as soon as with one.
+        let (bytes, name) = (spawn_blocking(move || file.sync_data()), spawn_blocking(move || sync_folder(&folder)));
+        Ok(Unflushed::of(async move {
+            let (bytes, name) = futures::join!(bytes, name);
+            self.told(bytes).and(self.told(name))
+        }))
     }
 
     pub(super) async fn abort(mut self) {

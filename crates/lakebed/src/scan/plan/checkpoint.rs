@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::ArrowError;
-use futures::StreamExt;
-use futures::stream::BoxStream;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
 use lakebed_core::action::json::Part;
 use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::files::{FileBatch, column};
@@ -31,21 +31,22 @@ pub(super) async fn rows(
     files: &CheckpointFiles,
 ) -> Result<BoxStream<'static, Result<FileBatch>>, Stop> {
     let content = checkpoint::open(snapshot.store(), files).await.map_err(Stop::of_checkpoint)?;
-    let mut streams = Vec::new();
+    let mut batches = Vec::new();
     if let Some((name, bytes)) = content.json {
         let layer = Layer::fold([Part::whole(&bytes, &name)]).map_err(Stop::of_checkpoint)?;
-        let mut batches = Vec::new();
         for added in Layers::new(layer).visible_files() {
             batches.extend(added?.into_files([])?.into_iter().map(|batch| plan.early(batch)));
         }
-        streams.push(futures::stream::iter(batches).boxed());
     }
-    let cores = Cores::new();
-    for part in content.parts {
-        let options = read_options(plan, &part);
-        streams.push(part.read(options, &cores)?.map(|batch| FileBatch::from_checkpoint(&batch?)).boxed());
-    }
-    Ok(futures::stream::iter(streams).flatten().boxed())
+    let (plan, cores) = (plan.clone(), Cores::new());
+    // Each part that is begun decodes some of its rows ahead.
+    let begun_at_once = cores.count();
+    let parts = stream::iter(content.parts).map(move |part| {
+        let begun = part.read(read_options(&plan, &part), &cores);
+        async move { begun }
+    });
+    let rows = parts.buffered(begun_at_once).try_flatten().map(|batch| FileBatch::from_checkpoint(&batch?));
+    Ok(stream::iter(batches).chain(rows).boxed())
 }
 
 impl Plan {
@@ -198,9 +199,10 @@ fn has_all_texts(part: &ParquetFile) -> bool {
 
 /// In how many rows a leaf of `add` is null, if the statistics tell.
 fn null_count(part: &ParquetFile, name: &[&str]) -> Option<u64> {
-    let leaf = part.metadata().file_metadata().schema_descr().columns().iter().position(|leaf| {
-        leaf.path().parts().iter().map(String::as_str).eq(std::iter::once("add").chain(name.iter().copied()))
-    })?;
+    let leaf =
+        part.metadata().file_metadata().schema_descr().columns().iter().position(|leaf| {
+            leaf.path().parts().iter().map(String::as_str).eq(std::iter::once("add").chain(name.iter().copied()))
+        })?;
     let groups = part.metadata().row_groups().iter();
     groups.map(|group| group.columns().get(leaf)?.statistics()?.null_count_opt()).sum()
 }

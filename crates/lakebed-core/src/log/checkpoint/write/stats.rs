@@ -104,7 +104,7 @@ fn assemble(fields: &Fields, leaves: &mut impl Iterator<Item = ArrayRef>) -> Res
             _ => leaves.next(),
         });
     }
-    let present = columns.iter().map(|column| valid(column)).reduce(|any, column| &any | &column);
+    let present = columns.iter().map(valid).reduce(|any, column| &any | &column);
     Ok(StructArray::try_new(fields.clone(), columns, present.map(NullBuffer::new))?)
 }
 

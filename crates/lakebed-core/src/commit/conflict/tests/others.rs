@@ -1,0 +1,102 @@
+//! Protocols, applications and domains.
+
+use super::*;
+use crate::action::Protocol;
+
+/// A protocol of old versions.
+fn old(reader: i32, writer: i32) -> Protocol {
+    Protocol { min_reader_version: reader, min_writer_version: writer, reader_features: None, writer_features: None }
+}
+
+/// What an append on top of one protocol says to a winner that sets another: `ok`, or what is wrong with it.
+#[track_caller]
+fn check_protocol(before: &Protocol, after: &Protocol, expected: &str) {
+    let base = Base::of_version(4, before.clone(), metadata(&[]), None, None).unwrap();
+    let wish = Wish::default().adds(&[file("new", "1", 0..=9)]);
+    let found = match wish.check(&base, &[said("ALTER"), json!({"protocol": after})]) {
+        Ok(_) => "ok".to_owned(),
+        Err(error) => {
+            let kind = ConflictKind::ProtocolChanged;
+            assert_eq!(*error.kind(), ErrorKind::CommitConflict { kind, winner_version: 5, retryable: true });
+            let text = error.to_string();
+            text.strip_prefix("memory://t: ALTER was committed first, as version 5: ").unwrap().to_owned()
+        }
+    };
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn features_may_come_and_may_not_go() {
+    let again = "run the operation again on top of it";
+    check_protocol(&protocol(&["deletionVectors"]), &protocol(&["deletionVectors", "v2Checkpoint"]), "ok");
+    check_protocol(&protocol(&["deletionVectors"]), &protocol(&["deletionVectors"]), "ok");
+    let dropped = |name: &str| format!("it dropped the table feature {name}; {again}");
+    check_protocol(&protocol(&["deletionVectors", "v2Checkpoint"]), &protocol(&["v2Checkpoint"]), &dropped("deletionVectors"));
+    // Old versions say the same as lists of all that they imply.
+    check_protocol(&old(1, 2), &protocol(&["appendOnly", "invariants"]), "ok");
+    check_protocol(&old(1, 2), &old(1, 4), "ok");
+    check_protocol(&old(1, 3), &protocol(&["appendOnly", "invariants"]), &dropped("checkConstraints"));
+}
+
+#[test]
+fn a_feature_that_lakebed_does_not_have_is_named() {
+    let expected = "it changed the protocol to one that lakebed cannot write; run the operation again on top of it: memory://t: the table needs reader features that lakebed does not have: novelty (not known to this version)";
+    check_protocol(&protocol(&[]), &protocol(&["novelty"]), expected);
+}
+
+#[test]
+fn two_changes_of_protocol_are_a_conflict_whatever_they_are() {
+    let mut wish = Wish::default();
+    wish.draft.protocol = Some(protocol(&["v2Checkpoint"]));
+    let base = base(&[], &[]);
+    assert_eq!(wish.outcome(&base, &[json!({"protocol": protocol(&["deletionVectors"])})]), "Protocol");
+    assert_eq!(wish.outcome(&base, &[blind(), added(file("n", "1", 0..=9))]), "ok");
+}
+
+fn txn(app_id: &str) -> Value {
+    json!({"txn": {"appId": app_id, "version": 7}})
+}
+
+#[test]
+fn an_application_that_was_looked_up_must_not_have_come_further() {
+    let base = base(&[], &[]);
+    let mut wish = Wish::default();
+    wish.draft.transactions.push(serde_json::from_value(txn("mine")["txn"].clone()).unwrap());
+    assert_eq!(wish.outcome(&base, &[txn("mine")]), "ok", "written without a look");
+    wish.reads.application("mine");
+    assert_eq!(wish.outcome(&base, &[txn("another")]), "ok");
+    assert_eq!(wish.outcome(&base, &[txn("another"), txn("mine")]), "Transaction");
+    let error = wish.check(&base, &[said("WRITE"), txn("mine")]).unwrap_err();
+    let expected = "memory://t: WRITE was committed first, as version 5: it set application \"mine\" to version 7; run the operation again on top of it";
+    assert_eq!(error.message(), expected);
+}
+
+#[test]
+fn a_domain_is_set_by_one_of_both_unless_it_is_worked_out_anew() {
+    let base = base(&[], &[]);
+    let domain = |name: &str| json!({"domainMetadata": {"domain": name, "configuration": "{}", "removed": false}});
+    let sets = |name: &str| {
+        let mut wish = Wish::default();
+        wish.draft.domains.push(serde_json::from_value(domain(name)["domainMetadata"].clone()).unwrap());
+        wish
+    };
+    assert_eq!(sets("mine").outcome(&base, &[domain("another")]), "ok");
+    assert_eq!(sets("mine").outcome(&base, &[domain("another"), domain("mine")]), "Transaction");
+    assert_eq!(sets("delta.rowTracking").outcome(&base, &[domain("delta.rowTracking")]), "ok");
+}
+
+#[test]
+fn what_is_first_found_is_what_is_told() {
+    // Metadata before applications, these before rows.
+    let mut wish = Wish::default().reads_all();
+    wish.reads.application("mine");
+    let base = base(&[], &[]);
+    let rows = vec![remove(&a()), added(file("n", "1", 0..=9))];
+    assert_eq!(wish.outcome(&base, &rows), "Append");
+    let with_txn = [rows, vec![txn("mine")]].concat();
+    assert_eq!(wish.outcome(&base, &with_txn), "Transaction");
+    let with_metadata = [with_txn, vec![json!({"metaData": metadata(&[("owner", "me")])})]].concat();
+    assert_eq!(wish.outcome(&base, &with_metadata), "Metadata");
+    let with_protocol = [with_metadata, vec![json!({"protocol": protocol(&["novelty"])})]].concat();
+    assert_eq!(wish.outcome(&base, &with_protocol), "Protocol");
+}

@@ -1,0 +1,227 @@
+//! Rows: every kind of transaction against every kind of winner, on a table of four files: `a` and `b` with the ids 0 to 9 and 10 to 19
+//! in the partition 1, `c` and `d` with the same in the partition 2.
+
+use super::*;
+
+/// Holds all wishes against all winners; a cell that is not as expected is named.
+#[track_caller]
+fn check_matrix(wishes: &[(&str, Wish)], winners: &[(&str, Vec<Value>)], expected: &str) {
+    let base = base(&["deletionVectors"], &[]);
+    let mut rows = expected.trim().lines().map(|line| line.split('|').map(str::trim));
+    let heads: Vec<&str> = winners.iter().map(|(name, _)| *name).collect();
+    assert_eq!(rows.next().unwrap().skip(1).collect::<Vec<_>>(), heads);
+    let mut wrong = Vec::new();
+    for ((name, wish), mut row) in wishes.iter().zip(rows.by_ref()) {
+        assert_eq!(row.next().unwrap(), *name);
+        for (winner, actions) in winners {
+            let (expected, found) = (row.next().unwrap(), wish.outcome(&base, actions));
+            if expected != found {
+                wrong.push(format!("{name} after {winner}: expected {expected}, found {found}"));
+            }
+        }
+        assert_eq!(row.next(), None);
+    }
+    assert_eq!(rows.count() + wishes.len(), expected.trim().lines().count() - 1);
+    assert_eq!(wrong, [""; 0]);
+}
+
+fn wishes() -> Vec<(&'static str, Wish)> {
+    let new = || [file("new", "1", 50..=59)];
+    let read_partition = || Wish::default().asks(Some("1"), ALL_IDS).reads(&[a(), b()]);
+    let update_by_id = |p: Option<&'static str>| {
+        let read = if p.is_some() { vec![a()] } else { vec![a(), c()] };
+        Wish::default().asks(p, (0, 9)).reads(&read).removes(&[a()]).adds(&[file("a3", "1", 0..=9)])
+    };
+    let delete_all = Wish::default().reads_all().reads(&[a(), b(), c(), d()]).removes(&[a(), b(), c(), d()]);
+    let mut vector = Wish::default().asks(Some("1"), (0, 9)).reads(&[a()]);
+    vector.draft.vectors.push(vector_change(&a(), &[], &[3]));
+    let mut optimize = Wish::default().reads(&[a(), b()]);
+    optimize.draft.removes.push(removal(&[a(), b()], false));
+    optimize.draft.adds.push(add(&rearranged(file("ab2", "1", 0..=19))));
+    let mut alter = Wish::default();
+    alter.draft.metadata = Some(metadata(&[("owner", "me")]));
+    let constraint = alter.clone().reads_all();
+    let loose = IsolationLevel::WriteSerializable;
+    vec![
+        ("append", Wish::default().adds(&new())),
+        ("copy of all", Wish::default().reads_all().adds(&new())),
+        ("copy of p = 1", read_partition().adds(&new())),
+        ("delete p = 1", read_partition().removes(&[a(), b()])),
+        ("update of a by p, id", update_by_id(Some("1"))),
+        ("update of a by id", update_by_id(None)),
+        ("  the same, loosely", update_by_id(None).under(loose)),
+        ("rows of a", vector),
+        ("overwrite", delete_all.clone().adds(&new())),
+        ("  the same, loosely", delete_all.adds(&new()).under(loose)),
+        ("optimize of a, b", optimize.clone()),
+        ("  the same, loosely", optimize.under(loose)),
+        ("alter", alter),
+        ("alter, all read", constraint.clone()),
+        ("  the same, loosely", constraint.under(loose)),
+        ("nothing", Wish::default()),
+    ]
+}
+
+fn optimized(gone: [Value; 2], into: Value) -> Vec<Value> {
+    let [one, two] = gone.map(|file| remove(&rearranged(file)));
+    vec![said("OPTIMIZE"), one, two, added(rearranged(into))]
+}
+
+#[test]
+fn appends_and_changes_of_others_conflict_with_those_who_should_have_seen_them() {
+    let rewrite = |gone: Value, rest: Value| vec![said("UPDATE"), remove(&gone), added(rest)];
+    let winners = [
+        ("append 1", vec![blind(), added(file("n", "1", 5..=6))]),
+        ("append 2", vec![blind(), added(file("n", "2", 5..=6))]),
+        ("append 1 far", vec![blind(), added(file("n", "1", 30..=31))]),
+        ("copy to 1", vec![said("WRITE"), added(file("n", "1", 5..=6))]),
+        ("update a", rewrite(a(), file("a2", "1", 0..=9))),
+        ("update d", rewrite(d(), file("d2", "2", 10..=19))),
+        ("move d to 1", rewrite(d(), file("d2", "1", 0..=9))),
+    ];
+    let expected = "
+        wish                  | append 1 | append 2 | append 1 far | copy to 1 | update a   | update d   | move d to 1
+        append                | ok       | ok       | ok           | ok        | ok         | ok         | ok
+        copy of all           | Append   | Append   | Append       | Append    | Append     | Append     | Append
+        copy of p = 1         | Append   | ok       | Append       | Append    | Append     | ok         | Append
+        delete p = 1          | Append   | ok       | Append       | Append    | Append     | ok         | Append
+        update of a by p, id  | Append   | ok       | ok           | Append    | Append     | ok         | Append
+        update of a by id     | Append   | Append   | ok           | Append    | Append     | ok         | Append
+          the same, loosely   | ok       | ok       | ok           | Append    | Append     | ok         | Append
+        rows of a             | Append   | ok       | ok           | Append    | Append     | ok         | Append
+        overwrite             | Append   | Append   | Append       | Append    | Append     | Append     | Append
+          the same, loosely   | ok       | ok       | ok           | Append    | Append     | Append     | Append
+        optimize of a, b      | ok       | ok       | ok           | ok        | DeleteRead | ok         | ok
+          the same, loosely   | ok       | ok       | ok           | ok        | DeleteRead | ok         | ok
+        alter                 | ok       | ok       | ok           | ok        | ok         | ok         | ok
+        alter, all read       | Append   | Append   | Append       | Append    | Append     | Append     | Append
+          the same, loosely   | Append   | Append   | Append       | Append    | Append     | Append     | Append
+        nothing               | ok       | ok       | ok           | ok        | ok         | ok         | ok
+    ";
+    check_matrix(&wishes(), &winners, expected);
+}
+
+#[test]
+fn removals_of_others_conflict_with_those_who_read_or_removed_the_file() {
+    let winners = [
+        ("delete a", vec![said("DELETE"), remove(&a())]),
+        ("delete d", vec![said("DELETE"), remove(&d())]),
+        ("rows of a", vec![said("DELETE"), remove(&a()), added(with_vector(&a(), &[7]))]),
+        ("rows of d", vec![said("DELETE"), remove(&d()), added(with_vector(&d(), &[7]))]),
+        ("optimize a, b", optimized([a(), b()], file("ab", "1", 0..=19))),
+        ("optimize c, d", optimized([c(), d()], file("cd", "2", 0..=19))),
+        ("nothing", vec![said("VACUUM END")]),
+    ];
+    let expected = "
+        wish                  | delete a   | delete d   | rows of a  | rows of d  | optimize a, b | optimize c, d | nothing
+        append                | ok         | ok         | ok         | ok         | ok            | ok            | ok
+        copy of all           | DeleteRead | DeleteRead | DeleteRead | DeleteRead | ok            | ok            | ok
+        copy of p = 1         | DeleteRead | ok         | DeleteRead | ok         | ok            | ok            | ok
+        delete p = 1          | DeleteRead | ok         | DeleteRead | ok         | DeleteDelete  | ok            | ok
+        update of a by p, id  | DeleteRead | ok         | DeleteRead | ok         | DeleteDelete  | ok            | ok
+        update of a by id     | DeleteRead | ok         | DeleteRead | ok         | DeleteDelete  | ok            | ok
+          the same, loosely   | DeleteRead | ok         | DeleteRead | ok         | DeleteDelete  | ok            | ok
+        rows of a             | DeleteRead | ok         | join a     | ok         | DeleteDelete  | ok            | ok
+        overwrite             | DeleteRead | DeleteRead | DeleteRead | DeleteRead | DeleteDelete  | DeleteDelete  | ok
+          the same, loosely   | DeleteRead | DeleteRead | DeleteRead | DeleteRead | DeleteDelete  | DeleteDelete  | ok
+        optimize of a, b      | DeleteRead | ok         | DeleteRead | ok         | DeleteDelete  | ok            | ok
+          the same, loosely   | DeleteRead | ok         | DeleteRead | ok         | DeleteDelete  | ok            | ok
+        alter                 | ok         | ok         | ok         | ok         | ok            | ok            | ok
+        alter, all read       | DeleteRead | DeleteRead | DeleteRead | DeleteRead | ok            | ok            | ok
+          the same, loosely   | DeleteRead | DeleteRead | DeleteRead | DeleteRead | ok            | ok            | ok
+        nothing               | ok         | ok         | ok         | ok         | ok            | ok            | ok
+    ";
+    check_matrix(&wishes(), &winners, expected);
+}
+
+/// One who deletes row 3 of `a`, on top of the vector `before`, against a winner.
+#[track_caller]
+fn check_vectors(before: &[u64], actions: &[Value], expected: &str) {
+    let mut wish = Wish::default().asks(Some("1"), (0, 9)).reads(&[with_vector(&a(), before)]);
+    wish.draft.vectors.push(vector_change(&a(), before, &[3]));
+    assert_eq!(wish.outcome(&base(&["deletionVectors"], &[]), actions), expected);
+}
+
+#[test]
+fn vectors_of_one_file_are_joined_when_both_stand_on_the_same_one() {
+    let (none, one, other) = (a(), with_vector(&a(), &[1]), with_vector(&a(), &[2]));
+    let more = |before: &[u64]| added(with_vector(&a(), &[before, &[7]].concat()));
+    check_vectors(&[], &[remove(&none), more(&[])], "join a");
+    check_vectors(&[1], &[remove(&one), more(&[1])], "join a");
+    check_vectors(&[1], &[remove(&other), more(&[2])], "DeleteRead");
+    check_vectors(&[1], &[remove(&none), more(&[])], "DeleteRead");
+    check_vectors(&[], &[remove(&one), more(&[1])], "DeleteRead");
+}
+
+#[test]
+fn a_file_is_joined_with_if_some_of_its_rows_were_moved_and_not_if_all_were() {
+    // Row 7 is in another file now: as good as deleted.
+    let moved = [remove(&rearranged(a())), added(rearranged(with_vector(&a(), &[7]))), added(rearranged(file("n", "1", 7..=7)))];
+    check_vectors(&[], &moved, "join a");
+    check_vectors(&[], &[remove(&rearranged(a())), added(rearranged(file("n", "1", 0..=9)))], "DeleteDelete");
+}
+
+#[test]
+fn an_update_that_notes_rows_in_a_vector_shows_its_new_rows() {
+    let update = |ids| [said("UPDATE"), remove(&a()), added(with_vector(&a(), &[7])), added(file("n", "1", ids))];
+    check_vectors(&[], &update(50..=50), "join a");
+    check_vectors(&[], &update(5..=5), "Append");
+}
+
+#[test]
+fn who_read_all_rows_joins_with_nobody() {
+    let mut wish = Wish::default().reads_all();
+    wish.draft.vectors.push(vector_change(&a(), &[], &[3]));
+    assert_eq!(wish.outcome(&base(&["deletionVectors"], &[]), &[remove(&a()), added(with_vector(&a(), &[7]))]), "DeleteRead");
+}
+
+#[test]
+fn rows_that_come_back_to_a_file_are_new_to_those_who_did_not_see_them() {
+    let base = base(&["deletionVectors"], &[]);
+    let narrow = with(with_vector(&a(), &[5, 6, 7, 8, 9]), json!({"stats": file("a", "1", 0..=4)["stats"]}));
+    let wish = Wish::default().asks(Some("1"), (5, 9)).adds(&[file("n", "2", 1..=1)]);
+    let less = with_vector(&a(), &[5]);
+    for restored in [a(), less.clone()] {
+        assert_eq!(wish.outcome(&base, &[said("RESTORE"), remove(&narrow), added(restored)]), "Append");
+    }
+    // Nor are they joined with: whoever deletes rows of the file has not looked at them.
+    check_vectors(&[5, 6, 7, 8, 9], &[remove(&with_vector(&a(), &[5, 6, 7, 8, 9])), added(less)], "Append");
+}
+
+#[test]
+fn a_file_that_a_winner_removed_is_not_put_back() {
+    // Statistics gathered anew, or row ids given later.
+    let wish = Wish::default().reads(&[a()]).adds(&[rearranged(a())]);
+    let base = base(&[], &[]);
+    for gone in [vec![remove(&a())], optimized([a(), b()], file("ab", "1", 0..=19))] {
+        assert_eq!(wish.outcome(&base, &gone), "DeleteRead");
+    }
+    assert_eq!(wish.outcome(&base, &optimized([c(), d()], file("cd", "2", 0..=19))), "ok");
+}
+
+#[test]
+fn what_a_winner_noted_about_a_file_is_not_overwritten() {
+    // Such as row ids, which the file must keep.
+    let noted = [added(rearranged(with(a(), json!({"baseRowId": 100, "defaultRowCommitVersion": 5}))))];
+    check_vectors(&[], &noted, "Append");
+    let base = base(&[], &[]);
+    assert_eq!(Wish::default().reads(&[a()]).adds(&[rearranged(a())]).outcome(&base, &noted), "Append");
+    assert_eq!(Wish::default().asks(Some("1"), ALL_IDS).reads(&[a()]).removes(&[a()]).outcome(&base, &noted), "ok");
+}
+
+#[test]
+fn rows_that_were_read_are_followed_to_the_files_into_which_they_are_moved() {
+    let base = base(&[], &[]);
+    let mut wish = Wish::default().asks(Some("1"), (0, 9)).reads(&[a()]).adds(&[file("n", "2", 1..=1)]);
+    let moved = optimized([a(), b()], file("ab", "1", 0..=19));
+    let gone = [said("DELETE"), remove(&file("ab", "1", 0..=19))];
+    assert_eq!(wish.outcome(&base, &moved), "ok");
+    wish.reads.follow(&winner(5, &moved));
+    assert_eq!(wish.outcome(&base, &gone), "DeleteRead");
+    // Moved once more.
+    wish.reads.follow(&winner(6, &optimized([file("ab", "1", 0..=19), d()], file("abd", "1", 0..=19))));
+    assert_eq!(wish.outcome(&base, &[said("DELETE"), remove(&file("abd", "1", 0..=19))]), "DeleteRead");
+    // Others' rows are none of its business.
+    wish.reads.follow(&winner(7, &optimized([c(), d()], file("cd", "2", 0..=19))));
+    assert_eq!(wish.outcome(&base, &[said("DELETE"), remove(&file("cd", "2", 0..=19))]), "ok");
+}

@@ -1,0 +1,134 @@
+//! What the tests of commits share: bases, drafts and winners out of lines of JSON. The table has the columns `p string`, by which it is
+//! partitioned, and `id long`.
+
+mod model;
+
+use std::ops::RangeInclusive;
+
+use serde_json::{Value, json};
+
+use super::base::Base;
+use super::draft::{Removal, VectorChange};
+use super::winner::Winner;
+use crate::action::json::{AddRef, Part};
+use crate::action::{Add, DeletionVectorDescriptor, Metadata, Protocol};
+use crate::dv::DeletionVector;
+use crate::log::builder::FileBatchBuilder;
+use crate::log::files::FileBatch;
+
+pub(super) const TABLE: &str = "memory://t";
+
+/// Of these features, all of them for readers and writers alike.
+pub(super) fn protocol(features: &[&str]) -> Protocol {
+    let names: Vec<String> = features.iter().map(|name| (*name).to_owned()).collect();
+    Protocol { min_reader_version: 3, min_writer_version: 7, reader_features: Some(names.clone()), writer_features: Some(names) }
+}
+
+pub(super) fn schema_string() -> String {
+    let field = |name: &str, of: &str| json!({"name": name, "type": of, "nullable": true, "metadata": {}});
+    json!({"type": "struct", "fields": [field("p", "string"), field("id", "long")]}).to_string()
+}
+
+/// With these properties.
+pub(super) fn metadata(configuration: &[(&str, &str)]) -> Metadata {
+    let configuration = configuration.iter().map(|(key, value)| ((*key).to_owned(), Some((*value).to_owned()))).collect();
+    Metadata {
+        id: "one".to_owned(),
+        name: None,
+        description: None,
+        format: Default::default(),
+        schema_string: schema_string(),
+        partition_columns: vec!["p".to_owned()],
+        configuration,
+        created_time: Some(1),
+    }
+}
+
+/// Version 4 of a table with these features and properties.
+pub(super) fn base(features: &[&str], configuration: &[(&str, &str)]) -> Base {
+    Base::of_version(4, protocol(features), metadata(configuration), None, None).unwrap()
+}
+
+/// The content of an `add`: a file of one partition with these ids, one a row.
+pub(super) fn file(path: &str, p: &str, ids: RangeInclusive<i64>) -> Value {
+    let (first, last) = (*ids.start(), *ids.end());
+    let stats = json!({"numRecords": last - first + 1, "minValues": {"id": first}, "maxValues": {"id": last}, "nullCount": {"id": 0}});
+    json!({
+        "path": path, "partitionValues": {"p": p}, "size": 100, "modificationTime": 1, "dataChange": true, "stats": stats.to_string(),
+    })
+}
+
+pub(super) fn add(file: &Value) -> Add {
+    serde_json::from_value(file.clone()).unwrap()
+}
+
+/// These files as a scan finds them.
+pub(super) fn files(files: &[Value]) -> FileBatch {
+    let mut batch = FileBatchBuilder::default();
+    files.iter().for_each(|file| batch.append(&AddRef::from(add(file))).unwrap());
+    batch.finish().unwrap()
+}
+
+pub(super) fn removal(gone: &[Value], data_change: bool) -> Removal {
+    Removal { files: files(gone), data_change }
+}
+
+/// The same with some keys set.
+pub(super) fn with(mut file: Value, keys: Value) -> Value {
+    file.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+    file
+}
+
+/// A vector that deletes these rows.
+pub(super) fn rows(positions: &[u64]) -> DeletionVector {
+    let mut rows = DeletionVector::new();
+    positions.iter().for_each(|position| assert!(rows.insert(*position)));
+    rows
+}
+
+pub(super) fn descriptor(positions: &[u64]) -> DeletionVectorDescriptor {
+    rows(positions).to_inline().unwrap()
+}
+
+/// A file, of which rows are deleted, with more of them deleted.
+pub(super) fn vector_change(file: &Value, before: &[u64], more: &[u64]) -> VectorChange {
+    let vector = (!before.is_empty()).then(|| descriptor(before));
+    VectorChange {
+        before: Add { deletion_vector: vector, ..add(file) },
+        after: descriptor(&[before, more].concat()),
+        deleted: rows(more),
+    }
+}
+
+/// The removal of a file, with its vector, in a commit.
+pub(super) fn remove(file: &Value) -> Value {
+    let mut removed = json!({"path": file["path"], "deletionTimestamp": 1, "dataChange": file["dataChange"]});
+    if !file["deletionVector"].is_null() {
+        removed["deletionVector"] = file["deletionVector"].clone();
+    }
+    json!({"remove": removed})
+}
+
+/// The file with a vector.
+pub(super) fn with_vector(file: &Value, positions: &[u64]) -> Value {
+    with(file.clone(), json!({"deletionVector": descriptor(positions)}))
+}
+
+/// The file in a commit that changes no data.
+pub(super) fn rearranged(file: Value) -> Value {
+    with(file, json!({"dataChange": false}))
+}
+
+pub(super) fn lines(actions: &[Value]) -> String {
+    actions.iter().map(|action| format!("{action}\n")).collect()
+}
+
+pub(super) fn winner(version: u64, actions: &[Value]) -> Winner {
+    Winner::read(version, [Part::whole(lines(actions).as_bytes(), "winner.json")]).unwrap()
+}
+
+#[track_caller]
+pub(super) fn check_error<T>(result: crate::Result<T>, kind: crate::ErrorKind, message: &str) {
+    let Err(error) = result else { panic!("no error, instead of: {message}") };
+    assert_eq!((error.kind(), error.message()), (&kind, message));
+}

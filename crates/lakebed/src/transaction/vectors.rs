@@ -1,0 +1,117 @@
+//! Rows that are deleted one by one: their files stay, with deletion vectors that note more rows.
+//!
+//! Two transactions that delete different rows of one file agree: the later one takes over what the earlier one noted. PROTOCOL
+//! "Deletion Vectors".
+
+use lakebed_core::action::json::AddRef;
+use lakebed_core::action::Add;
+use lakebed_core::commit::draft::{Removal, VectorChange};
+use lakebed_core::commit::winner::Winner;
+use lakebed_core::dv::DeletionVector;
+use lakebed_core::error::ConflictKind;
+use lakebed_core::log::builder::FileBatchBuilder;
+use lakebed_core::log::files::FileBatch;
+use lakebed_io::dv::{read_deletion_vector, write_deletion_vectors};
+use serde_json::Value;
+
+use super::Transaction;
+use crate::{Error, ErrorKind, Result};
+
+impl Transaction {
+    /// Deletes rows of files that stay, by their positions in the files. A file that loses its last row leaves the table.
+    pub async fn delete_rows(&mut self, changes: Vec<(Add, DeletionVector)>) -> Result<()> {
+        if !self.base.properties.deletion_vectors {
+            let message = format!("{}: delta.enableDeletionVectors is not true, so no rows can be deleted one by one", self.store.url());
+            return Err(Error::invalid_input(message));
+        }
+        let mut joined = Vec::with_capacity(changes.len());
+        for (file, rows) in changes {
+            self.reads.files(&batch_of(&file)?)?;
+            let old = self.vector_of(&file).await?;
+            let deleted = rows.without(&old);
+            if !deleted.is_empty() {
+                joined.push(Joined { union: old.union(&deleted), file, deleted });
+            }
+        }
+        self.note(joined).await
+    }
+
+    /// Moves changes on top of those of a winner, which deleted other rows of the same files.
+    pub(super) async fn join_vectors(&mut self, winner: &Winner, paths: &[String]) -> Result<()> {
+        let mut joined = Vec::with_capacity(paths.len());
+        for path in paths {
+            let Some(place) = self.draft.vectors.iter().position(|change| change.before.path == *path) else { continue };
+            let change = self.draft.vectors.swap_remove(place);
+            let file = winner.changed(path).cloned().ok_or_else(|| Error::internal(format!("{path}: a winner's vector is gone")))?;
+            let theirs = self.vector_of(&file).await?;
+            if !theirs.is_disjoint(&change.deleted) {
+                return Err(same_row(self.store.url(), path, winner.version));
+            }
+            joined.push(Joined { union: theirs.union(&change.deleted), file, deleted: change.deleted });
+        }
+        self.note(joined).await
+    }
+
+    async fn vector_of(&self, file: &Add) -> Result<DeletionVector> {
+        match &file.deletion_vector {
+            Some(descriptor) => read_deletion_vector(&self.store, descriptor).await,
+            None => Ok(DeletionVector::new()),
+        }
+    }
+
+    /// Writes the vectors, all into one file, and drafts what they change.
+    async fn note(&mut self, joined: Vec<Joined>) -> Result<()> {
+        let (whole, partial): (Vec<Joined>, Vec<Joined>) = joined.into_iter().partition(Joined::deletes_all);
+        for gone in whole {
+            self.draft.removes.push(Removal { files: batch_of(&gone.file)?, data_change: true });
+        }
+        if partial.is_empty() {
+            return Ok(());
+        }
+        let vectors: Vec<DeletionVector> = partial.iter().map(|change| change.union.clone()).collect();
+        let descriptors = write_deletion_vectors(&self.store, &self.env, &vectors).await?;
+        for (change, after) in partial.into_iter().zip(descriptors) {
+            let Joined { file, deleted, .. } = change;
+            let before = Add { stats: with_loose_bounds(file.stats.as_deref()), ..file };
+            self.draft.vectors.push(VectorChange { before, after, deleted });
+        }
+        Ok(())
+    }
+}
+
+/// A file and all its deleted rows.
+struct Joined {
+    file: Add,
+    union: DeletionVector,
+    /// Those that this transaction deletes.
+    deleted: DeletionVector,
+}
+
+impl Joined {
+    fn deletes_all(&self) -> bool {
+        num_records(&self.file).is_some_and(|rows| rows == self.union.len())
+    }
+}
+
+fn num_records(file: &Add) -> Option<u64> {
+    let stats: Value = serde_json::from_str(file.stats.as_deref()?).ok()?;
+    stats.get("numRecords")?.as_u64()
+}
+
+/// Once rows are deleted, minima and maxima are bounds, not values that the file still has.
+fn with_loose_bounds(stats: Option<&str>) -> Option<String> {
+    let mut stats: Value = serde_json::from_str(stats?).ok()?;
+    stats.as_object_mut()?.insert("tightBounds".to_owned(), false.into());
+    Some(stats.to_string())
+}
+
+fn batch_of(file: &Add) -> Result<FileBatch> {
+    let mut batch = FileBatchBuilder::default();
+    batch.append(&AddRef::from(file.clone()))?;
+    batch.finish()
+}
+
+fn same_row(table: &str, path: &str, version: u64) -> Error {
+    let kind = ErrorKind::CommitConflict { kind: ConflictKind::ConcurrentDeleteDelete, winner_version: version, retryable: true };
+    Error::new(kind, format!("{table}: version {version} was committed first and deleted a row of {path} that this one deletes too"))
+}

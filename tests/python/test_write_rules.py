@@ -1,0 +1,361 @@
+"""What a table asks of rows, and what is said when they do not meet it: schemas, constraints, defaults, generated and identity columns, modes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import lakebed as lb
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "t")
+
+
+def rows(path: str) -> list[dict[str, Any]]:
+    return sorted(lb.Table(path).to_arrow().to_pylist(), key=repr)
+
+
+def log_of(path: str, version: int) -> list[dict[str, Any]]:
+    file = Path(path) / "_delta_log" / f"{version:020}.json"
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def data_files(path: str) -> list[Path]:
+    return list(Path(path).glob("**/*.parquet"))
+
+
+def with_metadata(name: str, kind: pa.DataType, **metadata: str) -> pa.Field:
+    return pa.field(name, kind, metadata=metadata)
+
+
+def spark_table(path: str, fields: list[dict[str, Any]], features: list[str], configuration: dict[str, str] | None = None) -> None:
+    """A table without rows as another writer makes it."""
+    schema = {"type": "struct", "fields": [{"nullable": True, "metadata": {}, **field} for field in fields]}
+    protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": features}
+    metadata = {
+        "id": "6e1b1ed2-3bd9-4d4e-a1f7-4d1d5fbd6d84",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps(schema),
+        "partitionColumns": [],
+        "configuration": configuration or {},
+    }
+    log = Path(path) / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").write_text(json.dumps({"protocol": protocol}) + "\n" + json.dumps({"metaData": metadata}) + "\n")
+
+
+def test_a_plain_table_asks_for_the_oldest_protocol(path: str) -> None:
+    lb.write(path, pa.table({"id": [1]}), partition_by=[])
+    protocol = lb.Table(path).protocol
+    assert (protocol.min_reader_version, protocol.min_writer_version, protocol.writer_features) == (1, 2, ())
+
+
+def test_data_that_does_not_fit_is_refused_with_every_difference_before_anything_is_written(path: str) -> None:
+    lb.write(path, pa.table({"id": pa.array([1], pa.int64()), "at": pa.array([None], pa.timestamp("us", "UTC"))}))
+    with pytest.raises(lb.SchemaMismatchError) as caught:
+        lb.write(path, pa.table({"id": ["x"], "at": pa.array([None], pa.timestamp("us")), "new": [1]}))
+    assert str(caught.value) == (
+        f"file://{path}: the data does not fit into the table:\n"
+        "  ~ id: long in the table, string in the data (parse the texts first)\n"
+        "  ~ at: timestamp in the table, timestamp_ntz in the data (an instant needs a time zone: give the data one, such as UTC)\n"
+        "  + new: long is in the data, not in the table\n"
+        'schema="merge" adds new columns to the table, schema="overwrite" replaces its schema'
+    )
+    assert len(data_files(path)) == 1
+    assert lb.Table(path).version == 0
+
+
+def test_columns_are_found_by_name_whatever_their_order_and_case(path: str) -> None:
+    lb.write(path, pa.table({"Id": [1], "Name": ["a"]}))
+    lb.write(path, pa.table({"NAME": ["b"], "ID": [2]}))
+    assert rows(path) == [{"Id": 1, "Name": "a"}, {"Id": 2, "Name": "b"}]
+
+
+def test_columns_that_the_data_lacks_are_null(path: str) -> None:
+    lb.write(path, pa.table({"id": [1], "name": ["a"]}))
+    lb.write(path, pa.table({"id": [2]}))
+    assert rows(path) == [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
+
+
+def test_numbers_may_be_narrowed_where_nothing_is_lost(path: str) -> None:
+    schema = pa.schema([("b", pa.int8()), ("f", pa.float32()), ("d", pa.decimal128(5, 2))])
+    lb.create(path, schema)
+    lb.write(path, pa.table({"b": [127], "f": [0.5], "d": [Decimal("1.2300")]}))
+    assert rows(path) == [{"b": 127, "f": 0.5, "d": Decimal("1.23")}]
+    with pytest.raises(lb.SchemaMismatchError, match="column b: a value does not fit"):
+        lb.write(path, pa.table({"b": [128]}))
+    with pytest.raises(lb.SchemaMismatchError, match=r"column f: 0.1 has more digits .* on_lossy"):
+        lb.write(path, pa.table({"f": [0.1]}))
+    with pytest.raises(lb.SchemaMismatchError, match=r"column d: 1.235 has more digits"):
+        lb.write(path, pa.table({"d": [Decimal("1.235")]}))
+    lb.write(path, pa.table({"f": [0.1]}), on_lossy="truncate")
+    assert lb.Table(path).count() == 2
+
+
+def test_nanoseconds_are_refused_or_let_go(path: str) -> None:
+    fine = pa.table({"t": pa.array([1_000], pa.timestamp("ns", "UTC"))})
+    finer = pa.table({"t": pa.array([1_001], pa.timestamp("ns", "UTC"))})
+    lb.write(path, fine)
+    with pytest.raises(lb.SchemaMismatchError, match="has more digits"):
+        lb.write(path, finer)
+    lb.write(path, finer, on_lossy="truncate")
+    expected = {"t": datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=timezone.utc)}
+    assert rows(path) == [expected, expected]
+
+
+def test_constraints_hold_for_every_row_and_null_is_not_enough(path: str) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.float64())])
+    lb.create(path, schema, constraints={"positive": "v > 0 AND id < 100"})
+    lb.write(path, pa.table({"id": [1], "v": [0.5]}))
+    with pytest.raises(lb.ConstraintViolationError, match=r"CHECK constraint positive \(v > 0 AND id < 100\).*v = -1.0"):
+        lb.write(path, pa.table({"id": [2, 3], "v": [1.0, -1.0]}))
+    with pytest.raises(lb.ConstraintViolationError, match="v = NULL"):
+        lb.write(path, pa.table({"id": [2], "v": pa.array([None], pa.float64())}))
+    with pytest.raises(lb.ConstraintViolationError, match="column id may not be null"):
+        lb.write(path, pa.table({"id": pa.array([None], pa.int64()), "v": [1.0]}))
+    with pytest.raises(lb.SchemaMismatchError, match="- id: long may not be null and is not in the data"):
+        lb.write(path, pa.table({"v": [1.0]}))
+    assert len(data_files(path)) == 1
+    assert rows(path) == [{"id": 1, "v": 0.5}]
+    assert lb.Table(path).protocol.min_writer_version == 3
+
+
+def test_nulls_inside_structs_and_lists_are_checked(path: str) -> None:
+    inner = pa.struct([pa.field("x", pa.int64(), nullable=False)])
+    schema = pa.schema([("s", inner), ("l", pa.list_(pa.field("element", pa.int64(), nullable=False)))])
+    lb.create(path, schema)
+    loose = pa.struct([("x", pa.int64())])
+    lb.write(path, pa.table({"s": pa.array([{"x": 1}, None], loose), "l": pa.array([[1], None])}))
+    with pytest.raises(lb.ConstraintViolationError, match="column s.x may not be null"):
+        lb.write(path, pa.table({"s": pa.array([{"x": None}], loose)}))
+    with pytest.raises(lb.ConstraintViolationError, match="column l.element may not be null"):
+        lb.write(path, pa.table({"l": pa.array([[1, None]])}))
+    assert lb.Table(path).count() == 2
+
+
+def test_generated_columns_are_computed_or_checked(path: str) -> None:
+    fields = [
+        {"name": "at", "type": "timestamp"},
+        {"name": "day", "type": "date", "metadata": {"delta.generationExpression": "CAST(at AS DATE)"}},
+        {"name": "twice", "type": "integer", "metadata": {"delta.generationExpression": "year(at) * 2"}},
+    ]
+    spark_table(path, fields, ["generatedColumns"])
+    moment = datetime(2024, 5, 6, 7, tzinfo=timezone.utc)
+    lb.write(path, pa.table({"at": pa.array([moment, None], pa.timestamp("us", "UTC"))}))
+    found = rows(path)
+    assert {(row["day"] and row["day"].isoformat(), row["twice"]) for row in found} == {("2024-05-06", 4048), (None, None)}
+    with pytest.raises(lb.ConstraintViolationError, match="column twice is generated as"):
+        lb.write(path, pa.table({"at": pa.array([moment], pa.timestamp("us", "UTC")), "twice": pa.array([1], pa.int32())}))
+
+
+def test_defaults_fill_what_is_not_given_and_nulls_stay(path: str) -> None:
+    fields = [
+        {"name": "id", "type": "long"},
+        {"name": "v", "type": "string", "metadata": {"CURRENT_DEFAULT": "concat('a', 'b')"}},
+    ]
+    spark_table(path, fields, ["allowColumnDefaults"])
+    lb.write(path, pa.table({"id": [1]}))
+    lb.write(path, pa.table({"id": [2], "v": pa.array([None], pa.string())}))
+    assert rows(path) == [{"id": 1, "v": "ab"}, {"id": 2, "v": None}]
+
+
+def test_identity_columns_are_numbered_on_and_their_mark_is_kept(path: str) -> None:
+    identity = {"delta.identity.start": 10, "delta.identity.step": 5, "delta.identity.allowExplicitInsert": False}
+    fields = [{"name": "id", "type": "long", "metadata": identity}, {"name": "v", "type": "string"}]
+    spark_table(path, fields, ["identityColumns"])
+    lb.write(path, pa.table({"v": ["a", "b"]}))
+    lb.write(path, pa.table({"v": ["c"]}))
+    assert rows(path) == [{"id": 10, "v": "a"}, {"id": 15, "v": "b"}, {"id": 20, "v": "c"}]
+    with pytest.raises(lb.InvalidInputError, match="column id is numbered always"):
+        lb.write(path, pa.table({"id": [1], "v": ["d"]}))
+    last = log_of(path, 2)
+    assert last[0]["commitInfo"]["tags"] == {"delta.identity.schemaUpdate": "true"}
+    schema = json.loads(next(line["metaData"] for line in last if "metaData" in line)["schemaString"])
+    assert schema["fields"][0]["metadata"]["delta.identity.highWaterMark"] == 20
+
+
+def test_invariants_and_lengths_hold(path: str) -> None:
+    invariant = json.dumps({"expression": {"expression": "v > 3"}})
+    fields = [
+        {"name": "v", "type": "integer", "metadata": {"delta.invariants": invariant}},
+        {"name": "c", "type": "string", "metadata": {"__CHAR_VARCHAR_TYPE_STRING": "varchar(3)"}},
+    ]
+    spark_table(path, fields, ["invariants"])
+    lb.write(path, pa.table({"v": pa.array([4], pa.int32()), "c": ["äöü"]}))
+    with pytest.raises(lb.ConstraintViolationError, match="the invariant of column v"):
+        lb.write(path, pa.table({"v": pa.array([3], pa.int32())}))
+    with pytest.raises(lb.ConstraintViolationError, match="column c holds at most 3 characters"):
+        lb.write(path, pa.table({"v": pa.array([4], pa.int32()), "c": ["abcd"]}))
+    assert rows(path) == [{"v": 4, "c": "äöü"}]
+
+
+def test_append_only_tables_are_appended_to_only(path: str) -> None:
+    lb.write(path, pa.table({"id": [1]}), properties={"delta.appendOnly": True})
+    lb.write(path, pa.table({"id": [2]}))
+    with pytest.raises(lb.InvalidInputError, match="append-only"):
+        lb.write(path, pa.table({"id": [3]}), mode="overwrite")
+    assert rows(path) == [{"id": 1}, {"id": 2}]
+    assert len(data_files(path)) == 2
+
+
+def test_modes_meet_a_table_that_is_there(path: str) -> None:
+    lb.write(path, pa.table({"id": [1]}), mode="error")
+    with pytest.raises(lb.TableExistsError) as caught:
+        lb.write(path, pa.table({"id": [2]}), mode="error")
+    assert isinstance(caught.value, FileExistsError)
+    result = lb.write(path, pa.table({"id": [2]}), mode="ignore")
+    assert (result.committed, result.version) == (False, 0)
+    with pytest.raises(lb.TableExistsError):
+        lb.create(path, pa.schema([("id", pa.int64())]))
+    assert lb.create(path, pa.schema([("id", pa.int64())]), mode="ignore").version == 0
+    replaced = lb.create(path, pa.schema([("x", pa.string())]), mode="replace")
+    assert (replaced.version, replaced.schema.names, replaced.count()) == (1, ["x"], 0)
+    assert lb.Table(path, version=0).count() == 1
+
+
+def test_a_write_with_a_txn_is_done_once(path: str) -> None:
+    data = pa.table({"id": [1]})
+    assert lb.write(path, data, txn=("job", 1)).committed
+    assert not lb.write(path, data, txn=("job", 1)).committed
+    assert lb.write(path, data, txn=("job", 2)).committed
+    assert not lb.write(path, data, txn=("job", 0)).committed
+    assert lb.write(path, data, txn=("other", 0)).committed
+    assert lb.Table(path).count() == 3
+    assert len(data_files(path)) == 3
+
+
+def test_rows_of_a_replace_where_must_meet_it(path: str) -> None:
+    lb.write(path, pa.table({"id": [1, 2]}))
+    with pytest.raises(lb.ConstraintViolationError, match=r"the condition of the overwrite \(id >= 2\)"):
+        lb.write(path, pa.table({"id": [1]}), mode="overwrite", where="id >= 2")
+    assert rows(path) == [{"id": 1}, {"id": 2}]
+    assert len(data_files(path)) == 1
+
+
+def test_replace_where_leaves_files_without_matches_alone(path: str) -> None:
+    lb.write(path, pa.table({"id": [1, 2]}))
+    lb.write(path, pa.table({"id": [10, 11]}))
+    lb.write(path, pa.table({"id": [20, 21]}))
+    result = lb.write(path, pa.table({"id": [12]}), mode="overwrite", where="id BETWEEN 10 AND 20")
+    assert (result.metrics.removed_files, result.metrics.copied_rows) == (2, 1)
+    assert sorted(row["id"] for row in rows(path)) == [1, 2, 12, 21]
+    info = log_of(path, 3)[0]["commitInfo"]
+    assert info["operationParameters"] == {"mode": "Overwrite", "partitionBy": "[]", "predicate": "id BETWEEN 10 AND 20"}
+    assert info["operationMetrics"]["numCopiedRows"] == "1"
+    assert info["isBlindAppend"] is False
+
+
+def test_the_history_says_what_was_done(path: str) -> None:
+    lb.write(path, pa.table({"id": [1, 2], "p": ["a", "b"]}), partition_by="p", user_metadata="first")
+    entry = lb.Table(path).history()[0]
+    assert (entry.operation, entry.user_metadata, entry.is_blind_append, entry.isolation_level) == (
+        "WRITE",
+        "first",
+        True,
+        "Serializable",
+    )
+    assert entry.parameters == {"mode": "Append", "partitionBy": '["p"]'}
+    assert {name: entry.metrics[name] for name in ("numFiles", "numOutputRows")} == {"numFiles": "2", "numOutputRows": "2"}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"partition_by": ["nope"]}, "partition column nope is not in the schema"),
+        ({"partition_by": ["id", "v"]}, "all columns are partition columns"),
+        ({"partition_by": ["id"], "cluster_by": ["v"]}, "cannot be both partitioned and clustered"),
+        ({"properties": {"delta.enableDeletionVector": "true"}}, "is delta.enableDeletionVectors meant"),
+        ({"properties": {"delta.checkpointInterval": "no"}}, "must be a whole number above 0"),
+        ({"properties": {"delta.enableIcebergCompatV2": True}}, "set delta.columnMapping.mode"),
+        ({"mode": "upsert"}, "it must be one of append, overwrite, error, ignore"),
+        ({"compression": "brotli"}, "it must be none, snappy, zstd"),
+        ({"where": "id = 1"}, 'where goes with mode="overwrite"'),
+        ({"bloom_columns": ["nope"]}, "there is no column nope"),
+    ],
+)
+def test_wishes_that_make_no_sense_are_refused(path: str, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(lb.InvalidInputError, match=message):
+        lb.write(path, pa.table({"id": [1], "v": ["a"]}), **given)
+    assert not data_files(path)
+
+
+def test_columns_without_a_type_or_with_odd_names_are_refused(path: str) -> None:
+    with pytest.raises(lb.SchemaMismatchError, match="column v has nothing but nulls"):
+        lb.write(path, pa.table({"v": pa.nulls(1)}))
+    with pytest.raises(lb.InvalidInputError, match="names of columns have no blanks"):
+        lb.write(path, pa.table({"a b": [1]}))
+    with pytest.raises(lb.SchemaMismatchError, match="more than once"):
+        lb.write(path, pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "A"]))
+
+
+def test_an_unknown_writer_feature_is_refused_by_name_before_anything_is_written(path: str) -> None:
+    spark_table(path, [{"name": "id", "type": "long"}], ["appendOnly", "flyingCarpets", "collations"])
+    assert lb.Table(path).count() == 0
+    with pytest.raises(lb.UnsupportedFeatureError) as caught:
+        lb.write(path, pa.table({"id": [1]}))
+    assert caught.value.features == ["flyingCarpets", "collations"]
+    assert not data_files(path)
+
+
+def test_a_table_keeps_its_partitioning_and_properties(path: str) -> None:
+    lb.write(path, pa.table({"id": [1], "p": ["a"]}), partition_by="p", properties={"team": "blue"})
+    lb.write(path, pa.table({"id": [1], "p": ["a"]}), partition_by="P", properties={"team": "blue"})
+    with pytest.raises(lb.InvalidInputError, match="the table is partitioned by"):
+        lb.write(path, pa.table({"id": [1], "p": ["a"]}), partition_by="id")
+    with pytest.raises(lb.InvalidInputError, match='the property team is "blue", not "red"'):
+        lb.write(path, pa.table({"id": [1], "p": ["a"]}), properties={"team": "red"})
+    assert lb.Table(path).version == 1
+
+
+def test_frames_of_all_kinds_go_in(path: str) -> None:
+    lb.write(path, pd.DataFrame({"id": [1], "name": ["a"]}, index=[7]))
+    lb.write(path, pd.DataFrame({"name": ["b"]}, index=pd.Index([2], name="id")))
+    lb.write(path, pl.DataFrame({"id": [3], "name": ["c"]}))
+    lb.write(path, {"id": [4], "name": ["d"]})
+    lb.write(path, [{"id": 5, "name": "e"}])
+    lb.write(path, pa.record_batch({"id": [6], "name": ["f"]}))
+    lb.write(path, lb.Table(path).scan(where="id = 1"))
+    assert [row["id"] for row in rows(path)] == [1, 1, 2, 3, 4, 5, 6]
+    with pytest.raises(TypeError, match="a lazy frame has no rows yet"):
+        lb.write(path, pl.LazyFrame({"id": [3]}))
+    with pytest.raises(TypeError, match="no Arrow data"):
+        lb.write(path, 7)
+
+
+def test_a_reader_that_fails_leaves_nothing(path: str) -> None:
+    lb.write(path, pa.table({"id": [0]}))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"id": list(range(100_000))})
+        raise RuntimeError("the source broke")
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema([("id", pa.int64())]), batches())
+    with pytest.raises(lb.InvalidInputError, match="the data could not be read.*the source broke"):
+        lb.write(path, reader)
+    assert rows(path) == [{"id": 0}]
+    assert len(data_files(path)) == 1
+    assert lb.Table(path).version == 0
+
+
+def test_a_write_may_read_the_table_that_it_replaces(path: str) -> None:
+    table = lb.write(path, pa.table({"id": list(range(10))})).table
+    table.overwrite(table.scan(where="id % 2 = 0"))
+    assert [row["id"] for row in rows(path)] == [0, 2, 4, 6, 8]
+
+
+def test_appending_through_an_old_handle_adds_to_the_newest_version(path: str) -> None:
+    first = lb.write(path, pa.table({"id": [1]})).table
+    first.append(pa.table({"id": [2]}))
+    first.append(pa.table({"id": [3]}))
+    assert (first.version, first.count(), lb.Table(path).count()) == (0, 1, 3)

@@ -1,0 +1,197 @@
+//! Who takes part: writers, readers, and those who keep the log in order. They use lakebed as anybody would, die, and come back.
+
+use std::sync::Arc;
+
+use lakebed::write::WriteOutcome;
+use lakebed::{ErrorKind, Result, Snapshot, Table};
+use lakebed_io::store::{Store, StoreOptions};
+use object_store::path::Path;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use tokio::sync::oneshot;
+use url::Url;
+
+use super::client::SimClient;
+use super::journal::{Ended, Sight, Told};
+use super::network::ClientId;
+use super::work::{Row, Work, rows_of};
+use super::world::World;
+
+/// Where the table lies in the store.
+pub(crate) const ROOT: &str = "lake/t";
+/// A writer that does not know what became of its change tries so often, if it may.
+const MOST_ATTEMPTS: usize = 6;
+
+/// Somebody who takes part.
+pub(crate) struct Actor {
+    world: Arc<World>,
+    name: String,
+    random: SmallRng,
+    life: Life,
+}
+
+/// An actor until it dies.
+struct Life {
+    client: ClientId,
+    table: Table,
+    crashed: oneshot::Receiver<()>,
+}
+
+impl Life {
+    fn begin(world: &World, name: &str, random: &mut SmallRng) -> Self {
+        let (client, env, crashed) = world.network.join(name, random.random(), random.random_range(0..50));
+        let options = StoreOptions { env: env.clone(), ..StoreOptions::default() };
+        let url = Url::parse(&format!("memory://sim/{ROOT}")).unwrap();
+        let client_store = Arc::new(SimClient::new(&world.network, client));
+        let store = Store::from_object_store_with(client_store, Path::from(ROOT), url, options);
+        let table = Table::at("memory://sim").with_env(env).with_store(store).build().unwrap();
+        Self { client, table, crashed }
+    }
+
+    /// Does something, unless death comes first.
+    async fn survive<T>(&mut self, doing: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            _ = &mut self.crashed => None,
+            done = doing => Some(done),
+        }
+    }
+}
+
+impl Actor {
+    pub(crate) fn new(world: &Arc<World>, name: impl Into<String>, seed: u64) -> Self {
+        let (name, mut random) = (name.into(), SmallRng::seed_from_u64(seed));
+        let life = Life::begin(world, &name, &mut random);
+        Self { world: Arc::clone(world), name, random, life }
+    }
+
+    /// Makes one change after the other.
+    pub(crate) async fn write(mut self, works: Vec<Work>) {
+        for work in works {
+            self.perform(&work).await;
+            if self.random.random_bool(0.3) {
+                self.look_at_latest().await;
+            }
+        }
+    }
+
+    /// Looks at the table again and again, in the ways that there are.
+    pub(crate) async fn read(mut self, times: usize) {
+        let mut held: Option<Snapshot> = None;
+        for _ in 0..times {
+            match self.random.random_range(0..6) {
+                0 => self.be_reborn(),
+                1 => self.look_back().await,
+                2 if held.is_some() => self.look_at(held.take()).await,
+                3 => held = self.latest().await,
+                _ => self.look_at_latest().await,
+            }
+        }
+    }
+
+    fn be_reborn(&mut self) {
+        self.life = Life::begin(&self.world, &self.name, &mut self.random);
+    }
+
+    /// Tries until it knows what became of the change, or may not try again.
+    async fn perform(&mut self, work: &Work) {
+        for _ in 0..MOST_ATTEMPTS {
+            let told = self.attempt(work).await;
+            let is_settled = match &told {
+                Some(Told::Committed(_) | Told::Known(_)) => true,
+                Some(Told::Failed(kind, _)) => !matches!(kind, ErrorKind::CommitUnknown { .. } | ErrorKind::Store { .. }),
+                None => false,
+            };
+            if is_settled || work.application.is_none() {
+                return;
+            }
+        }
+    }
+
+    async fn attempt(&mut self, work: &Work) -> Option<Told> {
+        let world = Arc::clone(&self.world);
+        let hurt_before = world.network.hurt(self.life.client);
+        world.network.note(self.life.client, &format!("--- {} {:?} {:?}", work.id, work.kind, work.rows));
+        let attempt = world.journal.begin(work, world.network.mark());
+        let write = self.life.table.write(work.data()).options(work.options(&world.shape));
+        let Some(outcome) = self.life.survive(write.run()).await else {
+            self.be_reborn();
+            return None;
+        };
+        let told = match &outcome {
+            Ok(outcome) if outcome.is_committed => Told::Committed(outcome.version),
+            Ok(outcome) => Told::Known(outcome.version),
+            Err(error) => Told::failed(error),
+        };
+        world.network.note(self.life.client, &format!("--- {}: {told:?}", work.id));
+        let was_hurt = world.network.hurt(self.life.client) > hurt_before;
+        world.journal.end(attempt, Ended { at: world.network.mark(), told: told.clone(), was_hurt });
+        if let Ok(WriteOutcome { snapshot, .. }) = outcome
+            && self.random.random_bool(0.3)
+        {
+            self.look_at(Some(snapshot)).await;
+        }
+        Some(told)
+    }
+
+    async fn look_at_latest(&mut self) {
+        let snapshot = self.latest().await;
+        self.look_at(snapshot).await;
+    }
+
+    /// The latest version, which counts as seen.
+    async fn latest(&mut self) -> Option<Snapshot> {
+        let world = Arc::clone(&self.world);
+        let began = world.network.mark();
+        let table = self.life.table.clone();
+        let snapshot = self.undergo(async move { table.snapshot().await }).await?;
+        let (who, ended, version) = (self.name.clone(), world.network.mark(), snapshot.version());
+        world.journal.saw(Sight { who, began, ended, version, is_latest: true, rows: None });
+        Some(snapshot)
+    }
+
+    /// A version of the past, found anew.
+    async fn look_back(&mut self) {
+        let Some(latest) = self.latest().await else { return };
+        let version = self.random.random_range(0..=latest.version());
+        let table = self.life.table.clone();
+        let snapshot = self.undergo(async move { table.snapshot_at(version).await }).await;
+        self.look_at(snapshot).await;
+    }
+
+    async fn look_at(&mut self, snapshot: Option<Snapshot>) {
+        let Some(snapshot) = snapshot else { return };
+        let world = Arc::clone(&self.world);
+        let (began, version) = (world.network.mark(), snapshot.version());
+        let Some(rows) = self.undergo(async move { read_rows(&snapshot).await }).await else { return };
+        let (who, ended) = (self.name.clone(), world.network.mark());
+        world.journal.saw(Sight { who, began, ended, version, is_latest: false, rows: Some(rows) });
+    }
+
+    /// What comes of looking at something. That it fails is no surprise if a request went wrong.
+    async fn undergo<T>(&mut self, doing: impl Future<Output = Result<T>>) -> Option<T> {
+        let world = Arc::clone(&self.world);
+        let hurt_before = world.network.hurt(self.life.client);
+        let Some(outcome) = self.life.survive(doing).await else {
+            self.be_reborn();
+            return None;
+        };
+        let was_hurt = world.network.hurt(self.life.client) > hurt_before;
+        match outcome {
+            Ok(seen) => Some(seen),
+            Err(error) => {
+                world.network.note(self.life.client, &format!("--- {error}"));
+                if !world.may_fail_to_read(error.kind(), was_hurt) {
+                    world.journal.problem(format!("{} could not read: {:?}: {error}", self.name, error.kind()));
+                }
+                None
+            }
+        }
+    }
+}
+
+/// All rows of a version, sorted.
+pub(crate) async fn read_rows(snapshot: &Snapshot) -> Result<Vec<Row>> {
+    let rows = snapshot.scan().select(["writer", "number", "part"]).stream().await?;
+    Ok(rows_of(&rows.collect_all().await?))
+}

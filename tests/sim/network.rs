@@ -1,0 +1,381 @@
+//! The scheduler: requests wait here, and one at a time is let through, chosen by the seed alone.
+//!
+//! Nothing is let through before everybody who can compute has come to wait ([`run`](super::run)), so the course of a simulation depends
+//! on no thread's speed. Whose turn it is, how long a request takes and what goes wrong with it are decided in [`Network::step`].
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lakebed::Env;
+use object_store::Error;
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use tokio::sync::oneshot;
+
+use super::faults::{Fault, Faults};
+use super::objects::{Moment, Objects, is_commit};
+use super::request::{Answer, Request};
+
+/// Where all clocks begin.
+const START_MS: i64 = 1_700_000_000_000;
+/// A simulation that takes more steps does not end.
+const MOST_STEPS: u64 = 60_000;
+/// How far the listings of a store may lag behind that has such.
+const MOST_STALE_STEPS: u64 = 120;
+/// A request that was given up arrives within so many steps, or never.
+const MOST_LATE_STEPS: u64 = 60;
+
+/// A client of the store: one life of an actor.
+pub(crate) type ClientId = usize;
+
+/// How requests are let through.
+#[derive(Debug, Clone)]
+pub(crate) struct Ways {
+    pub(crate) faults: Faults,
+    /// The probability that it is the same client's turn again.
+    pub(crate) stickiness: f64,
+    /// Listings lag behind.
+    pub(crate) has_stale_listings: bool,
+}
+
+/// The way between clients and objects.
+#[derive(Debug)]
+pub(crate) struct Network(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    random: SmallRng,
+    ways: Ways,
+    objects: Objects,
+    clients: Vec<Client>,
+    waiting: Vec<Waiting>,
+    late: Vec<Late>,
+    /// Actors that are not at their end.
+    running: usize,
+    step: u64,
+    clock_ms: i64,
+    /// Grows with every mark that somebody sets.
+    marks: u64,
+    last: Option<ClientId>,
+    trace: Vec<String>,
+    stuck: Option<oneshot::Sender<String>>,
+}
+
+#[derive(Debug)]
+struct Client {
+    name: String,
+    env: Env,
+    crash: Option<oneshot::Sender<()>>,
+    /// Faults that it met.
+    hurt: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    client: ClientId,
+    request: Request,
+    /// When it arrives; drawn when the scheduler first sees it.
+    due: Option<u64>,
+    reply: oneshot::Sender<Result<Answer, Error>>,
+}
+
+/// A request that nobody waits for any more.
+#[derive(Debug)]
+struct Late {
+    client: ClientId,
+    request: Request,
+    due: u64,
+}
+
+impl Network {
+    pub(crate) fn new(seed: u64, ways: Ways, objects: Objects) -> Self {
+        Self(Mutex::new(State {
+            random: SmallRng::seed_from_u64(seed),
+            ways,
+            objects,
+            clients: Vec::new(),
+            waiting: Vec::new(),
+            late: Vec::new(),
+            running: 0,
+            step: 0,
+            clock_ms: START_MS,
+            marks: 0,
+            last: None,
+            trace: Vec::new(),
+            stuck: None,
+        }))
+    }
+
+    /// A new client with a clock of its own, which is ahead of others by some milliseconds, and what it hears when it dies.
+    pub(crate) fn join(&self, name: &str, env_seed: u64, ahead_ms: u64) -> (ClientId, Env, oneshot::Receiver<()>) {
+        let mut state = self.state();
+        let env = Env::seeded(env_seed);
+        let since_start = u64::try_from(state.clock_ms - START_MS).unwrap();
+        env.advance(Duration::from_millis(since_start + ahead_ms));
+        let (crash, crashed) = oneshot::channel();
+        state.clients.push(Client { name: name.to_owned(), env: env.clone(), crash: Some(crash), hurt: 0 });
+        (state.clients.len() - 1, env, crashed)
+    }
+
+    /// Sends a request and waits for the answer, which the dead never get.
+    pub(crate) async fn ask(&self, client: ClientId, request: Request) -> Result<Answer, Error> {
+        let answer = {
+            let mut state = self.state();
+            if state.clients[client].crash.is_none() {
+                drop(state);
+                return std::future::pending().await;
+            }
+            let (reply, answer) = oneshot::channel();
+            state.waiting.push(Waiting { client, request, due: None, reply });
+            answer
+        };
+        match answer.await {
+            Ok(answer) => answer,
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Lets requests through until somebody has something to do. Called when nobody has.
+    pub(crate) fn step(&self) {
+        let mut state = self.state();
+        while state.running > 0 && !state.let_one_through() {}
+    }
+
+    /// So many actors begin; `stuck` hears of it if they do not come to an end.
+    pub(crate) fn begin(&self, actors: usize, stuck: oneshot::Sender<String>) {
+        let mut state = self.state();
+        (state.running, state.stuck) = (actors, Some(stuck));
+    }
+
+    /// An actor is at its end.
+    pub(crate) fn end(&self) {
+        self.state().running -= 1;
+    }
+
+    /// From now on all goes well, and what is on its way arrives.
+    pub(crate) fn calm(&self) {
+        let mut state = self.state();
+        state.ways = Ways { faults: Faults::none(), stickiness: 0.0, has_stale_listings: false };
+        for late in std::mem::take(&mut state.late) {
+            state.arrive_late(&late);
+        }
+    }
+
+    /// A point in time, later than all before.
+    pub(crate) fn mark(&self) -> u64 {
+        let mut state = self.state();
+        state.marks += 1;
+        state.marks
+    }
+
+    /// How many faults a client met.
+    pub(crate) fn hurt(&self, client: ClientId) -> u64 {
+        self.state().clients[client].hurt
+    }
+
+    /// Whether anybody met a fault.
+    pub(crate) fn has_hurt(&self) -> bool {
+        self.state().clients.iter().any(|client| client.hurt > 0)
+    }
+
+    pub(crate) fn trace(&self) -> Vec<String> {
+        self.state().trace.clone()
+    }
+
+    /// Looks at the objects themselves.
+    pub(crate) fn with_objects<T>(&self, look: impl FnOnce(&Objects) -> T) -> T {
+        look(&self.state().objects)
+    }
+
+    /// Adds a line to the trace.
+    pub(crate) fn note(&self, client: ClientId, text: &str) {
+        let mut state = self.state();
+        let line = state.line(client, text);
+        state.trace.push(line);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Tells whether anybody has something to do since.
+    fn let_one_through(&mut self) -> bool {
+        self.step += 1;
+        self.pass_time();
+        if self.step > MOST_STEPS {
+            return self.is_stuck("it does not end");
+        }
+        match self.choose() {
+            Choice::Waiting(index) => {
+                let waiting = self.waiting.remove(index);
+                self.last = Some(waiting.client);
+                self.deliver(waiting)
+            }
+            Choice::Late(index) => {
+                let late = self.late.remove(index);
+                self.arrive_late(&late);
+                false
+            }
+            Choice::Nothing => self.is_stuck("nobody can go on"),
+        }
+    }
+
+    fn is_stuck(&mut self, why: &str) -> bool {
+        self.running = 0;
+        if let Some(stuck) = self.stuck.take() {
+            let _ = stuck.send(why.to_owned());
+        }
+        true
+    }
+
+    fn pass_time(&mut self) {
+        let passed = self.random.random_range(1..20);
+        self.clock_ms += passed;
+        let passed = Duration::from_millis(passed.unsigned_abs());
+        self.clients.iter().filter(|client| client.crash.is_some()).for_each(|client| client.env.advance(passed));
+    }
+
+    /// What arrives next. Requests are looked at in an order of their own: that in which they were made may depend on threads.
+    fn choose(&mut self) -> Choice {
+        self.waiting.sort_by(|a, b| (a.client, &a.request).cmp(&(b.client, &b.request)));
+        let (step, slowness) = (self.step, self.ways.faults.clone());
+        for waiting in &mut self.waiting {
+            waiting.due.get_or_insert_with(|| step + slowness.slowness(&mut self.random));
+        }
+        let late: Vec<usize> = (0..self.late.len()).filter(|index| self.late[*index].due <= step).collect();
+        if let Some(index) = late.choose(&mut self.random).filter(|_| self.random.random_bool(0.3)) {
+            return Choice::Late(*index);
+        }
+        match (self.choose_waiting(), self.late.is_empty()) {
+            (Some(index), _) => Choice::Waiting(index),
+            (None, false) => Choice::Late(0),
+            (None, true) => Choice::Nothing,
+        }
+    }
+
+    fn choose_waiting(&mut self) -> Option<usize> {
+        let due = |index: &usize| self.waiting[*index].due.unwrap_or(0);
+        let all = 0..self.waiting.len();
+        let ready: Vec<usize> = all.clone().filter(|index| due(index) <= self.step).collect();
+        if ready.is_empty() {
+            return all.min_by_key(due);
+        }
+        let of_client = |client: ClientId| ready.iter().copied().filter(|index| self.waiting[*index].client == client).collect();
+        let again: Vec<usize> = self.last.map(of_client).unwrap_or_default();
+        if !again.is_empty() && self.random.random_bool(self.ways.stickiness) {
+            return again.choose(&mut self.random).copied();
+        }
+        let mut clients: Vec<ClientId> = ready.iter().map(|index| self.waiting[*index].client).collect();
+        clients.dedup();
+        let client = *clients.choose(&mut self.random)?;
+        let own: Vec<usize> = ready.into_iter().filter(|index| self.waiting[*index].client == client).collect();
+        own.choose(&mut self.random).copied()
+    }
+
+    fn deliver(&mut self, waiting: Waiting) -> bool {
+        if waiting.reply.is_closed() {
+            self.abandon(waiting.client, waiting.request);
+            return false;
+        }
+        let request = &waiting.request;
+        let changes = request.changes_store();
+        let fault = self.ways.faults.strike(&mut self.random, changes, is_commit(request.path()));
+        let fault_name = fault.map_or(String::new(), |fault| format!(" [{fault:?}]"));
+        let line = self.line(waiting.client, &format!("{request}{fault_name}"));
+        if let Some(fault) = fault {
+            self.clients[waiting.client].hurt += 1;
+            self.trace.push(line);
+            return self.deliver_badly(waiting, fault);
+        }
+        let answer = self.apply(request);
+        self.trace.push(line + said(&answer));
+        let _ = waiting.reply.send(answer);
+        true
+    }
+
+    fn deliver_badly(&mut self, waiting: Waiting, fault: Fault) -> bool {
+        let Waiting { client, request, reply, .. } = waiting;
+        let answer = match fault {
+            Fault::LostRequest => Err(passing(std::io::ErrorKind::TimedOut)),
+            Fault::LostReply => self.apply(&request).and(Err(passing(std::io::ErrorKind::ConnectionReset))),
+            Fault::Late => {
+                self.send_late(client, request);
+                Err(passing(std::io::ErrorKind::TimedOut))
+            }
+            Fault::Twice => {
+                let answer = self.apply(&request);
+                self.send_late(client, request);
+                answer
+            }
+            Fault::Retried => {
+                let _ = self.apply(&request);
+                self.apply(&request)
+            }
+            Fault::Denied => Err(Error::PermissionDenied { path: request.path().to_owned(), source: "as simulated".into() }),
+            Fault::Garbled => {
+                let _ = self.apply(&request);
+                Err(Error::Generic { store: "simulated", source: "an answer that makes no sense".into() })
+            }
+            Fault::Crash => {
+                self.abandon(client, request);
+                if let Some(crash) = self.clients[client].crash.take() {
+                    let _ = crash.send(());
+                }
+                return true;
+            }
+        };
+        let _ = reply.send(answer);
+        true
+    }
+
+    /// Nobody waits for the answer: it arrives, or not, or later.
+    fn abandon(&mut self, client: ClientId, request: Request) {
+        if request.changes_store() && self.random.random_bool(0.6) {
+            self.send_late(client, request);
+        }
+    }
+
+    fn send_late(&mut self, client: ClientId, request: Request) {
+        let due = self.step + self.random.random_range(0..MOST_LATE_STEPS);
+        self.late.push(Late { client, request, due });
+    }
+
+    fn arrive_late(&mut self, late: &Late) {
+        let answer = self.apply(&late.request);
+        let line = self.line(late.client, &format!("{} [arrives late]{}", late.request, said(&answer)));
+        self.trace.push(line);
+    }
+
+    fn apply(&mut self, request: &Request) -> Result<Answer, Error> {
+        let stale = if self.ways.has_stale_listings { self.random.random_range(0..MOST_STALE_STEPS) } else { 0 };
+        let now = Moment { step: self.step, clock_ms: self.clock_ms, listed_step: self.step.saturating_sub(stale) };
+        self.objects.apply(request, now)
+    }
+
+    fn line(&self, client: ClientId, text: &str) -> String {
+        format!("{:>5} {:<10} {text}", self.step, self.clients[client].name)
+    }
+}
+
+enum Choice {
+    Waiting(usize),
+    Late(usize),
+    Nothing,
+}
+
+fn said(answer: &Result<Answer, Error>) -> &'static str {
+    match answer {
+        Ok(_) => "",
+        Err(Error::NotFound { .. }) => ": not found",
+        Err(Error::AlreadyExists { .. }) => ": exists",
+        Err(_) => ": error",
+    }
+}
+
+/// An error after which it is worth trying again.
+fn passing(kind: std::io::ErrorKind) -> Error {
+    Error::Generic { store: "simulated", source: std::io::Error::new(kind, "as simulated").into() }
+}

@@ -1,0 +1,157 @@
+//! The objects of a simulated store, and what a request does to them the moment it arrives.
+//!
+//! Objects change here and nowhere else. A [`Flaw`] is something that no store may do: the checker has to notice it.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use object_store::Error;
+
+use super::request::{About, Answer, Request, Span};
+
+/// A promise that a store breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// Puts go through whether the object is there or not.
+    IgnoresConditions,
+    /// Listings, and whoever reads it, never see one of the commits.
+    LosesCommit,
+    /// Whoever reads a commit back is shown it as somebody else's.
+    DisownsCommits,
+    /// Reading a data file gives that of another commit.
+    SwapsDataFiles,
+    /// Some puts are answered and forgotten.
+    ForgetsPuts,
+}
+
+#[derive(Debug, Clone)]
+struct Object {
+    bytes: Bytes,
+    written_ms: i64,
+    written_step: u64,
+}
+
+/// All objects, by path.
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    objects: BTreeMap<String, Object>,
+    /// What was deleted, and when: listings may be late to notice.
+    deleted: Vec<(String, Object, u64)>,
+    /// Every commit that ever was, for who looks at the history afterwards.
+    commits: BTreeMap<String, Bytes>,
+    /// Objects on a page of a listing.
+    pub(crate) page: usize,
+    pub(crate) flaw: Option<Flaw>,
+}
+
+/// When a request arrives.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    pub(crate) step: u64,
+    pub(crate) clock_ms: i64,
+    /// Listings show the store as it was then.
+    pub(crate) listed_step: u64,
+}
+
+impl Objects {
+    /// Carries a request out.
+    pub(crate) fn apply(&mut self, request: &Request, now: Moment) -> Result<Answer, Error> {
+        match request {
+            Request::Put { path, only_new, bytes } => self.put(path, *only_new, bytes, now),
+            Request::Get { path, span } => self.get(path, *span),
+            Request::List { folder, after } => Ok(self.list(folder, after, now.listed_step)),
+            Request::Delete { path } => {
+                if let Some(object) = self.objects.remove(path) {
+                    self.deleted.push((path.clone(), object, now.step));
+                }
+                Ok(Answer::Done)
+            }
+        }
+    }
+
+    /// Every commit that ever was written, by name.
+    pub(crate) fn commits(&self) -> &BTreeMap<String, Bytes> {
+        &self.commits
+    }
+
+    pub(crate) fn bytes(&self, path: &str) -> Option<&Bytes> {
+        self.objects.get(path).map(|object| &object.bytes)
+    }
+
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.objects.keys().map(String::as_str)
+    }
+
+    fn put(&mut self, path: &str, only_new: bool, bytes: &Bytes, now: Moment) -> Result<Answer, Error> {
+        let keeps_condition = self.flaw != Some(Flaw::IgnoresConditions);
+        if only_new && keeps_condition && self.objects.contains_key(path) {
+            return Err(Error::AlreadyExists { path: path.to_owned(), source: "as simulated".into() });
+        }
+        if self.flaw == Some(Flaw::ForgetsPuts) && is_commit(path) && now.step.is_multiple_of(3) {
+            return Ok(Answer::Done);
+        }
+        let object = Object { bytes: bytes.clone(), written_ms: now.clock_ms, written_step: now.step };
+        self.objects.insert(path.to_owned(), object);
+        if is_commit(path) {
+            self.commits.insert(path.to_owned(), bytes.clone());
+        }
+        Ok(Answer::Done)
+    }
+
+    fn get(&self, path: &str, span: Span) -> Result<Answer, Error> {
+        let missing = || Error::NotFound { path: path.to_owned(), source: "as simulated".into() };
+        let object = self.objects.get(path).filter(|_| !self.is_lost(path)).ok_or_else(missing)?;
+        let bytes = self.as_shown(path, &object.bytes);
+        let size = bytes.len() as u64;
+        let about = About { path: path.to_owned(), size, written_ms: object.written_ms };
+        match span.within(size) {
+            Some(range) => {
+                let bytes = bytes.slice(range.start as usize..range.end as usize);
+                Ok(Answer::Found { bytes, range, about })
+            }
+            None => Err(Error::Generic { store: "simulated", source: format!("{path}: no bytes {span:?} of {size}").into() }),
+        }
+    }
+
+    fn list(&self, folder: &str, after: &str, seen_step: u64) -> Answer {
+        let inside = |path: &str| path.starts_with(folder) && path > after && !self.is_lost(path);
+        let there = self.objects.iter().filter(|(_, object)| object.written_step <= seen_step);
+        let gone = self.deleted.iter().filter(|(_, object, deleted)| object.written_step <= seen_step && *deleted > seen_step);
+        let shown: BTreeMap<&str, &Object> =
+            gone.map(|(path, object, _)| (path.as_str(), object)).chain(there.map(|(path, object)| (path.as_str(), object))).collect();
+        let mut objects: Vec<About> = shown
+            .into_iter()
+            .filter(|(path, _)| inside(path))
+            .take(self.page + 1)
+            .map(|(path, object)| About { path: path.to_owned(), size: object.bytes.len() as u64, written_ms: object.written_ms })
+            .collect();
+        let is_last = objects.len() <= self.page;
+        objects.truncate(self.page);
+        Answer::Page { objects, is_last }
+    }
+
+    /// The bytes, as a store with a flaw shows them.
+    fn as_shown(&self, path: &str, bytes: &Bytes) -> Bytes {
+        match self.flaw {
+            Some(Flaw::DisownsCommits) if is_commit(path) => {
+                String::from_utf8_lossy(bytes).replace("\"txnId\":\"", "\"txnId\":\"not-").into_bytes().into()
+            }
+            Some(Flaw::SwapsDataFiles) if path.ends_with(".parquet") && !path.contains("_delta_log") => {
+                let alike = |(other, object): &(&String, &Object)| *other != path && object.bytes.len() == bytes.len();
+                let other = self.objects.iter().find(alike);
+                other.map_or_else(|| bytes.clone(), |(_, object)| object.bytes.clone())
+            }
+            _ => bytes.clone(),
+        }
+    }
+
+    fn is_lost(&self, path: &str) -> bool {
+        self.flaw == Some(Flaw::LosesCommit) && path.ends_with("00000000000000000003.json")
+    }
+}
+
+/// Whether this is the name of a commit.
+pub(crate) fn is_commit(path: &str) -> bool {
+    let name = path.rsplit_once("/_delta_log/").map(|(_, name)| name);
+    name.and_then(|name| name.strip_suffix(".json")).is_some_and(|version| version.len() == 20)
+}
