@@ -13,7 +13,7 @@ from typing import Any
 BENCHES = Path(__file__).parent
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 OURS = "lakebed"
-ORDER = [OURS, "deltalake", "duckdb", "polars", "spark", "limit"]
+ORDER = [OURS, "lakebed_unflushed", "deltalake", "duckdb", "polars", "spark", "limit"]
 TITLES = {
     "first": "First call in a new process, seconds (in brackets: × lakebed)",
     "again": "The same call again on the open table, seconds (in brackets: × lakebed)",
@@ -49,7 +49,8 @@ def summary(samples: list[dict[str, Any]]) -> dict[str, float | str]:
     if "failed" in last:
         return {"word": "fails"}
     out: dict[str, float | str] = {
-        "first": statistics.median(s["first_s"] for s in samples),
+        # Of writers side by side only the time counts in which all of them were ready.
+        "first": statistics.median(s["answer"].get("took_s", s["first_s"]) for s in samples),
         "cpu": statistics.median(s["cpu_s"] for s in samples),
         "peak": statistics.median(s["peak_mb"] - s["base_mb"] for s in samples),
         "version": str(last["engine_version"]),

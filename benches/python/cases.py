@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from . import writes
 from .engines import Engine
 from .queries import DELETED, ONE_FILE, Q6_COLUMNS, Q6_WHERE
 from .tables import ROWS_PER_FILE, expected, root
@@ -47,6 +48,8 @@ class Case:
 
     def answer(self) -> dict[str, Any]:
         """What must come out; an engine's answer may lack keys, but not differ."""
+        if writes.is_write(self.operation):
+            return writes.answer(self.operation, self.table)
         if not self.table:
             return {}
         all_of = expected(self.table)
@@ -72,6 +75,11 @@ def all_cases() -> list[Case]:
     out += [Case(o, t) for o in ("plan_partition", "plan_range") for t in BIG]
     out += [Case("count", "1m_adds_ckpt_10")]
     out += [Case(o, t) for o in ("list_files", "list_actions") for t in BIG]
+    out += [Case(o, "lineitem") for o in writes.PARTITIONED]
+    out += [Case(o, "") for o in ("append500", "append5000")]
+    out += [Case(f"commits_{n}", "") for n in (1, 4, 16)]
+    out += [Case(f"commits_{n}_threads", "") for n in (1, 16, 64)]
+    out += [Case("checkpoint", "1m_adds_ckpt_10")]
     return out
 
 
@@ -80,6 +88,9 @@ def calls(engine: Engine, case: Case, scratch: Path) -> Iterator[Callable[[], An
 
     A call returns the answer, or something that `engine.digest` turns into one.
     """
+    if writes.is_write(case.operation):
+        yield from writes.calls(engine, case.operation, case.table, scratch)
+        return
     table = root() / case.table
     if case.operation == "open":
         columns = engine.operation("columns")

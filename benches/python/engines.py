@@ -6,6 +6,8 @@
 - `list_files(handle)`: all paths; `list_actions(handle)`: all files with their statistics; both return the number of files
 - `plan(handle, where)`: the number of files that a scan with this predicate must read
 - `count(handle)`, `read(handle, columns, where, limit)`: rows as an Arrow table
+- `write(rows, path, partition_by)`: rows of an Arrow table to a new table; `append(rows, path)`: to one that may be there
+- `checkpoint(path)`: a checkpoint of the table as it is
 - `digest(result)`: what answers are compared by; `processes()`: whose memory and CPU time count
 """
 
@@ -84,6 +86,25 @@ class Lakebed(Engine):
     def read(self, table: Any, columns: list[str] | None, where: str | None, limit: int | None) -> Any:
         return table.scan(columns=columns, where=where, limit=limit).to_arrow()
 
+    def write(self, rows: Any, path: str, partition_by: str | None) -> None:
+        self.lb.write(path, rows, partition_by=partition_by)
+
+    def append(self, rows: Any, path: str) -> None:
+        self.lb.write(path, rows)
+
+    def checkpoint(self, path: str) -> None:
+        self.lb.Table(path).checkpoint()
+
+
+class LakebedUnflushed(Lakebed):
+    """The same without flushing files to the disk, as its peers do it."""
+
+    def write(self, rows: Any, path: str, partition_by: str | None) -> None:
+        self.lb.write(path, rows, partition_by=partition_by, storage_options={"local_flush": "false"})
+
+    def append(self, rows: Any, path: str) -> None:
+        self.lb.write(path, rows, storage_options={"local_flush": "false"})
+
 
 class Deltalake(Engine):
     """delta-rs."""
@@ -120,6 +141,15 @@ class Deltalake(Engine):
         if limit is not None:
             return self._sql(table, f"SELECT * FROM t LIMIT {limit}")
         return self._arrow(table.scan(columns=columns, predicate=where))
+
+    def write(self, rows: Any, path: str, partition_by: str | None) -> None:
+        self.module.write_deltalake(path, rows, partition_by=partition_by)
+
+    def append(self, rows: Any, path: str) -> None:
+        self.module.write_deltalake(path, rows, mode="append")
+
+    def checkpoint(self, path: str) -> None:
+        self.module.DeltaTable(path).create_checkpoint()
 
     def _sql(self, table: Any, text: str) -> Any:
         return self._arrow(self.module.QueryBuilder().register("t", table).execute(text))
@@ -199,6 +229,13 @@ class Polars(Engine):
         frame = frame.select(columns) if columns else frame
         return (frame.head(limit) if limit is not None else frame).collect()
 
+    def write(self, rows: Any, path: str, partition_by: str | None) -> None:
+        options = {"partition_by": [partition_by]} if partition_by else None
+        self.pl.from_arrow(rows).write_delta(path, delta_write_options=options)
+
+    def append(self, rows: Any, path: str) -> None:
+        self.pl.from_arrow(rows).write_delta(path, mode="append")
+
     def digest(self, result: Any) -> dict[str, Any]:
         return digest(result.to_arrow())
 
@@ -264,6 +301,25 @@ class Spark(Engine):
         frame._jdf.queryExecution().toRdd().count()
         return frame
 
+    def write(self, rows: Any, path: str, partition_by: str | None) -> None:
+        """From the Parquet files, which Spark reads faster than it takes Arrow from Python."""
+        from .tables import root
+
+        frame = self.spark.read.format("delta").load(str(root() / "lineitem"))
+        if partition_by == "month":
+            frame = frame.selectExpr("*", "date_format(l_shipdate, 'yyyy-MM') as month")
+        if partition_by == "bucket":
+            frame = frame.selectExpr("*", "cast(l_suppkey - 1 as int) as bucket")
+        writer = frame.write.format("delta")
+        (writer.partitionBy(partition_by) if partition_by else writer).save(path)
+
+    def append(self, rows: Any, path: str) -> None:
+        frame = self.spark.range(len(rows)).selectExpr("id", "concat('row ', id) as text").coalesce(1)
+        frame.write.format("delta").mode("append").save(path)
+
+    def checkpoint(self, path: str) -> None:
+        self.open(path)[1].checkpoint()
+
     def digest(self, result: Any) -> dict[str, Any]:
         sums = [f"sum(cast({c} as decimal(38,2))) as {c}" for c in SUMMED if c in result.columns]
         row = result.selectExpr("count(*) as rows", *sums).first().asDict()
@@ -324,6 +380,29 @@ class Limit(Engine):
             files = files[6:7]
         return self.pq.read_table(files, columns=columns)
 
+    def write(self, rows: Any, path: str, partition_by: str | None) -> None:
+        """Parquet files alone, with as many threads as there are CPUs and the codec of the others."""
+        if partition_by:
+            import pyarrow.dataset as ds
+
+            options = ds.ParquetFileFormat().make_write_options(compression="snappy")
+            # Arrow's own limits would refuse ten thousand partitions, or make tiny row groups of them.
+            limits = {"max_partitions": 20_000, "max_open_files": 20_000, "max_rows_per_group": 1 << 20}
+            ds.write_dataset(rows, path, format="parquet", partitioning=[partition_by], file_options=options, **limits)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        count = len(os.sched_getaffinity(0))
+        share = -(-len(rows) // count)
+        Path(path).mkdir()
+        with ThreadPoolExecutor(count) as pool:
+            parts = [(rows.slice(number * share, share), f"{path}/{number}.parquet") for number in range(count)]
+            list(pool.map(lambda part: self.pq.write_table(*part, compression="snappy"), parts))
+
+    def append(self, rows: Any, path: str) -> None:
+        Path(path).mkdir(exist_ok=True)
+        self.pq.write_table(rows, f"{path}/{len(os.listdir(path))}.parquet", compression="snappy")
+
     def digest(self, result: Any) -> dict[str, Any]:
         return {}
 
@@ -339,6 +418,7 @@ class Limit(Engine):
 
 ENGINES: dict[str, type[Engine]] = {
     "lakebed": Lakebed,
+    "lakebed_unflushed": LakebedUnflushed,
     "deltalake": Deltalake,
     "duckdb": Duckdb,
     "polars": Polars,

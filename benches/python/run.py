@@ -30,7 +30,7 @@ RUNS = 3
 RUNS_IF_SLOW = 2
 SLOW_S = 2.0
 TIME_LIMIT_S = 600
-MODULES = {"spark": "pyspark", "limit": "pyarrow"}
+MODULES = {"spark": "pyspark", "limit": "pyarrow", "lakebed_unflushed": "lakebed"}
 
 
 def machine() -> dict[str, Any]:
@@ -143,7 +143,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benches.python.run", description=__doc__)
     parser.add_argument(
         "--engines",
-        default="lakebed,deltalake,duckdb,polars,limit",
+        default="lakebed,lakebed_unflushed,deltalake,duckdb,polars,limit",
         help=f"of {', '.join(ENGINES)}; spark is slow and off by default",
     )
     parser.add_argument("--cases", default="*", help="patterns, e.g. 'open/*,plan_*/1m_adds*'")

@@ -29,10 +29,11 @@ from lakebed.errors import (
     VersionNotFoundError,
 )
 from lakebed.scan import ExplainedConjunct, Explanation, Scan, read_task
-from lakebed.table import Detail, History, HistoryEntry, Protocol, Table
-from lakebed.write import CommitResult, WriteMetrics, create, write
+from lakebed.table import Checkpoint, Detail, History, HistoryEntry, Protocol, Table
+from lakebed.writer import CommitResult, WriteMetrics, create, write
 
 __all__ = [
+    "Checkpoint",
     "CommitConflictError",
     "CommitResult",
     "CommitUnknownError",

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from lakebed.write import CommitResult
+    from lakebed.writer import CommitResult
 
-__all__ = ["Detail", "History", "HistoryEntry", "Protocol", "Table"]
+__all__ = ["Checkpoint", "Detail", "History", "HistoryEntry", "Protocol", "Table"]
 
 #: What storage options call their secrets: they stay out of pickles and reprs.
 _SECRET = ("secret", "token", "password", "account_key", "access_key", "sas", "service_account_key", "signature", "credential")
@@ -54,6 +54,19 @@ class Detail:
     size_bytes: int
     properties: dict[str, str]
     protocol: Protocol
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint that was written."""
+
+    version: int
+    #: Its file in the log, or the one that leads to the others.
+    name: str
+    size_bytes: int
+    num_files: int
+    #: Files that the table no longer has, but that must not be forgotten yet.
+    num_tombstones: int
 
 
 @dataclass(frozen=True)
@@ -246,6 +259,17 @@ class Table:
         fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
         return Detail(**fields)
 
+    def checkpoint(self) -> Checkpoint:
+        """Writes a checkpoint of this version: opening it, or a later one, then reads none of the commits before.
+
+        Writers do that by themselves, every ``delta.checkpointInterval`` versions.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> lb.write("memory://docs/checkpoint", pa.table({"id": [1]})).table.checkpoint().num_files
+        1
+        """
+        return Checkpoint(**self._table.checkpoint())
+
     def refresh(self) -> Table:
         """A handle on the latest version: costs one listing and the new commits. This handle stays as it is."""
         return self._wrap(self._table.refresh(), self._given)
@@ -258,7 +282,7 @@ class Table:
         >>> table.append(pa.table({"id": [1, 2]})).version
         1
         """
-        from lakebed.write import write_rows
+        from lakebed.writer import write_rows
 
         return write_rows(self, data, mode="append", **options)
 
@@ -270,7 +294,7 @@ class Table:
         >>> table.overwrite(pa.table({"id": [20]}), where="id >= 2").table.count()
         2
         """
-        from lakebed.write import write_rows
+        from lakebed.writer import write_rows
 
         return write_rows(self, data, mode="overwrite", where=where, **options)
 

@@ -41,7 +41,7 @@ async fn windows_that_make_no_sense_are_refused() {
     builder.commit(&[add("a")]).await;
     builder.commit(&[add("b")]).await;
     let snapshot = table(&builder).snapshot().await.unwrap();
-    for window in [0..=0, 1..=2, 1..=0] {
+    for window in [0..=0, 1..=2, 5..=9] {
         assert!(snapshot.compact_log(window).await.is_err());
     }
 }

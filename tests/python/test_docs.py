@@ -13,6 +13,7 @@ import pytest
 import lakebed
 import lakebed.scan
 import lakebed.table
+import lakebed.writer
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,7 +28,7 @@ def test_the_blocks_of_a_page_run_one_after_the_other(page: str, monkeypatch: py
         exec(compile(block, page, "exec"), names)
 
 
-@pytest.mark.parametrize("module", [lakebed, lakebed.table, lakebed.scan])
+@pytest.mark.parametrize("module", [lakebed, lakebed.table, lakebed.scan, lakebed.writer])
 def test_docstring_examples(module: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     outcome = doctest.testmod(module)  # type: ignore[arg-type]

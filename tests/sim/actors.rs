@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use url::Url;
 
 use super::client::SimClient;
-use super::journal::{Ended, Sight, Told};
+use super::journal::{Ended, Failure, Sight, Told};
 use super::network::ClientId;
 use super::work::{Row, Work, rows_of};
 use super::world::World;
@@ -35,6 +35,8 @@ struct Life {
     client: ClientId,
     table: Table,
     crashed: oneshot::Receiver<()>,
+    /// A version to look at again when others have gone on.
+    held: Option<Snapshot>,
 }
 
 impl Life {
@@ -45,7 +47,7 @@ impl Life {
         let client_store = Arc::new(SimClient::new(&world.network, client));
         let store = Store::from_object_store_with(client_store, Path::from(ROOT), url, options);
         let table = Table::at("memory://sim").with_env(env).with_store(store).build().unwrap();
-        Self { client, table, crashed }
+        Self { client, table, crashed, held: None }
     }
 
     /// Does something, unless death comes first.
@@ -77,15 +79,27 @@ impl Actor {
 
     /// Looks at the table again and again, in the ways that there are.
     pub(crate) async fn read(mut self, times: usize) {
-        let mut held: Option<Snapshot> = None;
         for _ in 0..times {
             match self.random.random_range(0..6) {
                 0 => self.be_reborn(),
                 1 => self.look_back().await,
-                2 if held.is_some() => self.look_at(held.take()).await,
-                3 => held = self.latest().await,
+                2 => {
+                    let held = self.life.held.take();
+                    self.look_at(held).await;
+                }
+                3 => self.life.held = self.latest().await,
                 _ => self.look_at_latest().await,
             }
+        }
+    }
+
+    /// Reads every version that there is.
+    pub(crate) async fn audit(mut self) {
+        let Some(latest) = self.latest().await else { return };
+        for version in 0..=latest.version() {
+            let table = self.life.table.clone();
+            let snapshot = self.undergo(async move { table.snapshot_at(version).await }).await;
+            self.look_at(snapshot).await;
         }
     }
 
@@ -171,7 +185,7 @@ impl Actor {
     /// What comes of looking at something. That it fails is no surprise if a request went wrong.
     async fn undergo<T>(&mut self, doing: impl Future<Output = Result<T>>) -> Option<T> {
         let world = Arc::clone(&self.world);
-        let hurt_before = world.network.hurt(self.life.client);
+        let (began, hurt_before) = (world.network.mark(), world.network.hurt(self.life.client));
         let Some(outcome) = self.life.survive(doing).await else {
             self.be_reborn();
             return None;
@@ -181,9 +195,8 @@ impl Actor {
             Ok(seen) => Some(seen),
             Err(error) => {
                 world.network.note(self.life.client, &format!("--- {error}"));
-                if !world.may_fail_to_read(error.kind(), was_hurt) {
-                    world.journal.problem(format!("{} could not read: {:?}: {error}", self.name, error.kind()));
-                }
+                let (who, kind, message) = (self.name.clone(), error.kind().clone(), error.to_string());
+                world.journal.failed(Failure { who, began, kind, message, was_hurt });
                 None
             }
         }
@@ -191,7 +204,7 @@ impl Actor {
 }
 
 /// All rows of a version, sorted.
-pub(crate) async fn read_rows(snapshot: &Snapshot) -> Result<Vec<Row>> {
+async fn read_rows(snapshot: &Snapshot) -> Result<Vec<Row>> {
     let rows = snapshot.scan().select(["writer", "number", "part"]).stream().await?;
     Ok(rows_of(&rows.collect_all().await?))
 }

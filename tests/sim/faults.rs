@@ -41,16 +41,13 @@ pub(crate) struct Faults {
     pub(crate) slow_rate: f64,
     /// Commits meet so many more faults than other requests.
     pub(crate) on_commits: f64,
-    /// Faults that do not happen.
-    pub(crate) without: Vec<Fault>,
+    /// Of requests, with how many it begins that the client hears nothing for a while.
+    pub(crate) outage_rate: f64,
+    /// Whether the store may refuse a commit for good, when it was asked before and may yet carry that out.
+    pub(crate) denies_commits: bool,
 }
 
 impl Faults {
-    /// None at all.
-    pub(crate) fn none() -> Self {
-        Self::default()
-    }
-
     pub(crate) fn random(random: &mut SmallRng) -> Self {
         let pick = |random: &mut SmallRng, rates: &[f64]| rates[random.random_range(0..rates.len())];
         Self {
@@ -58,7 +55,8 @@ impl Faults {
             crash_rate: pick(random, &[0.0, 0.0, 0.01, 0.04]),
             slow_rate: pick(random, &[0.0, 0.05, 0.2]),
             on_commits: pick(random, &[1.0, 4.0]),
-            without: Vec::new(),
+            outage_rate: pick(random, &[0.0, 0.0, 0.01]),
+            denies_commits: false,
         }
     }
 
@@ -74,7 +72,19 @@ impl Faults {
         }
         let all: &[Fault] = if changes_store { &OF_CHANGES } else { &OF_READS };
         let fault = all[random.random_range(0..all.len())];
-        (!self.without.contains(&fault)).then_some(fault)
+        (fault != Fault::Denied || !is_commit || self.denies_commits).then_some(fault)
+    }
+
+    /// What happens to a request while the client hears nothing.
+    pub(crate) fn silence(random: &mut SmallRng, changes_store: bool) -> Fault {
+        let all: &[Fault] =
+            if changes_store { &[Fault::LostRequest, Fault::LostReply, Fault::Late] } else { &[Fault::LostRequest] };
+        all[random.random_range(0..all.len())]
+    }
+
+    /// For how many requests the client is going to hear nothing.
+    pub(crate) fn outage(&self, random: &mut SmallRng) -> u32 {
+        if random.random_bool(self.outage_rate) { random.random_range(3..30) } else { 0 }
     }
 
     /// So many steps a request takes before it arrives.

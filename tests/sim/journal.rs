@@ -14,8 +14,7 @@ pub(crate) struct Journal(Mutex<Notes>);
 pub(crate) struct Notes {
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) sights: Vec<Sight>,
-    /// What no simulation may come to.
-    pub(crate) problems: Vec<String>,
+    pub(crate) failures: Vec<Failure>,
 }
 
 /// An attempt at a change.
@@ -57,6 +56,17 @@ pub(crate) struct Sight {
     pub(crate) rows: Option<Vec<Row>>,
 }
 
+/// Somebody could not read.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    pub(crate) who: String,
+    pub(crate) began: u64,
+    pub(crate) kind: ErrorKind,
+    pub(crate) message: String,
+    /// Whether a request went wrong meanwhile.
+    pub(crate) was_hurt: bool,
+}
+
 impl Journal {
     /// An attempt begins; tells its place.
     pub(crate) fn begin(&self, work: &Work, began: u64) -> usize {
@@ -74,8 +84,8 @@ impl Journal {
         self.with(|notes| notes.sights.push(sight));
     }
 
-    pub(crate) fn problem(&self, problem: String) {
-        self.with(|notes| notes.problems.push(problem));
+    pub(crate) fn failed(&self, failure: Failure) {
+        self.with(|notes| notes.failures.push(failure));
     }
 
     pub(crate) fn notes(&self) -> Notes {

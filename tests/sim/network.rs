@@ -26,6 +26,9 @@ const MOST_STALE_STEPS: u64 = 120;
 /// A request that was given up arrives within so many steps, or never.
 const MOST_LATE_STEPS: u64 = 60;
 
+/// So long a client waits for an answer.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+
 /// A client of the store: one life of an actor.
 pub(crate) type ClientId = usize;
 
@@ -37,6 +40,13 @@ pub(crate) struct Ways {
     pub(crate) stickiness: f64,
     /// Listings lag behind.
     pub(crate) has_stale_listings: bool,
+}
+
+impl Ways {
+    /// All goes well.
+    pub(crate) fn calm() -> Self {
+        Self { faults: Faults::default(), stickiness: 0.0, has_stale_listings: false }
+    }
 }
 
 /// The way between clients and objects.
@@ -69,6 +79,8 @@ struct Client {
     crash: Option<oneshot::Sender<()>>,
     /// Faults that it met.
     hurt: u64,
+    /// For so many more requests it hears nothing.
+    outage: u32,
 }
 
 #[derive(Debug)]
@@ -89,10 +101,10 @@ struct Late {
 }
 
 impl Network {
-    pub(crate) fn new(seed: u64, ways: Ways, objects: Objects) -> Self {
+    pub(crate) fn new(seed: u64, objects: Objects) -> Self {
         Self(Mutex::new(State {
             random: SmallRng::seed_from_u64(seed),
-            ways,
+            ways: Ways::calm(),
             objects,
             clients: Vec::new(),
             waiting: Vec::new(),
@@ -114,26 +126,26 @@ impl Network {
         let since_start = u64::try_from(state.clock_ms - START_MS).unwrap();
         env.advance(Duration::from_millis(since_start + ahead_ms));
         let (crash, crashed) = oneshot::channel();
-        state.clients.push(Client { name: name.to_owned(), env: env.clone(), crash: Some(crash), hurt: 0 });
+        state.clients.push(Client { name: name.to_owned(), env: env.clone(), crash: Some(crash), hurt: 0, outage: 0 });
         (state.clients.len() - 1, env, crashed)
     }
 
     /// Sends a request and waits for the answer, which the dead never get.
     pub(crate) async fn ask(&self, client: ClientId, request: Request) -> Result<Answer, Error> {
-        let answer = {
-            let mut state = self.state();
-            if state.clients[client].crash.is_none() {
-                drop(state);
-                return std::future::pending().await;
-            }
-            let (reply, answer) = oneshot::channel();
-            state.waiting.push(Waiting { client, request, due: None, reply });
-            answer
-        };
+        let answer = self.send(client, request);
         match answer.await {
             Ok(answer) => answer,
             Err(_) => std::future::pending().await,
         }
+    }
+
+    fn send(&self, client: ClientId, request: Request) -> oneshot::Receiver<Result<Answer, Error>> {
+        let mut state = self.state();
+        let (reply, answer) = oneshot::channel();
+        if state.clients[client].crash.is_some() {
+            state.waiting.push(Waiting { client, request, due: None, reply });
+        }
+        answer
     }
 
     /// Lets requests through until somebody has something to do. Called when nobody has.
@@ -153,10 +165,10 @@ impl Network {
         self.state().running -= 1;
     }
 
-    /// From now on all goes well, and what is on its way arrives.
-    pub(crate) fn calm(&self) {
+    /// From now on requests go these ways. What is on its way arrives.
+    pub(crate) fn change(&self, ways: Ways) {
         let mut state = self.state();
-        state.ways = Ways { faults: Faults::none(), stickiness: 0.0, has_stale_listings: false };
+        state.ways = ways;
         for late in std::mem::take(&mut state.late) {
             state.arrive_late(&late);
         }
@@ -241,9 +253,9 @@ impl State {
     /// What arrives next. Requests are looked at in an order of their own: that in which they were made may depend on threads.
     fn choose(&mut self) -> Choice {
         self.waiting.sort_by(|a, b| (a.client, &a.request).cmp(&(b.client, &b.request)));
-        let (step, slowness) = (self.step, self.ways.faults.clone());
+        let (step, faults, random) = (self.step, &self.ways.faults, &mut self.random);
         for waiting in &mut self.waiting {
-            waiting.due.get_or_insert_with(|| step + slowness.slowness(&mut self.random));
+            waiting.due.get_or_insert_with(|| step + faults.slowness(random));
         }
         let late: Vec<usize> = (0..self.late.len()).filter(|index| self.late[*index].due <= step).collect();
         if let Some(index) = late.choose(&mut self.random).filter(|_| self.random.random_bool(0.3)) {
@@ -281,8 +293,7 @@ impl State {
             return false;
         }
         let request = &waiting.request;
-        let changes = request.changes_store();
-        let fault = self.ways.faults.strike(&mut self.random, changes, is_commit(request.path()));
+        let fault = self.strike(waiting.client, request.changes_store(), is_commit(request.path()));
         let fault_name = fault.map_or(String::new(), |fault| format!(" [{fault:?}]"));
         let line = self.line(waiting.client, &format!("{request}{fault_name}"));
         if let Some(fault) = fault {
@@ -296,8 +307,21 @@ impl State {
         true
     }
 
+    fn strike(&mut self, client: ClientId, changes_store: bool, is_commit: bool) -> Option<Fault> {
+        let (faults, random, client) = (&self.ways.faults, &mut self.random, &mut self.clients[client]);
+        if client.outage > 0 {
+            client.outage -= 1;
+            return Some(Faults::silence(random, changes_store));
+        }
+        client.outage = faults.outage(random);
+        faults.strike(random, changes_store, is_commit)
+    }
+
     fn deliver_badly(&mut self, waiting: Waiting, fault: Fault) -> bool {
         let Waiting { client, request, reply, .. } = waiting;
+        if matches!(fault, Fault::LostRequest | Fault::LostReply | Fault::Late) {
+            self.clients[client].env.advance(TIME_LIMIT);
+        }
         let answer = match fault {
             Fault::LostRequest => Err(passing(std::io::ErrorKind::TimedOut)),
             Fault::LostReply => self.apply(&request).and(Err(passing(std::io::ErrorKind::ConnectionReset))),

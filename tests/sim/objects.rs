@@ -40,8 +40,8 @@ pub(crate) struct Objects {
     /// Every commit that ever was, for who looks at the history afterwards.
     commits: BTreeMap<String, Bytes>,
     /// Objects on a page of a listing.
-    pub(crate) page: usize,
-    pub(crate) flaw: Option<Flaw>,
+    page: usize,
+    flaw: Option<Flaw>,
 }
 
 /// When a request arrives.
@@ -54,6 +54,11 @@ pub(crate) struct Moment {
 }
 
 impl Objects {
+    /// A store whose listings have so many objects on a page.
+    pub(crate) fn new(page: usize, flaw: Option<Flaw>) -> Self {
+        Self { page, flaw, ..Self::default() }
+    }
+
     /// Carries a request out.
     pub(crate) fn apply(&mut self, request: &Request, now: Moment) -> Result<Answer, Error> {
         match request {
@@ -117,8 +122,10 @@ impl Objects {
         let inside = |path: &str| path.starts_with(folder) && path > after && !self.is_lost(path);
         let there = self.objects.iter().filter(|(_, object)| object.written_step <= seen_step);
         let gone = self.deleted.iter().filter(|(_, object, deleted)| object.written_step <= seen_step && *deleted > seen_step);
-        let shown: BTreeMap<&str, &Object> =
-            gone.map(|(path, object, _)| (path.as_str(), object)).chain(there.map(|(path, object)| (path.as_str(), object))).collect();
+        let shown: BTreeMap<&str, &Object> = gone
+            .map(|(path, object, _)| (path.as_str(), object))
+            .chain(there.map(|(path, object)| (path.as_str(), object)))
+            .collect();
         let mut objects: Vec<About> = shown
             .into_iter()
             .filter(|(path, _)| inside(path))

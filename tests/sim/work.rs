@@ -62,6 +62,12 @@ impl Work {
         Self { id: format!("{writer}.{number}"), kind, rows, application: None }
     }
 
+    /// The one that makes a table.
+    pub(crate) fn founding() -> Self {
+        let rows = PARTS.map(|part| Row { writer: 0, number: 0, part }).to_vec();
+        Self { id: "0.0".to_owned(), kind: Kind::Append, rows, application: None }
+    }
+
     /// The rows of the table after this change.
     pub(crate) fn apply(&self, before: &[Row], shape: &Shape) -> Vec<Row> {
         let stay = before.iter().filter(|row| !self.replaces(row, shape));

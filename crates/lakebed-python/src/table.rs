@@ -164,6 +164,18 @@ impl Table {
         entries.into_iter().map(row).collect()
     }
 
+    fn checkpoint<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let snapshot = self.snapshot(py)?;
+        let outcome = enter(py, async move { snapshot.checkpoint().await })?;
+        let found = PyDict::new(py);
+        found.set_item("version", outcome.version)?;
+        found.set_item("name", outcome.name)?;
+        found.set_item("size_bytes", outcome.size_bytes)?;
+        found.set_item("num_files", outcome.num_files)?;
+        found.set_item("num_tombstones", outcome.num_tombstones)?;
+        Ok(found)
+    }
+
     fn detail<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let snapshot = self.snapshot(py)?;
         let detail = enter(py, async move { snapshot.detail().await })?;

@@ -19,11 +19,14 @@ use crate::error::ConflictKind;
 use crate::feature::{check_read, check_write, supported_features};
 use crate::log::files::FileBatch;
 use crate::property::IsolationLevel;
-use crate::schema::mapping::{FIELD_ID, NESTED_IDS, PHYSICAL_NAME};
+use crate::schema::mapping::{FIELD_ID, MappingMode, NESTED_IDS, PHYSICAL_NAME, to_physical};
+use crate::schema::{self, DataType, StructType};
 use crate::{Error, ErrorKind, Result};
 
 /// The key of a field's metadata that moves on with every write of an identity column.
 pub const IDENTITY_MARK: &str = "delta.identity.highWaterMark";
+
+const MODE: &str = "delta.columnMapping.mode";
 
 /// A transaction that has not been committed.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +59,7 @@ pub fn check(
     against.domains()?;
     against.applications()?;
     against.added(may_match)?;
+    against.noted()?;
     let both_changed = against.both_changed();
     against.removed_and_read(&both_changed)?;
     against.removed_twice(&both_changed)?;
@@ -65,7 +69,9 @@ pub fn check(
 impl Reads {
     /// Rows that were read and that the winner only moved are read where they are now.
     pub fn follow(&mut self, winner: &Winner) {
-        let _ = winner;
+        if winner.removed_keys().any(|key| self.has_key(key)) {
+            self.keys(winner.moved_keys().copied());
+        }
     }
 }
 
@@ -138,9 +144,12 @@ impl Against<'_> {
         Ok(())
     }
 
-    /// The files of which both only deleted rows, from the same state.
+    /// The files of which both only deleted rows, from the same state. Who read the whole table depends on rows that he leaves, too.
     fn both_changed(&self) -> BTreeSet<String> {
         let mut paths = BTreeSet::new();
+        if self.current.reads.is_whole_table() {
+            return paths;
+        }
         for change in &self.current.draft.vectors {
             let path = &change.before.path;
             let is_same = self.winner.removed_vector(path) == change.before.deletion_vector.as_ref();
@@ -158,7 +167,21 @@ impl Against<'_> {
         if removed.any(|key| reads.is_whole_table() || reads.has_key(key)) {
             return Err(self.conflict(ConflictKind::ConcurrentDeleteRead, "it removed or changed rows that this one has read"));
         }
-        Ok(())
+        // A file with news about it, such as statistics: to write these would bring the file back.
+        match self.current.draft.adds.iter().find(|add| self.winner.removes(&add.path)) {
+            Some(add) => Err(self.conflict(ConflictKind::ConcurrentDeleteRead, format!("it removed {}", add.path))),
+            None => Ok(()),
+        }
+    }
+
+    /// What another noted about a file, such as row ids, would be lost if the file was put into the log as it was before.
+    fn noted(&self) -> Result<()> {
+        let draft = self.current.draft;
+        let mut own = draft.vectors.iter().map(|change| &change.before.path).chain(draft.adds.iter().map(|add| &add.path));
+        match own.find(|path| self.winner.notes(path)) {
+            Some(path) => Err(self.conflict(ConflictKind::ConcurrentAppend, format!("it changed what the log says of {path}"))),
+            None => Ok(()),
+        }
     }
 
     fn removed_twice(&self, both_changed: &BTreeSet<String>) -> Result<()> {
@@ -202,13 +225,14 @@ fn configuration_difference(old: &Metadata, new: &Metadata) -> Option<String> {
     }
     let mut changed: Vec<&String> = new.configuration.keys().filter(|key| old.property(key) != new.property(key)).collect();
     changed.sort();
-    changed.into_iter().find(|key| !is_harmless(key, new.property(key).unwrap_or_default())).map(|key| format!("the property {key}"))
+    let is_harmless = |key: &str| is_harmless(key, old.property(key).unwrap_or_default(), new.property(key).unwrap_or_default());
+    changed.into_iter().find(|key| !is_harmless(key)).map(|key| format!("the property {key}"))
 }
 
-fn is_harmless(key: &str, value: &str) -> bool {
+fn is_harmless(key: &str, before: &str, value: &str) -> bool {
     match key {
         "delta.enableRowTracking" | "delta.enableDeletionVectors" => value.eq_ignore_ascii_case("true"),
-        "delta.columnMapping.mode" => value.eq_ignore_ascii_case("name"),
+        MODE => matches!(before, "" | "none") && value.eq_ignore_ascii_case("name"),
         "delta.checkpointPolicy" => value.eq_ignore_ascii_case("v2"),
         "delta.rowTracking.materializedRowIdColumnName"
         | "delta.rowTracking.materializedRowCommitVersionColumnName"
@@ -220,30 +244,60 @@ fn is_harmless(key: &str, value: &str) -> bool {
     }
 }
 
-/// A schema may get names and ids of column mapping, and the marks of identity columns may move: nothing of that touches files written
-/// under the old one, as the first physical names of columns are their own.
+/// A schema may get names and ids of column mapping, as long as data is found where it was, and the marks of identity columns may move:
+/// nothing of that touches files written under the old one.
 fn schema_difference(old: &Metadata, new: &Metadata) -> Option<String> {
-    if old.schema_string == new.schema_string {
+    if old.schema_string == new.schema_string && old.property(MODE) == new.property(MODE) {
         return None;
     }
-    let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
-    let (Some(mut before), Some(mut after)) = (parsed(&old.schema_string), parsed(&new.schema_string)) else {
-        return Some("the schema".to_owned());
+    let is_same = match (Columns::of(old), Columns::of(new)) {
+        (Some(before), Some(after)) => before.as_seen() == after.as_seen() && before.in_files(&before) == after.in_files(&before),
+        _ => false,
     };
-    without_notes(&mut before);
-    without_notes(&mut after);
-    (before != after).then(|| "the schema".to_owned())
+    (!is_same).then(|| "the schema".to_owned())
 }
 
-fn without_notes(value: &mut Value) {
+/// The columns of a table, and how its files name them.
+struct Columns {
+    schema: StructType,
+    mode: MappingMode,
+}
+
+impl Columns {
+    fn of(metadata: &Metadata) -> Option<Self> {
+        let mode = metadata.property(MODE).map_or(Ok(MappingMode::None), str::parse).ok()?;
+        Some(Self { schema: schema::parse(&metadata.schema_string).ok()?, mode })
+    }
+
+    fn as_seen(&self) -> Value {
+        without_notes(self.schema.clone(), &[PHYSICAL_NAME, FIELD_ID, NESTED_IDS, IDENTITY_MARK])
+    }
+
+    /// Under their names in files, and with their ids if there were such before.
+    fn in_files(&self, before: &Self) -> Value {
+        let mut notes = vec![PHYSICAL_NAME, IDENTITY_MARK];
+        if before.mode == MappingMode::None {
+            notes.extend([FIELD_ID, NESTED_IDS]);
+        }
+        without_notes(to_physical(&self.schema, self.mode), &notes)
+    }
+}
+
+fn without_notes(schema: StructType, notes: &[&str]) -> Value {
+    let mut value = DataType::Struct(schema).to_json_value();
+    remove_notes(&mut value, notes);
+    value
+}
+
+fn remove_notes(value: &mut Value, notes: &[&str]) {
     match value {
         Value::Object(object) => {
             if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-                metadata.retain(|key, _| !matches!(key.as_str(), PHYSICAL_NAME | FIELD_ID | NESTED_IDS | IDENTITY_MARK));
+                metadata.retain(|key, _| !notes.contains(&key.as_str()));
             }
-            object.values_mut().for_each(without_notes);
+            object.values_mut().for_each(|value| remove_notes(value, notes));
         }
-        Value::Array(list) => list.iter_mut().for_each(without_notes),
+        Value::Array(list) => list.iter_mut().for_each(|value| remove_notes(value, notes)),
         _ => {}
     }
 }

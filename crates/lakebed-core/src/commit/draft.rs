@@ -126,6 +126,10 @@ impl Draft {
         for add in &self.adds {
             lines.push(Action::Add(with_row_ids(add, row_ids.as_mut())?))?;
         }
+        for change in &self.vectors {
+            lines.push(Action::Remove(remove(change.before.clone(), now_ms, true)))?;
+            lines.push(Action::Add(with_row_ids(&change.after(), row_ids.as_mut())?))?;
+        }
         self.push_removals(now_ms, &mut lines)?;
         for cdc in &self.cdc {
             lines.push(Action::Cdc(cdc.clone()))?;
@@ -140,10 +144,6 @@ impl Draft {
     }
 
     fn push_removals(&self, now_ms: i64, lines: &mut Lines) -> Result<()> {
-        for change in &self.vectors {
-            lines.push(Action::Remove(remove(change.before.clone(), now_ms, true)))?;
-            lines.push(Action::Add(change.after()))?;
-        }
         for removal in &self.removes {
             for add in removal.files.to_adds()? {
                 lines.push(Action::Remove(remove(add, now_ms, removal.data_change)))?;

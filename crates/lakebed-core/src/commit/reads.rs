@@ -31,6 +31,11 @@ impl Reads {
         Ok(())
     }
 
+    /// These files were read too.
+    pub(super) fn keys(&mut self, files: impl IntoIterator<Item = FileKey>) {
+        self.paths.extend(files);
+    }
+
     /// It was looked how far this application has come.
     pub fn application(&mut self, app_id: &str) {
         self.app_ids.insert(app_id.to_owned());

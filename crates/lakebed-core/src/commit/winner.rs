@@ -1,6 +1,6 @@
 //! What another transaction committed meanwhile, as far as conflicts go.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use arrow_array::BooleanArray;
 
@@ -31,8 +31,10 @@ pub struct Winner {
     pub added: Vec<FileBatch>,
     /// The removed files by path.
     removed: HashMap<FileKey, Removed>,
-    /// Files that it gave another deletion vector.
+    /// Files that it left with more rows deleted.
     changed: HashMap<FileKey, Add>,
+    /// Files that it put into the log without any new rows: they were there, or took in rows of others.
+    moved: HashSet<FileKey>,
 }
 
 /// A file that was removed.
@@ -40,6 +42,14 @@ pub struct Winner {
 struct Removed {
     vector: Option<DeletionVectorDescriptor>,
     data_change: bool,
+}
+
+impl Removed {
+    /// Whether the file is put back with more rows deleted, rather than with rows that had been.
+    fn loses_rows(&self, back: &Add) -> bool {
+        let deleted = |vector: Option<&DeletionVectorDescriptor>| vector.map_or(0, |vector| vector.cardinality);
+        deleted(back.deletion_vector.as_ref()) > deleted(self.vector.as_ref())
+    }
 }
 
 impl Winner {
@@ -55,6 +65,7 @@ impl Winner {
             added: Vec::new(),
             removed: HashMap::new(),
             changed: HashMap::new(),
+            moved: HashSet::new(),
         };
         let mut added = Adding::default();
         for part in parts {
@@ -72,9 +83,9 @@ impl Winner {
             })?;
         }
         let removed = &winner.removed;
-        winner.changed.retain(|key, _| removed.contains_key(key));
-        // A file that is put back has no rows that it did not have before.
-        winner.added = added.finish(|path| removed.contains_key(&path_key(path)))?;
+        winner.changed.retain(|key, add| removed.get(key).is_some_and(|removed| removed.loses_rows(add)));
+        // A file that only lost rows has none that it did not have before.
+        winner.added = added.finish(|path| winner.changed.contains_key(&path_key(path)))?;
         Ok(winner)
     }
 
@@ -83,7 +94,11 @@ impl Winner {
         if add.deletion_vector.is_some() {
             self.changed.insert(path_key(&add.path), add.clone().into());
         }
-        if add.data_change { added.append(&add) } else { Ok(()) }
+        if add.data_change {
+            return added.append(&add);
+        }
+        self.moved.insert(path_key(&add.path));
+        Ok(())
     }
 
     fn set(&mut self, action: Action) {
@@ -102,6 +117,21 @@ impl Winner {
     pub(super) fn keys_of_changed_rows(&self) -> impl Iterator<Item = &FileKey> {
         let only_rearranged = self.added.is_empty() && self.removed.values().all(|removed| !removed.data_change);
         self.removed.keys().filter(move |_| !only_rearranged)
+    }
+
+    /// All files that it removed, be it to put them back, as keys.
+    pub(super) fn removed_keys(&self) -> impl Iterator<Item = &FileKey> {
+        self.removed.keys()
+    }
+
+    /// The files, as keys, that have rows of files that it removed.
+    pub(super) fn moved_keys(&self) -> impl Iterator<Item = &FileKey> {
+        self.moved.iter()
+    }
+
+    /// Whether it noted something about this file and left its rows as they are.
+    pub(super) fn notes(&self, path: &str) -> bool {
+        self.moved.contains(&path_key(path)) && !self.removes(path)
     }
 
     /// Whether it removed this file, be it to put it back with another deletion vector.

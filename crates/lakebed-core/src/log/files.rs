@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, MapArray, RecordBatch, StringArray, StructArray, UInt64Array, new_null_array};
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType as ArrowType, Field, Schema};
 use twox_hash::XxHash3_128;
 
@@ -110,10 +111,9 @@ impl FileBatch {
         let Some(files) = batch.column_by_name(name).and_then(|array| array.as_struct_opt()) else {
             return Err(Error::internal(format!("a checkpoint batch without its {name} column")));
         };
-        let present = match files.column_by_name(column::PATH) {
-            Some(path) => valid_rows(path.as_ref()),
-            None => valid_rows(files),
-        };
+        // Some writers spell a missing action as one without a path; where the path is required, it is the action that is missing.
+        let path = files.column_by_name(column::PATH).and_then(|path| path.logical_nulls());
+        let present = present(files.len(), NullBuffer::union(files.nulls(), path.as_ref()));
         Ok((Self::new(RecordBatch::from(without_nulls(files)?))?, present))
     }
 
@@ -330,10 +330,10 @@ fn plain_text(array: &ArrayRef) -> Result<StringArray> {
     Ok(arrow_cast::cast(array, &ArrowType::Utf8)?.as_string::<i32>().clone())
 }
 
-fn valid_rows(array: &dyn Array) -> BooleanArray {
-    match array.logical_nulls() {
+fn present(rows: usize, nulls: Option<NullBuffer>) -> BooleanArray {
+    match nulls {
         Some(nulls) => BooleanArray::new(nulls.inner().clone(), None),
-        None => BooleanArray::from(vec![true; array.len()]),
+        None => BooleanArray::from(vec![true; rows]),
     }
 }
 
@@ -345,4 +345,31 @@ fn without_nulls(array: &StructArray) -> Result<StructArray> {
     }
     let fields: arrow_schema::Fields = fields.iter().map(|field| Arc::new(field.as_ref().clone().with_nullable(true))).collect();
     Ok(StructArray::try_new(fields, columns, None)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::Fields;
+
+    use super::*;
+
+    /// The files of a checkpoint whose rows have these paths, in a struct that is null where `is_add` is false.
+    #[track_caller]
+    fn check(paths: StringArray, is_add: Option<Vec<bool>>, expected: &[&str]) {
+        let fields = Fields::from(vec![Field::new(column::PATH, ArrowType::Utf8, paths.is_nullable())]);
+        let add: ArrayRef = Arc::new(StructArray::new(fields, vec![Arc::new(paths)], is_add.map(NullBuffer::from)));
+        let files = FileBatch::from_checkpoint(&RecordBatch::try_from_iter([("add", add)]).unwrap()).unwrap();
+        assert_eq!(files.paths().unwrap().iter().flatten().collect::<Vec<_>>(), expected);
+        assert_eq!(files.len(), expected.len());
+    }
+
+    #[test]
+    fn rows_without_an_add_are_no_files_however_that_is_spelled() {
+        // As deltalake writes them: the path is required, the struct is not there.
+        check(StringArray::from(vec!["a", "", "b"]), Some(vec![true, false, true]), &["a", "b"]);
+        // As Delta Spark writes them: both are null.
+        check(StringArray::from(vec![Some("a"), None, Some("b")]), Some(vec![true, false, true]), &["a", "b"]);
+        check(StringArray::from(vec![Some("a"), None, Some("b")]), None, &["a", "b"]);
+        check(StringArray::from(vec!["a", "b"]), None, &["a", "b"]);
+    }
 }

@@ -130,6 +130,18 @@ impl Snapshot {
         &self.inner.segment
     }
 
+    /// The same with the sums of this version, which were not known when it was made.
+    pub(crate) fn with_checksum(self, checksum: VersionChecksum) -> Self {
+        match Arc::try_unwrap(self.inner) {
+            Ok(mut inner) => {
+                inner.head.checksum = Some(Arc::new(checksum));
+                Self { inner: Arc::new(inner) }
+            }
+            // Somebody uses it already; he does without.
+            Err(inner) => Self { inner },
+        }
+    }
+
     /// The sums of this version, if a writer left them.
     pub fn checksum(&self) -> Option<&VersionChecksum> {
         self.inner.head.checksum.as_deref()

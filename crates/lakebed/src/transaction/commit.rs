@@ -8,6 +8,7 @@ use lakebed_core::commit::draft::Rendered;
 use lakebed_core::commit::info::{Operation, Provenance};
 use lakebed_core::commit::validate;
 use lakebed_core::error::ConflictKind;
+use lakebed_core::log::checksum::FileChanges;
 use lakebed_core::log::files::FileBatch;
 use lakebed_core::path::commit_name;
 use lakebed_core::property::IsolationLevel;
@@ -17,6 +18,7 @@ use lakebed_io::store::Store;
 use super::{Transaction, group};
 use super::winners::{ReadWinner, read_winners};
 use crate::snapshot::load;
+use crate::upkeep::NewCommit;
 use crate::{Error, ErrorKind, Result, Snapshot};
 
 /// Pauses between attempts are drawn from nothing up to this, which doubles.
@@ -57,8 +59,10 @@ impl Transaction {
             let rendered = Rendered { bytes: Vec::new(), version: rendered.version };
             match put_commit(&self.store, rendered.version, bytes.clone(), &told.txn_id, &self.unflushed).await? {
                 PutCommit::Done => {
-                    newer.push(own_commit(rendered.version, bytes));
-                    return self.done(rendered.version, newer, pauses.taken).await;
+                    newer.push(own_commit(rendered.version, bytes.clone()));
+                    let snapshot = self.snapshot_of(rendered.version, newer).await?;
+                    let snapshot = self.keep_up(snapshot, bytes).await;
+                    return Ok(Committed { version: rendered.version, snapshot, conflicts: pauses.taken });
                 }
                 PutCommit::Taken => {}
             }
@@ -92,6 +96,7 @@ impl Transaction {
             let winner = read.winner()?;
             let both_changed = check(self.current(told.isolation), &self.base, &winner, |files| self.may_match(files))?;
             self.join_vectors(&winner, &both_changed).await?;
+            self.reads.follow(&winner);
             self.base.advance(&winner)?;
         }
         Ok(winners)
@@ -123,16 +128,32 @@ impl Transaction {
     }
 
     /// The table as of the version that was just made. What cannot be read now does not undo the commit.
-    async fn done(self, version: u64, newer: Vec<ReadWinner>, conflicts: u64) -> Result<Committed> {
+    async fn snapshot_of(&self, version: u64, newer: Vec<ReadWinner>) -> Result<Snapshot> {
+        tracing::info!(table = self.store.url(), version, "committed");
         let snapshot = match &self.snapshot {
             Some(snapshot) => snapshot.advanced(newer.into_iter().map(|read| (read.path, read.parts)).collect()).await,
             None => load(self.store.clone(), self.env.clone(), Some(version)).await,
         };
-        let snapshot = snapshot.map_err(|error| {
+        snapshot.map_err(|error| {
             error.within(format!("{}: version {version} was committed, but the table cannot be read since", self.store.url()))
-        })?;
-        tracing::info!(table = self.store.url(), version, "committed");
-        Ok(Committed { version, snapshot, conflicts })
+        })
+    }
+
+    /// What follows a commit: its checksum, a checkpoint if one is due. Gives the same version, from what is best to read now.
+    async fn keep_up(&self, snapshot: Snapshot, lines: Bytes) -> Snapshot {
+        let is_next = |before: &&Snapshot| before.version() + 1 == snapshot.version();
+        let previous = self.snapshot.as_ref().filter(is_next).and_then(Snapshot::checksum).cloned();
+        // What is added has names of its own, and what is removed was there: winners that removed it too are conflicts.
+        let done = snapshot.after_commit(&NewCommit { lines, changes: FileChanges::Exact, previous }).await;
+        if done.checkpoint.is_some()
+            && let Ok(reloaded) = load(self.store.clone(), self.env.clone(), Some(snapshot.version())).await
+        {
+            return reloaded;
+        }
+        match done.checksum {
+            Some(checksum) => snapshot.with_checksum(checksum),
+            None => snapshot,
+        }
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) async fn run(table: Table, data: RecordBatchStream, options: WriteOpt
     check_options(&options)?;
     let schema = data.schema();
     let mut run = Run { table, options, schema, files: None };
-    let outcome = run.to_the_end(data).await;
+    let outcome = run.until_done(data).await;
     if let (Err(error), Some(files)) = (&outcome, &run.files)
         && !matches!(error.kind(), ErrorKind::CommitUnknown { .. })
     {
@@ -68,7 +68,7 @@ struct Files {
 }
 
 impl Run {
-    async fn to_the_end(&mut self, data: RecordBatchStream) -> Result<WriteOutcome> {
+    async fn until_done(&mut self, data: RecordBatchStream) -> Result<WriteOutcome> {
         let url = self.table.store().url().to_owned();
         let mut data = Some(data);
         let mut tries = 0;

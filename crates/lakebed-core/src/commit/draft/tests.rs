@@ -1,0 +1,293 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::commit::tests::*;
+
+const NOW: i64 = 1_000;
+
+fn operation() -> Operation {
+    Operation::new("WRITE").with("mode", "Append")
+}
+
+fn told() -> Provenance {
+    Provenance { read_version: Some(3), txn_id: "t-1".to_owned(), is_blind_append: true, ..Provenance::default() }
+}
+
+/// The lines of the commit, without its `commitInfo`.
+#[track_caller]
+fn render(draft: &Draft, base: &Base) -> Vec<Value> {
+    let mut actions = render_all(draft, base);
+    let info = actions.remove(0);
+    assert!(info.get("commitInfo").is_some(), "{info}");
+    actions
+}
+
+fn render_all(draft: &Draft, base: &Base) -> Vec<Value> {
+    let rendered = draft.render(base, &operation(), &told(), NOW).unwrap();
+    assert_eq!(rendered.version, base.next_version());
+    let text = String::from_utf8(rendered.bytes).unwrap();
+    assert!(text.ends_with('\n'));
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[track_caller]
+fn check(draft: &Draft, base: &Base, expected: &[Value]) {
+    assert_eq!(render(draft, base), expected);
+}
+
+fn adding(files: &[Value]) -> Draft {
+    Draft { adds: files.iter().map(add).collect(), ..Draft::default() }
+}
+
+/// With this version instead, and what came with it.
+fn at(base: Base, version: u64, in_commit_timestamp: Option<i64>, row_id_high_water_mark: i64) -> Base {
+    Base { version: Some(version), in_commit_timestamp, row_id_high_water_mark, ..base }
+}
+
+#[test]
+fn the_first_line_tells_who_did_what_with_keys_in_delta_sparks_order() {
+    let mut operation = operation();
+    operation.metrics.insert("numFiles".to_owned(), 1);
+    let told = Provenance {
+        user_metadata: Some("words".to_owned()),
+        tags: [("a".to_owned(), "b".to_owned())].into(),
+        isolation: IsolationLevel::WriteSerializable,
+        ..told()
+    };
+    let base = base(&["inCommitTimestamp"], &[("delta.enableInCommitTimestamps", "true")]);
+    let bytes = Draft::default().render(&base, &operation, &told, NOW).unwrap().bytes;
+    let expected = concat!(
+        r#"{"commitInfo":{"inCommitTimestamp":1000,"timestamp":1000,"operation":"WRITE","operationParameters":{"mode":"Append"},"#,
+        r#""readVersion":3,"isolationLevel":"WriteSerializable","isBlindAppend":true,"operationMetrics":{"numFiles":"1"},"#,
+        r#""userMetadata":"words","tags":{"a":"b"},"engineInfo":"lakebed/"#,
+        env!("CARGO_PKG_VERSION"),
+        r#"","txnId":"t-1"}}"#,
+        "\n"
+    );
+    assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+}
+
+#[test]
+fn what_is_not_there_is_not_told() {
+    let told = Provenance { txn_id: "t-1".to_owned(), ..Provenance::default() };
+    let bytes = Draft::default().render(&base(&[], &[]), &Operation::new("CREATE TABLE"), &told, NOW).unwrap().bytes;
+    let expected = concat!(
+        r#"{"commitInfo":{"timestamp":1000,"operation":"CREATE TABLE","operationParameters":{},"isolationLevel":"Serializable","#,
+        r#""isBlindAppend":false,"operationMetrics":{},"engineInfo":"lakebed/"#,
+        env!("CARGO_PKG_VERSION"),
+        r#"","txnId":"t-1"}}"#,
+        "\n"
+    );
+    assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+}
+
+#[test]
+fn actions_of_every_kind_come_after_it() {
+    let domain = DomainMetadata { domain: "d".to_owned(), configuration: "{}".to_owned(), removed: false };
+    let cdc = json!({"path": "_change_data/x", "partitionValues": {"p": "1"}, "size": 5, "dataChange": false});
+    let txn = json!({"appId": "app", "version": 2, "lastUpdated": 9});
+    let draft = Draft {
+        protocol: Some(protocol(&["v2Checkpoint"])),
+        metadata: Some(metadata(&[("owner", "me")])),
+        removes: vec![removal(&[file("old", "1", 0..=9)], true), removal(&[], true)],
+        cdc: vec![serde_json::from_value(cdc.clone()).unwrap()],
+        transactions: vec![serde_json::from_value(txn.clone()).unwrap()],
+        domains: vec![domain.clone()],
+        ..adding(&[file("new", "1", 10..=19)])
+    };
+    let gone = json!({
+        "path": "old", "deletionTimestamp": NOW, "dataChange": true, "extendedFileMetadata": true, "partitionValues": {"p": "1"}, "size": 100,
+    });
+    let expected = [
+        json!({"protocol": protocol(&["v2Checkpoint"])}),
+        json!({"metaData": metadata(&[("owner", "me")])}),
+        json!({"txn": txn}),
+        json!({"add": file("new", "1", 10..=19)}),
+        json!({"remove": gone}),
+        json!({"cdc": cdc}),
+        json!({"domainMetadata": domain}),
+    ];
+    check(&draft, &base(&[], &[]), &expected);
+}
+
+#[test]
+fn removed_files_stay_known_as_they_were() {
+    let kept = json!({
+        "path": "a%20b", "partitionValues": {"p": null}, "size": 100, "tags": {"k": "v", "n": null}, "deletionVector": descriptor(&[1]),
+        "baseRowId": 20, "defaultRowCommitVersion": 2,
+    });
+    let was = with(kept.clone(), json!({"modificationTime": 1, "dataChange": true, "stats": "{}", "clusteringProvider": "liquid"}));
+    let draft = Draft { removes: vec![removal(&[was], false)], ..Draft::default() };
+    let gone = with(kept, json!({"deletionTimestamp": NOW, "dataChange": false, "extendedFileMetadata": true}));
+    check(&draft, &base(&["rowTracking", "domainMetadata"], &[]), &[json!({"remove": gone})]);
+}
+
+#[test]
+fn a_file_with_more_rows_deleted_is_removed_and_added_with_all_it_had() {
+    let was = with(file("a", "1", 0..=9), json!({"tags": {"k": "v"}, "baseRowId": 20, "defaultRowCommitVersion": 2}));
+    let draft = Draft { vectors: vec![vector_change(&was, &[1], &[3])], ..Draft::default() };
+    let gone = json!({
+        "path": "a", "deletionTimestamp": NOW, "dataChange": true, "extendedFileMetadata": true, "partitionValues": {"p": "1"}, "size": 100,
+        "tags": {"k": "v"}, "deletionVector": descriptor(&[1]), "baseRowId": 20, "defaultRowCommitVersion": 2,
+    });
+    let back = with(was, json!({"deletionVector": descriptor(&[1, 3])}));
+    check(&draft, &base(&["rowTracking", "domainMetadata"], &[]), &[json!({"remove": gone}), json!({"add": back})]);
+}
+
+/// The row ids and commit versions of files, and the mark afterwards.
+#[track_caller]
+fn check_row_ids(draft: &Draft, base: &Base, expected: &[(i64, i64)], mark: Option<&str>) {
+    let actions = render(draft, base);
+    let number = |add: &Value, key: &str| add[key].as_i64().unwrap();
+    let adds = actions.iter().filter_map(|action| action.get("add"));
+    let ids: Vec<(i64, i64)> = adds.map(|add| (number(add, "baseRowId"), number(add, "defaultRowCommitVersion"))).collect();
+    let domains: Vec<&Value> = actions.iter().filter_map(|action| action.get("domainMetadata")).collect();
+    let domain = |mark| json!({"domain": "delta.rowTracking", "configuration": mark, "removed": false});
+    assert_eq!((ids.as_slice(), domains), (expected, mark.map(domain).as_ref().into_iter().collect()));
+}
+
+const TRACKED: [&str; 2] = ["rowTracking", "domainMetadata"];
+
+#[test]
+fn row_ids_are_worked_out_anew_on_every_base() {
+    let draft = adding(&[file("a", "1", 0..=9), file("b", "1", 0..=4)]);
+    let base = || base(&TRACKED, &[]);
+    check_row_ids(&draft, &at(base(), 4, None, -1), &[(0, 5), (10, 5)], Some(r#"{"rowIdHighWaterMark":14}"#));
+    check_row_ids(&draft, &at(base(), 8, None, 99), &[(100, 9), (110, 9)], Some(r#"{"rowIdHighWaterMark":114}"#));
+}
+
+#[test]
+fn files_that_have_row_ids_keep_them_and_files_without_rows_move_no_mark() {
+    let moved = with(file("a", "1", 0..=9), json!({"baseRowId": 7, "defaultRowCommitVersion": 2}));
+    let base = || at(base(&TRACKED, &[]), 4, None, 99);
+    check_row_ids(&adding(&[moved]), &base(), &[(7, 2)], None);
+    check_row_ids(&adding(&[with(file("a", "1", 0..=9), json!({"baseRowId": 7}))]), &base(), &[(7, 5)], None);
+    let empty = with(file("e", "1", 0..=0), json!({"stats": "{\"numRecords\":0}"}));
+    check_row_ids(&adding(&[empty]), &base(), &[(100, 5)], None);
+}
+
+#[test]
+fn a_file_from_before_row_tracking_gets_row_ids_with_its_vector() {
+    let draft = Draft { vectors: vec![vector_change(&file("a", "1", 0..=9), &[], &[3])], ..Draft::default() };
+    check_row_ids(&draft, &at(base(&TRACKED, &[]), 4, None, 99), &[(100, 5)], Some(r#"{"rowIdHighWaterMark":109}"#));
+}
+
+#[test]
+fn row_ids_begin_with_the_feature_and_rest_while_it_is_suspended() {
+    let draft = Draft { protocol: Some(protocol(&TRACKED)), ..adding(&[file("a", "1", 0..=9)]) };
+    check_row_ids(&draft, &base(&[], &[]), &[(0, 5)], Some(r#"{"rowIdHighWaterMark":9}"#));
+    let suspended = base(&TRACKED, &[("delta.rowTrackingSuspended", "true")]);
+    check(&adding(&[file("a", "1", 0..=9)]), &suspended, &[json!({"add": file("a", "1", 0..=9)})]);
+}
+
+/// The timestamp that a commit on top of `base` gives itself.
+#[track_caller]
+fn check_timestamp(draft: &Draft, base: &Base, expected: Option<i64>) {
+    let info = render_all(draft, base).remove(0);
+    assert_eq!(info["commitInfo"]["inCommitTimestamp"].as_i64(), expected);
+    assert_eq!(info["commitInfo"]["timestamp"], NOW);
+}
+
+const TIMESTAMPS: (&str, &str) = ("delta.enableInCommitTimestamps", "true");
+
+#[test]
+fn in_commit_timestamps_rise_whatever_the_clock_says() {
+    let base = |before| at(base(&["inCommitTimestamp"], &[TIMESTAMPS]), 4, Some(before), -1);
+    check_timestamp(&Draft::default(), &base(NOW - 1), Some(NOW));
+    check_timestamp(&Draft::default(), &base(NOW), Some(NOW + 1));
+    check_timestamp(&Draft::default(), &base(NOW + 50), Some(NOW + 51));
+    check_timestamp(&Draft::default(), &base(i64::MAX), Some(i64::MAX));
+    check_timestamp(&Draft::default(), &super::super::tests::base(&["inCommitTimestamp"], &[]), None);
+}
+
+fn enablement(version: &str, timestamp: &str) -> Vec<Value> {
+    let since = [
+        ("delta.inCommitTimestampEnablementVersion", version),
+        ("delta.inCommitTimestampEnablementTimestamp", timestamp),
+        TIMESTAMPS,
+    ];
+    vec![json!({"metaData": metadata(&since)})]
+}
+
+#[test]
+fn a_table_that_gets_in_commit_timestamps_says_since_when_on_every_base() {
+    let draft = Draft { metadata: Some(metadata(&[TIMESTAMPS])), ..Draft::default() };
+    let base = || base(&["inCommitTimestamp"], &[]);
+    check(&draft, &at(base(), 4, None, -1), &enablement("5", "1000"));
+    check(&draft, &at(base(), 8, None, -1), &enablement("9", "1000"));
+    // Had it had them before: what it said then is out of date, and time goes on from there.
+    let again = Draft { metadata: Some(metadata(&[TIMESTAMPS, ("delta.inCommitTimestampEnablementVersion", "2")])), ..Draft::default() };
+    check(&again, &at(base(), 8, Some(NOW + 7), -1), &enablement("9", "1008"));
+}
+
+#[test]
+fn a_table_that_was_made_with_them_or_has_them_does_not() {
+    let draft = Draft { metadata: Some(metadata(&[TIMESTAMPS])), ..Draft::default() };
+    let made = Base::of_nothing(protocol(&["inCommitTimestamp"]), metadata(&[TIMESTAMPS])).unwrap();
+    check(&draft, &made, &[json!({"metaData": metadata(&[TIMESTAMPS])})]);
+    check_timestamp(&draft, &made, Some(NOW));
+    check(&draft, &base(&["inCommitTimestamp"], &[TIMESTAMPS]), &[json!({"metaData": metadata(&[TIMESTAMPS])})]);
+}
+
+#[test]
+fn a_draft_is_empty_without_actions_and_files_do_not_count_where_there_are_none() {
+    let none = Draft { removes: vec![removal(&[], true)], ..Draft::default() };
+    let flags = |draft: &Draft| (draft.is_empty(), draft.has_file_actions());
+    assert_eq!(flags(&none), (true, false));
+    assert_eq!(flags(&adding(&[file("a", "1", 0..=9)])), (false, true));
+    assert_eq!(flags(&Draft { metadata: Some(metadata(&[])), ..Draft::default() }), (false, false));
+    assert_eq!(flags(&Draft { removes: vec![removal(&[file("a", "1", 0..=9)], true)], ..Draft::default() }), (false, true));
+}
+
+#[test]
+fn commits_that_only_move_rows_look_at_nobodys_additions() {
+    use IsolationLevel::{Serializable, SnapshotIsolation, WriteSerializable};
+    #[track_caller]
+    fn check(draft: &Draft, expected: [IsolationLevel; 2]) {
+        assert_eq!([Serializable, WriteSerializable].map(|level| draft.isolation(level)), expected);
+    }
+    let moving = Draft {
+        removes: vec![removal(&[file("a", "1", 0..=9)], false), removal(&[], true)],
+        ..adding(&[rearranged(file("b", "1", 0..=9))])
+    };
+    let (kept, lowered) = ([Serializable, WriteSerializable], [SnapshotIsolation; 2]);
+    check(&Draft::default(), lowered);
+    check(&moving, lowered);
+    check(&Draft { domains: vec![row_ids::domain(5).unwrap()], ..moving.clone() }, lowered);
+    check(&Draft { metadata: Some(metadata(&[])), ..moving.clone() }, kept);
+    check(&Draft { protocol: Some(protocol(&[])), ..moving.clone() }, kept);
+    let txn = SetTransaction { app_id: "a".to_owned(), version: 1, last_updated: None };
+    check(&Draft { transactions: vec![txn], ..moving.clone() }, kept);
+    let domain = DomainMetadata { domain: "d".to_owned(), configuration: String::new(), removed: false };
+    check(&Draft { domains: vec![domain], ..moving.clone() }, kept);
+    check(&Draft { vectors: vec![vector_change(&file("a", "1", 0..=9), &[], &[3])], ..moving.clone() }, kept);
+    check(&Draft { removes: vec![removal(&[file("a", "1", 0..=9)], true)], ..Draft::default() }, kept);
+    check(&adding(&[file("a", "1", 0..=9)]), kept);
+}
+
+#[test]
+fn an_append_is_blind_if_it_read_nothing_and_removes_nothing() {
+    #[track_caller]
+    fn check(draft: &Draft, read: fn(&mut Reads), expected: bool) {
+        let mut reads = Reads::default();
+        read(&mut reads);
+        assert_eq!(draft.is_blind_append(&reads), expected);
+    }
+    let append = adding(&[file("a", "1", 0..=9)]);
+    check(&append, |_| {}, true);
+    check(&append, |reads| reads.application("app"), true);
+    check(&Draft { metadata: Some(metadata(&[])), ..Draft::default() }, |_| {}, true);
+    check(&Draft { removes: vec![removal(&[], true)], ..append.clone() }, |_| {}, true);
+    check(&append, Reads::whole_table, false);
+    check(&append, Reads::by_predicate, false);
+    check(&append, |reads| reads.files(&files(&[file("b", "1", 0..=9)])).unwrap(), false);
+    check(&Draft { removes: vec![removal(&[file("b", "1", 0..=9)], true)], ..append.clone() }, |_| {}, false);
+    check(&Draft { vectors: vec![vector_change(&file("b", "1", 0..=9), &[], &[3])], ..append.clone() }, |_| {}, false);
+}
+
+#[test]
+fn a_file_without_a_number_of_rows_cannot_get_row_ids() {
+    let draft = adding(&[with(file("a", "1", 0..=9), json!({"stats": null}))]);
+    let error = draft.render(&base(&TRACKED, &[]), &operation(), &told(), NOW);
+    check_error(error, crate::ErrorKind::Internal, "a: a file of a table with row tracking needs the number of its rows in its statistics");
+}

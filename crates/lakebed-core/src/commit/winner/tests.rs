@@ -1,0 +1,117 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::commit::tests::*;
+
+fn add_line(file: Value) -> Value {
+    json!({"add": file})
+}
+
+fn a() -> Value {
+    file("a", "1", 0..=9)
+}
+
+fn b() -> Value {
+    file("b", "1", 10..=19)
+}
+
+/// The paths of the files with new rows, and the keys of those of which rows were removed or changed.
+#[track_caller]
+fn check(actions: &[Value], added: &[&str], changed: &[&str]) {
+    let winner = winner(5, actions);
+    let found: Vec<String> =
+        winner.added.iter().flat_map(|files| files.paths().unwrap().iter().flatten().map(str::to_owned).collect::<Vec<_>>()).collect();
+    let mut keys: Vec<FileKey> = winner.keys_of_changed_rows().copied().collect();
+    let mut expected: Vec<FileKey> = changed.iter().map(|path| path_key(path)).collect();
+    keys.sort();
+    expected.sort();
+    assert_eq!((found, keys), (added.iter().map(|path| (*path).to_owned()).collect(), expected));
+}
+
+#[test]
+fn added_files_bring_rows_and_removed_ones_take_them() {
+    check(&[], &[], &[]);
+    check(&[add_line(a()), add_line(b())], &["a", "b"], &[]);
+    check(&[remove(&a()), remove(&b())], &[], &["a", "b"]);
+    check(&[remove(&a()), add_line(b())], &["b"], &["a"]);
+}
+
+#[test]
+fn files_that_are_only_rearranged_neither_bring_nor_take() {
+    check(&[remove(&rearranged(a())), add_line(rearranged(b()))], &[], &[]);
+    check(&[add_line(rearranged(a()))], &[], &[]);
+    // As soon as any row changes, nothing is sure of the others.
+    check(&[remove(&rearranged(a())), remove(&b())], &[], &["a", "b"]);
+    check(&[remove(&rearranged(a())), add_line(b())], &["b"], &["a"]);
+}
+
+#[test]
+fn a_file_that_loses_rows_brings_none_and_one_that_gets_them_back_does() {
+    check(&[remove(&a()), add_line(with_vector(&a(), &[1]))], &[], &["a"]);
+    check(&[remove(&with_vector(&a(), &[1])), add_line(with_vector(&a(), &[1, 2]))], &[], &["a"]);
+    check(&[remove(&with_vector(&a(), &[1, 2])), add_line(with_vector(&a(), &[1]))], &["a"], &["a"]);
+    check(&[remove(&with_vector(&a(), &[1])), add_line(a())], &["a"], &["a"]);
+}
+
+#[test]
+fn a_changed_file_is_known_with_both_its_vectors() {
+    let two = with_vector(&a(), &[1, 2]);
+    let winner = winner(5, &[remove(&with_vector(&a(), &[1])), add_line(two.clone()), remove(&b())]);
+    assert_eq!(winner.changed("a"), Some(&add(&two)));
+    assert_eq!(winner.removed_vector("a"), Some(&descriptor(&[1])));
+    assert_eq!((winner.changed("b"), winner.removed_vector("b"), winner.removes("b")), (None, None, true));
+    assert_eq!((winner.changed("c"), winner.removed_vector("c"), winner.removes("c")), (None, None, false));
+}
+
+#[test]
+fn everything_else_is_kept_as_it_stands() {
+    let (txn, domain) = (json!({"appId": "a", "version": 1}), json!({"domain": "d", "configuration": "{}", "removed": false}));
+    let info = json!({"operation": "WRITE", "isBlindAppend": false});
+    let actions = [
+        json!({"commitInfo": info}),
+        json!({"protocol": protocol(&["v2Checkpoint"])}),
+        json!({"metaData": metadata(&[("owner", "me")])}),
+        json!({"txn": txn}),
+        json!({"domainMetadata": domain}),
+        json!({"cdc": {"path": "_change_data/x", "partitionValues": {}, "size": 5, "dataChange": false}}),
+        json!({"unheardOf": {}}),
+    ];
+    let winner = winner(5, &actions);
+    assert_eq!(winner.version, 5);
+    assert_eq!(winner.protocol, Some(protocol(&["v2Checkpoint"])));
+    assert_eq!(winner.metadata, Some(metadata(&[("owner", "me")])));
+    assert_eq!(winner.transactions, [serde_json::from_value(txn).unwrap()]);
+    assert_eq!(winner.domains, [serde_json::from_value(domain).unwrap()]);
+    assert_eq!(winner.info, Some(serde_json::from_value(info).unwrap()));
+}
+
+#[test]
+fn an_append_is_blind_if_its_writer_says_so() {
+    let said = |info: Value| winner(5, &[json!({"commitInfo": info})]).is_blind_append();
+    assert!(said(json!({"isBlindAppend": true})));
+    assert!(said(json!({"isBlindAppend": "true"})));
+    assert!(!said(json!({"isBlindAppend": false})));
+    assert!(!said(json!({"isBlindAppend": "yes"})));
+    assert!(!said(json!({})));
+    assert!(!winner(5, &[]).is_blind_append());
+}
+
+#[test]
+fn a_commit_in_parts_says_the_same_as_in_one() {
+    let text = lines(&[remove(&a()), add_line(with_vector(&a(), &[1])), add_line(b()), add_line(file("c", "2", 0..=9))]);
+    let whole = Winner::read(5, [Part::whole(text.as_bytes(), "x")]).unwrap();
+    for bytes in [1, 200, 400] {
+        let pieces = Part::whole(text.as_bytes(), "x").pieces(bytes);
+        assert!(pieces.len() > 1);
+        let winner = Winner::read(5, pieces).unwrap();
+        assert_eq!(winner.added.iter().map(|files| files.batch()).collect::<Vec<_>>(), whole.added.iter().map(|files| files.batch()).collect::<Vec<_>>());
+        assert_eq!(winner.changed("a"), whole.changed("a"));
+    }
+}
+
+#[test]
+fn a_broken_line_is_named() {
+    let broken = Winner::read(5, [Part::whole(b"{\"add\":{}}\n", "00000000000000000005.json")]).unwrap_err();
+    assert!(broken.is_corrupt());
+    assert!(broken.message().starts_with("00000000000000000005.json: line 1: "), "{broken}");
+}

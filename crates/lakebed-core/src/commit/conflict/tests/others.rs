@@ -88,7 +88,7 @@ fn a_domain_is_set_by_one_of_both_unless_it_is_worked_out_anew() {
 #[test]
 fn what_is_first_found_is_what_is_told() {
     // Metadata before applications, these before rows.
-    let mut wish = Wish::default().reads_all();
+    let mut wish = Wish::default().reads_all().adds(&[file("new", "1", 0..=9)]);
     wish.reads.application("mine");
     let base = base(&[], &[]);
     let rows = vec![remove(&a()), added(file("n", "1", 0..=9))];

@@ -1,0 +1,163 @@
+"""The cases that write: into a folder of their own, from rows that lie in memory before the clock starts.
+
+- `write`, `write_month`, `write_10k`: lineitem plain, in 84 partitions by month, in 10,000 partitions; the later calls write it again
+- `append500`, `append5000`: small appends of 1,000 rows one after the other; the answer tells the first and the last fifty
+- `commits_N`: N processes append 1,000 rows each time, 240 times in all; `commits_N_threads`: the same with threads of one process
+- `checkpoint`: a checkpoint of the table as it is
+"""
+
+import multiprocessing
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from .engines import ENGINES, Engine
+from .tables import root
+
+PARTITIONED = {"write": None, "write_month": "month", "write_10k": "bucket"}
+SMALL_ROWS = 1_000
+COMMITS = 240
+
+
+def is_write(operation: str) -> bool:
+    """Whether this module has the case."""
+    return operation in PARTITIONED or operation.startswith(("append", "commits_")) or operation == "checkpoint"
+
+
+def answer(operation: str, table: str) -> dict[str, Any]:
+    """What must have been written."""
+    from .tables import expected
+
+    if operation in PARTITIONED:
+        return {"rows": expected(table)["full"]["rows"]}
+    if operation.startswith("append"):
+        return {"rows": int(operation.removeprefix("append")) * SMALL_ROWS}
+    if operation.startswith("commits_"):
+        return {"rows": COMMITS * SMALL_ROWS, "failed": 0}
+    return {}
+
+
+def calls(engine: Engine, operation: str, table: str, scratch: Path) -> Iterator[Callable[[], Any]]:
+    """What is timed."""
+    if operation in PARTITIONED:
+        yield from _bulk(engine, operation, table, scratch)
+    elif operation.startswith("append"):
+        yield partial(_appends, engine, int(operation.removeprefix("append")), scratch)
+    elif operation.startswith("commits_"):
+        yield partial(_commits, engine, operation.removeprefix("commits_"), scratch)
+    else:
+        copy = scratch / table
+        shutil.copytree(root() / table, copy, copy_function=os.link)
+        checkpoint = engine.operation("checkpoint")
+        yield lambda: {} if checkpoint(str(copy)) else {}
+
+
+def _bulk(engine: Engine, operation: str, table: str, scratch: Path) -> Iterator[Callable[[], Any]]:
+    write = engine.operation("write")
+    rows = source(table, PARTITIONED[operation])
+    for number in range(1_000):
+        path = scratch / str(number)
+
+        def once(path: Path = path) -> dict[str, Any]:
+            write(rows, str(path), PARTITIONED[operation])
+            return {"rows": _rows_below(path)}
+
+        yield once
+        shutil.rmtree(path)
+
+
+def source(table: str, column: str | None) -> Any:
+    """The rows, with a column to partition by."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    rows = pa.concat_tables([pq.read_table(file) for file in sorted((root() / table).glob("part-*.parquet"))])
+    if column == "month":
+        rows = rows.append_column(column, pc.strftime(rows["l_shipdate"], "%Y-%m"))
+    if column == "bucket":
+        rows = rows.append_column(column, pc.subtract(rows["l_suppkey"], 1).cast(pa.int32()))
+    return rows
+
+
+def _rows_below(path: Path) -> int:
+    import pyarrow.parquet as pq
+
+    return sum(pq.read_metadata(file).num_rows for file in path.rglob("*.parquet"))
+
+
+def _small() -> Any:
+    import pyarrow as pa
+
+    numbers = range(SMALL_ROWS)
+    return pa.table({"id": pa.array(numbers, pa.int64()), "text": [f"row {number}" for number in numbers]})
+
+
+def _appends(engine: Engine, count: int, scratch: Path) -> dict[str, Any]:
+    append, rows, path = engine.operation("append"), _small(), str(scratch / "t")
+    took = []
+    for _ in range(count):
+        start = time.perf_counter()
+        append(rows, path)
+        took.append(time.perf_counter() - start)
+    return {"rows": _rows_below(Path(path)), "first50_s": sum(took[:50]), "last50_s": sum(took[-50:])}
+
+
+def _commits(engine: Engine, who: str, scratch: Path) -> dict[str, Any]:
+    """Writers who begin together, once all are ready."""
+    writers, _, kind = who.partition("_")
+    count, path = int(writers), str(scratch / "t")
+    engine.operation("append")(_small(), path)
+    failed, took_s = _threads(engine, count, path) if kind == "threads" else _processes(engine, count, path)
+    return {"rows": _rows_below(Path(path)) - SMALL_ROWS, "failed": failed, "took_s": took_s}
+
+
+def _processes(engine: Engine, count: int, path: str) -> tuple[int, float]:
+    name = next(name for name, made in ENGINES.items() if type(engine) is made)
+    context = multiprocessing.get_context("spawn")
+    start, failures = context.Barrier(count + 1), context.Value("i", 0)
+    processes = [context.Process(target=_process, args=(name, path, COMMITS // count, start, failures)) for _ in range(count)]
+    for process in processes:
+        process.start()
+    start.wait()
+    begun = time.perf_counter()
+    for process in processes:
+        process.join()
+    return failures.value, time.perf_counter() - begun
+
+
+def _process(name: str, path: str, count: int, start: Any, failures: Any) -> None:
+    engine = ENGINES[name]()
+    engine.load()
+    append, rows = engine.operation("append"), _small()
+    start.wait()
+    for _ in range(count):
+        try:
+            append(rows, path)
+        except Exception:
+            with failures.get_lock():
+                failures.value += 1
+
+
+def _threads(engine: Engine, count: int, path: str) -> tuple[int, float]:
+    append, rows, failed = engine.operation("append"), _small(), list[str]()
+
+    def work() -> None:
+        for _ in range(COMMITS // count):
+            try:
+                append(rows, path)
+            except Exception as error:
+                failed.append(str(error))
+
+    threads = [threading.Thread(target=work) for _ in range(count)]
+    begun = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return len(failed), time.perf_counter() - begun

@@ -1,0 +1,247 @@
+//! The judge: holds what the actors were told and saw against the log, and the log against what the changes mean.
+//!
+//! The versions of the log are the one order that everything must agree with. Read [`check`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lakebed::ErrorKind;
+
+use super::actors::ROOT;
+use super::history::Version;
+use super::journal::{Attempt, Ended, Notes, Told};
+use super::work::{Row, Work};
+use super::world::World;
+
+/// All that is wrong with a simulation that came to its end.
+pub(crate) fn check(world: &World, history: &[Version]) -> Vec<String> {
+    let notes = world.journal.notes();
+    let mut check = Check { world, history, notes: &notes, problems: Vec::new() };
+    check.rows();
+    check.acknowledged();
+    check.counts();
+    check.failures();
+    check.sights();
+    check.order();
+    check.numbers();
+    check.leftovers();
+    check.problems
+}
+
+struct Check<'a> {
+    world: &'a World,
+    history: &'a [Version],
+    notes: &'a Notes,
+    problems: Vec<String>,
+}
+
+impl<'a> Check<'a> {
+    fn fault(&mut self, problem: impl Into<String>) {
+        self.problems.push(problem.into());
+    }
+
+    fn work(&self, id: &str) -> Option<&Work> {
+        self.notes.attempts.iter().map(|attempt| &attempt.work).find(|work| work.id == id)
+    }
+
+    /// Each version has the rows of the one before, changed as its change says.
+    fn rows(&mut self) {
+        let mut rows: Vec<Row> = Vec::new();
+        for (number, version) in self.history.iter().enumerate() {
+            let Some(work) = self.work(&version.id) else {
+                return self.fault(format!("version {number} is nobody's: {:?}", version.id));
+            };
+            rows = work.apply(&rows, &self.world.shape);
+            if rows != version.rows {
+                let (id, kind, found) = (&version.id, work.kind, &version.rows);
+                return self.fault(format!("version {number} ({id}, {kind:?}): should have {rows:?}, has {found:?}"));
+            }
+        }
+    }
+
+    /// Who was told of a version finds its change there, and nobody else was told so.
+    fn acknowledged(&mut self) {
+        let mut told = BTreeMap::new();
+        for Attempt { work, ended, .. } in &self.notes.attempts {
+            match ended.as_ref().map(|ended| &ended.told) {
+                Some(Told::Committed(version)) => {
+                    let found = self.history.get(*version as usize).map(|found| found.id.as_str());
+                    if found != Some(&work.id) {
+                        self.fault(format!("{} was told that it is version {version}, which is {found:?}", work.id));
+                    }
+                    if told.insert(*version, &work.id).is_some() {
+                        self.fault(format!("version {version} was told to two, one of them {}", work.id));
+                    }
+                }
+                Some(Told::Known(version)) if !self.is_known(work, *version) => {
+                    self.fault(format!("{} was told that version {version} knows it already", work.id));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn is_known(&self, work: &Work, version: u64) -> bool {
+        let Some((app_id, number)) = &work.application else { return false };
+        let until = self.history.iter().take(version as usize + 1);
+        until.flat_map(|version| &version.applications).any(|(app, known)| app == app_id && known >= number)
+    }
+
+    /// No change is there twice; one that failed for sure is not there at all.
+    fn counts(&mut self) {
+        let mut by_id: BTreeMap<&str, Vec<&Attempt>> = BTreeMap::new();
+        self.notes.attempts.iter().for_each(|attempt| by_id.entry(&attempt.work.id).or_default().push(attempt));
+        for (id, attempts) in by_id {
+            let count = self.history.iter().filter(|version| version.id == id).count();
+            let failed_for_sure = |attempt: &&Attempt| {
+                let told = attempt.ended.as_ref().map(|ended| &ended.told);
+                told.is_some_and(|told| matches!(told, Told::Failed(..)) && !told.is_unknown())
+            };
+            if count > 1 {
+                self.fault(format!("{id} was committed {count} times"));
+            }
+            if count > 0 && attempts.iter().all(failed_for_sure) {
+                self.fault(format!("{id} was committed, though its writer was told that it was not"));
+            }
+        }
+    }
+
+    /// Changes fail only for reasons that there are.
+    fn failures(&mut self) {
+        for Attempt { work, ended, .. } in &self.notes.attempts {
+            let Some(Ended { told: Told::Failed(kind, message), was_hurt, .. }) = ended else { continue };
+            let is_fair = match kind {
+                ErrorKind::CommitConflict { winner_version, .. } => self.may_conflict(work, *winner_version),
+                ErrorKind::CommitUnknown { .. } | ErrorKind::Store { .. } => *was_hurt,
+                _ => false,
+            };
+            if !is_fair {
+                self.fault(format!("{} ({:?}) failed without need: {kind:?}: {message}", work.id, work.kind));
+            }
+        }
+        for failure in &self.notes.failures {
+            let is_fair = match &failure.kind {
+                ErrorKind::Store { .. } => failure.was_hurt,
+                ErrorKind::TableNotFound => self.world.is_stale || !self.was_seen_before(failure.began),
+                ErrorKind::VersionNotFound => self.world.is_stale,
+                _ => false,
+            };
+            if !is_fair {
+                self.fault(format!("{} could not read: {:?}: {}", failure.who, failure.kind, failure.message));
+            }
+        }
+    }
+
+    fn may_conflict(&self, work: &Work, winner: u64) -> bool {
+        let Some(version) = self.history.get(winner as usize) else { return false };
+        let mut files = version.added.iter().chain(&version.removed);
+        files.any(|file| work.minds(file, &self.world.shape))
+    }
+
+    fn was_seen_before(&self, mark: u64) -> bool {
+        self.facts().iter().any(|fact| fact.ended < mark)
+    }
+
+    /// A version has the same rows for everybody.
+    fn sights(&mut self) {
+        for sight in &self.notes.sights {
+            let (who, number) = (&sight.who, sight.version);
+            let Some(version) = self.history.get(number as usize) else {
+                self.fault(format!("{who} saw version {number}, which is not there"));
+                continue;
+            };
+            if let Some(rows) = sight.rows.as_ref().filter(|rows| **rows != version.rows) {
+                self.fault(format!("{who} read {rows:?} in version {number}, which has {:?}", version.rows));
+            }
+        }
+    }
+
+    /// What began after something else had ended comes later in the order of versions: nobody goes back, everybody reads what they wrote.
+    fn order(&mut self) {
+        if self.world.is_stale {
+            return;
+        }
+        let facts = self.facts();
+        for fact in &facts {
+            let known = facts.iter().filter(|earlier| earlier.ended < fact.began).map(|earlier| earlier.version).max();
+            let Some(known) = known.filter(|_| fact.is_latest) else { continue };
+            let goes_on = if fact.is_commit { fact.version > known } else { fact.version >= known };
+            if !goes_on {
+                self.fault(format!("{} was at version {} after version {known} was known", fact.who, fact.version));
+            }
+        }
+    }
+
+    fn facts(&self) -> Vec<Fact<'a>> {
+        let of_attempt = |attempt: &'a Attempt| {
+            let ended = attempt.ended.as_ref()?;
+            let (version, is_commit) = match &ended.told {
+                Told::Committed(version) => (*version, true),
+                Told::Known(version) => (*version, false),
+                Told::Failed(..) => return None,
+            };
+            Some((attempt.began, ended.at, version, is_commit))
+        };
+        let attempts = self.notes.attempts.iter().filter_map(|attempt| {
+            let (began, ended, version, is_commit) = of_attempt(attempt)?;
+            Some(Fact { who: &attempt.work.id, began, ended, version, is_latest: true, is_commit })
+        });
+        let sights = self.notes.sights.iter().map(|sight| Fact {
+            who: &sight.who,
+            began: sight.began,
+            ended: sight.ended,
+            version: sight.version,
+            is_latest: sight.is_latest,
+            is_commit: false,
+        });
+        attempts.chain(sights).collect()
+    }
+
+    /// What each commit must have anew: its id, a later time, row ids of its own.
+    fn numbers(&mut self) {
+        let mut ids = BTreeSet::new();
+        let mut last_time = None;
+        let mut row_ids: Vec<(i64, i64)> = Vec::new();
+        for (number, version) in self.history.iter().enumerate() {
+            if !ids.insert(&version.txn_id) {
+                self.fault(format!("version {number} has the txnId of another one"));
+            }
+            if self.world.shape.has_timestamps && version.in_commit_timestamp <= last_time {
+                self.fault(format!("version {number}: time {:?} after {last_time:?}", version.in_commit_timestamp));
+            }
+            last_time = version.in_commit_timestamp;
+            if self.world.shape.has_row_ids && version.row_ids.len() != version.added.len() {
+                self.fault(format!("version {number}: files without row ids"));
+            }
+            for (first, count) in &version.row_ids {
+                if row_ids.iter().any(|(other, taken)| first < &(other + taken) && other < &(first + count)) {
+                    self.fault(format!("version {number}: row ids from {first} on are another file's"));
+                }
+                row_ids.push((*first, *count));
+            }
+        }
+    }
+
+    /// When nothing goes wrong on the way, no file is left that no version has.
+    fn leftovers(&mut self) {
+        if self.world.network.has_hurt() {
+            return;
+        }
+        let named: BTreeSet<String> =
+            self.history.iter().flat_map(|version| version.files.keys()).map(|path| format!("{ROOT}/{path}")).collect();
+        let paths = self.world.network.with_objects(|objects| objects.paths().map(str::to_owned).collect::<Vec<_>>());
+        for path in paths.iter().filter(|path| !path.contains("_delta_log") && !named.contains(*path)) {
+            self.fault(format!("{path} is left, though no version has it"));
+        }
+    }
+}
+
+/// That a version was there.
+struct Fact<'a> {
+    who: &'a str,
+    began: u64,
+    ended: u64,
+    version: u64,
+    /// Whether it was the latest one at some time between.
+    is_latest: bool,
+    is_commit: bool,
+}

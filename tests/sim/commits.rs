@@ -1,0 +1,76 @@
+//! Writers and readers in one table, whatever happens on the way to the store: the versions of the log are one order of all changes, in
+//! which every change that was told is found once, and that everybody saw the same way.
+
+use std::collections::BTreeMap;
+
+use lakebed::ErrorKind;
+
+use super::journal::Told;
+use super::seeds;
+use super::world::{Outcome, Plan};
+
+/// Simulations of one run of the test.
+const SEEDS: u64 = 1000;
+
+fn judged(Outcome { trace, problems, .. }: Outcome) -> Result<(), String> {
+    if problems.is_empty() { Ok(()) } else { Err(format!("{}\n\n{}\n", trace.join("\n"), problems.join("\n"))) }
+}
+
+#[test]
+fn all_changes_come_in_one_order_and_none_is_lost_or_doubled() {
+    seeds::check_each("commits::all_changes_come_in_one_order_and_none_is_lost_or_doubled", SEEDS, |seed| {
+        judged(Plan::random(seed).simulate())
+    });
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    for seed in 0..100 {
+        let [first, again] = [(); 2].map(|()| Plan::random(seed).simulate().trace);
+        let differs = first.iter().zip(&again).position(|(one, other)| one != other);
+        assert_eq!(differs.map(|at| (&first[at], &again[at])), None, "seed {seed}");
+        assert_eq!(first.len(), again.len(), "seed {seed}");
+    }
+}
+
+/// What happened in a simulation, by name.
+fn events(outcome: &Outcome) -> impl Iterator<Item = String> {
+    let faults = outcome.trace.iter().filter_map(|line| Some(line.split_once('[')?.1.split_once(']')?.0));
+    let faults: Vec<String> = faults.filter(|fault| fault.chars().all(char::is_alphabetic)).map(str::to_owned).collect();
+    let told = outcome.notes.attempts.iter().map(|attempt| match attempt.ended.as_ref().map(|ended| &ended.told) {
+        None => "died".to_owned(),
+        Some(Told::Committed(_)) => format!("committed {:?}", std::mem::discriminant(&attempt.work.kind)),
+        Some(Told::Known(_)) => "known".to_owned(),
+        Some(Told::Failed(ErrorKind::CommitConflict { kind, .. }, _)) => kind.name().to_owned(),
+        Some(Told::Failed(kind, _)) => format!("{kind:?}").chars().take_while(|letter| letter.is_alphabetic()).collect(),
+    });
+    faults.into_iter().chain(told.collect::<Vec<_>>())
+}
+
+/// A simulation in which nothing happens finds no fault.
+#[test]
+fn everything_that_may_happen_does() {
+    let mut happened = BTreeMap::<String, usize>::new();
+    for seed in 0..200 {
+        events(&Plan::random(seed).simulate()).for_each(|event| *happened.entry(event).or_default() += 1);
+    }
+    let wanted = [
+        "LostRequest",
+        "LostReply",
+        "Late",
+        "Twice",
+        "Retried",
+        "Denied",
+        "Garbled",
+        "Crash",
+        "died",
+        "known",
+        "CommitUnknown",
+        "Store",
+        "ConcurrentAppend",
+        "ConcurrentDeleteRead",
+    ];
+    println!("{happened:#?}");
+    let missing: Vec<&str> = wanted.into_iter().filter(|event| !happened.contains_key(*event)).collect();
+    assert!(missing.is_empty(), "{missing:?} never happened, but {happened:?}");
+}

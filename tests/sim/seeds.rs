@@ -1,0 +1,57 @@
+//! Running a simulation for many seeds.
+//!
+//! lakebed keeps what it read of data files for the whole process, so a run beside another one is not quite the run alone. So one
+//! simulation runs at a time in a process, and there is a process for each core.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Says to a process which seeds are its own: it takes those that leave this rest when divided by the number of processes.
+const SHARE: &str = "LAKEBED_SIM_SHARE";
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Waits until no other simulation runs in this process.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs a simulation for each of so many seeds, or as the environment says, and fails with a seed that it finds fault with. What a run
+/// returns as an error is printed as it is. `test` is the name of the test that calls.
+pub(crate) fn check_each(test: &str, count: u64, run: impl Fn(u64) -> Result<(), String>) {
+    let count = number("LAKEBED_SIM_SEEDS").unwrap_or(count);
+    let processes = std::thread::available_parallelism().map_or(1, usize::from);
+    match (number("LAKEBED_SIM_SEED"), number(SHARE)) {
+        (Some(seed), _) => check(seed, &run),
+        (None, Some(rest)) => (rest..count).step_by(processes).for_each(|seed| check(seed, &run)),
+        (None, None) => check_in(processes, test),
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap())
+}
+
+fn check(seed: u64, run: &impl Fn(u64) -> Result<(), String>) {
+    let outcome = catch_unwind(AssertUnwindSafe(|| run(seed))).unwrap_or_else(|_| Err("it panicked".to_owned()));
+    if let Err(problem) = outcome {
+        eprintln!("{problem}");
+        panic!("failed with LAKEBED_SIM_SEED={seed}");
+    }
+}
+
+/// The same test in processes of its own.
+fn check_in(processes: usize, test: &str) {
+    let begin = |share: usize| {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", test, "--nocapture"]).env(SHARE, share.to_string()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let children: Vec<Child> = (0..processes).map(begin).collect();
+    let ended = children.into_iter().map(|child| child.wait_with_output().unwrap());
+    let failed = ended.filter(|output| !output.status.success()).collect::<Vec<_>>();
+    if let Some(output) = failed.first() {
+        panic!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
