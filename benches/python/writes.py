@@ -54,7 +54,12 @@ def calls(engine: Engine, operation: str, table: str, scratch: Path) -> Iterator
         copy = scratch / table
         shutil.copytree(root() / table, copy, copy_function=os.link)
         checkpoint = engine.operation("checkpoint")
-        yield lambda: {} if checkpoint(str(copy)) else {}
+
+        def once() -> dict[str, Any]:
+            checkpoint(str(copy))
+            return {}
+
+        yield once
 
 
 def _bulk(engine: Engine, operation: str, table: str, scratch: Path) -> Iterator[Callable[[], Any]]:

@@ -201,9 +201,7 @@ def _names(names: str | Sequence[str] | None) -> list[str] | None:
 
 def _texts(properties: Mapping[str, Any] | None) -> dict[str, str]:
     """Properties are texts: ``True`` is written as Delta writes it."""
-    return {
-        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in (properties or {}).items()
-    }
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in (properties or {}).items()}
 
 
 def _arrow_schema(schema: Any) -> Any:

@@ -39,7 +39,9 @@ def with_metadata(name: str, kind: pa.DataType, **metadata: str) -> pa.Field:
     return pa.field(name, kind, metadata=metadata)
 
 
-def spark_table(path: str, fields: list[dict[str, Any]], features: list[str], configuration: dict[str, str] | None = None) -> None:
+def spark_table(
+    path: str, fields: list[dict[str, Any]], features: list[str], configuration: dict[str, str] | None = None
+) -> None:
     """A table without rows as another writer makes it."""
     schema = {"type": "struct", "fields": [{"nullable": True, "metadata": {}, **field} for field in fields]}
     protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": features}
@@ -137,9 +139,9 @@ def test_nulls_inside_structs_and_lists_are_checked(path: str) -> None:
     lb.create(path, schema)
     loose = pa.struct([("x", pa.int64())])
     lb.write(path, pa.table({"s": pa.array([{"x": 1}, None], loose), "l": pa.array([[1], None])}))
-    with pytest.raises(lb.ConstraintViolationError, match="column s.x may not be null"):
+    with pytest.raises(lb.ConstraintViolationError, match=r"column s\.x may not be null"):
         lb.write(path, pa.table({"s": pa.array([{"x": None}], loose)}))
-    with pytest.raises(lb.ConstraintViolationError, match="column l.element may not be null"):
+    with pytest.raises(lb.ConstraintViolationError, match=r"column l\.element may not be null"):
         lb.write(path, pa.table({"l": pa.array([[1, None]])}))
     assert lb.Table(path).count() == 2
 
@@ -341,7 +343,7 @@ def test_a_reader_that_fails_leaves_nothing(path: str) -> None:
         raise RuntimeError("the source broke")
 
     reader = pa.RecordBatchReader.from_batches(pa.schema([("id", pa.int64())]), batches())
-    with pytest.raises(lb.InvalidInputError, match="the data could not be read.*the source broke"):
+    with pytest.raises(lb.InvalidInputError, match=r"the data could not be read.*the source broke"):
         lb.write(path, reader)
     assert rows(path) == [{"id": 0}]
     assert len(data_files(path)) == 1

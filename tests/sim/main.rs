@@ -11,6 +11,7 @@ mod check;
 mod client;
 mod commits;
 mod faults;
+mod flaws;
 mod history;
 mod journal;
 mod network;

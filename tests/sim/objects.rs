@@ -14,8 +14,10 @@ use super::request::{About, Answer, Request, Span};
 pub(crate) enum Flaw {
     /// Puts go through whether the object is there or not.
     IgnoresConditions,
-    /// Listings, and whoever reads it, never see one of the commits.
+    /// The commit of version 3 is never seen again.
     LosesCommit,
+    /// Listings show what was there a while ago.
+    ListsThePast,
     /// Whoever reads a commit back is shown it as somebody else's.
     DisownsCommits,
     /// Reading a data file gives that of another commit.
@@ -64,7 +66,10 @@ impl Objects {
         match request {
             Request::Put { path, only_new, bytes } => self.put(path, *only_new, bytes, now),
             Request::Get { path, span } => self.get(path, *span),
-            Request::List { folder, after } => Ok(self.list(folder, after, now.listed_step)),
+            Request::List { folder, after } => {
+                let lag = if self.flaw == Some(Flaw::ListsThePast) { 40 } else { 0 };
+                Ok(self.list(folder, after, now.listed_step.saturating_sub(lag)))
+            }
             Request::Delete { path } => {
                 if let Some(object) = self.objects.remove(path) {
                     self.deleted.push((path.clone(), object, now.step));

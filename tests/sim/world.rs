@@ -31,16 +31,16 @@ pub(crate) struct Shape {
 /// Everything that is decided before the beginning.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
-    seed: u64,
+    pub(crate) seed: u64,
     pub(crate) shape: Shape,
     pub(crate) ways: Ways,
     /// Whether there is a table at the beginning; else the first writer makes it.
     pub(crate) is_founded: bool,
     /// Objects on a page of a listing.
-    page: usize,
-    writers: Vec<(String, Vec<Work>)>,
+    pub(crate) page: usize,
+    pub(crate) writers: Vec<(String, Vec<Work>)>,
     /// How often each reader looks.
-    readers: Vec<usize>,
+    pub(crate) readers: Vec<usize>,
     pub(crate) flaw: Option<Flaw>,
 }
 
@@ -74,7 +74,7 @@ impl Plan {
         let writers = writers(&mut random, &shape);
         let readers = (0..random.random_range(1..3)).map(|_| random.random_range(2..7)).collect();
         let page = [1000, 1000, 4][random.random_range(0..3)];
-        let is_founded = ways.faults.rate > 0.0 || ways.has_stale_listings || random.random_bool(0.5);
+        let is_founded = ways.faults.rate + ways.faults.outage_rate > 0.0 || ways.has_stale_listings || random.random_bool(0.5);
         Self { seed, shape, ways, is_founded, page, writers, readers, flaw: None }
     }
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -88,7 +87,9 @@ def all_types(path: str) -> Rows:
             "ts": pa.array([instant, datetime(1970, 1, 1, tzinfo=timezone.utc), None], pa.timestamp("us", "UTC")),
             "dec": pa.array([Decimal("-12345678901234567890.12"), Decimal("0.01"), None], pa.decimal128(38, 2)),
             "small": pa.array([Decimal("1.23"), Decimal("-9999999.99"), None], pa.decimal128(9, 2)),
-            "st": pa.array([{"x": 1, "y": "a"}, {"x": None, "y": None}, None], pa.struct([("x", pa.int64()), ("y", pa.string())])),
+            "st": pa.array(
+                [{"x": 1, "y": "a"}, {"x": None, "y": None}, None], pa.struct([("x", pa.int64()), ("y", pa.string())])
+            ),
             "li": pa.array([[1, None], [], None], pa.list_(pa.int32())),
             "m": pa.array([[("k", 1)], [], None], pa.map_(pa.string(), pa.int64())),
         }

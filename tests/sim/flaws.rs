@@ -1,0 +1,49 @@
+//! That the judge notices: stores that break their promises, each of which must lead to a verdict.
+
+use super::objects::Flaw;
+use super::world::Plan;
+
+/// Among so many seeds one must show it.
+const SEEDS: u64 = 100;
+
+fn check(flaw: Flaw, verdict: &str) {
+    let problems = (0..SEEDS).flat_map(|seed| Plan { flaw: Some(flaw), ..Plan::random(seed) }.simulate().problems);
+    let mut others = Vec::new();
+    for problem in problems {
+        if problem.contains(verdict) {
+            return;
+        }
+        others.push(problem);
+    }
+    panic!("{flaw:?} went unnoticed; of other problems there were {others:#?}");
+}
+
+#[test]
+fn a_store_that_ignores_conditions_loses_commits() {
+    check(Flaw::IgnoresConditions, "was told that it is version");
+}
+
+#[test]
+fn a_store_that_forgets_puts_leaves_gaps() {
+    check(Flaw::ForgetsPuts, "is there, but not");
+}
+
+#[test]
+fn a_store_that_loses_a_commit_leaves_writers_without_an_answer() {
+    check(Flaw::LosesCommit, "failed without need: CommitUnknown");
+}
+
+#[test]
+fn a_writer_that_does_not_know_its_own_commit_makes_it_twice() {
+    check(Flaw::DisownsCommits, "was committed 2 times");
+}
+
+#[test]
+fn a_store_that_lists_the_past_takes_readers_back() {
+    check(Flaw::ListsThePast, "after version");
+}
+
+#[test]
+fn a_store_that_swaps_files_shows_other_rows() {
+    check(Flaw::SwapsDataFiles, "read [");
+}
