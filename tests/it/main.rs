@@ -11,3 +11,4 @@ mod model;
 mod plan;
 mod recovery;
 mod refused;
+mod transactions;

@@ -24,8 +24,8 @@ fn a_store_that_ignores_conditions_loses_commits() {
 }
 
 #[test]
-fn a_store_that_forgets_puts_leaves_gaps() {
-    check(Flaw::ForgetsPuts, "is there, but not");
+fn a_store_that_forgets_a_commit_has_told_its_writer_a_lie() {
+    check(Flaw::ForgetsPut, "was told that it is version");
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn a_store_that_loses_a_commit_leaves_writers_without_an_answer() {
 
 #[test]
 fn a_writer_that_does_not_know_its_own_commit_makes_it_twice() {
-    check(Flaw::DisownsCommits, "was committed 2 times");
+    check(Flaw::DisownsCommits, "is added, but was there");
 }
 
 #[test]

@@ -22,8 +22,8 @@ pub(crate) enum Flaw {
     DisownsCommits,
     /// Reading a data file gives that of another commit.
     SwapsDataFiles,
-    /// Some puts are answered and forgotten.
-    ForgetsPuts,
+    /// The commit of version 2 is answered and forgotten.
+    ForgetsPut,
 }
 
 #[derive(Debug, Clone)]
@@ -67,8 +67,8 @@ impl Objects {
             Request::Put { path, only_new, bytes } => self.put(path, *only_new, bytes, now),
             Request::Get { path, span } => self.get(path, *span),
             Request::List { folder, after } => {
-                let lag = if self.flaw == Some(Flaw::ListsThePast) { 40 } else { 0 };
-                Ok(self.list(folder, after, now.listed_step.saturating_sub(lag)))
+                let is_late = self.flaw == Some(Flaw::ListsThePast) && now.step > 60;
+                Ok(self.list(folder, after, now.listed_step - if is_late { 40 } else { 0 }))
             }
             Request::Delete { path } => {
                 if let Some(object) = self.objects.remove(path) {
@@ -97,7 +97,7 @@ impl Objects {
         if only_new && keeps_condition && self.objects.contains_key(path) {
             return Err(Error::AlreadyExists { path: path.to_owned(), source: "as simulated".into() });
         }
-        if self.flaw == Some(Flaw::ForgetsPuts) && is_commit(path) && now.step.is_multiple_of(3) {
+        if self.flaw == Some(Flaw::ForgetsPut) && path.ends_with("00000000000000000002.json") {
             return Ok(Answer::Done);
         }
         let object = Object { bytes: bytes.clone(), written_ms: now.clock_ms, written_step: now.step };

@@ -26,7 +26,8 @@ struct Opened {
     process: u32,
     /// Knows the newest version that this handle has written or seen.
     table: lakebed::Table,
-    snapshot: Snapshot,
+    /// Opened when it is asked for, if that could not be done before.
+    snapshot: Option<Snapshot>,
 }
 
 /// Where a table is, and how to reach it.
@@ -54,13 +55,17 @@ impl Place {
 impl Table {
     /// A handle on a snapshot.
     pub fn new(place: Arc<Place>, table: lakebed::Table, snapshot: Snapshot) -> Self {
-        let version = snapshot.version();
+        Self::at(place, table, snapshot.version(), Some(snapshot))
+    }
+
+    /// A handle on a version, with its snapshot if that is known.
+    pub fn at(place: Arc<Place>, table: lakebed::Table, version: u64, snapshot: Option<Snapshot>) -> Self {
         Self { place, version, opened: Mutex::new(Opened { process: std::process::id(), table, snapshot }) }
     }
 
-    /// A handle on another snapshot of the same table.
-    pub fn with_snapshot(&self, py: Python<'_>, snapshot: Snapshot) -> PyResult<Self> {
-        Ok(Self::new(self.place.clone(), self.table(py)?, snapshot))
+    /// A handle on another version of the same table.
+    pub fn sibling(&self, py: Python<'_>, version: u64, snapshot: Option<Snapshot>) -> PyResult<Self> {
+        Ok(Self::at(self.place.clone(), self.table(py)?, version, snapshot))
     }
 
     /// The snapshot, opened anew in a forked child.
@@ -75,16 +80,23 @@ impl Table {
 
     fn opened(&self, py: Python<'_>) -> PyResult<(lakebed::Table, Snapshot)> {
         let process = std::process::id();
+        let mut table = None;
         if let Ok(opened) = self.opened.lock()
             && opened.process == process
         {
-            return Ok((opened.table.clone(), opened.snapshot.clone()));
+            match &opened.snapshot {
+                Some(snapshot) => return Ok((opened.table.clone(), snapshot.clone())),
+                None => table = Some(opened.table.clone()),
+            }
         }
-        let table = self.place.table().map_err(to_py)?;
+        let table = match table {
+            Some(table) => table,
+            None => self.place.table().map_err(to_py)?,
+        };
         let (opening, version) = (table.clone(), self.version);
         let snapshot = enter(py, async move { opening.snapshot_at(version).await })?;
         if let Ok(mut opened) = self.opened.lock() {
-            *opened = Opened { process, table: table.clone(), snapshot: snapshot.clone() };
+            *opened = Opened { process, table: table.clone(), snapshot: Some(snapshot.clone()) };
         }
         Ok((table, snapshot))
     }

@@ -52,7 +52,7 @@ impl Table {
         let table = place.table().map_err(to_py)?;
         let outcome = write_to(py, table.clone(), options, data)?;
         let (is_committed, metrics) = (outcome.is_committed, metrics(&outcome.metrics));
-        Ok((Table::new(place, table, outcome.snapshot), is_committed, metrics))
+        Ok((Table::at(place, table, outcome.version, outcome.snapshot), is_committed, metrics))
     }
 
     /// Writes rows to this table.
@@ -64,7 +64,7 @@ impl Table {
     ) -> PyResult<(Self, bool, HashMap<&'static str, u64>)> {
         let outcome = write_to(py, self.table(py)?, options, data)?;
         let (is_committed, metrics) = (outcome.is_committed, metrics(&outcome.metrics));
-        Ok((self.with_snapshot(py, outcome.snapshot)?, is_committed, metrics))
+        Ok((self.sibling(py, outcome.version, outcome.snapshot)?, is_committed, metrics))
     }
 }
 

@@ -297,7 +297,8 @@ impl Create {
                 (None, _) => self.begin(&planned).await,
             };
             match outcome {
-                Ok(committed) => return Ok(committed.snapshot),
+                Ok(Committed { snapshot: Some(snapshot), .. }) => return Ok(snapshot),
+                Ok(Committed { version, .. }) => return self.table.snapshot_at(version).await,
                 // Somebody else made one: what to do with that is decided above.
                 Err(error) if is_taken(&error) && self.mode != CreateMode::Replace => {}
                 Err(error) => return Err(error),

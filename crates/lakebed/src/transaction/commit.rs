@@ -30,8 +30,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 pub struct Committed {
     /// The version that it became.
     pub version: u64,
-    /// The table as of that version.
-    pub snapshot: Snapshot,
+    /// The table as of that version; none if it could not be read since, which does not undo the commit.
+    pub snapshot: Option<Snapshot>,
     /// How often another was first.
     pub conflicts: u64,
 }
@@ -60,8 +60,10 @@ impl Transaction {
             match put_commit(&self.store, rendered.version, bytes.clone(), &told.txn_id, &self.unflushed).await? {
                 PutCommit::Done => {
                     newer.push(own_commit(rendered.version, bytes.clone()));
-                    let snapshot = self.snapshot_of(rendered.version, newer).await?;
-                    let snapshot = self.keep_up(snapshot, bytes).await;
+                    let snapshot = match self.snapshot_of(rendered.version, newer).await {
+                        Some(snapshot) => Some(self.keep_up(snapshot, bytes).await),
+                        None => None,
+                    };
                     return Ok(Committed { version: rendered.version, snapshot, conflicts: pauses.taken });
                 }
                 PutCommit::Taken => {}
@@ -128,15 +130,21 @@ impl Transaction {
     }
 
     /// The table as of the version that was just made. What cannot be read now does not undo the commit.
-    async fn snapshot_of(&self, version: u64, newer: Vec<ReadWinner>) -> Result<Snapshot> {
+    async fn snapshot_of(&self, version: u64, newer: Vec<ReadWinner>) -> Option<Snapshot> {
         tracing::info!(table = self.store.url(), version, "committed");
-        let snapshot = match &self.snapshot {
-            Some(snapshot) => snapshot.advanced(newer.into_iter().map(|read| (read.path, read.parts)).collect()).await,
+        let advanced = match &self.snapshot {
+            Some(snapshot) => snapshot.advanced(newer.into_iter().map(|read| (read.path, read.parts)).collect()).await.ok(),
+            None => None,
+        };
+        let snapshot = match advanced.filter(|snapshot| snapshot.version() == version) {
+            Some(snapshot) => Ok(snapshot),
             None => load(self.store.clone(), self.env.clone(), Some(version)).await,
         };
-        snapshot.map_err(|error| {
-            error.within(format!("{}: version {version} was committed, but the table cannot be read since", self.store.url()))
-        })
+        let warn = |error: &Error| {
+            let table = self.store.url();
+            tracing::warn!(table, version, "{table}: version {version} was committed, but cannot be read since: {error}");
+        };
+        snapshot.inspect_err(warn).ok()
     }
 
     /// What follows a commit: its checksum, a checkpoint if one is due. Gives the same version, from what is best to read now.

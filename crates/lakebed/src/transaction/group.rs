@@ -11,7 +11,7 @@ use lakebed_io::store::StoreIdentity;
 use tokio::sync::oneshot;
 
 use super::{Committed, Operation, Transaction};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// More appends do not go into one version.
 const MOST_MEMBERS: usize = 256;
@@ -42,13 +42,20 @@ struct Member {
 /// Commits an append, with others if there are some.
 pub(super) async fn commit(transaction: Transaction, operation: Operation) -> Result<Committed> {
     let Some(group) = transaction.store.identity().and_then(Group::of) else { return transaction.commit_alone(operation).await };
+    let table = transaction.store.url().to_owned();
     let (answer, outcome) = oneshot::channel();
     if group.join(Member { transaction, operation, answer }) {
         // Others depend on it, so it goes on if its caller gives up.
         #[expect(clippy::disallowed_methods, reason = "the task ends by itself, and nobody may end it")]
         tokio::spawn(lead(group));
     }
-    outcome.await.map_err(|_| Error::internal("a group of appends was given up"))?
+    outcome.await.map_err(|_| given_up(&table))?
+}
+
+/// The runtime that committed was shut down meanwhile, or a bug ended it: its last request may have been carried out.
+fn given_up(table: &str) -> Error {
+    let kind = ErrorKind::CommitUnknown { txn_id: String::new() };
+    Error::new(kind, format!("{table}: committing was broken off; look for the files of this append in the newest versions"))
 }
 
 impl Transaction {

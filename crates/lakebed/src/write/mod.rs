@@ -120,8 +120,8 @@ pub struct WriteOutcome {
     pub is_committed: bool,
     /// What was written.
     pub metrics: WriteMetrics,
-    /// The table as of that version.
-    pub snapshot: Snapshot,
+    /// The table as of that version; none if it could not be read since, which does not undo the write.
+    pub snapshot: Option<Snapshot>,
 }
 
 /// What was written.

@@ -112,7 +112,7 @@ impl Run {
             version: snapshot.version(),
             is_committed: false,
             metrics: WriteMetrics::default(),
-            snapshot: snapshot.clone(),
+            snapshot: Some(snapshot.clone()),
         }))
     }
 
@@ -214,7 +214,9 @@ impl Run {
         }
         let Committed { version, snapshot, conflicts } = transaction.commit(self.operation(target, &metrics)).await?;
         metrics.conflicts = conflicts;
-        self.table.keep(&snapshot).await;
+        if let Some(snapshot) = &snapshot {
+            self.table.keep(snapshot).await;
+        }
         Ok(WriteOutcome { version, is_committed: true, metrics, snapshot })
     }
 

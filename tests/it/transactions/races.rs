@@ -1,0 +1,315 @@
+//! Two transactions, or more, that begin on the same version.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use futures::future::{BoxFuture, join_all};
+use lakebed::transaction::{CommitSettings, Transaction};
+use lakebed_core::ConflictKind::{self, *};
+use lakebed_core::action::{Action, Metadata};
+use lakebed_tests::table::protocol;
+use serde_json::{Value, json};
+
+use super::kit::*;
+
+type Deed = fn(&mut Transaction) -> BoxFuture<'_, ()>;
+
+/// What may be done, by name.
+const DEEDS: [(&str, Deed); 12] = [
+    ("append", |t| Box::pin(async { t.add([add(&file("n", "1", 0))]) })),
+    ("append to 2", |t| Box::pin(async { t.add([add(&file("n2", "2", 0))]) })),
+    ("delete 1", |t| {
+        Box::pin(async {
+            read(t, "1", &[a()]);
+            t.remove(batch(&[a()]), true);
+        })
+    }),
+    ("copy 1", |t| {
+        Box::pin(async {
+            read(t, "1", &[a()]);
+            t.add([add(&file("copy", "2", 0))]);
+        })
+    }),
+    ("overwrite", |t| {
+        Box::pin(async {
+            t.read_all();
+            t.remove(batch(&[a(), file("b", "2", 0)]), true);
+            t.add([add(&file("all", "1", 0))]);
+        })
+    }),
+    ("optimize 1", |t| Box::pin(async { optimize(t, &[a()], "o") })),
+    ("rows 3, 4", |t| Box::pin(delete_rows(t, &[3, 4]))),
+    ("rows 4, 5", |t| Box::pin(delete_rows(t, &[4, 5]))),
+    ("rows 6 to 9", |t| Box::pin(delete_rows(t, &[6, 7, 8, 9]))),
+    ("alter", |t| Box::pin(async { set_property(t, "owner", "me") })),
+    ("run of app", |t| {
+        Box::pin(async {
+            t.read_application("app");
+            t.set_application("app", 1);
+        })
+    }),
+    ("nothing", |_| Box::pin(async {})),
+];
+
+fn set_property(transaction: &mut Transaction, name: &str, value: &str) {
+    let mut metadata: Metadata = transaction.metadata().clone();
+    metadata.configuration.insert(name.to_owned(), Some(value.to_owned()));
+    transaction.set_metadata(metadata);
+}
+
+/// Both begin on version 0 and the first one commits. What becomes of the second: the files there are then, and their rows, or a conflict.
+#[track_caller]
+fn check(first: &str, second: &str, expected: Result<(&'static [&'static str], u64), ConflictKind>) -> impl Future<Output = ()> {
+    let names = [first, second].map(str::to_owned);
+    let caller = std::panic::Location::caller();
+    async move {
+        let case = Case::new().await;
+        let mut both = [case.begin().await, case.begin().await];
+        for (transaction, name) in both.iter_mut().zip(&names) {
+            let (_, deed) = DEEDS.iter().find(|(known, _)| known == name).unwrap();
+            deed(transaction).await;
+        }
+        let [one, other] = both;
+        assert_eq!(commit(one).await.unwrap().version, 1, "{caller}");
+        let before = case.seen().await;
+        match (commit(other).await, expected) {
+            (Ok(committed), Ok((files, rows))) => {
+                let files = files.iter().map(|path| (*path).to_owned()).collect();
+                assert_eq!((committed.version, committed.conflicts), (2, 1), "{caller}");
+                assert_eq!(case.seen().await, (2, files, rows), "{caller}");
+                assert_eq!(paths(&committed.snapshot.unwrap()).await, case.seen().await.1, "{caller}");
+            }
+            (Err(error), Err(kind)) => {
+                assert_eq!(conflict(&error), (kind, 1), "{caller}: {error}");
+                assert_eq!(case.seen().await, before, "{caller}");
+            }
+            (found, expected) => panic!("{caller}: {found:?} instead of {expected:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn appends_come_after_anything_but_other_metadata() {
+    check("append", "append to 2", Ok((&["a", "b", "n", "n2"], 40))).await;
+    check("delete 1", "append", Ok((&["b", "n"], 20))).await;
+    check("overwrite", "append", Ok((&["all", "n"], 20))).await;
+    check("optimize 1", "append", Ok((&["b", "n", "o"], 30))).await;
+    check("alter", "append", Err(MetadataChanged)).await;
+    check("nothing", "append", Ok((&["a", "b", "n"], 30))).await;
+}
+
+#[tokio::test]
+async fn deletes_come_after_what_does_not_touch_what_they_read() {
+    check("append", "delete 1", Err(ConcurrentAppend)).await;
+    check("append to 2", "delete 1", Ok((&["b", "n2"], 20))).await;
+    check("delete 1", "delete 1", Err(ConcurrentDeleteRead)).await;
+    check("rows 3, 4", "delete 1", Err(ConcurrentDeleteRead)).await;
+    check("optimize 1", "delete 1", Err(ConcurrentDeleteDelete)).await;
+    check("overwrite", "delete 1", Err(ConcurrentAppend)).await;
+    check("nothing", "delete 1", Ok((&["b"], 10))).await;
+}
+
+#[tokio::test]
+async fn overwrites_come_after_nothing_that_they_would_undo_unseen() {
+    check("append to 2", "overwrite", Err(ConcurrentAppend)).await;
+    check("delete 1", "overwrite", Err(ConcurrentDeleteRead)).await;
+    check("optimize 1", "overwrite", Err(ConcurrentDeleteDelete)).await;
+    check("run of app", "overwrite", Ok((&["all"], 10))).await;
+}
+
+#[tokio::test]
+async fn rearranging_comes_after_all_that_leaves_its_files_alone() {
+    check("append", "optimize 1", Ok((&["b", "n", "o"], 30))).await;
+    check("delete 1", "optimize 1", Err(ConcurrentDeleteRead)).await;
+    check("rows 3, 4", "optimize 1", Err(ConcurrentDeleteRead)).await;
+    check("optimize 1", "optimize 1", Err(ConcurrentDeleteDelete)).await;
+    check("optimize 1", "copy 1", Ok((&["b", "copy", "o"], 30))).await;
+}
+
+#[tokio::test]
+async fn different_rows_of_one_file_are_deleted_by_both_and_the_same_row_by_one() {
+    check("rows 3, 4", "rows 6 to 9", Ok((&["a", "b"], 14))).await;
+    check("rows 3, 4", "rows 4, 5", Err(ConcurrentDeleteDelete)).await;
+    check("optimize 1", "rows 3, 4", Err(ConcurrentDeleteDelete)).await;
+    check("delete 1", "rows 3, 4", Err(ConcurrentDeleteRead)).await;
+    check("append", "rows 3, 4", Ok((&["a", "b", "n"], 28))).await;
+}
+
+#[tokio::test]
+async fn one_run_of_an_application_counts_and_one_change_of_metadata() {
+    check("run of app", "run of app", Err(ConcurrentTransaction)).await;
+    check("alter", "alter", Err(MetadataChanged)).await;
+    check("append", "alter", Ok((&["a", "b", "n"], 30))).await;
+    check("alter", "nothing", Err(MetadataChanged)).await;
+}
+
+#[tokio::test]
+async fn the_last_rows_of_a_file_take_it_out_of_the_table_whoever_deletes_them() {
+    let case = Case::new().await;
+    let (mut one, mut other) = (case.begin().await, case.begin().await);
+    delete_rows(&mut one, &[0, 1, 2, 3, 4]).await;
+    delete_rows(&mut other, &[5, 6, 7, 8, 9]).await;
+    commit(one).await.unwrap();
+    commit(other).await.unwrap();
+    assert_eq!(case.seen().await, (2, ["b".to_owned()].into(), 10));
+    // Three on one file, the last of them on top of both others.
+    let case = Case::new().await;
+    let mut all = [case.begin().await, case.begin().await, case.begin().await];
+    for (transaction, position) in all.iter_mut().zip([1, 5, 8]) {
+        delete_rows(transaction, &[position]).await;
+    }
+    for outcome in join_all(all.map(commit)).await {
+        outcome.unwrap();
+    }
+    assert_eq!(case.seen().await, (3, ["a".to_owned(), "b".to_owned()].into(), 17));
+}
+
+#[tokio::test]
+async fn rows_that_were_read_are_missed_also_after_another_moved_them() {
+    let case = Case::new().await;
+    let mut late = case.begin().await;
+    read(&mut late, "1", &[a()]);
+    late.add([add(&file("copy", "2", 0))]);
+    let mut moving = case.begin().await;
+    optimize(&mut moving, &[a()], "o");
+    commit(moving).await.unwrap();
+    let mut deleting = case.begin().await;
+    deleting.remove(batch(&[file("o", "1", 0)]), true);
+    commit(deleting).await.unwrap();
+    let error = commit(late).await.unwrap_err();
+    assert_eq!(conflict(&error), (ConcurrentDeleteRead, 2));
+}
+
+#[tokio::test]
+async fn many_commits_of_others_are_met_in_one_go() {
+    let case = Case::new().await;
+    let late = case.begin().await;
+    for number in 1..=40 {
+        let mut other = case.begin().await;
+        other.add([add(&file(&format!("o{number}"), "2", 0))]);
+        assert_eq!(commit(other).await.unwrap().version, number);
+    }
+    let mut late = late;
+    read(&mut late, "1", &[a()]);
+    late.remove(batch(&[a()]), true);
+    let committed = commit(late).await.unwrap();
+    assert_eq!((committed.version, committed.conflicts), (41, 1));
+    assert_eq!(case.seen().await.2, 410);
+}
+
+#[tokio::test]
+async fn many_appends_at_once_all_come_in() {
+    let case = Case::new().await;
+    let mut all = Vec::new();
+    for number in 0..20 {
+        let mut one = case.begin().await;
+        one.add([add(&file(&format!("n{number}"), "1", 0))]);
+        all.push(one);
+    }
+    let mut versions: Vec<u64> = join_all(all.into_iter().map(commit)).await.into_iter().map(|done| done.unwrap().version).collect();
+    versions.sort_unstable();
+    assert_eq!(versions, (1..=20).collect::<Vec<u64>>());
+    assert_eq!(case.seen().await.2, 220);
+}
+
+#[tokio::test]
+async fn who_is_out_of_patience_has_committed_nothing() {
+    let case = Case::new().await;
+    let snapshot = case.table.snapshot().await.unwrap();
+    let mut late = Transaction::begin(&snapshot, impatient()).await.unwrap();
+    late.add([add(&file("n", "1", 0))]);
+    case.put_commit(1, &[json!({"commitInfo": {}})]).await;
+    case.table.env().advance(Duration::from_millis(1));
+    assert!(commit(late).await.is_ok(), "the first attempt begins with the patience");
+}
+
+#[tokio::test]
+async fn what_depends_on_the_version_is_worked_out_on_top_of_the_winners() {
+    let properties = [("delta.enableInCommitTimestamps", "true"), ("delta.enableDeletionVectors", "true")];
+    let case = Case::with(protocol(&["deletionVectors"], &FEATURES), &properties).await;
+    let mut late = case.begin().await;
+    late.add([add(&file("late", "1", 0))]);
+    // From a clock that is ahead.
+    let ahead = 1_800_000_000_000_i64;
+    let mut theirs = file("first", "1", 0);
+    theirs["baseRowId"] = json!(20);
+    theirs["defaultRowCommitVersion"] = json!(1);
+    let mark = json!({"domain": "delta.rowTracking", "configuration": "{\"rowIdHighWaterMark\":29}", "removed": false});
+    let info = json!({"commitInfo": {"inCommitTimestamp": ahead}});
+    case.put_commit(1, &[info, json!({"add": theirs}), json!({"domainMetadata": mark})]).await;
+    assert_eq!(commit(late).await.unwrap().version, 2);
+    let mut told = Vec::new();
+    for action in case.actions(2).await.unwrap() {
+        match action {
+            Action::CommitInfo(info) => told.push(json!([info.in_commit_timestamp(), info.long("readVersion")])),
+            Action::Add(add) => told.push(json!([add.path, add.base_row_id, add.default_row_commit_version])),
+            Action::DomainMetadata(domain) => told.push(json!([domain.domain, domain.configuration])),
+            other => panic!("{other:?}"),
+        }
+    }
+    let expected: [Value; 3] =
+        [json!([ahead + 1, 0]), json!(["late", 30, 2]), json!(["delta.rowTracking", "{\"rowIdHighWaterMark\":39}"])];
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn in_commit_timestamps_begin_after_the_file_of_the_version_before() {
+    let case = Case::new().await;
+    // The store's clock is far ahead of ours.
+    let path = object_store::path::Path::from("t/_delta_log/00000000000000000000.json");
+    let written = case.table.store().head(&path).await.unwrap().last_modified.timestamp_millis();
+    assert!(written > case.table.env().now_ms());
+    let mut transaction = case.begin().await;
+    set_property(&mut transaction, "delta.enableInCommitTimestamps", "true");
+    commit(transaction).await.unwrap();
+    let Action::CommitInfo(info) = case.actions(1).await.unwrap().swap_remove(0) else { panic!("no commitInfo") };
+    assert_eq!(info.in_commit_timestamp(), Some(written + 1));
+}
+
+#[tokio::test]
+async fn partitions_are_the_same_however_another_spells_their_values() {
+    let case = Case::empty();
+    let metadata = lakebed_tests::table::metadata(&["id long", "t timestamp", "d decimal(9,2)"], &["t", "d"], &[]);
+    case.put_commit(0, &[protocol(&[], &[]), metadata]).await;
+    let read = |own: [&str; 2], theirs: [&str; 2]| {
+        let own = own.map(|text| Some(text.to_owned()).filter(|text| !text.is_empty()));
+        let theirs = json!({"t": theirs[0], "d": theirs[1]});
+        (own.to_vec(), theirs)
+    };
+    let cases = [
+        (read(["2024-01-01 00:00:00", "1.50"], ["2024-01-01T00:00:00.000000Z", "1.5"]), true),
+        (read(["2024-01-01 00:00:00", "1.50"], ["2024-01-01T00:00:00.000000Z", "1.51"]), false),
+        (read(["2024-01-01 00:00:00", ""], ["2024-01-01 00:00:00", ""]), true),
+        (read(["2024-01-01 00:00:00", ""], ["2024-01-01 00:00:00", "1.50"]), false),
+        (read(["2024-01-01 00:00:00", "1.50"], ["no time", "1.50"]), true),
+    ];
+    for (number, ((own, theirs), is_same)) in cases.into_iter().enumerate() {
+        let mut late = case.begin().await;
+        let version = late.snapshot().unwrap().version() + 1;
+        late.read_partitions(vec!["t".to_owned(), "d".to_owned()], HashSet::from([own.clone()]));
+        let mut added = file(&format!("n{number}"), "", 0);
+        added["partitionValues"] = theirs.clone();
+        case.put_commit(version, &[json!({"add": added})]).await;
+        late.set_application("app", 1);
+        let found = commit(late).await.map_err(|error| conflict(&error).0).map(|_| ());
+        assert_eq!(found, if is_same { Err(ConcurrentAppend) } else { Ok(()) }, "{own:?} {theirs}");
+    }
+}
+
+#[tokio::test]
+async fn of_two_who_make_a_table_one_does() {
+    let case = Case::empty();
+    let [protocol, metadata] = [protocol(&[], &[]), lakebed_tests::table::metadata(&["p string", "id long"], &["p"], &[])];
+    let create = || {
+        let (protocol, metadata) = (protocol["protocol"].clone(), metadata["metaData"].clone());
+        let (protocol, metadata) = (serde_json::from_value(protocol).unwrap(), serde_json::from_value(metadata).unwrap());
+        let (store, env) = (case.table.store().clone(), case.table.env().clone());
+        Transaction::create(store, env, protocol, metadata, CommitSettings::default()).unwrap()
+    };
+    let (one, other) = (create(), create());
+    assert_eq!(commit(one).await.unwrap().version, 0);
+    let error = commit(other).await.unwrap_err();
+    assert_eq!(conflict(&error), (ConcurrentWrite, 0));
+    assert_eq!(error.message(), "memory://kit/t: another writer made the table first");
+    assert_eq!(case.seen().await, (0, [].into(), 0));
+}

@@ -1,0 +1,111 @@
+//! The commit protocol, checked in every state that it can come to.
+//!
+//! The simulations run the real code in a few thousand ways; here a model of it, small enough to be exhaustive, is run in all: with three
+//! writers, with and without partitions, deletion vectors, lost answers and crashes. Where a protection is taken away the check must find
+//! what it protects from, else the model would prove nothing.
+
+mod protocol;
+mod table;
+
+use protocol::Protocol;
+use stateright::{Checker, Model};
+use table::Layout;
+
+const CONSISTENT: &str = "every version reads as its history";
+const ONCE: &str = "what was told is in the log, once";
+const LIVE: &str = "whoever starts comes to an end";
+
+/// Put-if-absent alone, and all that can go wrong.
+const SOUND: Protocol = Protocol {
+    writers: 3,
+    layout: Layout { is_partitioned: true, merges_on_read: true },
+    put_if_absent: true,
+    has_lock: false,
+    loses_answers: false,
+    has_crashes: false,
+    looks_for_own: true,
+    frees_locks: true,
+    checks_conflicts: true,
+};
+
+const LAYOUTS: [Layout; 4] = [
+    Layout { is_partitioned: false, merges_on_read: false },
+    Layout { is_partitioned: false, merges_on_read: true },
+    Layout { is_partitioned: true, merges_on_read: false },
+    Layout { is_partitioned: true, merges_on_read: true },
+];
+
+fn check(protocol: Protocol) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let checker = protocol.checker().threads(threads).spawn_bfs().join();
+    println!("{protocol:?}: {} states", checker.unique_state_count());
+    checker.assert_properties();
+}
+
+/// What the properties are that do not hold.
+fn broken(protocol: Protocol) -> Vec<&'static str> {
+    let checker = protocol.checker().spawn_bfs().join();
+    [CONSISTENT, ONCE, LIVE].into_iter().filter(|property| checker.discovery(property).is_some()).collect()
+}
+
+#[test]
+fn put_if_absent_suffices() {
+    for layout in LAYOUTS {
+        check(Protocol { layout, ..SOUND });
+    }
+}
+
+#[test]
+fn a_lock_suffices_while_nothing_arrives_late() {
+    for layout in LAYOUTS {
+        check(Protocol { layout, put_if_absent: false, has_lock: true, has_crashes: true, ..SOUND });
+    }
+}
+
+#[test]
+fn put_if_absent_and_a_lock_do_not_stand_in_each_others_way() {
+    for layout in LAYOUTS {
+        check(Protocol { layout, has_lock: true, has_crashes: true, ..SOUND });
+    }
+}
+
+#[test]
+fn crashes_and_lost_answers_do_no_harm() {
+    for layout in LAYOUTS {
+        check(Protocol { layout, loses_answers: true, has_crashes: true, ..SOUND });
+    }
+}
+
+#[test]
+fn without_put_if_absent_and_lock_a_version_is_overwritten() {
+    for layout in LAYOUTS {
+        let found = broken(Protocol { layout, writers: 2, put_if_absent: false, ..SOUND });
+        assert!(found.contains(&CONSISTENT), "{layout:?}: {found:?}");
+    }
+}
+
+#[test]
+fn a_lock_does_not_protect_from_a_put_that_arrives_late() {
+    let found = broken(Protocol { writers: 2, put_if_absent: false, has_lock: true, loses_answers: true, ..SOUND });
+    assert!(found.contains(&CONSISTENT), "{found:?}");
+}
+
+#[test]
+fn who_does_not_look_for_its_own_commit_makes_it_twice() {
+    let found = broken(Protocol { writers: 1, loses_answers: true, looks_for_own: false, ..SOUND });
+    assert!(found.contains(&ONCE), "{found:?}");
+}
+
+#[test]
+fn who_does_not_check_for_conflicts_undoes_what_others_did() {
+    for layout in LAYOUTS {
+        let found = broken(Protocol { layout, writers: 2, checks_conflicts: false, ..SOUND });
+        assert!(found.contains(&CONSISTENT), "{layout:?}: {found:?}");
+    }
+}
+
+#[test]
+fn a_lock_that_the_dead_keep_stops_all_others() {
+    let found = broken(Protocol { writers: 2, has_lock: true, has_crashes: true, frees_locks: false, ..SOUND });
+    assert_eq!(found, [LIVE]);
+}
