@@ -9,7 +9,7 @@ mod table;
 
 use protocol::Protocol;
 use stateright::{Checker, Model};
-use table::Layout;
+use table::{ALL, FEW, Layout};
 
 const CONSISTENT: &str = "every version reads as its history";
 const ONCE: &str = "what was told is in the log, once";
@@ -22,8 +22,10 @@ const SOUND: Protocol = Protocol {
     put_if_absent: true,
     has_lock: false,
     loses_answers: false,
-    has_crashes: false,
+    most_deaths: 0,
+    operations: &ALL,
     looks_for_own: true,
+    believes_refusals: false,
     frees_locks: true,
     checks_conflicts: true,
 };
@@ -38,7 +40,7 @@ const LAYOUTS: [Layout; 4] = [
 fn check(protocol: Protocol) {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let checker = protocol.checker().threads(threads).spawn_bfs().join();
-    println!("{protocol:?}: {} states", checker.unique_state_count());
+    println!("{} states", checker.unique_state_count());
     checker.assert_properties();
 }
 
@@ -58,21 +60,21 @@ fn put_if_absent_suffices() {
 #[test]
 fn a_lock_suffices_while_nothing_arrives_late() {
     for layout in LAYOUTS {
-        check(Protocol { layout, put_if_absent: false, has_lock: true, has_crashes: true, ..SOUND });
+        check(Protocol { layout, put_if_absent: false, has_lock: true, most_deaths: 3, ..SOUND });
     }
 }
 
 #[test]
 fn put_if_absent_and_a_lock_do_not_stand_in_each_others_way() {
     for layout in LAYOUTS {
-        check(Protocol { layout, has_lock: true, has_crashes: true, ..SOUND });
+        check(Protocol { layout, has_lock: true, most_deaths: 3, ..SOUND });
     }
 }
 
 #[test]
 fn crashes_and_lost_answers_do_no_harm() {
     for layout in LAYOUTS {
-        check(Protocol { layout, loses_answers: true, has_crashes: true, ..SOUND });
+        check(Protocol { layout, loses_answers: true, most_deaths: 3, operations: &FEW, ..SOUND });
     }
 }
 
@@ -97,6 +99,12 @@ fn who_does_not_look_for_its_own_commit_makes_it_twice() {
 }
 
 #[test]
+fn who_believes_a_refusal_is_surprised_by_a_put_that_arrives_late() {
+    let found = broken(Protocol { writers: 1, loses_answers: true, believes_refusals: true, ..SOUND });
+    assert_eq!(found, [ONCE]);
+}
+
+#[test]
 fn who_does_not_check_for_conflicts_undoes_what_others_did() {
     for layout in LAYOUTS {
         let found = broken(Protocol { layout, writers: 2, checks_conflicts: false, ..SOUND });
@@ -106,6 +114,6 @@ fn who_does_not_check_for_conflicts_undoes_what_others_did() {
 
 #[test]
 fn a_lock_that_the_dead_keep_stops_all_others() {
-    let found = broken(Protocol { writers: 2, has_lock: true, has_crashes: true, frees_locks: false, ..SOUND });
+    let found = broken(Protocol { writers: 2, has_lock: true, most_deaths: 1, frees_locks: false, ..SOUND });
     assert_eq!(found, [LIVE]);
 }

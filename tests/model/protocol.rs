@@ -20,10 +20,14 @@ pub(crate) struct Protocol {
     pub(crate) has_lock: bool,
     /// Answers get lost and requests arrive late, once for each writer.
     pub(crate) loses_answers: bool,
-    /// Writers die.
-    pub(crate) has_crashes: bool,
+    /// So many writers die.
+    pub(crate) most_deaths: usize,
+    /// What a writer may choose to do.
+    pub(crate) operations: &'static [Operation],
     /// Who does not know what became of its commit looks whose the version is; else a version that is there is another's.
     pub(crate) looks_for_own: bool,
+    /// Who is refused says that nothing was committed, though an earlier put of its may yet arrive.
+    pub(crate) believes_refusals: bool,
     /// The lock of a dead writer is given to others.
     pub(crate) frees_locks: bool,
     /// Who comes second looks whether the first one changed what it rests on.
@@ -64,8 +68,6 @@ pub(crate) enum Step {
     Unclear,
     Committed,
     Abandoned,
-    /// It gave up without knowing.
-    Unknown,
     Dead,
 }
 
@@ -77,9 +79,10 @@ pub(crate) enum Action {
     Put(u8),
     /// Puts the next version, but hears nothing.
     PutUnheard(u8),
+    /// Is told that it may not put, for good.
+    Refused(u8),
     /// Looks at the version that it put, after it heard nothing.
     Look(u8),
-    GiveUp(u8),
     /// A put arrives that was on its way.
     Arrive(u8),
     Die(u8),
@@ -133,7 +136,7 @@ impl Protocol {
         let is_taken = version < state.log.len();
         // Under the lock it is looked first whether the version is there.
         if is_taken && (self.put_if_absent || self.has_lock) {
-            return self.meet(state, id);
+            return self.look(state, id);
         }
         state.write(version, entry);
         state.end(id, Step::Committed);
@@ -197,21 +200,27 @@ impl Model for Protocol {
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        let may_die = state.writers.iter().filter(|writer| writer.step == Step::Dead).count() < self.most_deaths;
         for (id, writer) in (1..).zip(&state.writers) {
             let may_put = !self.has_lock || state.locked_by == Some(id);
             match writer.step {
-                Step::Idle => actions.extend(Operation::all().map(|operation| Action::Start(id, operation))),
+                Step::Idle => actions.extend(self.operations.iter().map(|operation| Action::Start(id, *operation))),
                 Step::Ready if may_put => {
                     actions.push(Action::Put(id));
                     if self.loses_answers && !writer.has_lost {
                         actions.push(Action::PutUnheard(id));
                     }
+                    if self.believes_refusals {
+                        actions.push(Action::Refused(id));
+                    }
                 }
                 Step::Ready if state.locked_by.is_none() => actions.push(Action::Lock(id)),
-                Step::Unclear => actions.extend([Action::Look(id), Action::GiveUp(id)]),
+                Step::Unclear => actions.push(Action::Look(id)),
                 _ => {}
             }
-            if self.has_crashes && matches!(writer.step, Step::Ready | Step::Unclear) {
+            // Else nobody could tell it from one that never started.
+            let is_known = writer.has_lost || state.locked_by == Some(id);
+            if may_die && is_known && matches!(writer.step, Step::Ready | Step::Unclear) {
                 actions.push(Action::Die(id));
             }
         }
@@ -230,8 +239,8 @@ impl Model for Protocol {
                 let late = (writer.base + 1, writer.entry.clone()?);
                 state.late.insert(id, late);
             }
+            Action::Refused(id) => state.end(id, Step::Abandoned),
             Action::Look(id) => self.look(&mut state, id),
-            Action::GiveUp(id) => state.end(id, Step::Unknown),
             Action::Arrive(id) => self.arrive(&mut state, id),
             Action::Die(id) if self.frees_locks => state.end(id, Step::Dead),
             Action::Die(id) => state.writer(id).step = Step::Dead,
@@ -247,7 +256,7 @@ impl Model for Protocol {
             Property::always("what was told is in the log, once", |_, state: &State| {
                 (1..).zip(&state.writers).all(|(id, writer)| match writer.step {
                     Step::Committed => state.count(id) == 1,
-                    Step::Abandoned => state.count(id) == 0 && !state.late.contains_key(&id),
+                    Step::Abandoned => state.count(id) == 0,
                     _ => state.count(id) <= 1,
                 })
             }),

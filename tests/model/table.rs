@@ -47,11 +47,20 @@ pub(crate) struct Layout {
 /// The rows of every file that was written, whether a commit names it or not.
 pub(crate) type Files = BTreeMap<FileId, Vec<Row>>;
 
-impl Operation {
-    pub(crate) fn all() -> impl Iterator<Item = Self> {
-        KEYS.into_iter().flat_map(|key| [Self::Insert(key), Self::Update(key), Self::Delete(key)])
-    }
+/// Everything that can be done.
+pub(crate) const ALL: [Operation; 6] = [
+    Operation::Insert(0),
+    Operation::Insert(1),
+    Operation::Update(0),
+    Operation::Update(1),
+    Operation::Delete(0),
+    Operation::Delete(1),
+];
 
+/// Operations that agree, and that do not.
+pub(crate) const FEW: [Operation; 3] = [Operation::Insert(0), Operation::Update(0), Operation::Delete(1)];
+
+impl Operation {
     pub(crate) fn key(self) -> Key {
         let (Self::Insert(key) | Self::Update(key) | Self::Delete(key)) = self;
         key

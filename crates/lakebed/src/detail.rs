@@ -84,6 +84,9 @@ impl Snapshot {
 
     /// The configuration of a domain, unless it was removed.
     pub async fn domain_metadata(&self, domain: &str) -> Result<Option<DomainMetadata>> {
+        if let Some(domains) = self.checksum().and_then(|checksum| checksum.domain_metadata.as_ref()) {
+            return Ok(domains.iter().find(|found| found.domain == domain && !found.removed).cloned());
+        }
         if let Some(found) = self.layers().await?.newest(|layer| layer.domains.get(domain)) {
             return Ok(Some(found.clone()).filter(|found| !found.removed));
         }

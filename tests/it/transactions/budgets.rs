@@ -1,9 +1,6 @@
 //! What a commit asks of the store.
 
-use std::collections::BTreeMap;
-
-use lakebed::transaction::Transaction;
-use lakebed_tests::table::protocol;
+use lakebed::Snapshot;
 use serde_json::json;
 
 use super::kit::*;
@@ -11,46 +8,64 @@ use super::kit::*;
 /// Puts, gets and listings.
 type Requests = (usize, usize, usize);
 
-/// What beginning and committing an append costs on a snapshot that is there, after so many others.
-async fn cost(case: &Case, others: u64) -> [Requests; 2] {
-    let snapshot = case.table.snapshot().await.unwrap();
-    let requests = || {
-        let counts = case.observed.take_counts();
-        assert_eq!(counts.deletes, 0);
-        (counts.puts, counts.gets + counts.heads, counts.lists)
-    };
-    requests();
-    let mut append: Transaction = case.begin_on(&snapshot).await;
-    let to_begin = requests();
+fn requests(case: &Case) -> Requests {
+    let counts = case.observed.take_counts();
+    assert_eq!(counts.deletes, 0);
+    (counts.puts, counts.gets + counts.heads, counts.lists)
+}
+
+/// What it costs to begin an append on a snapshot that is there, and to commit it after so many commits of others.
+async fn cost(case: &Case, snapshot: &Snapshot, others: u64) -> [Requests; 2] {
+    requests(case);
+    let mut append = case.begin_on(snapshot).await;
+    let to_begin = requests(case);
     append.add([add(&file("n", "1", 0))]);
     for version in 1..=others {
         case.put_commit(snapshot.version() + version, &[json!({"commitInfo": {"isBlindAppend": true}})]).await;
     }
-    commit(append).await.unwrap();
-    [to_begin, requests()]
+    assert_eq!(commit(append).await.unwrap().version, snapshot.version() + others + 1);
+    [to_begin, requests(case)]
+}
+
+#[track_caller]
+fn check(features: &[&str], properties: &[(&str, &str)], others: u64, expected: [Requests; 2]) -> impl Future<Output = ()> {
+    let caller = std::panic::Location::caller();
+    async move {
+        let case = Case::empty();
+        let made = commit(case.create(features, properties)).await.unwrap();
+        assert_eq!(cost(&case, &made.snapshot.unwrap(), others).await, expected, "{caller}");
+        // Also for who opens the table.
+        let case = Case::empty();
+        commit(case.create(features, properties)).await.unwrap();
+        let opened = case.table.snapshot().await.unwrap();
+        assert_eq!(cost(&case, &opened, others).await, expected, "{caller}");
+    }
+}
+
+const TRACKED: [&str; 3] = ["domainMetadata", "inCommitTimestamp", "rowTracking"];
+const TIMESTAMPS: (&str, &str) = ("delta.enableInCommitTimestamps", "true");
+
+#[tokio::test]
+async fn an_append_is_two_puts_the_commit_and_its_checksum() {
+    check(&[], &[], 0, [(0, 0, 0), (2, 0, 0)]).await;
 }
 
 #[tokio::test]
-async fn an_append_is_one_put_and_one_more_for_the_checksum() {
-    let case = Case::with(protocol(&[], &[]), &[]).await;
-    assert_eq!(cost(&case, 0).await, [(0, 0, 0), (1, 1, 0)]);
+async fn row_ids_and_timestamps_cost_nothing_more() {
+    check(&TRACKED, &[TIMESTAMPS], 0, [(0, 0, 0), (2, 0, 0)]).await;
 }
 
 #[tokio::test]
-async fn winners_are_read_once_in_few_rounds() {
-    let found: BTreeMap<u64, [Requests; 2]> = {
-        let mut found = BTreeMap::new();
-        for others in [1, 2, 3, 10] {
-            found.insert(others, cost(&Case::with(protocol(&[], &[]), &[]).await, others).await);
-        }
-        found
-    };
-    assert_eq!(found, BTreeMap::new());
+async fn each_winner_is_read_once_and_the_first_one_twice() {
+    // One more put that is too late; a look at whose the version is; the version after the last; the checksum that none of them wrote.
+    check(&[], &[], 1, [(0, 0, 0), (2, 4, 0)]).await;
+    check(&[], &[], 2, [(0, 0, 0), (2, 5, 0)]).await;
+    check(&[], &[], 10, [(0, 0, 0), (2, 13, 0)]).await;
 }
 
 #[tokio::test]
-async fn row_ids_and_timestamps_are_looked_up_once() {
-    let properties = [("delta.enableInCommitTimestamps", "true")];
-    let case = Case::with(protocol(&[], &["inCommitTimestamp", "rowTracking", "domainMetadata"]), &properties).await;
-    assert_eq!(cost(&case, 0).await, [(0, 0, 0), (1, 0, 0)]);
+async fn a_table_without_checksums_is_asked_for_one_and_for_its_timestamp() {
+    let case = Case::with(lakebed_tests::table::protocol(&[], &TRACKED), &[TIMESTAMPS]).await;
+    let snapshot = case.table.snapshot().await.unwrap();
+    assert_eq!(cost(&case, &snapshot, 0).await, [(0, 1, 0), (1, 1, 0)]);
 }

@@ -68,6 +68,15 @@ impl Case {
         Self { memory, observed, table }
     }
 
+    /// A transaction that makes the table with these features of writers and properties.
+    pub(super) fn create(&self, features: &[&str], properties: &[(&str, &str)]) -> Transaction {
+        let content = |action: Value, name: &str| action[name].clone();
+        let protocol = serde_json::from_value(content(protocol(&[], features), "protocol")).unwrap();
+        let metadata = content(metadata(&["p string", "id long"], &["p"], properties), "metaData");
+        let (store, env) = (self.table.store().clone(), self.table.env().clone());
+        Transaction::create(store, env, protocol, serde_json::from_value(metadata).unwrap(), CommitSettings::default()).unwrap()
+    }
+
     /// A commit of another engine.
     pub(super) async fn put_commit(&self, version: u64, actions: &[Value]) {
         self.memory.put(&path(version), text(actions).into()).await.unwrap();

@@ -1,10 +1,9 @@
 //! Two transactions, or more, that begin on the same version.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
-use lakebed::transaction::{CommitSettings, Transaction};
+use lakebed::transaction::Transaction;
 use lakebed_core::ConflictKind::{self, *};
 use lakebed_core::action::{Action, Metadata};
 use lakebed_tests::table::protocol;
@@ -15,7 +14,7 @@ use super::kit::*;
 type Deed = fn(&mut Transaction) -> BoxFuture<'_, ()>;
 
 /// What may be done, by name.
-const DEEDS: [(&str, Deed); 12] = [
+const DEEDS: [(&str, Deed); 13] = [
     ("append", |t| Box::pin(async { t.add([add(&file("n", "1", 0))]) })),
     ("append to 2", |t| Box::pin(async { t.add([add(&file("n2", "2", 0))]) })),
     ("delete 1", |t| {
@@ -38,6 +37,7 @@ const DEEDS: [(&str, Deed); 12] = [
         })
     }),
     ("optimize 1", |t| Box::pin(async { optimize(t, &[a()], "o") })),
+    ("optimize 1 too", |t| Box::pin(async { optimize(t, &[a()], "o2") })),
     ("rows 3, 4", |t| Box::pin(delete_rows(t, &[3, 4]))),
     ("rows 4, 5", |t| Box::pin(delete_rows(t, &[4, 5]))),
     ("rows 6 to 9", |t| Box::pin(delete_rows(t, &[6, 7, 8, 9]))),
@@ -122,7 +122,7 @@ async fn rearranging_comes_after_all_that_leaves_its_files_alone() {
     check("append", "optimize 1", Ok((&["b", "n", "o"], 30))).await;
     check("delete 1", "optimize 1", Err(ConcurrentDeleteRead)).await;
     check("rows 3, 4", "optimize 1", Err(ConcurrentDeleteRead)).await;
-    check("optimize 1", "optimize 1", Err(ConcurrentDeleteDelete)).await;
+    check("optimize 1", "optimize 1 too", Err(ConcurrentDeleteDelete)).await;
     check("optimize 1", "copy 1", Ok((&["b", "copy", "o"], 30))).await;
 }
 
@@ -219,8 +219,13 @@ async fn who_is_out_of_patience_has_committed_nothing() {
     let mut late = Transaction::begin(&snapshot, impatient()).await.unwrap();
     late.add([add(&file("n", "1", 0))]);
     case.put_commit(1, &[json!({"commitInfo": {}})]).await;
-    case.table.env().advance(Duration::from_millis(1));
-    assert!(commit(late).await.is_ok(), "the first attempt begins with the patience");
+    // Neither the answer to the put nor that to a look at the version arrives, so time passes.
+    case.observed.fail("00000000000000000001.json", 2);
+    let error = commit(late).await.unwrap_err();
+    assert_eq!(conflict(&error), (ConcurrentWrite, 1));
+    let expected = "memory://kit/t: others were always faster: for 0 s no version could be committed, the last attempt was version 1; nothing was committed, try again";
+    assert_eq!(error.message(), expected);
+    assert_eq!(case.actions(2).await, None);
 }
 
 #[tokio::test]
@@ -299,13 +304,7 @@ async fn partitions_are_the_same_however_another_spells_their_values() {
 #[tokio::test]
 async fn of_two_who_make_a_table_one_does() {
     let case = Case::empty();
-    let [protocol, metadata] = [protocol(&[], &[]), lakebed_tests::table::metadata(&["p string", "id long"], &["p"], &[])];
-    let create = || {
-        let (protocol, metadata) = (protocol["protocol"].clone(), metadata["metaData"].clone());
-        let (protocol, metadata) = (serde_json::from_value(protocol).unwrap(), serde_json::from_value(metadata).unwrap());
-        let (store, env) = (case.table.store().clone(), case.table.env().clone());
-        Transaction::create(store, env, protocol, metadata, CommitSettings::default()).unwrap()
-    };
+    let create = || case.create(&[], &[]);
     let (one, other) = (create(), create());
     assert_eq!(commit(one).await.unwrap().version, 0);
     let error = commit(other).await.unwrap_err();

@@ -19,7 +19,7 @@ pub struct Base {
     pub metadata: Metadata,
     /// The metadata's configuration, understood.
     pub properties: TableProperties,
-    /// Of that version's commit, if the table has such.
+    /// Of that version's commit, if the table has such. If the draft begins with them, the time of that commit's file.
     pub in_commit_timestamp: Option<i64>,
     /// The highest row id given so far.
     pub row_id_high_water_mark: i64,

@@ -10,8 +10,8 @@ use lakebed_core::commit::validate;
 use lakebed_core::error::ConflictKind;
 use lakebed_core::log::checksum::FileChanges;
 use lakebed_core::log::files::FileBatch;
-use lakebed_core::path::commit_name;
-use lakebed_core::property::IsolationLevel;
+use lakebed_core::path::{LOG_DIR, commit_name};
+use lakebed_core::property::{IsolationLevel, TableProperties};
 use lakebed_io::log::{CommitPart, PutCommit, put_commit};
 use lakebed_io::store::Store;
 
@@ -54,6 +54,7 @@ impl Transaction {
         let mut newer = Vec::new();
         loop {
             validate::check(&self.draft, &self.base, self.store.url())?;
+            self.learn_timestamp().await?;
             let rendered = self.draft.render(&self.base, &operation, &told, self.env.now_ms())?;
             let bytes = Bytes::from(rendered.bytes);
             let rendered = Rendered { bytes: Vec::new(), version: rendered.version };
@@ -86,6 +87,17 @@ impl Transaction {
             user_metadata: self.settings.user_metadata.clone(),
             tags: self.settings.tags.clone(),
         }
+    }
+
+    /// PROTOCOL "In-Commit Timestamps": the first one is later than the file of the version before, whatever our clock says.
+    async fn learn_timestamp(&mut self) -> Result<()> {
+        let Some(version) = self.base.version.filter(|_| !self.base.properties.in_commit_timestamps) else { return Ok(()) };
+        let Some(metadata) = &self.draft.metadata else { return Ok(()) };
+        if TableProperties::parse(&metadata.configuration)?.in_commit_timestamps {
+            let before = self.store.head(&self.store.path_of(&format!("{LOG_DIR}/{}", commit_name(version)))?).await?;
+            self.base.in_commit_timestamp = Some(before.last_modified.timestamp_millis());
+        }
+        Ok(())
     }
 
     /// Holds the transaction against all that came first, and moves it on top of them.

@@ -6,6 +6,7 @@
 
 mod commit;
 mod group;
+mod partitions;
 mod vectors;
 mod winners;
 
@@ -13,7 +14,6 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow_array::{Array, StringArray};
 use lakebed_core::action::{Action, Add, DomainMetadata, Metadata, Protocol, SetTransaction};
 use lakebed_core::commit::base::{Base, ROW_TRACKING_DOMAIN};
 use lakebed_core::commit::draft::{Draft, Removal};
@@ -32,6 +32,8 @@ use crate::expr::Filter;
 use crate::scan::prune::Pruner;
 use crate::snapshot::commit_info;
 use crate::{Result, Snapshot};
+
+use partitions::Partitions;
 
 pub use commit::Committed;
 pub use lakebed_core::commit::info::Operation;
@@ -60,8 +62,8 @@ pub struct Transaction {
 enum Predicate {
     /// A filter.
     Filter(Arc<Pruner>),
-    /// Values of the partition columns, whose names in the log come first.
-    Partitions(Vec<String>, HashSet<Vec<Option<String>>>),
+    /// Partitions.
+    Partitions(Partitions),
 }
 
 /// How to commit.
@@ -126,7 +128,8 @@ impl Transaction {
     /// All rows of some partitions are read, also those that are not there. `columns` are their names in the log.
     pub fn read_partitions(&mut self, columns: Vec<String>, values: HashSet<Vec<Option<String>>>) {
         self.reads.by_predicate();
-        self.predicates.push(Predicate::Partitions(columns, values));
+        let partitions = Partitions::new(self.snapshot.as_ref(), columns, values);
+        self.predicates.push(Predicate::Partitions(partitions));
     }
 
     /// These files are read.
@@ -236,14 +239,7 @@ impl Predicate {
     fn may_match(&self, files: &FileBatch) -> Result<bool> {
         match self {
             Self::Filter(pruner) => pruner.may_match_any(files),
-            Self::Partitions(columns, wanted) => {
-                let texts = columns.iter().map(|column| files.partition_texts(column)).collect::<Result<Vec<StringArray>>>()?;
-                let value = |column: &StringArray, row: usize| {
-                    column.is_valid(row).then(|| column.value(row).to_owned()).filter(|text| !text.is_empty())
-                };
-                let key = |row: usize| texts.iter().map(|column| value(column, row)).collect::<Vec<_>>();
-                Ok((0..files.len()).any(|row| wanted.contains(&key(row))))
-            }
+            Self::Partitions(partitions) => partitions.may_hold(files),
         }
     }
 }

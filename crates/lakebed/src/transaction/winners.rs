@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use futures::{StreamExt, TryStreamExt};
+use futures::{StreamExt, TryStreamExt, stream};
 use lakebed_core::commit::winner::Winner;
 use lakebed_core::path::LogPath;
 use lakebed_io::log::{self, CommitPart};
@@ -29,7 +29,8 @@ impl ReadWinner {
 /// The commits from a version on that is known to be there.
 pub(super) async fn read_winners(store: &Store, from: u64) -> Result<Vec<ReadWinner>> {
     let mut winners = Vec::new();
-    let mut wanted = 1;
+    // Mostly one was faster, and the version after it is still free.
+    let mut wanted = 2;
     loop {
         let next = from + winners.len() as u64;
         let found = read_some(store, next, wanted).await?;
@@ -49,22 +50,19 @@ pub(super) async fn read_winners(store: &Store, from: u64) -> Result<Vec<ReadWin
 
 /// Of so many versions those that are there, up to the first gap.
 async fn read_some(store: &Store, from: u64, count: u64) -> Result<Vec<ReadWinner>> {
-    let paths: Vec<LogPath> = (from..from + count).map(LogPath::commit).collect();
-    let mut found: Vec<ReadWinner> = Vec::new();
-    let mut open: Vec<CommitPart> = Vec::new();
-    let mut parts = pin!(log::read_commits(store, &paths).fuse());
+    // Each by itself, as one that is not there must not take others with it.
+    let read = |version| async move {
+        let path = LogPath::commit(version);
+        let parts = log::read_commits(store, std::slice::from_ref(&path)).try_collect().await?;
+        Ok(ReadWinner { path, parts })
+    };
+    let mut found = Vec::new();
+    let mut winners = pin!(stream::iter(from..from + count).map(read).buffered(MOST as usize));
     loop {
-        match parts.try_next().await {
-            Ok(Some(part)) => {
-                let is_last = part.is_last;
-                open.push(part);
-                if is_last {
-                    let path = LogPath::commit(from + found.len() as u64);
-                    found.push(ReadWinner { path, parts: std::mem::take(&mut open) });
-                }
-            }
+        match winners.try_next().await {
+            Ok(Some(winner)) => found.push(winner),
             Ok(None) => return Ok(found),
-            Err(error) if error.is_not_found() && open.is_empty() => return Ok(found),
+            Err(error) if Error::is_not_found(&error) => return Ok(found),
             Err(error) => return Err(error),
         }
     }

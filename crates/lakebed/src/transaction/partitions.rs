@@ -1,0 +1,56 @@
+//! Partitions that were read, told by the values of their columns, however a writer spells these.
+
+use std::collections::HashSet;
+
+use arrow_array::{Array, StringArray};
+use lakebed_core::log::files::FileBatch;
+use lakebed_core::schema::mapping::physical_name;
+use lakebed_core::schema::{DataType, PrimitiveType};
+use lakebed_core::value::Scalar;
+
+use crate::{Result, Snapshot};
+
+/// A value of each partition column, as text.
+type Values = Vec<Option<String>>;
+
+/// Some partitions of a table.
+#[derive(Debug)]
+pub(super) struct Partitions {
+    /// With their names in the log.
+    columns: Vec<(PrimitiveType, String)>,
+    values: HashSet<Values>,
+}
+
+impl Partitions {
+    /// The partitions with these values of these columns, which go by their names in the log.
+    pub(super) fn new(snapshot: Option<&Snapshot>, columns: Vec<String>, values: HashSet<Values>) -> Self {
+        let of = |name: String| (type_of(snapshot, &name), name);
+        let columns: Vec<(PrimitiveType, String)> = columns.into_iter().map(of).collect();
+        let own = |values: Values| spelled(&columns, values.iter().map(Option::as_deref)).unwrap_or(values);
+        Self { values: values.into_iter().map(own).collect(), columns }
+    }
+
+    /// Whether one of these files may belong to them: a value that is not understood may be any.
+    pub(super) fn may_hold(&self, files: &FileBatch) -> Result<bool> {
+        let texts = self.columns.iter().map(|(_, name)| files.partition_texts(name)).collect::<Result<Vec<StringArray>>>()?;
+        let values = |row: usize| texts.iter().map(move |column| column.is_valid(row).then(|| column.value(row)));
+        let may_hold = |row: usize| spelled(&self.columns, values(row)).map_or(true, |values| self.values.contains(&values));
+        Ok((0..files.len()).any(may_hold))
+    }
+}
+
+fn type_of(snapshot: Option<&Snapshot>, name: &str) -> PrimitiveType {
+    let field = snapshot.and_then(|snapshot| {
+        let mode = snapshot.mapping_mode();
+        snapshot.schema().fields.iter().find(|field| physical_name(field, mode) == name)
+    });
+    match field.map(|field| &field.data_type) {
+        Some(DataType::Primitive(primitive)) => *primitive,
+        _ => PrimitiveType::String,
+    }
+}
+
+/// The values as lakebed spells them.
+fn spelled<'a>(columns: &[(PrimitiveType, String)], values: impl Iterator<Item = Option<&'a str>>) -> Result<Values> {
+    columns.iter().zip(values).map(|((of, _), text)| Scalar::parse_partition(text, *of)?.to_partition()).collect()
+}

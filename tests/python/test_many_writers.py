@@ -1,0 +1,112 @@
+"""Many writers at once, and writers that are killed: nothing is refused, lost or doubled, and the table can always be read."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+import lakebed as lb
+
+PROCESSES, THREADS, APPENDS = 16, 4, 2_000
+KILLS, AT_ONCE = 200, 4
+
+#: Appends one row after the other, and tells each number once it is written. A process goes on where its predecessor ended.
+WRITER = """
+import sys, pyarrow as pa, lakebed as lb
+path, first = sys.argv[1], int(sys.argv[2])
+table = lb.Table(path)
+for number in range(first, first + 10_000):
+    table.append(pa.table({"id": [number]}))
+    print(number, flush=True)
+"""
+
+
+def _append(path: str, first: int, count: int, start: Any, refused: Any) -> None:
+    """Some threads of one process, each with numbers of its own."""
+    import threading
+
+    def work(first: int) -> None:
+        table = lb.Table(path)
+        for number in range(first, first + count):
+            try:
+                # Both ways: on an open table, and on one that is opened for it.
+                table.append(pa.table({"id": [number]})) if number % 2 else lb.write(path, pa.table({"id": [number]}))
+            except lb.LakebedError as error:
+                refused.put(f"{number}: {error}")
+
+    threads = [threading.Thread(target=work, args=(first + thread * count,)) for thread in range(THREADS)]
+    start.wait()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_sixty_four_writers_append_two_thousand_times(tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    lb.create(path, pa.schema([("id", pa.int64())]))
+    context = multiprocessing.get_context("spawn")
+    start, refused = context.Barrier(PROCESSES), context.Queue()
+    count = -(-APPENDS // (PROCESSES * THREADS))
+    processes = [
+        context.Process(target=_append, args=(path, number * THREADS * count, count, start, refused))
+        for number in range(PROCESSES)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * PROCESSES
+    assert refused.empty(), refused.get()
+    expected = list(range(PROCESSES * THREADS * count))
+    assert sorted(lb.Table(path).to_arrow()["id"].to_pylist()) == expected
+    assert sorted(pa.table(DeltaTable(path).to_pyarrow_table())["id"].to_pylist()) == expected
+    files = Counter(row["path"] for row in _adds(path))
+    assert len(files) == len(expected)
+    assert set(files.values()) == {1}
+
+
+def _adds(path: str) -> list[dict[str, Any]]:
+    """Every `add` of the log, read without lakebed."""
+    import json
+
+    lines = [line for file in sorted((Path(path) / "_delta_log").glob("*.json")) for line in file.read_text().splitlines()]
+    return [action["add"] for action in map(json.loads, lines) if "add" in action]
+
+
+def _writer(path: str, first: int) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", WRITER, path, str(first)], stdout=subprocess.PIPE, text=True)
+
+
+def test_killed_writers_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    path, dice = str(tmp_path / "t"), random.Random(7)
+    lb.create(path, pa.schema([("id", pa.int64())]))
+    acknowledged: list[int] = []
+    for first_of_round in range(0, KILLS, AT_ONCE):
+        kills = range(first_of_round, first_of_round + AT_ONCE)
+        for writer in [_writer(path, kill * 10_000) for kill in kills]:
+            assert writer.stdout is not None
+            # The first word says that it works; the moment after that is anybody's.
+            said = [writer.stdout.readline()]
+            time.sleep(dice.uniform(0, 0.05))
+            writer.send_signal(signal.SIGKILL)
+            said += writer.communicate()[0].splitlines()
+            acknowledged += [int(line) for line in said if line.strip()]
+    found = Counter(lb.Table(path).to_arrow()["id"].to_pylist())
+    assert set(found.values()) == {1}
+    assert set(acknowledged) <= set(found)
+    # Of each writer at most the one append is there that it could not acknowledge any more.
+    assert len(found) - len(acknowledged) <= KILLS
+    assert sorted(pa.table(DeltaTable(path).to_pyarrow_table())["id"].to_pylist()) == sorted(found)
+    log = Path(path) / "_delta_log"
+    assert sorted(int(file.stem) for file in log.glob("*.json")) == list(range(lb.Table(path).version + 1))
