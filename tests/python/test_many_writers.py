@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import random
 import signal
 import subprocess
@@ -18,16 +19,23 @@ from deltalake import DeltaTable
 import lakebed as lb
 
 PROCESSES, THREADS, APPENDS = 16, 4, 2_000
-KILLS, AT_ONCE = 200, 4
+KILLS = 200
 
-#: Appends one row after the other, and tells each number once it is written. A process goes on where its predecessor ended.
-WRITER = """
-import sys, pyarrow as pa, lakebed as lb
-path, first = sys.argv[1], int(sys.argv[2])
-table = lb.Table(path)
-for number in range(first, first + 10_000):
-    table.append(pa.table({"id": [number]}))
-    print(number, flush=True)
+#: A process that has everything imported, and forks a writer for each number on its input. The writer tells its id, then each row that it
+#: has appended.
+NURSERY = """
+import os, sys, pyarrow as pa, lakebed as lb
+pa.array([1])  # imports pandas, which takes longer than all the rest
+for line in sys.stdin:
+    writer = os.fork()
+    if writer == 0:
+        print(os.getpid(), flush=True)
+        table = lb.Table(sys.argv[1])
+        for number in range(int(line), int(line) + 10_000):
+            table.append(pa.table({"id": [number]}))
+            print(number, flush=True)
+    os.waitpid(writer, 0)
+    print("gone", flush=True)
 """
 
 
@@ -84,24 +92,25 @@ def _adds(path: str) -> list[dict[str, Any]]:
     return [action["add"] for action in map(json.loads, lines) if "add" in action]
 
 
-def _writer(path: str, first: int) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-c", WRITER, path, str(first)], stdout=subprocess.PIPE, text=True)
-
-
 def test_killed_writers_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     path, dice = str(tmp_path / "t"), random.Random(7)
     lb.create(path, pa.schema([("id", pa.int64())]))
     acknowledged: list[int] = []
-    for first_of_round in range(0, KILLS, AT_ONCE):
-        kills = range(first_of_round, first_of_round + AT_ONCE)
-        for writer in [_writer(path, kill * 10_000) for kill in kills]:
-            assert writer.stdout is not None
-            # The first word says that it works; the moment after that is anybody's.
-            said = [writer.stdout.readline()]
-            time.sleep(dice.uniform(0, 0.05))
-            writer.send_signal(signal.SIGKILL)
-            said += writer.communicate()[0].splitlines()
-            acknowledged += [int(line) for line in said if line.strip()]
+    with subprocess.Popen(
+        [sys.executable, "-c", NURSERY, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as nursery:
+        assert nursery.stdin is not None
+        assert nursery.stdout is not None
+        for kill in range(KILLS):
+            print(kill * 10_000, file=nursery.stdin, flush=True)
+            writer = int(nursery.stdout.readline())
+            # The first number says that it works; the moment after that is anybody's.
+            acknowledged.append(int(nursery.stdout.readline()))
+            time.sleep(dice.uniform(0, 0.03))
+            os.kill(writer, signal.SIGKILL)
+            while (line := nursery.stdout.readline().strip()) != "gone":
+                acknowledged.append(int(line))
+        nursery.stdin.close()
     found = Counter(lb.Table(path).to_arrow()["id"].to_pylist())
     assert set(found.values()) == {1}
     assert set(acknowledged) <= set(found)

@@ -74,7 +74,7 @@ impl Plan {
         let writers = writers(&mut random, &shape);
         let readers = (0..random.random_range(1..3)).map(|_| random.random_range(2..7)).collect();
         let page = [1000, 1000, 4][random.random_range(0..3)];
-        let is_founded = ways.faults.rate + ways.faults.outage_rate > 0.0 || ways.has_stale_listings || random.random_bool(0.5);
+        let is_founded = ways.has_stale_listings || random.random_bool(0.5);
         Self { seed, shape, ways, is_founded, page, writers, readers, flaw: None }
     }
 

@@ -206,7 +206,8 @@ async fn many_appends_at_once_all_come_in() {
         one.add([add(&file(&format!("n{number}"), "1", 0))]);
         all.push(one);
     }
-    let mut versions: Vec<u64> = join_all(all.into_iter().map(commit)).await.into_iter().map(|done| done.unwrap().version).collect();
+    let mut versions: Vec<u64> =
+        join_all(all.into_iter().map(commit)).await.into_iter().map(|done| done.unwrap().version).collect();
     versions.sort_unstable();
     assert_eq!(versions, (1..=20).collect::<Vec<u64>>());
     assert_eq!(case.seen().await.2, 220);

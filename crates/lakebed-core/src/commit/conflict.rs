@@ -85,7 +85,8 @@ impl Against<'_> {
         let Some(protocol) = &self.winner.protocol else { return Ok(()) };
         let table = self.current.table;
         if let Err(error) = check_read(protocol, table).and_then(|()| check_write(protocol, table)) {
-            let conflict = self.conflict(ConflictKind::ProtocolChanged, "it changed the protocol to one that lakebed cannot write");
+            let conflict =
+                self.conflict(ConflictKind::ProtocolChanged, "it changed the protocol to one that lakebed cannot write");
             return Err(conflict.with_source(error));
         }
         if self.current.draft.protocol.is_some() {
@@ -113,7 +114,9 @@ impl Against<'_> {
         let own = |name: &str| self.current.draft.domains.iter().any(|domain| domain.domain == name);
         let mut theirs = self.winner.domains.iter().map(|domain| domain.domain.as_str()).filter(|name| *name != row_ids::DOMAIN);
         match theirs.find(|name| own(name)) {
-            Some(name) => Err(self.conflict(ConflictKind::ConcurrentTransaction, format!("both set the metadata domain {name:?}"))),
+            Some(name) => {
+                Err(self.conflict(ConflictKind::ConcurrentTransaction, format!("both set the metadata domain {name:?}")))
+            }
             None => Ok(()),
         }
     }
@@ -198,7 +201,8 @@ impl Against<'_> {
     fn conflict(&self, kind: ConflictKind, what: impl std::fmt::Display) -> Error {
         let who = self.winner.info.as_ref().and_then(|info| info.text("operation")).unwrap_or("another commit");
         let (table, version) = (self.current.table, self.winner.version);
-        let message = format!("{table}: {who} was committed first, as version {version}: {what}; run the operation again on top of it");
+        let message =
+            format!("{table}: {who} was committed first, as version {version}: {what}; run the operation again on top of it");
         Error::new(ErrorKind::CommitConflict { kind, winner_version: version, retryable: true }, message)
     }
 }

@@ -28,7 +28,8 @@ pub fn are_given(protocol: &Protocol, properties: &TableProperties) -> bool {
 pub fn high_water_mark(domain: Option<&DomainMetadata>) -> Result<i64> {
     let Some(domain) = domain.filter(|domain| !domain.removed) else { return Ok(NONE_GIVEN) };
     let configuration: Configuration = serde_json::from_str(&domain.configuration).map_err(|error| {
-        Error::corrupt(DOMAIN, format!("the domain's configuration is not understood: {}", domain.configuration)).with_source(error)
+        Error::corrupt(DOMAIN, format!("the domain's configuration is not understood: {}", domain.configuration))
+            .with_source(error)
     })?;
     Ok(configuration.row_id_high_water_mark)
 }
@@ -59,7 +60,8 @@ impl RowIds {
             return Ok((base, version));
         }
         let rows = num_records(add).ok_or_else(|| {
-            let message = format!("{}: a file of a table with row tracking needs the number of its rows in its statistics", add.path);
+            let message =
+                format!("{}: a file of a table with row tracking needs the number of its rows in its statistics", add.path);
             Error::internal(message)
         })?;
         let base = self.next;

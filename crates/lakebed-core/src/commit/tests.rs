@@ -53,7 +53,8 @@ pub(super) fn base(features: &[&str], configuration: &[(&str, &str)]) -> Base {
 /// The content of an `add`: a file of one partition with these ids, one a row.
 pub(super) fn file(path: &str, p: &str, ids: RangeInclusive<i64>) -> Value {
     let (first, last) = (*ids.start(), *ids.end());
-    let stats = json!({"numRecords": last - first + 1, "minValues": {"id": first}, "maxValues": {"id": last}, "nullCount": {"id": 0}});
+    let stats =
+        json!({"numRecords": last - first + 1, "minValues": {"id": first}, "maxValues": {"id": last}, "nullCount": {"id": 0}});
     json!({
         "path": path, "partitionValues": {"p": p}, "size": 100, "modificationTime": 1, "dataChange": true, "stats": stats.to_string(),
     })

@@ -26,9 +26,11 @@ pub fn check(draft: &Draft, base: &Base, table: &str) -> Result<()> {
     let schema = crate::schema::parse(&metadata.schema_string)?;
     let columns = physical_partition_columns(&schema, &metadata.partition_columns, properties.column_mapping_mode)?;
     for add in &draft.adds {
-        let complete = add.partition_values.len() == columns.len() && columns.iter().all(|name| add.partition_values.contains_key(name));
+        let complete =
+            add.partition_values.len() == columns.len() && columns.iter().all(|name| add.partition_values.contains_key(name));
         if !complete {
-            let message = format!("{}: its partition values are not those of the table's partition columns {columns:?}", add.path);
+            let message =
+                format!("{}: its partition values are not those of the table's partition columns {columns:?}", add.path);
             return Err(Error::internal(message));
         }
     }
@@ -80,7 +82,8 @@ fn check_once<'a>(names: impl Iterator<Item = &'a str>, what: &str) -> Result<()
 
 fn physical_partition_columns(schema: &crate::schema::StructType, names: &[String], mode: MappingMode) -> Result<Vec<String>> {
     let physical = |name: &String| {
-        let field = schema.field(name).ok_or_else(|| Error::internal(format!("partition column {name:?} is not in the schema")))?;
+        let field =
+            schema.field(name).ok_or_else(|| Error::internal(format!("partition column {name:?} is not in the schema")))?;
         Ok(physical_name(field, mode).to_owned())
     };
     names.iter().map(physical).collect()

@@ -15,8 +15,8 @@ use lakebed_core::property::{IsolationLevel, TableProperties};
 use lakebed_io::log::{CommitPart, PutCommit, put_commit};
 use lakebed_io::store::Store;
 
-use super::{Transaction, group};
 use super::winners::{ReadWinner, read_winners};
+use super::{Transaction, group};
 use crate::snapshot::load;
 use crate::upkeep::NewCommit;
 use crate::{Error, ErrorKind, Result, Snapshot};

@@ -115,6 +115,9 @@ impl Transaction {
     }
 
     /// All rows are read, or all files replaced: nothing of others can be left unseen.
+    ///
+    /// So are they for who deletes rows, or adds some, because of rows that he leaves as they are, such as a merge that adds what it does
+    /// not find: else what he does is joined with others' deletions in the same file.
     pub fn read_all(&mut self) {
         self.reads.whole_table();
     }

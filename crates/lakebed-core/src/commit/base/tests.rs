@@ -57,7 +57,8 @@ fn the_mark_of_row_ids_never_falls() {
 #[test]
 fn before_the_first_version_nothing_is_known_but_what_the_table_is_to_be() {
     let base = Base::of_nothing(protocol(&["rowTracking"]), metadata(&[])).unwrap();
-    let expected = (None, protocol(&["rowTracking"]), metadata(&[]), TableProperties::parse(&Default::default()).unwrap(), None, -1);
+    let expected =
+        (None, protocol(&["rowTracking"]), metadata(&[]), TableProperties::parse(&Default::default()).unwrap(), None, -1);
     assert_eq!(known(&base), expected);
     assert_eq!(base.next_version(), 0);
 }

@@ -116,7 +116,8 @@ fn removed_files_stay_known_as_they_were() {
         "path": "a%20b", "partitionValues": {"p": null}, "size": 100, "tags": {"k": "v", "n": null}, "deletionVector": descriptor(&[1]),
         "baseRowId": 20, "defaultRowCommitVersion": 2,
     });
-    let was = with(kept.clone(), json!({"modificationTime": 1, "dataChange": true, "stats": "{}", "clusteringProvider": "liquid"}));
+    let was =
+        with(kept.clone(), json!({"modificationTime": 1, "dataChange": true, "stats": "{}", "clusteringProvider": "liquid"}));
     let draft = Draft { removes: vec![removal(&[was], false)], ..Draft::default() };
     let gone = with(kept, json!({"deletionTimestamp": NOW, "dataChange": false, "extendedFileMetadata": true}));
     check(&draft, &base(&["rowTracking", "domainMetadata"], &[]), &[json!({"remove": gone})]);
@@ -216,7 +217,8 @@ fn a_table_that_gets_in_commit_timestamps_says_since_when_on_every_base() {
     check(&draft, &at(base(), 4, None, -1), &enablement("5", "1000"));
     check(&draft, &at(base(), 8, None, -1), &enablement("9", "1000"));
     // Had it had them before: what it said then is out of date, and time goes on from there.
-    let again = Draft { metadata: Some(metadata(&[TIMESTAMPS, ("delta.inCommitTimestampEnablementVersion", "2")])), ..Draft::default() };
+    let again =
+        Draft { metadata: Some(metadata(&[TIMESTAMPS, ("delta.inCommitTimestampEnablementVersion", "2")])), ..Draft::default() };
     check(&again, &at(base(), 8, Some(NOW + 7), -1), &enablement("9", "1008"));
 }
 
@@ -289,5 +291,9 @@ fn an_append_is_blind_if_it_read_nothing_and_removes_nothing() {
 fn a_file_without_a_number_of_rows_cannot_get_row_ids() {
     let draft = adding(&[with(file("a", "1", 0..=9), json!({"stats": null}))]);
     let error = draft.render(&base(&TRACKED, &[]), &operation(), &told(), NOW);
-    check_error(error, crate::ErrorKind::Internal, "a: a file of a table with row tracking needs the number of its rows in its statistics");
+    check_error(
+        error,
+        crate::ErrorKind::Internal,
+        "a: a file of a table with row tracking needs the number of its rows in its statistics",
+    );
 }

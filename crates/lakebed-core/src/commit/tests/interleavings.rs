@@ -138,7 +138,9 @@ fn deed() -> impl Strategy<Value = Deed> {
         keys().prop_map(Deed::DeleteRows),
         (keys(), 1..9_i64).prop_map(|(keys, by)| Deed::Update(keys, 1000 * by)),
         (keys(), 1..9_i64).prop_map(|(keys, by)| Deed::UpdateRows(keys, 1000 * by)),
-        (key(), key()).prop_filter("two keys", |(gone, wanted)| gone != wanted).prop_map(|(gone, wanted)| Deed::Merge(gone, wanted)),
+        (key(), key())
+            .prop_filter("two keys", |(gone, wanted)| gone != wanted)
+            .prop_map(|(gone, wanted)| Deed::Merge(gone, wanted)),
         (key(), 1..9_i64).prop_map(Deed::Overwrite),
         keys().prop_map(Deed::Optimize),
     ]

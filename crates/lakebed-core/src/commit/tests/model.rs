@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::ErrorKind;
 use crate::action::Action;
 use crate::action::json::parse_commit;
 use crate::commit::conflict::{Current, check};
@@ -16,7 +17,6 @@ use crate::commit::reads::Reads;
 use crate::commit::validate;
 use crate::error::ConflictKind;
 use crate::property::IsolationLevel;
-use crate::ErrorKind;
 
 /// A key and a value.
 pub(super) type Row = (i64, i64);
@@ -60,7 +60,8 @@ impl World {
         let mut world = Self { log: Vec::new(), contents: HashMap::new() };
         let (protocol, metadata) = (protocol(&FEATURES), metadata(&PROPERTIES));
         let adds = [0, 3, 6].map(|first| world.write((first..first + 3).map(|key| (key, 1 << key)).collect(), true));
-        let draft = Draft { protocol: Some(protocol.clone()), metadata: Some(metadata.clone()), adds: adds.into(), ..Draft::default() };
+        let draft =
+            Draft { protocol: Some(protocol.clone()), metadata: Some(metadata.clone()), adds: adds.into(), ..Draft::default() };
         let base = Base::of_nothing(protocol, metadata).unwrap();
         let rendered = draft.render(&base, &Operation::new("CREATE"), &Provenance::default(), NOW).unwrap();
         world.log.push(rendered.bytes);
@@ -87,7 +88,9 @@ impl World {
     fn files(&self, version: u64) -> Vec<Add> {
         let mut files: BTreeMap<(String, Option<String>), Add> = BTreeMap::new();
         for action in (0..=version).flat_map(|version| self.actions(version)) {
-            let key = |path: &str, vector: Option<&DeletionVectorDescriptor>| (path.to_owned(), vector.map(|vector| vector.unique_id()));
+            let key = |path: &str, vector: Option<&DeletionVectorDescriptor>| {
+                (path.to_owned(), vector.map(|vector| vector.unique_id()))
+            };
             match action {
                 // The rows of a commit have no order: its removals never undo its own additions.
                 Action::Remove(remove) => {
@@ -145,7 +148,8 @@ impl World {
         for version in snapshot + 1..=self.latest() {
             let winner = self.winner(version);
             let current = Current { draft: &plan.draft, reads: &plan.reads, isolation, table: TABLE };
-            let joined = check(current, &base, &winner, |files| Ok(files.iter().any(|files| plan.may_match(files)))).map_err(kind_of)?;
+            let joined =
+                check(current, &base, &winner, |files| Ok(files.iter().any(|files| plan.may_match(files)))).map_err(kind_of)?;
             joined.iter().try_for_each(|path| plan.join(&winner, path))?;
             plan.reads.follow(&winner);
             base.advance(&winner).unwrap();

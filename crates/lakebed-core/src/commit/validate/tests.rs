@@ -69,7 +69,10 @@ fn a_path_stands_once_among_additions_and_once_among_removals() {
     check(&vectors(&[a(), a()]), internal("a: added twice in one commit"));
     check(&Draft { adds: vec![add(&a())], ..vectors(&[a()]) }, internal("a: added twice in one commit"));
     check(&removing(vec![removal(&[a(), a()], true)]), internal("a: removed twice in one commit"));
-    check(&removing(vec![removal(&[a()], true), removal(&[with_vector(&a(), &[1])], false)]), internal("a: removed twice in one commit"));
+    check(
+        &removing(vec![removal(&[a()], true), removal(&[with_vector(&a(), &[1])], false)]),
+        internal("a: removed twice in one commit"),
+    );
     check(&Draft { removes: vec![removal(&[a()], true)], ..vectors(&[a()]) }, internal("a: removed twice in one commit"));
     check(&Draft { removes: vec![removal(&[a()], true)], ..adding(&[a()]) }, internal("a: removed and added in one commit"));
     // Two spellings of one place.
@@ -88,7 +91,10 @@ fn applications_and_domains_are_set_once() {
         twice("application \"a\" is set twice in one commit"),
     );
     check(&Draft { domains: vec![domain("a"), domain("b")], ..Draft::default() }, None);
-    check(&Draft { domains: vec![domain("a"), domain("a")], ..Draft::default() }, twice("domain \"a\" is set twice in one commit"));
+    check(
+        &Draft { domains: vec![domain("a"), domain("a")], ..Draft::default() },
+        twice("domain \"a\" is set twice in one commit"),
+    );
 }
 
 #[test]
@@ -121,7 +127,9 @@ fn files_have_the_partition_values_of_the_table_under_their_names_in_files() {
 
 #[test]
 fn features_that_lakebed_cannot_write_are_named() {
-    let unknown = |kind: &str| format!("memory://t: the table needs {kind} features that lakebed does not have: novelty (not known to this version)");
+    let unknown = |kind: &str| {
+        format!("memory://t: the table needs {kind} features that lakebed does not have: novelty (not known to this version)")
+    };
     let kind = || ErrorKind::UnsupportedFeature { features: vec!["novelty".to_owned()] };
     let of_writers = crate::action::Protocol { reader_features: Some(Vec::new()), ..protocol(&["novelty"]) };
     let reader = unknown("reader");

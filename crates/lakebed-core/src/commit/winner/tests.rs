@@ -19,8 +19,11 @@ fn b() -> Value {
 #[track_caller]
 fn check(actions: &[Value], added: &[&str], changed: &[&str]) {
     let winner = winner(5, actions);
-    let found: Vec<String> =
-        winner.added.iter().flat_map(|files| files.paths().unwrap().iter().flatten().map(str::to_owned).collect::<Vec<_>>()).collect();
+    let found: Vec<String> = winner
+        .added
+        .iter()
+        .flat_map(|files| files.paths().unwrap().iter().flatten().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
     let mut keys: Vec<FileKey> = winner.keys_of_changed_rows().copied().collect();
     let mut expected: Vec<FileKey> = changed.iter().map(|path| path_key(path)).collect();
     keys.sort();
@@ -104,7 +107,10 @@ fn a_commit_in_parts_says_the_same_as_in_one() {
         let pieces = Part::whole(text.as_bytes(), "x").pieces(bytes);
         assert!(pieces.len() > 1);
         let winner = Winner::read(5, pieces).unwrap();
-        assert_eq!(winner.added.iter().map(|files| files.batch()).collect::<Vec<_>>(), whole.added.iter().map(|files| files.batch()).collect::<Vec<_>>());
+        assert_eq!(
+            winner.added.iter().map(|files| files.batch()).collect::<Vec<_>>(),
+            whole.added.iter().map(|files| files.batch()).collect::<Vec<_>>()
+        );
         assert_eq!(winner.changed("a"), whole.changed("a"));
     }
 }

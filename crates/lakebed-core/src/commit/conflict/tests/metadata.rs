@@ -13,7 +13,8 @@ fn outcome(old: Metadata, new: &Metadata) -> String {
         Err(error) => {
             let kind = ConflictKind::MetadataChanged;
             assert_eq!(*error.kind(), ErrorKind::CommitConflict { kind, winner_version: 5, retryable: true });
-            let changed = error.message().strip_prefix("memory://t: ALTER was committed first, as version 5: it changed ").unwrap();
+            let changed =
+                error.message().strip_prefix("memory://t: ALTER was committed first, as version 5: it changed ").unwrap();
             changed.strip_suffix("; run the operation again on top of it").unwrap().to_owned()
         }
     }
@@ -105,7 +106,8 @@ fn another_table_and_another_layout_are_conflicts_and_another_name_is_none() {
 fn two_changes_of_metadata_are_a_conflict_whatever_they_are() {
     let mut wish = Wish::default();
     wish.draft.metadata = Some(metadata(&[("owner", "me")]));
-    let error = wish.check(&base(&[], &[]), &[json!({"metaData": metadata(&[("delta.enableRowTracking", "true")])})]).unwrap_err();
+    let error =
+        wish.check(&base(&[], &[]), &[json!({"metaData": metadata(&[("delta.enableRowTracking", "true")])})]).unwrap_err();
     let expected = "memory://t: another commit was committed first, as version 5: both change schema or properties; run the operation again on top of it";
     assert_eq!(error.message(), expected);
 }
