@@ -361,3 +361,19 @@ def test_appending_through_an_old_handle_adds_to_the_newest_version(path: str) -
     first.append(pa.table({"id": [2]}))
     first.append(pa.table({"id": [3]}))
     assert (first.version, first.count(), lb.Table(path).count()) == (0, 1, 3)
+
+
+def test_dynamic_overwrite_finds_partitions_however_they_are_spelled(path: str) -> None:
+    def at(hour: int) -> pa.Table:
+        moment = datetime(2024, 1, 1, hour, tzinfo=timezone.utc)
+        return pa.table({"id": [hour], "at": pa.array([moment], pa.timestamp("us", "UTC"))})
+
+    lb.write(path, at(0), partition_by="at")
+    lb.write(path, at(1))
+    # Version 0 as a writer spells it that keeps times without a zone.
+    commit = Path(path) / "_delta_log" / f"{0:020}.json"
+    commit.write_text(commit.read_text().replace("2024-01-01T00:00:00.000000Z", "2024-01-01 00:00:00"))
+    again = at(0).set_column(0, "id", pa.array([100]))
+    result = lb.write(path, again, mode="overwrite", partitions="dynamic")
+    assert result.metrics.removed_files == 1
+    assert sorted(row["id"] for row in rows(path)) == [1, 100]

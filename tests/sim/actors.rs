@@ -1,4 +1,4 @@
-//! Who takes part: writers, readers, and those who keep the log in order. They use lakebed as anybody would, die, and come back.
+//! Who takes part: writers, readers, and keepers, who keep the log in order. They use lakebed as anybody would, die, and come back.
 
 use std::sync::Arc;
 
@@ -97,9 +97,23 @@ impl Actor {
     pub(crate) async fn audit(mut self) {
         let Some(latest) = self.latest().await else { return };
         for version in 0..=latest.version() {
-            let table = self.life.table.clone();
-            let snapshot = self.undergo(async move { table.snapshot_at(version).await }).await;
-            self.look_at(snapshot).await;
+            self.look_back_at(version).await;
+        }
+    }
+
+    /// Keeps the log in order.
+    pub(crate) async fn keep(mut self, times: usize) {
+        for _ in 0..times {
+            let Some(snapshot) = self.latest().await else { continue };
+            let (first, last) = (self.world.kept_from() + 1, snapshot.version());
+            let _ = match self.random.random_range(0..4) {
+                0 if first < last => {
+                    let first = self.random.random_range(first..last);
+                    self.undergo(async move { snapshot.compact_log(first..=last).await.map(drop) }).await
+                }
+                1 | 2 => self.undergo(async move { snapshot.clean_up_log().await.map(drop) }).await,
+                _ => self.undergo(async move { snapshot.checkpoint().await.map(drop) }).await,
+            };
         }
     }
 
@@ -143,7 +157,7 @@ impl Actor {
         if let Ok(WriteOutcome { snapshot, .. }) = outcome
             && self.random.random_bool(0.3)
         {
-            self.look_at(Some(snapshot)).await;
+            self.look_at(snapshot).await;
         }
         Some(told)
     }
@@ -168,22 +182,34 @@ impl Actor {
     async fn look_back(&mut self) {
         let Some(latest) = self.latest().await else { return };
         let version = self.random.random_range(0..=latest.version());
+        self.look_back_at(version).await;
+    }
+
+    async fn look_back_at(&mut self, version: u64) {
         let table = self.life.table.clone();
-        let snapshot = self.undergo(async move { table.snapshot_at(version).await }).await;
-        self.look_at(snapshot).await;
+        let asked = self.undergo_of(Some(version), async move { table.snapshot_at(version).await }).await;
+        let Some(snapshot) = asked else { return };
+        assert_eq!(snapshot.version(), version);
+        self.look_at(Some(snapshot)).await;
     }
 
     async fn look_at(&mut self, snapshot: Option<Snapshot>) {
         let Some(snapshot) = snapshot else { return };
         let world = Arc::clone(&self.world);
         let (began, version) = (world.network.mark(), snapshot.version());
-        let Some(rows) = self.undergo(async move { read_rows(&snapshot).await }).await else { return };
+        let rows = self.undergo_of(Some(version), async move { read_rows(&snapshot).await }).await;
+        let Some(rows) = rows else { return };
         let (who, ended) = (self.name.clone(), world.network.mark());
         world.journal.saw(Sight { who, began, ended, version, is_latest: false, rows: Some(rows) });
     }
 
     /// What comes of looking at something. That it fails is no surprise if a request went wrong.
     async fn undergo<T>(&mut self, doing: impl Future<Output = Result<T>>) -> Option<T> {
+        self.undergo_of(None, doing).await
+    }
+
+    /// The same with an old version, which may be gone.
+    async fn undergo_of<T>(&mut self, version: Option<u64>, doing: impl Future<Output = Result<T>>) -> Option<T> {
         let world = Arc::clone(&self.world);
         let (began, hurt_before) = (world.network.mark(), world.network.hurt(self.life.client));
         let Some(outcome) = self.life.survive(doing).await else {
@@ -196,7 +222,8 @@ impl Actor {
             Err(error) => {
                 world.network.note(self.life.client, &format!("--- {error}"));
                 let (who, kind, message) = (self.name.clone(), error.kind().clone(), error.to_string());
-                world.journal.failed(Failure { who, began, kind, message, was_hurt });
+                let may_be_gone = version.is_some_and(|version| !world.must_keep(version));
+                world.journal.failed(Failure { who, began, kind, message, was_hurt, may_be_gone });
                 None
             }
         }

@@ -111,6 +111,7 @@ impl<'a> Check<'a> {
             let Some(Ended { told: Told::Failed(kind, message), was_hurt, .. }) = ended else { continue };
             let is_fair = match kind {
                 ErrorKind::CommitConflict { winner_version, .. } => self.may_conflict(work, *winner_version),
+                ErrorKind::Store { not_found: true, .. } => *was_hurt || self.is_cleaned(),
                 ErrorKind::CommitUnknown { .. } | ErrorKind::Store { .. } => *was_hurt,
                 _ => false,
             };
@@ -120,15 +121,24 @@ impl<'a> Check<'a> {
         }
         for failure in &self.notes.failures {
             let is_fair = match &failure.kind {
+                ErrorKind::Store { not_found: true, .. } => failure.was_hurt || self.is_cleaned(),
                 ErrorKind::Store { .. } => failure.was_hurt,
                 ErrorKind::TableNotFound => self.world.is_stale || !self.was_seen_before(failure.began),
-                ErrorKind::VersionNotFound => self.world.is_stale,
+                ErrorKind::Internal => failure.was_hurt && failure.message.contains("was written but cannot be read"),
+                ErrorKind::VersionNotFound => self.world.is_stale || failure.may_be_gone,
+                // A clean-up that was broken off leaves gaps.
+                ErrorKind::Corrupt { .. } => failure.may_be_gone,
                 _ => false,
             };
             if !is_fair {
                 self.fault(format!("{} could not read: {:?}: {}", failure.who, failure.kind, failure.message));
             }
         }
+    }
+
+    /// Whether files of the log may go while somebody is about to read them.
+    fn is_cleaned(&self) -> bool {
+        self.world.kept_from() > 0
     }
 
     fn may_conflict(&self, work: &Work, winner: u64) -> bool {

@@ -1,7 +1,7 @@
 //! That the judge notices: stores that break their promises, each of which must lead to a verdict.
 
 use super::objects::Flaw;
-use super::world::Plan;
+use super::plan::Plan;
 
 /// Among so many seeds one must show it.
 const SEEDS: u64 = 100;

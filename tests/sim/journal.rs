@@ -65,6 +65,8 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// Whether a request went wrong meanwhile.
     pub(crate) was_hurt: bool,
+    /// Whether it was about a version that may have been cleaned up.
+    pub(crate) may_be_gone: bool,
 }
 
 impl Journal {

@@ -16,6 +16,7 @@ mod history;
 mod journal;
 mod network;
 mod objects;
+mod plan;
 mod readers;
 mod request;
 mod run;

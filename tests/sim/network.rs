@@ -19,6 +19,8 @@ use super::request::{Answer, Request};
 
 /// Where all clocks begin.
 const START_MS: i64 = 1_700_000_000_000;
+/// What passes between two days of a simulation.
+const NIGHT_MS: i64 = 3 * 86_400_000;
 /// A simulation that takes more steps does not end.
 const MOST_STEPS: u64 = 60_000;
 /// How far the listings of a store may lag behind that has such.
@@ -172,6 +174,15 @@ impl Network {
         for late in std::mem::take(&mut state.late) {
             state.arrive_late(&late);
         }
+    }
+
+    /// Days pass. Nothing may be on its way: what was asked for so long ago would come to a table that has forgotten.
+    pub(crate) fn sleep_over(&self) {
+        let mut state = self.state();
+        assert!(state.late.is_empty());
+        // Those who left do not answer; what they asked for is lost.
+        state.waiting.clear();
+        state.clock_ms += NIGHT_MS;
     }
 
     /// A point in time, later than all before.

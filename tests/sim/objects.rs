@@ -84,6 +84,11 @@ impl Objects {
         &self.commits
     }
 
+    /// The newest version.
+    pub(crate) fn latest(&self) -> Option<u64> {
+        u64::try_from(self.commits.len()).ok()?.checked_sub(1)
+    }
+
     pub(crate) fn bytes(&self, path: &str) -> Option<&Bytes> {
         self.objects.get(path).map(|object| &object.bytes)
     }

@@ -8,7 +8,7 @@ use lakebed::write::{WriteMode, WriteOptions};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::world::Shape;
+use super::plan::Shape;
 
 /// A row. No two that are written are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -32,7 +32,11 @@ pub async fn read_deletion_vector(store: &Store, descriptor: &DeletionVectorDesc
 }
 
 /// Writes vectors into one new file below the table's root.
-pub async fn write_deletion_vectors(store: &Store, env: &Env, vectors: &[DeletionVector]) -> Result<Vec<DeletionVectorDescriptor>> {
+pub async fn write_deletion_vectors(
+    store: &Store,
+    env: &Env,
+    vectors: &[DeletionVector],
+) -> Result<Vec<DeletionVectorDescriptor>> {
     let id = env.new_uuid();
     let id = id.parse().map_err(|error| Error::internal(format!("{id} is not a UUID")).with_source(error))?;
     let (bytes, descriptors) = frame(vectors, id, "")?;

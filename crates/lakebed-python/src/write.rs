@@ -68,7 +68,12 @@ impl Table {
     }
 }
 
-fn write_to(py: Python<'_>, table: lakebed::Table, options: &Bound<'_, PyDict>, data: &Bound<'_, PyAny>) -> PyResult<WriteOutcome> {
+fn write_to(
+    py: Python<'_>,
+    table: lakebed::Table,
+    options: &Bound<'_, PyDict>,
+    data: &Bound<'_, PyAny>,
+) -> PyResult<WriteOutcome> {
     let options = write_options(options)?;
     let data = stream_of(data)?;
     enter(py, async move { table.write(data).options(options).run().await })

@@ -126,7 +126,9 @@ impl NewTable {
     fn check_iceberg(&self, properties: &TableProperties) -> Result<()> {
         let version = match (properties.iceberg_compat_v1, properties.iceberg_compat_v2) {
             (false, false) => return Ok(()),
-            (true, true) => return Err(Error::invalid_input("a table is compatible with one version of Iceberg's format: V1 or V2")),
+            (true, true) => {
+                return Err(Error::invalid_input("a table is compatible with one version of Iceberg's format: V1 or V2"));
+            }
             (true, false) => "delta.enableIcebergCompatV1",
             (false, true) => "delta.enableIcebergCompatV2",
         };
@@ -217,7 +219,8 @@ fn check_type(data_type: &DataType, name: &str, mode: MappingMode) -> Result<()>
 pub(crate) fn columns_named(schema: &StructType, names: &[String], what: &str) -> Result<Vec<String>> {
     let mut columns: Vec<String> = Vec::with_capacity(names.len());
     for name in names {
-        let field = schema.field(name).ok_or_else(|| Error::invalid_input(format!("{what} column {name} is not in the schema")))?;
+        let field =
+            schema.field(name).ok_or_else(|| Error::invalid_input(format!("{what} column {name} is not in the schema")))?;
         let is_primitive = matches!(&field.data_type, DataType::Primitive(primitive) if *primitive != PrimitiveType::Variant);
         if !is_primitive {
             return Err(Error::invalid_input(format!("column {name} cannot be a {what} column: its type has no text")));
@@ -228,7 +231,9 @@ pub(crate) fn columns_named(schema: &StructType, names: &[String], what: &str) -
         columns.push(field.name.clone());
     }
     if !columns.is_empty() && columns.len() == schema.fields.len() {
-        return Err(Error::invalid_input(format!("all columns are {what} columns: at least one must be left for the data files")));
+        return Err(Error::invalid_input(format!(
+            "all columns are {what} columns: at least one must be left for the data files"
+        )));
     }
     Ok(columns)
 }

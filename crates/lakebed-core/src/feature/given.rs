@@ -49,8 +49,8 @@ impl GivenProperties {
     }
 
     fn add_feature(&mut self, name: &str, value: &str) -> Result<()> {
-        let feature =
-            Feature::find(name).ok_or_else(|| Error::invalid_input(format!("property delta.feature.{name}: there is no such feature")))?;
+        let feature = Feature::find(name)
+            .ok_or_else(|| Error::invalid_input(format!("property delta.feature.{name}: there is no such feature")))?;
         if !["supported", "enabled"].contains(&value.to_ascii_lowercase().as_str()) {
             let message = format!("property delta.feature.{}: its value {value:?} must be \"supported\"", feature.name);
             return Err(Error::invalid_input(message));

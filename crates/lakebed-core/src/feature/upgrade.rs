@@ -149,20 +149,22 @@ fn lowest(names: &BTreeSet<&str>) -> Protocol {
 
 /// Lists of names go with the versions that have lists.
 fn with_lists(protocol: Protocol, names: &BTreeSet<&str>) -> Protocol {
-    let is_reader = |name: &&&str| {
-        Feature::find(name).is_some_and(|feature| matches!(feature.kind, FeatureKind::ReaderWriter { .. }))
-    };
+    let is_reader =
+        |name: &&&str| Feature::find(name).is_some_and(|feature| matches!(feature.kind, FeatureKind::ReaderWriter { .. }));
     let owned = |names: Vec<&&str>| names.into_iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
-    let reader_features = (protocol.min_reader_version >= READER_FEATURES_VERSION).then(|| owned(names.iter().filter(is_reader).collect()));
+    let reader_features =
+        (protocol.min_reader_version >= READER_FEATURES_VERSION).then(|| owned(names.iter().filter(is_reader).collect()));
     let writer_features = (protocol.min_writer_version >= WRITER_FEATURES_VERSION).then(|| owned(names.iter().collect()));
     Protocol { reader_features, writer_features, ..protocol }
 }
 
 /// The features that a protocol of these old versions would imply, for who asks for versions rather than features.
 pub fn features_of_versions(min_reader_version: i32, min_writer_version: i32) -> Result<Vec<String>> {
-    let known = (1..=READER_FEATURES_VERSION).contains(&min_reader_version) && (1..=WRITER_FEATURES_VERSION).contains(&min_writer_version);
+    let known = (1..=READER_FEATURES_VERSION).contains(&min_reader_version)
+        && (1..=WRITER_FEATURES_VERSION).contains(&min_writer_version);
     if !known {
-        let message = format!("there is no protocol of reader version {min_reader_version} and writer version {min_writer_version}");
+        let message =
+            format!("there is no protocol of reader version {min_reader_version} and writer version {min_writer_version}");
         return Err(Error::invalid_input(message));
     }
     let protocol = Protocol { min_reader_version, min_writer_version, reader_features: None, writer_features: None };
@@ -193,13 +195,7 @@ mod tests {
         check(&["changeDataFeed"], 1, 7, None, Some(&["appendOnly", "changeDataFeed", "invariants"]));
         check(&["checkConstraints", "changeDataFeed", "generatedColumns"], 1, 4, None, None);
         check(&["columnMapping"], 2, 7, None, Some(&["appendOnly", "columnMapping", "invariants"]));
-        check(
-            &["deletionVectors"],
-            3,
-            7,
-            Some(&["deletionVectors"]),
-            Some(&["appendOnly", "deletionVectors", "invariants"]),
-        );
+        check(&["deletionVectors"], 3, 7, Some(&["deletionVectors"]), Some(&["appendOnly", "deletionVectors", "invariants"]));
         check(&["rowTracking"], 1, 7, None, Some(&["appendOnly", "domainMetadata", "invariants", "rowTracking"]));
         check(
             &["columnMapping", "v2Checkpoint"],

@@ -111,11 +111,7 @@ impl VersionChecksum {
             num_deleted_records: count(fields.num_deleted_records_opt.as_ref()),
             num_deletion_vectors: count(fields.num_deletion_vectors_opt.as_ref()),
             deleted_record_counts: fields.deleted_record_counts_histogram_opt.as_ref().and_then(DeletedRecordCounts::parse),
-            file_size_histogram: fields
-                .file_size_histogram
-                .or(fields.histogram_opt)
-                .as_ref()
-                .and_then(FileSizeHistogram::parse),
+            file_size_histogram: fields.file_size_histogram.or(fields.histogram_opt).as_ref().and_then(FileSizeHistogram::parse),
         })
     }
 

@@ -140,9 +140,7 @@ fn push(differences: &mut Vec<Difference>, column: &str, kind: DifferenceKind) {
 /// Whether values of one primitive may be written as another, provided that each of them fits.
 pub fn is_assignable(from: PrimitiveType, to: PrimitiveType) -> bool {
     use PrimitiveType as P;
-    let is_number = |of: P| {
-        matches!(of, P::Byte | P::Short | P::Integer | P::Long | P::Float | P::Double | P::Decimal { .. })
-    };
+    let is_number = |of: P| matches!(of, P::Byte | P::Short | P::Integer | P::Long | P::Float | P::Double | P::Decimal { .. });
     let is_text = |of: P| matches!(of, P::String | P::Char { .. });
     // A float is no exact number: what it would be as a decimal is for the caller to say.
     let loses_meaning = matches!(from, P::Float | P::Double) && !matches!(to, P::Float | P::Double);
@@ -182,7 +180,12 @@ mod tests {
             field("filled", "long", false),
             field("need", "date", false),
         ];
-        let data = [field("ID", "integer", true), field("name", "long", true), field("at", "timestamp_ntz", true), field("new", "double", true)];
+        let data = [
+            field("ID", "integer", true),
+            field("name", "long", true),
+            field("at", "timestamp_ntz", true),
+            field("new", "double", true),
+        ];
         check(
             &table,
             &data,
@@ -217,7 +220,9 @@ mod tests {
     fn numbers_may_be_written_to_other_numbers_but_floats_to_floats_only() {
         use PrimitiveType as P;
         let decimal = P::Decimal { precision: 10, scale: 2 };
-        for (from, to) in [(P::Long, P::Byte), (P::Long, P::Double), (decimal, P::Long), (P::Double, P::Float), (P::Integer, decimal)] {
+        for (from, to) in
+            [(P::Long, P::Byte), (P::Long, P::Double), (decimal, P::Long), (P::Double, P::Float), (P::Integer, decimal)]
+        {
             assert!(is_assignable(from, to), "{from} to {to}");
         }
         for (from, to) in [

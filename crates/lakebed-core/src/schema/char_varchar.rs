@@ -92,7 +92,8 @@ pub fn limits(data_type: &DataType, words: &str) -> Option<Limit> {
         DataType::Struct(fields) => {
             let words = inside(words, "struct");
             let words = fields.fields.iter().zip(&words).enumerate().filter(|_| words.len() == fields.fields.len());
-            let limits = words.filter_map(|(place, (field, words))| Some((place, limits(&field.data_type, name_and_type(words)?.1)?)));
+            let limits =
+                words.filter_map(|(place, (field, words))| Some((place, limits(&field.data_type, name_and_type(words)?.1)?)));
             Some(Limit::Fields(limits.collect())).filter(|limits| *limits != Limit::Fields(Vec::new()))
         }
         DataType::Array(array) => Some(Limit::Element(Box::new(limits(&array.element, inside(words, "array").first()?)?))),

@@ -89,13 +89,12 @@ fn nullable(data_type: &DataType) -> DataType {
         DataType::Primitive(primitive) => (*primitive).into(),
         DataType::Struct(fields) => {
             let fields = fields.fields.iter();
-            let nullable = |field: &StructField| StructField { data_type: nullable(&field.data_type), nullable: true, ..field.clone() };
+            let nullable =
+                |field: &StructField| StructField { data_type: nullable(&field.data_type), nullable: true, ..field.clone() };
             StructType { fields: fields.map(nullable).collect() }.into()
         }
         DataType::Array(array) => ArrayType { element: nullable(&array.element), contains_null: true }.into(),
-        DataType::Map(map) => {
-            MapType { key: map.key.clone(), value: nullable(&map.value), value_contains_null: true }.into()
-        }
+        DataType::Map(map) => MapType { key: map.key.clone(), value: nullable(&map.value), value_contains_null: true }.into(),
     }
 }
 

@@ -41,13 +41,7 @@ pub enum PutCommit {
 ///
 /// An error of kind [`ErrorKind::CommitUnknown`] says that the commit may be there or not, or may yet come; after any other error it is not
 /// there.
-pub async fn put_commit(
-    store: &Store,
-    version: u64,
-    bytes: Bytes,
-    txn_id: &str,
-    files: &[Unflushed],
-) -> Result<PutCommit> {
+pub async fn put_commit(store: &Store, version: u64, bytes: Bytes, txn_id: &str, files: &[Unflushed]) -> Result<PutCommit> {
     probe::check_put_if_absent(store).await?;
     let commit = LogPath::commit(version);
     let object = store.log_path(&commit.name)?;

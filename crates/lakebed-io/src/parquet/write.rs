@@ -300,7 +300,8 @@ impl ParquetWriter {
     /// The columns of the open row group, if there is one.
     fn take_columns(&mut self) -> Result<Option<Vec<Column>>> {
         let Some(open) = self.open.take() else { return Ok(None) };
-        let columns = Arc::try_unwrap(open.columns).map_err(|_| Error::internal(format!("{}: columns still at work", self.name)))?;
+        let columns =
+            Arc::try_unwrap(open.columns).map_err(|_| Error::internal(format!("{}: columns still at work", self.name)))?;
         Ok(Some(columns.into_iter().map(|column| column.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()))
     }
 

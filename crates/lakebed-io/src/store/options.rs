@@ -261,8 +261,14 @@ fn is_known(key: &str) -> bool {
 /// Keys of Hadoop's configuration go to the HDFS client as they are.
 pub(crate) const HADOOP_PREFIXES: [&str; 4] = ["dfs.", "fs.", "hadoop.", "ipc."];
 
-const OWN: [&str; 6] =
-    [LOCAL_FLUSH, "max_retries", "retry_timeout", "backoff_config.init_backoff", "backoff_config.max_backoff", "backoff_config.base"];
+const OWN: [&str; 6] = [
+    LOCAL_FLUSH,
+    "max_retries",
+    "retry_timeout",
+    "backoff_config.init_backoff",
+    "backoff_config.max_backoff",
+    "backoff_config.base",
+];
 
 /// deltalake's keys that say how deltalake commits or caches; they change nothing about reading.
 const WITHOUT_EFFECT: [&str; 14] = [

@@ -5,8 +5,8 @@ use lakebed_core::error::{Error, ErrorKind, Result};
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutMode};
 
-use super::place::Service;
 use super::hidden::{Flush, HiddenFile};
+use super::place::Service;
 use super::{Store, Unflushed, all_flushed, local};
 use crate::at::{At, written};
 

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use lakebed_core::error::Result;
 use object_store::path::Path;
 
-use super::{Store, Unflushed};
 use super::place::Service;
+use super::{Store, Unflushed};
 use file::FileUpload;
 use parts::PartsUpload;
 

@@ -21,9 +21,9 @@ use lakebed_core::commit::info::IDENTITY_ONLY_TAG;
 use lakebed_core::commit::reads::Reads;
 use lakebed_core::feature::upgrade::upgrade;
 use lakebed_core::feature::{check_write, supported_features};
+use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::files::FileBatch;
 use lakebed_core::path::LogPath;
-use lakebed_core::log::checkpoint::columns;
 use lakebed_io::checkpoint;
 use lakebed_io::env::Env;
 use lakebed_io::store::{Store, Unflushed};
@@ -33,7 +33,7 @@ use crate::scan::prune::Pruner;
 use crate::snapshot::commit_info;
 use crate::{Result, Snapshot};
 
-use partitions::Partitions;
+pub(crate) use partitions::Partitions;
 
 pub use commit::Committed;
 pub use lakebed_core::commit::info::Operation;
@@ -106,7 +106,17 @@ impl Transaction {
         check_write(&protocol, store.url())?;
         let base = Base::of_nothing(protocol.clone(), metadata.clone())?;
         let draft = Draft { protocol: Some(protocol), metadata: Some(metadata), ..Draft::default() };
-        Ok(Self { store, env, snapshot: None, base, draft, reads: Reads::default(), predicates: Vec::new(), unflushed: Vec::new(), settings })
+        Ok(Self {
+            store,
+            env,
+            snapshot: None,
+            base,
+            draft,
+            reads: Reads::default(),
+            predicates: Vec::new(),
+            unflushed: Vec::new(),
+            settings,
+        })
     }
 
     /// The version that it stands on; none while the table does not exist.

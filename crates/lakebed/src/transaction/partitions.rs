@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use arrow_array::{Array, StringArray};
+use arrow_array::{Array, BooleanArray, StringArray};
 use lakebed_core::log::files::FileBatch;
 use lakebed_core::schema::mapping::physical_name;
 use lakebed_core::schema::{DataType, PrimitiveType};
@@ -15,7 +15,7 @@ type Values = Vec<Option<String>>;
 
 /// Some partitions of a table.
 #[derive(Debug)]
-pub(super) struct Partitions {
+pub(crate) struct Partitions {
     /// With their names in the log.
     columns: Vec<(PrimitiveType, String)>,
     values: HashSet<Values>,
@@ -23,7 +23,7 @@ pub(super) struct Partitions {
 
 impl Partitions {
     /// The partitions with these values of these columns, which go by their names in the log.
-    pub(super) fn new(snapshot: Option<&Snapshot>, columns: Vec<String>, values: HashSet<Values>) -> Self {
+    pub(crate) fn new(snapshot: Option<&Snapshot>, columns: Vec<String>, values: HashSet<Values>) -> Self {
         let of = |name: String| (type_of(snapshot, &name), name);
         let columns: Vec<(PrimitiveType, String)> = columns.into_iter().map(of).collect();
         let own = |values: Values| spelled(&columns, values.iter().map(Option::as_deref)).unwrap_or(values);
@@ -32,10 +32,24 @@ impl Partitions {
 
     /// Whether one of these files may belong to them: a value that is not understood may be any.
     pub(super) fn may_hold(&self, files: &FileBatch) -> Result<bool> {
-        let texts = self.columns.iter().map(|(_, name)| files.partition_texts(name)).collect::<Result<Vec<StringArray>>>()?;
-        let values = |row: usize| texts.iter().map(move |column| column.is_valid(row).then(|| column.value(row)));
-        let may_hold = |row: usize| spelled(&self.columns, values(row)).map_or(true, |values| self.values.contains(&values));
-        Ok((0..files.len()).any(may_hold))
+        let texts = self.texts(files)?;
+        let holds = |row: usize| self.holds(&texts, row).unwrap_or(true);
+        Ok((0..files.len()).any(holds))
+    }
+
+    /// Which of these files belong to them.
+    pub(crate) fn holding(&self, files: &FileBatch) -> Result<BooleanArray> {
+        let texts = self.texts(files)?;
+        (0..files.len()).map(|row| self.holds(&texts, row).map(Some)).collect()
+    }
+
+    fn texts(&self, files: &FileBatch) -> Result<Vec<StringArray>> {
+        self.columns.iter().map(|(_, name)| files.partition_texts(name)).collect()
+    }
+
+    fn holds(&self, texts: &[StringArray], row: usize) -> Result<bool> {
+        let values = texts.iter().map(|column| column.is_valid(row).then(|| column.value(row)));
+        Ok(self.values.contains(&spelled(&self.columns, values)?))
     }
 }
 

@@ -3,8 +3,8 @@
 //! Two transactions that delete different rows of one file agree: the later one takes over what the earlier one noted. PROTOCOL
 //! "Deletion Vectors".
 
-use lakebed_core::action::json::AddRef;
 use lakebed_core::action::Add;
+use lakebed_core::action::json::AddRef;
 use lakebed_core::commit::draft::{Removal, VectorChange};
 use lakebed_core::commit::winner::Winner;
 use lakebed_core::dv::DeletionVector;
@@ -21,7 +21,8 @@ impl Transaction {
     /// Deletes rows of files that stay, by their positions in the files. A file that loses its last row leaves the table.
     pub async fn delete_rows(&mut self, changes: Vec<(Add, DeletionVector)>) -> Result<()> {
         if !self.base.properties.deletion_vectors {
-            let message = format!("{}: delta.enableDeletionVectors is not true, so no rows can be deleted one by one", self.store.url());
+            let message =
+                format!("{}: delta.enableDeletionVectors is not true, so no rows can be deleted one by one", self.store.url());
             return Err(Error::invalid_input(message));
         }
         let mut joined = Vec::with_capacity(changes.len());
@@ -42,7 +43,8 @@ impl Transaction {
         for path in paths {
             let Some(place) = self.draft.vectors.iter().position(|change| change.before.path == *path) else { continue };
             let change = self.draft.vectors.swap_remove(place);
-            let file = winner.changed(path).cloned().ok_or_else(|| Error::internal(format!("{path}: a winner's vector is gone")))?;
+            let file =
+                winner.changed(path).cloned().ok_or_else(|| Error::internal(format!("{path}: a winner's vector is gone")))?;
             let theirs = self.vector_of(&file).await?;
             if !theirs.is_disjoint(&change.deleted) {
                 return Err(same_row(self.store.url(), path, winner.version));
@@ -113,5 +115,8 @@ fn batch_of(file: &Add) -> Result<FileBatch> {
 
 fn same_row(table: &str, path: &str, version: u64) -> Error {
     let kind = ErrorKind::CommitConflict { kind: ConflictKind::ConcurrentDeleteDelete, winner_version: version, retryable: true };
-    Error::new(kind, format!("{table}: version {version} was committed first and deleted a row of {path} that this one deletes too"))
+    Error::new(
+        kind,
+        format!("{table}: version {version} was committed first and deleted a row of {path} that this one deletes too"),
+    )
 }

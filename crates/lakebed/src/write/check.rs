@@ -88,7 +88,11 @@ impl Check {
                 let meets = matching_rows(compiled.as_ref(), batch)?;
                 match first_false(&meets) {
                     None => Ok(()),
-                    Some(row) => Err(self.violated(format!("{what} ({}) is not met by a row with {}", filter.text(), values(batch, row, filter)?))),
+                    Some(row) => Err(self.violated(format!(
+                        "{what} ({}) is not met by a row with {}",
+                        filter.text(),
+                        values(batch, row, filter)?
+                    ))),
                 }
             }
         }
@@ -96,7 +100,9 @@ impl Check {
 
     fn not_null(&self, array: &ArrayRef, name: &str, data_type: &DataType, may_be_null: bool) -> Result<()> {
         if !may_be_null && array.logical_null_count() > 0 {
-            return Err(self.violated(format!("column {name} may not be null, and {} of its rows are", array.logical_null_count())));
+            return Err(
+                self.violated(format!("column {name} may not be null, and {} of its rows are", array.logical_null_count()))
+            );
         }
         match data_type {
             DataType::Primitive(_) => Ok(()),
@@ -114,7 +120,9 @@ impl Check {
                 }
                 Ok(())
             }
-            DataType::Array(of) => self.not_null(array.as_list::<i32>().values(), &format!("{name}.element"), &of.element, of.contains_null),
+            DataType::Array(of) => {
+                self.not_null(array.as_list::<i32>().values(), &format!("{name}.element"), &of.element, of.contains_null)
+            }
             DataType::Map(of) => {
                 let map = array.as_map();
                 self.not_null(map.keys(), &format!("{name}.key"), &of.key, false)?;
@@ -163,7 +171,8 @@ fn first_false(found: &BooleanArray) -> Option<usize> {
 fn too_long<'a>(array: &'a ArrayRef, limits: &Limit) -> Option<(&'a str, u32)> {
     match limits {
         Limit::Characters(most) => {
-            let is_long = |text: &&str| text.len() > *most as usize && text.trim_end_matches(' ').chars().count() > *most as usize;
+            let is_long =
+                |text: &&str| text.len() > *most as usize && text.trim_end_matches(' ').chars().count() > *most as usize;
             array.as_string::<i32>().iter().flatten().find(is_long).map(|text| (text, *most))
         }
         Limit::Fields(fields) => {

@@ -155,7 +155,9 @@ impl Incoming {
     /// PROTOCOL "Generated Columns": a given value must be what the expression gives.
     fn check_generated(&self, given: &ArrayRef, computed: &ArrayRef, expression: &Expression, field: &StructField) -> Result<()> {
         let differs = match given.data_type() {
-            ArrowType::Struct(_) | ArrowType::List(_) | ArrowType::Map(..) => BooleanArray::from(vec![given.as_ref() != computed.as_ref()]),
+            ArrowType::Struct(_) | ArrowType::List(_) | ArrowType::Map(..) => {
+                BooleanArray::from(vec![given.as_ref() != computed.as_ref()])
+            }
             _ => distinct(given, computed)?,
         };
         if !differs.has_true() {
@@ -173,7 +175,10 @@ fn refuse_doubled(data: &StructType, table: &str) -> Result<()> {
     let mut seen = std::collections::HashSet::new();
     match data.fields.iter().find(|field| !seen.insert(field.name.to_lowercase())) {
         Some(field) => {
-            let message = format!("{table}: the data has column {} more than once (names that differ by case alone are the same)", field.name);
+            let message = format!(
+                "{table}: the data has column {} more than once (names that differ by case alone are the same)",
+                field.name
+            );
             Err(Error::schema_mismatch(message))
         }
         None => Ok(()),

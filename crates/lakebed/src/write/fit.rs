@@ -87,9 +87,8 @@ fn fit_primitive(array: &ArrayRef, to: &ArrowType, on_lossy: OnLossy, column: &s
         let back = cast_with_options(&fitted, from, &CastOptions::default())?;
         if let Some(row) = first_true(&distinct(&back, array)?) {
             let value = shown(array, row)?;
-            let message = format!(
-                "column {column}: {value} has more digits than its type {to} holds; on_lossy=\"truncate\" lets them go"
-            );
+            let message =
+                format!("column {column}: {value} has more digits than its type {to} holds; on_lossy=\"truncate\" lets them go");
             return Err(Error::schema_mismatch(message));
         }
     }
@@ -134,7 +133,8 @@ fn shown(array: &ArrayRef, row: usize) -> Result<String> {
 
 /// A struct of two binaries, in whatever order and form.
 fn fit_variant(array: &ArrayRef, wanted: &ArrowType, column: &str) -> Result<ArrayRef> {
-    let not_one = || Error::schema_mismatch(format!("column {column}: a variant is a struct of the binary fields metadata and value"));
+    let not_one =
+        || Error::schema_mismatch(format!("column {column}: a variant is a struct of the binary fields metadata and value"));
     let (Some(given), ArrowType::Struct(fields)) = (array.as_struct_opt(), wanted) else { return Err(not_one()) };
     let part = |field: &Arc<Field>| {
         let part = given.column_by_name(field.name()).ok_or_else(not_one)?;

@@ -29,7 +29,8 @@ impl Identity {
     /// As the metadata of a column tells.
     pub(super) fn of(field: &StructField) -> Result<Self> {
         let number = |key: &str| field.metadata.get(key).and_then(Value::as_i64);
-        let missing = |key: &str| Error::corrupt(format!("schema: column {}", field.name), format!("an identity column without {key}"));
+        let missing =
+            |key: &str| Error::corrupt(format!("schema: column {}", field.name), format!("an identity column without {key}"));
         Ok(Self {
             start: number(IDENTITY_START).ok_or_else(|| missing(IDENTITY_START))?,
             step: number(STEP).filter(|step| *step != 0).ok_or_else(|| missing(STEP))?,

@@ -10,8 +10,8 @@ use arrow_select::concat::concat_batches;
 use futures::StreamExt;
 use lakebed_io::parquet::Cores;
 
-use super::fill::Incoming;
 use super::files::FileSink;
+use super::fill::Incoming;
 use super::partition::size_bytes;
 use crate::{RecordBatchStream, Result};
 

@@ -64,7 +64,8 @@ impl Window {
 
     /// Adds a batch: `table` has the columns of the table, `file` those of a file.
     pub(super) fn push(&mut self, table: &RecordBatch, file: RecordBatch) -> Result<()> {
-        let columns: Vec<ArrayRef> = self.rules.partition_columns.iter().map(|column| table.column(column.index).clone()).collect();
+        let columns: Vec<ArrayRef> =
+            self.rules.partition_columns.iter().map(|column| table.column(column.index).clone()).collect();
         let keys = self.rows.convert_columns(&columns)?;
         let mut ids = Vec::with_capacity(table.num_rows());
         let mut new_rows: Vec<u32> = Vec::new();
@@ -127,7 +128,8 @@ impl Window {
 
     /// The rows of a partition, in the order in which they came.
     pub(super) fn gather(&self, part: &Part) -> Result<Vec<RecordBatch>> {
-        let found = |sorted: &Sorted| sorted.runs.binary_search_by_key(&part.id, |run| run.partition).ok().map(|at| sorted.runs[at]);
+        let found =
+            |sorted: &Sorted| sorted.runs.binary_search_by_key(&part.id, |run| run.partition).ok().map(|at| sorted.runs[at]);
         let runs: Vec<(usize, Run)> =
             self.batches.iter().enumerate().filter_map(|(batch, sorted)| Some((batch, found(sorted)?))).collect();
         let rows: usize = runs.iter().map(|(_, run)| run.rows).sum();

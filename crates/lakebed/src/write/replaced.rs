@@ -3,21 +3,20 @@
 //!
 //! Read [`Replacing::find`].
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
+use arrow_array::{BooleanArray, RecordBatch};
 use futures::TryStreamExt;
 use lakebed_core::log::files::{FileBatch, column};
 
 use super::files::FileSink;
 use super::fit::{OnLossy, fit};
-use super::place::PartitionTexts;
 use super::rules::WriteRules;
 use crate::expr::{Filter, Options, filter_schema, parse_filter};
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::scan::prune::Pruner;
 use crate::scan::read_task;
+use crate::transaction::Partitions;
 use crate::{Error, Result, Snapshot};
 
 /// The rows that make way.
@@ -25,8 +24,8 @@ use crate::{Error, Result, Snapshot};
 pub(super) enum Replaced {
     All,
     Where(Arc<Filter>),
-    /// The partitions with these values.
-    Partitions(HashSet<PartitionTexts>),
+    /// Some partitions.
+    Partitions(Partitions),
 }
 
 /// Files that make way, and how many rows of them were copied.
@@ -58,7 +57,7 @@ impl Replacing {
         };
         while let Some(batch) = files.try_next().await? {
             match (replaced, &partial) {
-                (Replaced::Partitions(partitions), _) => found.push(in_partitions(&batch, rules, partitions)?),
+                (Replaced::Partitions(partitions), _) => found.push(batch.filter(&partitions.holding(&batch)?)?),
                 (_, Some(partial)) => found.replace_partly(partial, batch, rules, sink).await?,
                 (_, None) => found.push(batch),
             }
@@ -72,7 +71,13 @@ impl Replacing {
         }
     }
 
-    async fn replace_partly(&mut self, partial: &Partial<'_>, files: FileBatch, rules: &WriteRules, sink: &mut FileSink) -> Result<()> {
+    async fn replace_partly(
+        &mut self,
+        partial: &Partial<'_>,
+        files: FileBatch,
+        rules: &WriteRules,
+        sink: &mut FileSink,
+    ) -> Result<()> {
         let whole = partial.goes_whole(&files)?;
         self.push(files.filter(&whole)?);
         for row in (0..files.len()).filter(|row| !whole.value(*row)) {
@@ -171,18 +176,7 @@ impl<'a> Partial<'a> {
 /// Rows that were read as rows that can be written.
 fn as_written(batch: &RecordBatch, rules: &WriteRules) -> Result<RecordBatch> {
     let fields = rules.schema.fields.iter().zip(batch.columns());
-    let columns = fields.map(|(field, array)| Ok((&field.name, fit(array, &field.data_type, OnLossy::Error, &field.name)?, true)));
+    let columns =
+        fields.map(|(field, array)| Ok((&field.name, fit(array, &field.data_type, OnLossy::Error, &field.name)?, true)));
     Ok(RecordBatch::try_from_iter_with_nullable(columns.collect::<Result<Vec<_>>>()?)?)
-}
-
-/// The files of a batch that lie in some partitions.
-fn in_partitions(files: &FileBatch, rules: &WriteRules, partitions: &HashSet<PartitionTexts>) -> Result<FileBatch> {
-    let texts = rules.partition_columns.iter().map(|column| files.partition_texts(&column.physical));
-    let texts = texts.collect::<Result<Vec<StringArray>>>()?;
-    let key = |row: usize| -> PartitionTexts {
-        let text = |column: &StringArray| column.is_valid(row).then(|| column.value(row).to_owned()).filter(|text| !text.is_empty());
-        texts.iter().map(text).collect()
-    };
-    let keep: BooleanArray = (0..files.len()).map(|row| Some(partitions.contains(&key(row)))).collect();
-    files.filter(&keep)
 }

@@ -91,7 +91,8 @@ impl WriteRules {
         let options = Options { now_ms: Some(now_ms) };
         let mut filled = Vec::new();
         for (index, field) in schema.fields.iter().enumerate() {
-            let filling = filling(field, &expressions, &options).map_err(|error| error.within(format!("{table}: column {}", field.name)))?;
+            let filling = filling(field, &expressions, &options)
+                .map_err(|error| error.within(format!("{table}: column {}", field.name)))?;
             filled.extend(filling.map(|filling| (index, filling)));
         }
         let checks = Check::of_table(table, &schema, &properties, &expressions, &options)?;
@@ -133,7 +134,8 @@ impl FileLayout {
         if with_partitions {
             columns.extend(partitions);
         }
-        let fields = columns.iter().map(|index| physical_field(&schema.fields[*index], mode, table)).collect::<Result<Fields>>()?;
+        let fields =
+            columns.iter().map(|index| physical_field(&schema.fields[*index], mode, table)).collect::<Result<Fields>>()?;
         Ok(Self { columns, schema: Arc::new(Schema::new(fields)) })
     }
 }
@@ -152,7 +154,9 @@ fn partition_columns(schema: &StructType, names: &[String], mode: MappingMode, t
                     let physical = physical_name(field, mode).to_owned();
                     Ok(PartitionColumn { index, name: name.clone(), physical, data_type })
                 }
-                _ => Err(Error::invalid_input(format!("{table}: a table cannot be partitioned by column {name}: its type has no text"))),
+                _ => Err(Error::invalid_input(format!(
+                    "{table}: a table cannot be partitioned by column {name}: its type has no text"
+                ))),
             },
             None => Err(Error::corrupt(table, format!("partition column {name:?} is not in the schema"))),
         }
@@ -193,7 +197,9 @@ fn sql_name(primitive: PrimitiveType) -> Option<String> {
         PrimitiveType::Short => "SMALLINT".to_owned(),
         PrimitiveType::Byte => "TINYINT".to_owned(),
         PrimitiveType::String | PrimitiveType::Char { .. } => "STRING".to_owned(),
-        PrimitiveType::Variant | PrimitiveType::Void | PrimitiveType::YearMonthInterval | PrimitiveType::DayTimeInterval => return None,
+        PrimitiveType::Variant | PrimitiveType::Void | PrimitiveType::YearMonthInterval | PrimitiveType::DayTimeInterval => {
+            return None;
+        }
         other => other.to_string().to_uppercase(),
     })
 }
@@ -245,9 +251,7 @@ impl NestedIds<'_> {
                 let fields = fields.fields.iter().map(|field| physical_field(field, self.mode, self.table));
                 ArrowType::Struct(fields.collect::<Result<Fields>>()?)
             }
-            DataType::Array(array) => {
-                ArrowType::List(self.part("element", &array.element, array.contains_null, path)?)
-            }
+            DataType::Array(array) => ArrowType::List(self.part("element", &array.element, array.contains_null, path)?),
             DataType::Map(map) => {
                 let key = self.part("key", &map.key, false, path)?;
                 let value = self.part("value", &map.value, map.value_contains_null, path)?;

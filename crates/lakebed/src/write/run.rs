@@ -17,7 +17,7 @@ use super::replaced::{Replaced, Replacing, parse_condition};
 use super::target::Target;
 use super::{SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome};
 use crate::create::{PlannedTable, exists, is_taken, replace_domains};
-use crate::transaction::{Committed, Operation, Transaction};
+use crate::transaction::{Committed, Operation, Partitions, Transaction};
 use crate::{Error, ErrorKind, RecordBatchStream, Result, Snapshot, Table};
 
 /// So often a write begins again because others changed the table's schema or made the table.
@@ -139,7 +139,8 @@ impl Run {
         let (Some(text), Some(snapshot)) = (&self.options.replace_where, snapshot) else { return Ok(None) };
         let filter = parse_condition(snapshot, text, self.table.env().now_ms())?;
         let filter = Arc::unwrap_or_clone(filter);
-        Check::of_filter(snapshot.url(), "the condition of the overwrite".to_owned(), filter, &target.rules.arrow_schema).map(Some)
+        Check::of_filter(snapshot.url(), "the condition of the overwrite".to_owned(), filter, &target.rules.arrow_schema)
+            .map(Some)
     }
 
     fn sink(&self, target: &Target) -> Result<FileSink> {
@@ -151,7 +152,9 @@ impl Run {
     fn keep_files_for(&mut self, target: Target, url: &str) -> Result<()> {
         let files = self.files.as_mut().ok_or_else(|| Error::internal("a write without files"))?;
         if !target.takes_files_of(&files.target) {
-            let message = format!("{url}: another writer changed the table's schema or rules while the rows were written; write them again");
+            let message = format!(
+                "{url}: another writer changed the table's schema or rules while the rows were written; write them again"
+            );
             let kind = ErrorKind::CommitConflict { kind: ConflictKind::MetadataChanged, winner_version: 0, retryable: true };
             return Err(Error::new(kind, message));
         }
@@ -241,7 +244,12 @@ impl Run {
     }
 
     /// Finds what makes way, and copies the rows that stay of files that go.
-    async fn replace(&self, snapshot: &Snapshot, target: &Target, written: &[WrittenFile]) -> Result<(Replacing, Vec<WrittenFile>)> {
+    async fn replace(
+        &self,
+        snapshot: &Snapshot,
+        target: &Target,
+        written: &[WrittenFile],
+    ) -> Result<(Replacing, Vec<WrittenFile>)> {
         let replaced = self.replaced(snapshot, target, written)?;
         let mut sink = self.sink(target)?;
         match Replacing::find(snapshot, &replaced, &target.rules, &mut sink).await {
@@ -258,7 +266,8 @@ impl Run {
             return Ok(Replaced::Where(parse_condition(snapshot, text, self.table.env().now_ms())?));
         }
         if self.options.dynamic_partitions && !target.rules.partition_columns.is_empty() {
-            return Ok(Replaced::Partitions(partitions_of(target, written)));
+            let columns = target.rules.partition_columns.iter().map(|column| column.physical.clone());
+            return Ok(Replaced::Partitions(Partitions::new(Some(snapshot), columns.collect(), partitions_of(target, written))));
         }
         Ok(Replaced::All)
     }
@@ -291,7 +300,8 @@ impl Run {
             WriteMode::Error => ("ErrorIfExists", false),
             WriteMode::Ignore => ("Ignore", false),
         };
-        let mut operation = Operation::new("WRITE").with("mode", mode).with_names("partitionBy", &target.metadata.partition_columns);
+        let mut operation =
+            Operation::new("WRITE").with("mode", mode).with_names("partitionBy", &target.metadata.partition_columns);
         if let Some(text) = &self.options.replace_where {
             operation = operation.with("predicate", text.clone());
         }

@@ -65,7 +65,13 @@ impl Target {
         };
         let PlannedTable { protocol, metadata, domains } = new.plan(url, env)?;
         let clustering = clustering_paths(&domains);
-        Self::with(Parts { protocol, metadata, domains, changes_protocol: true, changes_metadata: true, is_replaced: false }, url, options, &clustering, env)
+        Self::with(
+            Parts { protocol, metadata, domains, changes_protocol: true, changes_metadata: true, is_replaced: false },
+            url,
+            options,
+            &clustering,
+            env,
+        )
     }
 
     async fn existing(snapshot: &Snapshot, data: &Schema, options: &WriteOptions, env: &Env) -> Result<Self> {
@@ -100,7 +106,9 @@ impl Target {
     /// The table stays itself and keeps its properties; columns that stay what they were keep their names in files.
     fn replaced(snapshot: &Snapshot, data: &Schema, options: &WriteOptions, env: &Env) -> Result<Self> {
         if options.mode != WriteMode::Overwrite {
-            return Err(Error::invalid_input("schema=\"overwrite\" goes with mode=\"overwrite\": the rows that are there have the old schema"));
+            return Err(Error::invalid_input(
+                "schema=\"overwrite\" goes with mode=\"overwrite\": the rows that are there have the old schema",
+            ));
         }
         let found = data_schema(data, None)?;
         let mode = snapshot.mapping_mode();
@@ -235,7 +243,8 @@ fn with_mapping(schema: &StructType, properties: &TableProperties, metadata: &mu
 fn keeping_notes(schema: &StructType, old: &StructType) -> StructType {
     let keep = |field: &StructField| {
         let mut field = field.clone();
-        let same = old.field(&field.name).filter(|old| old.data_type == field.data_type || same_shape(&old.data_type, &field.data_type));
+        let same =
+            old.field(&field.name).filter(|old| old.data_type == field.data_type || same_shape(&old.data_type, &field.data_type));
         if let Some(old) = same {
             for key in [PHYSICAL_NAME, FIELD_ID, NESTED_IDS, "comment"] {
                 if let Some(value) = old.metadata.get(key) {
@@ -257,7 +266,8 @@ fn same_shape(one: &lakebed_core::schema::DataType, other: &lakebed_core::schema
 
 fn clustering_paths(domains: &[DomainMetadata]) -> Vec<Vec<String>> {
     let parsed = domains.iter().filter_map(|domain| serde_json::from_str::<serde_json::Value>(&domain.configuration).ok());
-    let columns = parsed.filter_map(|value| serde_json::from_value::<Vec<Vec<String>>>(value.get("clusteringColumns")?.clone()).ok());
+    let columns =
+        parsed.filter_map(|value| serde_json::from_value::<Vec<Vec<String>>>(value.get("clusteringColumns")?.clone()).ok());
     columns.flatten().collect()
 }
 
@@ -266,14 +276,21 @@ fn file_options(rules: &WriteRules, options: &WriteOptions) -> Result<FileOption
     let codec = match (options.codec, &properties.parquet_compression_codec) {
         (Some(codec), _) => codec,
         (None, Some(name)) => Codec::parse(name).ok_or_else(|| {
-            Error::invalid_input(format!("{}: lakebed writes no files with delta.parquet.compression.codec {name:?}", rules.table))
+            Error::invalid_input(format!(
+                "{}: lakebed writes no files with delta.parquet.compression.codec {name:?}",
+                rules.table
+            ))
         })?,
         (None, None) => Codec::default(),
     };
     let defaults = ParquetOptions::default();
     let bloom_columns = options.bloom_columns.iter().map(|name| bloom_column(rules, name)).collect::<Result<_>>()?;
     Ok(FileOptions {
-        target_size_bytes: options.target_file_size_bytes.or(properties.target_file_size_bytes).unwrap_or(DEFAULT_FILE_BYTES).max(1),
+        target_size_bytes: options
+            .target_file_size_bytes
+            .or(properties.target_file_size_bytes)
+            .unwrap_or(DEFAULT_FILE_BYTES)
+            .max(1),
         parquet: ParquetOptions {
             codec,
             row_group_rows: options.row_group_rows.unwrap_or(defaults.row_group_rows).max(1),

@@ -107,7 +107,9 @@ fn folders_are_made_by_many_at_once() {
     let target = |number: usize| folder.path().join(format!("t/p=1/q=2/{number}"));
     std::thread::scope(|scope| {
         for number in 0..16 {
-            scope.spawn(move || HiddenFile::create(&target(number), &number.to_string()).unwrap().publish_new(Flush::Both).unwrap());
+            scope.spawn(move || {
+                HiddenFile::create(&target(number), &number.to_string()).unwrap().publish_new(Flush::Both).unwrap()
+            });
         }
     });
     assert_eq!(names(&folder.path().join("t/p=1/q=2")).len(), 16);

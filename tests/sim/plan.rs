@@ -1,0 +1,120 @@
+//! What a seed decides before the beginning: which table, who takes part on which day, what may go wrong.
+
+use std::collections::HashMap;
+
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+use super::faults::Faults;
+use super::network::Ways;
+use super::objects::Flaw;
+use super::work::Work;
+
+/// Everything that is decided before the beginning.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) shape: Shape,
+    pub(crate) ways: Ways,
+    /// Whether there is a table at the beginning; else the first writer makes it.
+    pub(crate) is_founded: bool,
+    /// Objects on a page of a listing.
+    pub(crate) page: usize,
+    /// Between days time passes, so that what is out of date may be cleaned up.
+    pub(crate) days: Vec<Day>,
+    pub(crate) flaw: Option<Flaw>,
+}
+
+/// What kind of table it is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shape {
+    pub(crate) is_partitioned: bool,
+    pub(crate) has_row_ids: bool,
+    pub(crate) has_timestamps: bool,
+    pub(crate) properties: HashMap<String, String>,
+}
+
+/// Who takes part on a day.
+#[derive(Debug, Clone)]
+pub(crate) struct Day {
+    pub(crate) writers: Vec<(String, Vec<Work>)>,
+    /// How often each reader looks.
+    pub(crate) readers: Vec<usize>,
+    /// How often each keeper does something for the log.
+    pub(crate) keepers: Vec<usize>,
+}
+
+impl Plan {
+    pub(crate) fn random(seed: u64) -> Self {
+        let mut random = SmallRng::seed_from_u64(seed);
+        let shape = Shape::random(&mut random);
+        let ways = Ways {
+            faults: Faults::random(&mut random),
+            stickiness: [0.0, 0.5, 0.9][random.random_range(0..3)],
+            has_stale_listings: random.random_bool(0.15),
+        };
+        // Who makes a table and cannot see it afterwards can tell nothing about it.
+        let is_founded = ways.has_stale_listings || random.random_bool(0.5);
+        let count = [1, 1, 1, 2, 3][random.random_range(0..5)];
+        let days = (0..count).map(|day| Day::random(&mut random, day, count, &shape)).collect();
+        let page = [1000, 1000, 4][random.random_range(0..3)];
+        Self { seed, shape, ways, is_founded, page, days, flaw: None }
+    }
+}
+
+impl Shape {
+    fn random(random: &mut SmallRng) -> Self {
+        let mut shape = Self {
+            is_partitioned: random.random_bool(0.5),
+            has_row_ids: random.random_bool(0.2),
+            has_timestamps: random.random_bool(0.2),
+            properties: HashMap::new(),
+        };
+        let interval = [2, 3, 10][random.random_range(0..3)].to_string();
+        let has_new_checkpoints = random.random_bool(0.3);
+        let mut set = |name: &str, value: &str| shape.properties.insert(format!("delta.{name}"), value.to_owned());
+        set("checkpointInterval", &interval);
+        set("logRetentionDuration", "interval 1 days");
+        if has_new_checkpoints {
+            set("checkpointPolicy", "v2");
+        }
+        if shape.has_row_ids {
+            set("enableRowTracking", "true");
+        }
+        if shape.has_timestamps {
+            set("enableInCommitTimestamps", "true");
+        }
+        shape
+    }
+}
+
+impl Day {
+    fn random(random: &mut SmallRng, day: i64, days: i64, shape: &Shape) -> Self {
+        let most = if days > 1 { 3 } else { 5 };
+        Self {
+            writers: writers(random, day, most, shape),
+            readers: (0..random.random_range(1..3)).map(|_| random.random_range(2..most + 2)).collect(),
+            keepers: (0..random.random_range(0..3)).map(|_| random.random_range(1..4)).collect(),
+        }
+    }
+}
+
+/// Some write each for themselves, with a number for each change or without; some times two do the same work.
+fn writers(random: &mut SmallRng, day: i64, most: usize, shape: &Shape) -> Vec<(String, Vec<Work>)> {
+    let mut writers = Vec::new();
+    for writer in 1..=random.random_range(2..most as i64) {
+        let is_numbered = random.random_bool(0.4);
+        let count = random.random_range(1..most as i64);
+        let works: Vec<Work> = (day * 10..day * 10 + count)
+            .map(|number| {
+                let application = is_numbered.then(|| (format!("app{writer}"), number));
+                Work { application, ..Work::random(random, writer, number, shape) }
+            })
+            .collect();
+        if is_numbered && random.random_bool(0.5) {
+            writers.push((format!("writer {writer}'"), works.clone()));
+        }
+        writers.push((format!("writer {writer}"), works));
+    }
+    writers
+}
