@@ -44,8 +44,8 @@ impl Identity {
         let first = match self.high_water_mark {
             // The mark need not be one of the numbers: a sync may have moved it. The next one is beyond it, in the direction of the steps.
             Some(mark) => {
-                let done = (i128::from(mark) - i128::from(self.start)).div_euclid(i128::from(self.step));
-                (done + 1).max(0)
+                let (way, step) = (i128::from(mark) - i128::from(self.start), i128::from(self.step));
+                ((way * step.signum()).div_euclid(step.abs()) + 1).max(0)
             }
             None => 0,
         };
