@@ -26,16 +26,18 @@ KILLS = 200
 NURSERY = """
 import os, sys, pyarrow as pa, lakebed as lb
 pa.array([1])  # imports pandas, which takes longer than all the rest
+def say(word):  # in one write, which no kill can cut
+    os.write(1, f"{word}\\n".encode())
 for line in sys.stdin:
     writer = os.fork()
     if writer == 0:
-        print(os.getpid(), flush=True)
+        say(os.getpid())
         table = lb.Table(sys.argv[1])
         for number in range(int(line), int(line) + 10_000):
             table.append(pa.table({"id": [number]}))
-            print(number, flush=True)
+            say(number)
     os.waitpid(writer, 0)
-    print("gone", flush=True)
+    say("gone")
 """
 
 
