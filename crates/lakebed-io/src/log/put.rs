@@ -46,6 +46,8 @@ pub async fn put_commit(store: &Store, version: u64, bytes: Bytes, txn_id: &str,
     let commit = LogPath::commit(version);
     let object = store.log_path(&commit.name)?;
     let mut patience = Patience::begin(&store.options().env);
+    // Once an answer was lost, that request may yet be carried out, whatever the store says to later ones.
+    let mut in_doubt = false;
     loop {
         let refused = match store.put_if_absent_after(files, &object, bytes.clone()).await {
             Ok(PutOutcome::Done) => return Ok(PutCommit::Done),
@@ -57,13 +59,14 @@ pub async fn put_commit(store: &Store, version: u64, bytes: Bytes, txn_id: &str,
         let unclear = match (find_winner(store, &commit, txn_id).await, refused) {
             (Ok(Winner::Ours), _) => return Ok(PutCommit::Done),
             (Ok(Winner::Other), _) => return Ok(PutCommit::Taken),
-            (Ok(Winner::Nobody), Some(error)) if !is_passing(&error) => return Err(error),
+            (Ok(Winner::Nobody), Some(error)) if !in_doubt && !is_passing(&error) => return Err(error),
             // The request may yet be carried out: to make it again is safe, as at most one of both can succeed.
             (Ok(Winner::Nobody), Some(error)) => error,
             // As S3 answers when another write of the name is under way, which then came to nothing.
             (Ok(Winner::Nobody), None) => taken_by_nobody(store, &object),
             (Err(error), _) => error,
         };
+        in_doubt = true;
         if !patience.pause().await {
             return Err(unknown(&store.describe(&object), txn_id, unclear));
         }
