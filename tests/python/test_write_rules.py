@@ -320,6 +320,44 @@ def test_a_table_keeps_its_partitioning_and_properties(path: str) -> None:
     assert lb.Table(path).version == 1
 
 
+def configuration(path: str) -> dict[str, str]:
+    """Of the newest metadata in the log."""
+    actions = [action for version in range(lb.Table(path).version + 1) for action in log_of(path, version)]
+    newest: dict[str, str] = [action["metaData"] for action in actions if "metaData" in action][-1]["configuration"]
+    return newest
+
+
+def test_a_table_that_gets_row_tracking_with_its_new_schema_says_where_ids_are_kept(path: str) -> None:
+    lb.write(path, {"id": [1]})
+    lb.write(path, {"id": [2]}, mode="overwrite", schema="overwrite", properties={"delta.enableRowTracking": True})
+    kept = configuration(path)
+    names = {kept[f"delta.rowTracking.materialized{what}ColumnName"] for what in ("RowId", "RowCommitVersion")}
+    assert len(names) == 2
+    # They stay what they are: files that are written later may have them.
+    lb.write(path, {"id": [3]}, mode="overwrite", schema="overwrite")
+    assert configuration(path) == kept
+
+
+def test_a_table_cannot_become_compatible_with_iceberg_while_readers_could_not_read_it(path: str) -> None:
+    lb.write(path, {"id": [1]})
+    with pytest.raises(lb.InvalidInputError, match=r"set delta\.columnMapping\.mode to name or id as well"):
+        lb.write(path, {"id": [2]}, mode="overwrite", schema="overwrite", properties={"delta.enableIcebergCompatV2": True})
+    assert lb.Table(path).version == 0
+
+
+def test_a_replaced_table_is_read_as_it_was_at_any_time_of_its_commits(path: str) -> None:
+    with_times = {"delta.enableInCommitTimestamps": True}
+    lb.write(path, {"id": [1]})
+    lb.write(path, {"id": [2]}, mode="overwrite", schema="overwrite", properties=with_times)
+    schema = pa.schema([("other", pa.string())])
+    lb.create(path, schema, mode="replace", properties=with_times)
+    assert configuration(path)["delta.inCommitTimestampEnablementVersion"] == "1"
+    times = {entry.version: entry.timestamp for entry in lb.Table(path).history()}
+    assert lb.Table(path, timestamp=times[0]).to_arrow().to_pydict() == {"id": [1]}
+    assert lb.Table(path, timestamp=times[1]).to_arrow().to_pydict() == {"id": [2]}
+    assert lb.Table(path, timestamp=times[2]).to_arrow().to_pydict() == {"other": []}
+
+
 def test_frames_of_all_kinds_go_in(path: str) -> None:
     lb.write(path, pd.DataFrame({"id": [1], "name": ["a"]}, index=[7]))
     lb.write(path, pd.DataFrame({"name": ["b"]}, index=pd.Index([2], name="id")))

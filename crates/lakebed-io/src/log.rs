@@ -22,7 +22,7 @@ pub use commits::{CommitPart, read_commits, read_places};
 pub use lakebed_core::log::segment::ListedLogFile;
 pub use near::find_near;
 pub use put::{PutCommit, put_commit};
-pub use write::{forget_hadoop_checksum, hadoop_checksum_name, put_checksum, write_hint};
+pub use write::{hadoop_checksum_name, put_checksum, write_hint};
 
 use crate::store::Store;
 

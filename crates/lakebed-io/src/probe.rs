@@ -10,7 +10,6 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 use futures::future::join_all;
 use lakebed_core::error::{Error, ErrorKind, Result};
-use lakebed_core::path::LOG_DIR;
 use object_store::path::Path;
 
 use crate::store::{PutOutcome, Store};
@@ -35,7 +34,7 @@ pub async fn check_put_if_absent(store: &Store) -> Result<()> {
         return Ok(());
     }
     // A name that no listing of versions has: it is hidden, and comes before all digits.
-    let canary = store.path_of(&format!("{LOG_DIR}/.lakebed-probe-{}", store.options().env.new_uuid()))?;
+    let canary = store.log_path(&format!(".lakebed-probe-{}", store.options().env.new_uuid()))?;
     let is_kept = is_kept(store, &canary).await;
     // If this fails a hidden file is left, which does no harm.
     let _ = store.delete(std::slice::from_ref(&canary)).await;

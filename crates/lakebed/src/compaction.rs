@@ -10,7 +10,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use lakebed_core::action::json::Part;
 use lakebed_core::feature::check_write;
 use lakebed_core::log::compaction::compact;
-use lakebed_core::path::{LOG_DIR, commit_name};
+use lakebed_core::path::commit_name;
 use lakebed_io::store::PutOutcome;
 
 use crate::{Error, Result, Snapshot};
@@ -41,14 +41,14 @@ impl Snapshot {
             text.push(b'\n');
         }
         let name = format!("{first:020}.{last:020}.compacted.json");
-        let path = self.store().path_of(&format!("{LOG_DIR}/{name}"))?;
+        let path = self.store().log_path(&name)?;
         let outcome = self.store().put_if_absent(&path, text.into()).await?;
         Ok((outcome == PutOutcome::Done).then_some(name))
     }
 
     async fn read_newest_first(&self, versions: RangeInclusive<u64>) -> Result<Vec<Bytes>> {
         let store = self.store();
-        let read = |version: u64| async move { store.get(&store.path_of(&format!("{LOG_DIR}/{}", commit_name(version)))?).await };
+        let read = |version: u64| async move { store.get(&store.log_path(&commit_name(version))?).await };
         let mut commits = stream::iter(versions.rev()).map(read).buffered(CONCURRENCY);
         let (mut all, mut bytes) = (Vec::new(), 0);
         while let Some(commit) = commits.try_next().await? {

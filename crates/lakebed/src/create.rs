@@ -68,8 +68,8 @@ impl NewTable {
         }
         let properties = TableProperties::parse(&configuration)?;
         check_columns(&self.schema, properties.column_mapping_mode)?;
-        self.check_iceberg(&properties)?;
-        let schema = self.mapped(&properties, &mut configuration, env);
+        check_iceberg(&self.schema, &properties)?;
+        let schema = with_mapping(&self.schema, &properties, &mut configuration, env);
         add_row_tracking_columns(&properties, &mut configuration, env);
         let partition_columns = columns_named(&schema, &self.partition_by, "partition")?;
         let domains = self.clustering_domains(&schema, properties.column_mapping_mode)?;
@@ -86,22 +86,6 @@ impl NewTable {
             created_time: Some(env.now_ms()),
         };
         Ok(PlannedTable { protocol, metadata, domains })
-    }
-
-    /// Names and ids for all columns, where data files know them by others.
-    fn mapped(&self, properties: &TableProperties, configuration: &mut HashMap<String, Option<String>>, env: &Env) -> StructType {
-        let mode = properties.column_mapping_mode;
-        if mode == MappingMode::None {
-            return self.schema.clone();
-        }
-        let mut mapping = Mapping {
-            max_column_id: 0,
-            new_name: Some(|| format!("col-{}", env.new_uuid())),
-            nested_ids: properties.iceberg_compat_v2,
-        };
-        let schema = mapping.complete(&self.schema, mode);
-        configuration.insert("delta.columnMapping.maxColumnId".to_owned(), Some(mapping.max_column_id.to_string()));
-        schema
     }
 
     /// What keeps the clustering columns, if there are such.
@@ -121,29 +105,50 @@ impl NewTable {
         let configuration = json!({ "clusteringColumns": columns, "domainName": CLUSTERING_DOMAIN }).to_string();
         Ok(vec![DomainMetadata { domain: CLUSTERING_DOMAIN.to_owned(), configuration, removed: false }])
     }
+}
 
-    /// PROTOCOL "Iceberg Compatibility": what its readers cannot have.
-    fn check_iceberg(&self, properties: &TableProperties) -> Result<()> {
-        let version = match (properties.iceberg_compat_v1, properties.iceberg_compat_v2) {
-            (false, false) => return Ok(()),
-            (true, true) => {
-                return Err(Error::invalid_input("a table is compatible with one version of Iceberg's format: V1 or V2"));
-            }
-            (true, false) => "delta.enableIcebergCompatV1",
-            (false, true) => "delta.enableIcebergCompatV2",
-        };
-        let refuse = |why: &str| Err(Error::invalid_input(format!("{version}: {why}")));
-        if properties.column_mapping_mode == MappingMode::None {
-            return refuse("set delta.columnMapping.mode to name or id as well");
+/// Names and ids for columns that have none, where data files know columns by them.
+pub(crate) fn with_mapping(
+    schema: &StructType,
+    properties: &TableProperties,
+    configuration: &mut HashMap<String, Option<String>>,
+    env: &Env,
+) -> StructType {
+    let mode = properties.column_mapping_mode;
+    if mode == MappingMode::None {
+        return schema.clone();
+    }
+    let mut mapping = Mapping {
+        max_column_id: properties.column_mapping_max_column_id.unwrap_or(0),
+        new_name: Some(|| format!("col-{}", env.new_uuid())),
+        nested_ids: properties.iceberg_compat_v2,
+    };
+    let schema = mapping.complete(schema, mode);
+    configuration.insert("delta.columnMapping.maxColumnId".to_owned(), Some(mapping.max_column_id.to_string()));
+    schema
+}
+
+/// PROTOCOL "Iceberg Compatibility": what its readers cannot have.
+pub(crate) fn check_iceberg(schema: &StructType, properties: &TableProperties) -> Result<()> {
+    let version = match (properties.iceberg_compat_v1, properties.iceberg_compat_v2) {
+        (false, false) => return Ok(()),
+        (true, true) => {
+            return Err(Error::invalid_input("a table is compatible with one version of Iceberg's format: V1 or V2"));
         }
-        if properties.deletion_vectors {
-            return refuse("deletion vectors cannot be enabled at the same time");
-        }
-        let allows = |data_type: &DataType| iceberg_allows(data_type, properties.iceberg_compat_v1);
-        match self.schema.fields.iter().find(|field| !allows(&field.data_type)) {
-            Some(field) => refuse(&format!("column {} has a type that it does not allow", field.name)),
-            None => Ok(()),
-        }
+        (true, false) => "delta.enableIcebergCompatV1",
+        (false, true) => "delta.enableIcebergCompatV2",
+    };
+    let refuse = |why: &str| Err(Error::invalid_input(format!("{version}: {why}")));
+    if properties.column_mapping_mode == MappingMode::None {
+        return refuse("set delta.columnMapping.mode to name or id as well");
+    }
+    if properties.deletion_vectors {
+        return refuse("deletion vectors cannot be enabled at the same time");
+    }
+    let allows = |data_type: &DataType| iceberg_allows(data_type, properties.iceberg_compat_v1);
+    match schema.fields.iter().find(|field| !allows(&field.data_type)) {
+        Some(field) => refuse(&format!("column {} has a type that it does not allow", field.name)),
+        None => Ok(()),
     }
 }
 
@@ -162,7 +167,11 @@ fn iceberg_allows(data_type: &DataType, is_first_version: bool) -> bool {
 }
 
 /// PROTOCOL "Row Tracking": the columns that keep ids of rows that move have names that nobody else has.
-fn add_row_tracking_columns(properties: &TableProperties, configuration: &mut HashMap<String, Option<String>>, env: &Env) {
+pub(crate) fn add_row_tracking_columns(
+    properties: &TableProperties,
+    configuration: &mut HashMap<String, Option<String>>,
+    env: &Env,
+) {
     if properties.row_tracking {
         let mut set = |key: &str, name: String| {
             configuration.entry(format!("delta.rowTracking.{key}")).or_insert(Some(name));

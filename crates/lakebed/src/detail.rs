@@ -104,21 +104,14 @@ impl Snapshot {
         Ok(columns.iter().filter_map(|column| self.logical_column(column)).collect())
     }
 
-    /// The clustering columns by the names that lead to them in data files. Delta Spark writes these as a list, others as one text.
+    /// The clustering columns by the names that lead to them in data files.
     pub(crate) async fn physical_clustering_columns(&self) -> Result<Vec<Vec<String>>> {
         let features = self.protocol().writer_features.as_deref().unwrap_or_default();
         if !features.iter().any(|feature| feature == "clustering") {
             return Ok(Vec::new());
         }
         let Some(domain) = self.domain_metadata(CLUSTERING_DOMAIN).await? else { return Ok(Vec::new()) };
-        let configuration: Value = serde_json::from_str(&domain.configuration).unwrap_or_default();
-        let columns = configuration.get("clusteringColumns").and_then(Value::as_array);
-        let names = |column: &Value| match column {
-            Value::Array(parts) => Some(parts.iter().filter_map(Value::as_str).map(str::to_owned).collect()),
-            Value::String(name) => Some(vec![name.clone()]),
-            _ => None,
-        };
-        Ok(columns.into_iter().flatten().filter_map(names).collect())
+        Ok(clustering_paths(&domain))
     }
 
     /// A clustering column's logical name.

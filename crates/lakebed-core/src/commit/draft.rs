@@ -3,6 +3,8 @@
 //! A draft knows no version. Whatever depends on the version or on what others gave out meanwhile (row ids, commit versions of rows,
 //! in-commit timestamps) is decided each time [`Draft::render`] is called, so that trying again after a conflict needs no mending.
 
+use std::collections::HashMap;
+
 use crate::action::{Action, Add, Cdc, DeletionVectorDescriptor, DomainMetadata, Metadata, Protocol, Remove, SetTransaction};
 use crate::dv::DeletionVector;
 use crate::log::files::FileBatch;
@@ -13,6 +15,10 @@ use super::base::Base;
 use super::info::{Operation, Provenance, commit_info};
 use super::reads::Reads;
 use super::row_ids::{self, RowIds};
+
+/// Since when a table has in-commit timestamps, if not from its beginning.
+const ENABLEMENT: [&str; 2] = ["delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp"];
+const CHECKPOINT_PROTECTION: &str = "delta.requireCheckpointProtectionBeforeVersion";
 
 /// What a transaction wants to change.
 #[derive(Debug, Clone, Default)]
@@ -115,7 +121,7 @@ impl Draft {
             lines.push(Action::Protocol(protocol.clone()))?;
         }
         if let Some(metadata) = &self.metadata {
-            let metadata = with_enablement(metadata, base, version, timestamp.filter(|_| !base.properties.in_commit_timestamps));
+            let metadata = with_history(metadata, base, version, timestamp);
             lines.push(Action::Metadata(metadata))?;
         }
         for transaction in &self.transactions {
@@ -184,15 +190,29 @@ fn in_commit_timestamp(base: &Base, now_ms: i64) -> i64 {
     base.in_commit_timestamp.map_or(now_ms, |before| now_ms.max(before.saturating_add(1)))
 }
 
-/// Metadata that turns in-commit timestamps on for an existing table says since when it has them.
-fn with_enablement(metadata: &Metadata, base: &Base, version: u64, enabled_at: Option<i64>) -> Metadata {
+/// Metadata with what older versions are read by: since when there are in-commit timestamps, and which checkpoints must stay.
+fn with_history(metadata: &Metadata, base: &Base, version: u64, in_commit_timestamp: Option<i64>) -> Metadata {
     let mut metadata = metadata.clone();
-    if let (Some(timestamp), Some(_)) = (enabled_at, base.version) {
-        let mut set = |name: &str, value: String| metadata.configuration.insert(format!("delta.{name}"), Some(value));
-        set("inCommitTimestampEnablementVersion", version.to_string());
-        set("inCommitTimestampEnablementTimestamp", timestamp.to_string());
+    let configuration = &mut metadata.configuration;
+    match (in_commit_timestamp, base.version) {
+        (Some(_), Some(_)) if base.properties.in_commit_timestamps => {
+            ENABLEMENT.iter().for_each(|name| keep_property(configuration, name, base));
+        }
+        (Some(timestamp), Some(_)) => {
+            let values = [version.to_string(), timestamp.to_string()];
+            configuration.extend(ENABLEMENT.map(str::to_owned).into_iter().zip(values.map(Some)));
+        }
+        _ => {}
     }
+    keep_property(configuration, CHECKPOINT_PROTECTION, base);
     metadata
+}
+
+/// Unless the new configuration has a value of its own.
+fn keep_property(configuration: &mut HashMap<String, Option<String>>, name: &str, base: &Base) {
+    if let (None, Some(value)) = (configuration.get(name), base.metadata.configuration.get(name)) {
+        configuration.insert(name.to_owned(), value.clone());
+    }
 }
 
 fn with_row_ids(add: &Add, row_ids: Option<&mut RowIds>) -> Result<Add> {

@@ -72,6 +72,12 @@ fn version(name: &str, value: &str) -> Result<i32> {
 /// Properties that lakebed could only pretend to honour.
 fn check_settable(name: &str, value: &str) -> Result<()> {
     let why = match name {
+        "delta.columnMapping.maxColumnId"
+        | "delta.inCommitTimestampEnablementTimestamp"
+        | "delta.inCommitTimestampEnablementVersion"
+        | "delta.requireCheckpointProtectionBeforeVersion"
+        | "delta.rowTracking.materializedRowCommitVersionColumnName"
+        | "delta.rowTracking.materializedRowIdColumnName" => "writers keep it themselves; leave it out",
         "delta.universalFormat.enabledFormats" => "lakebed writes no metadata of other formats",
         "delta.isolationLevel" if value.trim().eq_ignore_ascii_case("SnapshotIsolation") => {
             "a table's own level is Serializable or WriteSerializable"
@@ -145,6 +151,11 @@ mod tests {
             "delta.universalFormat.enabledFormats",
             "iceberg",
             "property delta.universalFormat.enabledFormats: \"iceberg\" cannot be set: lakebed writes no metadata of other formats",
+        );
+        check_refused(
+            "delta.columnMapping.maxColumnId",
+            "7",
+            "property delta.columnMapping.maxColumnId: \"7\" cannot be set: writers keep it themselves; leave it out",
         );
         check_refused(
             "delta.constraints.positive",

@@ -20,7 +20,6 @@ pub async fn write_hint(store: &Store, hint: &Hint) -> Result<bool> {
     {
         return Ok(false);
     }
-    forget_hadoop_checksum(store, HINT_NAME).await?;
     store.put(&store.log_path(HINT_NAME)?, hint.to_json()?.into()).await?;
     Ok(true)
 }
@@ -30,16 +29,7 @@ pub async fn put_checksum(store: &Store, version: u64, checksum: &VersionChecksu
     store.put_disposable_if_absent(&store.log_path(&checksum_name(version))?, checksum.to_json()?.into()).await
 }
 
-/// Hadoop keeps a checksum of its own beside each file that it writes to a disk, hidden, and fails for whoever reads a file through it
-/// that was written anew by somebody else. It must go before the file of the log that it is about is overwritten.
-pub async fn forget_hadoop_checksum(store: &Store, name: &str) -> Result<()> {
-    if !store.is_local() {
-        return Ok(());
-    }
-    store.delete(&[store.log_path(&hadoop_checksum_name(name))?]).await
-}
-
-/// The name of the checksum that Hadoop keeps of a file of this name.
+/// The name of the checksum that Hadoop keeps, hidden, beside a file of this name that it writes to a disk.
 pub fn hadoop_checksum_name(name: &str) -> String {
     format!(".{name}.crc")
 }

@@ -1,137 +1,38 @@
 //! Writing Parquet files: batches are encoded column by column on as many cores as are free, and leave for the store row group by row
 //! group. What the columns mean is decided above.
 //!
-//! Read [`ParquetWriter::create`] first.
+//! Read [`ParquetWriter::create`] first. `options` says how files are to be, `sending` brings them to the store.
 
-use std::io;
+mod options;
+mod sending;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
-use bytes::Bytes;
 use futures::future::try_join_all;
 use lakebed_core::{Error, Result};
 use object_store::path::Path;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::ColumnPath;
 
+use self::sending::{Blocks, Sending};
 use super::read::Cores;
 use crate::at::At;
-use crate::store::{Store, Unflushed, Upload};
+use crate::store::{Store, Unflushed};
+
+pub use self::options::{Codec, WriteOptions};
 
 /// Batches of fewer values than this are encoded where they are: to change threads would take longer.
 const FEW_VALUES: usize = 1 << 16;
-/// Bytes that leave for the store at once.
-const CHUNK_BYTES: usize = 8 << 20;
-
-/// How to write a file.
-#[derive(Debug, Clone, PartialEq)]
-pub struct WriteOptions {
-    /// How pages are compressed.
-    pub codec: Codec,
-    /// The rows of a row group, at most.
-    pub row_group_rows: usize,
-    /// The bytes of a row group, about.
-    pub row_group_bytes: usize,
-    /// Columns with Bloom filters, by the names that lead to them.
-    pub bloom_columns: Vec<Vec<String>>,
-    /// Data pages of the second version.
-    pub second_pages: bool,
-}
-
-/// How pages are compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Codec {
-    /// Not at all.
-    Uncompressed,
-    /// Fast.
-    #[default]
-    Snappy,
-    /// Small; the level is from 1 to 22.
-    Zstd(i32),
-    /// Small and slow.
-    Gzip,
-    /// Fast.
-    Lz4,
-}
-
-impl Codec {
-    /// The codec of this name, as properties spell it in any case: `zstd` or `zstd(3)`.
-    pub fn parse(name: &str) -> Option<Self> {
-        let lower = name.trim().to_ascii_lowercase();
-        Some(match lower.as_str() {
-            "none" | "uncompressed" => Self::Uncompressed,
-            "snappy" => Self::Snappy,
-            "zstd" => Self::Zstd(1),
-            "gzip" => Self::Gzip,
-            "lz4" | "lz4_raw" | "lz4raw" => Self::Lz4,
-            _ => {
-                let level: i32 = lower.strip_prefix("zstd(")?.strip_suffix(')')?.trim().parse().ok()?;
-                return (1..=22).contains(&level).then_some(Self::Zstd(level));
-            }
-        })
-    }
-
-    /// What stands before `.parquet` in the name of a file.
-    pub fn extension(self) -> &'static str {
-        match self {
-            Self::Uncompressed => "",
-            Self::Snappy => ".snappy",
-            Self::Zstd(_) => ".zstd",
-            Self::Gzip => ".gz",
-            Self::Lz4 => ".lz4raw",
-        }
-    }
-
-    fn compression(self) -> Result<Compression> {
-        Ok(match self {
-            Self::Uncompressed => Compression::UNCOMPRESSED,
-            Self::Snappy => Compression::SNAPPY,
-            Self::Zstd(level) => Compression::ZSTD(ZstdLevel::try_new(level).at("the level of zstd")?),
-            Self::Gzip => Compression::GZIP(parquet::basic::GzipLevel::default()),
-            Self::Lz4 => Compression::LZ4_RAW,
-        })
-    }
-}
-
-impl Default for WriteOptions {
-    fn default() -> Self {
-        Self {
-            codec: Codec::default(),
-            row_group_rows: 1 << 20,
-            row_group_bytes: 128 << 20,
-            bloom_columns: Vec::new(),
-            second_pages: false,
-        }
-    }
-}
-
-impl WriteOptions {
-    fn properties(&self) -> Result<WriterProperties> {
-        let version = if self.second_pages { WriterVersion::PARQUET_2_0 } else { WriterVersion::PARQUET_1_0 };
-        let mut properties = WriterProperties::builder()
-            .set_compression(self.codec.compression()?)
-            .set_writer_version(version)
-            .set_max_row_group_row_count(Some(self.row_group_rows))
-            .set_created_by(concat!("lakebed version ", env!("CARGO_PKG_VERSION")).to_owned());
-        for column in &self.bloom_columns {
-            properties = properties.set_column_bloom_filter_enabled(ColumnPath::new(column.clone()), true);
-        }
-        Ok(properties.build())
-    }
-}
-
 /// A file that is being written. Nobody sees it before it is finished; dropped before, it leaves nothing.
 pub struct ParquetWriter {
     name: String,
-    upload: Upload,
-    file: SerializedFileWriter<Sink>,
+    sending: Sending,
+    file: SerializedFileWriter<Blocks>,
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     options: WriteOptions,
@@ -150,30 +51,16 @@ struct Column {
     writers: Vec<ArrowColumnWriter>,
 }
 
-/// What is encoded and has not left yet.
-#[derive(Default)]
-struct Sink(Vec<u8>);
-
-impl io::Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 impl ParquetWriter {
     /// Begins a file whose columns are those of the schema; field ids stand in the metadata of its fields.
     pub async fn create(store: &Store, path: &Path, schema: SchemaRef, options: WriteOptions) -> Result<Self> {
         let name = store.describe(path);
         let descriptor = ArrowSchemaConverter::new().with_coerce_types(false).convert(&schema).at(&name)?;
         let properties = Arc::new(options.properties()?);
-        let file = SerializedFileWriter::new(Sink::default(), descriptor.root_schema_ptr(), properties).at(&name)?;
+        let file = SerializedFileWriter::new(Blocks::default(), descriptor.root_schema_ptr(), properties).at(&name)?;
         let factory = ArrowRowGroupWriterFactory::new(&file, Arc::clone(&schema));
-        Ok(Self { name, upload: store.upload(path).await?, file, factory, schema, options, open: None, rows: 0 })
+        let sending = Sending::new(store.upload(path).await?);
+        Ok(Self { name, sending, file, factory, schema, options, open: None, rows: 0 })
     }
 
     /// Appends a batch with the file's schema.
@@ -219,12 +106,12 @@ impl ParquetWriter {
         self.end_row_group(cores).await?;
         self.file.finish().at(&self.name)?;
         self.send().await?;
-        self.upload.finish_unflushed().await
+        self.sending.finish().await
     }
 
     /// Takes back what was written.
     pub async fn abort(self) {
-        self.upload.abort().await;
+        self.sending.abort().await;
     }
 
     /// How many rows it has so far.
@@ -314,14 +201,9 @@ impl ParquetWriter {
         Ok(())
     }
 
-    /// Sends what is encoded to the store.
+    /// Sends what is encoded to the store. Much of it is still on its way afterwards.
     pub async fn send(&mut self) -> Result<()> {
-        let mut bytes = Bytes::from(std::mem::take(&mut self.file.inner_mut().0));
-        while !bytes.is_empty() {
-            let chunk = bytes.split_to(bytes.len().min(CHUNK_BYTES));
-            self.upload.write(chunk).await?;
-        }
-        Ok(())
+        self.sending.send(self.file.inner_mut().take()).await
     }
 }
 

@@ -11,6 +11,8 @@ use object_store::{
 };
 use url::Url;
 
+use lakebed_core::path::LOG_DIR;
+
 use super::*;
 use crate::store::StoreOptions;
 use crate::store::tests::kit::{Counts, Fault, ObservedStore};

@@ -51,6 +51,11 @@ impl HiddenFile {
         self.file.write_all(bytes)
     }
 
+    /// The same file once more, for flushing it while it is written.
+    pub(super) fn again(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
     /// Brings the bytes so far to the disk.
     pub(super) fn flush(&self) -> io::Result<()> {
         self.file.sync_data()
@@ -76,7 +81,7 @@ impl HiddenFile {
             self.is_named = false;
         }
         self.settle_name(flush)?;
-        Ok((self.file.try_clone()?, folder_of(&self.target).to_owned()))
+        Ok((self.again()?, folder_of(&self.target).to_owned()))
     }
 
     fn settle_name(&self, flush: Flush) -> io::Result<()> {

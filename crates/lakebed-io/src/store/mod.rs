@@ -216,7 +216,7 @@ impl Store {
     }
 
     /// The file of this name in the table's log.
-    pub(crate) fn log_path(&self, name: &str) -> Result<Path> {
+    pub fn log_path(&self, name: &str) -> Result<Path> {
         self.path_of(&format!("{LOG_DIR}/{name}"))
     }
 

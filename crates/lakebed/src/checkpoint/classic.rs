@@ -6,9 +6,8 @@ use std::sync::Arc;
 use futures::{StreamExt, TryStreamExt};
 use lakebed_core::log::checkpoint::write::CheckpointRows;
 use lakebed_core::log::hint::Hint;
-use lakebed_core::path::{LOG_DIR, checkpoint_name};
+use lakebed_core::path::checkpoint_name;
 use lakebed_io::checkpoint::{CheckpointFile, count_rows};
-use lakebed_io::log::forget_hadoop_checksum;
 
 use super::state::{State, groups_at_once};
 use super::{Summary, Written};
@@ -17,7 +16,7 @@ use crate::{Result, Snapshot};
 pub(super) async fn write(snapshot: &Snapshot, rows: CheckpointRows, state: State) -> Result<Written> {
     let store = snapshot.store();
     let name = checkpoint_name(snapshot.version());
-    let path = store.path_of(&format!("{LOG_DIR}/{name}"))?;
+    let path = store.log_path(&name)?;
     let mut file = CheckpointFile::begin(store, &path, rows.classic_schema()).await?;
     let summary = match append_all(&mut file, Arc::new(rows), state).await {
         Ok(summary) => summary,
@@ -26,7 +25,6 @@ pub(super) async fn write(snapshot: &Snapshot, rows: CheckpointRows, state: Stat
             return Err(error);
         }
     };
-    forget_hadoop_checksum(store, &name).await?;
     let size_bytes = file.finish().await?;
     let found = count_rows(store, &path).await;
     // Meanwhile another writer may have put its own checkpoint of this version there. Of tombstones that may have fewer.

@@ -12,9 +12,8 @@ use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::checkpoint::write::CheckpointRows;
 use lakebed_core::log::hint::{Hint, V2Hint};
 use lakebed_core::log::segment::{CheckpointFiles, ListedLogFile};
-use lakebed_core::path::{CheckpointKind, LOG_DIR, LogKind, LogPath, SIDECAR_DIR, checkpoint_name};
+use lakebed_core::path::{CheckpointKind, LogKind, LogPath, SIDECAR_DIR, checkpoint_name};
 use lakebed_io::checkpoint::read_other_actions;
-use lakebed_io::log::forget_hadoop_checksum;
 
 use super::state::{Group, State, groups_at_once};
 use super::{Summary, Written, write_group};
@@ -96,7 +95,7 @@ async fn write_top(snapshot: &Snapshot, name: &str, actions: &[Action]) -> Resul
         text.push('\n');
     }
     let store = snapshot.store();
-    let (path, size) = (store.path_of(&format!("{LOG_DIR}/{name}"))?, text.len() as u64);
+    let (path, size) = (store.log_path(name)?, text.len() as u64);
     store.put(&path, text.into()).await?;
     let files = top_files(snapshot.version(), name, size)?;
     let found = read_other_actions(store, &files, columns::OTHERS).await;
@@ -143,9 +142,8 @@ pub(crate) async fn write_compatible_top(snapshot: &Snapshot, files: &Checkpoint
     let actions = read_other_actions(store, files, columns::OTHERS).await?;
     let rows = snapshot.checkpoint_rows(&actions)?;
     let name = checkpoint_name(files.version);
-    let path = store.path_of(&format!("{LOG_DIR}/{name}"))?;
+    let path = store.log_path(&name)?;
     let (top, schema) = (Group::of(rows.others(&actions)?), rows.top_schema());
-    forget_hadoop_checksum(store, &name).await?;
     write_group(store, &path, (Arc::new(rows), schema), top).await?;
     Ok(Some(name))
 }

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lakebed_core::commit::conflict::{Current, check};
-use lakebed_core::commit::draft::Rendered;
 use lakebed_core::commit::info::{Operation, Provenance};
 use lakebed_core::commit::validate;
 use lakebed_core::error::ConflictKind;
 use lakebed_core::log::checksum::FileChanges;
 use lakebed_core::log::files::FileBatch;
-use lakebed_core::path::{LOG_DIR, commit_name};
+use lakebed_core::path::{LogPath, commit_name};
 use lakebed_core::property::{IsolationLevel, TableProperties};
 use lakebed_io::log::{CommitPart, PutCommit, put_commit};
 use lakebed_io::store::Store;
@@ -56,25 +55,24 @@ impl Transaction {
             validate::check(&self.draft, &self.base, self.store.url())?;
             self.learn_timestamp().await?;
             let rendered = self.draft.render(&self.base, &operation, &told, self.env.now_ms())?;
-            let bytes = Bytes::from(rendered.bytes);
-            let rendered = Rendered { bytes: Vec::new(), version: rendered.version };
-            match put_commit(&self.store, rendered.version, bytes.clone(), &told.txn_id, &self.unflushed).await? {
+            let (version, bytes) = (rendered.version, Bytes::from(rendered.bytes));
+            match put_commit(&self.store, version, bytes.clone(), &told.txn_id, &self.unflushed).await? {
                 PutCommit::Done => {
-                    newer.push(own_commit(rendered.version, bytes.clone()));
-                    let snapshot = match self.snapshot_of(rendered.version, newer).await {
+                    newer.push(own_commit(version, bytes.clone()));
+                    let snapshot = match self.snapshot_of(version, newer).await {
                         Some(snapshot) => Some(self.keep_up(snapshot, bytes).await),
                         None => None,
                     };
-                    return Ok(Committed { version: rendered.version, snapshot, conflicts: pauses.taken });
+                    return Ok(Committed { version, snapshot, conflicts: pauses.taken });
                 }
                 PutCommit::Taken => {}
             }
             if self.env.monotonic() - begun > self.settings.patience {
-                return Err(self.out_of_patience(rendered.version));
+                return Err(self.out_of_patience(version));
             }
             // First the pause: who waits before looking sees more.
             self.env.sleep(pauses.next(self.env.random_u64())).await;
-            newer.extend(self.meet_winners(rendered.version, &told).await?);
+            newer.extend(self.meet_winners(version, &told).await?);
         }
     }
 
@@ -94,7 +92,7 @@ impl Transaction {
         let Some(version) = self.base.version.filter(|_| !self.base.properties.in_commit_timestamps) else { return Ok(()) };
         let Some(metadata) = &self.draft.metadata else { return Ok(()) };
         if TableProperties::parse(&metadata.configuration)?.in_commit_timestamps {
-            let before = self.store.head(&self.store.path_of(&format!("{LOG_DIR}/{}", commit_name(version)))?).await?;
+            let before = self.store.head(&self.store.log_path(&commit_name(version))?).await?;
             self.base.in_commit_timestamp = Some(before.last_modified.timestamp_millis());
         }
         Ok(())
@@ -183,7 +181,7 @@ fn table_exists(store: &Store) -> Error {
 }
 
 fn own_commit(version: u64, bytes: Bytes) -> ReadWinner {
-    let path = lakebed_core::path::LogPath::commit(version);
+    let path = LogPath::commit(version);
     let part = CommitPart { name: commit_name(version).into(), lines: bytes, start: 0, lines_before: 0, is_last: true };
     ReadWinner { path, parts: vec![part] }
 }

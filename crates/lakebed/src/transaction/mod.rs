@@ -140,8 +140,11 @@ impl Transaction {
 
     /// All rows of some partitions are read, also those that are not there. `columns` are their names in the log.
     pub fn read_partitions(&mut self, columns: Vec<String>, values: HashSet<Vec<Option<String>>>) {
+        self.read_all_of(Partitions::new(self.snapshot.as_ref(), columns, values));
+    }
+
+    pub(crate) fn read_all_of(&mut self, partitions: Partitions) {
         self.reads.by_predicate();
-        let partitions = Partitions::new(self.snapshot.as_ref(), columns, values);
         self.predicates.push(Predicate::Partitions(partitions));
     }
 

@@ -17,6 +17,7 @@ use super::replaced::{Replaced, Replacing, parse_condition};
 use super::target::Target;
 use super::{SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome};
 use crate::create::{PlannedTable, exists, is_taken, replace_domains};
+use crate::expr::Filter;
 use crate::transaction::{Committed, Operation, Partitions, Transaction};
 use crate::{Error, ErrorKind, RecordBatchStream, Result, Snapshot, Table};
 
@@ -82,11 +83,12 @@ impl Run {
                 None => None,
             };
             let target = Target::plan(snapshot.as_ref(), &self.schema, &self.options, &url, self.table.env()).await?;
+            let condition = self.condition(snapshot.as_ref())?;
             match data.take() {
-                Some(data) => self.write_files(data, target, snapshot.as_ref()).await?,
+                Some(data) => self.write_files(data, target, condition.as_ref()).await?,
                 None => self.keep_files_for(target, &url)?,
             }
-            match self.commit(snapshot, begun).await {
+            match self.commit(snapshot, begun, condition).await {
                 Ok(outcome) => return Ok(outcome),
                 Err(error) if self.may_begin_again(&error) && tries < MOST_TRIES => tries += 1,
                 Err(error) => return Err(error),
@@ -116,9 +118,20 @@ impl Run {
         }))
     }
 
-    async fn write_files(&mut self, data: RecordBatchStream, target: Target, snapshot: Option<&Snapshot>) -> Result<()> {
-        let condition = self.condition(&target, snapshot)?;
-        let incoming = Incoming::new(Arc::clone(&target.rules), &self.schema, self.options.on_lossy)?.also_checking(condition);
+    /// Which rows make way, where that is said by a condition.
+    fn condition(&self, snapshot: Option<&Snapshot>) -> Result<Option<Arc<Filter>>> {
+        let (Some(text), Some(snapshot)) = (&self.options.replace_where, snapshot) else { return Ok(None) };
+        parse_condition(snapshot, text, self.table.env().now_ms()).map(Some)
+    }
+
+    /// New rows meet the condition of the rows that make way: else they could not be replaced in the same way again.
+    async fn write_files(&mut self, data: RecordBatchStream, target: Target, condition: Option<&Arc<Filter>>) -> Result<()> {
+        let check = |filter: &Arc<Filter>| {
+            let (table, filter) = (self.table.store().url(), filter.as_ref().clone());
+            Check::of_filter(table, "the condition of the overwrite".to_owned(), filter, &target.rules.arrow_schema)
+        };
+        let check = condition.map(check).transpose()?;
+        let incoming = Incoming::new(Arc::clone(&target.rules), &self.schema, self.options.on_lossy)?.also_checking(check);
         let incoming = Arc::new(incoming);
         let mut sink = self.sink(&target)?;
         let outcome = match write_rows(data, Arc::clone(&incoming), &mut sink).await {
@@ -132,15 +145,6 @@ impl Run {
         let marks = incoming.identity_marks(rows);
         self.files = Some(Files { target, written, rows, marks });
         Ok(())
-    }
-
-    /// New rows meet the condition of the rows that make way: else they could not be replaced in the same way again.
-    fn condition(&self, target: &Target, snapshot: Option<&Snapshot>) -> Result<Option<Check>> {
-        let (Some(text), Some(snapshot)) = (&self.options.replace_where, snapshot) else { return Ok(None) };
-        let filter = parse_condition(snapshot, text, self.table.env().now_ms())?;
-        let filter = Arc::unwrap_or_clone(filter);
-        Check::of_filter(snapshot.url(), "the condition of the overwrite".to_owned(), filter, &target.rules.arrow_schema)
-            .map(Some)
     }
 
     fn sink(&self, target: &Target) -> Result<FileSink> {
@@ -162,7 +166,12 @@ impl Run {
         Ok(())
     }
 
-    async fn commit(&mut self, snapshot: Option<Snapshot>, begun: Option<Transaction>) -> Result<WriteOutcome> {
+    async fn commit(
+        &self,
+        snapshot: Option<Snapshot>,
+        begun: Option<Transaction>,
+        condition: Option<Arc<Filter>>,
+    ) -> Result<WriteOutcome> {
         let files = self.files.as_ref().ok_or_else(|| Error::internal("a write without files"))?;
         let target = &files.target;
         let mut transaction = match begun {
@@ -176,10 +185,11 @@ impl Run {
         let mut metrics = metrics_of(&files.written, files.rows);
         let mut copies = Vec::new();
         if let (Some(snapshot), WriteMode::Overwrite) = (&snapshot, self.options.mode) {
-            let (replacing, written) = self.replace(snapshot, target, &files.written).await?;
+            let replaced = self.replaced(snapshot, condition, files);
+            let (replacing, written) = self.replace(snapshot, target, &replaced).await?;
             (metrics.removed_files, metrics.removed_bytes) = replacing.totals()?;
             metrics.copied_rows = replacing.copied_rows;
-            self.register(&mut transaction, snapshot, replacing)?;
+            register(&mut transaction, snapshot, replaced, replacing)?;
             copies = written;
         }
         let outcome = self.commit_all(transaction, snapshot, files, &copies, metrics).await;
@@ -244,15 +254,9 @@ impl Run {
     }
 
     /// Finds what makes way, and copies the rows that stay of files that go.
-    async fn replace(
-        &self,
-        snapshot: &Snapshot,
-        target: &Target,
-        written: &[WrittenFile],
-    ) -> Result<(Replacing, Vec<WrittenFile>)> {
-        let replaced = self.replaced(snapshot, target, written)?;
+    async fn replace(&self, snapshot: &Snapshot, target: &Target, replaced: &Replaced) -> Result<(Replacing, Vec<WrittenFile>)> {
         let mut sink = self.sink(target)?;
-        match Replacing::find(snapshot, &replaced, &target.rules, &mut sink).await {
+        match Replacing::find(snapshot, replaced, &target.rules, &mut sink).await {
             Ok(replacing) => Ok((replacing, sink.finish().await?)),
             Err(error) => {
                 sink.abort().await;
@@ -261,36 +265,16 @@ impl Run {
         }
     }
 
-    fn replaced(&self, snapshot: &Snapshot, target: &Target, written: &[WrittenFile]) -> Result<Replaced> {
-        if let Some(text) = &self.options.replace_where {
-            return Ok(Replaced::Where(parse_condition(snapshot, text, self.table.env().now_ms())?));
-        }
-        if self.options.dynamic_partitions && !target.rules.partition_columns.is_empty() {
-            let columns = target.rules.partition_columns.iter().map(|column| column.physical.clone());
-            return Ok(Replaced::Partitions(Partitions::new(Some(snapshot), columns.collect(), partitions_of(target, written))));
-        }
-        Ok(Replaced::All)
-    }
-
-    /// Tells the transaction what was read and what goes.
-    fn register(&self, transaction: &mut Transaction, snapshot: &Snapshot, replacing: Replacing) -> Result<()> {
-        match (&self.options.replace_where, self.options.dynamic_partitions) {
-            (Some(text), _) => {
-                let filter = parse_condition(snapshot, text, self.table.env().now_ms())?;
-                transaction.read_where(snapshot.pruner(&filter)?);
+    fn replaced(&self, snapshot: &Snapshot, condition: Option<Arc<Filter>>, files: &Files) -> Replaced {
+        let columns = &files.target.rules.partition_columns;
+        match condition {
+            Some(filter) => Replaced::Where(filter),
+            None if self.options.dynamic_partitions && !columns.is_empty() => {
+                let columns = columns.iter().map(|column| column.physical.clone()).collect();
+                Replaced::Partitions(Partitions::new(Some(snapshot), columns, partitions_of(&files.target, &files.written)))
             }
-            (None, true) => {
-                let files = self.files.as_ref().ok_or_else(|| Error::internal("a write without files"))?;
-                let columns = files.target.rules.partition_columns.iter().map(|column| column.physical.clone());
-                transaction.read_partitions(columns.collect(), partitions_of(&files.target, &files.written));
-            }
-            (None, false) => transaction.read_all(),
+            None => Replaced::All,
         }
-        for files in replacing.removed {
-            transaction.read_files(&files)?;
-            transaction.remove(files, true);
-        }
-        Ok(())
     }
 
     fn operation(&self, target: &Target, metrics: &WriteMetrics) -> Operation {
@@ -339,6 +323,20 @@ impl Run {
         };
         by_kind || is_taken(error)
     }
+}
+
+/// Tells the transaction what was read and what goes.
+fn register(transaction: &mut Transaction, snapshot: &Snapshot, replaced: Replaced, replacing: Replacing) -> Result<()> {
+    match replaced {
+        Replaced::All => transaction.read_all(),
+        Replaced::Where(filter) => transaction.read_where(snapshot.pruner(&filter)?),
+        Replaced::Partitions(partitions) => transaction.read_all_of(partitions),
+    }
+    for files in replacing.removed {
+        transaction.read_files(&files)?;
+        transaction.remove(files, true);
+    }
+    Ok(())
 }
 
 fn metrics_of(written: &[WrittenFile], rows: u64) -> WriteMetrics {

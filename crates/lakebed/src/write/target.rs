@@ -11,8 +11,8 @@ use lakebed_core::feature::upgrade::{
     CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START, INVARIANTS, upgrade, used_features,
 };
 use lakebed_core::property::TableProperties;
-use lakebed_core::schema::evolve::{Mapping, MergeOptions, merge};
-use lakebed_core::schema::mapping::{FIELD_ID, MappingMode, NESTED_IDS, PHYSICAL_NAME};
+use lakebed_core::schema::evolve::{MergeOptions, merge};
+use lakebed_core::schema::mapping::{FIELD_ID, NESTED_IDS, PHYSICAL_NAME};
 use lakebed_core::schema::{StructField, StructType};
 use lakebed_io::env::Env;
 use lakebed_io::parquet::write::{Codec, WriteOptions as ParquetOptions};
@@ -21,7 +21,10 @@ use super::files::FileOptions;
 use super::fill::data_schema;
 use super::rules::WriteRules;
 use super::{SchemaMode, WriteMode, WriteOptions};
-use crate::create::{NewTable, PlannedTable, check_columns, columns_named};
+use crate::create::{
+    NewTable, PlannedTable, add_row_tracking_columns, check_columns, check_iceberg, columns_named, with_mapping,
+};
+use crate::detail::clustering_paths;
 use crate::{Error, Result, Snapshot};
 
 const DEFAULT_FILE_BYTES: u64 = 128 << 20;
@@ -64,7 +67,7 @@ impl Target {
             ..NewTable::default()
         };
         let PlannedTable { protocol, metadata, domains } = new.plan(url, env)?;
-        let clustering = clustering_paths(&domains);
+        let clustering: Vec<_> = domains.iter().flat_map(clustering_paths).collect();
         Self::with(
             Parts { protocol, metadata, domains, changes_protocol: true, changes_metadata: true, is_replaced: false },
             url,
@@ -87,7 +90,7 @@ impl Target {
             let found = data_schema(data, Some(snapshot.schema()))?;
             let merged = merge(snapshot.schema(), &found, MergeOptions { widen: snapshot.properties().type_widening });
             if merged != *snapshot.schema() {
-                let schema = with_mapping(&merged, snapshot.properties(), &mut metadata, env);
+                let schema = with_mapping(&merged, snapshot.properties(), &mut metadata.configuration, env);
                 check_columns(&schema, snapshot.mapping_mode())?;
                 let used = used_features(&schema, snapshot.properties(), false);
                 if let Some(raised) = upgrade(&protocol, used)? {
@@ -114,7 +117,8 @@ impl Target {
         let mode = snapshot.mapping_mode();
         check_columns(&found, mode)?;
         let mut metadata = snapshot.metadata().clone();
-        let schema = with_mapping(&keeping_notes(&found, snapshot.schema()), snapshot.properties(), &mut metadata, env);
+        let kept = keeping_notes(&found, snapshot.schema());
+        let schema = with_mapping(&kept, snapshot.properties(), &mut metadata.configuration, env);
         let partition_by = match &options.partition_by {
             Some(names) => names.clone(),
             None => snapshot.partition_columns().to_vec(),
@@ -127,6 +131,8 @@ impl Target {
         if properties.column_mapping_mode != mode {
             return Err(Error::invalid_input("delta.columnMapping.mode cannot be changed by a write"));
         }
+        check_iceberg(&schema, &properties)?;
+        add_row_tracking_columns(&properties, &mut metadata.configuration, env);
         let clustering = NewTable {
             schema: schema.clone(),
             partition_by,
@@ -136,7 +142,7 @@ impl Target {
         let domains = clustering.clustering_domains(&schema, mode)?;
         let used = used_features(&schema, &properties, !domains.is_empty()).into_iter().map(str::to_owned).chain(given.features);
         let raised = upgrade(snapshot.protocol(), used)?;
-        let paths = clustering_paths(&domains);
+        let paths: Vec<_> = domains.iter().flat_map(clustering_paths).collect();
         let parts = Parts {
             changes_protocol: raised.is_some(),
             protocol: raised.unwrap_or_else(|| snapshot.protocol().clone()),
@@ -223,22 +229,6 @@ fn check_properties(snapshot: &Snapshot, options: &WriteOptions) -> Result<()> {
     }
 }
 
-/// Names and ids for new columns.
-fn with_mapping(schema: &StructType, properties: &TableProperties, metadata: &mut Metadata, env: &Env) -> StructType {
-    let mode = properties.column_mapping_mode;
-    if mode == MappingMode::None {
-        return schema.clone();
-    }
-    let mut mapping = Mapping {
-        max_column_id: properties.column_mapping_max_column_id.unwrap_or(0),
-        new_name: Some(|| format!("col-{}", env.new_uuid())),
-        nested_ids: properties.iceberg_compat_v2,
-    };
-    let schema = mapping.complete(schema, mode);
-    metadata.configuration.insert("delta.columnMapping.maxColumnId".to_owned(), Some(mapping.max_column_id.to_string()));
-    schema
-}
-
 /// Columns that stay what they were keep their names and ids in files, and their comments.
 fn keeping_notes(schema: &StructType, old: &StructType) -> StructType {
     let keep = |field: &StructField| {
@@ -262,13 +252,6 @@ fn keeping_notes(schema: &StructType, old: &StructType) -> StructType {
 fn same_shape(one: &lakebed_core::schema::DataType, other: &lakebed_core::schema::DataType) -> bool {
     let plain = |data_type: &lakebed_core::schema::DataType| super::fit::loose_type(data_type).ok();
     plain(one).is_some() && plain(one) == plain(other)
-}
-
-fn clustering_paths(domains: &[DomainMetadata]) -> Vec<Vec<String>> {
-    let parsed = domains.iter().filter_map(|domain| serde_json::from_str::<serde_json::Value>(&domain.configuration).ok());
-    let columns =
-        parsed.filter_map(|value| serde_json::from_value::<Vec<Vec<String>>>(value.get("clusteringColumns")?.clone()).ok());
-    columns.flatten().collect()
 }
 
 fn file_options(rules: &WriteRules, options: &WriteOptions) -> Result<FileOptions> {

@@ -232,6 +232,19 @@ fn a_table_that_was_made_with_them_or_has_them_does_not() {
 }
 
 #[test]
+fn what_the_log_rests_on_outlives_a_replacement_of_the_metadata() {
+    let since = [("delta.inCommitTimestampEnablementVersion", "2"), ("delta.inCommitTimestampEnablementTimestamp", "500")];
+    let guard = ("delta.requireCheckpointProtectionBeforeVersion", "3");
+    let base = base(&["inCommitTimestamp"], &[since[0], since[1], guard, TIMESTAMPS]);
+    let replaced = |configuration: &[_]| Draft { metadata: Some(metadata(configuration)), ..Draft::default() };
+    let after = metadata(&[since[0], since[1], guard, TIMESTAMPS]);
+    check(&replaced(&[TIMESTAMPS]), &base, &[json!({"metaData": after})]);
+    // Without in-commit timestamps nothing is to be said of their beginning.
+    check(&replaced(&[]), &base, &[json!({"metaData": metadata(&[guard])})]);
+    check(&replaced(&[guard]), &base, &[json!({"metaData": metadata(&[guard])})]);
+}
+
+#[test]
 fn a_draft_is_empty_without_actions_and_files_do_not_count_where_there_are_none() {
     let none = Draft { removes: vec![removal(&[], true)], ..Draft::default() };
     let flags = |draft: &Draft| (draft.is_empty(), draft.has_file_actions());

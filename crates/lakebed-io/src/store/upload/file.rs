@@ -1,9 +1,11 @@
-//! Uploads to the local disk: a thread writes one block while the next one is put together.
+//! Uploads to the local disk: a thread writes one block while the next one is put together, and the disk begins with what is there.
 
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
 use bytes::Bytes;
+use futures::future::join_all;
 use lakebed_core::error::{Error, Result};
 use object_store::path::Path;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -15,6 +17,8 @@ use crate::store::{Store, Unflushed, local};
 
 /// What is given to the disk at once.
 pub(super) const BLOCK_BYTES: usize = 4 << 20;
+/// After so many bytes the disk is asked to begin, so that less is left to wait for at the end.
+const FLUSHED_AT_ONCE: usize = 32 << 20;
 
 /// A file that is being written.
 #[derive(Debug)]
@@ -23,6 +27,16 @@ pub(super) struct FileUpload {
     path: Path,
     pending: Pending,
     file: Writing,
+    flushing: Flushing,
+}
+
+/// Bytes on their way to the disk before the end.
+#[derive(Debug, Default)]
+struct Flushing {
+    /// Written after the disk was asked last.
+    since: usize,
+    /// It tells an error only once, so each answer counts.
+    asked: Vec<JoinHandle<io::Result<()>>>,
 }
 
 #[derive(Debug)]
@@ -37,7 +51,13 @@ enum Writing {
 
 impl FileUpload {
     pub(super) fn begin(store: &Store, path: &Path) -> Self {
-        Self { store: store.clone(), path: path.clone(), pending: Pending::default(), file: Writing::NotYet }
+        Self {
+            store: store.clone(),
+            path: path.clone(),
+            pending: Pending::default(),
+            file: Writing::NotYet,
+            flushing: Flushing::default(),
+        }
     }
 
     pub(super) async fn write(&mut self, bytes: Bytes) -> Result<()> {
@@ -46,6 +66,10 @@ impl FileUpload {
             return Ok(());
         }
         let file = self.written_so_far().await?;
+        if let Some(file) = file.as_ref().filter(|_| self.store.flush() == Flush::Both) {
+            self.flush_now_and_then(file)?;
+        }
+        self.flushing.since += self.pending.size;
         let (pieces, begin) = self.next_step();
         self.file = Writing::Begun(spawn_blocking(move || append(file.map_or_else(begin, Ok)?, &pieces)));
         Ok(())
@@ -61,11 +85,10 @@ impl FileUpload {
             return Ok(Unflushed::safe());
         }
         // A disk that is asked for both at once is done as soon as with one.
-        let (bytes, name) = (spawn_blocking(move || file.sync_data()), spawn_blocking(move || sync_folder(&folder)));
-        Ok(Unflushed::of(async move {
-            let (bytes, name) = futures::join!(bytes, name);
-            self.told(bytes).and(self.told(name))
-        }))
+        let mut asked = std::mem::take(&mut self.flushing.asked);
+        asked.push(spawn_blocking(move || file.sync_data()));
+        asked.push(spawn_blocking(move || sync_folder(&folder)));
+        Ok(Unflushed::of(async move { join_all(asked).await.into_iter().try_for_each(|done| self.told(done)) }))
     }
 
     pub(super) async fn abort(mut self) {
@@ -85,6 +108,15 @@ impl FileUpload {
         };
         self.file = Writing::Over;
         self.told(done).map(Some)
+    }
+
+    fn flush_now_and_then(&mut self, file: &HiddenFile) -> Result<()> {
+        if self.flushing.since >= FLUSHED_AT_ONCE {
+            let same: File = file.again().map_err(|error| written(error, &self.store.describe(&self.path)))?;
+            self.flushing.asked.push(spawn_blocking(move || same.sync_data()));
+            self.flushing.since = 0;
+        }
+        Ok(())
     }
 
     /// What is to be written next, and how to make the file if there is none.

@@ -1,0 +1,105 @@
+//! How a Parquet file is to be written.
+
+use lakebed_core::Result;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::schema::types::ColumnPath;
+
+use crate::at::At;
+
+/// How to write a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WriteOptions {
+    /// How pages are compressed.
+    pub codec: Codec,
+    /// The rows of a row group, at most.
+    pub row_group_rows: usize,
+    /// The bytes of a row group, about.
+    pub row_group_bytes: usize,
+    /// Columns with Bloom filters, by the names that lead to them.
+    pub bloom_columns: Vec<Vec<String>>,
+    /// Data pages of the second version.
+    pub second_pages: bool,
+}
+
+/// How pages are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Codec {
+    /// Not at all.
+    Uncompressed,
+    /// Fast.
+    #[default]
+    Snappy,
+    /// Small; the level is from 1 to 22.
+    Zstd(i32),
+    /// Small and slow.
+    Gzip,
+    /// Fast.
+    Lz4,
+}
+
+impl Codec {
+    /// The codec of this name, as properties spell it in any case: `zstd` or `zstd(3)`.
+    pub fn parse(name: &str) -> Option<Self> {
+        let lower = name.trim().to_ascii_lowercase();
+        Some(match lower.as_str() {
+            "none" | "uncompressed" => Self::Uncompressed,
+            "snappy" => Self::Snappy,
+            "zstd" => Self::Zstd(1),
+            "gzip" => Self::Gzip,
+            "lz4" | "lz4_raw" | "lz4raw" => Self::Lz4,
+            _ => {
+                let level: i32 = lower.strip_prefix("zstd(")?.strip_suffix(')')?.trim().parse().ok()?;
+                return (1..=22).contains(&level).then_some(Self::Zstd(level));
+            }
+        })
+    }
+
+    /// What stands before `.parquet` in the name of a file.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Uncompressed => "",
+            Self::Snappy => ".snappy",
+            Self::Zstd(_) => ".zstd",
+            Self::Gzip => ".gz",
+            Self::Lz4 => ".lz4raw",
+        }
+    }
+
+    fn compression(self) -> Result<Compression> {
+        Ok(match self {
+            Self::Uncompressed => Compression::UNCOMPRESSED,
+            Self::Snappy => Compression::SNAPPY,
+            Self::Zstd(level) => Compression::ZSTD(ZstdLevel::try_new(level).at("the level of zstd")?),
+            Self::Gzip => Compression::GZIP(parquet::basic::GzipLevel::default()),
+            Self::Lz4 => Compression::LZ4_RAW,
+        })
+    }
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            codec: Codec::default(),
+            row_group_rows: 1 << 20,
+            row_group_bytes: 128 << 20,
+            bloom_columns: Vec::new(),
+            second_pages: false,
+        }
+    }
+}
+
+impl WriteOptions {
+    pub(super) fn properties(&self) -> Result<WriterProperties> {
+        let version = if self.second_pages { WriterVersion::PARQUET_2_0 } else { WriterVersion::PARQUET_1_0 };
+        let mut properties = WriterProperties::builder()
+            .set_compression(self.codec.compression()?)
+            .set_writer_version(version)
+            .set_max_row_group_row_count(Some(self.row_group_rows))
+            .set_created_by(concat!("lakebed version ", env!("CARGO_PKG_VERSION")).to_owned());
+        for column in &self.bloom_columns {
+            properties = properties.set_column_bloom_filter_enabled(ColumnPath::new(column.clone()), true);
+        }
+        Ok(properties.build())
+    }
+}
