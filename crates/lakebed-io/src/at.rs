@@ -116,7 +116,7 @@ fn own(cause: Box<dyn StdError + Send + Sync>) -> Result<Box<Error>, Box<dyn Std
 }
 
 /// Whether a cause says that another attempt may fare better: the network, a time limit, an overloaded server.
-fn may_pass(error: &(dyn StdError + 'static)) -> bool {
+pub(crate) fn may_pass(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(|cause| {
         if let Some(io) = cause.downcast_ref::<io::Error>() {
             return passing_io(io.kind());

@@ -62,15 +62,15 @@ async fn is_kept(store: &Store, canary: &Path) -> Result<bool> {
         return answers.swap_remove(failed).map(|_| false);
     }
     // All may have stood in each other's way. Then the first of these two is the one.
-    answers.push(Ok(put(WRITERS).await?));
-    answers.push(Ok(put(WRITERS + 1).await?));
+    answers.push(Ok(store.put_disposable_if_absent(canary, body(WRITERS)).await?));
+    answers.push(Ok(store.put_disposable_if_absent(canary, body(WRITERS + 1)).await?));
     let found = store.get(canary).await?;
     let winners: Vec<usize> =
         (0..=WRITERS + 1).filter(|writer| matches!(answers.get(*writer), Some(Ok(PutOutcome::Done)))).collect();
     Ok(match winners.as_slice() {
         [winner] => *winner <= WRITERS && found == body(*winner),
         // The answer to the winner was lost.
-        [] => (0..WRITERS).any(|writer| found == body(writer)),
+        [] => (0..=WRITERS).any(|writer| found == body(writer)),
         _ => false,
     })
 }

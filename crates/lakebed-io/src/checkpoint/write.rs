@@ -3,26 +3,22 @@
 //! An [`Encoder`] turns rows into a row group, on whichever thread; several may do so at once. [`CheckpointFile::append`] puts the row
 //! groups behind each other. Nothing is visible before [`CheckpointFile::finish`].
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_schema::SchemaRef;
-use bytes::Bytes;
 use lakebed_core::error::{Error, Result};
 use lakebed_core::log::checkpoint::write::Rows;
 use object_store::path::Path;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::{
-    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves,
-};
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves};
 use parquet::basic::Compression;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
 use crate::at::At;
-use crate::store::{Store, Upload};
+use crate::parquet::sending::{self, Blocks, Sending};
+use crate::store::Store;
 
 /// Rows that are taken at once: as many nulls stand ready for each column that they do not fill.
 const CHUNK_ROWS: usize = 8192;
@@ -32,9 +28,7 @@ const UNIQUE: [&[&str]; 3] = [&["add", "path"], &["add", "stats"], &["remove", "
 
 /// A Parquet file that is being written.
 pub struct CheckpointFile {
-    upload: Upload,
-    written: Buffer,
-    writer: SerializedFileWriter<Buffer>,
+    sending: Sending,
     encoders: Encoders,
 }
 
@@ -56,18 +50,18 @@ pub struct Encoder {
 }
 
 /// A row group that is not yet in its file.
-pub struct RowGroup(Vec<ArrowColumnChunk>);
+pub struct RowGroup(sending::RowGroup);
 
 impl CheckpointFile {
     /// Begins a file with these columns.
     pub async fn begin(store: &Store, path: &Path, schema: SchemaRef) -> Result<Self> {
-        let (written, name) = (Buffer::default(), store.describe(path));
+        let name = store.describe(path);
         let options = ArrowWriterOptions::new().with_properties(properties()).with_skip_arrow_metadata(true);
-        let writer = ArrowWriter::try_new_with_options(written.clone(), Arc::clone(&schema), options).at(&name)?;
+        let writer = ArrowWriter::try_new_with_options(Blocks::default(), Arc::clone(&schema), options).at(&name)?;
         let (writer, factory) = writer.into_serialized_writer().at(&name)?;
-        let upload = store.upload(path).await?;
+        let sending = Sending::new(name.clone(), writer, store.upload(path).await?);
         let encoders = Encoders { name: name.into(), schema, factory: Arc::new(factory) };
-        Ok(Self { upload, written, writer, encoders })
+        Ok(Self { sending, encoders })
     }
 
     /// For its row groups.
@@ -77,26 +71,19 @@ impl CheckpointFile {
 
     /// Puts a row group behind those that are there.
     pub async fn append(&mut self, row_group: RowGroup) -> Result<()> {
-        let name = &self.encoders.name;
-        let mut into = self.writer.next_row_group().at(name)?;
-        for column in row_group.0 {
-            column.append_to_row_group(&mut into).at(name)?;
-        }
-        into.close().at(name)?;
-        self.upload.write(self.written.take()).await
+        self.sending.send(vec![row_group.0]).await
     }
 
     /// Ends the file, makes it visible and tells its size.
     pub async fn finish(self) -> Result<u64> {
-        let Self { mut upload, written, writer, encoders } = self;
-        writer.close().at(&encoders.name)?;
-        upload.write(written.take()).await?;
-        upload.finish().await
+        let (size, unflushed) = self.sending.finish().await?;
+        unflushed.flushed().await?;
+        Ok(size)
     }
 
     /// Leaves nothing behind.
     pub async fn abort(self) {
-        self.upload.abort().await;
+        self.sending.abort().await;
     }
 }
 
@@ -154,25 +141,4 @@ fn properties() -> WriterProperties {
         properties = properties.set_column_dictionary_enabled(path, false);
     }
     properties.build()
-}
-
-/// What was encoded and not yet uploaded.
-#[derive(Clone, Default)]
-struct Buffer(Arc<Mutex<Vec<u8>>>);
-
-impl Buffer {
-    fn take(&self) -> Bytes {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).into()
-    }
-}
-
-impl Write for Buffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

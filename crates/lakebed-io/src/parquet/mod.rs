@@ -8,6 +8,7 @@ mod footer;
 mod int96;
 pub mod order;
 mod read;
+pub(crate) mod sending;
 mod slices;
 mod source;
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! Writing Parquet files: batches are encoded column by column on as many cores as are free, and leave for the store row group by row
 //! group. What the columns mean is decided above.
 //!
-//! Read [`ParquetWriter::create`] first. `options` says how files are to be, `sending` brings them to the store.
+//! Read [`ParquetWriter::create`] first. `options` says how files are to be.
 
 mod options;
-mod sending;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,8 +18,8 @@ use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::file::writer::SerializedFileWriter;
 
-use self::sending::{Blocks, Sending};
 use super::read::Cores;
+use super::sending::{Blocks, RowGroup, Sending, size_bytes};
 use crate::at::At;
 use crate::store::{Store, Unflushed};
 
@@ -28,15 +27,20 @@ pub use self::options::{Codec, WriteOptions};
 
 /// Batches of fewer values than this are encoded where they are: to change threads would take longer.
 const FEW_VALUES: usize = 1 << 16;
+
 /// A file that is being written. Nobody sees it before it is finished; dropped before, it leaves nothing.
 pub struct ParquetWriter {
     name: String,
     sending: Sending,
-    file: SerializedFileWriter<Blocks>,
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     options: WriteOptions,
     open: Option<OpenGroup>,
+    /// Row groups that are encoded and have not left yet.
+    closed: Vec<RowGroup>,
+    /// Of all row groups that are encoded.
+    bytes: u64,
+    groups: usize,
     rows: u64,
 }
 
@@ -59,8 +63,8 @@ impl ParquetWriter {
         let properties = Arc::new(options.properties()?);
         let file = SerializedFileWriter::new(Blocks::default(), descriptor.root_schema_ptr(), properties).at(&name)?;
         let factory = ArrowRowGroupWriterFactory::new(&file, Arc::clone(&schema));
-        let sending = Sending::new(store.upload(path).await?);
-        Ok(Self { name, sending, file, factory, schema, options, open: None, rows: 0 })
+        let sending = Sending::new(name.clone(), file, store.upload(path).await?);
+        Ok(Self { name, sending, factory, schema, options, open: None, closed: Vec::new(), bytes: 0, groups: 0, rows: 0 })
     }
 
     /// Appends a batch with the file's schema.
@@ -97,14 +101,14 @@ impl ParquetWriter {
     /// Ends the open row group on this thread.
     pub fn end_row_group_here(&mut self) -> Result<()> {
         let Some(columns) = self.take_columns()? else { return Ok(()) };
-        let chunks = columns.into_iter().map(|column| column.close(&self.name)).collect::<Result<Vec<_>>>()?;
-        self.append_row_group(chunks)
+        let columns = columns.into_iter().map(|column| column.close(&self.name)).collect::<Result<Vec<_>>>()?;
+        self.close_row_group(columns);
+        Ok(())
     }
 
     /// Ends the file and tells its size, and what to wait for until it is safe.
     pub async fn finish(mut self, cores: &Cores) -> Result<(u64, Unflushed)> {
         self.end_row_group(cores).await?;
-        self.file.finish().at(&self.name)?;
         self.send().await?;
         self.sending.finish().await
     }
@@ -122,7 +126,7 @@ impl ParquetWriter {
     /// About how large it would be if it ended now.
     pub fn size_bytes(&self) -> u64 {
         let open = self.open.as_ref().map_or(0, |open| open.sum(ArrowColumnWriter::get_estimated_total_bytes));
-        self.file.bytes_written() as u64 + open as u64
+        self.bytes + open as u64
     }
 
     /// How much memory it takes now.
@@ -160,8 +164,7 @@ impl ParquetWriter {
     }
 
     fn begin_row_group(&self) -> Result<OpenGroup> {
-        let index = self.file.flushed_row_groups().len();
-        let mut writers = self.factory.create_column_writers(index).at(&self.name)?.into_iter();
+        let mut writers = self.factory.create_column_writers(self.groups).at(&self.name)?.into_iter();
         let columns = self.schema.fields().iter().map(|field| {
             let leaves = leaf_count(field.data_type());
             Mutex::new(Column { writers: writers.by_ref().take(leaves).collect() })
@@ -179,8 +182,8 @@ impl ParquetWriter {
             let close = move || column.close(&name);
             async move { if is_small { close() } else { cores.compute("closing columns", close).await } }
         });
-        let chunks = try_join_all(closing).await?;
-        self.append_row_group(chunks)?;
+        let columns = try_join_all(closing).await?;
+        self.close_row_group(columns);
         self.send().await
     }
 
@@ -192,18 +195,16 @@ impl ParquetWriter {
         Ok(Some(columns.into_iter().map(|column| column.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()))
     }
 
-    fn append_row_group(&mut self, chunks: Vec<Vec<ArrowColumnChunk>>) -> Result<()> {
-        let mut group = self.file.next_row_group().at(&self.name)?;
-        for chunk in chunks.into_iter().flatten() {
-            chunk.append_to_row_group(&mut group).at(&self.name)?;
-        }
-        group.close().at(&self.name)?;
-        Ok(())
+    fn close_row_group(&mut self, columns: Vec<Vec<ArrowColumnChunk>>) {
+        let group: RowGroup = columns.into_iter().flatten().collect();
+        self.bytes += size_bytes(&group);
+        self.closed.push(group);
+        self.groups += 1;
     }
 
     /// Sends what is encoded to the store. Much of it is still on its way afterwards.
     pub async fn send(&mut self) -> Result<()> {
-        self.sending.send(self.file.inner_mut().take()).await
+        self.sending.send(std::mem::take(&mut self.closed)).await
     }
 }
 

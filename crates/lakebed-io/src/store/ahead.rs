@@ -48,11 +48,8 @@ impl Store {
             range: Some(GetRange::Bounded(range.start..range.start.saturating_add(WINDOW_BYTES))),
             ..GetOptions::default()
         };
-        let window = match self.object_store().get_opts(path, options).await {
-            Ok(found) => found.bytes().await,
-            Err(error) => Err(error),
-        };
-        let window = match window {
+        let get = || async { self.object_store().get_opts(path, options.clone()).await?.bytes().await };
+        let window = match self.again(get).await {
             Ok(window) => window,
             Err(error) => return Err(self.explained(self.failed(&error, path), path, std::slice::from_ref(&range)).await),
         };

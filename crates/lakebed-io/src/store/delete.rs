@@ -27,17 +27,20 @@ impl Store {
     }
 
     async fn delete_objects(&self, paths: &[Path]) -> Result<()> {
-        let wanted = stream::iter(paths.to_vec()).map(Ok).boxed();
-        let mut deleted = self.object_store().delete_stream(wanted);
-        let mut failed = None;
-        while let Some(deleted) = deleted.next().await {
-            match deleted {
-                Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
-                Err(error) => failed = failed.or(Some(error)),
-            }
-        }
         // The answer to a request for many does not always say which.
         let blamed = if let [only] = paths { only } else { self.root() };
-        failed.map_or(Ok(()), |error| Err(self.failed(&error, blamed)))
+        self.again(|| delete_all(self.object_store().as_ref(), paths)).await.map_err(|error| self.failed(&error, blamed))
     }
+}
+
+async fn delete_all(store: &dyn ObjectStore, paths: &[Path]) -> object_store::Result<()> {
+    let mut deleted = store.delete_stream(stream::iter(paths.to_vec()).map(Ok).boxed());
+    let mut failed = None;
+    while let Some(deleted) = deleted.next().await {
+        match deleted {
+            Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    failed.map_or(Ok(()), Err)
 }

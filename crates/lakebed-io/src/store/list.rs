@@ -18,8 +18,8 @@ impl Store {
         let range = Names { after, before };
         let listed = match &self.0.listing {
             Listing::Local => return self.list_local(folder, range).await,
-            Listing::Ordered => self.list_ordered(folder, range).await,
-            Listing::Whole => list_whole(self.object_store().as_ref(), folder, range).await,
+            Listing::Ordered => self.again(|| self.list_ordered(folder, range)).await,
+            Listing::Whole => self.again(|| list_whole(self.object_store().as_ref(), folder, range)).await,
             Listing::Web(lister) => list_whole(lister.as_ref(), folder, range).await,
         };
         match listed {

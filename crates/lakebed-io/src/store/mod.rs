@@ -4,6 +4,7 @@
 //! connection; `read`, `list`, `put`, `upload` and `delete` are what one does with it, `local` and `hidden` how on a disk, `resolve` how a
 //! path of the log finds its file.
 
+mod again;
 mod ahead;
 mod connect;
 mod credentials;
@@ -90,6 +91,8 @@ struct Inner {
     /// What stands before the path of an object in messages: `s3://bucket/`, or `/`.
     base: String,
     listing: Listing,
+    /// How often a request is made again.
+    max_retries: usize,
     secrets: Vec<String>,
     options: StoreOptions,
     /// Stores that absolute paths led to.
@@ -145,6 +148,7 @@ impl Store {
             url: place.url,
             base,
             listing,
+            max_retries: options::retry(&options.options)?.max_retries,
             secrets: connection.secrets,
             options,
             others: Mutex::default(),
@@ -177,6 +181,8 @@ impl Store {
             url,
             base,
             listing: Listing::Ordered,
+            // Whoever gives an implementation decides that too.
+            max_retries: 0,
             secrets: Vec::new(),
             options,
             others: Mutex::default(),

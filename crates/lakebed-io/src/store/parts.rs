@@ -64,7 +64,7 @@ impl Store {
     }
 
     async fn remote_parts(&self, path: Path, part_bytes: usize) -> Result<Parts> {
-        let found = self.object_store().get(&path).await.map_err(|error| self.failed(&error, &path))?;
+        let found = self.again(|| self.object_store().get(&path)).await.map_err(|error| self.failed(&error, &path))?;
         let source = Source::Remote(found.into_stream());
         let mut parts = Parts { store: self.clone(), path, part_bytes, ahead: None, source };
         parts.ahead = Some(parts.next().await?);

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use lakebed_core::error::{Error, ErrorKind, Result};
 use object_store::path::Path;
-use object_store::{ObjectStoreExt, PutMode};
+use object_store::{ObjectStoreExt, PutMode, PutResult};
 
 use super::hidden::{Flush, HiddenFile};
 use super::place::Service;
@@ -33,7 +33,8 @@ impl Store {
             Service::Http { .. } => Err(self.read_only(path)),
             Service::Hdfs { .. } => self.put_and_rename(path, bytes).await,
             Service::Memory { .. } | Service::S3 { .. } | Service::Azure { .. } | Service::Gcs { .. } => {
-                self.put_on_condition(path, bytes).await
+                let put = self.object_store().put_opts(path, bytes.into(), PutMode::Create.into()).await;
+                self.outcome(put, path)
             }
         }
     }
@@ -57,11 +58,16 @@ impl Store {
         }
     }
 
-    /// The same for what may be lost: on this machine it goes to the disk when the system sees fit.
+    /// The same for what may be lost, where it does not matter who was the first: on this machine it goes to the disk when the system sees
+    /// fit, and over a network `Taken` may be the answer to the writer whose object it is.
     pub async fn put_disposable_if_absent(&self, path: &Path, bytes: Bytes) -> Result<PutOutcome> {
-        match self.is_local() {
-            true => self.write_file(path, move |file, unique| local::put_new(file, &bytes, unique, Flush::Later)).await,
-            false => self.put_if_absent(path, bytes).await,
+        match &self.0.service {
+            Service::Local => self.write_file(path, move |file, unique| local::put_new(file, &bytes, unique, Flush::Later)).await,
+            Service::Http { .. } | Service::Hdfs { .. } => self.put_if_absent(path, bytes).await,
+            Service::Memory { .. } | Service::S3 { .. } | Service::Azure { .. } | Service::Gcs { .. } => {
+                let put = || self.object_store().put_opts(path, bytes.clone().into(), PutMode::Create.into());
+                self.outcome(self.again(put).await, path)
+            }
         }
     }
 
@@ -78,15 +84,15 @@ impl Store {
                 self.write_file(path, move |file, unique| local::put_over(file, &bytes, unique, flush)).await
             }
             Service::Http { .. } => Err(self.read_only(path)),
-            _ => match self.object_store().put(path, bytes.into()).await {
+            _ => match self.again(|| self.object_store().put(path, bytes.clone().into())).await {
                 Ok(_) => Ok(()),
                 Err(error) => Err(self.failed(&error, path)),
             },
         }
     }
 
-    async fn put_on_condition(&self, path: &Path, bytes: Bytes) -> Result<PutOutcome> {
-        match self.object_store().put_opts(path, bytes.into(), PutMode::Create.into()).await {
+    fn outcome(&self, put: object_store::Result<PutResult>, path: &Path) -> Result<PutOutcome> {
+        match put {
             Ok(_) => Ok(PutOutcome::Done),
             Err(object_store::Error::AlreadyExists { .. }) => Ok(PutOutcome::Taken),
             // Here a table of who wrote which name, kept elsewhere, would step in (as with Delta Spark's S3DynamoDBLogStore).

@@ -17,10 +17,8 @@ impl Store {
         if let Some(file) = self.local_path(path) {
             return self.blocking(path, file, |file| local::read(&file)).await;
         }
-        match self.object_store().get(path).await {
-            Ok(found) => found.bytes().await.map_err(|error| self.failed(&error, path)),
-            Err(error) => Err(self.failed(&error, path)),
-        }
+        let get = || async { self.object_store().get(path).await?.bytes().await };
+        self.again(get).await.map_err(|error| self.failed(&error, path))
     }
 
     /// These ranges of an object, each complete. Ranges that lie near each other are fetched together.
@@ -36,7 +34,7 @@ impl Store {
         }
         // Stores refuse empty ranges.
         let wanted: Vec<Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).cloned().collect();
-        match self.object_store().get_ranges(path, &wanted).await {
+        match self.again(|| self.object_store().get_ranges(path, &wanted)).await {
             Ok(bytes) if complete(&bytes, &wanted) => Ok(with_empty_ones(bytes, ranges)),
             Ok(_) => Err(self.too_short(path, ranges, self.head(path).await?.size)),
             // Some web servers send nothing but whole files.
@@ -51,7 +49,7 @@ impl Store {
             let own = path.clone();
             return self.blocking(path, file, move |file| local::head(&file, &own)).await;
         }
-        self.object_store().head(path).await.map_err(|error| self.failed(&error, path))
+        self.again(|| self.object_store().head(path)).await.map_err(|error| self.failed(&error, path))
     }
 
     pub(crate) async fn blocking<T: Send + 'static>(

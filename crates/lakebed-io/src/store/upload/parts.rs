@@ -64,7 +64,8 @@ impl PartsUpload {
     pub(super) async fn finish(mut self, size: u64) -> Result<()> {
         if matches!(self.multipart, Multipart::NotYet) {
             let bytes = std::mem::take(&mut self.pending).pieces;
-            let put = self.store.object_store().put(&self.path, PutPayload::from_iter(bytes)).await;
+            let payload = PutPayload::from_iter(bytes);
+            let put = self.store.again(|| self.store.object_store().put(&self.path, payload.clone())).await;
             return put.map(|_| ()).map_err(|error| self.store.failed(&error, &self.path));
         }
         let sent = self.send_rest().await;
@@ -95,7 +96,7 @@ impl PartsUpload {
     /// Sends what is pending, as far as it fills a part. Waits until there is room for it.
     async fn send_part(&mut self) -> Result<()> {
         if matches!(self.multipart, Multipart::NotYet) {
-            let begun = self.store.object_store().put_multipart(&self.path).await;
+            let begun = self.store.again(|| self.store.object_store().put_multipart(&self.path)).await;
             let begun = begun.map_err(|error| self.store.failed(&error, &self.path))?;
             self.multipart = Multipart::Begun(begun, Sending::default());
         }
