@@ -28,7 +28,7 @@ sim: ## seeded readers, faults and damage against a model
 	cargo test --quiet --workspace --test sim
 
 test-python: build $(VENV)/test.stamp ## the Python suite, with Delta Spark, deltalake and DuckDB beside it
-	@tests/need java mvn
+	@tests/need java mvn go
 	$(PY) -m pytest tests/python
 
 test-spark: build $(VENV)/test.stamp ## only what runs Spark

@@ -270,6 +270,21 @@ class Table:
         """
         return Checkpoint(**self._table.checkpoint())
 
+    def compact_log(self, first: int, last: int) -> str | None:
+        """Writes one file that stands for the commits of these versions, and tells its name; ``None`` if there is one already.
+
+        It is for engines that read such files, where many commits lie between two checkpoints; lakebed itself reads the commits. All removals
+        of the versions are kept in it.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> t = lb.write("memory://docs/compact_log", pa.table({"id": [1]})).table
+        >>> for number in range(3):
+        ...     _ = t.append(pa.table({"id": [number]}))
+        >>> t.refresh().compact_log(1, 3)
+        '00000000000000000001.00000000000000000003.compacted.json'
+        """
+        return self._table.compact_log(first, last)
+
     def refresh(self) -> Table:
         """A handle on the latest version: costs one listing and the new commits. This handle stays as it is."""
         return self._wrap(self._table.refresh(), self._given)

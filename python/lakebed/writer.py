@@ -32,6 +32,8 @@ class WriteMetrics:
     removed_bytes: int = 0
     #: Rows that stayed but had to move to new files.
     copied_rows: int = 0
+    #: Rows that made way; none where the log does not tell how many there were, and where nothing was to make way.
+    deleted_rows: int | None = None
     #: How often another writer was faster.
     conflicts: int = 0
 

@@ -1,4 +1,4 @@
-"""What the Python tests share: the corpus, made when a test that needs it is collected, and one Spark session.
+"""What the Python tests share: the corpus, made when a test that needs it is collected, one Spark session, and one S3 store.
 
 A test that takes `sample` runs once per case and version of the corpus, one that takes `oracle` once per case that can be
 read, one that takes `refused` once per case that must not be.
@@ -14,6 +14,10 @@ import pytest
 
 from corpus import build
 from corpus.oracle import Oracle
+from stores import gateway
+from stores.gateway import S3
+
+pytest.register_assert_rewrite("writers")
 
 _loaded: dict[str, Oracle] = {}
 
@@ -62,3 +66,10 @@ def spark() -> Iterator[Any]:
     started = session.start()
     yield started
     started.stop()
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+    """An S3 store, one for the whole process: every test has a table of its own there."""
+    with gateway.run(tmp_path_factory.mktemp("s3")) as store:
+        yield store

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import signal
@@ -11,14 +10,13 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
 import lakebed as lb
+import writers
 
-PROCESSES, THREADS, APPENDS = 16, 4, 2_000
 KILLS = 200
 
 #: A process that has everything imported, and forks a writer for each number on its input. The writer tells its id, then each row that it
@@ -41,57 +39,11 @@ for line in sys.stdin:
 """
 
 
-def _append(path: str, first: int, count: int, start: Any, refused: Any) -> None:
-    """Some threads of one process, each with numbers of its own."""
-    import threading
-
-    def work(first: int) -> None:
-        table = lb.Table(path)
-        for number in range(first, first + count):
-            try:
-                # Both ways: on an open table, and on one that is opened for it.
-                table.append(pa.table({"id": [number]})) if number % 2 else lb.write(path, pa.table({"id": [number]}))
-            except lb.LakebedError as error:
-                refused.put(f"{number}: {error}")
-
-    threads = [threading.Thread(target=work, args=(first + thread * count,)) for thread in range(THREADS)]
-    start.wait()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
 def test_sixty_four_writers_append_two_thousand_times(tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     lb.create(path, pa.schema([("id", pa.int64())]))
-    context = multiprocessing.get_context("spawn")
-    start, refused = context.Barrier(PROCESSES), context.Queue()
-    count = -(-APPENDS // (PROCESSES * THREADS))
-    processes = [
-        context.Process(target=_append, args=(path, number * THREADS * count, count, start, refused))
-        for number in range(PROCESSES)
-    ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * PROCESSES
-    assert refused.empty(), refused.get()
-    expected = list(range(PROCESSES * THREADS * count))
-    assert sorted(lb.Table(path).to_arrow()["id"].to_pylist()) == expected
-    assert sorted(pa.table(DeltaTable(path).to_pyarrow_table())["id"].to_pylist()) == expected
-    files = Counter(row["path"] for row in _adds(path))
-    assert len(files) == len(expected)
-    assert set(files.values()) == {1}
-
-
-def _adds(path: str) -> list[dict[str, Any]]:
-    """Every `add` of the log, read without lakebed."""
-    import json
-
-    lines = [line for file in sorted((Path(path) / "_delta_log").glob("*.json")) for line in file.read_text().splitlines()]
-    return [action["add"] for action in map(json.loads, lines) if "add" in action]
+    outcome = writers.append_at_once(path)
+    writers.check_each_append_is_there_once(outcome, path, tmp_path / "t" / "_delta_log")
 
 
 def test_killed_writers_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:

@@ -358,6 +358,20 @@ def test_a_replaced_table_is_read_as_it_was_at_any_time_of_its_commits(path: str
     assert lb.Table(path, timestamp=times[2]).to_arrow().to_pydict() == {"other": []}
 
 
+def test_slices_of_nested_columns_go_in_as_their_rows(path: str) -> None:
+    inner = pa.struct([("y", pa.int64()), ("list", pa.list_(pa.struct([("z", pa.int64())])))])
+    outer = pa.struct([("in", inner), ("map", pa.map_(pa.string(), inner))])
+    values = [{"y": number, "list": [{"z": number}] * (number % 3)} for number in range(10)]
+    nested = pa.array([{"in": value, "map": [("k", value)]} for value in values], outer)
+    table = pa.table({"id": range(10), "st": nested})
+    for first, count in ((5, 5), (3, 4), (0, 2), (9, 1)):
+        lb.write(path, table.slice(first, count), mode="overwrite")
+        found = sorted(lb.Table(path).to_arrow().to_pylist(), key=lambda row: row["id"])
+        assert [row["id"] for row in found] == list(range(first, first + count))
+        assert [row["st"]["in"] for row in found] == values[first : first + count]
+        assert [row["st"]["map"] for row in found] == [[("k", value)] for value in values[first : first + count]]
+
+
 def test_frames_of_all_kinds_go_in(path: str) -> None:
     lb.write(path, pd.DataFrame({"id": [1], "name": ["a"]}, index=[7]))
     lb.write(path, pd.DataFrame({"name": ["b"]}, index=pd.Index([2], name="id")))

@@ -1,40 +1,52 @@
-//! Arrow that comes in: streams and schemas in PyCapsules.
+//! Arrow that comes in: streams and schemas in PyCapsules. `stream` reads the batches.
 
+mod stream;
+
+use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
-use arrow::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
-use arrow::record_batch::RecordBatchReader;
-use lakebed::{Error, RecordBatchStream};
+use arrow::ffi_stream::FFI_ArrowArrayStream;
+use lakebed::{Error, RecordBatchStream, Result};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use tokio::sync::mpsc::channel;
 
+use self::stream::InputStream;
 use crate::error::to_py;
 
 /// Batches that are read before they are wanted.
 const AHEAD: usize = 2;
 
+/// What the reading thread says: a batch, the end, or an error. If it says nothing any more it is dead.
+type Said = Result<Option<RecordBatch>>;
+
 /// The stream of an object with `__arrow_c_stream__`. It is read on a thread of its own: what stands behind it may wait, or need the
 /// interpreter.
 pub fn stream_of(data: &Bound<'_, PyAny>) -> PyResult<RecordBatchStream> {
     let capsule = data.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
-    let reader = take_stream(&capsule)?;
-    let schema = reader.schema();
-    let (sender, receiver) = channel(AHEAD);
+    let mut input = take_stream(&capsule)?;
+    let schema = input.schema();
+    let (sender, receiver) = channel::<Said>(AHEAD);
     let read = move || {
-        for batch in reader {
-            let batch = batch.map_err(not_read);
-            let is_last = batch.is_err();
-            // The write failed, so nobody listens.
-            if sender.blocking_send(batch).is_err() || is_last {
+        loop {
+            let said = input.next().map_err(not_read);
+            let is_last = !matches!(said, Ok(Some(_)));
+            // If the write failed nobody listens.
+            if sender.blocking_send(said).is_err() || is_last {
                 return;
             }
         }
     };
     std::thread::Builder::new().name("lakebed-input".to_owned()).spawn(read)?;
-    let batches = futures::stream::unfold(receiver, |mut receiver| async move { Some((receiver.recv().await?, receiver)) });
+    let batches = futures::stream::unfold(Some(receiver), |receiver| async move {
+        let mut receiver = receiver?;
+        match receiver.recv().await.unwrap_or_else(|| Err(died())) {
+            Ok(batch) => Some((Ok(batch?), Some(receiver))),
+            Err(error) => Some((Err(error), None)),
+        }
+    });
     Ok(RecordBatchStream::new(schema, batches))
 }
 
@@ -48,12 +60,16 @@ pub fn schema_of(schema: &Bound<'_, PyAny>) -> PyResult<SchemaRef> {
     Ok(schema.into())
 }
 
-fn take_stream(capsule: &Bound<'_, PyCapsule>) -> PyResult<ArrowArrayStreamReader> {
+fn take_stream(capsule: &Bound<'_, PyCapsule>) -> PyResult<InputStream> {
     let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
     // SAFETY: a capsule of this name holds a stream, which is taken out of it: what stays is marked as released.
     #[expect(unsafe_code, reason = "the Arrow PyCapsule interface hands pointers over")]
-    let reader = unsafe { ArrowArrayStreamReader::from_raw(pointer.as_ptr()) };
-    reader.map_err(|error| PyTypeError::new_err(format!("this stream of Arrow data cannot be taken: {error}")))
+    let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
+    InputStream::new(stream).map_err(|error| PyTypeError::new_err(format!("this stream of Arrow data cannot be taken: {error}")))
+}
+
+fn died() -> Error {
+    Error::internal("the thread that reads the data died; what it printed last tells why, and nothing was committed")
 }
 
 fn not_read(error: ArrowError) -> Error {

@@ -188,6 +188,11 @@ impl Table {
         Ok(found)
     }
 
+    fn compact_log(&self, py: Python<'_>, first: u64, last: u64) -> PyResult<Option<String>> {
+        let snapshot = self.snapshot(py)?;
+        enter(py, async move { snapshot.compact_log(first..=last).await })
+    }
+
     fn detail<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let snapshot = self.snapshot(py)?;
         let detail = enter(py, async move { snapshot.detail().await })?;

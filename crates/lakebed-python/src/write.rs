@@ -102,7 +102,8 @@ fn write_options(options: &Bound<'_, PyDict>) -> PyResult<WriteOptions> {
 }
 
 fn metrics(metrics: &WriteMetrics) -> HashMap<&'static str, u64> {
-    HashMap::from([
+    let known = metrics.deleted_rows.map(|rows| ("deleted_rows", rows));
+    let all = [
         ("files", metrics.files),
         ("output_rows", metrics.output_rows),
         ("output_bytes", metrics.output_bytes),
@@ -110,7 +111,8 @@ fn metrics(metrics: &WriteMetrics) -> HashMap<&'static str, u64> {
         ("removed_bytes", metrics.removed_bytes),
         ("copied_rows", metrics.copied_rows),
         ("conflicts", metrics.conflicts),
-    ])
+    ];
+    all.into_iter().chain(known).collect()
 }
 
 /// One of some words; what is not given is the first of them.

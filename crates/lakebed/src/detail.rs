@@ -121,8 +121,14 @@ impl Snapshot {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             physical_path(self.schema(), &names, self.mapping_mode()).is_some_and(|path| path == *physical)
         });
-        found.map(|names| names.join("."))
+        found.map(|names| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join("."))
     }
+}
+
+/// A name as it stands in SQL: between backticks, unless it is a plain one.
+fn quoted(name: &str) -> String {
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.chars().all(|c| c.is_ascii_digit());
+    if is_plain { name.to_owned() } else { format!("`{}`", name.replace('`', "``")) }
 }
 
 /// The physical paths of the columns that cluster a table, if that is what the domain is about. Delta Spark writes the parts of each as a

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::builder::Int64Builder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StructArray, TimestampMillisecondArray};
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StructArray, TimestampMillisecondArray};
 use arrow_schema::{DataType as ArrowType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use futures::StreamExt;
 use lakebed_core::log::files::{FileBatch, column};
@@ -74,23 +74,34 @@ impl Listing {
         let partition = StructArray::try_new_with_length(self.partition_fields.clone(), values, None, batch.len())?;
         let times = batch.longs(column::MODIFICATION_TIME)?;
         let times = TimestampMillisecondArray::new(times.values().clone(), times.nulls().cloned()).with_timezone("UTC");
-        let count = StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long };
-        let counts = batch.stats(&[count])?.pop().ok_or_else(|| Error::internal("no row counts"))?;
         let columns: Vec<ArrayRef> = vec![
             Arc::new(batch.paths()?.clone()),
             Arc::new(partition),
             Arc::new(batch.longs(column::SIZE)?),
             Arc::new(times),
-            counts,
-            deleted_records(batch),
+            row_counts(batch)?,
+            Arc::new(deleted_records(batch)),
         ];
         let options = RecordBatchOptions::new().with_row_count(Some(batch.len()));
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
     }
 }
 
+/// How many rows these files have for readers, if the log says it of each.
+pub(crate) fn live_rows(batch: &FileBatch) -> Result<Option<u64>> {
+    let (counts, deleted) = (row_counts(batch)?, deleted_records(batch));
+    let live = counts.as_primitive::<Int64Type>().iter().zip(deleted.values());
+    Ok(live.map(|(count, deleted)| u64::try_from(count?.checked_sub(*deleted)?).ok()).sum())
+}
+
+/// How many rows each file has, deleted ones included; null where the log does not say.
+fn row_counts(batch: &FileBatch) -> Result<ArrayRef> {
+    let count = StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long };
+    batch.stats(&[count])?.pop().ok_or_else(|| Error::internal("no row counts"))
+}
+
 /// How many rows each file's deletion vector deletes; 0 without one.
-fn deleted_records(batch: &FileBatch) -> ArrayRef {
+fn deleted_records(batch: &FileBatch) -> Int64Array {
     let vectors = batch.column(column::DELETION_VECTOR).and_then(|array| array.as_struct_opt());
     let cardinality = vectors.and_then(|vectors| vectors.column_by_name("cardinality")?.as_primitive_opt::<Int64Type>());
     let mut deleted = Int64Builder::with_capacity(batch.len());
@@ -98,5 +109,5 @@ fn deleted_records(batch: &FileBatch) -> ArrayRef {
         let present = vectors.is_some_and(|vectors| vectors.is_valid(row));
         deleted.append_value(cardinality.filter(|rows| present && rows.is_valid(row)).map_or(0, |rows| rows.value(row)));
     }
-    Arc::new(deleted.finish())
+    deleted.finish()
 }

@@ -8,7 +8,7 @@ pub mod plan;
 pub mod read;
 mod count;
 mod explain;
-mod files;
+pub(crate) mod files;
 mod pieces;
 
 use std::sync::Arc;

@@ -139,6 +139,8 @@ pub struct WriteMetrics {
     pub removed_bytes: u64,
     /// Rows that stayed but had to move to new files.
     pub copied_rows: u64,
+    /// Rows that made way, if the log tells how many there were.
+    pub deleted_rows: Option<u64>,
     /// How often another writer was faster.
     pub conflicts: u64,
 }

@@ -13,6 +13,7 @@ use super::files::FileSink;
 use super::fit::{OnLossy, fit};
 use super::rules::WriteRules;
 use crate::expr::{Filter, Options, filter_schema, parse_filter};
+use crate::scan::files::live_rows;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::scan::prune::Pruner;
 use crate::scan::read_task;
@@ -48,7 +49,7 @@ impl Replacing {
             Replaced::Where(filter) => Some(filter.as_ref()),
             Replaced::All | Replaced::Partitions(_) => None,
         };
-        let plan = Plan::new(snapshot, filter, PlanOptions { whole_actions: true, ..PlanOptions::default() })?;
+        let plan = Plan::new(snapshot, filter, PlanOptions { whole_actions: true, row_counts: true, ..PlanOptions::default() })?;
         let mut files = plan.files();
         let mut found = Self::default();
         let partial = match replaced {
@@ -101,6 +102,12 @@ impl Replacing {
             bytes += sizes.iter().flatten().filter_map(|size| u64::try_from(size).ok()).sum::<u64>();
         }
         Ok((files, bytes))
+    }
+
+    /// How many rows go, if the log says it.
+    pub(super) fn deleted_rows(&self) -> Result<Option<u64>> {
+        let rows = self.removed.iter().map(live_rows).collect::<Result<Option<Vec<u64>>>>()?;
+        Ok(rows.and_then(|rows| rows.iter().sum::<u64>().checked_sub(self.copied_rows)))
     }
 }
 

@@ -184,11 +184,15 @@ impl Run {
         };
         let mut metrics = metrics_of(&files.written, files.rows);
         let mut copies = Vec::new();
+        if snapshot.is_none() && self.options.mode == WriteMode::Overwrite {
+            // There is nothing to replace, but to know that is to have looked.
+            transaction.read_all();
+        }
         if let (Some(snapshot), WriteMode::Overwrite) = (&snapshot, self.options.mode) {
             let replaced = self.replaced(snapshot, condition, files);
             let (replacing, written) = self.replace(snapshot, target, &replaced).await?;
             (metrics.removed_files, metrics.removed_bytes) = replacing.totals()?;
-            metrics.copied_rows = replacing.copied_rows;
+            (metrics.copied_rows, metrics.deleted_rows) = (replacing.copied_rows, replacing.deleted_rows()?);
             register(&mut transaction, snapshot, replaced, replacing)?;
             copies = written;
         }
@@ -306,8 +310,12 @@ impl Run {
         if is_overwrite {
             set("numRemovedFiles", metrics.removed_files);
             set("numRemovedBytes", metrics.removed_bytes);
-            if metrics.copied_rows > 0 {
-                set("numCopiedRows", metrics.copied_rows);
+        }
+        if self.options.replace_where.is_some() {
+            set("numAddedChangeFiles", 0);
+            set("numCopiedRows", metrics.copied_rows);
+            if let Some(rows) = metrics.deleted_rows {
+                set("numDeletedRows", rows);
             }
         }
         operation
