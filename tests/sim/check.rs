@@ -113,6 +113,8 @@ impl<'a> Check<'a> {
                 ErrorKind::CommitConflict { winner_version, .. } => self.may_conflict(work, *winner_version),
                 ErrorKind::Store { not_found: true, .. } => *was_hurt || self.is_cleaned(),
                 ErrorKind::CommitUnknown { .. } | ErrorKind::Store { .. } => *was_hurt,
+                // Of a listing that lags behind, pages may contradict each other.
+                ErrorKind::Corrupt { .. } => self.world.is_stale,
                 _ => false,
             };
             if !is_fair {
@@ -124,10 +126,13 @@ impl<'a> Check<'a> {
                 ErrorKind::Store { not_found: true, .. } => failure.was_hurt || self.is_cleaned(),
                 ErrorKind::Store { .. } => failure.was_hurt,
                 ErrorKind::TableNotFound => self.world.is_stale || !self.was_seen_before(failure.began),
-                ErrorKind::Internal => failure.was_hurt && failure.message.contains("was written but cannot be read"),
+                // A checkpoint is read again after it was written: the request went wrong, or it was cleaned up meanwhile.
+                ErrorKind::Internal => {
+                    failure.message.contains("was written but cannot be read") && (failure.was_hurt || self.is_cleaned())
+                }
                 ErrorKind::VersionNotFound => self.world.is_stale || failure.may_be_gone,
                 // A clean-up that was broken off leaves gaps.
-                ErrorKind::Corrupt { .. } => failure.may_be_gone,
+                ErrorKind::Corrupt { .. } => self.world.is_stale || failure.may_be_gone,
                 _ => false,
             };
             if !is_fair {
