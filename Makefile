@@ -23,9 +23,9 @@ test-rust: ## unit, property and integration tests, simulations, docs' examples 
 	@tests/need cargo cc
 	cargo test --quiet --workspace
 
-sim: ## seeded readers, faults and damage against a model
+sim: ## seeded writers, readers and faults against a model, and the commit protocol in every state
 	@tests/need cargo cc
-	cargo test --quiet --workspace --test sim
+	cargo test --quiet --workspace --test sim --test model
 
 test-python: build $(VENV)/test.stamp ## the Python suite, with Delta Spark, deltalake and DuckDB beside it
 	@tests/need java mvn go

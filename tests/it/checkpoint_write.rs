@@ -7,7 +7,7 @@ use arrow_array::types::{Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, RecordBatch};
 use futures::TryStreamExt;
 use lakebed::checkpoint::CheckpointOutcome;
-use lakebed::{Env, Snapshot, Table};
+use lakebed::{Env, ErrorKind, Snapshot, Table};
 use lakebed_core::action::{Action, json};
 use lakebed_core::log::checkpoint::{columns, file_actions};
 use lakebed_core::log::segment::{CheckpointFiles, plan};
@@ -303,16 +303,26 @@ async fn a_hint_only_moves_forward() {
     assert_eq!(hint.version, 2);
 }
 
-#[tokio::test]
-async fn a_checkpoint_that_cannot_be_read_is_not_named() {
-    let mut builder = TableBuilder::new();
+/// What comes of a checkpoint when the request that reads a file of it again, after so many others for such names, meets a fault.
+async fn check_read_back(mut builder: TableBuilder, (file, spared): (&str, usize), fault: Fault, may_pass: bool) {
     builder.commit(&[add("a")]).await;
     let snapshot = snapshot(&builder).await;
-    // It is put with one request; the next one is that of its reader.
-    builder.observed().fail_after("00000000000000000000.checkpoint.parquet", Fault::NotFound, 1);
+    builder.observed().fail_after(file, fault, spared);
     let error = snapshot.checkpoint().await.unwrap_err();
-    assert!(error.to_string().contains("cannot be read"), "{error}");
+    assert!(error.to_string().contains("was written but cannot be read"), "{error}");
+    let ErrorKind::Store { retryable, .. } = error.kind() else { panic!("{error:?}") };
+    assert_eq!(*retryable, may_pass, "{error}");
     assert_eq!(log::read_hint(&builder.store()).await.unwrap(), ReadHint::Missing);
+}
+
+#[tokio::test]
+async fn a_checkpoint_that_cannot_be_read_is_not_named() {
+    for (fault, may_pass) in [(Fault::NotFound, true), (Fault::Unavailable, true), (Fault::Denied, false)] {
+        // Each is put with one request; before the JSON the commit is read.
+        check_read_back(TableBuilder::new(), (".parquet", 1), fault.clone(), may_pass).await;
+        check_read_back(v2_table(), (".parquet", 1), fault.clone(), may_pass).await;
+        check_read_back(v2_table(), (".json", 2), fault.clone(), may_pass).await;
+    }
 }
 
 #[tokio::test]

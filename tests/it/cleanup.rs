@@ -166,6 +166,87 @@ async fn sidecars_that_nobody_names_go_when_they_are_old() {
     assert_eq!(oldest_readable(&builder).await, 9);
 }
 
+/// A table of five versions with an application and a domain in version 1, and with these actions in checkpoints.
+async fn with_application() -> (TableBuilder, Vec<Value>) {
+    let features = ["domainMetadata"];
+    let mut builder = TableBuilder::with(protocol(&[], &features), metadata(&["id long"], &[], &[]));
+    let state = vec![
+        json!({"txn": {"appId": "app", "version": 7}}),
+        json!({"domainMetadata": {"domain": "d", "configuration": "{}", "removed": false}}),
+    ];
+    builder.commit(&[]).await;
+    builder.commit(&state).await;
+    (builder, state)
+}
+
+/// What a version says of the application and the domain.
+async fn check_application(snapshot: &Snapshot) {
+    assert_eq!(snapshot.transaction_version("app").await.unwrap(), Some(7));
+    assert_eq!(snapshot.domain_metadata("d").await.unwrap().unwrap().configuration, "{}");
+    assert_eq!(snapshot.transaction_version("another").await.unwrap(), None);
+    assert_eq!(snapshot.domain_metadata("another").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn an_application_is_known_also_when_the_commits_go_meanwhile() {
+    let (mut builder, state) = with_application().await;
+    let table = builder.table();
+    table.snapshot().await.unwrap();
+    builder.commit(&[add("f2")]).await;
+    // Known by what is new in it, and not read as a whole yet.
+    let snapshot = table.snapshot().await.unwrap();
+    builder.checkpoint(2, &[vec![add("f2")], state].concat()).await;
+    for version in 0..2 {
+        builder.delete_log(&format!("{version:020}.json")).await;
+    }
+    check_application(&snapshot).await;
+    check_application(&table.snapshot().await.unwrap()).await;
+}
+
+#[tokio::test]
+async fn an_application_is_known_also_when_the_checkpoint_goes_meanwhile() {
+    let (mut builder, state) = with_application().await;
+    builder.checkpoint(1, &state).await;
+    builder.commit(&[add("f2")]).await;
+    let snapshot = builder.table().snapshot().await.unwrap();
+    assert_eq!(snapshot.segment().checkpoint.as_ref().unwrap().version, 1);
+    builder.checkpoint(2, &[vec![add("f2")], state].concat()).await;
+    for name in ["00000000000000000000.json", "00000000000000000001.checkpoint.parquet", "00000000000000000001.json"] {
+        builder.delete_log(name).await;
+    }
+    check_application(&snapshot).await;
+}
+
+/// What cannot be deleted stays, and what it would need may be gone: no version before the retention is damaged, it is gone.
+#[tokio::test]
+async fn a_clean_up_that_is_half_done_leaves_versions_that_are_read_or_gone() {
+    for form in [Form::Classic, Form::MultiPart(2), Form::UuidJson(2)] {
+        let features: &[&str] = if form == Form::UuidJson(2) { &["v2Checkpoint"] } else { &[] };
+        let builder = eleven_days(&[], features, form).await;
+        let before = log::list_log(&builder.store(), None).await.unwrap();
+        let mut contents = Vec::new();
+        for name in before.into_iter().map(|file| file.path.name) {
+            let path = builder.store().path_of(&format!("_delta_log/{name}")).unwrap();
+            contents.push((builder.store().get(&path).await.unwrap().to_vec(), name));
+        }
+        at(&builder, 38).await.clean_up_log().await.unwrap();
+        let after = log::list_log(&builder.store(), None).await.unwrap();
+        for (bytes, stays) in contents.into_iter().filter(|(_, name)| after.iter().all(|file| file.path.name != *name)) {
+            builder.put_log(&stays, bytes).await;
+            for version in 0..11 {
+                match builder.table().snapshot_at(version).await {
+                    Ok(snapshot) => assert_eq!(snapshot.detail().await.unwrap().num_files, version + 1, "{stays}"),
+                    Err(error) => {
+                        assert_eq!(*error.kind(), ErrorKind::VersionNotFound, "{form:?}, {stays} stays: {error}");
+                        assert!(version < 6, "{stays} stays: {error}");
+                    }
+                }
+            }
+            builder.delete_log(&stays).await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn without_timestamps_of_their_own_commits_are_as_old_as_their_files() {
     let mut builder = TableBuilder::new();

@@ -1,6 +1,6 @@
 //! A damaged log is read past, or refused with a clear error.
 
-use lakebed::ErrorKind;
+use lakebed::{Error, ErrorKind, RecordBatchStream};
 use lakebed_tests::TableBuilder;
 use lakebed_tests::table::{add, remove, text};
 use serde_json::json;
@@ -50,6 +50,26 @@ async fn a_hint_that_is_missing_torn_or_lying_costs_nothing_but_a_listing() {
     let builder = table().await;
     builder.delete_log("_last_checkpoint").await;
     assert_eq!(files(&builder).await, ["c", "d"]);
+}
+
+/// A listing may be late to show what is there; a table that somebody makes because of that would take the place of this one.
+#[tokio::test]
+async fn an_empty_listing_beside_a_readable_hint_is_not_the_absence_of_a_table() {
+    let builder = table().await;
+    builder.delete_log(&format!("{:020}.checkpoint.parquet", 2)).await;
+    for version in 0..5 {
+        builder.delete_log(&format!("{version:020}.json")).await;
+    }
+    let told = |error: Error| assert!(matches!(error.kind(), ErrorKind::Corrupt { .. }), "{error}");
+    told(builder.table().snapshot().await.unwrap_err());
+    told(builder.table().snapshot_at(1).await.unwrap_err());
+    let schema = arrow_schema::Schema::new(vec![arrow_schema::Field::new("id", arrow_schema::DataType::Int64, true)]);
+    let nothing = RecordBatchStream::from_batches(schema.into(), vec![]);
+    told(builder.table().write(nothing).run().await.unwrap_err());
+    // Without a hint there is none.
+    builder.delete_log("_last_checkpoint").await;
+    let error = builder.table().snapshot().await.unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::TableNotFound, "{error}");
 }
 
 #[tokio::test]

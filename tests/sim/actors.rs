@@ -14,6 +14,7 @@ use url::Url;
 use super::client::SimClient;
 use super::journal::{Ended, Failure, Sight, Told};
 use super::network::ClientId;
+use super::objects::Objects;
 use super::work::{Row, Work, rows_of};
 use super::world::World;
 
@@ -212,6 +213,7 @@ impl Actor {
     async fn undergo_of<T>(&mut self, version: Option<u64>, doing: impl Future<Output = Result<T>>) -> Option<T> {
         let world = Arc::clone(&self.world);
         let (began, hurt_before) = (world.network.mark(), world.network.hurt(self.life.client));
+        let had_hint = world.network.with_objects(Objects::has_hint);
         let Some(outcome) = self.life.survive(doing).await else {
             self.be_reborn();
             return None;
@@ -223,7 +225,7 @@ impl Actor {
                 world.network.note(self.life.client, &format!("--- {error}"));
                 let (who, kind, message) = (self.name.clone(), error.kind().clone(), error.to_string());
                 let may_be_gone = version.is_some_and(|version| !world.must_keep(version));
-                world.journal.failed(Failure { who, began, kind, message, was_hurt, may_be_gone });
+                world.journal.failed(Failure { who, began, kind, message, was_hurt, may_be_gone, had_hint });
                 None
             }
         }

@@ -111,8 +111,9 @@ impl<'a> Check<'a> {
             let Some(Ended { told: Told::Failed(kind, message), was_hurt, .. }) = ended else { continue };
             let is_fair = match kind {
                 ErrorKind::CommitConflict { winner_version, .. } => self.may_conflict(work, *winner_version),
-                ErrorKind::Store { not_found: true, .. } => *was_hurt || self.is_cleaned(),
+                ErrorKind::Store { not_found: true, .. } => *was_hurt || self.hides_checkpoints(),
                 ErrorKind::CommitUnknown { .. } | ErrorKind::Store { .. } => *was_hurt,
+                ErrorKind::Corrupt { .. } => self.world.is_stale,
                 _ => false,
             };
             if !is_fair {
@@ -121,13 +122,13 @@ impl<'a> Check<'a> {
         }
         for failure in &self.notes.failures {
             let is_fair = match &failure.kind {
-                ErrorKind::Store { not_found: true, .. } => failure.was_hurt || self.is_cleaned(),
+                ErrorKind::Store { not_found: true, .. } => failure.was_hurt || failure.may_be_gone || self.hides_checkpoints(),
                 ErrorKind::Store { .. } => failure.was_hurt,
-                ErrorKind::TableNotFound => self.world.is_stale || !self.was_seen_before(failure.began),
-                ErrorKind::Internal => failure.was_hurt && failure.message.contains("was written but cannot be read"),
+                ErrorKind::TableNotFound if self.world.is_stale => !failure.had_hint,
+                ErrorKind::TableNotFound => !self.was_seen_before(failure.began),
                 ErrorKind::VersionNotFound => self.world.is_stale || failure.may_be_gone,
-                // A clean-up that was broken off leaves gaps.
-                ErrorKind::Corrupt { .. } => failure.may_be_gone,
+                // Of a listing that lags behind, pages may contradict each other.
+                ErrorKind::Corrupt { .. } => self.world.is_stale,
                 _ => false,
             };
             if !is_fair {
@@ -136,9 +137,9 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Whether files of the log may go while somebody is about to read them.
-    fn is_cleaned(&self) -> bool {
-        self.world.kept_from() > 0
+    /// Whether a listing may lag so far behind that it lacks the checkpoint for which commits were cleaned up.
+    fn hides_checkpoints(&self) -> bool {
+        self.world.is_stale && self.world.kept_from() > 0
     }
 
     fn may_conflict(&self, work: &Work, winner: u64) -> bool {

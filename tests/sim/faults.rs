@@ -43,8 +43,6 @@ pub(crate) struct Faults {
     pub(crate) on_commits: f64,
     /// Of requests, with how many it begins that the client hears nothing for a while.
     pub(crate) outage_rate: f64,
-    /// Whether the store may refuse a commit for good, when it was asked before and may yet carry that out.
-    pub(crate) denies_commits: bool,
 }
 
 impl Faults {
@@ -56,7 +54,6 @@ impl Faults {
             slow_rate: pick(random, &[0.0, 0.05, 0.2]),
             on_commits: pick(random, &[1.0, 4.0]),
             outage_rate: pick(random, &[0.0, 0.0, 0.01]),
-            denies_commits: false,
         }
     }
 
@@ -71,8 +68,7 @@ impl Faults {
             return None;
         }
         let all: &[Fault] = if changes_store { &OF_CHANGES } else { &OF_READS };
-        let fault = all[random.random_range(0..all.len())];
-        (fault != Fault::Denied || !is_commit || self.denies_commits).then_some(fault)
+        Some(all[random.random_range(0..all.len())])
     }
 
     /// What happens to a request while the client hears nothing.

@@ -67,6 +67,8 @@ pub(crate) struct Failure {
     pub(crate) was_hurt: bool,
     /// Whether it was about a version that may have been cleaned up.
     pub(crate) may_be_gone: bool,
+    /// Whether `_last_checkpoint` was there before.
+    pub(crate) had_hint: bool,
 }
 
 impl Journal {

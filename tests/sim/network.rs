@@ -67,6 +67,8 @@ struct State {
     running: usize,
     step: u64,
     clock_ms: i64,
+    /// With which step the day began: yesterday everybody has seen.
+    morning: u64,
     /// Grows with every mark that somebody sets.
     marks: u64,
     last: Option<ClientId>,
@@ -114,6 +116,7 @@ impl Network {
             running: 0,
             step: 0,
             clock_ms: START_MS,
+            morning: 0,
             marks: 0,
             last: None,
             trace: Vec::new(),
@@ -171,18 +174,17 @@ impl Network {
     pub(crate) fn change(&self, ways: Ways) {
         let mut state = self.state();
         state.ways = ways;
-        for late in std::mem::take(&mut state.late) {
-            state.arrive_late(&late);
-        }
+        state.let_all_arrive();
     }
 
-    /// Days pass. Nothing may be on its way: what was asked for so long ago would come to a table that has forgotten.
+    /// Days pass. Nothing stays on its way: what was asked for so long ago would come to a table that has forgotten.
     pub(crate) fn sleep_over(&self) {
         let mut state = self.state();
-        assert!(state.late.is_empty());
+        state.let_all_arrive();
         // Those who left do not answer; what they asked for is lost.
         state.waiting.clear();
         state.clock_ms += NIGHT_MS;
+        state.morning = state.step;
     }
 
     /// A point in time, later than all before.
@@ -378,6 +380,12 @@ impl State {
         self.late.push(Late { client, request, due });
     }
 
+    fn let_all_arrive(&mut self) {
+        for late in std::mem::take(&mut self.late) {
+            self.arrive_late(&late);
+        }
+    }
+
     fn arrive_late(&mut self, late: &Late) {
         let answer = self.apply(&late.request);
         let line = self.line(late.client, &format!("{} [arrives late]{}", late.request, said(&answer)));
@@ -386,7 +394,8 @@ impl State {
 
     fn apply(&mut self, request: &Request) -> Result<Answer, Error> {
         let stale = if self.ways.has_stale_listings { self.random.random_range(0..MOST_STALE_STEPS) } else { 0 };
-        let now = Moment { step: self.step, clock_ms: self.clock_ms, listed_step: self.step.saturating_sub(stale) };
+        let listed_step = self.step.saturating_sub(stale).max(self.morning);
+        let now = Moment { step: self.step, clock_ms: self.clock_ms, listed_step };
         self.objects.apply(request, now)
     }
 

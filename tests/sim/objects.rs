@@ -93,6 +93,11 @@ impl Objects {
         self.objects.get(path).map(|object| &object.bytes)
     }
 
+    /// Whether a checkpoint is named.
+    pub(crate) fn has_hint(&self) -> bool {
+        self.paths().any(|path| path.ends_with("_last_checkpoint"))
+    }
+
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.objects.keys().map(String::as_str)
     }
@@ -105,7 +110,9 @@ impl Objects {
         if self.flaw == Some(Flaw::ForgetsPut) && path.ends_with("00000000000000000002.json") {
             return Ok(Answer::Done);
         }
-        let object = Object { bytes: bytes.clone(), written_ms: now.clock_ms, written_step: now.step };
+        // What takes the place of another object is listed at once, in its place.
+        let written_step = self.objects.get(path).map_or(now.step, |before| before.written_step);
+        let object = Object { bytes: bytes.clone(), written_ms: now.clock_ms, written_step };
         self.objects.insert(path.to_owned(), object);
         if is_commit(path) {
             self.commits.insert(path.to_owned(), bytes.clone());

@@ -56,7 +56,7 @@ impl Snapshot {
         {
             write_compatible_top(self, &newest).await?;
         }
-        self.delete(&plan.files).await?;
+        self.delete_named(LOG_DIR, plan.files.iter().map(|path| path.name.as_str())).await?;
         outcome.first_version = Some(plan.first_version);
         outcome.log_files = plan.files.len() as u64;
         outcome.sidecars = self.delete_sidecars().await?;
@@ -105,9 +105,11 @@ impl Snapshot {
         while from < to {
             let middle = from.midpoint(to);
             let Some((path, file_time_ms)) = commits.get(middle) else { break };
-            match self.time_ms(path, *file_time_ms).await? <= moment_ms {
-                true => from = middle + 1,
-                false => to = middle,
+            match self.time_ms(path, *file_time_ms).await {
+                Ok(time_ms) if time_ms > moment_ms => to = middle,
+                Err(error) if !error.is_not_found() => return Err(error),
+                // What another clean-up took meanwhile was old enough for that.
+                Ok(_) | Err(_) => from = middle + 1,
             }
         }
         Ok(from.checked_sub(1).and_then(|index| commits.get(index)).map(|(path, _)| path.version))
@@ -125,17 +127,7 @@ impl Snapshot {
         timestamp.ok_or_else(|| Error::corrupt(&path.name, "a commit without the in-commit timestamp that the table has"))
     }
 
-    /// Commits first: a checkpoint is never gone while what it stands for is half there.
-    async fn delete(&self, files: &[LogPath]) -> Result<()> {
-        let is_checkpoint = |path: &LogPath| matches!(path.kind, LogKind::Checkpoint(_));
-        for checkpoints in [false, true] {
-            let names = files.iter().filter(|path| is_checkpoint(path) == checkpoints).map(|path| path.name.as_str());
-            self.delete_named(LOG_DIR, names).await?;
-        }
-        Ok(())
-    }
-
-    /// With the checksums that Hadoop may have left beside them.
+    /// In this order, with the checksums that Hadoop may have left beside them.
     async fn delete_named<'a>(&self, folder: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
         let mut paths = Vec::new();
         for name in names {
@@ -173,7 +165,12 @@ impl Snapshot {
                 continue;
             };
             let files = CheckpointFiles { version: file.path.version, kind, files: vec![file] };
-            for action in checkpoint::read_other_actions(self.store(), &files, columns::SIDECARS).await? {
+            let actions = match checkpoint::read_other_actions(self.store(), &files, columns::SIDECARS).await {
+                // Another clean-up took it meanwhile.
+                Err(error) if error.is_not_found() => continue,
+                actions => actions?,
+            };
+            for action in actions {
                 if let Action::Sidecar(sidecar) = action
                     && let FilePath::Relative(path) = FilePath::parse(&sidecar.path)?
                 {

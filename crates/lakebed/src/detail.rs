@@ -7,7 +7,6 @@ use lakebed_core::action::{Action, DomainMetadata, Protocol};
 use lakebed_core::log::checkpoint::columns;
 use lakebed_core::schema::mapping::physical_path;
 use lakebed_core::schema::{DataType, StructType};
-use lakebed_io::checkpoint;
 use serde_json::Value;
 
 use crate::scan::plan::{Plan, PlanOptions};
@@ -87,16 +86,12 @@ impl Snapshot {
         if let Some(domains) = self.checksum().and_then(|checksum| checksum.domain_metadata.as_ref()) {
             return Ok(domains.iter().find(|found| found.domain == domain && !found.removed).cloned());
         }
-        if let Some(found) = self.layers().await?.newest(|layer| layer.domains.get(domain)) {
-            return Ok(Some(found.clone()).filter(|found| !found.removed));
-        }
-        let snapshot = self.sound();
-        let Some(files) = &snapshot.segment().checkpoint else { return Ok(None) };
-        let actions = checkpoint::read_other_actions(self.store(), files, columns::DOMAINS).await?;
-        Ok(actions.into_iter().find_map(|action| match action {
-            Action::DomainMetadata(found) if found.domain == domain && !found.removed => Some(found),
+        let in_checkpoint = |action| match action {
+            Action::DomainMetadata(found) if found.domain == domain => Some(found),
             _ => None,
-        }))
+        };
+        let found = self.find(|layer| layer.domains.get(domain), columns::DOMAINS, in_checkpoint).await?;
+        Ok(found.filter(|found| !found.removed))
     }
 
     async fn clustering_columns(&self) -> Result<Vec<String>> {

@@ -30,7 +30,7 @@ pub struct CleanupRules {
 pub struct CleanupPlan {
     /// The oldest version that stays readable: there is a checkpoint of it.
     pub first_version: u64,
-    /// The files to delete, in this order: whenever it is interrupted, what is left is sound.
+    /// The files to delete, in this order: whenever it is interrupted, all versions from one on are left.
     pub files: Vec<LogPath>,
 }
 
@@ -57,7 +57,8 @@ pub fn plan(listed: &[ListedLogFile], rules: &CleanupRules) -> Option<CleanupPla
         return None;
     }
     let mut files: Vec<LogPath> = goes.into_iter().map(|file| file.path.clone()).collect();
-    files.sort_by_key(|path| (matches!(path.kind, LogKind::Checkpoint(_)), path.version));
+    // The checkpoint of a version before the commits above it, which are of no use without.
+    files.sort_by_cached_key(|path| (path.version, !matches!(path.kind, LogKind::Checkpoint(_)), path.name.clone()));
     Some(CleanupPlan { first_version, files })
 }
 

@@ -176,18 +176,17 @@ impl<'a> Log<'a> {
             false => format!("the commits of versions {from} to {to} are missing"),
         };
         let broken = self.broken_checkpoints.iter().rev().find(|path| path.version <= version && path.version >= from);
-        match broken {
-            // Cleaned up long ago, as opposed to torn out of the middle.
-            None if asked_for && from == 0 => Error::new(
-                ErrorKind::VersionNotFound,
-                format!("version {version} can no longer be rebuilt: {missing}{}", self.rebuildable()),
-            ),
-            None => Error::corrupt(LOG_DIR, format!("version {version} cannot be rebuilt: {missing}")),
-            Some(path) => Error::corrupt(
-                LOG_DIR,
-                format!("version {version} cannot be rebuilt: {missing} and checkpoint {} is unusable", path.name),
-            ),
+        let why = match broken {
+            None => missing,
+            Some(path) => format!("{missing} and checkpoint {} is unusable", path.name),
+        };
+        // A clean-up takes the oldest versions and may have stopped halfway: what is older than all that holds together is gone.
+        let is_older = range::rebuildable(self).is_some_and(|range| version < *range.start());
+        if asked_for && (is_older || (from == 0 && broken.is_none())) {
+            let message = format!("version {version} can no longer be rebuilt: {why}{}", self.rebuildable());
+            return Error::new(ErrorKind::VersionNotFound, message);
         }
+        Error::corrupt(LOG_DIR, format!("version {version} cannot be rebuilt: {why}"))
     }
 
     /// `; the log can rebuild versions 3 to 7`, if any.

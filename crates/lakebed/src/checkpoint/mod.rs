@@ -24,7 +24,7 @@ use object_store::path::Path;
 
 use crate::detail::clustering_paths;
 use crate::snapshot::commit_info;
-use crate::{Error, Result, Snapshot};
+use crate::{Error, ErrorKind, Result, Snapshot};
 
 use state::{Group, State};
 pub(crate) use v2::write_compatible_top;
@@ -189,6 +189,20 @@ async fn write_group(
     Ok((size_bytes, summary))
 }
 
+/// The error of who reads again what was just written. It says nothing about the rest of the log: what a store does not find that has
+/// taken it may be there later, and what is broken was written so.
+fn unread(error: Error, file: &str) -> Error {
+    let message = format!("{file} was written but cannot be read");
+    let kind = match error.kind() {
+        ErrorKind::Store { object, not_found: true, .. } => {
+            ErrorKind::Store { object: object.clone(), retryable: true, not_found: false }
+        }
+        kind @ ErrorKind::Store { .. } => kind.clone(),
+        _ => ErrorKind::Internal,
+    };
+    Error::new(kind, message).with_source(error)
+}
+
 impl Summary {
     fn add(&mut self, other: &Self) {
         self.tally.merge(&other.tally);
@@ -199,9 +213,7 @@ impl Summary {
 
     /// Refuses what was read of a file that should hold this.
     fn check(&self, found: Result<RowCounts>, file: &str) -> Result<()> {
-        // An error of what was just written says nothing about the rest of the log.
-        let found =
-            found.map_err(|error| Error::internal(format!("{file} was written but cannot be read")).with_source(error))?;
+        let found = found.map_err(|error| unread(error, file))?;
         if found != self.counts {
             let message = format!("{file} was written with these rows: {:?}, but holds these: {found:?}", self.counts);
             return Err(Error::internal(message));

@@ -16,7 +16,7 @@ use lakebed_core::path::{CheckpointKind, LogKind, LogPath, SIDECAR_DIR, checkpoi
 use lakebed_io::checkpoint::read_other_actions;
 
 use super::state::{Group, State, groups_at_once};
-use super::{Summary, Written, write_group};
+use super::{Summary, Written, unread, write_group};
 use crate::{Error, Result, Snapshot};
 
 /// Longer lists are left out of `_last_checkpoint`, which is read whenever the table is opened.
@@ -102,9 +102,7 @@ async fn write_top(snapshot: &Snapshot, name: &str, actions: &[Action]) -> Resul
     match found {
         Ok(found) if found == actions => Ok(size),
         Ok(_) => Err(Error::internal(format!("{} was written but says something else", store.describe(&path)))),
-        Err(error) => {
-            Err(Error::internal(format!("{} was written but cannot be read", store.describe(&path))).with_source(error))
-        }
+        Err(error) => Err(unread(error, &store.describe(&path))),
     }
 }
 

@@ -14,7 +14,7 @@ use lakebed_io::log::{self, ListedLogFile};
 use lakebed_io::store::Store;
 use tokio::sync::OnceCell;
 
-use super::head::{ReadHead, read_head};
+use super::head::{Failure, ReadHead, read_head};
 use super::{Head, Inner, Snapshot};
 
 /// The version `target`, or the latest one.
@@ -24,7 +24,7 @@ pub(crate) async fn load(store: Store, env: Env, target: Option<u64>) -> Result<
 
 /// The same without the checkpoints that were found to be unusable.
 pub(super) async fn load_without(store: Store, env: Env, target: Option<u64>, unusable: HashSet<String>) -> Result<Snapshot> {
-    let mut load = Load { store: &store, target, unusable, notes: Vec::new() };
+    let mut load = Load { store: &store, target, hinted: None, unusable, notes: Vec::new() };
     let (segment, read) = load.run().await?;
     if !load.notes.is_empty() {
         tracing::warn!(table = store.url(), "{}: read past damage in the log: {}", store.url(), load.notes.join("; "));
@@ -49,6 +49,8 @@ pub(super) async fn load_without(store: Store, env: Env, target: Option<u64>, un
 struct Load<'a> {
     store: &'a Store,
     target: Option<u64>,
+    /// Which version the hint names.
+    hinted: Option<u64>,
     unusable: HashSet<String>,
     notes: Vec<String>,
 }
@@ -56,6 +58,7 @@ struct Load<'a> {
 impl Load<'_> {
     async fn run(&mut self) -> Result<(LogSegment, ReadHead)> {
         let mut from = self.start().await?;
+        let mut gone = None;
         loop {
             let segment = match self.segment(from).await {
                 Ok(segment) => segment,
@@ -64,10 +67,15 @@ impl Load<'_> {
                     from = None;
                     continue;
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(self.held_against_hint(error)),
             };
             match read_head(self.store, &segment, &mut self.notes).await {
                 Ok(head) => return Ok((segment, head)),
+                // A clean-up took commits since they were listed. What takes their place is listed now, if there is anything.
+                Err(Failure { error, replaceable: None }) if error.is_not_found() && gone.as_ref() != Some(&segment) => {
+                    gone = Some(segment);
+                    from = self.start().await?;
+                }
                 Err(failure) => {
                     let Some(name) = failure.replaceable else { return Err(failure.error) };
                     self.notes.push(failure.error.message().to_owned());
@@ -98,12 +106,29 @@ impl Load<'_> {
             return Ok(None);
         }
         match log::read_hint(self.store).await? {
-            log::ReadHint::Sound(hint) if self.target.is_none_or(|target| hint.version <= target) => Ok(Some(hint.version)),
-            log::ReadHint::Sound(_) | log::ReadHint::Missing => Ok(None),
+            log::ReadHint::Sound(hint) => {
+                self.hinted = Some(hint.version);
+                Ok(self.hinted.filter(|version| self.target.is_none_or(|target| *version <= target)))
+            }
+            log::ReadHint::Missing => Ok(None),
             log::ReadHint::Unusable(reason) => {
                 self.notes.push(reason);
                 Ok(None)
             }
+        }
+    }
+
+    /// Where there is a hint there is a table, though nothing of it is listed: whoever believes otherwise makes another one in its place.
+    fn held_against_hint(&self, error: Error) -> Error {
+        match self.hinted {
+            Some(version) if *error.kind() == ErrorKind::TableNotFound => {
+                let message = format!(
+                    "it names a checkpoint of version {version}, but no commit is listed: either the log is lost, or the store's listings \
+                     lag behind; then try again"
+                );
+                Error::corrupt("_delta_log/_last_checkpoint", message).within(self.store.url())
+            }
+            _ => error,
         }
     }
 

@@ -4,6 +4,7 @@
 //! A [`Snapshot`] never changes: `refresh` makes a newer one out of it, at the cost of the new commits.
 
 mod commits;
+mod find;
 mod head;
 mod load;
 mod refresh;

@@ -24,7 +24,6 @@ use lakebed_core::feature::{check_write, supported_features};
 use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::files::FileBatch;
 use lakebed_core::path::LogPath;
-use lakebed_io::checkpoint;
 use lakebed_io::env::Env;
 use lakebed_io::store::{Store, Unflushed};
 
@@ -232,16 +231,12 @@ impl Snapshot {
         if let Some(transactions) = self.checksum().and_then(|checksum| checksum.set_transactions.as_ref()) {
             return Ok(transactions.iter().find(|txn| txn.app_id == app_id).map(|txn| txn.version));
         }
-        if let Some(found) = self.layers().await?.newest(|layer| layer.transactions.get(app_id)) {
-            return Ok(Some(found.version));
-        }
-        let snapshot = self.sound();
-        let Some(files) = &snapshot.segment().checkpoint else { return Ok(None) };
-        let actions = checkpoint::read_other_actions(self.store(), files, columns::TRANSACTIONS).await?;
-        Ok(actions.into_iter().find_map(|action| match action {
-            Action::SetTransaction(found) if found.app_id == app_id => Some(found.version),
+        let in_checkpoint = |action| match action {
+            Action::SetTransaction(found) if found.app_id == app_id => Some(found),
             _ => None,
-        }))
+        };
+        let found = self.find(|layer| layer.transactions.get(app_id), columns::TRANSACTIONS, in_checkpoint).await?;
+        Ok(found.map(|found| found.version))
     }
 
     /// What rules out files that a filter does not match, for what a transaction reads.

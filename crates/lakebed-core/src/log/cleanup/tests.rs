@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::ErrorKind;
 use crate::log::segment::plan as segment_plan;
 
 fn file(name: &str) -> ListedLogFile {
@@ -33,7 +34,7 @@ fn retention_ends_at_a_midnight() {
 }
 
 #[test]
-fn everything_before_the_checkpoint_goes_commits_first() {
+fn everything_before_the_checkpoint_goes_version_by_version() {
     let mut listed: Vec<ListedLogFile> = (0..8).map(commit).collect();
     listed.extend([checkpoint(2), checkpoint(5), file("00000000000000000003.crc"), file("00000000000000000005.crc")]);
     listed.push(file("00000000000000000004.00000000000000000006.compacted.json"));
@@ -44,13 +45,13 @@ fn everything_before_the_checkpoint_goes_commits_first() {
     let expected = [
         ".json",
         "1.json",
-        "2.json",
-        "3.json",
-        "3.crc",
-        "4.json",
-        "4.00000000000000000006.compacted.json",
         "2.checkpoint.parquet",
+        "2.json",
+        "3.crc",
+        "3.json",
         "4.checkpoint.0000000001.0000000002.parquet",
+        "4.00000000000000000006.compacted.json",
+        "4.json",
     ];
     assert_eq!(names, expected);
 }
@@ -92,7 +93,48 @@ fn any_listing() -> impl Strategy<Value = Vec<ListedLogFile>> {
     })
 }
 
+/// Whether a version that cannot be read is one that is no longer there.
+fn is_gone(listed: &[ListedLogFile], version: u64) -> bool {
+    let planned = segment_plan(listed, Some(version), &HashSet::new());
+    planned.is_err_and(|error| *error.kind() == ErrorKind::VersionNotFound)
+}
+
+#[test]
+fn a_clean_up_that_breaks_off_leaves_all_versions_from_one_on() {
+    let mut listed: Vec<ListedLogFile> = (0..12).map(commit).collect();
+    listed.extend([checkpoint(2), checkpoint(5), checkpoint(9)]);
+    listed.extend((1..=2).map(|part| file(&format!("00000000000000000007.checkpoint.{part:010}.0000000002.parquet"))));
+    let plan = plan(&listed, &rules(10)).unwrap();
+    let mut oldest = 0;
+    for done in 0..=plan.files.len() {
+        let left: Vec<ListedLogFile> = listed.iter().filter(|file| !plan.files[..done].contains(&file.path)).cloned().collect();
+        let readable = readable_versions(&left, &HashSet::new());
+        let first = *readable.first().unwrap();
+        assert_eq!(readable, (first..12).collect(), "{done} files are gone");
+        assert!((0..first).all(|version| is_gone(&left, version)), "{done} files are gone");
+        assert!(first >= oldest);
+        oldest = first;
+    }
+    assert_eq!(oldest, 9);
+}
+
 proptest! {
+    #[test]
+    fn whatever_is_deleted_first_older_versions_are_read_or_gone(
+        listed in any_listing(),
+        cutoff in 0_u64..24,
+        deleted in prop::collection::vec(any::<bool>(), 64),
+    ) {
+        if let Some(plan) = plan(&listed, &rules(cutoff)) && segment_plan(&listed, None, &HashSet::new()).is_ok() {
+            let gone: Vec<&LogPath> = plan.files.iter().zip(deleted).filter_map(|(path, gone)| gone.then_some(path)).collect();
+            let left: Vec<ListedLogFile> = listed.iter().filter(|file| !gone.contains(&&file.path)).cloned().collect();
+            let range = segment::reconstructible_range(&left).unwrap();
+            for version in 0..*range.start() {
+                prop_assert!(readable(&left, version) || is_gone(&left, version), "version {}", version);
+            }
+        }
+    }
+
     #[test]
     fn no_retained_version_is_lost_however_far_a_clean_up_comes(listed in any_listing(), cutoff in 0_u64..24, done in 0.0..1.0) {
         if let Some(plan) = plan(&listed, &rules(cutoff)) {
