@@ -5,6 +5,7 @@
 
 mod options;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -67,14 +68,12 @@ impl ParquetWriter {
         Ok(Self { name, sending, factory, schema, options, open: None, closed: Vec::new(), bytes: 0, groups: 0, rows: 0 })
     }
 
-    /// Appends a batch with the file's schema.
-    pub async fn write(&mut self, batch: &RecordBatch, cores: &Cores) -> Result<()> {
-        let mut start = 0;
-        while start < batch.num_rows() {
-            let room = self.options.row_group_rows - self.open.as_ref().map_or(0, |open| open.rows);
-            let rows = room.min(batch.num_rows() - start);
-            self.encode(&batch.slice(start, rows), cores).await?;
-            start += rows;
+    /// Appends batches with the file's schema.
+    pub async fn write(&mut self, batches: Vec<RecordBatch>, cores: &Cores) -> Result<()> {
+        let mut left: VecDeque<RecordBatch> = batches.into();
+        while !left.is_empty() {
+            let fitting = take_rows(&mut left, self.room());
+            self.encode(fitting, cores).await?;
             if self.is_group_full() {
                 self.end_row_group(cores).await?;
             }
@@ -86,10 +85,8 @@ impl ParquetWriter {
     pub fn write_here(&mut self, batch: &RecordBatch) -> Result<()> {
         let mut start = 0;
         while start < batch.num_rows() {
-            let room = self.options.row_group_rows - self.open.as_ref().map_or(0, |open| open.rows);
-            let rows = room.min(batch.num_rows() - start);
-            let work = self.encoding(&batch.slice(start, rows))?;
-            (0..batch.num_columns()).try_for_each(|column| work.encode(column, &self.name))?;
+            let rows = self.room().min(batch.num_rows() - start);
+            self.encoding(vec![batch.slice(start, rows)])?.encode_here(&self.name)?;
             start += rows;
             if self.is_group_full() {
                 self.end_row_group_here()?;
@@ -142,25 +139,29 @@ impl ParquetWriter {
         self.open.as_ref().is_some_and(is_full)
     }
 
-    async fn encode(&mut self, batch: &RecordBatch, cores: &Cores) -> Result<()> {
-        let work = self.encoding(batch)?;
-        if batch.num_rows() * batch.num_columns() < FEW_VALUES {
-            return (0..batch.num_columns()).try_for_each(|column| work.encode(column, &self.name));
-        }
-        work.run(cores, &self.name).await
+    /// How many rows the open row group may still take.
+    fn room(&self) -> usize {
+        self.options.row_group_rows - self.open.as_ref().map_or(0, |open| open.rows)
     }
 
-    /// A batch and the open row group, which counts its rows.
-    fn encoding(&mut self, batch: &RecordBatch) -> Result<Encoding> {
+    async fn encode(&mut self, batches: Vec<RecordBatch>, cores: &Cores) -> Result<()> {
+        let work = self.encoding(batches)?;
+        let values: usize = work.batches.iter().map(|batch| batch.num_rows() * batch.num_columns()).sum();
+        if values < FEW_VALUES { work.encode_here(&self.name) } else { work.run(cores, &self.name).await }
+    }
+
+    /// Batches and the open row group, which counts their rows.
+    fn encoding(&mut self, batches: Vec<RecordBatch>) -> Result<Encoding> {
         let mut open = match self.open.take() {
             Some(open) => open,
             None => self.begin_row_group()?,
         };
-        open.rows += batch.num_rows();
-        self.rows += batch.num_rows() as u64;
+        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        open.rows += rows;
+        self.rows += rows as u64;
         let columns = Arc::clone(&open.columns);
         self.open = Some(open);
-        Ok(Encoding { columns, batch: batch.clone() })
+        Ok(Encoding { columns, batches })
     }
 
     fn begin_row_group(&self) -> Result<OpenGroup> {
@@ -224,17 +225,36 @@ impl Column {
     }
 }
 
-/// A batch on its way into the columns of a row group.
+/// The first rows, so many at most.
+fn take_rows(from: &mut VecDeque<RecordBatch>, most: usize) -> Vec<RecordBatch> {
+    let (mut taken, mut left) = (Vec::new(), most);
+    while let Some(batch) = from.pop_front() {
+        let rows = batch.num_rows().min(left);
+        taken.push(batch.slice(0, rows));
+        left -= rows;
+        if rows < batch.num_rows() {
+            from.push_front(batch.slice(rows, batch.num_rows() - rows));
+            break;
+        }
+    }
+    taken
+}
+
+/// Batches on their way into the columns of a row group.
 struct Encoding {
     columns: Arc<Vec<Mutex<Column>>>,
-    batch: RecordBatch,
+    batches: Vec<RecordBatch>,
 }
 
 impl Encoding {
+    fn encode_here(&self, name: &str) -> Result<()> {
+        (0..self.columns.len()).try_for_each(|column| self.encode(column, name))
+    }
+
     /// As many workers as there are cores take the next column until there is none.
     async fn run(self, cores: &Cores, name: &str) -> Result<()> {
-        let workers = cores.count().min(self.batch.num_columns());
-        let order = largest_first(&self.batch);
+        let workers = cores.count().min(self.columns.len());
+        let order = self.largest_first();
         let work = Arc::new((self, order, AtomicUsize::new(0), name.to_owned()));
         let worker = || {
             let work = Arc::clone(&work);
@@ -251,25 +271,26 @@ impl Encoding {
     }
 
     fn encode(&self, index: usize, name: &str) -> Result<()> {
-        let (Some(column), schema) = (self.columns.get(index), self.batch.schema_ref()) else {
-            return Err(Error::internal(format!("{name}: a batch with more columns than the file")));
-        };
-        let leaves = compute_leaves(schema.field(index), self.batch.column(index)).at(name)?;
+        let column = self.columns.get(index).ok_or_else(|| Error::internal(format!("{name}: a column that is not there")))?;
         let mut column = column.lock().unwrap_or_else(PoisonError::into_inner);
-        for (writer, leaf) in column.writers.iter_mut().zip(&leaves) {
-            writer.write(leaf).at(name)?;
+        for batch in &self.batches {
+            let leaves = compute_leaves(batch.schema_ref().field(index), batch.column(index)).at(name)?;
+            for (writer, leaf) in column.writers.iter_mut().zip(&leaves) {
+                writer.write(leaf).at(name)?;
+            }
         }
         Ok(())
     }
-}
 
-/// The columns by the size of their data, so that the longest work begins first.
-fn largest_first(batch: &RecordBatch) -> Vec<usize> {
-    let size = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or(0);
-    let sizes: Vec<usize> = batch.columns().iter().map(size).collect();
-    let mut order: Vec<usize> = (0..sizes.len()).collect();
-    order.sort_by_key(|column| std::cmp::Reverse(sizes.get(*column).copied()));
-    order
+    /// The columns by the size of their data, so that the longest work begins first.
+    fn largest_first(&self) -> Vec<usize> {
+        let size = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or(0);
+        let of_column = |column: usize| self.batches.iter().map(|batch| size(batch.column(column))).sum::<usize>();
+        let sizes: Vec<usize> = (0..self.columns.len()).map(of_column).collect();
+        let mut order: Vec<usize> = (0..sizes.len()).collect();
+        order.sort_by_key(|column| std::cmp::Reverse(sizes.get(*column).copied()));
+        order
+    }
 }
 
 /// How many Parquet columns a column of this type becomes.

@@ -62,7 +62,8 @@ impl Load<'_> {
         loop {
             let segment = match self.segment(from).await {
                 Ok(segment) => segment,
-                Err(error) if from.is_some() => {
+                // A store that fails tells nothing about the hint.
+                Err(error) if from.is_some() && !matches!(error.kind(), ErrorKind::Store { .. }) => {
                     self.notes.push(format!("_last_checkpoint leads nowhere ({})", error.message()));
                     from = None;
                     continue;

@@ -105,16 +105,22 @@ impl FileSink {
         self.shared.options.target_size_bytes
     }
 
-    /// Takes rows with the columns of the table.
-    pub async fn write(&mut self, rows: &RecordBatch) -> Result<()> {
-        if rows.num_rows() == 0 {
-            return Ok(());
+    /// Takes rows with the columns of the table. A file may end after them, not among them.
+    pub async fn write(&mut self, batches: Vec<RecordBatch>) -> Result<()> {
+        let mut through = Vec::new();
+        for rows in batches.into_iter().filter(|rows| rows.num_rows() > 0) {
+            let stored = stored_batch(&rows, &self.shared.rules.file)?;
+            let Some(window) = &mut self.window else {
+                through.push(stored);
+                continue;
+            };
+            window.push(&rows, stored)?;
+            self.reserved.grow_to(window.bytes());
+            if window.bytes() >= self.window_bytes {
+                self.empty_window().await?;
+            }
         }
-        let stored = stored_batch(rows, &self.shared.rules.file)?;
-        let Some(window) = &mut self.window else { return self.write_through(&stored).await };
-        window.push(rows, stored)?;
-        self.reserved.grow_to(window.bytes());
-        if window.bytes() >= self.window_bytes { self.empty_window().await } else { Ok(()) }
+        if through.is_empty() { Ok(()) } else { self.write_through(through).await }
     }
 
     /// Ends all files and tells them.
@@ -139,7 +145,7 @@ impl FileSink {
         delete_written(&self.shared.store, &self.written).await;
     }
 
-    async fn write_through(&mut self, rows: &RecordBatch) -> Result<()> {
+    async fn write_through(&mut self, batches: Vec<RecordBatch>) -> Result<()> {
         let mut file = match self.open.remove(&PartitionTexts::new()) {
             Some(file) => file,
             None => {
@@ -147,16 +153,16 @@ impl FileSink {
                 OpenFile::create(&self.shared, PartitionTexts::new(), number).await?
             }
         };
-        let (stats, rows_of_stats) = (file.stats, rows.clone());
+        let (mut stats, counted, is_small) = (file.stats, batches.clone(), is_small(&batches));
         let collecting = async {
             let collect = move || {
-                let mut stats = stats;
-                stats.update(&rows_of_stats)?;
+                counted.iter().try_for_each(|rows| stats.update(rows))?;
                 Ok(stats)
             };
-            if is_small(rows) { collect() } else { self.shared.cores.compute("collecting statistics", collect).await }
+            if is_small { collect() } else { self.shared.cores.compute("collecting statistics", collect).await }
         };
-        let (encoded, collected) = futures::join!(file.writer.write(rows, &self.shared.cores), collecting);
+        // First what one core does alone; the others begin to encode.
+        let (collected, encoded) = futures::join!(collecting, file.writer.write(batches, &self.shared.cores));
         encoded?;
         let file = OpenFile { stats: collected?, ..file };
         if file.writer.size_bytes() >= self.shared.options.target_size_bytes {
@@ -298,8 +304,8 @@ fn batches_of(batches: Vec<RecordBatch>, target_size_bytes: u64) -> Vec<Vec<Reco
     groups
 }
 
-fn is_small(rows: &RecordBatch) -> bool {
-    rows.num_rows() < 8192
+fn is_small(batches: &[RecordBatch]) -> bool {
+    batches.iter().map(RecordBatch::num_rows).sum::<usize>() < 8192
 }
 
 impl OpenFile {

@@ -1,5 +1,5 @@
-//! The rows to write, on their way from wherever they come: cut and joined to pieces of a good size, fitted and checked a piece ahead of
-//! the one that is encoded.
+//! The rows to write, on their way from wherever they come: cut and joined to pieces of a good size, and these taken together, fitted and
+//! checked ahead of those that are encoded.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,8 +17,10 @@ use crate::{RecordBatchStream, Result};
 
 /// The rows of a piece, at most.
 const MOST_ROWS: usize = 1 << 17;
-/// The bytes of a piece, at most, but for a single row.
+/// The bytes of the pieces that are taken together, about, but for a single row.
 const MOST_BYTES: u64 = 32 << 20;
+/// So many pieces at most: of nothing but small rows there would be very many.
+const MOST_PIECES: usize = 4;
 /// Smaller batches are joined.
 const FEW_ROWS: usize = 1 << 14;
 
@@ -26,32 +28,12 @@ const FEW_ROWS: usize = 1 << 14;
 pub(super) async fn write_rows(data: RecordBatchStream, incoming: Arc<Incoming>, sink: &mut FileSink) -> Result<u64> {
     let cores = Cores::new();
     let mut pieces = Pieces::new(data, sink.target_size_bytes());
-    let mut rows = 0;
-    let mut ahead = None;
+    let (mut rows, mut ahead) = (0, Vec::new());
     loop {
-        let next = match pieces.next().await? {
-            Some(piece) => {
-                let (first, incoming) = (rows, Arc::clone(&incoming));
-                rows += piece.num_rows() as u64;
-                Some(fitted(piece, incoming, first, &cores))
-            }
-            None => None,
-        };
-        let is_last = next.is_none();
-        let (fitted, written) = futures::join!(
-            async {
-                match next {
-                    Some(next) => next.await.map(Some),
-                    None => Ok(None),
-                }
-            },
-            async {
-                match ahead.take() {
-                    Some(batch) => sink.write(&batch).await,
-                    None => Ok(()),
-                }
-            }
-        );
+        let next = pieces.next_few().await?;
+        let (first, is_last) = (rows, next.is_empty());
+        rows += next.iter().map(|piece| piece.num_rows() as u64).sum::<u64>();
+        let (fitted, written) = futures::join!(fitted(next, Arc::clone(&incoming), first, &cores), sink.write(ahead));
         written?;
         ahead = fitted?;
         if is_last {
@@ -60,9 +42,19 @@ pub(super) async fn write_rows(data: RecordBatchStream, incoming: Arc<Incoming>,
     }
 }
 
-async fn fitted(piece: RecordBatch, incoming: Arc<Incoming>, first: u64, cores: &Cores) -> Result<RecordBatch> {
-    let work = move || incoming.rows(&piece, first);
-    // A few rows are fitted faster than handed over.
+async fn fitted(pieces: Vec<RecordBatch>, incoming: Arc<Incoming>, first: u64, cores: &Cores) -> Result<Vec<RecordBatch>> {
+    if pieces.is_empty() {
+        return Ok(Vec::new());
+    }
+    let work = move || {
+        let mut first = first;
+        let fit = |piece: RecordBatch| {
+            let fitted = incoming.rows(&piece, first)?;
+            first += piece.num_rows() as u64;
+            Ok(fitted)
+        };
+        pieces.into_iter().map(fit).collect()
+    };
     cores.compute("fitting rows", work).await
 }
 
@@ -82,6 +74,17 @@ impl Pieces {
     fn new(data: RecordBatchStream, target_size_bytes: u64) -> Self {
         let most_bytes = MOST_BYTES.min(target_size_bytes);
         Self { schema: data.schema(), data: Some(data), ready: VecDeque::new(), small: Vec::new(), small_rows: 0, most_bytes }
+    }
+
+    /// Some pieces; none at the end.
+    async fn next_few(&mut self) -> Result<Vec<RecordBatch>> {
+        let (mut few, mut bytes) = (Vec::new(), 0);
+        while bytes < self.most_bytes / 2 && few.len() < MOST_PIECES {
+            let Some(piece) = self.next().await? else { break };
+            bytes += size_bytes(&piece);
+            few.push(piece);
+        }
+        Ok(few)
     }
 
     async fn next(&mut self) -> Result<Option<RecordBatch>> {

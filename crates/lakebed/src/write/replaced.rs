@@ -158,7 +158,7 @@ impl<'a> Partial<'a> {
         let mut copied = 0;
         while let Some(batch) = rows.try_next().await? {
             copied += batch.num_rows() as u64;
-            sink.write(&as_written(&batch, rules)?).await?;
+            sink.write(vec![as_written(&batch, rules)?]).await?;
         }
         Ok(copied)
     }
