@@ -361,7 +361,8 @@ def test_a_replaced_table_is_read_as_it_was_at_any_time_of_its_commits(path: str
 def test_slices_of_nested_columns_go_in_as_their_rows(path: str) -> None:
     inner = pa.struct([("y", pa.int64()), ("list", pa.list_(pa.struct([("z", pa.int64())])))])
     outer = pa.struct([("in", inner), ("map", pa.map_(pa.string(), inner))])
-    values = [{"y": number, "list": [{"z": number}] * (number % 3)} for number in range(10)]
+    values: list[Any] = [{"y": number, "list": [{"z": number}] * (number % 3)} for number in range(10)]
+    values[6] = None
     nested = pa.array([{"in": value, "map": [("k", value)]} for value in values], outer)
     table = pa.table({"id": range(10), "st": nested})
     for first, count in ((5, 5), (3, 4), (0, 2), (9, 1)):
@@ -370,6 +371,19 @@ def test_slices_of_nested_columns_go_in_as_their_rows(path: str) -> None:
         assert [row["id"] for row in found] == list(range(first, first + count))
         assert [row["st"]["in"] for row in found] == values[first : first + count]
         assert [row["st"]["map"] for row in found] == [[("k", value)] for value in values[first : first + count]]
+
+
+def test_data_that_breaks_off_is_an_error_and_nothing_is_committed(path: str) -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"id": [1]})
+        raise ValueError("the source broke off")
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema([("id", pa.int64())]), batches())
+    with pytest.raises(lb.InvalidInputError, match="the source broke off"):
+        lb.write(path, reader)
+    assert not Path(path, "_delta_log").exists()
+    # A reader that was used up has no rows; so much can be said of it.
+    assert lb.write(path, reader).metrics.output_rows == 0
 
 
 def test_frames_of_all_kinds_go_in(path: str) -> None:
