@@ -23,7 +23,7 @@ SchemaMode = Literal["enforce", "merge", "overwrite"]
 class WriteMetrics:
     """What a write did."""
 
-    #: New files, their rows and their sizes.
+    #: New files, their rows (with those that were copied) and their sizes.
     files: int = 0
     output_rows: int = 0
     output_bytes: int = 0

@@ -129,7 +129,7 @@ pub struct WriteOutcome {
 pub struct WriteMetrics {
     /// New files.
     pub files: u64,
-    /// New rows.
+    /// Their rows, those among them that were copied.
     pub output_rows: u64,
     /// The sizes of the new files.
     pub output_bytes: u64,

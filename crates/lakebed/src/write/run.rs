@@ -182,7 +182,8 @@ impl Run {
                 Transaction::create(store, env, protocol, metadata, self.options.commit_settings())?
             }
         };
-        let mut metrics = metrics_of(&files.written, files.rows);
+        let mut metrics = WriteMetrics::default();
+        metrics.add_files(&files.written, files.rows);
         let mut copies = Vec::new();
         if snapshot.is_none() && self.options.mode == WriteMode::Overwrite {
             // There is nothing to replace, but to know that is to have looked.
@@ -193,6 +194,7 @@ impl Run {
             let (replacing, written) = self.replace(snapshot, target, &replaced).await?;
             (metrics.removed_files, metrics.removed_bytes) = replacing.totals()?;
             (metrics.copied_rows, metrics.deleted_rows) = (replacing.copied_rows, replacing.deleted_rows()?);
+            metrics.add_files(&written, replacing.copied_rows);
             register(&mut transaction, snapshot, replaced, replacing)?;
             copies = written;
         }
@@ -347,12 +349,11 @@ fn register(transaction: &mut Transaction, snapshot: &Snapshot, replaced: Replac
     Ok(())
 }
 
-fn metrics_of(written: &[WrittenFile], rows: u64) -> WriteMetrics {
-    WriteMetrics {
-        files: written.len() as u64,
-        output_rows: rows,
-        output_bytes: written.iter().filter_map(|file| u64::try_from(file.add.size).ok()).sum(),
-        ..WriteMetrics::default()
+impl WriteMetrics {
+    fn add_files(&mut self, written: &[WrittenFile], rows: u64) {
+        self.files += written.len() as u64;
+        self.output_rows += rows;
+        self.output_bytes += written.iter().filter_map(|file| u64::try_from(file.add.size).ok()).sum::<u64>();
     }
 }
 
