@@ -62,8 +62,8 @@ pub struct TableProperties {
     /// `delta.isolationLevel`: Serializable.
     pub isolation_level: IsolationLevel,
 
-    /// `delta.checkpointInterval`: 10 commits.
-    pub checkpoint_interval: u64,
+    /// `delta.checkpointInterval`: unset, which means 10 commits, or more where checkpoints are large.
+    pub checkpoint_interval: Option<u64>,
     /// `delta.checkpointPolicy`: classic.
     pub checkpoint_policy: CheckpointPolicy,
     /// `delta.checkpoint.writeStatsAsJson`: true.
@@ -242,7 +242,7 @@ impl TableProperties {
             constraints: values.constraints(),
             isolation_level: values.get("isolationLevel", isolation_level).unwrap_or_default(),
 
-            checkpoint_interval: values.get("checkpointInterval", positive).unwrap_or(10),
+            checkpoint_interval: values.get("checkpointInterval", positive),
             checkpoint_policy: values.get("checkpointPolicy", checkpoint_policy).unwrap_or_default(),
             checkpoint_write_stats_as_json: values.flag("checkpoint.writeStatsAsJson", true),
             checkpoint_write_stats_as_struct: values.flag("checkpoint.writeStatsAsStruct", true),

@@ -18,6 +18,12 @@ const BUSY_FILES: u64 = 50_000;
 /// Of a large table, when they touched one in so many of its files: its checkpoint costs more.
 const BUSY_SHARE: u64 = 4;
 
+/// Where the table does not say how many commits lie between two checkpoints: so many, and as many again for each so many files. A writer
+/// pays for a checkpoint by the file, readers for the commits since the last one by the commit.
+const INTERVAL: u64 = 10;
+const FILES_PER_INTERVAL: u64 = 4_000;
+const LONGEST_INTERVAL: u64 = 100;
+
 /// The commit that made a snapshot.
 #[derive(Debug, Clone)]
 pub struct NewCommit {
@@ -90,10 +96,10 @@ impl Snapshot {
 
     /// Whether a checkpoint of this version is due, whose commit has so many actions.
     ///
-    /// One is every `delta.checkpointInterval` versions. One is before that when the commits since the last one touched many files, and
+    /// One is every `delta.checkpointInterval` versions; if that is unset every 10, up to 100 for tables of many files. One is before that when the commits since the last one touched many files, and
     /// after it when nobody wrote the one that was due; for these it is looked first whether somebody has.
     pub async fn is_checkpoint_due(&self, actions: u64) -> Result<bool> {
-        let interval = self.properties().checkpoint_interval;
+        let interval = self.properties().checkpoint_interval.unwrap_or_else(|| usual_interval(self.known_files()));
         if self.version() == 0 {
             return Ok(false);
         }
@@ -113,8 +119,12 @@ impl Snapshot {
 
     fn is_busy(&self, actions: u64) -> bool {
         let touched = self.known_layers().map_or(actions, |layers| actions.max(layers.touched_files() as u64));
-        let files = self.checksum().and_then(|checksum| u64::try_from(checksum.num_files).ok()).unwrap_or(0);
-        touched >= BUSY_FILES.max(files / BUSY_SHARE)
+        touched >= BUSY_FILES.max(self.known_files() / BUSY_SHARE)
+    }
+
+    /// How many files the table has, if its checksum tells.
+    fn known_files(&self) -> u64 {
+        self.checksum().and_then(|checksum| u64::try_from(checksum.num_files).ok()).unwrap_or(0)
     }
 
     /// Writes a checkpoint and, if the commit alone did not tell the checksum, the one that the checkpoint makes known.
@@ -130,6 +140,10 @@ impl Snapshot {
     }
 }
 
+fn usual_interval(files: u64) -> u64 {
+    (INTERVAL * (1 + files / FILES_PER_INTERVAL)).min(LONGEST_INTERVAL)
+}
+
 /// The value, or its error among the problems.
 fn noted<T>(result: Result<T>, problems: &mut Vec<Error>) -> Option<T> {
     result.map_err(|error| problems.push(error)).ok()
@@ -137,4 +151,15 @@ fn noted<T>(result: Result<T>, problems: &mut Vec<Error>) -> Option<T> {
 
 fn count_lines(lines: &[u8]) -> u64 {
     lines.iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::usual_interval;
+
+    #[test]
+    fn large_tables_have_fewer_checkpoints() {
+        let found = [0, 3_999, 4_000, 12_500, 36_000, 1_000_000, u64::MAX / 20].map(usual_interval);
+        assert_eq!(found, [10, 10, 20, 40, 100, 100, 100]);
+    }
 }
