@@ -126,15 +126,18 @@ async fn in_commit_timestamps_are_those_of_the_commit() {
     assert_eq!(next(&mut builder, &[add("b")]).await, None, "a commit without the timestamp that it must have");
 }
 
-/// How many versions up to this one have a checkpoint, each of them committed with all its upkeep.
-async fn checkpoints(properties: &[(&str, &str)], versions: u64) -> Vec<u64> {
+/// Which versions up to this one have a checkpoint, each of them committed with all its upkeep. The first one adds so many files, the
+/// others one.
+async fn checkpoints(properties: &[(&str, &str)], first_files: u64, versions: u64) -> Vec<u64> {
     let mut builder = TableBuilder::with(protocol(&[], &[]), metadata(&["id long"], &[], properties));
     let mut found = Vec::new();
     for version in 0..versions {
-        let (snapshot, new) = commit(&mut builder, &[add(&format!("f{version}"))], FileChanges::Exact).await;
+        let files = if version == 0 { first_files } else { 1 };
+        let adds: Vec<_> = (0..files).map(|file| add(&format!("f{version}-{file}"))).collect();
+        let (snapshot, new) = commit(&mut builder, &adds, FileChanges::Exact).await;
         let outcome = snapshot.after_commit(&new).await;
         assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
-        assert_eq!(outcome.checksum.unwrap().num_files as u64, version + 1);
+        assert_eq!(outcome.checksum.unwrap().num_files as u64, first_files + version);
         found.extend(outcome.checkpoint.map(|checkpoint| checkpoint.version));
     }
     found
@@ -142,8 +145,11 @@ async fn checkpoints(properties: &[(&str, &str)], versions: u64) -> Vec<u64> {
 
 #[tokio::test]
 async fn a_checkpoint_is_due_every_so_many_versions() {
-    assert_eq!(checkpoints(&[], 22).await, [10, 20]);
-    assert_eq!(checkpoints(&[("delta.checkpointInterval", "3")], 8).await, [3, 6]);
+    assert_eq!(checkpoints(&[], 1, 22).await, [10, 20]);
+    assert_eq!(checkpoints(&[("delta.checkpointInterval", "3")], 1, 8).await, [3, 6]);
+    // Where it is not said how many, fewer of those that take long.
+    assert_eq!(checkpoints(&[], 8_000, 62).await, [30, 60]);
+    assert_eq!(checkpoints(&[("delta.checkpointInterval", "10")], 8_000, 22).await, [10, 20]);
 }
 
 #[tokio::test]

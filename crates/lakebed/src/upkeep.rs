@@ -55,7 +55,8 @@ impl Snapshot {
         let mut problems = Vec::new();
         outcome.checksum = noted(self.put_next_checksum(commit).await, &mut problems).flatten();
         let touched = count_lines(&commit.lines);
-        if noted(self.is_checkpoint_due(touched).await, &mut problems).unwrap_or(false) {
+        let files = outcome.checksum.as_ref().map_or_else(|| self.known_files(), files_of);
+        if noted(self.is_due(touched, files).await, &mut problems).unwrap_or(false) {
             outcome.checkpoint = noted(self.checkpoint_and_checksum(&mut outcome.checksum).await, &mut problems);
         }
         if outcome.checkpoint.is_some() && self.properties().expired_log_cleanup {
@@ -99,7 +100,12 @@ impl Snapshot {
     /// One is every `delta.checkpointInterval` versions; if that is unset every 10, up to 100 for tables of many files. One is before that when the commits since the last one touched many files, and
     /// after it when nobody wrote the one that was due; for these it is looked first whether somebody has.
     pub async fn is_checkpoint_due(&self, actions: u64) -> Result<bool> {
-        let interval = self.properties().checkpoint_interval.unwrap_or_else(|| usual_interval(self.known_files()));
+        self.is_due(actions, self.known_files()).await
+    }
+
+    /// The same of a table with so many files.
+    async fn is_due(&self, actions: u64, files: u64) -> Result<bool> {
+        let interval = self.properties().checkpoint_interval.unwrap_or_else(|| usual_interval(files));
         if self.version() == 0 {
             return Ok(false);
         }
@@ -107,7 +113,7 @@ impl Snapshot {
             return Ok(true);
         }
         let is_overdue = self.segment().commits.len() as u64 >= interval.saturating_mul(2);
-        if !is_overdue && !self.is_busy(actions) {
+        if !is_overdue && !self.is_busy(actions, files) {
             return Ok(false);
         }
         let last = self.segment().checkpoint.as_ref().map(|checkpoint| checkpoint.version);
@@ -117,14 +123,14 @@ impl Snapshot {
         })
     }
 
-    fn is_busy(&self, actions: u64) -> bool {
+    fn is_busy(&self, actions: u64, files: u64) -> bool {
         let touched = self.known_layers().map_or(actions, |layers| actions.max(layers.touched_files() as u64));
-        touched >= BUSY_FILES.max(self.known_files() / BUSY_SHARE)
+        touched >= BUSY_FILES.max(files / BUSY_SHARE)
     }
 
     /// How many files the table has, if its checksum tells.
     fn known_files(&self) -> u64 {
-        self.checksum().and_then(|checksum| u64::try_from(checksum.num_files).ok()).unwrap_or(0)
+        self.checksum().map_or(0, files_of)
     }
 
     /// Writes a checkpoint and, if the commit alone did not tell the checksum, the one that the checkpoint makes known.
@@ -138,6 +144,10 @@ impl Snapshot {
         }
         Ok(outcome)
     }
+}
+
+fn files_of(checksum: &VersionChecksum) -> u64 {
+    u64::try_from(checksum.num_files).unwrap_or(0)
 }
 
 fn usual_interval(files: u64) -> u64 {
