@@ -97,8 +97,9 @@ impl Snapshot {
 
     /// Whether a checkpoint of this version is due, whose commit has so many actions.
     ///
-    /// One is every `delta.checkpointInterval` versions; if that is unset every 10, up to 100 for tables of many files. One is before that when the commits since the last one touched many files, and
-    /// after it when nobody wrote the one that was due; for these it is looked first whether somebody has.
+    /// One is every `delta.checkpointInterval` versions; if that is unset every 10, up to 100 for tables of many files. One is before that
+    /// when the commits since the last one touched many files, and after it when nobody wrote the one that was due; for these it is looked
+    /// first whether somebody has.
     pub async fn is_checkpoint_due(&self, actions: u64) -> Result<bool> {
         self.is_due(actions, self.known_files()).await
     }

@@ -28,6 +28,8 @@ pub(crate) struct Connection {
     pub(crate) store: Arc<dyn ObjectStore>,
     /// Values that must not appear in messages.
     pub(crate) secrets: Vec<String>,
+    /// How often a request is made again.
+    pub(crate) max_retries: usize,
     /// For web servers: the same store without retries, to find out whether it lists folders at all.
     pub(crate) lister: Option<Arc<dyn ObjectStore>>,
     /// With what the options said of it, such as Azure's account.
@@ -90,7 +92,8 @@ impl From<object_store::Error> for Refused {
 
 impl Asked<'_> {
     fn plain(&self, store: Arc<dyn ObjectStore>) -> Connection {
-        Connection { store, secrets: Vec::new(), lister: None, service: self.place.service.clone(), endpoint: None }
+        let (service, max_retries) = (self.place.service.clone(), self.retry.max_retries);
+        Connection { store, secrets: Vec::new(), max_retries, lister: None, service, endpoint: None }
     }
 
     fn settings<K: options::Key>(&self) -> Result<Settings<K>> {

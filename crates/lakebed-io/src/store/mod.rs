@@ -148,7 +148,7 @@ impl Store {
             url: place.url,
             base,
             listing,
-            max_retries: options::retry(&options.options)?.max_retries,
+            max_retries: connection.max_retries,
             secrets: connection.secrets,
             options,
             others: Mutex::default(),

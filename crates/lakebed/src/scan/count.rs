@@ -1,15 +1,12 @@
 //! Counting rows with as little reading as the filter allows.
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
 use futures::{StreamExt, TryStreamExt};
 use lakebed_core::log::files::FileBatch;
 use lakebed_core::path::FilePath;
-use lakebed_core::schema::PrimitiveType;
-use lakebed_core::stats::{StatColumn, StatKind};
 use lakebed_io::parquet::{PageIndex, ParquetFile};
 
 use super::Scan;
+use super::files::{deleted_records, row_counts};
 use super::plan::{Plan, PlanOptions};
 use crate::{Error, Result, Snapshot};
 
@@ -46,13 +43,9 @@ async fn count_by_log(snapshot: &Snapshot, plan: &Plan) -> Result<u64> {
 
 /// Rows of the files less those that deletion vectors delete.
 async fn count_batch(snapshot: &Snapshot, batch: &FileBatch) -> Result<u64> {
-    let wanted = [StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long }];
-    let counts = batch.stats(&wanted)?;
-    let counts = counts.first().and_then(|counts| counts.as_primitive_opt::<Int64Type>());
-    let counts = counts.ok_or_else(|| Error::internal("row counts of another type"))?;
     let mut known = 0;
     let mut unknown = Vec::new();
-    for (row, count) in counts.iter().enumerate() {
+    for (row, count) in row_counts(batch)?.iter().enumerate() {
         match count.and_then(|count| u64::try_from(count).ok()) {
             Some(count) => known += live_rows(batch, row, count)?,
             None => unknown.push(row),
@@ -62,6 +55,13 @@ async fn count_batch(snapshot: &Snapshot, batch: &FileBatch) -> Result<u64> {
     let read: u64 =
         futures::stream::iter(unknown).map(read).buffered(CONCURRENCY).try_fold(0, |a, b| async move { Ok(a + b) }).await?;
     Ok(known + read)
+}
+
+/// How many rows these files have for readers, if the log says it of each.
+pub(crate) fn known_rows(batch: &FileBatch) -> Result<Option<u64>> {
+    let (counts, deleted) = (row_counts(batch)?, deleted_records(batch));
+    let live = counts.iter().zip(deleted.values());
+    Ok(live.map(|(count, deleted)| u64::try_from(count?.checked_sub(*deleted)?).ok()).sum())
 }
 
 fn live_rows(batch: &FileBatch, row: usize, physical: u64) -> Result<u64> {

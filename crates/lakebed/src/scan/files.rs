@@ -79,7 +79,7 @@ impl Listing {
             Arc::new(partition),
             Arc::new(batch.longs(column::SIZE)?),
             Arc::new(times),
-            row_counts(batch)?,
+            Arc::new(row_counts(batch)?),
             Arc::new(deleted_records(batch)),
         ];
         let options = RecordBatchOptions::new().with_row_count(Some(batch.len()));
@@ -87,21 +87,16 @@ impl Listing {
     }
 }
 
-/// How many rows these files have for readers, if the log says it of each.
-pub(crate) fn live_rows(batch: &FileBatch) -> Result<Option<u64>> {
-    let (counts, deleted) = (row_counts(batch)?, deleted_records(batch));
-    let live = counts.as_primitive::<Int64Type>().iter().zip(deleted.values());
-    Ok(live.map(|(count, deleted)| u64::try_from(count?.checked_sub(*deleted)?).ok()).sum())
-}
-
 /// How many rows each file has, deleted ones included; null where the log does not say.
-fn row_counts(batch: &FileBatch) -> Result<ArrayRef> {
-    let count = StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long };
-    batch.stats(&[count])?.pop().ok_or_else(|| Error::internal("no row counts"))
+pub(super) fn row_counts(batch: &FileBatch) -> Result<Int64Array> {
+    let wanted = [StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long }];
+    let counts = batch.stats(&wanted)?;
+    let counts = counts.first().and_then(|counts| counts.as_primitive_opt::<Int64Type>());
+    counts.cloned().ok_or_else(|| Error::internal("row counts of another type"))
 }
 
 /// How many rows each file's deletion vector deletes; 0 without one.
-fn deleted_records(batch: &FileBatch) -> Int64Array {
+pub(super) fn deleted_records(batch: &FileBatch) -> Int64Array {
     let vectors = batch.column(column::DELETION_VECTOR).and_then(|array| array.as_struct_opt());
     let cardinality = vectors.and_then(|vectors| vectors.column_by_name("cardinality")?.as_primitive_opt::<Int64Type>());
     let mut deleted = Int64Builder::with_capacity(batch.len());

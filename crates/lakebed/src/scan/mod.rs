@@ -6,9 +6,9 @@ pub mod prune;
 pub mod task;
 pub mod plan;
 pub mod read;
-mod count;
+pub(crate) mod count;
 mod explain;
-pub(crate) mod files;
+mod files;
 mod pieces;
 
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use super::files::FileSink;
 use super::fit::{OnLossy, fit};
 use super::rules::WriteRules;
 use crate::expr::{Filter, Options, filter_schema, parse_filter};
-use crate::scan::files::live_rows;
+use crate::scan::count::known_rows;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::scan::prune::Pruner;
 use crate::scan::read_task;
@@ -106,7 +106,7 @@ impl Replacing {
 
     /// How many rows go, if the log says it.
     pub(super) fn deleted_rows(&self) -> Result<Option<u64>> {
-        let rows = self.removed.iter().map(live_rows).collect::<Result<Option<Vec<u64>>>>()?;
+        let rows = self.removed.iter().map(known_rows).collect::<Result<Option<Vec<u64>>>>()?;
         Ok(rows.and_then(|rows| rows.iter().sum::<u64>().checked_sub(self.copied_rows)))
     }
 }
