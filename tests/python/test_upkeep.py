@@ -219,8 +219,10 @@ OLD = 1_700_000_000
 
 
 def _age(log: DeltaLog, versions: range) -> None:
-    """Lets these versions look old, by the times of their files and by their in-commit timestamps."""
+    """Lets these versions and their checkpoints look old, by the times of their files and by their in-commit timestamps."""
     for version in versions:
+        for checkpoint in log.folder.glob(f"{version:020}.checkpoint.*"):
+            os.utime(checkpoint, (OLD + version, OLD + version))
         commit = log.folder / f"{version:020}.json"
         lines = commit.read_text().splitlines()
         info = json.loads(lines[0])

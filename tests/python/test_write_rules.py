@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import lakebed as lb
@@ -399,6 +400,28 @@ def test_frames_of_all_kinds_go_in(path: str) -> None:
         lb.write(path, pl.LazyFrame({"id": [3]}))
     with pytest.raises(TypeError, match="no Arrow data"):
         lb.write(path, 7)
+
+
+@pytest.mark.parametrize("partition_by", [None, "part"])
+def test_columns_whose_values_nearly_all_differ_have_no_dictionary(path: str, partition_by: str | None) -> None:
+    numbers = range(20_000)
+    columns = {
+        "different": pa.array([number * 7_919 % 1_000_003 for number in numbers], pa.int64()),
+        "few": pa.array([number % 100 for number in numbers], pa.int64()),
+        "different_texts": [f"text {number * 7_919 % 1_000_003}" for number in numbers],
+        "few_texts": [f"text {number % 100}" for number in numbers],
+        "part": [number % 2 for number in numbers],
+    }
+    lb.write(path, pa.table(columns), partition_by=partition_by)
+    files = data_files(path)
+    assert len(files) == (2 if partition_by else 1)
+    for file in files:
+        group = pq.read_metadata(file).row_group(0)
+        chunks = {chunk.path_in_schema: chunk for chunk in map(group.column, range(group.num_columns))}
+        with_dictionary = {name: chunk.has_dictionary_page for name, chunk in chunks.items() if name != "part"}
+        assert with_dictionary == {"different": False, "few": True, "different_texts": False, "few_texts": True}
+    expected = pa.table(columns).sort_by("different").to_pylist()
+    assert lb.Table(path).to_arrow().sort_by("different").to_pylist() == expected
 
 
 def test_a_reader_that_fails_leaves_nothing(path: str) -> None:

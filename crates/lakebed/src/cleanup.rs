@@ -65,6 +65,14 @@ impl Snapshot {
         Ok(outcome)
     }
 
+    /// Whether more is out of date than when the checkpoint was written that this version stands on: whoever writes one cleans up, and
+    /// what is retained changes at midnight only. To look into the whole log after each checkpoint would cost more than the checkpoint.
+    pub(crate) fn is_clean_up_due(&self) -> bool {
+        let cutoff_ms = |moment_ms| cutoff_ms(moment_ms, self.properties().log_retention_ms);
+        let last = self.segment().checkpoint.as_ref().and_then(|checkpoint| checkpoint.files.first());
+        last.is_none_or(|file| cutoff_ms(file.modified_ms) < cutoff_ms(self.env().now_ms()))
+    }
+
     /// A plan that rests on a checkpoint that can be read.
     async fn plan_cleanup(&self, listed: &[ListedLogFile]) -> Result<Option<CleanupPlan>> {
         let cutoff_ms = cutoff_ms(self.env().now_ms(), self.properties().log_retention_ms);

@@ -59,7 +59,7 @@ impl Snapshot {
         if noted(self.is_due(touched, files).await, &mut problems).unwrap_or(false) {
             outcome.checkpoint = noted(self.checkpoint_and_checksum(&mut outcome.checksum).await, &mut problems);
         }
-        if outcome.checkpoint.is_some() && self.properties().expired_log_cleanup {
+        if outcome.checkpoint.is_some() && self.properties().expired_log_cleanup && self.is_clean_up_due() {
             outcome.cleanup = noted(self.clean_up_log().await, &mut problems);
         }
         for problem in &problems {

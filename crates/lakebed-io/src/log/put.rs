@@ -4,7 +4,6 @@
 //! the commit itself. To report that as a conflict would write the same files twice. So every commit carries an identifier of its own, and
 //! whatever is not plainly done is decided by reading the version.
 
-use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,7 +13,7 @@ use lakebed_core::action::json::{lines, parse_line};
 use lakebed_core::error::{Error, ErrorKind, Result};
 use lakebed_core::path::LogPath;
 
-use super::read_commits;
+use super::{CommitPart, read_commits};
 use crate::env::Env;
 use crate::probe;
 use crate::store::{PutOutcome, Store, Unflushed};
@@ -29,12 +28,12 @@ const FIRST_PAUSE_MS: u64 = 100;
 const LONGEST_PAUSE_MS: u64 = 4000;
 
 /// What came of an attempt to write a version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum PutCommit {
     /// The version is this commit.
     Done,
-    /// The version is another writer's.
-    Taken,
+    /// The version is another writer's; its commit, if it had to be read to know that.
+    Taken(Option<Vec<CommitPart>>),
 }
 
 /// Writes a version if nobody has, and not before the `files` that it names are safe. `txn_id` is `commitInfo.txnId` of the commit, and the `commitInfo` its first line.
@@ -52,13 +51,13 @@ pub async fn put_commit(store: &Store, version: u64, bytes: Bytes, txn_id: &str,
         let refused = match store.put_if_absent_after(files, &object, bytes.clone()).await {
             Ok(PutOutcome::Done) => return Ok(PutCommit::Done),
             // No network stands between, and no client that asks again.
-            Ok(PutOutcome::Taken) if store.is_local() => return Ok(PutCommit::Taken),
+            Ok(PutOutcome::Taken) if store.is_local() => return Ok(PutCommit::Taken(None)),
             Ok(PutOutcome::Taken) => None,
             Err(error) => Some(error),
         };
         let unclear = match (find_winner(store, &commit, txn_id).await, refused) {
             (Ok(Winner::Ours), _) => return Ok(PutCommit::Done),
-            (Ok(Winner::Other), _) => return Ok(PutCommit::Taken),
+            (Ok(Winner::Other(parts)), _) => return Ok(PutCommit::Taken(Some(parts))),
             (Ok(Winner::Nobody), Some(error)) if !in_doubt && !is_passing(&error) => return Err(error),
             // The request may yet be carried out: to make it again is safe, as at most one of both can succeed.
             (Ok(Winner::Nobody), Some(error)) => error,
@@ -76,21 +75,21 @@ pub async fn put_commit(store: &Store, version: u64, bytes: Bytes, txn_id: &str,
 /// Whose commit a version is.
 enum Winner {
     Ours,
-    Other,
+    Other(Vec<CommitPart>),
     Nobody,
 }
 
 async fn find_winner(store: &Store, commit: &LogPath, txn_id: &str) -> Result<Winner> {
-    let mut parts = pin!(read_commits(store, std::slice::from_ref(commit)));
-    let first = match parts.try_next().await {
-        Ok(part) => part.map(|part| part.lines).unwrap_or_default(),
+    let read: Result<Vec<CommitPart>> = read_commits(store, std::slice::from_ref(commit)).try_collect().await;
+    let parts = match read {
+        Ok(parts) => parts,
         Err(error) if error.is_not_found() => return Ok(Winner::Nobody),
         Err(error) => return Err(error),
     };
     // Whoever wrote something else on the first line, or nothing that can be read, was not we.
-    let first = lines(&first).next().and_then(|(_, line)| parse_line(line).ok().flatten());
+    let first = parts.first().and_then(|part| lines(&part.lines).next()).and_then(|(_, line)| parse_line(line).ok().flatten());
     let is_ours = matches!(&first, Some(Action::CommitInfo(info)) if info.text("txnId") == Some(txn_id));
-    Ok(if is_ours { Winner::Ours } else { Winner::Other })
+    Ok(if is_ours { Winner::Ours } else { Winner::Other(parts) })
 }
 
 /// Pauses between attempts, for as long as it is worth trying.

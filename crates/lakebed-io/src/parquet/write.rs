@@ -1,8 +1,9 @@
 //! Writing Parquet files: batches are encoded column by column on as many cores as are free, and leave for the store row group by row
 //! group. What the columns mean is decided above.
 //!
-//! Read [`ParquetWriter::create`] first. `options` says how files are to be.
+//! Read [`ParquetWriter::create`] first. `options` says how files are to be, `dictionary` which columns gain by one.
 
+mod dictionary;
 mod options;
 
 use std::collections::VecDeque;

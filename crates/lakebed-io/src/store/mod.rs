@@ -1,8 +1,8 @@
 //! Stores: a table's URL and options become a [`Store`], through which all bytes of the table are read and written.
 //!
 //! Read [`Store::open`] first. `place` understands URLs, `options` the options, `credentials` the callables, `connect` makes the
-//! connection; `read`, `list`, `put`, `upload` and `delete` are what one does with it, `local` and `hidden` how on a disk, `resolve` how a
-//! path of the log finds its file.
+//! connection; `read`, `list`, `put`, `upload` and `delete` are what one does with it, `local` and `hidden` how on a disk, `turn` how
+//! processes of one machine do not get in each other's way, `resolve` how a path of the log finds its file.
 
 mod again;
 mod ahead;
@@ -19,6 +19,7 @@ mod place;
 mod put;
 mod read;
 mod resolve;
+mod turn;
 mod upload;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -39,6 +40,7 @@ pub use flush::{Unflushed, all_flushed};
 pub(crate) use parts::Parts;
 use place::{Place, Service};
 pub use put::PutOutcome;
+pub use turn::{Queue, Turn, Waiting};
 pub use upload::Upload;
 
 use crate::env::Env;

@@ -12,7 +12,7 @@ use lakebed_core::log::files::FileBatch;
 use lakebed_core::path::{LogPath, commit_name};
 use lakebed_core::property::{IsolationLevel, TableProperties};
 use lakebed_io::log::{CommitPart, PutCommit, put_commit};
-use lakebed_io::store::Store;
+use lakebed_io::store::{Queue, Store, Turn, all_flushed};
 
 use super::winners::{ReadWinner, read_winners};
 use super::{Transaction, group};
@@ -48,31 +48,49 @@ impl Transaction {
     /// Writes a version of its own.
     pub(super) async fn commit_alone(mut self, operation: Operation) -> Result<Committed> {
         let told = self.provenance();
-        let mut pauses = Pauses::new();
+        let (mut pauses, mut turn, mut conflicts) = (Pauses::new(), Turn::default(), 0);
         let begun = self.env.monotonic();
         let mut newer = Vec::new();
         loop {
             validate::check(&self.draft, &self.base, self.store.url())?;
             self.learn_timestamp().await?;
+            if !turn.is_held() {
+                turn = self.turn().await?;
+            }
             let rendered = self.draft.render(&self.base, &operation, &told, self.env.now_ms())?;
             let (version, bytes) = (rendered.version, Bytes::from(rendered.bytes));
-            match put_commit(&self.store, version, bytes.clone(), &told.txn_id, &self.unflushed).await? {
+            let first = match put_commit(&self.store, version, bytes.clone(), &told.txn_id, &self.unflushed).await? {
                 PutCommit::Done => {
+                    drop(turn);
                     newer.push(own_commit(version, bytes.clone()));
                     let snapshot = match self.snapshot_of(version, newer).await {
                         Some(snapshot) => Some(self.keep_up(snapshot, bytes).await),
                         None => None,
                     };
-                    return Ok(Committed { version, snapshot, conflicts: pauses.taken });
+                    return Ok(Committed { version, snapshot, conflicts });
                 }
-                PutCommit::Taken => {}
-            }
+                PutCommit::Taken(first) => first,
+            };
+            conflicts += 1;
             if self.env.monotonic() - begun > self.settings.patience {
                 return Err(self.out_of_patience(version));
             }
-            // First the pause: who waits before looking sees more.
-            self.env.sleep(pauses.next(self.env.random_u64())).await;
-            newer.extend(self.meet_winners(version, &told).await?);
+            // Who pauses before looking sees more; whose turn it is need not make way for others.
+            if !turn.is_held() {
+                self.env.sleep(pauses.next(self.env.random_u64())).await;
+            }
+            newer.extend(self.meet_winners(version, first, &told).await?);
+        }
+    }
+
+    /// Who has to wait for others brings his files to the disk meanwhile, and not while others wait for him.
+    async fn turn(&self) -> Result<Turn> {
+        match self.store.turn().await? {
+            Queue::Mine(turn) => Ok(turn),
+            Queue::Waiting(waiting) => {
+                all_flushed(&self.unflushed).await?;
+                Ok(waiting.turn().await)
+            }
         }
     }
 
@@ -99,11 +117,11 @@ impl Transaction {
     }
 
     /// Holds the transaction against all that came first, and moves it on top of them.
-    async fn meet_winners(&mut self, from: u64, told: &Provenance) -> Result<Vec<ReadWinner>> {
+    async fn meet_winners(&mut self, from: u64, first: Option<Vec<CommitPart>>, told: &Provenance) -> Result<Vec<ReadWinner>> {
         if self.snapshot.is_none() {
             return Err(table_exists(&self.store));
         }
-        let winners = read_winners(&self.store, from).await?;
+        let winners = read_winners(&self.store, from, first).await?;
         for read in &winners {
             let winner = read.winner()?;
             let both_changed = check(self.current(told.isolation), &self.base, &winner, |files| self.may_match(files))?;
@@ -189,18 +207,16 @@ fn own_commit(version: u64, bytes: Bytes) -> ReadWinner {
 /// Pauses with full jitter: many writers that failed together do not try again together.
 struct Pauses {
     most: Duration,
-    taken: u64,
 }
 
 impl Pauses {
     fn new() -> Self {
-        Self { most: FIRST_PAUSE, taken: 0 }
+        Self { most: FIRST_PAUSE }
     }
 
     fn next(&mut self, random: u64) -> Duration {
         let most = u64::try_from(self.most.as_micros()).unwrap_or(u64::MAX).max(1);
         self.most = (self.most * 2).min(LONGEST_PAUSE);
-        self.taken += 1;
         Duration::from_micros(random % most)
     }
 }

@@ -1,4 +1,5 @@
-//! The commits that came first: read side by side, in growing numbers, until one is not there.
+//! The commits that came first: on this machine found by their names; over a network read side by side, in growing numbers, until one is
+//! not there.
 
 use std::pin::pin;
 
@@ -26,11 +27,16 @@ impl ReadWinner {
     }
 }
 
-/// The commits from a version on that is known to be there.
-pub(super) async fn read_winners(store: &Store, from: u64) -> Result<Vec<ReadWinner>> {
-    let mut winners = Vec::new();
+/// The commits from a version on that is known to be there, and may have been read already.
+pub(super) async fn read_winners(store: &Store, from: u64, first: Option<Vec<CommitPart>>) -> Result<Vec<ReadWinner>> {
+    if let Some(near) = log::find_near(store, from).await? {
+        let commits = near.into_iter().map(|file| file.path).filter(LogPath::is_commit);
+        return read_all(store, commits.collect()).await;
+    }
+    let first = first.map(|parts| ReadWinner { path: LogPath::commit(from), parts });
+    let mut winners = Vec::from_iter(first);
     // Mostly one was faster, and the version after it is still free.
-    let mut wanted = 2;
+    let mut wanted = 2 - winners.len() as u64;
     loop {
         let next = from + winners.len() as u64;
         let found = read_some(store, next, wanted).await?;
@@ -46,6 +52,21 @@ pub(super) async fn read_winners(store: &Store, from: u64) -> Result<Vec<ReadWin
         true => Err(Error::internal(format!("{}: version {from} is taken, but cannot be read", store.url()))),
         false => Ok(winners),
     }
+}
+
+async fn read_all(store: &Store, commits: Vec<LogPath>) -> Result<Vec<ReadWinner>> {
+    let mut parts = pin!(log::read_commits(store, &commits));
+    let mut winners: Vec<ReadWinner> = commits.iter().map(|path| ReadWinner { path: path.clone(), parts: Vec::new() }).collect();
+    for winner in &mut winners {
+        let mut is_whole = false;
+        while !is_whole {
+            let part = parts.try_next().await?;
+            let part = part.ok_or_else(|| Error::internal(format!("{}: a commit without an end", winner.path.name)))?;
+            is_whole = part.is_last;
+            winner.parts.push(part);
+        }
+    }
+    Ok(winners)
 }
 
 /// Of so many versions those that are there, up to the first gap.

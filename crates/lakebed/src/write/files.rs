@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use futures::future::try_join_all;
 use futures::{StreamExt, TryStreamExt, stream};
 use lakebed_core::action::Add;
 use lakebed_core::stats::StatsCollector;
@@ -17,9 +18,10 @@ use lakebed_io::parquet::write::{ParquetWriter, WriteOptions};
 use lakebed_io::store::{Store, Unflushed};
 
 use super::fit::stored_batch;
-use super::partition::{Part, Window, size_bytes};
+use super::partition::{Part, Sorted, Sorter, Window};
 use super::place::{PartitionTexts, Places, as_uri, partition_values};
 use super::rules::WriteRules;
+use super::sample::sample;
 use crate::memory::{MemoryBudget, Reservation};
 use crate::{Error, Result};
 
@@ -42,12 +44,19 @@ pub struct FileOptions {
 /// Where rows go.
 pub struct FileSink {
     shared: Arc<Shared>,
-    window: Option<Window>,
+    /// Where there are partitions.
+    partitioning: Option<Partitioning>,
     reserved: Reservation,
     window_bytes: u64,
     open: HashMap<PartitionTexts, OpenFile>,
     written: Vec<WrittenFile>,
     next_number: u64,
+}
+
+/// Rows on their way to their partitions.
+struct Partitioning {
+    sorter: Arc<Sorter>,
+    window: Window,
 }
 
 /// What every file needs to know.
@@ -64,6 +73,7 @@ struct Shared {
 struct OpenFile {
     name: String,
     partition: PartitionTexts,
+    options: WriteOptions,
     writer: ParquetWriter,
     stats: StatsCollector,
 }
@@ -82,16 +92,19 @@ pub struct WrittenFile {
 impl FileSink {
     /// Into the folder of a table.
     pub fn new(store: Store, env: Env, rules: Arc<WriteRules>, options: FileOptions) -> Result<Self> {
-        let window = match rules.partition_columns.is_empty() {
+        let partitioning = match rules.partition_columns.is_empty() {
             true => None,
-            false => Some(Window::new(Arc::clone(&rules))?),
+            false => {
+                let sorter = Arc::new(Sorter::new(Arc::clone(&rules))?);
+                Some(Partitioning { sorter, window: Window::new(Arc::clone(&rules)) })
+            }
         };
         let budget = MemoryBudget::of_process();
         let places = Places::new(&rules, options.parquet.codec, &env);
         let shared = Shared { store, env, rules, options, places, cores: Cores::new() };
         Ok(Self {
             shared: Arc::new(shared),
-            window,
+            partitioning,
             window_bytes: budget.limit_bytes() / WINDOW_SHARE,
             reserved: budget.reserve_now(0),
             open: HashMap::new(),
@@ -107,20 +120,22 @@ impl FileSink {
 
     /// Takes rows with the columns of the table. A file may end after them, not among them.
     pub async fn write(&mut self, batches: Vec<RecordBatch>) -> Result<()> {
-        let mut through = Vec::new();
-        for rows in batches.into_iter().filter(|rows| rows.num_rows() > 0) {
-            let stored = stored_batch(&rows, &self.shared.rules.file)?;
-            let Some(window) = &mut self.window else {
-                through.push(stored);
-                continue;
-            };
-            window.push(&rows, stored)?;
+        let batches: Vec<RecordBatch> = batches.into_iter().filter(|rows| rows.num_rows() > 0).collect();
+        let Some(partitioning) = &self.partitioning else {
+            let stored = |rows| stored_batch(rows, &self.shared.rules.file);
+            let stored = batches.iter().map(stored).collect::<Result<Vec<_>>>()?;
+            return if stored.is_empty() { Ok(()) } else { self.write_through(stored).await };
+        };
+        let sorted = batches.into_iter().map(|rows| sorted(&self.shared, &partitioning.sorter, rows));
+        for sorted in try_join_all(sorted).await? {
+            let Some(Partitioning { window, .. }) = &mut self.partitioning else { break };
+            window.push(sorted)?;
             self.reserved.grow_to(window.bytes());
             if window.bytes() >= self.window_bytes {
                 self.empty_window().await?;
             }
         }
-        if through.is_empty() { Ok(()) } else { self.write_through(through).await }
+        Ok(())
     }
 
     /// Ends all files and tells them.
@@ -150,7 +165,9 @@ impl FileSink {
             Some(file) => file,
             None => {
                 let number = self.take_number();
-                OpenFile::create(&self.shared, PartitionTexts::new(), number).await?
+                let rows = batches.iter().map(RecordBatch::num_rows).sum();
+                let options = self.shared.options.parquet.clone().suited_to(&sample(&batches)?, rows);
+                OpenFile::create(&self.shared, options, PartitionTexts::new(), number).await?
             }
         };
         let (mut stats, counted, is_small) = (file.stats, batches.clone(), is_small(&batches));
@@ -175,11 +192,10 @@ impl FileSink {
 
     /// Writes the partitions of the window, several at a time.
     async fn empty_window(&mut self) -> Result<()> {
-        let Some(window) = self.window.take() else { return Ok(()) };
-        self.window = Some(Window::new(Arc::clone(&self.shared.rules))?);
-        if window.is_empty() {
+        let Some(Partitioning { window, .. }) = self.partitioning.as_mut().filter(|all| !all.window.is_empty()) else {
             return Ok(());
-        }
+        };
+        let window = std::mem::replace(window, Window::new(Arc::clone(&self.shared.rules)));
         let parts = window.parts();
         let window = Arc::new(window);
         let mut jobs = Vec::with_capacity(parts.len());
@@ -241,6 +257,14 @@ struct Outcome {
     open: Option<OpenFile>,
 }
 
+/// The rows of a batch in the order of their partitions.
+async fn sorted(shared: &Arc<Shared>, sorter: &Arc<Sorter>, rows: RecordBatch) -> Result<Sorted> {
+    let is_small = is_small(std::slice::from_ref(&rows));
+    let (rules, sorter) = (Arc::clone(&shared.rules), Arc::clone(sorter));
+    let sort = move || sorter.sort(&rows, stored_batch(&rows, &rules.file)?);
+    if is_small { sort() } else { shared.cores.compute("sorting by partition", sort).await }
+}
+
 /// Writes the rows of one partition, on one core; files that become large enough are ended.
 async fn write_part(
     shared: Arc<Shared>,
@@ -249,27 +273,37 @@ async fn write_part(
     file: Option<OpenFile>,
     number: u64,
 ) -> Result<Outcome> {
+    let (mut finished, mut gathering) = (Vec::new(), window.gather(&part));
     let mut file = match file {
         Some(file) => file,
-        None => OpenFile::create(&shared, part.partition.clone(), number).await?,
+        None => {
+            let (usual, of) = (shared.options.parquet.clone(), gathering.clone());
+            let suited = move || Ok(usual.suited_to(&of.sample()?, of.rows()));
+            let options = shared.cores.compute("sampling a partition", suited).await?;
+            OpenFile::create(&shared, options, part.partition.clone(), number).await?
+        }
     };
-    let mut finished = Vec::new();
-    let partition = part.partition.clone();
-    let gather = move || window.gather(&part);
-    let batches = shared.cores.compute("gathering a partition", gather).await?;
-    for group in batches_of(batches, shared.options.target_size_bytes) {
+    let target_size_bytes = shared.options.target_size_bytes;
+    loop {
         let encode = move || {
-            for batch in &group {
-                file.stats.update(batch)?;
-                file.writer.write_here(batch)?;
+            while file.writer.size_bytes() < target_size_bytes {
+                let Some(batch) = gathering.next()? else { return Ok((file, None)) };
+                file.stats.update(&batch)?;
+                file.writer.write_here(&batch)?;
             }
-            Ok(file)
+            Ok((file, Some(gathering)))
         };
-        file = shared.cores.compute("encoding a partition", encode).await?;
+        let (encoded, rest) = shared.cores.compute("encoding a partition", encode).await?;
+        file = encoded;
         file.writer.send().await?;
-        if file.writer.size_bytes() >= shared.options.target_size_bytes {
+        if file.writer.size_bytes() >= target_size_bytes {
+            let options = file.options.clone();
             finished.push(file.finish(&shared).await?);
-            file = OpenFile::create(&shared, partition.clone(), number).await?;
+            file = OpenFile::create(&shared, options, part.partition.clone(), number).await?;
+        }
+        match rest {
+            Some(rest) => gathering = rest,
+            None => break,
         }
     }
     if file.writer.rows() == 0 {
@@ -286,35 +320,17 @@ async fn write_part(
     Ok(Outcome { finished, open: Some(file) })
 }
 
-/// The batches in groups of about a file's size: the size of a file is looked at between them.
-fn batches_of(batches: Vec<RecordBatch>, target_size_bytes: u64) -> Vec<Vec<RecordBatch>> {
-    let mut groups: Vec<Vec<RecordBatch>> = Vec::new();
-    let mut bytes = 0;
-    for batch in batches {
-        let size = size_bytes(&batch);
-        match groups.last_mut().filter(|_| bytes + size <= target_size_bytes) {
-            Some(group) => group.push(batch),
-            None => {
-                groups.push(vec![batch]);
-                bytes = 0;
-            }
-        }
-        bytes += size;
-    }
-    groups
-}
-
 fn is_small(batches: &[RecordBatch]) -> bool {
     batches.iter().map(RecordBatch::num_rows).sum::<usize>() < 8192
 }
 
 impl OpenFile {
-    async fn create(shared: &Shared, partition: PartitionTexts, number: u64) -> Result<Self> {
+    async fn create(shared: &Shared, options: WriteOptions, partition: PartitionTexts, number: u64) -> Result<Self> {
         let name = shared.places.next(&shared.rules, &partition, number);
         let path = shared.store.path_of(&name)?;
         let schema = Arc::clone(&shared.rules.file.schema);
-        let writer = ParquetWriter::create(&shared.store, &path, schema, shared.options.parquet.clone()).await?;
-        Ok(Self { name, partition, writer, stats: StatsCollector::new(Arc::clone(&shared.rules.stats)) })
+        let writer = ParquetWriter::create(&shared.store, &path, schema, options.clone()).await?;
+        Ok(Self { name, partition, options, writer, stats: StatsCollector::new(Arc::clone(&shared.rules.stats)) })
     }
 
     async fn finish(self, shared: &Shared) -> Result<WrittenFile> {

@@ -15,6 +15,7 @@ mod place;
 mod replaced;
 mod rules;
 mod run;
+mod sample;
 mod target;
 
 use std::collections::HashMap;

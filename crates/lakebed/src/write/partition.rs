@@ -14,28 +14,29 @@ use lakebed_core::value::print_partition_column;
 
 use super::place::PartitionTexts;
 use super::rules::WriteRules;
+use super::sample::evenly;
 use crate::Result;
 
 /// Where a batch gives fewer rows of a partition than this, all batches are gathered from at once.
 const FEW_ROWS: usize = 64;
 
-/// Batches whose partitions are known.
-pub(super) struct Window {
+/// Puts the rows of batches in the order of their partitions.
+pub(super) struct Sorter {
     rules: Arc<WriteRules>,
     rows: RowConverter,
-    ids: HashMap<Box<[u8]>, u32>,
-    partitions: Vec<PartitionTexts>,
-    batches: Vec<Sorted>,
-    bytes: u64,
 }
 
 /// A batch, and its rows in the order of their partitions.
-struct Sorted {
+pub(super) struct Sorted {
     /// With the columns of a file.
     batch: RecordBatch,
     order: Vec<u32>,
     /// For each partition in the batch where its rows begin in the order.
     runs: Vec<Run>,
+    /// The partition columns.
+    columns: Vec<ArrayRef>,
+    /// The partitions in the batch: their keys, and the first row of each.
+    keys: Vec<(Box<[u8]>, u32)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +46,15 @@ struct Run {
     rows: usize,
 }
 
+/// Batches whose partitions are known.
+pub(super) struct Window {
+    rules: Arc<WriteRules>,
+    ids: HashMap<Box<[u8]>, u32>,
+    partitions: Vec<PartitionTexts>,
+    batches: Vec<Sorted>,
+    bytes: u64,
+}
+
 /// The rows of one partition.
 pub(super) struct Part {
     pub(super) partition: PartitionTexts,
@@ -52,48 +62,75 @@ pub(super) struct Part {
     id: u32,
 }
 
-impl Window {
+/// The rows of one partition as they are taken out of a window, piece by piece: what is taken is encoded while it is in the caches.
+#[derive(Clone)]
+pub(super) struct Gathering {
+    window: Arc<Window>,
+    /// Where they stand: batch and run.
+    runs: Vec<(usize, Run)>,
+    done: usize,
+}
+
+impl Sorter {
     pub(super) fn new(rules: Arc<WriteRules>) -> Result<Self> {
         let fields = rules.partition_columns.iter().map(|column| {
             let field = rules.arrow_schema.field(column.index);
             SortField::new(field.data_type().clone())
         });
-        let converter = RowConverter::new(fields.collect())?;
-        Ok(Self { rules, rows: converter, ids: HashMap::new(), partitions: Vec::new(), batches: Vec::new(), bytes: 0 })
+        let rows = RowConverter::new(fields.collect())?;
+        Ok(Self { rules, rows })
     }
 
-    /// Adds a batch: `table` has the columns of the table, `file` those of a file.
-    pub(super) fn push(&mut self, table: &RecordBatch, file: RecordBatch) -> Result<()> {
+    /// `table` has the columns of the table, `file` those of a file.
+    pub(super) fn sort(&self, table: &RecordBatch, file: RecordBatch) -> Result<Sorted> {
         let columns: Vec<ArrayRef> =
             self.rules.partition_columns.iter().map(|column| table.column(column.index).clone()).collect();
-        let keys = self.rows.convert_columns(&columns)?;
+        let rows = self.rows.convert_columns(&columns)?;
+        let mut partitions: HashMap<&[u8], u32> = HashMap::new();
+        let mut keys = Vec::new();
         let mut ids = Vec::with_capacity(table.num_rows());
-        let mut new_rows: Vec<u32> = Vec::new();
         let mut last: Option<(usize, u32)> = None;
         for row in 0..table.num_rows() {
-            let key = keys.row(row);
+            let key = rows.row(row);
             // Neighbours mostly belong together.
-            if let Some((before, id)) = last
-                && keys.row(before) == key
-            {
-                ids.push(id);
-                continue;
-            }
-            let id = match self.ids.get(key.as_ref()) {
-                Some(id) => *id,
-                None => {
-                    let id = (self.partitions.len() + new_rows.len()) as u32;
-                    self.ids.insert(key.as_ref().into(), id);
-                    new_rows.push(row as u32);
-                    id
-                }
+            let id = match last {
+                Some((before, id)) if rows.row(before) == key => id,
+                _ => *partitions.entry(key.data()).or_insert_with(|| {
+                    keys.push((key.data().into(), row as u32));
+                    keys.len() as u32 - 1
+                }),
             };
             last = Some((row, id));
             ids.push(id);
         }
-        self.name_partitions(&columns, new_rows)?;
-        self.bytes += size_bytes(&file);
-        self.batches.push(sorted(file, &ids, self.partitions.len()));
+        let (order, runs) = in_order(&ids, keys.len());
+        Ok(Sorted { batch: file, order, runs, columns, keys })
+    }
+}
+
+impl Window {
+    pub(super) fn new(rules: Arc<WriteRules>) -> Self {
+        Self { rules, ids: HashMap::new(), partitions: Vec::new(), batches: Vec::new(), bytes: 0 }
+    }
+
+    /// Adds a batch: its partitions get the numbers that they have in the window.
+    pub(super) fn push(&mut self, mut sorted: Sorted) -> Result<()> {
+        let (mut ids, mut new_rows) = (Vec::with_capacity(sorted.keys.len()), Vec::new());
+        for (key, row) in std::mem::take(&mut sorted.keys) {
+            let next = (self.partitions.len() + new_rows.len()) as u32;
+            let id = *self.ids.entry(key).or_insert(next);
+            if id == next {
+                new_rows.push(row);
+            }
+            ids.push(id);
+        }
+        self.name_partitions(&std::mem::take(&mut sorted.columns), new_rows)?;
+        for run in &mut sorted.runs {
+            run.partition = ids[run.partition as usize];
+        }
+        sorted.runs.sort_unstable_by_key(|run| run.partition);
+        self.bytes += size_bytes(&sorted.batch);
+        self.batches.push(sorted);
         Ok(())
     }
 
@@ -126,17 +163,12 @@ impl Window {
         parts.map(|(id, partition)| Part { partition: partition.clone(), id: id as u32 }).collect()
     }
 
-    /// The rows of a partition, in the order in which they came.
-    pub(super) fn gather(&self, part: &Part) -> Result<Vec<RecordBatch>> {
+    /// The rows of a partition.
+    pub(super) fn gather(self: &Arc<Self>, part: &Part) -> Gathering {
         let found =
             |sorted: &Sorted| sorted.runs.binary_search_by_key(&part.id, |run| run.partition).ok().map(|at| sorted.runs[at]);
-        let runs: Vec<(usize, Run)> =
-            self.batches.iter().enumerate().filter_map(|(batch, sorted)| Some((batch, found(sorted)?))).collect();
-        let rows: usize = runs.iter().map(|(_, run)| run.rows).sum();
-        if runs.len() > 1 && rows / runs.len() < FEW_ROWS {
-            return Ok(vec![self.interleave(&runs)?]);
-        }
-        runs.into_iter().map(|(batch, run)| self.batches[batch].take(run)).collect()
+        let runs = self.batches.iter().enumerate().filter_map(|(batch, sorted)| Some((batch, found(sorted)?)));
+        Gathering { window: Arc::clone(self), runs: runs.collect(), done: 0 }
     }
 
     fn interleave(&self, runs: &[(usize, Run)]) -> Result<RecordBatch> {
@@ -145,6 +177,37 @@ impl Window {
         for (place, (batch, run)) in runs.iter().enumerate() {
             let order = self.batches[*batch].order.iter().skip(run.start).take(run.rows);
             places.extend(order.map(|row| (place, *row as usize)));
+        }
+        Ok(interleave_record_batch(&batches, &places)?)
+    }
+}
+
+impl Gathering {
+    /// The next rows, in the order in which they came.
+    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(runs) = self.runs.get(self.done..).filter(|runs| !runs.is_empty()) else { return Ok(None) };
+        let rows: usize = runs.iter().map(|(_, run)| run.rows).sum();
+        if runs.len() > 1 && rows / runs.len() < FEW_ROWS {
+            self.done = self.runs.len();
+            return Ok(Some(self.window.interleave(runs)?));
+        }
+        let (batch, run) = runs[0];
+        self.done += 1;
+        Ok(Some(self.window.batches[batch].take(run)?))
+    }
+
+    /// How many rows they are.
+    pub(super) fn rows(&self) -> usize {
+        self.runs.iter().map(|(_, run)| run.rows).sum()
+    }
+
+    /// Some of the rows, evenly from all of them.
+    pub(super) fn sample(&self) -> Result<RecordBatch> {
+        let batches: Vec<&RecordBatch> = self.runs.iter().map(|(batch, _)| &self.window.batches[*batch].batch).collect();
+        let mut places = evenly(self.runs.iter().map(|(_, run)| run.rows));
+        for (place, row) in &mut places {
+            let (batch, run) = self.runs[*place];
+            *row = self.window.batches[batch].order[run.start + *row] as usize;
         }
         Ok(interleave_record_batch(&batches, &places)?)
     }
@@ -163,17 +226,15 @@ impl Sorted {
 }
 
 /// Counts, then places: rows of one partition stay in their order.
-fn sorted(batch: RecordBatch, ids: &[u32], partitions: usize) -> Sorted {
+fn in_order(ids: &[u32], partitions: usize) -> (Vec<u32>, Vec<Run>) {
     let mut ends = vec![0_usize; partitions];
     for id in ids {
         ends[*id as usize] += 1;
     }
-    let mut runs = Vec::new();
+    let mut runs = Vec::with_capacity(partitions);
     let mut start = 0;
     for (partition, rows) in ends.iter_mut().enumerate() {
-        if *rows > 0 {
-            runs.push(Run { partition: partition as u32, start, rows: *rows });
-        }
+        runs.push(Run { partition: partition as u32, start, rows: *rows });
         let next = start + *rows;
         *rows = start;
         start = next;
@@ -184,7 +245,7 @@ fn sorted(batch: RecordBatch, ids: &[u32], partitions: usize) -> Sorted {
         order[*place] = row as u32;
         *place += 1;
     }
-    Sorted { batch, order, runs }
+    (order, runs)
 }
 
 /// How much memory the rows of a batch take, without what else lies in its buffers.

@@ -279,6 +279,7 @@ fn file_options(rules: &WriteRules, options: &WriteOptions) -> Result<FileOption
             row_group_rows: options.row_group_rows.unwrap_or(defaults.row_group_rows).max(1),
             row_group_bytes: defaults.row_group_bytes,
             bloom_columns,
+            plain_columns: Vec::new(),
             second_pages: properties.parquet_format_version.as_deref().is_some_and(|version| version.trim().starts_with('2')),
         },
     })

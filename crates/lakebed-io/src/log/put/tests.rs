@@ -16,6 +16,20 @@ fn commit(txn_id: &str) -> Bytes {
         .into()
 }
 
+/// Whose the version is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Ours,
+    Others,
+}
+
+async fn put(store: &Store, version: u64, txn_id: &str) -> Result<Whose> {
+    Ok(match put_commit(store, version, commit(txn_id), txn_id, &[]).await? {
+        PutCommit::Done => Whose::Ours,
+        PutCommit::Taken(_) => Whose::Others,
+    })
+}
+
 struct Case {
     observed: Arc<ObservedStore>,
     store: Store,
@@ -42,17 +56,17 @@ impl Case {
         self
     }
 
-    async fn put(&self) -> Result<PutCommit> {
-        put_commit(&self.store, 7, commit("ours"), "ours", &[]).await
+    async fn put(&self) -> Result<Whose> {
+        put(&self.store, 7, "ours").await
     }
 
     /// Puts, and tells whether what is said of it is so.
     #[track_caller]
-    fn check(self, expected: PutCommit) -> impl Future<Output = ()> {
+    fn check(self, expected: Whose) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
         async move {
             assert_eq!(self.put().await.unwrap(), expected, "{caller}");
-            assert_eq!(self.is_there().await, expected == PutCommit::Done, "{caller}");
+            assert_eq!(self.is_there().await, expected == Whose::Ours, "{caller}");
         }
     }
 
@@ -65,11 +79,11 @@ impl Case {
 #[tokio::test]
 async fn a_version_is_written_once_with_one_request() {
     let case = Case::new();
-    assert_eq!(case.put().await.unwrap(), PutCommit::Done);
+    assert_eq!(case.put().await.unwrap(), Whose::Ours);
     assert_eq!(case.observed.take_counts().total(), 1);
     assert!(case.is_there().await);
-    let other = put_commit(&case.store, 7, commit("other"), "other", &[]).await.unwrap();
-    assert_eq!(other, PutCommit::Taken);
+    let other = put(&case.store, 7, "other").await.unwrap();
+    assert_eq!(other, Whose::Others);
     assert!(case.is_there().await);
 }
 
@@ -79,38 +93,38 @@ async fn a_version_is_anothers_whatever_stands_in_it() {
         ["", "\n", "no JSON", "{\"add\":{}}\n", "{\"commitInfo\":{\"txnId\":\"other\"}}", "{\"commitInfo\":{\"txnId\":7}}"]
     {
         let case = Case::taken(text).await;
-        assert_eq!(case.put().await.unwrap(), PutCommit::Taken, "{text}");
+        assert_eq!(case.put().await.unwrap(), Whose::Others, "{text}");
     }
     // Our identifier, but not where we write it.
-    Case::taken("{\"add\":{}}\n{\"commitInfo\":{\"txnId\":\"ours\"}}").await.check(PutCommit::Taken).await;
+    Case::taken("{\"add\":{}}\n{\"commitInfo\":{\"txnId\":\"ours\"}}").await.check(Whose::Others).await;
 }
 
 #[tokio::test]
 async fn a_lost_answer_is_found_out() {
-    Case::new().fail(&[(Fault::LostReply, 1)]).check(PutCommit::Done).await;
+    Case::new().fail(&[(Fault::LostReply, 1)]).check(Whose::Ours).await;
     // The client asks again by itself, and is told of its own commit.
-    Case::taken(commit("ours")).await.check(PutCommit::Done).await;
+    Case::taken(commit("ours")).await.check(Whose::Ours).await;
     // Neither the answer nor the first look at the version arrives.
-    Case::new().fail(&[(Fault::LostReply, 1), (Fault::Unavailable, 3)]).check(PutCommit::Done).await;
-    Case::new().fail(&[(Fault::LostReply, 1), (Fault::Cut(10), 1)]).check(PutCommit::Done).await;
-    Case::taken(commit("other")).await.fail(&[(Fault::LostReply, 1)]).check(PutCommit::Taken).await;
+    Case::new().fail(&[(Fault::LostReply, 1), (Fault::Unavailable, 3)]).check(Whose::Ours).await;
+    Case::new().fail(&[(Fault::LostReply, 1), (Fault::Cut(10), 1)]).check(Whose::Ours).await;
+    Case::taken(commit("other")).await.fail(&[(Fault::LostReply, 1)]).check(Whose::Others).await;
 }
 
 #[tokio::test]
 async fn what_was_not_written_is_written_again() {
-    Case::new().fail(&[(Fault::Unavailable, 1)]).check(PutCommit::Done).await;
-    Case::new().fail(&[(Fault::Unavailable, 6)]).check(PutCommit::Done).await;
-    Case::taken(commit("other")).await.fail(&[(Fault::Unavailable, 5)]).check(PutCommit::Taken).await;
+    Case::new().fail(&[(Fault::Unavailable, 1)]).check(Whose::Ours).await;
+    Case::new().fail(&[(Fault::Unavailable, 6)]).check(Whose::Ours).await;
+    Case::taken(commit("other")).await.fail(&[(Fault::Unavailable, 5)]).check(Whose::Others).await;
 }
 
 #[tokio::test]
 async fn a_request_that_is_carried_out_late_counts_once() {
-    Case::new().fail(&[(Fault::Late, 1)]).check(PutCommit::Done).await;
+    Case::new().fail(&[(Fault::Late, 1)]).check(Whose::Ours).await;
     let case = Case::new().fail(&[(Fault::Late, 1)]);
     assert!(case.store.put_if_absent(&case.store.log_path(COMMIT).unwrap(), commit("other")).await.is_err());
     // Another's late request comes before ours or after; either way one of both counts.
     let outcome = case.put().await.unwrap();
-    assert_eq!(case.is_there().await, outcome == PutCommit::Done);
+    assert_eq!(case.is_there().await, outcome == Whose::Ours);
 }
 
 #[tokio::test]
@@ -121,7 +135,7 @@ async fn a_refusal_is_an_error_and_nothing_is_there() {
     assert!(!case.is_there().await);
     // The client's second attempt may be refused after the first one succeeded.
     let case = Case::taken(commit("ours")).await.fail(&[(Fault::Denied, 1)]);
-    assert_eq!(case.put().await.unwrap(), PutCommit::Done);
+    assert_eq!(case.put().await.unwrap(), Whose::Ours);
 }
 
 #[tokio::test]
@@ -141,7 +155,7 @@ async fn commits_of_any_size_are_found_to_be_ours() {
     let mut text = format!("{{\"commitInfo\":{{\"note\":\"{}\",\"txnId\":\"ours\"}}}}\n", "x".repeat(6 << 20));
     text.push_str(&"{\"add\":{}}\n".repeat(500_000));
     let case = Case::taken(text).await;
-    assert_eq!(case.put().await.unwrap(), PutCommit::Done);
+    assert_eq!(case.put().await.unwrap(), Whose::Ours);
 }
 
 #[tokio::test]
@@ -156,7 +170,7 @@ async fn many_writers_share_out_the_versions_under_faults() {
             let mut won = Vec::new();
             for version in 0..10 {
                 let id = format!("{writer}-{version}");
-                if put_commit(&store, version, commit(&id), &id, &[]).await.unwrap() == PutCommit::Done {
+                if put(&store, version, &id).await.unwrap() == Whose::Ours {
                     won.push((version, id));
                 }
             }
@@ -175,6 +189,18 @@ async fn many_writers_share_out_the_versions_under_faults() {
 async fn local_commits_are_done_or_taken() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path().to_str().unwrap(), StoreOptions::default()).unwrap();
-    assert_eq!(put_commit(&store, 0, commit("a"), "a", &[]).await.unwrap(), PutCommit::Done);
-    assert_eq!(put_commit(&store, 0, commit("b"), "b", &[]).await.unwrap(), PutCommit::Taken);
+    assert_eq!(put(&store, 0, "a").await.unwrap(), Whose::Ours);
+    assert_eq!(put(&store, 0, "b").await.unwrap(), Whose::Others);
+}
+
+#[tokio::test]
+async fn who_was_first_comes_with_the_answer_where_it_had_to_be_read() {
+    let case = Case::taken(commit("other")).await;
+    case.observed.take_counts();
+    let PutCommit::Taken(Some(parts)) = put_commit(&case.store, 7, commit("ours"), "ours", &[]).await.unwrap() else {
+        panic!("not taken");
+    };
+    assert_eq!(parts.into_iter().map(|part| part.lines).collect::<Vec<_>>(), [commit("other")]);
+    // The put and one look at the version.
+    assert_eq!(case.observed.take_counts().total(), 2);
 }

@@ -1,10 +1,12 @@
 //! How a Parquet file is to be written.
 
+use arrow_array::RecordBatch;
 use lakebed_core::Result;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
 
+use super::dictionary::without_dictionary;
 use crate::at::At;
 
 /// How to write a file.
@@ -18,6 +20,8 @@ pub struct WriteOptions {
     pub row_group_bytes: usize,
     /// Columns with Bloom filters, by the names that lead to them.
     pub bloom_columns: Vec<Vec<String>>,
+    /// Columns without a dictionary, by the names that lead to them.
+    pub plain_columns: Vec<Vec<String>>,
     /// Data pages of the second version.
     pub second_pages: bool,
 }
@@ -84,12 +88,19 @@ impl Default for WriteOptions {
             row_group_rows: 1 << 20,
             row_group_bytes: 128 << 20,
             bloom_columns: Vec::new(),
+            plain_columns: Vec::new(),
             second_pages: false,
         }
     }
 }
 
 impl WriteOptions {
+    /// The same for rows of which these are a sample: columns that gain nothing from a dictionary get none.
+    pub fn suited_to(mut self, sample: &RecordBatch, rows: usize) -> Self {
+        self.plain_columns = without_dictionary(sample, rows, self.row_group_rows);
+        self
+    }
+
     pub(super) fn properties(&self) -> Result<WriterProperties> {
         let version = if self.second_pages { WriterVersion::PARQUET_2_0 } else { WriterVersion::PARQUET_1_0 };
         let mut properties = WriterProperties::builder()
@@ -99,6 +110,9 @@ impl WriteOptions {
             .set_created_by(concat!("lakebed version ", env!("CARGO_PKG_VERSION")).to_owned());
         for column in &self.bloom_columns {
             properties = properties.set_column_bloom_filter_enabled(ColumnPath::new(column.clone()), true);
+        }
+        for column in &self.plain_columns {
+            properties = properties.set_column_dictionary_enabled(ColumnPath::new(column.clone()), false);
         }
         Ok(properties.build())
     }

@@ -1,0 +1,222 @@
+//! Which columns are better off without a dictionary.
+//!
+//! An encoder with a dictionary looks every value up, and gives up only when the dictionary has become too large. Where nearly all values
+//! differ, that is the dearest part of writing, and the file is no smaller for it. So some values are counted first: how many of them are
+//! repeated tells how many there are in all, as with birthdays. Read [`without_dictionary`].
+
+use std::collections::HashSet;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::DataType;
+
+/// A larger dictionary is given up by the encoder, which has this for its own limit.
+const MOST_BYTES: f64 = (1 << 20) as f64;
+
+/// The columns of which a dictionary makes the file no smaller, by a sample of `rows` rows. A row group has `group_rows` rows at most.
+pub(super) fn without_dictionary(sample: &RecordBatch, rows: usize, group_rows: usize) -> Vec<Vec<String>> {
+    let schema = sample.schema_ref();
+    let columns = schema.fields().iter().zip(sample.columns());
+    let is_useless = |array: &dyn Array| {
+        let seen = Seen::of(array);
+        // More rows may follow those that are known.
+        seen.is_some_and(|seen| !seen.is_dictionary_smaller(rows) && !seen.is_dictionary_smaller(group_rows.max(rows)))
+    };
+    columns.filter(|(_, array)| is_useless(array)).map(|(field, _)| vec![field.name().clone()]).collect()
+}
+
+/// What a sample tells of its column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Seen {
+    /// How many rows it has.
+    rows: usize,
+    /// How many different values.
+    different: f64,
+    /// How many there seem to be in all; infinite if no two of the sample are equal.
+    values: f64,
+    /// How many bytes one takes in the file, on average.
+    width: f64,
+    /// Which part of the rows has a value.
+    share: f64,
+}
+
+impl Seen {
+    /// None for a column without values, and for types that are not told apart here.
+    fn of(array: &dyn Array) -> Option<Self> {
+        let (mut different, mut bytes) = (HashSet::with_capacity(array.len()), 0);
+        let data = array.to_data();
+        match array.data_type() {
+            DataType::Utf8 => {
+                for value in array.as_string::<i32>().iter().flatten() {
+                    bytes += value.len() + size_of::<u32>();
+                    different.insert(value.as_bytes());
+                }
+            }
+            DataType::Binary => {
+                for value in array.as_binary::<i32>().iter().flatten() {
+                    bytes += value.len() + size_of::<u32>();
+                    different.insert(value);
+                }
+            }
+            of_one_width => {
+                let (width, in_file) = (of_one_width.primitive_width()?, width_in_file(of_one_width)?);
+                let all = data.buffers().first()?.get(data.offset() * width..)?.chunks_exact(width);
+                for (row, value) in all.take(array.len()).enumerate() {
+                    if array.is_valid(row) {
+                        bytes += in_file;
+                        different.insert(value);
+                    }
+                }
+            }
+        }
+        let valid = (array.len() - array.null_count()) as f64;
+        if valid == 0.0 {
+            return None;
+        }
+        let different = different.len() as f64;
+        let values = how_many(different, valid);
+        Some(Self { rows: array.len(), different, values, width: bytes as f64 / valid, share: valid / array.len() as f64 })
+    }
+
+    /// Whether so many rows take less space with a dictionary.
+    fn is_dictionary_smaller(self, rows: usize) -> bool {
+        let is_all = rows <= self.rows;
+        let rows = rows as f64 * self.share;
+        let values = match self.values {
+            _ if is_all => self.different,
+            values if values.is_finite() => met(values, rows),
+            _ => rows,
+        };
+        let dictionary = values * self.width;
+        let keys = rows * values.log2().ceil() / 8.0;
+        dictionary <= MOST_BYTES && dictionary + keys < rows * self.width
+    }
+}
+
+/// How many different ones one meets when one of `values` is drawn so many times.
+fn met(values: f64, draws: f64) -> f64 {
+    -values * (-draws / values).exp_m1()
+}
+
+/// The inverse: how many there are if `different` were met.
+fn how_many(different: f64, draws: f64) -> f64 {
+    if different >= draws {
+        return f64::INFINITY;
+    }
+    let (mut low, mut high) = (different, draws * draws);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if met(middle, draws) < different { low = middle } else { high = middle }
+    }
+    high
+}
+
+/// How many bytes a value takes in Parquet; none for types that have no dictionary or are not numbers of one width.
+fn width_in_file(data_type: &DataType) -> Option<usize> {
+    Some(match data_type {
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Date32 | DataType::Float32 => 4,
+        DataType::Int64 | DataType::Timestamp(..) | DataType::Float64 => 8,
+        DataType::Decimal128(..=9, _) => 4,
+        DataType::Decimal128(10..=18, _) => 8,
+        DataType::Decimal128(..) => 16,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int32Array, Int64Array, NullArray, StringArray};
+
+    use super::*;
+
+    fn without(columns: Vec<(&str, ArrayRef)>, rows: usize, group_rows: usize) -> Vec<String> {
+        let sample = RecordBatch::try_from_iter(columns).unwrap();
+        without_dictionary(&sample, rows, group_rows).concat()
+    }
+
+    /// So many numbers drawn at random from `values`, by splitmix64.
+    fn drawn(draws: u64, values: u64) -> Vec<i64> {
+        let draw = |draw: u64| {
+            let mut number = draw.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            ((number ^ (number >> 31)) % values).cast_signed()
+        };
+        (0..draws).map(draw).collect()
+    }
+
+    #[test]
+    fn columns_whose_values_differ_need_no_dictionary() {
+        let texts = |values| StringArray::from_iter_values(drawn(1000, values).iter().map(|value| format!("the value {value}")));
+        let decimals = |values| {
+            let numbers = drawn(1000, values).into_iter().map(i128::from).collect::<Decimal128Array>();
+            numbers.with_precision_and_scale(12, 2).unwrap()
+        };
+        let columns: Vec<(&str, ArrayRef)> = vec![
+            ("few", Arc::new(Int64Array::from(drawn(1000, 50)))),
+            ("many", Arc::new(Int64Array::from(drawn(1000, 1 << 40)))),
+            ("few_texts", Arc::new(texts(2000))),
+            ("many_texts", Arc::new(texts(1 << 40))),
+            ("few_decimals", Arc::new(decimals(2000))),
+            ("many_decimals", Arc::new(decimals(1 << 40))),
+            ("many_floats", Arc::new(drawn(1000, 1 << 40).into_iter().map(|value| value as f64).collect::<Float64Array>())),
+            ("one", Arc::new(StringArray::from(vec!["always"; 1000]))),
+        ];
+        assert_eq!(without(columns, 100_000, 1 << 20), ["many", "many_texts", "many_decimals", "many_floats"]);
+    }
+
+    #[test]
+    fn what_counts_is_the_size_of_the_file() {
+        // 30,000 different values: with all 100,000 rows 30,000 × 8 + 100,000 × 15 / 8 bytes are less than 800,000.
+        let wide: ArrayRef = Arc::new(Int64Array::from(drawn(1024, 30_000)));
+        assert!(without(vec![("wide", wide)], 100_000, 100_000).is_empty());
+        // Of 2,000,000, about 97,500 are met: the dictionary alone is as large as the values.
+        let wide: ArrayRef = Arc::new(Int64Array::from(drawn(1024, 2_000_000)));
+        assert_eq!(without(vec![("wide", wide)], 100_000, 100_000), ["wide"]);
+        // If more rows may follow, those of the row group count too: 100,000 × 8 + 1,000,000 × 17 / 8 bytes against 8,000,000.
+        let wide: ArrayRef = Arc::new(Int64Array::from(drawn(1024, 100_000)));
+        assert_eq!(without(vec![("wide", Arc::clone(&wide))], 20_000, 20_000), ["wide"]);
+        assert!(without(vec![("wide", wide)], 20_000, 1_000_000).is_empty());
+    }
+
+    #[test]
+    fn all_rows_at_hand_are_counted_exactly() {
+        // Ten rows of five values: 5 × 4 + 10 × 3 / 8 bytes against 40. Of nine: 9 × 4 + 10 × 4 / 8 against 40.
+        let five: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3, 4, 5, 1, 2, 3, 4, 5]));
+        let nine: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3, 4, 5, 6, 7, 8, 9, 9]));
+        assert_eq!(without(vec![("five", five), ("nine", nine)], 10, 10), ["nine"]);
+    }
+
+    #[test]
+    fn nulls_do_not_count_and_other_types_are_left_alone() {
+        let sparse = drawn(1000, 1 << 40).into_iter().enumerate().map(|(row, value)| (row % 4 == 0).then_some(value));
+        let columns: Vec<(&str, ArrayRef)> = vec![
+            ("sparse", Arc::new(sparse.collect::<Int64Array>())),
+            ("nulls", Arc::new(Int64Array::new_null(1000))),
+            ("booleans", Arc::new(BooleanArray::from(vec![true; 1000]))),
+            ("nothing", Arc::new(NullArray::new(1000))),
+        ];
+        assert_eq!(without(columns, 10_000, 10_000), ["sparse"]);
+    }
+
+    #[test]
+    fn slices_are_counted_by_their_own_rows() {
+        let values: Vec<i64> = drawn(1000, 1 << 40).into_iter().chain(std::iter::repeat_n(7, 1000)).collect();
+        let column: ArrayRef = Arc::new(Int64Array::from(values));
+        assert_eq!(without(vec![("a", column.slice(0, 1000))], 50_000, 50_000), ["a"]);
+        assert!(without(vec![("a", column.slice(1000, 1000))], 50_000, 50_000).is_empty());
+    }
+
+    #[test]
+    fn how_many_there_are_is_the_inverse_of_how_many_one_meets() {
+        for values in [1.0, 10.0, 1000.0, 50_000.0, 400_000.0] {
+            let found = how_many(met(values, 1024.0), 1024.0);
+            assert!((found / values - 1.0).abs() < 1e-3, "{values}: {found}");
+        }
+        assert!(how_many(1024.0, 1024.0).is_infinite());
+        // Drawn once from a hundred each: 100 × (1 − 0.99^100) = 63.397 in expectation.
+        assert!((met(100.0, 100.0) - 63.397).abs() < 0.2);
+    }
+}

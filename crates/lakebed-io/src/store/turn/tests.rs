@@ -1,0 +1,87 @@
+#![cfg(unix)]
+
+use super::{LONGEST_WAIT, Queue, Turn, Waiting};
+use crate::env::Env;
+use crate::store::{Store, StoreOptions};
+
+fn store(folder: &tempfile::TempDir, env: Env) -> Store {
+    let options = StoreOptions { env, ..StoreOptions::default() };
+    Store::open(folder.path().to_str().unwrap(), options).unwrap()
+}
+
+fn table() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("_delta_log")).unwrap();
+    folder
+}
+
+async fn asked(store: &Store) -> Option<Turn> {
+    match store.turn().await.unwrap() {
+        Queue::Mine(turn) => Some(turn),
+        Queue::Waiting(_) => None,
+    }
+}
+
+async fn waiting(store: &Store) -> Waiting {
+    match store.turn().await.unwrap() {
+        Queue::Mine(turn) => panic!("{turn:?}"),
+        Queue::Waiting(waiting) => waiting,
+    }
+}
+
+#[tokio::test]
+async fn one_has_the_turn_and_gives_it_back() {
+    let folder = table();
+    let (one, other) = (store(&folder, Env::seeded(1)), store(&folder, Env::seeded(2)));
+    let turn = asked(&one).await.unwrap();
+    assert!(turn.is_held());
+    assert!(asked(&other).await.is_none());
+    drop(turn);
+    assert!(asked(&other).await.unwrap().is_held());
+}
+
+#[tokio::test]
+async fn whoever_waits_gets_it_when_the_other_is_done() {
+    let folder = table();
+    let (one, other) = (store(&folder, Env::default()), store(&folder, Env::default()));
+    let turn = asked(&one).await.unwrap();
+    let waiting = waiting(&other).await.turn();
+    let (turn, ()) = futures::join!(waiting, async { drop(turn) });
+    assert!(turn.is_held());
+}
+
+#[tokio::test]
+async fn the_turn_ends_though_a_child_has_the_file_too() {
+    let folder = table();
+    let (one, other) = (store(&folder, Env::seeded(1)), store(&folder, Env::seeded(2)));
+    let turn = asked(&one).await.unwrap();
+    // As after a fork: the same open file once more.
+    let copy = turn.0.as_ref().unwrap().try_clone().unwrap();
+    drop(turn);
+    assert!(asked(&other).await.unwrap().is_held());
+    drop(copy);
+}
+
+#[tokio::test]
+async fn whoever_waits_for_long_goes_ahead_and_keeps_nobody_waiting_later() {
+    let folder = table();
+    let (one, other) = (store(&folder, Env::seeded(1)), store(&folder, Env::seeded(2)));
+    let turn = asked(&one).await.unwrap();
+    let begun = other.options().env.monotonic();
+    assert!(!waiting(&other).await.turn().await.is_held());
+    assert_eq!(other.options().env.monotonic() - begun, LONGEST_WAIT);
+    drop(turn);
+    let third = store(&folder, Env::default());
+    let turn = match third.turn().await.unwrap() {
+        Queue::Mine(turn) => turn,
+        Queue::Waiting(waiting) => waiting.turn().await,
+    };
+    assert!(turn.is_held());
+}
+
+#[tokio::test]
+async fn where_there_is_no_log_there_is_nothing_to_wait_for() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(!asked(&store(&folder, Env::seeded(1))).await.unwrap().is_held());
+    assert!(!folder.path().join("_delta_log").exists());
+}

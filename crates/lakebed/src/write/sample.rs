@@ -1,0 +1,56 @@
+//! A few rows that stand for many.
+
+use arrow_array::RecordBatch;
+use arrow_select::interleave::interleave_record_batch;
+
+use crate::Result;
+
+/// The rows of a sample, at most.
+const MOST_ROWS: usize = 1024;
+
+/// Rows of these batches, evenly from all of them; there must be at least one batch.
+pub(super) fn sample(batches: &[RecordBatch]) -> Result<RecordBatch> {
+    let of: Vec<&RecordBatch> = batches.iter().collect();
+    Ok(interleave_record_batch(&of, &evenly(batches.iter().map(RecordBatch::num_rows)))?)
+}
+
+/// Places at equal distances in pieces of these lengths: the piece, and the row in it.
+pub(super) fn evenly(lengths: impl Iterator<Item = usize> + Clone) -> Vec<(usize, usize)> {
+    let step = lengths.clone().sum::<usize>().div_ceil(MOST_ROWS).max(1);
+    let (mut places, mut next) = (Vec::with_capacity(MOST_ROWS), 0);
+    for (piece, length) in lengths.enumerate() {
+        while next < length {
+            places.push((piece, next));
+            next += step;
+        }
+        next -= length;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_ROWS, evenly};
+
+    #[test]
+    fn few_rows_are_all_taken() {
+        assert_eq!(evenly([2, 0, 1].into_iter()), [(0, 0), (0, 1), (2, 0)]);
+        assert!(evenly([0, 0].into_iter()).is_empty());
+    }
+
+    #[test]
+    fn of_many_rows_some_are_taken_from_everywhere() {
+        let places = evenly([1500, 1, 1499, 3000].into_iter());
+        let expected: Vec<(usize, usize)> = (0..6000)
+            .step_by(6)
+            .map(|row| match row {
+                0..1500 => (0, row),
+                1500 => (1, 0),
+                1501..3000 => (2, row - 1501),
+                _ => (3, row - 3000),
+            })
+            .collect();
+        assert_eq!(places, expected);
+        assert!(places.len() <= MOST_ROWS);
+    }
+}
