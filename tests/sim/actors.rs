@@ -1,10 +1,11 @@
-//! Who takes part: writers, readers, and keepers, who keep the log in order. They use lakebed as anybody would, die, and come back.
+//! Who takes part: writers, readers, and keepers, who keep the log in order. They use lakebed as anybody would, die, and come back. Those
+//! who write several things at once are in [`crowd`](super::crowd).
 
 use std::sync::Arc;
 
-use lakebed::write::WriteOutcome;
-use lakebed::{ErrorKind, Result, Snapshot, Table};
+use lakebed::{Env, ErrorKind, Result, Snapshot, Table};
 use lakebed_io::store::{Store, StoreOptions};
+use object_store::ObjectStore;
 use object_store::path::Path;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -25,15 +26,17 @@ const MOST_ATTEMPTS: usize = 6;
 
 /// Somebody who takes part.
 pub(crate) struct Actor {
-    world: Arc<World>,
+    pub(crate) world: Arc<World>,
     name: String,
-    random: SmallRng,
-    life: Life,
+    pub(crate) random: SmallRng,
+    pub(crate) life: Life,
 }
 
 /// An actor until it dies.
-struct Life {
+pub(crate) struct Life {
     client: ClientId,
+    /// A process has one client, however many handles.
+    store: Arc<SimClient>,
     table: Table,
     crashed: oneshot::Receiver<()>,
     /// A version to look at again when others have gone on.
@@ -43,16 +46,43 @@ struct Life {
 impl Life {
     fn begin(world: &World, name: &str, random: &mut SmallRng) -> Self {
         let (client, env, crashed) = world.network.join(name, random.random(), random.random_range(0..50));
-        let options = StoreOptions { env: env.clone(), ..StoreOptions::default() };
-        let url = Url::parse(&format!("memory://sim/{ROOT}")).unwrap();
-        let client_store = Arc::new(SimClient::new(&world.network, client));
-        let store = Store::from_object_store_with(client_store, Path::from(ROOT), url, options);
-        let table = Table::at("memory://sim").with_env(env).with_store(store).build().unwrap();
-        Self { client, table, crashed, held: None }
+        let store = Arc::new(SimClient::new(&world.network, client));
+        let table = handle(&store, &env);
+        Self { client, store, table, crashed, held: None }
+    }
+
+    /// Another handle of the same process. It has dice of its own: of those who do something at once, any may be the first to throw them.
+    pub(crate) fn another_handle(&self, world: &World, seed: u64) -> Table {
+        handle(&self.store, &world.network.another_env(self.client, seed))
+    }
+
+    /// An attempt at a change, of which the journal hears.
+    pub(crate) fn attempt(
+        &self,
+        world: &Arc<World>,
+        table: Table,
+        work: &Work,
+    ) -> impl Future<Output = (Told, Option<Snapshot>)> + use<> {
+        let (world, client, work) = (Arc::clone(world), self.client, work.clone());
+        async move {
+            let hurt_before = world.network.hurt(client);
+            world.network.note(client, &format!("--- {} {:?} {:?}", work.id, work.kind, work.rows));
+            let attempt = world.journal.begin(&work, world.network.mark());
+            let outcome = table.write(work.data()).options(work.options(&world.shape)).run().await;
+            let told = match &outcome {
+                Ok(outcome) if outcome.is_committed => Told::Committed(outcome.version),
+                Ok(outcome) => Told::Known(outcome.version),
+                Err(error) => Told::failed(error),
+            };
+            world.network.note(client, &format!("--- {}: {told:?}", work.id));
+            let was_hurt = world.network.hurt(client) > hurt_before;
+            world.journal.end(attempt, Ended { at: world.network.mark(), told: told.clone(), was_hurt });
+            (told, outcome.ok().and_then(|outcome| outcome.snapshot))
+        }
     }
 
     /// Does something, unless death comes first.
-    async fn survive<T>(&mut self, doing: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn survive<T>(&mut self, doing: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
             _ = &mut self.crashed => None,
@@ -118,7 +148,7 @@ impl Actor {
         }
     }
 
-    fn be_reborn(&mut self) {
+    pub(crate) fn be_reborn(&mut self) {
         self.life = Life::begin(&self.world, &self.name, &mut self.random);
     }
 
@@ -138,32 +168,18 @@ impl Actor {
     }
 
     async fn attempt(&mut self, work: &Work) -> Option<Told> {
-        let world = Arc::clone(&self.world);
-        let hurt_before = world.network.hurt(self.life.client);
-        world.network.note(self.life.client, &format!("--- {} {:?} {:?}", work.id, work.kind, work.rows));
-        let attempt = world.journal.begin(work, world.network.mark());
-        let write = self.life.table.write(work.data()).options(work.options(&world.shape));
-        let Some(outcome) = self.life.survive(write.run()).await else {
+        let attempt = self.life.attempt(&self.world, self.life.table.clone(), work);
+        let Some((told, snapshot)) = self.life.survive(attempt).await else {
             self.be_reborn();
             return None;
         };
-        let told = match &outcome {
-            Ok(outcome) if outcome.is_committed => Told::Committed(outcome.version),
-            Ok(outcome) => Told::Known(outcome.version),
-            Err(error) => Told::failed(error),
-        };
-        world.network.note(self.life.client, &format!("--- {}: {told:?}", work.id));
-        let was_hurt = world.network.hurt(self.life.client) > hurt_before;
-        world.journal.end(attempt, Ended { at: world.network.mark(), told: told.clone(), was_hurt });
-        if let Ok(WriteOutcome { snapshot, .. }) = outcome
-            && self.random.random_bool(0.3)
-        {
+        if snapshot.is_some() && self.random.random_bool(0.3) {
             self.look_at(snapshot).await;
         }
         Some(told)
     }
 
-    async fn look_at_latest(&mut self) {
+    pub(crate) async fn look_at_latest(&mut self) {
         let snapshot = self.latest().await;
         self.look_at(snapshot).await;
     }
@@ -230,6 +246,13 @@ impl Actor {
             }
         }
     }
+}
+
+fn handle(client: &Arc<SimClient>, env: &Env) -> Table {
+    let options = StoreOptions { env: env.clone(), ..StoreOptions::default() };
+    let url = Url::parse(&format!("memory://sim/{ROOT}")).unwrap();
+    let store = Store::from_object_store_with(Arc::clone(client) as Arc<dyn ObjectStore>, Path::from(ROOT), url, options);
+    Table::at("memory://sim").with_env(env.clone()).with_store(store).build().unwrap()
 }
 
 /// All rows of a version, sorted.

@@ -9,13 +9,15 @@ use lakebed::ErrorKind;
 use super::actors::ROOT;
 use super::history::Version;
 use super::journal::{Attempt, Ended, Notes, Told};
+use super::members::members;
 use super::work::{Row, Work};
 use super::world::World;
 
 /// All that is wrong with a simulation that came to its end.
 pub(crate) fn check(world: &World, history: &[Version]) -> Vec<String> {
     let notes = world.journal.notes();
-    let mut check = Check { world, history, notes: &notes, problems: Vec::new() };
+    let changes = history.iter().map(|version| members(version, &notes.attempts).unwrap_or_default()).collect();
+    let mut check = Check { world, history, changes, notes: &notes, problems: Vec::new() };
     check.rows();
     check.acknowledged();
     check.counts();
@@ -30,6 +32,8 @@ pub(crate) fn check(world: &World, history: &[Version]) -> Vec<String> {
 struct Check<'a> {
     world: &'a World,
     history: &'a [Version],
+    /// Those that became each version.
+    changes: Vec<Vec<&'a Work>>,
     notes: &'a Notes,
     problems: Vec<String>,
 }
@@ -39,37 +43,34 @@ impl<'a> Check<'a> {
         self.problems.push(problem.into());
     }
 
-    fn work(&self, id: &str) -> Option<&Work> {
-        self.notes.attempts.iter().map(|attempt| &attempt.work).find(|work| work.id == id)
-    }
-
-    /// Each version has the rows of the one before, changed as its change says.
+    /// Each version has the rows of the one before, changed as its changes say.
     fn rows(&mut self) {
         let mut rows: Vec<Row> = Vec::new();
-        for (number, version) in self.history.iter().enumerate() {
-            let Some(work) = self.work(&version.id) else {
+        for (number, (version, changes)) in self.history.iter().zip(&self.changes).enumerate() {
+            if changes.is_empty() {
                 return self.fault(format!("version {number} is nobody's: {:?}", version.id));
-            };
-            rows = work.apply(&rows, &self.world.shape);
+            }
+            rows = changes.iter().fold(rows, |rows, work| work.apply(&rows, &self.world.shape));
             if rows != version.rows {
-                let (id, kind, found) = (&version.id, work.kind, &version.rows);
-                return self.fault(format!("version {number} ({id}, {kind:?}): should have {rows:?}, has {found:?}"));
+                let (changes, found) = (names(changes), &version.rows);
+                return self.fault(format!("version {number} ({changes}): should have {rows:?}, has {found:?}"));
             }
         }
     }
 
     /// Who was told of a version finds its change there, and nobody else was told so.
     fn acknowledged(&mut self) {
-        let mut told = BTreeMap::new();
+        let mut told = BTreeSet::new();
         for Attempt { work, ended, .. } in &self.notes.attempts {
             match ended.as_ref().map(|ended| &ended.told) {
                 Some(Told::Committed(version)) => {
-                    let found = self.history.get(*version as usize).map(|found| found.id.as_str());
-                    if found != Some(&work.id) {
-                        self.fault(format!("{} was told that it is version {version}, which is {found:?}", work.id));
+                    let found = self.changes.get(*version as usize).map_or(&[][..], Vec::as_slice);
+                    if !is_among(found, work) {
+                        let found = names(found);
+                        self.fault(format!("{} was told that it is version {version}, which is {found}", work.id));
                     }
-                    if told.insert(*version, &work.id).is_some() {
-                        self.fault(format!("version {version} was told to two, one of them {}", work.id));
+                    if !told.insert((*version, &work.id)) {
+                        self.fault(format!("version {version} was told to two who both tried {}", work.id));
                     }
                 }
                 Some(Told::Known(version)) if !self.is_known(work, *version) => {
@@ -91,7 +92,7 @@ impl<'a> Check<'a> {
         let mut by_id: BTreeMap<&str, Vec<&Attempt>> = BTreeMap::new();
         self.notes.attempts.iter().for_each(|attempt| by_id.entry(&attempt.work.id).or_default().push(attempt));
         for (id, attempts) in by_id {
-            let count = self.history.iter().filter(|version| version.id == id).count();
+            let count = self.changes.iter().filter(|changes| changes.iter().any(|work| work.id == id)).count();
             let failed_for_sure = |attempt: &&Attempt| {
                 let told = attempt.ended.as_ref().map(|ended| &ended.told);
                 told.is_some_and(|told| matches!(told, Told::Failed(..)) && !told.is_unknown())
@@ -113,7 +114,7 @@ impl<'a> Check<'a> {
                 ErrorKind::CommitConflict { winner_version, .. } => self.may_conflict(work, *winner_version),
                 ErrorKind::Store { not_found: true, .. } => *was_hurt || self.hides_checkpoints(),
                 ErrorKind::CommitUnknown { .. } | ErrorKind::Store { .. } => *was_hurt,
-                ErrorKind::Corrupt { .. } => self.world.is_stale,
+                ErrorKind::Corrupt { .. } | ErrorKind::VersionNotFound => self.world.is_stale,
                 _ => false,
             };
             if !is_fair {
@@ -232,9 +233,9 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// When nothing goes wrong on the way, no file is left that no version has.
+    /// When nothing goes wrong on the way and nobody gives up, no file is left that no version has.
     fn leftovers(&mut self) {
-        if self.world.network.has_hurt() {
+        if self.world.network.has_hurt() || self.notes.attempts.iter().any(|attempt| attempt.ended.is_none()) {
             return;
         }
         let named: BTreeSet<String> =
@@ -244,6 +245,14 @@ impl<'a> Check<'a> {
             self.fault(format!("{path} is left, though no version has it"));
         }
     }
+}
+
+fn is_among(changes: &[&Work], work: &Work) -> bool {
+    changes.iter().any(|change| change.id == work.id)
+}
+
+fn names(changes: &[&Work]) -> String {
+    changes.iter().map(|work| format!("{} {:?}", work.id, work.kind)).collect::<Vec<_>>().join(", ")
 }
 
 /// That a version was there.

@@ -56,7 +56,18 @@ fn events(outcome: &Outcome) -> impl Iterator<Item = String> {
         Some(Told::Failed(ErrorKind::CommitConflict { kind, .. }, _)) => kind.name().to_owned(),
         Some(Told::Failed(kind, _)) => format!("{kind:?}").chars().take_while(|letter| letter.is_alphabetic()).collect(),
     });
-    faults.into_iter().chain(told.collect::<Vec<_>>())
+    faults.into_iter().chain(told.collect::<Vec<_>>()).chain(shared(outcome).map(|_| "shared".to_owned()).collect::<Vec<_>>())
+}
+
+/// The versions that were told to more than one.
+fn shared(outcome: &Outcome) -> impl Iterator<Item = u64> {
+    let mut told = BTreeMap::<u64, usize>::new();
+    for attempt in &outcome.notes.attempts {
+        if let Some(Told::Committed(version)) = attempt.ended.as_ref().map(|ended| &ended.told) {
+            *told.entry(*version).or_default() += 1;
+        }
+    }
+    told.into_iter().filter(|(_, count)| *count > 1).map(|(version, _)| version)
 }
 
 /// A simulation in which nothing happens would find no fault.
@@ -77,6 +88,7 @@ fn everything_that_may_happen_does() {
         "Crash",
         "died",
         "known",
+        "shared",
         "CommitUnknown",
         "Store",
         "ConcurrentAppend",

@@ -1,4 +1,4 @@
-//! That the judge notices: stores that break their promises, each of which must lead to a verdict.
+//! That the judge notices: stores that break their promises, or do what a careless writer would, each of which must lead to a verdict.
 
 use super::objects::Flaw;
 use super::plan::Plan;
@@ -46,4 +46,14 @@ fn a_store_that_lists_the_past_takes_readers_back() {
 #[test]
 fn a_store_that_swaps_files_shows_other_rows() {
     check(Flaw::SwapsDataFiles, "read [");
+}
+
+#[test]
+fn a_leader_that_forgets_a_member_has_told_it_a_lie() {
+    check(Flaw::ForgetsMember, "was told that it is version");
+}
+
+#[test]
+fn a_leader_that_commits_a_member_again_has_it_twice() {
+    check(Flaw::RepeatsMember, "was committed 2 times");
 }

@@ -14,8 +14,8 @@ use super::work::Row;
 /// A version, and the commit that made it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Version {
-    /// `userMetadata` of the commit: whose change it is.
-    pub(crate) id: String,
+    /// `userMetadata` of the commit: whose change it is. None if it may be that of several.
+    pub(crate) id: Option<String>,
     pub(crate) txn_id: String,
     pub(crate) in_commit_timestamp: Option<i64>,
     pub(crate) applications: Vec<(String, i64)>,
@@ -54,7 +54,7 @@ pub(crate) fn read(objects: &Objects) -> Result<Vec<Version>, String> {
 impl Version {
     fn take(&mut self, action: &Value, objects: &Objects) -> Result<(), String> {
         if let Some(info) = action.get("commitInfo") {
-            self.id = text(info, "userMetadata")?;
+            self.id = info["userMetadata"].as_str().map(str::to_owned);
             self.txn_id = text(info, "txnId")?;
             self.in_commit_timestamp = info["inCommitTimestamp"].as_i64();
         } else if let Some(txn) = action.get("txn") {

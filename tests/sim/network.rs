@@ -79,7 +79,8 @@ struct State {
 #[derive(Debug)]
 struct Client {
     name: String,
-    env: Env,
+    /// Those of its handles.
+    envs: Vec<Env>,
     crash: Option<oneshot::Sender<()>>,
     /// Faults that it met.
     hurt: u64,
@@ -131,8 +132,17 @@ impl Network {
         let since_start = u64::try_from(state.clock_ms - START_MS).unwrap();
         env.advance(Duration::from_millis(since_start + ahead_ms));
         let (crash, crashed) = oneshot::channel();
-        state.clients.push(Client { name: name.to_owned(), env: env.clone(), crash: Some(crash), hurt: 0, outage: 0 });
+        state.clients.push(Client { name: name.to_owned(), envs: vec![env.clone()], crash: Some(crash), hurt: 0, outage: 0 });
         (state.clients.len() - 1, env, crashed)
+    }
+
+    /// Another clock of a client, with the time of its first one.
+    pub(crate) fn another_env(&self, client: ClientId, seed: u64) -> Env {
+        let client = &mut self.state().clients[client];
+        let env = Env::seeded(seed);
+        env.advance(client.envs[0].monotonic());
+        client.envs.push(env.clone());
+        env
     }
 
     /// Sends a request and waits for the answer, which the dead never get.
@@ -260,7 +270,7 @@ impl State {
         let passed = self.random.random_range(1..20);
         self.clock_ms += passed;
         let passed = Duration::from_millis(passed.unsigned_abs());
-        self.clients.iter().filter(|client| client.crash.is_some()).for_each(|client| client.env.advance(passed));
+        self.clients.iter().filter(|client| client.crash.is_some()).for_each(|client| client.advance(passed));
     }
 
     /// What arrives next. Requests are looked at in an order of their own: that in which they were made may depend on threads.
@@ -301,7 +311,8 @@ impl State {
     }
 
     fn deliver(&mut self, waiting: Waiting) -> bool {
-        if waiting.reply.is_closed() {
+        // What goes on without its caller dies with the client all the same.
+        if waiting.reply.is_closed() || self.clients[waiting.client].crash.is_none() {
             self.abandon(waiting.client, waiting.request);
             return false;
         }
@@ -333,7 +344,7 @@ impl State {
     fn deliver_badly(&mut self, waiting: Waiting, fault: Fault) -> bool {
         let Waiting { client, request, reply, .. } = waiting;
         if matches!(fault, Fault::LostRequest | Fault::LostReply | Fault::Late) {
-            self.clients[client].env.advance(TIME_LIMIT);
+            self.clients[client].advance(TIME_LIMIT);
         }
         let answer = match fault {
             Fault::LostRequest => Err(passing(std::io::ErrorKind::TimedOut)),
@@ -401,6 +412,12 @@ impl State {
 
     fn line(&self, client: ClientId, text: &str) -> String {
         format!("{:>5} {:<10} {text}", self.step, self.clients[client].name)
+    }
+}
+
+impl Client {
+    fn advance(&self, passed: Duration) {
+        self.envs.iter().for_each(|env| env.advance(passed));
     }
 }
 

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use object_store::Error;
+use serde_json::Value;
 
+use super::actors::ROOT;
 use super::request::{About, Answer, Request, Span};
 
 /// A promise that a store breaks.
@@ -24,6 +26,10 @@ pub(crate) enum Flaw {
     SwapsDataFiles,
     /// The commit of version 2 is answered and forgotten.
     ForgetsPut,
+    /// Of a commit that several may share, a file is left out.
+    ForgetsMember,
+    /// A commit that several may share has a file of such a commit before it once more, under another name.
+    RepeatsMember,
 }
 
 #[derive(Debug, Clone)]
@@ -44,6 +50,8 @@ pub(crate) struct Objects {
     /// Objects on a page of a listing.
     page: usize,
     flaw: Option<Flaw>,
+    /// A file of the last commit that several may have shared.
+    last_added: Option<String>,
 }
 
 /// When a request arrives.
@@ -110,6 +118,7 @@ impl Objects {
         if self.flaw == Some(Flaw::ForgetsPut) && path.ends_with("00000000000000000002.json") {
             return Ok(Answer::Done);
         }
+        let bytes = if is_commit(path) { &self.as_kept(bytes, now) } else { bytes };
         // What takes the place of another object is listed at once, in its place.
         let written_step = self.objects.get(path).map_or(now.step, |before| before.written_step);
         let object = Object { bytes: bytes.clone(), written_ms: now.clock_ms, written_step };
@@ -152,6 +161,33 @@ impl Objects {
         let is_last = objects.len() <= self.page;
         objects.truncate(self.page);
         Answer::Page { objects, is_last }
+    }
+
+    /// A commit that several may share, as a store with a flaw keeps it: as whoever commits for others might make it.
+    fn as_kept(&mut self, commit: &Bytes, now: Moment) -> Bytes {
+        let text = String::from_utf8_lossy(commit).into_owned();
+        let (adds, others): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("{\"add\""));
+        if adds.len() < 2 || text.contains("userMetadata") {
+            return commit.clone();
+        }
+        let kept = match (self.flaw, self.last_added.replace(adds[0].to_owned())) {
+            (Some(Flaw::ForgetsMember), _) => adds[1..].join("\n"),
+            (Some(Flaw::RepeatsMember), Some(before)) => format!("{}\n{}", adds.join("\n"), self.copied(&before, now)),
+            _ => return commit.clone(),
+        };
+        format!("{}\n{kept}\n", others.join("\n")).into()
+    }
+
+    /// The same file under another name.
+    fn copied(&mut self, add: &str, now: Moment) -> String {
+        let Ok(mut action) = serde_json::from_str::<Value>(add) else { return String::new() };
+        let path = action["add"]["path"].as_str().unwrap_or_default().to_owned();
+        let (from, to) = (format!("{ROOT}/{path}"), format!("{}/{path}", now.step));
+        if let Some(object) = self.objects.get(&from).cloned() {
+            self.objects.insert(format!("{ROOT}/{to}"), object);
+        }
+        action["add"]["path"] = to.into();
+        action.to_string()
     }
 
     /// The bytes, as a store with a flaw shows them.

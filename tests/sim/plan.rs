@@ -38,10 +38,20 @@ pub(crate) struct Shape {
 #[derive(Debug, Clone)]
 pub(crate) struct Day {
     pub(crate) writers: Vec<(String, Vec<Work>)>,
+    /// Several appends of one process at once, one crowd after the other.
+    pub(crate) crowds: Vec<(String, Vec<Crowd>)>,
     /// How often each reader looks.
     pub(crate) readers: Vec<usize>,
     /// How often each keeper does something for the log.
     pub(crate) keepers: Vec<usize>,
+}
+
+/// Changes that one process makes at once.
+#[derive(Debug, Clone)]
+pub(crate) struct Crowd {
+    pub(crate) works: Vec<Work>,
+    /// The last ones are given up when the others are done.
+    pub(crate) impatient: usize,
 }
 
 impl Plan {
@@ -95,6 +105,7 @@ impl Day {
             writers: writers(random, day, most, shape),
             readers: (0..random.random_range(1..3)).map(|_| random.random_range(2..most + 2)).collect(),
             keepers: (0..random.random_range(0..3)).map(|_| random.random_range(1..4)).collect(),
+            crowds: crowds(random, day, shape),
         }
     }
 }
@@ -117,4 +128,29 @@ fn writers(random: &mut SmallRng, day: i64, most: usize, shape: &Shape) -> Vec<(
         writers.push((format!("writer {writer}"), works));
     }
     writers
+}
+
+/// A process may append from several threads at once; some times there are two such processes.
+fn crowds(random: &mut SmallRng, day: i64, shape: &Shape) -> Vec<(String, Vec<Crowd>)> {
+    let of = |writer: i64, random: &mut SmallRng| {
+        let mut numbers = day * 20..;
+        let crowds = (0..random.random_range(1..4)).map(|_| Crowd::random(random, writer, &mut numbers, shape)).collect();
+        (format!("crowd {writer}"), crowds)
+    };
+    let count = [0, 1, 1, 2][random.random_range(0..4)];
+    (11..11 + count).map(|writer| of(writer, random)).collect()
+}
+
+impl Crowd {
+    fn random(random: &mut SmallRng, writer: i64, numbers: &mut impl Iterator<Item = i64>, shape: &Shape) -> Self {
+        let works: Vec<Work> = numbers
+            .take(random.random_range(2..7))
+            .map(|number| match random.random_bool(0.9) {
+                true => Work::sharing(random, writer, number, shape),
+                false => Work::random(random, writer, number, shape),
+            })
+            .collect();
+        let impatient = if random.random_bool(0.2) { random.random_range(1..works.len()) } else { 0 };
+        Self { works, impatient }
+    }
 }

@@ -21,12 +21,14 @@ pub(crate) struct Row {
 /// One change that somebody wants to make.
 #[derive(Debug, Clone)]
 pub(crate) struct Work {
-    /// Stands in the commit, so that it can be found there.
+    /// Stands in the commit, so that it can be found there, unless it may share one.
     pub(crate) id: String,
     pub(crate) kind: Kind,
     pub(crate) rows: Vec<Row>,
     /// An application, and its number of this change: however often it is tried, it is made once.
     pub(crate) application: Option<(String, i64)>,
+    /// Its commit has no words of its own, so that it may share a version.
+    pub(crate) may_share: bool,
 }
 
 /// Which rows make way for the new ones.
@@ -59,13 +61,18 @@ impl Work {
         let part_of = |row: usize| if is_mixed { PARTS[row % 2] } else { part };
         let count = random.random_range(1..4);
         let rows = (0..count).map(|row| Row { writer, number: number * 10 + row as i64, part: part_of(row) }).collect();
-        Self { id: format!("{writer}.{number}"), kind, rows, application: None }
+        Self { id: format!("{writer}.{number}"), kind, rows, application: None, may_share: false }
+    }
+
+    /// An append that may share a version.
+    pub(crate) fn sharing(random: &mut SmallRng, writer: i64, number: i64, shape: &Shape) -> Self {
+        Self { kind: Kind::Append, may_share: true, ..Self::random(random, writer, number, shape) }
     }
 
     /// The one that makes a table.
     pub(crate) fn founding() -> Self {
         let rows = PARTS.map(|part| Row { writer: 0, number: 0, part }).to_vec();
-        Self { id: "0.0".to_owned(), kind: Kind::Append, rows, application: None }
+        Self { id: "0.0".to_owned(), kind: Kind::Append, rows, application: None, may_share: false }
     }
 
     /// The rows of the table after this change.
@@ -113,7 +120,7 @@ impl Work {
             partition_by: shape.is_partitioned.then(|| vec!["part".to_owned()]),
             properties: shape.properties.clone(),
             application: self.application.clone(),
-            user_metadata: Some(self.id.clone()),
+            user_metadata: (!self.may_share).then(|| self.id.clone()),
             ..WriteOptions::default()
         }
     }

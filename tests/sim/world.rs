@@ -99,6 +99,9 @@ impl Day {
         for (name, works) in &self.writers {
             actors.push(Box::pin(Actor::new(world, name, random.random()).write(works.clone())));
         }
+        for (name, crowds) in &self.crowds {
+            actors.push(Box::pin(Actor::new(world, name, random.random()).append_at_once(crowds.clone())));
+        }
         for (number, times) in self.readers.iter().enumerate() {
             actors.push(Box::pin(Actor::new(world, format!("reader {number}"), random.random()).read(*times)));
         }

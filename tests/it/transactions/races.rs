@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use futures::future::{BoxFuture, join_all};
-use lakebed::transaction::Transaction;
+use lakebed::transaction::{CommitSettings, Transaction};
 use lakebed_core::ConflictKind::{self, *};
 use lakebed_core::action::{Action, Metadata};
 use lakebed_tests::table::protocol;
@@ -198,11 +198,12 @@ async fn many_commits_of_others_are_met_in_one_go() {
 }
 
 #[tokio::test]
-async fn many_appends_at_once_all_come_in() {
+async fn many_appends_at_once_with_words_of_their_own_all_come_in() {
     let case = Case::new().await;
     let mut all = Vec::new();
     for number in 0..20 {
-        let mut one = case.begin().await;
+        let settings = CommitSettings { user_metadata: Some("my own".to_owned()), ..CommitSettings::default() };
+        let mut one = Transaction::begin(&case.table.snapshot().await.unwrap(), settings).await.unwrap();
         one.add([add(&file(&format!("n{number}"), "1", 0))]);
         all.push(one);
     }

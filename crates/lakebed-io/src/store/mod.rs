@@ -2,7 +2,8 @@
 //!
 //! Read [`Store::open`] first. `place` understands URLs, `options` the options, `credentials` the callables, `connect` makes the
 //! connection; `read`, `list`, `put`, `upload` and `delete` are what one does with it, `local` and `hidden` how on a disk, `turn` how
-//! processes of one machine do not get in each other's way, `resolve` how a path of the log finds its file.
+//! processes of one machine do not get in each other's way, `resolve` how a path of the log finds its file, `identity` which
+//! stores are one.
 
 mod again;
 mod ahead;
@@ -11,6 +12,7 @@ mod credentials;
 mod flush;
 mod delete;
 mod hidden;
+mod identity;
 mod list;
 mod local;
 mod options;
@@ -37,6 +39,7 @@ use url::Url;
 
 pub use credentials::{CredentialSource, Credentials};
 pub use flush::{Unflushed, all_flushed};
+pub use identity::StoreIdentity;
 pub(crate) use parts::Parts;
 use place::{Place, Service};
 pub use put::PutOutcome;
@@ -72,14 +75,6 @@ impl fmt::Debug for StoreOptions {
 /// A folder in a store: the root of a table. Cheap to clone.
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
-
-/// Where a store leads, and by which options. Holds secrets: it is for comparing only.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct StoreIdentity {
-    url: String,
-    options: Vec<(String, String)>,
-    credentials: usize,
-}
 
 struct Inner {
     object_store: Arc<dyn ObjectStore>,
@@ -226,20 +221,6 @@ impl Store {
     /// The file of this name in the table's log.
     pub fn log_path(&self, name: &str) -> Result<Path> {
         self.path_of(&format!("{LOG_DIR}/{name}"))
-    }
-
-    /// What is the same for stores that reach the same place in the same way; none for a store that was given, which may be anything.
-    pub fn identity(&self) -> Option<StoreIdentity> {
-        if self.0.is_given {
-            return None;
-        }
-        let options = &self.0.options;
-        let mut given: Vec<(String, String)> =
-            options.options.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        given.sort();
-        // Two callables may give credentials of two people.
-        let credentials = options.credentials.as_ref().map_or(0, |source| Arc::as_ptr(source).cast::<()>() as usize);
-        Some(StoreIdentity { url: self.url().to_owned(), options: given, credentials })
     }
 
     /// An object as messages name it.

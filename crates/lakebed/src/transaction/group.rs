@@ -41,7 +41,7 @@ struct Member {
 
 /// Commits an append, with others if there are some.
 pub(super) async fn commit(transaction: Transaction, operation: Operation) -> Result<Committed> {
-    let Some(group) = transaction.store.identity().and_then(Group::of) else { return transaction.commit_alone(operation).await };
+    let Some(group) = Group::of(transaction.store.identity()) else { return transaction.commit_alone(operation).await };
     let table = transaction.store.url().to_owned();
     let (answer, outcome) = oneshot::channel();
     if group.join(Member { transaction, operation, answer }) {

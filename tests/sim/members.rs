@@ -1,0 +1,21 @@
+//! Whose changes a version is: of one who left his words in the commit, or of all whose rows are in its files.
+
+use super::history::Version;
+use super::journal::Attempt;
+use super::work::Work;
+
+/// The changes that became this version; none if it cannot be told.
+pub(crate) fn members<'a>(version: &Version, attempts: &'a [Attempt]) -> Option<Vec<&'a Work>> {
+    let mut works = attempts.iter().map(|attempt| &attempt.work);
+    if let Some(id) = &version.id {
+        return works.find(|work| work.id == *id).map(|work| vec![work]);
+    }
+    let mut members: Vec<&Work> = Vec::new();
+    for file in &version.added {
+        let member = works.clone().find(|work| work.may_share && file.iter().all(|row| work.rows.contains(row)))?;
+        if members.iter().all(|known| known.id != member.id) {
+            members.push(member);
+        }
+    }
+    Some(members).filter(|members| !members.is_empty())
+}
