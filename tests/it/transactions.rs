@@ -2,5 +2,6 @@
 
 mod budgets;
 mod faults;
+mod group;
 mod kit;
 mod races;

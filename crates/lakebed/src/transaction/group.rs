@@ -2,12 +2,17 @@
 //!
 //! Appends that read nothing need not know of each other, so their files may share a commit. Nobody waits for company: whoever comes first
 //! commits at once, and those who come meanwhile are committed together afterwards. The version, its checksum and its round trips are then
-//! paid once. Who wants a version for himself gives it words or an application of his own. Read [`commit`].
+//! paid once. Who wants a version for himself gives it words or an application of his own.
+//!
+//! A process may have several runtimes, and one that nobody waits in may stand still. So each version is committed in the runtime of the
+//! first whose append it is, who then gives the turn to the next one. Read [`commit`].
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
+use lakebed_core::commit::validate;
 use lakebed_io::store::StoreIdentity;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::{Committed, Operation, Transaction};
@@ -37,18 +42,24 @@ struct Member {
     transaction: Transaction,
     operation: Operation,
     answer: oneshot::Sender<Result<Committed>>,
+    /// Where its caller waits, which is driven for so long.
+    runtime: Handle,
+}
+
+/// The right to commit a version for the group. When it is over, and be it that it breaks off, it is the next one's turn.
+struct Turn {
+    group: Arc<Group>,
+    first: Option<Member>,
 }
 
 /// Commits an append, with others if there are some.
 pub(super) async fn commit(transaction: Transaction, operation: Operation) -> Result<Committed> {
+    // What is wrong with one append must not fail others.
+    validate::check(&transaction.draft, &transaction.base, transaction.store.url())?;
     let Some(group) = Group::of(transaction.store.identity()) else { return transaction.commit_alone(operation).await };
     let table = transaction.store.url().to_owned();
     let (answer, outcome) = oneshot::channel();
-    if group.join(Member { transaction, operation, answer }) {
-        // Others depend on it, so it goes on if its caller gives up.
-        #[expect(clippy::disallowed_methods, reason = "the task ends by itself, and nobody may end it")]
-        tokio::spawn(lead(group));
-    }
+    group.join(Member { transaction, operation, answer, runtime: Handle::current() });
     outcome.await.map_err(|_| given_up(&table))?
 }
 
@@ -84,29 +95,61 @@ impl Group {
         Some(group)
     }
 
-    /// Whether the newcomer has to see to it that the group commits.
-    fn join(&self, member: Member) -> bool {
-        let mut state = lock(&self.0);
-        state.waiting.push(member);
-        !std::mem::replace(&mut state.is_led, true)
+    /// Takes the newcomer in, whose turn it is if nobody commits.
+    fn join(self: &Arc<Self>, member: Member) {
+        let is_led = {
+            let mut state = lock(&self.0);
+            state.waiting.push(member);
+            std::mem::replace(&mut state.is_led, true)
+        };
+        if !is_led {
+            self.go_on();
+        }
     }
 
-    /// Those that can share a version; none if nobody waits, and then nobody leads.
-    fn next(&self) -> Vec<Member> {
-        let mut state = lock(&self.0);
-        let mut waiting = std::mem::take(&mut state.waiting).into_iter();
-        let Some(first) = waiting.next() else {
-            state.is_led = false;
-            return Vec::new();
+    /// Gives the turn to the first one who waits.
+    fn go_on(self: &Arc<Self>) {
+        let first = {
+            let mut state = lock(&self.0);
+            // Who gave up before his turn came does not want to be committed.
+            state.waiting.retain(|member| !member.answer.is_closed());
+            if state.waiting.is_empty() {
+                state.is_led = false;
+                return;
+            }
+            state.waiting.remove(0)
         };
+        let runtime = first.runtime.clone();
+        let turn = Turn { group: Arc::clone(self), first: Some(first) };
+        // Others depend on it, so it goes on if its caller gives up. A runtime that was shut down drops it at once.
+        drop(runtime.spawn(turn.take()));
+    }
+
+    /// Those who can share the version of the first one, and he.
+    fn with_followers(&self, first: Member) -> Vec<Member> {
+        let mut state = lock(&self.0);
         let mut members = vec![first];
-        for member in waiting {
+        for member in std::mem::take(&mut state.waiting) {
             match members.first() {
                 Some(first) if members.len() < MOST_MEMBERS && first.goes_with(&member) => members.push(member),
                 _ => state.waiting.push(member),
             }
         }
         members
+    }
+}
+
+impl Turn {
+    async fn take(mut self) {
+        if let Some(first) = self.first.take() {
+            commit_together(self.group.with_followers(first)).await;
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.group.go_on();
     }
 }
 
@@ -120,21 +163,11 @@ impl Member {
     }
 }
 
-async fn lead(group: Arc<Group>) {
-    loop {
-        let members = group.next();
-        if members.is_empty() {
-            return;
-        }
-        commit_together(members).await;
-    }
-}
-
 /// On top of the newest version that one of them knows.
 async fn commit_together(members: Vec<Member>) {
     let (mut transactions, mut answers, mut operation) = (Vec::new(), Vec::new(), None);
     for member in members {
-        let Member { transaction, operation: own, answer } = member;
+        let Member { transaction, operation: own, answer, .. } = member;
         answers.push(answer);
         transactions.push(transaction);
         operation = Some(match operation {
