@@ -13,7 +13,7 @@ from typing import Any
 BENCHES = Path(__file__).parent
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 OURS = "lakebed"
-ORDER = [OURS, "lakebed_unflushed", "deltalake", "duckdb", "polars", "spark", "limit"]
+ORDER = [OURS, "lakebed_unflushed", "lakebed_singly", "deltalake", "duckdb", "polars", "spark", "limit"]
 TITLES = {
     "first": "First call in a new process, seconds (in brackets: × lakebed)",
     "again": "The same call again on the open table, seconds (in brackets: × lakebed)",

@@ -76,7 +76,7 @@ def all_cases() -> list[Case]:
     out += [Case("count", "1m_adds_ckpt_10")]
     out += [Case(o, t) for o in ("list_files", "list_actions") for t in BIG]
     out += [Case(o, "lineitem") for o in writes.PARTITIONED]
-    out += [Case(o, "") for o in ("append500", "append5000")]
+    out += [Case(o, "") for o in ("append500", "append10000")]
     out += [Case(f"commits_{n}", "") for n in (1, 4, 16)]
     out += [Case(f"commits_{n}_threads", "") for n in (1, 16, 64)]
     out += [Case("checkpoint", "1m_adds_ckpt_10")]

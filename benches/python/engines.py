@@ -106,6 +106,13 @@ class LakebedUnflushed(Lakebed):
         self.lb.write(path, rows, storage_options={"local_flush": "false"})
 
 
+class LakebedSingly(Lakebed):
+    """The same with words for each version, so that appends that meet do not share one."""
+
+    def append(self, rows: Any, path: str) -> None:
+        self.lb.write(path, rows, user_metadata="one append")
+
+
 class Deltalake(Engine):
     """delta-rs."""
 
@@ -419,6 +426,7 @@ class Limit(Engine):
 ENGINES: dict[str, type[Engine]] = {
     "lakebed": Lakebed,
     "lakebed_unflushed": LakebedUnflushed,
+    "lakebed_singly": LakebedSingly,
     "deltalake": Deltalake,
     "duckdb": Duckdb,
     "polars": Polars,

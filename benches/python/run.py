@@ -30,7 +30,7 @@ RUNS = 3
 RUNS_IF_SLOW = 2
 SLOW_S = 2.0
 TIME_LIMIT_S = 600
-MODULES = {"spark": "pyspark", "limit": "pyarrow", "lakebed_unflushed": "lakebed"}
+MODULES = {"spark": "pyspark", "limit": "pyarrow", "lakebed_unflushed": "lakebed", "lakebed_singly": "lakebed"}
 
 
 def machine() -> dict[str, Any]:

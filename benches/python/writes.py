@@ -1,7 +1,7 @@
 """The cases that write: into a folder of their own, from rows that lie in memory before the clock starts.
 
 - `write`, `write_month`, `write_10k`: lineitem plain, in 84 partitions by month, in 10,000 partitions; the later calls write it again
-- `append500`, `append5000`: small appends of 1,000 rows one after the other; the answer tells the first and the last fifty
+- `append500`, `append10000`: small appends of 1,000 rows one after the other; the answer tells the first and the last fifty
 - `commits_N`: N processes append 1,000 rows each time, 320 times in all; `commits_N_threads`: the same with threads of one process
 - `checkpoint`: a checkpoint of the table as it is
 """
@@ -127,28 +127,34 @@ def _commits(engine: Engine, who: str, scratch: Path) -> dict[str, Any]:
 def _processes(engine: Engine, count: int, path: str) -> tuple[int, float]:
     name = next(name for name, made in ENGINES.items() if type(engine) is made)
     context = multiprocessing.get_context("spawn")
-    start, failures = context.Barrier(count + 1), context.Value("i", 0)
-    processes = [context.Process(target=_process, args=(name, path, COMMITS // count, start, failures)) for _ in range(count)]
+    ready, failures = context.Barrier(count + 1), context.Value("i", 0)
+    processes = [
+        context.Process(target=_process, args=(name, path, number, COMMITS // count, ready, failures)) for number in range(count)
+    ]
     for process in processes:
         process.start()
-    start.wait()
+    ready.wait()
     begun = time.perf_counter()
+    ready.wait()
+    took_s = time.perf_counter() - begun
     for process in processes:
         process.join()
-    return failures.value, time.perf_counter() - begun
+    return failures.value, took_s
 
 
-def _process(name: str, path: str, count: int, start: Any, failures: Any) -> None:
+def _process(name: str, path: str, number: int, count: int, ready: Any, failures: Any) -> None:
     engine = ENGINES[name]()
     engine.load()
     append, rows = engine.operation("append"), _small()
-    start.wait()
+    append(rows, f"{path}-of-{number}")
+    ready.wait()
     for _ in range(count):
         try:
             append(rows, path)
         except Exception:
             with failures.get_lock():
                 failures.value += 1
+    ready.wait()
 
 
 def _threads(engine: Engine, count: int, path: str) -> tuple[int, float]:

@@ -3,6 +3,7 @@
 //! Begin with [`Table::at`]. Modules stand bottom to top: each uses only those above its own line.
 #![warn(missing_docs)]
 
+mod process;
 pub mod metrics;
 pub mod memory;
 pub mod stream;

@@ -3,9 +3,11 @@
 //! What is reserved is an estimate made before the memory is used: nothing here allocates. Read [`MemoryBudget::reserve`] first.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
+
+use crate::process::PerProcess;
 
 /// Of the memory that the process may have, how much scans may hold by default: a quarter.
 const DEFAULT_SHARE: u64 = 4;
@@ -38,8 +40,8 @@ pub struct Reservation {
     bytes: u64,
 }
 
-/// The budget of this process. A forked child has none of its parent's scans, so it begins anew.
-static PROCESS: RwLock<Option<(u32, MemoryBudget)>> = RwLock::new(None);
+/// The budget of this process.
+static PROCESS: PerProcess<MemoryBudget> = PerProcess::new();
 
 impl MemoryBudget {
     /// A budget of its own.
@@ -49,22 +51,8 @@ impl MemoryBudget {
 
     /// The budget that all scans of this process share unless they are told otherwise.
     pub fn of_process() -> Self {
-        let process = std::process::id();
-        // A lock that a fork left behind must not be waited for.
-        if let Ok(slot) = PROCESS.try_read()
-            && let Some((owner, budget)) = slot.as_ref()
-            && *owner == process
-        {
-            return budget.clone();
-        }
-        let fresh = Self::new(default_limit_bytes());
-        if let Ok(mut slot) = PROCESS.try_write() {
-            match slot.as_ref() {
-                Some((owner, budget)) if *owner == process => return budget.clone(),
-                _ => *slot = Some((process, fresh.clone())),
-            }
-        }
-        fresh
+        let fresh = || Self::new(default_limit_bytes());
+        PROCESS.get(fresh).unwrap_or_else(fresh)
     }
 
     /// How much may be reserved at a time.

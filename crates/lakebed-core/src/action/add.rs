@@ -40,3 +40,16 @@ pub struct Add {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clustering_provider: Option<String>,
 }
+
+impl Add {
+    /// How many rows the file has, deleted ones too, as its statistics say.
+    pub fn num_records(&self) -> Option<i64> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Statistics {
+            num_records: Option<i64>,
+        }
+        let statistics: Statistics = serde_json::from_str(self.stats.as_deref()?).ok()?;
+        statistics.num_records.filter(|rows| *rows >= 0)
+    }
+}

@@ -59,7 +59,7 @@ impl RowIds {
         if let Some(base) = add.base_row_id {
             return Ok((base, version));
         }
-        let rows = num_records(add).ok_or_else(|| {
+        let rows = add.num_records().ok_or_else(|| {
             let message =
                 format!("{}: a file of a table with row tracking needs the number of its rows in its statistics", add.path);
             Error::internal(message)
@@ -73,17 +73,6 @@ impl RowIds {
     pub fn high_water_mark(&self) -> i64 {
         self.next - 1
     }
-}
-
-/// How many rows the file has, as its statistics say.
-fn num_records(add: &Add) -> Option<i64> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Statistics {
-        num_records: Option<i64>,
-    }
-    let statistics: Statistics = serde_json::from_str(add.stats.as_deref()?).ok()?;
-    statistics.num_records.filter(|rows| *rows >= 0)
 }
 
 #[cfg(test)]

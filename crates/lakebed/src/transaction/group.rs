@@ -5,10 +5,10 @@
 //! paid once. Who wants a version for himself gives it words or an application of his own.
 //!
 //! A process may have several runtimes, and one that nobody waits in may stand still. So each version is committed in the runtime of the
-//! first whose append it is, who then gives the turn to the next one. Read [`commit`].
+//! first whose append it is, who then gives the lead to the next one. Read [`commit`].
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use lakebed_core::commit::validate;
 use lakebed_io::store::StoreIdentity;
@@ -16,6 +16,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::{Committed, Operation, Transaction};
+use crate::process::PerProcess;
 use crate::{Error, ErrorKind, Result};
 
 /// More appends do not go into one version.
@@ -23,8 +24,8 @@ const MOST_MEMBERS: usize = 256;
 
 type Groups = HashMap<StoreIdentity, Weak<Group>>;
 
-/// The groups of this process. A forked child has none of its parent's threads, so nobody would lead the parent's groups there.
-static GROUPS: RwLock<Option<(u32, Arc<Mutex<Groups>>)>> = RwLock::new(None);
+/// The groups of this process: nobody would lead a parent's groups in its child.
+static GROUPS: PerProcess<Arc<Mutex<Groups>>> = PerProcess::new();
 
 /// The appends of this process to one table.
 #[derive(Default)]
@@ -46,8 +47,8 @@ struct Member {
     runtime: Handle,
 }
 
-/// The right to commit a version for the group. When it is over, and be it that it breaks off, it is the next one's turn.
-struct Turn {
+/// The right to commit a version for the group. When it ends, and be it that it breaks off, the next one has it.
+struct Lead {
     group: Arc<Group>,
     first: Option<Member>,
 }
@@ -83,8 +84,9 @@ impl Transaction {
 }
 
 impl Group {
+    /// None where there are no groups now: then everybody commits alone.
     fn of(identity: StoreIdentity) -> Option<Arc<Self>> {
-        let groups = groups()?;
+        let groups = GROUPS.get(Arc::default)?;
         let mut groups = lock(&groups);
         if let Some(group) = groups.get(&identity).and_then(Weak::upgrade) {
             return Some(group);
@@ -95,7 +97,7 @@ impl Group {
         Some(group)
     }
 
-    /// Takes the newcomer in, whose turn it is if nobody commits.
+    /// Takes the newcomer in, who leads if nobody does.
     fn join(self: &Arc<Self>, member: Member) {
         let is_led = {
             let mut state = lock(&self.0);
@@ -107,11 +109,11 @@ impl Group {
         }
     }
 
-    /// Gives the turn to the first one who waits.
+    /// Gives the lead to the first one who waits.
     fn go_on(self: &Arc<Self>) {
         let first = {
             let mut state = lock(&self.0);
-            // Who gave up before his turn came does not want to be committed.
+            // Who gave up before he was taken in does not want to be committed.
             state.waiting.retain(|member| !member.answer.is_closed());
             if state.waiting.is_empty() {
                 state.is_led = false;
@@ -120,9 +122,9 @@ impl Group {
             state.waiting.remove(0)
         };
         let runtime = first.runtime.clone();
-        let turn = Turn { group: Arc::clone(self), first: Some(first) };
+        let lead = Lead { group: Arc::clone(self), first: Some(first) };
         // Others depend on it, so it goes on if its caller gives up. A runtime that was shut down drops it at once.
-        drop(runtime.spawn(turn.take()));
+        drop(runtime.spawn(lead.take()));
     }
 
     /// Those who can share the version of the first one, and he.
@@ -139,7 +141,7 @@ impl Group {
     }
 }
 
-impl Turn {
+impl Lead {
     async fn take(mut self) {
         if let Some(first) = self.first.take() {
             commit_together(self.group.with_followers(first)).await;
@@ -147,7 +149,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for Lead {
     fn drop(&mut self) {
         self.group.go_on();
     }
@@ -190,25 +192,6 @@ async fn commit_together(members: Vec<Member>) {
         };
         // Who gave up does not want to know.
         let _ = answer.send(copy);
-    }
-}
-
-/// None where a fork left a lock behind, which must not be waited for: then everybody commits alone.
-fn groups() -> Option<Arc<Mutex<Groups>>> {
-    let process = std::process::id();
-    if let Some((owner, groups)) = GROUPS.try_read().ok()?.as_ref()
-        && *owner == process
-    {
-        return Some(Arc::clone(groups));
-    }
-    let mut slot = GROUPS.try_write().ok()?;
-    match slot.as_ref() {
-        Some((owner, groups)) if *owner == process => Some(Arc::clone(groups)),
-        _ => {
-            let fresh = Arc::new(Mutex::default());
-            *slot = Some((process, Arc::clone(&fresh)));
-            Some(fresh)
-        }
     }
 }
 

@@ -91,13 +91,8 @@ struct Joined {
 
 impl Joined {
     fn deletes_all(&self) -> bool {
-        num_records(&self.file).is_some_and(|rows| rows == self.union.len())
+        self.file.num_records().is_some_and(|rows| u64::try_from(rows) == Ok(self.union.len()))
     }
-}
-
-fn num_records(file: &Add) -> Option<u64> {
-    let stats: Value = serde_json::from_str(file.stats.as_deref()?).ok()?;
-    stats.get("numRecords")?.as_u64()
 }
 
 /// Once rows are deleted, minima and maxima are bounds, not values that the file still has.

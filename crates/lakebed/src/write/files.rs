@@ -32,6 +32,9 @@ const MOST_OPEN: usize = 200;
 /// Files that are brought to their end side by side.
 const FINISHED_AT_ONCE: usize = 8;
 
+/// For fewer rows than this it does not pay to change threads, or to look at a sample of them.
+const FEW_ROWS: usize = 8192;
+
 /// How to write files.
 #[derive(Debug, Clone)]
 pub struct FileOptions {
@@ -166,7 +169,8 @@ impl FileSink {
             None => {
                 let number = self.take_number();
                 let rows = batches.iter().map(RecordBatch::num_rows).sum();
-                let options = self.shared.options.parquet.clone().suited_to(&sample(&batches)?, rows);
+                let usual = self.shared.options.parquet.clone();
+                let options = if rows < FEW_ROWS { usual } else { usual.suited_to(&sample(&batches)?, rows) };
                 OpenFile::create(&self.shared, options, PartitionTexts::new(), number).await?
             }
         };
@@ -276,10 +280,18 @@ async fn write_part(
     let (mut finished, mut gathering) = (Vec::new(), window.gather(&part));
     let mut file = match file {
         Some(file) => file,
+        None if gathering.rows() < FEW_ROWS => {
+            let options = shared.options.parquet.clone();
+            OpenFile::create(&shared, options, part.partition.clone(), number).await?
+        }
         None => {
-            let (usual, of) = (shared.options.parquet.clone(), gathering.clone());
-            let suited = move || Ok(usual.suited_to(&of.sample()?, of.rows()));
-            let options = shared.cores.compute("sampling a partition", suited).await?;
+            let usual = shared.options.parquet.clone();
+            let suited = move || {
+                let options = usual.suited_to(&gathering.sample()?, gathering.rows());
+                Ok((options, gathering))
+            };
+            let (options, sampled) = shared.cores.compute("sampling a partition", suited).await?;
+            gathering = sampled;
             OpenFile::create(&shared, options, part.partition.clone(), number).await?
         }
     };
@@ -321,7 +333,7 @@ async fn write_part(
 }
 
 fn is_small(batches: &[RecordBatch]) -> bool {
-    batches.iter().map(RecordBatch::num_rows).sum::<usize>() < 8192
+    batches.iter().map(RecordBatch::num_rows).sum::<usize>() < FEW_ROWS
 }
 
 impl OpenFile {

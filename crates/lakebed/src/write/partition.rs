@@ -63,7 +63,6 @@ pub(super) struct Part {
 }
 
 /// The rows of one partition as they are taken out of a window, piece by piece: what is taken is encoded while it is in the caches.
-#[derive(Clone)]
 pub(super) struct Gathering {
     window: Arc<Window>,
     /// Where they stand: batch and run.

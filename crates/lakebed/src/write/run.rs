@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use lakebed_core::error::ConflictKind;
+use lakebed_io::store::Store;
 
 use super::check::Check;
 use super::files::{FileSink, WrittenFile, delete_written};
@@ -29,12 +30,17 @@ pub(super) async fn run(table: Table, data: RecordBatchStream, options: WriteOpt
     let schema = data.schema();
     let mut run = Run { table, options, schema, files: None };
     let outcome = run.until_done(data).await;
-    if let (Err(error), Some(files)) = (&outcome, &run.files)
-        && !matches!(error.kind(), ErrorKind::CommitUnknown { .. })
-    {
-        delete_written(run.table.store(), &files.written).await;
+    if let (Err(error), Some(files)) = (&outcome, &run.files) {
+        take_back(run.table.store(), &files.written, error).await;
     }
     outcome
+}
+
+/// Deletes what no commit names after this error; a commit that may be there may name it.
+async fn take_back(store: &Store, written: &[WrittenFile], error: &Error) {
+    if !matches!(error.kind(), ErrorKind::CommitUnknown { .. }) {
+        delete_written(store, written).await;
+    }
 }
 
 fn check_options(options: &WriteOptions) -> Result<()> {
@@ -199,10 +205,8 @@ impl Run {
             copies = written;
         }
         let outcome = self.commit_all(transaction, snapshot, files, &copies, metrics).await;
-        if let Err(error) = &outcome
-            && !matches!(error.kind(), ErrorKind::CommitUnknown { .. })
-        {
-            delete_written(self.table.store(), &copies).await;
+        if let Err(error) = &outcome {
+            take_back(self.table.store(), &copies, error).await;
         }
         outcome
     }
