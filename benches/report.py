@@ -1,7 +1,8 @@
 """Makes the tables of `benches/README.md` from raw results: `python -m benches.report [FILE.jsonl ...]` (default: the newest).
 
 Of each case and engine the last set of samples counts: the median over its processes, of the first call, of the repeated
-calls (the median in each process) and of the peak of memory above what the imports took. Later files win over earlier ones.
+calls (the median in each process) and of the peak of memory above what the imports took. Later files win over earlier ones,
+and cases that there are no more are left out.
 """
 
 import json
@@ -9,6 +10,8 @@ import statistics
 import sys
 from pathlib import Path
 from typing import Any
+
+from .python.cases import all_cases
 
 BENCHES = Path(__file__).parent
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
@@ -26,12 +29,15 @@ def read_samples(paths: list[Path]) -> tuple[dict[str, dict[str, dict[str, float
     """The figures per case and engine, and the machines they were taken on."""
     sets: dict[tuple[str, str], list[dict[str, Any]]] = {}
     machines: list[dict[str, Any]] = []
+    known = {case.name for case in all_cases()}
     for line in [line for path in paths for line in path.read_text().splitlines()]:
         record = json.loads(line)
         if "machine" in record:
             machines.append(record)
             continue
         key = record["case"], record["engine"]
+        if key[0] not in known:
+            continue
         if record["run"] == 0:
             sets[key] = []
         sets[key].append(record)
