@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
+use lakebed::cleanup::CleanupOutcome;
+use lakebed::upkeep::NewCommit;
 use lakebed::{Env, ErrorKind, Snapshot, Table};
+use lakebed_core::log::checksum::FileChanges;
+use lakebed_core::path::commit_name;
 use lakebed_io::log;
 use lakebed_tests::table::{add, metadata, protocol};
 use lakebed_tests::{Form, TableBuilder};
@@ -85,6 +89,24 @@ async fn versions_before_the_last_old_checkpoint_go() {
     assert_eq!(oldest_readable(&builder).await, 6);
     // Again there is nothing to do.
     assert_eq!(at(&builder, 38).await.clean_up_log().await.unwrap().first_version, None);
+}
+
+/// What is cleaned up with the checkpoint of version 10, written on a day after the one of version 9.
+async fn cleaned_up_days_later(days: i64) -> Option<CleanupOutcome> {
+    let builder = eleven_days(&[("delta.checkpointInterval", "10")], &[], Form::Classic).await;
+    let days_since = (Env::system().now_ms() - MIDNIGHT_MS).div_euclid(DAY_MS);
+    let snapshot = at(&builder, days_since + days).await;
+    let last = builder.store().get(&builder.store().log_path(&commit_name(10)).unwrap()).await.unwrap();
+    let done = snapshot.after_commit(&NewCommit { lines: last, changes: FileChanges::Exact, previous: None }).await;
+    assert_eq!(done.checkpoint.map(|checkpoint| checkpoint.version), Some(10), "{:?}", done.problems);
+    done.cleanup
+}
+
+#[tokio::test]
+async fn it_comes_with_the_first_checkpoint_of_a_day() {
+    // What is too old was so when the last checkpoint was written, whoever wrote that cleaned up.
+    assert_eq!(cleaned_up_days_later(-1).await, None);
+    assert_eq!(cleaned_up_days_later(2).await.and_then(|outcome| outcome.first_version), Some(10));
 }
 
 #[tokio::test]

@@ -80,12 +80,12 @@ impl Seen {
 
     /// Whether so many rows take less space with a dictionary.
     fn is_dictionary_smaller(self, rows: usize) -> bool {
-        let is_all = rows <= self.rows;
+        let is_sample = rows > self.rows;
         let rows = rows as f64 * self.share;
-        let values = match self.values {
-            _ if is_all => self.different,
-            values if values.is_finite() => met(values, rows),
-            _ => rows,
+        let values = match (is_sample, self.values.is_finite()) {
+            (false, _) => self.different,
+            (true, true) => met(self.values, rows),
+            (true, false) => rows,
         };
         let dictionary = values * self.width;
         let keys = rows * values.log2().ceil() / 8.0;
