@@ -116,6 +116,11 @@ impl ParquetWriter {
         self.sending.abort().await;
     }
 
+    /// How it is written.
+    pub fn options(&self) -> &WriteOptions {
+        &self.options
+    }
+
     /// How many rows it has so far.
     pub fn rows(&self) -> u64 {
         self.rows

@@ -76,7 +76,6 @@ struct Shared {
 struct OpenFile {
     name: String,
     partition: PartitionTexts,
-    options: WriteOptions,
     writer: ParquetWriter,
     stats: StatsCollector,
 }
@@ -164,17 +163,18 @@ impl FileSink {
     }
 
     async fn write_through(&mut self, batches: Vec<RecordBatch>) -> Result<()> {
+        let rows = batches.iter().map(RecordBatch::num_rows).sum();
+        let is_small = rows < FEW_ROWS;
         let mut file = match self.open.remove(&PartitionTexts::new()) {
             Some(file) => file,
             None => {
                 let number = self.take_number();
-                let rows = batches.iter().map(RecordBatch::num_rows).sum();
                 let usual = self.shared.options.parquet.clone();
-                let options = if rows < FEW_ROWS { usual } else { usual.suited_to(&sample(&batches)?, rows) };
+                let options = if is_small { usual } else { usual.suited_to(&sample(&batches)?, rows) };
                 OpenFile::create(&self.shared, options, PartitionTexts::new(), number).await?
             }
         };
-        let (mut stats, counted, is_small) = (file.stats, batches.clone(), is_small(&batches));
+        let (mut stats, counted) = (file.stats, batches.clone());
         let collecting = async {
             let collect = move || {
                 counted.iter().try_for_each(|rows| stats.update(rows))?;
@@ -263,7 +263,7 @@ struct Outcome {
 
 /// The rows of a batch in the order of their partitions.
 async fn sorted(shared: &Arc<Shared>, sorter: &Arc<Sorter>, rows: RecordBatch) -> Result<Sorted> {
-    let is_small = is_small(std::slice::from_ref(&rows));
+    let is_small = rows.num_rows() < FEW_ROWS;
     let (rules, sorter) = (Arc::clone(&shared.rules), Arc::clone(sorter));
     let sort = move || sorter.sort(&rows, stored_batch(&rows, &rules.file)?);
     if is_small { sort() } else { shared.cores.compute("sorting by partition", sort).await }
@@ -280,18 +280,12 @@ async fn write_part(
     let (mut finished, mut gathering) = (Vec::new(), window.gather(&part));
     let mut file = match file {
         Some(file) => file,
-        None if gathering.rows() < FEW_ROWS => {
-            let options = shared.options.parquet.clone();
-            OpenFile::create(&shared, options, part.partition.clone(), number).await?
-        }
         None => {
-            let usual = shared.options.parquet.clone();
-            let suited = move || {
-                let options = usual.suited_to(&gathering.sample()?, gathering.rows());
-                Ok((options, gathering))
-            };
-            let (options, sampled) = shared.cores.compute("sampling a partition", suited).await?;
-            gathering = sampled;
+            let mut options = shared.options.parquet.clone();
+            if gathering.rows() >= FEW_ROWS {
+                let suited = move || Ok((options.suited_to(&gathering.sample()?, gathering.rows()), gathering));
+                (options, gathering) = shared.cores.compute("sampling a partition", suited).await?;
+            }
             OpenFile::create(&shared, options, part.partition.clone(), number).await?
         }
     };
@@ -309,7 +303,7 @@ async fn write_part(
         file = encoded;
         file.writer.send().await?;
         if file.writer.size_bytes() >= target_size_bytes {
-            let options = file.options.clone();
+            let options = file.writer.options().clone();
             finished.push(file.finish(&shared).await?);
             file = OpenFile::create(&shared, options, part.partition.clone(), number).await?;
         }
@@ -332,17 +326,13 @@ async fn write_part(
     Ok(Outcome { finished, open: Some(file) })
 }
 
-fn is_small(batches: &[RecordBatch]) -> bool {
-    batches.iter().map(RecordBatch::num_rows).sum::<usize>() < FEW_ROWS
-}
-
 impl OpenFile {
     async fn create(shared: &Shared, options: WriteOptions, partition: PartitionTexts, number: u64) -> Result<Self> {
         let name = shared.places.next(&shared.rules, &partition, number);
         let path = shared.store.path_of(&name)?;
         let schema = Arc::clone(&shared.rules.file.schema);
-        let writer = ParquetWriter::create(&shared.store, &path, schema, options.clone()).await?;
-        Ok(Self { name, partition, options, writer, stats: StatsCollector::new(Arc::clone(&shared.rules.stats)) })
+        let writer = ParquetWriter::create(&shared.store, &path, schema, options).await?;
+        Ok(Self { name, partition, writer, stats: StatsCollector::new(Arc::clone(&shared.rules.stats)) })
     }
 
     async fn finish(self, shared: &Shared) -> Result<WrittenFile> {

@@ -67,6 +67,8 @@ pub(super) struct Gathering {
     window: Arc<Window>,
     /// Where they stand: batch and run.
     runs: Vec<(usize, Run)>,
+    rows: usize,
+    /// How many runs are taken.
     done: usize,
 }
 
@@ -167,43 +169,39 @@ impl Window {
         let found =
             |sorted: &Sorted| sorted.runs.binary_search_by_key(&part.id, |run| run.partition).ok().map(|at| sorted.runs[at]);
         let runs = self.batches.iter().enumerate().filter_map(|(batch, sorted)| Some((batch, found(sorted)?)));
-        Gathering { window: Arc::clone(self), runs: runs.collect(), done: 0 }
-    }
-
-    fn interleave(&self, runs: &[(usize, Run)]) -> Result<RecordBatch> {
-        let batches: Vec<&RecordBatch> = runs.iter().map(|(batch, _)| &self.batches[*batch].batch).collect();
-        let mut places = Vec::new();
-        for (place, (batch, run)) in runs.iter().enumerate() {
-            let order = self.batches[*batch].order.iter().skip(run.start).take(run.rows);
-            places.extend(order.map(|row| (place, *row as usize)));
-        }
-        Ok(interleave_record_batch(&batches, &places)?)
+        let runs: Vec<(usize, Run)> = runs.collect();
+        let rows = runs.iter().map(|(_, run)| run.rows).sum();
+        Gathering { window: Arc::clone(self), runs, rows, done: 0 }
     }
 }
 
 impl Gathering {
     /// The next rows, in the order in which they came.
     pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
-        let Some(runs) = self.runs.get(self.done..).filter(|runs| !runs.is_empty()) else { return Ok(None) };
-        let rows: usize = runs.iter().map(|(_, run)| run.rows).sum();
-        if runs.len() > 1 && rows / runs.len() < FEW_ROWS {
+        let Some((batch, run)) = self.runs.get(self.done).copied() else { return Ok(None) };
+        if self.done == 0 && self.runs.len() > 1 && self.rows / self.runs.len() < FEW_ROWS {
             self.done = self.runs.len();
-            return Ok(Some(self.window.interleave(runs)?));
+            let runs = self.runs.iter().enumerate();
+            let all = runs.flat_map(|(place, (_, run))| (0..run.rows).map(move |row| (place, row)));
+            return Ok(Some(self.pick(all.collect())?));
         }
-        let (batch, run) = runs[0];
         self.done += 1;
         Ok(Some(self.window.batches[batch].take(run)?))
     }
 
     /// How many rows they are.
     pub(super) fn rows(&self) -> usize {
-        self.runs.iter().map(|(_, run)| run.rows).sum()
+        self.rows
     }
 
     /// Some of the rows, evenly from all of them.
     pub(super) fn sample(&self) -> Result<RecordBatch> {
+        self.pick(evenly(self.runs.iter().map(|(_, run)| run.rows)))
+    }
+
+    /// The rows in these places: of which run, and which of its rows.
+    fn pick(&self, mut places: Vec<(usize, usize)>) -> Result<RecordBatch> {
         let batches: Vec<&RecordBatch> = self.runs.iter().map(|(batch, _)| &self.window.batches[*batch].batch).collect();
-        let mut places = evenly(self.runs.iter().map(|(_, run)| run.rows));
         for (place, row) in &mut places {
             let (batch, run) = self.runs[*place];
             *row = self.window.batches[batch].order[run.start + *row] as usize;

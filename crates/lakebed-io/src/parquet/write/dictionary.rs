@@ -7,9 +7,12 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
+use parquet::file::properties::DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT;
 
-/// A larger dictionary is given up by the encoder, which has this for its own limit.
-const MOST_BYTES: f64 = (1 << 20) as f64;
+/// A larger dictionary is given up by the encoder.
+const MOST_BYTES: f64 = DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT as f64;
+/// Before each text stands its length.
+const LENGTH_BYTES: usize = size_of::<u32>();
 
 /// The columns of which a dictionary makes the file no smaller, by a sample of `rows` rows. A row group has `group_rows` rows at most.
 pub(super) fn without_dictionary(sample: &RecordBatch, rows: usize, group_rows: usize) -> Vec<Vec<String>> {
@@ -42,29 +45,23 @@ impl Seen {
     /// None for a column without values, and for types that are not told apart here.
     fn of(array: &dyn Array) -> Option<Self> {
         let (mut keys, mut bytes) = (Vec::with_capacity(array.len()), 0);
+        let mut see = |value: &[u8], in_file: usize| {
+            keys.push(key(value));
+            bytes += in_file;
+        };
         let data = array.to_data();
         match array.data_type() {
             DataType::Utf8 => {
-                for value in array.as_string::<i32>().iter().flatten() {
-                    bytes += value.len() + size_of::<u32>();
-                    keys.push(key(value.as_bytes()));
-                }
+                array.as_string::<i32>().iter().flatten().for_each(|text| see(text.as_bytes(), text.len() + LENGTH_BYTES));
             }
             DataType::Binary => {
-                for value in array.as_binary::<i32>().iter().flatten() {
-                    bytes += value.len() + size_of::<u32>();
-                    keys.push(key(value));
-                }
+                array.as_binary::<i32>().iter().flatten().for_each(|value| see(value, value.len() + LENGTH_BYTES));
             }
             of_one_width => {
                 let (width, in_file) = (of_one_width.primitive_width()?, width_in_file(of_one_width)?);
                 let all = data.buffers().first()?.get(data.offset() * width..)?.chunks_exact(width);
-                for (row, value) in all.take(array.len()).enumerate() {
-                    if array.is_valid(row) {
-                        bytes += in_file;
-                        keys.push(key(value));
-                    }
-                }
+                let valid = all.take(array.len()).enumerate().filter(|(row, _)| array.is_valid(*row));
+                valid.for_each(|(_, value)| see(value, in_file));
             }
         }
         keys.sort_unstable();
