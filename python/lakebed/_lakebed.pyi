@@ -1,7 +1,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
-__all__ = ["DEBUG_BUILD", "ArrowStream", "Table", "__version__", "read_task", "set_memory_limit"]
+__all__ = ["DEBUG_BUILD", "ArrowStream", "Table", "__version__", "read_task", "set_memory_limit", "write_files"]
 
 __version__: str
 DEBUG_BUILD: bool
@@ -40,8 +40,22 @@ class Table:
     @staticmethod
     def write(options: dict[str, Any], data: object) -> tuple[Table, bool, dict[str, int]]: ...
     def write_rows(self, options: dict[str, Any], data: object) -> tuple[Table, bool, dict[str, int]]: ...
+    @staticmethod
+    def plan_write(options: dict[str, Any], schema: str) -> tuple[dict[str, Any] | None, Table | None]: ...
+    @staticmethod
+    def commit_write(options: dict[str, Any], task: bytes, written: list[bytes]) -> tuple[Table, bool, dict[str, int]]: ...
+    @staticmethod
+    def abort_write(options: dict[str, Any], written: list[bytes]) -> None: ...
 
 def read_task(
     task: bytes, storage_options: dict[str, str], credentials: Callable[[], Mapping[str, Any]] | None
 ) -> ArrowStream: ...
+def write_files(
+    task: bytes,
+    part: int,
+    parts: int,
+    data: object,
+    storage_options: dict[str, str],
+    credentials: Callable[[], Mapping[str, Any]] | None,
+) -> bytes: ...
 def set_memory_limit(size_bytes: int) -> None: ...

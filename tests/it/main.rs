@@ -6,6 +6,7 @@ mod checkpoint_write;
 mod checksum;
 mod cleanup;
 mod compaction;
+mod elsewhere;
 mod house;
 mod model;
 mod plan;

@@ -24,6 +24,8 @@ mod _lakebed {
     use crate::scan::{read_task, set_memory_limit};
     #[pymodule_export]
     use crate::table::Table;
+    #[pymodule_export]
+    use crate::write::write_files;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,17 +1,22 @@
 //! What writes: making tables and writing rows.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lakebed::create::{CreateMode, NewTable};
 use lakebed::transaction::CommitSettings;
-use lakebed::write::{OnLossy, SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome};
+use lakebed::write::{
+    OnLossy, Part, PlannedWrite, SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome, WriteTask, WrittenFiles,
+    write_files_at,
+};
 use lakebed::{Error, Result};
 use lakebed_core::schema::arrow::schema_from_arrow;
 use lakebed_io::parquet::write::Codec;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
+use crate::credentials::PyCredentials;
 use crate::error::to_py;
 use crate::input::{schema_of, stream_of};
 use crate::runtime::enter;
@@ -66,6 +71,84 @@ impl Table {
         let (is_committed, metrics) = (outcome.is_committed, metrics(&outcome.metrics));
         Ok((self.sibling(py, outcome.version, outcome.snapshot)?, is_committed, metrics))
     }
+
+    /// Plans a write whose files other processes write: what they must know and what the caller should, or the table if there is nothing to do.
+    #[staticmethod]
+    fn plan_write<'py>(
+        py: Python<'py>,
+        options: &Bound<'py, PyDict>,
+        schema: &str,
+    ) -> PyResult<(Option<Bound<'py, PyDict>>, Option<Self>)> {
+        let place = Table::place_of(options)?;
+        let table = place.table().map_err(to_py)?;
+        let schema = lakebed_core::schema::parse(schema).map_err(to_py)?;
+        let options = write_options(options)?;
+        let planning = table.clone();
+        match enter(py, async move { planning.plan_write(schema, options).await })? {
+            PlannedWrite::Done(outcome) => Ok((None, Some(Table::at(place, table, outcome.version, outcome.snapshot)))),
+            PlannedWrite::Task(task) => {
+                let found = PyDict::new(py);
+                found.set_item("task", PyBytes::new(py, &task.to_bytes().map_err(to_py)?))?;
+                found.set_item("partition_columns", task.partition_columns())?;
+                found.set_item("numbers_rows", task.numbers_rows().map_err(to_py)?)?;
+                found.set_item("optimize_write", task.property("delta.autoOptimize.optimizeWrite"))?;
+                Ok((Some(found), None))
+            }
+        }
+    }
+
+    /// Commits what was written for a task; `txn` among the options may come only now.
+    #[staticmethod]
+    fn commit_write(
+        py: Python<'_>,
+        options: &Bound<'_, PyDict>,
+        task: &[u8],
+        written: Vec<Vec<u8>>,
+    ) -> PyResult<(Self, bool, HashMap<&'static str, u64>)> {
+        let place = Table::place_of(options)?;
+        let table = place.table().map_err(to_py)?;
+        let mut task = WriteTask::from_bytes(task).map_err(to_py)?;
+        if let Some((app_id, version)) = optional::<(String, i64)>(options, "txn")? {
+            task = task.with_application(app_id, version);
+        }
+        let committing = table.clone();
+        let outcome = enter(py, async move { committing.commit_write(task, files_of(&written)?).await })?;
+        let (is_committed, metrics) = (outcome.is_committed, metrics(&outcome.metrics));
+        Ok((Table::at(place, table, outcome.version, outcome.snapshot), is_committed, metrics))
+    }
+
+    /// Deletes what was written for a task that is not to be committed.
+    #[staticmethod]
+    fn abort_write(py: Python<'_>, options: &Bound<'_, PyDict>, written: Vec<Vec<u8>>) -> PyResult<()> {
+        let table = Table::place_of(options)?.table().map_err(to_py)?;
+        enter(py, async move {
+            table.abort_write(files_of(&written)?).await;
+            Ok(())
+        })
+    }
+}
+
+/// Writes the rows of one part of a write and tells the files.
+#[pyfunction]
+#[pyo3(signature = (task, part, parts, data, storage_options, credentials))]
+pub fn write_files<'py>(
+    py: Python<'py>,
+    task: &[u8],
+    part: u64,
+    parts: u64,
+    data: &Bound<'py, PyAny>,
+    storage_options: HashMap<String, String>,
+    credentials: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let task = WriteTask::from_bytes(task).map_err(to_py)?;
+    let credentials = credentials.map(|source| Arc::new(PyCredentials::new(source)) as _);
+    let (data, part) = (stream_of(data)?, Part { number: part, of: parts });
+    let written = enter(py, async move { write_files_at(&task, part, data, storage_options, credentials).await?.to_bytes() })?;
+    Ok(PyBytes::new(py, &written))
+}
+
+fn files_of(written: &[Vec<u8>]) -> Result<Vec<WrittenFiles>> {
+    written.iter().map(|bytes| WrittenFiles::from_bytes(bytes)).collect()
 }
 
 fn write_to(

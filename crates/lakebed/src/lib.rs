@@ -4,6 +4,7 @@
 #![warn(missing_docs)]
 
 mod process;
+mod wire;
 pub mod metrics;
 pub mod memory;
 pub mod stream;

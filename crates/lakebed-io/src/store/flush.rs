@@ -19,7 +19,7 @@ impl Unflushed {
     }
 
     /// Of an object that is safe already.
-    pub(super) fn safe() -> Self {
+    pub fn safe() -> Self {
         Self::of(std::future::ready(Ok(())))
     }
 

@@ -11,6 +11,7 @@ use arrow_array::RecordBatch;
 use futures::future::try_join_all;
 use futures::{StreamExt, TryStreamExt, stream};
 use lakebed_core::action::Add;
+use lakebed_core::path::FilePath;
 use lakebed_core::stats::StatsCollector;
 use lakebed_io::env::Env;
 use lakebed_io::parquet::Cores;
@@ -87,8 +88,13 @@ pub struct WrittenFile {
     pub add: Add,
     /// What to wait for until it is safe.
     pub unflushed: Unflushed,
-    /// Its name below the root.
-    name: String,
+}
+
+impl WrittenFile {
+    /// A file that is safe already.
+    pub fn safe(add: Add) -> Self {
+        Self { add, unflushed: Unflushed::safe() }
+    }
 }
 
 impl FileSink {
@@ -249,7 +255,11 @@ impl FileSink {
 
 /// Deletes files that no commit names. What cannot be deleted is harmless.
 pub async fn delete_written(store: &Store, files: &[WrittenFile]) {
-    let paths: Vec<_> = files.iter().filter_map(|file| store.path_of(&file.name).ok()).collect();
+    let path = |file: &WrittenFile| match FilePath::parse(&file.add.path).ok()? {
+        FilePath::Relative(name) => store.path_of(&name).ok(),
+        FilePath::Absolute(_) => None,
+    };
+    let paths: Vec<_> = files.iter().filter_map(path).collect();
     if let Err(error) = store.delete(&paths).await {
         tracing::warn!(table = store.url(), "files of a failed write could not be deleted: {error}");
     }
@@ -355,6 +365,6 @@ impl OpenFile {
             default_row_commit_version: None,
             clustering_provider: None,
         };
-        Ok(WrittenFile { add, unflushed, name: self.name })
+        Ok(WrittenFile { add, unflushed })
     }
 }

@@ -13,6 +13,7 @@ use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
 
 use super::check::Check;
 use super::fit::{OnLossy, fit, loose_type, position};
+use super::identity::Part;
 use super::rules::{Filling, WriteRules};
 use crate::expr::Expression;
 use crate::{Error, ErrorKind, Result};
@@ -25,23 +26,23 @@ pub struct Incoming {
     given: Vec<Option<usize>>,
     /// A condition of this write alone.
     condition: Option<Check>,
+    /// Whose numbers columns get that are numbered.
+    part: Part,
     /// With the types of the table, every field nullable.
     schema: SchemaRef,
     on_lossy: OnLossy,
 }
 
-/// The Delta schema of data; what stands in columns that the table has as variants counts as variants.
-pub fn data_schema(data: &Schema, table: Option<&StructType>) -> Result<StructType> {
-    let mut schema = schema_from_arrow(data)?;
-    if let Some(table) = table {
-        for field in &mut schema.fields {
-            let is_variant = table.field(&field.name).is_some_and(|of_table| of_table.data_type == PrimitiveType::Variant.into());
-            if is_variant && is_variant_struct(&field.data_type) {
-                field.data_type = PrimitiveType::Variant.into();
-            }
+/// The schema of data for a table: what stands in columns that the table has as variants counts as variants.
+pub fn schema_for(table: &StructType, data: &StructType) -> StructType {
+    let mut schema = data.clone();
+    for field in &mut schema.fields {
+        let is_variant = table.field(&field.name).is_some_and(|of_table| of_table.data_type == PrimitiveType::Variant.into());
+        if is_variant && is_variant_struct(&field.data_type) {
+            field.data_type = PrimitiveType::Variant.into();
         }
     }
-    Ok(schema)
+    schema
 }
 
 fn is_variant_struct(data_type: &DataType) -> bool {
@@ -54,7 +55,8 @@ impl Incoming {
     /// # Errors
     /// If the data does not fit into the table, with every difference.
     pub fn new(rules: Arc<WriteRules>, data: &Schema, on_lossy: OnLossy) -> Result<Self> {
-        let found = data_schema(data, Some(&rules.schema)).map_err(|error| error.within(&rules.table))?;
+        let found = schema_from_arrow(data).map_err(|error| error.within(&rules.table))?;
+        let found = schema_for(&rules.schema, &found);
         refuse_doubled(&found, &rules.table)?;
         let differences = compare(&rules.schema, &found, |name| rules.is_filled(name));
         if !differences.is_empty() {
@@ -65,7 +67,7 @@ impl Incoming {
         refuse_given_identity(&rules, &given)?;
         let fields = rules.schema.fields.iter().map(|field| Ok(Field::new(&field.name, loose_type(&field.data_type)?, true)));
         let schema = Arc::new(Schema::new(fields.collect::<Result<Fields>>()?));
-        Ok(Self { rules, given, condition: None, schema, on_lossy })
+        Ok(Self { rules, given, condition: None, part: Part::WHOLE, schema, on_lossy })
     }
 
     /// The same with a condition of this write alone.
@@ -73,17 +75,22 @@ impl Incoming {
         Self { condition, ..self }
     }
 
+    /// The same for one part of a write.
+    pub fn of_part(self, part: Part) -> Self {
+        Self { part, ..self }
+    }
+
     /// The columns numbered here, with how far they come when so many rows were numbered.
     pub fn identity_marks(&self, rows: u64) -> Vec<(usize, i64)> {
         let numbered = self.rules.filled.iter().filter(|(index, _)| self.given.get(*index) == Some(&None));
         let mark = |(index, filling): &(usize, Filling)| match filling {
-            Filling::Identity(identity) => Some((*index, identity.mark_after(rows)?)),
+            Filling::Identity(identity) => Some((*index, identity.mark_after(self.part, rows)?)),
             _ => None,
         };
         numbered.filter_map(mark).collect()
     }
 
-    /// The rows of a batch, which come `first_row` rows after the first of the write; every condition of the table holds for them.
+    /// The rows of a batch, which come `first_row` rows after the first of this part of the write; every condition of the table holds for them.
     pub fn rows(&self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(self.given.len());
         for (place, field) in self.rules.schema.fields.iter().enumerate() {
@@ -111,7 +118,7 @@ impl Incoming {
                     self.set(&mut columns, *place, self.evaluate(expression, &batch, field)?);
                 }
                 Filling::Identity(identity) if !is_given(*place) => {
-                    let numbers = identity.values(first_row, rows, self.schema.field(*place).data_type(), &field.name);
+                    let numbers = identity.values(self.part, first_row, rows, self.schema.field(*place).data_type(), &field.name);
                     self.set(&mut columns, *place, numbers.map_err(|error| error.within(&self.rules.table))?);
                 }
                 _ => {}

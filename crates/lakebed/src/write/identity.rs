@@ -15,6 +15,25 @@ use crate::{Error, Result};
 const STEP: &str = "delta.identity.step";
 const ALLOW_EXPLICIT_INSERT: &str = "delta.identity.allowExplicitInsert";
 
+/// Which of a write's rows a process numbers: every `of`th, beginning with this one, so that no two give the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Counted from 0.
+    pub number: u64,
+    /// How many parts there may be.
+    pub of: u64,
+}
+
+impl Part {
+    /// All rows.
+    pub const WHOLE: Self = Self { number: 0, of: 1 };
+
+    /// The place among all rows of the part's own rows, counted from 0.
+    fn place(self, row: u64) -> Option<u64> {
+        row.checked_mul(self.of)?.checked_add(self.number)
+    }
+}
+
 /// How a column is numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
@@ -53,18 +72,23 @@ impl Identity {
         i64::try_from(number).ok()
     }
 
-    /// The numbers of some rows, the first of which comes `first` rows after the first new one.
-    pub(super) fn values(&self, first: u64, rows: usize, to: &ArrowType, column: &str) -> Result<ArrayRef> {
-        let numbers = (first..first + rows as u64).map(|place| self.value(place));
+    /// The numbers of some rows of a part, the first of which comes `first` rows after the part's first.
+    pub(super) fn values(&self, part: Part, first: u64, rows: usize, to: &ArrowType, column: &str) -> Result<ArrayRef> {
+        let numbers = (first..first + rows as u64).map(|row| self.value(part.place(row)?));
         let numbers: Option<Vec<i64>> = numbers.collect();
         let spent = || Error::invalid_input(format!("identity column {column} has no numbers left"));
         let array: ArrayRef = Arc::new(Int64Array::from(numbers.ok_or_else(spent)?));
         Ok(cast(&array, to)?)
     }
 
-    /// The mark once so many rows were numbered; none if it stays.
-    pub(super) fn mark_after(&self, rows: u64) -> Option<i64> {
-        self.value(rows.checked_sub(1)?)
+    /// The mark once so many rows of a part were numbered; none if it stays.
+    pub(super) fn mark_after(&self, part: Part, rows: u64) -> Option<i64> {
+        self.value(part.place(rows.checked_sub(1)?)?)
+    }
+
+    /// The one of two marks that is further along.
+    pub(super) fn further(&self, one: i64, other: i64) -> i64 {
+        if self.step > 0 { one.max(other) } else { one.min(other) }
     }
 }
 
@@ -77,6 +101,8 @@ pub(super) fn with_mark(field: &StructField, mark: i64) -> StructField {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int64Type;
     use lakebed_core::schema::PrimitiveType;
     use serde_json::json;
 
@@ -108,9 +134,21 @@ mod tests {
     #[test]
     fn the_end_of_the_numbers_is_an_error() {
         let identity = Identity { start: i64::MAX - 1, step: 1, high_water_mark: None, allows_given: false };
-        assert_eq!(identity.mark_after(2), Some(i64::MAX));
-        let error = identity.values(1, 2, &ArrowType::Int64, "id").unwrap_err();
+        assert_eq!(identity.mark_after(Part::WHOLE, 2), Some(i64::MAX));
+        let error = identity.values(Part::WHOLE, 1, 2, &ArrowType::Int64, "id").unwrap_err();
         assert_eq!(error.message(), "identity column id has no numbers left");
-        assert_eq!(identity.mark_after(0), None);
+        assert_eq!(identity.mark_after(Part::WHOLE, 0), None);
+    }
+
+    #[test]
+    fn parts_share_the_numbers_among_them() {
+        let identity = Identity { start: 10, step: -5, high_water_mark: Some(10), allows_given: false };
+        let numbers = |number| {
+            let values = identity.values(Part { number, of: 3 }, 1, 2, &ArrowType::Int64, "id").unwrap();
+            values.as_primitive::<Int64Type>().values().to_vec()
+        };
+        assert_eq!([numbers(0), numbers(1), numbers(2)], [[-10, -25], [-15, -30], [-20, -35]]);
+        assert_eq!(identity.mark_after(Part { number: 1, of: 3 }, 3), Some(-30));
+        assert_eq!((identity.further(-30, -35), identity.further(-5, 5)), (-35, -5));
     }
 }

@@ -5,6 +5,8 @@
 //! makes way, and a transaction commits all of it. Nothing is visible before, and what a failed write leaves is deleted. Read [`Write`].
 
 mod check;
+mod commit;
+mod elsewhere;
 mod files;
 mod fill;
 mod fit;
@@ -17,6 +19,7 @@ mod rules;
 mod run;
 mod sample;
 mod target;
+pub mod task;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -26,7 +29,10 @@ use lakebed_io::parquet::write::Codec;
 use crate::transaction::CommitSettings;
 use crate::{RecordBatchStream, Result, Snapshot, Table};
 
+pub use elsewhere::{PlannedWrite, write_files, write_files_at};
 pub use fit::OnLossy;
+pub use identity::Part;
+pub use task::{WriteTask, WrittenFiles};
 
 /// Rows on their way into a table. Nothing is read of them before [`run`](Write::run).
 ///
@@ -52,7 +58,7 @@ pub struct Write {
 }
 
 /// How to write rows.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct WriteOptions {
     /// What becomes of the rows that are there.
     pub mode: WriteMode,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow_array::{BooleanArray, RecordBatch};
 use futures::TryStreamExt;
 use lakebed_core::log::files::{FileBatch, column};
+use lakebed_core::schema::StructType;
 
 use super::files::FileSink;
 use super::fit::{OnLossy, fit};
@@ -37,9 +38,9 @@ pub(super) struct Replacing {
 }
 
 /// The condition of a partial overwrite.
-pub(super) fn parse_condition(snapshot: &Snapshot, text: &str, now_ms: i64) -> Result<Arc<Filter>> {
+pub(super) fn parse_condition(table: &str, schema: &StructType, text: &str, now_ms: i64) -> Result<Arc<Filter>> {
     let options = Options { now_ms: Some(now_ms) };
-    Ok(Arc::new(parse_filter(text, &filter_schema(snapshot.schema())?, &options).map_err(|error| error.within(snapshot.url()))?))
+    Ok(Arc::new(parse_filter(text, &filter_schema(schema)?, &options).map_err(|error| error.within(table))?))
 }
 
 impl Replacing {

@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use arrow_schema::Schema;
 use lakebed_core::action::{DomainMetadata, Metadata, Protocol};
 use lakebed_core::feature::given::GivenProperties;
 use lakebed_core::feature::upgrade::{
@@ -16,9 +15,10 @@ use lakebed_core::schema::mapping::{FIELD_ID, NESTED_IDS, PHYSICAL_NAME};
 use lakebed_core::schema::{StructField, StructType};
 use lakebed_io::env::Env;
 use lakebed_io::parquet::write::{Codec, WriteOptions as ParquetOptions};
+use serde::{Deserialize, Serialize};
 
 use super::files::FileOptions;
-use super::fill::data_schema;
+use super::fill::schema_for;
 use super::rules::WriteRules;
 use super::{SchemaMode, WriteMode, WriteOptions};
 use crate::create::{
@@ -30,15 +30,23 @@ use crate::{Error, Result, Snapshot};
 const DEFAULT_FILE_BYTES: u64 = 128 << 20;
 
 /// What a write makes of its table.
-#[derive(Debug)]
-pub(super) struct Target {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct TableChange {
     pub(super) protocol: Protocol,
     pub(super) metadata: Metadata,
     pub(super) domains: Vec<DomainMetadata>,
+    /// The names in files that lead to the columns by which the table is clustered.
+    pub(super) clustering: Vec<Vec<String>>,
     pub(super) changes_protocol: bool,
     pub(super) changes_metadata: bool,
     /// The schema is replaced as a whole, and with it partitioning and clustering.
     pub(super) is_replaced: bool,
+}
+
+/// The table as a write leaves it, and how its files are written.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    pub(super) table: TableChange,
     pub(super) rules: Arc<WriteRules>,
     pub(super) files: FileOptions,
 }
@@ -47,37 +55,57 @@ impl Target {
     /// Everything that can be refused without reading a row is refused here.
     pub(super) async fn plan(
         snapshot: Option<&Snapshot>,
-        data: &Schema,
+        data: &StructType,
         options: &WriteOptions,
         url: &str,
         env: &Env,
     ) -> Result<Self> {
-        match snapshot {
-            None => Self::new_table(data, options, url, env),
-            Some(snapshot) => Self::existing(snapshot, data, options, env).await.map_err(|error| within_once(error, url)),
-        }
+        let table = match snapshot {
+            None => TableChange::new_table(data, options, url, env),
+            Some(snapshot) => TableChange::of(snapshot, data, options, env).await.map_err(|error| within_once(error, url)),
+        };
+        Self::new(table?, url, options, env.now_ms()).map_err(|error| within_once(error, url))
     }
 
-    fn new_table(data: &Schema, options: &WriteOptions, url: &str, env: &Env) -> Result<Self> {
+    /// `now_ms` is what the current time means in defaults.
+    pub(super) fn new(table: TableChange, url: &str, options: &WriteOptions, now_ms: i64) -> Result<Self> {
+        let rules = WriteRules::new(url, &table.protocol, &table.metadata, &table.clustering, now_ms)?;
+        let files = file_options(&rules, options)?;
+        Ok(Self { table, rules: Arc::new(rules), files })
+    }
+
+    /// Whether files that were written for another state of the table are right for this one too: nothing but columns that may be null
+    /// has come.
+    pub(super) fn takes_files_of(&self, other: &Target) -> bool {
+        let same_columns = other.table.metadata.partition_columns == self.table.metadata.partition_columns
+            && other.rules.schema.fields.iter().all(|field| self.rules.schema.fields.contains(field));
+        let new = self.rules.schema.fields.iter().filter(|field| !other.rules.schema.fields.contains(field));
+        let rule_keys = [INVARIANTS, GENERATION_EXPRESSION, IDENTITY_START, CURRENT_DEFAULT];
+        let harmless = |field: &StructField| field.nullable && !rule_keys.iter().any(|key| field.metadata.contains_key(*key));
+        let (now, then) = (&self.rules.properties, &other.rules.properties);
+        let same_rules = now.constraints == then.constraints
+            && now.column_mapping_mode == then.column_mapping_mode
+            && now.iceberg_compat_v1 == then.iceberg_compat_v1
+            && now.iceberg_compat_v2 == then.iceberg_compat_v2;
+        same_columns && same_rules && new.into_iter().all(harmless)
+    }
+}
+
+impl TableChange {
+    fn new_table(data: &StructType, options: &WriteOptions, url: &str, env: &Env) -> Result<Self> {
         let new = NewTable {
-            schema: data_schema(data, None).map_err(|error| error.within(url))?,
+            schema: data.clone(),
             partition_by: options.partition_by.clone().unwrap_or_default(),
             cluster_by: options.cluster_by.clone().unwrap_or_default(),
             properties: options.properties.clone(),
             ..NewTable::default()
         };
         let PlannedTable { protocol, metadata, domains } = new.plan(url, env)?;
-        let clustering: Vec<_> = domains.iter().flat_map(clustering_paths).collect();
-        Self::with(
-            Parts { protocol, metadata, domains, changes_protocol: true, changes_metadata: true, is_replaced: false },
-            url,
-            options,
-            &clustering,
-            env,
-        )
+        let clustering = domains.iter().flat_map(clustering_paths).collect();
+        Ok(Self { protocol, metadata, domains, clustering, changes_protocol: true, changes_metadata: true, is_replaced: false })
     }
 
-    async fn existing(snapshot: &Snapshot, data: &Schema, options: &WriteOptions, env: &Env) -> Result<Self> {
+    async fn of(snapshot: &Snapshot, data: &StructType, options: &WriteOptions, env: &Env) -> Result<Self> {
         if options.schema == SchemaMode::Overwrite {
             return Self::replaced(snapshot, data, options, env);
         }
@@ -87,7 +115,7 @@ impl Target {
         let mut protocol = snapshot.protocol().clone();
         let (mut changes_protocol, mut changes_metadata) = (false, false);
         if options.schema == SchemaMode::Merge {
-            let found = data_schema(data, Some(snapshot.schema()))?;
+            let found = schema_for(snapshot.schema(), data);
             let merged = merge(snapshot.schema(), &found, MergeOptions { widen: snapshot.properties().type_widening });
             if merged != *snapshot.schema() {
                 let schema = with_mapping(&merged, snapshot.properties(), &mut metadata.configuration, env);
@@ -102,22 +130,21 @@ impl Target {
             }
         }
         let clustering = snapshot.physical_clustering_columns().await?;
-        let parts = Parts { protocol, metadata, domains: Vec::new(), changes_protocol, changes_metadata, is_replaced: false };
-        Self::with(parts, snapshot.url(), options, &clustering, env)
+        let domains = Vec::new();
+        Ok(Self { protocol, metadata, domains, clustering, changes_protocol, changes_metadata, is_replaced: false })
     }
 
     /// The table stays itself and keeps its properties; columns that stay what they were keep their names in files.
-    fn replaced(snapshot: &Snapshot, data: &Schema, options: &WriteOptions, env: &Env) -> Result<Self> {
+    fn replaced(snapshot: &Snapshot, data: &StructType, options: &WriteOptions, env: &Env) -> Result<Self> {
         if options.mode != WriteMode::Overwrite {
             return Err(Error::invalid_input(
                 "schema=\"overwrite\" goes with mode=\"overwrite\": the rows that are there have the old schema",
             ));
         }
-        let found = data_schema(data, None)?;
         let mode = snapshot.mapping_mode();
-        check_columns(&found, mode)?;
+        check_columns(data, mode)?;
         let mut metadata = snapshot.metadata().clone();
-        let kept = keeping_notes(&found, snapshot.schema());
+        let kept = keeping_notes(data, snapshot.schema());
         let schema = with_mapping(&kept, snapshot.properties(), &mut metadata.configuration, env);
         let partition_by = match &options.partition_by {
             Some(names) => names.clone(),
@@ -142,50 +169,16 @@ impl Target {
         let domains = clustering.clustering_domains(&schema, mode)?;
         let used = used_features(&schema, &properties, !domains.is_empty()).into_iter().map(str::to_owned).chain(given.features);
         let raised = upgrade(snapshot.protocol(), used)?;
-        let paths: Vec<_> = domains.iter().flat_map(clustering_paths).collect();
-        let parts = Parts {
+        Ok(Self {
+            clustering: domains.iter().flat_map(clustering_paths).collect(),
             changes_protocol: raised.is_some(),
             protocol: raised.unwrap_or_else(|| snapshot.protocol().clone()),
             changes_metadata: metadata != *snapshot.metadata(),
             metadata,
             domains,
             is_replaced: true,
-        };
-        Self::with(parts, snapshot.url(), options, &paths, env)
+        })
     }
-
-    fn with(parts: Parts, url: &str, options: &WriteOptions, clustering: &[Vec<String>], env: &Env) -> Result<Self> {
-        let rules = WriteRules::new(url, &parts.protocol, &parts.metadata, clustering, env.now_ms())?;
-        let files = file_options(&rules, options)?;
-        let Parts { protocol, metadata, domains, changes_protocol, changes_metadata, is_replaced } = parts;
-        Ok(Self { protocol, metadata, domains, changes_protocol, changes_metadata, is_replaced, rules: Arc::new(rules), files })
-    }
-
-    /// Whether files that were written for another state of the table are right for this one too: nothing but columns that may be null
-    /// has come.
-    pub(super) fn takes_files_of(&self, other: &Target) -> bool {
-        let (own, before) = (&self.metadata, &other.metadata);
-        let same_columns = before.partition_columns == own.partition_columns
-            && other.rules.schema.fields.iter().all(|field| self.rules.schema.fields.contains(field));
-        let new = self.rules.schema.fields.iter().filter(|field| !other.rules.schema.fields.contains(field));
-        let rule_keys = [INVARIANTS, GENERATION_EXPRESSION, IDENTITY_START, CURRENT_DEFAULT];
-        let harmless = |field: &StructField| field.nullable && !rule_keys.iter().any(|key| field.metadata.contains_key(*key));
-        let (now, then) = (&self.rules.properties, &other.rules.properties);
-        let same_rules = now.constraints == then.constraints
-            && now.column_mapping_mode == then.column_mapping_mode
-            && now.iceberg_compat_v1 == then.iceberg_compat_v1
-            && now.iceberg_compat_v2 == then.iceberg_compat_v2;
-        same_columns && same_rules && new.into_iter().all(harmless)
-    }
-}
-
-struct Parts {
-    protocol: Protocol,
-    metadata: Metadata,
-    domains: Vec<DomainMetadata>,
-    changes_protocol: bool,
-    changes_metadata: bool,
-    is_replaced: bool,
 }
 
 /// The table is named once.

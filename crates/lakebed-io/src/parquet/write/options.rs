@@ -59,6 +59,17 @@ impl Codec {
         })
     }
 
+    /// The name by which [`Self::parse`] finds it.
+    pub fn name(self) -> String {
+        match self {
+            Self::Uncompressed => "none".to_owned(),
+            Self::Snappy => "snappy".to_owned(),
+            Self::Zstd(level) => format!("zstd({level})"),
+            Self::Gzip => "gzip".to_owned(),
+            Self::Lz4 => "lz4".to_owned(),
+        }
+    }
+
     /// What stands before `.parquet` in the name of a file.
     pub fn extension(self) -> &'static str {
         match self {

@@ -1,0 +1,41 @@
+//! What crosses processes: versioned bytes, JSON inside, without secrets.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use url::Url;
+
+use crate::{Error, Result};
+
+/// A value as bytes.
+pub(crate) fn to_bytes(value: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec(value).map_err(|error| Error::internal("what crosses processes has no JSON form").with_source(error))
+}
+
+/// A value of bytes of a kind that name their form under its name.
+pub(crate) fn from_bytes<T: DeserializeOwned>(bytes: &[u8], kind: &str, form: u32) -> Result<T> {
+    let malformed = |error: serde_json::Error| invalid(kind, "its bytes are damaged or of something else").with_source(error);
+    let value: Value = serde_json::from_slice(bytes).map_err(malformed)?;
+    match value.get(kind).and_then(Value::as_u64) {
+        Some(found) if found == u64::from(form) => serde_json::from_value(value).map_err(malformed),
+        Some(other) => Err(invalid(
+            kind,
+            format!("it is of form {other}, this version of lakebed reads form {form}; use the same version everywhere"),
+        )),
+        None => Err(invalid(kind, "its bytes are damaged or of something else")),
+    }
+}
+
+/// Bytes travel through schedulers and logs: a root with a password or a signature in it must not.
+pub(crate) fn check_root(root: &str) -> Result<()> {
+    let refuse = |why: &str| Error::invalid_input(format!("{why}; nothing of it may travel to other processes"));
+    let url = Url::parse(root).map_err(|error| refuse("the table's URL is no URL").with_source(error))?;
+    if url.password().is_some() || url.query().is_some() {
+        return Err(refuse("the table's URL carries credentials: give them to those who read and write instead"));
+    }
+    Ok(())
+}
+
+fn invalid(kind: &str, message: impl std::fmt::Display) -> Error {
+    Error::invalid_input(format!("not a {} that can be read: {message}", kind.replace('_', " ")))
+}

@@ -1,0 +1,226 @@
+//! Writes whose files several processes write: what one part writes, what the commit makes of all parts, and what others do in between.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use futures::TryStreamExt;
+use lakebed::create::NewTable;
+use lakebed::write::{Part, PlannedWrite, SchemaMode, WriteMode, WriteOptions, WriteTask, WrittenFiles, write_files};
+use lakebed::{Env, ErrorKind, RecordBatchStream, Result, Table};
+use lakebed_core::schema::{PrimitiveType, StructField, StructType};
+use lakebed_tests::TableBuilder;
+use object_store::ObjectStore;
+use serde_json::json;
+
+/// Rows of `id` and `name`, the name being the text given.
+fn rows(ids: impl IntoIterator<Item = i64>, name: &str) -> RecordBatch {
+    let ids = Int64Array::from_iter_values(ids);
+    let names: ArrayRef = Arc::new(StringArray::from(vec![name; ids.len()]));
+    RecordBatch::try_from_iter_with_nullable([("id", Arc::new(ids) as ArrayRef, true), ("name", names, true)]).unwrap()
+}
+
+fn stream(rows: RecordBatch) -> RecordBatchStream {
+    RecordBatchStream::from_batches(rows.schema(), vec![rows])
+}
+
+fn columns(names: &[(&str, PrimitiveType)]) -> StructType {
+    StructType { fields: names.iter().map(|(name, data_type)| StructField::new(*name, *data_type, true)).collect() }
+}
+
+fn id_and_name() -> StructType {
+    columns(&[("id", PrimitiveType::Long), ("name", PrimitiveType::String)])
+}
+
+/// A table, and how many parts were written to it: each has identifiers of its own.
+struct Case(TableBuilder, AtomicU64);
+
+impl Case {
+    fn new() -> Self {
+        Self(TableBuilder::new(), AtomicU64::new(0))
+    }
+
+    async fn with_rows(ids: &[i64]) -> Self {
+        let case = Self::new();
+        case.table().write(stream(rows(ids.iter().copied(), "old"))).run().await.unwrap();
+        case
+    }
+
+    fn table(&self) -> Table {
+        self.0.table()
+    }
+
+    async fn plan(&self, schema: StructType, options: WriteOptions) -> WriteTask {
+        match self.table().plan_write(schema, options).await.unwrap() {
+            PlannedWrite::Task(task) => WriteTask::from_bytes(&task.to_bytes().unwrap()).unwrap(),
+            PlannedWrite::Done(outcome) => panic!("nothing to write at version {}", outcome.version),
+        }
+    }
+
+    async fn part(&self, task: &WriteTask, number: u64, rows: RecordBatch) -> Result<WrittenFiles> {
+        let (part, env) = (Part { number, of: 3 }, Env::seeded(self.1.fetch_add(1, Ordering::Relaxed)));
+        let written = write_files(&self.0.store(), &env, task, part, stream(rows)).await?;
+        WrittenFiles::from_bytes(&written.to_bytes()?)
+    }
+
+    async fn ids(&self) -> Vec<i64> {
+        let snapshot = self.table().snapshot().await.unwrap();
+        let batches = snapshot.scan().select(["id"]).stream().await.unwrap().collect_all().await.unwrap();
+        let mut ids: Vec<i64> =
+            batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// How many data files there are, named by a version or not.
+    async fn data_files(&self) -> usize {
+        let objects: Vec<_> = self.0.observed().list(None).try_collect().await.unwrap();
+        objects.iter().filter(|object| !object.location.as_ref().contains("_delta_log")).count()
+    }
+}
+
+#[tokio::test]
+async fn parts_become_one_version() {
+    let case = Case::with_rows(&[1]).await;
+    let task = case.plan(id_and_name(), WriteOptions::default()).await;
+    let mut written = Vec::new();
+    for (number, ids) in [(0, [2, 3]), (2, [4, 5])] {
+        written.push(case.part(&task, number, rows(ids, "new")).await.unwrap());
+    }
+    assert_eq!(case.ids().await, [1], "nothing is seen before the commit");
+    let outcome = case.table().commit_write(task, written).await.unwrap();
+    assert_eq!((outcome.version, outcome.metrics.files, outcome.metrics.output_rows), (1, 2, 4));
+    assert_eq!(case.ids().await, [1, 2, 3, 4, 5]);
+}
+
+#[tokio::test]
+async fn a_table_is_made_by_the_commit_and_others_may_make_it_first() {
+    let case = Case::new();
+    let task = case.plan(id_and_name(), WriteOptions::default()).await;
+    let written = case.part(&task, 0, rows([7], "mine")).await.unwrap();
+    case.table().write(stream(rows([1], "theirs"))).run().await.unwrap();
+    assert_eq!(case.table().commit_write(task, vec![written]).await.unwrap().version, 1);
+    assert_eq!(case.ids().await, [1, 7]);
+}
+
+#[tokio::test]
+async fn appends_of_others_do_not_matter_to_an_overwrite_of_what_was_seen_but_are_a_conflict_to_all() {
+    let case = Case::with_rows(&[1, 2, 30]).await;
+    let options = WriteOptions { mode: WriteMode::Overwrite, replace_where: Some("id < 10".to_owned()), ..Default::default() };
+    let task = case.plan(id_and_name(), options).await;
+    let written = case.part(&task, 0, rows([3], "new")).await.unwrap();
+    case.table().write(stream(rows([40], "theirs"))).run().await.unwrap();
+    case.table().commit_write(task, vec![written]).await.unwrap();
+    assert_eq!(case.ids().await, [3, 30, 40]);
+
+    let task = case.plan(id_and_name(), WriteOptions { mode: WriteMode::Overwrite, ..Default::default() }).await;
+    let written = case.part(&task, 0, rows([5], "new")).await.unwrap();
+    let before = case.data_files().await;
+    case.table().write(stream(rows([41], "theirs"))).run().await.unwrap();
+    let refused = case.table().commit_write(task, vec![written]).await.unwrap_err();
+    assert!(matches!(refused.kind(), ErrorKind::CommitConflict { .. }), "{refused}");
+    assert_eq!((case.ids().await, case.data_files().await), (vec![3, 30, 40, 41], before));
+}
+
+#[tokio::test]
+async fn files_are_not_committed_to_a_table_that_asks_for_more_by_now() {
+    let case = Case::with_rows(&[1]).await;
+    let task = case.plan(id_and_name(), WriteOptions::default()).await;
+    let written = case.part(&task, 0, rows([-5], "new")).await.unwrap();
+    let mut metadata = serde_json::to_value(case.table().snapshot().await.unwrap().metadata()).unwrap();
+    metadata["configuration"]["delta.constraints.positive"] = json!("id > 0");
+    case.0.put_log(&format!("{:020}.json", 1), json!({"metaData": metadata}).to_string().into_bytes()).await;
+    let refused = case.table().commit_write(task, vec![written]).await.unwrap_err();
+    assert!(refused.message().contains("another writer changed the table's schema or rules"), "{refused}");
+    assert_eq!((case.ids().await, case.data_files().await), (vec![1], 1));
+}
+
+#[tokio::test]
+async fn a_part_that_is_refused_leaves_nothing() {
+    let case = Case::with_rows(&[1]).await;
+    let options = WriteOptions { mode: WriteMode::Overwrite, replace_where: Some("id > 0".to_owned()), ..Default::default() };
+    let task = case.plan(id_and_name(), options).await;
+    let refused = case.part(&task, 0, rows([2, -1], "new")).await.unwrap_err();
+    assert_eq!(*refused.kind(), ErrorKind::ConstraintViolation);
+    let written = case.part(&task, 1, rows([3], "new")).await.unwrap();
+    assert_eq!(case.data_files().await, 2);
+    case.table().abort_write(vec![written]).await;
+    assert_eq!((case.ids().await, case.data_files().await), (vec![1], 1));
+}
+
+#[tokio::test]
+async fn a_write_that_the_table_knows_is_taken_back() {
+    let case = Case::with_rows(&[1]).await;
+    for (batch, expected) in [(4, Some(1)), (4, None), (3, None), (5, Some(2))] {
+        let task = case.plan(id_and_name(), WriteOptions::default()).await;
+        let written = case.part(&task, 0, rows([batch], "new")).await.unwrap();
+        let outcome = case.table().commit_write(task.with_application("stream", batch), vec![written]).await.unwrap();
+        assert_eq!(outcome.is_committed.then_some(outcome.version), expected);
+    }
+    assert_eq!((case.ids().await, case.data_files().await), (vec![1, 4, 5], 3));
+    let known = WriteOptions { application: Some(("stream".to_owned(), 5)), ..Default::default() };
+    let planned = case.table().plan_write(id_and_name(), known).await.unwrap();
+    assert!(matches!(planned, PlannedWrite::Done(outcome) if outcome.version == 2));
+}
+
+#[tokio::test]
+async fn no_two_parts_give_a_row_the_same_number() {
+    let case = Case::new();
+    let mut number = StructField::new("id", PrimitiveType::Long, true);
+    for (key, value) in [("start", json!(100)), ("step", json!(10)), ("allowExplicitInsert", json!(false))] {
+        number.metadata.insert(format!("delta.identity.{key}"), value);
+    }
+    let schema = StructType { fields: vec![number, StructField::new("name", PrimitiveType::String, true)] };
+    case.table().create(NewTable { schema, ..NewTable::default() }).run().await.unwrap();
+    let mut all = Vec::new();
+    for _ in 0..2 {
+        let task = case.plan(columns(&[("name", PrimitiveType::String)]), WriteOptions::default()).await;
+        assert!(task.numbers_rows().unwrap());
+        let mut written = Vec::new();
+        for (part, count) in [(0, 1), (1, 3), (2, 2)] {
+            written.push(case.part(&task, part, rows(0..count, "x").project(&[1]).unwrap()).await.unwrap());
+        }
+        case.table().commit_write(task, written).await.unwrap();
+        all.push(case.ids().await);
+    }
+    // Part p of three numbers its rows p, p + 3, p + 6, ...; the second write goes on beyond the furthest number.
+    let first = [100, 110, 120, 140, 150, 170];
+    let second = first.map(|number| number + 80);
+    assert_eq!(all, [first.to_vec(), [first, second].concat()]);
+}
+
+#[tokio::test]
+async fn new_columns_keep_the_names_in_files_that_all_parts_were_told() {
+    let case = Case::new();
+    let properties: HashMap<String, String> = [("delta.columnMapping.mode".to_owned(), "name".to_owned())].into();
+    case.table()
+        .create(NewTable { schema: columns(&[("id", PrimitiveType::Long)]), properties, ..NewTable::default() })
+        .run()
+        .await
+        .unwrap();
+    let task = case.plan(id_and_name(), WriteOptions { schema: SchemaMode::Merge, ..Default::default() }).await;
+    let written = case.part(&task, 1, rows([1], "told")).await.unwrap();
+    // An append of others in between does not make the names anew.
+    case.table().write(stream(rows([2], "x").project(&[0]).unwrap())).run().await.unwrap();
+    case.table().commit_write(task, vec![written]).await.unwrap();
+    let snapshot = case.table().snapshot().await.unwrap();
+    let found = snapshot.scan().filter("name = 'told' AND id = 1").count().await.unwrap();
+    assert_eq!((case.ids().await, found), (vec![1, 2], 1));
+}
+
+#[test]
+fn what_comes_back_names_files_of_the_table_only() {
+    let bytes = |path: &str| {
+        let add = json!({"path": path, "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": true});
+        json!({"written_files": 1, "rows": 1, "marks": [], "adds": [add]}).to_string().into_bytes()
+    };
+    assert_eq!(WrittenFiles::from_bytes(&bytes("a/b.parquet")).unwrap().rows(), 1);
+    for outside in ["/etc/passwd", "s3://other/x.parquet", "../x.parquet"] {
+        assert!(WrittenFiles::from_bytes(&bytes(outside)).is_err(), "{outside}");
+    }
+    let refused = WriteTask::from_bytes(br#"{"write_task": 9}"#).unwrap_err();
+    assert!(refused.message().contains("it is of form 9, this version of lakebed reads form 1"), "{refused}");
+}
