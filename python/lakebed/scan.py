@@ -73,7 +73,14 @@ class Scan:
     ['city']
     """
 
-    def __init__(self, table: _lakebed.Table, columns: Sequence[str] | None, where: str | None, limit: int | None) -> None:
+    def __init__(
+        self,
+        table: _lakebed.Table,
+        columns: Sequence[str] | None,
+        where: str | None,
+        limit: int | None,
+        row_columns: Sequence[tuple[str, str]] = (),
+    ) -> None:
         if isinstance(columns, str):
             raise TypeError(f"columns takes a list of names, not a string; write columns=[{columns!r}]")
         self._table = table
@@ -84,6 +91,8 @@ class Scan:
             self._options["where"] = where
         if limit is not None:
             self._options["limit"] = limit
+        if row_columns:
+            self._options["row_columns"] = list(row_columns)
 
     @property
     def schema(self) -> pa.Schema:

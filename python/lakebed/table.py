@@ -214,9 +214,20 @@ class Table:
         """What readers and writers of this version must know."""
         return _protocol(self._table.protocol())
 
-    def scan(self, columns: Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None) -> Scan:
-        """A lazy scan of some columns (``"a.b"`` for a field of a struct), of the rows for which the SQL text ``where`` is true."""
-        return Scan(self._table, columns, where, limit)
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        where: str | None = None,
+        limit: int | None = None,
+        row_columns: Sequence[tuple[str, str]] = (),
+    ) -> Scan:
+        """A lazy scan of some columns (``"a.b"`` for a field of a struct), of the rows for which the SQL text ``where`` is true.
+
+        ``row_columns`` tell about rows, behind the others, each given by what it holds and its name: ``("file_path", "_file")``,
+        ``("row_index", "_row")``, and in a table that tracks rows ``("row_id", "_id")`` and ``("row_commit_version", "_version")``.
+        """
+        return Scan(self._table, columns, where, limit, row_columns)
 
     def to_arrow(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> pa.Table:
         """Short for ``scan(columns, where=where).to_arrow()``."""

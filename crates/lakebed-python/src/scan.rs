@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lakebed::Scan;
+use lakebed::scan::{RowColumn, RowColumnKind};
+use lakebed::{Error, Scan};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
@@ -24,6 +25,9 @@ impl Table {
         }
         if let Some(limit) = optional(options, "limit")? {
             scan = scan.limit(limit);
+        }
+        if let Some(columns) = optional::<Vec<(String, String)>>(options, "row_columns")? {
+            scan = scan.row_columns(columns.into_iter().map(row_column).collect::<PyResult<Vec<_>>>()?);
         }
         Ok(scan)
     }
@@ -83,6 +87,14 @@ impl Table {
         }
         found.set_item("conjuncts", conjuncts)?;
         Ok(found)
+    }
+}
+
+/// A row column, given by what it holds and its name.
+fn row_column((kind, name): (String, String)) -> PyResult<RowColumn> {
+    match RowColumnKind::of_name(&kind) {
+        Some(kind) => Ok(RowColumn::new(kind, name)),
+        None => Err(to_py(Error::invalid_input(format!("column {name}: there is no row column {kind}")))),
     }
 }
 

@@ -60,6 +60,14 @@ impl DeletionVector {
         Self { rows: &self.rows - &other.rows }
     }
 
+    /// The rows that this one leaves, of the first so many.
+    #[must_use]
+    pub fn complement(&self, rows: u64) -> Self {
+        let mut all = RoaringTreemap::new();
+        all.insert_range(0..rows);
+        Self { rows: all - &self.rows }
+    }
+
     /// Whether no row is deleted by both.
     pub fn is_disjoint(&self, other: &Self) -> bool {
         self.rows.is_disjoint(&other.rows)

@@ -285,6 +285,12 @@ proptest! {
     }
 
     #[test]
+    fn a_complement_deletes_what_is_left(some in prop::collection::btree_set(0_u64..200, 0..100), count in 0_u64..200) {
+        let expected: Vec<u64> = (0..count).filter(|row| !some.contains(row)).collect();
+        prop_assert_eq!(rows(&some.iter().copied().collect::<DeletionVector>().complement(count)), expected);
+    }
+
+    #[test]
     fn bytes_of_others_never_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..64), form in 0..4_usize) {
         for (at, byte) in [&[][..], &[0xd1, 0xd3, 0x39, 0x64], &[0xd0, 0xd3, 0x39, 0x64], &[0x64, 0x39, 0xd3, 0xd0]][form].iter().enumerate() {
             if let Some(place) = bytes.get_mut(at) {

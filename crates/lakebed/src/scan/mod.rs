@@ -6,6 +6,7 @@ pub mod prune;
 pub mod task;
 pub mod plan;
 pub mod read;
+pub(crate) mod balance;
 pub(crate) mod count;
 mod explain;
 mod files;
@@ -21,7 +22,7 @@ use crate::{Error, Result, Snapshot};
 pub use explain::{ExplainedConjunct, Explanation};
 pub use pieces::read_task_at;
 pub use read::read_task;
-pub use task::{ScanFile, ScanTask};
+pub use task::{ChangeType, FileChange, RowColumn, RowColumnKind, ScanFile, ScanTask};
 
 /// What to read of a snapshot. Nothing is read before one of the methods that end it.
 ///
@@ -42,6 +43,7 @@ pub struct Scan {
     columns: Option<Vec<String>>,
     filter: Option<String>,
     limit: Option<u64>,
+    row_columns: Vec<RowColumn>,
     /// What `current_timestamp` means in the filter.
     now_ms: i64,
 }
@@ -49,7 +51,14 @@ pub struct Scan {
 impl Snapshot {
     /// A scan of all rows and columns.
     pub fn scan(&self) -> Scan {
-        Scan { snapshot: self.clone(), columns: None, filter: None, limit: None, now_ms: self.env().now_ms() }
+        Scan {
+            snapshot: self.clone(),
+            columns: None,
+            filter: None,
+            limit: None,
+            row_columns: Vec::new(),
+            now_ms: self.env().now_ms(),
+        }
     }
 }
 
@@ -75,6 +84,13 @@ impl Scan {
         self
     }
 
+    /// Columns about rows, behind the others: where each row is, and, in a table that tracks rows, who it is.
+    #[must_use]
+    pub fn row_columns(mut self, columns: impl IntoIterator<Item = RowColumn>) -> Self {
+        self.row_columns = columns.into_iter().collect();
+        self
+    }
+
     /// The snapshot that is read.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
@@ -82,7 +98,29 @@ impl Scan {
 
     /// The schema of what it gives.
     pub fn schema(&self) -> Result<SchemaRef> {
+        self.check_row_columns()?;
         self.task(Vec::new()).output_schema()
+    }
+
+    /// Row columns that would say nothing.
+    fn check_row_columns(&self) -> Result<()> {
+        let (url, properties) = (self.snapshot.url(), self.snapshot.properties());
+        for RowColumn { kind, name } in &self.row_columns {
+            if kind.is_of_change() {
+                return Err(Error::invalid_input(format!(
+                    "{url}: column {name}: only a query of changes knows a row's {}",
+                    kind.name()
+                )));
+            }
+            if kind.is_of_row_tracking() && !properties.row_tracking {
+                let message = format!(
+                    "{url}: column {name}: the table does not track rows (delta.enableRowTracking), so they have no {}",
+                    kind.name()
+                );
+                return Err(Error::invalid_input(message));
+            }
+        }
+        Ok(())
     }
 
     /// The filter, understood.

@@ -8,6 +8,7 @@ use futures::StreamExt;
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_io::store::{CredentialSource, Store, StoreOptions};
 
+use super::balance::balanced;
 use super::plan::{Plan, PlanOptions};
 use super::{Scan, ScanFile, ScanTask, read_task};
 use crate::stream::{RecordBatchStream, produce};
@@ -15,9 +16,6 @@ use crate::{Error, Result};
 
 /// Files that are planned before reading begins: enough to keep all cores busy, few enough to hold.
 const FILES_AT_ONCE: usize = 4096;
-
-/// What opening a file costs, in bytes read: small files are not free when tasks are balanced.
-const OPEN_COST_BYTES: u64 = 1 << 20;
 
 impl Scan {
     /// The rows, in the order of the log's files.
@@ -62,28 +60,16 @@ impl Scan {
         Ok(self.task(chunk))
     }
 
-    /// The scan cut into tasks of about this many bytes of files. A limit holds for each task.
+    /// The scan cut into tasks of about this many bytes of files, in the order of the log's files; files that are larger are cut, too. A limit
+    /// holds for each task.
     pub async fn tasks(&self, target_size_bytes: u64) -> Result<Vec<ScanTask>> {
+        self.check_row_columns()?;
         let mut batches = self.plan(PlanOptions::default())?.files();
         let mut files = Vec::new();
         while let Some(batch) = batches.next().await {
             self.add_files(&batch?, &mut files)?;
         }
-        let mut tasks = Vec::new();
-        let (mut piece, mut cost) = (Vec::new(), 0);
-        for file in files {
-            let more = file.size.max(OPEN_COST_BYTES);
-            if !piece.is_empty() && cost + more > target_size_bytes.max(1) {
-                tasks.push(self.task(std::mem::take(&mut piece)));
-                cost = 0;
-            }
-            cost += more;
-            piece.push(file);
-        }
-        if !piece.is_empty() {
-            tasks.push(self.task(piece));
-        }
-        Ok(tasks)
+        Ok(balanced(files, target_size_bytes).into_iter().map(|files| self.task(files)).collect())
     }
 
     fn plan(&self, options: PlanOptions) -> Result<Plan> {
@@ -103,7 +89,9 @@ impl Scan {
             filter: self.filter.clone(),
             now_ms: self.now_ms,
             limit: self.limit,
-            ..ScanTask::default()
+            row_columns: self.row_columns.clone(),
+            materialized_row_id: snapshot.properties().materialized_row_id_column.clone(),
+            materialized_row_commit_version: snapshot.properties().materialized_row_commit_version_column.clone(),
         }
     }
 
@@ -125,6 +113,7 @@ impl Scan {
                 base_row_id: row_ids.is_valid(row).then(|| row_ids.value(row)),
                 default_row_commit_version: versions.is_valid(row).then(|| versions.value(row)),
                 modification_time: times.value(row),
+                ..ScanFile::default()
             });
         }
         Ok(())

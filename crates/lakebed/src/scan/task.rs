@@ -3,13 +3,15 @@
 //! [`ScanTask::to_bytes`] and [`ScanTask::from_bytes`] are each other's inverse. The bytes hold no secrets: whoever reads the task finds
 //! credentials by itself. They are input like any other, so `from_bytes` believes nothing. Reading is in `read`.
 
+mod row_column;
 #[cfg(test)]
 mod tests;
 mod wire;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
+use arrow_schema::{Field, Schema, SchemaRef};
 
 use lakebed_core::action::{Add, DeletionVectorDescriptor};
 use lakebed_core::schema::StructType;
@@ -18,6 +20,8 @@ use lakebed_core::schema::mapping::MappingMode;
 
 use super::read::columns::Columns;
 use crate::{Error, Result};
+
+pub use row_column::{ChangeType, FileChange, RowColumn, RowColumnKind};
 
 /// Files of one table, and what to read of them.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -48,17 +52,21 @@ pub struct ScanTask {
     pub materialized_row_commit_version: Option<String>,
 }
 
-/// A data file with what the log says about it.
+/// A data file with what the log says about it, and which of its rows are meant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ScanFile {
     /// As the log spells it.
     pub path: String,
     /// In bytes.
     pub size: u64,
+    /// Only the row groups that have their middle in these bytes of the file, so that several tasks can share it; else all.
+    pub range: Option<Range<u64>>,
     /// Text by physical column name.
     pub partition_values: HashMap<String, Option<String>>,
     /// Which rows are deleted.
     pub deletion_vector: Option<DeletionVectorDescriptor>,
+    /// Only rows that this vector deletes, such as those that a commit deleted or restored; else all.
+    pub only_deleted_by: Option<DeletionVectorDescriptor>,
     /// Rows with those that are deleted, if the log says it.
     pub num_records: Option<u64>,
     /// The row id of the first row.
@@ -67,28 +75,8 @@ pub struct ScanFile {
     pub default_row_commit_version: Option<i64>,
     /// Milliseconds since the epoch.
     pub modification_time: i64,
-}
-
-/// A column about rows, under a name of the caller's.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RowColumn {
-    /// What it holds.
-    pub kind: RowColumnKind,
-    /// Its name in the output.
-    pub name: String,
-}
-
-/// What can be said about a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum RowColumnKind {
-    /// The file's path as the log spells it.
-    FilePath,
-    /// The row's position in its file, counted from 0, deleted rows included.
-    RowIndex,
-    /// The stable row id. PROTOCOL "Row Tracking".
-    RowId,
-    /// The version that last wrote the row. PROTOCOL "Row Tracking".
-    RowCommitVersion,
+    /// The change of the table that its rows are, in a query of changes.
+    pub change: Option<FileChange>,
 }
 
 impl ScanTask {
@@ -133,7 +121,14 @@ impl ScanTask {
                 return Err(invalid(format!("column {} would come out twice", field.name())));
             }
         }
-        self.files.iter().try_for_each(ScanFile::check)
+        self.files.iter().try_for_each(ScanFile::check)?;
+        let asks = self.row_columns.iter().find(|column| column.kind.is_of_change());
+        match (asks, self.files.iter().find(|file| file.change.is_none())) {
+            (Some(column), Some(file)) => {
+                Err(invalid(format!("column {} tells of changes, of which {} is none", column.name, file.path)))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -150,44 +145,33 @@ impl ScanFile {
             base_row_id: add.base_row_id,
             default_row_commit_version: add.default_row_commit_version,
             modification_time: add.modification_time,
+            ..Self::default()
         })
     }
 
-    /// How many rows it has without those that are deleted, if the log says it.
+    /// How many rows are meant, if the log says it.
     pub fn live_rows(&self) -> Result<Option<u64>> {
         let Some(physical) = self.num_records else { return Ok(None) };
         let deleted = self.deletion_vector.as_ref().map_or(0, |vector| vector.cardinality);
         match u64::try_from(deleted).ok().and_then(|deleted| physical.checked_sub(deleted)) {
-            Some(live) => Ok(Some(live)),
+            Some(live) => Ok(Some(live).filter(|_| self.range.is_none() && self.only_deleted_by.is_none())),
             None => Err(Error::corrupt(&self.path, format!("its deletion vector deletes {deleted} of {physical} rows"))),
         }
     }
 
     fn check(&self) -> Result<()> {
         lakebed_core::path::FilePath::parse(&self.path)?;
-        if let Some(vector) = &self.deletion_vector {
+        for vector in self.deletion_vector.iter().chain(&self.only_deleted_by) {
             lakebed_core::dv::place(vector)?;
         }
         self.live_rows()?;
         if self.base_row_id.is_some_and(|id| id < 0) {
             return Err(Error::corrupt(&self.path, "its first row id is negative"));
         }
-        Ok(())
-    }
-}
-
-impl RowColumnKind {
-    /// The type of the column.
-    pub fn arrow_type(self) -> ArrowType {
-        match self {
-            Self::FilePath => ArrowType::Utf8,
-            Self::RowIndex | Self::RowId | Self::RowCommitVersion => ArrowType::Int64,
+        if self.range.as_ref().is_some_and(|range| range.start >= range.end) {
+            return Err(invalid(format!("{}: its range holds no bytes", self.path)));
         }
-    }
-
-    /// Files from before row tracking have neither ids nor versions.
-    fn is_nullable(self) -> bool {
-        matches!(self, Self::RowId | Self::RowCommitVersion)
+        Ok(())
     }
 }
 

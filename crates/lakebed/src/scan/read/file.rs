@@ -1,16 +1,19 @@
 //! One file: opened, its deletion vector read, its row groups and pages judged, the rest cut into pieces.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray};
 
 use lakebed_core::ErrorKind;
+use lakebed_core::action::DeletionVectorDescriptor;
 use lakebed_core::dv::DeletionVector;
 use lakebed_core::path::FilePath;
 use lakebed_core::schema::PrimitiveType;
 use lakebed_core::value::{Scalar, scalar_to_array};
 use lakebed_io::dv::read_deletion_vector;
 use lakebed_io::parquet::{PageIndex, ParquetFile};
+use parquet::file::metadata::RowGroupMetaData;
 
 use super::bounds::Bounds;
 use super::fit::{FileColumns, Fit};
@@ -19,7 +22,7 @@ use super::piece::Piece;
 use super::rows::Rows;
 use super::size::PieceSize;
 use crate::scan::prune::{FileColumns as FilesKnown, Pruner};
-use crate::scan::task::ScanFile;
+use crate::scan::task::{ChangeType, FileChange, ScanFile};
 use crate::{Error, Result};
 
 /// A file whose rows can be read.
@@ -29,6 +32,7 @@ pub(super) struct OpenFile {
     path: String,
     base_row_id: Option<i64>,
     default_row_commit_version: Option<i64>,
+    change: Option<FileChange>,
     /// Of the partition columns.
     constants: Vec<(Scalar, PrimitiveType)>,
     content: Content,
@@ -46,6 +50,7 @@ enum Content {
 pub(super) struct Stored {
     pub(super) file: ParquetFile,
     pub(super) columns: FileColumns,
+    /// The rows that do not come out, whatever the condition.
     pub(super) deleted: Option<DeletionVector>,
     /// The columns of the condition.
     pub(super) tested: Fit,
@@ -73,6 +78,7 @@ impl OpenFile {
             path: file.path,
             base_row_id: file.base_row_id,
             default_row_commit_version: file.default_row_commit_version,
+            change: file.change,
             constants,
             content,
         })
@@ -130,6 +136,11 @@ impl OpenFile {
         self.default_row_commit_version
     }
 
+    /// The change that the rows are.
+    pub(super) fn change(&self) -> Result<FileChange> {
+        self.change.ok_or_else(|| Error::internal("what changed is asked of a file that is no change"))
+    }
+
     /// A partition column for so many rows.
     pub(super) fn constant(&self, position: usize, rows: usize) -> Result<ArrayRef> {
         let (value, primitive) = self.constants.get(position).ok_or_else(|| Error::internal("a partition column is missing"))?;
@@ -140,21 +151,32 @@ impl OpenFile {
 impl Stored {
     async fn open(job: &Arc<Job>, file: &ScanFile, constants: &[(Scalar, PrimitiveType)]) -> Result<Self> {
         let (store, path) = job.store().resolve(&FilePath::parse(&file.path)?)?;
-        let page_index = if job.pruner().is_some() || job.limit().is_some() { PageIndex::Read } else { PageIndex::Skip };
-        let deleted = async {
-            match &file.deletion_vector {
-                Some(descriptor) => read_deletion_vector(job.store(), descriptor).await.map(Some),
-                None => Ok(None),
-            }
-        };
+        let reads_parts = job.pruner().is_some() || job.limit().is_some() || file.only_deleted_by.is_some();
+        let page_index = if reads_parts { PageIndex::Read } else { PageIndex::Skip };
         // A size of 0 is what writers put who did not know better.
         let size = Some(file.size).filter(|size| *size > 0);
-        let (parquet, deleted) = tokio::try_join!(ParquetFile::open(&store, &path, size, page_index), deleted)?;
-        if let Some(last) = deleted.as_ref().and_then(DeletionVector::last).filter(|last| *last >= parquet.num_rows()) {
+        let (parquet, deleted, only) = tokio::try_join!(
+            ParquetFile::open(&store, &path, size, page_index),
+            vector(job, file.deletion_vector.as_ref()),
+            vector(job, file.only_deleted_by.as_ref()),
+        )?;
+        let last = deleted.iter().chain(&only).filter_map(DeletionVector::last).max();
+        if let Some(last) = last.filter(|last| *last >= parquet.num_rows()) {
             let said = format!("its deletion vector deletes row {last}, but it has only {} rows", parquet.num_rows());
             return Err(Error::corrupt(&file.path, said));
         }
-        let work = Preparation { job: Arc::clone(job), parquet, deleted, constants: constants.to_vec() };
+        let others = only.map(|only| only.complement(parquet.num_rows()));
+        let deleted = match (deleted, others) {
+            (Some(deleted), Some(others)) => Some(deleted.union(&others)),
+            (deleted, others) => deleted.or(others),
+        };
+        let work = Preparation {
+            job: Arc::clone(job),
+            parquet,
+            deleted,
+            range: file.range.clone().map(|bytes| Part { bytes, size: file.size }),
+            constants: constants.to_vec(),
+        };
         let task = tokio::task::spawn_blocking(move || work.finish());
         // Statistics and page indexes are bytes that somebody else wrote.
         task.await.unwrap_or_else(|error| Err(Error::corrupt(&file.path, "its metadata cannot be understood").with_source(error)))
@@ -173,7 +195,26 @@ struct Preparation {
     job: Arc<Job>,
     parquet: ParquetFile,
     deleted: Option<DeletionVector>,
+    range: Option<Part>,
     constants: Vec<(Scalar, PrimitiveType)>,
+}
+
+/// The share that a task has in a file.
+struct Part {
+    bytes: Range<u64>,
+    /// Of the file, as whoever cut it believed.
+    size: u64,
+}
+
+impl Part {
+    /// Whether a row group belongs to it: by its middle, so that it belongs to one part and to no other.
+    fn holds(&self, group: &RowGroupMetaData) -> bool {
+        let start = group.columns().iter().map(|column| column.byte_range().0).min().unwrap_or(0);
+        let length = group.compressed_size().unsigned_abs();
+        // What lies beyond the end that was believed falls to the last part.
+        let middle = (start + length / 2).min(self.size.saturating_sub(1));
+        self.bytes.contains(&middle)
+    }
 }
 
 impl Preparation {
@@ -203,7 +244,9 @@ impl Preparation {
         let mut first_row = 0;
         for (index, group) in self.parquet.metadata().row_groups().iter().enumerate() {
             let end = first_row + group.num_rows().unsigned_abs();
-            groups.push((index, Rows::all(first_row..end)));
+            if self.range.as_ref().is_none_or(|part| part.holds(group)) {
+                groups.push((index, Rows::all(first_row..end)));
+            }
             first_row = end;
         }
         if let Some(pruner) = self.job.pruner().filter(|pruner| !pruner.wanted().is_empty()) {
@@ -286,9 +329,21 @@ fn arrays(constants: &[(Scalar, PrimitiveType)], rows: usize) -> Result<Vec<Arra
     constants.iter().map(|(value, primitive)| scalar_to_array(value, *primitive, rows)).collect()
 }
 
+async fn vector(job: &Job, descriptor: Option<&DeletionVectorDescriptor>) -> Result<Option<DeletionVector>> {
+    match descriptor {
+        Some(descriptor) => read_deletion_vector(job.store(), descriptor).await.map(Some),
+        None => Ok(None),
+    }
+}
+
 /// How many rows come out, if the log says that and nothing of the file is wanted.
 fn rows_by_log(job: &Job, file: &ScanFile) -> Result<Option<u64>> {
-    let by_log = |slot: &Slot| matches!(slot, Slot::Partition(_) | Slot::FilePath);
+    let rows_tell = file.change.is_some_and(|change| change.change_type == ChangeType::InFile);
+    let by_log = |slot: &Slot| match slot {
+        Slot::Partition(_) | Slot::FilePath | Slot::CommitVersion | Slot::CommitTimestamp => true,
+        Slot::ChangeType(_) => !rows_tell,
+        Slot::File(_) | Slot::RowIndex | Slot::RowId(_) | Slot::RowCommitVersion(_) => false,
+    };
     if job.condition().is_some() || !job.output().slots().iter().all(by_log) {
         return Ok(None);
     }

@@ -15,7 +15,7 @@ use super::condition::Condition;
 use crate::expr::{Options, filter_schema, parse_filter};
 use crate::memory::MemoryBudget;
 use crate::scan::prune::Pruner;
-use crate::scan::task::{RowColumnKind, ScanTask};
+use crate::scan::task::{ChangeType, RowColumnKind, ScanFile, ScanTask};
 use crate::{Error, Result};
 
 /// Rows that have to be tested before their share of matches means something.
@@ -70,6 +70,10 @@ pub(super) enum Slot {
     RowId(Option<usize>),
     /// The same of versions.
     RowCommitVersion(Option<usize>),
+    /// The position of the column in which rows say what happened to them, if a file of the task has one.
+    ChangeType(Option<usize>),
+    CommitVersion,
+    CommitTimestamp,
 }
 
 impl Job {
@@ -107,13 +111,22 @@ impl Job {
                 None => Slot::File(wanted.position_of(field)),
             });
         }
+        let rows_tell = |file: &ScanFile| file.change.is_some_and(|change| change.change_type == ChangeType::InFile);
         for column in &task.row_columns {
-            let mut moved = |name: &Option<String>| name.as_ref().map(|name| wanted.position_of_moved(name));
+            let mut moved = |name: &Option<String>| name.as_ref().map(|name| wanted.position_by_name(name, PrimitiveType::Long));
             slots.push(match column.kind {
                 RowColumnKind::FilePath => Slot::FilePath,
                 RowColumnKind::RowIndex => Slot::RowIndex,
                 RowColumnKind::RowId => Slot::RowId(moved(&task.materialized_row_id)),
                 RowColumnKind::RowCommitVersion => Slot::RowCommitVersion(moved(&task.materialized_row_commit_version)),
+                RowColumnKind::ChangeType => Slot::ChangeType(
+                    task.files
+                        .iter()
+                        .any(rows_tell)
+                        .then(|| wanted.position_by_name(ChangeType::CHANGE_TYPE_COLUMN, PrimitiveType::String)),
+                ),
+                RowColumnKind::CommitVersion => Slot::CommitVersion,
+                RowColumnKind::CommitTimestamp => Slot::CommitTimestamp,
             });
         }
         let output = Output { schema: task.output_schema()?, slots };
@@ -245,9 +258,9 @@ impl Wanted {
     }
 
     /// The same for a column that is not in the schema.
-    fn position_of_moved(&mut self, name: &str) -> usize {
+    fn position_by_name(&mut self, name: &str, data_type: PrimitiveType) -> usize {
         self.by_name.push(name.to_owned());
-        self.others.fields.push(StructField::new(name, PrimitiveType::Long, true));
+        self.others.fields.push(StructField::new(name, data_type, true));
         self.tested.fields.len() + self.others.fields.len() - 1
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields};
 use arrow_select::filter::{FilterBuilder, FilterPredicate};
@@ -18,6 +18,7 @@ use super::job::{Job, Slot};
 use super::outbox::Outbox;
 use super::rows::{Positions, Rows, Walk};
 use super::short::in_full;
+use crate::scan::task::ChangeType;
 use crate::{Error, Result};
 
 /// What happens to the decoded rows of a piece, in order.
@@ -215,6 +216,15 @@ impl Packing {
                     let version = self.file.default_row_commit_version();
                     moved_or(moved.and_then(|position| columns.columns.get(position)), count, |_| version)
                 }
+                Slot::ChangeType(position) => {
+                    let in_file = position.and_then(|position| columns.columns.get(position));
+                    self.change_types(self.file.change()?.change_type, in_file, count)?
+                }
+                Slot::CommitVersion => Arc::new(Int64Array::from_value(self.file.change()?.version.cast_signed(), count)),
+                Slot::CommitTimestamp => {
+                    let micros = self.file.change()?.timestamp_ms.saturating_mul(1000);
+                    Arc::new(TimestampMicrosecondArray::from_value(micros, count).with_timezone("UTC"))
+                }
             };
             let nullable = field.is_nullable() || column.null_count() > 0;
             fields.push(if nullable == field.is_nullable() {
@@ -225,6 +235,18 @@ impl Packing {
             made.push(column);
         }
         self.outbox.put(fields, made, count)
+    }
+
+    /// What happened to each row.
+    fn change_types(&self, of_file: ChangeType, in_file: Option<&ArrayRef>, count: usize) -> Result<ArrayRef> {
+        match (of_file, in_file) {
+            (ChangeType::InFile, Some(column)) if column.null_count() == 0 => Ok(Arc::clone(column)),
+            (ChangeType::InFile, _) => {
+                let column = ChangeType::CHANGE_TYPE_COLUMN;
+                Err(Error::corrupt(self.file.path(), format!("a file of changed rows, of which some have no {column}")))
+            }
+            (of_all, _) => Ok(Arc::new(StringArray::from_iter_values(std::iter::repeat_n(of_all.name(), count)))),
+        }
     }
 
     fn flow(&self) -> ControlFlow<()> {

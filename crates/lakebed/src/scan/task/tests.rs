@@ -28,12 +28,15 @@ fn file(path: &str) -> ScanFile {
     ScanFile {
         path: path.to_owned(),
         size: 1234,
+        range: Some(100..600),
         partition_values: [("day".to_owned(), Some("2026-11-21".to_owned()))].into(),
         deletion_vector: Some(vector()),
+        only_deleted_by: Some(DeletionVectorDescriptor { offset: None, ..vector() }),
         num_records: Some(100),
         base_row_id: Some(7),
         default_row_commit_version: Some(3),
         modification_time: 1_700_000_000_000,
+        change: Some(FileChange { change_type: ChangeType::InFile, version: 9, timestamp_ms: 1_700_000_000_001 }),
     }
 }
 
@@ -94,7 +97,7 @@ fn bytes_of_something_else_are_refused() {
     check_refused(b"", "damaged or of something else");
     check_refused(b"PAR1", "damaged or of something else");
     check_refused(b"{}", "damaged or of something else");
-    check_refused(&changed(|task| task["scan_task"] = 2.into()), "of form 2, this version of lakebed reads form 1");
+    check_refused(&changed(|task| task["scan_task"] = 1.into()), "of form 1, this version of lakebed reads form 2");
     check_refused(&changed(|task| task["surprise"] = 1.into()), "damaged or of something else");
     check_refused(&changed(|task| task["schema"] = "{".into()), "schema");
     check_refused(&changed(|task| task["mapping_mode"] = "ids".into()), "mapping mode");
@@ -111,6 +114,10 @@ fn files_that_lead_elsewhere_or_contradict_themselves_are_refused() {
     check_refused(&changed(|task| task["files"][0]["base_row_id"] = (-1).into()), "negative");
     check_refused(&changed(|task| task["files"][0]["size"] = (-1).into()), "damaged");
     check_refused(&changed(|task| task["files"][0]["deletion_vector"]["pathOrInlineDv"] = "x".into()), "x");
+    check_refused(&changed(|task| task["files"][0]["only_deleted_by"]["pathOrInlineDv"] = "x".into()), "x");
+    check_refused(&changed(|task| task["files"][0]["range"] = serde_json::json!([5, 5])), "holds no bytes");
+    check_refused(&changed(|task| task["files"][0]["change"]["type"] = "undone".into()), "no change type undone");
+    check_refused(&changed(|task| task["row_columns"][0][0] = "change_type".into()), "c.parquet is none");
 }
 
 #[test]

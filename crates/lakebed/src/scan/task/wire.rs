@@ -8,11 +8,11 @@ use url::Url;
 use lakebed_core::action::DeletionVectorDescriptor;
 use lakebed_core::schema;
 
-use super::{RowColumn, RowColumnKind, ScanFile, ScanTask, invalid};
+use super::{ChangeType, FileChange, RowColumn, RowColumnKind, ScanFile, ScanTask, invalid};
 use crate::{Error, Result};
 
 /// Counts up when older readers would read rows wrongly.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Deserialize)]
 struct Header {
@@ -48,10 +48,14 @@ struct Task {
 struct File {
     path: String,
     size: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    range: Option<(u64, u64)>,
     #[serde(default, skip_serializing_if = "HashMap::is_empty")]
     partition_values: HashMap<String, Option<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     deletion_vector: Option<DeletionVectorDescriptor>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    only_deleted_by: Option<DeletionVectorDescriptor>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     num_records: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,6 +63,17 @@ struct File {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     default_row_commit_version: Option<i64>,
     modification_time: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    change: Option<Change>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Change {
+    #[serde(rename = "type")]
+    change_type: String,
+    version: u64,
+    timestamp_ms: i64,
 }
 
 pub(super) fn write(task: &ScanTask) -> Result<Vec<u8>> {
@@ -73,7 +88,7 @@ pub(super) fn write(task: &ScanTask) -> Result<Vec<u8>> {
         filter: task.filter,
         now_ms: task.now_ms,
         limit: task.limit,
-        row_columns: task.row_columns.into_iter().map(|column| (kind_name(column.kind).to_owned(), column.name)).collect(),
+        row_columns: task.row_columns.into_iter().map(|column| (column.kind.name().to_owned(), column.name)).collect(),
         materialized_row_id: task.materialized_row_id,
         materialized_row_commit_version: task.materialized_row_commit_version,
         files: task.files.into_iter().map(File::from).collect(),
@@ -91,13 +106,13 @@ pub(super) fn read(bytes: &[u8]) -> Result<ScanTask> {
         )));
     }
     let wire: Task = serde_json::from_slice(bytes).map_err(malformed)?;
-    let row_columns = wire.row_columns.into_iter().map(|(kind, name)| match kind_of(&kind) {
+    let row_columns = wire.row_columns.into_iter().map(|(kind, name)| match RowColumnKind::of_name(&kind) {
         Some(kind) => Ok(RowColumn { kind, name }),
         None => Err(invalid(format!("there is no row column {kind}"))),
     });
     Ok(ScanTask {
         table_url: wire.table_url,
-        files: wire.files.into_iter().map(ScanFile::from).collect(),
+        files: wire.files.into_iter().map(ScanFile::try_from).collect::<Result<_>>()?,
         schema: schema::parse(&wire.schema)?,
         partition_columns: wire.partition_columns,
         mapping_mode: wire.mapping_mode.parse().map_err(|said| invalid(format!("the mapping mode {said}")))?,
@@ -120,46 +135,56 @@ pub(super) fn check_root(root: &str) -> Result<()> {
     Ok(())
 }
 
-fn kind_name(kind: RowColumnKind) -> &'static str {
-    match kind {
-        RowColumnKind::FilePath => "file_path",
-        RowColumnKind::RowIndex => "row_index",
-        RowColumnKind::RowId => "row_id",
-        RowColumnKind::RowCommitVersion => "row_commit_version",
-    }
-}
-
-fn kind_of(name: &str) -> Option<RowColumnKind> {
-    use RowColumnKind::{FilePath, RowCommitVersion, RowId, RowIndex};
-    [FilePath, RowIndex, RowId, RowCommitVersion].into_iter().find(|kind| kind_name(*kind) == name)
-}
-
 impl From<ScanFile> for File {
     fn from(file: ScanFile) -> Self {
         Self {
             path: file.path,
             size: file.size,
+            range: file.range.map(|range| (range.start, range.end)),
             partition_values: file.partition_values,
             deletion_vector: file.deletion_vector,
+            only_deleted_by: file.only_deleted_by,
             num_records: file.num_records,
             base_row_id: file.base_row_id,
             default_row_commit_version: file.default_row_commit_version,
             modification_time: file.modification_time,
+            change: file.change.map(Change::from),
         }
     }
 }
 
-impl From<File> for ScanFile {
-    fn from(file: File) -> Self {
-        Self {
+impl TryFrom<File> for ScanFile {
+    type Error = Error;
+
+    fn try_from(file: File) -> Result<Self> {
+        Ok(Self {
             path: file.path,
             size: file.size,
+            range: file.range.map(|(start, end)| start..end),
             partition_values: file.partition_values,
             deletion_vector: file.deletion_vector,
+            only_deleted_by: file.only_deleted_by,
             num_records: file.num_records,
             base_row_id: file.base_row_id,
             default_row_commit_version: file.default_row_commit_version,
             modification_time: file.modification_time,
-        }
+            change: file.change.map(FileChange::try_from).transpose()?,
+        })
+    }
+}
+
+impl From<FileChange> for Change {
+    fn from(change: FileChange) -> Self {
+        Self { change_type: change.change_type.name().to_owned(), version: change.version, timestamp_ms: change.timestamp_ms }
+    }
+}
+
+impl TryFrom<Change> for FileChange {
+    type Error = Error;
+
+    fn try_from(change: Change) -> Result<Self> {
+        let change_type = ChangeType::of_name(&change.change_type)
+            .ok_or_else(|| invalid(format!("there is no change type {}", change.change_type)))?;
+        Ok(Self { change_type, version: change.version, timestamp_ms: change.timestamp_ms })
     }
 }

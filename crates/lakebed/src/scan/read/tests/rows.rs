@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use lakebed_core::schema::PrimitiveType;
 
 use super::*;
-use crate::scan::task::{RowColumn, RowColumnKind};
+use crate::scan::balance::balanced;
+use crate::scan::task::{ChangeType, FileChange, RowColumn, RowColumnKind};
 
 /// Columns `a` (long) and `t` (text), with small pages and row groups of `group` rows.
 fn stored(a: Vec<Option<i64>>, t: Vec<String>, group: usize, statistics: EnabledStatistics) -> Vec<u8> {
@@ -36,7 +37,15 @@ fn table() -> Table {
 }
 
 fn row_column(kind: RowColumnKind, name: &str) -> RowColumn {
-    RowColumn { kind, name: name.to_owned() }
+    RowColumn::new(kind, name)
+}
+
+/// Shares the one file of a table out among so many parts of equal size.
+fn cut(table: &mut Table, parts: u64) {
+    let file = table.task.files.pop().unwrap();
+    let start = |part: u64| file.size * part / parts;
+    let part = |part: u64| ScanFile { range: Some(start(part)..start(part + 1)), ..file.clone() };
+    table.task.files = (0..parts).map(part).filter(|part| part.range.as_ref().is_some_and(|range| !range.is_empty())).collect();
 }
 
 #[tokio::test]
@@ -138,6 +147,89 @@ async fn rows_without_columns_are_counted_from_the_log_alone() {
 }
 
 #[tokio::test]
+async fn parts_of_a_file_give_its_rows_once_with_their_positions() {
+    let mut table = table();
+    let file = table.add(counted(100, 30)).await;
+    (file.deletion_vector, file.base_row_id, file.num_records) = (deleting([45]), Some(1000), Some(100));
+    table.task.row_columns = vec![row_column(RowColumnKind::RowIndex, "_row"), row_column(RowColumnKind::RowId, "_id")];
+    table.columns(&[]);
+    let expected: Vec<String> = (0..100).filter(|row| *row != 45).map(|row| format!("{row}|{}", 1000 + row)).collect();
+    for parts in [1, 2, 3, 7] {
+        let mut table = Table {
+            objects: table.objects.clone(),
+            store: table.store.clone(),
+            task: table.task.clone(),
+            options: table.options.clone(),
+        };
+        cut(&mut table, parts);
+        assert_eq!(table.rows().await, expected);
+        // The log knows how many rows the file has, but not how many a part.
+        table.task.row_columns.clear();
+        assert_eq!(table.rows().await.len(), 99);
+    }
+    // What a size that is too small leaves out falls to the last part.
+    let file = table.task.files.first_mut().unwrap();
+    file.size /= 2;
+    let pieces = balanced([file.clone()], 1);
+    table.task.files = pieces.into_iter().flatten().collect();
+    cut(&mut table, 2);
+    assert_eq!(table.rows().await, expected);
+}
+
+#[tokio::test]
+async fn rows_that_a_vector_deleted_come_out_alone() {
+    let mut table = table();
+    let file = table.add(counted(10_000, 3000)).await;
+    file.only_deleted_by = deleting([0, 5, 2999, 3000, 9999]);
+    file.num_records = Some(10_000);
+    table.task.row_columns = vec![row_column(RowColumnKind::RowIndex, "_row")];
+    table.columns(&["a"]);
+    assert_eq!(table.rows().await, ["0|0", "5|5", "2999|2999", "3000|3000", "9999|9999"]);
+    table.task.files[0].deletion_vector = deleting([5, 6, 9999]);
+    assert_eq!(table.rows().await, ["0|0", "2999|2999", "3000|3000"]);
+    assert_eq!(table.filter("a > 2000").rows().await, ["2999|2999", "3000|3000"]);
+    table.columns(&[]).task.filter = None;
+    table.task.row_columns.clear();
+    assert_eq!(table.rows().await.len(), 3);
+    table.task.files[0].only_deleted_by = deleting([10_000]);
+    assert!(table.error().await.to_string().contains("deletes row 10000, but it has only 10000 rows"));
+}
+
+#[tokio::test]
+async fn rows_of_changes_tell_what_happened_to_them_and_when() {
+    let mut table = table();
+    let change = |change_type, version| Some(FileChange { change_type, version, timestamp_ms: version as i64 * 1000 + 1 });
+    table.add(counted(2, 10)).await.change = change(ChangeType::Insert, 3);
+    let told = vec![
+        ("a", Arc::new(Int64Array::from(vec![7, 8])) as ArrayRef),
+        ("t", Arc::new(StringArray::from(vec!["x", "y"]))),
+        ("_change_type", Arc::new(StringArray::from(vec!["update_preimage", "update_postimage"]))),
+    ];
+    table.add(parquet(told.clone())).await.change = change(ChangeType::InFile, 4);
+    // What a data file says of itself is left over from its writer.
+    table.add(parquet(told)).await.change = change(ChangeType::Delete, 5);
+    table.task.row_columns = vec![
+        row_column(RowColumnKind::ChangeType, "_change_type"),
+        row_column(RowColumnKind::CommitVersion, "_commit_version"),
+        row_column(RowColumnKind::CommitTimestamp, "_commit_timestamp"),
+    ];
+    let expected = [
+        "0|insert|3|1970-01-01T00:00:03.001Z",
+        "1|insert|3|1970-01-01T00:00:03.001Z",
+        "7|update_preimage|4|1970-01-01T00:00:04.001Z",
+        "8|update_postimage|4|1970-01-01T00:00:04.001Z",
+        "7|delete|5|1970-01-01T00:00:05.001Z",
+        "8|delete|5|1970-01-01T00:00:05.001Z",
+    ];
+    assert_eq!(table.columns(&["a"]).rows().await, expected);
+    assert_eq!(table.filter("a = 7").rows().await, [expected[2], expected[4]]);
+    table.columns(&[]).task.filter = None;
+    assert_eq!(table.rows().await.len(), 6);
+    table.task.files[0].change = change(ChangeType::InFile, 3);
+    assert!(table.error().await.to_string().contains("some have no _change_type"));
+}
+
+#[tokio::test]
 async fn filters_on_partition_columns_decide_whole_files() {
     let mut table =
         Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("p", PrimitiveType::Integer, true)]);
@@ -181,6 +273,9 @@ struct Case {
     high: i64,
     batch: usize,
     columns: Vec<&'static str>,
+    /// Only rows that are among these, if any are given.
+    only: Option<BTreeSet<u64>>,
+    parts: u64,
 }
 
 fn cases() -> impl Strategy<Value = Case> {
@@ -188,13 +283,15 @@ fn cases() -> impl Strategy<Value = Case> {
     let values = prop::collection::vec(prop::option::weighted(0.9, -50_i64..50), 1..400);
     let others = (1_usize..150, any::<bool>(), prop::collection::btree_set(0_u64..400, 0..60), -60_i64..60, 0_i64..40);
     let columns = prop::sample::select(vec![vec!["a", "t"], vec!["t"], vec!["a"], vec!["t", "a"], vec![]]);
-    (sorted, values, others, 1_usize..100, columns).prop_map(
-        |(sorted, mut a, (group, statistics, deleted, low, width), batch, columns)| {
+    let some = (prop::option::of(prop::collection::btree_set(0_u64..400, 1..200)), 1_u64..5);
+    (sorted, values, others, 1_usize..100, columns, some).prop_map(
+        |(sorted, mut a, (group, statistics, deleted, low, width), batch, columns, (only, parts))| {
             if sorted {
                 a.sort();
             }
-            let deleted = deleted.into_iter().filter(|row| *row < a.len() as u64).collect();
-            Case { a, group, statistics, deleted, low, high: low + width, batch, columns }
+            let in_file = |rows: BTreeSet<u64>| rows.into_iter().filter(|row| *row < a.len() as u64).collect();
+            let (deleted, only) = (in_file(deleted), only.map(in_file));
+            Case { a, group, statistics, deleted, low, high: low + width, batch, columns, only, parts }
         },
     )
 }
@@ -209,7 +306,8 @@ proptest! {
         let mut expected = Vec::new();
         for (row, value) in case.a.iter().enumerate() {
             let matches = value.is_some_and(|value| value >= case.low && value < case.high);
-            if matches && !case.deleted.contains(&(row as u64)) {
+            let is_meant = case.only.as_ref().is_none_or(|only| only.contains(&(row as u64)));
+            if matches && is_meant && !case.deleted.contains(&(row as u64)) {
                 let mut columns: Vec<String> = case.columns.iter().map(|name| match *name {
                     "a" => value.unwrap().to_string(),
                     _ => texts[row].clone(),
@@ -223,6 +321,8 @@ proptest! {
             let mut table = table();
             let file = table.add(stored(case.a.clone(), texts, case.group, statistics)).await;
             file.deletion_vector = if case.deleted.is_empty() { None } else { deleting(case.deleted.iter().copied()) };
+            file.only_deleted_by = case.only.as_ref().and_then(|only| deleting(only.iter().copied()));
+            cut(&mut table, case.parts);
             table.task.row_columns = vec![row_column(RowColumnKind::RowIndex, "_row")];
             table.options.batch_rows = Some(case.batch);
             table.columns(&case.columns).filter(&format!("a >= {} AND a < {}", case.low, case.high));
