@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,11 +22,19 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("page", ["docs/guide.md", "README.md"])
 def test_the_blocks_of_a_page_run_one_after_the_other(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+    run_blocks(page, {})
+
+
+def run_blocks(page: str, names: dict[str, Any]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
     assert blocks
-    names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, page, "exec"), names)
+
+
+@pytest.mark.spark
+def test_the_blocks_of_the_page_on_spark_run_one_after_the_other(spark: Any) -> None:
+    run_blocks("docs/spark.md", {"spark": spark})
 
 
 @pytest.mark.parametrize("module", [lakebed, lakebed.table, lakebed.scan, lakebed.writer])

@@ -1,0 +1,13 @@
+"""lakebed for PySpark: tables read and written by Spark's executors, with ``pip install`` and no jar.
+
+>>> import lakebed.spark as lbs  # doctest: +SKIP
+>>> df = lbs.read(spark, "/data/trips", columns=["city"], where="fare > 20")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from lakebed.spark.read import Explanation, explain, read
+from lakebed.spark.source import register
+from lakebed.spark.write import foreach_batch, write
+
+__all__ = ["Explanation", "explain", "foreach_batch", "read", "register", "write"]

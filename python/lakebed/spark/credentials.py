@@ -1,0 +1,38 @@
+"""How a worker reaches the store: what travels to it, and the refusal of secrets that would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakebed.errors import InvalidInputError
+from lakebed.table import _is_secret
+
+__all__ = ["Access", "Credentials"]
+
+#: Called where a store is opened, anew before what it returned expires.
+Credentials = Callable[[], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Access:
+    """Options and the provider of credentials. It is pickled into Spark's plans, so it holds no secret itself.
+
+    The provider travels as code and is called on the worker. Without one, a worker finds credentials in its own environment.
+    """
+
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    credentials: Credentials | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        secrets = sorted(key for key in self.storage_options if _is_secret(key))
+        if secrets:
+            raise InvalidInputError(
+                f"storage_options hold secrets ({', '.join(secrets)}), which Spark would send around in its plans. Give credentials=, a "
+                "function that returns them: each worker calls it. Or leave them to the environment of the workers"
+            )
+
+    def options(self) -> dict[str, Any]:
+        """The keyword arguments of what opens a store: `lakebed.Table`, `lakebed.read_task` and their like."""
+        return {"storage_options": dict(self.storage_options), "credentials": self.credentials}

@@ -1,0 +1,39 @@
+"""Errors of lakebed on executors, told on the driver as what they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import PySparkException
+
+from lakebed import errors
+
+__all__ = ["own_error", "told"]
+
+#: The last line of a traceback, and what the message has more, up to where Spark goes on.
+_RAISED = re.compile(
+    r"^lakebed\.errors\.(\w+): (.*?)(?=^\s*$|^\s+at |^JVM stacktrace:|^Driver stacktrace:|\Z)", re.MULTILINE | re.DOTALL
+)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """What a task raised of lakebed's is raised here as the same class with the same message; Spark's account of it is the cause."""
+    try:
+        yield
+    except PySparkException as failed:
+        own = own_error(str(failed))
+        if own is None:
+            raise
+        raise own from failed
+
+
+def own_error(text: str) -> errors.LakebedError | None:
+    """The error of lakebed that Spark's account of a failed task speaks of."""
+    found = _RAISED.search(text)
+    kind = getattr(errors, found.group(1), None) if found else None
+    if found is None or not (isinstance(kind, type) and issubclass(kind, errors.LakebedError)):
+        return None
+    return kind(found.group(2).rstrip())

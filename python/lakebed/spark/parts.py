@@ -1,0 +1,116 @@
+"""What the batch and the stream side of the data source share: tasks as partitions, what tasks of writes tell, and the options of writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import InputPartition, WriterCommitMessage
+
+from lakebed import _lakebed
+from lakebed.errors import InvalidInputError
+from lakebed.scan import read_task
+from lakebed.spark import types
+from lakebed.spark.credentials import Access
+from lakebed.spark.options import Options
+from lakebed.writer import _options, _place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+__all__ = [
+    "PartWritten",
+    "TaskPartition",
+    "files_of",
+    "plan",
+    "read_partition",
+    "refuse_uncarried",
+    "write_options",
+]
+
+
+class TaskPartition(InputPartition):
+    """A task of a scan as a partition of Spark's."""
+
+    def __init__(self, task: bytes) -> None:
+        self.task = task
+
+    def __repr__(self) -> str:
+        return f"TaskPartition({len(self.task)} bytes)"
+
+
+def read_partition(partition: TaskPartition, access: Access, schema: StructType) -> Iterator[pa.RecordBatch]:
+    """The rows of a task, in the form that Spark wants of a data source: equal to its schema in every detail."""
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    wanted = to_arrow_schema(schema, timezone="UTC")
+    for rows in read_task(partition.task, **access.options()):
+        rows = types.carried_rows(rows, schema)
+        yield (
+            rows
+            if rows.schema.equals(wanted)
+            else pa.RecordBatch.from_arrays(
+                [column.cast(field.type) for column, field in zip(rows.columns, wanted, strict=True)], schema=wanted
+            )
+        )
+
+
+def refuse_uncarried(schema: StructType) -> None:
+    """Types that Spark takes from no Python data source are refused by name, before Spark says something less clear."""
+    if types.carried(schema) != types.nullable(schema):
+        names = [field.name for field in schema.fields if types.carried(types.alone(field)) != types.nullable(types.alone(field))]
+        raise InvalidInputError(
+            f"Spark takes no year-month intervals from a Python data source (columns {', '.join(names)}): "
+            "read with lakebed.spark.read, or leave them out with option('columns', ...)"
+        )
+
+
+@dataclass
+class PartWritten(WriterCommitMessage):
+    """What a task of a write tells: files, and the task that they are for."""
+
+    files: bytes | None
+
+
+def plan(options: dict[str, Any], schema: StructType) -> bytes | None:
+    """The task of a write, or None if there is nothing to do."""
+    planned, _ = _lakebed.Table.plan_write(options, types.written(schema))
+    return None if planned is None else planned["task"]
+
+
+def files_of(messages: Iterable[WriterCommitMessage | None]) -> list[bytes]:
+    """What tasks wrote, as far as they got."""
+    return [message.files for message in messages if isinstance(message, PartWritten) and message.files is not None]
+
+
+def write_options(options: Options, overwrite: bool, access: Access) -> dict[str, Any]:
+    """The options of a write, as `_lakebed` takes them."""
+    where = options.text("where", "replaceWhere")
+    merges, replaces = options.flag("mergeSchema"), options.flag("overwriteSchema")
+    schema = options.word("schema", among=("enforce", "merge", "overwrite"))
+    app_id, number = options.text("txnAppId"), options.number("txnVersion")
+    if (app_id is None) != (number is None):
+        raise InvalidInputError("the options txnAppId and txnVersion go together")
+    given: dict[str, Any] = {
+        "mode": options.word("mode", among=("append", "overwrite", "error", "ignore"))
+        or ("overwrite" if overwrite else "append"),
+        "where": where,
+        "partitions": options.word("partitions", "partitionOverwriteMode", among=("static", "dynamic")) if overwrite else None,
+        "schema": schema or ("overwrite" if replaces and overwrite else "merge" if merges else "enforce"),
+        "txn": None if app_id is None else (app_id, number),
+        "user_metadata": options.text("user_metadata", "userMetadata"),
+        "target_file_size": options.number("target_file_size"),
+        "compression": options.text("compression"),
+        "row_group_rows": options.number("row_group_rows"),
+        "bloom_columns": options.names("bloom_columns"),
+        "on_lossy": options.word("on_lossy", among=("error", "truncate")),
+        "timeout": options.seconds("timeout"),
+        "partition_by": options.names("partition_by", "partitionBy"),
+        "cluster_by": options.names("cluster_by", "clusterBy"),
+        "properties": options.properties(),
+    }
+    options.done("for writing")
+    return {**_place(options.path, access.storage_options, access.credentials), **_options(given)}

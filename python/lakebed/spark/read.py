@@ -1,0 +1,200 @@
+"""`lbs.read`: a table as a data frame; `lbs.explain`: by which road it would come. Both begin with :func:`_plan`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from lakebed.errors import InvalidInputError
+from lakebed.scan import Scan
+from lakebed.spark import native, roads, session, tasks, types
+from lakebed.spark.credentials import Access, Credentials
+from lakebed.spark.roads import Asked, Road, Roads
+from lakebed.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Explanation", "explain", "read"]
+
+#: What calls the clock, as far as a text tells.
+_NOW = re.compile(r"now|current_|local|curdate|unix", re.IGNORECASE)
+
+#: Tasks are not made smaller than this to keep all cores busy.
+_LEAST_TASK_BYTES = 4 << 20
+
+
+def read(
+    spark: SparkSession,
+    uri: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    where: str | None = None,
+    version: int | None = None,
+    timestamp: datetime | str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    credentials: Credentials | None = None,
+    absolute_paths: bool = False,
+    road: Road = "auto",
+    target_size_bytes: int = 128 << 20,
+) -> DataFrame:
+    """A table as a data frame, at one version: that of now, unless ``version`` or ``timestamp`` name another.
+
+    The log is read here, the data when Spark runs a query. ``columns`` are the only ones that come, ``where`` is a condition in SQL that
+    all rows fulfil; files that cannot have such rows are not read. Without them Spark prunes columns and pushes filters down by itself
+    where its own Parquet reader can read the table, which ``road`` otherwise forces: ``"spark"`` for that reader, ``"arrow"`` for
+    lakebed's; :func:`explain` tells the choice.
+
+    Secrets stay out of Spark's plans: give ``credentials``, a function that each worker calls, or leave them to the workers' environment.
+    ``target_size_bytes`` is what one task of lakebed's reader reads at most, if its files are not larger.
+    """
+    plan = _plan(spark, uri, columns, where, version, timestamp, storage_options, credentials, absolute_paths, road)
+    frames = [native.frame(spark, plan.asked, reading) for reading in plan.roads.readings]
+    if plan.roads.by_arrow or not frames:
+        frames.append(_by_arrow(spark, plan, target_size_bytes))
+    return reduce(lambda one, other: one.unionAll(other), frames)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """By which road the rows of a table come to Spark, and why not by the other."""
+
+    #: The table's URL and version.
+    table: str
+    version: int
+    #: Files that Spark's own Parquet reader reads, their size, and how many reads of it that are.
+    spark_files: int
+    spark_size_bytes: int
+    spark_reads: int
+    #: Files that lakebed reads, their size, and in how many tasks.
+    arrow_files: int
+    arrow_size_bytes: int
+    arrow_tasks: int
+    #: Why Spark's reader does not read these: the number of files by reason.
+    reasons: dict[str, int]
+
+    def __str__(self) -> str:
+        spark = f"Spark's Parquet reader: {self.spark_files} files ({self.spark_size_bytes} bytes) in {self.spark_reads} reads"
+        arrow = f"lakebed by Arrow: {self.arrow_files} files ({self.arrow_size_bytes} bytes) in {self.arrow_tasks} tasks"
+        reasons = [f"  {files} files: {reason}" for reason, files in self.reasons.items()]
+        return "\n".join([f"{self.table} at version {self.version}", spark, arrow, *reasons])
+
+
+def explain(
+    spark: SparkSession,
+    uri: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    where: str | None = None,
+    version: int | None = None,
+    timestamp: datetime | str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    credentials: Credentials | None = None,
+    absolute_paths: bool = False,
+    road: Road = "auto",
+    target_size_bytes: int = 128 << 20,
+) -> Explanation:
+    """By which road :func:`read` with the same arguments would read, and why. Reads the log, no data."""
+    plan = _plan(spark, uri, columns, where, version, timestamp, storage_options, credentials, absolute_paths, road)
+    arrow_size_bytes = sum(size for path, size in plan.sizes() if path in plan.roads.by_arrow)
+    return Explanation(
+        table=plan.table.uri,
+        version=plan.table.version,
+        spark_files=plan.files.num_rows - len(plan.roads.by_arrow),
+        spark_size_bytes=sum(size for _, size in plan.sizes()) - arrow_size_bytes,
+        spark_reads=len(plan.roads.readings),
+        arrow_files=len(plan.roads.by_arrow),
+        arrow_size_bytes=arrow_size_bytes,
+        arrow_tasks=len(_tasks(spark, plan, target_size_bytes)),
+        reasons=dict(plan.roads.reasons),
+    )
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A read, decided."""
+
+    table: Table
+    access: Access
+    scan: Scan
+    asked: Asked
+    files: pa.Table
+    roads: Roads
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        """Path and size in bytes of each file."""
+        paths: list[Any] = self.files.column("path").to_pylist()
+        sizes: list[Any] = self.files.column("size_bytes").to_pylist()
+        return zip(paths, sizes, strict=True)
+
+
+def _plan(
+    spark: SparkSession,
+    uri: str | os.PathLike[str],
+    columns: Sequence[str] | None,
+    where: str | None,
+    version: int | None,
+    timestamp: datetime | str | None,
+    storage_options: Mapping[str, str] | None,
+    credentials: Credentials | None,
+    absolute_paths: bool,
+    road: Road,
+) -> _Plan:
+    access = Access(dict(storage_options or {}), credentials)
+    table = Table(uri, version=version, timestamp=timestamp, absolute_paths=absolute_paths, **access.options())
+    if where is not None and _NOW.search(where):
+        # What is planned now and run later, here and there, is asked about one moment.
+        where = table.scan(where=where).explain().filter
+    scan = table.scan(columns=columns, where=where)
+    table_schema = types.table_schema(table._table.metadata()["schemaString"])
+    asked = Asked(
+        root=table.uri,
+        table_schema=table_schema,
+        schema=types.pruned(table_schema, scan.schema),
+        partition_columns=table.partition_columns,
+        mapping_mode=table.properties.get("delta.columnMapping.mode", "none"),
+        columns=columns,
+        where=where,
+        absolute_paths=absolute_paths,
+    )
+    files = scan.files()
+    chosen = roads.choose(spark, asked, files, road)
+    if road == "spark" and chosen.by_arrow:
+        reasons = "; ".join(f"{count} files: {reason}" for reason, count in chosen.reasons.items())
+        raise InvalidInputError(f"{table.uri}: Spark's own reader would not read it exactly, leave out road='spark' ({reasons})")
+    return _Plan(table, access, scan, asked, files, chosen)
+
+
+def _by_arrow(spark: SparkSession, plan: _Plan, target_size_bytes: int) -> DataFrame:
+    pieces = _tasks(spark, plan, target_size_bytes)
+    size_bytes = sum(size for path, size in plan.sizes() if path in plan.roads.by_arrow)
+    # Spark's planner takes the columns that it reads of a file for their share of it, by their types.
+    share = types.row_size_bytes(plan.asked.schema) / types.row_size_bytes(plan.asked.table_schema)
+    name = f"lakebed {plan.table.uri.rpartition('/')[2]} version {plan.table.version}, {len(plan.roads.by_arrow)} files"
+    return tasks.frame(spark, name, pieces, plan.access, types.shown(plan.asked.schema), int(size_bytes * share))
+
+
+def _tasks(spark: SparkSession, plan: _Plan, target_size_bytes: int) -> list[bytes]:
+    """Tasks that read what Spark's reader does not: of the size that is wanted, but enough of them for all cores."""
+    if not plan.roads.by_arrow:
+        return []
+    size_bytes = sum(size for path, size in plan.sizes() if path in plan.roads.by_arrow)
+    fair_bytes = max(_LEAST_TASK_BYTES, size_bytes // session.parallelism(spark))
+    found = plan.scan.tasks(target_size_bytes=min(target_size_bytes, fair_bytes))
+    if len(plan.roads.by_arrow) == plan.files.num_rows:
+        return found
+    return [part for task in found if (part := _only(task, plan.roads.by_arrow))]
+
+
+def _only(task: bytes, paths: set[str]) -> bytes | None:
+    """The part of a task that reads these files, if it has any of them."""
+    parts: dict[str, Any] = json.loads(task)
+    parts["files"] = [file for file in parts["files"] if file["path"] in paths]
+    return json.dumps(parts).encode() if parts["files"] else None

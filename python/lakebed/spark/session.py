@@ -1,0 +1,42 @@
+"""Facts about a Spark session, classic or Connect. Nothing of lakebed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["changed", "is_connect", "parallelism", "setting", "version"]
+
+#: Tasks that a read of a Connect session is cut into at least: it does not tell how many cores there are.
+_CONNECT_PARALLELISM = 16
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether the session talks to a Spark Connect server; else its JVM is in reach."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def version(spark: SparkSession) -> tuple[int, int]:
+    """The version of Spark that runs the queries, such as (4, 1)."""
+    major, minor = spark.version.split(".")[:2]
+    return int(major), int(minor)
+
+
+def setting(spark: SparkSession, name: str, default: str) -> str:
+    """A setting of the session, in lower case; `default` if this version of Spark does not know it."""
+    return (spark.conf.get(name, default) or default).lower()
+
+
+def changed(spark: SparkSession, *prefixes: str) -> list[str]:
+    """The settings with names of these beginnings that somebody has set, to whatever value."""
+    return sorted(name for name in spark.conf.getAll if name.startswith(prefixes))
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks run at a time."""
+    if not is_connect(spark):
+        return spark.sparkContext.defaultParallelism
+    said = spark.conf.get("spark.sql.leafNodeDefaultParallelism", None) or spark.conf.get("spark.default.parallelism", None)
+    return int(said) if said else _CONNECT_PARALLELISM

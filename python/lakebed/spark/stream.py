@@ -1,0 +1,230 @@
+"""``format("lakebed")`` in streams: the source, with Delta's offsets and options, and the sink, which writes each batch once.
+
+Spark keeps one reader for a query on the driver, in a process of its own, and pickles another one for the tasks; it makes a writer for
+each batch and one more to commit it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import datasource
+from pyspark.sql.datasource import DataSourceStreamReader, DataSourceStreamWriter, InputPartition, WriterCommitMessage
+
+from lakebed import _lakebed
+from lakebed.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
+from lakebed.spark import types
+from lakebed.spark.credentials import Access
+from lakebed.spark.options import Options
+from lakebed.spark.parts import PartWritten, TaskPartition, files_of, plan, read_partition, refuse_uncarried, write_options
+from lakebed.spark.write import write_part
+from lakebed.writer import _place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+__all__ = ["StreamOptions", "StreamWriter", "stream_reader"]
+
+_LOGGER = logging.getLogger("lakebed.spark")
+
+#: Delta Spark's names; what they mean is decided by lakebed's core.
+_OF_STREAMS = (
+    "maxFilesPerTrigger",
+    "maxBytesPerTrigger",
+    "startingVersion",
+    "startingTimestamp",
+    "ignoreDeletes",
+    "ignoreChanges",
+    "ignoreFileDeletion",
+    "skipChangeCommits",
+    "excludeRegex",
+    "failOnDataLoss",
+    "readChangeFeed",
+    "readChangeData",
+    "schemaTrackingLocation",
+    "schemaLocation",
+    "streamingSourceTrackingId",
+    "allowSourceColumnRename",
+    "allowSourceColumnDrop",
+    "allowSourceColumnTypeChange",
+)
+#: Of the files of a batch that one task reads.
+_TASK_BYTES = 64 << 20
+#: In the properties of Spark's tasks.
+_QUERY_ID = "sql.streaming.queryId"
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """What options say of a stream of a table."""
+
+    path: str
+    options: dict[str, str]
+    access: Access
+
+    @classmethod
+    def of(cls, options: Options) -> StreamOptions:
+        given = {name: value for name in _OF_STREAMS if (value := options.text(name)) is not None}
+        return cls(options.path, given, options.access())
+
+    def open(self) -> _lakebed.Follow:
+        """The stream, with the table's schema as it is now or as the stream has tracked it."""
+        place = _place(self.path, self.access.storage_options, self.access.credentials)
+        return _lakebed.Follow.open({**place, "options": self.options})
+
+
+class StreamReader(DataSourceStreamReader):
+    """A stream of a table's rows: offsets and tasks on the driver, rows on executors."""
+
+    def __init__(self, options: StreamOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+        self._opened: _lakebed.Follow | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_opened": None}
+
+    def initialOffset(self) -> dict[str, Any]:
+        return _offset(self._stream().initial_offset())
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        tasks = self._stream().tasks(json.dumps(start), json.dumps(end), _TASK_BYTES)
+        return [TaskPartition(task) for task in tasks]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, TaskPartition)
+        yield from read_partition(partition, self._options.access, self._schema)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self._stream().commit(json.dumps(end))
+
+    def _stream(self) -> _lakebed.Follow:
+        if self._opened is None:
+            opened = self._options.open()
+            found = stream_schema(opened)
+            if [(field.name, field.dataType) for field in found] != [(field.name, field.dataType) for field in self._schema]:
+                raise SchemaMismatchError(
+                    f"{self._options.path}: the table's schema is not the stream's any more: it is {found.simpleString()}, not "
+                    f"{self._schema.simpleString()}. Define the stream again; what it has done so far is kept by its checkpoint"
+                )
+            self._opened = opened
+        return self._opened
+
+    def _next(self, start: dict[str, Any], until: str | None, *, everything: bool) -> dict[str, Any]:
+        """How far the next batch goes; the start itself if there is nothing new."""
+        stream = self._stream()
+        max_files, max_bytes = (None, None) if everything else stream.limits()
+        end = stream.latest_offset(json.dumps(start), max_files, max_bytes, until)
+        return start if end is None else _offset(end)
+
+
+class _ReaderBefore42(StreamReader):
+    """For Spark before 4.2, which asks for the next offset without saying from where."""
+
+    #: As far as is known: where the query began, or what it did last.
+    _reached: dict[str, Any] | None = None
+
+    def initialOffset(self) -> dict[str, Any]:
+        self._reached = super().initialOffset()
+        return self._reached
+
+    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]
+        if self._reached is None:
+            _LOGGER.warning(
+                "%s: this version of Spark does not tell where a restarted query was: its first batch takes all there is, whatever "
+                "maxFilesPerTrigger and maxBytesPerTrigger say",
+                self._options.path,
+            )
+            self._reached = _offset(self._stream().newest_offset())
+        else:
+            self._reached = self._next(self._reached, None, everything=False)
+        return self._reached
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        # A restarted query repeats its last batch first if that was not finished.
+        self._reached = end
+        return super().partitions(start, end)
+
+
+def stream_reader(options: Options, schema: StructType) -> StreamReader:
+    """The source of a stream, in the form that this version of Spark knows."""
+    given = StreamOptions.of(options)
+    options.done("for a stream")
+    refuse_uncarried(schema)
+    if not hasattr(DataSourceStreamReader, "getDefaultReadLimit"):
+        return _ReaderBefore42(given, schema)
+    from lakebed.spark.admission import AdmittingReader
+
+    return AdmittingReader(given, schema)
+
+
+def stream_schema(stream: _lakebed.Follow) -> StructType:
+    """The schema of the rows of a stream, as Spark shows it."""
+    schema = types.table_schema(stream.delta_schema())
+    return types.shown(schema)
+
+
+@dataclass
+class BatchPart(PartWritten):
+    """What a task of a batch tells: files, the task that they are for, and which query it is."""
+
+    task: bytes
+    query_id: str | None
+
+
+class StreamWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSourceStreamWriter)):  # type: ignore[misc]
+    """The sink of one batch. A batch that the table knows by its query and number is not written again.
+
+    Spark makes it twice: one is pickled for the tasks, which must know what to write, the other commits, and learns it from them.
+    """
+
+    def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
+        if not hasattr(datasource, "DataSourceStreamArrowWriter"):
+            raise UnsupportedFeatureError(
+                "streams are written by format('lakebed') from Spark 4.1 on; before, use "
+                "writeStream.foreachBatch(lakebed.spark.foreach_batch(path, app_id=...))"
+            )
+        self._access = options.access()
+        self._options = write_options(options, overwrite, self._access)
+        if self._options["mode"] not in ("append", "overwrite") or self._options["txn"] is not None:
+            raise InvalidInputError(
+                "a stream takes neither the option mode nor txnAppId: its output mode and its checkpoint say both"
+            )
+        self._overwrites = self._options["mode"] == "overwrite"
+        self._schema = schema
+        self._task: bytes | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_task": self._task or plan(self._options, self._schema)}
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> BatchPart:
+        from pyspark import TaskContext
+
+        assert self._task is not None
+        context = TaskContext.get()
+        query_id = None if context is None else context.getLocalProperty(_QUERY_ID)
+        return BatchPart(write_part(self._task, iterator, self._access), self._task, query_id)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        parts = [message for message in messages if isinstance(message, BatchPart)]
+        files = files_of(messages)
+        if not files and not self._overwrites:
+            return
+        task = parts[0].task if parts else plan(self._options, self._schema)
+        query_id = parts[0].query_id if parts else None
+        txn = None if query_id is None else (query_id, batchId)
+        assert task is not None
+        _lakebed.Table.commit_write({**self._options, "txn": txn}, task, files)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        _lakebed.Table.abort_write(self._options, files_of(messages))
+
+
+def _offset(text: str) -> dict[str, Any]:
+    offset: dict[str, Any] = json.loads(text)
+    return offset

@@ -1,0 +1,102 @@
+"""The road through Arrow: executors read pieces of the scan with lakebed, `mapInArrow` hands their batches to Spark.
+
+To Spark this is a function over a range with one row per piece, and it estimates the size of the result from the range alone. So
+the range is made as long as the files suggest, else Spark would take a large table for one that is worth a broadcast.
+Read :func:`frame` first.
+"""
+
+from __future__ import annotations
+
+import os.path
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from lakebed.spark import types
+from lakebed.spark.credentials import Access
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["frame"]
+
+#: A column of nulls that the planner takes for a thousand bytes a row, so that the range need not be long.
+_WEIGHT = "CAST(null AS STRUCT<" + ", ".join(f"b{at}: BINARY" for at in range(10)) + ">) AS weight"
+#: The planner takes numbers for 8 bytes, and a row with the weight for 1016 instead of 16.
+_NUMBER_BYTES = 8 * 1016 // 16
+
+#: Of the pieces that one function holds. More make several functions, since each task unpickles all of its function.
+_MOST_BYTES = 1 << 20
+
+
+def frame(
+    spark: SparkSession, name: str, tasks: Sequence[bytes], access: Access, schema: StructType, size_bytes: int
+) -> DataFrame:
+    """The rows of scan tasks, one Spark task each. `size_bytes` is what Spark's planner shall take them for."""
+    carried = types.carried(schema)
+    stride = max(1, size_bytes // _NUMBER_BYTES // max(1, len(tasks)))
+    found: DataFrame | None = None
+    for pieces in _pieces(tasks):
+        numbers = spark.range(0, len(pieces.rests) * stride, 1, len(pieces.rests)).where(F.col("id") % stride == 0)
+        part = numbers.selectExpr("id", _WEIGHT).mapInArrow(_ReadTasks(name, pieces, stride, access, carried), carried)
+        found = part if found is None else found.unionAll(part)
+    if found is None:
+        return spark.createDataFrame([], schema)
+    if carried == schema:
+        return found
+    return found.select(*[types.converted(F.col(types.quoted(field.name)), field) for field in schema.fields])
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """Tasks of one scan, packed: what they begin with is the same (the schema, among others) and kept once."""
+
+    head: bytes
+    #: What the rests are compressed by, being alike.
+    likeness: bytes
+    rests: list[bytes]
+
+    def __getitem__(self, index: int) -> bytes:
+        return self.head + zlib.decompressobj(zdict=self.likeness).decompress(self.rests[index])
+
+
+class _ReadTasks:
+    """What `mapInArrow` calls on executors: numbers of tasks in, their rows out."""
+
+    def __init__(self, name: str, pieces: _Pieces, stride: int, access: Access, carried: StructType) -> None:
+        #: What Spark shows in its plans.
+        self.__name__ = name
+        self._pieces = pieces
+        self._stride = stride
+        self._access = access
+        self._carried = carried
+
+    def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from lakebed.scan import read_task
+
+        for batch in numbers:
+            numbered: list[int] = batch.column("id").to_pylist()  # type: ignore[assignment]
+            for number in numbered:
+                for rows in read_task(self._pieces[number // self._stride], **self._access.options()):
+                    yield types.carried_rows(rows, self._carried)
+
+
+def _pieces(tasks: Sequence[bytes]) -> Iterator[_Pieces]:
+    head: bytes = os.path.commonprefix(list(tasks))  # type: ignore[assignment]  # noqa: RUF071
+    rests: list[bytes] = []
+    size_bytes = 0
+    for task in tasks:
+        likeness = tasks[0][len(head) :]
+        packer = zlib.compressobj(zdict=likeness)
+        rests.append(packer.compress(task[len(head) :]) + packer.flush())
+        size_bytes += len(rests[-1])
+        if size_bytes > _MOST_BYTES:
+            yield _Pieces(head, likeness, rests)
+            rests, size_bytes = [], 0
+    if rests:
+        yield _Pieces(head, likeness, rests)

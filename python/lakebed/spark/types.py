@@ -1,0 +1,262 @@
+"""Delta's schemas as Spark's: the one that users see, the one that data files have, the one in which Arrow carries rows.
+
+Delta writes a schema as Spark's JSON, so pyspark parses it: :func:`table_schema`. The rest is how the others differ from it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    FloatType,
+    IntegerType,
+    MapType,
+    NullType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    YearMonthIntervalType,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column
+
+__all__ = [
+    "alone",
+    "carried",
+    "carried_rows",
+    "converted",
+    "has_type",
+    "is_variant",
+    "nullable",
+    "physical",
+    "pruned",
+    "quoted",
+    "row_size_bytes",
+    "shown",
+    "table_schema",
+    "written",
+]
+
+_PHYSICAL_NAME = "delta.columnMapping.physicalName"
+_CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
+_MONTHS = YearMonthIntervalType(YearMonthIntervalType.MONTH, YearMonthIntervalType.MONTH)
+
+
+def table_schema(schema_string: str) -> StructType:
+    """The schema of a table's ``metaData``, with the metadata of its fields."""
+    return StructType.fromJson(json.loads(schema_string))
+
+
+def pruned(schema: StructType, kept: pa.Schema) -> StructType:
+    """The part of a schema that a scan gives: its columns in its order, and of structs the fields that it kept."""
+    return StructType([_pruned_field(schema[field.name], field.type) for field in kept])
+
+
+def shown(schema: StructType) -> StructType:
+    """The schema of a data frame of the table.
+
+    Everything may be null: so Spark's reader of Parquet files declares it, and one table has one schema by whichever road. Of the
+    metadata of fields stays what Delta Spark shows: comments, the length of char and varchar by which Spark compares, invariants.
+    """
+
+    def field(found: StructField, data_type: DataType) -> StructField:
+        metadata = {key: value for key, value in (found.metadata or {}).items() if _is_shown(key)}
+        return StructField(found.name, data_type, True, metadata)
+
+    return _mapped(schema, field)
+
+
+def physical(schema: StructType) -> StructType:
+    """The schema by the names of data files.
+
+    Of the metadata of fields stays that by which Spark pads char. Its reader would act on some of the rest.
+    """
+
+    def field(found: StructField, data_type: DataType) -> StructField:
+        metadata = found.metadata or {}
+        kept = {key: value for key, value in metadata.items() if key == _CHAR_VARCHAR}
+        return StructField(metadata.get(_PHYSICAL_NAME, found.name), data_type, True, kept)
+
+    return _mapped(schema, field)
+
+
+def written(schema: StructType) -> str:
+    """The schema of a data frame as Delta spells that of a table.
+
+    Everything may be null, as Delta Spark has it: what a query happens to know of its rows is no promise about a table. Comments stay,
+    what Spark or Delta noted for themselves does not.
+    """
+
+    def field(found: StructField, data_type: DataType) -> StructField:
+        metadata = {key: value for key, value in (found.metadata or {}).items() if not key.startswith(("delta.", "__"))}
+        return StructField(found.name, data_type, True, metadata)
+
+    return json.dumps(_mapped(schema, field).jsonValue())
+
+
+def carried(schema: StructType) -> StructType:
+    """The schema in which Arrow carries rows to Spark. pyarrow has no intervals of months: their number travels."""
+    return _with_months(schema, IntegerType())
+
+
+def nullable(schema: StructType) -> StructType:
+    """The same schema, in which everything may be null."""
+    return _mapped(schema, lambda found, data_type: StructField(found.name, data_type, True, found.metadata))
+
+
+def alone(field: StructField) -> StructType:
+    """A schema of one field."""
+    return StructType([field])
+
+
+def carried_rows(rows: pa.RecordBatch, schema: StructType) -> pa.RecordBatch:
+    """Rows as Spark takes them from Arrow: it finds the two parts of a variant by their position, not by name."""
+    import pyarrow as pa
+
+    if not has_type(schema, is_variant):
+        return rows
+    columns = [_carried_array(column, field.dataType) for column, field in zip(rows.columns, schema.fields, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, names=schema.names)
+
+
+def converted(column: Column, field: StructField) -> Column:
+    """A column of the same shape as a column of the table: one with other names in it, or with numbers of months."""
+    if has_type(field.dataType, lambda leaf: isinstance(leaf, YearMonthIntervalType)):
+        # Spark makes a number an interval of one unit only.
+        column = column.cast(_with_months(StructType([field]), _MONTHS).fields[0].dataType)
+    return column.cast(field.dataType).alias(field.name, metadata=field.metadata)
+
+
+def quoted(name: str) -> str:
+    """A name as Spark's parser takes it for one name, whatever it holds."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def has_type(data_type: DataType, test: Callable[[DataType], bool]) -> bool:
+    """Whether a type, or one inside it, passes a test."""
+    inner: list[DataType] = []
+    if isinstance(data_type, StructType):
+        inner = [field.dataType for field in data_type.fields]
+    elif isinstance(data_type, ArrayType):
+        inner = [data_type.elementType]
+    elif isinstance(data_type, MapType):
+        inner = [data_type.keyType, data_type.valueType]
+    return test(data_type) or any(has_type(child, test) for child in inner)
+
+
+def is_variant(data_type: DataType) -> bool:
+    """Whether it is Spark's type of variants."""
+    return data_type.typeName() == "variant"
+
+
+def row_size_bytes(schema: StructType) -> int:
+    """What Spark's planner takes a row for."""
+    return 8 + _size_bytes(schema)
+
+
+#: Spark's `DataType.defaultSize` where it is not 8.
+_SIZES_BYTES: dict[type[DataType], int] = {
+    BinaryType: 100,
+    BooleanType: 1,
+    ByteType: 1,
+    DateType: 4,
+    FloatType: 4,
+    IntegerType: 4,
+    NullType: 1,
+    ShortType: 2,
+    StringType: 20,
+    YearMonthIntervalType: 4,
+}
+
+
+def _size_bytes(data_type: DataType) -> int:
+    if isinstance(data_type, StructType):
+        return sum(_size_bytes(field.dataType) for field in data_type.fields)
+    if isinstance(data_type, ArrayType):
+        return _size_bytes(data_type.elementType)
+    if isinstance(data_type, MapType):
+        return _size_bytes(data_type.keyType) + _size_bytes(data_type.valueType)
+    if isinstance(data_type, DecimalType):
+        return 8 if data_type.precision <= 18 else 16
+    if is_variant(data_type):
+        return 2048
+    return _SIZES_BYTES.get(type(data_type), 8)
+
+
+def _is_shown(key: str) -> bool:
+    return key == "delta.invariants" or not key.startswith("delta.")
+
+
+def _pruned_field(field: StructField, kept: pa.DataType) -> StructField:
+    return StructField(field.name, _pruned_type(field.dataType, kept), field.nullable, field.metadata)
+
+
+def _pruned_type(whole: DataType, kept: Any) -> DataType:
+    if isinstance(whole, StructType):
+        return StructType([_pruned_field(whole[child.name], child.type) for child in kept])
+    if isinstance(whole, ArrayType):
+        return ArrayType(_pruned_type(whole.elementType, kept.value_type), whole.containsNull)
+    if isinstance(whole, MapType):
+        return MapType(whole.keyType, _pruned_type(whole.valueType, kept.item_type), whole.valueContainsNull)
+    return whole
+
+
+def _carried_array(array: Any, data_type: DataType) -> Any:
+    import pyarrow as pa
+
+    if not has_type(data_type, is_variant):
+        return array
+    if is_variant(data_type):
+        parts = ["value", "metadata"]
+        return pa.StructArray.from_arrays([array.field(part) for part in parts], names=parts, mask=array.is_null())
+    if isinstance(data_type, StructType):
+        fields = [_carried_array(array.field(at), field.dataType) for at, field in enumerate(data_type.fields)]
+        return pa.StructArray.from_arrays(fields, names=data_type.names, mask=array.is_null())
+    if isinstance(data_type, MapType):
+        entries = {"key": array.keys, "value": _carried_array(array.items, data_type.valueType)}
+        kind: Any = pa.map_(entries["key"].type, entries["value"].type)
+        children = pa.StructArray.from_arrays(list(entries.values()), fields=[kind.key_field, kind.item_field])
+    else:
+        assert isinstance(data_type, ArrayType)
+        children = _carried_array(array.values, data_type.elementType)
+        kind = pa.list_(children.type)
+    return pa.Array.from_buffers(kind, len(array), array.buffers()[:2], offset=array.offset, children=[children])
+
+
+def _with_months(schema: StructType, months: DataType) -> StructType:
+    def field(found: StructField, data_type: DataType) -> StructField:
+        data_type = months if isinstance(data_type, YearMonthIntervalType) else data_type
+        return StructField(found.name, data_type, found.nullable, found.metadata)
+
+    return _mapped(schema, field)
+
+
+def _mapped(schema: StructType, field: Callable[[StructField, DataType], StructField]) -> StructType:
+    """A schema in which everything may be null, made of what `field` makes of each field and its mapped type."""
+
+    def mapped(data_type: DataType) -> DataType:
+        if isinstance(data_type, StructType):
+            return StructType([field(found, mapped(found.dataType)) for found in data_type.fields])
+        if isinstance(data_type, ArrayType):
+            return ArrayType(inside(data_type.elementType), True)
+        if isinstance(data_type, MapType):
+            return MapType(inside(data_type.keyType), inside(data_type.valueType), True)
+        return data_type
+
+    def inside(data_type: DataType) -> DataType:
+        """An element of an array or a map: a field without a name, for what `field` does to types."""
+        return field(StructField("", data_type), mapped(data_type)).dataType
+
+    return StructType([field(found, mapped(found.dataType)) for found in schema.fields])

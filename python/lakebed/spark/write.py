@@ -1,0 +1,139 @@
+"""`lbs.write`: the rows of a data frame become files on the executors and one version on the driver. Begins with :func:`write`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal
+
+from lakebed import _lakebed
+from lakebed.spark import failure, session, types
+from lakebed.spark.credentials import Access, Credentials
+from lakebed.table import Table
+from lakebed.writer import CommitResult, Mode, SchemaMode, WriteMetrics, _given, _options, _place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+__all__ = ["foreach_batch", "write"]
+
+#: Parts of a write that number rows, for each task that runs at a time.
+_PARTS_PER_CORE = 2
+#: So many parts at most number rows where nobody tells how many there will be.
+MOST_PARTS = 1 << 20
+
+
+def write(
+    df: DataFrame,
+    uri: str | os.PathLike[str],
+    *,
+    mode: Mode = "append",
+    partition_by: str | Sequence[str] | None = None,
+    cluster_by: str | Sequence[str] | None = None,
+    where: str | None = None,
+    partitions: Literal["static", "dynamic"] = "static",
+    schema: SchemaMode = "enforce",
+    txn: tuple[str, int] | None = None,
+    user_metadata: str | None = None,
+    target_file_size: int | None = None,
+    properties: Mapping[str, Any] | None = None,
+    compression: str | None = None,
+    row_group_rows: int | None = None,
+    bloom_columns: Sequence[str] | None = None,
+    on_lossy: Literal["error", "truncate"] = "error",
+    timeout: float | None = None,
+    optimize_write: bool | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    credentials: Credentials | None = None,
+) -> CommitResult:
+    """Writes the rows of a data frame to a table, which is made if there is none, in one commit: all of them or none.
+
+    The options are those of :func:`lakebed.write`. Spark's tasks write the files, with statistics; this process commits them. What tasks
+    write that fail or run twice is named by no version. ``optimize_write`` brings the rows of a partition together first, so that few
+    files come of them: by default where the table has partitions, and as its property ``delta.autoOptimize.optimizeWrite`` says.
+
+    Secrets stay out of Spark's plans: give ``credentials``, a function that each worker calls, or leave them to the workers' environment.
+    """
+    access = Access(dict(storage_options or {}), credentials)
+    given = dict(locals())
+    options = {**_place(uri, access.storage_options, credentials), **_options(given)}
+    planned, known = _lakebed.Table.plan_write(options, types.written(df.schema))
+    if planned is None:
+        assert known is not None
+        return CommitResult(known.version, WriteMetrics(), False, Table._wrap(known, _given(options)))
+    rows, parts = _arranged(df, planned, optimize_write)
+    name = f"lakebed write {os.path.basename(os.fspath(uri).rstrip('/'))}"
+    with failure.told():
+        found = rows.mapInArrow(WritePart(name, planned["task"], parts, access), "files binary").collect()
+    written, committed, metrics = _lakebed.Table.commit_write(options, planned["task"], [bytes(row.files) for row in found])
+    return CommitResult(written.version, WriteMetrics(**metrics), committed, Table._wrap(written, _given(options)))
+
+
+def foreach_batch(uri: str | os.PathLike[str], *, app_id: str, **options: Any) -> Callable[[DataFrame, int], None]:
+    """A function for ``writeStream.foreachBatch`` that writes each batch once, also when Spark repeats it after a failure.
+
+    ``app_id`` names the stream in the table: keep it as long as the stream's checkpoint, and give each stream its own. The options are
+    those of :func:`write`.
+    """
+
+    def write_batch(df: DataFrame, batch_id: int) -> None:
+        write(df, uri, txn=(app_id, batch_id), **options)
+
+    return write_batch
+
+
+def _arranged(df: DataFrame, planned: Mapping[str, Any], optimize_write: bool | None) -> tuple[DataFrame, int]:
+    """The rows as tasks are to write them, and how many parts there are if tasks must know."""
+    from pyspark.sql import functions as F
+
+    columns = [F.col(types.quoted(name)) for name in planned["partition_columns"]]
+    if planned["numbers_rows"]:
+        parts = _PARTS_PER_CORE * session.parallelism(df.sparkSession)
+        return df.repartition(parts, *columns), parts
+    wanted = optimize_write
+    if wanted is None and planned["optimize_write"] is not None:
+        wanted = planned["optimize_write"].lower() == "true"
+    if wanted is None:
+        wanted = bool(columns)
+    if not wanted:
+        return df, 0
+    if session.setting(df.sparkSession, "spark.sql.adaptive.enabled", "true") == "true":
+        # Spark joins what is small and splits what is large of such a shuffle; without adaptive execution it passes the hint over.
+        return df.hint("rebalance", *columns), 0
+    return (df.repartition(*columns) if columns else df.repartition(session.parallelism(df.sparkSession))), 0
+
+
+class WritePart:
+    """What `mapInArrow` calls on executors: rows in, one row that tells the files out."""
+
+    def __init__(self, name: str, task: bytes, parts: int, access: Access) -> None:
+        #: What Spark shows in its plans.
+        self.__name__ = name
+        self._task = task
+        #: How many there are, or 0 if that does not matter.
+        self._parts = parts
+        self._access = access
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        files = write_part(self._task, batches, self._access, self._parts)
+        if files is not None:
+            yield pa.record_batch([pa.array([files], pa.binary())], names=["files"])
+
+
+def write_part(task: bytes, batches: Iterable[pa.RecordBatch], access: Access, parts: int = MOST_PARTS) -> bytes | None:
+    """Writes what this task of Spark's has, if it has anything, and tells the files."""
+    import pyarrow as pa
+    from pyspark import TaskContext
+
+    rows = iter(batches)
+    first = next(rows, None)
+    if first is None:
+        return None
+    context = TaskContext.get()
+    part = context.partitionId() if context is not None and parts else 0
+    reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
+    return _lakebed.write_files(task, part, max(parts, 1), reader, dict(access.storage_options), access.credentials)

@@ -1,0 +1,88 @@
+"""A small round through Spark, for versions of pyspark that the whole suite does not run on: `python tests/python/spark/smoke.py`.
+
+Needs lakebed, pyspark and a JVM, no jars and nothing else of the tests.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import sys
+import tempfile
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyspark
+from pyspark.sql import SparkSession
+
+import lakebed as lb
+import lakebed.spark as lbs
+
+ROWS = pa.table(
+    {
+        "id": pa.array([1, 2, 3, 4], pa.int64()),
+        "part": pa.array(["a b", "a b", None, "ü/%"], pa.string()),
+        "day": pa.array([dt.date(2026, 1, 1), dt.date(1999, 12, 31), None, dt.date(2026, 1, 1)], pa.date32()),
+        "flag": pa.array([True, None, False, True], pa.bool_()),
+        "real": pa.array([-0.0, 0.5, None, float("inf")], pa.float64()),
+        "money": pa.array([Decimal("1.50"), None, Decimal("-2.25"), Decimal("0.00")], pa.decimal128(12, 2)),
+        "at": pa.array([0, 1, None, 1_700_000_000_123_456], pa.timestamp("us", tz="UTC")),
+        "local": pa.array([0, None, 1, 1_700_000_000_123_456], pa.timestamp("us")),
+        "raw": pa.array([b"", b"\x00\xff", None, b"x"], pa.binary()),
+        "tags": pa.array([["x", None], [], None, ["y"]], pa.list_(pa.string())),
+        "point": pa.array(
+            [{"x": 1, "y": None}, None, {"x": None, "y": 2.0}, {"x": 3, "y": 4.0}],
+            pa.struct({"x": pa.int32(), "y": pa.float32()}),
+        ),
+        "more": pa.array([[("k", 1)], [], None, [("l", None)]], pa.map_(pa.string(), pa.int16())),
+    }
+)
+
+
+def main() -> None:
+    print(f"pyspark {pyspark.__version__}, pyarrow {pa.__version__}, Python {sys.version.split()[0]}")
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .getOrCreate()
+    )
+    with tempfile.TemporaryDirectory(prefix="lakebed-smoke-") as folder:
+        read(spark, Path(folder))
+    spark.stop()
+    print("ok")
+
+
+def read(spark: SparkSession, folder: Path) -> None:
+    """Both roads, all types, with and without partitions, conditions and columns."""
+    for name, partition_by in (("plain", []), ("parted", ["part", "day"])):
+        table = lb.write(folder / name, ROWS, partition_by=partition_by).table
+        for road in ("spark", "arrow"):
+            found = lbs.read(spark, table.uri, road=road)
+            check(rows(found), ROWS.to_pylist(), f"{name} by {road}")
+            check(found.where("real = 0").count(), 1, f"-0.0 equals 0 in {name} by {road}")
+            check(found.where("part = 'a b' AND day > DATE '2000-01-01'").count(), 1, f"a filter of {name} by {road}")
+            check(found.groupBy("part").count().count(), 3, f"groups of {name} by {road}")
+        found = lbs.read(spark, table.uri, columns=["id", "point.y"], where="flag")
+        check(sorted(row.asDict(True)["id"] for row in found.collect()), [1, 4], f"columns and where of {name}")
+        check([row["id"] for row in lbs.read(spark, table.uri, version=0).where("id = 3").collect()], [3], f"version 0 of {name}")
+
+
+def rows(found: Any) -> list[dict[str, Any]]:
+    """The rows of a data frame as `pyarrow.Table.to_pylist` gives them, by id."""
+    batches = found._collect_as_arrow()
+    return sorted(pa.Table.from_batches(batches).cast(ROWS.schema).to_pylist(), key=lambda row: row["id"])
+
+
+def check(found: Any, expected: Any, what: str) -> None:
+    if found != expected:
+        raise SystemExit(f"{what}: found {found}, expected {expected}")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    main()
