@@ -109,7 +109,7 @@ impl ScanTask {
 
     /// What the bytes of a stranger could get wrong.
     fn check(&self) -> Result<()> {
-        wire::check_root(&self.table_url)?;
+        crate::wire::check_root(&self.table_url)?;
         for column in &self.partition_columns {
             if self.schema.field(column).is_none() {
                 return Err(invalid(format!("partition column {column} is not in the schema")));

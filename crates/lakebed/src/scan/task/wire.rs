@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-use url::Url;
 
 use lakebed_core::action::DeletionVectorDescriptor;
 use lakebed_core::schema;
@@ -13,11 +12,6 @@ use crate::{Error, Result};
 
 /// Counts up when older readers would read rows wrongly.
 const VERSION: u32 = 2;
-
-#[derive(Deserialize)]
-struct Header {
-    scan_task: u32,
-}
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -93,19 +87,11 @@ pub(super) fn write(task: &ScanTask) -> Result<Vec<u8>> {
         materialized_row_commit_version: task.materialized_row_commit_version,
         files: task.files.into_iter().map(File::from).collect(),
     };
-    serde_json::to_vec(&wire).map_err(|error| Error::internal("a scan task has no JSON form").with_source(error))
+    crate::wire::to_bytes(&wire)
 }
 
 pub(super) fn read(bytes: &[u8]) -> Result<ScanTask> {
-    let malformed = |error: serde_json::Error| invalid("its bytes are damaged or of something else").with_source(error);
-    let header: Header = serde_json::from_slice(bytes).map_err(malformed)?;
-    if header.scan_task != VERSION {
-        let other = header.scan_task;
-        return Err(invalid(format!(
-            "it is of form {other}, this version of lakebed reads form {VERSION}; use the same version everywhere"
-        )));
-    }
-    let wire: Task = serde_json::from_slice(bytes).map_err(malformed)?;
+    let wire: Task = crate::wire::from_bytes(bytes, "scan_task", VERSION)?;
     let row_columns = wire.row_columns.into_iter().map(|(kind, name)| match RowColumnKind::of_name(&kind) {
         Some(kind) => Ok(RowColumn { kind, name }),
         None => Err(invalid(format!("there is no row column {kind}"))),
@@ -124,15 +110,6 @@ pub(super) fn read(bytes: &[u8]) -> Result<ScanTask> {
         materialized_row_id: wire.materialized_row_id,
         materialized_row_commit_version: wire.materialized_row_commit_version,
     })
-}
-
-/// Tasks travel through schedulers and logs: a root with a password or a signature in it must not.
-pub(super) fn check_root(root: &str) -> Result<()> {
-    let url = Url::parse(root).map_err(|error| invalid("its table URL is no URL").with_source(error))?;
-    if url.password().is_some() || url.query().is_some() {
-        return Err(invalid("its table URL carries credentials; give them to the reader instead"));
-    }
-    Ok(())
 }
 
 impl From<ScanFile> for File {
