@@ -1,6 +1,7 @@
 //! The public API on an in-memory store, by topic, and the house itself.
 
 mod budget;
+mod changes;
 mod checkpoint;
 mod checkpoint_write;
 mod checksum;

@@ -29,19 +29,43 @@ use crate::store::Store;
 /// The first name that no file of a version can have: versions begin with a digit, and this comes right after the digits.
 const AFTER_VERSIONS: &str = ":";
 
+/// So many objects object stores list in one request.
+const PAGE: usize = 1000;
+
 /// The files of the log of version `from` and later, or of all versions, by version and name.
 ///
 /// What has no meaning for a version is left out: hidden files, uploads under way, folders, unknown names. A log that does not exist
 /// is empty. On an object store this is one request for every thousand files; sidecars and staged commits are not among them.
 pub async fn list_log(store: &Store, from: Option<u64>) -> Result<Vec<ListedLogFile>> {
-    let from = from.unwrap_or(0);
+    list_first(store, from.unwrap_or(0), usize::MAX).await.map(|(files, _)| files)
+}
+
+/// Commits of version `from` and later, in order, and whether these are all: those that one request lists, so that what lies far ahead costs
+/// nothing.
+pub async fn list_commits(store: &Store, from: u64) -> Result<(Vec<ListedLogFile>, bool)> {
+    let commits = |listed: Vec<ListedLogFile>| -> Vec<ListedLogFile> {
+        listed.into_iter().filter(|file| file.path.is_commit() && file.path.version >= from).collect()
+    };
+    // If the version before is there, what follows it is found by its names.
+    if let Some(near) = find_near(store, from.saturating_sub(1)).await? {
+        return Ok((commits(near), true));
+    }
+    let (listed, is_all) = list_first(store, from, PAGE).await?;
+    let found = commits(listed);
+    // A checkpoint may consist of more parts than are listed at a time.
+    if found.is_empty() && !is_all { Ok((commits(list_log(store, Some(from)).await?), true)) } else { Ok((found, is_all)) }
+}
+
+/// The first files of version `from` and later, as many as the store is asked for or more, and whether these are all.
+async fn list_first(store: &Store, from: u64, most: usize) -> Result<(Vec<ListedLogFile>, bool)> {
     let folder = store.path_of(LOG_DIR)?;
-    let listed = store.list_between(&folder, &format!("{from:020}"), Some(AFTER_VERSIONS)).await;
+    let listed = store.list_first(&folder, &format!("{from:020}"), Some(AFTER_VERSIONS), most).await;
     let objects = match listed {
         Ok(objects) if !(objects.is_empty() && store.is_web()) => objects,
         Err(error) if !store.is_web() => return Err(error),
-        Ok(_) | Err(_) => return web::find_log(store, from).await,
+        Ok(_) | Err(_) => return Ok((web::find_log(store, from).await?, true)),
     };
+    let is_all = objects.len() < most;
     let mut files: Vec<ListedLogFile> = objects
         .into_iter()
         .filter_map(|object| {
@@ -52,7 +76,7 @@ pub async fn list_log(store: &Store, from: Option<u64>) -> Result<Vec<ListedLogF
         .collect();
     // Names of fewer than twenty digits do not sort by their versions.
     files.sort_by_key(|file| file.path.version);
-    Ok(files)
+    Ok((files, is_all))
 }
 
 /// What `_last_checkpoint` has to say.

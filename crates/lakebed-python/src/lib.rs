@@ -12,6 +12,7 @@ mod credentials;
 mod table;
 mod scan;
 mod write;
+mod changes;
 
 use pyo3::prelude::*;
 
@@ -20,6 +21,8 @@ mod _lakebed {
     use super::*;
     #[pymodule_export]
     use crate::arrow::ArrowStream;
+    #[pymodule_export]
+    use crate::changes::Follow;
     #[pymodule_export]
     use crate::scan::{read_task, set_memory_limit};
     #[pymodule_export]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lakebed::scan::{RowColumn, RowColumnKind};
+use lakebed::scan::{RowColumn, RowColumnKind, ScanTask};
 use lakebed::{Error, Scan};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
@@ -61,8 +61,7 @@ impl Table {
         target_size_bytes: u64,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let scan = self.planned(py, options)?;
-        let tasks = enter(py, async move { scan.tasks(target_size_bytes).await })?;
-        tasks.iter().map(|task| Ok(PyBytes::new(py, &task.to_bytes().map_err(to_py)?))).collect()
+        task_bytes(py, &enter(py, async move { scan.tasks(target_size_bytes).await })?)
     }
 
     fn explain<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
@@ -90,6 +89,11 @@ impl Table {
     }
 }
 
+/// Tasks as Python takes them elsewhere.
+pub fn task_bytes<'py>(py: Python<'py>, tasks: &[ScanTask]) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    tasks.iter().map(|task| Ok(PyBytes::new(py, &task.to_bytes().map_err(to_py)?))).collect()
+}
+
 /// A row column, given by what it holds and its name.
 fn row_column((kind, name): (String, String)) -> PyResult<RowColumn> {
     match RowColumnKind::of_name(&kind) {
@@ -107,7 +111,7 @@ pub fn read_task(
     storage_options: HashMap<String, String>,
     credentials: Option<Py<PyAny>>,
 ) -> PyResult<ArrowStream> {
-    let task = lakebed::scan::ScanTask::from_bytes(task).map_err(to_py)?;
+    let task = ScanTask::from_bytes(task).map_err(to_py)?;
     let credentials = credentials.map(|source| Arc::new(PyCredentials::new(source)) as _);
     enter(py, async move { lakebed::scan::read_task_at(task, storage_options, credentials).await }).map(ArrowStream::new)
 }

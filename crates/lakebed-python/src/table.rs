@@ -139,8 +139,9 @@ impl Table {
         Ok(self.snapshot(py)?.url().to_owned())
     }
 
+    /// The version of the snapshot.
     #[getter]
-    fn version(&self) -> u64 {
+    pub fn version(&self) -> u64 {
         self.version
     }
 

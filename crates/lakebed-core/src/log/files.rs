@@ -159,6 +159,14 @@ impl FileBatch {
         Ok(array.as_primitive::<Int64Type>().clone())
     }
 
+    /// Only these columns, as far as they were read.
+    pub fn select(&self, names: &[&str]) -> Result<Self> {
+        let schema = self.batch.schema();
+        let wanted = schema.fields().iter().enumerate().filter(|(_, field)| names.contains(&field.name().as_str()));
+        let positions: Vec<usize> = wanted.map(|(position, _)| position).collect();
+        Ok(Self { batch: self.batch.project(&positions)? })
+    }
+
     /// The files for which `keep` is true.
     pub fn filter(&self, keep: &BooleanArray) -> Result<Self> {
         Ok(Self { batch: arrow_select::filter::filter_record_batch(&self.batch, keep)? })

@@ -1,11 +1,12 @@
 //! Schemas: their types, their JSON form in the log, their Arrow form, physical names, which old types may stand for which new ones, which
-//! data may be written to which column and how a schema grows with it.
+//! data may be written to which column, how a schema grows with it, and what that does to readers of the old one.
 //!
 //! Read [`StructType`] first, then [`parse`].
 
 pub mod arrow;
 pub mod assign;
 pub mod char_varchar;
+pub mod compare;
 pub mod evolve;
 mod json;
 pub mod mapping;

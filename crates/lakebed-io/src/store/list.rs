@@ -15,10 +15,15 @@ impl Store {
 
     /// The same up to the name `before`, exclusively. Where stores list in order, nothing beyond it is asked for.
     pub async fn list_between(&self, folder: &Path, after: &str, before: Option<&str>) -> Result<Vec<ObjectMeta>> {
+        self.list_first(folder, after, before, usize::MAX).await
+    }
+
+    /// The same, where stores list in order only the first so many.
+    pub async fn list_first(&self, folder: &Path, after: &str, before: Option<&str>, most: usize) -> Result<Vec<ObjectMeta>> {
         let range = Names { after, before };
         let listed = match &self.0.listing {
             Listing::Local => return self.list_local(folder, range).await,
-            Listing::Ordered => self.again(|| self.list_ordered(folder, range)).await,
+            Listing::Ordered => self.again(|| self.list_ordered(folder, range, most)).await,
             Listing::Whole => self.again(|| list_whole(self.object_store().as_ref(), folder, range)).await,
             Listing::Web(lister) => list_whole(lister.as_ref(), folder, range).await,
         };
@@ -38,7 +43,7 @@ impl Store {
         self.blocking(folder, local::file_path(folder), work).await
     }
 
-    async fn list_ordered(&self, folder: &Path, range: Names<'_>) -> object_store::Result<Vec<ObjectMeta>> {
+    async fn list_ordered(&self, folder: &Path, range: Names<'_>, most: usize) -> object_store::Result<Vec<ObjectMeta>> {
         let mut found = Vec::new();
         let offset = Path::parse(format!("{folder}/{}", range.after))?;
         let mut stream = self.object_store().list_with_offset(Some(folder), &offset);
@@ -50,6 +55,9 @@ impl Store {
             }
             if !name.contains('/') && range.contains(name) {
                 found.push(object);
+            }
+            if found.len() >= most {
+                break;
             }
         }
         Ok(found)

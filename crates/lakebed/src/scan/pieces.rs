@@ -96,15 +96,22 @@ impl Scan {
     }
 
     fn add_files(&self, batch: &FileBatch, files: &mut Vec<ScanFile>) -> Result<()> {
+        files.extend(ScanFile::of_batch(batch, &self.snapshot.physical_partition_columns())?);
+        Ok(())
+    }
+}
+
+impl ScanFile {
+    /// The files of a batch, with their values of these partition columns.
+    pub(crate) fn of_batch(batch: &FileBatch, partitions: &[String]) -> Result<Vec<Self>> {
         let paths = batch.paths()?;
         let (sizes, times) = (batch.longs(column::SIZE)?, batch.longs(column::MODIFICATION_TIME)?);
         let (row_ids, versions) = (batch.longs(column::BASE_ROW_ID)?, batch.longs(column::DEFAULT_ROW_COMMIT_VERSION)?);
-        let partitions = self.snapshot.physical_partition_columns();
         let texts = partitions.iter().map(|name| batch.partition_texts(name)).collect::<Result<Vec<_>>>()?;
-        for row in 0..batch.len() {
+        let file = |row: usize| {
             let path = paths.value(row);
             let values = partitions.iter().zip(&texts).map(|(name, texts)| (name.clone(), text_at(texts, row)));
-            files.push(ScanFile {
+            Ok(Self {
                 path: path.to_owned(),
                 size: u64::try_from(sizes.value(row)).map_err(|_| Error::corrupt(path, "a negative size in the log"))?,
                 partition_values: values.collect(),
@@ -113,10 +120,10 @@ impl Scan {
                 base_row_id: row_ids.is_valid(row).then(|| row_ids.value(row)),
                 default_row_commit_version: versions.is_valid(row).then(|| versions.value(row)),
                 modification_time: times.value(row),
-                ..ScanFile::default()
-            });
-        }
-        Ok(())
+                ..Self::default()
+            })
+        };
+        (0..batch.len()).map(file).collect()
     }
 }
 

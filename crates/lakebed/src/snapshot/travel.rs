@@ -1,7 +1,7 @@
 //! Which version a moment means.
 
 use lakebed_core::commit::timestamp::{IctEnablement, Search, Step, VersionTime};
-use lakebed_core::log::segment::reconstructible_range;
+use lakebed_core::log::segment::{ListedLogFile, reconstructible_range};
 use lakebed_core::path::LogPath;
 use lakebed_core::{Error, Result};
 use lakebed_io::log;
@@ -12,12 +12,33 @@ use super::{Snapshot, commit_info};
 pub(crate) async fn version_at(latest: &Snapshot, timestamp_ms: i64) -> Result<u64> {
     let listed = log::list_log(latest.store(), None).await?;
     let range = reconstructible_range(&listed).unwrap_or(latest.version()..=latest.version());
-    let commits: Vec<VersionTime> = listed
-        .iter()
-        .filter(|file| file.path.is_commit() && range.contains(&file.path.version) && file.path.version <= latest.version())
-        .map(|file| VersionTime { version: file.path.version, timestamp_ms: file.modified_ms })
-        .collect();
-    let mut search = Search::new(timestamp_ms, &commits, enablement(latest)).map_err(|error| error.within(latest.url()))?;
+    let mut commits = commits_of(latest, &listed);
+    commits.retain(|commit| range.contains(&commit.version));
+    search(latest, timestamp_ms, &commits).await
+}
+
+/// The first version that was made at this time or later, among those whose commits the log still has.
+pub(crate) async fn first_version_from(latest: &Snapshot, timestamp_ms: i64) -> Result<u64> {
+    let commits = commits_of(latest, &log::list_log(latest.store(), None).await?);
+    if let Some(first) = commits.first() {
+        let is_own = enablement(latest).is_some_and(|ict| ict.version <= first.version);
+        let time = if is_own { in_commit_timestamp(latest, first.version).await? } else { first.timestamp_ms };
+        if time >= timestamp_ms {
+            return Ok(first.version);
+        }
+    }
+    let version = search(latest, timestamp_ms.saturating_sub(1), &commits).await? + 1;
+    // Behind the last version there is none, which the search says best.
+    if version > latest.version() { search(latest, timestamp_ms, &commits).await } else { Ok(version) }
+}
+
+fn commits_of(latest: &Snapshot, listed: &[ListedLogFile]) -> Vec<VersionTime> {
+    let commits = listed.iter().filter(|file| file.path.is_commit() && file.path.version <= latest.version());
+    commits.map(|file| VersionTime { version: file.path.version, timestamp_ms: file.modified_ms }).collect()
+}
+
+async fn search(latest: &Snapshot, timestamp_ms: i64, commits: &[VersionTime]) -> Result<u64> {
+    let mut search = Search::new(timestamp_ms, commits, enablement(latest)).map_err(|error| error.within(latest.url()))?;
     loop {
         match search.step() {
             Step::Done(version) => return Ok(version),

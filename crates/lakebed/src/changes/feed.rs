@@ -1,0 +1,248 @@
+//! The change data feed: every row that a commit inserted, updated or deleted, with what happened to it, in which version and when.
+//!
+//! A commit that has files of changed rows says it all in them; else its rows are those of the files that it adds and removes. Of a file that
+//! stays with another deletion vector, the rows in which the vectors differ were deleted or restored. PROTOCOL "Add CDC File". Read
+//! [`Table::changes`] first.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+use arrow_schema::SchemaRef;
+use futures::TryStreamExt;
+use lakebed_core::property::TableProperties;
+use lakebed_core::schema::compare::{column_changes, first_obstacle};
+use lakebed_core::schema::mapping::MappingMode;
+use lakebed_core::schema::parse;
+use serde_json::Value;
+
+use super::commits::{ALL, Commit, Commits, Kept, Wanted, lost};
+use crate::scan::balance::balanced;
+use crate::scan::{ChangeType, FileChange, RowColumn, RowColumnKind, ScanFile, ScanTask, read_task};
+use crate::stream::{RecordBatchStream, produce};
+use crate::{Error, ErrorKind, Result, Snapshot, Table};
+
+/// The names of the columns that a feed has behind those of the table.
+pub(super) const FEED_COLUMNS: [(RowColumnKind, &str); 3] = [
+    (RowColumnKind::ChangeType, ChangeType::CHANGE_TYPE_COLUMN),
+    (RowColumnKind::CommitVersion, "_commit_version"),
+    (RowColumnKind::CommitTimestamp, "_commit_timestamp"),
+];
+
+/// The changes of some versions. Nothing is read before one of the methods that end it.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> lakebed::Result<()> {
+/// let url = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/trips");
+/// let table = lakebed::Table::at(url).open().await?;
+/// // This table records no changes.
+/// let error = table.changes(0..=1).await.unwrap_err();
+/// assert!(error.message().contains("delta.enableChangeDataFeed"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Changes {
+    snapshot: Snapshot,
+    versions: RangeInclusive<u64>,
+    columns: Option<Vec<String>>,
+    filter: Option<String>,
+}
+
+impl Table {
+    /// The changes of these versions, with the columns of the last of them. The table must record changes in all of them.
+    pub async fn changes(&self, versions: RangeInclusive<u64>) -> Result<Changes> {
+        let (start, end) = (*versions.start(), *versions.end());
+        let latest = self.snapshot().await?;
+        let url = latest.url();
+        if end < start {
+            return Err(Error::invalid_input(format!(
+                "{url}: changes of versions {start} to {end}: the end comes before the start"
+            )));
+        }
+        if end > latest.version() {
+            let message = format!("{url}: changes of versions {start} to {end}: the newest version is {}", latest.version());
+            return Err(Error::new(ErrorKind::VersionNotFound, message));
+        }
+        let snapshot = if end == latest.version() { latest } else { self.snapshot_at(end).await? };
+        let changes = Changes { snapshot, versions, columns: None, filter: None };
+        changes.check_start(&self.snapshot_at(start).await?)?;
+        Ok(changes)
+    }
+}
+
+impl Changes {
+    /// Only these columns of the table, in this order; what says of a change comes behind them.
+    #[must_use]
+    pub fn select<T: Into<String>>(mut self, columns: impl IntoIterator<Item = T>) -> Self {
+        self.columns = Some(columns.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Only the changes of rows for which this Spark SQL expression over the table's columns is true.
+    #[must_use]
+    pub fn filter(mut self, text: impl Into<String>) -> Self {
+        self.filter = Some(text.into());
+        self
+    }
+
+    /// The schema of what it gives.
+    pub fn schema(&self) -> Result<SchemaRef> {
+        self.task(Vec::new()).output_schema()
+    }
+
+    /// The changes, version by version.
+    pub async fn stream(&self) -> Result<RecordBatchStream> {
+        let schema = self.schema()?;
+        let changes = self.clone();
+        let batches = produce(2, |sender| async move {
+            let mut commits = changes.commits();
+            while let Some(files) = changes.next(&mut commits).await? {
+                let mut rows = read_task(changes.snapshot.store(), &changes.task(files)).await?;
+                while let Some(batch) = rows.try_next().await? {
+                    if sender.send(Ok(batch)).await.is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+            Ok(())
+        });
+        Ok(RecordBatchStream::new(schema, batches))
+    }
+
+    /// The changes cut into tasks of about this many bytes of files.
+    pub async fn tasks(&self, target_size_bytes: u64) -> Result<Vec<ScanTask>> {
+        let mut commits = self.commits();
+        let mut files = Vec::new();
+        while let Some(more) = self.next(&mut commits).await? {
+            files.extend(more);
+        }
+        Ok(balanced(files, target_size_bytes).into_iter().map(|files| self.task(files)).collect())
+    }
+
+    fn commits(&self) -> Commits {
+        let wanted = Wanted { feed: true, exclude: None, keep: ALL, tolerate_loss: false };
+        Commits::new(self.snapshot.store(), wanted, self.versions.clone())
+    }
+
+    /// The changes of the next version.
+    async fn next(&self, commits: &mut Commits) -> Result<Option<Vec<ScanFile>>> {
+        match commits.next().await? {
+            Some(commit) => {
+                self.check(&commit)?;
+                changed_files(commit).map(Some)
+            }
+            None if commits.version() <= *self.versions.end() => Err(lost(self.snapshot.store(), commits.version())),
+            None => Ok(None),
+        }
+    }
+
+    fn task(&self, files: Vec<ScanFile>) -> ScanTask {
+        let template = ScanTask { columns: self.columns.clone(), filter: self.filter.clone(), ..template(&self.snapshot) };
+        ScanTask { files, row_columns: feed_columns(), ..template }
+    }
+
+    fn check_start(&self, start: &Snapshot) -> Result<()> {
+        check_recorded(start.url(), start.properties(), start.version())?;
+        self.check_columns(start.schema(), start.mapping_mode(), start.version())
+    }
+
+    /// Refuses versions that record no changes, or whose rows cannot be given in the columns of the last version.
+    fn check(&self, commit: &Commit) -> Result<()> {
+        let url = self.snapshot.url();
+        if let Some(protocol) = &commit.protocol {
+            lakebed_core::feature::check_read(protocol, url)?;
+        }
+        let Some(metadata) = &commit.metadata else { return Ok(()) };
+        let properties = TableProperties::parse(&metadata.configuration).map_err(|error| error.within(url))?;
+        check_recorded(url, &properties, commit.version)?;
+        let schema = parse(&metadata.schema_string).map_err(|error| error.within(url))?;
+        self.check_columns(&schema, properties.column_mapping_mode, commit.version)
+    }
+
+    fn check_columns(&self, schema: &lakebed_core::schema::StructType, mode: MappingMode, version: u64) -> Result<()> {
+        let changes = column_changes((schema, mode), (self.snapshot.schema(), self.snapshot.mapping_mode()));
+        let moved = (!changes.renamed.is_empty() || !changes.dropped.is_empty()).then(|| changes.to_string());
+        let Some(obstacle) = moved.or_else(|| first_obstacle(schema, self.snapshot.schema(), true)) else { return Ok(()) };
+        let (url, start, end) = (self.snapshot.url(), self.versions.start(), self.versions.end());
+        let message = format!(
+            "{url}: changes of versions {start} to {end}: the rows of version {version} cannot be given in the columns of version {end}: \
+             {obstacle}. Ask for the versions before that change and for those from it on separately"
+        );
+        Err(Error::schema_mismatch(message))
+    }
+}
+
+/// A task without files that reads with the schema of a snapshot.
+fn template(snapshot: &Snapshot) -> ScanTask {
+    ScanTask {
+        table_url: snapshot.url().to_owned(),
+        schema: snapshot.schema().clone(),
+        partition_columns: snapshot.partition_columns().to_vec(),
+        mapping_mode: snapshot.mapping_mode(),
+        now_ms: snapshot.env().now_ms(),
+        ..ScanTask::default()
+    }
+}
+
+pub(super) fn feed_columns() -> Vec<RowColumn> {
+    FEED_COLUMNS.iter().map(|(kind, name)| RowColumn::new(*kind, *name)).collect()
+}
+
+/// Refuses a version that records no changes.
+pub(super) fn check_recorded(url: &str, properties: &TableProperties, version: u64) -> Result<()> {
+    if properties.change_data_feed {
+        return Ok(());
+    }
+    let message = format!(
+        "{url}: version {version} does not record changes: delta.enableChangeDataFeed is not true there. Changes can be read of versions since \
+         it was set, which the history tells"
+    );
+    Err(Error::invalid_input(message))
+}
+
+/// Whether a commit says that it changed no row after all, though it rewrote files.
+pub(super) fn changes_nothing(commit: &Commit) -> bool {
+    let Some(info) = &commit.info else { return false };
+    let Some(Value::Object(metrics)) = info.0.get("operationMetrics") else { return false };
+    let is_zero = |name: &&str| metrics.get(*name).and_then(Value::as_str) == Some("0");
+    let counts = ["numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"];
+    info.text("operation") == Some("MERGE") && counts.iter().all(is_zero)
+}
+
+/// The files whose rows are the changes of a commit, out of those that were kept of it.
+pub(super) fn changed_files(commit: Commit) -> Result<Vec<ScanFile>> {
+    let (version, timestamp_ms) = (commit.version, commit.timestamp_ms());
+    let change = |change_type| Some(FileChange { change_type, version, timestamp_ms });
+    if !commit.cdc.weights.is_empty() {
+        let files = commit.cdc.kept.into_iter().map(|kept| kept.file);
+        return Ok(files.map(|file| ScanFile { change: change(ChangeType::InFile), ..file }).collect());
+    }
+    if changes_nothing(&commit) {
+        return Ok(Vec::new());
+    }
+    let mut added: HashMap<String, usize> = HashMap::new();
+    let mut removed: HashMap<String, usize> = HashMap::new();
+    for (at, kept) in commit.files.kept.iter().enumerate() {
+        let paths = if kept.is_removal { &mut removed } else { &mut added };
+        paths.insert(kept.file.path.clone(), at);
+    }
+    let vector_at =
+        |at: Option<&usize>| at.and_then(|at| commit.files.kept.get(*at)).map(|kept| kept.file.deletion_vector.clone());
+    let mut files = Vec::with_capacity(commit.files.kept.len());
+    for Kept { is_removal, file } in &commit.files.kept {
+        let other = vector_at(if *is_removal { added.get(&file.path) } else { removed.get(&file.path) });
+        let change = change(if *is_removal { ChangeType::Delete } else { ChangeType::Insert });
+        match other {
+            None => files.push(ScanFile { change, ..file.clone() }),
+            Some(None) if file.deletion_vector.is_none() => {
+                let message = format!("version {version} removes the file and adds it again, both without a deletion vector");
+                return Err(Error::corrupt(&file.path, message));
+            }
+            // The file stays: of the rows that it had, those were deleted which it has no more; and the other way round.
+            Some(None) => {}
+            Some(vector) => files.push(ScanFile { only_deleted_by: vector, change, ..file.clone() }),
+        }
+    }
+    Ok(files)
+}

@@ -1,0 +1,211 @@
+//! How much of what is new goes into one batch: the rules of Delta Spark's streams, on numbers alone.
+//!
+//! A [`Walk`] passes over the initial snapshot and the commits behind an offset, and remembers the last place that it reached. Files are
+//! taken as long as there is room before each, so that the first always fits. Beginnings and ends of commits are free. A commit of the
+//! change feed whose files belong together, because they are changed rows or deletion vectors, is taken as a whole or not at all.
+
+use std::ops::ControlFlow;
+
+use super::offset::{Offset, Position};
+use crate::changes::commits::Weight;
+
+/// How much a batch may hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReadLimits {
+    /// Files.
+    pub max_files: Option<u64>,
+    /// Their bytes; one file is always taken.
+    pub max_bytes: Option<u64>,
+    /// Nothing behind this offset, whatever there is.
+    pub until: Option<Offset>,
+}
+
+/// What counts of a commit in a change feed.
+pub(super) struct FeedCommit<'a> {
+    pub(super) version: u64,
+    /// The files, in order.
+    pub(super) files: &'a [Weight],
+    /// They hold changed rows.
+    pub(super) are_changes: bool,
+    /// They belong together by their deletion vectors.
+    pub(super) have_vectors: bool,
+    /// None of them counts.
+    pub(super) is_skipped: bool,
+    /// The schema changes with it.
+    pub(super) changes_schema: bool,
+}
+
+/// What is left of the limits.
+struct Room {
+    files: i128,
+    bytes: i128,
+    /// Something of this batch was taken already.
+    has_begun: bool,
+}
+
+impl Room {
+    fn is_left(&self) -> bool {
+        self.files > 0 && self.bytes > 0
+    }
+
+    fn take(&mut self, files: usize, bytes: u64) {
+        self.files -= files as i128;
+        self.bytes -= i128::from(bytes);
+    }
+
+    fn admit(&mut self, bytes: u64) -> bool {
+        let fits = self.is_left();
+        self.has_begun = true;
+        self.take(1, bytes);
+        fits
+    }
+
+    /// Takes all or nothing; the first in any case.
+    fn admit_all(&mut self, entries: usize, bytes: u64) -> bool {
+        let fits = !self.has_begun || (self.files >= entries as i128 && self.bytes >= i128::from(bytes));
+        self.has_begun = true;
+        self.take(entries, bytes);
+        fits
+    }
+}
+
+/// A place that a walk passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    At(Position),
+    /// Behind all files of the commit.
+    End,
+}
+
+/// The way from an offset on.
+pub(super) struct Walk {
+    start: Offset,
+    until: Option<(u64, Position)>,
+    room: Option<Room>,
+    last: Option<(u64, Place)>,
+}
+
+impl Walk {
+    /// From an offset on, as far as limits allow.
+    pub(super) fn new(start: &Offset, limits: &ReadLimits) -> Self {
+        let amount = |limit: Option<u64>| limit.map_or(i128::MAX, i128::from);
+        let room = Room { files: amount(limits.max_files), bytes: amount(limits.max_bytes), has_begun: false };
+        let is_limited = limits.max_files.is_some() || limits.max_bytes.is_some();
+        Self {
+            start: start.clone(),
+            until: limits.until.as_ref().map(|until| (until.version, until.position)),
+            room: is_limited.then_some(room),
+            last: None,
+        }
+    }
+
+    /// Whether there may be room for more.
+    pub(super) fn has_room(&self) -> bool {
+        self.room.as_ref().is_none_or(Room::is_left)
+    }
+
+    /// Whether a version lies behind everything that is wanted.
+    pub(super) fn is_beyond(&self, version: u64) -> bool {
+        self.until.is_some_and(|(until, _)| version > until)
+    }
+
+    /// The offset behind what was passed; None if that is nothing.
+    pub(super) fn reached(&self) -> Option<Offset> {
+        let (version, place) = self.last?;
+        let (version, position, is_initial) = match place {
+            // The commit never has to be looked at again.
+            Place::End => (version + 1, Position::Base, false),
+            Place::At(position) => (version, position, self.start.is_initial && version == self.start.version),
+        };
+        Some(Offset { table_id: self.start.table_id.clone(), version, position, is_initial })
+    }
+
+    /// Passes the files of a commit, or of the initial snapshot, one by one.
+    pub(super) fn pass_files(
+        &mut self,
+        version: u64,
+        changes_schema: bool,
+        sizes: impl IntoIterator<Item = u64>,
+    ) -> ControlFlow<()> {
+        self.pass_free(version, Place::At(Position::Base))?;
+        if changes_schema {
+            self.pass_free(version, Place::At(Position::SchemaChange))?;
+            return ControlFlow::Break(());
+        }
+        for (index, size) in (0..).zip(sizes) {
+            self.pass_file(version, index, size)?;
+        }
+        self.pass_free(version, Place::End)
+    }
+
+    /// Passes a commit of a change feed.
+    pub(super) fn pass_feed_commit(&mut self, commit: &FeedCommit<'_>) -> ControlFlow<()> {
+        let version = commit.version;
+        if commit.changes_schema {
+            return self.pass_files(version, true, []);
+        }
+        let counted = (0..).zip(commit.files).filter(|(_, file)| !file.is_excluded && !commit.is_skipped);
+        if self.room.is_some() && (commit.are_changes || commit.have_vectors) {
+            let mut entries: Vec<(Place, u64)> =
+                counted.map(|(index, file)| (Place::At(Position::File(index)), file.size)).collect();
+            // As in Delta Spark, the beginning and the end count here, and files of changed rows come without.
+            if !commit.are_changes {
+                entries.insert(0, (Place::At(Position::Base), 0));
+                entries.push((Place::End, 0));
+            }
+            return self.pass_together(version, entries);
+        }
+        self.pass_free(version, Place::At(Position::Base))?;
+        for (index, file) in counted {
+            self.pass_file(version, index, file.size)?;
+        }
+        self.pass_free(version, Place::End)
+    }
+
+    fn pass_together(&mut self, version: u64, mut entries: Vec<(Place, u64)>) -> ControlFlow<()> {
+        entries.retain(|(place, _)| self.is_ahead(version, *place) && self.check_until(version, *place).is_continue());
+        let Some((last, _)) = entries.last() else { return ControlFlow::Continue(()) };
+        let bytes = entries.iter().map(|(_, size)| size).sum();
+        if self.room.as_mut().is_some_and(|room| !room.admit_all(entries.len(), bytes)) {
+            return ControlFlow::Break(());
+        }
+        self.last = Some((version, *last));
+        ControlFlow::Continue(())
+    }
+
+    fn pass_file(&mut self, version: u64, index: u64, size: u64) -> ControlFlow<()> {
+        let place = Place::At(Position::File(index));
+        self.check_until(version, place)?;
+        if !self.is_ahead(version, place) {
+            return ControlFlow::Continue(());
+        }
+        if self.room.as_mut().is_some_and(|room| !room.admit(size)) {
+            return ControlFlow::Break(());
+        }
+        self.last = Some((version, place));
+        ControlFlow::Continue(())
+    }
+
+    fn pass_free(&mut self, version: u64, place: Place) -> ControlFlow<()> {
+        self.check_until(version, place)?;
+        if self.is_ahead(version, place) {
+            self.room.iter_mut().for_each(|room| room.has_begun = true);
+            self.last = Some((version, place));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn is_ahead(&self, version: u64, place: Place) -> bool {
+        (version, place) > (self.start.version, Place::At(self.start.position))
+    }
+
+    fn check_until(&self, version: u64, place: Place) -> ControlFlow<()> {
+        match self.until {
+            Some((until, position)) if (version, place) > (until, Place::At(position)) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! How far a stream has come, in Delta Spark's words: the offset that its checkpoint keeps as JSON.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// Everything up to here is done: of the commits below `version` all, of this one what comes up to `position`.
+///
+/// ```
+/// use lakebed::changes::{Offset, Position};
+///
+/// let text = r#"{"sourceVersion":1,"reservoirId":"5fba94ed","reservoirVersion":7,"index":-1,"isStartingVersion":false}"#;
+/// let offset: Offset = text.parse()?;
+/// assert_eq!((offset.version, offset.position), (7, Position::Base));
+/// assert_eq!(offset.to_string(), text);
+/// # Ok::<_, lakebed::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offset {
+    /// `metaData.id` of the table.
+    pub table_id: String,
+    /// Of a commit; or, while the initial snapshot is read, of that.
+    pub version: u64,
+    /// In it.
+    pub position: Position,
+    /// Whether the files are those of the snapshot of this version rather than those that its commit added.
+    pub is_initial: bool,
+}
+
+/// A place in a commit, or in the initial snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Position {
+    /// Before everything.
+    Base,
+    /// At a change of schema, before the files. Only with a log of schemas.
+    SchemaChange,
+    /// The same, said a second time, because engines commit an offset only once they have seen another one.
+    AfterSchemaChange,
+    /// At a file, counted from 0.
+    File(u64),
+}
+
+const BASE: i64 = -100;
+/// What `BASE` is called where older readers must understand it.
+const OLD_BASE: i64 = -1;
+const SCHEMA_CHANGE: i64 = -20;
+const AFTER_SCHEMA_CHANGE: i64 = -19;
+/// Means the end of a commit and is never written.
+const END: i64 = i64::MAX - 100;
+
+/// The form of offsets at files.
+const FORM: i64 = 1;
+/// The form of offsets at changes of schema. Form 2 is reserved.
+const SCHEMA_FORM: i64 = 3;
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Json {
+    source_version: i64,
+    reservoir_id: String,
+    reservoir_version: i64,
+    index: i64,
+    #[serde(default)]
+    is_starting_version: bool,
+}
+
+impl Offset {
+    /// Of two offsets of one stream, whether this one is not behind the other. Initial snapshots come before the commits of their version.
+    pub(super) fn check_follows(&self, previous: &Self) -> Result<()> {
+        let moved_back = (self.version, self.position) < (previous.version, previous.position);
+        if moved_back || (self.is_initial && !previous.is_initial) {
+            return Err(Error::internal(format!("a stream would go back from {previous} to {self}")));
+        }
+        Ok(())
+    }
+}
+
+impl Position {
+    fn of_index(index: i64) -> Result<Self, String> {
+        match index {
+            BASE => Ok(Self::Base),
+            SCHEMA_CHANGE => Ok(Self::SchemaChange),
+            AFTER_SCHEMA_CHANGE => Ok(Self::AfterSchemaChange),
+            0..END => Ok(Self::File(index.unsigned_abs())),
+            _ => Err(format!("there is no index {index}")),
+        }
+    }
+
+    /// As it is written.
+    fn index(self) -> i64 {
+        match self {
+            Self::Base => OLD_BASE,
+            Self::SchemaChange => SCHEMA_CHANGE,
+            Self::AfterSchemaChange => AFTER_SCHEMA_CHANGE,
+            Self::File(index) => i64::try_from(index).unwrap_or(END),
+        }
+    }
+
+    /// Whether it is a change of schema.
+    pub(super) fn is_schema_change(self) -> bool {
+        matches!(self, Self::SchemaChange | Self::AfterSchemaChange)
+    }
+}
+
+impl std::str::FromStr for Offset {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let refused =
+            |reason: String| Error::invalid_input(format!("not an offset of a stream of a Delta table: {reason}: {text}"));
+        let json: Json = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
+        match json.source_version {
+            FORM | SCHEMA_FORM => {}
+            form if form > SCHEMA_FORM => {
+                let reason = format!("it is of form {form}, this version of lakebed knows forms up to {SCHEMA_FORM}; upgrade it");
+                return Err(refused(reason));
+            }
+            form => return Err(refused(format!("there is no form {form}"))),
+        }
+        let index = if json.source_version == FORM && json.index == OLD_BASE { BASE } else { json.index };
+        Ok(Self {
+            table_id: json.reservoir_id,
+            version: json.reservoir_version.try_into().map_err(|_| refused("there is no such version".to_owned()))?,
+            position: Position::of_index(index).map_err(refused)?,
+            is_initial: json.is_starting_version,
+        })
+    }
+}
+
+/// As Delta Spark writes it, key by key.
+impl fmt::Display for Offset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let json = Json {
+            source_version: if self.position.is_schema_change() { SCHEMA_FORM } else { FORM },
+            reservoir_id: self.table_id.clone(),
+            reservoir_version: self.version.cast_signed(),
+            index: self.position.index(),
+            is_starting_version: self.is_initial,
+        };
+        f.write_str(&serde_json::to_string(&json).map_err(|_| fmt::Error)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(form: i64, version: &str, index: i64) -> String {
+        format!(
+            r#"{{"sourceVersion":{form},"reservoirId":"t","reservoirVersion":{version},"index":{index},"isStartingVersion":true}}"#
+        )
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: (u64, Position)) {
+        let offset: Offset = text.parse().unwrap();
+        assert_eq!(
+            (offset.table_id.as_str(), offset.version, offset.position, offset.is_initial),
+            ("t", expected.0, expected.1, true)
+        );
+    }
+
+    #[track_caller]
+    fn check_refused(text: &str, expected: &str) {
+        let error = text.parse::<Offset>().unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains(text), "{error}");
+    }
+
+    #[test]
+    fn both_forms_of_every_place_are_understood() {
+        check(&text(1, "5", -1), (5, Position::Base));
+        check(&text(1, "5", -100), (5, Position::Base));
+        check(&text(3, "5", -100), (5, Position::Base));
+        check(&text(1, "5", 0), (5, Position::File(0)));
+        check(&text(3, "5", 17), (5, Position::File(17)));
+        check(&text(3, "5", -20), (5, Position::SchemaChange));
+        check(&text(3, "5", -19), (5, Position::AfterSchemaChange));
+        check(&text(3, "5", -19).replace(",\"isStarting", ",\"other\":[1],\"isStarting"), (5, Position::AfterSchemaChange));
+    }
+
+    #[test]
+    fn what_delta_spark_refuses_is_refused() {
+        check_refused(&text(0, "5", 0), "no form 0");
+        check_refused(&text(2, "5", 0), "no form 2");
+        check_refused(&text(4, "5", 0), "form 4, this version of lakebed knows forms up to 3");
+        check_refused(&text(3, "5", -1), "no index -1");
+        check_refused(&text(1, "5", -2), "no index -2");
+        check_refused(&text(1, "5", END), "no index 9223372036854775707");
+        check_refused(&text(1, "-5", 0), "no such version");
+        check_refused("{}", "sourceVersion");
+        check_refused("7", "invalid type");
+        check_refused("", "EOF");
+    }
+
+    #[test]
+    fn places_come_in_the_order_in_which_they_are_passed() {
+        let places = [Position::Base, Position::SchemaChange, Position::AfterSchemaChange, Position::File(0), Position::File(1)];
+        assert!(places.is_sorted());
+    }
+
+    proptest! {
+        #[test]
+        fn an_offset_comes_back_from_its_text(
+            version in 0_u64..=i64::MAX.unsigned_abs(),
+            position in prop_oneof![
+                Just(Position::Base),
+                Just(Position::SchemaChange),
+                Just(Position::AfterSchemaChange),
+                (0..END.unsigned_abs()).prop_map(Position::File),
+            ],
+            is_initial: bool,
+            table_id in ".*",
+        ) {
+            let offset = Offset { table_id, version, position, is_initial };
+            prop_assert_eq!(offset.to_string().parse::<Offset>().unwrap(), offset);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in ".*") {
+            let _ = text.parse::<Offset>();
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What a stream says to the commits that it meets: which it passes over, and which stop it.
+
+use std::sync::atomic::Ordering;
+
+use lakebed_core::feature::check_read;
+
+use super::Follow;
+use super::offset::Offset;
+use super::schema::{Schema, SchemaRules};
+use crate::changes::commits::Commit;
+use crate::changes::feed::check_recorded;
+use crate::{Error, ErrorKind, Result};
+
+impl Follow {
+    /// Refuses a commit that the stream cannot pass; whether it passes over all that the commit adds.
+    pub(super) async fn check_commit(&self, commit: &Commit) -> Result<bool> {
+        if let Some(protocol) = &commit.protocol {
+            check_read(protocol, self.snapshot.url())?;
+        }
+        if let Some(metadata) = &commit.metadata {
+            let other = Schema::of_metadata(self.snapshot.url(), commit.version, metadata.clone())?;
+            self.check_schema(&other).await?;
+        }
+        match &commit.removed {
+            Some(path) if !self.options.read_change_feed => {
+                self.check_removal(commit, path)?;
+                Ok(self.options.skip_change_commits)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Refuses to go on where a version says something of which the stream cannot make rows.
+    async fn check_schema(&self, other: &Schema) -> Result<()> {
+        if self.options.read_change_feed {
+            check_recorded(self.snapshot.url(), &other.properties, other.version)?;
+        }
+        // With a log of schemas the batch ends here instead.
+        if self.is_tracking().await {
+            return Ok(());
+        }
+        let rules = SchemaRules {
+            url: self.snapshot.url(),
+            stream: &self.schema,
+            protocol: &self.protocol,
+            has_start: self.options.start != super::Start::Snapshot,
+        };
+        rules.check(other)
+    }
+
+    /// Of what was there before the first batch, no commit tells.
+    pub(super) async fn check_start(&self, begin: &Offset) -> Result<()> {
+        if self.has_checked_start.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let version = begin.version.min(self.snapshot.version());
+        let other = match self.snapshot_at(version).await {
+            Ok(snapshot) => Schema::of_snapshot(&snapshot),
+            // A commit may be read of a version that cannot be rebuilt.
+            Err(error) if self.needs_start(&error) => {
+                self.has_checked_start.store(false, Ordering::Relaxed);
+                return Err(error.within("the schema that the stream begins with cannot be found out"));
+            }
+            Err(_) => return Ok(()),
+        };
+        let checked = self.check_schema(&other).await;
+        self.has_checked_start.store(checked.is_ok(), Ordering::Relaxed);
+        checked
+    }
+
+    fn needs_start(&self, error: &Error) -> bool {
+        let is_mapped = self.schema.mode() != lakebed_core::schema::mapping::MappingMode::None;
+        let is_telling = matches!(error.kind(), ErrorKind::UnsupportedFeature { .. } | ErrorKind::Store { not_found: false, .. });
+        self.options.read_change_feed || is_mapped || is_telling
+    }
+
+    fn check_removal(&self, commit: &Commit, path: &str) -> Result<()> {
+        let (url, version) = (self.snapshot.url(), commit.version);
+        if commit.adds_rows && !self.options.lets_changes_pass() {
+            let operation = commit.info.as_ref().and_then(|info| info.text("operation"));
+            let what = operation.unwrap_or(path);
+            let message = format!(
+                "{url}: version {version} changes rows that were there ({what}), which a stream of new rows cannot give. Set skipChangeCommits \
+                 to pass over such commits with all that they add, or ignoreChanges to be given changed files as a whole, or follow the \
+                 changes themselves with readChangeFeed; or begin anew with a new checkpoint"
+            );
+            return Err(Error::invalid_input(message));
+        }
+        if !commit.adds_rows && !self.options.lets_changes_pass() && !self.options.ignore_deletes {
+            let message = format!(
+                "{url}: version {version} deletes rows (of the file {path}), which a stream of new rows cannot tell. Set ignoreDeletes to pass \
+                 over such commits, or follow the changes themselves with readChangeFeed; or begin anew with a new checkpoint"
+            );
+            return Err(Error::invalid_input(message));
+        }
+        Ok(())
+    }
+}

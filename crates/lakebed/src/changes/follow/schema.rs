@@ -1,0 +1,150 @@
+//! The schema that a stream reads with, and what it makes of a table that changes its own.
+//!
+//! A stream has one schema from its start to its end. What comes in another one it reads if the rows can be given in the stream's columns;
+//! else it stops, and says whether starting it again helps. With a log of schemas (`tracking`) it stops at every change instead, and goes on
+//! with the new schema when it is started again.
+
+use lakebed_core::action::{Metadata, Protocol};
+use lakebed_core::property::TableProperties;
+use lakebed_core::schema::compare::{ColumnChanges, column_changes, first_obstacle};
+use lakebed_core::schema::mapping::MappingMode;
+use lakebed_core::schema::{StructType, parse};
+
+use crate::{Error, Result, Snapshot};
+
+/// The features of tables whose types may become wider.
+const TYPE_WIDENING: [&str; 2] = ["typeWidening", "typeWidening-preview"];
+
+/// What a table is at some version, as far as reading its rows goes.
+#[derive(Clone)]
+pub(super) struct Schema {
+    pub(super) version: u64,
+    pub(super) metadata: Metadata,
+    pub(super) columns: StructType,
+    pub(super) properties: TableProperties,
+}
+
+impl Schema {
+    pub(super) fn of_snapshot(snapshot: &Snapshot) -> Self {
+        Self {
+            version: snapshot.version(),
+            metadata: snapshot.metadata().clone(),
+            columns: snapshot.schema().clone(),
+            properties: snapshot.properties().clone(),
+        }
+    }
+
+    /// As a version sets it.
+    pub(super) fn of_metadata(url: &str, version: u64, metadata: Metadata) -> Result<Self> {
+        let columns = parse(&metadata.schema_string).map_err(|error| error.within(url))?;
+        let properties = TableProperties::parse(&metadata.configuration).map_err(|error| error.within(url))?;
+        Ok(Self { version, metadata, columns, properties })
+    }
+
+    pub(super) fn mode(&self) -> MappingMode {
+        self.properties.column_mapping_mode
+    }
+
+    /// What became of its columns in a later one.
+    pub(super) fn changes_to(&self, later: &Self) -> ColumnChanges {
+        column_changes((&self.columns, self.mode()), (&later.columns, later.mode()))
+    }
+
+    /// Whether a later one says anything else that matters to a stream.
+    pub(super) fn is_other(&self, later: &Self) -> bool {
+        let own_properties = |metadata: &Metadata| {
+            let mut own: Vec<(String, Option<String>)> = metadata.configuration.clone().into_iter().collect();
+            own.retain(|(name, value)| name.starts_with("delta.") && value.is_some());
+            own.sort();
+            own
+        };
+        self.columns != later.columns
+            || self.metadata.partition_columns != later.metadata.partition_columns
+            || own_properties(&self.metadata) != own_properties(&later.metadata)
+    }
+}
+
+/// The rules by which a stream without a log of schemas goes on.
+pub(super) struct SchemaRules<'a> {
+    pub(super) url: &'a str,
+    /// What the stream reads with.
+    pub(super) stream: &'a Schema,
+    pub(super) protocol: &'a Protocol,
+    /// Whether the stream began where its options say, rather than with a snapshot.
+    pub(super) has_start: bool,
+}
+
+impl SchemaRules<'_> {
+    /// Refuses a schema whose rows cannot be given in the stream's columns.
+    pub(super) fn check(&self, other: &Schema) -> Result<()> {
+        check_table(self.url, &self.stream.metadata.id, &other.metadata.id)?;
+        let is_older = other.version < self.stream.version;
+        let (old, new) = if is_older { (other, self.stream) } else { (self.stream, other) };
+        self.check_mapping(old, new, other.version)?;
+        let same_partitions = self.stream.metadata.partition_columns == other.metadata.partition_columns;
+        let widens = self.widens();
+        // What the stream's schema knows to be wider is read so; what becomes wider later has to be learnt first.
+        let obstacle = if same_partitions {
+            first_obstacle(&other.columns, &self.stream.columns, widens && is_older)
+        } else {
+            Some("the partition columns are others".to_owned())
+        };
+        let Some(obstacle) = obstacle else { return Ok(()) };
+        let helps = !is_older && first_obstacle(&self.stream.columns, &other.columns, widens).is_none();
+        Err(self.changed(other.version, &obstacle, helps))
+    }
+
+    fn widens(&self) -> bool {
+        let features = self.protocol.reader_features.iter().flatten();
+        features.chain(self.protocol.writer_features.iter().flatten()).any(|name| TYPE_WIDENING.contains(&name.as_str()))
+    }
+
+    /// Under column mapping a column may be another one than its name says.
+    fn check_mapping(&self, old: &Schema, new: &Schema, version: u64) -> Result<()> {
+        let changes = ColumnChanges { widened: Vec::new(), retyped: Vec::new(), ..old.changes_to(new) };
+        let what = match (old.mode(), new.mode()) {
+            (MappingMode::None, MappingMode::None) => return Ok(()),
+            (_, MappingMode::None) => "column mapping taken away".to_owned(),
+            _ if !changes.is_empty() => changes.to_string(),
+            _ if old.metadata.partition_columns != new.metadata.partition_columns => "other partition columns".to_owned(),
+            _ => return Ok(()),
+        };
+        let message = format!(
+            "{}: version {version} is on the other side of a change of schema ({what}), over which a stream cannot give all rows in the same \
+             columns. Give the option schemaTrackingLocation, a folder below the query's checkpoint, and start the query again: then it goes \
+             on up to such changes, stops, and asks",
+            self.url
+        );
+        Err(Error::schema_mismatch(message))
+    }
+
+    fn changed(&self, version: u64, obstacle: &str, helps: bool) -> Error {
+        let start = if self.has_start {
+            format!(", and where that does not help, with startingVersion above {version}")
+        } else {
+            String::new()
+        };
+        let advice = if helps {
+            "start the query again, and it goes on with the new schema".to_owned()
+        } else {
+            format!("starting the query again does not help: begin anew with a new checkpoint{start}")
+        };
+        let message = format!(
+            "{}: the schema of version {version} is not that of the stream, which is of version {}: {obstacle}; {advice}",
+            self.url, self.stream.version
+        );
+        Error::schema_mismatch(message)
+    }
+}
+
+/// Refuses another table at the same place.
+pub(super) fn check_table(url: &str, expected: &str, found: &str) -> Result<()> {
+    if expected == found {
+        return Ok(());
+    }
+    let message = format!(
+        "{url}: the stream read the table with the id {expected}, but here is another, {found}: the table was dropped and made anew, or the \
+         query names another one. Take back that change, or begin anew with a new checkpoint"
+    );
+    Err(Error::invalid_input(message))
+}

@@ -1,0 +1,129 @@
+//! The worked cases of streams over an insert, an update and a delete, with rewritten files and with deletion vectors.
+
+use std::slice::from_ref;
+
+use lakebed_tests::TableBuilder;
+use serde_json::json;
+
+use super::kit::{file, fruits, moved, rows, undo, without};
+
+const INSERTED: [&str; 3] = ["jack/apple", "sarah/orange", "john/pineapple"];
+
+/// Version 1 inserts, version 2 gives jack a banana, version 3 deletes john; whole files are written anew.
+async fn rewritten() -> TableBuilder {
+    let mut builder = fruits(&[]).await;
+    let one = file(&builder, "one", &INSERTED).await;
+    let two = file(&builder, "two", &["jack/banana", "sarah/orange", "john/pineapple"]).await;
+    let three = file(&builder, "three", &["jack/banana", "sarah/orange"]).await;
+    builder.commit(from_ref(&one)).await;
+    builder.commit(&[json!({"commitInfo": {"operation": "UPDATE"}}), undo(&one), two.clone()]).await;
+    builder.commit(&[json!({"commitInfo": {"operation": "DELETE"}}), undo(&two), three]).await;
+    builder
+}
+
+/// The same with deletion vectors.
+async fn marked() -> TableBuilder {
+    let mut builder = fruits(&[]).await;
+    let one = file(&builder, "one", &INSERTED).await;
+    let two = file(&builder, "two", &["jack/banana"]).await;
+    builder.commit(from_ref(&one)).await;
+    builder.commit(&[json!({"commitInfo": {"operation": "UPDATE"}}), undo(&one), without(&one, [0]), two]).await;
+    builder.commit(&[json!({"commitInfo": {"operation": "DELETE"}}), undo(&without(&one, [0])), without(&one, [0, 2])]).await;
+    builder
+}
+
+#[track_caller]
+fn check_error(outcome: lakebed::Result<Vec<String>>, expected: &[&str]) {
+    let error = outcome.unwrap_err().to_string();
+    assert!(expected.iter().all(|expected| error.contains(expected)), "{error}");
+}
+
+#[tokio::test]
+async fn a_new_stream_gives_the_rows_that_are_there() {
+    assert_eq!(rows(&rewritten().await, &[]).await.unwrap(), ["jack/banana", "sarah/orange"]);
+    let mut found = rows(&marked().await, &[]).await.unwrap();
+    found.sort();
+    assert_eq!(found, ["jack/banana", "sarah/orange"]);
+}
+
+#[tokio::test]
+async fn a_change_of_rows_stops_a_stream_and_tells_the_remedies() {
+    for builder in [rewritten().await, marked().await] {
+        check_error(
+            rows(&builder, &[("startingVersion", "0")]).await,
+            &["version 2", "(UPDATE)", "skipChangeCommits", "ignoreChanges", "readChangeFeed"],
+        );
+        check_error(rows(&builder, &[("startingVersion", "0"), ("ignoreDeletes", "true")]).await, &["version 2"]);
+    }
+}
+
+#[tokio::test]
+async fn ignored_changes_give_rewritten_files_as_a_whole() {
+    let options = [("startingVersion", "0"), ("ignoreChanges", "true")];
+    let expected = [
+        "jack/apple",
+        "sarah/orange",
+        "john/pineapple",
+        "jack/banana",
+        "sarah/orange",
+        "john/pineapple",
+        "jack/banana",
+        "sarah/orange",
+    ];
+    assert_eq!(rows(&rewritten().await, &options).await.unwrap(), expected);
+    let old_name = [("startingVersion", "0"), ("ignoreFileDeletion", "true")];
+    assert_eq!(rows(&rewritten().await, &old_name).await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn ignored_changes_give_what_is_left_of_marked_files() {
+    let options = [("startingVersion", "0"), ("ignoreChanges", "true")];
+    let expected =
+        ["jack/apple", "sarah/orange", "john/pineapple", "sarah/orange", "john/pineapple", "jack/banana", "sarah/orange"];
+    assert_eq!(rows(&marked().await, &options).await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn commits_that_change_rows_are_skipped_with_what_they_insert() {
+    let options = [("startingVersion", "0"), ("skipChangeCommits", "true")];
+    for builder in [rewritten().await, marked().await] {
+        assert_eq!(rows(&builder, &options).await.unwrap(), INSERTED);
+    }
+}
+
+#[tokio::test]
+async fn deletes_of_whole_files_pass_where_they_are_ignored() {
+    let mut builder = fruits(&[]).await;
+    let (one, two) = (file(&builder, "one", &["a/1"]).await, file(&builder, "two", &["b/2"]).await);
+    builder.commit(from_ref(&one)).await;
+    builder.commit(&[undo(&one)]).await;
+    builder.commit(&[two]).await;
+    let start = ("startingVersion", "0");
+    assert_eq!(rows(&builder, &[start, ("ignoreDeletes", "true")]).await.unwrap(), ["a/1", "b/2"]);
+    assert_eq!(rows(&builder, &[start, ("ignoreChanges", "true")]).await.unwrap(), ["a/1", "b/2"]);
+    assert_eq!(rows(&builder, &[start, ("skipChangeCommits", "true")]).await.unwrap(), ["a/1", "b/2"]);
+    check_error(rows(&builder, &[start]).await, &["version 2", "of the file one", "ignoreDeletes"]);
+}
+
+#[tokio::test]
+async fn files_that_were_only_moved_are_nothing_new() {
+    let mut builder = fruits(&[]).await;
+    let (one, two) = (file(&builder, "one", &["a/1"]).await, file(&builder, "two", &["b/2"]).await);
+    builder.commit(from_ref(&one)).await;
+    builder.commit(from_ref(&two)).await;
+    let both = file(&builder, "both", &["a/1", "b/2"]).await;
+    builder.commit(&[moved(&undo(&one)), moved(&undo(&two)), moved(&both)]).await;
+    assert_eq!(rows(&builder, &[("startingVersion", "0")]).await.unwrap(), ["a/1", "b/2"]);
+}
+
+#[tokio::test]
+async fn excluded_files_are_left_out_everywhere() {
+    let mut builder = fruits(&[]).await;
+    let (one, two) = (file(&builder, "one_tmp", &["a/1"]).await, file(&builder, "two", &["b/2"]).await);
+    builder.commit(&[one, two]).await;
+    for start in ["0", "1", "latest"] {
+        let expected: &[&str] = if start == "latest" { &[] } else { &["b/2"] };
+        assert_eq!(rows(&builder, &[("startingVersion", start), ("excludeRegex", "_tmp$")]).await.unwrap(), expected);
+    }
+    assert_eq!(rows(&builder, &[("excludeRegex", "_tmp")]).await.unwrap(), ["b/2"]);
+}

@@ -1,0 +1,149 @@
+//! Tables for streams, and streams that are read to their end.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use lakebed::Result;
+use lakebed::changes::{Follow, FollowOptions, Offset, ReadLimits};
+use lakebed::scan::{ScanTask, read_task};
+use lakebed_core::dv::DeletionVector;
+use lakebed_io::store::Store;
+use lakebed_tests::TableBuilder;
+use lakebed_tests::table::{metadata, protocol};
+use serde_json::{Value, json};
+
+/// Properties of a table that records changes.
+pub(super) const FEED: (&str, &str) = ("delta.enableChangeDataFeed", "true");
+
+/// A table of names and fruits, with these properties; version 0 makes it.
+pub(super) async fn fruits(properties: &[(&str, &str)]) -> TableBuilder {
+    let features = ["deletionVectors", "changeDataFeed"];
+    let metadata = metadata(&["name string", "fruit string"], &[], properties);
+    let mut builder = TableBuilder::with(protocol(&["deletionVectors"], &features), metadata);
+    builder.commit(&[]).await;
+    builder
+}
+
+/// Writes a file of rows such as `jack/apple`, and tells its `add`; a third part is what a row says of its change.
+pub(super) async fn file(builder: &TableBuilder, path: &str, rows: &[&str]) -> Value {
+    let names = ["name", "fruit", "_change_type"];
+    let parts: Vec<Vec<&str>> = rows.iter().map(|row| row.split('/').collect()).collect();
+    let column = |at: usize| Arc::new(StringArray::from_iter_values(parts.iter().map(|row| row[at]))) as ArrayRef;
+    let width = parts.first().map_or(2, Vec::len);
+    let batch = RecordBatch::try_from_iter((0..width).map(|at| (names[at], column(at)))).unwrap();
+    let size = builder.put_data(path, &batch).await;
+    add(path, size)
+}
+
+/// A file of this size, which was written when the length of its path says.
+pub(super) fn add(path: &str, size: usize) -> Value {
+    json!({"add": {"path": path, "partitionValues": {}, "size": size, "modificationTime": path.len(), "dataChange": true}})
+}
+
+/// The removal of what an `add` added.
+pub(super) fn undo(add: &Value) -> Value {
+    let add = &add["add"];
+    let mut remove = json!({"path": add["path"], "deletionTimestamp": 1, "dataChange": true, "extendedFileMetadata": true,
+        "partitionValues": add["partitionValues"], "size": add["size"]});
+    if let Some(vector) = add.get("deletionVector") {
+        remove["deletionVector"] = vector.clone();
+    }
+    json!({"remove": remove})
+}
+
+/// The same file without these rows.
+pub(super) fn without(add: &Value, rows: impl IntoIterator<Item = u64>) -> Value {
+    let vector = rows.into_iter().collect::<DeletionVector>().to_inline().unwrap();
+    let mut add = add.clone();
+    add["add"]["deletionVector"] = serde_json::to_value(vector).unwrap();
+    add
+}
+
+/// The file as one of changed rows.
+pub(super) fn changed(add: &Value) -> Value {
+    json!({"cdc": {"path": add["add"]["path"], "partitionValues": {}, "size": add["add"]["size"], "dataChange": false}})
+}
+
+/// The same file, of which no row is new.
+pub(super) fn moved(action: &Value) -> Value {
+    let mut action = action.clone();
+    for kind in ["add", "remove"] {
+        if action.get(kind).is_some() {
+            action[kind]["dataChange"] = false.into();
+        }
+    }
+    action
+}
+
+pub(super) async fn follow(builder: &TableBuilder, options: &[(&str, &str)]) -> Result<Follow> {
+    let options: HashMap<String, String> =
+        options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    builder.table().follow(FollowOptions::parse(&options)?).await
+}
+
+/// The rows of a batch.
+pub(super) async fn batch(store: &Store, follow: &Follow, start: Option<&Offset>, end: &Offset) -> Result<Vec<String>> {
+    read(store, &follow.tasks(start, end, 1).await?).await
+}
+
+/// The rows of tasks, in order, each task sent through its bytes.
+pub(super) async fn read(store: &Store, tasks: &[ScanTask]) -> Result<Vec<String>> {
+    let mut rows = Vec::new();
+    for task in tasks {
+        let task = ScanTask::from_bytes(&task.to_bytes()?)?;
+        rows.extend(show(&read_task(store, &task).await?.collect_all().await?));
+    }
+    Ok(rows)
+}
+
+/// The rows as their values with slashes between.
+pub(super) fn show(batches: &[RecordBatch]) -> Vec<String> {
+    let options = FormatOptions::new().with_null("-");
+    let mut rows = Vec::new();
+    for batch in batches {
+        let columns: Vec<_> =
+            batch.columns().iter().map(|column| ArrayFormatter::try_new(column.as_ref(), &options).unwrap()).collect();
+        rows.extend(
+            (0..batch.num_rows())
+                .map(|row| columns.iter().map(|column| column.value(row).to_string()).collect::<Vec<_>>().join("/")),
+        );
+    }
+    rows
+}
+
+/// All batches from an offset, or from the beginning, to where there is nothing new; and the offset there.
+pub(super) async fn drain(
+    builder: &TableBuilder,
+    follow: &Follow,
+    start: Option<Offset>,
+    limits: &ReadLimits,
+) -> Result<(Vec<Vec<String>>, Option<Offset>)> {
+    let (mut batches, mut start) = (Vec::new(), start);
+    loop {
+        let end = follow.latest_offset(start.as_ref(), limits).await?;
+        if end == start {
+            return Ok((batches, start));
+        }
+        let Some(reached) = &end else { return Ok((batches, start)) };
+        batches.push(batch(&builder.store(), follow, start.as_ref(), reached).await?);
+        follow.commit(reached).await?;
+        start = end;
+    }
+}
+
+pub(super) fn files(count: u64) -> ReadLimits {
+    ReadLimits { max_files: Some(count), ..ReadLimits::default() }
+}
+
+/// The batches of a stream that takes one commit or file at a time.
+pub(super) async fn batches(builder: &TableBuilder, options: &[(&str, &str)]) -> Result<Vec<Vec<String>>> {
+    let follow = follow(builder, options).await?;
+    drain(builder, &follow, None, &follow.limits()).await.map(|(batches, _)| batches)
+}
+
+/// The rows of all batches.
+pub(super) async fn rows(builder: &TableBuilder, options: &[(&str, &str)]) -> Result<Vec<String>> {
+    batches(builder, options).await.map(|batches| batches.concat())
+}

@@ -1,0 +1,77 @@
+//! Commits that are gone, tables that are others, and offsets that belong elsewhere.
+
+use lakebed_tests::TableBuilder;
+use lakebed_tests::table::metadata;
+
+use super::kit::{batch, drain, file, files, follow, fruits, rows};
+
+async fn numbered(versions: u64) -> TableBuilder {
+    let mut builder = fruits(&[]).await;
+    for version in 1..=versions {
+        let file = file(&builder, &format!("f{version}"), &[&format!("{version}/x")]).await;
+        builder.commit(&[file]).await;
+    }
+    builder
+}
+
+#[track_caller]
+fn check_error<T: std::fmt::Debug>(outcome: lakebed::Result<T>, expected: &[&str]) {
+    let error = outcome.unwrap_err().to_string();
+    assert!(expected.iter().all(|expected| error.contains(expected)), "{error}");
+}
+
+#[tokio::test]
+async fn a_commit_that_is_gone_stops_a_stream_unless_loss_is_allowed() {
+    let builder = numbered(4).await;
+    let start = ("startingVersion", "1");
+    let stream = follow(&builder, &[start]).await.unwrap();
+    let tolerant = follow(&builder, &[start, ("failOnDataLoss", "false")]).await.unwrap();
+    let one = stream.latest_offset(None, &files(1)).await.unwrap().unwrap();
+    builder.delete_log("00000000000000000002.json").await;
+    check_error(stream.latest_offset(Some(&one), &files(9)).await, &["version 2 is gone", "failOnDataLoss", "checkpoint"]);
+    let (found, _) = drain(&builder, &tolerant, Some(one), &files(9)).await.unwrap();
+    assert_eq!(found.concat(), ["3/x", "4/x"]);
+}
+
+#[tokio::test]
+async fn what_an_offset_promised_is_not_silently_less() {
+    let builder = numbered(3).await;
+    let stream = follow(&builder, &[("startingVersion", "1")]).await.unwrap();
+    let end = stream.latest_offset(None, &files(9)).await.unwrap().unwrap();
+    assert_eq!(end.version, 4);
+    builder.delete_log("00000000000000000003.json").await;
+    check_error(batch(&builder.store(), &stream, None, &end).await, &["version 3 is gone"]);
+}
+
+#[tokio::test]
+async fn another_table_at_the_same_place_is_noticed() {
+    let mut builder = numbered(2).await;
+    let stream = follow(&builder, &[("startingVersion", "0")]).await.unwrap();
+    let end = stream.latest_offset(None, &files(1)).await.unwrap().unwrap();
+    let mut other = metadata(&["name string", "fruit string"], &[], &[]);
+    other["metaData"]["id"] = "another".into();
+    builder.commit(&[other]).await;
+    check_error(stream.latest_offset(Some(&end), &files(9)).await, &["the table with the id 5fba94ed", "another"]);
+    let again = follow(&builder, &[]).await.unwrap();
+    check_error(again.latest_offset(Some(&end), &files(9)).await, &["5fba94ed", "here is another, another"]);
+    check_error(batch(&builder.store(), &again, None, &end).await, &["5fba94ed"]);
+}
+
+#[tokio::test]
+async fn a_stream_does_not_go_back() {
+    let builder = numbered(3).await;
+    let stream = follow(&builder, &[("startingVersion", "1")]).await.unwrap();
+    let one = stream.latest_offset(None, &files(1)).await.unwrap().unwrap();
+    let two = stream.latest_offset(None, &files(2)).await.unwrap().unwrap();
+    check_error(stream.tasks(Some(&two), &one, 1).await, &["go back"]);
+    assert_eq!(stream.tasks(Some(&one), &one, 1).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_table_that_needs_more_than_lakebed_has_stops_a_stream() {
+    let mut builder = numbered(1).await;
+    let stream = follow(&builder, &[("startingVersion", "0")]).await.unwrap();
+    builder.commit(&[lakebed_tests::table::protocol(&["someNewFeature"], &["someNewFeature"])]).await;
+    check_error(stream.latest_offset(None, &files(9)).await, &["someNewFeature"]);
+    assert!(rows(&builder, &[]).await.is_err());
+}
