@@ -2,7 +2,7 @@
 
 Of each case and engine the last set of samples counts: the median over its processes, of the first call, of the repeated
 calls (the median in each process) and of the peak of memory above what the imports took. Later files win over earlier ones,
-and cases that there are no more are left out.
+and cases that there are no more are left out. What was taken through Spark has a part of its own (`python/spark/report.py`).
 """
 
 import json
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from .python.cases import all_cases
+from .python.spark import report as spark
 
 BENCHES = Path(__file__).parent
-BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 OURS = "lakebed"
 ORDER = [OURS, "lakebed_unflushed", "lakebed_singly", "deltalake", "duckdb", "polars", "spark", "limit"]
 TITLES = {
@@ -92,15 +92,15 @@ def table(figures: dict[str, dict[str, dict[str, float | str]]], engines: list[s
     return lines
 
 
-def main(arguments: list[str]) -> None:
-    """Writes the tables between the markers of the README."""
-    paths = [Path(a) for a in arguments] or [max((BENCHES / "results").glob("*.jsonl"), key=lambda p: p.stat().st_mtime)]
+def results(paths: list[Path]) -> list[str]:
+    """What was taken without Spark; nothing if the files hold no such results."""
     figures, machines = read_samples(paths)
+    if not figures:
+        return []
     engines = [e for e in ORDER if any(e in by_engine for by_engine in figures.values())]
     versions = {e: f["version"] for by_engine in figures.values() for e, f in by_engine.items() if "version" in f}
     host = machines[-1]["machine"]
     lines = [
-        BEGIN,
         f"From {', '.join(f'`results/{p.name}`' for p in paths)}, {machines[-1]['at'][:10]}: "
         f"{host['cpus']} CPUs ({host['cpu']}), {host['memory_mb'] // 1024} GB, Linux {host['kernel']}, Python {host['python']}; "
         + ", ".join(f"{e} {versions[e]}" for e in engines if e in versions)
@@ -108,10 +108,18 @@ def main(arguments: list[str]) -> None:
     ]
     for kind in TITLES:
         lines += table(figures, engines, kind)
+    return lines
+
+
+def main(arguments: list[str]) -> None:
+    """Writes the tables between the markers of the README; a part of which there are no results stays."""
+    paths = [Path(a) for a in arguments] or [max((BENCHES / "results").glob("*.jsonl"), key=lambda p: p.stat().st_mtime)]
     readme = BENCHES / "README.md"
-    text = readme.read_text()
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    readme.write_text(before + "\n".join(lines) + "\n" + END + after)
+    for name, lines in {"results": results(paths), "spark": spark.lines(paths)}.items():
+        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        if lines:
+            before, _, rest = readme.read_text().partition(begin)
+            readme.write_text(before + "\n".join([begin, *lines, end]) + rest.partition(end)[2])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Benches of the Spark door: TPC-H and TPC-DS through Spark's own Parquet reader, Delta Spark and lakebed, and a bulk load."""
