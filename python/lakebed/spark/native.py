@@ -7,13 +7,12 @@ file to go this road is decided in `roads`. Read :func:`frame` first.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, FloatType, NullType, StructField, StructType
 
-from lakebed.spark import partitions, types
-from lakebed.spark.roads import Asked, Reading
+from lakebed.spark import deletions, partitions, types
+from lakebed.spark.roads import Asked, Reading, hadoop_root
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -37,17 +36,19 @@ _EXACT = {
 _BY_STATISTICS = {"parquet.filter.bloom.enabled": "false", "parquet.filter.dictionary.enabled": "false"}
 
 
-def frame(spark: SparkSession, asked: Asked, reading: Reading) -> DataFrame:
-    """The rows of data files as the table's columns."""
+def frame(spark: SparkSession, asked: Asked, reading: Reading, deleted: DataFrame | None) -> DataFrame:
+    """The rows of data files as the table's columns, without the rows in `deleted`, which is made by `deletions`."""
     by_directory = reading.values is None
     schema = asked.schema if asked.where is None else asked.table_schema
     in_files = [field for field in schema.fields if not (_is_void(field) or field.name in asked.partition_columns)]
     in_directories = [asked.table_schema[name] for name in asked.partition_columns] if by_directory else []
     read = types.physical(StructType([*in_files, *in_directories]))
-    options = {**_EXACT, "basePath": unquote(asked.root)} if by_directory else {**_EXACT, "recursiveFileLookup": "true"}
+    options = {**_EXACT, "basePath": hadoop_root(asked.root)} if by_directory else {**_EXACT, "recursiveFileLookup": "true"}
     if types.has_type(read, lambda leaf: isinstance(leaf, (FloatType, DoubleType))):
         options.update(_BY_STATISTICS)
     found = spark.read.schema(read).options(**options).parquet(*reading.paths)
+    if deleted is not None:
+        found = deletions.without(found, deleted)
 
     def column(field: StructField, physical_name: str) -> Column:
         if _is_void(field):

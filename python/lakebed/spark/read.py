@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from lakebed.errors import InvalidInputError
 from lakebed.scan import Scan
-from lakebed.spark import native, roads, session, tasks, types
+from lakebed.spark import deletions, native, roads, session, tasks, types
 from lakebed.spark.credentials import Access, Credentials
-from lakebed.spark.roads import Asked, Road, Roads
+from lakebed.spark.roads import Asked, Reading, Road, Roads
 from lakebed.table import Table
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def read(
     ``target_size_bytes`` is what one task of lakebed's reader reads at most, if its files are not larger.
     """
     plan = _plan(spark, uri, columns, where, version, timestamp, storage_options, credentials, absolute_paths, road)
-    frames = [native.frame(spark, plan.asked, reading) for reading in plan.roads.readings]
+    frames = [native.frame(spark, plan.asked, reading, _deleted(spark, plan, reading)) for reading in plan.roads.readings]
     if plan.roads.by_arrow or not frames:
         frames.append(_by_arrow(spark, plan, target_size_bytes))
     return reduce(lambda one, other: one.unionAll(other), frames)
@@ -172,12 +172,25 @@ def _plan(
     return _Plan(table, access, scan, asked, files, chosen)
 
 
+def _deleted(spark: SparkSession, plan: _Plan, reading: Reading) -> DataFrame | None:
+    if not reading.deleting:
+        return None
+    scan = plan.table.scan(columns=[], where=plan.asked.where, row_columns=[("row_index", "row")])
+    name = f"{_name(plan)}, deletion vectors of {len(reading.deleting)} files"
+    return deletions.of_files(spark, name, scan, reading.deleting, plan.access)
+
+
+def _name(plan: _Plan) -> str:
+    """What Spark's plans call it."""
+    return f"lakebed {plan.table.uri.rpartition('/')[2]} version {plan.table.version}"
+
+
 def _by_arrow(spark: SparkSession, plan: _Plan, target_size_bytes: int) -> DataFrame:
     pieces = _tasks(spark, plan, target_size_bytes)
     size_bytes = sum(size for path, size in plan.sizes() if path in plan.roads.by_arrow)
     # Spark's planner takes the columns that it reads of a file for their share of it, by their types.
     share = types.row_size_bytes(plan.asked.schema) / types.row_size_bytes(plan.asked.table_schema)
-    name = f"lakebed {plan.table.uri.rpartition('/')[2]} version {plan.table.version}, {len(plan.roads.by_arrow)} files"
+    name = f"{_name(plan)}, {len(plan.roads.by_arrow)} files"
     return tasks.frame(spark, name, pieces, plan.access, types.shown(plan.asked.schema), int(size_bytes * share))
 
 

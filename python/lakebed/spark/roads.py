@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote, urlsplit
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-__all__ = ["Asked", "Reading", "Road", "Roads", "choose"]
+__all__ = ["Asked", "Reading", "Road", "Roads", "choose", "hadoop_root"]
 
 #: What a caller may say of the road.
 Road = Literal["auto", "spark", "arrow"]
 
 #: Reads side by side at most: each is a scan of its own in Spark's plan.
 _MOST_READINGS = 16
+#: Rows in files with deletion vectors at most: each is a bit of what Spark broadcasts.
+_MOST_BITS = 64 << 23
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class Reading:
     paths: list[str]
     #: Their partition values by column. None: those that their directories say.
     values: Mapping[str, pa.Scalar[Any]] | None
+    #: Those that have a deletion vector, by their paths in the log, with their sizes: if any, all of them, no two of one size.
+    deleting: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -78,39 +82,66 @@ def choose(spark: SparkSession, asked: Asked, files: pa.Table, road: Road) -> Ro
     """The road of each of the planned files, which are those of `Scan.files`."""
     roads = Roads()
     paths: list[Any] = files.column("path").to_pylist()
-    reason = "road='arrow'" if road == "arrow" else _of_session(spark) or _of_table(asked) or _of_filter(spark, asked, road)
+    reason = (
+        "road='arrow'"
+        if road == "arrow"
+        else _of_session(spark, asked) or _of_table(asked, road) or _of_filter(spark, asked, road)
+    )
     if reason:
         roads.send_by_arrow(paths, reason)
         return roads
-    places = [_place(asked.root, path) for path in paths]
-    fit: list[int] = []
-    facts: Any = zip(
-        paths, places, files.column("size_bytes").to_pylist(), files.column("deleted_records").to_pylist(), strict=True
-    )
-    for row, (path, place, size_bytes, deleted_records) in enumerate(facts):
-        reason = _of_file(asked, path, place, size_bytes, deleted_records)
+    root = hadoop_root(asked.root)
+    planned = _Planned(paths, [_place(root, path) for path in paths], files.column("size_bytes").to_pylist(), files)
+    whole: list[int] = []
+    deleting: list[int] = []
+    for row, deleted_records in enumerate(files.column("deleted_records").to_pylist()):
+        reason = _of_file(asked, planned, row)
         if reason:
-            roads.send_by_arrow([path], reason)
+            roads.send_by_arrow([paths[row]], reason)
+        elif deleted_records:
+            deleting.append(row)
         else:
-            fit.append(row)
-    readings = _readings(asked, fit, paths, places, files)
+            whole.append(row)
+    if sum(files.column("num_records")[row].as_py() or _MOST_BITS for row in deleting) > _MOST_BITS:
+        roads.send_by_arrow([paths[row] for row in deleting], "deletion vectors that are too large for a broadcast")
+        deleting = []
+    readings = _readings(asked, planned, whole, False)
+    for rows in _of_distinct_sizes(planned, deleting):
+        readings += _readings(asked, planned, rows, True)
     if len(readings) > _MOST_READINGS:
-        roads.send_by_arrow([paths[row] for row in fit], "partition values that directories do not say")
+        roads.send_by_arrow([paths[row] for row in whole + deleting], f"more than {_MOST_READINGS} kinds of files to Spark")
     else:
         roads.readings = readings
     return roads
 
 
-def _of_session(spark: SparkSession) -> str | None:
+@dataclass(frozen=True)
+class _Planned:
+    """The planned files, each by its row."""
+
+    paths: list[str]
+    #: Where they are, with nothing escaped.
+    places: list[str]
+    sizes_bytes: list[Any]
+    table: pa.Table
+
+
+def _of_session(spark: SparkSession, asked: Asked) -> str | None:
     """What the session makes of Spark's reader that would cost rows, and that no option of a read overrules."""
     for name, default, harmful in _SETTINGS:
         if session.setting(spark, name, default) == harmful:
             return f"{name} is {harmful}"
+    if types.has_type(asked.schema, lambda inner: isinstance(inner, StructType) and inner is not asked.schema):
+        if session.version(spark) < (4, 1):
+            return "Spark before 4.1 takes a struct for null of which a file has none of the fields that are read"
+        if session.setting(spark, _STRUCTS, "false") == "true":
+            return f"{_STRUCTS} is true"
     if "parquet" not in session.setting(spark, "spark.sql.sources.useV1SourceList", "parquet").split(","):
         return "spark.sql.sources.useV1SourceList lacks parquet"
     return None
 
 
+_STRUCTS = "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing"
 #: Settings with their default and the value that does harm.
 _SETTINGS = (
     # Columns whose names in files are in other case would be missing.
@@ -122,15 +153,21 @@ _SETTINGS = (
 )
 
 
-def _of_table(asked: Asked) -> str | None:
+def _of_table(asked: Asked, road: Road) -> str | None:
     scheme = urlsplit(asked.root).scheme
-    if scheme != "file":
+    if scheme not in _SCHEMES:
+        return f"Hadoop has no {scheme}:"
+    if scheme != "file" and road == "auto":
         return f"Spark may have no way to {scheme}:"
     if asked.mapping_mode == "id":
         return "columns are mapped by id"
     if any(types.has_type(field.dataType, _is_void) and not _is_void(field.dataType) for field in asked.schema.fields):
         return "void inside of a column"
     return None
+
+
+#: What Hadoop calls the stores that it knows.
+_SCHEMES = {"file": "file", "hdfs": "hdfs", "s3": "s3a", "s3a": "s3a", "gs": "gs", "abfs": "abfs", "abfss": "abfss"}
 
 
 def _is_void(data_type: DataType) -> bool:
@@ -168,19 +205,18 @@ _MEANINGS = (
 _UTC = {"utc", "etc/utc", "gmt", "z", "+00:00"}
 
 
-def _of_file(asked: Asked, path: str, place: str, size_bytes: int, deleted_records: int) -> str | None:
-    if deleted_records:
-        return "deletion vector"
-    if urlsplit(path).scheme and not asked.absolute_paths:
-        return "outside of the table"
-    parts = place.removeprefix("file:///").split("/")
+def _of_file(asked: Asked, planned: _Planned, row: int) -> str | None:
+    path, place = planned.paths[row], planned.places[row]
+    if (urlsplit(path).scheme or path.startswith("/")) and not (asked.absolute_paths and place.startswith("file:")):
+        return "an absolute path"
+    parts = place.partition("://")[2].removeprefix("/").split("/")
     if not {"", ".", ".."}.isdisjoint(parts):
         return "a path with dots"
     # Spark takes such names for no data, without a word; of a colon Hadoop makes a URL.
     if parts[-1].startswith((".", "_")) or parts[-1].endswith("._COPYING_") or ":" in parts[-1]:
         return "a name that Spark hides"
-    # Of an empty file Spark reads nothing, without a word.
-    if _size_on_disk(place) != size_bytes:
+    # Of an empty file Spark reads nothing, without a word; where a deletion vector finds its file by the size, that must be right.
+    if place.startswith("file:") and _size_on_disk(place) != planned.sizes_bytes[row]:
         return "not of the size that the log says"
     return None
 
@@ -192,20 +228,47 @@ def _size_on_disk(place: str) -> int | None:
         return None
 
 
+def hadoop_root(root: str) -> str:
+    """A table's URL as Hadoop spells it: nothing is escaped in it."""
+    scheme, _, rest = root.partition("://")
+    return f"{_SCHEMES[scheme]}://{unquote(rest)}"
+
+
 def _place(root: str, path: str) -> str:
+    """Where a file is, as Hadoop spells it."""
     if urlsplit(path).scheme:
         return re.sub("^file:/*", "file:///", unquote(path))
-    return f"file://{unquote(path)}" if path.startswith("/") else f"{unquote(root)}/{unquote(path)}"
+    if path.startswith("/"):
+        return "://".join([root.partition("://")[0], unquote(path)])
+    return f"{root}/{unquote(path)}"
 
 
-def _readings(asked: Asked, rows: list[int], paths: list[str], places: list[str], files: pa.Table) -> list[Reading]:
+def _readings(asked: Asked, planned: _Planned, rows: list[int], are_deleting: bool) -> list[Reading]:
     if not rows:
         return []
-    if set(asked.partition_columns).isdisjoint(asked.schema.names):
-        return [Reading([places[row] for row in rows], {})]
-    root = unquote(asked.root) + "/"
-    directories = [place.removeprefix(root).rpartition("/")[0] for place in places]
-    values = files.column("partition").combine_chunks()
     columns = StructType([asked.table_schema[name] for name in asked.partition_columns])
-    groups = partitions.groups(rows, directories, values, columns)
-    return [Reading([places[row] for row in group.rows], group.values) for group in groups]
+    if asked.where is None and set(columns.names).isdisjoint(asked.schema.names):
+        groups = [partitions.Group(rows, {})]
+    else:
+        root = hadoop_root(asked.root) + "/"
+        directories = [place.removeprefix(root).rpartition("/")[0] for place in planned.places]
+        groups = partitions.groups(rows, directories, planned.table.column("partition").combine_chunks(), columns)
+
+    def reading(group: partitions.Group) -> Reading:
+        deleting = {planned.paths[row]: planned.sizes_bytes[row] for row in group.rows} if are_deleting else {}
+        return Reading([planned.places[row] for row in group.rows], group.values, deleting)
+
+    return [reading(group) for group in groups]
+
+
+def _of_distinct_sizes(planned: _Planned, rows: Iterable[int]) -> list[list[int]]:
+    """Rows in lists, in none of which two files have one size."""
+    found: list[list[int]] = []
+    seen: Counter[int] = Counter()
+    for row in rows:
+        at = seen[planned.sizes_bytes[row]]
+        seen[planned.sizes_bytes[row]] += 1
+        if at == len(found):
+            found.append([])
+        found[at].append(row)
+    return found

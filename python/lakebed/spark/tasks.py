@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os.path
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["frame"]
+__all__ = ["Work", "frame", "run"]
+
+#: What executors do with a task. It travels pickled.
+Work = Callable[[bytes], "Iterator[pa.RecordBatch]"]
 
 #: A column of nulls that the planner takes for a thousand bytes a row, so that the range need not be long.
 _WEIGHT = "CAST(null AS STRUCT<" + ", ".join(f"b{at}: BINARY" for at in range(10)) + ">) AS weight"
@@ -32,6 +36,8 @@ _NUMBER_BYTES = 8 * 1016 // 16
 
 #: Of the pieces that one function holds. More make several functions, since each task unpickles all of its function.
 _MOST_BYTES = 1 << 20
+#: As far as zlib looks back.
+_WINDOW_BYTES = 1 << 15
 
 
 def frame(
@@ -39,17 +45,37 @@ def frame(
 ) -> DataFrame:
     """The rows of scan tasks, one Spark task each. `size_bytes` is what Spark's planner shall take them for."""
     carried = types.carried(schema)
-    stride = max(1, size_bytes // _NUMBER_BYTES // max(1, len(tasks)))
-    found: DataFrame | None = None
-    for pieces in _pieces(tasks):
-        numbers = spark.range(0, len(pieces.rests) * stride, 1, len(pieces.rests)).where(F.col("id") % stride == 0)
-        part = numbers.selectExpr("id", _WEIGHT).mapInArrow(_ReadTasks(name, pieces, stride, access, carried), carried)
-        found = part if found is None else found.unionAll(part)
-    if found is None:
-        return spark.createDataFrame([], schema)
+    found = run(spark, name, tasks, partial(_rows, access, carried), carried, size_bytes)
     if carried == schema:
         return found
     return found.select(*[types.converted(F.col(types.quoted(field.name)), field) for field in schema.fields])
+
+
+def _rows(access: Access, carried: StructType, task: bytes) -> Iterator[pa.RecordBatch]:
+    from lakebed.scan import read_task
+
+    for rows in read_task(task, **access.options()):
+        yield types.carried_rows(rows, carried)
+
+
+def run(
+    spark: SparkSession,
+    name: str,
+    tasks: Sequence[bytes],
+    work: Work,
+    schema: StructType,
+    size_bytes: int,
+    most: int | None = None,
+) -> DataFrame:
+    """What `work` makes of tasks on executors, in one Spark task each, or in `most` of them. Plans show `name`."""
+    stride = max(1, size_bytes // _NUMBER_BYTES // max(1, len(tasks)))
+    found: DataFrame | None = None
+    for pieces in _pieces(tasks):
+        count = len(pieces.rests)
+        numbers = spark.range(0, count * stride, 1, min(count, most or count)).where(F.col("id") % stride == 0)
+        part = numbers.selectExpr("id", _WEIGHT).mapInArrow(_Run(name, pieces, stride, work), schema)
+        found = part if found is None else found.unionAll(part)
+    return spark.createDataFrame([], schema) if found is None else found
 
 
 @dataclass(frozen=True)
@@ -65,33 +91,28 @@ class _Pieces:
         return self.head + zlib.decompressobj(zdict=self.likeness).decompress(self.rests[index])
 
 
-class _ReadTasks:
+class _Run:
     """What `mapInArrow` calls on executors: numbers of tasks in, their rows out."""
 
-    def __init__(self, name: str, pieces: _Pieces, stride: int, access: Access, carried: StructType) -> None:
-        #: What Spark shows in its plans.
+    def __init__(self, name: str, pieces: _Pieces, stride: int, work: Work) -> None:
         self.__name__ = name
         self._pieces = pieces
         self._stride = stride
-        self._access = access
-        self._carried = carried
+        self._work = work
 
     def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from lakebed.scan import read_task
-
         for batch in numbers:
             numbered: list[int] = batch.column("id").to_pylist()  # type: ignore[assignment]
             for number in numbered:
-                for rows in read_task(self._pieces[number // self._stride], **self._access.options()):
-                    yield types.carried_rows(rows, self._carried)
+                yield from self._work(self._pieces[number // self._stride])
 
 
 def _pieces(tasks: Sequence[bytes]) -> Iterator[_Pieces]:
     head: bytes = os.path.commonprefix(list(tasks))  # type: ignore[assignment]  # noqa: RUF071
+    likeness = tasks[0][len(head) :][-_WINDOW_BYTES:] if tasks else b""
     rests: list[bytes] = []
     size_bytes = 0
     for task in tasks:
-        likeness = tasks[0][len(head) :]
         packer = zlib.compressobj(zdict=likeness)
         rests.append(packer.compress(task[len(head) :]) + packer.flush())
         size_bytes += len(rests[-1])

@@ -1,0 +1,88 @@
+"""Deletion vectors for Spark's own reader: the rows that they delete, taken out again by a join.
+
+The join is with one row per file: its size, by which the reader's rows find it since it cannot be misspelled, and the bits of its
+deleted rows. It is an anti join, for of those alone Spark knows that they make nothing larger; and it is broadcast, so that the data stays
+where it is. Read :func:`without` first.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+
+from lakebed.spark import session, tasks
+from lakebed.spark.credentials import Access
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakebed.scan import Scan
+
+__all__ = ["of_files", "without"]
+
+_SCHEMA = StructType([StructField("size_bytes", LongType()), StructField("deleted", ArrayType(LongType()))])
+
+
+def of_files(spark: SparkSession, name: str, scan: Scan, paths: Mapping[str, int], access: Access) -> DataFrame:
+    """The deleted rows of files, given by their paths in the log and their sizes: 64 rows a number, as bits."""
+    one_task: bytes = b"".join(scan.tasks(target_size_bytes=1 << 62))
+    return tasks.run(
+        spark, name, list(_tasks(one_task, paths)), partial(_words, access), _SCHEMA, 0, 2 * session.parallelism(spark)
+    )
+
+
+def without(found: DataFrame, deleted: DataFrame) -> DataFrame:
+    """What Spark's reader reads of files without the rows that are deleted."""
+    size, row, words = (_unused(found, name) for name in ("file_size", "row_index", "deleted"))
+    rows = found.select("*", F.col("_metadata.file_size").alias(size), F.col("_metadata.row_index").alias(row))
+    deleted = deleted.select(F.col("size_bytes").alias("size_bytes_of_" + size), F.col("deleted").alias(words))
+    word = F.get(words, F.shiftright(row, 6).cast("int"))
+    bit = F.call_function("bit_get", word, F.col(row).bitwiseAND(F.lit(63)).cast("int"))
+    is_deleted = (F.col(size) == F.col("size_bytes_of_" + size)) & (bit == 1)
+    return rows.join(F.broadcast(deleted), is_deleted, "left_anti").drop(size, row)
+
+
+def _unused(found: DataFrame, name: str) -> str:
+    """A name that no column has."""
+    while name.lower() in (column.lower() for column in found.columns):
+        name += "_"
+    return name
+
+
+def _tasks(task: bytes, paths: Mapping[str, int]) -> Iterator[bytes]:
+    """A task for each of the files that reads what its deletion vector holds."""
+    parts: dict[str, Any] = json.loads(task)
+    for file in parts.pop("files"):
+        if file["path"] in paths:
+            only_deleted = {**file, "deletion_vector": None, "only_deleted_by": file["deletion_vector"]}
+            yield json.dumps({**parts, "files": [only_deleted]}).encode()
+
+
+def _words(access: Access, task: bytes) -> Iterator[pa.RecordBatch]:
+    """The one row of a file, from the positions of its deleted rows."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from lakebed.scan import read_task
+
+    words = array("Q")
+    one, six, mask = (pa.scalar(number, pa.uint64()) for number in (1, 6, 63))
+    for rows in read_task(task, **access.options()):
+        positions = rows.column(0).cast(pa.uint64())
+        bits = pc.shift_left(one, pc.bit_wise_and(positions, mask))
+        by_word = pa.table({"word": pc.shift_right(positions, six), "bit": bits}).group_by("word").aggregate([("bit", "sum")])
+        found: Any = zip(by_word["word"].to_pylist(), by_word["bit_sum"].to_pylist(), strict=True)
+        for word, deleted in found:
+            words.extend([0] * (word + 1 - len(words)))
+            words[word] |= deleted
+    size_bytes = json.loads(task)["files"][0]["size"]
+    numbers: Any = pa.Array.from_buffers(pa.int64(), len(words), [None, pa.py_buffer(words)])
+    lists = pa.ListArray.from_arrays(pa.array([0, len(words)], pa.int32()), numbers)
+    yield pa.RecordBatch.from_arrays([pa.array([size_bytes], pa.int64()), lists], names=_SCHEMA.names)

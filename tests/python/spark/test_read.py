@@ -1,0 +1,87 @@
+"""`lbs.read` on every table of the corpus, by both roads, against what Delta Spark reads."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import frames
+import lakebed as lb
+import lakebed.spark as lbs
+from corpus import canon
+from corpus.oracle import Oracle
+
+pytestmark = pytest.mark.spark
+
+#: Filters on these are refused: lakebed compares text by its bytes.
+REFUSED_FILTERS = {"collated_strings"}
+
+
+def read(spark: Any, oracle: Oracle, **options: Any) -> Any:
+    return lbs.read(spark, oracle.path, absolute_paths=oracle.outside, **options)
+
+
+def check(found: Any, expected: list[str]) -> None:
+    assert frames.lost_and_gained(frames.rows(found), expected) == ""
+
+
+@pytest.mark.parametrize("road", ["auto", "arrow"])
+def test_rows_schema_and_count_are_those_of_delta_spark(spark: Any, oracle: Oracle, road: str) -> None:
+    found = read(spark, oracle, road=road)
+    check(found, oracle.rows(oracle.latest))
+    assert found.count() == len(oracle.rows(oracle.latest))
+    # But for NOT NULL: Spark's reader of Parquet files declares everything nullable.
+    expected = spark.read.format("delta").load(str(oracle.path)).schema.json()
+    assert json.loads(found.schema.json()) == json.loads(expected.replace('"nullable":false', '"nullable":true'))
+
+
+def test_each_version(spark: Any, oracle: Oracle) -> None:
+    for version in oracle.versions[:-1]:
+        check(read(spark, oracle, version=version), oracle.rows(version))
+
+
+def test_conditions_of_data_frames_that_spark_pushes_into_its_reader(spark: Any, oracle: Oracle) -> None:
+    if lbs.explain(spark, oracle.path, absolute_paths=oracle.outside).spark_files == 0:
+        pytest.skip("Spark's reader reads nothing of it")
+    found = read(spark, oracle)
+    rows = oracle.rows(oracle.latest)
+    for condition, positions in list(oracle.conditions(oracle.latest).items())[::3]:
+        check(found.where(condition), [rows[position] for position in positions])
+
+
+@pytest.mark.parametrize("road", ["auto", "arrow"])
+def test_where(spark: Any, oracle: Oracle, road: str) -> None:
+    rows = oracle.rows(oracle.latest)
+    for condition, positions in list(oracle.conditions(oracle.latest).items())[1::6]:
+        if oracle.home.name in REFUSED_FILTERS:
+            with pytest.raises(lb.UnsupportedFeatureError, match="collation"):
+                read(spark, oracle, where=condition)
+        else:
+            check(read(spark, oracle, where=condition, road=road), [rows[position] for position in positions])
+
+
+@pytest.mark.parametrize("road", ["auto", "arrow"])
+def test_columns_in_another_order(spark: Any, oracle: Oracle, road: str) -> None:
+    names = read(spark, oracle).columns[::-1]
+    found = read(spark, oracle, columns=[f"`{name}`" if "." in name else name for name in names], road=road)
+    assert found.columns == names
+    expected = [json.dumps(json.loads(row)[::-1], separators=(",", ":"), ensure_ascii=False) for row in oracle.rows(oracle.latest)]
+    assert [json.loads(row) for row in sorted(expected)] == [json.loads(row) for row in sorted(frames.rows(found))]
+
+
+def test_tables_that_must_be_refused(spark: Any, refused: Oracle) -> None:
+    with pytest.raises(lb.UnsupportedFeatureError):
+        lbs.read(spark, refused.path)
+
+
+def test_a_field_of_a_struct(spark: Any, corpus_by_name: dict[str, Oracle]) -> None:
+    for name in ("structs", "nested_fields_renamed"):
+        oracle = corpus_by_name[name]
+        table = lb.Table(oracle.path)
+        struct = next(field for field in table.schema if field.type.num_fields > 1)
+        path = f"{struct.name}.{struct.type.field(1).name}"
+        expected = canon.rows(table.to_arrow([path]))
+        for road in ("auto", "arrow"):
+            check(read(spark, oracle, columns=[path], road=road), expected)

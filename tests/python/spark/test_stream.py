@@ -1,0 +1,202 @@
+"""Streams from and to lakebed's tables: what Delta Spark's source gives, ours gives; what a failure repeats is written once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lakebed as lb
+import lakebed.spark as lbs
+
+pytestmark = pytest.mark.spark
+
+Rows = list[tuple[Any, ...]]
+
+
+@pytest.fixture(autouse=True)
+def registered(spark: Any) -> None:
+    lbs.register(spark)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "t")
+
+
+def changed_table(spark: Any, path: str, *, vectors: bool, feed: bool = False) -> None:
+    """Version 0 makes it, 1 and 2 insert, 3 updates a row, 4 deletes one, 5 deletes a whole file, 6 inserts."""
+    properties = f"'delta.enableDeletionVectors' = '{vectors}', 'delta.enableChangeDataFeed' = '{feed}'"
+    spark.sql(f"CREATE TABLE delta.`{path}` (id BIGINT, name STRING) USING delta TBLPROPERTIES ({properties})")
+    for statement in (
+        f"INSERT INTO delta.`{path}` SELECT id, 'first' FROM range(0, 4, 1, 1)",
+        f"INSERT INTO delta.`{path}` SELECT id, 'second' FROM range(10, 13, 1, 1)",
+        f"UPDATE delta.`{path}` SET name = 'new' WHERE id = 1",
+        f"DELETE FROM delta.`{path}` WHERE id = 2",
+        f"DELETE FROM delta.`{path}` WHERE name = 'second'",
+        f"INSERT INTO delta.`{path}` VALUES (20, 'last')",
+    ):
+        spark.sql(statement)
+
+
+def streamed(spark: Any, source: str, path: str, checkpoint: Path, **options: str) -> tuple[list[Rows], str | None]:
+    """The batches of a stream up to now, each sorted, and what it failed with."""
+    batches: list[Rows] = []
+
+    def keep(batch: Any, number: int) -> None:
+        batches.append(sorted((tuple(row) for row in batch.collect()), key=repr))
+
+    rows = spark.readStream.format(source).options(**options).load(path)
+    writer = rows.writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint))
+    query = writer.trigger(availableNow=True).start()
+    try:
+        query.awaitTermination()
+    except Exception as failed:
+        return batches, str(failed)
+    return batches, None
+
+
+OPTIONS: dict[str, dict[str, str]] = {
+    "plain": {},
+    "ignoreChanges": {"ignoreChanges": "true"},
+    "ignoreDeletes": {"ignoreDeletes": "true"},
+    "skipChangeCommits": {"skipChangeCommits": "true"},
+    "startingVersion": {"startingVersion": "1", "ignoreChanges": "true"},
+    "startingVersion in small batches": {"startingVersion": "1", "ignoreChanges": "true", "maxFilesPerTrigger": "1"},
+}
+
+
+@pytest.mark.parametrize("vectors", [False, True], ids=["copied", "vectors"])
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
+def test_the_source_gives_the_batches_of_delta_spark(
+    spark: Any, path: str, tmp_path: Path, vectors: bool, options: dict[str, str]
+) -> None:
+    changed_table(spark, path, vectors=vectors)
+    if "startingVersion" not in options:
+        # What is there at first, then commits: the stream begins before the table changes.
+        fresh = str(tmp_path / "fresh")
+        spark.sql(
+            f"CREATE TABLE delta.`{fresh}` (id BIGINT, name STRING) USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = '{vectors}')"
+        )
+        spark.sql(f"INSERT INTO delta.`{fresh}` SELECT id, 'first' FROM range(0, 4, 1, 1)")
+        for source in ("delta", "lakebed"):
+            first, failed = streamed(spark, source, fresh, tmp_path / source, **options)
+            assert (first, failed) == ([[(id, "first") for id in range(4)]], None)
+        spark.sql(f"INSERT INTO delta.`{fresh}` SELECT id, 'second' FROM range(10, 13, 1, 1)")
+        spark.sql(f"UPDATE delta.`{fresh}` SET name = 'new' WHERE id = 1")
+        spark.sql(f"DELETE FROM delta.`{fresh}` WHERE id = 2")
+        path = fresh
+    theirs, their_failure = streamed(spark, "delta", path, tmp_path / "delta", **options)
+    ours, our_failure = streamed(spark, "lakebed", path, tmp_path / "lakebed", **options)
+    assert ours == theirs
+    assert (our_failure is None) == (their_failure is None), (our_failure, their_failure)
+    if our_failure is not None:
+        assert "skipChangeCommits" in our_failure, "the error tells what to do"
+
+
+@pytest.mark.parametrize("vectors", [False, True], ids=["copied", "vectors"])
+def test_the_change_feed_is_that_of_delta_spark(spark: Any, path: str, tmp_path: Path, vectors: bool) -> None:
+    changed_table(spark, path, vectors=vectors, feed=True)
+    options = {"readChangeFeed": "true", "startingVersion": "1"}
+    theirs, _ = streamed(spark, "delta", path, tmp_path / "delta", **options)
+    ours, failed = streamed(spark, "lakebed", path, tmp_path / "lakebed", **options)
+    assert failed is None
+    assert sorted(sum(ours, []), key=repr) == sorted(sum(theirs, []), key=repr)
+    kinds = [row[2] for row in sum(ours, [])]
+    assert {kind: kinds.count(kind) for kind in set(kinds)} == {
+        "insert": 8,
+        "update_preimage": 1,
+        "update_postimage": 1,
+        "delete": 4,
+    }
+
+
+def test_batches_hold_so_many_files(spark: Any, path: str, tmp_path: Path) -> None:
+    for number in range(5):
+        lbs.write(spark.range(number * 10, number * 10 + 10, 1, 1), path)
+    batches, _ = streamed(spark, "lakebed", path, tmp_path / "c", maxFilesPerTrigger="2")
+    assert [len(batch) for batch in batches] == [20, 20, 10]
+    assert sorted(sum(batches, [])) == [(id,) for id in range(50)]
+    again, _ = streamed(spark, "lakebed", path, tmp_path / "c", maxFilesPerTrigger="2")
+    assert again == []
+
+
+def copy(
+    spark: Any, source: str, target: str, checkpoint: Path, mode: str = "append", prepare: Callable[[Any], Any] = lambda df: df
+) -> None:
+    rows = prepare(spark.readStream.format("lakebed").option("skipChangeCommits", "true").load(source))
+    writer = rows.writeStream.format("lakebed").outputMode(mode).option("checkpointLocation", str(checkpoint))
+    writer.trigger(availableNow=True).start(target).awaitTermination()
+
+
+def ids(path: str) -> list[int]:
+    return sorted(lb.Table(path).to_arrow(["id"]).column("id").to_pylist())
+
+
+def test_a_batch_that_spark_repeats_is_in_the_table_once(spark: Any, path: str, tmp_path: Path) -> None:
+    target, checkpoint = str(tmp_path / "copy"), tmp_path / "checkpoint"
+    lbs.write(spark.range(0, 5), path)
+    copy(spark, path, target, checkpoint)
+    lbs.write(spark.range(5, 9), path)
+    copy(spark, path, target, checkpoint)
+    assert ids(target) == list(range(9))
+    # As if Spark had died after the table's commit, before its own.
+    (checkpoint / "commits" / "1").unlink()
+    (checkpoint / "commits" / ".1.crc").unlink(missing_ok=True)
+    lbs.write(spark.range(9, 11), path)
+    copy(spark, path, target, checkpoint)
+    assert ids(target) == list(range(11))
+    query_id = json.loads((checkpoint / "metadata").read_text())["id"]
+    log = [
+        json.loads(line) for found in sorted(Path(target, "_delta_log").glob("*.json")) for line in found.read_text().splitlines()
+    ]
+    done = [(line["txn"]["appId"], line["txn"]["version"]) for line in log if "txn" in line]
+    assert done == [(query_id, 0), (query_id, 1), (query_id, 2)]
+
+
+def test_complete_results_replace_those_before(spark: Any, path: str, tmp_path: Path) -> None:
+    target = str(tmp_path / "sums")
+
+    def sums(df: Any) -> Any:
+        return df.groupBy((df.id % 2).alias("id")).count()
+
+    for first in (0, 10):
+        lbs.write(spark.range(first, first + 10), path)
+        copy(spark, path, target, tmp_path / "checkpoint", "complete", sums)
+    assert lb.Table(target).to_arrow().sort_by("id").to_pylist() == [{"id": 0, "count": 10}, {"id": 1, "count": 10}]
+
+
+def test_foreach_batch_writes_each_batch_once(spark: Any, path: str, tmp_path: Path) -> None:
+    write = lbs.foreach_batch(path, app_id="copy")
+    for number in (0, 1, 1, 0, 2):
+        write(spark.range(number, number + 1), number)
+    assert ids(path) == [0, 1, 2]
+
+
+def test_what_a_stream_does_not_know_is_told(spark: Any, path: str, tmp_path: Path) -> None:
+    lbs.write(spark.range(1), path)
+    for options, said in [
+        ({"maxFilesPerTrigger": "0"}, "maxFilesPerTrigger=0"),
+        ({"startingVersion": "latest", "startingTimestamp": "2026-01-01"}, "not both"),
+        ({"where": "id > 1"}, "does not know these options for a stream: where"),
+    ]:
+        with pytest.raises(Exception, match=said):
+            rows = spark.readStream.format("lakebed").options(**options).load(path)
+            query = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start()
+            query.processAllAvailable()
+
+
+def test_a_stream_that_was_defined_before_the_schema_changed_is_told_to_start_again(
+    spark: Any, path: str, tmp_path: Path
+) -> None:
+    lbs.write(spark.range(1), path)
+    rows = spark.readStream.format("lakebed").load(path)
+    lbs.write(spark.range(1).selectExpr("id", "'x' AS more"), path, schema="merge")
+    query = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start()
+    with pytest.raises(Exception, match="Define the stream again"):
+        query.processAllAvailable()
+    batches, failed = streamed(spark, "lakebed", path, tmp_path / "c")
+    assert (sorted(sum(batches, []), key=repr), failed) == ([(0, "x"), (0, None)], None)
