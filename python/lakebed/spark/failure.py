@@ -14,7 +14,8 @@ __all__ = ["own_error", "told"]
 
 #: The last line of a traceback, and what the message has more, up to where Spark goes on.
 _RAISED = re.compile(
-    r"^lakebed\.errors\.(\w+): (.*?)(?=^\s*$|^\s+at |^JVM stacktrace:|^Driver stacktrace:|\Z)", re.MULTILINE | re.DOTALL
+    r"^lakebed\.errors\.(\w+): (.*?)(?=^\s*$|^\s*SQLSTATE: |^\s+at |^JVM stacktrace:|^Driver stacktrace:|\Z)",
+    re.MULTILINE | re.DOTALL,
 )
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from lakebed.errors import InvalidInputError
 from lakebed.spark.credentials import Access, Credentials
 
 __all__ = ["Options"]
+
+_Number = TypeVar("_Number", int, float)
 
 #: Before the options of a store, such as `storage.aws_region`.
 _STORAGE = "storage."
@@ -100,7 +102,7 @@ class Options:
         self._left.difference_update(keys)
         return {self._given[key][0][len(prefix) :]: self._given[key][1] for key in keys}
 
-    def _parsed(self, parse: Callable[[str], Any], what: str, *names: str) -> Any:
+    def _parsed(self, parse: Callable[[str], _Number], what: str, *names: str) -> _Number | None:
         value = self.text(*names)
         try:
             return None if value is None else parse(value)

@@ -44,9 +44,8 @@ class TaskPartition(InputPartition):
 def read_partition(partition: TaskPartition, access: Access, schema: StructType) -> Iterator[pa.RecordBatch]:
     """The rows of a task, in the form that Spark wants of a data source: equal to its schema in every detail."""
     import pyarrow as pa
-    from pyspark.sql.pandas.types import to_arrow_schema
 
-    wanted = to_arrow_schema(schema, timezone="UTC")
+    wanted = types.arrow_schema(schema)
     for rows in read_task(partition.task, **access.options()):
         rows = types.carried_rows(rows, schema)
         yield (

@@ -148,18 +148,25 @@ def _plan(
     road: Road,
 ) -> _Plan:
     access = Access(dict(storage_options or {}), credentials)
+    if os.fspath(uri).startswith("memory:"):
+        raise InvalidInputError(
+            f"{uri}: such a table is in the memory of this process alone, where Spark's workers do not find it"
+        )
     table = Table(uri, version=version, timestamp=timestamp, absolute_paths=absolute_paths, **access.options())
     if where is not None and _NOW.search(where):
         # What is planned now and run later, here and there, is asked about one moment.
         where = table.scan(where=where).explain().filter
     scan = table.scan(columns=columns, where=where)
     table_schema = types.table_schema(table._table.metadata()["schemaString"])
+    mapping_mode = table.properties.get("delta.columnMapping.mode", "none").lower()
+    if mapping_mode == "none":
+        table_schema = types.unmapped(table_schema)
     asked = Asked(
         root=table.uri,
         table_schema=table_schema,
         schema=types.pruned(table_schema, scan.schema),
         partition_columns=table.partition_columns,
-        mapping_mode=table.properties.get("delta.columnMapping.mode", "none"),
+        mapping_mode=mapping_mode,
         columns=columns,
         where=where,
         absolute_paths=absolute_paths,

@@ -136,6 +136,8 @@ def _of_session(spark: SparkSession, asked: Asked) -> str | None:
             return "Spark before 4.1 takes a struct for null of which a file has none of the fields that are read"
         if session.setting(spark, _STRUCTS, "false") == "true":
             return f"{_STRUCTS} is true"
+    if types.has_type(asked.schema, types.is_variant) and session.version(spark) < (4, 1):
+        return "Spark before 4.1 does not read every variant"
     if "parquet" not in session.setting(spark, "spark.sql.sources.useV1SourceList", "parquet").split(","):
         return "spark.sql.sources.useV1SourceList lacks parquet"
     return None
@@ -159,8 +161,8 @@ def _of_table(asked: Asked, road: Road) -> str | None:
         return f"Hadoop has no {scheme}:"
     if scheme != "file" and road == "auto":
         return f"Spark may have no way to {scheme}:"
-    if asked.mapping_mode == "id":
-        return "columns are mapped by id"
+    if asked.mapping_mode not in ("none", "name"):
+        return f"columns are mapped by {asked.mapping_mode}"
     if any(types.has_type(field.dataType, _is_void) and not _is_void(field.dataType) for field in asked.schema.fields):
         return "void inside of a column"
     return None

@@ -136,8 +136,8 @@ class _ReaderBefore42(StreamReader):
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]
         if self._reached is None:
             _LOGGER.warning(
-                "%s: this version of Spark does not tell where a restarted query was: its first batch takes all there is, whatever "
-                "maxFilesPerTrigger and maxBytesPerTrigger say",
+                "%s: this version of Spark does not tell where a query was that is restarted or takes what is available now: its first "
+                "batch takes all there is, whatever maxFilesPerTrigger and maxBytesPerTrigger say",
                 self._options.path,
             )
             self._reached = _offset(self._stream().newest_offset())

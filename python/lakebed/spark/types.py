@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "alone",
+    "arrow_schema",
     "carried",
     "carried_rows",
     "converted",
@@ -46,6 +47,7 @@ __all__ = [
     "row_size_bytes",
     "shown",
     "table_schema",
+    "unmapped",
     "written",
 ]
 
@@ -57,6 +59,16 @@ _MONTHS = YearMonthIntervalType(YearMonthIntervalType.MONTH, YearMonthIntervalTy
 def table_schema(schema_string: str) -> StructType:
     """The schema of a table's ``metaData``, with the metadata of its fields."""
     return StructType.fromJson(json.loads(schema_string))
+
+
+def unmapped(schema: StructType) -> StructType:
+    """The schema of a table whose columns are not mapped, whatever physical names were noted once."""
+
+    def field(found: StructField, data_type: DataType) -> StructField:
+        metadata = {key: value for key, value in (found.metadata or {}).items() if key != _PHYSICAL_NAME}
+        return StructField(found.name, data_type, found.nullable, metadata)
+
+    return _mapped(schema, field)
 
 
 def pruned(schema: StructType, kept: pa.Schema) -> StructType:
@@ -119,6 +131,18 @@ def nullable(schema: StructType) -> StructType:
 def alone(field: StructField) -> StructType:
     """A schema of one field."""
     return StructType([field])
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """What Spark calls a schema in Arrow's terms, with instants in UTC."""
+    import inspect
+
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    # Spark before 4.1 knows no other zone.
+    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
+    found: pa.Schema = to_arrow_schema(schema, **zone)
+    return found
 
 
 def carried_rows(rows: pa.RecordBatch, schema: StructType) -> pa.RecordBatch:

@@ -88,7 +88,9 @@ def _arranged(df: DataFrame, planned: Mapping[str, Any], optimize_write: bool | 
     """The rows as tasks are to write them, and how many parts there are if tasks must know."""
     from pyspark.sql import functions as F
 
-    columns = [F.col(types.quoted(name)) for name in planned["partition_columns"]]
+    given = {name.lower() for name in df.columns}
+    # Those that are generated, or null because the data lacks them, are not there yet.
+    columns = [F.col(types.quoted(name)) for name in planned["partition_columns"] if name.lower() in given]
     if planned["numbers_rows"]:
         parts = _PARTS_PER_CORE * session.parallelism(df.sparkSession)
         return df.repartition(parts, *columns), parts

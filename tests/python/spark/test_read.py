@@ -67,7 +67,9 @@ def test_columns_in_another_order(spark: Any, oracle: Oracle, road: str) -> None
     names = read(spark, oracle).columns[::-1]
     found = read(spark, oracle, columns=[f"`{name}`" if "." in name else name for name in names], road=road)
     assert found.columns == names
-    expected = [json.dumps(json.loads(row)[::-1], separators=(",", ":"), ensure_ascii=False) for row in oracle.rows(oracle.latest)]
+    expected = [
+        json.dumps(json.loads(row)[::-1], separators=(",", ":"), ensure_ascii=False) for row in oracle.rows(oracle.latest)
+    ]
     assert [json.loads(row) for row in sorted(expected)] == [json.loads(row) for row in sorted(frames.rows(found))]
 
 

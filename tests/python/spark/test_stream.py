@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -104,8 +105,8 @@ def test_the_change_feed_is_that_of_delta_spark(spark: Any, path: str, tmp_path:
     theirs, _ = streamed(spark, "delta", path, tmp_path / "delta", **options)
     ours, failed = streamed(spark, "lakebed", path, tmp_path / "lakebed", **options)
     assert failed is None
-    assert sorted(sum(ours, []), key=repr) == sorted(sum(theirs, []), key=repr)
-    kinds = [row[2] for row in sum(ours, [])]
+    assert sorted(chain.from_iterable(ours), key=repr) == sorted(chain.from_iterable(theirs), key=repr)
+    kinds = [row[2] for row in chain.from_iterable(ours)]
     assert {kind: kinds.count(kind) for kind in set(kinds)} == {
         "insert": 8,
         "update_preimage": 1,
@@ -119,7 +120,7 @@ def test_batches_hold_so_many_files(spark: Any, path: str, tmp_path: Path) -> No
         lbs.write(spark.range(number * 10, number * 10 + 10, 1, 1), path)
     batches, _ = streamed(spark, "lakebed", path, tmp_path / "c", maxFilesPerTrigger="2")
     assert [len(batch) for batch in batches] == [20, 20, 10]
-    assert sorted(sum(batches, [])) == [(id,) for id in range(50)]
+    assert sorted(chain.from_iterable(batches)) == [(id,) for id in range(50)]
     again, _ = streamed(spark, "lakebed", path, tmp_path / "c", maxFilesPerTrigger="2")
     assert again == []
 
@@ -176,6 +177,11 @@ def test_foreach_batch_writes_each_batch_once(spark: Any, path: str, tmp_path: P
     assert ids(path) == [0, 1, 2]
 
 
+def follow(spark: Any, path: str, checkpoint: Path, options: dict[str, str]) -> None:
+    rows = spark.readStream.format("lakebed").options(**options).load(path)
+    rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start().processAllAvailable()
+
+
 def test_what_a_stream_does_not_know_is_told(spark: Any, path: str, tmp_path: Path) -> None:
     lbs.write(spark.range(1), path)
     for options, said in [
@@ -184,9 +190,7 @@ def test_what_a_stream_does_not_know_is_told(spark: Any, path: str, tmp_path: Pa
         ({"where": "id > 1"}, "does not know these options for a stream: where"),
     ]:
         with pytest.raises(Exception, match=said):
-            rows = spark.readStream.format("lakebed").options(**options).load(path)
-            query = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start()
-            query.processAllAvailable()
+            follow(spark, path, tmp_path / "c", options)
 
 
 def test_a_stream_that_was_defined_before_the_schema_changed_is_told_to_start_again(
@@ -199,4 +203,4 @@ def test_a_stream_that_was_defined_before_the_schema_changed_is_told_to_start_ag
     with pytest.raises(Exception, match="Define the stream again"):
         query.processAllAvailable()
     batches, failed = streamed(spark, "lakebed", path, tmp_path / "c")
-    assert (sorted(sum(batches, []), key=repr), failed) == ([(0, "x"), (0, None)], None)
+    assert (sorted(chain.from_iterable(batches), key=repr), failed) == ([(0, "x"), (0, None)], None)

@@ -120,6 +120,15 @@ def test_few_files_come_of_a_partitioned_write(spark: Any, tmp_path: Path) -> No
     assert gathered.table.count() == scattered.table.count() == 1000
 
 
+def test_partition_columns_that_the_rows_lack_are_generated_or_null(spark: Any, path: str) -> None:
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id BIGINT, p BIGINT, half BIGINT GENERATED ALWAYS AS (id DIV 2)) USING delta PARTITIONED BY (p, half)"
+    )
+    lbs.write(spark.range(4), path)
+    found = {(row.id, row.p, row.half) for row in spark.read.format("delta").load(path).collect()}
+    assert found == {(0, None, 0), (1, None, 0), (2, None, 1), (3, None, 1)}
+
+
 def test_the_property_of_a_table_asks_for_few_files(spark: Any, path: str) -> None:
     lb.create(path, pa.schema([("id", pa.int64())]), properties={"delta.autoOptimize.optimizeWrite": True})
     rows = spark.range(0, 1000, 1, 8)
@@ -190,7 +199,7 @@ def test_a_task_that_is_tried_again_writes_its_rows_once(spark: Any, path: str, 
 
 
 def test_secrets_do_not_travel(spark: Any, path: str) -> None:
-    with pytest.raises(lb.InvalidInputError, match="secret_access_key.*credentials="):
+    with pytest.raises(lb.InvalidInputError, match=r"secret_access_key.*credentials="):
         lbs.write(spark.range(1), path, storage_options={"aws_secret_access_key": "hush"})
 
 

@@ -1,0 +1,120 @@
+"""`lbs.read` where processes are not what they are in the other tests: Spark Connect, workers that fail, a store that asks who they are."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import frames
+import lakebed as lb
+import lakebed.spark as lbs
+from corpus import canon
+from stores.gateway import S3
+
+pytestmark = pytest.mark.spark
+
+HERE = Path(__file__).parent
+
+#: A table of each kind that matters to a road.
+CASES = [
+    "all_in_all",
+    "chars_renamed_and_added",
+    "inline",
+    "intervals",
+    "mapped_by_id",
+    "mapped_partitions_by_name",
+    "mapped_with_deletion_vectors",
+    "nested_fields_added",
+    "no_rows",
+    "pages_of_version_2",
+    "partitioned_by_date",
+    "partitioned_by_decimal",
+    "primitives_together",
+    "strings_that_need_escaping",
+    "updates_and_merges",
+    "variants_of_typed_values",
+    "void_inside_a_struct",
+    "widened_from_int",
+]
+
+
+def run(*arguments: str, **environment: str) -> str:
+    """A program in a process of its own; its output."""
+    paths = [path for path in sys.path if path]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(
+        [sys.executable, *arguments], env={**env, **environment}, capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+def test_spark_connect() -> None:
+    assert run(str(HERE / "connect.py"), *CASES).splitlines()[-1] == "ok"
+
+
+def test_smoke() -> None:
+    assert run(str(HERE / "smoke.py")).splitlines()[-1] == "ok"
+
+
+def test_workers_call_the_provider_of_credentials(spark: Any, s3: S3, capfd: pytest.CaptureFixture[str]) -> None:
+    options = s3.options()
+    secrets = {key: value for key, value in options.items() if "access_key" in key}
+    public = {key: value for key, value in options.items() if key not in secrets}
+    uri = s3.uri("spark")
+    expected = canon.rows(lb.write(uri, pa.table({"id": range(100)}), storage_options=options).table.to_arrow())
+    found = lbs.read(spark, uri, storage_options=public, credentials=lambda: secrets)
+    assert frames.rows(found) == expected
+    text = found._jdf.queryExecution().toString() + repr(found) + capfd.readouterr().err
+    assert not any(secret in text for secret in secrets.values())
+
+
+def test_a_task_that_is_tried_again_gives_the_same_rows(tmp_path: Path) -> None:
+    lb.write(tmp_path / "t", pa.table({"id": range(1000), "part": [row % 5 for row in range(1000)]}), partition_by=["part"])
+    program = tmp_path / "program.py"
+    program.write_text(RETRIED)
+    assert run(str(program), str(tmp_path)).splitlines()[-1] == "ok"
+
+
+#: Each worker's first task breaks off, in the middle of its rows where it has them.
+RETRIED = '''
+import os, sys
+from pyspark.sql import SparkSession
+import lakebed.spark as lbs
+
+folder = sys.argv[1]
+builder = SparkSession.builder.master("local[2, 4]").config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2")
+spark = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
+
+
+def fail_at_first():
+    path = f"{folder}/failed"
+    if not os.path.exists(path):
+        open(path, "w").close()
+        raise RuntimeError("no credentials yet")
+    return {}
+
+for provider in (fail_at_first, None):
+    found = lbs.read(spark, f"{folder}/t", road="arrow", credentials=provider, target_size_bytes=1)
+    rows = sorted((row.id, row.part) for row in found.collect())
+    assert rows == [(row, row % 5) for row in range(1000)], len(rows)
+
+def broken(batches):
+    """Takes a batch and fails, once a partition: what was read before is read again."""
+    from pyspark import TaskContext
+    for batch in batches:
+        if TaskContext.get().attemptNumber() < 2:
+            raise RuntimeError("once more")
+        yield batch
+
+found = lbs.read(spark, f"{folder}/t", road="arrow", target_size_bytes=1)
+rows = sorted((row.id, row.part) for row in found.mapInArrow(broken, found.schema).collect())
+assert rows == [(row, row % 5) for row in range(1000)], len(rows)
+print("ok")
+'''
