@@ -46,8 +46,7 @@ pub async fn list_commits(store: &Store, from: u64) -> Result<(Vec<ListedLogFile
     let commits = |listed: Vec<ListedLogFile>| -> Vec<ListedLogFile> {
         listed.into_iter().filter(|file| file.path.is_commit() && file.path.version >= from).collect()
     };
-    // If the version before is there, what follows it is found by its names.
-    if let Some(near) = find_near(store, from.saturating_sub(1)).await? {
+    if let Some(near) = find_near(store, from).await? {
         return Ok((commits(near), true));
     }
     let (listed, is_all) = list_first(store, from, PAGE).await?;

@@ -249,7 +249,7 @@ def _readings(asked: Asked, planned: _Planned, rows: list[int], are_deleting: bo
     if not rows:
         return []
     columns = StructType([asked.table_schema[name] for name in asked.partition_columns])
-    if asked.where is None and set(columns.names).isdisjoint(asked.schema.names):
+    if not columns.names or (asked.where is None and set(columns.names).isdisjoint(asked.schema.names)):
         groups = [partitions.Group(rows, {})]
     else:
         root = hadoop_root(asked.root) + "/"

@@ -44,6 +44,20 @@ async fn what_an_offset_promised_is_not_silently_less() {
 }
 
 #[tokio::test]
+async fn a_table_that_was_put_back_to_an_older_state_is_noticed() {
+    let builder = numbered(3).await;
+    let stream = follow(&builder, &[("startingVersion", "1")]).await.unwrap();
+    let tolerant = follow(&builder, &[("startingVersion", "1"), ("failOnDataLoss", "false")]).await.unwrap();
+    let end = stream.latest_offset(None, &files(9)).await.unwrap();
+    for version in [2, 3] {
+        builder.delete_log(&format!("{version:020}.json")).await;
+    }
+    let expected = ["up to version 3 was read, but the log has neither", "Begin anew"];
+    check_error(stream.latest_offset(end.as_ref(), &files(9)).await, &expected);
+    assert_eq!(tolerant.latest_offset(end.as_ref(), &files(9)).await.unwrap(), end);
+}
+
+#[tokio::test]
 async fn another_table_at_the_same_place_is_noticed() {
     let mut builder = numbered(2).await;
     let stream = follow(&builder, &[("startingVersion", "0")]).await.unwrap();

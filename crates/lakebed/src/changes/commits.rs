@@ -236,8 +236,12 @@ impl Commits {
     async fn list(&mut self) -> Result<()> {
         // The times of files depend on those of the files before them.
         let is_first = self.newest_time_ms.is_none();
-        let from = if self.wanted.feed && is_first { self.next.saturating_sub(VERSIONS_BEFORE) } else { self.next };
-        let (mut found, is_all) = log::list_commits(&self.store, from).await?;
+        let before = if self.wanted.feed && is_first { VERSIONS_BEFORE } else { 1 };
+        let (mut found, is_all) = log::list_commits(&self.store, self.next.saturating_sub(before)).await?;
+        // The version before this one was there once.
+        if is_all && found.last().is_none_or(|file| file.path.version + 1 < self.next) && !self.wanted.tolerate_loss {
+            return Err(self.went_back());
+        }
         self.is_end = is_all;
         for file in &mut found {
             file.modified_ms = file.modified_ms.max(self.newest_time_ms.map_or(i64::MIN, |time| time.saturating_add(1)));
@@ -248,6 +252,16 @@ impl Commits {
         self.parts = Box::pin(log::read_commits(&self.store, &paths));
         self.listed = found.into();
         Ok(())
+    }
+
+    fn went_back(&self) -> Error {
+        let message = format!(
+            "{}: everything up to version {} was read, but the log has neither that version nor a later one: the table was put back to an older \
+             state, whose next versions are others. Begin anew, with a new checkpoint",
+            self.store.url(),
+            self.next.saturating_sub(1)
+        );
+        Error::new(ErrorKind::VersionNotFound, message)
     }
 
     fn explained(&self, error: Error, version: u64) -> Error {
