@@ -70,7 +70,10 @@ class Follow:
     def commit(self, end: str) -> None: ...
 
 def read_task(
-    task: bytes, storage_options: dict[str, str], credentials: Callable[[], Mapping[str, Any]] | None
+    task: bytes,
+    storage_options: dict[str, str],
+    credentials: Callable[[], Mapping[str, Any]] | None,
+    absolute_paths: bool,
 ) -> ArrowStream: ...
 def write_files(
     task: bytes,

@@ -160,11 +160,15 @@ def read_task(
     *,
     storage_options: Mapping[str, str] | None = None,
     credentials: Callable[[], Mapping[str, Any]] | None = None,
+    absolute_paths: bool = False,
 ) -> pa.RecordBatchReader:
-    """Runs one piece of a scan, anywhere. A task holds no secrets: they are given here, or come from the environment."""
+    """Runs one piece of a scan, anywhere. A task holds no secrets: they are given here, or come from the environment.
+
+    ``absolute_paths=True`` follows paths out of the table's root, as :class:`lakebed.Table` does.
+    """
     import pyarrow as pa
 
-    stream = _lakebed.read_task(task, dict(storage_options or {}), credentials)
+    stream = _lakebed.read_task(task, dict(storage_options or {}), credentials, absolute_paths)
     return pa.RecordBatchReader.from_batches(_schema(stream.__arrow_c_schema__()), _batches(stream))
 
 

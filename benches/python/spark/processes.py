@@ -43,7 +43,7 @@ def cpu_seconds(leader: int) -> float:
 
 
 class Worker:
-    """A running engine. Use it in a `with` block."""
+    """A running engine, until `stop`."""
 
     def __init__(self, engine: str, memory: str) -> None:
         self.engine = engine
@@ -64,18 +64,16 @@ class Worker:
             env=environment,
             start_new_session=True,
         )
-        answer = self._answer(120)
+        answer: dict[str, Any] = {}
+        try:
+            answer = self._answer(120)
+        finally:
+            if "ready" not in answer:
+                last = (self.scratch / "stderr").read_text()[-2_000:]
+                self.stop()
         if "ready" not in answer:
-            last = (self.scratch / "stderr").read_text()[-2_000:]
-            self.stop()
             raise RuntimeError(f"{engine} does not start: {answer} {last}")
         self.version = str(answer["ready"])
-
-    def __enter__(self) -> "Worker":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     @property
     def alive(self) -> bool:
@@ -86,8 +84,11 @@ class Worker:
         """What came of a request, with the CPU time it took and how many CPUs other processes used meanwhile."""
         busy, mine, start = busy_seconds(), cpu_seconds(self._process.pid), time.perf_counter()
         assert self._process.stdin
-        self._process.stdin.write(json.dumps(request) + "\n")
-        record = self._answer(timeout_s)
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            record = self._answer(timeout_s)
+        except BrokenPipeError:
+            record = {"failed": "the process ended"}
         took_s = time.perf_counter() - start
         if "took_s" in record:
             record["cpu_s"] = round(cpu_seconds(self._process.pid) - mine, 2)
@@ -95,16 +96,23 @@ class Worker:
         return record
 
     def stop(self) -> None:
-        """Ends the process and what it started; its leftovers go."""
-        if self.alive:
-            os.killpg(self._process.pid, signal.SIGTERM)
-            try:
-                self._process.wait(20)
-            except subprocess.TimeoutExpired:
-                os.killpg(self._process.pid, signal.SIGKILL)
-                self._process.wait()
+        """Ends the process and what it started, the JVM too; then its leftovers go."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if self._signal(number):
+                break
         self._errors.close()
         shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def _signal(self, number: int) -> bool:
+        """Whether all have ended within some seconds of the signal."""
+        for tenth in range(200):
+            try:
+                os.killpg(self._process.pid, number if tenth == 0 else 0)
+            except ProcessLookupError:
+                return True
+            self._process.poll()
+            time.sleep(0.1)
+        return False
 
     def _answer(self, timeout_s: float) -> dict[str, Any]:
         assert self._process.stdout

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lakebed::scan::{RowColumn, RowColumnKind, ScanTask};
 use lakebed::{Error, Scan};
+use lakebed_io::store::StoreOptions;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
@@ -104,16 +105,19 @@ fn row_column((kind, name): (String, String)) -> PyResult<RowColumn> {
 
 /// Runs a task of a scan.
 #[pyfunction]
-#[pyo3(signature = (task, storage_options, credentials))]
+#[pyo3(signature = (task, storage_options, credentials, absolute_paths))]
 pub fn read_task(
     py: Python<'_>,
     task: &[u8],
     storage_options: HashMap<String, String>,
     credentials: Option<Py<PyAny>>,
+    absolute_paths: bool,
 ) -> PyResult<ArrowStream> {
     let task = ScanTask::from_bytes(task).map_err(to_py)?;
     let credentials = credentials.map(|source| Arc::new(PyCredentials::new(source)) as _);
-    enter(py, async move { lakebed::scan::read_task_at(task, storage_options, credentials).await }).map(ArrowStream::new)
+    let options =
+        StoreOptions { options: storage_options, credentials, allow_absolute_paths: absolute_paths, ..Default::default() };
+    enter(py, async move { lakebed::scan::read_task_at(task, options).await }).map(ArrowStream::new)
 }
 
 /// Sets the memory budget of the process.

@@ -24,6 +24,8 @@ class Access:
 
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     credentials: Credentials | None = field(default=None, repr=False)
+    #: Whether paths out of the table's root are followed, which shallow clones have.
+    absolute_paths: bool = False
 
     def __post_init__(self) -> None:
         secrets = sorted(key for key in self.storage_options if _is_secret(key))
@@ -34,5 +36,9 @@ class Access:
             )
 
     def options(self) -> dict[str, Any]:
-        """The keyword arguments of what opens a store: `lakebed.Table`, `lakebed.read_task` and their like."""
-        return {"storage_options": dict(self.storage_options), "credentials": self.credentials}
+        """The keyword arguments of what opens a store to read: `lakebed.Table`, `lakebed.read_task` and their like."""
+        return {
+            "storage_options": dict(self.storage_options),
+            "credentials": self.credentials,
+            "absolute_paths": self.absolute_paths,
+        }

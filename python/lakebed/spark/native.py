@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, FloatType, NullType, StructField, StructType
+from pyspark.sql.types import DataType, DoubleType, FloatType, NullType, StructField, StructType
 
-from lakebed.spark import deletions, partitions, types
-from lakebed.spark.roads import Asked, Reading, hadoop_root
+from lakebed.spark import deletions, partitions, places, types
+from lakebed.spark.roads import Asked, Reading
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -38,33 +38,49 @@ _BY_STATISTICS = {"parquet.filter.bloom.enabled": "false", "parquet.filter.dicti
 
 def frame(spark: SparkSession, asked: Asked, reading: Reading, deleted: DataFrame | None) -> DataFrame:
     """The rows of data files as the table's columns, without the rows in `deleted`, which is made by `deletions`."""
+    schema = _schema(asked)
     by_directory = reading.values is None
-    schema = asked.schema if asked.where is None else asked.table_schema
     in_files = [field for field in schema.fields if not (_is_void(field) or field.name in asked.partition_columns)]
     in_directories = [asked.table_schema[name] for name in asked.partition_columns] if by_directory else []
     read = types.physical(StructType([*in_files, *in_directories]))
-    options = {**_EXACT, "basePath": hadoop_root(asked.root)} if by_directory else {**_EXACT, "recursiveFileLookup": "true"}
+    options = (
+        {**_EXACT, "basePath": places.hadoop_root(asked.root)} if by_directory else {**_EXACT, "recursiveFileLookup": "true"}
+    )
     if types.has_type(read, lambda leaf: isinstance(leaf, (FloatType, DoubleType))):
         options.update(_BY_STATISTICS)
     found = spark.read.schema(read).options(**options).parquet(*reading.paths)
     if deleted is not None:
         found = deletions.without(found, deleted)
 
-    def column(field: StructField, physical_name: str) -> Column:
+    def column(field: StructField, physical: StructField) -> Column:
         if _is_void(field):
-            return F.lit(None)
+            return F.lit(None).alias(field.name, metadata=field.metadata)
         if reading.values is not None and field.name in asked.partition_columns:
-            return partitions.literal(reading.values[field.name], field.dataType)
-        return F.col(types.quoted(physical_name))
+            value = partitions.literal(reading.values[field.name], field.dataType)
+            return types.converted(value, field.dataType, field)
+        return types.converted(F.col(types.quoted(physical.name)), physical.dataType, field)
 
-    names = types.physical(schema).names
-    columns = [column(field, name) for field, name in zip(schema.fields, names, strict=True)]
-    found = found.select(*[types.converted(*pair) for pair in zip(columns, types.shown(schema).fields, strict=True)])
+    fields = zip(types.shown(schema).fields, types.physical(schema).fields, strict=True)
+    columns = {field.name: column(field, physical) for field, physical in fields if field.name in asked.needed.names}
     if asked.where is None:
-        return found
-    return found.where(asked.where).select(*[types.quoted(name) for name in asked.schema.names])
+        return found.select(*[columns[name] for name in asked.schema.names])
+    return found.select(*columns.values()).where(asked.where).select(*map(types.quoted, asked.schema.names))
+
+
+def _schema(asked: Asked) -> StructType:
+    """The table's columns, with only those fields inside them that are asked for.
+
+    Columns that are not asked for are left for Spark to prune, by which it knows the share of the files' size that is read; but those
+    with a void inside, which its reader refuses.
+    """
+    fields = [asked.schema[field.name] if field.name in asked.schema.names else field for field in asked.table_schema.fields]
+    return StructType([field for field in fields if _is_void(field) or not types.has_type(field.dataType, _is_null)])
 
 
 def _is_void(field: StructField) -> bool:
-    """Whether it is a column that no file has."""
-    return isinstance(field.dataType, NullType)
+    """Whether no file has the column."""
+    return _is_null(field.dataType)
+
+
+def _is_null(data_type: DataType) -> bool:
+    return isinstance(data_type, NullType)

@@ -29,6 +29,8 @@ _NOW = re.compile(r"now|current_|local|curdate|unix", re.IGNORECASE)
 
 #: Tasks are not made smaller than this to keep all cores busy.
 _LEAST_TASK_BYTES = 4 << 20
+#: About as many tasks as Spark's scheduler, and the memory of this process, can bear.
+_MOST_TASKS = 100_000
 
 
 def read(
@@ -147,12 +149,12 @@ def _plan(
     absolute_paths: bool,
     road: Road,
 ) -> _Plan:
-    access = Access(dict(storage_options or {}), credentials)
+    access = Access(dict(storage_options or {}), credentials, absolute_paths)
     if os.fspath(uri).startswith("memory:"):
         raise InvalidInputError(
             f"{uri}: such a table is in the memory of this process alone, where Spark's workers do not find it"
         )
-    table = Table(uri, version=version, timestamp=timestamp, absolute_paths=absolute_paths, **access.options())
+    table = Table(uri, version=version, timestamp=timestamp, **access.options())
     if where is not None and _NOW.search(where):
         # What is planned now and run later, here and there, is asked about one moment.
         where = table.scan(where=where).explain().filter
@@ -207,7 +209,7 @@ def _tasks(spark: SparkSession, plan: _Plan, target_size_bytes: int) -> list[byt
         return []
     size_bytes = sum(size for path, size in plan.sizes() if path in plan.roads.by_arrow)
     fair_bytes = max(_LEAST_TASK_BYTES, size_bytes // session.parallelism(spark))
-    found = plan.scan.tasks(target_size_bytes=min(target_size_bytes, fair_bytes))
+    found = plan.scan.tasks(target_size_bytes=max(min(target_size_bytes, fair_bytes), size_bytes // _MOST_TASKS))
     if len(plan.roads.by_arrow) == plan.files.num_rows:
         return found
     return [part for task in found if (part := _only(task, plan.roads.by_arrow))]

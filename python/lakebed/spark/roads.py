@@ -2,28 +2,28 @@
 
 Spark's own Parquet reader prunes columns and pushes filters down by itself, and Spark knows what it reads: it is the better road wherever
 it gives exactly the rows that the log says. mapInArrow over scan tasks reads every table. Read :func:`choose` first. What keeps a table
-from Spark's reader stands in `_of_session` and `_of_table`, what keeps a file from it in `_of_file`.
+from Spark's reader stands in `_of_session`, `_of_table` and `_of_filter`, what keeps a file from it in `places`.
 """
 
 from __future__ import annotations
 
-import os
-import re
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from pyspark.sql.types import DataType, NullType, StructType, TimestampNTZType, TimestampType
 
-from lakebed.spark import partitions, session, types
+from lakebed.spark import partitions, places, session, types
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-__all__ = ["Asked", "Reading", "Road", "Roads", "choose", "hadoop_root"]
+__all__ = ["Asked", "Reading", "Road", "Roads", "choose"]
 
 #: What a caller may say of the road.
 Road = Literal["auto", "spark", "arrow"]
@@ -49,6 +49,11 @@ class Asked:
     columns: Sequence[str] | None
     where: str | None
     absolute_paths: bool
+
+    @property
+    def needed(self) -> StructType:
+        """The columns that must be read."""
+        return self.schema if self.where is None else self.table_schema
 
 
 @dataclass(frozen=True)
@@ -90,19 +95,20 @@ def choose(spark: SparkSession, asked: Asked, files: pa.Table, road: Road) -> Ro
     if reason:
         roads.send_by_arrow(paths, reason)
         return roads
-    root = hadoop_root(asked.root)
-    planned = _Planned(paths, [_place(root, path) for path in paths], files.column("size_bytes").to_pylist(), files)
+    root = places.hadoop_root(asked.root)
+    planned = _Planned(paths, [places.place(root, path) for path in paths], files)
+    if len(set(planned.places)) < len(paths):
+        roads.send_by_arrow(paths, "a file that is in the table twice")
+        return roads
     whole: list[int] = []
     deleting: list[int] = []
-    for row, deleted_records in enumerate(files.column("deleted_records").to_pylist()):
-        reason = _of_file(asked, planned, row)
+    for row, (path, place, size_bytes, deleted_records) in enumerate(planned.facts()):
+        reason = places.objection(path, place, size_bytes, asked.absolute_paths)
         if reason:
-            roads.send_by_arrow([paths[row]], reason)
-        elif deleted_records:
-            deleting.append(row)
+            roads.send_by_arrow([path], reason)
         else:
-            whole.append(row)
-    if sum(files.column("num_records")[row].as_py() or _MOST_BITS for row in deleting) > _MOST_BITS:
+            (deleting if deleted_records else whole).append(row)
+    if planned.num_records(deleting) > _MOST_BITS:
         roads.send_by_arrow([paths[row] for row in deleting], "deletion vectors that are too large for a broadcast")
         deleting = []
     readings = _readings(asked, planned, whole, False)
@@ -120,10 +126,22 @@ class _Planned:
     """The planned files, each by its row."""
 
     paths: list[str]
-    #: Where they are, with nothing escaped.
     places: list[str]
-    sizes_bytes: list[Any]
+    #: All that `Scan.files` tells.
     table: pa.Table
+
+    @cached_property
+    def sizes_bytes(self) -> list[Any]:
+        return self.table.column("size_bytes").to_pylist()
+
+    def facts(self) -> Iterator[tuple[str, str, Any, Any]]:
+        """Of each file its path, its place, its size and the number of its deleted rows."""
+        return zip(self.paths, self.places, self.sizes_bytes, self.table.column("deleted_records").to_pylist(), strict=True)
+
+    def num_records(self, rows: Sequence[int]) -> float:
+        """How many rows are in files, those that are deleted included."""
+        counts = [self.table.column("num_records")[row].as_py() for row in rows]
+        return sum(math.inf if count is None else count for count in counts)
 
 
 def _of_session(spark: SparkSession, asked: Asked) -> str | None:
@@ -131,12 +149,12 @@ def _of_session(spark: SparkSession, asked: Asked) -> str | None:
     for name, default, harmful in _SETTINGS:
         if session.setting(spark, name, default) == harmful:
             return f"{name} is {harmful}"
-    if types.has_type(asked.schema, lambda inner: isinstance(inner, StructType) and inner is not asked.schema):
+    if types.has_type(asked.needed, lambda inner: isinstance(inner, StructType) and inner is not asked.needed):
         if session.version(spark) < (4, 1):
             return "Spark before 4.1 takes a struct for null of which a file has none of the fields that are read"
         if session.setting(spark, _STRUCTS, "false") == "true":
             return f"{_STRUCTS} is true"
-    if types.has_type(asked.schema, types.is_variant) and session.version(spark) < (4, 1):
+    if types.has_type(asked.needed, types.is_variant) and session.version(spark) < (4, 1):
         return "Spark before 4.1 does not read every variant"
     if "parquet" not in session.setting(spark, "spark.sql.sources.useV1SourceList", "parquet").split(","):
         return "spark.sql.sources.useV1SourceList lacks parquet"
@@ -157,19 +175,15 @@ _SETTINGS = (
 
 def _of_table(asked: Asked, road: Road) -> str | None:
     scheme = urlsplit(asked.root).scheme
-    if scheme not in _SCHEMES:
+    if scheme not in places.SCHEMES:
         return f"Hadoop has no {scheme}:"
     if scheme != "file" and road == "auto":
         return f"Spark may have no way to {scheme}:"
     if asked.mapping_mode not in ("none", "name"):
         return f"columns are mapped by {asked.mapping_mode}"
-    if any(types.has_type(field.dataType, _is_void) and not _is_void(field.dataType) for field in asked.schema.fields):
+    if any(types.has_type(field.dataType, _is_void) and not _is_void(field.dataType) for field in asked.needed.fields):
         return "void inside of a column"
     return None
-
-
-#: What Hadoop calls the stores that it knows.
-_SCHEMES = {"file": "file", "hdfs": "hdfs", "s3": "s3a", "s3a": "s3a", "gs": "gs", "abfs": "abfs", "abfss": "abfss"}
 
 
 def _is_void(data_type: DataType) -> bool:
@@ -198,6 +212,8 @@ def _of_filter(spark: SparkSession, asked: Asked, road: Road) -> str | None:
 
 #: Beginnings of settings that change what an expression in SQL means.
 _MEANINGS = (
+    "spark.sql.ansi.doubleQuotedIdentifiers",
+    "spark.sql.ansi.enforceReservedKeywords",
     "spark.sql.legacy.",
     "spark.sql.parser.",
     "spark.sql.decimalOperations.",
@@ -207,44 +223,6 @@ _MEANINGS = (
 _UTC = {"utc", "etc/utc", "gmt", "z", "+00:00"}
 
 
-def _of_file(asked: Asked, planned: _Planned, row: int) -> str | None:
-    path, place = planned.paths[row], planned.places[row]
-    if (urlsplit(path).scheme or path.startswith("/")) and not (asked.absolute_paths and place.startswith("file:")):
-        return "an absolute path"
-    parts = place.partition("://")[2].removeprefix("/").split("/")
-    if not {"", ".", ".."}.isdisjoint(parts):
-        return "a path with dots"
-    # Spark takes such names for no data, without a word; of a colon Hadoop makes a URL.
-    if parts[-1].startswith((".", "_")) or parts[-1].endswith("._COPYING_") or ":" in parts[-1]:
-        return "a name that Spark hides"
-    # Of an empty file Spark reads nothing, without a word; where a deletion vector finds its file by the size, that must be right.
-    if place.startswith("file:") and _size_on_disk(place) != planned.sizes_bytes[row]:
-        return "not of the size that the log says"
-    return None
-
-
-def _size_on_disk(place: str) -> int | None:
-    try:
-        return os.stat(place.removeprefix("file://")).st_size
-    except OSError:
-        return None
-
-
-def hadoop_root(root: str) -> str:
-    """A table's URL as Hadoop spells it: nothing is escaped in it."""
-    scheme, _, rest = root.partition("://")
-    return f"{_SCHEMES[scheme]}://{unquote(rest)}"
-
-
-def _place(root: str, path: str) -> str:
-    """Where a file is, as Hadoop spells it."""
-    if urlsplit(path).scheme:
-        return re.sub("^file:/*", "file:///", unquote(path))
-    if path.startswith("/"):
-        return "://".join([root.partition("://")[0], unquote(path)])
-    return f"{root}/{unquote(path)}"
-
-
 def _readings(asked: Asked, planned: _Planned, rows: list[int], are_deleting: bool) -> list[Reading]:
     if not rows:
         return []
@@ -252,7 +230,7 @@ def _readings(asked: Asked, planned: _Planned, rows: list[int], are_deleting: bo
     if not columns.names or (asked.where is None and set(columns.names).isdisjoint(asked.schema.names)):
         groups = [partitions.Group(rows, {})]
     else:
-        root = hadoop_root(asked.root) + "/"
+        root = places.hadoop_root(asked.root) + "/"
         directories = [place.removeprefix(root).rpartition("/")[0] for place in planned.places]
         groups = partitions.groups(rows, directories, planned.table.column("partition").combine_chunks(), columns)
 

@@ -6,7 +6,7 @@ Spark makes these objects in processes of its own, which plan on the driver: wha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
@@ -101,7 +101,6 @@ class _ReadOptions:
     timestamp: str | None
     columns: list[str] | None
     where: str | None
-    absolute_paths: bool
     access: Access
 
     @classmethod
@@ -112,8 +111,7 @@ class _ReadOptions:
             timestamp=options.text("timestamp", "timestampAsOf"),
             columns=options.names("columns"),
             where=options.text("where"),
-            absolute_paths=options.flag("absolute_paths") or False,
-            access=options.access(),
+            access=replace(options.access(), absolute_paths=options.flag("absolute_paths") or False),
         )
         options.done("for reading")
         if found.version is not None and found.timestamp is not None:
@@ -124,7 +122,7 @@ class _ReadOptions:
         """The scan at a version that is pinned already, or else the one that is asked for."""
         time = None if version is not None else self.timestamp
         version = self.version if version is None else version
-        table = Table(self.path, version=version, timestamp=time, absolute_paths=self.absolute_paths, **self.access.options())
+        table = Table(self.path, version=version, timestamp=time, **self.access.options())
         return table.scan(columns if columns is not None else self.columns, where=self.where)
 
 

@@ -48,7 +48,8 @@ def frame(
     found = run(spark, name, tasks, partial(_rows, access, carried), carried, size_bytes)
     if carried == schema:
         return found
-    return found.select(*[types.converted(F.col(types.quoted(field.name)), field) for field in schema.fields])
+    fields = zip(carried.fields, schema.fields, strict=True)
+    return found.select(*[types.converted(F.col(types.quoted(came.name)), came.dataType, field) for came, field in fields])
 
 
 def _rows(access: Access, carried: StructType, task: bytes) -> Iterator[pa.RecordBatch]:

@@ -155,12 +155,15 @@ def carried_rows(rows: pa.RecordBatch, schema: StructType) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=schema.names)
 
 
-def converted(column: Column, field: StructField) -> Column:
-    """A column of the same shape as a column of the table: one with other names in it, or with numbers of months."""
+def converted(column: Column, data_type: DataType, field: StructField) -> Column:
+    """A column as one of the table: it has other names inside, perhaps, or numbers of months."""
     if has_type(field.dataType, lambda leaf: isinstance(leaf, YearMonthIntervalType)):
         # Spark makes a number an interval of one unit only.
-        column = column.cast(_with_months(StructType([field]), _MONTHS).fields[0].dataType)
-    return column.cast(field.dataType).alias(field.name, metadata=field.metadata)
+        data_type = _with_months(alone(field), _MONTHS).fields[0].dataType
+        column = column.cast(data_type)
+    if data_type != field.dataType:
+        column = column.cast(field.dataType)
+    return column.alias(field.name, metadata=field.metadata)
 
 
 def quoted(name: str) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -23,26 +25,40 @@ def read(spark: Any, oracle: Oracle, **options: Any) -> Any:
     return lbs.read(spark, oracle.path, absolute_paths=oracle.outside, **options)
 
 
+def one_case_in(share: int, oracle: Oracle) -> None:
+    """Skips the others: every case is read once, what is asked of it beyond that goes round. `LAKEBED_ALL_CASES=1` asks all of all."""
+    if not os.environ.get("LAKEBED_ALL_CASES") and crc32(oracle.home.name.encode()) % share:
+        pytest.skip(f"one case in {share}")
+
+
+def nullable(schema: Any) -> Any:
+    return json.loads(schema.json().replace('"nullable":false', '"nullable":true'))
+
+
 def check(found: Any, expected: list[str]) -> None:
     assert frames.lost_and_gained(frames.rows(found), expected) == ""
 
 
 @pytest.mark.parametrize("road", ["auto", "arrow"])
 def test_rows_schema_and_count_are_those_of_delta_spark(spark: Any, oracle: Oracle, road: str) -> None:
+    if road == "arrow":
+        one_case_in(3, oracle)
     found = read(spark, oracle, road=road)
     check(found, oracle.rows(oracle.latest))
     assert found.count() == len(oracle.rows(oracle.latest))
-    # But for NOT NULL: Spark's reader of Parquet files declares everything nullable.
-    expected = spark.read.format("delta").load(str(oracle.path)).schema.json()
-    assert json.loads(found.schema.json()) == json.loads(expected.replace('"nullable":false', '"nullable":true'))
+    # But for NOT NULL: Spark's reader of Parquet files declares everything nullable, and constants are known not to be null.
+    expected = spark.read.format("delta").load(str(oracle.path)).schema
+    assert nullable(found.schema) == nullable(expected)
 
 
 def test_each_version(spark: Any, oracle: Oracle) -> None:
+    one_case_in(4, oracle)
     for version in oracle.versions[:-1]:
         check(read(spark, oracle, version=version), oracle.rows(version))
 
 
 def test_conditions_of_data_frames_that_spark_pushes_into_its_reader(spark: Any, oracle: Oracle) -> None:
+    one_case_in(4, oracle)
     if lbs.explain(spark, oracle.path, absolute_paths=oracle.outside).spark_files == 0:
         pytest.skip("Spark's reader reads nothing of it")
     found = read(spark, oracle)
@@ -53,6 +69,7 @@ def test_conditions_of_data_frames_that_spark_pushes_into_its_reader(spark: Any,
 
 @pytest.mark.parametrize("road", ["auto", "arrow"])
 def test_where(spark: Any, oracle: Oracle, road: str) -> None:
+    one_case_in(8, oracle)
     rows = oracle.rows(oracle.latest)
     for condition, positions in list(oracle.conditions(oracle.latest).items())[1::6]:
         if oracle.home.name in REFUSED_FILTERS:
@@ -64,6 +81,7 @@ def test_where(spark: Any, oracle: Oracle, road: str) -> None:
 
 @pytest.mark.parametrize("road", ["auto", "arrow"])
 def test_columns_in_another_order(spark: Any, oracle: Oracle, road: str) -> None:
+    one_case_in(8, oracle)
     names = read(spark, oracle).columns[::-1]
     found = read(spark, oracle, columns=[f"`{name}`" if "." in name else name for name in names], road=road)
     assert found.columns == names

@@ -64,7 +64,7 @@ def test_smoke() -> None:
 
 
 def test_workers_call_the_provider_of_credentials(spark: Any, s3: S3, capfd: pytest.CaptureFixture[str]) -> None:
-    options = s3.options()
+    options = s3.options
     secrets = {key: value for key, value in options.items() if "access_key" in key}
     public = {key: value for key, value in options.items() if key not in secrets}
     uri = s3.uri("spark")

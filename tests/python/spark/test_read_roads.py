@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -258,7 +257,7 @@ def test_paths_out_of_the_table_need_leave(spark: Any, tmp_path: Path) -> None:
         table = lb.write(tmp_path / "t", pa.table({"id": [1]})).table
         size = other.stat().st_size
         edit_adds(str(tmp_path / "t"), lambda add, path=path, size=size: {**add, "path": path, "size": size})
-        with pytest.raises(Exception, match="outside|leads out|leave|InvalidInputError|CorruptTableError"):
+        with pytest.raises(Exception, match=r"outside|leads out|leave|InvalidInputError|CorruptTableError"):
             lbs.read(spark, table.uri).collect()
 
 

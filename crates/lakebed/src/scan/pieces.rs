@@ -1,12 +1,9 @@
 //! From planned files to tasks: read one after the other here, or cut for other processes.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use arrow_array::{Array, StringArray};
 use futures::StreamExt;
 use lakebed_core::log::files::{FileBatch, column};
-use lakebed_io::store::{CredentialSource, Store, StoreOptions};
+use lakebed_io::store::{Store, StoreOptions};
 
 use super::balance::balanced;
 use super::plan::{Plan, PlanOptions};
@@ -132,12 +129,7 @@ fn text_at(texts: &StringArray, row: usize) -> Option<String> {
 }
 
 /// Reads a task in a process that has nothing but the task and a way to the store.
-pub async fn read_task_at(
-    task: ScanTask,
-    options: HashMap<String, String>,
-    credentials: Option<Arc<dyn CredentialSource>>,
-) -> Result<RecordBatchStream> {
-    let options = StoreOptions { options, credentials, ..StoreOptions::default() };
+pub async fn read_task_at(task: ScanTask, options: StoreOptions) -> Result<RecordBatchStream> {
     let store = Store::open(&task.table_url, options)?;
     read_task(&store, &task).await
 }
