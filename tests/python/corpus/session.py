@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import tempfile
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,7 @@ def start() -> SparkSession:
     """Starts Spark on two threads, or returns the session that already runs in this process."""
     from pyspark.sql import SparkSession
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers are whatever `python3` is
     scratch = tempfile.mkdtemp(prefix="lakebed-spark-")
     conf = {
         "spark.jars": ",".join(str(path) for path in places.jars()),
