@@ -7,6 +7,7 @@ Run it with `python examples/pipeline.py`: it needs pyspark and lakebed, and a f
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 import tempfile
@@ -109,6 +110,7 @@ def audit(lake: Path) -> list[str]:
 def main() -> None:
     from pyspark.sql import SparkSession
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else Spark's workers are whatever `python3` is
     lake = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="lakebed-pipeline-"))
     spark = (
         SparkSession.builder.master("local[2]")
