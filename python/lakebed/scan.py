@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -141,9 +141,16 @@ class Scan:
         """The files that may hold rows: path, typed partition values, size, times and row counts."""
         return _read(self._table.files(self._options))
 
-    def tasks(self, *, target_size_bytes: int = 128 << 20) -> list[bytes]:
-        """The scan cut into independent pieces of about this size, which any process can run with :func:`read_task`."""
-        return self._table.tasks(self._options, target_size_bytes)
+    def tasks(self, *, target_size_bytes: int = 128 << 20, paths: Iterable[str] | None = None) -> list[bytes]:
+        """The scan cut into independent pieces of about this size, which any process can run with :func:`read_task`.
+
+        ``paths`` are the only files that they read, as :meth:`files` names them.
+        """
+        return self._table.tasks(self._options, target_size_bytes, None if paths is None else set(paths))
+
+    def _deleted_tasks(self, paths: Iterable[str]) -> list[bytes]:
+        """A task for each of these files with a deletion vector, which reads the rows that it deletes."""
+        return self._table.deleted_tasks(self._options, set(paths))
 
     def explain(self) -> Explanation:
         """How many files each condition of the filter skips, and why not the rest. Reads the log, no data."""

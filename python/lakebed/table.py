@@ -225,7 +225,8 @@ class Table:
         """A lazy scan of some columns (``"a.b"`` for a field of a struct), of the rows for which the SQL text ``where`` is true.
 
         ``row_columns`` tell about rows, behind the others, each given by what it holds and its name: ``("file_path", "_file")``,
-        ``("row_index", "_row")``, and in a table that tracks rows ``("row_id", "_id")`` and ``("row_commit_version", "_version")``.
+        ``("file_size", "_size")``, ``("row_index", "_row")``, and in a table that tracks rows ``("row_id", "_id")`` and
+        ``("row_commit_version", "_version")``.
         """
         return Scan(self._table, columns, where, limit, row_columns)
 

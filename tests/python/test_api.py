@@ -284,6 +284,17 @@ def test_tasks_read_everything_once_in_another_process() -> None:
     assert sorted(found) == [1, 3, 5, 6, 7]
 
 
+def test_tasks_of_some_files() -> None:
+    scan = lb.Table(TRIPS).scan(columns=["id"], row_columns=[("file_path", "path"), ("file_size", "size")])
+    everything = scan.to_arrow()
+    sizes = {path: (TRIPS / path).stat().st_size for path in everything["path"].to_pylist()}
+    assert [sizes[path] for path in everything["path"].to_pylist()] == everything["size"].to_pylist()
+    for path in sizes:
+        rows = [row for row in everything.to_pylist() if row["path"] == path]
+        assert [row for task in scan.tasks(paths=[path]) for row in lb.read_task(task).read_all().to_pylist()] == rows
+    assert scan.tasks(paths=["no such file"]) == []
+
+
 def read_ids(task: bytes) -> list[int]:
     return lb.read_task(task).read_all()["id"].to_pylist()
 

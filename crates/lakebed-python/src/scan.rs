@@ -1,6 +1,6 @@
 //! What scans: the methods of `_lakebed.Table` that read rows or files, and tasks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use lakebed::scan::{RowColumn, RowColumnKind, ScanTask};
@@ -60,9 +60,26 @@ impl Table {
         py: Python<'py>,
         options: &Bound<'py, PyDict>,
         target_size_bytes: u64,
+        paths: Option<HashSet<String>>,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let scan = self.planned(py, options)?;
-        task_bytes(py, &enter(py, async move { scan.tasks(target_size_bytes).await })?)
+        let tasks = enter(py, async move {
+            match paths {
+                Some(paths) => scan.tasks_of(&paths, target_size_bytes).await,
+                None => scan.tasks(target_size_bytes).await,
+            }
+        })?;
+        task_bytes(py, &tasks)
+    }
+
+    fn deleted_tasks<'py>(
+        &self,
+        py: Python<'py>,
+        options: &Bound<'py, PyDict>,
+        paths: HashSet<String>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let scan = self.planned(py, options)?;
+        task_bytes(py, &enter(py, async move { scan.deleted_tasks(&paths).await })?)
     }
 
     fn explain<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {

@@ -7,9 +7,8 @@ where it is. Read :func:`without` first.
 
 from __future__ import annotations
 
-import json
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,12 +29,10 @@ __all__ = ["of_files", "without"]
 _SCHEMA = StructType([StructField("size_bytes", LongType()), StructField("deleted", ArrayType(LongType()))])
 
 
-def of_files(spark: SparkSession, name: str, scan: Scan, paths: Mapping[str, int], access: Access) -> DataFrame:
-    """The deleted rows of files, given by their paths in the log and their sizes: 64 rows a number, as bits."""
-    one_task: bytes = b"".join(scan.tasks(target_size_bytes=1 << 62))
-    return tasks.run(
-        spark, name, list(_tasks(one_task, paths)), partial(_words, access), _SCHEMA, 0, 2 * session.parallelism(spark)
-    )
+def of_files(spark: SparkSession, name: str, scan: Scan, paths: Iterable[str], access: Access) -> DataFrame:
+    """The deleted rows of files, given by their paths in the log: 64 rows a number, as bits. The scan has a row's index and its file's size."""
+    pieces = scan._deleted_tasks(paths)
+    return tasks.run(spark, name, pieces, partial(_words, access), _SCHEMA, 0, 2 * session.parallelism(spark))
 
 
 def without(found: DataFrame, deleted: DataFrame) -> DataFrame:
@@ -56,15 +53,6 @@ def _unused(found: DataFrame, name: str) -> str:
     return name
 
 
-def _tasks(task: bytes, paths: Mapping[str, int]) -> Iterator[bytes]:
-    """A task for each of the files that reads what its deletion vector holds."""
-    parts: dict[str, Any] = json.loads(task)
-    for file in parts.pop("files"):
-        if file["path"] in paths:
-            only_deleted = {**file, "deletion_vector": None, "only_deleted_by": file["deletion_vector"]}
-            yield json.dumps({**parts, "files": [only_deleted]}).encode()
-
-
 def _words(access: Access, task: bytes) -> Iterator[pa.RecordBatch]:
     """The one row of a file, from the positions of its deleted rows."""
     import pyarrow as pa
@@ -72,17 +60,18 @@ def _words(access: Access, task: bytes) -> Iterator[pa.RecordBatch]:
 
     from lakebed.scan import read_task
 
-    words = array("Q")
+    size_bytes, words = 0, array("Q")
     one, six, mask = (pa.scalar(number, pa.uint64()) for number in (1, 6, 63))
     for rows in read_task(task, **access.options()):
-        positions = rows.column(0).cast(pa.uint64())
+        positions, size_bytes = rows.column(0).cast(pa.uint64()), rows.column(1)[0].as_py()
         bits = pc.shift_left(one, pc.bit_wise_and(positions, mask))
         by_word = pa.table({"word": pc.shift_right(positions, six), "bit": bits}).group_by("word").aggregate([("bit", "sum")])
         found: Any = zip(by_word["word"].to_pylist(), by_word["bit_sum"].to_pylist(), strict=True)
         for word, deleted in found:
             words.extend([0] * (word + 1 - len(words)))
             words[word] |= deleted
-    size_bytes = json.loads(task)["files"][0]["size"]
+    if not words:
+        return
     numbers: Any = pa.Array.from_buffers(pa.int64(), len(words), [None, pa.py_buffer(words)])
     lists = pa.ListArray.from_arrays(pa.array([0, len(words)], pa.int32()), numbers)
     yield pa.RecordBatch.from_arrays([pa.array([size_bytes], pa.int64()), lists], names=_SCHEMA.names)

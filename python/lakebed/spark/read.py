@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -184,7 +183,7 @@ def _plan(
 def _deleted(spark: SparkSession, plan: _Plan, reading: Reading) -> DataFrame | None:
     if not reading.deleting:
         return None
-    scan = plan.table.scan(columns=[], where=plan.asked.where, row_columns=[("row_index", "row")])
+    scan = plan.table.scan(columns=[], where=plan.asked.where, row_columns=[("row_index", "row"), ("file_size", "size")])
     name = f"{_name(plan)}, deletion vectors of {len(reading.deleting)} files"
     return deletions.of_files(spark, name, scan, reading.deleting, plan.access)
 
@@ -209,14 +208,6 @@ def _tasks(spark: SparkSession, plan: _Plan, target_size_bytes: int) -> list[byt
         return []
     size_bytes = sum(size for path, size in plan.sizes() if path in plan.roads.by_arrow)
     fair_bytes = max(_LEAST_TASK_BYTES, size_bytes // session.parallelism(spark))
-    found = plan.scan.tasks(target_size_bytes=max(min(target_size_bytes, fair_bytes), size_bytes // _MOST_TASKS))
-    if len(plan.roads.by_arrow) == plan.files.num_rows:
-        return found
-    return [part for task in found if (part := _only(task, plan.roads.by_arrow))]
-
-
-def _only(task: bytes, paths: set[str]) -> bytes | None:
-    """The part of a task that reads these files, if it has any of them."""
-    parts: dict[str, Any] = json.loads(task)
-    parts["files"] = [file for file in parts["files"] if file["path"] in paths]
-    return json.dumps(parts).encode() if parts["files"] else None
+    size_bytes = max(min(target_size_bytes, fair_bytes), size_bytes // _MOST_TASKS)
+    are_all = len(plan.roads.by_arrow) == plan.files.num_rows
+    return plan.scan.tasks(target_size_bytes=size_bytes, paths=None if are_all else plan.roads.by_arrow)

@@ -64,8 +64,8 @@ class Reading:
     paths: list[str]
     #: Their partition values by column. None: those that their directories say.
     values: Mapping[str, pa.Scalar[Any]] | None
-    #: Those that have a deletion vector, by their paths in the log, with their sizes: if any, all of them, no two of one size.
-    deleting: Mapping[str, int] = field(default_factory=dict)
+    #: Those that have a deletion vector, by their paths in the log: if any, all of them, no two of one size.
+    deleting: Sequence[str] = ()
 
 
 @dataclass
@@ -235,7 +235,7 @@ def _readings(asked: Asked, planned: _Planned, rows: list[int], are_deleting: bo
         groups = partitions.groups(rows, directories, planned.table.column("partition").combine_chunks(), columns)
 
     def reading(group: partitions.Group) -> Reading:
-        deleting = {planned.paths[row]: planned.sizes_bytes[row] for row in group.rows} if are_deleting else {}
+        deleting = [planned.paths[row] for row in group.rows] if are_deleting else []
         return Reading([planned.places[row] for row in group.rows], group.values, deleting)
 
     return [reading(group) for group in groups]

@@ -186,8 +186,8 @@ def test_the_backfill_brings_what_was_late_and_nothing_else(raw: list[dict[str, 
         f"backfill of 2026-03-02: {trips(before, '2026-03-02')} rows made way for {trips(after, '2026-03-02')}",
         f"{everything} rows in events at version 7",
     ]
-    assert shown["restart"].startswith("the backfill's own fares and the stream's agree: True\n")
-    more = re.findall(r"^(\d\S+) +([\d.]+) +([\d.]+) +([\d.]+)$", shown["restart"], flags=re.MULTILINE)
+    assert shown["again"].startswith("fares_by_day went from version 0 to 1\n")
+    more = re.findall(r"^(\d\S+) +([\d.]+) +([\d.]+) +([\d.]+)$", shown["again"], flags=re.MULTILINE)
     assert [day for day, *_ in more] == list(DAYS)
     for day, *fares in more:
         for city, fare in zip(("Lima", "Oslo", "Quito"), fares, strict=True):

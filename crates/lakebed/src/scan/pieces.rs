@@ -1,5 +1,7 @@
 //! From planned files to tasks: read one after the other here, or cut for other processes.
 
+use std::collections::HashSet;
+
 use arrow_array::{Array, StringArray};
 use futures::StreamExt;
 use lakebed_core::log::files::{FileBatch, column};
@@ -60,13 +62,38 @@ impl Scan {
     /// The scan cut into tasks of about this many bytes of files, in the order of the log's files; files that are larger are cut, too. A limit
     /// holds for each task.
     pub async fn tasks(&self, target_size_bytes: u64) -> Result<Vec<ScanTask>> {
+        Ok(balanced(self.scan_files(None).await?, target_size_bytes).into_iter().map(|files| self.task(files)).collect())
+    }
+
+    /// As [`Self::tasks`], of these files alone, by their paths in the log.
+    pub async fn tasks_of(&self, paths: &HashSet<String>, target_size_bytes: u64) -> Result<Vec<ScanTask>> {
+        let files = self.scan_files(Some(paths)).await?;
+        Ok(balanced(files, target_size_bytes).into_iter().map(|files| self.task(files)).collect())
+    }
+
+    /// Of these files the rows that deletion vectors delete, in place of those that they leave: a task for each that has one.
+    pub async fn deleted_tasks(&self, paths: &HashSet<String>) -> Result<Vec<ScanTask>> {
+        let deleted = |mut file: ScanFile| {
+            file.only_deleted_by = Some(file.deletion_vector.take()?);
+            Some(self.task(vec![file]))
+        };
+        Ok(self.scan_files(Some(paths)).await?.into_iter().filter_map(deleted).collect())
+    }
+
+    /// The files that the filter does not rule out, or those of them that are wanted.
+    async fn scan_files(&self, wanted: Option<&HashSet<String>>) -> Result<Vec<ScanFile>> {
         self.check_row_columns()?;
         let mut batches = self.plan(PlanOptions::default())?.files();
         let mut files = Vec::new();
         while let Some(batch) = batches.next().await {
+            let from = files.len();
             self.add_files(&batch?, &mut files)?;
+            if let Some(wanted) = wanted {
+                let found = files.split_off(from);
+                files.extend(found.into_iter().filter(|file| wanted.contains(&file.path)));
+            }
         }
-        Ok(balanced(files, target_size_bytes).into_iter().map(|files| self.task(files)).collect())
+        Ok(files)
     }
 
     fn plan(&self, options: PlanOptions) -> Result<Plan> {

@@ -3,6 +3,8 @@
 //! A [`WriteTask`] goes outward, [`WrittenFiles`] come back, both as bytes that are each other's inverse with the value. Neither holds a
 //! secret: whoever writes finds credentials by itself. They are input like any other, so reading them believes nothing.
 
+#[cfg(test)]
+mod tests;
 mod wire;
 
 use lakebed_core::action::Add;

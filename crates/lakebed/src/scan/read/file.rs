@@ -30,6 +30,7 @@ pub(super) struct OpenFile {
     job: Arc<Job>,
     /// As the log spells it.
     path: String,
+    size: u64,
     base_row_id: Option<i64>,
     default_row_commit_version: Option<i64>,
     change: Option<FileChange>,
@@ -76,6 +77,7 @@ impl OpenFile {
         Ok(Self {
             job,
             path: file.path,
+            size: file.size,
             base_row_id: file.base_row_id,
             default_row_commit_version: file.default_row_commit_version,
             change: file.change,
@@ -124,6 +126,11 @@ impl OpenFile {
     /// The path as the log spells it.
     pub(super) fn path(&self) -> &str {
         &self.path
+    }
+
+    /// The size as the log has it.
+    pub(super) fn size(&self) -> u64 {
+        self.size
     }
 
     /// The row id of the first row, if the table tracks rows.
@@ -340,7 +347,7 @@ async fn vector(job: &Job, descriptor: Option<&DeletionVectorDescriptor>) -> Res
 fn rows_by_log(job: &Job, file: &ScanFile) -> Result<Option<u64>> {
     let rows_tell = file.change.is_some_and(|change| change.change_type == ChangeType::InFile);
     let by_log = |slot: &Slot| match slot {
-        Slot::Partition(_) | Slot::FilePath | Slot::CommitVersion | Slot::CommitTimestamp => true,
+        Slot::Partition(_) | Slot::FilePath | Slot::FileSize | Slot::CommitVersion | Slot::CommitTimestamp => true,
         Slot::ChangeType(_) => !rows_tell,
         Slot::File(_) | Slot::RowIndex | Slot::RowId(_) | Slot::RowCommitVersion(_) => false,
     };

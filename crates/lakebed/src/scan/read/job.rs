@@ -65,6 +65,7 @@ pub(super) enum Slot {
     /// A partition column, by position.
     Partition(usize),
     FilePath,
+    FileSize,
     RowIndex,
     /// The position of the column that holds ids which moved with their rows, if there is one.
     RowId(Option<usize>),
@@ -116,6 +117,7 @@ impl Job {
             let mut moved = |name: &Option<String>| name.as_ref().map(|name| wanted.position_by_name(name, PrimitiveType::Long));
             slots.push(match column.kind {
                 RowColumnKind::FilePath => Slot::FilePath,
+                RowColumnKind::FileSize => Slot::FileSize,
                 RowColumnKind::RowIndex => Slot::RowIndex,
                 RowColumnKind::RowId => Slot::RowId(moved(&task.materialized_row_id)),
                 RowColumnKind::RowCommitVersion => Slot::RowCommitVersion(moved(&task.materialized_row_commit_version)),

@@ -16,6 +16,8 @@ pub struct RowColumn {
 pub enum RowColumnKind {
     /// The file's path as the log spells it.
     FilePath,
+    /// The file's size in bytes.
+    FileSize,
     /// The row's position in its file, counted from 0, deleted rows included.
     RowIndex,
     /// The stable row id. PROTOCOL "Row Tracking".
@@ -60,8 +62,9 @@ impl RowColumn {
 }
 
 impl RowColumnKind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::FilePath,
+        Self::FileSize,
         Self::RowIndex,
         Self::RowId,
         Self::RowCommitVersion,
@@ -74,6 +77,7 @@ impl RowColumnKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::FilePath => "file_path",
+            Self::FileSize => "file_size",
             Self::RowIndex => "row_index",
             Self::RowId => "row_id",
             Self::RowCommitVersion => "row_commit_version",
@@ -92,7 +96,7 @@ impl RowColumnKind {
     pub fn arrow_type(self) -> ArrowType {
         match self {
             Self::FilePath | Self::ChangeType => ArrowType::Utf8,
-            Self::RowIndex | Self::RowId | Self::RowCommitVersion | Self::CommitVersion => ArrowType::Int64,
+            Self::FileSize | Self::RowIndex | Self::RowId | Self::RowCommitVersion | Self::CommitVersion => ArrowType::Int64,
             Self::CommitTimestamp => ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
         }
     }

@@ -1,0 +1,138 @@
+use std::time::Duration;
+
+use lakebed_core::action::{DomainMetadata, Metadata, Protocol};
+use lakebed_core::schema::{PrimitiveType, StructField};
+use lakebed_io::parquet::write::Codec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::write::{OnLossy, SchemaMode, WriteMode};
+
+fn table() -> TableChange {
+    let schema = StructType { fields: vec![StructField::new("id", PrimitiveType::Long, true)] };
+    TableChange {
+        protocol: Protocol {
+            min_reader_version: 3,
+            min_writer_version: 7,
+            reader_features: Some(vec!["deletionVectors".to_owned()]),
+            writer_features: Some(vec!["deletionVectors".to_owned()]),
+        },
+        metadata: Metadata {
+            id: "5fba94ed-9794-4965-ba6e-6ee3c0d22af9".to_owned(),
+            name: None,
+            description: Some("\"quoted\"\n".to_owned()),
+            format: Default::default(),
+            schema_string: schema.to_json(),
+            partition_columns: vec![],
+            configuration: [("delta.enableDeletionVectors".to_owned(), Some("true".to_owned())), ("odd".to_owned(), None)].into(),
+            created_time: Some(1_700_000_000_000),
+        },
+        domains: vec![DomainMetadata { domain: "d".to_owned(), configuration: "{}".to_owned(), removed: false }],
+        clustering: vec![vec!["s".to_owned(), "x.y".to_owned()]],
+        changes_protocol: true,
+        changes_metadata: false,
+        is_replaced: true,
+    }
+}
+
+fn names() -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec(any::<String>(), 0..3)
+}
+
+/// Any options that one can be given, whether they agree with each other or not.
+fn options() -> impl Strategy<Value = WriteOptions> {
+    let modes = prop::sample::select(vec![WriteMode::Append, WriteMode::Overwrite, WriteMode::Error, WriteMode::Ignore]);
+    let schemas = prop::sample::select(vec![SchemaMode::Enforce, SchemaMode::Merge, SchemaMode::Overwrite]);
+    let losses = prop::sample::select(vec![OnLossy::Error, OnLossy::Truncate]);
+    let codec = prop::option::of(prop::sample::select(vec!["snappy", "zstd", "gzip", "lz4_raw", "uncompressed"]));
+    let texts =
+        (prop::option::of(any::<String>()), prop::option::of(any::<String>()), prop::option::of((any::<String>(), any::<i64>())));
+    let columns = (prop::option::of(names()), prop::option::of(names()), names());
+    let numbers = (prop::option::of(any::<u64>()), prop::option::of(any::<usize>()), prop::option::of(0..u64::MAX / 2));
+    let properties = prop::collection::hash_map(any::<String>(), any::<String>(), 0..3);
+    (modes, schemas, losses, codec, texts, columns, numbers, properties, any::<bool>()).prop_map(
+        |(mode, schema, on_lossy, codec, texts, columns, numbers, properties, dynamic_partitions)| WriteOptions {
+            mode,
+            replace_where: texts.0,
+            dynamic_partitions,
+            schema,
+            partition_by: columns.0,
+            cluster_by: columns.1,
+            properties,
+            application: texts.2,
+            user_metadata: texts.1,
+            target_file_size_bytes: numbers.0,
+            codec: codec.map(|name| Codec::parse(name).expect("a codec of ours")),
+            row_group_rows: numbers.1,
+            bloom_columns: columns.2,
+            on_lossy,
+            patience: numbers.2.map(Duration::from_millis),
+        },
+    )
+}
+
+fn task(options: WriteOptions) -> WriteTask {
+    WriteTask {
+        table_url: "s3://bucket/table".to_owned(),
+        version: Some(7),
+        schema: StructType { fields: vec![StructField::new("id", PrimitiveType::Integer, false)] },
+        table: table(),
+        options,
+        now_ms: 1_700_000_000_123,
+    }
+}
+
+fn files(path: &str, rows: u64, stats: Option<String>, value: Option<String>) -> WrittenFiles {
+    let add = Add {
+        path: FilePath::encode(path),
+        partition_values: [("day".to_owned(), value)].into(),
+        size: 5,
+        modification_time: 1,
+        data_change: true,
+        stats,
+        tags: None,
+        deletion_vector: None,
+        base_row_id: None,
+        default_row_commit_version: None,
+        clustering_provider: None,
+    };
+    WrittenFiles { adds: vec![add], rows, marks: vec![(2, i64::MIN)] }
+}
+
+#[test]
+fn a_root_with_credentials_never_becomes_bytes() {
+    for root in ["https://user:password@host/t", "https://host/t?sig=abc", "not a url"] {
+        let error = WriteTask { table_url: root.to_owned(), ..task(WriteOptions::default()) }.to_bytes().unwrap_err().to_string();
+        assert!(!error.contains("password@") && !error.contains("abc"), "{error}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_task_comes_back_from_its_bytes(options in options()) {
+        let task = task(options);
+        prop_assert_eq!(WriteTask::from_bytes(&task.to_bytes().unwrap()).unwrap(), task);
+    }
+
+    #[test]
+    fn files_come_back_from_their_bytes(
+        path in "[^/.\0]{1,20}", rows in any::<u64>(), stats in any::<Option<String>>(), value in any::<Option<String>>(),
+    ) {
+        let files = files(&path, rows, stats, value);
+        prop_assert_eq!(WrittenFiles::from_bytes(&files.to_bytes().unwrap()).unwrap(), files);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0_usize..2000, with in any::<u8>()) {
+        let read = |bytes: &[u8]| (WriteTask::from_bytes(bytes).is_ok(), WrittenFiles::from_bytes(bytes).is_ok());
+        read(&bytes);
+        let mut good = [task(WriteOptions::default()).to_bytes().unwrap(), files("a.parquet", 1, None, None).to_bytes().unwrap()];
+        for bytes in &mut good {
+            let at = at % bytes.len();
+            bytes[at] = with;
+            read(bytes);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+"""A driver that is killed: two streams, one behind the other, from the table `source` by `middle` to `sink`, in the folder of its argument.
+
+`follow` runs until something stops it, and takes few files at a time, so that there are many batches to be killed in; `finish` runs up to what
+is there now. The first stream writes by the sink of `format("lakebed")`, the second by `lbs.foreach_batch`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+import lakebed.spark as lbs
+
+what, lake = sys.argv[1:]
+spark = (
+    SparkSession.builder.master("local[2, 3]")
+    .config("spark.driver.host", "127.0.0.1")
+    .config("spark.sql.shuffle.partitions", "2")
+    .config("spark.ui.enabled", "false")
+    .getOrCreate()
+)
+spark.sparkContext.setLogLevel("ERROR")
+lbs.register(spark)
+
+
+def rows(table: str) -> Any:
+    """What a table gets."""
+    return (
+        spark.readStream.format("lakebed")
+        .option("maxFilesPerTrigger", "1000" if what == "finish" else "3")
+        .load(f"{lake}/{table}")
+    )
+
+
+def trigger(stream: Any) -> Any:
+    """The stream as it is to run."""
+    return stream.trigger(availableNow=True) if what == "finish" else stream.trigger(processingTime="0 seconds")
+
+
+first = rows("source").writeStream.format("lakebed").option("checkpointLocation", f"{lake}/checkpoints/middle")
+write_batch = lbs.foreach_batch(f"{lake}/sink", app_id="sink")
+second = rows("middle").writeStream.foreachBatch(write_batch).option("checkpointLocation", f"{lake}/checkpoints/sink")
+if what == "finish":
+    trigger(first).start(f"{lake}/middle").awaitTermination()
+    trigger(second).start().awaitTermination()
+else:
+    trigger(first).start(f"{lake}/middle")
+    trigger(second).start()
+    print("following", flush=True)
+    spark.streams.awaitAnyTermination()

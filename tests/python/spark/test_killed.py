@@ -1,0 +1,186 @@
+"""Streams whose driver and workers are killed at random points, over a table that is written, compacted and vacuumed meanwhile.
+
+`LAKEBED_KILLS` says how often a driver is killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import lakebed as lb
+
+pytestmark = pytest.mark.spark
+
+FOLLOWER = Path(__file__).with_name("follower.py")
+KILLS = int(os.environ.get("LAKEBED_KILLS", "3"))
+WRITERS = 2
+#: No write of the source takes so long; what is older and named by no version is nobody's.
+LONGEST_WRITE = 20.0
+SCHEMA = pa.schema({"id": pa.int64(), "value": pa.int64()})
+
+
+def value(id: int) -> int:
+    """What stands beside an id: a row that is torn or mixed up does not add up."""
+    return id * 2654435761 % 1_000_003
+
+
+class Upstream:
+    """Two threads that append to a table for as long as they are let."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.ids: list[list[int]] = [[] for _ in range(WRITERS)]
+        self.failed: list[BaseException] = []
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._write, args=(number,)) for number in range(WRITERS)]
+
+    def __enter__(self) -> Upstream:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _write(self, number: int) -> None:
+        chance = random.Random(number)
+        written = self.ids[number]
+        try:
+            while not self._over.is_set():
+                ids = [(len(written) + place) * WRITERS + number for place in range(chance.randrange(1, 40))]
+                lb.write(self.path, pa.table({"id": ids, "value": list(map(value, ids))}, SCHEMA))
+                written += ids
+                self._over.wait(chance.uniform(0, 1))
+        except BaseException as failed:
+            self.failed.append(failed)
+
+
+@contextmanager
+def follower(what: str, lake: Path, log: Path) -> Iterator[subprocess.Popen[str]]:
+    """The driver, in a session of its own; ended with all that it started."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYSPARK_PYTHON": sys.executable}
+    with log.open("a") as errors:
+        started = subprocess.Popen(
+            [sys.executable, str(FOLLOWER), what, str(lake)],
+            env={**environment, "SPARK_LOCAL_IP": "127.0.0.1"},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+        )
+    try:
+        yield started
+    finally:
+        # The workers' parent is a group of its own; it ends with the JVM that it listens to.
+        if started.poll() is None:
+            os.killpg(started.pid, signal.SIGKILL)
+        started.wait()
+
+
+def workers(session: int) -> list[int]:
+    """The Python processes that run tasks, and the one that starts them."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            words = stat.read_text().rsplit(") ", 1)[1].split()
+            command = stat.with_name("cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if int(words[3]) == session and b"pyspark.daemon" in command:
+            found.append(int(stat.parent.name))
+    return found
+
+
+def passed(lake: Path, stream: str) -> int | None:
+    """The version of its source up to which a stream has noted its batches as done, if it is past what was there at first."""
+    checkpoint = lake / "checkpoints" / stream
+    done = [int(found.name) for found in (checkpoint / "commits").glob("[0-9]*")]
+    if not done:
+        return None
+    offset = json.loads((checkpoint / "offsets" / str(max(done))).read_text().splitlines()[-1])
+    return None if offset["isStartingVersion"] else offset["reservoirVersion"]
+
+
+def vacuum(spark: Any, lake: Path) -> None:
+    """Removes from the source what Delta Spark's VACUUM removes if it keeps all that the stream has not passed, and no more."""
+    version = passed(lake, "middle")
+    if version is None:
+        return
+    at = (lake / "source" / "_delta_log" / f"{version:020}.json").stat().st_mtime
+    hours = max(time.time() - at, LONGEST_WRITE) / 3600
+    spark.sql(f"VACUUM delta.`{lake}/source` RETAIN {hours:.9f} HOURS")
+
+
+def test_no_row_is_lost_or_doubled(spark: Any, tmp_path: Path) -> None:
+    for table in ("source", "middle", "sink"):
+        lb.create(tmp_path / table, SCHEMA, properties={"delta.checkpointInterval": 7})
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    log = tmp_path / "follower.log"
+    chance = random.Random()
+    upkeep: list[Callable[[], object]] = [
+        lambda: spark.sql(f"OPTIMIZE delta.`{tmp_path}/source`"),
+        lambda: vacuum(spark, tmp_path),
+        lambda: spark.sql(f"OPTIMIZE delta.`{tmp_path}/middle`"),
+    ]
+    killed_in_a_batch = 0
+    with Upstream(str(tmp_path / "source")) as upstream:
+        for _ in range(KILLS):
+            with follower("follow", tmp_path, log) as driver:
+                assert driver.stdout is not None
+                assert driver.stdout.readline() == "following\n", log.read_text()[-3000:]
+                until = time.monotonic() + chance.uniform(0, 10)
+                while time.monotonic() < until:
+                    chance.choice(upkeep)()
+                    running = workers(driver.pid)
+                    if running and chance.random() < 0.5:
+                        with suppress(ProcessLookupError):
+                            os.kill(chance.choice(running), signal.SIGKILL)
+                assert driver.poll() is None, log.read_text()[-3000:]
+            for stream in ("middle", "sink"):
+                offsets, commits = (
+                    {found.name for found in (tmp_path / "checkpoints" / stream / part).glob("[0-9]*")}
+                    for part in ("offsets", "commits")
+                )
+                killed_in_a_batch += len(offsets - commits)
+        for work in upkeep:
+            work()
+    assert not upstream.failed
+    with follower("finish", tmp_path, log) as driver:
+        assert driver.wait(timeout=300) == 0, log.read_text()[-3000:]
+
+    ids = sorted(id for written in upstream.ids for id in written)
+    expected = (len(ids), len(set(ids)), sum(map(value, ids)))
+    counted = "SELECT count(*), count(DISTINCT id), CAST(sum(value) AS BIGINT) FROM"
+    with duckdb.connect() as connection:
+        connection.load_extension("delta")
+        for table in ("source", "middle", "sink"):
+            assert connection.sql(f"{counted} delta_scan('{tmp_path / table}')").fetchall() == [expected], table
+            assert [tuple(row) for row in spark.sql(f"{counted} delta.`{tmp_path}/{table}`").collect()] == [expected], table
+            found = lb.Table(tmp_path / table).to_arrow().to_pydict()
+            assert sorted(zip(found["id"], found["value"], strict=True)) == [(id, value(id)) for id in ids], table
+    operations = [commit.operation for commit in lb.Table(tmp_path / "source").history()]
+    assert "OPTIMIZE" in operations
+    log_files = (tmp_path / "source" / "_delta_log").glob("*.json")
+    added = {action["add"]["path"] for found in log_files for line in found.open() if "add" in (action := json.loads(line))}
+    on_disk = {found.name for found in (tmp_path / "source").glob("*.parquet")}
+    assert on_disk < added, "vacuum removed some"
+    print(
+        f"{len(ids)} rows, {len(operations)} versions, {len(added - on_disk)} files vacuumed, {killed_in_a_batch} batches cut off by {KILLS} kills"
+    )
