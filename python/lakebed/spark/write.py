@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakebed import _lakebed
-from lakebed.spark import failure, session, types
+from lakebed.spark import batches, failure, session, types
 from lakebed.spark.credentials import Access, Credentials
 from lakebed.table import Table
 from lakebed.writer import CommitResult, Mode, SchemaMode, WriteMetrics, _given, _options, _place
@@ -65,7 +65,7 @@ def write(
         return CommitResult(known.version, WriteMetrics(), False, Table._wrap(known, _given(options)))
     rows, parts = _arranged(df, planned, optimize_write)
     name = f"lakebed write {os.path.basename(os.fspath(uri).rstrip('/'))}"
-    with failure.told():
+    with failure.told(), batches.counted(rows):
         found = rows.mapInArrow(WritePart(name, planned["task"], parts, access), "files binary").collect()
     written, committed, metrics = _lakebed.Table.commit_write(options, planned["task"], [bytes(row.files) for row in found])
     return CommitResult(written.version, WriteMetrics(**metrics), committed, Table._wrap(written, _given(options)))
