@@ -6,7 +6,7 @@ export LAKEBED_CACHE ?= $(CACHE)
 VENV ?= .venv
 PY := $(VENV)/bin/python
 
-.PHONY: help build demo test test-rust test-python test-spark sim lint bench docs wheel
+.PHONY: help build demo test test-rust test-python test-spark sim lint bench bench-spark docs wheel
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
@@ -50,6 +50,12 @@ bench: build $(VENV)/test.stamp ## lakebed beside its peers; raw results and the
 	$(PY) -m benches.python.run
 	$(PY) -m benches.report
 	cargo bench --quiet --profile dev --workspace --bench log --bench filter --bench table
+
+bench-spark: build $(VENV)/test.stamp ## TPC-H, TPC-DS and a load through PySpark, beside Parquet and Delta Spark; an hour
+	$(PY) -m pip install --quiet --disable-pip-version-check -r benches/python/requirements.txt
+	$(PY) -m benches.python.spark.data
+	$(PY) -m benches.python.spark.tpc
+	$(PY) -m benches.report
 
 docs: build ## the Rust reference; the guide's snippets run as tests
 	cargo doc --quiet --no-deps --package lakebed --package lakebed-core --package lakebed-io

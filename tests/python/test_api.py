@@ -308,6 +308,29 @@ def test_a_reader_that_is_dropped_stops() -> None:
     assert threading.active_count() <= before + 1
 
 
+def test_a_slow_consumer_holds_the_reader_back(tmp_path: Path) -> None:
+    count = 1_500_000
+    columns = {name: pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(os.urandom(8 * count))]) for name in "abcd"}
+    lb.write(tmp_path / "t", pa.table(columns), row_group_rows=100_000)
+    script = f"""
+import lakebed as lb, time
+def read():
+    return int(open("/proc/self/io").read().split()[1])
+task, = lb.Table({str(tmp_path / "t")!r}).scan().tasks(target_size_bytes=1 << 40)
+before = read()
+rows = iter(lb.read_task(task))
+first = next(rows).num_rows
+time.sleep(1)
+early = read() - before
+print(early, first + sum(batch.num_rows for batch in rows), read() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    early, rows, everything = map(int, done.stdout.split())
+    assert rows == count
+    assert everything > 8 * 4 * count
+    assert early < everything / 2
+
+
 def test_batches_survive_their_scan(tmp_path: Path) -> None:
     batch = next(iter(lb.Table(TRIPS).scan(columns=["city"]).to_reader()))
     pq.write_table(pa.Table.from_batches([batch]), tmp_path / "out.parquet")

@@ -115,6 +115,62 @@ def test_the_change_feed_is_that_of_delta_spark(spark: Any, path: str, tmp_path:
     }
 
 
+def test_schemas_are_tracked_as_by_delta_spark(spark: Any, path: str, tmp_path: Path) -> None:
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id BIGINT, name STRING) USING delta TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    found: dict[str, list[tuple[list[str], Rows]]] = {"delta": [], "lakebed": []}
+
+    def run(source: str) -> str | None:
+        """The stream up to now, or to where it stops."""
+
+        def keep(batch: Any, number: int) -> None:
+            rows = sorted(tuple(row) for row in batch.collect())
+            if rows:
+                found[source].append((batch.columns, rows))
+
+        checkpoint = tmp_path / source
+        options = {"schemaTrackingLocation": f"{checkpoint}/_schema"}
+        options |= {"allowSourceColumnRename": "always", "allowSourceColumnDrop": "always"}
+        try:
+            rows = spark.readStream.format(source).options(**options).load(path)
+            writer = rows.writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint))
+            writer.trigger(availableNow=True).start().awaitTermination()
+        except Exception as failed:
+            return str(failed)
+        return None
+
+    def run_all() -> None:
+        """A schema that changes stops a stream: it goes on when it is started again."""
+        for source in found:
+            failures = []
+            while (failed := run(source)) is not None:
+                failures.append(failed)
+                assert len(failures) < 10, failures[-1]
+
+    statements = [
+        "INSERT INTO {t} VALUES (1, 'a')",
+        "ALTER TABLE {t} RENAME COLUMN name TO label",
+        "INSERT INTO {t} VALUES (2, 'b')",
+        "ALTER TABLE {t} ADD COLUMN more INT",
+        "INSERT INTO {t} VALUES (3, 'c', 3)",
+        "ALTER TABLE {t} DROP COLUMN label",
+        "INSERT INTO {t} VALUES (4, 4)",
+    ]
+    for statement in statements:
+        spark.sql(statement.format(t=f"delta.`{path}`"))
+        if statement.startswith("INSERT INTO {t} VALUES (1") or statement.startswith("INSERT INTO {t} VALUES (3"):
+            run_all()
+    run_all()
+    assert found["lakebed"] == found["delta"]
+    assert found["lakebed"] == [
+        (["id", "name"], [(1, "a")]),
+        (["id", "label"], [(2, "b")]),
+        (["id", "label", "more"], [(3, "c", 3)]),
+        (["id", "more"], [(4, 4)]),
+    ]
+
+
 def test_batches_hold_so_many_files(spark: Any, path: str, tmp_path: Path) -> None:
     for number in range(5):
         lbs.write(spark.range(number * 10, number * 10 + 10, 1, 1), path)
