@@ -15,7 +15,7 @@ import lakebed.spark as lbs
 
 what, lake = sys.argv[1:]
 spark = (
-    SparkSession.builder.master("local[2, 3]")
+    SparkSession.builder.master("local[2, 8]")
     .config("spark.driver.host", "127.0.0.1")
     .config("spark.sql.shuffle.partitions", "2")
     .config("spark.ui.enabled", "false")

@@ -128,10 +128,19 @@ def vacuum(spark: Any, lake: Path) -> None:
     spark.sql(f"VACUUM delta.`{lake}/source` RETAIN {hours:.9f} HOURS")
 
 
+@pytest.fixture
+def any_retention(spark: Any) -> Iterator[None]:
+    """Delta Spark's VACUUM lets itself be told less than a week."""
+    setting = "spark.databricks.delta.retentionDurationCheck.enabled"
+    spark.conf.set(setting, "false")
+    yield
+    spark.conf.unset(setting)
+
+
+@pytest.mark.usefixtures("any_retention")
 def test_no_row_is_lost_or_doubled(spark: Any, tmp_path: Path) -> None:
     for table in ("source", "middle", "sink"):
         lb.create(tmp_path / table, SCHEMA, properties={"delta.checkpointInterval": 7})
-    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
     log = tmp_path / "follower.log"
     chance = random.Random()
     upkeep: list[Callable[[], object]] = [
@@ -148,6 +157,7 @@ def test_no_row_is_lost_or_doubled(spark: Any, tmp_path: Path) -> None:
                 until = time.monotonic() + chance.uniform(0, 10)
                 while time.monotonic() < until:
                     chance.choice(upkeep)()
+                    time.sleep(0.2)
                     running = workers(driver.pid)
                     if running and chance.random() < 0.5:
                         with suppress(ProcessLookupError):
