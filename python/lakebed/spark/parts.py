@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PartWritten",
     "TaskPartition",
+    "abort",
     "files_of",
     "plan",
     "read_partition",
@@ -83,6 +84,14 @@ def plan(options: dict[str, Any], schema: StructType) -> bytes | None:
 def files_of(messages: Iterable[WriterCommitMessage | None]) -> list[bytes]:
     """What tasks wrote, as far as they got."""
     return [message.files for message in messages if isinstance(message, PartWritten) and message.files is not None]
+
+
+def abort(options: dict[str, Any], messages: Iterable[WriterCommitMessage | None]) -> None:
+    """Deletes what tasks wrote for a write that cannot be committed any more."""
+    messages = list(messages)
+    # With every message there Spark has called commit, which may have succeeded, and else has cleaned up after itself.
+    if any(message is None for message in messages):
+        _lakebed.Table.abort_write(options, files_of(messages))
 
 
 def write_options(options: Options, overwrite: bool, access: Access) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from lakebed.spark.options import Options
 from lakebed.spark.parts import (
     PartWritten,
     TaskPartition,
+    abort,
     files_of,
     plan,
     read_partition,
@@ -184,4 +185,4 @@ class Writer(DataSourceArrowWriter):
             _lakebed.Table.commit_write(self._options, self._task, files_of(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        _lakebed.Table.abort_write(self._options, files_of(messages))
+        abort(self._options, messages)

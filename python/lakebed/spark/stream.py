@@ -20,7 +20,7 @@ from lakebed.errors import InvalidInputError, SchemaMismatchError, UnsupportedFe
 from lakebed.spark import types
 from lakebed.spark.credentials import Access
 from lakebed.spark.options import Options
-from lakebed.spark.parts import PartWritten, TaskPartition, files_of, plan, read_partition, refuse_uncarried, write_options
+from lakebed.spark.parts import PartWritten, TaskPartition, abort, files_of, plan, read_partition, refuse_uncarried, write_options
 from lakebed.spark.write import write_part
 from lakebed.writer import _place
 
@@ -191,7 +191,7 @@ class StreamWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSource
             )
         self._access = options.access()
         self._options = write_options(options, overwrite, self._access)
-        if self._options["mode"] not in ("append", "overwrite") or self._options["txn"] is not None:
+        if options.text("mode") is not None or self._options["txn"] is not None:
             raise InvalidInputError(
                 "a stream takes neither the option mode nor txnAppId: its output mode and its checkpoint say both"
             )
@@ -222,7 +222,7 @@ class StreamWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSource
         _lakebed.Table.commit_write({**self._options, "txn": txn}, task, files)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        _lakebed.Table.abort_write(self._options, files_of(messages))
+        abort(self._options, messages)
 
 
 def _offset(text: str) -> dict[str, Any]:
