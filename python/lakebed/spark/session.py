@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyspark.errors import SparkNoSuchElementException
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -25,8 +27,12 @@ def version(spark: SparkSession) -> tuple[int, int]:
 
 
 def setting(spark: SparkSession, name: str, default: str) -> str:
-    """A setting of the session, in lower case; `default` if this version of Spark does not know it."""
-    return (spark.conf.get(name, default) or default).lower()
+    """A setting of the session, in lower case, also where nobody has set it; `default` if this version of Spark does not know it."""
+    try:
+        # A default that is given here would take the place of Spark's own.
+        return (spark.conf.get(name) or default).lower()
+    except SparkNoSuchElementException:
+        return default.lower()
 
 
 def changed(spark: SparkSession, *prefixes: str) -> list[str]:

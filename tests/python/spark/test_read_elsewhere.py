@@ -118,3 +118,27 @@ rows = sorted((row.id, row.part) for row in found.mapInArrow(broken, found.schem
 assert rows == [(row, row % 5) for row in range(1000)], len(rows)
 print("ok")
 '''
+
+
+def test_the_zone_of_a_session_that_was_not_told_one_is_that_of_its_jvm(tmp_path: Path) -> None:
+    # The first is in March for Berlin alone.
+    at = pa.array(["2026-02-28 23:30:00", "2026-03-01 00:30:00"]).cast(pa.timestamp("us")).cast(pa.timestamp("us", tz="UTC"))
+    table = lb.write(tmp_path / "t", pa.table({"id": [1, 2], "at": at})).table
+    where = "at >= '2026-03-01'"
+    expected = table.to_arrow(["id"], where=where).column("id").to_pylist()
+    assert expected == [2]
+    program = tmp_path / "program.py"
+    program.write_text(IN_BERLIN)
+    assert run(str(program), str(tmp_path / "t"), where, TZ="Europe/Berlin").splitlines()[-1] == f"Europe/Berlin {expected}"
+
+
+IN_BERLIN = """
+import sys
+from pyspark.sql import SparkSession
+import lakebed.spark as lbs
+
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
+spark = builder.config("spark.driver.extraJavaOptions", "-Duser.timezone=Europe/Berlin").getOrCreate()
+found = lbs.read(spark, sys.argv[1], where=sys.argv[2])
+print(spark.conf.get("spark.sql.session.timeZone"), sorted(row.id for row in found.collect()))
+"""
