@@ -32,8 +32,13 @@ _EXACT = {
     "parquet.filter.columnindex.enabled": "false",
 }
 
-#: For numbers with a point: Parquet's filters by dictionaries and Bloom filters look for bits, and find no 0.0 where there is only -0.0.
-_BY_STATISTICS = {"parquet.filter.bloom.enabled": "false", "parquet.filter.dictionary.enabled": "false"}
+#: For numbers with a point: no row group may be left out. Parquet's filters by dictionaries and Bloom filters look for bits, and find no
+#: 0.0 where there is only -0.0; statistics leave out NaN, which to Spark is greater than all that they tell.
+_ALL_ROW_GROUPS = {
+    "parquet.filter.bloom.enabled": "false",
+    "parquet.filter.dictionary.enabled": "false",
+    "parquet.filter.stats.enabled": "false",
+}
 
 
 def frame(spark: SparkSession, asked: Asked, reading: Reading, deleted: DataFrame | None) -> DataFrame:
@@ -47,7 +52,7 @@ def frame(spark: SparkSession, asked: Asked, reading: Reading, deleted: DataFram
         {**_EXACT, "basePath": places.hadoop_root(asked.root)} if by_directory else {**_EXACT, "recursiveFileLookup": "true"}
     )
     if types.has_type(read, lambda leaf: isinstance(leaf, (FloatType, DoubleType))):
-        options.update(_BY_STATISTICS)
+        options.update(_ALL_ROW_GROUPS)
     found = spark.read.schema(read).options(**options).parquet(*reading.paths)
     if deleted is not None:
         found = deletions.without(found, deleted)

@@ -364,6 +364,23 @@ def test_where_means_the_same_in_every_session(session: Any, tmp_path: Path) -> 
             session.conf.unset(name)
 
 
+@pytest.mark.parametrize("road", ["auto", "arrow"])
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
+def test_nan_is_the_greatest_of_all_also_where_statistics_leave_it_out(
+    spark: Any, tmp_path: Path, kind: pa.DataType, road: str
+) -> None:
+    x = pa.array([1.0, float("nan")], kind)
+    table = lb.write(
+        tmp_path / "t", pa.table({"id": [1, 2], "x": x, "s": pa.array([{"y": y} for y in x], pa.struct([("y", kind)]))})
+    ).table
+    found = lbs.read(spark, table.uri, road=road)
+    assert road == "arrow" or lbs.explain(spark, table.uri).spark_files == 1
+    for column in ("x", "s.y"):
+        for condition in ("{} > 5", "{} >= 5", "{} = double('NaN')", "NOT ({} <= 5)", "{} IN (7, double('NaN'))"):
+            condition = condition.format(column)
+            assert [row.id for row in found.where(condition).collect()] == [2], condition
+
+
 def test_the_road_that_is_asked_for_or_an_error(spark: Any, sales: str, corpus_by_name: dict[str, Oracle]) -> None:
     assert lbs.explain(spark, sales, road="arrow").reasons == {"road='arrow'": 6}
     both = {"columns": ["id"], "where": "id < 7"}
