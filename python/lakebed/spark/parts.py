@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql.datasource import InputPartition, WriterCommitMessage
 
@@ -14,7 +14,7 @@ from lakebed.scan import read_task
 from lakebed.spark import types
 from lakebed.spark.credentials import Access
 from lakebed.spark.options import Options
-from lakebed.writer import _options, _place
+from lakebed.writer import SchemaMode, _options, _place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,17 +97,15 @@ def abort(options: dict[str, Any], messages: Iterable[WriterCommitMessage | None
 def write_options(options: Options, overwrite: bool, access: Access) -> dict[str, Any]:
     """The options of a write, as `_lakebed` takes them."""
     where = options.text("where", "replaceWhere")
-    merges, replaces = options.flag("mergeSchema"), options.flag("overwriteSchema")
-    schema = options.word("schema", among=("enforce", "merge", "overwrite"))
+    mode = options.word("mode", among=("append", "overwrite", "error", "ignore")) or ("overwrite" if overwrite else "append")
     app_id, number = options.text("txnAppId"), options.number("txnVersion")
     if (app_id is None) != (number is None):
         raise InvalidInputError("the options txnAppId and txnVersion go together")
     given: dict[str, Any] = {
-        "mode": options.word("mode", among=("append", "overwrite", "error", "ignore"))
-        or ("overwrite" if overwrite else "append"),
+        "mode": mode,
         "where": where,
-        "partitions": options.word("partitions", "partitionOverwriteMode", among=("static", "dynamic")) if overwrite else None,
-        "schema": schema or ("overwrite" if replaces and overwrite else "merge" if merges else "enforce"),
+        "partitions": options.word("partitions", "partitionOverwriteMode", among=("static", "dynamic")),
+        "schema": _schema_mode(options, mode),
         "txn": None if app_id is None else (app_id, number),
         "user_metadata": options.text("user_metadata", "userMetadata"),
         "target_file_size": options.number("target_file_size"),
@@ -122,3 +120,15 @@ def write_options(options: Options, overwrite: bool, access: Access) -> dict[str
     }
     options.done("for writing")
     return {**_place(options.path, access.storage_options, access.credentials), **_options(given)}
+
+
+def _schema_mode(options: Options, mode: str) -> SchemaMode:
+    """What lakebed's option says, or Delta Spark's two, which may be given beside it if they say the same."""
+    said = options.word("schema", among=("enforce", "merge", "overwrite"))
+    flags = {"merge": options.flag("mergeSchema"), "overwrite": options.flag("overwriteSchema")}
+    for meant, flag in flags.items():
+        if said is not None and flag is not None and flag != (said == meant):
+            raise InvalidInputError(f"the options schema={said} and {meant}Schema={str(flag).lower()} contradict each other")
+    if flags["overwrite"] and mode != "overwrite":
+        raise InvalidInputError(f"overwriteSchema=true goes with mode overwrite, which replaces all rows, and not with {mode}")
+    return cast("SchemaMode", said) if said else "overwrite" if flags["overwrite"] else "merge" if flags["merge"] else "enforce"

@@ -70,3 +70,44 @@ def test_the_mode_of_a_stream_is_its_output_mode(path: str, mode: str) -> None:
     for overwrite in (False, True):
         with pytest.raises(lb.InvalidInputError, match="its output mode"):
             stream_writer(path, overwrite, mode=mode)
+
+
+@pytest.mark.parametrize("overwrite", [False, True], ids=["append", "overwrite"])
+def test_options_are_judged_by_the_mode_that_comes_of_them(path: str, overwrite: bool) -> None:
+    """The option mode says more than Spark's own, which is either append or overwrite."""
+
+    def taken(**options: str) -> tuple[Any, ...]:
+        found = batch_writer(path, overwrite, **options)._options
+        return found["mode"], found["partitions"], found["schema"]
+
+    replacing = {"mode": "overwrite"}
+    assert taken(**replacing) == ("overwrite", None, "enforce")
+    assert taken(**replacing, partitionOverwriteMode="dynamic") == ("overwrite", "dynamic", "enforce")
+    assert taken(**replacing, overwriteSchema="true") == ("overwrite", None, "overwrite")
+    assert taken(**replacing, overwriteSchema="true", mergeSchema="true") == ("overwrite", None, "overwrite")
+    assert taken(**replacing, overwriteSchema="false", mergeSchema="true") == ("overwrite", None, "merge")
+    assert taken(**replacing, schema="overwrite", overwriteSchema="true") == ("overwrite", None, "overwrite")
+    adding = {"mode": "append"}
+    assert taken(**adding, mergeSchema="true", overwriteSchema="false") == ("append", None, "merge")
+    assert taken(**adding, partitions="static") == ("append", "static", "enforce")
+    with pytest.raises(lb.InvalidInputError, match=r"goes with mode=\"overwrite\""):
+        taken(**adding, partitionOverwriteMode="dynamic")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"mode": "append", "overwriteSchema": "true"}, "overwriteSchema=true.*overwrite"),
+        ({"mode": "error", "overwriteSchema": "true"}, "overwriteSchema=true.*overwrite"),
+        ({"mode": "append", "schema": "enforce", "mergeSchema": "true"}, "schema=enforce and mergeSchema=true"),
+        ({"mode": "append", "schema": "merge", "mergeSchema": "false"}, "schema=merge and mergeSchema=false"),
+        ({"mode": "overwrite", "schema": "enforce", "overwriteSchema": "true"}, "schema=enforce and overwriteSchema=true"),
+        ({"mode": "overwrite", "schema": "merge", "overwriteSchema": "true"}, "schema=merge and overwriteSchema=true"),
+        ({"mode": "overwrite", "schema": "overwrite", "overwriteSchema": "false"}, "schema=overwrite and overwriteSchema=false"),
+    ],
+    ids=lambda value: " ".join(value.values()) if isinstance(value, dict) else "",
+)
+def test_options_that_contradict_each_other_are_refused(path: str, options: dict[str, str], said: str) -> None:
+    for overwrite in (False, True):
+        with pytest.raises(lb.InvalidInputError, match=said):
+            batch_writer(path, overwrite, **options)
