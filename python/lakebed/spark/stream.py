@@ -146,8 +146,9 @@ class _ReaderBefore42(StreamReader):
         return self._reached
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        # A restarted query repeats its last batch first if that was not finished.
-        self._reached = end
+        # A restarted query repeats its last batch first if that was not finished; else it asks for what lies between its end and its end.
+        if start != end:
+            self._reached = end
         return super().partitions(start, end)
 
 

@@ -109,12 +109,26 @@ def by_format(spark: SparkSession, path: Path) -> None:
     spark.range(7, 9).write.format("lakebed").mode("overwrite").option("mode", "append").save(str(path))
     check(ids(path), [0, 1, 2, 3, 4, 7, 8], "rows by format")
     copy = path.with_name("copy of it")
-    stream = spark.readStream.format("lakebed").load(str(path)).writeStream.option("checkpointLocation", f"{copy}-checkpoint")
+    follow(spark, path, copy)
+    check(ids(copy), ids(path), "rows that were streamed")
+    for id in (20, 21, 22):
+        lbs.write(spark.range(id, id + 1), path)
+    follow(spark, path, copy)
+    check(ids(copy), ids(path), "rows that were streamed after a restart")
+
+
+def follow(spark: SparkSession, path: Path, copy: Path) -> None:
+    """Streams what is there, a file at a time where Spark can."""
+    stream = (
+        spark.readStream.format("lakebed")
+        .option("maxFilesPerTrigger", 1)
+        .load(str(path))
+        .writeStream.option("checkpointLocation", f"{copy}-checkpoint")
+    )
     stream = stream.format("lakebed") if NEWER else stream.foreachBatch(lbs.foreach_batch(copy, app_id="smoke"))
     (
         stream.trigger(availableNow=True).start(str(copy)) if NEWER else stream.trigger(availableNow=True).start()
     ).awaitTermination()
-    check(ids(copy), ids(path), "rows that were streamed")
 
 
 def ids(path: Path) -> list[int]:
