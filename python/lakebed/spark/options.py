@@ -89,6 +89,12 @@ class Options:
             return list(found)
         return [name.strip() for name in value.split(",") if name.strip()]
 
+    def refuse(self, *names: str, because: str) -> None:
+        """Options that mean something elsewhere, if nobody took them."""
+        found = [self._given[name.lower()][0] for name in names if name.lower() in self._left]
+        if found:
+            raise InvalidInputError(f"option {', '.join(found)}: {because}")
+
     def done(self, what: str) -> None:
         """Nothing may be left."""
         if self._left:

@@ -50,6 +50,13 @@ _LEAST_TASKS = 16
 _LEAST_TASK_BYTES = 4 << 20
 _MOST_TASK_BYTES = 128 << 20
 
+#: What Delta Spark takes in a batch that reads changes.
+_OF_CHANGES = ("readChangeFeed", "readChangeData", "startingVersion", "startingTimestamp", "endingVersion", "endingTimestamp")
+_STREAM_CHANGES = (
+    "changes are read as a stream for now: spark.readStream.format('lakebed'), with readChangeFeed, startingVersion or "
+    "startingTimestamp, and no end; trigger(availableNow=True) takes what there is"
+)
+
 
 def register(spark: SparkSession) -> None:
     """Makes ``format("lakebed")`` known to a session: for readers, writers, streams and SQL views.
@@ -114,6 +121,7 @@ class _ReadOptions:
             where=options.text("where"),
             access=replace(options.access(), absolute_paths=options.flag("absolute_paths") or False),
         )
+        options.refuse(*_OF_CHANGES, because=_STREAM_CHANGES)
         options.done("for reading")
         if found.version is not None and found.timestamp is not None:
             raise InvalidInputError("give version or timestamp, not both")
