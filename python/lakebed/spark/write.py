@@ -33,7 +33,7 @@ def write(
     partition_by: str | Sequence[str] | None = None,
     cluster_by: str | Sequence[str] | None = None,
     where: str | None = None,
-    partitions: Literal["static", "dynamic"] = "static",
+    partitions: Literal["static", "dynamic"] | None = None,
     schema: SchemaMode = "enforce",
     txn: tuple[str, int] | None = None,
     user_metadata: str | None = None,
@@ -51,13 +51,19 @@ def write(
     """Writes the rows of a data frame to a table, which is made if there is none, in one commit: all of them or none.
 
     The options are those of :func:`lakebed.write`. Spark's tasks write the files, with statistics; this process commits them. What tasks
-    write that fail or run twice is named by no version. ``optimize_write`` brings the rows of a partition together first, so that few
-    files come of them: by default where the table has partitions, and as its property ``delta.autoOptimize.optimizeWrite`` says.
+    write that fail or run twice is named by no version.
+
+    - ``partitions``: by default what the session's setting ``spark.sql.sources.partitionOverwriteMode`` says, unless ``where`` or
+      ``schema="overwrite"`` says which rows make way.
+    - ``optimize_write`` brings the rows of a partition together first, so that few files come of them: by default where the table has
+      partitions, and as its property ``delta.autoOptimize.optimizeWrite`` says.
 
     Secrets stay out of Spark's plans: give ``credentials``, a function that each worker calls, or leave them to the workers' environment.
     """
     access = Access(dict(storage_options or {}), credentials)
     given = dict(locals())
+    if partitions is None and mode == "overwrite" and where is None and schema != "overwrite":
+        given["partitions"] = session.setting(df.sparkSession, "spark.sql.sources.partitionOverwriteMode", "static")
     options = {**_place(uri, access.storage_options, credentials), **_options(given)}
     planned, known = _lakebed.Table.plan_write(options, types.written(df.schema))
     if planned is None:

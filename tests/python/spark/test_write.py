@@ -112,8 +112,44 @@ def test_comments_travel_and_notes_of_engines_do_not(spark: Any, path: str) -> N
     assert spark.read.format("delta").load(path).schema["id"].metadata == {"comment": "a number"}
 
 
-def test_few_files_come_of_a_partitioned_write(spark: Any, tmp_path: Path) -> None:
-    rows = spark.range(0, 1000, 1, 8).selectExpr("id", "id % 5 AS p")
+def test_the_session_says_whether_an_overwrite_is_of_the_partitions_that_are_written_to(spark: Any, path: str) -> None:
+    session = spark.newSession()
+    session.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    rows = session.range(4).selectExpr("id", "id % 2 AS p")
+
+    def overwrite(of: str, **options: Any) -> list[int]:
+        """The rows after a row of some partition has overwritten others."""
+        lbs.write(rows, path, mode="overwrite", partitions="static", partition_by="p")
+        lbs.write(session.range(11, 12).selectExpr("id", of), path, mode="overwrite", **options)
+        return ids(path)
+
+    assert overwrite("1L AS p") == [0, 2, 11]
+    assert overwrite("1L AS p", partitions="static") == [11]
+    assert overwrite("1L AS p", where="id > 2 OR p = 1") == [0, 2, 11]
+    assert overwrite("1L AS p", where="id > 2") == [0, 1, 2, 11]
+    assert overwrite("1L AS p", schema="merge") == [0, 2, 11]
+    lbs.write(session.range(12, 13).selectExpr("id", "'x' AS q"), path, mode="overwrite", schema="overwrite", partition_by="q")
+    assert ids(path) == [12]
+    path = path + "1"
+    lbs.write(session.range(1), path + "2", mode="overwrite")
+    lbs.write(session.range(2), path + "2", mode="overwrite")
+    lbs.write(session.range(2, 3), path + "2")
+    assert ids(path + "2") == [0, 1, 2]
+    session.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    assert overwrite("1L AS p", partitions="dynamic") == [0, 2, 11]
+    assert overwrite("1L AS p") == [11]
+
+
+@pytest.fixture(params=["true", "false"], ids=["adaptive", "not adaptive"])
+def adaptive(spark: Any, request: pytest.FixtureRequest) -> Any:
+    """A session with adaptive execution on or off."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.adaptive.enabled", request.param)
+    return session
+
+
+def test_few_files_come_of_a_partitioned_write(adaptive: Any, tmp_path: Path) -> None:
+    rows = adaptive.range(0, 1000, 1, 8).selectExpr("id", "id % 5 AS p")
     gathered = lbs.write(rows, str(tmp_path / "gathered"), partition_by="p")
     scattered = lbs.write(rows, str(tmp_path / "scattered"), partition_by="p", optimize_write=False)
     assert (gathered.metrics.files, scattered.metrics.files) == (5, 40)
@@ -129,9 +165,9 @@ def test_partition_columns_that_the_rows_lack_are_generated_or_null(spark: Any, 
     assert found == {(0, None, 0), (1, None, 0), (2, None, 1), (3, None, 1)}
 
 
-def test_the_property_of_a_table_asks_for_few_files(spark: Any, path: str) -> None:
+def test_the_property_of_a_table_asks_for_few_files(adaptive: Any, path: str) -> None:
     lb.create(path, pa.schema([("id", pa.int64())]), properties={"delta.autoOptimize.optimizeWrite": True})
-    rows = spark.range(0, 1000, 1, 8)
+    rows = adaptive.range(0, 1000, 1, 8)
     assert lbs.write(rows, path).metrics.files <= 2
     assert lbs.write(rows, path, optimize_write=False).metrics.files == 8
 
