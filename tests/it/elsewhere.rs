@@ -13,7 +13,7 @@ use lakebed::write::{Part, PlannedWrite, SchemaMode, WriteMode, WriteOptions, Wr
 use lakebed::{Env, ErrorKind, RecordBatchStream, Result, Table};
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use lakebed_tests::TableBuilder;
-use object_store::ObjectStore;
+use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::json;
 
 /// Rows of `id` and `name`, the name being the text given.
@@ -139,6 +139,49 @@ async fn files_are_not_committed_to_a_table_that_asks_for_more_by_now() {
 }
 
 #[tokio::test]
+async fn the_same_files_are_committed_once_however_often_that_is_asked_for() {
+    let overwrite =
+        |where_: &str| WriteOptions { mode: WriteMode::Overwrite, replace_where: Some(where_.to_owned()), ..Default::default() };
+    let once = WriteOptions { application: Some(("app".to_owned(), 1)), ..Default::default() };
+    for options in [WriteOptions::default(), once, overwrite("id < 100")] {
+        let case = Case::with_rows(&[1]).await;
+        let task = case.plan(id_and_name(), options.clone()).await;
+        let written = vec![case.part(&task, 0, rows([2, 3], "new")).await.unwrap()];
+        let first = case.table().commit_write(task.clone(), written.clone()).await.unwrap();
+        case.table().write(stream(rows([200], "theirs"))).run().await.unwrap();
+        let again = case.table().commit_write(task, written).await.unwrap();
+        assert_eq!((again.version, again.is_committed, again.metrics.output_rows), (first.version, true, 2), "{options:?}");
+        let kept = if options.replace_where.is_some() { vec![2, 3, 200] } else { vec![1, 2, 3, 200] };
+        assert_eq!(case.ids().await, kept, "{options:?}");
+    }
+    // Of a table that the first commit made.
+    let case = Case::new();
+    let task = case.plan(id_and_name(), WriteOptions { mode: WriteMode::Error, ..Default::default() }).await;
+    let written = vec![case.part(&task, 0, rows([2], "new")).await.unwrap()];
+    case.table().commit_write(task.clone(), written.clone()).await.unwrap();
+    assert_eq!(case.table().commit_write(task, written).await.unwrap().version, 0);
+    assert_eq!(case.ids().await, [2]);
+}
+
+#[tokio::test]
+async fn files_for_a_table_that_was_made_anew_are_refused() {
+    let case = Case::with_rows(&[1]).await;
+    let task = case.plan(id_and_name(), WriteOptions::default()).await;
+    let written = case.part(&task, 0, rows([2], "new")).await.unwrap();
+    let metadata = serde_json::to_value(case.table().snapshot().await.unwrap().metadata()).unwrap();
+    for object in case.0.observed().list(None).try_collect::<Vec<_>>().await.unwrap() {
+        case.0.observed().delete(&object.location).await.unwrap();
+    }
+    let mut anew = metadata;
+    anew["id"] = json!("another");
+    let protocol = json!({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}});
+    case.0.put_log(&format!("{:020}.json", 0), format!("{protocol}\n{}", json!({"metaData": anew})).into_bytes()).await;
+    let refused = case.table().commit_write(task, vec![written]).await.unwrap_err();
+    assert!(refused.message().contains("deleted and made anew"), "{refused}");
+    assert_eq!(case.ids().await, [] as [i64; 0]);
+}
+
+#[tokio::test]
 async fn a_part_that_is_refused_leaves_nothing() {
     let case = Case::with_rows(&[1]).await;
     let options = WriteOptions { mode: WriteMode::Overwrite, replace_where: Some("id > 0".to_owned()), ..Default::default() };
@@ -218,7 +261,7 @@ fn what_comes_back_names_files_of_the_table_only() {
         json!({"written_files": 1, "rows": 1, "marks": [], "adds": [add]}).to_string().into_bytes()
     };
     assert_eq!(WrittenFiles::from_bytes(&bytes("a/b.parquet")).unwrap().rows(), 1);
-    for outside in ["/etc/passwd", "s3://other/x.parquet", "../x.parquet"] {
+    for outside in ["/etc/passwd", "s3://other/x.parquet", "../x.parquet", "_delta_log/00000000000000000000.json"] {
         assert!(WrittenFiles::from_bytes(&bytes(outside)).is_err(), "{outside}");
     }
     let refused = WriteTask::from_bytes(br#"{"write_task": 9}"#).unwrap_err();

@@ -29,6 +29,9 @@ use crate::store::Store;
 /// The first name that no file of a version can have: versions begin with a digit, and this comes right after the digits.
 const AFTER_VERSIONS: &str = ":";
 
+/// So many commits at most are asked for by name where a listing lacks them.
+const MOST_LOOKED_UP: usize = 16;
+
 /// So many objects object stores list in one request.
 const PAGE: usize = 1000;
 
@@ -52,7 +55,30 @@ pub async fn list_commits(store: &Store, from: u64) -> Result<(Vec<ListedLogFile
     let (listed, is_all) = list_first(store, from, PAGE).await?;
     let found = commits(listed);
     // A checkpoint may consist of more parts than are listed at a time.
-    if found.is_empty() && !is_all { Ok((commits(list_log(store, Some(from)).await?), true)) } else { Ok((found, is_all)) }
+    let (mut found, is_all) =
+        if found.is_empty() && !is_all { (commits(list_log(store, Some(from)).await?), true) } else { (found, is_all) };
+    fill_gaps(store, &mut found).await?;
+    Ok((found, is_all))
+}
+
+/// A listing need not show a file that was made while it ran, though it shows a later one: what lies between two commits is asked for by name.
+async fn fill_gaps(store: &Store, commits: &mut Vec<ListedLogFile>) -> Result<()> {
+    let versions = commits.iter().map(|file| file.path.version);
+    let gaps = versions.clone().zip(versions.skip(1)).flat_map(|(one, other)| one + 1..other);
+    let missing: Vec<u64> = gaps.take(MOST_LOOKED_UP).collect();
+    for version in missing {
+        let path = LogPath::commit(version);
+        match store.head(&store.path_of(&format!("{LOG_DIR}/{}", path.name))?).await {
+            Ok(object) => {
+                let modified_ms = object.last_modified.timestamp_millis();
+                commits.push(ListedLogFile { path, size: object.size, modified_ms });
+            }
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    commits.sort_by_key(|file| file.path.version);
+    Ok(())
 }
 
 /// The first files of version `from` and later, as many as the store is asked for or more, and whether these are all.

@@ -162,6 +162,15 @@ fn write_to(
     enter(py, async move { table.write(data).options(options).run().await })
 }
 
+/// For ever is as long as nobody waits.
+fn patience(seconds: f64) -> Result<Duration> {
+    const LONGEST_S: f64 = 1e9;
+    match seconds.is_nan() {
+        true => Err(Error::invalid_input("timeout=nan: must be a number of seconds")),
+        false => Ok(Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_S))),
+    }
+}
+
 fn write_options(options: &Bound<'_, PyDict>) -> PyResult<WriteOptions> {
     let text = |key: &str| optional::<String>(options, key);
     let seconds: Option<f64> = optional(options, "timeout")?;
@@ -180,7 +189,7 @@ fn write_options(options: &Bound<'_, PyDict>) -> PyResult<WriteOptions> {
         row_group_rows: optional(options, "row_group_rows")?,
         bloom_columns: optional(options, "bloom_columns")?.unwrap_or_default(),
         on_lossy: on_lossy(text("on_lossy")?.as_deref()).map_err(to_py)?,
-        patience: seconds.map(|seconds| Duration::from_secs_f64(seconds.max(0.0))),
+        patience: seconds.map(patience).transpose().map_err(to_py)?,
     })
 }
 

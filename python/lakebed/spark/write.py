@@ -71,8 +71,9 @@ def write(
         return CommitResult(known.version, WriteMetrics(), False, Table._wrap(known, _given(options)))
     rows, parts = _arranged(df, planned, optimize_write)
     name = f"lakebed write {os.path.basename(os.fspath(uri).rstrip('/'))}"
-    with failure.told(), batches.counted(rows):
-        found = rows.mapInArrow(WritePart(name, planned["task"], parts, access), "files binary").collect()
+    part = WritePart(name, planned["task"], parts, access)
+    with failure.told():
+        found = batches.counted(rows, lambda rows: rows.mapInArrow(part, "files binary").collect())
     written, committed, metrics = _lakebed.Table.commit_write(options, planned["task"], [bytes(row.files) for row in found])
     return CommitResult(written.version, WriteMetrics(**metrics), committed, Table._wrap(written, _given(options)))
 

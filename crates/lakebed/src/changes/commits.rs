@@ -248,6 +248,12 @@ impl Commits {
             self.newest_time_ms = Some(file.modified_ms);
         }
         found.retain(|file| (self.next..=self.last).contains(&file.path.version));
+        if found.is_empty() && !self.is_end {
+            // The files of a checkpoint filled what was listed: the same request would say the same again.
+            let rest = log::list_log(&self.store, Some(self.next)).await?;
+            found.extend(rest.into_iter().filter(|file| file.path.is_commit() && file.path.version <= self.last));
+            self.is_end = true;
+        }
         let paths: Vec<LogPath> = found.iter().map(|file| file.path.clone()).collect();
         self.parts = Box::pin(log::read_commits(&self.store, &paths));
         self.listed = found.into();
@@ -272,7 +278,8 @@ impl Commits {
 /// A commit that must be there is not.
 pub(super) fn lost(store: &Store, version: u64) -> Error {
     let message = format!(
-        "{}: the commit of version {version} is gone. If nobody deleted it, the reader was slower than the log is kept          (delta.logRetentionDuration): begin anew, with a new checkpoint; or set failOnDataLoss to false to go on without what is lost",
+        "{}: the commit of version {version} is gone. If nobody deleted it, the reader was slower than the log is kept \
+         (delta.logRetentionDuration): begin anew, with a new checkpoint; or set failOnDataLoss to false to go on without what is lost",
         store.url()
     );
     Error::new(ErrorKind::VersionNotFound, message)

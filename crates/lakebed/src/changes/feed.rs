@@ -12,7 +12,7 @@ use futures::TryStreamExt;
 use lakebed_core::property::TableProperties;
 use lakebed_core::schema::compare::{column_changes, first_obstacle};
 use lakebed_core::schema::mapping::MappingMode;
-use lakebed_core::schema::parse;
+use lakebed_core::schema::{StructType, parse};
 use serde_json::Value;
 
 use super::commits::{ALL, Commit, Commits, Kept, Wanted, lost};
@@ -43,6 +43,7 @@ pub(super) const FEED_COLUMNS: [(RowColumnKind, &str); 3] = [
 /// ```
 #[derive(Debug, Clone)]
 pub struct Changes {
+    table: Table,
     snapshot: Snapshot,
     versions: RangeInclusive<u64>,
     columns: Option<Vec<String>>,
@@ -65,7 +66,7 @@ impl Table {
             return Err(Error::new(ErrorKind::VersionNotFound, message));
         }
         let snapshot = if end == latest.version() { latest } else { self.snapshot_at(end).await? };
-        let changes = Changes { snapshot, versions, columns: None, filter: None };
+        let changes = Changes { table: self.clone(), snapshot, versions, columns: None, filter: None };
         changes.check_start(&self.snapshot_at(start).await?)?;
         Ok(changes)
     }
@@ -130,6 +131,7 @@ impl Changes {
         match commits.next().await? {
             Some(commit) => {
                 self.check(&commit)?;
+                self.check_before(&commit).await?;
                 changed_files(commit).map(Some)
             }
             None if commits.version() <= *self.versions.end() => Err(lost(self.snapshot.store(), commits.version())),
@@ -144,7 +146,21 @@ impl Changes {
 
     fn check_start(&self, start: &Snapshot) -> Result<()> {
         check_recorded(start.url(), start.properties(), start.version())?;
-        self.check_columns(start.schema(), start.mapping_mode(), start.version())
+        self.check_layout(start)
+    }
+
+    /// What the first commit removes was written before it.
+    async fn check_before(&self, commit: &Commit) -> Result<()> {
+        match commit.version.checked_sub(1) {
+            Some(before) if commit.version == *self.versions.start() && commit.metadata.is_some() && commit.removed.is_some() => {
+                self.check_layout(&self.table.snapshot_at(before).await?)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_layout(&self, snapshot: &Snapshot) -> Result<()> {
+        self.check_columns(snapshot.schema(), snapshot.partition_columns(), snapshot.mapping_mode(), snapshot.version())
     }
 
     /// Refuses versions that record no changes, or whose rows cannot be given in the columns of the last version.
@@ -157,12 +173,14 @@ impl Changes {
         let properties = TableProperties::parse(&metadata.configuration).map_err(|error| error.within(url))?;
         check_recorded(url, &properties, commit.version)?;
         let schema = parse(&metadata.schema_string).map_err(|error| error.within(url))?;
-        self.check_columns(&schema, properties.column_mapping_mode, commit.version)
+        self.check_columns(&schema, &metadata.partition_columns, properties.column_mapping_mode, commit.version)
     }
 
-    fn check_columns(&self, schema: &lakebed_core::schema::StructType, mode: MappingMode, version: u64) -> Result<()> {
+    fn check_columns(&self, schema: &StructType, partitions: &[String], mode: MappingMode, version: u64) -> Result<()> {
         let changes = column_changes((schema, mode), (self.snapshot.schema(), self.snapshot.mapping_mode()));
         let moved = (!changes.renamed.is_empty() || !changes.dropped.is_empty()).then(|| changes.to_string());
+        let moved = moved
+            .or_else(|| (partitions != self.snapshot.partition_columns()).then(|| "the partition columns are others".to_owned()));
         let Some(obstacle) = moved.or_else(|| first_obstacle(schema, self.snapshot.schema(), true)) else { return Ok(()) };
         let (url, start, end) = (self.snapshot.url(), self.versions.start(), self.versions.end());
         let message = format!(

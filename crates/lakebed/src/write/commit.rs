@@ -165,7 +165,7 @@ fn register(transaction: &mut Transaction, snapshot: &Snapshot, replaced: Replac
 }
 
 impl WriteMetrics {
-    fn add_files(&mut self, written: &[WrittenFile], rows: u64) {
+    pub(super) fn add_files(&mut self, written: &[WrittenFile], rows: u64) {
         self.files += written.len() as u64;
         self.output_rows += rows;
         self.output_bytes += written.iter().filter_map(|file| u64::try_from(file.add.size).ok()).sum::<u64>();

@@ -4,22 +4,25 @@
 //! their share of the rows to [`write_files_at`]; [`Table::commit_write`] makes one version of what they wrote. What nobody commits is
 //! named by no version.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use lakebed_core::action::Add;
+use lakebed_core::error::ConflictKind;
 use lakebed_core::schema::StructType;
 use lakebed_io::env::Env;
 use lakebed_io::store::{CredentialSource, Store, StoreOptions, all_flushed};
 
 use super::files::{WrittenFile, delete_written};
 use super::identity::Part;
+use super::known::version_of;
 use super::replaced::parse_condition;
 use super::rules::{Filling, WriteRules};
 use super::run::{Begun, Files, Run, Step, write_part};
 use super::target::Target;
 use super::task::{WriteTask, WrittenFiles};
-use super::{WriteOptions, WriteOutcome};
-use crate::{Error, RecordBatchStream, Result, Table};
+use super::{WriteMetrics, WriteOptions, WriteOutcome};
+use crate::{Error, ErrorKind, RecordBatchStream, Result, Table};
 
 /// What there is to write.
 #[derive(Debug, Clone)]
@@ -33,7 +36,7 @@ pub enum PlannedWrite {
 impl Table {
     /// Plans a write of rows with this schema. Everything that can be refused without reading a row is refused here.
     pub async fn plan_write(&self, schema: StructType, options: WriteOptions) -> Result<PlannedWrite> {
-        let run = Run::new(self.clone(), schema, options)?;
+        let run = Run::new(self.clone(), schema, options, self.env().now_ms())?;
         let begun = match run.begin().await? {
             Step::Done(outcome) => return Ok(PlannedWrite::Done(outcome)),
             Step::Begun(begun) => begun,
@@ -44,33 +47,85 @@ impl Table {
             schema: run.schema,
             table: begun.target.table,
             options: run.options,
-            now_ms: self.env().now_ms(),
+            now_ms: run.now_ms,
         };
         Ok(PlannedWrite::Task(Box::new(task)))
     }
 
-    /// Commits what was written for a task, all of it in one version. If that cannot be done, the files are deleted.
+    /// Commits what was written for a task, all of it in one version and once: if a version names the files already, that is what comes back.
+    /// If others make the commit impossible, the files are deleted, and the rows have to be written again. If the store fails they stay, and
+    /// the same can be tried again.
     pub async fn commit_write(&self, task: WriteTask, written: Vec<WrittenFiles>) -> Result<WriteOutcome> {
-        let target = Target::new(task.table, self.store().url(), &task.options, task.now_ms)?;
+        let after = task.version;
+        let target = Target::new(task.table.clone(), self.store().url(), &task.options, task.now_ms)?;
+        check_partitions(&target, &written)?;
         let files = together(written, &target.rules);
-        let run = Run::new(self.clone(), task.schema, task.options)?;
+        if let Some(outcome) = self.outcome_of(after, &files).await? {
+            return Ok(outcome);
+        }
+        let outcome = self.commit_files(task, target, &files).await;
+        let is_settled = match &outcome {
+            Ok(outcome) => outcome.is_committed,
+            Err(error) => matches!(error.kind(), ErrorKind::CommitUnknown { .. } | ErrorKind::Store { .. }),
+        };
+        if is_settled {
+            return outcome;
+        }
+        // What was in the way may be the commit of the same files by somebody else.
+        if let Some(outcome) = self.outcome_of(after, &files).await? {
+            return Ok(outcome);
+        }
+        delete_written(self.store(), &files.written).await;
+        outcome
+    }
+
+    async fn commit_files(&self, task: WriteTask, target: Target, files: &Files) -> Result<WriteOutcome> {
+        let run = Run::new(self.clone(), task.schema, task.options, task.now_ms)?;
         let snapshot = match task.version {
             Some(version) => Some(self.snapshot_at(version).await?),
             None => None,
         };
+        if let Some(snapshot) = snapshot.as_ref().filter(|snapshot| snapshot.metadata().id != target.table.metadata.id) {
+            let message = format!("{}: the table was deleted and made anew while the rows were written", snapshot.url());
+            let winner_version = snapshot.version();
+            return Err(Error::new(
+                ErrorKind::CommitConflict { kind: ConflictKind::MetadataChanged, winner_version, retryable: true },
+                message,
+            ));
+        }
         if let Some(outcome) = run.nothing_to_do(snapshot.as_ref()).await? {
-            delete_written(self.store(), &files.written).await;
             return Ok(outcome);
         }
         let transaction = run.transaction(snapshot.as_ref()).await?;
         let condition = run.condition(snapshot.as_ref())?;
-        run.finish(Begun { snapshot, transaction, target, condition }, files).await
+        run.until_committed(Begun { snapshot, transaction, target, condition }, files).await
     }
 
-    /// Deletes what was written for a task that is not to be committed.
+    /// What came of these files, if a version names them.
+    async fn outcome_of(&self, after: Option<u64>, files: &Files) -> Result<Option<WriteOutcome>> {
+        let paths = files.written.iter().map(|file| file.add.path.clone()).collect();
+        let Some(version) = version_of(self.store(), after, &paths).await? else { return Ok(None) };
+        let mut metrics = WriteMetrics::default();
+        metrics.add_files(&files.written, files.rows);
+        Ok(Some(WriteOutcome { version, is_committed: true, metrics, snapshot: Some(self.snapshot_at(version).await?) }))
+    }
+
+    /// Deletes what was written for a task of which no commit was tried. After a commit, [`Self::commit_write`] has done what there is to do.
     pub async fn abort_write(&self, written: Vec<WrittenFiles>) {
         let files: Vec<WrittenFile> = written.into_iter().flat_map(|files| files.adds).map(WrittenFile::safe).collect();
         delete_written(self.store(), &files).await;
+    }
+}
+
+/// New files say of each partition column which value their rows have, and of nothing else.
+fn check_partitions(target: &Target, written: &[WrittenFiles]) -> Result<()> {
+    let columns: HashSet<&str> = target.rules.partition_columns.iter().map(|column| column.physical.as_str()).collect();
+    let is_other = |add: &&Add| add.partition_values.keys().map(String::as_str).collect::<HashSet<_>>() != columns;
+    match written.iter().flat_map(|files| &files.adds).find(is_other) {
+        Some(add) => {
+            Err(Error::invalid_input(format!("{}: the file was written for another table: it has other partitions", add.path)))
+        }
+        None => Ok(()),
     }
 }
 

@@ -12,6 +12,7 @@ mod fill;
 mod fit;
 mod identity;
 mod input;
+mod known;
 mod partition;
 mod place;
 mod replaced;

@@ -27,7 +27,8 @@ const MOST_TRIES: usize = 20;
 
 pub(super) async fn run(table: Table, data: RecordBatchStream, options: WriteOptions) -> Result<WriteOutcome> {
     let schema = schema_from_arrow(&data.schema()).map_err(|error| error.within(table.store().url()))?;
-    let run = Run::new(table, schema, options)?;
+    let now_ms = table.env().now_ms();
+    let run = Run::new(table, schema, options, now_ms)?;
     match run.begin().await? {
         Step::Done(outcome) => Ok(*outcome),
         Step::Begun(begun) => {
@@ -43,6 +44,8 @@ pub(super) struct Run {
     /// Of the data.
     pub(super) schema: StructType,
     pub(super) options: WriteOptions,
+    /// What the current time means in conditions and defaults, from beginning to end.
+    pub(super) now_ms: i64,
 }
 
 /// What there is to do.
@@ -71,9 +74,9 @@ pub(super) struct Files {
 }
 
 impl Run {
-    pub(super) fn new(table: Table, schema: StructType, options: WriteOptions) -> Result<Self> {
+    pub(super) fn new(table: Table, schema: StructType, options: WriteOptions, now_ms: i64) -> Result<Self> {
         check_options(&options)?;
-        Ok(Self { table, schema, options })
+        Ok(Self { table, schema, options, now_ms })
     }
 
     /// Decides on the newest version.
@@ -84,7 +87,7 @@ impl Run {
             return Ok(Step::Done(Box::new(outcome)));
         }
         let transaction = self.transaction(snapshot.as_ref()).await?;
-        let target = Target::plan(snapshot.as_ref(), &self.schema, &self.options, url, self.table.env()).await?;
+        let target = Target::plan(snapshot.as_ref(), self, url).await?;
         let condition = self.condition(snapshot.as_ref())?;
         Ok(Step::Begun(Box::new(Begun { snapshot, transaction, target, condition })))
     }
@@ -114,7 +117,7 @@ impl Run {
 
     pub(super) fn condition(&self, snapshot: Option<&Snapshot>) -> Result<Option<Arc<Filter>>> {
         let (Some(text), Some(snapshot)) = (&self.options.replace_where, snapshot) else { return Ok(None) };
-        parse_condition(snapshot.url(), snapshot.schema(), text, self.table.env().now_ms()).map(Some)
+        parse_condition(snapshot.url(), snapshot.schema(), text, self.now_ms).map(Some)
     }
 
     async fn write_files(&self, data: RecordBatchStream, begun: &Begun) -> Result<Files> {
@@ -133,7 +136,8 @@ impl Run {
         outcome
     }
 
-    async fn until_committed(&self, mut begun: Begun, files: &Files) -> Result<WriteOutcome> {
+    /// Commits the files, on newer versions too if others are faster.
+    pub(super) async fn until_committed(&self, mut begun: Begun, files: &Files) -> Result<WriteOutcome> {
         let (written_for, mut tries) = (begun.target.clone(), 0);
         loop {
             match self.commit(begun, files).await {

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::files::FileOptions;
 use super::fill::schema_for;
 use super::rules::WriteRules;
+use super::run::Run;
 use super::{SchemaMode, WriteMode, WriteOptions};
 use crate::create::{
     NewTable, PlannedTable, add_row_tracking_columns, check_columns, check_iceberg, columns_named, with_mapping,
@@ -53,18 +54,14 @@ pub(super) struct Target {
 
 impl Target {
     /// Everything that can be refused without reading a row is refused here.
-    pub(super) async fn plan(
-        snapshot: Option<&Snapshot>,
-        data: &StructType,
-        options: &WriteOptions,
-        url: &str,
-        env: &Env,
-    ) -> Result<Self> {
+    pub(super) async fn plan(snapshot: Option<&Snapshot>, run: &Run, url: &str) -> Result<Self> {
+        let Run { schema: data, options, now_ms, .. } = run;
+        let env = run.table.env();
         let table = match snapshot {
             None => TableChange::new_table(data, options, url, env),
             Some(snapshot) => TableChange::of(snapshot, data, options, env).await.map_err(|error| within_once(error, url)),
         };
-        Self::new(table?, url, options, env.now_ms()).map_err(|error| within_once(error, url))
+        Self::new(table?, url, options, *now_ms).map_err(|error| within_once(error, url))
     }
 
     /// `now_ms` is what the current time means in defaults.

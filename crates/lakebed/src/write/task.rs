@@ -111,6 +111,11 @@ fn check(add: &Add) -> Result<()> {
     let refuse = |why: &str| Err(Error::invalid_input(format!("{}: not a file that a part of a write wrote: {why}", add.path)));
     match FilePath::parse(&add.path)? {
         FilePath::Absolute(_) => refuse("it is outside of the table"),
+        FilePath::Relative(path) if path.split('/').next() == Some("_delta_log") => refuse("it is a file of the log"),
+        FilePath::Relative(_) if !add.data_change => refuse("it says that its rows are not new"),
+        FilePath::Relative(_) if add.base_row_id.is_some() || add.default_row_commit_version.is_some() => {
+            refuse("its rows have ids, which only a commit gives")
+        }
         FilePath::Relative(_) if add.size < 0 => refuse("its size is negative"),
         FilePath::Relative(_) if add.deletion_vector.is_some() => refuse("rows of it are deleted"),
         FilePath::Relative(_) => Ok(()),

@@ -11,7 +11,7 @@ use super::options::FollowOptions;
 use super::schema::Schema;
 use super::tracking::{SchemaLog, TrackedSchema, check_allowed};
 use crate::changes::commits::{Commit, Commits, NONE, Wanted};
-use crate::{Error, Result, Snapshot};
+use crate::{Error, ErrorKind, Result, Snapshot};
 
 /// What a stream reads with that has a log, if the log says it. Changes of schema that follow each other without a file in between are passed
 /// at once.
@@ -39,7 +39,13 @@ async fn merged(table: &Snapshot, current: &TrackedSchema) -> Result<Option<Trac
     let mut commits = Commits::new(table.store(), wanted, first..=table.version());
     let (mut metadata, mut protocol) = (None, None);
     let mut last = None;
-    while let Some(commit) = commits.next().await? {
+    loop {
+        let commit = match commits.next().await {
+            // The log is kept for some time only: then nothing is to be merged any more.
+            Err(error) if *error.kind() == ErrorKind::VersionNotFound => break,
+            commit => commit?,
+        };
+        let Some(commit) = commit else { break };
         if commit.has_files || (commit.metadata.is_none() && commit.protocol.is_none()) {
             break;
         }
