@@ -6,8 +6,11 @@ read, one that takes `refused` once per case that must not be.
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -73,3 +76,14 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
     """An S3 store, one for the whole process: every test has a table of its own there."""
     with gateway.run(tmp_path_factory.mktemp("s3")) as store:
         yield store
+
+
+@pytest.fixture(scope="session")
+def pipeline() -> ModuleType:
+    """The module of examples/pipeline.py."""
+    found = importlib.util.spec_from_file_location("pipeline", Path(__file__).parents[2] / "examples" / "pipeline.py")
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module

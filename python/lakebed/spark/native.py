@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DoubleType, FloatType, NullType, StructField, StructType
+from pyspark.sql.types import DoubleType, FloatType, StructField, StructType
 
 from lakebed.spark import deletions, partitions, places, types
 from lakebed.spark.roads import Asked, Reading
@@ -45,7 +45,7 @@ def frame(spark: SparkSession, asked: Asked, reading: Reading, deleted: DataFram
     """The rows of data files as the table's columns, without the rows in `deleted`, which is made by `deletions`."""
     schema = _schema(asked)
     by_directory = reading.values is None
-    in_files = [field for field in schema.fields if not (_is_void(field) or field.name in asked.partition_columns)]
+    in_files = [field for field in schema.fields if not (types.is_void(field.dataType) or field.name in asked.partition_columns)]
     in_directories = [asked.table_schema[name] for name in asked.partition_columns] if by_directory else []
     read = types.physical(StructType([*in_files, *in_directories]))
     options = (
@@ -58,7 +58,7 @@ def frame(spark: SparkSession, asked: Asked, reading: Reading, deleted: DataFram
         found = deletions.without(found, deleted)
 
     def column(field: StructField, physical: StructField) -> Column:
-        if _is_void(field):
+        if types.is_void(field.dataType):
             return F.lit(None).alias(field.name, metadata=field.metadata)
         if reading.values is not None and field.name in asked.partition_columns:
             value = partitions.literal(reading.values[field.name], field.dataType)
@@ -79,13 +79,6 @@ def _schema(asked: Asked) -> StructType:
     with a void inside, which its reader refuses.
     """
     fields = [asked.schema[field.name] if field.name in asked.schema.names else field for field in asked.table_schema.fields]
-    return StructType([field for field in fields if _is_void(field) or not types.has_type(field.dataType, _is_null)])
-
-
-def _is_void(field: StructField) -> bool:
-    """Whether no file has the column."""
-    return _is_null(field.dataType)
-
-
-def _is_null(data_type: DataType) -> bool:
-    return isinstance(data_type, NullType)
+    return StructType(
+        [field for field in fields if types.is_void(field.dataType) or not types.has_type(field.dataType, types.is_void)]
+    )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 from lakebed.errors import InvalidInputError
@@ -104,15 +104,14 @@ def explain(
 ) -> Explanation:
     """By which road :func:`read` with the same arguments would read, and why. Reads the log, no data."""
     plan = _plan(spark, uri, columns, where, version, timestamp, storage_options, credentials, absolute_paths, road)
-    arrow_size_bytes = sum(size for path, size in plan.sizes() if path in plan.roads.by_arrow)
     return Explanation(
         table=plan.table.uri,
         version=plan.table.version,
         spark_files=plan.files.num_rows - len(plan.roads.by_arrow),
-        spark_size_bytes=sum(size for _, size in plan.sizes()) - arrow_size_bytes,
+        spark_size_bytes=sum(size for _, size in plan.sizes()) - plan.arrow_size_bytes,
         spark_reads=len(plan.roads.readings),
         arrow_files=len(plan.roads.by_arrow),
-        arrow_size_bytes=arrow_size_bytes,
+        arrow_size_bytes=plan.arrow_size_bytes,
         arrow_tasks=len(_tasks(spark, plan, target_size_bytes)),
         reasons=dict(plan.roads.reasons),
     )
@@ -128,6 +127,11 @@ class _Plan:
     asked: Asked
     files: pa.Table
     roads: Roads
+
+    @cached_property
+    def arrow_size_bytes(self) -> int:
+        """The size of the files that lakebed reads."""
+        return sum(size for path, size in self.sizes() if path in self.roads.by_arrow)
 
     def sizes(self) -> Iterator[tuple[str, int]]:
         """Path and size in bytes of each file."""
@@ -195,19 +199,17 @@ def _name(plan: _Plan) -> str:
 
 def _by_arrow(spark: SparkSession, plan: _Plan, target_size_bytes: int) -> DataFrame:
     pieces = _tasks(spark, plan, target_size_bytes)
-    size_bytes = sum(size for path, size in plan.sizes() if path in plan.roads.by_arrow)
     # Spark's planner takes the columns that it reads of a file for their share of it, by their types.
     share = types.row_size_bytes(plan.asked.schema) / types.row_size_bytes(plan.asked.table_schema)
     name = f"{_name(plan)}, {len(plan.roads.by_arrow)} files"
-    return tasks.frame(spark, name, pieces, plan.access, types.shown(plan.asked.schema), int(size_bytes * share))
+    return tasks.frame(spark, name, pieces, plan.access, types.shown(plan.asked.schema), int(plan.arrow_size_bytes * share))
 
 
 def _tasks(spark: SparkSession, plan: _Plan, target_size_bytes: int) -> list[bytes]:
     """Tasks that read what Spark's reader does not: of the size that is wanted, but enough of them for all cores."""
     if not plan.roads.by_arrow:
         return []
-    size_bytes = sum(size for path, size in plan.sizes() if path in plan.roads.by_arrow)
-    fair_bytes = max(_LEAST_TASK_BYTES, size_bytes // session.parallelism(spark))
-    size_bytes = max(min(target_size_bytes, fair_bytes), size_bytes // _MOST_TASKS)
+    fair_bytes = max(_LEAST_TASK_BYTES, plan.arrow_size_bytes // session.parallelism(spark))
+    size_bytes = max(min(target_size_bytes, fair_bytes), plan.arrow_size_bytes // _MOST_TASKS)
     are_all = len(plan.roads.by_arrow) == plan.files.num_rows
     return plan.scan.tasks(target_size_bytes=size_bytes, paths=None if are_all else plan.roads.by_arrow)

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from pyspark.sql.types import DataType, NullType, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from lakebed.spark import partitions, places, session, types
 
@@ -181,13 +181,9 @@ def _of_table(asked: Asked, road: Road) -> str | None:
         return f"Spark may have no way to {scheme}:"
     if asked.mapping_mode not in ("none", "name"):
         return f"columns are mapped by {asked.mapping_mode}"
-    if any(types.has_type(field.dataType, _is_void) and not _is_void(field.dataType) for field in asked.needed.fields):
+    if any(types.has_type(field.dataType, types.is_void) and not types.is_void(field.dataType) for field in asked.needed.fields):
         return "void inside of a column"
     return None
-
-
-def _is_void(data_type: DataType) -> bool:
-    return isinstance(data_type, NullType)
 
 
 def _of_filter(spark: SparkSession, asked: Asked, road: Road) -> str | None:

@@ -183,6 +183,11 @@ def has_type(data_type: DataType, test: Callable[[DataType], bool]) -> bool:
     return test(data_type) or any(has_type(child, test) for child in inner)
 
 
+def is_void(data_type: DataType) -> bool:
+    """Whether it is the type of nothing but null, of which no file has a column."""
+    return isinstance(data_type, NullType)
+
+
 def is_variant(data_type: DataType) -> bool:
     """Whether it is Spark's type of variants."""
     return data_type.typeName() == "variant"

@@ -21,6 +21,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from processes import environment
 
 import lakebed as lb
 
@@ -75,11 +76,10 @@ class Upstream:
 @contextmanager
 def follower(what: str, lake: Path, log: Path) -> Iterator[subprocess.Popen[str]]:
     """The driver, in a session of its own; ended with all that it started."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYSPARK_PYTHON": sys.executable}
     with log.open("a") as errors:
         started = subprocess.Popen(
             [sys.executable, str(FOLLOWER), what, str(lake)],
-            env={**environment, "SPARK_LOCAL_IP": "127.0.0.1"},
+            env=environment(),
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,

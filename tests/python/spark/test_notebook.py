@@ -6,7 +6,6 @@ It is stored with what its cells printed and drew. `python tests/python/spark/te
 from __future__ import annotations
 
 import base64
-import importlib.util
 import json
 import os
 import re
@@ -14,6 +13,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import nbformat
@@ -88,13 +88,8 @@ def shown(ran: Any) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def raw(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def raw(pipeline: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """The events of the twelve files, those that come late among them, as the upstream system drops them."""
-    found = importlib.util.spec_from_file_location("pipeline", ROOT / "examples" / "pipeline.py")
-    assert found is not None
-    assert found.loader is not None
-    pipeline = importlib.util.module_from_spec(found)
-    found.loader.exec_module(pipeline)
     lake = tmp_path_factory.mktemp("raw")
     for number in range(12):
         pipeline.land_events(lake, number, count=750)

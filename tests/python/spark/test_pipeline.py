@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections import defaultdict
 from pathlib import Path
 from types import ModuleType
@@ -17,18 +16,6 @@ import lakebed.spark as lbs
 from writes import read
 
 pytestmark = pytest.mark.spark
-
-EXAMPLE = Path(__file__).parents[3] / "examples" / "pipeline.py"
-
-
-@pytest.fixture(scope="module")
-def pipeline() -> ModuleType:
-    found = importlib.util.spec_from_file_location("pipeline", EXAMPLE)
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
 
 
 def test_every_event_is_counted_once_by_every_engine(pipeline: ModuleType, spark: Any, tmp_path: Path) -> None:

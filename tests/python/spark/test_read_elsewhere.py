@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from processes import environment
 
 import frames
 import lakebed as lb
@@ -44,12 +44,10 @@ CASES = [
 ]
 
 
-def run(*arguments: str, **environment: str) -> str:
+def run(*arguments: str, **variables: str) -> str:
     """A program in a process of its own; its output."""
-    paths = [path for path in sys.path if path]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(
-        [sys.executable, *arguments], env={**env, **environment}, capture_output=True, text=True, timeout=900, check=False
+        [sys.executable, *arguments], env={**environment(), **variables}, capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout

@@ -179,9 +179,10 @@ impl Changes {
     fn check_columns(&self, schema: &StructType, partitions: &[String], mode: MappingMode, version: u64) -> Result<()> {
         let changes = column_changes((schema, mode), (self.snapshot.schema(), self.snapshot.mapping_mode()));
         let moved = (!changes.renamed.is_empty() || !changes.dropped.is_empty()).then(|| changes.to_string());
-        let moved = moved
-            .or_else(|| (partitions != self.snapshot.partition_columns()).then(|| "the partition columns are others".to_owned()));
-        let Some(obstacle) = moved.or_else(|| first_obstacle(schema, self.snapshot.schema(), true)) else { return Ok(()) };
+        let obstacle = moved
+            .or_else(|| (partitions != self.snapshot.partition_columns()).then(|| "the partition columns are others".to_owned()))
+            .or_else(|| first_obstacle(schema, self.snapshot.schema(), true));
+        let Some(obstacle) = obstacle else { return Ok(()) };
         let (url, start, end) = (self.snapshot.url(), self.versions.start(), self.versions.end());
         let message = format!(
             "{url}: changes of versions {start} to {end}: the rows of version {version} cannot be given in the columns of version {end}: \

@@ -62,12 +62,16 @@ impl Scan {
     /// The scan cut into tasks of about this many bytes of files, in the order of the log's files; files that are larger are cut, too. A limit
     /// holds for each task.
     pub async fn tasks(&self, target_size_bytes: u64) -> Result<Vec<ScanTask>> {
-        Ok(balanced(self.scan_files(None).await?, target_size_bytes).into_iter().map(|files| self.task(files)).collect())
+        self.cut(None, target_size_bytes).await
     }
 
     /// As [`Self::tasks`], of these files alone, by their paths in the log.
     pub async fn tasks_of(&self, paths: &HashSet<String>, target_size_bytes: u64) -> Result<Vec<ScanTask>> {
-        let files = self.scan_files(Some(paths)).await?;
+        self.cut(Some(paths), target_size_bytes).await
+    }
+
+    async fn cut(&self, wanted: Option<&HashSet<String>>, target_size_bytes: u64) -> Result<Vec<ScanTask>> {
+        let files = self.scan_files(wanted).await?;
         Ok(balanced(files, target_size_bytes).into_iter().map(|files| self.task(files)).collect())
     }
 

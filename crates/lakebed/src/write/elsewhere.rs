@@ -103,7 +103,7 @@ impl Table {
 
     /// What came of these files, if a version names them.
     async fn outcome_of(&self, after: Option<u64>, files: &Files) -> Result<Option<WriteOutcome>> {
-        let paths = files.written.iter().map(|file| file.add.path.clone()).collect();
+        let paths = files.written.iter().map(|file| file.add.path.as_str()).collect();
         let Some(version) = version_of(self.store(), after, &paths).await? else { return Ok(None) };
         let mut metrics = WriteMetrics::default();
         metrics.add_files(&files.written, files.rows);

@@ -9,32 +9,26 @@ use lakebed_core::path::LogPath;
 use lakebed_io::log;
 use lakebed_io::store::Store;
 
-use crate::{Error, Result};
+use crate::Result;
 
 /// The first version after another that adds one of these files, by their paths as the log spells them.
-pub(super) async fn version_of(store: &Store, after: Option<u64>, paths: &HashSet<String>) -> Result<Option<u64>> {
+pub(super) async fn version_of(store: &Store, after: Option<u64>, paths: &HashSet<&str>) -> Result<Option<u64>> {
     if paths.is_empty() {
         return Ok(None);
     }
     let mut from = after.map_or(0, |version| version + 1);
     loop {
         let (listed, is_all) = log::list_commits(store, from).await?;
-        let commits: Vec<LogPath> = listed.into_iter().map(|file| file.path).filter(|path| path.version >= from).collect();
+        let commits: Vec<LogPath> = listed.into_iter().map(|file| file.path).collect();
         let mut parts = pin!(log::read_commits(store, &commits));
-        for commit in &commits {
-            let mut is_last = false;
-            while !is_last {
-                let part = parts.try_next().await?;
-                let part = part.ok_or_else(|| Error::internal(format!("{}: a commit without an end", commit.name)))?;
-                let mut is_known = false;
-                each_line(part.part(), |line| {
-                    is_known |= matches!(line, Line::File(FileLine::Add(add)) if paths.contains(add.path.as_ref()));
-                    Ok(())
-                })?;
-                if is_known {
-                    return Ok(Some(commit.version));
-                }
-                is_last = part.is_last;
+        while let Some(part) = parts.try_next().await? {
+            let mut is_known = false;
+            each_line(part.part(), |line| {
+                is_known |= matches!(line, Line::File(FileLine::Add(add)) if paths.contains(add.path.as_ref()));
+                Ok(())
+            })?;
+            if is_known {
+                return Ok(LogPath::parse(&part.name).map(|path| path.version));
             }
         }
         match commits.last() {

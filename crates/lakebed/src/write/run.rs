@@ -81,13 +81,12 @@ impl Run {
 
     /// Decides on the newest version.
     pub(super) async fn begin(&self) -> Result<Step> {
-        let url = self.table.store().url();
         let snapshot = self.table.try_snapshot().await?;
         if let Some(outcome) = self.nothing_to_do(snapshot.as_ref()).await? {
             return Ok(Step::Done(Box::new(outcome)));
         }
         let transaction = self.transaction(snapshot.as_ref()).await?;
-        let target = Target::plan(snapshot.as_ref(), self, url).await?;
+        let target = Target::plan(snapshot.as_ref(), self).await?;
         let condition = self.condition(snapshot.as_ref())?;
         Ok(Step::Begun(Box::new(Begun { snapshot, transaction, target, condition })))
     }

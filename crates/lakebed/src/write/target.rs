@@ -54,9 +54,9 @@ pub(super) struct Target {
 
 impl Target {
     /// Everything that can be refused without reading a row is refused here.
-    pub(super) async fn plan(snapshot: Option<&Snapshot>, run: &Run, url: &str) -> Result<Self> {
-        let Run { schema: data, options, now_ms, .. } = run;
-        let env = run.table.env();
+    pub(super) async fn plan(snapshot: Option<&Snapshot>, run: &Run) -> Result<Self> {
+        let Run { table, schema: data, options, now_ms } = run;
+        let (url, env) = (table.store().url(), table.env());
         let table = match snapshot {
             None => TableChange::new_table(data, options, url, env),
             Some(snapshot) => TableChange::of(snapshot, data, options, env).await.map_err(|error| within_once(error, url)),
