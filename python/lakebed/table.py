@@ -271,6 +271,18 @@ class Table:
         fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
         return Detail(**fields)
 
+    def transaction_version(self, app_id: str) -> int | None:
+        """The highest number that a write of this application had, as given with ``txn``; None if the table does not know it.
+
+        A write with that number or a lower one is not done again. A stream that writes by its query's id is known by that.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/transactions", pa.table({"id": [1]}), txn=("nightly load", 7)).table
+        >>> table.transaction_version("nightly load")
+        7
+        """
+        return self._table.transaction_version(app_id)
+
     def checkpoint(self) -> Checkpoint:
         """Writes a checkpoint of this version: opening it, or a later one, then reads none of the commits before.
 

@@ -126,6 +126,23 @@ async fn appends_of_others_do_not_matter_to_an_overwrite_of_what_was_seen_but_ar
 }
 
 #[tokio::test]
+async fn the_current_time_is_that_of_the_plan_until_the_commit() {
+    let case = Case::with_rows(&[1, 6, 9]).await;
+    let where_ = "id < cast(current_timestamp() AS BIGINT)".to_owned();
+    let options = WriteOptions { mode: WriteMode::Overwrite, replace_where: Some(where_), ..Default::default() };
+    let task = case.plan(id_and_name(), options).await;
+    let mut json: serde_json::Value = serde_json::from_slice(&task.to_bytes().unwrap()).unwrap();
+    // As if it had been planned five seconds after the beginning of time.
+    json["now_ms"] = 5_000.into();
+    let task = WriteTask::from_bytes(&serde_json::to_vec(&json).unwrap()).unwrap();
+    let refused = case.part(&task, 0, rows([7], "new")).await.unwrap_err();
+    assert_eq!(*refused.kind(), ErrorKind::ConstraintViolation, "{refused}");
+    let written = case.part(&task, 0, rows([3], "new")).await.unwrap();
+    case.table().commit_write(task, vec![written]).await.unwrap();
+    assert_eq!(case.ids().await, [3, 6, 9]);
+}
+
+#[tokio::test]
 async fn files_are_not_committed_to_a_table_that_asks_for_more_by_now() {
     let case = Case::with_rows(&[1]).await;
     let task = case.plan(id_and_name(), WriteOptions::default()).await;

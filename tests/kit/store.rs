@@ -1,4 +1,4 @@
-//! A store around another one: it counts what is asked of it, and fails where it is told to.
+//! A store around another one: it counts what is asked of it, and fails or forgets where it is told to.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, TryStreamExt, future, stream};
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
@@ -71,6 +71,8 @@ pub struct ObservedStore {
     counts: Arc<Mutex<Counts>>,
     failing: Arc<Mutex<Vec<Failing>>>,
     late: Mutex<Vec<Late>>,
+    /// How the names end that no listing shows.
+    unlisted: Arc<Mutex<Vec<String>>>,
 }
 
 /// A put that is still on its way.
@@ -108,7 +110,13 @@ impl Failing {
 
 impl ObservedStore {
     pub fn new(inner: Arc<dyn ObjectStore>) -> Arc<Self> {
-        Arc::new(Self { inner, counts: Arc::default(), failing: Arc::default(), late: Mutex::default() })
+        Arc::new(Self {
+            inner,
+            counts: Arc::default(),
+            failing: Arc::default(),
+            late: Mutex::default(),
+            unlisted: Arc::default(),
+        })
     }
 
     /// What was asked since the last call.
@@ -129,6 +137,11 @@ impl ObservedStore {
     /// One request fails, after so many others that it might have been.
     pub fn fail_after(&self, suffix: &str, fault: Fault, spared: usize) {
         self.failing.lock().unwrap().push(Failing { suffix: suffix.to_owned(), fault, spared, times: 1 });
+    }
+
+    /// No listing shows objects whose name ends so, which are there all the same: as if they had been made while it ran.
+    pub fn unlist(&self, suffix: &str) {
+        self.unlisted.lock().unwrap().push(suffix.to_owned());
     }
 
     /// Faults that need no answer come as errors; the others are for the answer.
@@ -169,8 +182,13 @@ impl ObservedStore {
             }
             seen += 1;
         };
-        listed.inspect_ok(count).boxed()
+        let unlisted = Arc::clone(&self.unlisted);
+        listed.inspect_ok(count).try_filter(move |object| future::ready(is_listed(&unlisted, object))).boxed()
     }
+}
+
+fn is_listed(unlisted: &Mutex<Vec<String>>, object: &ObjectMeta) -> bool {
+    !unlisted.lock().unwrap().iter().any(|suffix| object.location.as_ref().ends_with(suffix))
 }
 
 fn check(failing: &Mutex<Vec<Failing>>, path: &str) -> Result<Option<Fault>> {
@@ -313,7 +331,8 @@ impl ObjectStore for ObservedStore {
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
         self.counts.lock().unwrap().lists += 1;
         self.check(prefix.map_or("", |prefix| prefix.as_ref()))?;
-        let found = self.inner.list_with_delimiter(prefix).await?;
+        let mut found = self.inner.list_with_delimiter(prefix).await?;
+        found.objects.retain(|object| is_listed(&self.unlisted, object));
         let further = (found.objects.len() + found.common_prefixes.len()).saturating_sub(1) / PAGE;
         self.counts.lock().unwrap().lists += further;
         Ok(found)

@@ -55,15 +55,12 @@ pub async fn list_commits(store: &Store, from: u64) -> Result<(Vec<ListedLogFile
     let (listed, is_all) = list_first(store, from, PAGE).await?;
     let found = commits(listed);
     // A checkpoint may consist of more parts than are listed at a time.
-    let (mut found, is_all) =
-        if found.is_empty() && !is_all { (commits(list_log(store, Some(from)).await?), true) } else { (found, is_all) };
-    fill_gaps(store, &mut found).await?;
-    Ok((found, is_all))
+    Ok(if found.is_empty() && !is_all { (commits(list_log(store, Some(from)).await?), true) } else { (found, is_all) })
 }
 
 /// A listing need not show a file that was made while it ran, though it shows a later one: what lies between two commits is asked for by name.
-async fn fill_gaps(store: &Store, commits: &mut Vec<ListedLogFile>) -> Result<()> {
-    let versions = commits.iter().map(|file| file.path.version);
+async fn fill_gaps(store: &Store, files: &mut Vec<ListedLogFile>) -> Result<()> {
+    let versions = files.iter().filter(|file| file.path.is_commit()).map(|file| file.path.version);
     let gaps = versions.clone().zip(versions.skip(1)).flat_map(|(one, other)| one + 1..other);
     let missing: Vec<u64> = gaps.take(MOST_LOOKED_UP).collect();
     for version in missing {
@@ -71,13 +68,13 @@ async fn fill_gaps(store: &Store, commits: &mut Vec<ListedLogFile>) -> Result<()
         match store.head(&store.path_of(&format!("{LOG_DIR}/{}", path.name))?).await {
             Ok(object) => {
                 let modified_ms = object.last_modified.timestamp_millis();
-                commits.push(ListedLogFile { path, size: object.size, modified_ms });
+                files.push(ListedLogFile { path, size: object.size, modified_ms });
             }
             Err(error) if error.is_not_found() => {}
             Err(error) => return Err(error),
         }
     }
-    commits.sort_by_key(|file| file.path.version);
+    files.sort_by_key(|file| file.path.version);
     Ok(())
 }
 
@@ -101,6 +98,7 @@ async fn list_first(store: &Store, from: u64, most: usize) -> Result<(Vec<Listed
         .collect();
     // Names of fewer than twenty digits do not sort by their versions.
     files.sort_by_key(|file| file.path.version);
+    fill_gaps(store, &mut files).await?;
     Ok((files, is_all))
 }
 

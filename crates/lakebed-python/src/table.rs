@@ -194,6 +194,11 @@ impl Table {
         enter(py, async move { snapshot.compact_log(first..=last).await })
     }
 
+    fn transaction_version(&self, py: Python<'_>, app_id: String) -> PyResult<Option<i64>> {
+        let snapshot = self.snapshot(py)?;
+        enter(py, async move { snapshot.transaction_version(&app_id).await })
+    }
+
     fn detail<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let snapshot = self.snapshot(py)?;
         let detail = enter(py, async move { snapshot.detail().await })?;

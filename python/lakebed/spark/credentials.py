@@ -11,6 +11,9 @@ from lakebed.table import _is_secret
 
 __all__ = ["Access", "Credentials"]
 
+#: What is shorter may occur in a function by chance.
+_LEAST_SECRET = 8
+
 #: Called where a store is opened, anew before what it returned expires.
 Credentials = Callable[[], Mapping[str, Any]]
 
@@ -34,6 +37,8 @@ class Access:
                 f"storage_options hold secrets ({', '.join(secrets)}), which Spark would send around in its plans. Give credentials=, a "
                 "function that returns them: each worker calls it. Or leave them to the environment of the workers"
             )
+        if self.credentials is not None:
+            _refuse_carried(self.credentials)
 
     def options(self) -> dict[str, Any]:
         """The keyword arguments of what opens a store to read: `lakebed.Table`, `lakebed.read_task` and their like."""
@@ -42,3 +47,21 @@ class Access:
             "credentials": self.credentials,
             "absolute_paths": self.absolute_paths,
         }
+
+
+def _refuse_carried(credentials: Credentials) -> None:
+    """A function that closes over a secret, or has it written inside, would carry it into Spark's plans."""
+    from pyspark.serializers import CloudPickleSerializer
+
+    try:
+        found = dict(credentials())
+    except Exception:
+        return  # Whoever opens the store with it tells what is wrong.
+    pickled: bytes = CloudPickleSerializer().dumps(credentials)  # type: ignore[no-untyped-call]
+    secrets = {key: value for key, value in found.items() if _is_secret(key) and isinstance(value, str)}
+    carried = sorted(key for key, value in secrets.items() if len(value) >= _LEAST_SECRET and value.encode() in pickled)
+    if carried:
+        raise InvalidInputError(
+            f"credentials= carries what it returns ({', '.join(carried)}), and Spark would send that around in its plans: the function closes "
+            "over it or has it written inside. Let it fetch the secret where it is called, of the environment, a file or a secret store"
+        )

@@ -143,7 +143,7 @@ def _shown(scan: Scan) -> StructType:
 class Reader(DataSourceReader):
     """A batch read: planned on the driver, carried out by tasks.
 
-    It takes no filters from Spark. Up to 4.2 Spark plans a data frame's source once for all queries, whoever's filters came first: after
+    It takes no filters from Spark. Up to 4.3 Spark plans a data frame's source once for all queries, whoever's filters came first: after
     ``df.where("id > 5").count()`` a ``df.count()`` would count the same rows again.
     """
 

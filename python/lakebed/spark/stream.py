@@ -20,7 +20,17 @@ from lakebed.errors import InvalidInputError, SchemaMismatchError, UnsupportedFe
 from lakebed.spark import types
 from lakebed.spark.credentials import Access
 from lakebed.spark.options import Options
-from lakebed.spark.parts import PartWritten, TaskPartition, abort, files_of, plan, read_partition, refuse_uncarried, write_options
+from lakebed.spark.parts import (
+    PartWritten,
+    TaskPartition,
+    abort,
+    files_of,
+    plan,
+    read_partition,
+    refuse_passed_over,
+    refuse_uncarried,
+    write_options,
+)
 from lakebed.spark.write import write_part
 from lakebed.writer import _place
 
@@ -220,7 +230,9 @@ class StreamWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSource
         query_id = parts[0].query_id if parts else None
         txn = None if query_id is None else (query_id, batchId)
         assert task is not None
-        _lakebed.Table.commit_write({**self._options, "txn": txn}, task, files)
+        written, committed, _ = _lakebed.Table.commit_write({**self._options, "txn": txn}, task, files)
+        if query_id is not None and not committed:
+            refuse_passed_over(written, query_id, batchId, "begin with a new checkpoint, which makes it another stream")
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         abort(self._options, messages)

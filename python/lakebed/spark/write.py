@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lakebed import _lakebed
 from lakebed.spark import batches, failure, session, types
 from lakebed.spark.credentials import Access, Credentials
+from lakebed.spark.parts import refuse_passed_over
 from lakebed.table import Table
 from lakebed.writer import CommitResult, Mode, SchemaMode, WriteMetrics, _given, _options, _place
 
@@ -81,12 +82,14 @@ def write(
 def foreach_batch(uri: str | os.PathLike[str], *, app_id: str, **options: Any) -> Callable[[DataFrame, int], None]:
     """A function for ``writeStream.foreachBatch`` that writes each batch once, also when Spark repeats it after a failure.
 
-    ``app_id`` names the stream in the table: keep it as long as the stream's checkpoint, and give each stream its own. The options are
-    those of :func:`write`.
+    ``app_id`` names the stream in the table: keep it as long as the stream's checkpoint, and give each stream its own. A batch that comes
+    again after later ones is refused: its checkpoint is not the one that the name belongs to. The options are those of :func:`write`.
     """
 
     def write_batch(df: DataFrame, batch_id: int) -> None:
-        write(df, uri, txn=(app_id, batch_id), **options)
+        result = write(df, uri, txn=(app_id, batch_id), **options)
+        if not result.committed:
+            refuse_passed_over(result.table._table, app_id, batch_id, "give another app_id")
 
     return write_batch
 

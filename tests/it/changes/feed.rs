@@ -142,7 +142,8 @@ async fn ranges_that_make_no_sense_are_refused() {
     check_error(changes(&builder, 2, 1).await, &["versions 2 to 1", "the end comes before the start"]);
     check_error(changes(&builder, 1, 4).await, &["versions 1 to 4", "the newest version is 3"]);
     builder.delete_log("00000000000000000002.json").await;
-    check_error(builder.table().changes(2..=3).await, &[""]);
+    builder.checkpoint(2, &[]).await;
+    check_error(changes(&builder, 1, 3).await, &["the commit of version 2 is gone", "from a later version on"]);
 }
 
 #[tokio::test]
@@ -155,4 +156,18 @@ async fn old_rows_are_given_in_the_columns_of_the_last_version() {
     assert_eq!(changes(&builder, 1, 1).await.unwrap(), ["a/1/insert/1/1970-01-01T00:00:01Z"]);
     builder.commit(&[info(3000), metadata(&["name string", "color string"], &[], &[FEED])]).await;
     check_error(changes(&builder, 1, 3).await, &["versions 1 to 3", "version 1", "column fruit", "separately"]);
+}
+
+#[tokio::test]
+async fn rows_of_other_partition_columns_are_not_given() {
+    let mut builder = fruits(&[FEED]).await;
+    let columns = ["name string", "fruit string"];
+    let one = file(&builder, "one", &["a/1"]).await;
+    builder.commit(&[info(1000), one.clone()]).await;
+    builder.commit(&[info(2000), metadata(&columns, &["fruit"], &[FEED]), undo(&one)]).await;
+    let expected = ["versions 1 to 2", "version 1", "the partition columns are others", "separately"];
+    check_error(changes(&builder, 1, 2).await, &expected);
+    // Version 2 removes what was written with the columns before it.
+    check_error(changes(&builder, 2, 2).await, &["versions 2 to 2", "version 1", "the partition columns are others"]);
+    assert_eq!(changes(&builder, 1, 1).await.unwrap(), ["a/1/insert/1/1970-01-01T00:00:01Z"]);
 }

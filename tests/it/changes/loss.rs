@@ -1,9 +1,10 @@
 //! Commits that are gone, tables that are others, and offsets that belong elsewhere.
 
+use lakebed::changes::ReadLimits;
 use lakebed_tests::TableBuilder;
 use lakebed_tests::table::metadata;
 
-use super::kit::{batch, drain, file, files, follow, fruits, rows};
+use super::kit::{batch, drain, file, files, follow, fruits, rows, undo};
 
 async fn numbered(versions: u64) -> TableBuilder {
     let mut builder = fruits(&[]).await;
@@ -31,6 +32,20 @@ async fn a_commit_that_is_gone_stops_a_stream_unless_loss_is_allowed() {
     check_error(stream.latest_offset(Some(&one), &files(9)).await, &["version 2 is gone", "failOnDataLoss", "checkpoint"]);
     let (found, _) = drain(&builder, &tolerant, Some(one), &files(9)).await.unwrap();
     assert_eq!(found.concat(), ["3/x", "4/x"]);
+}
+
+#[tokio::test]
+async fn a_commit_that_a_listing_does_not_show_is_not_gone() {
+    for hidden in [2, 3] {
+        let builder = numbered(4).await;
+        let stream = follow(&builder, &[("startingVersion", "1")]).await.unwrap();
+        builder.observed().unlist(&format!("{hidden:020}.json"));
+        let (found, _) = drain(&builder, &stream, None, &files(1)).await.unwrap();
+        assert_eq!(found.concat(), ["1/x", "2/x", "3/x", "4/x"]);
+        let tolerant = follow(&builder, &[("startingVersion", "1"), ("failOnDataLoss", "false")]).await.unwrap();
+        let (found, _) = drain(&builder, &tolerant, None, &files(9)).await.unwrap();
+        assert_eq!(found.concat(), ["1/x", "2/x", "3/x", "4/x"]);
+    }
 }
 
 #[tokio::test]
@@ -69,6 +84,18 @@ async fn another_table_at_the_same_place_is_noticed() {
     let again = follow(&builder, &[]).await.unwrap();
     check_error(again.latest_offset(Some(&end), &files(9)).await, &["5fba94ed", "here is another, another"]);
     check_error(batch(&builder.store(), &again, None, &end).await, &["5fba94ed"]);
+}
+
+#[tokio::test]
+async fn what_comes_behind_the_end_of_a_run_does_not_stop_it() {
+    let mut builder = numbered(2).await;
+    let stream = follow(&builder, &[("startingVersion", "1")]).await.unwrap();
+    let run = ReadLimits { until: Some(stream.newest_offset().await.unwrap()), ..files(9) };
+    let one = file(&builder, "f1", &["1/x"]).await;
+    builder.commit(&[undo(&one)]).await;
+    let (found, end) = drain(&builder, &stream, None, &run).await.unwrap();
+    assert_eq!((found.concat(), end.as_ref()), (vec!["1/x".to_owned(), "2/x".to_owned()], run.until.as_ref()));
+    check_error(stream.latest_offset(end.as_ref(), &files(9)).await, &["version 3", "ignoreDeletes"]);
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Schemas that change while a table is followed, without and with a log of schemas.
 
+use std::slice::from_ref;
+
 use lakebed::changes::{Follow, Offset, Position};
 use lakebed_tests::TableBuilder;
 use lakebed_tests::table::{metadata, protocol};
@@ -192,6 +194,26 @@ async fn changes_without_files_between_them_are_passed_at_once() {
     let stream = follow(&builder, &[location, ("allowSourceColumnRename", "2")]).await.unwrap();
     assert_eq!(names(&stream), ["name", "meal"]);
     assert_eq!(drain(&builder, &stream, Some(end), &files(9)).await.unwrap().0.concat(), ["a/1"]);
+}
+
+#[tokio::test]
+async fn a_log_outlives_the_commits_whose_schema_it_keeps() {
+    let mut builder = fruits(&[]).await;
+    let location = ("schemaTrackingLocation", "memory://changes-outlived/checkpoint");
+    let start = ("startingVersion", "0");
+    let one = file(&builder, "one", &["a/1"]).await;
+    builder.commit(from_ref(&one)).await;
+    let stream = follow(&builder, &[start, location]).await.unwrap();
+    let (found, end) = drain(&builder, &stream, None, &files(9)).await.unwrap();
+    assert_eq!(found.concat(), ["a/1"]);
+
+    builder.checkpoint(1, &[one]).await;
+    builder.delete_log("00000000000000000000.json").await;
+    builder.delete_log("00000000000000000001.json").await;
+    let two = file(&builder, "two", &["b/2"]).await;
+    builder.commit(&[two]).await;
+    let stream = follow(&builder, &[start, location]).await.unwrap();
+    assert_eq!(drain(&builder, &stream, end, &files(9)).await.unwrap().0.concat(), ["b/2"]);
 }
 
 #[tokio::test]

@@ -1,4 +1,7 @@
-"""Reads of the corpus through Spark Connect: a program, since a process has one kind of session. Its arguments are names of cases."""
+"""The small round and reads of the corpus through Spark Connect: a program, since a process has one kind of session.
+
+Its arguments are names of the corpus's cases.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import sys
 from typing import Any
 
 import pyarrow as pa
+import smoke
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -17,6 +21,7 @@ from corpus import build, canon
 def main(names: list[str]) -> None:
     spark = SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "2").getOrCreate()
     assert type(spark).__module__.startswith("pyspark.sql.connect")
+    smoke.small_round(spark)
     wrong = []
     for name, oracle in build.load(names).items():
         expected = oracle.rows(oracle.latest)

@@ -1,5 +1,4 @@
-"""A small round through Spark, for versions of pyspark that the whole suite does not run on, and for Connect:
-`python tests/python/spark/smoke.py [connect]`.
+"""A small round through Spark, for versions of pyspark that the whole suite does not run on, and for Connect.
 
 Needs lakebed, pyspark and a JVM, no jars and nothing else of the tests.
 """
@@ -48,20 +47,25 @@ NEWER = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 1
 
 def main() -> None:
     print(f"pyspark {pyspark.__version__}, pyarrow {pa.__version__}, Python {sys.version.split()[0]}")
-    builder = SparkSession.builder.remote("local[2]") if "connect" in sys.argv else SparkSession.builder.master("local[2]")
     spark = (
-        builder.config("spark.ui.enabled", "false")
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
         .getOrCreate()
     )
+    small_round(spark)
+    spark.stop()
+    print("ok")
+
+
+def small_round(spark: SparkSession) -> None:
+    """Reads and writes by both doors; ends the program if anything is wrong."""
     with tempfile.TemporaryDirectory(prefix="lakebed-smoke-") as folder:
         read(spark, Path(folder))
         write(spark, Path(folder) / "written")
         by_format(spark, Path(folder) / "by format")
-    spark.stop()
-    print("ok")
 
 
 def read(spark: SparkSession, folder: Path) -> None:

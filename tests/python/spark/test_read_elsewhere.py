@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,20 +59,48 @@ def test_spark_connect() -> None:
     assert run(str(HERE / "connect.py"), *CASES).splitlines()[-1] == "ok"
 
 
-def test_smoke() -> None:
-    assert run(str(HERE / "smoke.py")).splitlines()[-1] == "ok"
-
-
-def test_workers_call_the_provider_of_credentials(spark: Any, s3: S3, capfd: pytest.CaptureFixture[str]) -> None:
+def test_workers_call_the_provider_of_credentials(spark: Any, s3: S3, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     options = s3.options
     secrets = {key: value for key, value in options.items() if "access_key" in key}
     public = {key: value for key, value in options.items() if key not in secrets}
     uri = s3.uri("spark")
     expected = canon.rows(lb.write(uri, pa.table({"id": range(100)}), storage_options=options).table.to_arrow())
-    found = lbs.read(spark, uri, storage_options=public, credentials=lambda: secrets)
+    kept = tmp_path / "secrets.json"
+    kept.write_text(json.dumps(secrets))
+
+    def fetched() -> dict[str, str]:
+        found: dict[str, str] = json.loads(kept.read_text())
+        return found
+
+    found = lbs.read(spark, uri, storage_options=public, credentials=fetched)
     assert frames.rows(found) == expected
     text = found._jdf.queryExecution().toString() + repr(found) + capfd.readouterr().err
     assert not any(secret in text for secret in secrets.values())
+
+
+def closing_over(secrets: dict[str, str]) -> Callable[[], dict[str, str]]:
+    return lambda: secrets
+
+
+def having_inside(secrets: dict[str, str]) -> Callable[[], dict[str, str]]:
+    found: dict[str, Any] = {}
+    exec(f"def written_inside():\n    return {secrets!r}", found)
+    function: Callable[[], dict[str, str]] = found["written_inside"]
+    return function
+
+
+@pytest.mark.parametrize("carrying", [closing_over, having_inside])
+def test_a_function_that_carries_its_secrets_is_refused(spark: Any, tmp_path: Path, carrying: Any) -> None:
+    credentials = carrying({"aws_access_key_id": "lakebed", "aws_secret_access_key": "grant-to-nobody"})
+    uri = str(tmp_path / "t")
+    for attempt in (
+        lambda: lbs.write(spark.range(1), uri, credentials=credentials),
+        lambda: lbs.read(spark, uri, credentials=credentials),
+    ):
+        with pytest.raises(lb.InvalidInputError, match=r"carries what it returns \(aws_secret_access_key\)") as refused:
+            attempt()
+        assert "grant-to-nobody" not in str(refused.value)
+    assert not (tmp_path / "t").exists()
 
 
 def test_a_task_that_is_tried_again_gives_the_same_rows(tmp_path: Path) -> None:

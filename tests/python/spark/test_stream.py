@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -228,9 +229,58 @@ def test_complete_results_replace_those_before(spark: Any, path: str, tmp_path: 
 
 def test_foreach_batch_writes_each_batch_once(spark: Any, path: str, tmp_path: Path) -> None:
     write = lbs.foreach_batch(path, app_id="copy")
-    for number in (0, 1, 1, 0, 2):
+    for number in (0, 1, 1, 2):
         write(spark.range(number, number + 1), number)
-    assert ids(path) == [0, 1, 2]
+    assert (ids(path), lb.Table(path).transaction_version("copy")) == ([0, 1, 2], 2)
+
+
+def test_batches_of_another_checkpoint_are_refused_and_not_passed_over(spark: Any, path: str, tmp_path: Path) -> None:
+    target = str(tmp_path / "copy")
+
+    def through(checkpoint: str, app_id: str) -> None:
+        rows = spark.readStream.format("lakebed").load(path)
+        writer = rows.writeStream.foreachBatch(lbs.foreach_batch(target, app_id=app_id))
+        writer.option("checkpointLocation", str(tmp_path / checkpoint)).trigger(availableNow=True).start().awaitTermination()
+
+    for number in range(2):
+        lbs.write(spark.range(number, number + 1), path)
+        through("first", "one")
+    with pytest.raises(Exception, match=r"batch 0 of stream 'one' is not its next one.*has batch 1 of it.*give another app_id"):
+        through("second", "one")
+    assert ids(target) == [0, 1]
+    through("third", "two")
+    assert ids(target) == [0, 0, 1, 1]
+
+
+def test_a_checkpoint_that_is_older_than_the_table_is_refused(spark: Any, path: str, tmp_path: Path) -> None:
+    target, checkpoint, kept = str(tmp_path / "copy"), tmp_path / "checkpoint", tmp_path / "kept"
+    for number in range(3):
+        lbs.write(spark.range(number, number + 1), path)
+        if number == 1:
+            shutil.copytree(checkpoint, kept)
+        copy(spark, path, target, checkpoint)
+    shutil.rmtree(checkpoint)
+    kept.rename(checkpoint)
+    with pytest.raises(Exception, match=r"batch 1 of stream .* the table has batch 2 of it.*begin with a new checkpoint"):
+        copy(spark, path, target, checkpoint)
+    assert ids(target) == [0, 1, 2]
+    assert len(list(Path(target).glob("*.parquet"))) == 3, "what was written for it is deleted"
+
+
+def test_what_comes_behind_the_end_of_a_run_does_not_fail_it(spark: Any, path: str, tmp_path: Path) -> None:
+    lbs.write(spark.range(0, 2, 1, 1), path)
+    seen: list[list[int]] = []
+
+    def keep(batch: Any, number: int) -> None:
+        seen.append(sorted(row.id for row in batch.collect()))
+        if number == 0:
+            spark.sql(f"DELETE FROM delta.`{path}`")
+
+    lbs.write(spark.range(2, 3, 1, 1), path)
+    rows = spark.readStream.format("lakebed").options(startingVersion="0", maxFilesPerTrigger="1").load(path)
+    query = rows.writeStream.foreachBatch(keep).option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True)
+    query.start().awaitTermination()
+    assert seen == [[0, 1], [2]]
 
 
 def follow(spark: Any, path: str, checkpoint: Path, options: dict[str, str]) -> None:

@@ -279,7 +279,8 @@ impl Commits {
 pub(super) fn lost(store: &Store, version: u64) -> Error {
     let message = format!(
         "{}: the commit of version {version} is gone. If nobody deleted it, the reader was slower than the log is kept \
-         (delta.logRetentionDuration): begin anew, with a new checkpoint; or set failOnDataLoss to false to go on without what is lost",
+         (delta.logRetentionDuration): read changes from a later version on; a stream begins anew with a new checkpoint, or goes on without \
+         what is lost with the option failOnDataLoss=false",
         store.url()
     );
     Error::new(ErrorKind::VersionNotFound, message)

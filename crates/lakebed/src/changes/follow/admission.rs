@@ -104,9 +104,9 @@ impl Walk {
         self.room.as_ref().is_none_or(Room::is_left)
     }
 
-    /// Whether a version lies behind everything that is wanted.
+    /// Whether nothing of a version is wanted.
     pub(super) fn is_beyond(&self, version: u64) -> bool {
-        self.until.is_some_and(|(until, _)| version > until)
+        self.until.is_some_and(|until| (version, Position::Base) >= until)
     }
 
     /// The offset behind what was passed; None if that is nothing.

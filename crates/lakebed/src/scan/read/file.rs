@@ -25,6 +25,9 @@ use crate::scan::prune::{FileColumns as FilesKnown, Pruner};
 use crate::scan::task::{ChangeType, FileChange, ScanFile};
 use crate::{Error, Result};
 
+/// Rows of a file of which a part can be told by its complement: more than files have, few enough to count by the page.
+const MOST_ROWS: u64 = 1 << 36;
+
 /// A file whose rows can be read.
 pub(super) struct OpenFile {
     job: Arc<Job>,
@@ -171,6 +174,9 @@ impl Stored {
         if let Some(last) = last.filter(|last| *last >= parquet.num_rows()) {
             let said = format!("its deletion vector deletes row {last}, but it has only {} rows", parquet.num_rows());
             return Err(Error::corrupt(&file.path, said));
+        }
+        if only.is_some() && parquet.num_rows() > MOST_ROWS {
+            return Err(Error::corrupt(&file.path, format!("it claims to have {} rows", parquet.num_rows())));
         }
         let others = only.map(|only| only.complement(parquet.num_rows()));
         let deleted = match (deleted, others) {

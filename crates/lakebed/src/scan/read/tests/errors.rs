@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array};
+use bytes::Bytes;
+use parquet::file::metadata::{FileMetaData, ParquetMetaDataBuilder, ParquetMetaDataReader, ParquetMetaDataWriter};
 
 use lakebed_core::ErrorKind;
 use lakebed_core::schema::PrimitiveType;
@@ -47,6 +49,33 @@ async fn a_deletion_vector_of_another_file_is_noticed() {
     table.add(numbers(3)).await.deletion_vector = deleting([1, 3]);
     let error = table.error().await;
     assert!(error.is_corrupt() && error.to_string().contains("deletes row 3, but it has only 3 rows"), "{error}");
+}
+
+/// A file whose metadata claims so many rows.
+fn claiming(rows: i64) -> Vec<u8> {
+    let bytes = Bytes::from(numbers(3));
+    let found = ParquetMetaDataReader::new().parse_and_finish(&bytes).unwrap();
+    let mut claimed = found.into_builder();
+    let group = claimed.take_row_groups().remove(0).into_builder().set_num_rows(rows).build().unwrap();
+    let file = FileMetaData::new(1, rows, None, None, group.schema_descr_ptr(), None);
+    let metadata = ParquetMetaDataBuilder::new(file).add_row_group(group).build();
+    let mut changed = bytes.to_vec();
+    ParquetMetaDataWriter::new(&mut changed, &metadata).finish().unwrap();
+    changed
+}
+
+#[tokio::test]
+async fn the_deleted_rows_of_a_file_that_claims_too_many_are_not_counted_up() {
+    let mut table = table();
+    table.add(claiming(1 << 60)).await.only_deleted_by = deleting([1]);
+    let error = table.error().await;
+    assert!(
+        error.is_corrupt() && error.to_string().contains("f0.parquet: it claims to have 1152921504606846976 rows"),
+        "{error}"
+    );
+    table.task.files.clear();
+    table.add(claiming(3)).await.only_deleted_by = deleting([1]);
+    assert_eq!(table.rows().await, ["1"]);
 }
 
 #[tokio::test]
