@@ -33,7 +33,8 @@ def read_samples(paths: list[Path]) -> tuple[dict[str, dict[str, dict[str, float
     for line in [line for path in paths for line in path.read_text().splitlines()]:
         record = json.loads(line)
         if "machine" in record:
-            machines.append(record)
+            if "spark" not in record:
+                machines.append(record)
             continue
         key = record["case"], record["engine"]
         if key[0] not in known:

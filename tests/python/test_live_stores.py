@@ -12,12 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import duckdb_extensions
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+import duck
 import lakebed as lb
 import writers
 from stores import weather
@@ -131,9 +130,7 @@ def ordered(rows: list[Row]) -> list[Row]:
 
 
 def read_with_duckdb(uri: str, options: dict[str, str]) -> list[Row]:
-    with duckdb.connect() as connection:
-        for extension in ("httpfs", "delta"):
-            duckdb_extensions.import_extension(extension, con=connection)
+    with duck.connect("httpfs") as connection:
         connection.execute(
             f"""CREATE SECRET (TYPE s3, KEY_ID '{options["aws_access_key_id"]}', SECRET '{options["aws_secret_access_key"]}',
             REGION '{options["aws_region"]}', ENDPOINT '{options["aws_endpoint"].removeprefix("http://")}', USE_SSL false, URL_STYLE 'path')"""

@@ -18,10 +18,10 @@ TITLES = {"tpch": "TPC-H, SF1", "tpcds": "TPC-DS, SF1", "load": "Load of lineite
 Samples = dict[str, dict[str, list[dict[str, Any]]]]
 
 
-def read_samples(paths: list[Path]) -> tuple[Samples, dict[str, Any] | None]:
-    """Samples per case and engine, and what is known of the machine and the sessions."""
+def read_samples(paths: list[Path]) -> Samples:
+    """Samples per case and engine, each with what is known of its machine and session."""
     samples: Samples = {}
-    session = None
+    session: dict[str, Any] = {}
     for record in (json.loads(line) for path in paths for line in path.read_text().splitlines()):
         if "machine" in record:
             session = record if "spark" in record else session
@@ -29,8 +29,8 @@ def read_samples(paths: list[Path]) -> tuple[Samples, dict[str, Any] | None]:
             of_engine = samples.setdefault(record["case"], {})
             if record["run"] == 0 or record["engine"] not in of_engine:
                 of_engine[record["engine"]] = []
-            of_engine[record["engine"]].append(record)
-    return samples, session
+            of_engine[record["engine"]].append(record | {"session": session})
+    return samples
 
 
 def seconds(records: list[dict[str, Any]]) -> list[float]:
@@ -57,7 +57,16 @@ def suite_lines(suite: str, samples: Samples, engines: list[str]) -> list[str]:
     engines = [e for e in engines if any(e in samples[c] for c in cases)]
     timed = [c for c in cases if not c.endswith("/open")]
     common = [c for c in timed if all(seconds(samples[c].get(e, [])) for e in engines)]
-    lines = ["", f"### {TITLES[suite]}: seconds (in brackets: × {BAR})", ""]
+    session = samples[cases[-1]][engines[-1]][-1]["session"]
+    host, spark = session["machine"], session["spark"]
+    lines = [
+        "",
+        f"### {TITLES[suite]}: seconds (in brackets: × {BAR})",
+        "",
+        f"{session['at'][:10]}: {host['cpus']} CPUs ({host['cpu']}), {host['memory_mb'] // 1024} GB, Python {host['python']}; "
+        f"`local[{spark['cores']}]`, {spark['memory']} for each driver.",
+        "",
+    ]
     lines += [f"| case | {' | '.join(engines)} |", "|---|" + "---:|" * len(engines)]
     for word, of in (("minima", min), ("medians", statistics.median)):
         sums = {e: math.fsum(of(seconds(samples[c][e])) for c in common) for e in engines}
@@ -71,18 +80,12 @@ def suite_lines(suite: str, samples: Samples, engines: list[str]) -> list[str]:
 
 def lines(paths: list[Path]) -> list[str]:
     """All of it; nothing if the files hold no such results."""
-    samples, session = read_samples(paths)
-    if session is None:
+    samples = read_samples(paths)
+    if not samples:
         return []
-    host, spark = session["machine"], session["spark"]
     engines = [e for e in ENGINES if any(e in of_engine for of_engine in samples.values())]
     versions = {r["engine"]: r["engine_version"] for of in samples.values() for records in of.values() for r in records}
-    out = [
-        f"From {', '.join(f'`results/{p.name}`' for p in paths)}, {session['at'][:10]}: {host['cpus']} CPUs ({host['cpu']}), "
-        f"{host['memory_mb'] // 1024} GB, Python {host['python']}; `local[{spark['cores']}]`, {spark['memory']} for each driver; "
-        + ", ".join(f"{e}: {versions[e]}" for e in engines)
-        + "."
-    ]
+    out = [f"From {', '.join(f'`results/{p.name}`' for p in paths)}: " + ", ".join(f"{e}: {versions[e]}" for e in engines) + "."]
     for suite in SUITES:
         if any(case.startswith(f"{suite}/") for case in samples):
             out += suite_lines(suite, samples, engines)

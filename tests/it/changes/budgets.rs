@@ -1,17 +1,8 @@
 //! What a stream asks of the store.
 
-use lakebed_tests::{Counts, TableBuilder};
+use lakebed_tests::Counts;
 
-use super::kit::{file, files, follow, fruits};
-
-async fn numbered(versions: u64) -> TableBuilder {
-    let mut builder = fruits(&[]).await;
-    for version in 1..=versions {
-        let file = file(&builder, &format!("f{version}"), &[&format!("{version}/x")]).await;
-        builder.commit(&[file]).await;
-    }
-    builder
-}
+use super::kit::{file, files, follow, numbered};
 
 #[track_caller]
 fn check(counts: &Counts, lists: usize, gets: usize) {

@@ -5,7 +5,7 @@ use std::slice::from_ref;
 use lakebed_tests::TableBuilder;
 use serde_json::json;
 
-use super::kit::{file, fruits, moved, rows, undo, without};
+use super::kit::{check_error, file, fruits, moved, rows, undo, without};
 
 const INSERTED: [&str; 3] = ["jack/apple", "sarah/orange", "john/pineapple"];
 
@@ -30,12 +30,6 @@ async fn marked() -> TableBuilder {
     builder.commit(&[json!({"commitInfo": {"operation": "UPDATE"}}), undo(&one), without(&one, [0]), two]).await;
     builder.commit(&[json!({"commitInfo": {"operation": "DELETE"}}), undo(&without(&one, [0])), without(&one, [0, 2])]).await;
     builder
-}
-
-#[track_caller]
-fn check_error(outcome: lakebed::Result<Vec<String>>, expected: &[&str]) {
-    let error = outcome.unwrap_err().to_string();
-    assert!(expected.iter().all(|expected| error.contains(expected)), "{error}");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use lakebed_tests::TableBuilder;
 use lakebed_tests::table::metadata;
 use serde_json::{Value, json};
 
-use super::kit::{FEED, changed, drain, file, files, follow, fruits, moved, read, rows, show, undo, without};
+use super::kit::{FEED, changed, check_error, drain, file, files, follow, fruits, moved, read, rows, show, undo, without};
 
 fn info(timestamp: i64) -> Value {
     json!({"commitInfo": {"operation": "WRITE", "inCommitTimestamp": timestamp}})
@@ -47,12 +47,6 @@ async fn changes(builder: &TableBuilder, start: u64, end: u64) -> lakebed::Resul
         assert_eq!(read(&builder.store(), &changes.tasks(target).await?).await?, rows);
     }
     Ok(rows)
-}
-
-#[track_caller]
-fn check_error<T: std::fmt::Debug>(outcome: lakebed::Result<T>, expected: &[&str]) {
-    let error = outcome.unwrap_err().to_string();
-    assert!(expected.iter().all(|expected| error.contains(expected)), "{error}");
 }
 
 #[tokio::test]

@@ -26,6 +26,16 @@ pub(super) async fn fruits(properties: &[(&str, &str)]) -> TableBuilder {
     builder
 }
 
+/// The same with a file in each of so many more versions, whose row is `VERSION/x`.
+pub(super) async fn numbered(versions: u64) -> TableBuilder {
+    let mut builder = fruits(&[]).await;
+    for version in 1..=versions {
+        let file = file(&builder, &format!("f{version}"), &[&format!("{version}/x")]).await;
+        builder.commit(&[file]).await;
+    }
+    builder
+}
+
 /// Writes a file of rows such as `jack/apple`, and tells its `add`; a third part is what a row says of its change.
 pub(super) async fn file(builder: &TableBuilder, path: &str, rows: &[&str]) -> Value {
     let names = ["name", "fruit", "_change_type"];
@@ -146,4 +156,11 @@ pub(super) async fn batches(builder: &TableBuilder, options: &[(&str, &str)]) ->
 /// The rows of all batches.
 pub(super) async fn rows(builder: &TableBuilder, options: &[(&str, &str)]) -> Result<Vec<String>> {
     batches(builder, options).await.map(|batches| batches.concat())
+}
+
+/// Whether it is refused with words that these occur in.
+#[track_caller]
+pub(super) fn check_error<T: std::fmt::Debug>(outcome: Result<T>, expected: &[&str]) {
+    let error = outcome.unwrap_err().to_string();
+    assert!(expected.iter().all(|expected| error.contains(expected)), "{error}");
 }

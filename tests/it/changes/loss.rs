@@ -1,25 +1,9 @@
 //! Commits that are gone, tables that are others, and offsets that belong elsewhere.
 
 use lakebed::changes::ReadLimits;
-use lakebed_tests::TableBuilder;
 use lakebed_tests::table::metadata;
 
-use super::kit::{batch, drain, file, files, follow, fruits, rows, undo};
-
-async fn numbered(versions: u64) -> TableBuilder {
-    let mut builder = fruits(&[]).await;
-    for version in 1..=versions {
-        let file = file(&builder, &format!("f{version}"), &[&format!("{version}/x")]).await;
-        builder.commit(&[file]).await;
-    }
-    builder
-}
-
-#[track_caller]
-fn check_error<T: std::fmt::Debug>(outcome: lakebed::Result<T>, expected: &[&str]) {
-    let error = outcome.unwrap_err().to_string();
-    assert!(expected.iter().all(|expected| error.contains(expected)), "{error}");
-}
+use super::kit::{batch, check_error, drain, file, files, follow, numbered, rows, undo};
 
 #[tokio::test]
 async fn a_commit_that_is_gone_stops_a_stream_unless_loss_is_allowed() {

@@ -7,13 +7,7 @@ use lakebed_tests::TableBuilder;
 use lakebed_tests::table::{metadata, protocol};
 use serde_json::{Value, json};
 
-use super::kit::{batch, drain, file, files, follow, fruits, rows};
-
-#[track_caller]
-fn check_error<T: std::fmt::Debug>(outcome: lakebed::Result<T>, expected: &[&str]) {
-    let error = outcome.unwrap_err().to_string();
-    assert!(expected.iter().all(|expected| error.contains(expected)), "{error}");
-}
+use super::kit::{batch, check_error, drain, file, files, follow, fruits, rows};
 
 fn columns(columns: &[&str]) -> Value {
     metadata(columns, &[], &[])

@@ -18,11 +18,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 from processes import environment
 
+import duck
 import lakebed as lb
 
 pytestmark = pytest.mark.spark
@@ -187,8 +187,7 @@ def test_no_row_is_lost_or_doubled(spark: Any, tmp_path: Path) -> None:
     ids = sorted(id for written in upstream.ids for id in written)
     expected = (len(ids), len(set(ids)), sum(map(value, ids)))
     counted = "SELECT count(*), count(DISTINCT id), CAST(sum(value) AS BIGINT) FROM"
-    with duckdb.connect() as connection:
-        connection.load_extension("delta")
+    with duck.connect() as connection:
         for table in ("source", "middle", "sink"):
             assert connection.sql(f"{counted} delta_scan('{tmp_path / table}')").fetchall() == [expected], table
             assert [tuple(row) for row in spark.sql(f"{counted} delta.`{tmp_path}/{table}`").collect()] == [expected], table

@@ -7,10 +7,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import duckdb
 import polars as pl
 import pytest
 
+import duck
 import lakebed as lb
 import lakebed.spark as lbs
 from writes import read
@@ -38,8 +38,7 @@ def test_every_event_is_counted_once_by_every_engine(pipeline: ModuleType, spark
     table = pl.DataFrame(lb.Table(events).scan())
     assert (len(table), table["id"].n_unique(), round(table["fare"].sum() * 100)) == expected
     counted = "SELECT count(*), count(DISTINCT id), CAST(round(sum(fare) * 100) AS BIGINT) FROM"
-    with duckdb.connect() as connection:
-        connection.load_extension("delta")
+    with duck.connect() as connection:
         assert connection.sql(f"{counted} delta_scan('{events}')").fetchall() == [expected]
     assert [tuple(row) for row in spark.sql(f"{counted} delta.`{events}`").collect()] == [expected]
     assert lb.Table(tmp_path / "quarantine").count() == 400 - len(sound)

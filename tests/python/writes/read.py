@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
 
+import duck
 import lakebed as lb
 
 Rows = list[dict[str, Any]]
@@ -23,9 +23,8 @@ def with_deltalake(path: str) -> Rows:
 
 
 def with_duckdb(path: str) -> Rows:
-    with duckdb.connect() as connection:
+    with duck.connect() as connection:
         connection.sql("SET TimeZone = 'UTC'")
-        connection.load_extension("delta")
         return connection.sql(f"SELECT * FROM delta_scan('{path}')").to_arrow_table().to_pylist()
 
 
