@@ -38,10 +38,10 @@ class Options:
             raise InvalidInputError("which table? Give its path: .load(path), .save(path) or .option('path', ...)")
         self.path = path[1]
 
-    def access(self) -> Access:
+    def access(self, *, absolute_paths: bool = False) -> Access:
         """How workers reach the store."""
         named = self.text("credentials")
-        return Access(self._below(_STORAGE), None if named is None else _provider(named))
+        return Access(self._below(_STORAGE), None if named is None else _provider(named), absolute_paths)
 
     def properties(self) -> dict[str, str]:
         """The properties of a new table, with the names as they are given."""

@@ -6,7 +6,7 @@ Spark makes these objects in processes of its own, which plan on the driver: wha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
@@ -119,7 +119,7 @@ class _ReadOptions:
             timestamp=options.text("timestamp", "timestampAsOf"),
             columns=options.names("columns"),
             where=options.text("where"),
-            access=replace(options.access(), absolute_paths=options.flag("absolute_paths") or False),
+            access=options.access(absolute_paths=options.flag("absolute_paths") or False),
         )
         options.refuse(*_OF_CHANGES, because=_STREAM_CHANGES)
         options.done("for reading")
