@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from lakebed import _lakebed
 from lakebed._lakebed import __version__
+from lakebed.changes import Changes
+from lakebed.dml import ChangeMetrics, ChangeResult
 from lakebed.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -33,6 +35,9 @@ from lakebed.table import Checkpoint, Detail, History, HistoryEntry, Protocol, T
 from lakebed.writer import CommitResult, WriteMetrics, create, write
 
 __all__ = [
+    "ChangeMetrics",
+    "ChangeResult",
+    "Changes",
     "Checkpoint",
     "CommitConflictError",
     "CommitResult",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakebed import _lakebed
+from lakebed.rows import Rows, narrowed, read, reader
 
 if TYPE_CHECKING:
-    import duckdb
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
 __all__ = ["ExplainedConjunct", "Explanation", "Scan", "read_task"]
@@ -64,7 +62,7 @@ class Explanation:
         return "\n".join(lines + [f"  {conjunct}" for conjunct in self.conjuncts])
 
 
-class Scan:
+class Scan(Rows):
     """A scan of one version of a table. Nothing is read until one of the ``to_`` methods, or a consumer of Arrow streams, asks.
 
     >>> import lakebed as lb
@@ -81,57 +79,22 @@ class Scan:
         limit: int | None,
         row_columns: Sequence[tuple[str, str]] = (),
     ) -> None:
-        if isinstance(columns, str):
-            raise TypeError(f"columns takes a list of names, not a string; write columns=[{columns!r}]")
         self._table = table
-        self._options: dict[str, Any] = {}
-        if columns is not None:
-            self._options["columns"] = list(columns)
-        if where is not None:
-            self._options["where"] = where
+        self._options = narrowed(columns, where)
         if limit is not None:
             self._options["limit"] = limit
         if row_columns:
             self._options["row_columns"] = list(row_columns)
 
-    @property
-    def schema(self) -> pa.Schema:
-        """The schema of what the scan gives."""
-        return _schema(self._table.scan_schema(self._options))
-
     def __arrow_c_schema__(self) -> object:
         return self._table.scan_schema(self._options)
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Arrow's PyCapsule interface: polars, DuckDB, pandas, pyarrow and others read a scan as it is. Each call scans anew."""
-        return self._table.scan(self._options).__arrow_c_stream__(requested_schema)
+    def _stream(self) -> _lakebed.ArrowStream:
+        return self._table.scan(self._options)
 
-    def to_reader(self) -> pa.RecordBatchReader:
-        """Record batches one after the other: for what does not fit in memory."""
-        import pyarrow as pa
-
-        return pa.RecordBatchReader.from_batches(self.schema, _batches(self._table.scan(self._options)))
-
-    def to_arrow(self) -> pa.Table:
-        """All rows as a pyarrow table."""
-        return _read(self._table.scan(self._options))
-
-    def to_pandas(self, **options: Any) -> pd.DataFrame:
-        """All rows as a pandas data frame; ``options`` go to :meth:`pyarrow.Table.to_pandas`."""
-        return self.to_arrow().to_pandas(**options)
-
-    def to_polars(self) -> pl.DataFrame:
-        """All rows as a polars data frame."""
-        import polars as pl
-
-        return pl.DataFrame(self.to_arrow())
-
-    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
-        """A DuckDB relation over all rows, in this connection or in one of its own."""
-        import duckdb
-
-        connection = connection if connection is not None else duckdb.connect()
-        return connection.from_arrow(self.to_arrow())
+    def _delta_schema(self) -> str:
+        text: str = self._table.metadata()["schemaString"]
+        return text
 
     def count(self) -> int:
         """How many rows. Taken from the statistics, without reading data, where they are exact."""
@@ -139,7 +102,7 @@ class Scan:
 
     def files(self) -> pa.Table:
         """The files that may hold rows: path, typed partition values, size, times and row counts."""
-        return _read(self._table.files(self._options))
+        return read(self._table.files(self._options))
 
     def tasks(self, *, target_size_bytes: int = 128 << 20, paths: Iterable[str] | None = None) -> list[bytes]:
         """The scan cut into independent pieces of about this size, which any process can run with :func:`read_task`.
@@ -173,40 +136,4 @@ def read_task(
 
     ``absolute_paths=True`` follows paths out of the table's root, as :class:`lakebed.Table` does.
     """
-    import pyarrow as pa
-
-    stream = _lakebed.read_task(task, dict(storage_options or {}), credentials, absolute_paths)
-    return pa.RecordBatchReader.from_batches(_schema(stream.__arrow_c_schema__()), _batches(stream))
-
-
-def _read(stream: _lakebed.ArrowStream) -> pa.Table:
-    """All of a stream, by the road of pyarrow that does not import pandas."""
-    import pyarrow as pa
-
-    return pa.RecordBatchReader.from_stream(stream.collect()).read_all()
-
-
-def _batches(stream: _lakebed.ArrowStream) -> Iterator[pa.RecordBatch]:
-    """Batches one by one: unlike in a C stream, an error keeps its class and Ctrl-C works."""
-    import pyarrow as pa
-
-    while (one := stream.next()) is not None:
-        yield from pa.RecordBatchReader.from_stream(one)
-
-
-def _schema(capsule: object) -> pa.Schema:
-    """A schema from a capsule: pyarrow asks objects for capsules, so one is wrapped around it."""
-    import pyarrow as pa
-
-    wrapped: Any = _CSchema(capsule)
-    return pa.schema(wrapped)
-
-
-class _CSchema:
-    """Wraps a capsule for pyarrow, which asks objects for capsules."""
-
-    def __init__(self, capsule: object) -> None:
-        self._capsule = capsule
-
-    def __arrow_c_schema__(self) -> object:
-        return self._capsule
+    return reader(_lakebed.read_task(task, dict(storage_options or {}), credentials, absolute_paths))

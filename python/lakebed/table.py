@@ -7,11 +7,14 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, overload
 
 from lakebed import _lakebed
-from lakebed.scan import Scan, _schema
+from lakebed.changes import Changes
+from lakebed.rows import schema_of
+from lakebed.scan import Scan
+from lakebed.times import milliseconds, moment
 
 if TYPE_CHECKING:
     import duckdb
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from lakebed.dml import ChangeResult
     from lakebed.writer import CommitResult
 
 __all__ = ["Checkpoint", "Detail", "History", "HistoryEntry", "Protocol", "Table"]
@@ -173,7 +177,7 @@ class Table:
             "absolute_paths": absolute_paths,
         }
         self._table = _lakebed.Table.open(
-            {**self._given, "version": version, "timestamp_ms": None if timestamp is None else _milliseconds(timestamp)}
+            {**self._given, "version": version, "timestamp_ms": None if timestamp is None else milliseconds(timestamp)}
         )
 
     @classmethod
@@ -196,7 +200,7 @@ class Table:
     @property
     def schema(self) -> pa.Schema:
         """The schema, with the types that scans give."""
-        return _schema(self._table.schema())
+        return schema_of(self._table.schema())
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
@@ -224,9 +228,17 @@ class Table:
     ) -> Scan:
         """A lazy scan of some columns (``"a.b"`` for a field of a struct), of the rows for which the SQL text ``where`` is true.
 
-        ``row_columns`` tell about rows, behind the others, each given by what it holds and its name: ``("file_path", "_file")``,
-        ``("file_size", "_size")``, ``("row_index", "_row")``, and in a table that tracks rows ``("row_id", "_id")`` and
-        ``("row_commit_version", "_version")``.
+        Among the columns can be named, where the table has no column ``_metadata`` of its own, what tells about rows:
+        ``"_metadata.file_path"``, ``"_metadata.file_size"`` and ``"_metadata.row_index"`` (where a row is), and in a table that tracks rows
+        ``"_metadata.row_id"`` (which stays with a row when it moves) and ``"_metadata.row_commit_version"`` (the version that last wrote it).
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> tracked = {"delta.enableRowTracking": True}
+        >>> table = lb.write("memory://docs/scan", pa.table({"name": ["a", "b"]}), properties=tracked).table
+        >>> table.scan(columns=["_metadata.row_id", "name"]).to_arrow().to_pylist()
+        [{'_metadata.row_id': 0, 'name': 'a'}, {'_metadata.row_id': 1, 'name': 'b'}]
+
+        ``row_columns`` tell the same behind the others, each given by what it holds and its name: ``("row_id", "_id")``.
         """
         return Scan(self._table, columns, where, limit, row_columns)
 
@@ -250,6 +262,29 @@ class Table:
         """Short for ``scan().to_duckdb(connection)``."""
         return self.scan().to_duckdb(connection)
 
+    def changes(
+        self,
+        start: int | datetime | str,
+        end: int | datetime | str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+    ) -> Changes:
+        """The change data feed: what the versions from ``start`` to ``end``, both included, did to which rows; see :class:`lakebed.Changes`.
+
+        Without ``end`` it goes to the newest version of the table, whatever the version of this handle. Both are versions, or moments (a
+        ``datetime`` with a zone, or ISO text with one): it then begins with the first version that was made at that moment or later, and ends
+        with the last one that was made at that moment or earlier. What to read is decided here: later versions do not come into it.
+
+        The table must have recorded its changes in all of these versions (``delta.enableChangeDataFeed``), and comes with the columns of
+        the last of them: rows from before a column was added have nulls there, versions from before a column was renamed or dropped must be
+        asked for separately. ``columns`` are the only ones of the table that come, ``where`` is a condition on them in SQL.
+
+        A version that does not exist is a :class:`lakebed.VersionNotFoundError`, and so is a moment that no version answers to: a start after
+        the newest version, or before the oldest that the log has kept. Two moments with no version between them give no changes.
+        """
+        return Changes(self._table, start, end, columns, where)
+
     def files(self) -> pa.Table:
         """The files of this version."""
         return self.scan().files()
@@ -266,7 +301,7 @@ class Table:
         """What the table is. Counts its files, which costs reading them where no checksum tells."""
         found = self._table.detail()
         for name in ("created_at", "last_modified"):
-            found[name] = None if found[name] is None else _time(found[name])
+            found[name] = None if found[name] is None else moment(found[name])
         found["protocol"] = _protocol(found["protocol"])
         fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
         return Detail(**fields)
@@ -337,6 +372,57 @@ class Table:
 
         return write_rows(self, data, mode="overwrite", where=where, **options)
 
+    def delete(
+        self,
+        where: str | None = None,
+        *,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        retry: bool = True,
+        timeout: float | None = None,
+    ) -> ChangeResult:
+        """Deletes the rows for which ``where`` is true, or all rows, on top of the latest version whatever the version of this handle.
+
+        A table with ``delta.enableDeletionVectors`` notes the rows beside their files; in others, files are written anew without them. Where
+        no row is concerned, nothing is written or committed. If another writer changes meanwhile what this depends on, it is done again on
+        top of that, unless ``retry=False``; ``timeout`` is how many seconds to go on trying. ``txn=("my-job", 7)``: a change that the table
+        knows already is not done again.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/delete-rows", pa.table({"id": [1, 2, 3]})).table
+        >>> result = table.delete("id > 1")
+        >>> result.metrics.deleted_rows, result.table.count()
+        (2, 1)
+        """
+        from lakebed.dml import delete_rows
+
+        given = {"txn": txn, "user_metadata": user_metadata, "retry": retry, "timeout": timeout}
+        return delete_rows(self, {"where": where, **given})
+
+    def update(
+        self,
+        set: Mapping[str, str],
+        *,
+        where: str | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        target_file_size: int | None = None,
+        retry: bool = True,
+        timeout: float | None = None,
+    ) -> ChangeResult:
+        """Puts the values of SQL expressions into columns (``"a.b"`` for a field of a struct) of the rows for which ``where`` is true, or of
+        all rows, on top of the latest version. The other options are those of :meth:`delete`.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/update-rows", pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})).table
+        >>> table.update({"name": "upper(name)"}, where="id > 1").table.to_arrow()["name"].to_pylist()
+        ['a', 'B', 'C']
+        """
+        from lakebed.dml import update_rows
+
+        given = {"txn": txn, "user_metadata": user_metadata, "retry": retry, "timeout": timeout}
+        return update_rows(self, set, {"where": where, "target_file_size": target_file_size, **given})
+
     def __arrow_c_schema__(self) -> object:
         return self._table.schema()
 
@@ -376,19 +462,6 @@ def _is_secret(key: str) -> bool:
     return any(word in key.lower() for word in _SECRET)
 
 
-def _milliseconds(timestamp: datetime | str) -> int:
-    moment = datetime.fromisoformat(timestamp.replace("Z", "+00:00")) if isinstance(timestamp, str) else timestamp
-    if moment.tzinfo is None:
-        raise ValueError(f"timestamp {timestamp!r} has no time zone: write it with one, such as 2026-03-01T12:00:00Z")
-    since = moment - datetime(1970, 1, 1, tzinfo=timezone.utc)
-    return (since.days * 86_400 + since.seconds) * 1_000 + since.microseconds // 1_000
-
-
-def _time(milliseconds: int) -> datetime:
-    seconds, rest = divmod(milliseconds, 1_000)
-    return datetime.fromtimestamp(seconds, tz=timezone.utc).replace(microsecond=rest * 1_000)
-
-
 def _protocol(found: Mapping[str, Any]) -> Protocol:
     return Protocol(
         found["minReaderVersion"],
@@ -403,7 +476,7 @@ def _entry(version: int, timestamp_ms: int, info: dict[str, Any]) -> HistoryEntr
     read_version = info.get("readVersion")
     return HistoryEntry(
         version=version,
-        timestamp=_time(timestamp_ms),
+        timestamp=moment(timestamp_ms),
         operation=info.get("operation"),
         parameters=_texts(info.get("operationParameters")),
         metrics=_texts(info.get("operationMetrics")),

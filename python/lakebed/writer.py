@@ -34,6 +34,8 @@ class WriteMetrics:
     copied_rows: int = 0
     #: Rows that made way; none where the log does not tell how many there were, and where nothing was to make way.
     deleted_rows: int | None = None
+    #: Files of changed rows, for the change data feed.
+    change_files: int = 0
     #: How often another writer was faster.
     conflicts: int = 0
 

@@ -1,5 +1,6 @@
 //! Following a table, and its change feed: exact rows, batch by batch.
 
+mod bounds;
 mod budgets;
 mod cases;
 mod feed;

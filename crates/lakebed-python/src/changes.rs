@@ -1,10 +1,10 @@
-//! What tells of changes: `_lakebed.Follow`, the way of a stream through a table with offsets as JSON text and tasks as bytes, and the
-//! methods of `_lakebed.Table` that read its change data feed.
+//! What tells of changes: `_lakebed.Follow`, the way of a stream through a table with offsets as JSON text and tasks as bytes, and
+//! `_lakebed.Changes`, its change data feed.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use lakebed::changes::{Changes, Follow as Stream, FollowOptions, Offset, ReadLimits};
+use lakebed::changes::{Bound as ChangeBound, Follow as Stream, FollowOptions, Offset, ReadLimits};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
@@ -12,7 +12,7 @@ use crate::arrow::{ArrowStream, schema_capsule};
 use crate::error::to_py;
 use crate::runtime::enter;
 use crate::scan::task_bytes;
-use crate::table::{Table, optional};
+use crate::table::{Place, Table, optional, version_number};
 
 /// A stream for Python.
 #[pyclass(module = "lakebed._lakebed", frozen)]
@@ -38,6 +38,12 @@ impl Follow {
 
     fn delta_schema(&self) -> String {
         self.stream.delta_schema().to_json()
+    }
+
+    /// The version of the table when the stream was opened.
+    #[getter]
+    fn version(&self) -> u64 {
+        self.stream.version()
     }
 
     /// Files and bytes of a batch, as the options say.
@@ -89,43 +95,100 @@ impl Follow {
     }
 }
 
+/// The change data feed of some versions for Python. Like a table it belongs to the process that opened it.
+#[pyclass(module = "lakebed._lakebed", frozen)]
+pub struct Changes {
+    place: Arc<Place>,
+    versions: (u64, u64),
+    opened: Mutex<(u32, lakebed::changes::Changes)>,
+}
+
+impl Changes {
+    /// The feed, opened anew in a forked child.
+    fn feed(&self, py: Python<'_>) -> PyResult<lakebed::changes::Changes> {
+        let process = std::process::id();
+        let (opened_by, changes) = self.opened.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if opened_by == process {
+            return Ok(changes);
+        }
+        let table = self.place.table().map_err(to_py)?;
+        let changes = enter(py, async move { changes.reopened(&table).await })?;
+        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = (process, changes.clone());
+        Ok(changes)
+    }
+}
+
+#[pymethods]
+impl Changes {
+    /// The first version and the last one.
+    #[getter]
+    fn versions(&self) -> (u64, u64) {
+        self.versions
+    }
+
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.feed(py)?.schema().map_err(to_py)?)
+    }
+
+    fn delta_schema(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.feed(py)?.delta_schema().to_json())
+    }
+
+    fn stream(&self, py: Python<'_>) -> PyResult<ArrowStream> {
+        let changes = self.feed(py)?;
+        enter(py, async move { changes.stream().await }).map(ArrowStream::new)
+    }
+
+    fn plan(&self, py: Python<'_>) -> PyResult<PlannedChanges> {
+        let changes = self.feed(py)?;
+        let plan = enter(py, async move { changes.plan().await })?;
+        Ok(PlannedChanges { plan })
+    }
+}
+
+/// The files of a feed for Python.
+#[pyclass(module = "lakebed._lakebed", frozen)]
+pub struct PlannedChanges {
+    plan: lakebed::changes::PlannedChanges,
+}
+
+#[pymethods]
+impl PlannedChanges {
+    #[getter]
+    fn size_bytes(&self) -> u64 {
+        self.plan.size_bytes()
+    }
+
+    fn tasks<'py>(&self, py: Python<'py>, target_size_bytes: u64) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        task_bytes(py, &self.plan.tasks(target_size_bytes))
+    }
+}
+
+#[pymethods]
 impl Table {
-    /// The feed of the versions `start` to `end`, which is this one unless it is given.
-    fn feed(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Changes> {
-        let (start, end): (Option<u64>, Option<u64>) = (optional(options, "start")?, optional(options, "end")?);
-        let versions = start.unwrap_or_default()..=end.unwrap_or(self.version());
+    /// The feed from one bound to another.
+    fn changes(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Changes> {
+        let (start, end) = (bound(options, "start")?.unwrap_or(ChangeBound::Version(0)), bound(options, "end")?);
         let table = self.table(py)?;
-        let mut changes = enter(py, async move { table.changes(versions).await })?;
+        let mut changes = enter(py, async move { table.changes_between(start, end).await })?;
         if let Some(columns) = optional::<Vec<String>>(options, "columns")? {
             changes = changes.select(columns);
         }
         if let Some(filter) = optional::<String>(options, "where")? {
             changes = changes.filter(filter);
         }
-        Ok(changes)
+        let versions = (*changes.versions().start(), *changes.versions().end());
+        Ok(Changes { place: self.place(), versions, opened: Mutex::new((std::process::id(), changes)) })
     }
 }
 
-#[pymethods]
-impl Table {
-    fn changes_schema<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyCapsule>> {
-        schema_capsule(py, &self.feed(py, options)?.schema().map_err(to_py)?)
+/// Where changes begin or end: a version or, in milliseconds, a time.
+fn bound(options: &Bound<'_, PyDict>, which: &str) -> PyResult<Option<ChangeBound>> {
+    let version: Option<i64> = optional(options, &format!("{which}_version"))?;
+    if let Some(version) = version {
+        return version_number(version).map(ChangeBound::Version).map(Some).map_err(to_py);
     }
-
-    fn changes(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<ArrowStream> {
-        let changes = self.feed(py, options)?;
-        enter(py, async move { changes.stream().await }).map(ArrowStream::new)
-    }
-
-    fn changes_tasks<'py>(
-        &self,
-        py: Python<'py>,
-        options: &Bound<'py, PyDict>,
-        target_size_bytes: u64,
-    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let changes = self.feed(py, options)?;
-        task_bytes(py, &enter(py, async move { changes.tasks(target_size_bytes).await })?)
-    }
+    Ok(optional(options, &format!("{which}_ms"))?.map(ChangeBound::Timestamp))
 }
 
 fn offset(text: &str) -> PyResult<Offset> {

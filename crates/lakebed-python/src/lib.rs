@@ -12,6 +12,7 @@ mod credentials;
 mod table;
 mod scan;
 mod write;
+mod dml;
 mod changes;
 
 use pyo3::prelude::*;
@@ -22,7 +23,7 @@ mod _lakebed {
     #[pymodule_export]
     use crate::arrow::ArrowStream;
     #[pymodule_export]
-    use crate::changes::Follow;
+    use crate::changes::{Changes, Follow, PlannedChanges};
     #[pymodule_export]
     use crate::scan::{read_task, set_memory_limit};
     #[pymodule_export]

@@ -68,6 +68,11 @@ impl Table {
         Ok(Self::at(self.place.clone(), self.table(py)?, version, snapshot))
     }
 
+    /// Where it is.
+    pub fn place(&self) -> Arc<Place> {
+        self.place.clone()
+    }
+
     /// The snapshot, opened anew in a forked child.
     pub fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
         self.opened(py).map(|(_, snapshot)| snapshot)
@@ -231,6 +236,7 @@ where
     }
 }
 
-fn version_number(version: i64) -> lakebed::Result<u64> {
+/// A version as Python tells it.
+pub fn version_number(version: i64) -> lakebed::Result<u64> {
     u64::try_from(version).map_err(|_| Error::invalid_input(format!("version {version}: versions count from 0")))
 }

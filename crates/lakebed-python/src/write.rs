@@ -163,7 +163,7 @@ fn write_to(
 }
 
 /// For ever is as long as nobody waits.
-fn patience(seconds: f64) -> Result<Duration> {
+pub fn patience(seconds: f64) -> Result<Duration> {
     const LONGEST_S: f64 = 1e9;
     match seconds.is_nan() {
         true => Err(Error::invalid_input("timeout=nan: must be a number of seconds")),
@@ -202,6 +202,7 @@ fn metrics(metrics: &WriteMetrics) -> HashMap<&'static str, u64> {
         ("removed_files", metrics.removed_files),
         ("removed_bytes", metrics.removed_bytes),
         ("copied_rows", metrics.copied_rows),
+        ("change_files", metrics.change_files),
         ("conflicts", metrics.conflicts),
     ];
     all.into_iter().chain(known).collect()

@@ -21,6 +21,7 @@ pub mod upkeep;
 pub mod transaction;
 pub mod create;
 pub mod write;
+pub mod dml;
 pub mod changes;
 
 pub use lakebed_core::{Error, ErrorKind, Result};

@@ -3,7 +3,8 @@
 //! What is reserved is an estimate made before the memory is used: nothing here allocates. Read [`MemoryBudget::reserve`] first.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::oneshot;
 
@@ -25,6 +26,8 @@ struct State {
     used_bytes: u64,
     /// First come, first served.
     waiting: VecDeque<Waiter>,
+    /// Who want to know how much was reserved at most.
+    watches: Vec<Weak<AtomicU64>>,
 }
 
 #[derive(Debug)]
@@ -32,6 +35,10 @@ struct Waiter {
     bytes: u64,
     admitted: oneshot::Sender<Reservation>,
 }
+
+/// Sees how much is reserved at most while it is there.
+#[derive(Debug)]
+pub struct Watch(Arc<AtomicU64>);
 
 /// A share of the budget, given back when dropped.
 #[derive(Debug)]
@@ -46,7 +53,7 @@ static PROCESS: PerProcess<MemoryBudget> = PerProcess::new();
 impl MemoryBudget {
     /// A budget of its own.
     pub fn new(limit_bytes: u64) -> Self {
-        Self(Arc::new(Mutex::new(State { limit_bytes, used_bytes: 0, waiting: VecDeque::new() })))
+        Self(Arc::new(Mutex::new(State { limit_bytes, used_bytes: 0, waiting: VecDeque::new(), watches: Vec::new() })))
     }
 
     /// The budget that all scans of this process share unless they are told otherwise.
@@ -65,6 +72,15 @@ impl MemoryBudget {
         self.state().used_bytes
     }
 
+    /// Watches from now on how much is reserved, by whomever.
+    pub fn watch(&self) -> Watch {
+        let mut state = self.state();
+        let most = Arc::new(AtomicU64::new(state.used_bytes));
+        state.watches.retain(|watch| watch.strong_count() > 0);
+        state.watches.push(Arc::downgrade(&most));
+        Watch(most)
+    }
+
     /// Changes how much may be reserved at a time. What is reserved stays so.
     pub fn set_limit_bytes(&self, bytes: u64) {
         let mut state = self.state();
@@ -77,7 +93,7 @@ impl MemoryBudget {
         let waiting = {
             let mut state = self.state();
             if state.nobody_waits() && state.has_room(bytes) {
-                state.used_bytes = state.used_bytes.saturating_add(bytes);
+                state.take(bytes);
                 return self.reservation(bytes);
             }
             let (admitted, waiting) = oneshot::channel();
@@ -97,14 +113,14 @@ impl MemoryBudget {
         if !state.nobody_waits() || !state.has_room(bytes) {
             return None;
         }
-        state.used_bytes = state.used_bytes.saturating_add(bytes);
+        state.take(bytes);
         Some(self.reservation(bytes))
     }
 
     /// A reservation whether there is room or not: for what must go on lest everybody waits for everybody.
     pub fn reserve_now(&self, bytes: u64) -> Reservation {
         let mut state = self.state();
-        state.used_bytes = state.used_bytes.saturating_add(bytes);
+        state.take(bytes);
         self.reservation(bytes)
     }
 
@@ -128,7 +144,7 @@ impl MemoryBudget {
             }
             let Some(waiter) = state.waiting.pop_front() else { break };
             if !gone {
-                state.used_bytes = state.used_bytes.saturating_add(waiter.bytes);
+                state.take(waiter.bytes);
                 admitted.push(waiter);
             }
         }
@@ -145,6 +161,13 @@ impl MemoryBudget {
 }
 
 impl State {
+    fn take(&mut self, bytes: u64) {
+        self.used_bytes = self.used_bytes.saturating_add(bytes);
+        for watch in self.watches.iter().filter_map(Weak::upgrade) {
+            watch.fetch_max(self.used_bytes, Ordering::Relaxed);
+        }
+    }
+
     /// Those who gave up do not count.
     fn nobody_waits(&mut self) -> bool {
         self.waiting.retain(|waiter| !waiter.admitted.is_closed());
@@ -153,6 +176,13 @@ impl State {
 
     fn has_room(&self, bytes: u64) -> bool {
         self.used_bytes == 0 || self.used_bytes.saturating_add(bytes) <= self.limit_bytes
+    }
+}
+
+impl Watch {
+    /// The most so far.
+    pub fn peak_bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 }
 

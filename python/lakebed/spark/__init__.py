@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
+from lakebed.spark.changes import changes
 from lakebed.spark.read import Explanation, explain, read
 from lakebed.spark.source import register
 from lakebed.spark.write import foreach_batch, write
 
-__all__ = ["Explanation", "explain", "foreach_batch", "read", "register", "write"]
+__all__ = ["Explanation", "changes", "explain", "foreach_batch", "read", "register", "write"]

@@ -47,6 +47,10 @@ class Options:
         """The properties of a new table, with the names as they are given."""
         return {_PROPERTY + name: value for name, value in self._below(_PROPERTY).items()}
 
+    def has(self, *names: str) -> bool:
+        """Whether one of these is given, whoever takes it."""
+        return any(name.lower() in self._given for name in names)
+
     def text(self, *names: str) -> str | None:
         """The value under one of some names that mean the same."""
         found = [self._given[name.lower()] for name in names if name.lower() in self._given]
@@ -88,12 +92,6 @@ class Options:
                 raise InvalidInputError(f"option {names[0]}={value!r}: a list of names is wanted")
             return list(found)
         return [name.strip() for name in value.split(",") if name.strip()]
-
-    def refuse(self, *names: str, because: str) -> None:
-        """Options that mean something elsewhere, if nobody took them."""
-        found = [self._given[name.lower()][0] for name in names if name.lower() in self._left]
-        if found:
-            raise InvalidInputError(f"option {', '.join(found)}: {because}")
 
     def done(self, what: str) -> None:
         """Nothing may be left."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakebed.errors import InvalidInputError
 from lakebed.scan import Scan
-from lakebed.spark import deletions, native, roads, session, tasks, types
+from lakebed.spark import deletions, native, places, roads, tasks, types
 from lakebed.spark.credentials import Access, Credentials
 from lakebed.spark.roads import Asked, Reading, Road, Roads
 from lakebed.table import Table
@@ -25,11 +25,6 @@ __all__ = ["Explanation", "explain", "read"]
 
 #: What calls the clock, as far as a text tells.
 _NOW = re.compile(r"now|current_|local|curdate|unix", re.IGNORECASE)
-
-#: Tasks are not made smaller than this to keep all cores busy.
-_LEAST_TASK_BYTES = 4 << 20
-#: About as many tasks as Spark's scheduler, and the memory of this process, can bear.
-_MOST_TASKS = 100_000
 
 
 def read(
@@ -48,8 +43,8 @@ def read(
 ) -> DataFrame:
     """A table as a data frame, at one version: that of now, unless ``version`` or ``timestamp`` name another.
 
-    The log is read here, the data when Spark runs a query. ``columns`` are the only ones that come, ``where`` is a condition in SQL that
-    all rows fulfil; files that cannot have such rows are not read. Without them Spark prunes columns and pushes filters down by itself
+    The log is read here, the data when Spark runs a query. ``columns`` are the only ones that come (``"_metadata.row_id"`` and its like as in
+    :meth:`lakebed.Table.scan`), ``where`` is a condition in SQL that all rows fulfil; files that cannot have such rows are not read. Without them Spark prunes columns and pushes filters down by itself
     where its own Parquet reader can read the table, which ``road`` otherwise forces: ``"spark"`` for that reader, ``"arrow"`` for
     lakebed's; :func:`explain` tells the choice.
 
@@ -153,16 +148,13 @@ def _plan(
     road: Road,
 ) -> _Plan:
     access = Access(dict(storage_options or {}), credentials, absolute_paths)
-    if os.fspath(uri).startswith("memory:"):
-        raise InvalidInputError(
-            f"{uri}: such a table is in the memory of this process alone, where Spark's workers do not find it"
-        )
+    places.refuse_memory(uri)
     table = Table(uri, version=version, timestamp=timestamp, **access.options())
     if where is not None and _NOW.search(where):
         # What is planned now and run later, here and there, is asked about one moment.
         where = table.scan(where=where).explain().filter
     scan = table.scan(columns=columns, where=where)
-    table_schema = types.table_schema(table._table.metadata()["schemaString"])
+    table_schema = types.table_schema(scan._delta_schema())
     mapping_mode = table.properties.get("delta.columnMapping.mode", "none").lower()
     if mapping_mode == "none":
         table_schema = types.unmapped(table_schema)
@@ -209,7 +201,6 @@ def _tasks(spark: SparkSession, plan: _Plan, target_size_bytes: int) -> list[byt
     """Tasks that read what Spark's reader does not: of the size that is wanted, but enough of them for all cores."""
     if not plan.roads.by_arrow:
         return []
-    fair_bytes = max(_LEAST_TASK_BYTES, plan.arrow_size_bytes // session.parallelism(spark))
-    size_bytes = max(min(target_size_bytes, fair_bytes), plan.arrow_size_bytes // _MOST_TASKS)
+    size_bytes = tasks.fair_size_bytes(spark, plan.arrow_size_bytes, target_size_bytes)
     are_all = len(plan.roads.by_arrow) == plan.files.num_rows
     return plan.scan.tasks(target_size_bytes=size_bytes, paths=None if are_all else plan.roads.by_arrow)

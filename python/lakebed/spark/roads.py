@@ -179,6 +179,8 @@ def _of_table(asked: Asked, road: Road) -> str | None:
         return f"Hadoop has no {scheme}:"
     if scheme != "file" and road == "auto":
         return f"Spark may have no way to {scheme}:"
+    if not set(asked.schema.names) <= set(asked.table_schema.names):
+        return "columns about rows"
     if asked.mapping_mode not in ("none", "name"):
         return f"columns are mapped by {asked.mapping_mode}"
     if any(types.has_type(field.dataType, types.is_void) and not types.is_void(field.dataType) for field in asked.needed.fields):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -18,6 +18,7 @@ from pyspark.sql.datasource import (
 )
 
 from lakebed import _lakebed
+from lakebed.changes import Changes
 from lakebed.errors import InvalidInputError
 from lakebed.scan import Scan
 from lakebed.spark import types
@@ -50,12 +51,20 @@ _LEAST_TASKS = 16
 _LEAST_TASK_BYTES = 4 << 20
 _MOST_TASK_BYTES = 128 << 20
 
-#: What Delta Spark takes in a batch that reads changes.
-_OF_CHANGES = ("readChangeFeed", "readChangeData", "startingVersion", "startingTimestamp", "endingVersion", "endingTimestamp")
-_STREAM_CHANGES = (
-    "changes are read as a stream for now: spark.readStream.format('lakebed'), with readChangeFeed, startingVersion or "
-    "startingTimestamp, and no end; trigger(availableNow=True) takes what there is"
+#: What no stream takes.
+_OF_BATCHES = (
+    "version",
+    "versionAsOf",
+    "timestamp",
+    "timestampAsOf",
+    "columns",
+    "where",
+    "absolute_paths",
+    "endingVersion",
+    "endingTimestamp",
 )
+#: The columns of changes behind those of the table.
+_OF_CHANGES = ["_change_type", "_commit_version", "_commit_timestamp"]
 
 
 def register(spark: SparkSession) -> None:
@@ -79,13 +88,15 @@ class LakebedSource(DataSource):
 
     def schema(self) -> StructType:
         options = Options(self.options)
-        stream = StreamOptions.of(options)
-        given = _ReadOptions.of(options)
-        if stream.options:
-            return stream_schema(stream.open())
-        scan = given.scan(None, None)
-        self._version = scan._table.version
-        return _shown(scan)
+        if not options.has(*_OF_BATCHES) and (stream := StreamOptions.of(options)).options:
+            # Spark does not say what this is for. A batch of changes that begins like a stream has the schema of that version.
+            options.done("for a stream")
+            opened = stream.open()
+            self._version = opened.version
+            return stream_schema(opened)
+        rows = _ReadOptions.of(Options(self.options)).rows(None, None)
+        self._version = _last_version(rows)
+        return _shown(rows)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return Reader(_ReadOptions.of(Options(self.options)), self._version, schema)
@@ -107,37 +118,83 @@ class _ReadOptions:
     path: str
     version: int | None
     timestamp: str | None
+    #: Of a read of changes where it begins and ends, by version or time.
+    start: int | str | None
+    end: int | str | None
     columns: list[str] | None
     where: str | None
     access: Access
 
     @classmethod
     def of(cls, options: Options) -> _ReadOptions:
+        reads_changes = options.flag("readChangeFeed", "readChangeData") or False
         found = cls(
             path=options.path,
             version=options.number("version", "versionAsOf"),
             timestamp=options.text("timestamp", "timestampAsOf"),
+            start=_bound(options, "starting"),
+            end=_bound(options, "ending"),
             columns=options.names("columns"),
             where=options.text("where"),
             access=options.access(absolute_paths=options.flag("absolute_paths") or False),
         )
-        options.refuse(*_OF_CHANGES, because=_STREAM_CHANGES)
         options.done("for reading")
+        names_version = found.version is not None or found.timestamp is not None
         if found.version is not None and found.timestamp is not None:
             raise InvalidInputError("give version or timestamp, not both")
+        if reads_changes and (found.start is None or names_version):
+            raise InvalidInputError(
+                "changes are read from startingVersion or startingTimestamp on, up to endingVersion or endingTimestamp if one of them is given, "
+                "and not at a version"
+            )
+        if not reads_changes and (found.start is not None or found.end is not None):
+            raise InvalidInputError("only changes have a beginning and an end: add option readChangeFeed=true, or leave them out")
         return found
 
-    def scan(self, version: int | None, columns: Sequence[str] | None) -> Scan:
-        """The scan at a version that is pinned already, or else the one that is asked for."""
+    def rows(self, version: int | None, columns: list[str] | None) -> Scan | Changes:
+        """What is asked for, at a version or up to one if it is pinned already. `columns` are all of a schema that is given."""
+        if self.start is not None:
+            if columns is not None and columns[-3:] != _OF_CHANGES:
+                raise InvalidInputError(f"{self.path}: a schema for changes ends with {', '.join(_OF_CHANGES)}")
+            table = Table(self.path, **self.access.options())
+            narrowed: dict[str, Any] = {"columns": self.columns if columns is None else columns[:-3], "where": self.where}
+            end = self.end
+            if end is None and version is not None:
+                # A start that is not there yet is told as such.
+                end = max(version, self.start) if isinstance(self.start, int) else version
+            found = table.changes(self.start, end, **narrowed)
+            is_later = version is not None and found.end_version > version
+            return table.changes(self.start, version, **narrowed) if is_later else found
         time = None if version is not None else self.timestamp
         version = self.version if version is None else version
         table = Table(self.path, version=version, timestamp=time, **self.access.options())
         return table.scan(columns if columns is not None else self.columns, where=self.where)
 
 
-def _shown(scan: Scan) -> StructType:
-    schema = types.table_schema(scan._table.metadata()["schemaString"])
-    return types.shown(types.pruned(schema, scan.schema))
+def _bound(options: Options, which: str) -> int | str | None:
+    version, timestamp = options.number(f"{which}Version"), options.text(f"{which}Timestamp")
+    if version is not None and timestamp is not None:
+        raise InvalidInputError(f"give {which}Version or {which}Timestamp, not both")
+    return timestamp if version is None else version
+
+
+def _last_version(rows: Scan | Changes) -> int:
+    return rows.end_version if isinstance(rows, Changes) else rows._table.version
+
+
+def _shown(rows: Scan | Changes) -> StructType:
+    return types.shown(types.pruned(types.table_schema(rows._delta_schema()), rows.schema))
+
+
+def _tasks(rows: Scan | Changes) -> list[bytes]:
+    if isinstance(rows, Changes):
+        plan = rows._changes.plan()
+        return plan.tasks(_fair_bytes(plan.size_bytes))
+    return rows.tasks(target_size_bytes=_fair_bytes(sum(size or 0 for size in rows.files().column("size_bytes").to_pylist())))
+
+
+def _fair_bytes(size_bytes: int) -> int:
+    return min(_MOST_TASK_BYTES, max(_LEAST_TASK_BYTES, size_bytes // _LEAST_TASKS))
 
 
 class Reader(DataSourceReader):
@@ -154,11 +211,11 @@ class Reader(DataSourceReader):
         refuse_uncarried(schema)
 
     def partitions(self) -> Sequence[InputPartition]:
-        scan = self._options.scan(self._version, None)
-        whole = _shown(scan)
+        rows = self._options.rows(self._version, None)
+        whole = _shown(rows)
         if whole.names != self._schema.names:
-            scan = self._options.scan(scan._table.version, self._schema.names)
-            whole = _shown(scan)
+            rows = self._options.rows(_last_version(rows), self._schema.names)
+            whole = _shown(rows)
         differing = [
             f"{given.name} is {found.dataType.simpleString()}, not {given.dataType.simpleString()}"
             for found, given in zip(whole.fields, self._schema.fields, strict=True)
@@ -166,13 +223,12 @@ class Reader(DataSourceReader):
         ]
         if differing:
             raise InvalidInputError(f"{self._options.path}: the schema that was given is not the table's: {'; '.join(differing)}")
-        size_bytes = sum(size or 0 for size in scan.files().column("size_bytes").to_pylist())
-        fair_bytes = min(_MOST_TASK_BYTES, max(_LEAST_TASK_BYTES, size_bytes // _LEAST_TASKS))
-        return [TaskPartition(task) for task in scan.tasks(target_size_bytes=fair_bytes)]
+        return [TaskPartition(task) for task in _tasks(rows)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, TaskPartition)
-        yield from read_partition(partition, self._options.access, self._schema)
+        # Where there is nothing to read, Spark makes up a partition of its own.
+        if isinstance(partition, TaskPartition):
+            yield from read_partition(partition, self._options.access, self._schema)
 
 
 class Writer(DataSourceArrowWriter):

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from lakebed.spark import types
+from lakebed.spark import session, types
 from lakebed.spark.credentials import Access
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Work", "frame", "run"]
+__all__ = ["Work", "fair_size_bytes", "frame", "run"]
 
 #: What executors do with a task. It travels pickled.
 Work = Callable[[bytes], "Iterator[pa.RecordBatch]"]
@@ -34,10 +34,21 @@ _WEIGHT = "CAST(null AS STRUCT<" + ", ".join(f"b{at}: BINARY" for at in range(10
 #: The planner takes numbers for 8 bytes, and a row with the weight for 1016 instead of 16.
 _NUMBER_BYTES = 8 * 1016 // 16
 
+#: Tasks are not made smaller than this to keep all cores busy.
+_LEAST_TASK_BYTES = 4 << 20
+#: About as many tasks as Spark's scheduler, and the memory of this process, can bear.
+_MOST_TASKS = 100_000
+
 #: Of the pieces that one function holds. More make several functions, since each task unpickles all of its function.
 _MOST_BYTES = 1 << 20
 #: As far as zlib looks back.
 _WINDOW_BYTES = 1 << 15
+
+
+def fair_size_bytes(spark: SparkSession, size_bytes: int, most_bytes: int) -> int:
+    """How much a task reads of so much in all: at most as is wanted, but little enough that all cores have some."""
+    fair_bytes = max(_LEAST_TASK_BYTES, size_bytes // session.parallelism(spark))
+    return max(min(most_bytes, fair_bytes), size_bytes // _MOST_TASKS)
 
 
 def frame(

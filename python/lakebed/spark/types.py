@@ -19,6 +19,7 @@ from pyspark.sql.types import (
     DecimalType,
     FloatType,
     IntegerType,
+    LongType,
     MapType,
     NullType,
     ShortType,
@@ -72,8 +73,14 @@ def unmapped(schema: StructType) -> StructType:
 
 
 def pruned(schema: StructType, kept: pa.Schema) -> StructType:
-    """The part of a schema that a scan gives: its columns in its order, and of structs the fields that it kept."""
-    return StructType([_pruned_field(schema[field.name], field.type) for field in kept])
+    """The part of a schema that a scan gives: its columns in its order, and of structs the fields that it kept.
+
+    A column that the schema does not have tells about rows.
+    """
+    names = set(schema.names)
+    return StructType(
+        [_pruned_field(schema[field.name], field.type) if field.name in names else _of_rows(field) for field in kept]
+    )
 
 
 def shown(schema: StructType) -> StructType:
@@ -229,6 +236,12 @@ def _size_bytes(data_type: DataType) -> int:
 
 def _is_shown(key: str) -> bool:
     return key == "delta.invariants" or not key.startswith("delta.")
+
+
+def _of_rows(field: pa.Field[Any]) -> StructField:
+    import pyarrow as pa
+
+    return StructField(field.name, StringType() if pa.types.is_string(field.type) else LongType())
 
 
 def _pruned_field(field: StructField, kept: pa.DataType) -> StructField:

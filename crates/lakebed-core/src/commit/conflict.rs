@@ -147,10 +147,10 @@ impl Against<'_> {
         Ok(())
     }
 
-    /// The files of which both only deleted rows, from the same state. Who read the whole table depends on rows that he leaves, too.
+    /// The files of which both only deleted rows, from the same state, unless what is done depends on rows that stay.
     fn both_changed(&self) -> BTreeSet<String> {
         let mut paths = BTreeSet::new();
-        if self.current.reads.is_whole_table() {
+        if !self.current.reads.is_of_deleted_rows_alone() {
             return paths;
         }
         for change in &self.current.draft.vectors {

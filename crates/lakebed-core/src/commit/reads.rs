@@ -10,6 +10,8 @@ use crate::log::files::{FileBatch, FileKey};
 pub struct Reads {
     whole_table: bool,
     by_predicate: bool,
+    /// What is done depends on rows that stay.
+    by_staying: bool,
     paths: HashSet<FileKey>,
     app_ids: BTreeSet<String>,
 }
@@ -34,6 +36,16 @@ impl Reads {
     /// These files were read too.
     pub(super) fn keys(&mut self, files: impl IntoIterator<Item = FileKey>) {
         self.paths.extend(files);
+    }
+
+    /// What is done depends on rows of the files read that it leaves as they are.
+    pub fn staying_rows(&mut self) {
+        self.by_staying = true;
+    }
+
+    /// Whether somebody else's changes in a file of which rows are deleted here do not matter as long as they concern other rows.
+    pub(super) fn is_of_deleted_rows_alone(&self) -> bool {
+        !self.whole_table && !self.by_staying
     }
 
     /// It was looked how far this application has come.

@@ -1,6 +1,6 @@
 //! The set of deleted rows and what a scan asks of it.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use roaring::RoaringTreemap;
 
@@ -46,6 +46,30 @@ impl DeletionVector {
     /// Deletes one more row; false if it was deleted already.
     pub fn insert(&mut self, row: u64) -> bool {
         self.rows.insert(row)
+    }
+
+    /// Deletes more rows, which come in ascending order; runs of neighbours cost little.
+    pub fn insert_ascending(&mut self, rows: impl IntoIterator<Item = u64>) {
+        let mut rows = rows.into_iter();
+        let Some(mut first) = rows.next() else { return };
+        let mut last = first;
+        for row in rows {
+            if row != last + 1 {
+                self.insert_run(first..=last);
+                first = row;
+            }
+            last = row;
+        }
+        self.insert_run(first..=last);
+    }
+
+    fn insert_run(&mut self, run: RangeInclusive<u64>) {
+        match run.start() == run.end() {
+            true if self.rows.try_push(*run.start()).is_ok() => {}
+            _ => {
+                self.rows.insert_range(run);
+            }
+        }
     }
 
     /// The rows deleted by either.

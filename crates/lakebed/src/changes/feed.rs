@@ -12,17 +12,18 @@ use futures::TryStreamExt;
 use lakebed_core::property::TableProperties;
 use lakebed_core::schema::compare::{column_changes, first_obstacle};
 use lakebed_core::schema::mapping::MappingMode;
-use lakebed_core::schema::{StructType, parse};
+use lakebed_core::schema::{PrimitiveType, StructField, StructType, parse};
 use serde_json::Value;
 
 use super::commits::{ALL, Commit, Commits, Kept, Wanted, lost};
 use crate::scan::balance::balanced;
+use crate::scan::task::OutputColumn;
 use crate::scan::{ChangeType, FileChange, RowColumn, RowColumnKind, ScanFile, ScanTask, read_task};
 use crate::stream::{RecordBatchStream, produce};
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
 
 /// The names of the columns that a feed has behind those of the table.
-pub(super) const FEED_COLUMNS: [(RowColumnKind, &str); 3] = [
+const FEED_COLUMNS: [(RowColumnKind, &str); 3] = [
     (RowColumnKind::ChangeType, ChangeType::CHANGE_TYPE_COLUMN),
     (RowColumnKind::CommitVersion, "_commit_version"),
     (RowColumnKind::CommitTimestamp, "_commit_timestamp"),
@@ -48,13 +49,28 @@ pub struct Changes {
     versions: RangeInclusive<u64>,
     columns: Option<Vec<String>>,
     filter: Option<String>,
+    /// What `current_timestamp` means in the filter.
+    now_ms: i64,
+}
+
+/// The files that hold the changes of some versions.
+#[derive(Debug, Clone)]
+pub struct PlannedChanges {
+    changes: Changes,
+    files: Vec<ScanFile>,
 }
 
 impl Table {
     /// The changes of these versions, with the columns of the last of them. The table must record changes in all of them.
     pub async fn changes(&self, versions: RangeInclusive<u64>) -> Result<Changes> {
+        Changes::of(self, self.snapshot().await?, versions).await
+    }
+}
+
+impl Changes {
+    /// The changes of these versions of a table whose newest version is known.
+    pub(super) async fn of(table: &Table, latest: Snapshot, versions: RangeInclusive<u64>) -> Result<Self> {
         let (start, end) = (*versions.start(), *versions.end());
-        let latest = self.snapshot().await?;
         let url = latest.url();
         if end < start {
             return Err(Error::invalid_input(format!(
@@ -65,14 +81,40 @@ impl Table {
             let message = format!("{url}: changes of versions {start} to {end}: the newest version is {}", latest.version());
             return Err(Error::new(ErrorKind::VersionNotFound, message));
         }
-        let snapshot = if end == latest.version() { latest } else { self.snapshot_at(end).await? };
-        let changes = Changes { table: self.clone(), snapshot, versions, columns: None, filter: None };
-        changes.check_start(&self.snapshot_at(start).await?)?;
+        let snapshot = if end == latest.version() { latest } else { table.snapshot_at(end).await? };
+        let changes = Self::new(table, snapshot, versions);
+        if start == end {
+            changes.check_start(&changes.snapshot)?;
+        } else {
+            changes.check_start(&table.snapshot_at(start).await?)?;
+        }
         Ok(changes)
     }
-}
 
-impl Changes {
+    /// No changes, in the columns of this version.
+    pub(super) async fn none_since(table: &Table, latest: Snapshot, version: u64) -> Result<Self> {
+        let snapshot = if version == latest.version() { latest } else { table.snapshot_at(version).await? };
+        let changes = Self::new(table, snapshot, version + 1..=version);
+        changes.check_start(&changes.snapshot)?;
+        Ok(changes)
+    }
+
+    fn new(table: &Table, snapshot: Snapshot, versions: RangeInclusive<u64>) -> Self {
+        let now_ms = snapshot.env().now_ms();
+        Self { table: table.clone(), snapshot, versions, columns: None, filter: None, now_ms }
+    }
+
+    /// The same changes by another handle on the table, such as one of another process.
+    pub async fn reopened(&self, table: &Table) -> Result<Self> {
+        let snapshot = table.snapshot_at(self.snapshot.version()).await?;
+        Ok(Self { table: table.clone(), snapshot, ..self.clone() })
+    }
+
+    /// The versions, both of them included. Where there is none between two times, the end is the version before the start.
+    pub fn versions(&self) -> &RangeInclusive<u64> {
+        &self.versions
+    }
+
     /// Only these columns of the table, in this order; what says of a change comes behind them.
     #[must_use]
     pub fn select<T: Into<String>>(mut self, columns: impl IntoIterator<Item = T>) -> Self {
@@ -89,7 +131,22 @@ impl Changes {
 
     /// The schema of what it gives.
     pub fn schema(&self) -> Result<SchemaRef> {
-        self.task(Vec::new()).output_schema()
+        let task = self.task(Vec::new());
+        for column in task.output_columns()? {
+            // Files of changed rows know nothing of the files and rows of the table. PROTOCOL "Row Tracking".
+            if let OutputColumn::OfRows(RowColumn { kind, name }) = column
+                && !kind.is_of_change()
+            {
+                let message = format!("{}: column {name}: changes do not tell it; a scan of a version does", task.table_url);
+                return Err(Error::invalid_input(message));
+            }
+        }
+        task.output_schema()
+    }
+
+    /// The columns of the last version and those of the feed, with Delta's types and the metadata of columns, whatever was selected.
+    pub fn delta_schema(&self) -> StructType {
+        with_feed_columns(self.snapshot.schema())
     }
 
     /// The changes, version by version.
@@ -113,12 +170,18 @@ impl Changes {
 
     /// The changes cut into tasks of about this many bytes of files.
     pub async fn tasks(&self, target_size_bytes: u64) -> Result<Vec<ScanTask>> {
+        Ok(self.plan().await?.tasks(target_size_bytes))
+    }
+
+    /// Finds the files that hold the changes: reads the commits, no data.
+    pub async fn plan(&self) -> Result<PlannedChanges> {
+        self.schema()?;
         let mut commits = self.commits();
         let mut files = Vec::new();
         while let Some(more) = self.next(&mut commits).await? {
             files.extend(more);
         }
-        Ok(balanced(files, target_size_bytes).into_iter().map(|files| self.task(files)).collect())
+        Ok(PlannedChanges { changes: self.clone(), files })
     }
 
     fn commits(&self) -> Commits {
@@ -140,8 +203,18 @@ impl Changes {
     }
 
     fn task(&self, files: Vec<ScanFile>) -> ScanTask {
-        let template = ScanTask { columns: self.columns.clone(), filter: self.filter.clone(), ..template(&self.snapshot) };
-        ScanTask { files, row_columns: feed_columns(), ..template }
+        ScanTask {
+            table_url: self.snapshot.url().to_owned(),
+            files,
+            schema: self.snapshot.schema().clone(),
+            partition_columns: self.snapshot.partition_columns().to_vec(),
+            mapping_mode: self.snapshot.mapping_mode(),
+            columns: self.columns.clone(),
+            filter: self.filter.clone(),
+            now_ms: self.now_ms,
+            row_columns: feed_columns(),
+            ..ScanTask::default()
+        }
     }
 
     fn check_start(&self, start: &Snapshot) -> Result<()> {
@@ -192,16 +265,25 @@ impl Changes {
     }
 }
 
-/// A task without files that reads with the schema of a snapshot.
-fn template(snapshot: &Snapshot) -> ScanTask {
-    ScanTask {
-        table_url: snapshot.url().to_owned(),
-        schema: snapshot.schema().clone(),
-        partition_columns: snapshot.partition_columns().to_vec(),
-        mapping_mode: snapshot.mapping_mode(),
-        now_ms: snapshot.env().now_ms(),
-        ..ScanTask::default()
+impl PlannedChanges {
+    /// The size of the files.
+    pub fn size_bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.size).sum()
     }
+
+    /// The files in tasks of about this many bytes.
+    pub fn tasks(&self, target_size_bytes: u64) -> Vec<ScanTask> {
+        balanced(self.files.clone(), target_size_bytes).into_iter().map(|files| self.changes.task(files)).collect()
+    }
+}
+
+/// The columns of a table and behind them those of its feed.
+pub(super) fn with_feed_columns(schema: &StructType) -> StructType {
+    let mut columns = schema.clone();
+    let types = [PrimitiveType::String, PrimitiveType::Long, PrimitiveType::Timestamp];
+    let feed = FEED_COLUMNS.iter().zip(types).map(|((_, name), of)| StructField::new(*name, of, true));
+    columns.fields.extend(feed);
+    columns
 }
 
 pub(super) fn feed_columns() -> Vec<RowColumn> {

@@ -30,7 +30,7 @@ mod time_arithmetic;
 mod types;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
@@ -42,19 +42,20 @@ use lakebed_core::{Error, Result};
 
 use bind::{Binder, Typed};
 
-pub(crate) use bind::join;
-pub(crate) use calendar::{Civil, DAY, SECOND};
+pub(crate) use bind::{join, nearest};
+pub(crate) use calendar::{Civil, DAY, SECOND, date_text, timestamp_text};
 pub(crate) use chars::filter_schema;
 pub(crate) use compare::{below_one_form, one_form_of};
 pub(crate) use function::pattern::Pattern;
 pub(crate) use function::text::{STARTS_WITH, beginning};
 pub(crate) use kernel::{Input, Kernel, Order, Spec};
-pub(crate) use lex::Suffix;
+pub(crate) use lex::{Span, Suffix, error_at};
 pub(crate) use nested::{field_index, path};
 pub(crate) use parse::parse as parse_syntax;
 pub(crate) use physical::{compile, failed, kept, may_fail, undecided};
 pub(crate) use short::{saturated, short_type};
 pub(crate) use syntax::{Kind, Node};
+pub(crate) use text_value::decimal_text;
 
 /// What an expression may ask of its surroundings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -73,6 +74,14 @@ pub struct Expression {
     /// The text it was made from, with functions of the time replaced by the time.
     pub text: String,
     schema: SchemaRef,
+    compiled: OnceLock<Compiled>,
+}
+
+/// An expression that is ready to run, for the batches that it met first; others mostly are of the same schema.
+#[derive(Debug, Clone)]
+struct Compiled {
+    schema: SchemaRef,
+    physical: Arc<dyn PhysicalExpr>,
 }
 
 /// A condition on the rows of a table: those for which it is true match.
@@ -125,7 +134,7 @@ pub fn parse_expr(text: &str, schema: &Schema, options: &Options) -> Result<Expr
     let schema = Arc::new(nullable(schema));
     let node = parse::parse(&text)?;
     let Typed { expr, data_type } = Binder { text: &text, schema: &schema }.bind(&node)?;
-    Ok(Expression { expr, data_type, text, schema })
+    Ok(Expression::bound(expr, data_type, text, schema))
 }
 
 /// For each row of a batch whether a condition is true; null counts as false.
@@ -137,6 +146,40 @@ pub fn matching_rows(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> Resul
 }
 
 impl Expression {
+    fn bound(expr: Expr, data_type: DataType, text: String, schema: SchemaRef) -> Expression {
+        Expression { expr, data_type, text, schema, compiled: OnceLock::new() }
+    }
+
+    /// An expression that was made of parts of others; the schema has its columns. The text is for messages.
+    pub(crate) fn of(expr: Expr, text: &str, schema: &Schema) -> Result<Expression> {
+        let schema = Arc::new(nullable(schema));
+        let data_type = physical::compile_for(text, &expr, &schema)?.data_type(&schema);
+        let data_type = data_type.map_err(|error| physical::failed(text, &error))?;
+        Ok(Expression::bound(expr, data_type, text.to_string(), schema))
+    }
+
+    /// The same with its columns under the names that they have in another schema; those without another name keep theirs.
+    pub(crate) fn renamed(&self, schema: &Schema, name: impl Fn(&str) -> Option<String>) -> Result<Expression> {
+        let expr = replace_columns(&self.expr, |column| Some(Expr::Column(Column::new_unqualified(name(column)?))));
+        Expression::of(expr, &self.text, schema)
+    }
+
+    /// The same as values of another type, as CAST has it.
+    pub(crate) fn cast_to(&self, to: &DataType) -> Result<Expression> {
+        let refused = || {
+            Error::predicate(format!(
+                "`{}` is {}, which cannot be cast to {}",
+                self.text,
+                types::name(&self.data_type),
+                types::name(to)
+            ))
+        };
+        let expr = cast::cast(self.expr.clone(), &self.data_type, to, false).ok_or_else(refused)?;
+        // A literal that cannot be cast is a mistake that is better told at once.
+        let expr = physical::fold(expr).map_err(|error| physical::failed(&self.text, &error))?;
+        Ok(Expression::bound(expr, to.clone(), self.text.clone(), Arc::clone(&self.schema)))
+    }
+
     /// The paths of the columns it reads: the top-level name, then fields.
     pub fn columns(&self) -> Vec<Vec<String>> {
         columns_of(&self.expr)
@@ -156,16 +199,28 @@ impl Expression {
     /// # Errors
     /// As [`Expression::physical`] and [`matching_rows`].
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
-        let compiled = self.physical(&batch.schema())?;
+        let compiled = self.compiled(batch)?;
         let computed = compiled.evaluate(batch).and_then(|value| value.into_array(batch.num_rows()));
         computed.map_err(|error| physical::failed(&self.text, &error))
+    }
+
+    fn compiled(&self, batch: &RecordBatch) -> Result<Arc<dyn PhysicalExpr>> {
+        let schema = batch.schema();
+        if let Some(compiled) =
+            self.compiled.get().filter(|compiled| Arc::ptr_eq(&compiled.schema, &schema) || compiled.schema == schema)
+        {
+            return Ok(Arc::clone(&compiled.physical));
+        }
+        let physical = self.physical(&schema)?;
+        self.compiled.get_or_init(|| Compiled { schema, physical: Arc::clone(&physical) });
+        Ok(physical)
     }
 }
 
 impl Filter {
     fn of(conjuncts: Vec<Conjunct>, text: String, schema: SchemaRef) -> Filter {
         let expr = bind::join(Operator::And, conjuncts.iter().map(|conjunct| conjunct.expr.clone()).collect());
-        Filter { expression: Expression { expr, data_type: DataType::Boolean, text, schema }, conjuncts }
+        Filter { expression: Expression::bound(expr, DataType::Boolean, text, schema), conjuncts }
     }
 
     /// The condition.
@@ -216,7 +271,7 @@ impl Filter {
     /// # Errors
     /// As [`Filter::physical`] and [`matching_rows`].
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        let condition = self.physical(&batch.schema())?;
+        let condition = self.expression.compiled(batch)?;
         physical::matches(condition.as_ref(), batch).map_err(|error| physical::failed(self.text(), &error))
     }
 

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
+use self::task::OutputColumn;
 use crate::expr::{Filter, Options, filter_schema, parse_filter};
 use crate::{Error, Result, Snapshot};
 
@@ -63,7 +64,8 @@ impl Snapshot {
 }
 
 impl Scan {
-    /// Only these columns, in this order; `a.b` is a field of a struct.
+    /// Only these columns, in this order; `a.b` is a field of a struct. `_metadata.row_id`, `_metadata.row_commit_version`, `_metadata.file_path`,
+    /// `_metadata.file_size` and `_metadata.row_index` tell about rows, unless the table has a column `_metadata`.
     #[must_use]
     pub fn select<T: Into<String>>(mut self, columns: impl IntoIterator<Item = T>) -> Self {
         self.columns = Some(columns.into_iter().map(Into::into).collect());
@@ -91,6 +93,12 @@ impl Scan {
         self
     }
 
+    /// The same with more columns about rows.
+    pub(crate) fn more_row_columns(mut self, columns: impl IntoIterator<Item = RowColumn>) -> Self {
+        self.row_columns.extend(columns);
+        self
+    }
+
     /// The snapshot that is read.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
@@ -105,11 +113,17 @@ impl Scan {
     /// Row columns that would say nothing.
     fn check_row_columns(&self) -> Result<()> {
         let (url, properties) = (self.snapshot.url(), self.snapshot.properties());
-        for RowColumn { kind, name } in &self.row_columns {
+        for column in self.task(Vec::new()).output_columns()? {
+            let OutputColumn::OfRows(RowColumn { kind, name }) = column else { continue };
             if kind.is_of_change() {
                 return Err(Error::invalid_input(format!(
                     "{url}: column {name}: only a query of changes knows a row's {}",
                     kind.name()
+                )));
+            }
+            if kind == RowColumnKind::FileIndex {
+                return Err(Error::invalid_input(format!(
+                    "{url}: column {name}: files are counted within a task alone; ask for file_path"
                 )));
             }
             if kind.is_of_row_tracking() && !properties.row_tracking {

@@ -105,7 +105,7 @@ impl Scan {
     }
 
     /// A task that reads these files as this scan says.
-    pub(super) fn task(&self, files: Vec<ScanFile>) -> ScanTask {
+    pub(crate) fn task(&self, files: Vec<ScanFile>) -> ScanTask {
         let snapshot = &self.snapshot;
         ScanTask {
             table_url: snapshot.url().to_owned(),

@@ -3,6 +3,7 @@
 //! [`ScanTask::to_bytes`] and [`ScanTask::from_bytes`] are each other's inverse. The bytes hold no secrets: whoever reads the task finds
 //! credentials by itself. They are input like any other, so `from_bytes` believes nothing. Reading is in `read`.
 
+mod output;
 mod row_column;
 #[cfg(test)]
 mod tests;
@@ -11,16 +12,13 @@ mod wire;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use arrow_schema::{Field, Schema, SchemaRef};
-
 use lakebed_core::action::{Add, DeletionVectorDescriptor};
 use lakebed_core::schema::StructType;
-use lakebed_core::schema::arrow::schema_to_arrow;
 use lakebed_core::schema::mapping::MappingMode;
 
-use super::read::columns::Columns;
 use crate::{Error, Result};
 
+pub(crate) use output::OutputColumn;
 pub use row_column::{ChangeType, FileChange, RowColumn, RowColumnKind};
 
 /// Files of one table, and what to read of them.
@@ -36,7 +34,7 @@ pub struct ScanTask {
     pub partition_columns: Vec<String>,
     /// How columns of data files are found.
     pub mapping_mode: MappingMode,
-    /// Logical column paths (`a`, `a.b`) in the order of the output; None is all columns.
+    /// Logical column paths (`a`, `a.b`) in the order of the output, and such as `_metadata.row_id` for columns about rows; None is all columns.
     pub columns: Option<Vec<String>>,
     /// Only rows for which this Spark SQL expression over logical columns is true.
     pub filter: Option<String>,
@@ -93,20 +91,6 @@ impl ScanTask {
         Ok(task)
     }
 
-    /// The schema of what reading it gives.
-    pub fn output_schema(&self) -> Result<SchemaRef> {
-        let columns = Columns::select(&self.schema, self.columns.as_deref())?;
-        let schema = schema_to_arrow(columns.schema())?;
-        if self.row_columns.is_empty() {
-            return Ok(schema);
-        }
-        let of_rows = self
-            .row_columns
-            .iter()
-            .map(|column| Field::new(&column.name, column.kind.arrow_type(), column.kind.is_nullable()).into());
-        Ok(Schema::new(schema.fields().iter().cloned().chain(of_rows).collect::<Vec<_>>()).into())
-    }
-
     /// What the bytes of a stranger could get wrong.
     fn check(&self) -> Result<()> {
         crate::wire::check_root(&self.table_url)?;
@@ -115,12 +99,7 @@ impl ScanTask {
                 return Err(invalid(format!("partition column {column} is not in the schema")));
             }
         }
-        let schema = self.output_schema()?;
-        for (index, field) in schema.fields().iter().enumerate() {
-            if schema.fields().iter().take(index).any(|other| other.name() == field.name()) {
-                return Err(invalid(format!("column {} would come out twice", field.name())));
-            }
-        }
+        self.output_schema()?;
         self.files.iter().try_for_each(ScanFile::check)?;
         let asks = self.row_columns.iter().find(|column| column.kind.is_of_change());
         match (asks, self.files.iter().find(|file| file.change.is_none())) {

@@ -30,7 +30,7 @@ use crate::Result;
 
 pub(crate) use commits::{commit_info, runs_at_once};
 pub(crate) use load::load;
-pub(crate) use travel::{first_version_from, version_at};
+pub(crate) use travel::{CommitTimes, first_version_from, version_at};
 
 /// One version of a table: immutable, cheap to clone.
 #[derive(Clone)]

@@ -1,6 +1,6 @@
 //! Which version a moment means.
 
-use lakebed_core::commit::timestamp::{IctEnablement, Search, Step, VersionTime};
+use lakebed_core::commit::timestamp::{IctEnablement, Search, Step, VersionTime, monotonise};
 use lakebed_core::log::segment::{ListedLogFile, reconstructible_range};
 use lakebed_core::path::LogPath;
 use lakebed_core::{Error, Result};
@@ -19,17 +19,63 @@ pub(crate) async fn version_at(latest: &Snapshot, timestamp_ms: i64) -> Result<u
 
 /// The first version that was made at this time or later, among those whose commits the log still has.
 pub(crate) async fn first_version_from(latest: &Snapshot, timestamp_ms: i64) -> Result<u64> {
-    let commits = commits_of(latest, &log::list_log(latest.store(), None).await?);
-    if let Some(first) = commits.first() {
-        let is_own = enablement(latest).is_some_and(|ict| ict.version <= first.version);
-        let time = if is_own { in_commit_timestamp(latest, first.version).await? } else { first.timestamp_ms };
-        if time >= timestamp_ms {
-            return Ok(first.version);
+    CommitTimes::list(latest).await?.first_from(timestamp_ms).await
+}
+
+/// When the commits were made that the log still has.
+pub(crate) struct CommitTimes<'a> {
+    latest: &'a Snapshot,
+    /// By the times of their files.
+    commits: Vec<VersionTime>,
+}
+
+impl<'a> CommitTimes<'a> {
+    /// Those up to this version.
+    pub(crate) async fn list(latest: &'a Snapshot) -> Result<Self> {
+        let commits = commits_of(latest, &log::list_log(latest.store(), None).await?);
+        Ok(Self { latest, commits })
+    }
+
+    /// The first version that was made at this time or later.
+    pub(crate) async fn first_from(&self, timestamp_ms: i64) -> Result<u64> {
+        let latest = self.latest;
+        if let Some(first) = self.commits.first() {
+            let is_own = enablement(latest).is_some_and(|ict| ict.version <= first.version);
+            let time = if is_own { in_commit_timestamp(latest, first.version).await? } else { first.timestamp_ms };
+            if time >= timestamp_ms {
+                return Ok(first.version);
+            }
+        }
+        match search(latest, timestamp_ms.saturating_sub(1), &self.commits).await {
+            Ok(before) if before < latest.version() => Ok(before + 1),
+            // Behind the last version there is none, which the search says best.
+            _ => search(latest, timestamp_ms, &self.commits).await,
         }
     }
-    let version = search(latest, timestamp_ms.saturating_sub(1), &commits).await? + 1;
-    // Behind the last version there is none, which the search says best.
-    if version > latest.version() { search(latest, timestamp_ms, &commits).await } else { Ok(version) }
+
+    /// The same, where none may be missed: a time before the first commit that the log still has is refused if others came before that.
+    pub(crate) async fn first_since(&self, timestamp_ms: i64) -> Result<u64> {
+        if self.commits.first().is_some_and(|first| first.version > 0) {
+            search(self.latest, timestamp_ms, &self.commits).await?;
+        }
+        self.first_from(timestamp_ms).await
+    }
+
+    /// The last version that was made at this time or earlier.
+    pub(crate) async fn last_until(&self, timestamp_ms: i64) -> Result<u64> {
+        let latest = self.latest;
+        let time = if enablement(latest).is_some() {
+            Some(in_commit_timestamp(latest, latest.version()).await?)
+        } else {
+            let mut times = self.commits.clone();
+            monotonise(&mut times);
+            times.last().map(|last| last.timestamp_ms)
+        };
+        match time {
+            Some(time) if time <= timestamp_ms => Ok(latest.version()),
+            _ => search(latest, timestamp_ms, &self.commits).await,
+        }
+    }
 }
 
 fn commits_of(latest: &Snapshot, listed: &[ListedLogFile]) -> Vec<VersionTime> {

@@ -14,10 +14,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lakebed_core::action::{Action, Add, DomainMetadata, Metadata, Protocol, SetTransaction};
+use lakebed_core::action::{Action, Add, Cdc, DomainMetadata, Metadata, Protocol, SetTransaction};
 use lakebed_core::commit::base::{Base, ROW_TRACKING_DOMAIN};
 use lakebed_core::commit::draft::{Draft, Removal};
-use lakebed_core::commit::info::IDENTITY_ONLY_TAG;
+use lakebed_core::commit::info::{IDENTITY_ONLY_TAG, ROW_TRACKING_PRESERVED_TAG};
 use lakebed_core::commit::reads::Reads;
 use lakebed_core::feature::upgrade::upgrade;
 use lakebed_core::feature::{check_write, supported_features};
@@ -36,6 +36,7 @@ pub(crate) use partitions::Partitions;
 
 pub use commit::Committed;
 pub use lakebed_core::commit::info::Operation;
+pub use vectors::Noted;
 
 /// How long a commit goes on trying while others are faster.
 const DEFAULT_PATIENCE: Duration = Duration::from_secs(600);
@@ -124,9 +125,6 @@ impl Transaction {
     }
 
     /// All rows are read, or all files replaced: nothing of others can be left unseen.
-    ///
-    /// So are they for who deletes rows, or adds some, because of rows that he leaves as they are, such as a merge that adds what it does
-    /// not find: else what he does is joined with others' deletions in the same file.
     pub fn read_all(&mut self) {
         self.reads.whole_table();
     }
@@ -152,6 +150,12 @@ impl Transaction {
         self.reads.files(files)
     }
 
+    /// What is done depends on rows of these files that it leaves as they are, such as in a merge that adds what it does not find. Else what
+    /// it does is joined with others' deletions in the same files.
+    pub fn depend_on_staying_rows(&mut self) {
+        self.reads.staying_rows();
+    }
+
     /// How far an application has come counts for what is done.
     pub fn read_application(&mut self, app_id: &str) {
         self.reads.application(app_id);
@@ -171,6 +175,12 @@ impl Transaction {
     /// These files leave the table. `data_change` is false when their rows stay in it.
     pub fn remove(&mut self, files: FileBatch, data_change: bool) {
         self.draft.removes.push(Removal { files, data_change });
+    }
+
+    /// A file that tells of changed rows, which may be on its way to the disk.
+    pub fn add_changes(&mut self, file: Cdc, unflushed: Unflushed) {
+        self.draft.cdc.push(file);
+        self.unflushed.push(unflushed);
     }
 
     /// Another schema, other properties.
@@ -207,6 +217,13 @@ impl Transaction {
     /// The metadata changes only in the marks of identity columns: others need not mind.
     pub fn mark_identity_only(&mut self) {
         self.settings.tags.insert(IDENTITY_ONLY_TAG.to_owned(), "true".to_owned());
+    }
+
+    /// Rows that move keep their ids, where the table tracks rows.
+    pub fn keep_row_ids(&mut self) {
+        if self.base.properties.row_tracking {
+            self.settings.tags.insert(ROW_TRACKING_PRESERVED_TAG.to_owned(), "true".to_owned());
+        }
     }
 
     /// The metadata that will hold once this is committed.
@@ -249,7 +266,7 @@ impl Predicate {
     /// Whether any of these files may hold rows that were asked for.
     fn may_match(&self, files: &FileBatch) -> Result<bool> {
         match self {
-            Self::Filter(pruner) => pruner.may_match_any(files),
+            Self::Filter(pruner) => Ok(pruner.may_match(files)?.has_true()),
             Self::Partitions(partitions) => partitions.may_hold(files),
         }
     }

@@ -14,7 +14,7 @@ use crate::{Result, Snapshot};
 type Values = Vec<Option<String>>;
 
 /// Some partitions of a table.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Partitions {
     /// With their names in the log.
     columns: Vec<(PrimitiveType, String)>,

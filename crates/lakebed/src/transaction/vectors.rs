@@ -11,15 +11,17 @@ use lakebed_core::dv::DeletionVector;
 use lakebed_core::error::ConflictKind;
 use lakebed_core::log::builder::FileBatchBuilder;
 use lakebed_core::log::files::FileBatch;
+use lakebed_core::path::FilePath;
 use lakebed_io::dv::{read_deletion_vector, write_deletion_vectors};
-use serde_json::Value;
+use lakebed_io::parquet::{PageIndex, ParquetFile};
+use serde_json::{Value, json};
 
 use super::Transaction;
 use crate::{Error, ErrorKind, Result};
 
 impl Transaction {
     /// Deletes rows of files that stay, by their positions in the files. A file that loses its last row leaves the table.
-    pub async fn delete_rows(&mut self, changes: Vec<(Add, DeletionVector)>) -> Result<()> {
+    pub async fn delete_rows(&mut self, changes: Vec<(Add, DeletionVector)>) -> Result<Noted> {
         if !self.base.properties.deletion_vectors {
             let message =
                 format!("{}: delta.enableDeletionVectors is not true, so no rows can be deleted one by one", self.store.url());
@@ -28,6 +30,7 @@ impl Transaction {
         let mut joined = Vec::with_capacity(changes.len());
         for (file, rows) in changes {
             self.reads.files(&batch_of(&file)?)?;
+            let file = self.with_row_count(file).await?;
             let old = self.vector_of(&file).await?;
             let deleted = rows.without(&old);
             if !deleted.is_empty() {
@@ -51,7 +54,23 @@ impl Transaction {
             }
             joined.push(Joined { union: theirs.union(&change.deleted), file, deleted: change.deleted });
         }
-        self.note(joined).await
+        self.note(joined).await.map(|_| ())
+    }
+
+    /// PROTOCOL "Writer Requirement for Deletion Vectors": the statistics of such files tell how many rows they have.
+    async fn with_row_count(&self, file: Add) -> Result<Add> {
+        if file.num_records().is_some() {
+            return Ok(file);
+        }
+        let (store, path) = self.store.resolve(&FilePath::parse(&file.path)?)?;
+        let size = u64::try_from(file.size).ok().filter(|size| *size > 0);
+        let rows = ParquetFile::open(&store, &path, size, PageIndex::Skip).await?.num_rows();
+        let stats = file.stats.as_deref().and_then(|stats| serde_json::from_str(stats).ok());
+        let mut stats = stats.unwrap_or_else(|| json!({}));
+        if let Some(stats) = stats.as_object_mut() {
+            stats.insert("numRecords".to_owned(), rows.into());
+        }
+        Ok(Add { stats: Some(stats.to_string()), ..file })
     }
 
     async fn vector_of(&self, file: &Add) -> Result<DeletionVector> {
@@ -62,23 +81,46 @@ impl Transaction {
     }
 
     /// Writes the vectors, all into one file, and drafts what they change.
-    async fn note(&mut self, joined: Vec<Joined>) -> Result<()> {
+    async fn note(&mut self, joined: Vec<Joined>) -> Result<Noted> {
         let (whole, partial): (Vec<Joined>, Vec<Joined>) = joined.into_iter().partition(Joined::deletes_all);
+        let mut noted = Noted::default();
         for gone in whole {
+            noted.files += 1;
+            noted.bytes += gone.file.size.unsigned_abs();
+            noted.vectors_removed += u64::from(gone.file.deletion_vector.is_some());
             self.draft.removes.push(Removal { files: batch_of(&gone.file)?, data_change: true });
         }
         if partial.is_empty() {
-            return Ok(());
+            return Ok(noted);
         }
         let vectors: Vec<DeletionVector> = partial.iter().map(|change| change.union.clone()).collect();
         let descriptors = write_deletion_vectors(&self.store, &self.env, &vectors).await?;
         for (change, after) in partial.into_iter().zip(descriptors) {
             let Joined { file, deleted, .. } = change;
+            match file.deletion_vector {
+                Some(_) => noted.vectors_updated += 1,
+                None => noted.vectors_added += 1,
+            }
             let before = Add { stats: with_loose_bounds(file.stats.as_deref()), ..file };
             self.draft.vectors.push(VectorChange { before, after, deleted });
         }
-        Ok(())
+        Ok(noted)
     }
+}
+
+/// What became of files that lost rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Noted {
+    /// Files that lost their last row.
+    pub files: u64,
+    /// Their sizes.
+    pub bytes: u64,
+    /// Files that got a deletion vector.
+    pub vectors_added: u64,
+    /// Files that had one and got another.
+    pub vectors_updated: u64,
+    /// Files that had one and are gone.
+    pub vectors_removed: u64,
 }
 
 /// A file and all its deleted rows.

@@ -3,17 +3,20 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use futures::TryStreamExt;
 use lakebed_core::action::Metadata;
 
-use super::files::{FileSink, WrittenFile};
+use super::files::WrittenFile;
 use super::identity::with_mark;
 use super::place::PartitionTexts;
-use super::replaced::{Replaced, Replacing};
+use super::rewrite::{Change, FileTotals, Rewrite, Rewritten, notes_vectors};
 use super::run::{Begun, Files, Run, take_back};
+use super::search::{Gone, Leaving, Search};
 use super::target::Target;
 use super::{SchemaMode, WriteMetrics, WriteMode, WriteOutcome};
 use crate::create::{PlannedTable, replace_domains};
 use crate::expr::Filter;
+use crate::scan::{ScanFile, read_task};
 use crate::transaction::{Committed, Operation, Partitions, Transaction};
 use crate::{Error, Result, Snapshot};
 
@@ -31,21 +34,28 @@ impl Run {
         };
         let mut metrics = WriteMetrics::default();
         metrics.add_files(&files.written, files.rows);
-        let mut copies = Vec::new();
+        let (mut copies, mut making_way) = (Vec::new(), None);
         if snapshot.is_none() && self.options.mode == WriteMode::Overwrite {
             // There is nothing to replace, but to know that is to have looked.
             transaction.read_all();
         }
         if let (Some(snapshot), WriteMode::Overwrite) = (&snapshot, self.options.mode) {
-            let replaced = self.replaced(snapshot, condition, &target, files);
-            let (replacing, written) = self.replace(snapshot, &target, &replaced).await?;
-            (metrics.removed_files, metrics.removed_bytes) = replacing.totals()?;
-            (metrics.copied_rows, metrics.deleted_rows) = (replacing.copied_rows, replacing.deleted_rows()?);
-            metrics.add_files(&written, replacing.copied_rows);
-            register(&mut transaction, snapshot, replaced, replacing)?;
-            copies = written;
+            let leaving = self.leaving(snapshot, condition, &target, files);
+            leaving.register(&mut transaction, snapshot)?;
+            let (gone, rewritten) = self.replace(snapshot, &target, leaving, files).await?;
+            copies = rewritten.files();
+            metrics.copied_rows = rewritten.copied_rows;
+            metrics.output_rows += rewritten.copied_rows;
+            making_way = Some((gone, rewritten));
         }
-        let outcome = self.commit_all(transaction, snapshot, &target, files, &copies, metrics).await;
+        let outcome = async {
+            if let Some((gone, rewritten)) = making_way {
+                metrics.deleted_rows = gone.rows_of_whole()?.map(|rows| rows + gone.rows_of_parts());
+                metrics.add_totals(&rewritten.register(gone, &mut transaction).await?);
+            }
+            self.commit_all(transaction, snapshot, &target, files, metrics).await
+        };
+        let outcome = outcome.await;
         if let Err(error) = &outcome {
             take_back(self.table.store(), &copies, error).await;
         }
@@ -58,10 +68,9 @@ impl Run {
         snapshot: Option<Snapshot>,
         target: &Target,
         files: &Files,
-        copies: &[WrittenFile],
         mut metrics: WriteMetrics,
     ) -> Result<WriteOutcome> {
-        for file in files.written.iter().chain(copies) {
+        for file in &files.written {
             transaction.add_unflushed(file.add.clone(), file.unflushed.clone());
         }
         if let Some(snapshot) = &snapshot {
@@ -84,28 +93,29 @@ impl Run {
         Ok(WriteOutcome { version, is_committed: true, metrics, snapshot })
     }
 
-    /// Finds what makes way, and copies the rows that stay of files that go.
-    async fn replace(&self, snapshot: &Snapshot, target: &Target, replaced: &Replaced) -> Result<(Replacing, Vec<WrittenFile>)> {
-        let (store, env) = (self.table.store().clone(), self.table.env().clone());
-        let mut sink = FileSink::new(store, env, Arc::clone(&target.rules), target.files.clone())?;
-        match Replacing::find(snapshot, replaced, &target.rules, &mut sink).await {
-            Ok(replacing) => Ok((replacing, sink.finish().await?)),
-            Err(error) => {
-                sink.abort().await;
-                Err(error)
-            }
+    /// Finds what makes way. Rows that stay of files that go are copied.
+    async fn replace(&self, snapshot: &Snapshot, target: &Target, leaving: Leaving, files: &Files) -> Result<(Gone, Rewritten)> {
+        let gone = Search::of_places(snapshot, leaving)?.all().await?;
+        // What leaves and comes tells the changes by itself, unless rows are copied.
+        let copies = !notes_vectors(snapshot) && !gone.parts.is_empty();
+        let mut rewrite = Rewrite::begin(snapshot, target, copies)?;
+        if let Err(error) = record(&mut rewrite, snapshot, &gone, files).await {
+            rewrite.abort().await;
+            return Err(error);
         }
+        let rewritten = rewrite.finish(&gone).await?;
+        Ok((gone, rewritten))
     }
 
-    fn replaced(&self, snapshot: &Snapshot, condition: Option<Arc<Filter>>, target: &Target, files: &Files) -> Replaced {
+    fn leaving(&self, snapshot: &Snapshot, condition: Option<Arc<Filter>>, target: &Target, files: &Files) -> Leaving {
         let columns = &target.rules.partition_columns;
         match condition {
-            Some(filter) => Replaced::Where(filter),
+            Some(filter) => Leaving::Where(filter),
             None if self.options.dynamic_partitions && !columns.is_empty() => {
                 let columns = columns.iter().map(|column| column.physical.clone()).collect();
-                Replaced::Partitions(Partitions::new(Some(snapshot), columns, partitions_of(target, &files.written)))
+                Leaving::Partitions(Partitions::new(Some(snapshot), columns, partitions_of(target, &files.written)))
             }
-            None => Replaced::All,
+            None => Leaving::All,
         }
     }
 
@@ -140,7 +150,7 @@ impl Run {
             set("numRemovedBytes", metrics.removed_bytes);
         }
         if self.options.replace_where.is_some() {
-            set("numAddedChangeFiles", 0);
+            set("numAddedChangeFiles", metrics.change_files);
             set("numCopiedRows", metrics.copied_rows);
             if let Some(rows) = metrics.deleted_rows {
                 set("numDeletedRows", rows);
@@ -150,16 +160,17 @@ impl Run {
     }
 }
 
-/// Tells the transaction what was read and what goes.
-fn register(transaction: &mut Transaction, snapshot: &Snapshot, replaced: Replaced, replacing: Replacing) -> Result<()> {
-    match replaced {
-        Replaced::All => transaction.read_all(),
-        Replaced::Where(filter) => transaction.read_where(snapshot.pruner(&filter)?),
-        Replaced::Partitions(partitions) => transaction.read_all_of(partitions),
+/// Notes the changes of an overwrite, where they are to be noted.
+async fn record(rewrite: &mut Rewrite, snapshot: &Snapshot, gone: &Gone, files: &Files) -> Result<()> {
+    if !rewrite.records() {
+        return Ok(());
     }
-    for files in replacing.removed {
-        transaction.read_files(&files)?;
-        transaction.remove(files, true);
+    rewrite.record_deleted(gone).await?;
+    let added = files.written.iter().map(|file| ScanFile::new(file.add.clone(), None)).collect::<Result<Vec<_>>>()?;
+    let mut rows = read_task(snapshot.store(), &snapshot.scan().task(added)).await?;
+    while let Some(batch) = rows.try_next().await? {
+        let batch = rewrite.shape().written(&batch)?;
+        rewrite.record(&batch, Change::Insert).await?;
     }
     Ok(())
 }
@@ -169,6 +180,13 @@ impl WriteMetrics {
         self.files += written.len() as u64;
         self.output_rows += rows;
         self.output_bytes += written.iter().filter_map(|file| u64::try_from(file.add.size).ok()).sum::<u64>();
+    }
+
+    fn add_totals(&mut self, totals: &FileTotals) {
+        self.files += totals.added_files;
+        self.output_bytes += totals.added_bytes;
+        (self.removed_files, self.removed_bytes) = (totals.removed_files, totals.removed_bytes);
+        self.change_files = totals.change_files;
     }
 }
 
@@ -180,7 +198,12 @@ fn partitions_of(target: &Target, written: &[WrittenFile]) -> HashSet<PartitionT
     written.iter().map(texts).collect()
 }
 
-async fn change_table(transaction: &mut Transaction, snapshot: &Snapshot, target: &Target, marks: &[(usize, i64)]) -> Result<()> {
+pub(crate) async fn change_table(
+    transaction: &mut Transaction,
+    snapshot: &Snapshot,
+    target: &Target,
+    marks: &[(usize, i64)],
+) -> Result<()> {
     let change = &target.table;
     if change.changes_protocol {
         transaction.set_protocol(change.protocol.clone());

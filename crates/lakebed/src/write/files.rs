@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use futures::future::try_join_all;
 use futures::{StreamExt, TryStreamExt, stream};
-use lakebed_core::action::Add;
+use lakebed_core::action::{Add, Cdc};
 use lakebed_core::path::FilePath;
 use lakebed_core::stats::StatsCollector;
 use lakebed_io::env::Env;
@@ -21,7 +21,7 @@ use lakebed_io::store::{Store, Unflushed};
 use super::fit::stored_batch;
 use super::partition::{Part, Sorted, Sorter, Window};
 use super::place::{PartitionTexts, Places, as_uri, partition_values};
-use super::rules::WriteRules;
+use super::rules::{Contents, FileLayout, WriteRules};
 use super::sample::sample;
 use crate::memory::{MemoryBudget, Reservation};
 use crate::{Error, Result};
@@ -43,6 +43,8 @@ pub struct FileOptions {
     pub target_size_bytes: u64,
     /// How they are encoded.
     pub parquet: WriteOptions,
+    /// What they hold.
+    pub contents: Contents,
 }
 
 /// Where rows go.
@@ -68,6 +70,7 @@ struct Shared {
     store: Store,
     env: Env,
     rules: Arc<WriteRules>,
+    layout: FileLayout,
     options: FileOptions,
     places: Places,
     cores: Cores,
@@ -78,7 +81,8 @@ struct OpenFile {
     name: String,
     partition: PartitionTexts,
     writer: ParquetWriter,
-    stats: StatsCollector,
+    /// Files of changes have none.
+    stats: Option<StatsCollector>,
 }
 
 /// A file that is there, though no commit names it yet.
@@ -91,6 +95,12 @@ pub struct WrittenFile {
 }
 
 impl WrittenFile {
+    /// The action of a file of changes.
+    pub fn to_cdc(&self) -> Cdc {
+        let Add { path, partition_values, size, .. } = self.add.clone();
+        Cdc { path, partition_values, size, data_change: false, tags: None }
+    }
+
     /// A file that is safe already.
     pub fn safe(add: Add) -> Self {
         Self { add, unflushed: Unflushed::safe() }
@@ -108,8 +118,9 @@ impl FileSink {
             }
         };
         let budget = MemoryBudget::of_process();
-        let places = Places::new(&rules, options.parquet.codec, &env);
-        let shared = Shared { store, env, rules, options, places, cores: Cores::new() };
+        let places = Places::new(&rules, &options, &env);
+        let layout = rules.layout(options.contents)?;
+        let shared = Shared { store, env, rules, layout, options, places, cores: Cores::new() };
         Ok(Self {
             shared: Arc::new(shared),
             partitioning,
@@ -130,7 +141,7 @@ impl FileSink {
     pub async fn write(&mut self, batches: Vec<RecordBatch>) -> Result<()> {
         let batches: Vec<RecordBatch> = batches.into_iter().filter(|rows| rows.num_rows() > 0).collect();
         let Some(partitioning) = &self.partitioning else {
-            let stored = |rows| stored_batch(rows, &self.shared.rules.file);
+            let stored = |rows| stored_batch(rows, &self.shared.layout);
             let stored = batches.iter().map(stored).collect::<Result<Vec<_>>>()?;
             return if stored.is_empty() { Ok(()) } else { self.write_through(stored).await };
         };
@@ -183,7 +194,9 @@ impl FileSink {
         let (mut stats, counted) = (file.stats, batches.clone());
         let collecting = async {
             let collect = move || {
-                counted.iter().try_for_each(|rows| stats.update(rows))?;
+                if let Some(stats) = &mut stats {
+                    counted.iter().try_for_each(|rows| stats.update(rows))?;
+                }
                 Ok(stats)
             };
             if is_small { collect() } else { self.shared.cores.compute("collecting statistics", collect).await }
@@ -274,9 +287,10 @@ struct Outcome {
 /// The rows of a batch in the order of their partitions.
 async fn sorted(shared: &Arc<Shared>, sorter: &Arc<Sorter>, rows: RecordBatch) -> Result<Sorted> {
     let is_small = rows.num_rows() < FEW_ROWS;
-    let (rules, sorter) = (Arc::clone(&shared.rules), Arc::clone(sorter));
-    let sort = move || sorter.sort(&rows, stored_batch(&rows, &rules.file)?);
-    if is_small { sort() } else { shared.cores.compute("sorting by partition", sort).await }
+    let (cores, sorter) = (&shared.cores, Arc::clone(sorter));
+    let shared = Arc::clone(shared);
+    let sort = move || sorter.sort(&rows, stored_batch(&rows, &shared.layout)?);
+    if is_small { sort() } else { cores.compute("sorting by partition", sort).await }
 }
 
 /// Writes the rows of one partition, on one core; files that become large enough are ended.
@@ -304,7 +318,9 @@ async fn write_part(
         let encode = move || {
             while file.writer.size_bytes() < target_size_bytes {
                 let Some(batch) = gathering.next()? else { return Ok((file, None)) };
-                file.stats.update(&batch)?;
+                if let Some(stats) = &mut file.stats {
+                    stats.update(&batch)?;
+                }
                 file.writer.write_here(&batch)?;
             }
             Ok((file, Some(gathering)))
@@ -340,16 +356,18 @@ impl OpenFile {
     async fn create(shared: &Shared, options: WriteOptions, partition: PartitionTexts, number: u64) -> Result<Self> {
         let name = shared.places.next(&shared.rules, &partition, number);
         let path = shared.store.path_of(&name)?;
-        let schema = Arc::clone(&shared.rules.file.schema);
+        let schema = Arc::clone(&shared.layout.schema);
         let writer = ParquetWriter::create(&shared.store, &path, schema, options).await?;
-        Ok(Self { name, partition, writer, stats: StatsCollector::new(Arc::clone(&shared.rules.stats)) })
+        let has_stats = shared.options.contents != Contents::Changes;
+        let stats = has_stats.then(|| StatsCollector::new(Arc::clone(&shared.rules.stats)));
+        Ok(Self { name, partition, writer, stats })
     }
 
     async fn finish(self, shared: &Shared) -> Result<WrittenFile> {
         let rows = self.writer.rows();
         let (size, unflushed) = self.writer.finish(&shared.cores).await?;
-        let stats = self.stats.finish();
-        if u64::try_from(stats.num_records) != Ok(rows) {
+        let stats = self.stats.map(StatsCollector::finish);
+        if let Some(stats) = stats.as_ref().filter(|stats| u64::try_from(stats.num_records) != Ok(rows)) {
             return Err(Error::internal(format!("{}: {rows} rows, but statistics of {}", self.name, stats.num_records)));
         }
         let add = Add {
@@ -358,7 +376,7 @@ impl OpenFile {
             size: i64::try_from(size).unwrap_or(i64::MAX),
             modification_time: shared.env.now_ms(),
             data_change: true,
-            stats: Some(stats.json),
+            stats: stats.map(|stats| stats.json),
             tags: None,
             deletion_vector: None,
             base_row_id: None,

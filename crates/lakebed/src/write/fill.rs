@@ -2,17 +2,18 @@
 //!
 //! Read [`Incoming::new`], which refuses data that does not fit before any of it is read, then [`Incoming::rows`].
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_ord::cmp::distinct;
-use arrow_schema::{DataType as ArrowType, Field, Fields, Schema, SchemaRef};
+use arrow_schema::{DataType as ArrowType, Schema, SchemaRef};
 use lakebed_core::schema::arrow::schema_from_arrow;
 use lakebed_core::schema::assign::{Difference, compare};
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
 
 use super::check::Check;
-use super::fit::{OnLossy, fit, loose_type, position};
+use super::fit::{OnLossy, fit, position};
 use super::identity::Part;
 use super::rules::{Filling, WriteRules};
 use crate::expr::Expression;
@@ -65,9 +66,20 @@ impl Incoming {
         let names: Vec<&str> = data.fields().iter().map(|field| field.name().as_str()).collect();
         let given: Vec<Option<usize>> = rules.schema.fields.iter().map(|field| position(&names, &field.name)).collect();
         refuse_given_identity(&rules, &given)?;
-        let fields = rules.schema.fields.iter().map(|field| Ok(Field::new(&field.name, loose_type(&field.data_type)?, true)));
-        let schema = Arc::new(Schema::new(fields.collect::<Result<Fields>>()?));
+        let schema = rules.loose_schema()?;
         Ok(Self { rules, given, condition: None, part: Part::WHOLE, schema, on_lossy })
+    }
+
+    /// For rows of the table of which some columns were changed: those that are generated follow, unless they were changed themselves.
+    pub fn of_changed(rules: Arc<WriteRules>, changed: &BTreeSet<usize>) -> Result<Self> {
+        let is_generated = |place: usize| {
+            rules.filled.iter().any(|(filled, filling)| *filled == place && matches!(filling, Filling::Generated(_)))
+        };
+        let given =
+            (0..rules.schema.fields.len()).map(|place| (changed.contains(&place) || !is_generated(place)).then_some(place));
+        let given = given.collect();
+        let schema = rules.loose_schema()?;
+        Ok(Self { rules, given, condition: None, part: Part::WHOLE, schema, on_lossy: OnLossy::Error })
     }
 
     /// The same with a condition of this write alone.

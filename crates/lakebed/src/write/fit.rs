@@ -28,7 +28,7 @@ pub enum OnLossy {
 }
 
 /// A column as values of a type; nulls are allowed everywhere, whoever checks them comes later. `column` is for messages.
-pub(super) fn fit(array: &ArrayRef, to: &DataType, on_lossy: OnLossy, column: &str) -> Result<ArrayRef> {
+pub(crate) fn fit(array: &ArrayRef, to: &DataType, on_lossy: OnLossy, column: &str) -> Result<ArrayRef> {
     let wanted = loose_type(to)?;
     if array.data_type() == &wanted && !matches!(to, DataType::Primitive(PrimitiveType::Char { .. })) {
         return Ok(Arc::clone(array));
@@ -50,7 +50,7 @@ pub(super) fn fit(array: &ArrayRef, to: &DataType, on_lossy: OnLossy, column: &s
 }
 
 /// The Arrow type of a Delta type with nulls allowed in all of it but keys.
-pub(super) fn loose_type(data_type: &DataType) -> Result<ArrowType> {
+pub(crate) fn loose_type(data_type: &DataType) -> Result<ArrowType> {
     Ok(loose(&type_to_arrow(data_type)?))
 }
 

@@ -1,25 +1,26 @@
 //! Writing rows: appending them, or putting them in the place of others.
 //!
 //! The way of a write: `target` decides which schema and properties the table will have, `rules` what that asks of rows, `input` and
-//! `fill` bring the data into the table's form, `check` holds it against the table's conditions, `files` encodes it, `replaced` finds what
-//! makes way, and a transaction commits all of it. Nothing is visible before, and what a failed write leaves is deleted. Read [`Write`].
+//! `fill` bring the data into the table's form, `check` holds it against the table's conditions, `files` encodes it, `search` finds what
+//! makes way and `rewrite` takes it out, and a transaction commits all of it. Nothing is visible before, and what a failed write leaves is deleted. Read [`Write`].
 
 mod check;
-mod commit;
+pub(crate) mod commit;
 mod elsewhere;
-mod files;
-mod fill;
-mod fit;
+pub(crate) mod files;
+pub(crate) mod fill;
+pub(crate) mod fit;
 mod identity;
 mod input;
 mod known;
 mod partition;
 mod place;
-mod replaced;
-mod rules;
-mod run;
+pub(crate) mod rewrite;
+pub(crate) mod rules;
+pub(crate) mod run;
 mod sample;
-mod target;
+pub(crate) mod search;
+pub(crate) mod target;
 pub mod task;
 
 use std::collections::HashMap;
@@ -149,6 +150,8 @@ pub struct WriteMetrics {
     pub copied_rows: u64,
     /// Rows that made way, if the log tells how many there were.
     pub deleted_rows: Option<u64>,
+    /// Files of changed rows.
+    pub change_files: u64,
     /// How often another writer was faster.
     pub conflicts: u64,
 }

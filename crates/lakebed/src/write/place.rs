@@ -9,10 +9,12 @@ use lakebed_core::path::FilePath;
 use lakebed_core::path::hive::partition_dir;
 use lakebed_core::schema::mapping::MappingMode;
 use lakebed_io::env::Env;
-use lakebed_io::parquet::write::Codec;
 
-use super::rules::WriteRules;
+use super::files::FileOptions;
+use super::rules::{Contents, WriteRules};
 
+/// Where files of changes are. PROTOCOL "Change Data Files".
+const CHANGES_DIR: &str = "_change_data";
 /// The letters of random prefixes.
 const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
@@ -23,25 +25,28 @@ pub(super) type PartitionTexts = Vec<Option<String>>;
 #[derive(Debug, Clone)]
 pub(super) struct Places {
     env: Env,
+    contents: Contents,
     extension: String,
     /// Random letters before names, instead of directories.
     prefix_length: Option<usize>,
 }
 
 impl Places {
-    pub(super) fn new(rules: &WriteRules, codec: Codec, env: &Env) -> Self {
+    pub(super) fn new(rules: &WriteRules, options: &FileOptions, env: &Env) -> Self {
         let properties = &rules.properties;
         let is_random = properties.randomize_file_prefixes || properties.column_mapping_mode != MappingMode::None;
         Self {
             env: env.clone(),
-            extension: format!("{}.parquet", codec.extension()),
+            contents: options.contents,
+            extension: format!("{}.parquet", options.parquet.codec.extension()),
             prefix_length: is_random.then_some(properties.random_prefix_length.clamp(1, 32) as usize),
         }
     }
 
     /// A new name below the root, not yet spelled as a URI.
     pub(super) fn next(&self, rules: &WriteRules, partition: &PartitionTexts, number: u64) -> String {
-        let name = format!("part-{number:05}-{}-c000{}", self.env.new_uuid(), self.extension);
+        let kind = if self.contents == Contents::Changes { "cdc" } else { "part" };
+        let name = format!("{kind}-{number:05}-{}-c000{}", self.env.new_uuid(), self.extension);
         let dir = match self.prefix_length {
             Some(length) => self.random_letters(length),
             None => {
@@ -49,7 +54,8 @@ impl Places {
                 partition_dir(columns.zip(partition.iter().map(Option::as_deref)))
             }
         };
-        if dir.is_empty() { name } else { format!("{dir}/{name}") }
+        let root = if self.contents == Contents::Changes { CHANGES_DIR } else { "" };
+        [root, &dir, &name].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
     }
 
     fn random_letters(&self, length: usize) -> String {

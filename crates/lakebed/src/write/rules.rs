@@ -17,8 +17,10 @@ use lakebed_core::stats::StatsPlan;
 use serde_json::Value;
 
 use super::check::Check;
+use super::fit::loose_type;
 use super::identity::Identity;
 use crate::expr::{Expression, Options, filter_schema, parse_expr};
+use crate::scan::ChangeType;
 use crate::{Error, Result};
 
 /// The key under which Parquet's writer looks for a field id.
@@ -71,6 +73,17 @@ pub enum Filling {
     Identity(Identity),
 }
 
+/// What files hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contents {
+    /// New rows.
+    Rows,
+    /// Rows that have ids already, or are new: with ids and commit versions in two more columns behind those of the table.
+    MovedRows,
+    /// Changes of rows: what happened to each stands in one more column.
+    Changes,
+}
+
 /// The columns of a data file.
 #[derive(Debug, Clone)]
 pub struct FileLayout {
@@ -106,6 +119,32 @@ impl WriteRules {
         let arrow_schema = nullable(schema_to_arrow(&schema)?.as_ref());
         let table = table.to_owned();
         Ok(Self { table, schema, arrow_schema, properties, partition_columns, filled, checks, file, stats })
+    }
+
+    /// The table's columns as batches have them on their way to files: every value may be null, also inside others.
+    pub fn loose_schema(&self) -> Result<SchemaRef> {
+        let fields = self.schema.fields.iter().map(|field| Ok(Field::new(&field.name, loose_type(&field.data_type)?, true)));
+        Ok(Arc::new(Schema::new(fields.collect::<Result<Fields>>()?)))
+    }
+
+    /// The columns of files that hold this, out of batches that have the table's columns and then those which come with it.
+    pub fn layout(&self, contents: Contents) -> Result<FileLayout> {
+        let more = match contents {
+            Contents::Rows => Vec::new(),
+            Contents::MovedRows => {
+                let properties = &self.properties;
+                let names = [&properties.materialized_row_id_column, &properties.materialized_row_commit_version_column];
+                let column = |name: &Option<String>| match name {
+                    Some(name) => Ok(Field::new(name, ArrowType::Int64, true)),
+                    None => Err(Error::corrupt(&self.table, "the table tracks rows, but does not name the columns of their ids")),
+                };
+                names.into_iter().map(column).collect::<Result<_>>()?
+            }
+            Contents::Changes => vec![Field::new(ChangeType::CHANGE_TYPE_COLUMN, ArrowType::Utf8, true)],
+        };
+        let columns = self.file.columns.iter().copied().chain(self.schema.fields.len()..self.schema.fields.len() + more.len());
+        let fields = self.file.schema.fields().iter().cloned().chain(more.into_iter().map(Arc::new));
+        Ok(FileLayout { columns: columns.collect(), schema: Arc::new(Schema::new(fields.collect::<Fields>())) })
     }
 
     /// Whether a column gets its values otherwise if the data does not have it.

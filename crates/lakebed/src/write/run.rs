@@ -14,7 +14,7 @@ use super::files::{FileSink, WrittenFile, delete_written};
 use super::fill::Incoming;
 use super::identity::Part;
 use super::input::write_rows;
-use super::replaced::parse_condition;
+use super::search::parse_condition;
 use super::target::Target;
 use super::{SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome};
 use crate::create::{exists, is_taken};
@@ -205,7 +205,7 @@ pub(super) async fn write_part(
 }
 
 /// Deletes what no commit names after this error; a commit that may be there may name it.
-pub(super) async fn take_back(store: &Store, written: &[WrittenFile], error: &Error) {
+pub(crate) async fn take_back(store: &Store, written: &[WrittenFile], error: &Error) {
     if !matches!(error.kind(), ErrorKind::CommitUnknown { .. }) {
         delete_written(store, written).await;
     }

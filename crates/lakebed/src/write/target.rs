@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files::FileOptions;
 use super::fill::schema_for;
-use super::rules::WriteRules;
+use super::rules::{Contents, WriteRules};
 use super::run::Run;
 use super::{SchemaMode, WriteMode, WriteOptions};
 use crate::create::{
@@ -46,9 +46,9 @@ pub(super) struct TableChange {
 
 /// The table as a write leaves it, and how its files are written.
 #[derive(Debug, Clone)]
-pub(super) struct Target {
+pub(crate) struct Target {
     pub(super) table: TableChange,
-    pub(super) rules: Arc<WriteRules>,
+    pub(crate) rules: Arc<WriteRules>,
     pub(super) files: FileOptions,
 }
 
@@ -62,6 +62,22 @@ impl Target {
             Some(snapshot) => TableChange::of(snapshot, data, options, env).await.map_err(|error| within_once(error, url)),
         };
         Self::new(table?, url, options, *now_ms).map_err(|error| within_once(error, url))
+    }
+
+    /// Of a table that stays as it is, or gets the columns of some data that it lacks.
+    pub(crate) async fn of_table(
+        snapshot: &Snapshot,
+        merging: Option<&StructType>,
+        options: &WriteOptions,
+        now_ms: i64,
+    ) -> Result<Self> {
+        let (url, env) = (snapshot.url(), snapshot.env());
+        let table = match merging {
+            None => TableChange::none(snapshot).await,
+            Some(data) => TableChange::none(snapshot).await.and_then(|table| table.merged(snapshot, data, env)),
+        };
+        let target = table.and_then(|table| Self::new(table, url, options, now_ms));
+        target.map_err(|error| within_once(error, url))
     }
 
     /// `now_ms` is what the current time means in defaults.
@@ -108,27 +124,40 @@ impl TableChange {
         }
         check_partitioning(snapshot, options)?;
         check_properties(snapshot, options)?;
-        let mut metadata = snapshot.metadata().clone();
-        let mut protocol = snapshot.protocol().clone();
-        let (mut changes_protocol, mut changes_metadata) = (false, false);
-        if options.schema == SchemaMode::Merge {
-            let found = schema_for(snapshot.schema(), data);
-            let merged = merge(snapshot.schema(), &found, MergeOptions { widen: snapshot.properties().type_widening });
-            if merged != *snapshot.schema() {
-                let schema = with_mapping(&merged, snapshot.properties(), &mut metadata.configuration, env);
-                check_columns(&schema, snapshot.mapping_mode())?;
-                let used = used_features(&schema, snapshot.properties(), false);
-                if let Some(raised) = upgrade(&protocol, used)? {
-                    protocol = raised;
-                    changes_protocol = true;
-                }
-                metadata.schema_string = schema.to_json();
-                changes_metadata = true;
-            }
+        let table = Self::none(snapshot).await?;
+        if options.schema == SchemaMode::Merge { table.merged(snapshot, data, env) } else { Ok(table) }
+    }
+
+    /// The table stays as it is.
+    async fn none(snapshot: &Snapshot) -> Result<Self> {
+        Ok(Self {
+            protocol: snapshot.protocol().clone(),
+            metadata: snapshot.metadata().clone(),
+            domains: Vec::new(),
+            clustering: snapshot.physical_clustering_columns().await?,
+            changes_protocol: false,
+            changes_metadata: false,
+            is_replaced: false,
+        })
+    }
+
+    /// The table gets the columns of the data that it lacks.
+    fn merged(mut self, snapshot: &Snapshot, data: &StructType, env: &Env) -> Result<Self> {
+        let found = schema_for(snapshot.schema(), data);
+        let merged = merge(snapshot.schema(), &found, MergeOptions { widen: snapshot.properties().type_widening });
+        if merged == *snapshot.schema() {
+            return Ok(self);
         }
-        let clustering = snapshot.physical_clustering_columns().await?;
-        let domains = Vec::new();
-        Ok(Self { protocol, metadata, domains, clustering, changes_protocol, changes_metadata, is_replaced: false })
+        let schema = with_mapping(&merged, snapshot.properties(), &mut self.metadata.configuration, env);
+        check_columns(&schema, snapshot.mapping_mode())?;
+        let used = used_features(&schema, snapshot.properties(), false);
+        if let Some(raised) = upgrade(&self.protocol, used)? {
+            self.protocol = raised;
+            self.changes_protocol = true;
+        }
+        self.metadata.schema_string = schema.to_json();
+        self.changes_metadata = true;
+        Ok(self)
     }
 
     /// The table stays itself and keeps its properties; columns that stay what they were keep their names in files.
@@ -264,6 +293,7 @@ fn file_options(rules: &WriteRules, options: &WriteOptions) -> Result<FileOption
             .or(properties.target_file_size_bytes)
             .unwrap_or(DEFAULT_FILE_BYTES)
             .max(1),
+        contents: Contents::Rows,
         parquet: ParquetOptions {
             codec,
             row_group_rows: options.row_group_rows.unwrap_or(defaults.row_group_rows).max(1),

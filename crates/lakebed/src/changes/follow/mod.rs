@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_schema::SchemaRef;
 use lakebed_core::action::Protocol;
-use lakebed_core::schema::{PrimitiveType, StructField, StructType};
+use lakebed_core::schema::StructType;
 use tokio::sync::{Mutex, OnceCell};
 
 use self::admission::{FeedCommit, Walk};
@@ -30,7 +30,7 @@ use self::initial::InitialFiles;
 use self::schema::{Schema, check_table};
 use self::tracking::SchemaLog;
 use super::commits::{Commit, Commits, NONE, Wanted};
-use super::feed::{FEED_COLUMNS, changes_nothing, feed_columns};
+use super::feed::{changes_nothing, feed_columns, with_feed_columns};
 use crate::scan::ScanTask;
 use crate::{Result, Snapshot, Table};
 
@@ -125,13 +125,13 @@ impl Follow {
 
     /// The same with Delta's types, and with the metadata of its columns.
     pub fn delta_schema(&self) -> StructType {
-        let mut columns = self.schema.columns.clone();
-        if self.options.read_change_feed {
-            let types = [PrimitiveType::String, PrimitiveType::Long, PrimitiveType::Timestamp];
-            let feed = FEED_COLUMNS.iter().zip(types).map(|((_, name), of)| StructField::new(*name, of, true));
-            columns.fields.extend(feed);
-        }
-        columns
+        let columns = &self.schema.columns;
+        if self.options.read_change_feed { with_feed_columns(columns) } else { columns.clone() }
+    }
+
+    /// The version of the table when the stream was opened.
+    pub fn version(&self) -> u64 {
+        self.snapshot.version()
     }
 
     /// How much a batch holds, as the options say.

@@ -199,12 +199,12 @@ impl Plan {
 }
 
 impl Pruner {
-    /// Whether any of these files may hold rows that match.
-    pub(crate) fn may_match_any(&self, batch: &FileBatch) -> Result<bool> {
+    /// Of each of these files whether it may hold rows that match.
+    pub(crate) fn may_match(&self, batch: &FileBatch) -> Result<BooleanArray> {
         let (partitions, stats) = (partition_arrays(self, batch)?, batch.stats(self.wanted())?);
         let known = FileColumns { files: batch.len(), partitions: &partitions, stats: &stats };
         let by_partition = self.prune_candidates(batch.len(), &partitions)?;
-        Ok(and(&by_partition, &self.prune_stats(&known)?)?.has_true())
+        Ok(and(&by_partition, &self.prune_stats(&known)?)?)
     }
 }
 

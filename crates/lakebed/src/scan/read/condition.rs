@@ -10,26 +10,47 @@ use datafusion_physical_expr::PhysicalExpr;
 use lakebed_core::schema::StructType;
 use lakebed_core::schema::arrow::schema_to_arrow;
 
+use super::RowTest;
 use super::columns::Columns;
 use super::short::as_wanted;
 use crate::expr::{Filter, matching_rows};
 use crate::{Error, Result};
 
-/// A filter with the columns that it needs, ready to run.
+/// A filter and another test, with the columns that they need, ready to run.
 pub(super) struct Condition {
     columns: StructType,
-    compiled: Arc<dyn PhysicalExpr>,
-    /// What it was compiled for: decimals may be short.
-    types: Vec<ArrowType>,
+    filter: Option<Compiled>,
+    test: Option<Arc<dyn RowTest>>,
+    /// The columns that the test looks at, by their places, with their types.
+    tested: Vec<(usize, ArrowType)>,
+}
+
+struct Compiled {
+    run: Arc<dyn PhysicalExpr>,
+    /// The columns by their places, and what it was compiled for: decimals may be short.
+    columns: Vec<(usize, ArrowType)>,
 }
 
 impl Condition {
-    /// Of a filter over a table's columns.
-    pub(super) fn new(filter: &Filter, schema: &StructType) -> Result<Self> {
-        let columns = Columns::at_paths(schema, &filter.columns())?.into_schema();
-        let (compiled, schema) = filter.physical_short(&*schema_to_arrow(&columns)?)?;
-        let types = schema.fields().iter().map(|field| field.data_type().clone()).collect();
-        Ok(Self { columns, compiled, types })
+    /// Over a table's columns; none if there is nothing to test.
+    pub(super) fn new(filter: Option<&Filter>, test: Option<Arc<dyn RowTest>>, schema: &StructType) -> Result<Option<Self>> {
+        let of_filter = filter.map(Filter::columns).unwrap_or_default();
+        let of_test = test.as_ref().map(|test| test.columns()).unwrap_or_default();
+        let all: Vec<Vec<String>> = of_filter.iter().chain(&of_test).cloned().collect();
+        let columns = Columns::at_paths(schema, &all)?.into_schema();
+        let own = schema_to_arrow(&columns)?;
+        let compiled = filter.map(|filter| filter.physical_short(&own)).transpose()?;
+        if compiled.is_none() && test.is_none() {
+            return Ok(None);
+        }
+        let places = |paths: &[Vec<String>], types: &Schema| {
+            let is_named = |name: &str| paths.iter().any(|path| path.first().is_some_and(|first| first == name));
+            let fields = types.fields().iter().enumerate().filter(|(_, field)| is_named(field.name()));
+            fields.map(|(place, field)| (place, field.data_type().clone())).collect::<Vec<_>>()
+        };
+        let tested = places(&of_test, &own);
+        let filter = compiled.map(|(run, schema)| Compiled { run, columns: places(&of_filter, &schema) });
+        Ok(Some(Self { columns, filter, test, tested }))
     }
 
     /// The columns that it needs, partition columns among them.
@@ -39,15 +60,40 @@ impl Condition {
 
     /// Which rows match, given those columns.
     pub(super) fn matches(&self, fields: &[FieldRef], columns: &[ArrayRef], rows: usize) -> Result<BooleanBuffer> {
-        let wanted = fields.iter().zip(columns).zip(&self.types);
-        let wanted = wanted.map(|((field, column), wanted)| as_wanted(field, column, wanted));
-        let (fields, columns): (Vec<_>, Vec<_>) = wanted.collect::<Result<Vec<_>>>()?.into_iter().unzip();
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?;
-        let matching = matching_rows(self.compiled.as_ref(), &batch)?;
-        if matching.len() != rows || matching.nulls().is_some() {
+        let by_filter = match &self.filter {
+            Some(filter) => Some(filter.matches(&chosen(&filter.columns, fields, columns, rows)?)?),
+            None => None,
+        };
+        let Some(test) = &self.test else { return by_filter.ok_or_else(|| Error::internal("a condition that asks nothing")) };
+        let by_test = test.test(&chosen(&self.tested, fields, columns, rows)?)?;
+        if by_test.len() != rows {
+            return Err(Error::internal("a test gave something else than one answer a row"));
+        }
+        Ok(match by_filter {
+            Some(by_filter) => &by_filter & &by_test,
+            None => by_test,
+        })
+    }
+}
+
+impl Compiled {
+    fn matches(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
+        let matching = matching_rows(self.run.as_ref(), batch)?;
+        if matching.len() != batch.num_rows() || matching.nulls().is_some() {
             return Err(Error::internal("a filter gave something else than one answer a row"));
         }
         Ok(matching.values().clone())
     }
+}
+
+/// Some of the columns, in the types that are wanted of them.
+fn chosen(wanted: &[(usize, ArrowType)], fields: &[FieldRef], columns: &[ArrayRef], rows: usize) -> Result<RecordBatch> {
+    let missing = || Error::internal("a column of the condition was not read");
+    let column = |(place, wanted): &(usize, ArrowType)| {
+        let (field, column) = fields.get(*place).zip(columns.get(*place)).ok_or_else(missing)?;
+        as_wanted(field, column, wanted)
+    };
+    let (fields, columns): (Vec<_>, Vec<_>) = wanted.iter().map(column).collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?)
 }

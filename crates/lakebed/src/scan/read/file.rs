@@ -31,6 +31,8 @@ const MOST_ROWS: u64 = 1 << 36;
 /// A file whose rows can be read.
 pub(super) struct OpenFile {
     job: Arc<Job>,
+    /// Its place in the task.
+    index: usize,
     /// As the log spells it.
     path: String,
     size: u64,
@@ -68,7 +70,7 @@ pub(super) struct Stored {
 
 impl OpenFile {
     /// Opens a file of the task, if its partition values and what the log says do not make that needless.
-    pub(super) async fn open(job: Arc<Job>, file: ScanFile) -> Result<Self> {
+    pub(super) async fn open(job: Arc<Job>, index: usize, file: ScanFile) -> Result<Self> {
         let constants = constants(&job, &file)?;
         let content = if !job.may_match(&arrays(&constants, 1)?)? {
             Content::Counted(0)
@@ -79,6 +81,7 @@ impl OpenFile {
         };
         Ok(Self {
             job,
+            index,
             path: file.path,
             size: file.size,
             base_row_id: file.base_row_id,
@@ -124,6 +127,11 @@ impl OpenFile {
             Content::Stored(stored) => Ok(stored),
             Content::Counted(_) => Err(Error::internal("a file that was not opened was to be read")),
         }
+    }
+
+    /// Its place in the task.
+    pub(super) fn index(&self) -> usize {
+        self.index
     }
 
     /// The path as the log spells it.
@@ -353,7 +361,9 @@ async fn vector(job: &Job, descriptor: Option<&DeletionVectorDescriptor>) -> Res
 fn rows_by_log(job: &Job, file: &ScanFile) -> Result<Option<u64>> {
     let rows_tell = file.change.is_some_and(|change| change.change_type == ChangeType::InFile);
     let by_log = |slot: &Slot| match slot {
-        Slot::Partition(_) | Slot::FilePath | Slot::FileSize | Slot::CommitVersion | Slot::CommitTimestamp => true,
+        Slot::Partition(_) | Slot::FilePath | Slot::FileSize | Slot::FileIndex | Slot::CommitVersion | Slot::CommitTimestamp => {
+            true
+        }
         Slot::ChangeType(_) => !rows_tell,
         Slot::File(_) | Slot::RowIndex | Slot::RowId(_) | Slot::RowCommitVersion(_) => false,
     };

@@ -10,12 +10,11 @@ use lakebed_io::parquet::Cores;
 use lakebed_io::store::Store;
 
 use super::ReadOptions;
-use super::columns::Columns;
 use super::condition::Condition;
 use crate::expr::{Options, filter_schema, parse_filter};
 use crate::memory::MemoryBudget;
 use crate::scan::prune::Pruner;
-use crate::scan::task::{ChangeType, RowColumnKind, ScanFile, ScanTask};
+use crate::scan::task::{ChangeType, OutputColumn, RowColumnKind, ScanFile, ScanTask};
 use crate::{Error, Result};
 
 /// Rows that have to be tested before their share of matches means something.
@@ -66,6 +65,7 @@ pub(super) enum Slot {
     Partition(usize),
     FilePath,
     FileSize,
+    FileIndex,
     RowIndex,
     /// The position of the column that holds ids which moved with their rows, if there is one.
     RowId(Option<usize>),
@@ -86,18 +86,18 @@ impl Job {
         });
         let partition_columns = partition_columns.collect::<Result<Vec<_>>>()?;
         let is_partition = |name: &str| partition_columns.iter().any(|column| column.name == name);
-        let (mut pruner, mut condition) = (None, None);
+        let (mut pruner, mut tested) = (None, None);
         if let Some(text) = &task.filter {
             let filter = parse_filter(text, &filter_schema(schema)?, &Options { now_ms: Some(task.now_ms) })?;
             let of_filter = Pruner::new(&filter, schema, &task.partition_columns, task.mapping_mode)?;
             // Otherwise, files that partition values do not rule out match as a whole.
             if !of_filter.is_exact_on_partitions() {
-                condition = Some(Condition::new(&filter, schema)?);
+                tested = Some(filter);
             }
             pruner = Some(of_filter);
         }
+        let condition = Condition::new(tested.as_ref(), options.test.clone(), schema)?;
 
-        let selected = Columns::select(schema, task.columns.as_deref())?;
         let tested =
             condition.iter().flat_map(|condition| &condition.columns().fields).filter(|field| !is_partition(&field.name));
         let mut wanted = Wanted {
@@ -105,32 +105,14 @@ impl Job {
             others: StructType::default(),
             by_name: Vec::new(),
         };
-        let mut slots = Vec::new();
-        for field in &selected.schema().fields {
-            slots.push(match partition_columns.iter().position(|column| column.name == field.name) {
+        let slot = |column: &OutputColumn| match column {
+            OutputColumn::OfTable(field) => match partition_columns.iter().position(|column| column.name == field.name) {
                 Some(position) => Slot::Partition(position),
                 None => Slot::File(wanted.position_of(field)),
-            });
-        }
-        let rows_tell = |file: &ScanFile| file.change.is_some_and(|change| change.change_type == ChangeType::InFile);
-        for column in &task.row_columns {
-            let mut moved = |name: &Option<String>| name.as_ref().map(|name| wanted.position_by_name(name, PrimitiveType::Long));
-            slots.push(match column.kind {
-                RowColumnKind::FilePath => Slot::FilePath,
-                RowColumnKind::FileSize => Slot::FileSize,
-                RowColumnKind::RowIndex => Slot::RowIndex,
-                RowColumnKind::RowId => Slot::RowId(moved(&task.materialized_row_id)),
-                RowColumnKind::RowCommitVersion => Slot::RowCommitVersion(moved(&task.materialized_row_commit_version)),
-                RowColumnKind::ChangeType => Slot::ChangeType(
-                    task.files
-                        .iter()
-                        .any(rows_tell)
-                        .then(|| wanted.position_by_name(ChangeType::CHANGE_TYPE_COLUMN, PrimitiveType::String)),
-                ),
-                RowColumnKind::CommitVersion => Slot::CommitVersion,
-                RowColumnKind::CommitTimestamp => Slot::CommitTimestamp,
-            });
-        }
+            },
+            OutputColumn::OfRows(column) => wanted.slot_of_rows(column.kind, task),
+        };
+        let slots = task.output_columns()?.iter().map(slot).collect();
         let output = Output { schema: task.output_schema()?, slots };
         Ok(Self {
             store: store.clone(),
@@ -259,8 +241,39 @@ impl Wanted {
         self.tested.fields.len() + self.others.fields.len() - 1
     }
 
-    /// The same for a column that is not in the schema.
+    /// Where a column about rows comes from.
+    fn slot_of_rows(&mut self, kind: RowColumnKind, task: &ScanTask) -> Slot {
+        let rows_tell = |file: &ScanFile| file.change.is_some_and(|change| change.change_type == ChangeType::InFile);
+        match kind {
+            RowColumnKind::FilePath => Slot::FilePath,
+            RowColumnKind::FileSize => Slot::FileSize,
+            RowColumnKind::FileIndex => Slot::FileIndex,
+            RowColumnKind::RowIndex => Slot::RowIndex,
+            RowColumnKind::RowId => Slot::RowId(self.moved(task.materialized_row_id.as_ref())),
+            RowColumnKind::RowCommitVersion => Slot::RowCommitVersion(self.moved(task.materialized_row_commit_version.as_ref())),
+            RowColumnKind::ChangeType => Slot::ChangeType(
+                task.files
+                    .iter()
+                    .any(rows_tell)
+                    .then(|| self.position_by_name(ChangeType::CHANGE_TYPE_COLUMN, PrimitiveType::String)),
+            ),
+            RowColumnKind::CommitVersion => Slot::CommitVersion,
+            RowColumnKind::CommitTimestamp => Slot::CommitTimestamp,
+        }
+    }
+
+    /// Where that is found which moved with its rows.
+    fn moved(&mut self, name: Option<&String>) -> Option<usize> {
+        name.map(|name| self.position_by_name(name, PrimitiveType::Long))
+    }
+
+    /// Where a column is found that is not in the schema.
     fn position_by_name(&mut self, name: &str, data_type: PrimitiveType) -> usize {
+        if self.by_name.iter().any(|known| known == name)
+            && let Some(position) = self.others.fields.iter().position(|field| field.name == name)
+        {
+            return self.tested.fields.len() + position;
+        }
         self.by_name.push(name.to_owned());
         self.others.fields.push(StructField::new(name, data_type, true));
         self.tested.fields.len() + self.others.fields.len() - 1

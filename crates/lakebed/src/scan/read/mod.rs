@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use arrow_array::RecordBatch;
+use arrow_buffer::BooleanBuffer;
 use futures::Stream;
 use lakebed_io::parquet::order::{InOrder, Lanes, in_order};
 use lakebed_io::store::Store;
@@ -51,6 +52,18 @@ pub struct ReadOptions {
     pub batch_rows: Option<usize>,
     /// Cores to decode with; all unless given.
     pub cores: Option<usize>,
+    /// What rows are tested for besides the filter.
+    pub test: Option<Arc<dyn RowTest>>,
+}
+
+/// A test that no text could say, such as whether a row is among many others. Its columns are decoded first, the others only for rows that
+/// pass.
+pub trait RowTest: std::fmt::Debug + Send + Sync {
+    /// The paths of the columns that it looks at.
+    fn columns(&self) -> Vec<Vec<String>>;
+
+    /// For each row whether it is wanted, given those columns.
+    fn test(&self, rows: &RecordBatch) -> Result<BooleanBuffer>;
 }
 
 /// Pieces that are decoded or wait to be taken, for each core.
@@ -69,7 +82,8 @@ pub async fn read_task(store: &Store, task: &ScanTask) -> Result<RecordBatchStre
 pub fn read_task_with(store: &Store, task: &ScanTask, options: ReadOptions) -> Result<RecordBatchStream> {
     let job = Arc::new(Job::new(store, task, options)?);
     let schema = Arc::clone(job.output().schema());
-    let files: VecDeque<ScanFile> = if task.limit == Some(0) { VecDeque::new() } else { task.files.iter().cloned().collect() };
+    let wanted = if task.limit == Some(0) { &[] } else { task.files.as_slice() };
+    let files = wanted.iter().cloned().enumerate().collect();
     let limit = task.limit;
     let lanes = job.cores().count() * PIECES_PER_CORE;
     let parcels = in_order(lanes, move |lanes| Reading { job, lanes, started_rows: 0 }.run(files));
@@ -85,14 +99,14 @@ struct Reading {
 }
 
 impl Reading {
-    async fn run(mut self, files: VecDeque<ScanFile>) -> Result<()> {
+    async fn run(mut self, files: VecDeque<(usize, ScanFile)>) -> Result<()> {
         let started = self.start_all(files).await;
         // What an error follows is given first: rows, or an error that comes before it in the order of the files.
         self.lanes.finish().await?;
         started
     }
 
-    async fn start_all(&mut self, files: VecDeque<ScanFile>) -> Result<()> {
+    async fn start_all(&mut self, files: VecDeque<(usize, ScanFile)>) -> Result<()> {
         let mut ahead = Ahead { job: Arc::clone(&self.job), files, opening: VecDeque::new(), tasks: JoinSet::new() };
         while let Some(file) = ahead.next().await {
             let file = Arc::new(file?);
@@ -124,7 +138,8 @@ impl Reading {
 /// Files that are opened ahead, in order.
 struct Ahead {
     job: Arc<Job>,
-    files: VecDeque<ScanFile>,
+    /// With their places in the task.
+    files: VecDeque<(usize, ScanFile)>,
     opening: VecDeque<oneshot::Receiver<Result<OpenFile>>>,
     tasks: JoinSet<()>,
 }
@@ -134,12 +149,12 @@ impl Ahead {
         // With a limit and nothing that drops rows, the first file mostly suffices.
         let most = if self.job.rows_wanted(0).is_some() { 1 } else { FILES_AHEAD };
         while self.opening.len() < most {
-            let Some(file) = self.files.pop_front() else { break };
+            let Some((index, file)) = self.files.pop_front() else { break };
             while self.tasks.try_join_next().is_some() {}
             let (sender, receiver) = oneshot::channel();
             let job = Arc::clone(&self.job);
             self.tasks.spawn(async move {
-                let _ = sender.send(OpenFile::open(job, file).await);
+                let _ = sender.send(OpenFile::open(job, index, file).await);
             });
             self.opening.push_back(receiver);
         }

@@ -205,6 +205,7 @@ impl Packing {
                 Slot::Partition(position) => self.file.constant(position, count)?,
                 Slot::FilePath => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(self.file.path(), count))),
                 Slot::FileSize => Arc::new(Int64Array::from_value(self.file.size().cast_signed(), count)),
+                Slot::FileIndex => Arc::new(Int64Array::from_value(self.file.index() as i64, count)),
                 Slot::RowIndex => Arc::clone(positions.ok_or_else(|| Error::internal("row positions are missing"))?),
                 Slot::RowId(moved) => {
                     let positions = positions.and_then(|positions| positions.as_primitive_opt::<Int64Type>());

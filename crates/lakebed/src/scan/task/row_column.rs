@@ -18,6 +18,8 @@ pub enum RowColumnKind {
     FilePath,
     /// The file's size in bytes.
     FileSize,
+    /// The file's place among those of the task, counted from 0: shorter than its path.
+    FileIndex,
     /// The row's position in its file, counted from 0, deleted rows included.
     RowIndex,
     /// The stable row id. PROTOCOL "Row Tracking".
@@ -62,9 +64,10 @@ impl RowColumn {
 }
 
 impl RowColumnKind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::FilePath,
         Self::FileSize,
+        Self::FileIndex,
         Self::RowIndex,
         Self::RowId,
         Self::RowCommitVersion,
@@ -78,6 +81,7 @@ impl RowColumnKind {
         match self {
             Self::FilePath => "file_path",
             Self::FileSize => "file_size",
+            Self::FileIndex => "file_index",
             Self::RowIndex => "row_index",
             Self::RowId => "row_id",
             Self::RowCommitVersion => "row_commit_version",
@@ -96,7 +100,9 @@ impl RowColumnKind {
     pub fn arrow_type(self) -> ArrowType {
         match self {
             Self::FilePath | Self::ChangeType => ArrowType::Utf8,
-            Self::FileSize | Self::RowIndex | Self::RowId | Self::RowCommitVersion | Self::CommitVersion => ArrowType::Int64,
+            Self::FileSize | Self::FileIndex | Self::RowIndex | Self::RowId | Self::RowCommitVersion | Self::CommitVersion => {
+                ArrowType::Int64
+            }
             Self::CommitTimestamp => ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
         }
     }

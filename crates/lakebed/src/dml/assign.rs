@@ -1,0 +1,303 @@
+//! Values for columns: what SET says, in the types of the columns, put into rows.
+//!
+//! A primitive column takes what CAST makes of a value; other types take values that have their fields, by name. All values are computed
+//! from the rows as they were before. Read [`Assignments::new`], then [`Assignments::apply`].
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StructArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType as ArrowType, Field, Fields, Schema};
+use arrow_select::nullif::nullif;
+use lakebed_core::feature::upgrade::{CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START};
+use lakebed_core::schema::arrow::{schema_from_arrow, type_to_arrow};
+use lakebed_core::schema::assign::{Difference, DifferenceKind, compare};
+use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
+use serde_json::Value;
+
+use crate::expr::{Expression, Kind, field_index, nearest, parse_syntax};
+use crate::write::OnLossy;
+use crate::write::fit::fit;
+use crate::{Error, Result};
+
+/// How the text of a value becomes an expression.
+pub(crate) type Parse<'p> = dyn Fn(&str) -> Result<Expression> + 'p;
+
+/// What an UPDATE, or a clause of a MERGE that updates, puts into which columns.
+#[derive(Debug)]
+pub(crate) struct Assignments {
+    schema: StructType,
+    absent: Absent,
+    sets: Vec<Set>,
+}
+
+/// One column or field and its value.
+#[derive(Debug)]
+struct Set {
+    /// The places that lead to it, from the column down.
+    places: Vec<usize>,
+    /// Its name, for messages.
+    name: String,
+    value: Expression,
+}
+
+/// What becomes of fields of a struct that its new value does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// Such a value is refused.
+    Refused,
+    /// They become null.
+    Null,
+    /// They stay as they are.
+    Kept,
+}
+
+impl Assignments {
+    /// Columns and fields by their names, fields as `a.b`, and the texts of their values. `DEFAULT` stands for the default of a column.
+    ///
+    /// # Errors
+    /// If a column is not there or is assigned twice, or if a value cannot be understood or does not fit.
+    pub(crate) fn new(schema: &StructType, given: &[(String, String)], parse: &Parse<'_>) -> Result<Self> {
+        Self::with(schema, given, Absent::Refused, parse)
+    }
+
+    /// The same, with a word on fields that values do not have.
+    pub(crate) fn with(schema: &StructType, given: &[(String, String)], absent: Absent, parse: &Parse<'_>) -> Result<Self> {
+        let mut seen: Vec<(Vec<usize>, String)> = Vec::with_capacity(given.len());
+        let mut sets = Vec::with_capacity(given.len());
+        for (column, text) in given {
+            let (places, field) = find(schema, &column_path(column)?)?;
+            let name = name_of(schema, &places);
+            if let Some((_, other)) = seen.iter().find(|(other, _)| places.starts_with(other) || other.starts_with(&places)) {
+                return Err(Error::predicate(match *other == name {
+                    true => format!("column {name} is assigned more than once"),
+                    false => format!("columns {other} and {name} are both assigned, and one is a part of the other"),
+                }));
+            }
+            if let Some(value) = value(field, text, absent, parse).map_err(|error| error.within(format!("column {name}")))? {
+                sets.push(Set { places: places.clone(), name: name.clone(), value });
+            }
+            seen.push((places, name));
+        }
+        Ok(Self { schema: schema.clone(), absent, sets })
+    }
+
+    /// The places of the columns that are assigned, be it in part.
+    pub(crate) fn columns(&self) -> BTreeSet<usize> {
+        self.sets.iter().filter_map(|set| set.places.first().copied()).collect()
+    }
+
+    /// The paths of the columns that the values are computed from.
+    pub(crate) fn reads(&self) -> Vec<Vec<String>> {
+        let paths: BTreeSet<Vec<String>> = self.sets.iter().flat_map(|set| set.value.columns()).collect();
+        paths.into_iter().collect()
+    }
+
+    /// The columns afterwards. `before` are all columns of the table as [`fit`] gives them, `over` has for the same rows what the values are
+    /// computed from.
+    pub(crate) fn apply(&self, before: &[ArrayRef], over: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let mut after = before.to_vec();
+        for set in &self.sets {
+            let value = set.value.evaluate(over).map_err(|error| error.within(format!("column {}", set.name)))?;
+            let (place, below) = set.places.split_first().ok_or_else(|| Error::internal("an assignment without a column"))?;
+            let (Some(column), Some(field)) = (after.get_mut(*place), self.schema.fields.get(*place)) else {
+                return Err(Error::internal("an assignment to a column that is not there"));
+            };
+            *column = self.put(set, column, &field.data_type, below, &value)?;
+        }
+        Ok(after)
+    }
+
+    /// The column with the value at the place below it.
+    fn put(&self, set: &Set, column: &ArrayRef, data_type: &DataType, below: &[usize], value: &ArrayRef) -> Result<ArrayRef> {
+        let Some((place, below)) = below.split_first() else {
+            return match self.absent {
+                Absent::Kept => laid_over(value, column, data_type, &set.name),
+                Absent::Refused | Absent::Null => fit(value, data_type, OnLossy::Error, &set.name),
+            };
+        };
+        let (DataType::Struct(fields), Some(parts)) = (data_type, column.as_struct_opt()) else {
+            return Err(Error::internal(format!("column {}: a field is assigned of what is no struct", set.name)));
+        };
+        let mut children = children(parts)?;
+        let (Some(field), Some(child)) = (fields.fields.get(*place), children.get_mut(*place)) else {
+            return Err(Error::internal(format!("column {}: a field is assigned that is not there", set.name)));
+        };
+        *child = self.put(set, child, &field.data_type, below, value)?;
+        // What was null has a field now.
+        Ok(Arc::new(StructArray::try_new_with_length(parts.fields().clone(), children, None, parts.len())?))
+    }
+}
+
+/// The names that lead to a column: `a.b`, with backticks around what is no plain name. A text that is nothing of the kind is one name.
+pub(crate) fn column_path(text: &str) -> Result<Vec<String>> {
+    match parse_syntax(text) {
+        Ok(node) => match node.kind {
+            Kind::Path(path) => Ok(path),
+            _ => Ok(vec![text.to_owned()]),
+        },
+        Err(_) if !text.trim().is_empty() && !text.contains(['.', '`']) => Ok(vec![text.to_owned()]),
+        Err(error) => Err(error),
+    }
+}
+
+/// A column or field of a table, with the places that lead to it.
+pub(crate) fn find<'s>(schema: &'s StructType, path: &[String]) -> Result<(Vec<usize>, &'s StructField)> {
+    let (mut fields, mut places, mut found) = (schema, Vec::with_capacity(path.len()), None::<&StructField>);
+    for name in path {
+        if let Some(above) = found {
+            let DataType::Struct(below) = &above.data_type else {
+                let message = format!("`{}` is no struct: fields of it cannot be assigned", name_of(schema, &places));
+                return Err(Error::predicate(message));
+            };
+            fields = below;
+        }
+        let place = fields.index_of(name).ok_or_else(|| unknown(fields, name, found))?;
+        found = fields.fields.get(place);
+        places.push(place);
+    }
+    found.map(|field| (places, field)).ok_or_else(|| Error::predicate("the name of a column is missing"))
+}
+
+fn unknown(fields: &StructType, name: &str, above: Option<&StructField>) -> Error {
+    let names = || fields.fields.iter().map(|field| field.name.as_str());
+    let what = match above {
+        Some(above) => format!("column {} has no field `{name}`", above.name),
+        None => format!("the table has no column `{name}`"),
+    };
+    Error::predicate(match nearest(name, names()) {
+        Some(near) => format!("{what}; did you mean `{near}`?"),
+        None => format!("{what}; it has {}", names().take(12).collect::<Vec<_>>().join(", ")),
+    })
+}
+
+/// The name of a column or field, as messages show it.
+fn name_of(schema: &StructType, places: &[usize]) -> String {
+    let (mut fields, mut names) = (Some(schema), Vec::with_capacity(places.len()));
+    for place in places {
+        let Some(field) = fields.and_then(|fields| fields.fields.get(*place)) else { break };
+        names.push(field.name.as_str());
+        fields = if let DataType::Struct(below) = &field.data_type { Some(below) } else { None };
+    }
+    names.join(".")
+}
+
+/// The value for a column, in its type as far as CAST can bring it there; none if the table is to compute it.
+pub(crate) fn value(field: &StructField, text: &str, absent: Absent, parse: &Parse<'_>) -> Result<Option<Expression>> {
+    if !text.trim().eq_ignore_ascii_case("default") {
+        return typed(parse(text)?, field, absent).map(Some);
+    }
+    if is_computed(field) {
+        return Ok(None);
+    }
+    let default = field.metadata.get(CURRENT_DEFAULT).and_then(Value::as_str).unwrap_or("NULL");
+    typed(parse(default)?, field, absent).map(Some)
+}
+
+/// Whether the table gives a column its values.
+pub(crate) fn is_computed(field: &StructField) -> bool {
+    [GENERATION_EXPRESSION, IDENTITY_START].iter().any(|key| field.metadata.contains_key(*key))
+}
+
+fn typed(value: Expression, field: &StructField, absent: Absent) -> Result<Expression> {
+    use PrimitiveType as P;
+    match &field.data_type {
+        DataType::Primitive(P::Variant | P::Void | P::YearMonthInterval | P::DayTimeInterval) => {}
+        DataType::Primitive(_) => return value.cast_to(&type_to_arrow(&field.data_type)?),
+        DataType::Struct(_) | DataType::Array(_) | DataType::Map(_) => {}
+    }
+    check_shape(&value, field, absent)?;
+    Ok(value)
+}
+
+/// Refuses a value whose parts are not those of the column.
+fn check_shape(value: &Expression, field: &StructField, absent: Absent) -> Result<()> {
+    let data = schema_from_arrow(&Schema::new(vec![Field::new(&field.name, value.data_type.clone(), true)]))?;
+    let table = StructType { fields: vec![StructField::new(&field.name, field.data_type.clone(), true)] };
+    let keeps = |difference: &Difference| match &difference.kind {
+        DifferenceKind::NotInData(_) => absent == Absent::Kept,
+        // A variant is a struct of binaries; whether this one is shows with its values.
+        DifferenceKind::Type { table, data } => *table == PrimitiveType::Variant.into() && matches!(data, DataType::Struct(_)),
+        DifferenceKind::NotInTable(_) => false,
+    };
+    let differences: Vec<String> = compare(&table, &data, |_| true)
+        .iter()
+        .filter(|difference| !keeps(difference))
+        .map(|difference| format!("\n  {difference}"))
+        .collect();
+    if !differences.is_empty() {
+        return Err(Error::schema_mismatch(format!("the value `{}` does not fit:{}", value.text, differences.concat())));
+    }
+    match data.fields.first().and_then(|data| lacking(&field.data_type, &data.data_type, &field.name)) {
+        Some(place) if absent == Absent::Refused => {
+            Err(Error::schema_mismatch(format!("the value `{}` lacks the field {place}", value.text)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A field that a type has and its value has not.
+fn lacking(table: &DataType, data: &DataType, place: &str) -> Option<String> {
+    match (table, data) {
+        (DataType::Struct(table), DataType::Struct(data)) => table.fields.iter().find_map(|field| {
+            let place = format!("{place}.{}", field.name);
+            match data.field(&field.name) {
+                Some(given) => lacking(&field.data_type, &given.data_type, &place),
+                None => Some(place),
+            }
+        }),
+        (DataType::Array(table), DataType::Array(data)) => lacking(&table.element, &data.element, &format!("{place}.element")),
+        (DataType::Map(table), DataType::Map(data)) => lacking(&table.key, &data.key, &format!("{place}.key"))
+            .or_else(|| lacking(&table.value, &data.value, &format!("{place}.value"))),
+        _ => None,
+    }
+}
+
+/// A value whose missing fields are those that the column had. Where both are null, null is left.
+fn laid_over(value: &ArrayRef, column: &ArrayRef, to: &DataType, name: &str) -> Result<ArrayRef> {
+    let (DataType::Struct(fields), Some(given), Some(own)) = (to, value.as_struct_opt(), column.as_struct_opt()) else {
+        return fit(value, to, OnLossy::Error, name);
+    };
+    if !is_partial(fields, given.fields()) {
+        return fit(value, to, OnLossy::Error, name);
+    }
+    let (given_parts, mut parts) = (children(given)?, children(own)?);
+    for (field, part) in fields.fields.iter().zip(&mut parts) {
+        let given = field_index(given.fields(), &field.name).and_then(|place| given_parts.get(place));
+        if let Some(given) = given {
+            *part = laid_over(given, part, &field.data_type, &format!("{name}.{}", field.name))?;
+        }
+    }
+    let nulls = match (given.nulls(), own.nulls()) {
+        (Some(given), Some(own)) => Some(NullBuffer::new(given.inner() | own.inner())),
+        _ => None,
+    };
+    Ok(Arc::new(StructArray::try_new_with_length(own.fields().clone(), parts, nulls, own.len())?))
+}
+
+/// Whether a struct lacks fields, or structs in it do.
+fn is_partial(to: &StructType, given: &Fields) -> bool {
+    to.fields.iter().any(|field| match field_index(given, &field.name).and_then(|place| given.get(place)) {
+        None => true,
+        Some(given) => match (&field.data_type, given.data_type()) {
+            (DataType::Struct(below), ArrowType::Struct(given)) => is_partial(below, given),
+            _ => false,
+        },
+    })
+}
+
+/// The fields of structs; those of a null are null.
+fn children(parts: &StructArray) -> Result<Vec<ArrayRef>> {
+    let Some(nulls) = parts.nulls().filter(|nulls| nulls.null_count() > 0) else { return Ok(parts.columns().to_vec()) };
+    let is_null = BooleanArray::new(!nulls.inner(), None);
+    let child = |child: &ArrayRef| match child.data_type() {
+        ArrowType::Null => Ok(Arc::clone(child)),
+        _ => Ok(nullif(child, &is_null)?),
+    };
+    parts.columns().iter().map(child).collect()
+}

@@ -1,0 +1,248 @@
+//! A change of rows from beginning to end: what to do is decided on the newest version, written, and committed; if another writer was
+//! faster with something that it depends on, all of it is done again on top of that. Read [`run`].
+
+use std::time::Duration;
+
+use lakebed_core::error::ConflictKind;
+
+use crate::memory::MemoryBudget;
+use crate::metrics::PlanMetrics;
+use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
+use crate::write::WriteOptions;
+use crate::write::files::WrittenFile;
+use crate::write::rewrite::FileTotals;
+use crate::write::run::take_back;
+use crate::{Error, ErrorKind, Result, Snapshot, Table};
+
+/// How to change rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChangeOptions {
+    /// An application and its own number of this change: a change that the table knows already is not done again.
+    pub application: Option<(String, i64)>,
+    /// Words of the caller's own, kept in the history.
+    pub user_metadata: Option<String>,
+    /// About how large files become; by default what the table's properties say, else 128 MiB.
+    pub target_file_size_bytes: Option<u64>,
+    /// How long to go on trying while other writers are faster.
+    pub patience: Option<Duration>,
+    /// Whether all is done again on top of a version that another writer made meanwhile and that it depends on; else that is an error.
+    pub retries: bool,
+}
+
+/// What came of a change of rows.
+#[derive(Debug, Clone)]
+pub struct ChangeOutcome {
+    /// The version that it became, or the latest one if nothing was changed.
+    pub version: u64,
+    /// False if there was nothing to do: no row was concerned, or the table knew the change already.
+    pub is_committed: bool,
+    /// What was done.
+    pub metrics: ChangeMetrics,
+    /// The table as of that version; none if it could not be read since, which does not undo the change.
+    pub snapshot: Option<Snapshot>,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ChangeMetrics {
+    /// Rows that are gone; none if the log does not tell how many there were.
+    pub deleted_rows: Option<u64>,
+    /// Rows that are others now.
+    pub updated_rows: u64,
+    /// New rows.
+    pub inserted_rows: u64,
+    /// Rows that stayed but had to move to new files.
+    pub copied_rows: u64,
+    /// Rows of a merge's source.
+    pub source_rows: u64,
+    /// New files, and their sizes.
+    pub added_files: u64,
+    /// See above.
+    pub added_bytes: u64,
+    /// Files that are gone, and their sizes.
+    pub removed_files: u64,
+    /// See above.
+    pub removed_bytes: u64,
+    /// Files of changed rows.
+    pub change_files: u64,
+    /// Files that got a deletion vector.
+    pub vectors_added: u64,
+    /// Files that had one and got another.
+    pub vectors_updated: u64,
+    /// Files that had one and are gone.
+    pub vectors_removed: u64,
+    /// Files that had to be looked at.
+    pub scanned_files: u64,
+    /// Their sizes: what is read of them is less.
+    pub scanned_bytes: u64,
+    /// Files that partition values ruled out.
+    pub skipped_by_partition: u64,
+    /// Files that statistics ruled out.
+    pub skipped_by_statistics: u64,
+    /// What did not fit into memory and went to disk meanwhile.
+    pub spilled_bytes: u64,
+    /// The most that the process had reserved of its memory budget meanwhile.
+    pub peak_memory_bytes: u64,
+    /// How often another writer was faster.
+    pub conflicts: u64,
+}
+
+/// A change that is ready to be committed.
+pub(super) struct Prepared {
+    pub(super) transaction: Transaction,
+    pub(super) operation: Operation,
+    /// What was written for it.
+    pub(super) files: Vec<WrittenFile>,
+    pub(super) metrics: ChangeMetrics,
+    /// Whether anything changes.
+    pub(super) is_empty: bool,
+}
+
+/// A way to change rows.
+pub(super) trait Change: Sync {
+    /// Does everything but committing it, on top of a version.
+    fn prepare(&self, snapshot: &Snapshot, transaction: Transaction) -> impl Future<Output = Result<Prepared>> + Send;
+}
+
+impl Default for ChangeOptions {
+    fn default() -> Self {
+        Self { application: None, user_metadata: None, target_file_size_bytes: None, patience: None, retries: true }
+    }
+}
+
+impl ChangeOptions {
+    fn commit_settings(&self) -> CommitSettings {
+        let defaults = CommitSettings::default();
+        CommitSettings {
+            user_metadata: self.user_metadata.clone(),
+            patience: self.patience.unwrap_or(defaults.patience),
+            ..defaults
+        }
+    }
+
+    /// How new files are written.
+    pub(super) fn write_options(&self) -> WriteOptions {
+        WriteOptions { target_file_size_bytes: self.target_file_size_bytes, ..WriteOptions::default() }
+    }
+}
+
+/// Does a change, and commits it.
+pub(super) async fn run(table: &Table, options: &ChangeOptions, change: &impl Change) -> Result<ChangeOutcome> {
+    let begun = table.env().monotonic();
+    let mut lost = 0;
+    loop {
+        let snapshot = table.snapshot().await?;
+        match attempt(table, &snapshot, options, change, lost).await {
+            Err(error) if options.retries && may_help(&error) => {
+                let patience = options.commit_settings().patience;
+                if table.env().monotonic() - begun > patience {
+                    return Err(error);
+                }
+                lost += 1;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn attempt(
+    table: &Table,
+    snapshot: &Snapshot,
+    options: &ChangeOptions,
+    change: &impl Change,
+    lost: u64,
+) -> Result<ChangeOutcome> {
+    let nothing =
+        |metrics| ChangeOutcome { version: snapshot.version(), is_committed: false, metrics, snapshot: Some(snapshot.clone()) };
+    if let Some((app_id, version)) = &options.application
+        && snapshot.transaction_version(app_id).await?.is_some_and(|known| known >= *version)
+    {
+        return Ok(nothing(ChangeMetrics::default()));
+    }
+    check_appendable(snapshot)?;
+    let (begun, memory) = (snapshot.env().monotonic(), MemoryBudget::of_process().watch());
+    let transaction = Transaction::begin(snapshot, options.commit_settings()).await?;
+    let Prepared { mut transaction, mut operation, files, mut metrics, is_empty } = change.prepare(snapshot, transaction).await?;
+    metrics.peak_memory_bytes = memory.peak_bytes();
+    match &options.application {
+        // That it is done is worth a commit, whether rows changed or not.
+        Some((app_id, version)) => {
+            transaction.read_application(app_id);
+            transaction.set_application(app_id, *version);
+        }
+        None if is_empty => return Ok(nothing(metrics)),
+        None => {}
+    }
+    let taken_ms = (snapshot.env().monotonic() - begun).as_millis();
+    operation.metrics.insert("executionTimeMs".to_owned(), i64::try_from(taken_ms).unwrap_or(i64::MAX));
+    match transaction.commit(operation).await {
+        Ok(Committed { version, snapshot, conflicts }) => {
+            metrics.conflicts = lost + conflicts;
+            if let Some(snapshot) = &snapshot {
+                table.keep(snapshot).await;
+            }
+            Ok(ChangeOutcome { version, is_committed: true, metrics, snapshot })
+        }
+        Err(error) => {
+            take_back(table.store(), &files, &error).await;
+            Err(error)
+        }
+    }
+}
+
+/// Whether doing it again on top of what another did can go well.
+fn may_help(error: &Error) -> bool {
+    let ErrorKind::CommitConflict { kind, retryable, .. } = error.kind() else { return false };
+    *retryable && *kind != ConflictKind::ConcurrentWrite
+}
+
+/// Told before anything is read.
+fn check_appendable(snapshot: &Snapshot) -> Result<()> {
+    if !snapshot.properties().append_only {
+        return Ok(());
+    }
+    Err(Error::invalid_input(format!(
+        "{}: the table is append-only (delta.appendOnly is true), so no rows may be removed or changed; unset the property first",
+        snapshot.url()
+    )))
+}
+
+impl ChangeMetrics {
+    pub(super) fn add_plan(&mut self, plan: &PlanMetrics) {
+        self.scanned_files += plan.kept.get();
+        self.scanned_bytes += plan.kept_bytes.get();
+        self.skipped_by_partition += plan.skipped_by_partition.get();
+        self.skipped_by_statistics += plan.skipped_by_statistics.get();
+    }
+
+    pub(super) fn set_totals(&mut self, totals: &FileTotals) {
+        (self.added_files, self.added_bytes) = (totals.added_files, totals.added_bytes);
+        (self.removed_files, self.removed_bytes) = (totals.removed_files, totals.removed_bytes);
+        self.change_files = totals.change_files;
+        self.vectors_added = totals.vectors_added;
+        self.vectors_updated = totals.vectors_updated;
+        self.vectors_removed = totals.vectors_removed;
+    }
+
+    /// By Delta Spark's names for DELETE and UPDATE.
+    pub(super) fn to_operation(self, operation: Operation) -> Operation {
+        let all = [
+            ("numRemovedFiles", self.removed_files),
+            ("numRemovedBytes", self.removed_bytes),
+            ("numAddedFiles", self.added_files),
+            ("numAddedBytes", self.added_bytes),
+            ("numCopiedRows", self.copied_rows),
+            ("numAddedChangeFiles", self.change_files),
+            ("numDeletionVectorsAdded", self.vectors_added + self.vectors_updated),
+            ("numDeletionVectorsUpdated", self.vectors_updated),
+            ("numDeletionVectorsRemoved", self.vectors_removed + self.vectors_updated),
+        ];
+        with_metrics(operation, all)
+    }
+}
+
+pub(super) fn with_metrics<'a>(mut operation: Operation, metrics: impl IntoIterator<Item = (&'a str, u64)>) -> Operation {
+    let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    operation.metrics.extend(metrics.into_iter().map(|(name, value)| (name.to_owned(), number(value))));
+    operation
+}

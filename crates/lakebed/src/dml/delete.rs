@@ -1,0 +1,104 @@
+//! Deleting rows.
+//!
+//! Files of which no row is left go as a whole, told by the log where it can; of the others, rows are noted in deletion vectors where the
+//! table allows that, else the rows that stay are copied.
+
+use super::change::{Change, ChangeOptions, ChangeOutcome, Prepared, run, with_metrics};
+use crate::transaction::{Operation, Transaction};
+use crate::write::rewrite::{Rewrite, notes_vectors};
+use crate::write::search::{Leaving, Search, parse_condition};
+use crate::write::target::Target;
+use crate::{Result, Snapshot, Table};
+
+/// Rows that are to go. Nothing is read before [`run`](Delete::run).
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> lakebed::Result<()> {
+/// use std::sync::Arc;
+/// use arrow_array::{Int64Array, RecordBatch};
+/// use lakebed::{RecordBatchStream, Table};
+///
+/// let rows = RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(vec![1, 2, 3])) as _)])?;
+/// let table = Table::at("memory://docs/delete").build()?;
+/// table.write(RecordBatchStream::from_batches(rows.schema(), vec![rows])).run().await?;
+/// let outcome = table.delete().filter("id = 2").run().await?;
+/// assert_eq!((outcome.version, outcome.metrics.deleted_rows), (1, Some(1)));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Delete {
+    table: Table,
+    filter: Option<String>,
+    options: ChangeOptions,
+}
+
+impl Table {
+    /// Deletes rows: all of them, unless a filter tells which.
+    pub fn delete(&self) -> Delete {
+        Delete { table: self.clone(), filter: None, options: ChangeOptions::default() }
+    }
+}
+
+impl Delete {
+    /// Only the rows for which this Spark SQL expression is true.
+    #[must_use]
+    pub fn filter(mut self, text: impl Into<String>) -> Self {
+        self.filter = Some(text.into());
+        self
+    }
+
+    /// How to do it.
+    #[must_use]
+    pub fn options(mut self, options: ChangeOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Deletes the rows and commits.
+    pub async fn run(self) -> Result<ChangeOutcome> {
+        let now_ms = self.table.env().now_ms();
+        run(&self.table, &self.options, &Deletion { delete: &self, now_ms }).await
+    }
+}
+
+struct Deletion<'a> {
+    delete: &'a Delete,
+    now_ms: i64,
+}
+
+impl Change for Deletion<'_> {
+    async fn prepare(&self, snapshot: &Snapshot, mut transaction: Transaction) -> Result<Prepared> {
+        let Delete { filter, options, .. } = self.delete;
+        let leaving = match filter {
+            Some(text) => Leaving::Where(parse_condition(snapshot.url(), snapshot.schema(), text, self.now_ms)?),
+            None => Leaving::All,
+        };
+        let target = Target::of_table(snapshot, None, &options.write_options(), self.now_ms).await?;
+        leaving.register(&mut transaction, snapshot)?;
+        let search = Search::of_places(snapshot, leaving)?;
+        let plan = search.metrics();
+        let gone = search.all().await?;
+        let mut metrics = super::ChangeMetrics::default();
+        metrics.add_plan(&plan);
+        metrics.deleted_rows = gone.rows_of_whole()?.map(|rows| rows + gone.rows_of_parts());
+        let is_empty = gone.is_empty();
+        // What leaves tells the changes by itself, unless rows are copied.
+        let copies = !notes_vectors(snapshot) && !gone.parts.is_empty();
+        let mut rewrite = Rewrite::begin(snapshot, &target, copies)?;
+        if let Err(error) = rewrite.record_deleted(&gone).await {
+            rewrite.abort().await;
+            return Err(error);
+        }
+        let rewritten = rewrite.finish(&gone).await?;
+        let files = rewritten.files();
+        metrics.copied_rows = rewritten.copied_rows;
+        metrics.set_totals(&rewritten.register(gone, &mut transaction).await?);
+        let predicates: Vec<&String> = filter.iter().collect();
+        let operation = Operation::new("DELETE").with("predicate", serde_json::json!(predicates).to_string());
+        let operation = metrics.to_operation(operation);
+        let operation = with_metrics(operation, metrics.deleted_rows.map(|rows| ("numDeletedRows", rows)));
+        Ok(Prepared { transaction, operation, files, metrics, is_empty })
+    }
+}

@@ -1,0 +1,327 @@
+//! The clauses of a merge: as they are given, and as they are understood.
+//!
+//! The rules are Delta Spark's. A clause about pairs of rows names columns of both tables; one about rows of the source that match nothing
+//! sees these alone, and one about rows of the target that match nothing sees those. Read [`Clause`], then [`Clauses::new`].
+
+#[cfg(test)]
+mod tests;
+
+use lakebed_core::schema::{DataType, StructField, StructType};
+use serde_json::{Map, Value, json};
+
+use super::names::{Side, Sides, is_same, quoted};
+use crate::dml::assign::{Absent, Assignments, column_path, find, is_computed, value};
+use crate::expr::{Expression, Filter, field_index};
+use crate::{Error, Result};
+
+/// What becomes of some rows: the first clause of their kind does it whose condition is true for them.
+///
+/// ```
+/// use lakebed::dml::merge::{Action, Clause, When};
+///
+/// let gone = Clause { when: When::Matched, condition: Some("source.deleted".into()), action: Action::Delete };
+/// let changed = Clause { when: When::Matched, condition: None, action: Action::UpdateAll };
+/// let new = Clause {
+///     when: When::NotMatched,
+///     condition: Some("NOT deleted".into()),
+///     action: Action::Insert(vec![("id".into(), "source.id".into()), ("seen".into(), "current_timestamp()".into())]),
+/// };
+/// assert!([gone, changed, new].iter().filter(|clause| clause.when == When::Matched).count() == 2);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clause {
+    /// Which rows it is about.
+    pub when: When,
+    /// What must also be true of them. Of the clauses of a kind only the last can do without.
+    pub condition: Option<String>,
+    /// What becomes of them.
+    pub action: Action,
+}
+
+/// Which rows a clause is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// Rows of the target with the row of the source that matches them.
+    Matched,
+    /// Rows of the source that match none of the target.
+    NotMatched,
+    /// Rows of the target that match none of the source.
+    NotMatchedBySource,
+}
+
+/// What becomes of rows. Columns are named by path, `a.b` for fields of structs, and their values are expressions; `DEFAULT` alone stands
+/// for the default of a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// All columns get the values of the source's columns of the same names.
+    UpdateAll,
+    /// These columns get these values.
+    Update(Vec<(String, String)>),
+    /// The rows leave the table.
+    Delete,
+    /// New rows with the values of the source's columns of the same names.
+    InsertAll,
+    /// New rows with these values in these columns. Others get their defaults, or null.
+    Insert(Vec<(String, String)>),
+}
+
+/// All clauses of a merge, understood; those of a kind in their order. What they compute is over the flat schema.
+#[derive(Debug)]
+pub(crate) struct Clauses {
+    pub(crate) matched: Vec<Change>,
+    pub(crate) not_matched: Vec<NewRow>,
+    pub(crate) not_matched_by_source: Vec<Change>,
+}
+
+/// What becomes of a row of the target.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) condition: Option<Filter>,
+    pub(crate) act: Act,
+}
+
+#[derive(Debug)]
+pub(crate) enum Act {
+    Delete,
+    Update(Assignments),
+}
+
+/// A row that a row of the source becomes.
+#[derive(Debug)]
+pub(crate) struct NewRow {
+    pub(crate) condition: Option<Filter>,
+    /// Places in the table's schema and the values that are given for them, which are still to be fitted. The table fills the other columns.
+    pub(crate) columns: Vec<(usize, Expression)>,
+}
+
+impl Clauses {
+    /// `table` is the schema that the table will have. If it `evolves`, values may lack columns and fields.
+    ///
+    /// # Errors
+    /// If the clauses break a rule, or cannot be understood.
+    pub(crate) fn new(given: &[Clause], sides: &Sides, table: &StructType, evolves: bool) -> Result<Self> {
+        check(given)?;
+        let reader = Reader { sides, table, evolves };
+        let mut clauses = Self { matched: Vec::new(), not_matched: Vec::new(), not_matched_by_source: Vec::new() };
+        for clause in given {
+            let within = |error: Error| error.within(clause.when.words());
+            match clause.when {
+                When::Matched => clauses.matched.push(reader.change(clause).map_err(within)?),
+                When::NotMatched => clauses.not_matched.push(reader.new_row(clause).map_err(within)?),
+                When::NotMatchedBySource => clauses.not_matched_by_source.push(reader.change(clause).map_err(within)?),
+            }
+        }
+        Ok(clauses)
+    }
+}
+
+impl When {
+    fn words(self) -> &'static str {
+        match self {
+            When::Matched => "WHEN MATCHED",
+            When::NotMatched => "WHEN NOT MATCHED",
+            When::NotMatchedBySource => "WHEN NOT MATCHED BY SOURCE",
+        }
+    }
+}
+
+impl Action {
+    /// What the history calls it.
+    fn name(&self) -> &'static str {
+        match self {
+            Action::UpdateAll | Action::Update(_) => "update",
+            Action::Delete => "delete",
+            Action::InsertAll | Action::Insert(_) => "insert",
+        }
+    }
+}
+
+/// The clauses of a kind as Delta Spark writes them to `operationParameters`.
+pub(crate) fn shown(given: &[Clause], when: When) -> String {
+    let shown = given.iter().filter(|clause| clause.when == when).map(|clause| {
+        let predicate = clause.condition.as_ref().map(|condition| ("predicate".to_owned(), json!(condition)));
+        let action = ("actionType".to_owned(), json!(clause.action.name()));
+        Value::Object(predicate.into_iter().chain([action]).collect::<Map<_, _>>())
+    });
+    Value::Array(shown.collect()).to_string()
+}
+
+/// The part of the source's schema that a table gets which evolves: what is assigned under its own name.
+pub(crate) fn evolving(source: &StructType, given: &[Clause], target_alias: &str) -> Result<StructType> {
+    let takes_part = given.iter().filter(|clause| clause.when != When::NotMatchedBySource);
+    let (mut all, mut paths) = (false, Vec::new());
+    for clause in takes_part {
+        match &clause.action {
+            Action::UpdateAll | Action::InsertAll => all = true,
+            Action::Update(columns) | Action::Insert(columns) => {
+                for (column, _) in columns {
+                    paths.push(own_path(column, target_alias, |name| source.index_of(name).is_some())?);
+                }
+            }
+            Action::Delete => {}
+        }
+    }
+    let paths: Vec<&[String]> = paths.iter().map(Vec::as_slice).collect();
+    Ok(assigned_part(source, &paths, all))
+}
+
+/// The fields that the paths name, or all that no path names a part of.
+fn assigned_part(source: &StructType, paths: &[&[String]], all: bool) -> StructType {
+    let part = |field: &StructField| {
+        let own = paths.iter().filter_map(|path| path.split_first()).filter(|(name, _)| is_same(name, &field.name));
+        let below: Vec<&[String]> = own.map(|(_, below)| below).collect();
+        if below.iter().any(|path| path.is_empty()) {
+            return Some(field.clone());
+        }
+        match &field.data_type {
+            DataType::Struct(fields) if all || !below.is_empty() => {
+                Some(StructField { data_type: assigned_part(fields, &below, all).into(), ..field.clone() })
+            }
+            _ => all.then(|| field.clone()),
+        }
+    };
+    StructType { fields: source.fields.iter().filter_map(part).collect() }
+}
+
+/// The path of a column of the target, without the alias that may stand before it.
+fn own_path(text: &str, target_alias: &str, has_column: impl Fn(&str) -> bool) -> Result<Vec<String>> {
+    let mut path = column_path(text)?;
+    let is_qualified =
+        path.first().is_some_and(|first| is_same(first, target_alias)) && path.get(1).is_some_and(|name| has_column(name));
+    if is_qualified {
+        path.remove(0);
+    }
+    Ok(path)
+}
+
+/// What holds for the clauses together, whatever stands in them.
+fn check(given: &[Clause]) -> Result<()> {
+    if given.is_empty() {
+        return Err(Error::invalid_input("a merge without clauses does nothing: say what becomes of rows that match, or do not"));
+    }
+    for (place, clause) in given.iter().enumerate() {
+        let words = clause.when.words();
+        let fits = match (clause.when, &clause.action) {
+            (When::NotMatched, action) => matches!(action, Action::InsertAll | Action::Insert(_)),
+            (When::Matched, action) => !matches!(action, Action::InsertAll | Action::Insert(_)),
+            (When::NotMatchedBySource, action) => matches!(action, Action::Update(_) | Action::Delete),
+        };
+        if !fits {
+            let what = match clause.when {
+                When::NotMatched => "rows can only be inserted",
+                When::Matched => "rows can only be updated or deleted",
+                When::NotMatchedBySource => {
+                    "rows can only be deleted, or updated column by column: there is no row of the source"
+                }
+            };
+            return Err(Error::invalid_input(format!("{words}: {what}")));
+        }
+        if matches!(&clause.action, Action::Update(columns) | Action::Insert(columns) if columns.is_empty()) {
+            return Err(Error::invalid_input(format!("{words}: no column gets a value")));
+        }
+        let is_last = !given.iter().skip(place + 1).any(|later| later.when == clause.when);
+        if clause.condition.is_none() && !is_last {
+            let message = format!(
+                "{words}: only the last of these clauses can do without a condition: the later ones would never be reached"
+            );
+            return Err(Error::invalid_input(message));
+        }
+    }
+    Ok(())
+}
+
+/// What clauses are understood with.
+struct Reader<'a> {
+    sides: &'a Sides,
+    table: &'a StructType,
+    evolves: bool,
+}
+
+impl Reader<'_> {
+    fn change(&self, clause: &Clause) -> Result<Change> {
+        let is_matched = clause.when == When::Matched;
+        let condition = match (&clause.condition, is_matched) {
+            (None, _) => None,
+            (Some(text), true) => Some(self.sides.condition(text)?),
+            (Some(text), false) => Some(self.sides.target_condition(text)?),
+        };
+        let parse = |text: &str| if is_matched { self.sides.expression(text) } else { self.sides.target_expression(text) };
+        let act = match &clause.action {
+            Action::Update(columns) => {
+                let given = columns.iter().map(|(column, text)| Ok((quoted(&self.path(column)?), text.clone())));
+                let absent = if self.evolves { Absent::Null } else { Absent::Refused };
+                Act::Update(Assignments::with(self.table, &given.collect::<Result<Vec<_>>>()?, absent, &parse)?)
+            }
+            Action::UpdateAll => {
+                let given: Vec<(String, String)> = self.same_names("UPDATE SET *")?.into_iter().map(|(_, given)| given).collect();
+                let absent = if self.evolves { Absent::Kept } else { Absent::Refused };
+                Act::Update(Assignments::with(self.table, &given, absent, &parse)?)
+            }
+            Action::Delete => Act::Delete,
+            Action::InsertAll | Action::Insert(_) => return Err(Error::internal("rows of the target that are inserted")),
+        };
+        Ok(Change { condition, act })
+    }
+
+    fn new_row(&self, clause: &Clause) -> Result<NewRow> {
+        let condition = clause.condition.as_ref().map(|text| self.sides.source_condition(text)).transpose()?;
+        let given = match &clause.action {
+            Action::InsertAll => self.same_names("INSERT *")?.into_iter().map(|(place, (_, text))| (place, text)).collect(),
+            Action::Insert(columns) => self.inserted(columns)?,
+            _ => return Err(Error::internal("rows that are not there and are changed")),
+        };
+        let absent = if self.evolves { Absent::Null } else { Absent::Refused };
+        let mut columns = Vec::with_capacity(given.len());
+        for (place, text) in given {
+            let field = self.table.fields.get(place).ok_or_else(|| Error::internal("a column that is not there"))?;
+            let parse = |text: &str| self.sides.source_expression(text);
+            let value = value(field, &text, absent, &parse).map_err(|error| error.within(format!("column {}", field.name)))?;
+            columns.extend(value.map(|value| (place, value)));
+        }
+        Ok(NewRow { condition, columns })
+    }
+
+    /// The places of columns, each once, with the texts of their values.
+    fn inserted(&self, columns: &[(String, String)]) -> Result<Vec<(usize, String)>> {
+        let mut given: Vec<(usize, String)> = Vec::with_capacity(columns.len());
+        for (column, text) in columns {
+            let (places, field) = find(self.table, &self.path(column)?)?;
+            let [place] = places.as_slice() else {
+                return Err(Error::predicate(format!("{column}: a new row gets whole columns, not fields of them")));
+            };
+            if given.iter().any(|(other, _)| other == place) {
+                return Err(Error::predicate(format!("column {} gets more than one value", field.name)));
+            }
+            given.push((*place, text.clone()));
+        }
+        Ok(given)
+    }
+
+    /// The columns that `*` stands for: their places, names, and the flat texts of the source's columns of the same names.
+    fn same_names(&self, what: &str) -> Result<Vec<(usize, (String, String))>> {
+        let source = self.sides.schema(Side::Source).fields();
+        let (mut found, mut missing) = (Vec::new(), Vec::new());
+        for (place, field) in self.table.fields.iter().enumerate() {
+            match field_index(source, &field.name).and_then(|index| source.get(index)) {
+                Some(given) => {
+                    let value = [self.sides.alias(Side::Source).to_owned(), given.name().clone()];
+                    found.push((place, (quoted(std::slice::from_ref(&field.name)), quoted(&value))));
+                }
+                None if self.evolves || is_computed(field) => {}
+                None => missing.push(field.name.as_str()),
+            }
+        }
+        if missing.is_empty() {
+            return Ok(found);
+        }
+        let message = format!(
+            "{what} takes every column from the source, which lacks {}; name the columns one by one, or let schema=\"merge\" pass over them",
+            missing.join(", ")
+        );
+        Err(Error::schema_mismatch(message))
+    }
+
+    fn path(&self, column: &str) -> Result<Vec<String>> {
+        own_path(column, self.sides.alias(Side::Target), |name| self.table.index_of(name).is_some())
+    }
+}

@@ -1,0 +1,265 @@
+//! What names mean where rows of two tables meet: columns of the target, or columns of the source.
+//!
+//! Both have an alias. All that is computed from them runs on batches whose columns are called `alias.column`, here called flat. Texts are
+//! rewritten to these names, so that a flat text means the same wherever it is parsed. Read [`Sides::new`], then [`Sides::condition`].
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use arrow_schema::{Fields, Schema, SchemaRef};
+use lakebed_core::schema::StructType;
+
+use crate::expr::{
+    Expression, Filter, Kind, Node, Options, Span, error_at, field_index, filter_schema, nearest, parse_expr, parse_filter,
+    parse_syntax,
+};
+use crate::{Error, Result};
+
+/// The two tables of a merge by their names.
+#[derive(Debug)]
+pub(crate) struct Sides {
+    target: Named,
+    source: Named,
+    flat: SchemaRef,
+    options: Options,
+}
+
+/// What [`Sides`] are made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SidesOptions<'a> {
+    /// As the rows of the target are read: without columns that the merge adds.
+    pub(crate) target: &'a StructType,
+    pub(crate) target_alias: &'a str,
+    pub(crate) source: &'a StructType,
+    pub(crate) source_alias: &'a str,
+    /// The time of the call, for `current_timestamp()` and its like.
+    pub(crate) now_ms: Option<i64>,
+}
+
+/// A table of a merge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Target,
+    Source,
+}
+
+#[derive(Debug)]
+struct Named {
+    alias: String,
+    schema: SchemaRef,
+}
+
+/// Which columns a text may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    Both,
+    Only(Side),
+}
+
+impl Sides {
+    /// # Errors
+    /// If both have the same alias, or the flat name of one column is also that of another.
+    pub(crate) fn new(options: SidesOptions<'_>) -> Result<Self> {
+        let SidesOptions { target, target_alias, source, source_alias, now_ms } = options;
+        if is_same(target_alias, source_alias) {
+            return Err(Error::invalid_input(format!(
+                "target and source are both called {target_alias}: give one another alias"
+            )));
+        }
+        let target = Named { alias: target_alias.to_owned(), schema: Arc::new(filter_schema(target)?) };
+        let source = Named { alias: source_alias.to_owned(), schema: Arc::new(filter_schema(source)?) };
+        let fields = [&target, &source].into_iter().flat_map(Named::flat_fields);
+        let flat = Arc::new(Schema::new(fields.collect::<Fields>()));
+        let mut seen = HashSet::new();
+        match flat.fields().iter().find(|field| !seen.insert(field.name().as_str())) {
+            Some(twice) => Err(Error::invalid_input(format!(
+                "{} could be a column of the target or of the source: give one of them another alias",
+                twice.name()
+            ))),
+            None => Ok(Self { target, source, flat, options: Options { now_ms } }),
+        }
+    }
+
+    /// The columns of the target, then those of the source, as `alias.column`; any may be null.
+    pub(crate) fn flat(&self) -> &SchemaRef {
+        &self.flat
+    }
+
+    /// The columns of one table under their own names.
+    pub(crate) fn schema(&self, side: Side) -> &SchemaRef {
+        &self.side(side).schema
+    }
+
+    pub(crate) fn alias(&self, side: Side) -> &str {
+        &self.side(side).alias
+    }
+
+    /// A condition on pairs of rows.
+    pub(crate) fn condition(&self, text: &str) -> Result<Filter> {
+        parse_filter(&self.flattened(text, Scope::Both)?, &self.flat, &self.options)
+    }
+
+    /// A value for pairs of rows.
+    pub(crate) fn expression(&self, text: &str) -> Result<Expression> {
+        parse_expr(&self.flattened(text, Scope::Both)?, &self.flat, &self.options)
+    }
+
+    /// A condition on rows of the target alone.
+    pub(crate) fn target_condition(&self, text: &str) -> Result<Filter> {
+        parse_filter(&self.flattened(text, Scope::Only(Side::Target))?, &self.flat, &self.options)
+    }
+
+    /// A value for rows of the target alone.
+    pub(crate) fn target_expression(&self, text: &str) -> Result<Expression> {
+        parse_expr(&self.flattened(text, Scope::Only(Side::Target))?, &self.flat, &self.options)
+    }
+
+    /// A condition on rows of the source alone.
+    pub(crate) fn source_condition(&self, text: &str) -> Result<Filter> {
+        parse_filter(&self.flattened(text, Scope::Only(Side::Source))?, &self.flat, &self.options)
+    }
+
+    /// A value for rows of the source alone.
+    pub(crate) fn source_expression(&self, text: &str) -> Result<Expression> {
+        parse_expr(&self.flattened(text, Scope::Only(Side::Source))?, &self.flat, &self.options)
+    }
+
+    /// The table that a flat column belongs to, and its name there.
+    pub(crate) fn side_of(&self, flat: &str) -> Option<(Side, &str)> {
+        let place = self.flat.index_of(flat).ok()?;
+        let own = self.target.schema.fields().len();
+        let (side, place) = if place < own { (Side::Target, place) } else { (Side::Source, place - own) };
+        Some((side, self.side(side).schema.fields().get(place)?.name()))
+    }
+
+    /// A flat condition about columns of the target as text over the target's own schema; none if it is about others too.
+    pub(crate) fn to_target_text(&self, flat: &str) -> Option<String> {
+        let own = |_, path: &[String]| match path.split_first().map(|(first, fields)| (self.side_of(first), fields)) {
+            Some((Some((Side::Target, name)), fields)) => Ok([&[name.to_owned()], fields].concat()),
+            _ => Err(Error::predicate("a column of the source")),
+        };
+        rewritten(flat, own).ok()
+    }
+
+    fn side(&self, side: Side) -> &Named {
+        match side {
+            Side::Target => &self.target,
+            Side::Source => &self.source,
+        }
+    }
+
+    fn flattened(&self, text: &str, scope: Scope) -> Result<String> {
+        rewritten(text, |span, path| self.flat_path(path, scope).map_err(|what| error_at(text, span, what)))
+    }
+
+    /// The flat name of a path, or why it has none. As in Spark an alias goes before a column of the same name that has fields.
+    fn flat_path(&self, path: &[String], scope: Scope) -> Result<Vec<String>, String> {
+        let Some((first, fields)) = path.split_first() else { return Err("a name is missing".into()) };
+        let sides = scope.sides().iter().map(|side| self.side(*side));
+        for side in sides.clone().filter(|side| is_same(&side.alias, first)) {
+            if let Some((column, fields)) = fields.split_first()
+                && let Some(flat) = side.flat_name(column)
+            {
+                return Ok([&[flat], fields].concat());
+            }
+        }
+        let owners: Vec<String> = sides.filter_map(|side| side.flat_name(first)).collect();
+        match owners.as_slice() {
+            [flat] => Ok([std::slice::from_ref(flat), fields].concat()),
+            [] => Err(self.unknown(first, fields, scope)),
+            _ => Err(format!("`{first}` is a column of both tables; write {}", owners.join(" or "))),
+        }
+    }
+
+    fn unknown(&self, first: &str, fields: &[String], scope: Scope) -> String {
+        let qualified = fields.first().filter(|_| [&self.target, &self.source].iter().any(|side| is_same(&side.alias, first)));
+        if let Scope::Only(side) = scope {
+            let (other, rows) = match side {
+                Side::Target => (&self.source, "the source, and rows of the target are looked at that match none of it"),
+                Side::Source => (&self.target, "the target, and rows of the source are looked at that match none of it"),
+            };
+            let is_of_other = is_same(&other.alias, first) && qualified.is_some() || other.flat_name(first).is_some();
+            if is_of_other {
+                let name = [&[first.to_owned()], fields].concat().join(".");
+                return format!("`{name}` is of {rows}");
+            }
+        }
+        let sides: Vec<&Named> = match qualified {
+            Some(_) => [&self.target, &self.source].into_iter().filter(|side| is_same(&side.alias, first)).collect(),
+            None => scope.sides().iter().map(|side| self.side(*side)).collect(),
+        };
+        let name = qualified.map_or(first, String::as_str);
+        let names = || sides.iter().flat_map(|side| side.schema.fields()).map(|field| field.name().as_str());
+        let place = if qualified.is_some() { format!(" in {first}") } else { String::new() };
+        if names().filter(|other| is_same(other, name)).count() > 1 {
+            return format!("`{name}` could be any of several columns{place} that differ by case; write its name exactly");
+        }
+        match nearest(name, names()) {
+            Some(near) => format!("there is no column `{name}`{place}; did you mean `{near}`?"),
+            None => format!("there is no column `{name}`{place}; there are {}", names().take(12).collect::<Vec<_>>().join(", ")),
+        }
+    }
+}
+
+impl Named {
+    /// The metadata says how long texts are.
+    fn flat_fields(&self) -> impl Iterator<Item = arrow_schema::Field> {
+        let flat = |field: &arrow_schema::FieldRef| {
+            field.as_ref().clone().with_name(format!("{}.{}", self.alias, field.name())).with_nullable(true)
+        };
+        self.schema.fields().iter().map(flat)
+    }
+
+    fn flat_name(&self, column: &str) -> Option<String> {
+        let field = self.schema.fields().get(field_index(self.schema.fields(), column)?)?;
+        Some(format!("{}.{}", self.alias, field.name()))
+    }
+}
+
+impl Scope {
+    fn sides(self) -> &'static [Side] {
+        match self {
+            Scope::Both => &[Side::Target, Side::Source],
+            Scope::Only(Side::Target) => &[Side::Target],
+            Scope::Only(Side::Source) => &[Side::Source],
+        }
+    }
+}
+
+/// Names are the same without regard to case.
+pub(super) fn is_same(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+/// A path as SQL writes it.
+pub(super) fn quoted(path: &[String]) -> String {
+    path.iter().map(|name| format!("`{}`", name.replace('`', "``"))).collect::<Vec<_>>().join(".")
+}
+
+/// The text with other names for its columns.
+fn rewritten(text: &str, name: impl Fn(Span, &[String]) -> Result<Vec<String>>) -> Result<String> {
+    let node = parse_syntax(text)?;
+    let mut paths = BTreeMap::new();
+    collect_paths(&node, &mut paths);
+    let (mut result, mut at) = (String::with_capacity(text.len() * 2), 0);
+    for (span, path) in paths.into_values() {
+        result.push_str(text.get(at..span.start).unwrap_or_default());
+        result.push_str(&quoted(&name(span, path)?));
+        at = span.end;
+    }
+    result.push_str(text.get(at..).unwrap_or_default());
+    Ok(result)
+}
+
+/// By where they begin: a value that is compared with several patterns stands in the tree for each.
+fn collect_paths<'n>(node: &'n Node, paths: &mut BTreeMap<usize, (Span, &'n [String])>) {
+    if let Kind::Path(path) = &node.kind {
+        paths.insert(node.span.start, (node.span, path));
+    }
+    for child in node.kind.children() {
+        collect_paths(child, paths);
+    }
+}

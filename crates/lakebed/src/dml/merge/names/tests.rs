@@ -1,0 +1,121 @@
+//! Which column a name means, and what is refused.
+
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
+use lakebed_core::schema::{PrimitiveType, StructField};
+use std::sync::Arc;
+
+use super::*;
+
+fn table(columns: &[(&str, PrimitiveType)]) -> StructType {
+    StructType { fields: columns.iter().map(|(name, data_type)| StructField::new(*name, *data_type, true)).collect() }
+}
+
+/// The target has a column that is called as the alias of the source, with a field that the source lacks.
+fn sides() -> Sides {
+    let mut target =
+        table(&[("id", PrimitiveType::Long), ("value", PrimitiveType::String), ("code", PrimitiveType::Char { length: 4 })]);
+    let below = table(&[("id", PrimitiveType::Long), ("deep", PrimitiveType::String)]);
+    target.fields.push(StructField::new("s", below, true));
+    let source = table(&[("id", PrimitiveType::Long), ("new.value", PrimitiveType::String), ("at", PrimitiveType::Timestamp)]);
+    let options = SidesOptions { target: &target, target_alias: "t", source: &source, source_alias: "s", now_ms: Some(0) };
+    Sides::new(options).unwrap()
+}
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    assert_eq!(sides().condition(text).unwrap().text(), expected);
+}
+
+#[track_caller]
+fn message(found: Result<Filter>) -> String {
+    let error = found.unwrap_err();
+    error.message().to_owned()
+}
+
+#[test]
+fn names_become_those_of_the_flat_schema() {
+    let names: Vec<String> = sides().flat().fields().iter().map(|field| field.name().clone()).collect();
+    assert_eq!(names, ["t.id", "t.value", "t.code", "t.s", "s.id", "s.new.value", "s.at"]);
+    check("t.id = s.id AND T.VALUE<>S.`new.value`", "`t.id` = `s.id` AND `t.value`<>`s.new.value`");
+    check("value = `New.Value`", "`t.value` = `s.new.value`");
+    check(
+        "value LIKE ANY ('a', 'b') AND at < now()",
+        "`t.value` LIKE ANY ('a', 'b') AND `s.at` < TIMESTAMP '1970-01-01 00:00:00'",
+    );
+    check("t.s.deep = 'at' -- t.id", "`t.s`.`deep` = 'at' -- t.id");
+}
+
+#[test]
+fn an_alias_goes_before_a_column_of_the_same_name_unless_it_lacks_the_field() {
+    check("s.id = 1", "`s.id` = 1");
+    check("s.deep = 'x'", "`t.s`.`deep` = 'x'");
+    assert_eq!(sides().target_condition("s.id = 1").unwrap().text(), "`t.s`.`id` = 1");
+}
+
+#[test]
+fn a_condition_on_one_table_sees_its_columns_alone() {
+    let sides = sides();
+    assert_eq!(sides.source_condition("id > 1 AND s.id < 9").unwrap().text(), "`s.id` > 1 AND `s.id` < 9");
+    assert_eq!(sides.target_condition("id > 1 AND value = 'x'").unwrap().text(), "`t.id` > 1 AND `t.value` = 'x'");
+    assert_eq!(
+        message(sides.source_condition("id = 1 OR t.value = 'x'")),
+        "in the expression `id = 1 OR t.value = 'x'`, at character 11 (`t.value = 'x'`): `t.value` is of the target, and rows of the source are looked at that match none of it"
+    );
+    assert_eq!(
+        message(sides.target_condition("at IS NULL")),
+        "in the expression `at IS NULL`, at character 1 (`at IS NULL`): `at` is of the source, and rows of the target are looked at that match none of it"
+    );
+}
+
+#[test]
+fn unknown_and_ambiguous_names_are_refused_with_what_to_write() {
+    let at = |text: &str| message(sides().condition(text)).split_once("`): ").unwrap().1.to_owned();
+    assert_eq!(at("id = 1"), "`id` is a column of both tables; write t.id or s.id");
+    assert_eq!(at("valu = 'x'"), "there is no column `valu`; did you mean `value`?");
+    assert_eq!(at("t.valeu = 'x'"), "there is no column `valeu` in t; did you mean `value`?");
+    assert_eq!(at("t.at IS NULL"), "there is no column `at` in t; there are id, value, code, s");
+    assert_eq!(at("x.id = 1"), "there is no column `x`; there are id, value, code, s, id, new.value, at");
+    assert_eq!(at("t.s.dep = 'x'"), "there is no field `dep`; did you mean `deep`?");
+    assert_eq!(at("id = (SELECT 1)"), "subqueries are not supported here");
+}
+
+#[test]
+fn aliases_must_tell_the_columns_apart() {
+    let one = table(&[("b.c", PrimitiveType::Long)]);
+    let other = table(&[("c", PrimitiveType::Long)]);
+    let refused = |target_alias, source_alias| {
+        let options = SidesOptions { target: &one, target_alias, source: &other, source_alias, now_ms: None };
+        Sides::new(options).unwrap_err().message().to_owned()
+    };
+    assert_eq!(refused("x", "X"), "target and source are both called x: give one another alias");
+    assert_eq!(refused("a", "a.b"), "a.b.c could be a column of the target or of the source: give one of them another alias");
+}
+
+#[test]
+fn conditions_about_the_target_become_texts_over_its_own_schema() {
+    let sides = sides();
+    let own = |text: &str| sides.to_target_text(sides.condition(text).unwrap().text());
+    assert_eq!(own("t.id > 3 AND t.s.deep = 'x'").as_deref(), Some("`id` > 3 AND `s`.`deep` = 'x'"));
+    assert_eq!(own("1 = 0").as_deref(), Some("1 = 0"));
+    assert_eq!(own("t.id > s.id"), None);
+    assert_eq!(sides.side_of("t.value"), Some((Side::Target, "value")));
+    assert_eq!(sides.side_of("s.new.value"), Some((Side::Source, "new.value")));
+    assert_eq!(sides.side_of("value"), None);
+}
+
+#[test]
+fn flat_expressions_run_on_flat_batches_and_keep_the_lengths_of_texts() {
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("t.code", Arc::new(StringArray::from(vec!["ab  ", "abc ", "x   "]))),
+        ("s.id", Arc::new(Int64Array::from(vec![1, 2, 3]))),
+        ("s.new.value", Arc::new(StringArray::from(vec!["10", "20", "30"]))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let matching = sides().condition("t.code = 'ab' OR s.id = 3").unwrap().evaluate(&batch).unwrap();
+    assert_eq!((0..3).map(|row| matching.value(row)).collect::<Vec<_>>(), [true, false, true]);
+    let sum = sides().expression("s.id + CAST(`new.value` AS BIGINT)").unwrap();
+    for batch in [batch.clone(), batch] {
+        let values = sum.evaluate(&batch).unwrap();
+        assert_eq!(values.as_any().downcast_ref::<Int64Array>().unwrap(), &Int64Array::from(vec![11, 22, 33]));
+    }
+}

@@ -1,0 +1,131 @@
+//! The ON condition taken apart: what finds pairs of rows by hash, and what rules out rows of one table without a look at the other.
+//!
+//! The parts say less than the whole: a pair matches if the whole condition is true. Read [`On::new`].
+
+#[cfg(test)]
+mod tests;
+
+use arrow_schema::{DataType, SchemaRef};
+use datafusion_expr::{BinaryExpr, Expr, Operator};
+
+use super::names::{Side, Sides};
+use crate::Result;
+use crate::expr::{Conjunct, Expression, Filter, Kind, Node, below_one_form, columns_of, parse_syntax, path};
+
+/// An ON condition.
+#[derive(Debug)]
+pub(crate) struct On {
+    /// All of it, over the flat schema.
+    pub(crate) whole: Filter,
+    /// What a pair must have in common.
+    pub(crate) keys: Vec<Key>,
+    /// What must be true of a row of the target, over the target's own schema; also what is about no row at all. Each stands for itself:
+    /// between others it needs parentheses.
+    pub(crate) target_only: Vec<String>,
+    /// What must be true of a row of the source, over the source's own schema.
+    pub(crate) source_only: Vec<Expression>,
+}
+
+/// Two values of one type that must be equal. Floats are in the form in which equal ones have equal bits.
+///
+/// Computing them may fail where the text says so, say for a text that is no number, also for rows that other parts rule out.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// Over the target's own schema.
+    pub(crate) target: Expression,
+    /// Over the source's own schema.
+    pub(crate) source: Expression,
+    /// Whether null equals null. If not, it equals nothing.
+    pub(crate) null_safe: bool,
+    /// The column or field of the target, if its values are compared as they are.
+    pub(crate) target_path: Option<Vec<String>>,
+}
+
+/// Which tables a condition is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum About {
+    Nothing,
+    One(Side),
+    Both,
+}
+
+impl On {
+    pub(crate) fn new(sides: &Sides, text: &str) -> Result<Self> {
+        let whole = sides.condition(text)?;
+        let (mut keys, mut target_only, mut source_only) = (Vec::new(), Vec::new(), Vec::new());
+        let mut earlier: Vec<About> = Vec::new();
+        for conjunct in whole.conjuncts() {
+            let about = about(sides, &conjunct.expr);
+            // What may fail stays behind what stands before it: apart it would fail for rows that never get there.
+            let stands_alone = !conjunct.may_fail || earlier.iter().all(|other| [About::Nothing, about].contains(other));
+            match about {
+                About::Both => keys.extend(Key::of(sides, conjunct)?),
+                About::One(Side::Source) if stands_alone => {
+                    source_only.push(own_expression(sides, Side::Source, &conjunct.expr, &conjunct.text)?);
+                }
+                About::One(Side::Target) | About::Nothing if stands_alone => {
+                    target_only.extend(sides.to_target_text(&conjunct.text))
+                }
+                About::One(_) | About::Nothing => {}
+            }
+            earlier.push(about);
+        }
+        Ok(Self { whole, keys, target_only, source_only })
+    }
+}
+
+impl Key {
+    /// The key that a condition on both tables is, if it is one.
+    fn of(sides: &Sides, conjunct: &Conjunct) -> Result<Option<Self>> {
+        let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &conjunct.expr else { return Ok(None) };
+        let null_safe = match op {
+            Operator::Eq => false,
+            Operator::IsNotDistinctFrom => true,
+            _ => return Ok(None),
+        };
+        let (left_text, right_text) = compared_texts(&conjunct.text);
+        let (target, source) = match (about(sides, left), about(sides, right)) {
+            (About::One(Side::Target), About::One(Side::Source)) => ((left, left_text), (right, right_text)),
+            (About::One(Side::Source), About::One(Side::Target)) => ((right, right_text), (left, left_text)),
+            _ => return Ok(None),
+        };
+        let target = own_expression(sides, Side::Target, target.0, &target.1)?;
+        let source = own_expression(sides, Side::Source, source.0, &source.1)?;
+        if target.data_type != source.data_type || !is_hashed(&target.data_type) {
+            return Ok(None);
+        }
+        let target_path = path(below_one_form(&target.expr));
+        Ok(Some(Self { target, source, null_safe, target_path }))
+    }
+}
+
+/// Whether equal values of a type can be found by hash.
+fn is_hashed(data_type: &DataType) -> bool {
+    !data_type.is_nested() && *data_type != DataType::Null
+}
+
+fn about(sides: &Sides, expr: &Expr) -> About {
+    let columns = columns_of(expr);
+    let mut found = columns.iter().filter_map(|path| sides.side_of(path.first()?)).map(|(side, _)| side);
+    match found.next() {
+        None => About::Nothing,
+        Some(first) if found.all(|side| side == first) => About::One(first),
+        Some(_) => About::Both,
+    }
+}
+
+/// A flat expression over the schema of the table whose columns it has.
+fn own_expression(sides: &Sides, side: Side, expr: &Expr, text: &str) -> Result<Expression> {
+    let schema: &SchemaRef = sides.schema(side);
+    let own_name = |flat: &str| sides.side_of(flat).map(|(_, name)| name.to_owned());
+    Expression::of(expr.clone(), text, sides.flat())?.renamed(schema, own_name)
+}
+
+/// The texts of both sides of a comparison, for messages.
+fn compared_texts(text: &str) -> (String, String) {
+    let part = |node: &Node| text.get(node.span.start..node.span.end).unwrap_or(text).to_owned();
+    match parse_syntax(text).map(|node| node.kind) {
+        Ok(Kind::Compare(_, left, right)) => (part(&left), part(&right)),
+        _ => (text.to_owned(), text.to_owned()),
+    }
+}

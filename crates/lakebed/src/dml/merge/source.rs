@@ -1,0 +1,342 @@
+//! The rows of a merge's source, read once: kept in memory, or all of them in a temporary file if they are more than may be kept.
+//!
+//! They come back in parts, as often as somebody asks, since a merge may have to begin again. How the file looks is in `spill`. Read
+//! [`Source::read`], then [`Source::chunk`].
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType as ArrowType, Field, Fields, Schema, SchemaRef};
+use futures::TryStreamExt;
+use lakebed_core::schema::StructType;
+use lakebed_core::schema::arrow::schema_from_arrow;
+
+use super::spill::{Spill, folder, joined};
+use crate::memory::{MemoryBudget, Reservation};
+use crate::write::OnLossy;
+use crate::write::fit::{fit, loose_type};
+use crate::{Error, RecordBatchStream, Result};
+
+/// The most bytes of a column in one chunk: offsets reach twice as far.
+const MOST_COLUMN_BYTES: u64 = 1 << 30;
+/// The most rows of a chunk, so that their numbers fit.
+const MOST_ROWS: u64 = 1 << 31;
+/// Batches are cut to so small a part of a chunk, lest the place at its end stays empty.
+const PIECES: u64 = 8;
+
+/// The rows of a source.
+#[derive(Debug)]
+pub(crate) struct Source {
+    schema: StructType,
+    arrow_schema: SchemaRef,
+    rows: u64,
+    kept: Kept,
+    reserved: Reservation,
+}
+
+#[derive(Debug)]
+enum Kept {
+    InMemory(Vec<RecordBatch>),
+    InFile(Spill, Vec<Place>),
+}
+
+/// A chunk in a file: its rows, their size, and where each column begins.
+#[derive(Debug)]
+struct Place {
+    rows: u64,
+    size_bytes: u64,
+    columns: Vec<u64>,
+}
+
+/// Some rows of a source that follow one another.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    /// The rows.
+    pub(crate) rows: RecordBatch,
+    /// The number of the first of them in the source.
+    pub(crate) first_row: u64,
+    /// The memory that they take if the source does not keep them.
+    _reserved: Option<Reservation>,
+}
+
+impl Source {
+    /// Reads all rows, as values of Delta's types. No more than `most_bytes` are kept in memory, be it of all or of one chunk.
+    ///
+    /// # Errors
+    /// If the data has types that no table has, values that do not fit or a column twice; if the temporary file cannot be written.
+    pub(crate) async fn read(table: &str, data: RecordBatchStream, on_lossy: OnLossy, most_bytes: u64) -> Result<Self> {
+        let read = Self::read_over(folder(), data, on_lossy, most_bytes).await;
+        read.map_err(|error| error.within(format_args!("{table}: the source of the merge")))
+    }
+
+    async fn read_over(folder: PathBuf, mut data: RecordBatchStream, on_lossy: OnLossy, most_bytes: u64) -> Result<Self> {
+        let schema = schema_from_arrow(&data.schema())?;
+        refuse_doubled(&schema)?;
+        let fields = schema.fields.iter().map(|field| Ok(Field::new(&field.name, loose_type(&field.data_type)?, true)));
+        let arrow_schema = Arc::new(Schema::new(fields.collect::<Result<Fields>>()?));
+        let mut reading = Reading::new(Arc::clone(&arrow_schema), folder, most_bytes);
+        while let Some(batch) = data.try_next().await? {
+            let columns = batch.columns().iter().zip(&schema.fields);
+            let columns = columns.map(|(column, field)| fit(column, &field.data_type, on_lossy, &field.name));
+            let columns = columns.collect::<Result<Vec<_>>>()?;
+            reading.push(with_rows(&arrow_schema, columns, batch.num_rows())?).await?;
+        }
+        let (kept, rows, reserved) = reading.finish().await?;
+        Ok(Self { schema, arrow_schema, rows, kept, reserved })
+    }
+
+    /// The columns, with the types that a table would have them in.
+    pub(crate) fn schema(&self) -> &StructType {
+        &self.schema
+    }
+
+    /// The schema of every chunk: the same, every field nullable.
+    pub(crate) fn arrow_schema(&self) -> &SchemaRef {
+        &self.arrow_schema
+    }
+
+    /// How many rows there are.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// How much memory the source takes, apart from chunks that it does not keep.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.reserved.bytes()
+    }
+
+    /// How large the temporary file is.
+    pub(crate) fn spilled_bytes(&self) -> u64 {
+        match &self.kept {
+            Kept::InMemory(_) => 0,
+            Kept::InFile(file, _) => file.size_bytes(),
+        }
+    }
+
+    /// How many chunks there are: none without rows, one where they are in memory, unless a column is very large.
+    pub(crate) fn chunk_count(&self) -> usize {
+        match &self.kept {
+            Kept::InMemory(chunks) => chunks.len(),
+            Kept::InFile(_, places) => places.len(),
+        }
+    }
+
+    /// One of the chunks.
+    ///
+    /// # Errors
+    /// If there is none with this number, or the temporary file cannot be read.
+    pub(crate) async fn chunk(&self, number: usize) -> Result<Chunk> {
+        let missing = || Error::internal(format!("there is no chunk {number} of a source"));
+        match &self.kept {
+            Kept::InMemory(chunks) => {
+                let rows = chunks.get(number).ok_or_else(missing)?.clone();
+                let first_row = chunks.iter().take(number).map(|chunk| chunk.num_rows() as u64).sum();
+                Ok(Chunk { rows, first_row, _reserved: None })
+            }
+            Kept::InFile(file, places) => {
+                let place = places.get(number).ok_or_else(missing)?;
+                let reserved = MemoryBudget::of_process().reserve_now(place.size_bytes);
+                let columns = file.read(place.columns.clone()).await?;
+                let first_row = places.iter().take(number).map(|place| place.rows).sum();
+                let rows = with_rows(&self.arrow_schema, columns, usize::try_from(place.rows).map_err(|_| missing())?)?;
+                Ok(Chunk { rows, first_row, _reserved: Some(reserved) })
+            }
+        }
+    }
+}
+
+/// A source that is being read.
+struct Reading {
+    schema: SchemaRef,
+    folder: PathBuf,
+    most_bytes: u64,
+    /// What will be the next chunk.
+    pending: Pending,
+    /// Chunks in memory, and how large they are.
+    chunks: Vec<RecordBatch>,
+    chunks_bytes: u64,
+    spilled: Option<(Spill, Vec<Place>)>,
+    rows: u64,
+    reserved: Reservation,
+}
+
+/// Rows column by column, each column in pieces, so that a column can be joined and its pieces let go before the next.
+#[derive(Default)]
+struct Pending {
+    columns: Vec<Vec<ArrayRef>>,
+    column_bytes: Vec<u64>,
+    rows: u64,
+}
+
+impl Reading {
+    fn new(schema: SchemaRef, folder: PathBuf, most_bytes: u64) -> Self {
+        let pending = Pending::new(schema.fields().len());
+        let reserved = MemoryBudget::of_process().reserve_now(0);
+        Self { schema, folder, most_bytes, pending, chunks: Vec::new(), chunks_bytes: 0, spilled: None, rows: 0, reserved }
+    }
+
+    /// The largest piece that is taken whole.
+    fn piece_bytes(&self) -> u64 {
+        self.most_bytes.min(MOST_COLUMN_BYTES) / PIECES
+    }
+
+    async fn push(&mut self, batch: RecordBatch) -> Result<()> {
+        self.rows += batch.num_rows() as u64;
+        let mut batches = vec![batch];
+        while let Some(batch) = batches.pop() {
+            let sizes: Vec<u64> = batch.columns().iter().map(size_bytes).collect();
+            let rows = batch.num_rows();
+            if rows > 1 && (sizes.iter().sum::<u64>() > self.piece_bytes() || rows as u64 > MOST_ROWS) {
+                batches.push(batch.slice(rows / 2, rows - rows / 2));
+                batches.push(batch.slice(0, rows / 2));
+            } else if rows > 0 {
+                self.push_piece(batch, &sizes).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn push_piece(&mut self, piece: RecordBatch, sizes: &[u64]) -> Result<()> {
+        let bytes: u64 = sizes.iter().sum();
+        if self.spilled.is_none() && self.chunks_bytes + self.pending.bytes() + bytes > self.most_bytes {
+            self.begin_spill().await?;
+        }
+        let fits = self.pending.bytes() + bytes <= self.most_bytes && self.pending.fits(sizes, piece.num_rows() as u64);
+        if !fits && self.pending.rows > 0 {
+            self.end_chunk().await?;
+        }
+        self.pending.push(&piece, sizes);
+        self.reserved.grow_to(self.chunks_bytes + self.pending.bytes());
+        Ok(())
+    }
+
+    /// From here on every chunk goes to a file, those first that there are.
+    async fn begin_spill(&mut self) -> Result<()> {
+        let mut file = Spill::create(self.folder.clone(), Arc::clone(&self.schema)).await?;
+        let mut places = Vec::new();
+        for chunk in std::mem::take(&mut self.chunks) {
+            let size_bytes = chunk.columns().iter().map(size_bytes).sum();
+            let columns = chunk.columns().iter().map(|column| vec![Arc::clone(column)]).collect();
+            let rows = chunk.num_rows() as u64;
+            drop(chunk);
+            places.push(Place { rows, size_bytes, columns: file.append(columns).await? });
+            self.chunks_bytes -= size_bytes.min(self.chunks_bytes);
+            self.give_back();
+        }
+        self.spilled = Some((file, places));
+        Ok(())
+    }
+
+    /// What is pending becomes a chunk.
+    async fn end_chunk(&mut self) -> Result<()> {
+        let pending = std::mem::replace(&mut self.pending, Pending::new(self.schema.fields().len()));
+        let (rows, size_bytes) = (pending.rows, pending.bytes());
+        // While a column is joined, it is there twice.
+        let largest = pending.column_bytes.iter().copied().max().unwrap_or(0);
+        self.reserved.grow_to(self.chunks_bytes + size_bytes + largest);
+        match &mut self.spilled {
+            Some((file, places)) => places.push(Place { rows, size_bytes, columns: file.append(pending.columns).await? }),
+            None => {
+                let schema = Arc::clone(&self.schema);
+                let work = tokio::task::spawn_blocking(move || {
+                    let columns = pending.columns.into_iter().map(joined).collect::<Result<_, _>>()?;
+                    with_rows(&schema, columns, pending.rows as usize)
+                });
+                self.chunks.push(work.await.map_err(|error| Error::internal("joining batches").with_source(error))??);
+                self.chunks_bytes += size_bytes;
+            }
+        }
+        self.give_back();
+        Ok(())
+    }
+
+    /// Gives back what is reserved for more than there is.
+    fn give_back(&mut self) {
+        let needed = self.chunks_bytes + self.pending.bytes();
+        let excess = self.reserved.bytes().saturating_sub(needed);
+        drop(self.reserved.split(excess));
+    }
+
+    async fn finish(mut self) -> Result<(Kept, u64, Reservation)> {
+        if self.pending.rows > 0 {
+            self.end_chunk().await?;
+        }
+        let kept = match self.spilled {
+            Some((file, places)) => Kept::InFile(file, places),
+            None => Kept::InMemory(self.chunks),
+        };
+        Ok((kept, self.rows, self.reserved))
+    }
+}
+
+impl Pending {
+    fn new(columns: usize) -> Self {
+        Self { columns: vec![Vec::new(); columns], column_bytes: vec![0; columns], rows: 0 }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.column_bytes.iter().sum()
+    }
+
+    fn fits(&self, sizes: &[u64], rows: u64) -> bool {
+        let fits = |(before, more): (&u64, &u64)| before + more <= MOST_COLUMN_BYTES;
+        self.rows + rows <= MOST_ROWS && self.column_bytes.iter().zip(sizes).all(fits)
+    }
+
+    fn push(&mut self, piece: &RecordBatch, sizes: &[u64]) {
+        self.rows += piece.num_rows() as u64;
+        for ((pieces, bytes), (column, size)) in
+            self.columns.iter_mut().zip(&mut self.column_bytes).zip(piece.columns().iter().zip(sizes))
+        {
+            pieces.push(Arc::clone(column));
+            *bytes += size;
+        }
+    }
+}
+
+fn with_rows(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+}
+
+/// How much memory the rows of a column take. Arrow counts all elements that a cut list points into, so lists are looked into here.
+fn size_bytes(array: &ArrayRef) -> u64 {
+    let nulls = array.nulls().map_or(0, |nulls| nulls.len().div_ceil(8) as u64);
+    let offsets = (array.len() as u64 + 1) * 4;
+    match array.data_type() {
+        ArrowType::Struct(_) => nulls + array.as_struct().columns().iter().map(size_bytes).sum::<u64>(),
+        ArrowType::List(_) => {
+            let list = array.as_list::<i32>();
+            nulls + offsets + size_bytes(&elements(list.values(), list.value_offsets()))
+        }
+        ArrowType::Map(_, _) => {
+            let map = array.as_map();
+            nulls + offsets + size_bytes(&elements(&(Arc::new(map.entries().clone()) as ArrayRef), map.value_offsets()))
+        }
+        _ => array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()) as u64,
+    }
+}
+
+/// The elements between the first and the last of some offsets.
+fn elements(values: &ArrayRef, offsets: &[i32]) -> ArrayRef {
+    let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
+    // Offsets are never negative and rise.
+    values.slice(first as usize, (last - first) as usize)
+}
+
+fn refuse_doubled(schema: &StructType) -> Result<()> {
+    let mut seen = HashSet::new();
+    match schema.fields.iter().find(|field| !seen.insert(field.name.to_lowercase())) {
+        None => Ok(()),
+        Some(field) => {
+            let message = format!("column {} is there more than once (names that differ by case alone are the same)", field.name);
+            Err(Error::schema_mismatch(message))
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! A temporary file with columns: what does not fit into memory is put down here, and read again as often as it is wanted.
+//!
+//! Each column of each piece is an Arrow stream of its own, so that neither way takes more memory than the column does. The file has
+//! no name, or one that is gone with the process. Read [`Spill::append`].
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+use arrow_select::concat::concat;
+
+use crate::{Error, ErrorKind, Result};
+
+/// Names the folder for temporary files where the system's own is not wanted.
+const FOLDER: &str = "LAKEBED_SPILL_DIR";
+
+/// A temporary file, gone when this is dropped.
+#[derive(Debug)]
+pub(super) struct Spill {
+    schema: SchemaRef,
+    folder: PathBuf,
+    file: Arc<Mutex<File>>,
+    size_bytes: u64,
+}
+
+/// Where temporary files lie.
+pub(super) fn folder() -> PathBuf {
+    folder_of(std::env::var_os(FOLDER))
+}
+
+fn folder_of(named: Option<OsString>) -> PathBuf {
+    named.filter(|named| !named.is_empty()).map_or_else(std::env::temp_dir, PathBuf::from)
+}
+
+impl Spill {
+    /// A new file for columns of this schema.
+    pub(super) async fn create(folder: PathBuf, schema: SchemaRef) -> Result<Self> {
+        let file = blocking(folder.clone(), "beginning", move |folder| Ok(tempfile::tempfile_in(folder)?)).await?;
+        Ok(Self { schema, folder, file: Arc::new(Mutex::new(file)), size_bytes: 0 })
+    }
+
+    /// Puts columns down, each given in pieces, and answers where each lies.
+    pub(super) async fn append(&mut self, columns: Vec<Vec<ArrayRef>>) -> Result<Vec<u64>> {
+        let (file, schema) = (Arc::clone(&self.file), Arc::clone(&self.schema));
+        let work = move |_: &Path| {
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut end = file.seek(SeekFrom::End(0))?;
+            let mut places = Vec::with_capacity(columns.len());
+            for (pieces, field) in columns.into_iter().zip(schema.fields()) {
+                let whole = joined(pieces)?;
+                let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![Arc::clone(field)])), vec![whole])?;
+                let mut writer = StreamWriter::try_new(BufWriter::new(&*file), batch.schema_ref())?;
+                writer.write(&batch)?;
+                writer.into_inner()?.flush()?;
+                places.push(end);
+                end = file.stream_position()?;
+            }
+            Ok((places, end))
+        };
+        let (places, end) = blocking(self.folder.clone(), "writing to", work).await?;
+        self.size_bytes = end;
+        Ok(places)
+    }
+
+    /// The columns that lie at these places.
+    pub(super) async fn read(&self, places: Vec<u64>) -> Result<Vec<ArrayRef>> {
+        let file = Arc::clone(&self.file);
+        let work = move |_: &Path| {
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            let read = places.into_iter().map(|place| {
+                file.seek(SeekFrom::Start(place))?;
+                let batch = StreamReader::try_new(BufReader::new(&*file), None)?.next();
+                let batch = batch.ok_or_else(|| ArrowError::IpcError("the file is cut off".into()))??;
+                Ok(Arc::clone(batch.column(0)))
+            });
+            read.collect()
+        };
+        blocking(self.folder.clone(), "reading from", work).await
+    }
+
+    /// How large the file is.
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+}
+
+/// Several arrays as one.
+pub(super) fn joined(pieces: Vec<ArrayRef>) -> Result<ArrayRef, ArrowError> {
+    match pieces.as_slice() {
+        [only] => Ok(Arc::clone(only)),
+        pieces => concat(&pieces.iter().map(|piece| piece.as_ref() as &dyn Array).collect::<Vec<_>>()),
+    }
+}
+
+async fn blocking<T, W>(folder: PathBuf, doing: &'static str, work: W) -> Result<T>
+where
+    T: Send + 'static,
+    W: FnOnce(&Path) -> Result<T, ArrowError> + Send + 'static,
+{
+    let work = tokio::task::spawn_blocking(move || work(&folder).map_err(|error| failed(&folder, doing, error)));
+    work.await.map_err(|error| Error::internal("the work on a temporary file ended").with_source(error))?
+}
+
+fn failed(folder: &Path, doing: &str, error: ArrowError) -> Error {
+    let object = folder.display().to_string();
+    let message = format!(
+        "{doing} a temporary file in {object} failed: {error}; make room there, or name a folder with room in the environment variable {FOLDER}"
+    );
+    Error::new(ErrorKind::Store { object, retryable: false, not_found: false }, message).with_source(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_is_the_systems_unless_one_is_named() {
+        assert_eq!(folder_of(Some("/big/disk".into())), PathBuf::from("/big/disk"));
+        assert_eq!(folder_of(Some("".into())), std::env::temp_dir());
+        assert_eq!(folder_of(None), std::env::temp_dir());
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_cannot_be_written_is_named_with_what_to_do() {
+        let error = Spill::create("/no/such/folder".into(), Arc::new(Schema::empty())).await.unwrap_err();
+        let text = error.to_string();
+        for part in ["beginning a temporary file in /no/such/folder failed", "No such file", FOLDER] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let object = "/no/such/folder".to_owned();
+        assert_eq!(error.kind(), &ErrorKind::Store { object, retryable: false, not_found: false });
+    }
+}

@@ -1,0 +1,17 @@
+//! Changing the rows of a table: deleting, updating, merging.
+//!
+//! The way of a change: the newest version is planned and searched for the rows concerned (`write::search`), what takes their place is
+//! written (`write::rewrite`), and a transaction commits all of it; `change` does that again where another writer was faster. Read
+//! [`Delete`] first.
+
+#[allow(dead_code)]
+mod assign;
+mod change;
+mod delete;
+mod update;
+#[allow(dead_code)]
+pub mod merge;
+
+pub use change::{ChangeMetrics, ChangeOptions, ChangeOutcome};
+pub use delete::Delete;
+pub use update::Update;

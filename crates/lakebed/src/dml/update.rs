@@ -1,0 +1,166 @@
+//! Updating rows.
+//!
+//! The rows are found and changed in one go: of each file first the columns are read by which rows are chosen, then the others of the rows
+//! that were. The changed rows stand in new files; the old ones leave theirs as deleted rows do.
+
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use lakebed_io::parquet::Cores;
+
+use super::assign::Assignments;
+use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, run, with_metrics};
+use crate::expr::{Options, filter_schema, parse_expr};
+use crate::scan::read::ReadOptions;
+use crate::transaction::{Operation, Transaction};
+use crate::write::fill::Incoming;
+use crate::write::rewrite::Rewrite;
+use crate::write::rules::WriteRules;
+use crate::write::search::{Leaving, Search, parse_condition};
+use crate::write::target::Target;
+use crate::{Error, Result, Snapshot, Table};
+
+/// Rows that are to become others. Nothing is read before [`run`](Update::run).
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> lakebed::Result<()> {
+/// use std::sync::Arc;
+/// use arrow_array::{Int64Array, RecordBatch};
+/// use lakebed::{RecordBatchStream, Table};
+///
+/// let rows = RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(vec![1, 2, 3])) as _)])?;
+/// let table = Table::at("memory://docs/update").build()?;
+/// table.write(RecordBatchStream::from_batches(rows.schema(), vec![rows])).run().await?;
+/// let outcome = table.update().set("id", "id * 10").filter("id > 1").run().await?;
+/// assert_eq!((outcome.version, outcome.metrics.updated_rows), (1, 2));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Update {
+    table: Table,
+    set: Vec<(String, String)>,
+    filter: Option<String>,
+    options: ChangeOptions,
+}
+
+impl Table {
+    /// Updates rows: all of them, unless a filter tells which.
+    pub fn update(&self) -> Update {
+        Update { table: self.clone(), set: Vec::new(), filter: None, options: ChangeOptions::default() }
+    }
+}
+
+impl Update {
+    /// Puts the value of a Spark SQL expression over the row into a column; `a.b` is a field of a struct.
+    #[must_use]
+    pub fn set(mut self, column: impl Into<String>, expression: impl Into<String>) -> Self {
+        self.set.push((column.into(), expression.into()));
+        self
+    }
+
+    /// Only the rows for which this Spark SQL expression is true.
+    #[must_use]
+    pub fn filter(mut self, text: impl Into<String>) -> Self {
+        self.filter = Some(text.into());
+        self
+    }
+
+    /// How to do it.
+    #[must_use]
+    pub fn options(mut self, options: ChangeOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Updates the rows and commits.
+    pub async fn run(self) -> Result<ChangeOutcome> {
+        if self.set.is_empty() {
+            return Err(Error::invalid_input(format!("{}: an update sets at least one column", self.table.store().url())));
+        }
+        let now_ms = self.table.env().now_ms();
+        run(&self.table, &self.options, &Updating { update: &self, now_ms }).await
+    }
+}
+
+struct Updating<'a> {
+    update: &'a Update,
+    now_ms: i64,
+}
+
+/// What becomes of rows.
+struct Changer {
+    assignments: Assignments,
+    incoming: Incoming,
+}
+
+impl Change for Updating<'_> {
+    async fn prepare(&self, snapshot: &Snapshot, mut transaction: Transaction) -> Result<Prepared> {
+        let Update { set, filter, options, .. } = self.update;
+        let condition = filter.as_ref().map(|text| parse_condition(snapshot.url(), snapshot.schema(), text, self.now_ms));
+        let condition = condition.transpose()?;
+        let target = Target::of_table(snapshot, None, &options.write_options(), self.now_ms).await?;
+        let schema = filter_schema(snapshot.schema())?;
+        let parse = |text: &str| parse_expr(text, &schema, &Options { now_ms: Some(self.now_ms) });
+        let assignments = Assignments::new(snapshot.schema(), set, &parse).map_err(|error| error.within(snapshot.url()))?;
+        let changer = Arc::new(Changer::new(&target.rules, assignments)?);
+        let leaving = condition.clone().map_or(Leaving::All, Leaving::Where);
+        leaving.register(&mut transaction, snapshot)?;
+
+        let scan = snapshot.scan().row_columns(Rewrite::id_columns(snapshot));
+        let scan = match &condition {
+            Some(condition) => scan.filter(condition.text()),
+            None => scan,
+        };
+        let mut search = Search::of_rows(scan, condition.as_deref(), ReadOptions::default())?;
+        let mut rewrite = Rewrite::begin(snapshot, &target, true)?;
+        let mut metrics = ChangeMetrics::default();
+        match change_rows(&mut search, &mut rewrite, &changer).await {
+            Ok(rows) => metrics.updated_rows = rows,
+            Err(error) => {
+                rewrite.abort().await;
+                return Err(error);
+            }
+        }
+        metrics.add_plan(&search.metrics());
+        let gone = search.finish()?;
+        let is_empty = gone.is_empty();
+        let rewritten = rewrite.finish(&gone).await?;
+        let files = rewritten.files();
+        metrics.copied_rows = rewritten.copied_rows;
+        metrics.set_totals(&rewritten.register(gone, &mut transaction).await?);
+        let predicates: Vec<&String> = filter.iter().collect();
+        let operation = Operation::new("UPDATE").with("predicate", serde_json::json!(predicates).to_string());
+        let operation = with_metrics(metrics.to_operation(operation), [("numUpdatedRows", metrics.updated_rows)]);
+        Ok(Prepared { transaction, operation, files, metrics, is_empty })
+    }
+}
+
+/// Writes what becomes of all rows that are found, and tells how many they are.
+async fn change_rows(search: &mut Search, rewrite: &mut Rewrite, changer: &Arc<Changer>) -> Result<u64> {
+    let (cores, mut rows) = (Cores::new(), 0);
+    while let Some(found) = search.next().await? {
+        rows += found.rows.num_rows() as u64;
+        search.leave(&found, 0..found.rows.num_rows())?;
+        let before = rewrite.shape().written(&found.rows)?;
+        let (changer, given) = (Arc::clone(changer), before.clone());
+        let after = cores.compute("updating rows", move || changer.change(&given)).await?;
+        rewrite.update(&before, &after, Rewrite::ids(&found.rows)).await?;
+    }
+    Ok(rows)
+}
+
+impl Changer {
+    fn new(rules: &Arc<WriteRules>, assignments: Assignments) -> Result<Self> {
+        let incoming = Incoming::of_changed(Arc::clone(rules), &assignments.columns())?;
+        Ok(Self { assignments, incoming })
+    }
+
+    /// The rows afterwards; every condition of the table holds for them.
+    fn change(&self, before: &RecordBatch) -> Result<RecordBatch> {
+        let columns = self.assignments.apply(before.columns(), before)?;
+        let options = RecordBatchOptions::new().with_row_count(Some(before.num_rows()));
+        self.incoming.rows(&RecordBatch::try_new_with_options(before.schema(), columns, &options)?, 0)
+    }
+}

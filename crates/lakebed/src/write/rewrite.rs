@@ -1,0 +1,337 @@
+//! Rows that leave their files, and what becomes of the others: noted in deletion vectors where the table allows it, else the files are
+//! written anew without them. What happened to rows is recorded where the table records changes.
+//!
+//! Read [`Rewrite::begin`]; then come the rows that take the place of others, and [`Rewrite::finish`].
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray, new_null_array};
+use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
+use futures::TryStreamExt;
+use lakebed_core::schema::StructField;
+
+use super::files::{FileOptions, FileSink, WrittenFile, delete_written};
+use super::fit::{OnLossy, fit};
+use super::rules::{Contents, WriteRules};
+use super::search::{Gone, Part, totals};
+use super::target::Target;
+use crate::scan::{RowColumn, RowColumnKind, Scan, ScanFile, read_task};
+use crate::transaction::Transaction;
+use crate::{Result, Snapshot};
+
+/// The names of the columns in which rows bring their ids. Tables have no columns of such names.
+const ID_COLUMN: &str = "\u{0}id";
+const VERSION_COLUMN: &str = "\u{0}version";
+/// Files that are read in one go.
+const FILES_AT_ONCE: usize = 4096;
+
+/// What happened to a row. PROTOCOL "Add CDC File".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    Insert,
+    Delete,
+    Before,
+    After,
+}
+
+/// New files in the place of rows that leave.
+pub(crate) struct Rewrite {
+    snapshot: Snapshot,
+    shape: Arc<Shape>,
+    /// The table's columns, and those in which rows bring their ids.
+    schema: SchemaRef,
+    data: FileSink,
+    /// Where the table records changes and they cannot be told from the files that come and go.
+    changes: Option<FileSink>,
+    tracks_rows: bool,
+    notes_vectors: bool,
+    copied_rows: u64,
+}
+
+/// The form of a table's rows on their way to files: its columns in their order and types.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    rules: Arc<WriteRules>,
+    schema: SchemaRef,
+}
+
+/// Files that were written in the place of others.
+#[derive(Debug, Default)]
+pub(crate) struct Rewritten {
+    pub(crate) data: Vec<WrittenFile>,
+    pub(crate) changes: Vec<WrittenFile>,
+    pub(crate) copied_rows: u64,
+}
+
+/// What the files of a table lose and get, for metrics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct FileTotals {
+    pub(crate) added_files: u64,
+    pub(crate) added_bytes: u64,
+    pub(crate) removed_files: u64,
+    pub(crate) removed_bytes: u64,
+    pub(crate) change_files: u64,
+    pub(crate) vectors_added: u64,
+    pub(crate) vectors_updated: u64,
+    pub(crate) vectors_removed: u64,
+}
+
+impl Rewrite {
+    /// On top of this version. `records` says whether what happens to rows cannot be told from the files that come and go.
+    pub(crate) fn begin(snapshot: &Snapshot, target: &Target, records: bool) -> Result<Self> {
+        let tracks_rows = snapshot.properties().row_tracking;
+        let (store, env) = (snapshot.store(), snapshot.env());
+        let sink = |contents: Contents| {
+            let options = FileOptions { contents, ..target.files.clone() };
+            FileSink::new(store.clone(), env.clone(), Arc::clone(&target.rules), options)
+        };
+        let data = sink(if tracks_rows { Contents::MovedRows } else { Contents::Rows })?;
+        let changes = if records && snapshot.properties().change_data_feed { Some(sink(Contents::Changes)?) } else { None };
+        let table_schema = target.rules.loose_schema()?;
+        let ids = [ID_COLUMN, VERSION_COLUMN].into_iter().filter(|_| tracks_rows);
+        let ids = ids.map(|name| Arc::new(Field::new(name, ArrowType::Int64, true)));
+        Ok(Self {
+            snapshot: snapshot.clone(),
+            schema: Arc::new(Schema::new(table_schema.fields().iter().cloned().chain(ids).collect::<Vec<_>>())),
+            shape: Arc::new(Shape { rules: Arc::clone(&target.rules), schema: table_schema }),
+            data,
+            changes,
+            tracks_rows,
+            notes_vectors: notes_vectors(snapshot),
+            copied_rows: 0,
+        })
+    }
+
+    /// Whether changes are recorded.
+    pub(crate) fn records(&self) -> bool {
+        self.changes.is_some()
+    }
+
+    /// New rows, in the table's columns.
+    pub(crate) async fn insert(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.put(rows, None, None).await?;
+        self.record(rows, Change::Insert).await
+    }
+
+    /// Rows in the place of others, whose ids they keep, if the table tracks rows.
+    pub(crate) async fn update(&mut self, before: &RecordBatch, after: &RecordBatch, ids: Option<ArrayRef>) -> Result<()> {
+        self.put(after, ids, None).await?;
+        self.record(before, Change::Before).await?;
+        self.record(after, Change::After).await
+    }
+
+    /// Notes what happened to rows, given in the table's columns, where that is to be noted.
+    pub(crate) async fn record(&mut self, rows: &RecordBatch, change: Change) -> Result<()> {
+        let Some(changes) = &mut self.changes else { return Ok(()) };
+        let kind: ArrayRef = Arc::new(StringArray::from_iter_values(std::iter::repeat_n(change.name(), rows.num_rows())));
+        let fields = rows.schema_ref().fields().iter().cloned();
+        let fields = fields.chain([Arc::new(Field::new("_change_type", ArrowType::Utf8, true))]).collect::<Vec<_>>();
+        let columns = rows.columns().iter().cloned().chain([kind]).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+        changes.write(vec![RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?]).await
+    }
+
+    /// Notes of all rows that these files and parts of files lose that they were deleted. They are read for it.
+    pub(crate) async fn record_deleted(&mut self, gone: &Gone) -> Result<()> {
+        if self.changes.is_none() {
+            return Ok(());
+        }
+        let partitions = self.snapshot.physical_partition_columns();
+        let mut files = gone.parts.iter().map(Part::leaving).collect::<Result<Vec<_>>>()?;
+        for batch in &gone.whole {
+            files.extend(ScanFile::of_batch(batch, &partitions)?);
+        }
+        for files in files.chunks(FILES_AT_ONCE) {
+            let mut rows = read_task(self.snapshot.store(), &self.snapshot.scan().task(files.to_vec())).await?;
+            while let Some(batch) = rows.try_next().await? {
+                let batch = self.shape.written(&batch)?;
+                self.record(&batch, Change::Delete).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the files that come. Of files that lose rows the others are copied, unless vectors note the loss.
+    pub(crate) async fn finish(mut self, gone: &Gone) -> Result<Rewritten> {
+        match self.copy_rest(gone).await {
+            Ok(()) => self.end().await,
+            Err(error) => {
+                self.abort().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes back all that was written.
+    pub(crate) async fn abort(self) {
+        self.data.abort().await;
+        if let Some(changes) = self.changes {
+            changes.abort().await;
+        }
+    }
+
+    /// The columns that tell who rows are, for scans of rows that move.
+    pub(crate) fn id_columns(snapshot: &Snapshot) -> Vec<RowColumn> {
+        let columns = [(RowColumnKind::RowId, ID_COLUMN), (RowColumnKind::RowCommitVersion, VERSION_COLUMN)];
+        let tracks_rows = snapshot.properties().row_tracking;
+        columns.into_iter().filter(|_| tracks_rows).map(|(kind, name)| RowColumn::new(kind, name)).collect()
+    }
+
+    /// The ids in a batch of such a scan.
+    pub(crate) fn ids(batch: &RecordBatch) -> Option<ArrayRef> {
+        batch.column_by_name(ID_COLUMN).cloned()
+    }
+
+    /// The form of rows on their way to files.
+    pub(crate) fn shape(&self) -> &Arc<Shape> {
+        &self.shape
+    }
+
+    async fn put(&mut self, rows: &RecordBatch, ids: Option<ArrayRef>, versions: Option<ArrayRef>) -> Result<()> {
+        let mut columns: Vec<ArrayRef> = rows.columns().to_vec();
+        if self.tracks_rows {
+            let none = || new_null_array(&ArrowType::Int64, rows.num_rows());
+            columns.extend([ids.unwrap_or_else(none), versions.unwrap_or_else(none)]);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+        self.data.write(vec![RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?]).await
+    }
+
+    async fn copy_rest(&mut self, gone: &Gone) -> Result<()> {
+        if self.notes_vectors {
+            return Ok(());
+        }
+        let scan = self.snapshot.scan().row_columns(Self::id_columns(&self.snapshot));
+        for parts in gone.parts.chunks(FILES_AT_ONCE) {
+            let mut files = Vec::with_capacity(parts.len());
+            for part in parts {
+                files.extend(part.staying(&self.snapshot).await?);
+            }
+            if !files.is_empty() {
+                self.copy(&scan, files).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn copy(&mut self, scan: &Scan, files: Vec<ScanFile>) -> Result<()> {
+        let mut rows = read_task(self.snapshot.store(), &scan.task(files)).await?;
+        while let Some(batch) = rows.try_next().await? {
+            self.copied_rows += batch.num_rows() as u64;
+            let versions = batch.column_by_name(VERSION_COLUMN).cloned();
+            self.put(&self.shape.written(&batch)?, Self::ids(&batch), versions).await?;
+        }
+        Ok(())
+    }
+
+    async fn end(self) -> Result<Rewritten> {
+        let Self { snapshot, data, changes, copied_rows, .. } = self;
+        let data = match data.finish().await {
+            Ok(data) => data,
+            Err(error) => {
+                if let Some(changes) = changes {
+                    changes.abort().await;
+                }
+                return Err(error);
+            }
+        };
+        let changes = match changes {
+            Some(changes) => changes.finish().await,
+            None => Ok(Vec::new()),
+        };
+        match changes {
+            Ok(changes) => Ok(Rewritten { data, changes, copied_rows }),
+            Err(error) => {
+                delete_written(snapshot.store(), &data).await;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Shape {
+    /// Rows that were read as rows that can be written. Columns that the table gets only now are null in them.
+    pub(crate) fn written(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let column = |(field, of): (&StructField, &Arc<Field>)| match batch.column_by_name(&field.name) {
+            Some(array) => fit(array, &field.data_type, OnLossy::Error, &field.name),
+            None => Ok(new_null_array(of.data_type(), batch.num_rows())),
+        };
+        let columns = self.rules.schema.fields.iter().zip(self.schema.fields()).map(column);
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns.collect::<Result<_>>()?, &options)?)
+    }
+}
+
+impl Rewritten {
+    /// All files.
+    pub(crate) fn files(&self) -> Vec<WrittenFile> {
+        self.data.iter().chain(&self.changes).cloned().collect()
+    }
+
+    /// Tells a transaction what comes and what goes.
+    pub(crate) async fn register(&self, gone: Gone, transaction: &mut Transaction) -> Result<FileTotals> {
+        let mut totals = self.totals(&gone, transaction)?;
+        transaction.keep_row_ids();
+        for file in &self.data {
+            transaction.add_unflushed(file.add.clone(), file.unflushed.clone());
+        }
+        for file in &self.changes {
+            transaction.add_changes(file.to_cdc(), file.unflushed.clone());
+        }
+        for files in gone.whole {
+            transaction.read_files(&files)?;
+            transaction.remove(files, true);
+        }
+        if transaction.snapshot().is_some_and(notes_vectors) {
+            let removed = transaction.delete_rows(gone.parts.into_iter().map(|part| (part.add, part.rows)).collect()).await?;
+            totals.removed_files += removed.files;
+            totals.removed_bytes += removed.bytes;
+            totals.vectors_added = removed.vectors_added;
+            totals.vectors_updated = removed.vectors_updated;
+            totals.vectors_removed += removed.vectors_removed;
+        } else {
+            for part in gone.parts {
+                transaction.read_files(&part.file)?;
+                transaction.remove(part.file, true);
+            }
+        }
+        Ok(totals)
+    }
+
+    fn totals(&self, gone: &Gone, transaction: &Transaction) -> Result<FileTotals> {
+        let copied = gone.parts.iter().map(|part| &part.file);
+        let copied = copied.filter(|_| !transaction.snapshot().is_some_and(notes_vectors));
+        let (mut removed_files, mut removed_bytes, mut vectors_removed) = (0, 0, 0);
+        for batch in gone.whole.iter().chain(copied) {
+            let (files, bytes) = totals([batch])?;
+            removed_files += files;
+            removed_bytes += bytes;
+            vectors_removed += batch.has_deletion_vector()?.true_count() as u64;
+        }
+        Ok(FileTotals {
+            added_files: self.data.len() as u64,
+            added_bytes: self.data.iter().map(|file| file.add.size.unsigned_abs()).sum(),
+            removed_files,
+            removed_bytes,
+            change_files: self.changes.len() as u64,
+            vectors_removed,
+            ..FileTotals::default()
+        })
+    }
+}
+
+impl Change {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "insert",
+            Self::Delete => "delete",
+            Self::Before => "update_preimage",
+            Self::After => "update_postimage",
+        }
+    }
+}
+
+/// Whether rows of a table leave by being noted in deletion vectors.
+pub(crate) fn notes_vectors(snapshot: &Snapshot) -> bool {
+    snapshot.properties().deletion_vectors
+}

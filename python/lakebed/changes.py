@@ -1,0 +1,84 @@
+"""The change data feed: what happened to the rows of a table, version by version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from lakebed import _lakebed
+from lakebed.rows import Rows, narrowed
+from lakebed.times import milliseconds
+
+__all__ = ["Changes"]
+
+
+class Changes(Rows):
+    """The changes of some versions of a table: the columns of the table, and behind them what happened to each row.
+
+    ``_change_type`` is ``insert``, ``delete``, ``update_preimage`` (the row before an update) or ``update_postimage`` (the row after it),
+    ``_commit_version`` and ``_commit_timestamp`` tell when. No row is read until one of the ``to_`` methods, or a consumer of Arrow streams,
+    asks. Made by :meth:`lakebed.Table.changes`.
+
+    >>> import lakebed as lb, pyarrow as pa
+    >>> feed = {"delta.enableChangeDataFeed": True}
+    >>> table = lb.create("memory://docs/changes", pa.schema([("id", pa.int64())]), properties=feed)
+    >>> _ = table.append(pa.table({"id": [1, 2]}))
+    >>> _ = table.overwrite(pa.table({"id": [20]}), where="id >= 2")
+    >>> changes = table.changes(2)
+    >>> changes.schema.names
+    ['id', '_change_type', '_commit_version', '_commit_timestamp']
+    >>> for row in changes.to_arrow().to_pylist():
+    ...     print(row["_commit_version"], row["_change_type"], row["id"])
+    2 delete 2
+    2 insert 20
+    """
+
+    def __init__(
+        self,
+        table: _lakebed.Table,
+        start: int | datetime | str,
+        end: int | datetime | str | None,
+        columns: Sequence[str] | None,
+        where: str | None,
+    ) -> None:
+        self._options = narrowed(columns, where)
+        #: The table's URL, without secrets.
+        self.uri = table.uri
+        self._changes = table.changes({**self._options, **_bound("start", start), **_bound("end", end)})
+
+    @property
+    def start_version(self) -> int:
+        """The first version. Where none was made between two moments, it is the one behind :attr:`end_version`."""
+        return self._changes.versions[0]
+
+    @property
+    def end_version(self) -> int:
+        """The last version; the columns are those of this one."""
+        return self._changes.versions[1]
+
+    def __arrow_c_schema__(self) -> object:
+        return self._changes.schema()
+
+    def _stream(self) -> _lakebed.ArrowStream:
+        return self._changes.stream()
+
+    def _delta_schema(self) -> str:
+        return self._changes.delta_schema()
+
+    def tasks(self, *, target_size_bytes: int = 128 << 20) -> list[bytes]:
+        """The changes cut into independent pieces of about this size, which any process can run with :func:`lakebed.read_task`."""
+        return self._changes.plan().tasks(target_size_bytes)
+
+    def __repr__(self) -> str:
+        options = "".join(f", {name}={value!r}" for name, value in self._options.items())
+        return f"Changes({self.uri!r}, versions {self.start_version} to {self.end_version}{options})"
+
+
+def _bound(which: str, bound: int | datetime | str | None) -> dict[str, Any]:
+    """A bound as `_lakebed` takes it. Times of commits are whole milliseconds: between two of them the changes begin with the later one."""
+    if bound is None:
+        return {}
+    if isinstance(bound, int):
+        return {f"{which}_version": bound}
+    return {f"{which}_ms": milliseconds(bound, up=which == "start")}

@@ -1,0 +1,115 @@
+"""Rows in any form that Python takes them: the ways out that scans and changes have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lakebed import _lakebed
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+__all__ = ["Rows", "narrowed", "read", "reader", "schema_of"]
+
+
+class Rows(ABC):
+    """Rows that nobody has read yet."""
+
+    @abstractmethod
+    def _stream(self) -> _lakebed.ArrowStream:
+        """All of them, from the first one on."""
+
+    @abstractmethod
+    def _delta_schema(self) -> str:
+        """The columns among which they were chosen, with Delta's types."""
+
+    @abstractmethod
+    def __arrow_c_schema__(self) -> object:
+        """Arrow's PyCapsule interface: the schema."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the rows."""
+        return schema_of(self.__arrow_c_schema__())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Arrow's PyCapsule interface: polars, DuckDB, pandas, pyarrow and others read the rows as they are. Each call reads anew."""
+        return self._stream().__arrow_c_stream__(requested_schema)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Record batches one after the other: for what does not fit in memory."""
+        return reader(self._stream())
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as a pyarrow table."""
+        return read(self._stream())
+
+    def to_pandas(self, **options: Any) -> pd.DataFrame:
+        """All rows as a pandas data frame; ``options`` go to :meth:`pyarrow.Table.to_pandas`."""
+        return self.to_arrow().to_pandas(**options)
+
+    def to_polars(self) -> pl.DataFrame:
+        """All rows as a polars data frame."""
+        import polars as pl
+
+        return pl.DataFrame(self.to_arrow())
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """A DuckDB relation over all rows, in this connection or in one of its own."""
+        import duckdb
+
+        connection = connection if connection is not None else duckdb.connect()
+        return connection.from_arrow(self.to_arrow())
+
+
+def narrowed(columns: Sequence[str] | None, where: str | None) -> dict[str, Any]:
+    """The options of `_lakebed` for these columns and this condition."""
+    if isinstance(columns, str):
+        raise TypeError(f"columns takes a list of names, not a string; write columns=[{columns!r}]")
+    options: dict[str, Any] = {}
+    if columns is not None:
+        options["columns"] = list(columns)
+    if where is not None:
+        options["where"] = where
+    return options
+
+
+def read(stream: _lakebed.ArrowStream) -> pa.Table:
+    """All of a stream, by the road of pyarrow that does not import pandas."""
+    import pyarrow as pa
+
+    return pa.RecordBatchReader.from_stream(stream.collect()).read_all()
+
+
+def reader(stream: _lakebed.ArrowStream) -> pa.RecordBatchReader:
+    """A stream batch by batch: unlike in a C stream, an error keeps its class and Ctrl-C works."""
+    import pyarrow as pa
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        while (one := stream.next()) is not None:
+            yield from pa.RecordBatchReader.from_stream(one)
+
+    return pa.RecordBatchReader.from_batches(schema_of(stream.__arrow_c_schema__()), batches())
+
+
+def schema_of(capsule: object) -> pa.Schema:
+    """A schema from a capsule: pyarrow asks objects for capsules, so one is wrapped around it."""
+    import pyarrow as pa
+
+    wrapped: Any = _CSchema(capsule)
+    return pa.schema(wrapped)
+
+
+class _CSchema:
+    """Wraps a capsule for pyarrow, which asks objects for capsules."""
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __arrow_c_schema__(self) -> object:
+        return self._capsule

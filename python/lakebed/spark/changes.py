@@ -1,0 +1,48 @@
+"""`lbs.changes`: the change data feed of a table as a data frame."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from lakebed.spark import places, tasks, types
+from lakebed.spark.credentials import Access, Credentials
+from lakebed.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["changes"]
+
+
+def changes(
+    spark: SparkSession,
+    uri: str | os.PathLike[str],
+    start: int | datetime | str,
+    end: int | datetime | str | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    where: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    credentials: Credentials | None = None,
+    absolute_paths: bool = False,
+    target_size_bytes: int = 128 << 20,
+) -> DataFrame:
+    """The change data feed of a table as a data frame: what the versions from ``start`` to ``end``, or to the newest one, did to which rows.
+
+    What they mean, and ``columns`` and ``where``, is said at :meth:`lakebed.Table.changes`. The versions are decided here and stay; the log is
+    read here, the data when Spark runs a query, by lakebed's reader on the executors. The rest is as in :func:`read`.
+    """
+    places.refuse_memory(uri)
+    access = Access(dict(storage_options or {}), credentials, absolute_paths)
+    found = Table(uri, **access.options()).changes(start, end, columns=columns, where=where)
+    plan = found._changes.plan()
+    pieces = plan.tasks(tasks.fair_size_bytes(spark, plan.size_bytes, target_size_bytes))
+    whole = types.table_schema(found._delta_schema())
+    schema = types.pruned(whole, found.schema)
+    # What Spark's planner takes the rows for: the share of the files that their columns have.
+    size_bytes = int(plan.size_bytes * types.row_size_bytes(schema) / types.row_size_bytes(whole))
+    name = f"lakebed {found.uri.rpartition('/')[2]} changes {found.start_version} to {found.end_version}"
+    return tasks.frame(spark, name, pieces, access, types.shown(schema), size_bytes)
