@@ -13,7 +13,7 @@ from __future__ import annotations
 from lakebed import _lakebed
 from lakebed._lakebed import __version__
 from lakebed.changes import Changes
-from lakebed.dml import ChangeMetrics, ChangeResult
+from lakebed.dml import ChangeMetrics, ChangeResult, Merge, MergeExplanation, MergeKey
 from lakebed.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -51,6 +51,9 @@ __all__ = [
     "HistoryEntry",
     "InvalidInputError",
     "LakebedError",
+    "Merge",
+    "MergeExplanation",
+    "MergeKey",
     "PredicateError",
     "Protocol",
     "ResourceExhaustedError",

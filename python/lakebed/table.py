@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from lakebed import _lakebed
 from lakebed.changes import Changes
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from lakebed.dml import ChangeResult
+    from lakebed.dml import ChangeResult, Merge
     from lakebed.writer import CommitResult
 
 __all__ = ["Checkpoint", "Detail", "History", "HistoryEntry", "Protocol", "Table"]
@@ -422,6 +422,60 @@ class Table:
 
         given = {"txn": txn, "user_metadata": user_metadata, "retry": retry, "timeout": timeout}
         return update_rows(self, set, {"where": where, "target_file_size": target_file_size, **given})
+
+    def merge(
+        self,
+        source: Any,
+        on: str,
+        *,
+        source_alias: str = "source",
+        target_alias: str = "target",
+        schema: Literal["enforce", "merge"] = "enforce",
+        on_lossy: Literal["error", "truncate"] = "error",
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        target_file_size: int | None = None,
+        retry: bool = True,
+        timeout: float | None = None,
+    ) -> Merge:
+        """A merge of rows into the latest version of this table: say with the ``when_`` methods what becomes of which rows, then ``execute()``.
+
+        ``source`` is anything that speaks Arrow, as for :func:`lakebed.write`; it is read once, and may be larger than memory. ``on`` is an SQL
+        condition over the columns of both, such as ``"target.id = source.id"``. ``schema="merge"`` adds columns to the table that the source has
+        and it lacks. The other options are those of :meth:`delete`.
+        """
+        from lakebed.dml import Merge
+
+        given = {"txn": txn, "user_metadata": user_metadata, "retry": retry, "timeout": timeout, "target_file_size": target_file_size}
+        names = {"on": on, "source_alias": source_alias, "target_alias": target_alias, "schema": schema, "on_lossy": on_lossy}
+        return Merge(self, source, {**names, **given})
+
+    def upsert(
+        self,
+        source: Any,
+        keys: Sequence[str],
+        *,
+        schema: Literal["enforce", "merge"] = "enforce",
+        on_lossy: Literal["error", "truncate"] = "error",
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        target_file_size: int | None = None,
+        retry: bool = True,
+        timeout: float | None = None,
+    ) -> ChangeResult:
+        """Updates the rows that have the keys of a row of ``source`` with all its columns, and inserts its other rows. A null among the keys
+        equals a null. The options are those of :meth:`merge`.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/upsert", pa.table({"id": [1, 2], "name": ["a", "b"]})).table
+        >>> result = table.upsert(pa.table({"id": [2, 3], "name": ["B", "C"]}), keys=["id"])
+        >>> result.metrics.updated_rows, result.metrics.inserted_rows
+        (1, 1)
+        """
+        from lakebed.dml import upsert_rows
+
+        given = {"txn": txn, "user_metadata": user_metadata, "retry": retry, "timeout": timeout, "target_file_size": target_file_size}
+        return upsert_rows(self, source, keys, {"schema": schema, "on_lossy": on_lossy, **given})
 
     def __arrow_c_schema__(self) -> object:
         return self._table.schema()

@@ -2,14 +2,18 @@
 
 use std::collections::HashMap;
 
+use lakebed::dml::merge::{Action, Clause, Merge, MergeKey, MergeSource as Source, When};
 use lakebed::dml::{ChangeMetrics, ChangeOptions, ChangeOutcome};
+use lakebed::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::to_py;
+use crate::input::stream_of;
 use crate::runtime::enter;
+use crate::scan::explained;
 use crate::table::{Table, optional};
-use crate::write::patience;
+use crate::write::{on_lossy as on_lossy_of, patience, word};
 
 /// The table afterwards, whether anything was committed, and what was done.
 type Changed = (Table, bool, HashMap<&'static str, u64>);
@@ -36,13 +40,99 @@ impl Table {
         let outcome = enter(py, async move { update.run().await })?;
         self.changed(py, outcome)
     }
+
+    fn merge_rows(&self, py: Python<'_>, options: &Bound<'_, PyDict>, source: &MergeSource) -> PyResult<Changed> {
+        let merge = self.merge(py, options, source)?;
+        let outcome = enter(py, async move { merge.run().await })?;
+        self.changed(py, outcome)
+    }
+
+    fn explain_merge<'py>(
+        &self,
+        py: Python<'py>,
+        options: &Bound<'py, PyDict>,
+        source: &MergeSource,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let merge = self.merge(py, options, source)?;
+        let explanation = enter(py, async move { merge.explain().await })?;
+        let found = PyDict::new(py);
+        found.set_item("scan", explained(py, explanation.scan)?)?;
+        let key = |key: MergeKey| (key.target, key.source, key.null_safe, key.prunes);
+        found.set_item("keys", explanation.keys.into_iter().map(key).collect::<Vec<_>>())?;
+        found.set_item("source_rows", explanation.source_rows)?;
+        found.set_item("source_parts", explanation.source_parts)?;
+        found.set_item("spilled_bytes", explanation.spilled_bytes)?;
+        found.set_item("by_deletion_vectors", explanation.by_deletion_vectors)?;
+        found.set_item("records_changes", explanation.records_changes)?;
+        Ok(found)
+    }
 }
 
+/// The rows of a merge's source for Python.
+#[pyclass(module = "lakebed._lakebed", frozen)]
+pub struct MergeSource {
+    source: Source,
+}
+
+#[pymethods]
+impl MergeSource {
+    /// Reads all rows.
+    #[staticmethod]
+    fn read(py: Python<'_>, data: &Bound<'_, PyAny>, on_lossy: &str) -> PyResult<Self> {
+        let (data, on_lossy) = (stream_of(data)?, on_lossy_of(Some(on_lossy)).map_err(to_py)?);
+        enter(py, async move { Source::read_with(data, on_lossy).await }).map(|source| Self { source })
+    }
+
+    /// How many there are.
+    #[getter]
+    fn rows(&self) -> u64 {
+        self.source.rows()
+    }
+}
+
+/// Kind, condition, and what becomes of the rows: all columns, some, or that they are deleted.
+type GivenClause = (String, Option<String>, String, Option<Vec<(String, String)>>);
+
 impl Table {
+    fn merge(&self, py: Python<'_>, options: &Bound<'_, PyDict>, source: &MergeSource) -> PyResult<Merge> {
+        let text = |key: &str| optional::<String>(options, key);
+        let mut merge = self.table(py)?.merge(&source.source, text("on")?.unwrap_or_default()).options(change_options(options)?);
+        if let (Some(target), Some(source)) = (text("target_alias")?, text("source_alias")?) {
+            merge = merge.aliases(target, source);
+        }
+        merge = merge.evolve_schema(evolves(text("schema")?.as_deref()).map_err(to_py)?);
+        for given in optional::<Vec<GivenClause>>(options, "clauses")?.unwrap_or_default() {
+            merge = merge.when(clause(given).map_err(to_py)?);
+        }
+        Ok(merge)
+    }
+
     fn changed(&self, py: Python<'_>, outcome: ChangeOutcome) -> PyResult<Changed> {
         let (is_committed, metrics) = (outcome.is_committed, metrics(&outcome.metrics));
         Ok((self.sibling(py, outcome.version, outcome.snapshot)?, is_committed, metrics))
     }
+}
+
+fn clause((when, condition, action, columns): GivenClause) -> Result<Clause> {
+    let when = match when.as_str() {
+        "matched" => When::Matched,
+        "not_matched" => When::NotMatched,
+        "not_matched_by_source" => When::NotMatchedBySource,
+        other => return Err(Error::internal(format!("there is no clause {other}"))),
+    };
+    let action = match (action.as_str(), columns) {
+        ("update", None) => Action::UpdateAll,
+        ("update", Some(columns)) => Action::Update(columns),
+        ("insert", None) => Action::InsertAll,
+        ("insert", Some(columns)) => Action::Insert(columns),
+        ("delete", _) => Action::Delete,
+        (other, _) => return Err(Error::internal(format!("there is no action {other}"))),
+    };
+    Ok(Clause { when, condition, action })
+}
+
+fn evolves(given: Option<&str>) -> Result<bool> {
+    word("schema", given, &[("enforce", false), ("merge", true)])
 }
 
 fn change_options(options: &Bound<'_, PyDict>) -> PyResult<ChangeOptions> {

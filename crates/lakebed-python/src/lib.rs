@@ -25,6 +25,8 @@ mod _lakebed {
     #[pymodule_export]
     use crate::changes::{Changes, Follow, PlannedChanges};
     #[pymodule_export]
+    use crate::dml::MergeSource;
+    #[pymodule_export]
     use crate::scan::{read_task, set_memory_limit};
     #[pymodule_export]
     use crate::table::Table;

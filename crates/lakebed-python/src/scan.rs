@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use lakebed::scan::{RowColumn, RowColumnKind, ScanTask};
+use lakebed::scan::{Explanation, RowColumn, RowColumnKind, ScanTask};
 use lakebed::{Error, Scan};
 use lakebed_io::store::StoreOptions;
 use pyo3::prelude::*;
@@ -85,26 +85,31 @@ impl Table {
     fn explain<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
         let scan = self.planned(py, options)?;
         let explanation = enter(py, async move { scan.explain().await })?;
-        let found = PyDict::new(py);
-        found.set_item("table", explanation.table)?;
-        found.set_item("version", explanation.version)?;
-        found.set_item("files", explanation.files)?;
-        found.set_item("size_bytes", explanation.size_bytes)?;
-        found.set_item("skipped_by_partition", explanation.skipped_by_partition)?;
-        found.set_item("skipped_by_statistics", explanation.skipped_by_statistics)?;
-        found.set_item("filter", explanation.filter)?;
-        let mut conjuncts = Vec::with_capacity(explanation.conjuncts.len());
-        for conjunct in explanation.conjuncts {
-            let one = PyDict::new(py);
-            one.set_item("text", conjunct.text)?;
-            one.set_item("skipped_by_partition", conjunct.skipped_by_partition)?;
-            one.set_item("skipped_by_statistics", conjunct.skipped_by_statistics)?;
-            one.set_item("reason", conjunct.reason)?;
-            conjuncts.push(one);
-        }
-        found.set_item("conjuncts", conjuncts)?;
-        Ok(found)
+        explained(py, explanation)
     }
+}
+
+/// What a scan would read, for Python.
+pub fn explained(py: Python<'_>, explanation: Explanation) -> PyResult<Bound<'_, PyDict>> {
+    let found = PyDict::new(py);
+    found.set_item("table", explanation.table)?;
+    found.set_item("version", explanation.version)?;
+    found.set_item("files", explanation.files)?;
+    found.set_item("size_bytes", explanation.size_bytes)?;
+    found.set_item("skipped_by_partition", explanation.skipped_by_partition)?;
+    found.set_item("skipped_by_statistics", explanation.skipped_by_statistics)?;
+    found.set_item("filter", explanation.filter)?;
+    let mut conjuncts = Vec::with_capacity(explanation.conjuncts.len());
+    for conjunct in explanation.conjuncts {
+        let one = PyDict::new(py);
+        one.set_item("text", conjunct.text)?;
+        one.set_item("skipped_by_partition", conjunct.skipped_by_partition)?;
+        one.set_item("skipped_by_statistics", conjunct.skipped_by_statistics)?;
+        one.set_item("reason", conjunct.reason)?;
+        conjuncts.push(one);
+    }
+    found.set_item("conjuncts", conjuncts)?;
+    Ok(found)
 }
 
 /// Tasks as Python takes them elsewhere.

@@ -209,7 +209,7 @@ fn metrics(metrics: &WriteMetrics) -> HashMap<&'static str, u64> {
 }
 
 /// One of some words; what is not given is the first of them.
-fn word<T: Copy>(what: &str, given: Option<&str>, words: &[(&str, T)]) -> Result<T> {
+pub fn word<T: Copy>(what: &str, given: Option<&str>, words: &[(&str, T)]) -> Result<T> {
     let first = words.first().map(|(word, _)| *word).unwrap_or_default();
     let given = given.unwrap_or(first);
     words.iter().find(|(word, _)| *word == given).map(|(_, value)| *value).ok_or_else(|| {
@@ -240,7 +240,7 @@ fn dynamic_partitions(given: Option<&str>) -> Result<bool> {
     word("partitions", given, &[("static", false), ("dynamic", true)])
 }
 
-fn on_lossy(given: Option<&str>) -> Result<OnLossy> {
+pub fn on_lossy(given: Option<&str>) -> Result<OnLossy> {
     word("on_lossy", given, &[("error", OnLossy::Error), ("truncate", OnLossy::Truncate)])
 }
 

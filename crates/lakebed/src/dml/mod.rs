@@ -9,7 +9,6 @@ mod assign;
 mod change;
 mod delete;
 mod update;
-#[allow(dead_code)]
 pub mod merge;
 
 pub use change::{ChangeMetrics, ChangeOptions, ChangeOutcome};

@@ -72,12 +72,22 @@ impl Incoming {
 
     /// For rows of the table of which some columns were changed: those that are generated follow, unless they were changed themselves.
     pub fn of_changed(rules: Arc<WriteRules>, changed: &BTreeSet<usize>) -> Result<Self> {
-        let is_generated = |place: usize| {
-            rules.filled.iter().any(|(filled, filling)| *filled == place && matches!(filling, Filling::Generated(_)))
-        };
-        let given =
-            (0..rules.schema.fields.len()).map(|place| (changed.contains(&place) || !is_generated(place)).then_some(place));
+        let is_generated =
+            |place: usize| rules.filled.iter().any(|(filled, filling)| *filled == place && matches!(filling, Filling::Generated(_)));
+        let given = (0..rules.schema.fields.len()).map(|place| (changed.contains(&place) || !is_generated(place)).then_some(place));
         let given = given.collect();
+        Self::of_given(rules, given)
+    }
+
+    /// For new rows with values for the columns at these places, in this order.
+    pub fn of_places(rules: Arc<WriteRules>, places: &[usize]) -> Result<Self> {
+        let given = |place: usize| places.iter().position(|given| *given == place);
+        let given: Vec<Option<usize>> = (0..rules.schema.fields.len()).map(given).collect();
+        refuse_given_identity(&rules, &given)?;
+        Self::of_given(rules, given)
+    }
+
+    fn of_given(rules: Arc<WriteRules>, given: Vec<Option<usize>>) -> Result<Self> {
         let schema = rules.loose_schema()?;
         Ok(Self { rules, given, condition: None, part: Part::WHOLE, schema, on_lossy: OnLossy::Error })
     }

@@ -7,7 +7,7 @@
 mod tests;
 
 use arrow_array::{Array, ArrayRef};
-use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::DataType;
 use datafusion_common::hash_utils::{RandomState, create_hashes};
 
@@ -17,7 +17,7 @@ use crate::{Error, Result};
 const WINDOW_ROWS: usize = 4_096;
 /// The most pairs of a block.
 const BLOCK_PAIRS: usize = 65_536;
-/// How many bits of the map of seen hashes there are for a row.
+/// How many bits there are for a row to tell what has been seen.
 const SEEN_BITS: usize = 16;
 
 /// The rows of a part of a source by the hash of their keys.
@@ -26,12 +26,12 @@ pub(crate) struct JoinIndex {
     types: Vec<DataType>,
     null_safe: Vec<bool>,
     rows: u32,
-    /// The places of a hash in `seen` and in `starts`, as the bits of a hash that do not count.
+    /// How far a mixed hash is shifted to give its place in `seen` and in `starts`.
     seen_shift: u32,
     start_shift: u32,
-    /// A bit for each beginning of a hash that a row has: most rows of a target end here.
+    /// For each beginning of a hash three bits of each hash that a row has: most rows of a target are found wanting here.
     seen: Vec<u64>,
-    /// For each shorter beginning where its rows begin, and at last where all end.
+    /// For each other beginning where its rows begin, and at last where all end.
     starts: Vec<u32>,
     /// The rows with the same beginning side by side, in their order.
     entries: Vec<Entry>,
@@ -58,19 +58,23 @@ pub(crate) struct Block {
 pub(crate) struct Pairs<'a> {
     index: &'a JoinIndex,
     keys: Vec<ArrayRef>,
+    comparable: Option<NullBuffer>,
     rows: usize,
-    window: Window,
-    /// The row of the target that is looked at, and how many of its candidates have been.
+    /// The first row of the target that has not been looked up.
     row: usize,
+    /// The candidates of the rows before that, how many of them are done, and how many entries of the next one.
+    candidates: Vec<Candidate>,
+    done: usize,
     passed: usize,
 }
 
-/// Some rows of a target: the ends of their hashes, and the entries with the same beginnings.
-#[derive(Debug, Default)]
-struct Window {
-    first: usize,
-    tags: Vec<u32>,
-    candidates: Vec<(u32, u32)>,
+/// A row of the target with the end of its hash, and the entries with the same beginning.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    row: u32,
+    tag: u32,
+    begin: u32,
+    end: u32,
 }
 
 impl JoinIndex {
@@ -87,13 +91,14 @@ impl JoinIndex {
             rows: u32::try_from(rows).map_err(too_many)?,
             seen_shift: 63,
             start_shift: 63,
-            seen: vec![0],
+            seen: vec![0; 2],
             starts: vec![0; 3],
             entries: Vec::new(),
         };
         if !keys.is_empty() {
             let mut hashes = vec![0; rows];
-            index.hash(keys, &mut hashes)?;
+            index.check_keys(keys, rows)?;
+            hash(keys, &mut hashes)?;
             index.fill(&hashes, index.comparable(keys).as_ref());
         }
         Ok(index)
@@ -104,39 +109,51 @@ impl JoinIndex {
         if self.types.is_empty() {
             return Ok(if self.rows > 0 { BooleanBuffer::new_set(rows) } else { BooleanBuffer::new_unset(rows) });
         }
-        let mut found = BooleanBufferBuilder::new(rows);
-        let mut hashes = [0; WINDOW_ROWS];
+        let mut words = vec![0_u64; rows.div_ceil(64)];
+        let mut candidates = Vec::with_capacity(WINDOW_ROWS);
         for first in (0..rows).step_by(WINDOW_ROWS) {
-            let (keys, hashes) = self.hash_window(keys, first, rows, &mut hashes)?;
-            let mut matching = BooleanBuffer::collect_bool(hashes.len(), |row| self.has(hashes[row]));
-            if let Some(comparable) = self.comparable(&keys) {
-                matching = &matching & comparable.inner();
+            self.look_up(keys, first, rows, &mut candidates)?;
+            for candidate in &candidates {
+                let row = candidate.row as usize;
+                words[row / 64] |=
+                    u64::from(self.entries(candidate).iter().any(|entry| entry.tag == candidate.tag)) << (row % 64);
             }
-            found.append_buffer(&matching);
         }
-        Ok(found.finish())
+        let found = BooleanBuffer::new(Buffer::from_vec(words), 0, rows);
+        Ok(match self.comparable(keys) {
+            Some(comparable) => &found & comparable.inner(),
+            None => found,
+        })
     }
 
     /// The pairs for rows of a target: in the order of its rows, and for each in the order of the rows of the source.
     pub(crate) fn pairs(&self, keys: &[ArrayRef], rows: usize) -> Pairs<'_> {
-        Pairs { index: self, keys: keys.to_vec(), rows, window: Window::default(), row: 0, passed: 0 }
+        Pairs {
+            index: self,
+            comparable: self.comparable(keys),
+            keys: keys.to_vec(),
+            rows,
+            row: 0,
+            candidates: Vec::new(),
+            done: 0,
+            passed: 0,
+        }
     }
 
     fn fill(&mut self, hashes: &[u64], comparable: Option<&NullBuffer>) {
         let kept = |row: usize| comparable.is_none_or(|comparable| comparable.is_valid(row));
         let rows = hashes.len().max(1);
         let starts = rows.next_power_of_two().max(2);
-        let bits = (rows * SEEN_BITS).next_power_of_two();
+        let seen = (rows * SEEN_BITS / 64).next_power_of_two().max(2);
         self.start_shift = 64 - starts.trailing_zeros();
-        self.seen_shift = 64 - bits.trailing_zeros();
-        self.seen = vec![0; bits.div_ceil(64)];
+        self.seen_shift = 64 - seen.trailing_zeros();
+        self.seen = vec![0; seen];
         // Two places on, so that after the sums each place is one on, and after the filling it is where it belongs.
         self.starts = vec![0; starts + 2];
         let mut count = 0;
         for (_, hash) in hashes.iter().enumerate().filter(|(row, _)| kept(*row)) {
             let mixed = mix(*hash);
-            let bit = mixed >> self.seen_shift;
-            self.seen[(bit / 64) as usize] |= 1 << (bit % 64);
+            self.seen[(mixed >> self.seen_shift) as usize] |= mask(*hash);
             self.starts[(mixed >> self.start_shift) as usize + 2] += 1;
             count += 1;
         }
@@ -153,51 +170,41 @@ impl JoinIndex {
         }
     }
 
-    #[inline]
-    fn is_seen(&self, mixed: u64) -> bool {
-        let bit = mixed >> self.seen_shift;
-        self.seen[(bit / 64) as usize] >> (bit % 64) & 1 == 1
+    fn entries(&self, candidate: &Candidate) -> &[Entry] {
+        &self.entries[candidate.begin as usize..candidate.end as usize]
     }
 
-    #[inline]
-    fn candidates(&self, mixed: u64) -> (u32, u32) {
-        let place = (mixed >> self.start_shift) as usize;
-        (self.starts[place], self.starts[place + 1])
-    }
-
-    #[inline]
-    fn has(&self, hash: u64) -> bool {
-        let mixed = mix(hash);
-        self.is_seen(mixed) && {
-            let (begin, end) = self.candidates(mixed);
-            self.entries[begin as usize..end as usize].iter().any(|entry| entry.tag == tag(hash))
-        }
-    }
-
-    /// Hashes the rows of a target from `first` on, as many as go at a time.
-    fn hash_window<'h>(
-        &self,
-        keys: &[ArrayRef],
-        first: usize,
-        rows: usize,
-        hashes: &'h mut [u64; WINDOW_ROWS],
-    ) -> Result<(Vec<ArrayRef>, &'h [u64])> {
+    /// The candidates of the rows of a target from `first` on, of as many as go at a time, NULL or not.
+    ///
+    /// One thing is done for all rows before the next, without branches: so a row does not wait until another's memory has come.
+    fn look_up(&self, keys: &[ArrayRef], first: usize, rows: usize, candidates: &mut Vec<Candidate>) -> Result<()> {
+        self.check_keys(keys, rows)?;
         let length = WINDOW_ROWS.min(rows - first);
-        let keys: Vec<ArrayRef> = keys.iter().map(|key| key.slice(first, length)).collect();
+        let mut hashes = [0; WINDOW_ROWS];
         let hashes = &mut hashes[..length];
-        hashes.fill(0);
-        self.hash(&keys, hashes)?;
-        Ok((keys, hashes))
+        hash(&keys.iter().map(|key| key.slice(first, length)).collect::<Vec<_>>(), hashes)?;
+        let (mut seen, mut count) = ([0_u32; WINDOW_ROWS], 0);
+        for (row, hash) in hashes.iter().enumerate() {
+            seen[count] = row as u32;
+            let (found, wanted) = (self.seen[(mix(*hash) >> self.seen_shift) as usize], mask(*hash));
+            count += usize::from(found & wanted == wanted);
+        }
+        candidates.clear();
+        candidates.extend(seen[..count].iter().map(|row| {
+            let hash = hashes[*row as usize];
+            let place = (mix(hash) >> self.start_shift) as usize;
+            Candidate { row: first as u32 + row, tag: tag(hash), begin: self.starts[place], end: self.starts[place + 1] }
+        }));
+        Ok(())
     }
 
-    fn hash(&self, keys: &[ArrayRef], hashes: &mut [u64]) -> Result<()> {
-        let same =
-            keys.len() == self.types.len() && keys.iter().zip(&self.types).all(|(key, of_source)| key.data_type() == of_source);
-        if !same || self.null_safe.len() != keys.len() || keys.iter().any(|key| key.len() != hashes.len()) {
-            return Err(Error::internal("the keys of a merge are not those of its source"));
+    fn check_keys(&self, keys: &[ArrayRef], rows: usize) -> Result<()> {
+        let same = |(key, of_source): (&ArrayRef, &DataType)| key.data_type() == of_source && key.len() == rows;
+        let as_many = keys.len() == self.types.len() && keys.len() == self.null_safe.len();
+        match as_many && keys.iter().zip(&self.types).all(same) {
+            true => Ok(()),
+            false => Err(Error::internal("the keys of a merge are not those of its source")),
         }
-        let hashed = create_hashes(keys, &RandomState::default(), hashes);
-        hashed.map(|_| ()).map_err(|error| Error::internal("keys of these types cannot be hashed").with_source(error))
     }
 
     /// The rows whose keys may equal any: none is NULL where a NULL equals nothing.
@@ -205,6 +212,11 @@ impl JoinIndex {
         let strict = keys.iter().zip(&self.null_safe).filter(|(_, null_safe)| !**null_safe);
         strict.fold(None, |all, (key, _)| NullBuffer::union(all.as_ref(), key.logical_nulls().as_ref()))
     }
+}
+
+fn hash(keys: &[ArrayRef], hashes: &mut [u64]) -> Result<()> {
+    let hashed = create_hashes(keys, &RandomState::default(), hashes);
+    hashed.map(|_| ()).map_err(|error| Error::internal("keys of these types cannot be hashed").with_source(error))
 }
 
 /// The beginning of a product depends on all bits of the hash.
@@ -216,6 +228,12 @@ fn mix(hash: u64) -> u64 {
 #[inline]
 fn tag(hash: u64) -> u32 {
     hash as u32
+}
+
+/// Three bits of a word.
+#[inline]
+fn mask(hash: u64) -> u64 {
+    1 << (hash & 63) | 1 << (hash >> 6 & 63) | 1 << (hash >> 12 & 63)
 }
 
 impl Iterator for Pairs<'_> {
@@ -233,39 +251,34 @@ impl Iterator for Pairs<'_> {
 impl Pairs<'_> {
     fn by_hash(&mut self) -> Result<Block> {
         let mut block = Block::default();
-        while self.row < self.rows {
-            if self.row >= self.window.first + self.window.tags.len() {
-                self.load_window()?;
-            }
-            let place = self.row - self.window.first;
-            let (tag, (begin, end)) = (self.window.tags[place], self.window.candidates[place]);
-            let candidates = &self.index.entries[begin as usize..end as usize];
-            while let Some(entry) = candidates.get(self.passed) {
-                self.passed += 1;
-                if entry.tag == tag {
-                    block.target_rows.push(self.row as u32);
-                    block.source_rows.push(entry.row);
-                    if block.target_rows.len() == BLOCK_PAIRS {
-                        return Ok(block);
+        loop {
+            while let Some(candidate) = self.candidates.get(self.done) {
+                let entries = self.index.entries(candidate);
+                while let Some(entry) = entries.get(self.passed) {
+                    self.passed += 1;
+                    if entry.tag == candidate.tag {
+                        block.target_rows.push(candidate.row);
+                        block.source_rows.push(entry.row);
+                        if block.target_rows.len() == BLOCK_PAIRS {
+                            return Ok(block);
+                        }
                     }
                 }
+                (self.done, self.passed) = (self.done + 1, 0);
             }
-            (self.row, self.passed) = (self.row + 1, 0);
+            if self.row >= self.rows {
+                return Ok(block);
+            }
+            self.load_candidates()?;
         }
-        Ok(block)
     }
 
-    fn load_window(&mut self) -> Result<()> {
-        let mut hashes = [0; WINDOW_ROWS];
-        let (keys, hashes) = self.index.hash_window(&self.keys, self.row, self.rows, &mut hashes)?;
-        let comparable = self.index.comparable(&keys);
-        let kept = |row: usize| comparable.as_ref().is_none_or(|comparable| comparable.is_valid(row));
-        let candidates = hashes.iter().enumerate().map(|(row, hash)| {
-            let mixed = mix(*hash);
-            if kept(row) && self.index.is_seen(mixed) { self.index.candidates(mixed) } else { (0, 0) }
-        });
-        self.window =
-            Window { first: self.row, tags: hashes.iter().copied().map(tag).collect(), candidates: candidates.collect() };
+    fn load_candidates(&mut self) -> Result<()> {
+        self.index.look_up(&self.keys, self.row, self.rows, &mut self.candidates)?;
+        if let Some(comparable) = &self.comparable {
+            self.candidates.retain(|candidate| comparable.is_valid(candidate.row as usize));
+        }
+        (self.row, self.done) = (self.rows.min(self.row + WINDOW_ROWS), 0);
         Ok(())
     }
 

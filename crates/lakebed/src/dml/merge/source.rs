@@ -70,9 +70,9 @@ impl Source {
     ///
     /// # Errors
     /// If the data has types that no table has, values that do not fit or a column twice; if the temporary file cannot be written.
-    pub(crate) async fn read(table: &str, data: RecordBatchStream, on_lossy: OnLossy, most_bytes: u64) -> Result<Self> {
+    pub(crate) async fn read(data: RecordBatchStream, on_lossy: OnLossy, most_bytes: u64) -> Result<Self> {
         let read = Self::read_over(folder(), data, on_lossy, most_bytes).await;
-        read.map_err(|error| error.within(format_args!("{table}: the source of the merge")))
+        read.map_err(|error| error.within("the source of the merge"))
     }
 
     async fn read_over(folder: PathBuf, mut data: RecordBatchStream, on_lossy: OnLossy, most_bytes: u64) -> Result<Self> {

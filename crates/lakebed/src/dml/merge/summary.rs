@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod tests;
 
+use arrow_array::ArrowNativeTypeOp;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
@@ -124,11 +125,14 @@ fn numbers(array: &ArrayRef) -> Option<Ranges<i128>> {
 
 fn natives<T: ArrowPrimitiveType>(array: &ArrayRef, number: impl Fn(T::Native) -> Option<i128>) -> Option<Ranges<i128>> {
     let array = array.as_primitive::<T>();
-    let values: Option<Vec<i128>> = match array.null_count() {
-        0 => array.values().iter().map(|value| number(*value)).collect(),
-        _ => array.iter().flatten().map(number).collect(),
+    let mut values: Vec<T::Native> = match array.null_count() {
+        0 => array.values().to_vec(),
+        _ => array.iter().flatten().collect(),
     };
-    values.map(Ranges::of)
+    // In their own type they are sorted sooner.
+    values.sort_unstable_by(|one, other| one.compare(*other));
+    values.dedup();
+    values.into_iter().map(number).collect::<Option<_>>().map(Ranges::of)
 }
 
 fn decimal(value: i128) -> Option<i128> {

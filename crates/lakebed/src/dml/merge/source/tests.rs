@@ -16,7 +16,7 @@ const PLENTY: u64 = 1 << 30;
 async fn read(batches: Vec<RecordBatch>, most_bytes: u64) -> Result<Source> {
     let schema = batches[0].schema();
     let data = RecordBatchStream::from_batches(schema, batches);
-    Source::read("memory://t", data, OnLossy::Error, most_bytes).await
+    Source::read(data, OnLossy::Error, most_bytes).await
 }
 
 async fn chunks(source: &Source) -> Vec<Chunk> {
@@ -133,7 +133,7 @@ async fn values_become_those_of_deltas_types() {
     let error = read(vec![lossy.clone()], PLENTY).await.unwrap_err();
     assert_eq!(error.kind(), &ErrorKind::SchemaMismatch);
     let data = RecordBatchStream::from_batches(lossy.schema(), vec![lossy]);
-    assert!(Source::read("t", data, OnLossy::Truncate, PLENTY).await.is_ok());
+    assert!(Source::read(data, OnLossy::Truncate, PLENTY).await.is_ok());
 }
 
 #[tokio::test]
@@ -141,8 +141,7 @@ async fn a_column_that_is_there_twice_is_refused() {
     let column = numbers(0..1).column(0).clone();
     let error =
         read(vec![RecordBatch::try_from_iter([("a", column.clone()), ("A", column)]).unwrap()], PLENTY).await.unwrap_err();
-    let expected =
-        "memory://t: the source of the merge: column A is there more than once (names that differ by case alone are the same)";
+    let expected = "the source of the merge: column A is there more than once (names that differ by case alone are the same)";
     assert_eq!((error.to_string().as_str(), error.kind()), (expected, &ErrorKind::SchemaMismatch));
 }
 

@@ -1,0 +1,192 @@
+//! What a merge does, decided before a row of the target is read: what names mean, how rows find each other, which rows of the target may
+//! be concerned at all. Read [`Plan::new`].
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_schema::{Field, Schema};
+use arrow_select::take::take;
+
+use super::clause::{Act, Change, Clause, Clauses, evolving};
+use super::names::{Side, Sides, SidesOptions, quoted};
+use super::on::On;
+use super::source::Source;
+use super::summary::Summary;
+use super::{Given, When};
+use crate::expr::Filter;
+use crate::write::rewrite::notes_vectors;
+use crate::write::search::parse_condition;
+use crate::write::target::Target;
+use crate::{Error, Result, Snapshot};
+
+/// A merge on top of a version.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) sides: Sides,
+    pub(super) on: On,
+    pub(super) clauses: Clauses,
+    pub(super) target: Target,
+    /// Rows of the target for which it is not true are not concerned, over the table's own schema.
+    pub(super) filter: Option<Arc<Filter>>,
+    /// Whether what happens to rows has to be recorded.
+    pub(super) records: bool,
+    /// The columns of the target that rows are needed with; all of them if rows move.
+    pub(super) columns: Option<Vec<String>>,
+}
+
+impl Plan {
+    /// # Errors
+    /// If the merge cannot be understood, or does not fit the table or the source.
+    pub(super) async fn new(given: &Given, snapshot: &Snapshot, source: &Source) -> Result<Self> {
+        let within = |error: Error| if error.message().starts_with(snapshot.url()) { error } else { error.within(snapshot.url()) };
+        let evolving = match given.evolves {
+            true => Some(evolving(source.schema(), &given.clauses, &given.target_alias).map_err(within)?),
+            false => None,
+        };
+        let target = Target::of_table(snapshot, evolving.as_ref(), &given.options.write_options(), given.now_ms).await?;
+        let sides = SidesOptions {
+            target: snapshot.schema(),
+            target_alias: &given.target_alias,
+            source: source.schema(),
+            source_alias: &given.source_alias,
+            now_ms: Some(given.now_ms),
+        };
+        let sides = Sides::new(sides).map_err(within)?;
+        let on = On::new(&sides, &given.on).map_err(within)?;
+        let clauses = Clauses::new(&given.clauses, &sides, &target.rules.schema, given.evolves).map_err(within)?;
+        let mut plan = Self { sides, on, clauses, target, filter: None, records: false, columns: None };
+        let (updates, deletes) = (plan.acts().any(|act| matches!(act, Act::Update(_))), plan.acts().any(|act| matches!(act, Act::Delete)));
+        // Files that come and go, and deletion vectors, tell of rows that come and go, but not of those that changed.
+        plan.records = snapshot.properties().change_data_feed && (updates || (deletes && !notes_vectors(snapshot)));
+        if !updates && !plan.records {
+            plan.columns = Some(plan.named_columns());
+        }
+        if let Some(text) = plan.concerned(source).await? {
+            plan.filter = Some(parse_condition(snapshot.url(), snapshot.schema(), &text, given.now_ms)?);
+        }
+        Ok(plan)
+    }
+
+    /// Whether only pairs of rows are of interest.
+    pub(super) fn is_of_matches_alone(&self) -> bool {
+        self.clauses.not_matched.is_empty() && self.clauses.not_matched_by_source.is_empty()
+    }
+
+    /// Whether it does not matter how many rows of the source match a row of the target.
+    pub(super) fn allows_many(&self) -> bool {
+        match self.clauses.matched.as_slice() {
+            [] => true,
+            [Change { condition: None, act: Act::Delete }] => true,
+            _ => false,
+        }
+    }
+
+    /// The keys of rows of the target.
+    pub(super) fn target_keys(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        self.on.keys.iter().map(|key| key.target.evaluate(rows)).collect()
+    }
+
+    /// The keys of rows of the source.
+    pub(super) fn source_keys(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        self.on.keys.iter().map(|key| key.source.evaluate(rows)).collect()
+    }
+
+    /// Pairs of rows with the columns that are named, under their flat names.
+    pub(super) fn flat(&self, named: &BTreeSet<String>, pairs: &Pairs<'_>) -> Result<RecordBatch> {
+        let (mut fields, mut columns) = (Vec::with_capacity(named.len()), Vec::with_capacity(named.len()));
+        for flat in named {
+            let (side, name) = self.sides.side_of(flat).ok_or_else(|| Error::internal(format!("{flat} is no column of either")))?;
+            let (from, rows) = match side {
+                Side::Target => (pairs.target, Some(pairs.target_rows)),
+                Side::Source => (pairs.source, pairs.source_rows),
+            };
+            let missing = || Error::internal(format!("column {flat} was not read"));
+            let column = from.column_by_name(name).ok_or_else(missing)?;
+            let column = take(column, rows.ok_or_else(missing)?, None)?;
+            fields.push(Field::new(flat, column.data_type().clone(), true));
+            columns.push(column);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(pairs.target_rows.len()));
+        Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?)
+    }
+
+    /// Rows of one table under their flat names.
+    pub(super) fn flat_rows(&self, side: Side, rows: &RecordBatch) -> Result<RecordBatch> {
+        let alias = self.sides.alias(side);
+        let own = self.sides.schema(side);
+        let named = rows.schema_ref().fields().iter().zip(rows.columns()).filter(|(field, _)| own.field_with_name(field.name()).is_ok());
+        let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = named
+            .map(|(field, column)| (field.as_ref().clone().with_name(format!("{alias}.{}", field.name())), Arc::clone(column)))
+            .unzip();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+        Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?)
+    }
+
+    fn acts(&self) -> impl Iterator<Item = &Act> {
+        self.clauses.matched.iter().chain(&self.clauses.not_matched_by_source).map(|change| &change.act)
+    }
+
+    /// The columns of the target that conditions name.
+    fn named_columns(&self) -> Vec<String> {
+        let changes = self.clauses.matched.iter().chain(&self.clauses.not_matched_by_source);
+        let conditions = changes.filter_map(|change| change.condition.as_ref()).chain([&self.on.whole]);
+        let names: BTreeSet<String> = conditions.flat_map(flat_names).collect();
+        let own = names.iter().filter_map(|name| match self.sides.side_of(name) {
+            Some((Side::Target, name)) => Some(quoted(&[name.to_owned()])),
+            _ => None,
+        });
+        own.collect()
+    }
+
+    /// What must be true of a row of the target for it to be concerned, as text; none if that cannot be said.
+    async fn concerned(&self, source: &Source) -> Result<Option<String>> {
+        let mut parts = self.on.target_only.clone();
+        let mut summaries: Vec<Option<Summary>> =
+            self.on.keys.iter().map(|key| key.target_path.as_ref().map(|_| Summary::new(&key.source.data_type))).collect();
+        if summaries.iter().any(Option::is_some) {
+            for number in 0..source.chunk_count() {
+                let chunk = source.chunk(number).await?;
+                for (key, summary) in self.on.keys.iter().zip(&mut summaries) {
+                    if let Some(summary) = summary {
+                        summary.add(&key.source.evaluate(&chunk.rows)?);
+                    }
+                }
+            }
+        }
+        for (key, summary) in self.on.keys.iter().zip(summaries) {
+            if let (Some(path), Some(summary)) = (&key.target_path, summary) {
+                parts.extend(summary.condition(path, key.null_safe));
+            }
+        }
+        let matched = parts.iter().map(|part| format!("({part})")).collect::<Vec<_>>().join(" AND ");
+        let mut all = vec![matched];
+        for change in &self.clauses.not_matched_by_source {
+            // Tested for rows that match as well, what may fail could fail needlessly.
+            let condition = change.condition.as_ref().filter(|condition| !condition.conjuncts().iter().any(|part| part.may_fail));
+            let Some(text) = condition.and_then(|condition| self.sides.to_target_text(condition.text())) else { return Ok(None) };
+            all.push(text);
+        }
+        let is_bounded = all.iter().all(|part| !part.is_empty());
+        Ok(is_bounded.then(|| all.iter().map(|part| format!("({part})")).collect::<Vec<_>>().join(" OR ")))
+    }
+}
+
+/// Rows of the target with rows of the source.
+pub(super) struct Pairs<'a> {
+    pub(super) target: &'a RecordBatch,
+    pub(super) target_rows: &'a UInt32Array,
+    pub(super) source: &'a RecordBatch,
+    /// None where a row of the target stands alone.
+    pub(super) source_rows: Option<&'a UInt32Array>,
+}
+
+/// The flat names of the columns that a condition is about.
+pub(super) fn flat_names(condition: &Filter) -> BTreeSet<String> {
+    condition.columns().into_iter().filter_map(|path| path.into_iter().next()).collect()
+}
+
+/// What the clauses of a kind do, for the history.
+pub(super) fn shown(clauses: &[Clause], when: When) -> String {
+    super::clause::shown(clauses, when)
+}

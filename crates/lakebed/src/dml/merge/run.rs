@@ -1,0 +1,322 @@
+//! A merge from its plan to its files: rows of the target meet the source part by part, and what matches nothing is inserted.
+//!
+//! Of each file of the target first the columns are read by which rows are found, and the others only of rows that may be concerned. Read
+//! [`Merging::prepare`](super::super::change::Change::prepare).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::{Field, Schema};
+use arrow_select::take::take_record_batch;
+use futures::StreamExt;
+use futures::stream::FuturesOrdered;
+use lakebed_core::dv::DeletionVector;
+use lakebed_io::parquet::Cores;
+
+use super::names::Side;
+use super::plan::{Plan, shown};
+use super::probe::{Counts, Decided, Probe, Test};
+use super::source::Source;
+use super::{Given, When};
+use crate::dml::change::{Change, ChangeMetrics, Prepared, with_metrics};
+use crate::scan::read::ReadOptions;
+use crate::transaction::{Operation, Transaction};
+use crate::write::commit::change_table;
+use crate::write::fill::Incoming;
+use crate::write::rewrite::{Change as Recorded, Rewrite};
+use crate::write::search::{Found, Gone, Leaving, Search};
+use crate::{Result, Snapshot};
+
+/// A merge with its source.
+pub(super) struct Merging<'a> {
+    pub(super) given: &'a Given,
+    pub(super) source: &'a Source,
+}
+
+/// What was done so far.
+struct Progress {
+    rewrite: Rewrite,
+    gone: Gone,
+    counts: Counts,
+    inserted: u64,
+    /// Of each column that is numbered, how far it came.
+    marks: Vec<(usize, i64)>,
+    /// Rows of the target that matched an earlier part of the source, by file: kept where there are several parts.
+    matched: Option<HashMap<String, DeletionVector>>,
+    metrics: ChangeMetrics,
+}
+
+impl Change for Merging<'_> {
+    async fn prepare(&self, snapshot: &Snapshot, mut transaction: Transaction) -> Result<Prepared> {
+        let (given, source) = (self.given, self.source);
+        let plan = Arc::new(Plan::new(given, snapshot, source).await?);
+        plan.filter.clone().map_or(Leaving::All, Leaving::Where).register(&mut transaction, snapshot)?;
+        if !plan.clauses.not_matched.is_empty() {
+            // What is inserted depends on rows that match, be they changed or not.
+            transaction.depend_on_staying_rows();
+        }
+        let mut progress = Progress {
+            rewrite: Rewrite::begin(snapshot, &plan.target, plan.records)?,
+            gone: Gone::default(),
+            counts: Counts::default(),
+            inserted: 0,
+            marks: Vec::new(),
+            matched: (source.chunk_count() > 1).then(HashMap::new),
+            metrics: ChangeMetrics { source_rows: source.rows(), spilled_bytes: source.spilled_bytes(), ..ChangeMetrics::default() },
+        };
+        if let Err(error) = progress.run(&plan, snapshot, source, &mut transaction).await {
+            progress.rewrite.abort().await;
+            return Err(error);
+        }
+        let Progress { rewrite, gone, counts, inserted, marks, mut metrics, .. } = progress;
+        metrics.inserted_rows = inserted;
+        metrics.updated_rows = counts.matched_updated + counts.unmatched_updated;
+        metrics.deleted_rows = Some(counts.matched_deleted + counts.unmatched_deleted);
+        let is_empty = gone.is_empty() && inserted == 0;
+        let rewritten = rewrite.finish(&gone).await?;
+        let files = rewritten.files();
+        metrics.copied_rows = rewritten.copied_rows;
+        metrics.set_totals(&rewritten.register(gone, &mut transaction).await?);
+        if !is_empty {
+            change_table(&mut transaction, snapshot, &plan.target, &marks).await?;
+        }
+        let operation = operation(given, &metrics, &counts);
+        Ok(Prepared { transaction, operation, files, metrics, is_empty })
+    }
+}
+
+impl Progress {
+    async fn run(&mut self, plan: &Arc<Plan>, snapshot: &Snapshot, source: &Source, transaction: &mut Transaction) -> Result<()> {
+        let chunks = source.chunk_count();
+        if chunks == 0 {
+            let nothing = RecordBatch::new_empty(Arc::clone(source.arrow_schema()));
+            self.meet(plan, snapshot, nothing, true, transaction).await?;
+        }
+        for number in 0..chunks {
+            let chunk = source.chunk(number).await?;
+            self.meet(plan, snapshot, chunk.rows.clone(), number + 1 == chunks, transaction).await?;
+        }
+        Ok(())
+    }
+
+    /// The rows of the target meet a part of the source. What of it matches nothing is inserted.
+    async fn meet(
+        &mut self,
+        plan: &Arc<Plan>,
+        snapshot: &Snapshot,
+        chunk: RecordBatch,
+        is_last: bool,
+        transaction: &mut Transaction,
+    ) -> Result<()> {
+        if chunk.num_rows() == 0 && plan.clauses.not_matched_by_source.is_empty() {
+            return Ok(());
+        }
+        let probe = Arc::new(Probe::new(plan, self.rewrite.shape(), chunk.clone(), is_last)?);
+        let mut matched = vec![false; chunk.num_rows()];
+        let mut search = search(plan, snapshot, &probe)?;
+        let cores = Cores::new();
+        let (mut deciding, mut is_over) = (FuturesOrdered::new(), false);
+        loop {
+            while !is_over && deciding.len() < cores.count() {
+                match search.next().await? {
+                    Some(found) => deciding.push_back(self.decide(&probe, &search, &cores, found)?),
+                    None => is_over = true,
+                }
+            }
+            let Some(decided) = deciding.next().await else { break };
+            let (found, decided) = decided?;
+            decided.matched_source.iter().for_each(|row| matched[*row as usize] = true);
+            self.take(plan, &mut search, &found, decided, transaction).await?;
+        }
+        self.metrics.add_plan(&search.metrics());
+        self.gone.join(search.finish()?);
+        self.insert(plan, &chunk, &matched, &cores).await
+    }
+
+    fn decide(
+        &self,
+        probe: &Arc<Probe>,
+        search: &Search,
+        cores: &Cores,
+        found: Found,
+    ) -> Result<impl Future<Output = Result<(Found, Decided)>> + Send + use<>> {
+        let earlier = self.earlier(search, &found)?;
+        let (probe, cores) = (Arc::clone(probe), cores.clone());
+        Ok(async move {
+            let work = move || {
+                let decided = probe.decide(&found.rows, earlier.as_ref())?;
+                Ok((found, decided))
+            };
+            cores.compute("merging rows", work).await
+        })
+    }
+
+    /// Which rows matched an earlier part of the source.
+    fn earlier(&self, search: &Search, found: &Found) -> Result<Option<BooleanBuffer>> {
+        let Some(matched) = self.matched.as_ref().filter(|matched| !matched.is_empty()) else { return Ok(None) };
+        let mut marks = vec![false; found.rows.num_rows()];
+        for in_file in search.files_of(found, 0..found.rows.num_rows())? {
+            let Some(vector) = in_file.file.paths()?.iter().flatten().next().and_then(|path| matched.get(path)) else { continue };
+            in_file.rows.iter().for_each(|(row, position)| marks[*row] = vector.contains(*position));
+        }
+        Ok(Some(BooleanBuffer::from(marks)))
+    }
+
+    /// Writes what becomes of some rows.
+    async fn take(
+        &mut self,
+        plan: &Plan,
+        search: &mut Search,
+        found: &Found,
+        decided: Decided,
+        transaction: &mut Transaction,
+    ) -> Result<()> {
+        search.leave(found, decided.leaving.iter().map(|row| *row as usize))?;
+        let inserts = !plan.clauses.not_matched.is_empty();
+        if inserts || self.matched.is_some() {
+            for in_file in search.files_of(found, decided.matched.iter().map(|row| *row as usize))? {
+                if inserts {
+                    transaction.read_files(&in_file.file)?;
+                }
+                if let (Some(matched), Some(path)) = (&mut self.matched, in_file.file.paths()?.iter().flatten().next()) {
+                    let vector = matched.entry(path.to_owned()).or_default();
+                    vector.insert_ascending(in_file.rows.iter().map(|(_, position)| *position));
+                }
+            }
+        }
+        for updated in decided.updates {
+            self.rewrite.update(&updated.before, &updated.after, updated.ids).await?;
+        }
+        if let Some(deleted) = &decided.deleted {
+            self.rewrite.record(deleted, Recorded::Delete).await?;
+        }
+        self.counts.add(&decided.counts);
+        Ok(())
+    }
+
+    /// Inserts the rows of a part of the source that match nothing, as the first clause says whose condition is true for them.
+    async fn insert(&mut self, plan: &Plan, chunk: &RecordBatch, matched: &[bool], cores: &Cores) -> Result<()> {
+        let clauses = &plan.clauses.not_matched;
+        if clauses.is_empty() {
+            return Ok(());
+        }
+        let left = matched.iter().enumerate().filter(|(_, matched)| !**matched).map(|(row, _)| row as u32);
+        let mut left = taken(&plan.flat_rows(Side::Source, chunk)?, &left.collect::<UInt32Array>())?;
+        for clause in clauses {
+            if left.num_rows() == 0 {
+                break;
+            }
+            let own = match &clause.condition {
+                None => {
+                    let nothing = RecordBatch::new_empty(left.schema());
+                    std::mem::replace(&mut left, nothing)
+                }
+                Some(condition) => {
+                    let is_true = condition.evaluate(&left)?;
+                    let (own, others): (Vec<u32>, Vec<u32>) =
+                        (0..left.num_rows() as u32).partition(|row| is_true.value(*row as usize));
+                    let own = taken(&left, &own.into())?;
+                    left = taken(&left, &others.into())?;
+                    own
+                }
+            };
+            self.insert_as(plan, &clause.columns, &own, cores).await?;
+        }
+        Ok(())
+    }
+
+    async fn insert_as(
+        &mut self,
+        plan: &Plan,
+        columns: &[(usize, crate::expr::Expression)],
+        rows: &RecordBatch,
+        cores: &Cores,
+    ) -> Result<()> {
+        let places: Vec<usize> = columns.iter().map(|(place, _)| *place).collect();
+        let incoming = Arc::new(Incoming::of_places(Arc::clone(&plan.target.rules), &places)?);
+        let mut start = 0;
+        while start < rows.num_rows() {
+            let some = rows.slice(start, MOST_ROWS.min(rows.num_rows() - start));
+            start += some.num_rows();
+            let (columns, incoming, first) = (columns.to_vec(), Arc::clone(&incoming), self.inserted);
+            let count = some.num_rows() as u64;
+            let work = move || {
+                let (mut fields, mut values) = (Vec::new(), Vec::new());
+                for (place, expression) in &columns {
+                    let value = expression.evaluate(&some)?;
+                    fields.push(Field::new(place.to_string(), value.data_type().clone(), true));
+                    values.push(value);
+                }
+                let options = RecordBatchOptions::new().with_row_count(Some(some.num_rows()));
+                incoming.rows(&RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), values, &options)?, first)
+            };
+            self.rewrite.insert(&cores.compute("inserting rows", work).await?).await?;
+            self.inserted += count;
+        }
+        self.marks.retain(|(place, _)| places.contains(place));
+        self.marks.extend(incoming.identity_marks(self.inserted));
+        Ok(())
+    }
+}
+
+/// Rows are inserted in batches of at most so many.
+const MOST_ROWS: usize = 1 << 16;
+
+/// Looks for the rows of the target that a part of the source may concern.
+fn search(plan: &Arc<Plan>, snapshot: &Snapshot, probe: &Arc<Probe>) -> Result<Search> {
+    let mut scan = snapshot.scan();
+    scan = match &plan.columns {
+        Some(columns) => scan.select(columns.clone()),
+        None => scan.row_columns(Rewrite::id_columns(snapshot)),
+    };
+    if let Some(filter) = &plan.filter {
+        scan = scan.filter(filter.text());
+    }
+    let test = Some(Arc::new(Test(Arc::clone(probe))) as _);
+    Search::of_rows(scan, plan.filter.as_deref(), ReadOptions { test, ..ReadOptions::default() })
+}
+
+fn taken(rows: &RecordBatch, places: &UInt32Array) -> Result<RecordBatch> {
+    Ok(take_record_batch(rows, places)?)
+}
+
+impl Counts {
+    fn add(&mut self, more: &Self) {
+        self.matched_updated += more.matched_updated;
+        self.matched_deleted += more.matched_deleted;
+        self.unmatched_updated += more.unmatched_updated;
+        self.unmatched_deleted += more.unmatched_deleted;
+    }
+}
+
+/// What the history tells, by Delta Spark's names.
+fn operation(given: &Given, metrics: &ChangeMetrics, counts: &Counts) -> Operation {
+    let operation = Operation::new("MERGE")
+        .with("predicate", serde_json::json!([given.on]).to_string())
+        .with("matchedPredicates", shown(&given.clauses, When::Matched))
+        .with("notMatchedPredicates", shown(&given.clauses, When::NotMatched))
+        .with("notMatchedBySourcePredicates", shown(&given.clauses, When::NotMatchedBySource));
+    let all = [
+        ("numSourceRows", metrics.source_rows),
+        ("numTargetRowsInserted", metrics.inserted_rows),
+        ("numTargetRowsUpdated", metrics.updated_rows),
+        ("numTargetRowsMatchedUpdated", counts.matched_updated),
+        ("numTargetRowsNotMatchedBySourceUpdated", counts.unmatched_updated),
+        ("numTargetRowsDeleted", metrics.deleted_rows.unwrap_or_default()),
+        ("numTargetRowsMatchedDeleted", counts.matched_deleted),
+        ("numTargetRowsNotMatchedBySourceDeleted", counts.unmatched_deleted),
+        ("numTargetRowsCopied", metrics.copied_rows),
+        ("numOutputRows", metrics.inserted_rows + metrics.updated_rows + metrics.copied_rows),
+        ("numTargetFilesAdded", metrics.added_files),
+        ("numTargetFilesRemoved", metrics.removed_files),
+        ("numTargetBytesAdded", metrics.added_bytes),
+        ("numTargetBytesRemoved", metrics.removed_bytes),
+        ("numTargetChangeFilesAdded", metrics.change_files),
+        ("numTargetDeletionVectorsAdded", metrics.vectors_added + metrics.vectors_updated),
+        ("numTargetDeletionVectorsUpdated", metrics.vectors_updated),
+        ("numTargetDeletionVectorsRemoved", metrics.vectors_removed + metrics.vectors_updated),
+    ];
+    with_metrics(operation, all)
+}
