@@ -2,7 +2,8 @@
 
 Of each case and engine the last set of samples counts: the median over its processes, of the first call, of the repeated
 calls (the median in each process) and of the peak of memory above what the imports took. Later files win over earlier ones,
-and cases that there are no more are left out. What was taken through Spark has a part of its own (`python/spark/report.py`).
+and cases that there are no more are left out. Changes of rows have a part of their own, and so has what was taken through Spark
+(`python/spark/report.py`).
 """
 
 import json
@@ -11,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from .python import dml
 from .python.cases import all_cases
 from .python.spark import report as spark
 
@@ -22,6 +24,16 @@ TITLES = {
     "again": "The same call again on the open table, seconds (in brackets: × lakebed)",
     "peak": "Peak memory of the first call above the imports, MB (in brackets: × lakebed)",
     "cpu": "CPU time of the first call, seconds",
+}
+CHANGERS = [OURS, "lakebed_unflushed", "spark", "deltalake", "deltalake_collected"]
+CHANGES = {
+    "first": "First change in a new process, seconds (in brackets: × lakebed in the same form)",
+    "again": "The next change in the same process, seconds (in brackets: × lakebed in the same form)",
+    "rss": "Peak of resident memory in the first change, imports and source included, MB (in brackets: × lakebed in the same form)",
+    "peak": "Peak of memory of the first change above what was there before it, MB (in brackets: × lakebed in the same form)",
+    "cpu": "CPU time of the first change, seconds",
+    "moved": "First change: MB read / written",
+    "files": "New data files / data files that are gone / deletion vectors",
 }
 
 
@@ -55,16 +67,23 @@ def summary(samples: list[dict[str, Any]]) -> dict[str, float | str]:
         return {"word": "–"}
     if "failed" in last:
         return {"word": "fails"}
+    answer = last["answer"]
     out: dict[str, float | str] = {
         # Of writers side by side only the time counts in which all of them were ready.
         "first": statistics.median(s["answer"].get("took_s", s["first_s"]) for s in samples),
         "cpu": statistics.median(s["cpu_s"] for s in samples),
         "peak": statistics.median(s["peak_mb"] - s["base_mb"] for s in samples),
+        "rss": statistics.median(s["peak_mb"] for s in samples),
         "version": str(last["engine_version"]),
     }
     again = [statistics.median(s["again_s"]) for s in samples if s["again_s"]]
     if again:
         out["again"] = statistics.median(again)
+    if "read_mb" in last:
+        moved = [statistics.median(s[field] for s in samples) for field in ("read_mb", "written_mb")]
+        out["moved"] = " / ".join(f"{mb:.1f}" if mb < 10 else f"{mb:.0f}" for mb in moved)
+    if "vectors" in answer:
+        out["files"] = f"{answer['new_files']} / {answer['gone_files']} / {answer['vectors']}"
     if any("wrong" in s for s in samples):
         out["wrong"] = "wrong"
     return out
@@ -75,9 +94,11 @@ def cell(figure: dict[str, float | str] | None, kind: str, ours: dict[str, float
     if figure is None or "word" in figure:
         return str(figure["word"]) if figure else ""
     value = figure.get(kind)
-    if not isinstance(value, float):
+    if isinstance(value, str):
+        return value
+    if value is None:
         return "–"
-    text = f"{value:.0f}" if kind == "peak" else f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
+    text = f"{value:.0f}" if kind in ("peak", "rss") else f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
     base = ours.get(kind) if ours else None
     if isinstance(base, float) and base > 0 and figure is not ours and kind != "cpu":
         text += f" ({value / base:.1f})"
@@ -93,12 +114,45 @@ def table(figures: dict[str, dict[str, dict[str, float | str]]], engines: list[s
     return lines
 
 
+def change_table(figures: dict[str, dict[str, dict[str, float | str]]], engines: list[str], kind: str) -> list[str]:
+    """One Markdown table of changes: a row for each, engines in each form side by side."""
+    ways = [(e, form) for e in engines for form in dml.FORMS]
+    by_change: dict[str, dict[tuple[str, str], dict[str, float | str]]] = {}
+    for case, by_engine in figures.items():
+        operation, _, name = case.partition("/")
+        form = dml.form_of(name)
+        by_change.setdefault(operation, {}).update({(e, form): f for e, f in by_engine.items() if f.get("word") != "–"})
+    ways = [way for way in ways if any(way in found for found in by_change.values())]
+    lines = [
+        "",
+        f"### {CHANGES[kind]}",
+        "",
+        f"| change | {' | '.join(f'{e} {form}' for e, form in ways)} |",
+        "|---|" + "---:|" * len(ways),
+    ]
+    for operation, found in by_change.items():
+        cells = [cell(found.get((e, form)), kind, found.get((OURS, form))) for e, form in ways]
+        lines.append(f"| {operation} | {' | '.join(cells)} |")
+    return lines
+
+
+def changes(paths: list[Path]) -> list[str]:
+    """What was taken of changes of rows; nothing if the files hold no such results."""
+    return part(paths, is_of_changes=True, order=CHANGERS, kinds=CHANGES, make=change_table)
+
+
 def results(paths: list[Path]) -> list[str]:
-    """What was taken without Spark; nothing if the files hold no such results."""
-    figures, machines = read_samples(paths)
+    """What else was taken without Spark; nothing if the files hold no such results."""
+    return part(paths, is_of_changes=False, order=ORDER, kinds=TITLES, make=table)
+
+
+def part(paths: list[Path], is_of_changes: bool, order: list[str], kinds: dict[str, str], make: Any) -> list[str]:
+    """Tables of each kind, and what they come from."""
+    found, machines = read_samples(paths)
+    figures = {case: of for case, of in found.items() if dml.is_change(case.partition("/")[0]) == is_of_changes}
     if not figures:
         return []
-    engines = [e for e in ORDER if any(e in by_engine for by_engine in figures.values())]
+    engines = [e for e in order if any(e in by_engine for by_engine in figures.values())]
     versions = {e: f["version"] for by_engine in figures.values() for e, f in by_engine.items() if "version" in f}
     host = machines[-1]["machine"]
     lines = [
@@ -107,8 +161,8 @@ def results(paths: list[Path]) -> list[str]:
         + ", ".join(f"{e} {versions[e]}" for e in engines if e in versions)
         + ".",
     ]
-    for kind in TITLES:
-        lines += table(figures, engines, kind)
+    for kind in kinds:
+        lines += make(figures, engines, kind)
     return lines
 
 
@@ -116,7 +170,7 @@ def main(arguments: list[str]) -> None:
     """Writes the tables between the markers of the README; a part of which there are no results stays."""
     paths = [Path(a) for a in arguments] or [max((BENCHES / "results").glob("*.jsonl"), key=lambda p: p.stat().st_mtime)]
     readme = BENCHES / "README.md"
-    for name, lines in {"results": results(paths), "spark": spark.lines(paths)}.items():
+    for name, lines in {"results": results(paths), "changes": changes(paths), "spark": spark.lines(paths)}.items():
         begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
         if lines:
             before, _, rest = readme.read_text().partition(begin)

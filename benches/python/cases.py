@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import writes
+from . import dml, writes
 from .engines import Engine
 from .queries import DELETED, ONE_FILE, Q6_COLUMNS, Q6_WHERE
 from .tables import ROWS_PER_FILE, expected, root
@@ -50,6 +50,8 @@ class Case:
         """What must come out; an engine's answer may lack keys, but not differ."""
         if writes.is_write(self.operation):
             return writes.answer(self.operation, self.table)
+        if dml.is_change(self.operation):
+            return dml.answer(self.operation, self.table)
         if not self.table:
             return {}
         all_of = expected(self.table)
@@ -80,14 +82,18 @@ def all_cases() -> list[Case]:
     out += [Case(f"commits_{n}", "") for n in (1, 4, 16)]
     out += [Case(f"commits_{n}_threads", "") for n in (1, 16, 64)]
     out += [Case("checkpoint", "1m_adds_ckpt_10")]
+    out += [Case(o, t) for o in dml.CHANGES for t in dml.tables(o)]
     return out
 
 
 def calls(engine: Engine, case: Case, scratch: Path) -> Iterator[Callable[[], Any]]:
     """What is timed: the first call opens the table and asks; the later ones ask the same open table again.
 
-    A call returns the answer, or something that `engine.digest` turns into one.
+    A call returns the answer, something that `engine.digest` turns into one, or a function that finds it.
     """
+    if dml.is_change(case.operation):
+        yield from dml.calls(engine, case.operation, case.table, scratch)
+        return
     if writes.is_write(case.operation):
         yield from writes.calls(engine, case.operation, case.table, scratch)
         return

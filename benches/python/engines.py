@@ -8,6 +8,10 @@
 - `count(handle)`, `read(handle, columns, where, limit)`: rows as an Arrow table
 - `write(rows, path, partition_by)`: rows of an Arrow table to a new table; `append(rows, path)`: to one that may be there
 - `checkpoint(path)`: a checkpoint of the table as it is
+- `delete(handle, where)`, `update(handle, values, where)`, `merge(handle, source, merge, gone)`: changes of rows, each one commit, which
+  return what the engine tells about it; `gone` says which rows are deleted that the source does not know. `source(path)` is what `merge`
+  takes, in memory; `limit_memory(size_bytes)` sets a budget where there is one; `writes_vectors`: whether rows can leave files by
+  deletion vectors
 - `digest(result)`: what answers are compared by; `processes()`: whose memory and CPU time count
 """
 
@@ -15,10 +19,11 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from .queries import SUMMED, digest
+from .queries import SUMMED, Merge, digest
 
 
 class NoSuchOperation(Exception):
@@ -27,6 +32,8 @@ class NoSuchOperation(Exception):
 
 class Engine:
     """What engines share."""
+
+    writes_vectors = False
 
     def operation(self, name: str) -> Callable[..., Any]:
         """The method of this name."""
@@ -51,9 +58,21 @@ class Engine:
         """Ids of the processes that do the work."""
         return [os.getpid()]
 
+    def source(self, path: Path) -> Any:
+        """The rows of an Arrow file."""
+        import pyarrow as pa
+
+        with pa.OSFile(str(path)) as file:
+            return pa.ipc.open_file(file).read_all()
+
+    def limit_memory(self, size_bytes: int) -> None:
+        """Peers run as they come."""
+
 
 class Lakebed(Engine):
     """This project."""
+
+    writes_vectors = True
 
     def load(self) -> str:
         import lakebed
@@ -95,9 +114,30 @@ class Lakebed(Engine):
     def checkpoint(self, path: str) -> None:
         self.lb.Table(path).checkpoint()
 
+    def limit_memory(self, size_bytes: int) -> None:
+        self.lb.set_memory_limit(size_bytes)
+
+    def delete(self, table: Any, where: str) -> dict[str, Any]:
+        return asdict(table.delete(where).metrics)
+
+    def update(self, table: Any, values: dict[str, str], where: str) -> dict[str, Any]:
+        return asdict(table.update(values, where=where).metrics)
+
+    def merge(self, table: Any, source: Any, merge: Merge, gone: str | None) -> dict[str, Any]:
+        change = table.merge(source, merge.on)
+        if merge.updates:
+            change.when_matched_update()
+        change.when_not_matched_insert()
+        if gone:
+            change.when_not_matched_by_source_delete(where=gone)
+        return asdict(change.execute().metrics)
+
 
 class LakebedUnflushed(Lakebed):
     """The same without flushing files to the disk, as its peers do it."""
+
+    def open(self, uri: str) -> Any:
+        return self.lb.Table(uri, storage_options={"local_flush": "false"})
 
     def write(self, rows: Any, path: str, partition_by: str | None) -> None:
         self.lb.write(path, rows, partition_by=partition_by, storage_options={"local_flush": "false"})
@@ -115,6 +155,8 @@ class LakebedSingly(Lakebed):
 
 class Deltalake(Engine):
     """delta-rs."""
+
+    streams_source = True
 
     def load(self) -> str:
         import deltalake
@@ -158,6 +200,22 @@ class Deltalake(Engine):
     def checkpoint(self, path: str) -> None:
         self.module.DeltaTable(path).create_checkpoint()
 
+    def delete(self, table: Any, where: str) -> dict[str, Any]:
+        return dict(table.delete(where))
+
+    def update(self, table: Any, values: dict[str, str], where: str) -> dict[str, Any]:
+        return dict(table.update(values, predicate=where))
+
+    def merge(self, table: Any, source: Any, merge: Merge, gone: str | None) -> dict[str, Any]:
+        names = {"source_alias": "source", "target_alias": "target"}
+        change = table.merge(source, merge.on, **names, streamed_exec=self.streams_source)
+        if merge.updates:
+            change = change.when_matched_update_all()
+        change = change.when_not_matched_insert_all()
+        if gone:
+            change = change.when_not_matched_by_source_delete(gone)
+        return dict(change.execute())
+
     def _sql(self, table: Any, text: str) -> Any:
         return self._arrow(self.module.QueryBuilder().register("t", table).execute(text))
 
@@ -165,6 +223,14 @@ class Deltalake(Engine):
         import pyarrow as pa
 
         return pa.RecordBatchReader.from_stream(stream).read_all()  # `pa.table(stream)` would import pandas
+
+
+class DeltalakeCollected(Deltalake):
+    """The same with a merge's source as a whole in its plan, not as a stream: only so its bounds rule out files of the table."""
+
+    streams_source = False
+    delete: Any = None  # no other than above
+    update: Any = None
 
 
 class Duckdb(Engine):
@@ -250,6 +316,8 @@ class Polars(Engine):
 class Spark(Engine):
     """Delta Spark in one warm session. Rows stay in the JVM; they do not come to Python."""
 
+    writes_vectors = True
+
     def load(self) -> str:
         sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "python"))
         from pyspark.sql import SparkSession
@@ -327,6 +395,27 @@ class Spark(Engine):
     def checkpoint(self, path: str) -> None:
         self.open(path)[1].checkpoint()
 
+    def source(self, path: Path) -> Any:
+        """Rows in Spark's cache, from the Parquet file."""
+        frame = self.spark.read.parquet(str(path.with_suffix(".parquet"))).cache()
+        frame.count()
+        return frame
+
+    def delete(self, handle: Any, where: str) -> dict[str, Any]:
+        return self._told(f"DELETE FROM delta.`{handle[0]}` WHERE {where}")
+
+    def update(self, handle: Any, values: dict[str, str], where: str) -> dict[str, Any]:
+        changes = ", ".join(f"{column} = {value}" for column, value in values.items())
+        return self._told(f"UPDATE delta.`{handle[0]}` SET {changes} WHERE {where}")
+
+    def merge(self, handle: Any, source: Any, merge: Merge, gone: str | None) -> dict[str, Any]:
+        source.createOrReplaceTempView("source")
+        text = f"MERGE INTO delta.`{handle[0]}` AS target USING source ON {merge.on}"
+        text += " WHEN MATCHED THEN UPDATE SET *" if merge.updates else ""
+        text += " WHEN NOT MATCHED THEN INSERT *"
+        text += f" WHEN NOT MATCHED BY SOURCE AND {gone} THEN DELETE" if gone else ""
+        return self._told(text)
+
     def digest(self, result: Any) -> dict[str, Any]:
         sums = [f"sum(cast({c} as decimal(38,2))) as {c}" for c in SUMMED if c in result.columns]
         row = result.selectExpr("count(*) as rows", *sums).first().asDict()
@@ -334,6 +423,12 @@ class Spark(Engine):
 
     def processes(self) -> list[int]:
         return [os.getpid(), int(self.jvm.java.lang.ProcessHandle.current().pid())]
+
+    def _told(self, text: str) -> dict[str, Any]:
+        # The defaults, 200 and 50 tasks for each change, are meant for more cores.
+        self.spark.conf.set("spark.sql.shuffle.partitions", "4")
+        self.spark.conf.set("spark.databricks.delta.snapshotPartitions", "2")
+        return dict(self.spark.sql(text).first().asDict())
 
     def _frame(self, handle: Any) -> Any:
         return self.spark.read.format("delta").load(handle[0])
@@ -428,6 +523,7 @@ ENGINES: dict[str, type[Engine]] = {
     "lakebed_unflushed": LakebedUnflushed,
     "lakebed_singly": LakebedSingly,
     "deltalake": Deltalake,
+    "deltalake_collected": DeltalakeCollected,
     "duckdb": Duckdb,
     "polars": Polars,
     "spark": Spark,

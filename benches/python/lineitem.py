@@ -32,10 +32,10 @@ ROWS_PER_FILE = 500_000
 Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 
 
-def generate(into: Path) -> pa.Table:
+def generate(into: Path, scale: float = 1) -> pa.Table:
     """The rows of lineitem, in order of l_orderkey."""
     program = Path(sys.executable).with_name("tpchgen-cli")
-    subprocess.run([program, "parquet", "-s", "1", "-T", "lineitem", "-o", str(into)], check=True, capture_output=True)
+    subprocess.run([program, "parquet", "-s", f"{scale:g}", "-T", "lineitem", "-o", str(into)], check=True, capture_output=True)
     rows = pq.read_table(into / "lineitem.parquet")
     plain = [pa.field(f.name, pa.string() if f.type in (pa.string_view(), pa.large_string()) else f.type) for f in rows.schema]
     return rows.cast(pa.schema(plain))

@@ -1,5 +1,6 @@
-"""The queries on lineitem, and what their answers are compared by."""
+"""The queries on lineitem and what their answers are compared by, and what a merge does."""
 
+from dataclasses import dataclass
 from typing import Any
 
 DELETED = {"lineitem": 0.0, "lineitem_dv01": 0.001, "lineitem_dv10": 0.1}  # the tables, and the share of rows deleted in each
@@ -10,6 +11,19 @@ Q6_WHERE = (
 )
 ONE_FILE = (3_200_000, 3_200_999)  # these order keys stand in one file, the seventh
 SUMMED = ("l_orderkey", "l_extendedprice")
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Rows of a source, by keys: those that the table has may be updated, the others are inserted."""
+
+    keys: tuple[str, ...]
+    updates: bool = True
+
+    @property
+    def on(self) -> str:
+        """The condition for a row of `target` and one of `source`."""
+        return " AND ".join(f"target.{key} = source.{key}" for key in self.keys)
 
 
 def digest(rows: Any) -> dict[str, Any]:

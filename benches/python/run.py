@@ -4,6 +4,7 @@ Each measurement is a process of its own on a warm page cache, repeated; each is
 with the facts of the machine in the line before them. An engine that is not installed is skipped with a note. An answer that
 differs from the generator's is reported, and the run then ends with exit code 1. Each sample waits for a moment when other
 processes leave the CPUs alone, and is taken again if they come back meanwhile; `noise` in its line says how many CPUs they used.
+`LAKEBED_BENCH_SCALE=0.01` makes the cases that change rows small (`dml_data.py`), to try them.
 """
 
 import argparse
@@ -14,9 +15,11 @@ import json
 import os
 import platform
 import resource
+import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -30,7 +33,13 @@ RUNS = 3
 RUNS_IF_SLOW = 2
 SLOW_S = 2.0
 TIME_LIMIT_S = 600
-MODULES = {"spark": "pyspark", "limit": "pyarrow", "lakebed_unflushed": "lakebed", "lakebed_singly": "lakebed"}
+MODULES = {
+    "spark": "pyspark",
+    "limit": "pyarrow",
+    "lakebed_unflushed": "lakebed",
+    "lakebed_singly": "lakebed",
+    "deltalake_collected": "deltalake",
+}
 
 
 def machine() -> dict[str, Any]:
@@ -82,24 +91,27 @@ def sample(engine: str, case: Case) -> dict[str, Any]:
         return used.ru_utime + used.ru_stime
 
     busy, mine, start = busy_seconds(), own(), time.perf_counter()
-    command = [sys.executable, "-m", "benches.python.measure", engine, case.operation, case.table]
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=TIME_LIMIT_S,
-            check=False,
-            cwd=RESULTS.parents[1],
-        )
-    except subprocess.TimeoutExpired:
-        return {"failed": f"more than {TIME_LIMIT_S} s"}
-    noise = (busy_seconds() - busy - (own() - mine)) / (time.perf_counter() - start)
+    # A process that is killed leaves its files, and a JVM may be writing still.
+    with tempfile.TemporaryDirectory(dir=root(), ignore_cleanup_errors=True) as scratch:
+        command = [sys.executable, "-m", "benches.python.measure", engine, case.operation, case.table, scratch]
+        try:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                timeout=TIME_LIMIT_S,
+                check=False,
+                cwd=RESULTS.parents[1],
+            )
+        except subprocess.TimeoutExpired:
+            return {"failed": f"more than {TIME_LIMIT_S} s"}
+        others, took = busy_seconds() - busy - (own() - mine), time.perf_counter() - start
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if not lines:
         return {"failed": f"exit code {done.returncode}: {done.stderr[-300:]}"}
     # Results are published: messages need not tell where the tables lay.
     record: dict[str, Any] = json.loads(lines[-1].replace(f"{root()}/", ""))
+    noise = (others - record.pop("children_cpu_s", 0.0)) / took
     return record | {"noise": round(max(noise, 0.0), 2)}
 
 
@@ -121,7 +133,7 @@ def run_case(engine: str, case: Case, options: argparse.Namespace, out: Any) -> 
     firsts: list[float] = []
     right = True
     wanted = case.answer()
-    while len(firsts) < (RUNS_IF_SLOW if firsts and firsts[0] > SLOW_S else RUNS):
+    while len(firsts) < (options.runs or (RUNS_IF_SLOW if firsts and firsts[0] > SLOW_S else RUNS)):
         record = quiet_sample(engine, case, options)
         wrong = {k: [v, wanted[k]] for k, v in record.get("answer", {}).items() if k in wanted and v != wanted[k]}
         record |= {"wrong": wrong} if wrong else {}
@@ -155,16 +167,22 @@ def main() -> int:
     parser.add_argument("--max-noise", type=float, default=0.2, help="CPUs that other processes may use during a sample")
     parser.add_argument("--tries", type=int, default=3, help="how often a disturbed sample is taken again")
     parser.add_argument("--patience", type=float, default=60, help="seconds to wait for a quiet moment before each sample")
+    parser.add_argument(
+        "--runs", type=int, help=f"processes for each figure; default {RUNS}, or {RUNS_IF_SLOW} where the first is slow"
+    )
     parser.add_argument("--list", action="store_true", help="print the cases and stop")
     options = parser.parse_args()
     cases = [c for c in all_cases() if any(fnmatch.fnmatch(c.name, p) for p in options.cases.split(","))]
     if options.list:
         print("\n".join(c.name for c in cases))
         return 0
-    missing = sorted({c.table for c in cases if c.table and not (root() / f"{c.table}.expected.json").exists()})
+    tables = {c.table for c in cases if c.table} | ({"lineitem"} if "spark" in options.engines.split(",") else set())
+    missing = sorted(t for t in tables if not (root() / f"{t}.expected.json").exists())
     if missing:
         print(f"missing below {root()}: {', '.join(missing)}")
-        print("make them with: python -m benches.python.tables; python -m benches.python.lineitem")
+        print(
+            "make them with: python -m benches.python.tables; python -m benches.python.lineitem; python -m benches.python.dml_data"
+        )
         return 2
     engines = []
     for engine in options.engines.split(","):
@@ -173,6 +191,7 @@ def main() -> int:
         else:
             print(f"{engine}: not installed, skipped")
     RESULTS.mkdir(exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the sample ends too, and its files go
     right = True
     with (RESULTS / f"{options.name}.jsonl").open("a") as out:
         at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")

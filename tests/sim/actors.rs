@@ -68,16 +68,17 @@ impl Life {
             let hurt_before = world.network.hurt(client);
             world.network.note(client, &format!("--- {} {:?} {:?}", work.id, work.kind, work.rows));
             let attempt = world.journal.begin(&work, world.network.mark());
-            let outcome = table.write(work.data()).options(work.options(&world.shape)).run().await;
+            let outcome = work.run(&table, &world.shape).await;
             let told = match &outcome {
-                Ok(outcome) if outcome.is_committed => Told::Committed(outcome.version),
-                Ok(outcome) => Told::Known(outcome.version),
+                Ok((version, true, _)) => Told::Committed(*version),
+                Ok((version, false, _)) if work.application.is_some() => Told::Known(*version),
+                Ok((version, false, _)) => Told::Nothing(*version),
                 Err(error) => Told::failed(error),
             };
             world.network.note(client, &format!("--- {}: {told:?}", work.id));
             let was_hurt = world.network.hurt(client) > hurt_before;
             world.journal.end(attempt, Ended { at: world.network.mark(), told: told.clone(), was_hurt });
-            (told, outcome.ok().and_then(|outcome| outcome.snapshot))
+            (told, outcome.ok().and_then(|(_, _, snapshot)| snapshot))
         }
     }
 
@@ -157,7 +158,7 @@ impl Actor {
         for _ in 0..MOST_ATTEMPTS {
             let told = self.attempt(work).await;
             let is_settled = match &told {
-                Some(Told::Committed(_) | Told::Known(_)) => true,
+                Some(Told::Committed(_) | Told::Known(_) | Told::Nothing(_)) => true,
                 Some(Told::Failed(kind, _)) => !matches!(kind, ErrorKind::CommitUnknown { .. } | ErrorKind::Store { .. }),
                 None => false,
             };

@@ -50,7 +50,12 @@ impl<'a> Check<'a> {
             if changes.is_empty() {
                 return self.fault(format!("version {number} is nobody's: {:?}", version.id));
             }
+            let before = rows.clone();
             rows = changes.iter().fold(rows, |rows, work| work.apply(&rows, &self.world.shape));
+            if let Some(told) = version.told_by_changes(&before).filter(|told| *told != version.rows) {
+                return self
+                    .fault(format!("version {number}: its changes make {told:?} of {before:?}, but it has {:?}", version.rows));
+            }
             if rows != version.rows {
                 let (changes, found) = (names(changes), &version.rows);
                 return self.fault(format!("version {number} ({changes}): should have {rows:?}, has {found:?}"));
@@ -76,9 +81,16 @@ impl<'a> Check<'a> {
                 Some(Told::Known(version)) if !self.is_known(work, *version) => {
                     self.fault(format!("{} was told that version {version} knows it already", work.id));
                 }
+                Some(Told::Nothing(version)) if !self.changes_nothing(work, *version) => {
+                    self.fault(format!("{} ({:?}) was told that it changes nothing of version {version}", work.id, work.kind));
+                }
                 _ => {}
             }
         }
+    }
+
+    fn changes_nothing(&self, work: &Work, version: u64) -> bool {
+        self.history.get(version as usize).is_some_and(|version| work.apply(&version.rows, &self.world.shape) == version.rows)
     }
 
     fn is_known(&self, work: &Work, version: u64) -> bool {
@@ -108,12 +120,14 @@ impl<'a> Check<'a> {
 
     /// Changes fail only for reasons that there are.
     fn failures(&mut self) {
-        for Attempt { work, ended, .. } in &self.notes.attempts {
+        for Attempt { work, ended, began } in &self.notes.attempts {
             let Some(Ended { told: Told::Failed(kind, message), was_hurt, .. }) = ended else { continue };
             let is_fair = match kind {
                 ErrorKind::CommitConflict { winner_version, .. } => self.may_conflict(work, *winner_version),
                 ErrorKind::Store { not_found: true, .. } => *was_hurt || self.hides_checkpoints(),
                 ErrorKind::CommitUnknown { .. } | ErrorKind::Store { .. } => *was_hurt,
+                // Only rows of a table that is there can be changed.
+                ErrorKind::TableNotFound if work.is_change() => self.world.is_stale || !self.was_seen_before(*began),
                 ErrorKind::Corrupt { .. } | ErrorKind::VersionNotFound => self.world.is_stale,
                 _ => false,
             };
@@ -188,7 +202,7 @@ impl<'a> Check<'a> {
             let ended = attempt.ended.as_ref()?;
             let (version, is_commit) = match &ended.told {
                 Told::Committed(version) => (*version, true),
-                Told::Known(version) => (*version, false),
+                Told::Known(version) | Told::Nothing(version) => (*version, false),
                 Told::Failed(..) => return None,
             };
             Some((attempt.began, ended.at, version, is_commit))
@@ -221,7 +235,7 @@ impl<'a> Check<'a> {
                 self.fault(format!("version {number}: time {:?} after {last_time:?}", version.in_commit_timestamp));
             }
             last_time = version.in_commit_timestamp;
-            if self.world.shape.has_row_ids && version.row_ids.len() != version.added.len() {
+            if self.world.shape.has_row_ids && version.row_ids.len() != version.new_files {
                 self.fault(format!("version {number}: files without row ids"));
             }
             for (first, count) in &version.row_ids {
@@ -238,8 +252,7 @@ impl<'a> Check<'a> {
         if self.world.network.has_hurt() || self.notes.attempts.iter().any(|attempt| attempt.ended.is_none()) {
             return;
         }
-        let named: BTreeSet<String> =
-            self.history.iter().flat_map(|version| version.files.keys()).map(|path| format!("{ROOT}/{path}")).collect();
+        let named: BTreeSet<String> = self.history.iter().flat_map(Version::paths).map(|path| format!("{ROOT}/{path}")).collect();
         let paths = self.world.network.with_objects(|objects| objects.paths().map(str::to_owned).collect::<Vec<_>>());
         for path in paths.iter().filter(|path| !path.contains("_delta_log") && !named.contains(*path)) {
             self.fault(format!("{path} is left, though no version has it"));

@@ -53,6 +53,7 @@ fn events(outcome: &Outcome) -> impl Iterator<Item = String> {
         None => "died".to_owned(),
         Some(Told::Committed(_)) => format!("committed {:?}", std::mem::discriminant(&attempt.work.kind)),
         Some(Told::Known(_)) => "known".to_owned(),
+        Some(Told::Nothing(_)) => "nothing".to_owned(),
         Some(Told::Failed(ErrorKind::CommitConflict { kind, .. }, _)) => kind.name().to_owned(),
         Some(Told::Failed(kind, _)) => format!("{kind:?}").chars().take_while(|letter| letter.is_alphabetic()).collect(),
     });
@@ -88,6 +89,7 @@ fn everything_that_may_happen_does() {
         "Crash",
         "died",
         "known",
+        "nothing",
         "shared",
         "CommitUnknown",
         "Store",

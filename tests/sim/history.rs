@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use roaring::RoaringTreemap;
 use serde_json::Value;
+use uuid::Uuid;
 
-use arrow_array::{Array, Int64Array, StringArray};
+use arrow_array::{Array, Int64Array, RecordBatch, StringArray};
 
 use super::actors::ROOT;
 use super::objects::Objects;
@@ -21,11 +23,19 @@ pub(crate) struct Version {
     pub(crate) applications: Vec<(String, i64)>,
     /// First row ids of new files, and how many they take.
     pub(crate) row_ids: Vec<(i64, i64)>,
+    /// Files that were not there before.
+    pub(crate) new_files: usize,
     /// The rows of files that came, and of those that went.
     pub(crate) added: Vec<Vec<Row>>,
     pub(crate) removed: Vec<Vec<Row>>,
+    /// Rows in files of changes, with what happened to them.
+    changed: Vec<(String, Row)>,
     /// Files of the table.
     pub(crate) files: BTreeMap<String, Vec<Row>>,
+    /// Files that this commit removed.
+    went: Vec<String>,
+    /// Other files that the commit names: of changes, and deletion vectors.
+    others: Vec<String>,
     /// Rows of the table, sorted.
     pub(crate) rows: Vec<Row>,
 }
@@ -65,15 +75,56 @@ impl Version {
             let path = text(remove, "path")?;
             let rows = self.files.remove(&path).ok_or_else(|| format!("{path} is removed, but was not there"))?;
             self.removed.push(rows);
+            self.went.push(path);
+        } else if let Some(cdc) = action.get("cdc") {
+            let path = text(cdc, "path")?;
+            let rows = read_file(cdc, &path, objects)?;
+            let kinds = read_texts(&path, "_change_type", objects)?;
+            self.changed.extend(kinds.into_iter().zip(rows));
+            self.others.push(path);
         }
         Ok(())
     }
 
+    /// All files that it names.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &String> {
+        self.files.keys().chain(&self.others)
+    }
+
+    /// What the files of changes make of the rows before, sorted; none if there are no such files.
+    pub(crate) fn told_by_changes(&self, before: &[Row]) -> Option<Vec<Row>> {
+        if self.changed.is_empty() {
+            return None;
+        }
+        let mut rows = before.to_vec();
+        for (kind, row) in &self.changed {
+            if matches!(kind.as_str(), "delete" | "update_preimage") {
+                // A row that was not there is told of by one too many that is.
+                match rows.iter().position(|known| known == row) {
+                    Some(place) => drop(rows.remove(place)),
+                    None => rows.push(*row),
+                }
+            }
+        }
+        rows.extend(
+            self.changed.iter().filter(|(kind, _)| matches!(kind.as_str(), "insert" | "update_postimage")).map(|(_, row)| *row),
+        );
+        rows.sort();
+        Some(rows)
+    }
+
     fn add(&mut self, add: &Value, objects: &Objects) -> Result<(), String> {
         let path = text(add, "path")?;
-        let rows = read_file(add, &path, objects)?;
-        if let Some(first) = add["baseRowId"].as_i64() {
+        let mut rows = read_file(add, &path, objects)?;
+        let is_new = !self.went.contains(&path);
+        self.new_files += usize::from(is_new);
+        if let Some(first) = add["baseRowId"].as_i64().filter(|_| is_new) {
             self.row_ids.push((first, rows.len() as i64));
+        }
+        if let Some(vector) = add.get("deletionVector") {
+            let deleted = self.read_vector(vector, objects)?;
+            let kept = rows.into_iter().enumerate().filter(|(row, _)| !deleted.contains(*row as u64));
+            rows = kept.map(|(_, row)| row).collect();
         }
         self.added.push(rows.clone());
         match self.files.insert(path.clone(), rows) {
@@ -81,14 +132,52 @@ impl Version {
             None => Ok(()),
         }
     }
+
+    /// PROTOCOL "Deletion Vector File Storage Format".
+    fn read_vector(&mut self, vector: &Value, objects: &Objects) -> Result<RoaringTreemap, String> {
+        let path = format!("deletion_vector_{}.bin", uuid_of(&text(vector, "pathOrInlineDv")?));
+        let bytes = objects.bytes(&format!("{ROOT}/{path}")).ok_or_else(|| format!("{path} is not in the store"))?;
+        let offset = long(vector, "offset")? as usize;
+        let size = i32::from_be_bytes(bytes[offset..offset + 4].try_into().unwrap()) as usize;
+        let data = &bytes[offset + 4..offset + 4 + size];
+        assert_eq!(i32::from_le_bytes(data[..4].try_into().unwrap()), 1_681_511_377, "{path}");
+        let rows = RoaringTreemap::deserialize_from(&data[4..]).map_err(|error| format!("{path}: {error}"))?;
+        assert_eq!(rows.len() as i64, long(vector, "cardinality")?, "{path}");
+        self.others.push(path);
+        Ok(rows)
+    }
+}
+
+/// The UUID that twenty digits to the base of 85 are.
+fn uuid_of(digits: &str) -> Uuid {
+    const DIGITS: &str = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+    let number = |part: &[u8]| {
+        part.iter().fold(0_u32, |sum, digit| sum.wrapping_mul(85) + DIGITS.find(char::from(*digit)).unwrap() as u32)
+    };
+    let bytes: Vec<u8> = digits.as_bytes().chunks(5).flat_map(|part| number(part).to_be_bytes()).collect();
+    Uuid::from_slice(&bytes).unwrap()
+}
+
+fn read_texts(path: &str, column: &str, objects: &Objects) -> Result<Vec<String>, String> {
+    let mut texts = Vec::new();
+    for batch in batches(path, objects)? {
+        let column = batch.column_by_name(column).and_then(|column| column.as_any().downcast_ref::<StringArray>());
+        let column = column.ok_or_else(|| format!("{path} does not say what happened to its rows"))?;
+        texts.extend(column.iter().flatten().map(str::to_owned));
+    }
+    Ok(texts)
+}
+
+fn batches(path: &str, objects: &Objects) -> Result<Vec<RecordBatch>, String> {
+    let bytes = objects.bytes(&format!("{ROOT}/{path}")).ok_or_else(|| format!("{path} is added, but is not in the store"))?;
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).and_then(ParquetRecordBatchReaderBuilder::build);
+    let reader = reader.map_err(|error| format!("{path}: {error}"))?;
+    reader.collect::<Result<_, _>>().map_err(|error| format!("{path}: {error}"))
 }
 
 fn read_file(add: &Value, path: &str, objects: &Objects) -> Result<Vec<Row>, String> {
-    let bytes = objects.bytes(&format!("{ROOT}/{path}")).ok_or_else(|| format!("{path} is added, but is not in the store"))?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).and_then(ParquetRecordBatchReaderBuilder::build);
     let mut rows = Vec::new();
-    for batch in reader.map_err(|error| format!("{path}: {error}"))? {
-        let batch = batch.map_err(|error| format!("{path}: {error}"))?;
+    for batch in batches(path, objects)? {
         let long =
             |name: &str| batch.column_by_name(name).and_then(|column| column.as_any().downcast_ref::<Int64Array>()).unwrap();
         let stored = batch.column_by_name("part").and_then(|column| column.as_any().downcast_ref::<StringArray>());

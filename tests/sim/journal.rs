@@ -40,6 +40,8 @@ pub(crate) enum Told {
     Committed(u64),
     /// The application was at least as far already, as of this version.
     Known(u64),
+    /// As of this version there was nothing to change.
+    Nothing(u64),
     Failed(ErrorKind, String),
 }
 

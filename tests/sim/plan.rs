@@ -66,7 +66,7 @@ impl Plan {
         // Who makes a table and cannot see it afterwards can tell nothing about it.
         let is_founded = ways.has_stale_listings || random.random_bool(0.5);
         let count = [1, 1, 1, 2, 3][random.random_range(0..5)];
-        let days = (0..count).map(|day| Day::random(&mut random, day, count, &shape)).collect();
+        let days = (0..count).map(|day| Day::random(&mut random, day, count)).collect();
         let page = [1000, 1000, 4][random.random_range(0..3)];
         Self { seed, shape, ways, is_founded, page, days, flaw: None }
     }
@@ -82,11 +82,18 @@ impl Shape {
         };
         let interval = [2, 3, 10][random.random_range(0..3)].to_string();
         let has_new_checkpoints = random.random_bool(0.3);
+        let (has_vectors, records_changes) = (random.random_bool(0.5), random.random_bool(0.3));
         let mut set = |name: &str, value: &str| shape.properties.insert(format!("delta.{name}"), value.to_owned());
         set("checkpointInterval", &interval);
         set("logRetentionDuration", "interval 1 days");
         if has_new_checkpoints {
             set("checkpointPolicy", "v2");
+        }
+        if has_vectors {
+            set("enableDeletionVectors", "true");
+        }
+        if records_changes {
+            set("enableChangeDataFeed", "true");
         }
         if shape.has_row_ids {
             set("enableRowTracking", "true");
@@ -99,19 +106,19 @@ impl Shape {
 }
 
 impl Day {
-    fn random(random: &mut SmallRng, day: i64, days: i64, shape: &Shape) -> Self {
+    fn random(random: &mut SmallRng, day: i64, days: i64) -> Self {
         let most = if days > 1 { 3 } else { 5 };
         Self {
-            writers: writers(random, day, most, shape),
+            writers: writers(random, day, most),
             readers: (0..random.random_range(1..3)).map(|_| random.random_range(2..most + 2)).collect(),
             keepers: (0..random.random_range(0..3)).map(|_| random.random_range(1..4)).collect(),
-            crowds: crowds(random, day, shape),
+            crowds: crowds(random, day),
         }
     }
 }
 
 /// Some write each for themselves, with a number for each change or without; some times two do the same work.
-fn writers(random: &mut SmallRng, day: i64, most: usize, shape: &Shape) -> Vec<(String, Vec<Work>)> {
+fn writers(random: &mut SmallRng, day: i64, most: usize) -> Vec<(String, Vec<Work>)> {
     let mut writers = Vec::new();
     for writer in 1..=random.random_range(2..most as i64) {
         let is_numbered = random.random_bool(0.4);
@@ -119,7 +126,7 @@ fn writers(random: &mut SmallRng, day: i64, most: usize, shape: &Shape) -> Vec<(
         let works: Vec<Work> = (day * 10..day * 10 + count)
             .map(|number| {
                 let application = is_numbered.then(|| (format!("app{writer}"), number));
-                Work { application, ..Work::random(random, writer, number, shape) }
+                Work { application, ..Work::random(random, writer, number) }
             })
             .collect();
         if is_numbered && random.random_bool(0.5) {
@@ -131,10 +138,10 @@ fn writers(random: &mut SmallRng, day: i64, most: usize, shape: &Shape) -> Vec<(
 }
 
 /// A process may append from several threads at once; some times there are two such processes.
-fn crowds(random: &mut SmallRng, day: i64, shape: &Shape) -> Vec<(String, Vec<Crowd>)> {
+fn crowds(random: &mut SmallRng, day: i64) -> Vec<(String, Vec<Crowd>)> {
     let of = |writer: i64, random: &mut SmallRng| {
         let mut numbers = day * 20..;
-        let crowds = (0..random.random_range(1..4)).map(|_| Crowd::random(random, writer, &mut numbers, shape)).collect();
+        let crowds = (0..random.random_range(1..4)).map(|_| Crowd::random(random, writer, &mut numbers)).collect();
         (format!("crowd {writer}"), crowds)
     };
     let count = [0, 1, 1, 2][random.random_range(0..4)];
@@ -142,12 +149,12 @@ fn crowds(random: &mut SmallRng, day: i64, shape: &Shape) -> Vec<(String, Vec<Cr
 }
 
 impl Crowd {
-    fn random(random: &mut SmallRng, writer: i64, numbers: &mut impl Iterator<Item = i64>, shape: &Shape) -> Self {
+    fn random(random: &mut SmallRng, writer: i64, numbers: &mut impl Iterator<Item = i64>) -> Self {
         let works: Vec<Work> = numbers
             .take(random.random_range(2..7))
             .map(|number| match random.random_bool(0.9) {
-                true => Work::sharing(random, writer, number, shape),
-                false => Work::random(random, writer, number, shape),
+                true => Work::sharing(random, writer, number),
+                false => Work::random(random, writer, number),
             })
             .collect();
         let impatient = if random.random_bool(0.2) { random.random_range(1..works.len()) } else { 0 };

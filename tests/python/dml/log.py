@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import tempfile
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,20 +36,19 @@ def actions(path: str | Path, version: int, kind: str) -> list[dict[str, Any]]:
 
 
 def live(path: str | Path, version: int) -> dict[str, dict[str, Any]]:
-    """The files of a version by their paths, from all commits up to it."""
+    """The files of a version by their paths as the log spells them, from all commits up to it."""
     found: dict[str, dict[str, Any]] = {}
     for number in range(version + 1):
         for removed in actions(path, number, "remove"):
-            found.pop(unquote(removed["path"]), None)
-        for added in actions(path, number, "add"):
-            found[unquote(added["path"])] = added
+            found.pop(removed["path"], None)
+        found |= {added["path"]: added for added in actions(path, number, "add")}
     return found
 
 
 def effect(path: str | Path, version: int) -> Effect:
     before = live(path, version - 1)
-    added = {unquote(add["path"]): add for add in actions(path, version, "add")}
-    removed = {unquote(remove["path"]) for remove in actions(path, version, "remove")}
+    added = {add["path"]: add for add in actions(path, version, "add")}
+    removed = {remove["path"] for remove in actions(path, version, "remove")}
     assert removed <= before.keys(), "files are removed that are not there"
     return Effect(
         new=[add for name, add in added.items() if name not in before],
@@ -83,6 +83,11 @@ def files(path: str | Path) -> set[str]:
     """All files in the folder but those of the log."""
     found = (file.relative_to(path) for file in Path(path).rglob("*") if file.is_file())
     return {str(file) for file in found if file.parts[0] != "_delta_log"}
+
+
+def folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder for many small tables, in memory where the machine has such a place: a flush to a disk takes longer than a statement."""
+    return tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 
 
 def everything(path: str | Path) -> dict[str, int]:

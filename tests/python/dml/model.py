@@ -6,18 +6,21 @@ Every row has an `id` that is its own and never changes. Start with `Twin`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from datetime import datetime, timezone
+from typing import Any, Literal
 
 import pyarrow as pa
+import pytest
 
 import lakebed as lb
 from dml import log
-from dml.sql import Kind, Sql
+from dml.sql import Columns, Sql
 
 Rows = list[dict[str, Any]]
+#: Runs a statement, given as text.
+Run = Callable[[str], Any]
 
 SCHEMA = pa.schema(
     [
@@ -25,22 +28,30 @@ SCHEMA = pa.schema(
         ("n", pa.int64()),
         ("k", pa.int32()),
         ("f", pa.float64()),
+        ("m", pa.decimal128(12, 3)),
         ("b", pa.bool_()),
+        ("day", pa.date32()),
+        ("at", pa.timestamp("us", tz="UTC")),
         ("p", pa.string()),
         ("s", pa.struct([("x", pa.int32()), ("y", pa.string())])),
     ]
 )
+#: Sources of merges have an id for each row that was none's before.
+SOURCE_SCHEMA = pa.schema([pa.field("fresh", pa.int64()), *SCHEMA])
 #: What expressions may name.
-COLUMNS: dict[str, Kind] = {
-    "id": "long",
-    "n": "long",
-    "k": "int",
-    "f": "double",
-    "b": "boolean",
-    "p": "string",
-    "s.x": "int",
-    "s.y": "string",
-}
+COLUMNS: Columns = (
+    ("id", "long"),
+    ("n", "long"),
+    ("k", "int"),
+    ("f", "double"),
+    ("m", "decimal"),
+    ("b", "boolean"),
+    ("day", "date"),
+    ("at", "timestamp"),
+    ("p", "string"),
+    ("s.x", "int"),
+    ("s.y", "string"),
+)
 
 FEED = "delta.enableChangeDataFeed"
 VECTORS = "delta.enableDeletionVectors"
@@ -53,7 +64,36 @@ def canonical(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        # However a reader names the zone.
+        return value.astimezone(timezone.utc).isoformat()
     return [(name, _plain(value[name])) for name in sorted(value)] if isinstance(value, Mapping) else value
+
+
+@dataclass(frozen=True)
+class Clause:
+    """What a merge does with some rows. Values are None for all columns of the source under their own names."""
+
+    when: Literal["matched", "not_matched", "not_matched_by_source"]
+    action: Literal["update", "delete", "insert"]
+    values: Mapping[str, Sql] | None
+    where: Sql | None
+
+
+@dataclass(frozen=True)
+class Merge:
+    """A merge. `on` and the values of clauses are over a row of `target` and one of `source`."""
+
+    rows: Rows
+    on: Sql
+    clauses: list[Clause]
+
+    @property
+    def source(self) -> pa.Table:
+        return pa.Table.from_pylist(self.rows, SOURCE_SCHEMA)
+
+    def of(self, when: str) -> list[Clause]:
+        return [clause for clause in self.clauses if clause.when == when]
 
 
 @dataclass
@@ -84,6 +124,8 @@ class Twin:
     history: list[Rows] = field(default_factory=list)
     #: The highest number that was ever a row's.
     high: int = -1
+    #: Whether others wrote to it, who leave files that nobody needs.
+    is_foreign: bool = False
 
     @classmethod
     def create(cls, path: str, properties: dict[str, Any], partition_by: list[str]) -> Twin:
@@ -98,40 +140,82 @@ class Twin:
     def notes_vectors(self) -> bool:
         return bool(self.properties.get(VECTORS))
 
-    # Statements, each done to the table and to the model.
+    # Statements, each done to the table and to the model. `by` runs one as SQL text elsewhere than in lakebed.
 
-    def append(self, rows: Rows, **options: Any) -> None:
-        self.table.append(pa.Table.from_pylist(rows, SCHEMA), **options)
+    def append(self, rows: Rows, by: Callable[[pa.Table], Any] | None = None, **options: Any) -> None:
+        data = pa.Table.from_pylist(rows, SCHEMA)
+        if by:
+            by(data)
+            self.is_foreign = True
+        else:
+            self.table.append(data, **options)
         self._commit(self.rows + rows, [("insert", row) for row in rows])
         self.check()
 
-    def delete(self, where: Sql | None) -> None:
+    def delete(self, where: Sql | None, by: Run | None = None) -> None:
         before = self._before()
         gone = [row for row in self.rows if where is None or where.holds(row)]
         stay = [row for row in self.rows if where is not None and not where.holds(row)]
-        result = self.table.delete(where.text if where else None)
+        if by:
+            result = self._by(by, delete_text(self.path, where))
+        else:
+            result = self.table.delete(where.text if where else None)
         if self._is_nothing(result, gone, before):
             return
         self._commit(stay, [("delete", row) for row in gone])
-        self._check_metrics(result, before, gone)
-        assert (result.metrics.deleted_rows, result.metrics.updated_rows) == (len(gone), 0)
-        self.check(result.table)
+        if result:
+            self._check_metrics(result, before, gone)
+            assert (result.metrics.deleted_rows, result.metrics.updated_rows) == (len(gone), 0)
+        self.check(result and result.table)
 
-    def update(self, values: Mapping[str, Sql], where: Sql | None) -> None:
+    def update(self, values: Mapping[str, Sql], where: Sql | None, by: Run | None = None) -> None:
         before = self._before()
         old = [row for row in self.rows if where is None or where.holds(row)]
         new = [changed(row, values) for row in old]
-        result = self.table.update(
-            {name: value.text for name, value in values.items()}, where=where.text if where else None
-        )
+        if by:
+            result = self._by(by, update_text(self.path, values, where))
+        else:
+            texts = {name: value.text for name, value in values.items()}
+            result = self.table.update(texts, where=where.text if where else None)
         if self._is_nothing(result, old, before):
             return
         by_id = {row["id"]: row for row in new}
         happened = [("update_preimage", row) for row in old] + [("update_postimage", row) for row in new]
         self._commit([by_id.get(row["id"], row) for row in self.rows], happened)
-        self._check_metrics(result, before, old)
-        assert (result.metrics.deleted_rows, result.metrics.updated_rows) == (None, len(new))
-        self.check(result.table)
+        if result:
+            self._check_metrics(result, before, old)
+            assert (result.metrics.deleted_rows, result.metrics.updated_rows) == (None, len(new))
+        self.check(result and result.table)
+
+    def merge(self, merge: Merge, by: Run | None = None) -> None:
+        before = self._before()
+        outcome = merged(self.rows, merge)
+        if outcome is None:
+            if by is None:
+                with pytest.raises(lb.InvalidInputError, match="several rows of the source match one row of the target"):
+                    merge_by_lakebed(self.table, merge)
+                assert log.everything(self.path) == before.everything
+            else:
+                with pytest.raises(Exception, match="DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE"):
+                    self._by(by, merge_text(self.path, merge))
+            return
+        result = self._by(by, merge_text(self.path, merge)) if by else merge_by_lakebed(self.table, merge)
+        touched = [*outcome.updated, *outcome.deleted]
+        if self._is_nothing(result, [*touched, *outcome.inserted], before):
+            return
+        happened = [("delete", row) for row in outcome.deleted] + [("insert", row) for row in outcome.inserted]
+        happened += [("update_preimage", row) for row in outcome.updated]
+        happened += [("update_postimage", outcome.after[row["id"]]) for row in outcome.updated]
+        gone = {row["id"] for row in outcome.deleted}
+        stay = [outcome.after.get(row["id"], row) for row in self.rows if row["id"] not in gone]
+        self._commit(stay + outcome.inserted, happened)
+        if result:
+            self._check_metrics(result, before, touched)
+            metrics = result.metrics
+            counts = (metrics.updated_rows, metrics.deleted_rows, metrics.inserted_rows, metrics.source_rows)
+            expected = (len(outcome.updated), len(outcome.deleted), len(outcome.inserted), len(merge.rows))
+            assert counts == expected
+        self.check(result and result.table)
 
     def overwrite(self, rows: Rows, where: Sql) -> None:
         """All rows are such that the condition is true for them."""
@@ -179,14 +263,21 @@ class Twin:
         assert files.keys() <= live.keys()
         return Before(files, {name for name, add in live.items() if add.get("deletionVector")}, log.everything(self.path))
 
-    def _is_nothing(self, result: lb.ChangeResult, matched: Rows, before: Before) -> bool:
-        assert result.committed == bool(matched)
+    def _by(self, run: Run, text: str) -> None:
+        run(text)
+        self.is_foreign = True
+
+    def _is_nothing(self, result: lb.ChangeResult | None, matched: Rows, before: Before) -> bool:
+        """Whether there was nothing to do; then nothing was."""
         if matched:
+            assert result is None or result.committed
             return False
-        metrics = result.metrics
-        assert (metrics.deleted_rows or 0, metrics.updated_rows, metrics.copied_rows) == (0, 0, 0)
-        assert (result.version, result.table.version, lb.Table(self.path).version) == (self.version,) * 3
-        assert log.everything(self.path) == before.everything
+        assert self.table.version == self.version
+        if result:
+            metrics = result.metrics
+            assert (metrics.deleted_rows or 0, metrics.updated_rows, metrics.copied_rows) == (0, 0, 0)
+            assert (result.committed, result.version, result.table.version) == (False, self.version, self.version)
+            assert log.everything(self.path) == before.everything
         return True
 
     def _copied(self, before: Before, matched: Rows) -> int:
@@ -209,12 +300,15 @@ class Twin:
         assert metrics.vectors_updated == len(part & before.with_vectors)
         assert metrics.vectors_removed == len(whole & before.with_vectors)
         done = log.effect(self.path, self.version)
-        assert {add["path"] for add in done.gone} == {log.live(self.path, self.version - 1)[name]["path"] for name in whole}
+        assert {add["path"] for add in done.gone} == whole
         assert len(done.changed) == len(part)
         assert (metrics.added_files, metrics.added_bytes) == (len(done.new), sum(add["size"] for add in done.new))
         assert metrics.removed_bytes == sum(add["size"] for add in done.gone)
         assert metrics.change_files == len(done.changes)
-        assert metrics.scanned_files + metrics.skipped_by_partition + metrics.skipped_by_statistics <= len(before.files)
+        # A checkpoint may still name files that the table no longer has: those are skipped, too.
+        seen = metrics.scanned_files + metrics.skipped_by_partition + metrics.skipped_by_statistics
+        assert len(before.files) <= seen
+        assert len(part | whole) <= metrics.scanned_files <= len(before.files)
 
     def check(self, table: lb.Table | None = None) -> None:
         """The table is what the model is, its log names each file in its folder, and reading it by a condition finds what it should."""
@@ -222,7 +316,8 @@ class Twin:
             assert one.version == self.version
             assert canonical(one.to_arrow().to_pylist()) == canonical(self.rows)
         assert self.table.count() == len(self.rows)
-        assert log.files(self.path) == log.named(self.path, self.version)
+        if not self.is_foreign:
+            assert log.files(self.path) == log.named(self.path, self.version)
         if self.properties.get(TRACKING):
             columns = ["id", "_metadata.row_id", "_metadata.row_commit_version"]
             found = [tuple(row.values()) for row in self.table.to_arrow(columns).to_pylist()]
@@ -247,6 +342,100 @@ class Twin:
         return Counter(_event(version, kind, row) for version, kind, row in self.feed if version >= start)
 
 
+def delete_text(path: str, where: Sql | None) -> str:
+    return f"DELETE FROM delta.`{path}`" + (f" WHERE {where.text}" if where else "")
+
+
+def update_text(path: str, values: Mapping[str, Sql], where: Sql | None) -> str:
+    sets = ", ".join(f"{name} = {value.text}" for name, value in values.items())
+    return f"UPDATE delta.`{path}` SET {sets}" + (f" WHERE {where.text}" if where else "")
+
+
+@dataclass
+class Outcome:
+    """What a merge does: rows of the table that go, those that change and what they become, by their ids, and new ones."""
+
+    deleted: Rows = field(default_factory=list)
+    updated: Rows = field(default_factory=list)
+    after: dict[int, dict[str, Any]] = field(default_factory=dict)
+    inserted: Rows = field(default_factory=list)
+
+
+def merged(rows: Rows, merge: Merge) -> Outcome | None:
+    """None if it is not clear what becomes of a row, by the rule of Delta Spark: several rows of the source match it, of which something is
+    made. Where only matches are of interest, those of which nothing is made do not count; and it does not matter how often a row is deleted.
+    """
+    source, outcome = merge.rows, Outcome()
+    clauses = merge.of("matched")
+    is_of_matches_alone = len(clauses) == len(merge.clauses)
+    is_delete = len(clauses) == 1 and clauses[0].action == "delete" and clauses[0].where is None
+    has_matched = [False] * len(source)
+    for row in rows:
+        pairs = [(at, {"target": row, "source": other}) for at, other in enumerate(source)]
+        pairs = [(at, pair) for at, pair in pairs if merge.on.holds(pair)]
+        for at, _ in pairs:
+            has_matched[at] = True
+        chosen = [(pair, clause) for _, pair in pairs if (clause := _first(clauses, pair))]
+        if clauses and not is_delete and len(chosen if is_of_matches_alone else pairs) > 1:
+            return None
+        if not pairs:
+            pair = {"target": row}
+            clause = _first(merge.of("not_matched_by_source"), pair)
+            chosen = [(pair, clause)] if clause else []
+        for pair, clause in chosen[:1]:
+            if clause.action == "delete":
+                outcome.deleted.append(row)
+            else:
+                outcome.updated.append(row)
+                values = clause.values
+                taken = pair["source"] if values is None else None
+                outcome.after[row["id"]] = (
+                    {name: taken[name] for name in row} if taken else changed(row, values or {}, pair)
+                )
+    for other, is_matched in zip(source, has_matched, strict=True):
+        pair = {"source": other}
+        clause = None if is_matched else _first(merge.of("not_matched"), pair)
+        if clause:
+            values = clause.values
+            new = other if values is None else {name: value.value(pair) for name, value in values.items()}
+            outcome.inserted.append({name: new.get(name) for name in SCHEMA.names})
+    return outcome
+
+
+def _first(clauses: list[Clause], pair: Mapping[str, Any]) -> Clause | None:
+    return next((clause for clause in clauses if clause.where is None or clause.where.holds(pair)), None)
+
+
+def merge_by_lakebed(table: lb.Table, merge: Merge) -> lb.ChangeResult:
+    builder = table.merge(merge.source, on=merge.on.text)
+    for clause in merge.clauses:
+        where = clause.where.text if clause.where else None
+        values: Any = "all" if clause.values is None else {name: value.text for name, value in clause.values.items()}
+        if clause.action == "delete":
+            builder = getattr(builder, f"when_{clause.when}_delete")(where=where)
+        else:
+            builder = getattr(builder, f"when_{clause.when}_{clause.action}")(values, where=where)
+    return builder.execute()
+
+
+def merge_text(path: str, merge: Merge) -> str:
+    """The source is a view of this name."""
+    text = f"MERGE INTO delta.`{path}` AS target USING source ON {merge.on.text}"
+    for clause in merge.clauses:
+        values = clause.values or {}
+        if clause.action == "delete":
+            action = "DELETE"
+        elif clause.values is None:
+            action = "UPDATE SET *" if clause.action == "update" else "INSERT *"
+        elif clause.action == "update":
+            action = "UPDATE SET " + ", ".join(f"{name} = {value.text}" for name, value in values.items())
+        else:
+            action = f"INSERT ({', '.join(values)}) VALUES ({', '.join(value.text for value in values.values())})"
+        when = clause.when.replace("_", " ").upper()
+        text += f" WHEN {when}{f' AND {clause.where.text}' if clause.where else ''} THEN {action}"
+    return text
+
+
 def _hits(before: Before, matched: Rows) -> dict[str, tuple[Rows, int]]:
     ids = {row["id"] for row in matched}
     return {name: (rows, sum(1 for row in rows if row["id"] in ids)) for name, rows in before.files.items()}
@@ -258,17 +447,19 @@ def _event(version: int, kind: str, row: Mapping[str, Any]) -> str:
 
 def changes(table: lb.Table, start: int) -> Counter[str]:
     """The feed up to the newest version, without times."""
-    found = table.changes(start).to_arrow().drop_columns(["_commit_timestamp"]).to_pylist()
+    return events(table.changes(start).to_arrow().drop_columns(["_commit_timestamp"]).to_pylist())
+
+
+def events(found: Rows) -> Counter[str]:
+    """Rows of a feed."""
     return Counter(_event(row.pop("_commit_version"), row.pop("_change_type"), row) for row in found)
 
 
-def changed(row: Mapping[str, Any], values: Mapping[str, Sql]) -> dict[str, Any]:
+def changed(row: Mapping[str, Any], values: Mapping[str, Sql], over: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The row with new values, all of them computed from what it was. A struct that was null is one when a field of it has a value."""
     after = dict(row)
     for name, value in values.items():
         column, _, part = name.partition(".")
-        if part:
-            after[column] = {**(after[column] or {"x": None, "y": None}), part: value.value(row)}
-        else:
-            after[column] = value.value(row)
+        new = value.value(over or row)
+        after[column] = {**(after[column] or {"x": None, "y": None}), part: new} if part else new
     return after

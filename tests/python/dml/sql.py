@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from functools import cache
 from typing import Any, Literal
 
 from hypothesis import strategies as st
 
 #: A row by the names of its columns, as expressions say them.
 Row = Mapping[str, Any]
-Kind = Literal["long", "int", "double", "string", "boolean"]
+Kind = Literal["long", "int", "double", "decimal", "string", "boolean", "date", "timestamp"]
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,16 @@ class Sql:
 
 
 def column(name: str) -> Sql:
-    """A column, or a field of a struct as `s.x`."""
-    if name in ("s.x", "s.y"):
-        return Sql(name, lambda row: None if row["s"] is None else row["s"][name[2:]])
-    return Sql(name, lambda row: row[name])
+    """A column, or with dots a field of a struct. What is computed from two rows names them first: `target.s.x`."""
+    path = name.split(".")
+
+    def value(row: Row) -> Any:
+        found: Any = row
+        for part in path:
+            found = None if found is None else found[part]
+        return found
+
+    return Sql(name, value)
 
 
 def literal(value: Any, kind: Kind) -> Sql:
@@ -48,6 +57,12 @@ def _literal(value: Any, kind: Kind) -> str:
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
     if kind == "boolean":
         return str(value).upper()
+    if kind == "date":
+        return f"DATE'{value}'"
+    if kind == "timestamp":
+        return f"TIMESTAMP'{value:%Y-%m-%d %H:%M:%S.%f}'".replace("TIMESTAMP'1-", "TIMESTAMP'0001-")
+    if kind == "decimal":
+        return f"({value:f})" if value < 0 else f"{value:f}"
     if kind == "double":
         return f"{value!r}D" if math.isfinite(value) else f"CAST('{value!r}' AS DOUBLE)"
     return f"({value})" if value < 0 else str(value)
@@ -144,21 +159,33 @@ VALUES: dict[Kind, list[Any]] = {
     "long": [0, 1, 2, 3, 5, 8, 2**63 - 1, -(2**63)],
     "int": [0, 1, 2, -1, 2**31 - 1, -(2**31)],
     "double": [0.0, -0.0, 1.5, -2.5, math.nan, math.inf, -math.inf],
+    "decimal": [Decimal(text) for text in ("0.000", "1.250", "-1.250", "999999999.999", "-999999999.999")],
     "string": ["a", "b", "B", "it's", "ü/% x=1"],
+    "date": [date(1, 1, 1), date(1582, 10, 15), date(1969, 12, 31), date(2024, 2, 29), date(9999, 12, 31)],
+    # Statistics keep milliseconds.
+    "timestamp": [
+        datetime(1, 1, 1, tzinfo=timezone.utc),
+        datetime(1969, 12, 31, 23, 59, 59, 999_999, timezone.utc),
+        datetime(2024, 2, 29, 12, 0, 0, 1, timezone.utc),
+        datetime(2024, 2, 29, 12, 0, 0, 999, timezone.utc),
+        datetime(9999, 12, 31, 23, 59, 59, 999_999, timezone.utc),
+    ],
     "boolean": [True, False],
 }
 
-#: Columns that expressions may name, by name.
-Columns = Mapping[str, Kind]
+#: Columns that expressions may name, and what they hold.
+Columns = tuple[tuple[str, Kind], ...]
 
 
+@cache
 def literals(kind: Kind) -> st.SearchStrategy[Sql]:
     return st.sampled_from([None, *VALUES[kind]]).map(lambda value: literal(value, kind))
 
 
+@cache
 def conditions(columns: Columns) -> st.SearchStrategy[Sql]:
     """Conditions on these columns."""
-    simple = st.sampled_from(sorted(columns.items())).flatmap(lambda found: _simple(columns, *found))
+    simple = st.one_of([_simple(columns, name, kind) for name, kind in columns])
     return st.recursive(simple, _joined, max_leaves=4)
 
 
@@ -169,7 +196,7 @@ def _joined(parts: st.SearchStrategy[Sql]) -> st.SearchStrategy[Sql]:
 
 def _simple(columns: Columns, name: str, kind: Kind) -> st.SearchStrategy[Sql]:
     of, value = column(name), literals(kind)
-    comparable = [column(other) for other, other_kind in columns.items() if other_kind == kind]
+    comparable = [column(other) for other, other_kind in columns if other_kind == kind]
     operand = st.one_of(value, value, st.sampled_from(comparable))
     operators = ["=", "<>", "<=>"] if kind == "boolean" else ["=", "=", "<>", "<", "<=", ">", ">=", "<=>"]
     found = [
@@ -186,9 +213,10 @@ def _simple(columns: Columns, name: str, kind: Kind) -> st.SearchStrategy[Sql]:
     return st.one_of(found)
 
 
+@cache
 def values_of(kind: Kind, columns: Columns) -> st.SearchStrategy[Sql]:
     """Expressions over these columns with values of this kind."""
-    same = [column(name) for name, other in columns.items() if other == kind]
+    same = [column(name) for name, other in columns if other == kind]
     simple = st.one_of(literals(kind), st.sampled_from(same)) if same else literals(kind)
     found = [simple, simple, st.builds(coalesce, simple, simple), st.builds(case, conditions(columns), simple, simple)]
     if kind == "boolean":

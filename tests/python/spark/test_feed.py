@@ -231,7 +231,8 @@ def test_what_makes_no_sense_is_refused(spark: Any, path: str, tmp_path: Path) -
         ({"startingVersion": 1, "readChangeFeed": "false"}, "add option readChangeFeed=true"),
         ({"endingVersion": 1, "readChangeFeed": "false"}, "add option readChangeFeed=true"),
     ):
-        with pytest.raises(Exception, match=said):
+        # Spark tells a reader the names of options in small letters.
+        with pytest.raises(Exception, match=f"(?i){said}"):
             spark.read.format("lakebed").options(**{"readChangeFeed": "true", **options}).load(path).collect()
     assert lbs.changes(spark, plain, 1).collect() == []
 

@@ -120,6 +120,17 @@ impl ChangeOptions {
         }
     }
 
+    /// Whether doing it again on top of what another did can go well. One of the same application may have done it already, which is known
+    /// only by looking.
+    fn may_do_again(&self, error: &Error) -> bool {
+        let ErrorKind::CommitConflict { kind, retryable: true, .. } = error.kind() else { return false };
+        match kind {
+            ConflictKind::ConcurrentWrite => false,
+            ConflictKind::ConcurrentTransaction => self.retries || self.application.is_some(),
+            _ => self.retries,
+        }
+    }
+
     /// How new files are written.
     pub(super) fn write_options(&self) -> WriteOptions {
         WriteOptions { target_file_size_bytes: self.target_file_size_bytes, ..WriteOptions::default() }
@@ -133,7 +144,7 @@ pub(super) async fn run(table: &Table, options: &ChangeOptions, change: &impl Ch
     loop {
         let snapshot = table.snapshot().await?;
         match attempt(table, &snapshot, options, change, lost).await {
-            Err(error) if options.retries && may_help(&error) => {
+            Err(error) if options.may_do_again(&error) => {
                 let patience = options.commit_settings().patience;
                 if table.env().monotonic() - begun > patience {
                     return Err(error);
@@ -188,12 +199,6 @@ async fn attempt(
             Err(error)
         }
     }
-}
-
-/// Whether doing it again on top of what another did can go well.
-fn may_help(error: &Error) -> bool {
-    let ErrorKind::CommitConflict { kind, retryable, .. } = error.kind() else { return false };
-    *retryable && *kind != ConflictKind::ConcurrentWrite
 }
 
 /// Told before anything is read.

@@ -52,13 +52,6 @@ impl Scan {
         Ok(RecordBatchStream::new(schema, batches))
     }
 
-    /// The scan of some files alone, which the filter does not rule out.
-    pub(crate) fn task_of(&self, files: &FileBatch) -> Result<ScanTask> {
-        let mut chunk = Vec::new();
-        self.add_files(files, &mut chunk)?;
-        Ok(self.task(chunk))
-    }
-
     /// The scan cut into tasks of about this many bytes of files, in the order of the log's files; files that are larger are cut, too. A limit
     /// holds for each task.
     pub async fn tasks(&self, target_size_bytes: u64) -> Result<Vec<ScanTask>> {

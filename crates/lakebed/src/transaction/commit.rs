@@ -47,6 +47,18 @@ impl Transaction {
 
     /// Writes a version of its own.
     pub(super) async fn commit_alone(mut self, operation: Operation) -> Result<Committed> {
+        let outcome = self.put(operation).await;
+        match &outcome {
+            // Others who were first had their vectors joined with ours.
+            Ok(_) => self.delete_vectors(true).await,
+            // A commit that may be there may name them.
+            Err(error) if matches!(error.kind(), ErrorKind::CommitUnknown { .. }) => {}
+            Err(_) => self.delete_vectors(false).await,
+        }
+        outcome
+    }
+
+    async fn put(&mut self, operation: Operation) -> Result<Committed> {
         let told = self.provenance();
         let (mut pauses, mut turn, mut conflicts) = (Pauses::new(), Turn::default(), 0);
         let begun = self.env.monotonic();

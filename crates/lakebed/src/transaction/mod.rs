@@ -37,6 +37,7 @@ pub(crate) use partitions::Partitions;
 pub use commit::Committed;
 pub use lakebed_core::commit::info::Operation;
 pub use vectors::Noted;
+use vectors::VectorFile;
 
 /// How long a commit goes on trying while others are faster.
 const DEFAULT_PATIENCE: Duration = Duration::from_secs(600);
@@ -54,6 +55,8 @@ pub struct Transaction {
     predicates: Vec<Predicate>,
     /// Files that the commit has to wait for.
     unflushed: Vec<Unflushed>,
+    /// Files of deletion vectors that were written for it.
+    vector_files: Vec<VectorFile>,
     settings: CommitSettings,
 }
 
@@ -97,6 +100,7 @@ impl Transaction {
             reads: Reads::default(),
             predicates: Vec::new(),
             unflushed: Vec::new(),
+            vector_files: Vec::new(),
             settings,
         })
     }
@@ -115,6 +119,7 @@ impl Transaction {
             reads: Reads::default(),
             predicates: Vec::new(),
             unflushed: Vec::new(),
+            vector_files: Vec::new(),
             settings,
         })
     }

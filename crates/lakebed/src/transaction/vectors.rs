@@ -3,11 +3,11 @@
 //! Two transactions that delete different rows of one file agree: the later one takes over what the earlier one noted. PROTOCOL
 //! "Deletion Vectors".
 
-use lakebed_core::action::Add;
 use lakebed_core::action::json::AddRef;
+use lakebed_core::action::{Add, DeletionVectorDescriptor};
 use lakebed_core::commit::draft::{Removal, VectorChange};
 use lakebed_core::commit::winner::Winner;
-use lakebed_core::dv::DeletionVector;
+use lakebed_core::dv::{DeletionVector, DvPlace, place};
 use lakebed_core::error::ConflictKind;
 use lakebed_core::log::builder::FileBatchBuilder;
 use lakebed_core::log::files::FileBatch;
@@ -73,6 +73,18 @@ impl Transaction {
         Ok(Add { stats: Some(stats.to_string()), ..file })
     }
 
+    /// Deletes the files of vectors that no commit names: all of them, unless it was committed. What cannot be deleted is harmless.
+    pub(super) async fn delete_vectors(&self, is_committed: bool) {
+        let named =
+            self.draft.vectors.iter().filter(|_| is_committed).filter_map(|change| VectorFile::of(&change.after).ok().flatten());
+        let named: Vec<VectorFile> = named.collect();
+        let stale = self.vector_files.iter().filter(|file| !named.contains(file));
+        let stale: Vec<_> = stale.filter_map(|VectorFile(path)| self.store.resolve(path).ok()).map(|(_, path)| path).collect();
+        if let Err(error) = self.store.delete(&stale).await {
+            tracing::warn!(table = self.store.url(), "deletion vectors that no version has could not be deleted: {error}");
+        }
+    }
+
     async fn vector_of(&self, file: &Add) -> Result<DeletionVector> {
         match &file.deletion_vector {
             Some(descriptor) => read_deletion_vector(&self.store, descriptor).await,
@@ -95,6 +107,7 @@ impl Transaction {
         }
         let vectors: Vec<DeletionVector> = partial.iter().map(|change| change.union.clone()).collect();
         let descriptors = write_deletion_vectors(&self.store, &self.env, &vectors).await?;
+        self.vector_files.extend(descriptors.first().map(VectorFile::of).transpose()?.flatten());
         for (change, after) in partial.into_iter().zip(descriptors) {
             let Joined { file, deleted, .. } = change;
             match file.deletion_vector {
@@ -121,6 +134,20 @@ pub struct Noted {
     pub vectors_updated: u64,
     /// Files that had one and are gone.
     pub vectors_removed: u64,
+}
+
+/// A file with deletion vectors that a transaction wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct VectorFile(FilePath);
+
+impl VectorFile {
+    /// The one that this vector is in; none if it is in no file.
+    fn of(descriptor: &DeletionVectorDescriptor) -> Result<Option<Self>> {
+        Ok(match place(descriptor)? {
+            DvPlace::Inline => None,
+            DvPlace::File { path, .. } => Some(Self(path)),
+        })
+    }
 }
 
 /// A file and all its deleted rows.

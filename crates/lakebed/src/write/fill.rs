@@ -72,9 +72,11 @@ impl Incoming {
 
     /// For rows of the table of which some columns were changed: those that are generated follow, unless they were changed themselves.
     pub fn of_changed(rules: Arc<WriteRules>, changed: &BTreeSet<usize>) -> Result<Self> {
-        let is_generated =
-            |place: usize| rules.filled.iter().any(|(filled, filling)| *filled == place && matches!(filling, Filling::Generated(_)));
-        let given = (0..rules.schema.fields.len()).map(|place| (changed.contains(&place) || !is_generated(place)).then_some(place));
+        let is_generated = |place: usize| {
+            rules.filled.iter().any(|(filled, filling)| *filled == place && matches!(filling, Filling::Generated(_)))
+        };
+        let given =
+            (0..rules.schema.fields.len()).map(|place| (changed.contains(&place) || !is_generated(place)).then_some(place));
         let given = given.collect();
         Self::of_given(rules, given)
     }

@@ -2,9 +2,9 @@
 
 use super::Merge;
 use super::plan::Plan;
+use crate::Result;
 use crate::scan::Explanation;
 use crate::write::rewrite::notes_vectors;
-use crate::Result;
 
 /// What a merge would do.
 #[derive(Debug, Clone, PartialEq)]

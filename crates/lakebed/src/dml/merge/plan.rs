@@ -4,8 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_schema::{Field, Schema};
+use arrow_select::filter::{filter_record_batch, prep_null_mask_filter};
 use arrow_select::take::take;
 
 use super::clause::{Act, Change, Clause, Clauses, evolving};
@@ -39,7 +41,8 @@ impl Plan {
     /// # Errors
     /// If the merge cannot be understood, or does not fit the table or the source.
     pub(super) async fn new(given: &Given, snapshot: &Snapshot, source: &Source) -> Result<Self> {
-        let within = |error: Error| if error.message().starts_with(snapshot.url()) { error } else { error.within(snapshot.url()) };
+        let within =
+            |error: Error| if error.message().starts_with(snapshot.url()) { error } else { error.within(snapshot.url()) };
         let evolving = match given.evolves {
             true => Some(evolving(source.schema(), &given.clauses, &given.target_alias).map_err(within)?),
             false => None,
@@ -56,7 +59,8 @@ impl Plan {
         let on = On::new(&sides, &given.on).map_err(within)?;
         let clauses = Clauses::new(&given.clauses, &sides, &target.rules.schema, given.evolves).map_err(within)?;
         let mut plan = Self { sides, on, clauses, target, filter: None, records: false, columns: None };
-        let (updates, deletes) = (plan.acts().any(|act| matches!(act, Act::Update(_))), plan.acts().any(|act| matches!(act, Act::Delete)));
+        let (updates, deletes) =
+            (plan.acts().any(|act| matches!(act, Act::Update(_))), plan.acts().any(|act| matches!(act, Act::Delete)));
         // Files that come and go, and deletion vectors, tell of rows that come and go, but not of those that changed.
         plan.records = snapshot.properties().change_data_feed && (updates || (deletes && !notes_vectors(snapshot)));
         if !updates && !plan.records {
@@ -96,7 +100,8 @@ impl Plan {
     pub(super) fn flat(&self, named: &BTreeSet<String>, pairs: &Pairs<'_>) -> Result<RecordBatch> {
         let (mut fields, mut columns) = (Vec::with_capacity(named.len()), Vec::with_capacity(named.len()));
         for flat in named {
-            let (side, name) = self.sides.side_of(flat).ok_or_else(|| Error::internal(format!("{flat} is no column of either")))?;
+            let (side, name) =
+                self.sides.side_of(flat).ok_or_else(|| Error::internal(format!("{flat} is no column of either")))?;
             let (from, rows) = match side {
                 Side::Target => (pairs.target, Some(pairs.target_rows)),
                 Side::Source => (pairs.source, pairs.source_rows),
@@ -115,7 +120,8 @@ impl Plan {
     pub(super) fn flat_rows(&self, side: Side, rows: &RecordBatch) -> Result<RecordBatch> {
         let alias = self.sides.alias(side);
         let own = self.sides.schema(side);
-        let named = rows.schema_ref().fields().iter().zip(rows.columns()).filter(|(field, _)| own.field_with_name(field.name()).is_ok());
+        let named =
+            rows.schema_ref().fields().iter().zip(rows.columns()).filter(|(field, _)| own.field_with_name(field.name()).is_ok());
         let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = named
             .map(|(field, column)| (field.as_ref().clone().with_name(format!("{alias}.{}", field.name())), Arc::clone(column)))
             .unzip();
@@ -139,6 +145,17 @@ impl Plan {
         own.collect()
     }
 
+    /// Of rows of the source those that can match at all.
+    fn matchable(&self, mut rows: RecordBatch) -> Result<RecordBatch> {
+        for condition in &self.on.source_only {
+            let answers = condition.evaluate(&rows)?;
+            let is_true =
+                answers.as_boolean_opt().ok_or_else(|| Error::internal("a condition that is neither true nor false"))?;
+            rows = filter_record_batch(&rows, &prep_null_mask_filter(is_true))?;
+        }
+        Ok(rows)
+    }
+
     /// What must be true of a row of the target for it to be concerned, as text; none if that cannot be said.
     async fn concerned(&self, source: &Source) -> Result<Option<String>> {
         let mut parts = self.on.target_only.clone();
@@ -146,10 +163,10 @@ impl Plan {
             self.on.keys.iter().map(|key| key.target_path.as_ref().map(|_| Summary::new(&key.source.data_type))).collect();
         if summaries.iter().any(Option::is_some) {
             for number in 0..source.chunk_count() {
-                let chunk = source.chunk(number).await?;
+                let rows = self.matchable(source.chunk(number).await?.rows)?;
                 for (key, summary) in self.on.keys.iter().zip(&mut summaries) {
                     if let Some(summary) = summary {
-                        summary.add(&key.source.evaluate(&chunk.rows)?);
+                        summary.add(&key.source.evaluate(&rows)?);
                     }
                 }
             }

@@ -91,7 +91,9 @@ impl Probe {
         let index = JoinIndex::new(&keys, &null_safe, chunk.num_rows())?;
         let incoming = |changes: &[Change]| {
             let one = |change: &Change| match &change.act {
-                Act::Update(assignments) => Incoming::of_changed(Arc::clone(&plan.target.rules), &assignments.columns()).map(Some),
+                Act::Update(assignments) => {
+                    Incoming::of_changed(Arc::clone(&plan.target.rules), &assignments.columns()).map(Some)
+                }
                 Act::Delete => Ok(None),
             };
             changes.iter().map(one).collect::<Result<Vec<_>>>()
@@ -111,7 +113,8 @@ impl Probe {
         if self.is_last && !self.plan.clauses.not_matched_by_source.is_empty() {
             let mut alone = vec![true; rows.num_rows()];
             decided.matched.iter().for_each(|row| alone[*row as usize] = false);
-            let alone = alone.iter().enumerate().filter(|(row, alone)| **alone && !earlier.is_some_and(|earlier| earlier.value(*row)));
+            let alone =
+                alone.iter().enumerate().filter(|(row, alone)| **alone && !earlier.is_some_and(|earlier| earlier.value(*row)));
             let alone: Vec<u32> = alone.map(|(row, _)| row as u32).collect();
             self.change_unmatched(rows, alone, &mut decided)?;
         }
@@ -126,8 +129,7 @@ impl Probe {
         for block in self.index.pairs(&plan.target_keys(rows)?, rows.num_rows()) {
             let block = block?;
             let (target_rows, source_rows) = (UInt32Array::from(block.target_rows), UInt32Array::from(block.source_rows));
-            let pairs =
-                Pairs { target: rows, target_rows: &target_rows, source: &self.chunk, source_rows: Some(&source_rows) };
+            let pairs = Pairs { target: rows, target_rows: &target_rows, source: &self.chunk, source_rows: Some(&source_rows) };
             let matching = plan.on.whole.evaluate(&plan.flat(&named, &pairs)?)?;
             for pair in matching.values().set_indices() {
                 found.target_rows.push(target_rows.value(pair));
@@ -137,7 +139,13 @@ impl Probe {
         Ok(found)
     }
 
-    fn change_matched(&self, rows: &RecordBatch, found: Found, earlier: Option<&BooleanBuffer>, decided: &mut Decided) -> Result<()> {
+    fn change_matched(
+        &self,
+        rows: &RecordBatch,
+        found: Found,
+        earlier: Option<&BooleanBuffer>,
+        decided: &mut Decided,
+    ) -> Result<()> {
         let (plan, changes) = (&self.plan, &self.plan.clauses.matched);
         if changes.is_empty() || found.target_rows.is_empty() {
             return Ok(());
@@ -162,7 +170,8 @@ impl Probe {
         }
         let kept = UInt32Array::from_iter_values(chosen.rows.iter().map(|row| *row as u32));
         (target_rows, source_rows) = (taken(&target_rows, &kept)?, taken(&source_rows, &kept)?);
-        let (updated, deleted) = self.change(changes, &self.matched, rows, &chosen.clauses, &target_rows, Some(&source_rows), decided)?;
+        let (updated, deleted) =
+            self.change(changes, &self.matched, rows, &chosen.clauses, &target_rows, Some(&source_rows), decided)?;
         decided.counts.matched_updated += updated;
         decided.counts.matched_deleted += deleted;
         Ok(())
@@ -186,7 +195,8 @@ impl Probe {
 
     /// The first clause for each pair whose condition is true. A condition is computed only where those before it are not.
     fn choose(&self, changes: &[Change], pairs: &Pairs<'_>) -> Result<Chosen> {
-        let named: BTreeSet<String> = changes.iter().filter_map(|change| change.condition.as_ref()).flat_map(flat_names).collect();
+        let named: BTreeSet<String> =
+            changes.iter().filter_map(|change| change.condition.as_ref()).flat_map(flat_names).collect();
         let flat = self.plan.flat(&named, pairs)?;
         let mut of_rows = vec![None; flat.num_rows()];
         let mut left = UInt32Array::from_iter_values(0..flat.num_rows() as u32);
@@ -244,8 +254,7 @@ impl Probe {
             let taken_from = taken_rows(rows, &target_rows)?;
             let before = self.shape.written(&taken_from)?;
             let named = assignments.reads().into_iter().filter_map(|path| path.into_iter().next()).collect();
-            let pairs =
-                Pairs { target: rows, target_rows: &target_rows, source: &self.chunk, source_rows: source_rows.as_ref() };
+            let pairs = Pairs { target: rows, target_rows: &target_rows, source: &self.chunk, source_rows: source_rows.as_ref() };
             let columns = assignments.apply(before.columns(), &self.plan.flat(&named, &pairs)?)?;
             let options = RecordBatchOptions::new().with_row_count(Some(before.num_rows()));
             let after = incoming.rows(&RecordBatch::try_new_with_options(before.schema(), columns, &options)?, 0)?;
@@ -271,7 +280,8 @@ impl Probe {
         if self.plan.allows_many() {
             return Ok(());
         }
-        let twice = target_rows.windows(2).find(|pair| matches!(pair, [one, other] if one == other)).and_then(|pair| pair.first());
+        let twice =
+            target_rows.windows(2).find(|pair| matches!(pair, [one, other] if one == other)).and_then(|pair| pair.first());
         let before = || target_rows.iter().find(|row| earlier.is_some_and(|earlier| earlier.value(**row as usize)));
         let Some(row) = twice.or_else(before) else { return Ok(()) };
         let message = format!(

@@ -9,6 +9,12 @@ pub(super) trait Value: Ord + Clone {
     fn gap(&self, above: &Self) -> u128;
 }
 
+impl Value for i64 {
+    fn gap(&self, above: &Self) -> u128 {
+        above.abs_diff(*self).into()
+    }
+}
+
 impl Value for i128 {
     fn gap(&self, above: &Self) -> u128 {
         above.abs_diff(*self)
@@ -79,9 +85,16 @@ impl<T: Value> Ranges<T> {
         }
     }
 
-    /// At most so many ranges: the smallest gaps are closed, first those in which nothing can lie.
+    /// At most so many ranges; as they are, if they are no more.
     pub(super) fn reduce(&mut self, most: usize) {
-        if self.0.len() <= most.max(1) {
+        if self.0.len() > most {
+            self.close(most);
+        }
+    }
+
+    /// At most so many ranges: every gap in which nothing can lie is closed, and then the smallest ones.
+    pub(super) fn close(&mut self, most: usize) {
+        if self.0.is_empty() {
             return;
         }
         let gap = |place: usize| self.0[place - 1].1.gap(&self.0[place].0);
@@ -116,6 +129,11 @@ mod tests {
         let mut dense = Ranges::of((0..100_i128).collect());
         dense.reduce(50);
         assert_eq!(dense.as_slice(), [(0, 99)]);
+        dense.add(Ranges::of(vec![100, 102]));
+        dense.reduce(50);
+        assert_eq!(dense.as_slice(), [(0, 99), (100, 100), (102, 102)]);
+        dense.close(50);
+        assert_eq!(dense.as_slice(), [(0, 100), (102, 102)]);
         let mut texts = Ranges::of(vec!["ab-1", "ab-2", "ab-9", "zz", "ad"]);
         texts.reduce(3);
         assert_eq!(texts.as_slice(), [("ab-1", "ab-9"), ("ad", "ad"), ("zz", "zz")]);

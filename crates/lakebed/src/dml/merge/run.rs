@@ -64,7 +64,11 @@ impl Change for Merging<'_> {
             inserted: 0,
             marks: Vec::new(),
             matched: (source.chunk_count() > 1).then(HashMap::new),
-            metrics: ChangeMetrics { source_rows: source.rows(), spilled_bytes: source.spilled_bytes(), ..ChangeMetrics::default() },
+            metrics: ChangeMetrics {
+                source_rows: source.rows(),
+                spilled_bytes: source.spilled_bytes(),
+                ..ChangeMetrics::default()
+            },
         };
         if let Err(error) = progress.run(&plan, snapshot, source, &mut transaction).await {
             progress.rewrite.abort().await;

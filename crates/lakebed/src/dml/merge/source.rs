@@ -37,7 +37,8 @@ pub(crate) struct Source {
     arrow_schema: SchemaRef,
     rows: u64,
     kept: Kept,
-    reserved: Reservation,
+    /// Of the memory budget, for what is kept in memory.
+    _reserved: Reservation,
 }
 
 #[derive(Debug)]
@@ -59,8 +60,6 @@ struct Place {
 pub(crate) struct Chunk {
     /// The rows.
     pub(crate) rows: RecordBatch,
-    /// The number of the first of them in the source.
-    pub(crate) first_row: u64,
     /// The memory that they take if the source does not keep them.
     _reserved: Option<Reservation>,
 }
@@ -88,7 +87,7 @@ impl Source {
             reading.push(with_rows(&arrow_schema, columns, batch.num_rows())?).await?;
         }
         let (kept, rows, reserved) = reading.finish().await?;
-        Ok(Self { schema, arrow_schema, rows, kept, reserved })
+        Ok(Self { schema, arrow_schema, rows, kept, _reserved: reserved })
     }
 
     /// The columns, with the types that a table would have them in.
@@ -104,11 +103,6 @@ impl Source {
     /// How many rows there are.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
-    }
-
-    /// How much memory the source takes, apart from chunks that it does not keep.
-    pub(crate) fn memory_bytes(&self) -> u64 {
-        self.reserved.bytes()
     }
 
     /// How large the temporary file is.
@@ -136,16 +130,14 @@ impl Source {
         match &self.kept {
             Kept::InMemory(chunks) => {
                 let rows = chunks.get(number).ok_or_else(missing)?.clone();
-                let first_row = chunks.iter().take(number).map(|chunk| chunk.num_rows() as u64).sum();
-                Ok(Chunk { rows, first_row, _reserved: None })
+                Ok(Chunk { rows, _reserved: None })
             }
             Kept::InFile(file, places) => {
                 let place = places.get(number).ok_or_else(missing)?;
                 let reserved = MemoryBudget::of_process().reserve_now(place.size_bytes);
                 let columns = file.read(place.columns.clone()).await?;
-                let first_row = places.iter().take(number).map(|place| place.rows).sum();
                 let rows = with_rows(&self.arrow_schema, columns, usize::try_from(place.rows).map_err(|_| missing())?)?;
-                Ok(Chunk { rows, first_row, _reserved: Some(reserved) })
+                Ok(Chunk { rows, _reserved: Some(reserved) })
             }
         }
     }

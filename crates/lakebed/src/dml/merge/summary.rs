@@ -7,7 +7,6 @@
 #[cfg(test)]
 mod tests;
 
-use arrow_array::ArrowNativeTypeOp;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
@@ -16,7 +15,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 
-use super::ranges::Ranges;
+use super::ranges::{Ranges, Value};
 use crate::expr::{date_text, decimal_text, timestamp_text};
 
 /// The most values that are named one by one.
@@ -93,7 +92,7 @@ impl Summary {
     }
 }
 
-fn with<T: super::ranges::Value>(mut known: Ranges<T>, part: Ranges<T>) -> Ranges<T> {
+fn with<T: Value>(mut known: Ranges<T>, part: Ranges<T>) -> Ranges<T> {
     known.add(part);
     known.reduce(KEPT_RANGES);
     known
@@ -103,36 +102,43 @@ fn with<T: super::ranges::Value>(mut known: Ranges<T>, part: Ranges<T>) -> Range
 fn numbers(array: &ArrayRef) -> Option<Ranges<i128>> {
     match array.data_type() {
         DataType::Null => Some(Ranges::default()),
-        DataType::Boolean => Some(Ranges::of(array.as_boolean().iter().flatten().map(i128::from).collect())),
-        DataType::Int8 => natives::<Int8Type>(array, |value| Some(value.into())),
-        DataType::Int16 => natives::<Int16Type>(array, |value| Some(value.into())),
-        DataType::Int32 => natives::<Int32Type>(array, |value| Some(value.into())),
-        DataType::Int64 => natives::<Int64Type>(array, |value| Some(value.into())),
-        DataType::Date32 => natives::<Date32Type>(array, |value| Some(value.into())),
-        DataType::Timestamp(TimeUnit::Microsecond, _) => natives::<TimestampMicrosecondType>(array, |value| Some(value.into())),
-        DataType::Decimal128(_, scale) if *scale >= 0 => natives::<Decimal128Type>(array, decimal),
-        DataType::Decimal256(_, scale) if *scale >= 0 => natives::<Decimal256Type>(array, |value| decimal(value.to_i128()?)),
-        // Zero has two forms of which literals have one.
-        DataType::Float32 => natives::<Float32Type>(array, |value| {
+        DataType::Boolean => bounded(array.as_boolean().iter().flatten().map(|value| Some(i64::from(value)))),
+        DataType::Int8 => natives::<Int8Type, i64>(array, |value| Some(value.into())),
+        DataType::Int16 => natives::<Int16Type, i64>(array, |value| Some(value.into())),
+        DataType::Int32 => natives::<Int32Type, i64>(array, |value| Some(value.into())),
+        DataType::Int64 => natives::<Int64Type, i64>(array, Some),
+        DataType::Date32 => natives::<Date32Type, i64>(array, |value| Some(value.into())),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => natives::<TimestampMicrosecondType, i64>(array, Some),
+        DataType::Decimal128(_, scale) if *scale >= 0 => natives::<Decimal128Type, i128>(array, decimal),
+        DataType::Decimal256(_, scale) if *scale >= 0 => {
+            natives::<Decimal256Type, i128>(array, |value| decimal(value.to_i128()?))
+        }
+        // Zero has two forms, of which comparisons know one.
+        DataType::Float32 => natives::<Float32Type, i64>(array, |value| {
             value.is_finite().then(|| ordered((value + 0.0).to_bits().cast_signed().into(), i32::MAX.into()))
         }),
-        DataType::Float64 => natives::<Float64Type>(array, |value| {
-            value.is_finite().then(|| ordered((value + 0.0).to_bits().cast_signed().into(), i64::MAX.into()))
+        DataType::Float64 => natives::<Float64Type, i64>(array, |value| {
+            value.is_finite().then(|| ordered((value + 0.0).to_bits().cast_signed(), i64::MAX))
         }),
         _ => None,
     }
 }
 
-fn natives<T: ArrowPrimitiveType>(array: &ArrayRef, number: impl Fn(T::Native) -> Option<i128>) -> Option<Ranges<i128>> {
+fn natives<T: ArrowPrimitiveType, N: Value + Into<i128>>(
+    array: &ArrayRef,
+    number: impl Fn(T::Native) -> Option<N>,
+) -> Option<Ranges<i128>> {
     let array = array.as_primitive::<T>();
-    let mut values: Vec<T::Native> = match array.null_count() {
-        0 => array.values().to_vec(),
-        _ => array.iter().flatten().collect(),
-    };
-    // In their own type they are sorted sooner.
-    values.sort_unstable_by(|one, other| one.compare(*other));
-    values.dedup();
-    values.into_iter().map(number).collect::<Option<_>>().map(Ranges::of)
+    match array.null_count() {
+        0 => bounded(array.values().iter().map(|value| number(*value))),
+        _ => bounded(array.iter().flatten().map(number)),
+    }
+}
+
+fn bounded<N: Value + Into<i128>>(numbers: impl Iterator<Item = Option<N>>) -> Option<Ranges<i128>> {
+    let mut found = Ranges::of(numbers.collect::<Option<_>>()?);
+    found.reduce(KEPT_RANGES);
+    Some(found.map(|low| low.clone().into(), |high| high.clone().into()))
 }
 
 fn decimal(value: i128) -> Option<i128> {
@@ -140,7 +146,7 @@ fn decimal(value: i128) -> Option<i128> {
 }
 
 /// The bits of a float as a number in the order of the floats, and back: of negative ones all but the sign are turned round.
-fn ordered(bits: i128, all_but_sign: i128) -> i128 {
+fn ordered(bits: i64, all_but_sign: i64) -> i64 {
     if bits < 0 { bits ^ all_but_sign } else { bits }
 }
 
@@ -170,11 +176,7 @@ fn end(text: &str) -> String {
 }
 
 /// What covers the ranges; `Some(None)` if there are none, `None` if it cannot be said shortly.
-fn conditions<T: super::ranges::Value>(
-    column: &str,
-    ranges: &Ranges<T>,
-    literal: impl Fn(&T) -> Option<String>,
-) -> Option<Option<String>> {
+fn conditions<T: Value>(column: &str, ranges: &Ranges<T>, literal: impl Fn(&T) -> Option<String>) -> Option<Option<String>> {
     if ranges.as_slice().is_empty() {
         return Some(None);
     }
@@ -188,7 +190,7 @@ fn conditions<T: super::ranges::Value>(
     let mut most = MOST_RANGES;
     while most > 0 {
         let mut ranges = ranges.clone();
-        ranges.reduce(most);
+        ranges.close(most);
         let range = |(low, high): &(T, T)| {
             let low = literal(low)?;
             let high = literal(high)?;
@@ -217,11 +219,11 @@ fn number_text(data_type: &DataType, value: i128) -> Option<String> {
         DataType::Timestamp(_, None) => format!("TIMESTAMP_NTZ '{}'", timestamp_text(i64::try_from(value).ok()?)),
         DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => format!("{}BD", decimal_text(value, *scale)),
         DataType::Float32 => {
-            let bits = i32::try_from(ordered(value, i32::MAX.into())).ok()?;
+            let bits = i32::try_from(ordered(i64::try_from(value).ok()?, i32::MAX.into())).ok()?;
             format!("{:e}F", f32::from_bits(bits.cast_unsigned()))
         }
         DataType::Float64 => {
-            let bits = i64::try_from(ordered(value, i64::MAX.into())).ok()?;
+            let bits = ordered(i64::try_from(value).ok()?, i64::MAX);
             format!("{:e}D", f64::from_bits(bits.cast_unsigned()))
         }
         _ => return None,

@@ -72,9 +72,9 @@ fn unknown_and_ambiguous_names_are_refused_with_what_to_write() {
     let at = |text: &str| message(sides().condition(text)).split_once("`): ").unwrap().1.to_owned();
     assert_eq!(at("id = 1"), "`id` is a column of both tables; write t.id or s.id");
     assert_eq!(at("valu = 'x'"), "there is no column `valu`; did you mean `value`?");
-    assert_eq!(at("t.valeu = 'x'"), "there is no column `valeu` in t; did you mean `value`?");
+    assert_eq!(at("t.valu = 'x'"), "there is no column `valu` in t; did you mean `value`?");
     assert_eq!(at("t.at IS NULL"), "there is no column `at` in t; there are id, value, code, s");
-    assert_eq!(at("x.id = 1"), "there is no column `x`; there are id, value, code, s, id, new.value, at");
+    assert_eq!(at("other.id = 1"), "there is no column `other`; there are id, value, code, s, id, new.value, at");
     assert_eq!(at("t.s.dep = 'x'"), "there is no field `dep`; did you mean `deep`?");
     assert_eq!(at("id = (SELECT 1)"), "subqueries are not supported here");
 }
