@@ -6,6 +6,7 @@ __all__ = [
     "ArrowStream",
     "Changes",
     "Follow",
+    "MergeSource",
     "PlannedChanges",
     "Table",
     "__version__",

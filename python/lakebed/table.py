@@ -415,7 +415,7 @@ class Table:
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/update-rows", pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})).table
-        >>> table.update({"name": "upper(name)"}, where="id > 1").table.to_arrow()["name"].to_pylist()
+        >>> table.update({"name": "upper(name)"}, where="id > 1").table.to_arrow().sort_by("id")["name"].to_pylist()
         ['a', 'B', 'C']
         """
         from lakebed.dml import update_rows
@@ -446,7 +446,13 @@ class Table:
         """
         from lakebed.dml import Merge
 
-        given = {"txn": txn, "user_metadata": user_metadata, "retry": retry, "timeout": timeout, "target_file_size": target_file_size}
+        given = {
+            "txn": txn,
+            "user_metadata": user_metadata,
+            "retry": retry,
+            "timeout": timeout,
+            "target_file_size": target_file_size,
+        }
         names = {"on": on, "source_alias": source_alias, "target_alias": target_alias, "schema": schema, "on_lossy": on_lossy}
         return Merge(self, source, {**names, **given})
 
@@ -474,7 +480,13 @@ class Table:
         """
         from lakebed.dml import upsert_rows
 
-        given = {"txn": txn, "user_metadata": user_metadata, "retry": retry, "timeout": timeout, "target_file_size": target_file_size}
+        given = {
+            "txn": txn,
+            "user_metadata": user_metadata,
+            "retry": retry,
+            "timeout": timeout,
+            "target_file_size": target_file_size,
+        }
         return upsert_rows(self, source, keys, {"schema": schema, "on_lossy": on_lossy, **given})
 
     def __arrow_c_schema__(self) -> object:

@@ -20,7 +20,7 @@ from corpus.oracle import Oracle
 from stores import gateway
 from stores.gateway import S3
 
-pytest.register_assert_rewrite("writers")
+pytest.register_assert_rewrite("writers", "dml.model", "dml.log")
 
 _loaded: dict[str, Oracle] = {}
 

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-pytest.register_assert_rewrite("dml.model", "dml.log")
-
 from dml import log
 from dml.drawn import ASSIGNMENTS, WHERES, examples, merges, rows_from
 from dml.model import COLUMNS, FEED, TRACKING, VECTORS, Twin

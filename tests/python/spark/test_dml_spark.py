@@ -17,8 +17,6 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from hypothesis import strategies as st
 
-pytest.register_assert_rewrite("dml.model", "dml.log")
-
 import duck
 from dml import log
 from dml.drawn import ASSIGNMENTS, WHERES, examples, merges, rows_from

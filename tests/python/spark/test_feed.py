@@ -265,6 +265,28 @@ def test_a_data_frame_stays_at_its_versions(spark: Any, path: str) -> None:
     assert lbs.changes(spark, path, 2).count() == 4
 
 
+def test_the_same_options_are_for_a_batch_and_for_a_stream(spark: Any, path: str, tmp_path: Path) -> None:
+    fruits(spark, path, FORMS["vectors"])
+    options = {"readChangeFeed": "true", "startingVersion": "1"}
+    batch = by_format(spark, path, startingVersion=1)
+    stream = spark.readStream.format("lakebed").options(**options).load(path)
+    assert stream.schema == batch.schema
+    found: Rows = []
+    writer = stream.writeStream.foreachBatch(lambda rows, _: found.extend(rows.collect()))
+    writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start().awaitTermination()
+    assert in_order(found) == in_order(batch.collect()) == by_python(path, 1)
+    with pytest.raises(Exception, match=r"(?i)does not know these options for a stream: endingVersion"):
+        ending = spark.readStream.format("lakebed").options(endingVersion="2", **options).load(path).writeStream
+        ending.format("noop").option("checkpointLocation", str(tmp_path / "other")).start().awaitTermination()
+
+
+def test_nothing_to_read_is_no_rows(spark: Any, path: str) -> None:
+    create(spark, path, "id BIGINT", {})
+    assert spark.read.format("lakebed").load(path).collect() == []
+    assert spark.read.format("lakebed").option("where", "id > 1").load(path).count() == 0
+    assert by_format(spark, path, startingVersion=0).collect() == lbs.changes(spark, path, 0).collect() == []
+
+
 def test_the_planner_knows_what_the_changes_are(spark: Any, path: str) -> None:
     fruits(spark, path, FORMS["copied"])
     found = lbs.changes(spark, path, 1)

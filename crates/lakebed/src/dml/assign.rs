@@ -79,6 +79,9 @@ impl Assignments {
                     false => format!("columns {other} and {name} are both assigned, and one is a part of the other"),
                 }));
             }
+            if field.metadata.contains_key(IDENTITY_START) {
+                return Err(Error::invalid_input(format!("column {name} is numbered by the table: it cannot be assigned")));
+            }
             if let Some(value) = value(field, text, absent, parse).map_err(|error| error.within(format!("column {name}")))? {
                 sets.push(Set { places: places.clone(), name: name.clone(), value });
             }

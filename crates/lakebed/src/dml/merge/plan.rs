@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_schema::{Field, Schema};
-use arrow_select::filter::{filter_record_batch, prep_null_mask_filter};
+use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take;
 
 use super::clause::{Act, Change, Clause, Clauses, evolving};
@@ -79,11 +79,7 @@ impl Plan {
 
     /// Whether it does not matter how many rows of the source match a row of the target.
     pub(super) fn allows_many(&self) -> bool {
-        match self.clauses.matched.as_slice() {
-            [] => true,
-            [Change { condition: None, act: Act::Delete }] => true,
-            _ => false,
-        }
+        matches!(self.clauses.matched.as_slice(), [] | [Change { condition: None, act: Act::Delete }])
     }
 
     /// The keys of rows of the target.
@@ -151,7 +147,7 @@ impl Plan {
             let answers = condition.evaluate(&rows)?;
             let is_true =
                 answers.as_boolean_opt().ok_or_else(|| Error::internal("a condition that is neither true nor false"))?;
-            rows = filter_record_batch(&rows, &prep_null_mask_filter(is_true))?;
+            rows = filter_record_batch(&rows, is_true)?;
         }
         Ok(rows)
     }
