@@ -361,8 +361,8 @@ class Outcome:
 
 
 def merged(rows: Rows, merge: Merge) -> Outcome | None:
-    """None if it is not clear what becomes of a row, by the rule of Delta Spark: several rows of the source match it, of which something is
-    made. Where only matches are of interest, those of which nothing is made do not count; and it does not matter how often a row is deleted.
+    """None if it is not clear what becomes of a row: several rows of the source match it. Where only matches are of interest, those of which
+    nothing is made do not count; and it does not matter how often a row is deleted.
     """
     source, outcome = merge.rows, Outcome()
     clauses = merge.of("matched")
@@ -397,6 +397,18 @@ def merged(rows: Rows, merge: Merge) -> Outcome | None:
             new = other if values is None else {name: value.value(pair) for name, value in values.items()}
             outcome.inserted.append({name: new.get(name) for name in SCHEMA.names})
     return outcome
+
+
+def is_refused_by_spark(rows: Rows, merge: Merge) -> bool:
+    """Whether a row matches several of which at most one makes something of it, where only matches are of interest. Delta Spark counts all of
+    them, unless it can tell by the row alone that nothing is made of it.
+    """
+    clauses = merge.of("matched")
+    if len(clauses) < len(merge.clauses) or merged(rows, merge) is None:
+        return False
+    counts = [sum(merge.on.holds({"target": row, "source": other}) for other in merge.rows) for row in rows]
+    is_delete = len(clauses) == 1 and clauses[0].action == "delete" and clauses[0].where is None
+    return max(counts, default=0) > 1 and not is_delete
 
 
 def _first(clauses: list[Clause], pair: Mapping[str, Any]) -> Clause | None:

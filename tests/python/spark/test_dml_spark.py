@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import duck
 from dml import log
 from dml.drawn import ASSIGNMENTS, WHERES, examples, merges, rows_from
-from dml.model import FEED, SCHEMA, TRACKING, VECTORS, Merge, Run, Twin, canonical, events
+from dml.model import FEED, SCHEMA, TRACKING, VECTORS, Merge, Run, Twin, canonical, events, is_refused_by_spark
 
 pytestmark = pytest.mark.spark
 
@@ -109,7 +109,7 @@ def delete(data: st.DataObject, spark: Any, twin: Twin, ids: Ids) -> tuple[State
 
 
 def merge(data: st.DataObject, spark: Any, twin: Twin, ids: Ids) -> tuple[Statement, Run]:
-    drawn = data.draw(merges([row["id"] for row in twin.rows], ids.take(20)))
+    drawn = data.draw(merges([row["id"] for row in twin.rows], ids.take(20)).filter(lambda one: not is_refused_by_spark(twin.rows, one)))
     return (lambda table, by: table.merge(drawn, by)), run_merge(spark, drawn)
 
 

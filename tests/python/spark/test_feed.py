@@ -275,9 +275,9 @@ def test_the_same_options_are_for_a_batch_and_for_a_stream(spark: Any, path: str
     writer = stream.writeStream.foreachBatch(lambda rows, _: found.extend(rows.collect()))
     writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start().awaitTermination()
     assert in_order(found) == in_order(batch.collect()) == by_python(path, 1)
+    ending = spark.readStream.format("lakebed").options(endingVersion="2", **options).load(path).writeStream.format("noop")
     with pytest.raises(Exception, match=r"(?i)does not know these options for a stream: endingVersion"):
-        ending = spark.readStream.format("lakebed").options(endingVersion="2", **options).load(path).writeStream
-        ending.format("noop").option("checkpointLocation", str(tmp_path / "other")).start().awaitTermination()
+        ending.option("checkpointLocation", str(tmp_path / "other")).start().awaitTermination()
 
 
 def test_nothing_to_read_is_no_rows(spark: Any, path: str) -> None:

@@ -4,7 +4,6 @@
 //! written (`write::rewrite`), and a transaction commits all of it; `change` does that again where another writer was faster. Read
 //! [`Delete`] first.
 
-#[allow(dead_code)]
 mod assign;
 mod change;
 mod delete;

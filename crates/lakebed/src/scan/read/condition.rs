@@ -39,17 +39,24 @@ impl Condition {
         let all: Vec<Vec<String>> = of_filter.iter().chain(&of_test).cloned().collect();
         let columns = Columns::at_paths(schema, &all)?.into_schema();
         let own = schema_to_arrow(&columns)?;
-        let compiled = filter.map(|filter| filter.physical_short(&own)).transpose()?;
-        if compiled.is_none() && test.is_none() {
+        if filter.is_none() && test.is_none() {
             return Ok(None);
         }
-        let places = |paths: &[Vec<String>], types: &Schema| {
+        let places = |paths: &[Vec<String>]| {
             let is_named = |name: &str| paths.iter().any(|path| path.first().is_some_and(|first| first == name));
-            let fields = types.fields().iter().enumerate().filter(|(_, field)| is_named(field.name()));
+            let fields = own.fields().iter().enumerate().filter(|(_, field)| is_named(field.name()));
             fields.map(|(place, field)| (place, field.data_type().clone())).collect::<Vec<_>>()
         };
-        let tested = places(&of_test, &own);
-        let filter = compiled.map(|(run, schema)| Compiled { run, columns: places(&of_filter, &schema) });
+        let tested = places(&of_test);
+        let filter = match filter {
+            Some(filter) => {
+                let places = places(&of_filter).into_iter().map(|(place, _)| place).collect::<Vec<_>>();
+                let (run, schema) = filter.physical_short(&own.project(&places)?)?;
+                let types = schema.fields().iter().map(|field| field.data_type().clone());
+                Some(Compiled { run, columns: places.into_iter().zip(types).collect() })
+            }
+            None => None,
+        };
         Ok(Some(Self { columns, filter, test, tested }))
     }
 
