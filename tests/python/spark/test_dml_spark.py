@@ -109,7 +109,9 @@ def delete(data: st.DataObject, spark: Any, twin: Twin, ids: Ids) -> tuple[State
 
 
 def merge(data: st.DataObject, spark: Any, twin: Twin, ids: Ids) -> tuple[Statement, Run]:
-    drawn = data.draw(merges([row["id"] for row in twin.rows], ids.take(20)).filter(lambda one: not is_refused_by_spark(twin.rows, one)))
+    drawn = data.draw(
+        merges([row["id"] for row in twin.rows], ids.take(20)).filter(lambda one: not is_refused_by_spark(twin.rows, one))
+    )
     return (lambda table, by: table.merge(drawn, by)), run_merge(spark, drawn)
 
 

@@ -1,0 +1,744 @@
+"""What a merge promises: which rows each clause is about, what `*` stands for, what it reads, what it refuses without a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+pytest.register_assert_rewrite("dml.model", "dml.log")
+
+import lakebed as lb
+from dml import log
+from dml.model import FEED, TRACKING, VECTORS
+from dml.tables import spark_table
+
+Rows = list[tuple[Any, ...]]
+
+by_form = pytest.mark.parametrize("vectors", [False, True], ids=["copied", "vectors"])
+BY_ID = "target.id = source.id"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "t")
+
+
+@pytest.fixture
+def in_parts() -> Iterator[None]:
+    """So little memory that sources come in several parts, each of a few rows."""
+    lb.set_memory_limit(256)
+    yield
+    lb.set_memory_limit(1 << 30)
+
+
+def people(*rows: tuple[int | None, str | None]) -> pa.Table:
+    return pa.table({"id": pa.array([row[0] for row in rows], pa.int64()), "v": pa.array([row[1] for row in rows], pa.string())})
+
+
+def abc(path: str, **properties: Any) -> lb.Table:
+    """1 a, 2 b, 3 c in one file."""
+    return lb.write(path, people((1, "a"), (2, "b"), (3, "c")), properties=properties).table
+
+
+def rows(table: lb.Table) -> Rows:
+    return sorted((tuple(row.values()) for row in table.to_arrow().to_pylist()), key=repr)
+
+
+def events(table: lb.Table) -> Rows:
+    """What happened to rows in the version of this handle."""
+    found = table.changes(table.version, table.version).to_arrow().drop_columns(["_commit_timestamp", "_commit_version"])
+    return sorted((tuple(row.values()) for row in found.to_pylist()), key=repr)
+
+
+def counts(result: lb.ChangeResult) -> tuple[int | None, ...]:
+    """Rows updated, deleted and inserted."""
+    return result.metrics.updated_rows, result.metrics.deleted_rows, result.metrics.inserted_rows
+
+
+def refused(path: str, error: type[Exception], said: str, deed: Callable[[], Any]) -> None:
+    """It is an error, after which the folder is what it was."""
+    before = log.everything(path)
+    with pytest.raises(error, match=said):
+        deed()
+    assert log.everything(path) == before
+
+
+@by_form
+def test_the_first_clause_of_its_kind_that_holds_decides(path: str, vectors: bool) -> None:
+    target = pa.table({"id": range(1, 13), "v": ["a"] * 12, "n": range(1, 13)})
+    table = lb.write(path, target, properties={VECTORS: vectors, FEED: True, TRACKING: True}).table
+    source = pa.table({"id": [1, 2, 3, 4, 5, 21, 22, 23], "n": [1, None, 3, 4, 5, 1, 2, None]})
+    result = (
+        table.merge(source, BY_ID)
+        .when_matched_delete(where="source.n = 1")
+        .when_matched_update({"v": "'two'"}, where="source.n > 3 AND target.n < 5")
+        .when_matched_delete(where="source.n > 3")
+        .when_matched_update({"v": "'rest'", "n": "coalesce(source.n, -target.n)"})
+        .when_not_matched_insert({"id": "source.id", "v": "'one'"}, where="source.n = 1")
+        .when_not_matched_insert({"id": "source.id", "n": "source.n"}, where="source.n IS NOT NULL")
+        .when_not_matched_by_source_update({"v": "'kept'"}, where="target.n = 7")
+        .when_not_matched_by_source_delete(where="target.n < 9")
+        .when_not_matched_by_source_update({"n": "target.n * 10"}, where="target.n < 11")
+        .execute()
+    )
+    assert rows(result.table) == [
+        (10, "a", 100),
+        (11, "a", 11),
+        (12, "a", 12),
+        (2, "rest", -2),
+        (21, "one", None),
+        (22, None, 2),
+        (3, "rest", 3),
+        (4, "two", 4),
+        (7, "kept", 7),
+        (9, "a", 90),
+    ]
+    assert counts(result) == (6, 4, 2)
+    assert result.metrics.copied_rows == (0 if vectors else 2)
+    assert result.metrics.source_rows == 8
+    found = events(result.table)
+    assert [row for row in found if row[3] in ("delete", "insert")] == [
+        (1, "a", 1, "delete"),
+        (21, "one", None, "insert"),
+        (22, None, 2, "insert"),
+        (5, "a", 5, "delete"),
+        (6, "a", 6, "delete"),
+        (8, "a", 8, "delete"),
+    ]
+    assert {row[:3] for row in found if row[3] == "update_postimage"} == {
+        (2, "rest", -2), (3, "rest", 3), (4, "two", 4), (7, "kept", 7), (9, "a", 90), (10, "a", 100)
+    }  # fmt: skip
+    assert {row[0] for row in found if row[3] == "update_preimage"} == {2, 3, 4, 7, 9, 10}
+    assert len(found) == 18
+    columns = ["id", "_metadata.row_id", "_metadata.row_commit_version"]
+    tracked = {row["id"]: tuple(row.values())[1:] for row in result.table.to_arrow(columns).to_pylist()}
+    for id in (2, 3, 4, 7, 9, 10, 11, 12):
+        assert tracked.pop(id) == (id - 1, 0 if id > 10 else 1)
+    assert {version for _, version in tracked.values()} == {1}
+    assert len({row_id for row_id, _ in tracked.values()} - set(range(12))) == 2
+
+
+@by_form
+def test_null_is_no_key_unless_it_is_said(path: str, vectors: bool) -> None:
+    source = people((None, "n"), (1, "one"))
+
+    def merged(on: str) -> Rows:
+        data = people((1, "a"), (None, "b"))
+        table = lb.write(path, data, mode="overwrite", schema="overwrite", properties={VECTORS: vectors}).table
+        return rows(table.merge(source, on).when_matched_update().when_not_matched_insert().execute().table)
+
+    assert merged(BY_ID) == [(1, "one"), (None, "b"), (None, "n")]
+    assert merged("target.id <=> source.id") == [(1, "one"), (None, "n")]
+    assert merged("target.id = source.id OR (target.id IS NULL AND source.id IS NULL)") == [(1, "one"), (None, "n")]
+    assert merged("target.v IS NULL AND target.id = source.id") == [(1, "a"), (1, "one"), (None, "b"), (None, "n")]
+    table = lb.write(path, people((1, "a"), (None, "b")), mode="overwrite").table
+    assert rows(table.upsert(source, keys=["id"]).table) == [(1, "one"), (None, "n")]
+    # A row that matches nothing since its key is null is one that matches nothing.
+    table = lb.write(path, people((1, "a"), (None, "b")), mode="overwrite").table
+    assert rows(table.merge(source, BY_ID).when_not_matched_by_source_delete().execute().table) == [(1, "a")]
+
+
+def test_a_key_of_several_columns_and_doubles(path: str) -> None:
+    nan, zero = float("nan"), -0.0
+    table = lb.write(path, pa.table({"k": ["a", "a", "b", "b"], "f": [nan, 0.0, nan, 1.5], "v": [1, 2, 3, 4]})).table
+    source = pa.table({"k": ["a", "a", "b", "b"], "f": [zero, nan, 1.0, None], "v": [20, 10, 30, 40]})
+    result = table.upsert(source, keys=["k", "f"])
+    assert counts(result) == (2, 0, 2)
+    assert [repr(row) for row in rows(result.table)] == [
+        "('a', -0.0, 20)",
+        "('a', nan, 10)",
+        "('b', 1.0, 30)",
+        "('b', 1.5, 4)",
+        "('b', None, 40)",
+        "('b', nan, 3)",
+    ]
+
+
+@by_form
+def test_several_matches_of_one_row_are_refused_with_the_keys(path: str, vectors: bool) -> None:
+    abc(path, **{VECTORS: vectors, FEED: True})
+    twice = people((2, "x"), (9, "new"), (2, "y"))
+    said = r"several rows of the source match one row of the target, with id = 2\b"
+
+    def merge(on: str = BY_ID) -> lb.Merge:
+        return lb.Table(path).merge(twice, on)
+
+    refused(path, lb.InvalidInputError, said, lambda: merge().when_matched_update().execute())
+    refused(path, lb.InvalidInputError, said, lambda: merge().when_matched_update().when_not_matched_insert().execute())
+    refused(path, lb.InvalidInputError, said, lambda: lb.Table(path).upsert(twice, keys=["id"]))
+    two_deletes = merge().when_matched_delete(where="source.v = 'x'").when_matched_delete()
+    refused(path, lb.InvalidInputError, said, lambda: two_deletes.execute())
+    nothing = merge().when_matched_update(where="source.v = 'nope'").when_not_matched_insert()
+    refused(path, lb.InvalidInputError, said, lambda: nothing.execute())
+    refused(
+        path,
+        lb.InvalidInputError,
+        "an ON condition that does not look at it",
+        lambda: merge("TRUE").when_matched_update().execute(),
+    )
+    # It is clear what becomes of rows that are deleted whatever they match, and of those of which nothing is made.
+    deleted = merge().when_matched_delete().when_not_matched_insert().execute()
+    assert (counts(deleted), rows(deleted.table)) == ((0, 1, 1), [(1, "a"), (3, "c"), (9, "new")])
+    assert sorted(events(deleted.table)) == [(2, "b", "delete"), (9, "new", "insert")]
+
+
+def test_several_matches_are_found_across_the_parts_of_a_source(path: str, in_parts: None) -> None:
+    lb.write(path, pa.table({"id": range(100), "v": ["a"] * 100}))
+    source = pa.table({"id": [*range(50), *range(49, 100)], "v": ["b"] * 101})
+    merge = lb.Table(path).merge(source, BY_ID)
+    assert merge.explain().source_parts > 10
+    refused(path, lb.InvalidInputError, "with id = 49", lambda: merge.when_matched_update().execute())
+    deleted = lb.Table(path).merge(source, BY_ID).when_matched_delete().execute()
+    assert (counts(deleted), deleted.table.count()) == ((0, 100, 0), 0)
+
+
+@by_form
+def test_a_source_in_parts_does_what_one_in_one_part_does(path: str, vectors: bool, in_parts: None) -> None:
+    count = 300
+    data = pa.table({"id": range(count), "v": ["a"] * count})
+    table = lb.write(path, data, row_group_rows=64, properties={VECTORS: vectors, FEED: True, TRACKING: True}).table
+    source = pa.table({"id": range(0, 2 * count, 2), "v": [f"b{number}" for number in range(count)]})
+    merge = table.merge(source, BY_ID).when_matched_delete(where="source.id % 8 = 0").when_matched_update()
+    merge = merge.when_not_matched_insert(where="source.id % 10 <> 0").when_not_matched_by_source_update(
+        {"v": "'left'"}, where="id % 3 = 0"
+    )
+    assert merge.explain().source_parts > 20
+    result = merge.execute()
+    assert result.metrics.spilled_bytes > 0
+    expected = {id: f"b{id // 2}" for id in range(0, count, 2) if id % 8}
+    expected |= {id: "left" if id % 3 == 0 else "a" for id in range(1, count, 2)}
+    expected |= {id: f"b{id // 2}" for id in range(count, 2 * count, 2) if id % 10}
+    assert dict(rows(result.table)) == expected
+    assert result.table.count() == len(expected)
+    assert counts(result) == (112 + 50, 38, 120)
+    assert len(events(result.table)) == 2 * 162 + 38 + 120
+    columns = ["id", "_metadata.row_id", "_metadata.row_commit_version"]
+    for row in result.table.to_arrow(columns).to_pylist():
+        id, row_id, version = row.values()
+        changed = id >= count or id % 2 == 0 or id % 3 == 0
+        assert (row_id == id if id < count else row_id >= count, version) == (True, int(changed))
+
+
+def test_equal_rows_of_the_source_that_match_nothing_are_all_inserted(path: str) -> None:
+    result = abc(path).merge(people((9, "x"), (9, "x"), (9, "y")), BY_ID).when_not_matched_insert().execute()
+    assert (counts(result), rows(result.table)) == ((0, 0, 3), [(1, "a"), (2, "b"), (3, "c"), (9, "x"), (9, "x"), (9, "y")])
+
+
+@by_form
+def test_an_insert_alone_leaves_the_files_of_the_table_as_they_are(path: str, vectors: bool) -> None:
+    table = abc(path, **{VECTORS: vectors, FEED: True})
+    before = log.live(path, 0)
+    result = table.merge(people((1, "x"), (4, "y")), BY_ID).when_not_matched_insert().execute()
+    assert rows(result.table) == [(1, "a"), (2, "b"), (3, "c"), (4, "y")]
+    done = log.effect(path, 1)
+    assert (len(done.new), done.gone, done.changed, done.changes) == (1, [], [], [])
+    assert before.items() <= log.live(path, 1).items()
+    assert events(result.table) == [(4, "y", "insert")]
+    again = table.merge(people((1, "x"), (4, "y")), BY_ID).when_not_matched_insert().execute()
+    assert (again.committed, again.version, counts(again)) == (False, 1, (0, 0, 0))
+
+
+def test_a_table_that_is_appended_to_only_takes_inserts(path: str) -> None:
+    abc(path, **{"delta.appendOnly": True})
+    source = people((1, "x"), (4, "y"))
+    for clause in ("when_matched_update", "when_matched_delete", "when_not_matched_by_source_delete"):
+        merge = getattr(lb.Table(path).merge(source, BY_ID).when_not_matched_insert(), clause)()
+        refused(path, lb.InvalidInputError, "append-only", merge.execute)
+    result = lb.Table(path).merge(source, BY_ID).when_not_matched_insert().execute()
+    assert rows(result.table) == [(1, "a"), (2, "b"), (3, "c"), (4, "y")]
+
+
+@by_form
+def test_deletes_alone(path: str, vectors: bool) -> None:
+    table = abc(path, **{VECTORS: vectors, FEED: True})
+    result = table.merge(people((2, "x"), (3, "y")), BY_ID).when_matched_delete(where="source.v = 'x'").execute()
+    assert (rows(result.table), events(result.table)) == ([(1, "a"), (3, "c")], [(2, "b", "delete")])
+    assert (counts(result), result.metrics.copied_rows) == ((0, 1, 0), 0 if vectors else 2)
+    result = table.merge(people((3, "y")), BY_ID).when_not_matched_by_source_delete().execute()
+    assert (rows(result.table), events(result.table)) == ([(3, "c")], [(1, "a", "delete")])
+
+
+@by_form
+def test_a_table_is_merged_into_itself(path: str, vectors: bool) -> None:
+    table = abc(path, **{VECTORS: vectors, FEED: True})
+    result = table.merge(table, BY_ID).when_matched_update({"v": "concat(target.v, source.v)"}).execute()
+    assert rows(result.table) == [(1, "aa"), (2, "bb"), (3, "cc")]
+    # The source is what it was when it was read.
+    shifted = result.table.merge(table.scan(where="id > 1"), "target.id = source.id - 1")
+    shifted = shifted.when_matched_update({"v": "source.v"}).when_not_matched_by_source_delete()
+    assert rows(shifted.execute().table) == [(1, "b"), (2, "c")]
+
+
+@by_form
+def test_an_empty_source_matches_nothing(path: str, vectors: bool) -> None:
+    table, nothing = abc(path, **{VECTORS: vectors}), people()
+    before = log.everything(path)
+    for merge in (
+        table.merge(nothing, BY_ID).when_matched_delete(),
+        table.merge(nothing, BY_ID).when_matched_update().when_not_matched_insert(),
+    ):
+        result = merge.execute()
+        assert (result.committed, result.version, counts(result)) == (False, 0, (0, 0, 0))
+    assert log.everything(path) == before
+    result = table.merge(nothing, BY_ID).when_not_matched_by_source_update({"v": "'x'"}, where="target.v = 'b'").execute()
+    assert rows(result.table) == [(1, "a"), (2, "x"), (3, "c")]
+    result = table.merge(nothing, BY_ID).when_not_matched_by_source_delete(where="target.v IN ('x', 'c')").execute()
+    assert rows(result.table) == [(1, "a")]
+    result = table.merge(nothing, BY_ID).when_not_matched_by_source_delete().execute()
+    assert (rows(result.table), result.metrics.deleted_rows) == ([], 1)
+
+
+@by_form
+def test_an_empty_table_matches_nothing(path: str, vectors: bool) -> None:
+    table = lb.create(path, people().schema, properties={VECTORS: vectors})
+    merge = table.merge(people((1, "a"), (None, "b")), BY_ID).when_matched_update().when_not_matched_by_source_delete()
+    assert not merge.execute().committed
+    assert rows(merge.when_not_matched_insert().execute().table) == [(1, "a"), (None, "b")]
+
+
+@pytest.mark.parametrize(
+    ("more", "kept"),
+    [
+        ("source.v IS NULL", [1, 3]),
+        ("source.v = 'x'", [1, 2]),
+        ("source.v IS NOT NULL AND source.id < 3", [1, 2, 3]),
+        ("target.v = 'b'", [1, 3]),
+        ("target.v > source.v", [1, 2, 3]),
+        ("upper(target.v) = 'C'", [1, 2]),
+        ("NULL", [1, 2, 3]),
+        ("TRUE", [1]),
+        ("1 = 0", [1, 2, 3]),
+    ],
+)
+def test_conditions_of_on_beside_the_key(path: str, more: str, kept: list[int]) -> None:
+    source = people((2, None), (3, "x"), (4, "y"))
+    for on in (f"{BY_ID} AND {more}", f"({more}) AND {BY_ID}"):
+        lb.write(path, people((1, "a"), (2, "b"), (3, "c")), mode="overwrite")
+        result = lb.Table(path).merge(source, on).when_matched_delete().execute()
+        assert [row[0] for row in rows(result.table)] == kept
+        lb.write(path, people((1, "a"), (2, "b"), (3, "c")), mode="overwrite")
+        result = lb.Table(path).merge(source, on).when_not_matched_insert().execute()
+        # What matches nothing is inserted, and 4 never matches.
+        assert result.metrics.inserted_rows == len(kept)
+        lb.write(path, people((1, "a"), (2, "b"), (3, "c")), mode="overwrite")
+        result = lb.Table(path).merge(source, on).when_not_matched_by_source_delete(where="target.v <> 'a'").execute()
+        assert [row[0] for row in rows(result.table)] == [1, *(id for id in (2, 3) if id not in kept)]
+
+
+@pytest.mark.parametrize(
+    "where", ["target.k = 6", "target.k IS NULL", "target.x = 0 AND target.a = 8", "target.a = 8 OR target.k = 7"]
+)
+@pytest.mark.parametrize("source", [[], [(9, 9)], [(1, 7), (9, 9)]])
+@pytest.mark.parametrize("on", ["target.id = source.id", "target.id + 0 = source.id AND target.a = source.a"])
+def test_conditions_about_rows_that_match_nothing_name_any_columns(
+    path: str, on: str, source: list[tuple[int, int]], where: str
+) -> None:
+    data = pa.table({"x": [0, 0, 0], "id": [1, 2, 3], "a": [7, 8, 9], "k": pa.array([6, None, 7], pa.int64())})
+    table = lb.write(path, data).table
+    rows_of_source = {
+        "id": pa.array([row[0] for row in source], pa.int64()),
+        "a": pa.array([row[1] for row in source], pa.int64()),
+    }
+    holds = {"target.k = 6": {1}, "target.k IS NULL": {2}, "target.x = 0 AND target.a = 8": {2}}.get(where, {2, 3})
+    gone = holds - ({1} if (1, 7) in source else set())
+    result = table.merge(pa.table(rows_of_source), on).when_not_matched_by_source_delete(where=where).execute()
+    assert [row[1] for row in rows(result.table)] == [id for id in (1, 2, 3) if id not in gone]
+
+
+def test_star_takes_the_columns_of_the_table_by_name(path: str) -> None:
+    table = abc(path)
+    more = pa.table({"EXTRA": [1, 2], "V": ["x", "y"], "Id": [3, 4]})
+    result = table.merge(more, "target.id = source.Id").when_matched_update().when_not_matched_insert().execute()
+    assert rows(result.table) == [(1, "a"), (2, "b"), (3, "x"), (4, "y")]
+    less = pa.table({"id": [3, 4]})
+    for clause, words in (("when_matched_update", "UPDATE SET"), ("when_not_matched_insert", "INSERT")):
+        merge = getattr(table.merge(less, BY_ID), clause)()
+        refused(path, lb.SchemaMismatchError, rf"{words} \* takes every column from the source, which lacks v", merge.execute)
+    # Values come into the columns' types as far as a cast can bring them there.
+    texts = pa.table({"id": ["1", "7"], "v": [5, 6]})
+    result = table.merge(texts, BY_ID).when_matched_update().when_not_matched_insert().execute()
+    assert rows(result.table) == [(1, "5"), (2, "b"), (3, "x"), (4, "y"), (7, "6")]
+    refused(
+        path,
+        lb.PredicateError,
+        "'x' cannot be cast to BIGINT",
+        lambda: table.upsert(pa.table({"id": ["x"], "v": ["y"]}), keys=["id"]),
+    )
+
+
+EVOLVED = people((2, "x"), (4, "y")).append_column("new", pa.array([5, 6]))
+
+
+@by_form
+@pytest.mark.parametrize("mapped", [False, True], ids=["unmapped", "mapped"])
+def test_a_schema_that_grows_takes_what_the_clauses_name(path: str, vectors: bool, mapped: bool) -> None:
+    properties = {VECTORS: vectors, FEED: True, **({"delta.columnMapping.mode": "name"} if mapped else {})}
+
+    def merge(source: pa.Table = EVOLVED) -> lb.Merge:
+        lb.write(path, people((1, "a"), (2, "b"), (3, "c")), mode="overwrite", schema="overwrite", properties=properties)
+        return lb.Table(path).merge(source, BY_ID, schema="merge")
+
+    table = merge().when_matched_update().when_not_matched_insert().execute().table
+    assert table.schema.names == ["id", "v", "new"]
+    assert rows(table) == [(1, "a", None), (2, "x", 5), (3, "c", None), (4, "y", 6)]
+    assert events(table) == [
+        (2, "b", None, "update_preimage"),
+        (2, "x", 5, "update_postimage"),
+        (4, "y", 6, "insert"),
+    ]
+    named = (
+        merge().when_matched_update({"new": "source.new + 1"}).when_not_matched_insert({"id": "source.id", "new": "source.new"})
+    )
+    assert rows(named.execute().table) == [(1, "a", None), (2, "b", 6), (3, "c", None), (4, None, 6)]
+    # What no clause names does not come.
+    not_named = merge().when_matched_update({"v": "source.v"}).when_not_matched_insert({"id": "source.id"})
+    assert rows(not_named.execute().table) == [(1, "a"), (2, "x"), (3, "c"), (4, None)]
+    assert merge().when_matched_delete().execute().table.schema.names == ["id", "v"]
+    # Columns that the source lacks stay, and are null in new rows.
+    less = merge(EVOLVED.select(["id", "new"])).when_matched_update().when_not_matched_insert()
+    assert rows(less.execute().table) == [(1, "a", None), (2, "b", 5), (3, "c", None), (4, None, 6)]
+
+
+@by_form
+def test_structs_that_grow_keep_what_the_source_lacks(path: str, vectors: bool) -> None:
+    inner = pa.struct([("x", pa.int32()), ("y", pa.string())])
+    values = [{"x": 1, "y": "a"}, {"x": 2, "y": "b"}, None]
+
+    def merge(values_of_source: list[Any], kind: pa.DataType, schema: Any = "merge") -> lb.Merge:
+        data = pa.table({"id": [1, 2, 3], "s": pa.array(values, inner)})
+        lb.write(path, data, mode="overwrite", schema="overwrite", properties={VECTORS: vectors})
+        source = pa.table({"id": [2, 3, 4], "s": pa.array(values_of_source, kind)})
+        return lb.Table(path).merge(source, BY_ID, schema=schema).when_matched_update().when_not_matched_insert()
+
+    def structs(merge: lb.Merge) -> list[Any]:
+        return [row[1] for row in rows(merge.execute().table)]
+
+    wider = pa.struct([("y", pa.string()), ("z", pa.int64()), ("x", pa.int32())])
+    new = {"x": 8, "y": "q", "z": 9}
+    assert structs(merge([new, new, None], wider)) == [{"x": 1, "y": "a", "z": None}, new, new, None]
+    narrower = pa.struct([("y", pa.string())])
+    assert structs(merge([{"y": "q"}] * 3, narrower)) == [
+        {"x": 1, "y": "a"},
+        {"x": 2, "y": "q"},
+        {"x": None, "y": "q"},
+        {"x": None, "y": "q"},
+    ]
+    refused(path, lb.SchemaMismatchError, "lacks the field s.x", merge([{"y": "q"}] * 3, narrower, "enforce").execute)
+    other_order = pa.struct([("y", pa.string()), ("x", pa.int32())])
+    assert structs(merge([{"y": "q", "x": 7}, None, None], other_order, "enforce")) == [
+        {"x": 1, "y": "a"},
+        {"x": 7, "y": "q"},
+        None,
+        None,
+    ]
+
+
+@by_form
+def test_fields_of_structs_are_updated_one_by_one(path: str, vectors: bool) -> None:
+    inner = pa.struct([("x", pa.int32()), ("y", pa.string())])
+    data = pa.table({"id": [1, 2, 3], "s": pa.array([{"x": 1, "y": "a"}, {"x": 2, "y": "b"}, None], inner)})
+    table = lb.write(path, data, properties={VECTORS: vectors}).table
+    source = pa.table({"id": [1, 3], "s": pa.array([{"x": 10, "y": "q"}, {"x": 30, "y": "r"}], inner)})
+    merge = table.merge(source, BY_ID).when_matched_update({"target.s.x": "target.s.x + source.s.x", "s.y": "source.s.y"})
+    merge = merge.when_not_matched_by_source_update({"s.y": "concat(target.s.y, s.x)"})
+    result = merge.execute()
+    assert rows(result.table) == [(1, {"x": 11, "y": "q"}), (2, {"x": 2, "y": "b2"}), (3, {"x": None, "y": "r"})]
+    insert = table.merge(source, "FALSE").when_not_matched_insert({"id": "source.id", "s.x": "source.s.x"})
+    refused(path, lb.PredicateError, "a new row gets whole columns", insert.execute)
+
+
+def test_names_of_both_sides(path: str) -> None:
+    table = lb.write(path, pa.table({"The Id": [1, 2], "a.b": ["x", "y"]}), properties={"delta.columnMapping.mode": "name"}).table
+    source = pa.table({"key": [2, 3], "w": ["q", "r"]})
+    result = (
+        table.merge(source, "`the id` = KEY")
+        .when_matched_update({"`A.b`": "w"})
+        .when_not_matched_insert({"`The Id`": "key", "target.`a.b`": "source.w"})
+        .execute()
+    )
+    assert rows(result.table) == [(1, "x"), (2, "q"), (3, "r")]
+    merge = table.merge(source, "t.`The Id` = s.key", target_alias="t", source_alias="s")
+    result = merge.when_matched_update({"t.`a.b`": "concat(s.w, t.`a.b`)"}, where="s.key = 3").execute()
+    assert rows(result.table) == [(1, "x"), (2, "q"), (3, "rr")]
+
+
+SOURCE = people((2, "x"), (4, "y"))
+
+Make = Callable[[lb.Table], lb.Merge]
+
+REFUSED: list[tuple[type[Exception], str, Make]] = [
+    (lb.InvalidInputError, "without clauses does nothing", lambda t: t.merge(SOURCE, BY_ID)),
+    (
+        lb.InvalidInputError,
+        "WHEN MATCHED: only the last of these clauses can do without a condition",
+        lambda t: t.merge(SOURCE, BY_ID).when_matched_delete().when_matched_update(),
+    ),
+    (
+        lb.InvalidInputError,
+        "WHEN NOT MATCHED: only the last",
+        lambda t: t.merge(SOURCE, BY_ID).when_not_matched_insert().when_not_matched_insert(where="source.id > 1"),
+    ),
+    (lb.InvalidInputError, "no column gets a value", lambda t: t.merge(SOURCE, BY_ID).when_matched_update({})),
+    (
+        lb.InvalidInputError,
+        "are both called t",
+        lambda t: t.merge(SOURCE, "TRUE", target_alias="t", source_alias="T").when_matched_delete(),
+    ),
+    (lb.PredicateError, "`id` is a column of both tables", lambda t: t.merge(SOURCE, "id = id").when_matched_delete()),
+    (
+        lb.PredicateError,
+        "no column `idd` in target; did you mean `id`",
+        lambda t: t.merge(SOURCE, "target.idd = 1").when_matched_delete(),
+    ),
+    (lb.PredicateError, "a condition is true or false", lambda t: t.merge(SOURCE, "target.id").when_matched_delete()),
+    (
+        lb.PredicateError,
+        "subqueries are not supported",
+        lambda t: t.merge(SOURCE, "target.id IN (SELECT 1)").when_matched_delete(),
+    ),
+    (lb.PredicateError, "the table has no column `w`", lambda t: t.merge(SOURCE, BY_ID).when_matched_update({"w": "1"})),
+    (lb.PredicateError, "no column `w`", lambda t: t.merge(SOURCE, BY_ID).when_matched_update({"v": "source.w"})),
+    (lb.PredicateError, "no column `w`", lambda t: t.merge(SOURCE, BY_ID).when_matched_delete(where="source.w = 1")),
+    (
+        lb.PredicateError,
+        "`target.v` is of the target",
+        lambda t: t.merge(SOURCE, BY_ID).when_not_matched_insert({"id": "source.id", "v": "target.v"}),
+    ),
+    (
+        lb.PredicateError,
+        "`source.v` is of the source",
+        lambda t: t.merge(SOURCE, BY_ID).when_not_matched_by_source_update({"v": "source.v"}),
+    ),
+    (
+        lb.PredicateError,
+        "`source.id` is of the source",
+        lambda t: t.merge(SOURCE, BY_ID).when_not_matched_by_source_delete(where="source.id = 1"),
+    ),
+    (
+        lb.PredicateError,
+        "gets more than one value",
+        lambda t: t.merge(SOURCE, BY_ID).when_not_matched_insert({"id": "source.id", "ID": "1"}),
+    ),
+    (
+        lb.PredicateError,
+        "assigned more than once",
+        lambda t: t.merge(SOURCE, BY_ID).when_matched_update({"v": "'1'", "V": "'2'"}),
+    ),
+    (TypeError, 'neither "all" nor a mapping', lambda t: t.merge(SOURCE, BY_ID).when_matched_update("some")),  # type: ignore[arg-type]
+    (TypeError, "write it as text, such as '1'", lambda t: t.merge(SOURCE, BY_ID).when_matched_update({"v": 1})),  # type: ignore[dict-item]
+]
+
+
+@pytest.mark.parametrize(("error", "said", "make"), REFUSED, ids=[said for _, said, _ in REFUSED])
+def test_what_makes_no_sense_is_refused(path: str, error: type[Exception], said: str, make: Make) -> None:
+    abc(path)
+    refused(path, error, said, lambda: make(lb.Table(path)).execute())
+
+
+def test_keys_of_an_upsert_that_make_no_sense_are_refused(path: str) -> None:
+    table = abc(path)
+    refused(path, TypeError, r"write keys=\['id'\]", lambda: table.upsert(SOURCE, keys="id"))
+    refused(path, ValueError, "at least one key", lambda: table.upsert(SOURCE, keys=[]))
+    refused(path, lb.PredicateError, "no column `nope`", lambda: table.upsert(SOURCE, keys=["nope"]))
+
+
+@by_form
+def test_rows_that_break_a_constraint_leave_table_and_folder_as_they_were(path: str, vectors: bool) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string())])
+    table = lb.create(path, schema, constraints={"short": "length(v) < 3"}, properties={VECTORS: vectors, FEED: True})
+    table.append(people((1, "a"), (2, "b")))
+
+    def merge(*source: tuple[int | None, str | None]) -> lb.Merge:
+        return table.merge(people(*source), BY_ID).when_matched_update().when_not_matched_insert()
+
+    check, null = r"CHECK constraint short \(length\(v\) < 3\)", "column id may not be null"
+    refused(path, lb.ConstraintViolationError, check + ".*v = long", merge((1, "long"), (3, "c")).execute)
+    refused(path, lb.ConstraintViolationError, check + ".*v = long", merge((1, "x"), (3, "long")).execute)
+    refused(path, lb.ConstraintViolationError, check + ".*v = NULL", merge((2, None)).execute)
+    refused(path, lb.ConstraintViolationError, null, merge((1, "x"), (None, "c")).execute)
+    by_source = merge((2, "y")).when_not_matched_by_source_update({"v": "'long'"})
+    refused(path, lb.ConstraintViolationError, check, by_source.execute)
+    assert rows(merge((1, "x"), (3, "c")).execute().table) == [(1, "x"), (2, "b"), (3, "c")]
+
+
+@by_form
+def test_the_table_fills_what_the_clauses_do_not_name(path: str, vectors: bool) -> None:
+    """Defaults in new rows, identity columns, and generated columns, which follow in updates too."""
+    identity = {"delta.identity.start": 10, "delta.identity.step": 5, "delta.identity.allowExplicitInsert": False}
+    fields = [
+        {"name": "key", "type": "long", "metadata": identity},
+        {"name": "a", "type": "integer"},
+        {"name": "twice", "type": "integer", "metadata": {"delta.generationExpression": "a * 2"}},
+        {"name": "v", "type": "string", "metadata": {"CURRENT_DEFAULT": "concat('d', 'e')"}},
+    ]
+    features = ["generatedColumns", "identityColumns", "allowColumnDefaults", "deletionVectors"]
+    spark_table(path, fields, features, {VECTORS: str(vectors).lower()})
+    table = lb.Table(path)
+    table.append(pa.table({"a": pa.array([1, 2], pa.int32()), "v": ["x", "y"]}))
+    source = pa.table({"a": pa.array([2, 3, 4], pa.int32()), "b": pa.array([20, 30, 40], pa.int32())})
+    result = (
+        table.merge(source, "target.a = source.a")
+        .when_matched_update({"a": "source.b", "v": "DEFAULT"})
+        .when_not_matched_insert({"a": "source.b"}, where="source.a = 3")
+        .when_not_matched_insert({"a": "source.a", "v": "NULL"})
+        .execute()
+    )
+    found = rows(result.table)
+    assert [row for row in found if row[0] < 20] == [(10, 1, 2, "x"), (15, 20, 40, "de")]
+    assert sorted(row[1:] for row in found if row[0] >= 20) == [(4, 8, None), (30, 60, "de")]
+    assert {row[0] for row in found} == {10, 15, 20, 25}
+    table.append(pa.table({"a": pa.array([5], pa.int32())}))
+    assert max(row[0] for row in rows(lb.Table(path))) == 30
+    wrong = table.merge(source, "target.a = source.a").when_not_matched_insert({"a": "source.a", "twice": "5"})
+    refused(path, lb.ConstraintViolationError, "column twice is generated as", wrong.execute)
+    numbered = table.merge(source, "FALSE").when_not_matched_insert({"key": "1", "a": "source.a"})
+    refused(path, lb.InvalidInputError, "column key is numbered always", numbered.execute)
+    renumbered = table.merge(source, "target.a = source.a").when_matched_update({"key": "1"})
+    refused(path, lb.LakebedError, "(?i)identity|numbered", renumbered.execute)
+
+
+@by_form
+def test_only_files_that_may_match_are_opened(path: str, vectors: bool) -> None:
+    """By the partition, and by the statistics of the key: of three files in each of two partitions one is looked at."""
+    for first in (0, 10, 20):
+        data = pa.table({"p": ["a", "b"] * 10, "id": [first + number // 2 for number in range(20)], "v": range(20)})
+        lb.write(path, data, partition_by="p", properties={VECTORS: vectors} if first == 0 else None)
+    for name, add in log.live(path, 2).items():
+        ids = pq.read_table(Path(path) / name)["id"].to_pylist()
+        if (add["partitionValues"]["p"], min(ids)) != ("b", 10):
+            (Path(path) / name).write_bytes(b"")
+    source = pa.table({"p": ["b", "b"], "id": [11, 13], "v": [-1, -2]})
+    on = "target.p = source.p AND target.id = source.id"
+    merge = lb.Table(path).merge(source, on).when_matched_update().when_not_matched_insert()
+    explained = merge.explain()
+    assert (explained.scan.files, explained.source_rows, explained.source_parts) == (1, 2, 1)
+    result = merge.execute()
+    metrics = result.metrics
+    assert (metrics.updated_rows, metrics.copied_rows) == (2, 0 if vectors else 8)
+    assert (metrics.scanned_files, metrics.skipped_by_partition, metrics.skipped_by_statistics) == (1, 3, 2)
+    in_file = result.table.to_arrow(where="p = 'b' AND id BETWEEN 10 AND 19")
+    assert dict(zip(in_file["id"].to_pylist(), in_file["v"].to_pylist(), strict=True)) == {
+        id: {11: -1, 13: -2}.get(id, 2 * (id - 10) + 1) for id in range(10, 20)
+    }
+
+
+def test_a_merge_reads_its_source_once_and_may_be_done_again(path: str) -> None:
+    table, asked = abc(path), []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        asked.append(1)
+        yield pa.record_batch({"id": [2, 4], "v": ["x", "y"]})
+
+    reader = pa.RecordBatchReader.from_batches(people().schema, batches())
+    merge = table.merge(reader, BY_ID).when_matched_update().when_not_matched_insert()
+    assert asked == []
+    assert (merge.explain().source_rows, log.live(path, 0).keys()) == (2, log.live(path, lb.Table(path).version).keys())
+    assert counts(merge.execute()) == (1, 0, 1)
+    assert counts(merge.execute()) == (2, 0, 0)
+    assert asked == [1]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        SOURCE,
+        SOURCE.to_pandas(),
+        pd.DataFrame({"v": ["x", "y"]}, index=pd.Index([2, 4], name="id")),
+        pl.DataFrame({"id": [2, 4], "v": ["x", "y"]}),
+        {"id": [2, 4], "v": ["x", "y"]},
+        [{"id": 2, "v": "x"}, {"id": 4, "v": "y"}],
+    ],
+    ids=["arrow", "pandas", "pandas with an index", "polars", "columns", "rows"],
+)
+def test_sources_of_all_kinds(path: str, source: Any) -> None:
+    assert rows(abc(path).upsert(source, keys=["id"]).table) == [(1, "a"), (2, "x"), (3, "c"), (4, "y")]
+
+
+def test_a_source_that_breaks_off_leaves_table_and_folder_as_they_were(path: str) -> None:
+    abc(path)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"id": [2, 4], "v": ["x", "y"]})
+        raise ValueError("the source broke off")
+
+    reader = pa.RecordBatchReader.from_batches(people().schema, batches())
+    refused(path, lb.InvalidInputError, "the source broke off", lambda: lb.Table(path).upsert(reader, keys=["id"]))
+
+
+@by_form
+def test_a_merge_with_a_txn_is_done_once(path: str, vectors: bool) -> None:
+    table = abc(path, **{VECTORS: vectors})
+    first = table.merge(SOURCE, BY_ID, txn=("job", 1)).when_not_matched_insert().execute()
+    assert (first.committed, first.version) == (True, 1)
+    before = log.everything(path)
+    for number in (1, 0):
+        again = table.merge(people((7, "z")), BY_ID, txn=("job", number)).when_not_matched_insert().execute()
+        assert (again.committed, again.version, again.metrics) == (False, 1, lb.ChangeMetrics())
+        assert not table.upsert(people((7, "z")), keys=["id"], txn=("job", number)).committed
+    assert log.everything(path) == before
+    nothing = table.merge(SOURCE, BY_ID, txn=("job", 2)).when_not_matched_insert().execute()
+    assert (nothing.committed, nothing.version, nothing.table.transaction_version("job")) == (True, 2, 2)
+
+
+@by_form
+def test_the_history_says_what_was_done(path: str, vectors: bool) -> None:
+    merge = abc(path, **{VECTORS: vectors}).merge(SOURCE, BY_ID, user_metadata="why")
+    merge = merge.when_matched_delete(where="source.v = 'q'").when_matched_update().when_not_matched_insert()
+    entry = merge.when_not_matched_by_source_update({"v": "'z'"}, where="id = 3").execute().table.history()[0]
+    assert (entry.operation, entry.user_metadata, entry.is_blind_append, entry.read_version) == ("MERGE", "why", False, 0)
+    assert entry.parameters == {
+        "predicate": f'["{BY_ID}"]',
+        "matchedPredicates": """[{"predicate":"source.v = 'q'","actionType":"delete"},{"actionType":"update"}]""",
+        "notMatchedPredicates": '[{"actionType":"insert"}]',
+        "notMatchedBySourcePredicates": '[{"predicate":"id = 3","actionType":"update"}]',
+    }
+    told = {name.removeprefix("numTarget"): value for name, value in entry.metrics.items()}
+    expected = {
+        "numSourceRows": "2",
+        "RowsInserted": "1",
+        "RowsUpdated": "2",
+        "RowsMatchedUpdated": "1",
+        "RowsNotMatchedBySourceUpdated": "1",
+        "RowsDeleted": "0",
+        "RowsCopied": "0" if vectors else "1",
+        "numOutputRows": "3" if vectors else "4",
+        "FilesAdded": "1",
+        "FilesRemoved": "0" if vectors else "1",
+        "DeletionVectorsAdded": "1" if vectors else "0",
+    }
+    assert {name: told[name] for name in expected} == expected
+
+
+@by_form
+def test_rows_of_many_batches_meet(path: str, vectors: bool) -> None:
+    """More rows than a batch has, on both sides; every third row of the table is met."""
+    count = 60_000
+    data = pa.table({"id": range(count), "v": [number % 97 for number in range(count)]})
+    table = lb.write(path, data, row_group_rows=7_001, properties={VECTORS: vectors}).table
+    ids = list(range(0, count + 30_000, 3))
+    source = pa.table({"id": ids, "v": [-id for id in ids]}).take(
+        pa.array([number * 7_919 % len(ids) for number in range(len(ids))])
+    )
+    result = (
+        table.merge(source, BY_ID)
+        .when_matched_delete(where="target.v = 5")
+        .when_matched_update()
+        .when_not_matched_insert()
+        .when_not_matched_by_source_delete(where="target.v = 6")
+        .execute()
+    )
+    expected = {id: id % 97 for id in range(count) if id % 3 and id % 97 != 6}
+    expected |= {id: -id for id in ids if id >= count or id % 97 != 5}
+    found = result.table.to_arrow()
+    assert dict(zip(found["id"].to_pylist(), found["v"].to_pylist(), strict=True)) == expected
+    assert found.num_rows == len(expected)
+    met = [id for id in range(0, count, 3) if id % 97 != 5]
+    gone = sum(1 for id in range(count) if id % 97 == (6 if id % 3 else 5))
+    assert counts(result) == (len(met), gone, 10_000)
