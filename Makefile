@@ -47,6 +47,7 @@ bench: build $(VENV)/test.stamp ## lakebed beside its peers; raw results and the
 	$(PY) -m pip install --quiet --disable-pip-version-check -r benches/python/requirements.txt
 	$(PY) -m benches.python.tables
 	$(PY) -m benches.python.lineitem
+	$(PY) -m benches.python.dml_data
 	$(PY) -m benches.python.run
 	$(PY) -m benches.report
 	cargo bench --quiet --profile dev --workspace --bench log --bench filter --bench table
