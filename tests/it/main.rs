@@ -7,6 +7,7 @@ mod checkpoint_write;
 mod checksum;
 mod cleanup;
 mod compaction;
+mod dml;
 mod elsewhere;
 mod house;
 mod model;

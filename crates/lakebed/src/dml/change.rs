@@ -100,6 +100,11 @@ pub(super) struct Prepared {
 
 /// A way to change rows.
 pub(super) trait Change: Sync {
+    /// Whether it takes no row away and changes none.
+    fn only_inserts(&self) -> bool {
+        false
+    }
+
     /// Does everything but committing it, on top of a version.
     fn prepare(&self, snapshot: &Snapshot, transaction: Transaction) -> impl Future<Output = Result<Prepared>> + Send;
 }
@@ -170,7 +175,9 @@ async fn attempt(
     {
         return Ok(nothing(ChangeMetrics::default()));
     }
-    check_appendable(snapshot)?;
+    if !change.only_inserts() {
+        refuse_append_only(snapshot)?;
+    }
     let (begun, memory) = (snapshot.env().monotonic(), MemoryBudget::of_process().watch());
     let transaction = Transaction::begin(snapshot, options.commit_settings()).await?;
     let Prepared { mut transaction, mut operation, files, mut metrics, is_empty } = change.prepare(snapshot, transaction).await?;
@@ -202,7 +209,7 @@ async fn attempt(
 }
 
 /// Told before anything is read.
-fn check_appendable(snapshot: &Snapshot) -> Result<()> {
+fn refuse_append_only(snapshot: &Snapshot) -> Result<()> {
     if !snapshot.properties().append_only {
         return Ok(());
     }

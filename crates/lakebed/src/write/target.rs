@@ -87,6 +87,11 @@ impl Target {
         Ok(Self { table, rules: Arc::new(rules), files })
     }
 
+    /// Whether the table gets another schema or protocol.
+    pub(crate) fn changes_table(&self) -> bool {
+        self.table.changes_protocol || self.table.changes_metadata
+    }
+
     /// Whether files that were written for another state of the table are right for this one too: nothing but columns that may be null
     /// has come.
     pub(super) fn takes_files_of(&self, other: &Target) -> bool {

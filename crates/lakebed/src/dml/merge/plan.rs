@@ -129,16 +129,18 @@ impl Plan {
         self.clauses.matched.iter().chain(&self.clauses.not_matched_by_source).map(|change| &change.act)
     }
 
-    /// The columns of the target that conditions name.
+    /// The columns of the target that keys and conditions name. A condition that is never true names none.
     fn named_columns(&self) -> Vec<String> {
         let changes = self.clauses.matched.iter().chain(&self.clauses.not_matched_by_source);
         let conditions = changes.filter_map(|change| change.condition.as_ref()).chain([&self.on.whole]);
         let names: BTreeSet<String> = conditions.flat_map(flat_names).collect();
         let own = names.iter().filter_map(|name| match self.sides.side_of(name) {
-            Some((Side::Target, name)) => Some(quoted(&[name.to_owned()])),
+            Some((Side::Target, name)) => Some(name.to_owned()),
             _ => None,
         });
-        own.collect()
+        let of_keys = self.on.keys.iter().flat_map(|key| key.target.columns()).filter_map(|path| path.into_iter().next());
+        let all: BTreeSet<String> = own.chain(of_keys).collect();
+        all.into_iter().map(|name| quoted(&[name])).collect()
     }
 
     /// Of rows of the source those that can match at all.

@@ -3,24 +3,28 @@
 //! Of each file of the target first the columns are read by which rows are found, and the others only of rows that may be concerned. Read
 //! [`Merging::prepare`](super::super::change::Change::prepare).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use arrow_arith::boolean::not;
 use arrow_array::{RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{Field, Schema};
+use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take_record_batch;
 use futures::StreamExt;
 use futures::stream::FuturesOrdered;
 use lakebed_core::dv::DeletionVector;
 use lakebed_io::parquet::Cores;
 
+use super::clause::NewRow;
 use super::names::Side;
 use super::plan::{Plan, shown};
 use super::probe::{Counts, Decided, Probe, Test};
 use super::source::Source;
 use super::{Given, When};
 use crate::dml::change::{Change, ChangeMetrics, Prepared, with_metrics};
+use crate::expr::Expression;
 use crate::scan::read::ReadOptions;
 use crate::transaction::{Operation, Transaction};
 use crate::write::commit::change_table;
@@ -33,6 +37,13 @@ use crate::{Result, Snapshot};
 pub(super) struct Merging<'a> {
     pub(super) given: &'a Given,
     pub(super) source: &'a Source,
+}
+
+/// The place of a part among all parts of a source.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    is_first: bool,
+    is_last: bool,
 }
 
 /// What was done so far.
@@ -49,6 +60,10 @@ struct Progress {
 }
 
 impl Change for Merging<'_> {
+    fn only_inserts(&self) -> bool {
+        self.given.clauses.iter().all(|clause| clause.when == When::NotMatched)
+    }
+
     async fn prepare(&self, snapshot: &Snapshot, mut transaction: Transaction) -> Result<Prepared> {
         let (given, source) = (self.given, self.source);
         let plan = Arc::new(Plan::new(given, snapshot, source).await?);
@@ -78,7 +93,7 @@ impl Change for Merging<'_> {
         metrics.inserted_rows = inserted;
         metrics.updated_rows = counts.matched_updated + counts.unmatched_updated;
         metrics.deleted_rows = Some(counts.matched_deleted + counts.unmatched_deleted);
-        let is_empty = gone.is_empty() && inserted == 0;
+        let is_empty = gone.is_empty() && inserted == 0 && !plan.target.changes_table();
         let rewritten = rewrite.finish(&gone).await?;
         let files = rewritten.files();
         metrics.copied_rows = rewritten.copied_rows;
@@ -96,11 +111,12 @@ impl Progress {
         let chunks = source.chunk_count();
         if chunks == 0 {
             let nothing = RecordBatch::new_empty(Arc::clone(source.arrow_schema()));
-            self.meet(plan, snapshot, nothing, true, transaction).await?;
+            self.meet(plan, snapshot, nothing, Place { is_first: true, is_last: true }, transaction).await?;
         }
         for number in 0..chunks {
             let chunk = source.chunk(number).await?;
-            self.meet(plan, snapshot, chunk.rows.clone(), number + 1 == chunks, transaction).await?;
+            let place = Place { is_first: number == 0, is_last: number + 1 == chunks };
+            self.meet(plan, snapshot, chunk.rows.clone(), place, transaction).await?;
         }
         Ok(())
     }
@@ -111,7 +127,7 @@ impl Progress {
         plan: &Arc<Plan>,
         snapshot: &Snapshot,
         chunk: RecordBatch,
-        is_last: bool,
+        Place { is_first, is_last }: Place,
         transaction: &mut Transaction,
     ) -> Result<()> {
         if chunk.num_rows() == 0 && plan.clauses.not_matched_by_source.is_empty() {
@@ -134,7 +150,10 @@ impl Progress {
             decided.matched_source.iter().for_each(|row| matched[*row as usize] = true);
             self.take(plan, &mut search, &found, decided, transaction).await?;
         }
-        self.metrics.add_plan(&search.metrics());
+        if is_first {
+            // Of a source in several parts each looks through the same files.
+            self.metrics.add_plan(&search.metrics());
+        }
         self.gone.join(search.finish()?);
         self.insert(plan, &chunk, &matched, &cores).await
     }
@@ -201,17 +220,52 @@ impl Progress {
     }
 
     /// Inserts the rows of a part of the source that match nothing, as the first clause says whose condition is true for them.
-    async fn insert(&mut self, plan: &Plan, chunk: &RecordBatch, matched: &[bool], cores: &Cores) -> Result<()> {
-        let clauses = &plan.clauses.not_matched;
-        if clauses.is_empty() {
+    async fn insert(&mut self, plan: &Arc<Plan>, chunk: &RecordBatch, matched: &[bool], cores: &Cores) -> Result<()> {
+        if plan.clauses.not_matched.is_empty() {
             return Ok(());
         }
-        let left = matched.iter().enumerate().filter(|(_, matched)| !**matched).map(|(row, _)| row as u32);
-        let mut left = taken(&plan.flat_rows(Side::Source, chunk)?, &left.collect::<UInt32Array>())?;
-        for clause in clauses {
-            if left.num_rows() == 0 {
-                break;
+        let inserter = Arc::new(Inserter::new(plan)?);
+        let chunk = plan.flat_rows(Side::Source, chunk)?;
+        for (first, matched) in matched.chunks(MOST_ROWS).enumerate() {
+            let left = matched.iter().enumerate().filter(|(_, matched)| !**matched);
+            let left: UInt32Array = left.map(|(row, _)| (first * MOST_ROWS + row) as u32).collect();
+            if left.is_empty() {
+                continue;
             }
+            let (inserter, rows, inserted) = (Arc::clone(&inserter), taken(&chunk, &left)?, self.inserted);
+            for rows in cores.compute("inserting rows", move || inserter.complete(rows, inserted)).await? {
+                self.rewrite.insert(&rows).await?;
+                self.inserted += rows.num_rows() as u64;
+            }
+        }
+        self.marks = inserter.marks(self.inserted);
+        Ok(())
+    }
+}
+
+/// Rows are inserted in batches of at most so many.
+const MOST_ROWS: usize = 1 << 16;
+
+/// Makes rows of the table out of rows of the source.
+struct Inserter {
+    plan: Arc<Plan>,
+    /// For each clause, how its rows are completed.
+    incoming: Vec<Incoming>,
+}
+
+impl Inserter {
+    fn new(plan: &Arc<Plan>) -> Result<Self> {
+        let incoming = |row: &NewRow| {
+            let places: Vec<usize> = row.columns.iter().map(|(place, _)| *place).collect();
+            Incoming::of_places(Arc::clone(&plan.target.rules), &places)
+        };
+        Ok(Self { plan: Arc::clone(plan), incoming: plan.clauses.not_matched.iter().map(incoming).collect::<Result<_>>()? })
+    }
+
+    /// The rows that are to be inserted, clause by clause; so many were before them.
+    fn complete(&self, mut left: RecordBatch, mut before: u64) -> Result<Vec<RecordBatch>> {
+        let mut complete = Vec::new();
+        for (clause, incoming) in self.plan.clauses.not_matched.iter().zip(&self.incoming) {
             let own = match &clause.condition {
                 None => {
                     let nothing = RecordBatch::new_empty(left.schema());
@@ -219,54 +273,37 @@ impl Progress {
                 }
                 Some(condition) => {
                     let is_true = condition.evaluate(&left)?;
-                    let (own, others): (Vec<u32>, Vec<u32>) =
-                        (0..left.num_rows() as u32).partition(|row| is_true.value(*row as usize));
-                    let own = taken(&left, &own.into())?;
-                    left = taken(&left, &others.into())?;
+                    let own = filter_record_batch(&left, &is_true)?;
+                    left = filter_record_batch(&left, &not(&is_true)?)?;
                     own
                 }
             };
-            self.insert_as(plan, &clause.columns, &own, cores).await?;
+            if own.num_rows() > 0 {
+                complete.push(incoming.rows(&values(&clause.columns, &own)?, before)?);
+                before += own.num_rows() as u64;
+            }
         }
-        Ok(())
+        Ok(complete)
     }
 
-    async fn insert_as(
-        &mut self,
-        plan: &Plan,
-        columns: &[(usize, crate::expr::Expression)],
-        rows: &RecordBatch,
-        cores: &Cores,
-    ) -> Result<()> {
-        let places: Vec<usize> = columns.iter().map(|(place, _)| *place).collect();
-        let incoming = Arc::new(Incoming::of_places(Arc::clone(&plan.target.rules), &places)?);
-        let mut start = 0;
-        while start < rows.num_rows() {
-            let some = rows.slice(start, MOST_ROWS.min(rows.num_rows() - start));
-            start += some.num_rows();
-            let (columns, incoming, first) = (columns.to_vec(), Arc::clone(&incoming), self.inserted);
-            let count = some.num_rows() as u64;
-            let work = move || {
-                let (mut fields, mut values) = (Vec::new(), Vec::new());
-                for (place, expression) in &columns {
-                    let value = expression.evaluate(&some)?;
-                    fields.push(Field::new(place.to_string(), value.data_type().clone(), true));
-                    values.push(value);
-                }
-                let options = RecordBatchOptions::new().with_row_count(Some(some.num_rows()));
-                incoming.rows(&RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), values, &options)?, first)
-            };
-            self.rewrite.insert(&cores.compute("inserting rows", work).await?).await?;
-            self.inserted += count;
-        }
-        self.marks.retain(|(place, _)| places.contains(place));
-        self.marks.extend(incoming.identity_marks(self.inserted));
-        Ok(())
+    /// How far the columns came that are numbered, once so many rows were inserted.
+    fn marks(&self, inserted: u64) -> Vec<(usize, i64)> {
+        let marks: BTreeMap<usize, i64> = self.incoming.iter().flat_map(|incoming| incoming.identity_marks(inserted)).collect();
+        marks.into_iter().collect()
     }
 }
 
-/// Rows are inserted in batches of at most so many.
-const MOST_ROWS: usize = 1 << 16;
+/// The values that a clause gives to columns, under the places of these.
+fn values(columns: &[(usize, Expression)], rows: &RecordBatch) -> Result<RecordBatch> {
+    let (mut fields, mut values) = (Vec::with_capacity(columns.len()), Vec::with_capacity(columns.len()));
+    for (place, expression) in columns {
+        let value = expression.evaluate(rows)?;
+        fields.push(Field::new(place.to_string(), value.data_type().clone(), true));
+        values.push(value);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), values, &options)?)
+}
 
 /// Looks for the rows of the target that a part of the source may concern.
 fn search(plan: &Arc<Plan>, snapshot: &Snapshot, probe: &Arc<Probe>) -> Result<Search> {
