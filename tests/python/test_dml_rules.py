@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -391,6 +392,25 @@ def test_replace_where_deletes_and_inserts(path: str, vectors: bool, feed: bool,
         assert len(new_ids) == 2
         assert min(new_ids) > 3
         assert (found[2][1], found[7][1]) == (1, 1)
+
+
+def test_rows_of_a_file_that_delta_spark_removed_are_told_with_their_null_partition(path: str) -> None:
+    """Delta Spark leaves the null values of partition columns out where it removes a file."""
+    data = pa.table({"id": [1, 2], "k": ["a", None], "l": [None, "b"]})
+    table = lb.write(path, data, partition_by=["k", "l"], properties={FEED: True}).table
+    table.delete("id > 0")
+    commit = Path(path) / "_delta_log" / f"{1:020}.json"
+    lines = [json.loads(line) for line in commit.read_text().splitlines()]
+    for line in lines:
+        if "remove" in line:
+            assert line["remove"]["extendedFileMetadata"] is True
+            values = line["remove"]["partitionValues"]
+            line["remove"]["partitionValues"] = {name: value for name, value in values.items() if value is not None}
+    commit.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert events(lb.Table(path), 1) == [
+        {"id": 1, "k": "a", "l": None, "_change_type": "delete"},
+        {"id": 2, "k": None, "l": "b", "_change_type": "delete"},
+    ]
 
 
 def test_old_handles_change_the_newest_version(path: str) -> None:
