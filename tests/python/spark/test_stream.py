@@ -299,18 +299,6 @@ def test_what_a_stream_does_not_know_is_told(spark: Any, path: str, tmp_path: Pa
             follow(spark, path, tmp_path / "c", options)
 
 
-def test_changes_are_not_read_in_a_batch_and_the_error_tells_how_they_are(spark: Any, path: str) -> None:
-    changed_table(spark, path, vectors=False, feed=True)
-    for options in (
-        {"readChangeFeed": "true", "startingVersion": "1"},
-        {"readChangeFeed": "true", "startingVersion": "1", "endingVersion": "2"},
-        {"startingVersion": "1"},
-        {"startingTimestamp": "2026-01-01"},
-    ):
-        with pytest.raises(Exception, match=r"are read as a stream for now: spark\.readStream"):
-            spark.read.format("lakebed").options(**options).load(path).collect()
-
-
 def test_a_stream_that_was_defined_before_the_schema_changed_is_told_to_start_again(
     spark: Any, path: str, tmp_path: Path
 ) -> None:

@@ -26,6 +26,8 @@ const VERSIONS_BEFORE: u64 = 100;
 pub(super) struct Wanted {
     /// Rows are changes: files that are removed have a place in the order, too, and files of changed rows stand for all others.
     pub(super) feed: bool,
+    /// The partition columns of the table, by their physical names.
+    pub(super) partition_columns: Vec<String>,
     /// Files whose path holds a match are left out.
     pub(super) exclude: Option<Regex>,
     /// Of which files the actions are kept: from a place in a version up to one in another.
@@ -104,7 +106,7 @@ impl Commit {
                     self.removed.get_or_insert_with(|| remove.path.clone().into_owned());
                     self.files.have_vectors |= wanted.feed && remove.deletion_vector.is_some();
                     if wanted.feed && self.files.count(&remove.path, remove.size.unwrap_or(0), &choice)? {
-                        self.files.kept.push(Kept { is_removal: true, file: removed(remove) });
+                        self.files.kept.push(Kept { is_removal: true, file: removed(remove, &wanted.partition_columns) });
                     }
                 }
                 Line::Other(Action::Cdc(cdc)) => {
@@ -146,9 +148,15 @@ fn added(add: AddRef<'_>) -> Result<ScanFile> {
     ScanFile::new(add, num_records)
 }
 
-/// Its partition values are needed only in tables that are partitioned; reading finds out whether they are there.
-fn removed(remove: RemoveRef<'_>) -> ScanFile {
-    let remove = Remove::from(remove);
+/// Its partition values are needed only in tables that are partitioned; reading finds out whether they are there. Where they are, Delta Spark
+/// leaves out those that are null.
+fn removed(remove: RemoveRef<'_>, partition_columns: &[String]) -> ScanFile {
+    let mut remove = Remove::from(remove);
+    if let Some(values) = &mut remove.partition_values {
+        for column in partition_columns {
+            values.entry(column.clone()).or_default();
+        }
+    }
     ScanFile {
         path: remove.path,
         size: remove.size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0),

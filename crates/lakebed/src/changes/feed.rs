@@ -185,7 +185,8 @@ impl Changes {
     }
 
     fn commits(&self) -> Commits {
-        let wanted = Wanted { feed: true, exclude: None, keep: ALL, tolerate_loss: false };
+        let partition_columns = self.snapshot.physical_partition_columns();
+        let wanted = Wanted { feed: true, partition_columns, exclude: None, keep: ALL, tolerate_loss: false };
         Commits::new(self.snapshot.store(), wanted, self.versions.clone())
     }
 

@@ -34,7 +34,7 @@ pub(super) async fn tracked_schema(
 
 /// The last of the changes of schema that follow this one at once.
 async fn merged(table: &Snapshot, current: &TrackedSchema) -> Result<Option<TrackedSchema>> {
-    let wanted = Wanted { feed: false, exclude: None, keep: NONE, tolerate_loss: false };
+    let wanted = Wanted { feed: false, partition_columns: Vec::new(), exclude: None, keep: NONE, tolerate_loss: false };
     let first = current.delta_commit_version;
     let mut commits = Commits::new(table.store(), wanted, first..=table.version());
     let (mut metadata, mut protocol) = (None, None);

@@ -228,6 +228,7 @@ impl Follow {
     fn commits(&self, versions: RangeInclusive<u64>, keep: Range<(u64, u64)>) -> Commits {
         let wanted = Wanted {
             feed: self.options.read_change_feed,
+            partition_columns: self.snapshot.physical_partition_columns(),
             exclude: self.options.exclude.clone(),
             keep,
             tolerate_loss: self.options.tolerate_data_loss,
