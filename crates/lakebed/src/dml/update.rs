@@ -11,10 +11,9 @@ use lakebed_io::parquet::Cores;
 use super::assign::Assignments;
 use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, run, with_metrics};
 use crate::expr::{Options, filter_schema, parse_expr};
-use crate::scan::read::ReadOptions;
 use crate::transaction::{Operation, Transaction};
 use crate::write::fill::Incoming;
-use crate::write::rewrite::Rewrite;
+use crate::write::rewrite::{Rewrite, reading};
 use crate::write::rules::WriteRules;
 use crate::write::search::{Leaving, Search, parse_condition};
 use crate::write::target::Target;
@@ -113,7 +112,7 @@ impl Change for Updating<'_> {
             Some(condition) => scan.filter(condition.text()),
             None => scan,
         };
-        let mut search = Search::of_rows(scan, condition.as_deref(), ReadOptions::default())?;
+        let mut search = Search::of_rows(scan, condition.as_deref(), reading(snapshot))?;
         let mut rewrite = Rewrite::begin(snapshot, &target, true)?;
         let mut metrics = ChangeMetrics::default();
         match change_rows(&mut search, &mut rewrite, &changer).await {

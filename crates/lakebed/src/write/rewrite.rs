@@ -15,7 +15,8 @@ use super::fit::{OnLossy, fit};
 use super::rules::{Contents, WriteRules};
 use super::search::{Gone, Part, totals};
 use super::target::Target;
-use crate::scan::{RowColumn, RowColumnKind, Scan, ScanFile, read_task};
+use crate::scan::read::{ReadOptions, read_task_with};
+use crate::scan::{RowColumn, RowColumnKind, Scan, ScanFile};
 use crate::transaction::Transaction;
 use crate::{Result, Snapshot};
 
@@ -24,6 +25,9 @@ const ID_COLUMN: &str = "\u{0}id";
 const VERSION_COLUMN: &str = "\u{0}version";
 /// Files that are read in one go.
 const FILES_AT_ONCE: usize = 4096;
+
+/// Rows that are decoded and wait to be written.
+const AHEAD_BYTES: u64 = 64 << 20;
 
 /// What happened to a row. PROTOCOL "Add CDC File".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,7 +146,8 @@ impl Rewrite {
             files.extend(ScanFile::of_batch(batch, &partitions)?);
         }
         for files in files.chunks(FILES_AT_ONCE) {
-            let mut rows = read_task(self.snapshot.store(), &self.snapshot.scan().task(files.to_vec())).await?;
+            let mut rows =
+                read_task_with(self.snapshot.store(), &self.snapshot.scan().task(files.to_vec()), reading(&self.snapshot))?;
             while let Some(batch) = rows.try_next().await? {
                 let batch = self.shape.written(&batch)?;
                 self.record(&batch, Change::Delete).await?;
@@ -215,7 +220,7 @@ impl Rewrite {
     }
 
     async fn copy(&mut self, scan: &Scan, files: Vec<ScanFile>) -> Result<()> {
-        let mut rows = read_task(self.snapshot.store(), &scan.task(files)).await?;
+        let mut rows = read_task_with(self.snapshot.store(), &scan.task(files), reading(&self.snapshot))?;
         while let Some(batch) = rows.try_next().await? {
             self.copied_rows += batch.num_rows() as u64;
             let versions = batch.column_by_name(VERSION_COLUMN).cloned();
@@ -329,6 +334,11 @@ impl Change {
             Self::After => "update_postimage",
         }
     }
+}
+
+/// How rows are read of which new files are made: where others are copied, too, that takes longer than to decode them.
+pub(crate) fn reading(snapshot: &Snapshot) -> ReadOptions {
+    ReadOptions { ahead_bytes: (!notes_vectors(snapshot)).then_some(AHEAD_BYTES), ..ReadOptions::default() }
 }
 
 /// Whether rows of a table leave by being noted in deletion vectors.

@@ -29,7 +29,7 @@ use crate::scan::read::ReadOptions;
 use crate::transaction::{Operation, Transaction};
 use crate::write::commit::change_table;
 use crate::write::fill::Incoming;
-use crate::write::rewrite::{Change as Recorded, Rewrite};
+use crate::write::rewrite::{Change as Recorded, Rewrite, reading};
 use crate::write::search::{Found, Gone, Leaving, Search};
 use crate::{Result, Snapshot};
 
@@ -316,7 +316,7 @@ fn search(plan: &Arc<Plan>, snapshot: &Snapshot, probe: &Arc<Probe>) -> Result<S
         scan = scan.filter(filter.text());
     }
     let test = Some(Arc::new(Test(Arc::clone(probe))) as _);
-    Search::of_rows(scan, plan.filter.as_deref(), ReadOptions { test, ..ReadOptions::default() })
+    Search::of_rows(scan, plan.filter.as_deref(), ReadOptions { test, ..reading(snapshot) })
 }
 
 fn taken(rows: &RecordBatch, places: &UInt32Array) -> Result<RecordBatch> {

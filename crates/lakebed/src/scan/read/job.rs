@@ -9,8 +9,8 @@ use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
 use lakebed_io::parquet::Cores;
 use lakebed_io::store::Store;
 
-use super::ReadOptions;
 use super::condition::Condition;
+use super::{PIECES_PER_CORE, ReadOptions};
 use crate::expr::{Options, filter_schema, parse_filter};
 use crate::memory::MemoryBudget;
 use crate::scan::prune::Pruner;
@@ -192,6 +192,16 @@ impl Job {
 
     pub(super) fn cores(&self) -> &Cores {
         &self.cores
+    }
+
+    /// How many pieces are decoded, or wait to be taken, at once.
+    pub(super) fn lanes(&self) -> usize {
+        self.cores.count() * PIECES_PER_CORE
+    }
+
+    /// How many bytes may wait to be taken.
+    pub(super) fn ahead_bytes(&self) -> Option<u64> {
+        self.options.ahead_bytes
     }
 
     /// Rows of a batch, if the caller says so.

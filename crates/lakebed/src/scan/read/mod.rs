@@ -52,6 +52,9 @@ pub struct ReadOptions {
     pub batch_rows: Option<usize>,
     /// Cores to decode with; all unless given.
     pub cores: Option<usize>,
+    /// Of local files, how many bytes are decoded ahead, about, for a taker that is slower than decoding; as many as memory allows unless
+    /// given. Elsewhere each piece of a file costs requests, so pieces stay large.
+    pub ahead_bytes: Option<u64>,
     /// What rows are tested for besides the filter.
     pub test: Option<Arc<dyn RowTest>>,
 }
@@ -85,8 +88,7 @@ pub fn read_task_with(store: &Store, task: &ScanTask, options: ReadOptions) -> R
     let wanted = if task.limit == Some(0) { &[] } else { task.files.as_slice() };
     let files = wanted.iter().cloned().enumerate().collect();
     let limit = task.limit;
-    let lanes = job.cores().count() * PIECES_PER_CORE;
-    let parcels = in_order(lanes, move |lanes| Reading { job, lanes, started_rows: 0 }.run(files));
+    let parcels = in_order(job.lanes(), move |lanes| Reading { job, lanes, started_rows: 0 }.run(files));
     Ok(RecordBatchStream::new(schema, Limited { parcels: Some(parcels), rows_left: limit }))
 }
 
