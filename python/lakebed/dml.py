@@ -39,9 +39,10 @@ class ChangeMetrics:
     vectors_added: int = 0
     vectors_updated: int = 0
     vectors_removed: int = 0
-    #: Files that had to be looked at and their sizes, and files that were ruled out.
+    #: Files that had to be looked at and their sizes.
     scanned_files: int = 0
     scanned_bytes: int = 0
+    #: Files that were ruled out; some may have left the table since its last checkpoint. What ``explain`` tells is exact.
     skipped_by_partition: int = 0
     skipped_by_statistics: int = 0
     #: What went to disk because it did not fit into memory.

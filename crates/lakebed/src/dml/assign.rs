@@ -1,6 +1,6 @@
 //! Values for columns: what SET says, in the types of the columns, put into rows.
 //!
-//! A primitive column takes what CAST makes of a value; other types take values that have their fields, by name. All values are computed
+//! A primitive column takes what CAST makes of a value; other types take values that have their fields, by name, and CAST does the rest. All values are computed
 //! from the rows as they were before. Read [`Assignments::new`], then [`Assignments::apply`].
 
 #[cfg(test)]
@@ -10,17 +10,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StructArray};
+use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 use arrow_buffer::NullBuffer;
-use arrow_schema::{DataType as ArrowType, Field, Fields, Schema};
-use arrow_select::nullif::nullif;
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema};
 use lakebed_core::feature::upgrade::{CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START};
 use lakebed_core::schema::arrow::{schema_from_arrow, type_to_arrow};
 use lakebed_core::schema::assign::{Difference, DifferenceKind, compare};
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
 use serde_json::Value;
 
-use crate::expr::{Expression, Kind, field_index, nearest, parse_syntax};
+use crate::expr::{Expression, Kind, castable, field_index, nearest, parse_syntax, parts};
 use crate::write::OnLossy;
 use crate::write::fit::fit;
 use crate::{Error, Result};
@@ -124,16 +123,16 @@ impl Assignments {
                 Absent::Refused | Absent::Null => fit(value, data_type, OnLossy::Error, &set.name),
             };
         };
-        let (DataType::Struct(fields), Some(parts)) = (data_type, column.as_struct_opt()) else {
+        let (DataType::Struct(fields), Some(of_struct)) = (data_type, column.as_struct_opt()) else {
             return Err(Error::internal(format!("column {}: a field is assigned of what is no struct", set.name)));
         };
-        let mut children = children(parts)?;
+        let mut children = parts(of_struct)?;
         let (Some(field), Some(child)) = (fields.fields.get(*place), children.get_mut(*place)) else {
             return Err(Error::internal(format!("column {}: a field is assigned that is not there", set.name)));
         };
         *child = self.put(set, child, &field.data_type, below, value)?;
         // What was null has a field now.
-        Ok(Arc::new(StructArray::try_new_with_length(parts.fields().clone(), children, None, parts.len())?))
+        Ok(Arc::new(StructArray::try_new_with_length(of_struct.fields().clone(), children, None, of_struct.len())?))
     }
 }
 
@@ -212,10 +211,45 @@ fn typed(value: Expression, field: &StructField, absent: Absent) -> Result<Expre
     match &field.data_type {
         DataType::Primitive(P::Variant | P::Void | P::YearMonthInterval | P::DayTimeInterval) => {}
         DataType::Primitive(_) => return value.cast_to(&type_to_arrow(&field.data_type)?),
-        DataType::Struct(_) | DataType::Array(_) | DataType::Map(_) => {}
+        DataType::Struct(_) | DataType::Array(_) | DataType::Map(_) => {
+            let wanted = with_parts_of(&value.data_type, &field.data_type)?;
+            if wanted != value.data_type && castable(&value.data_type, &wanted) {
+                let value = value.cast_to(&wanted)?;
+                check_shape(&value, field, absent)?;
+                return Ok(value);
+            }
+        }
     }
     check_shape(&value, field, absent)?;
     Ok(value)
+}
+
+/// The type of a value with the types that its parts have in a column, as far as there are such parts.
+fn with_parts_of(given: &ArrowType, to: &DataType) -> Result<ArrowType> {
+    use PrimitiveType as P;
+    let field = |given: &FieldRef, to: &DataType| {
+        let part = with_parts_of(given.data_type(), to)?;
+        Ok::<_, Error>(Arc::new(given.as_ref().clone().with_data_type(part)))
+    };
+    Ok(match (given, to) {
+        (ArrowType::Struct(fields), DataType::Struct(to)) => {
+            let part = |given: &FieldRef| match to.index_of(given.name()).and_then(|place| to.fields.get(place)) {
+                Some(to) => field(given, &to.data_type),
+                None => Ok(Arc::clone(given)),
+            };
+            ArrowType::Struct(fields.iter().map(part).collect::<Result<_>>()?)
+        }
+        (ArrowType::List(element), DataType::Array(to)) => ArrowType::List(field(element, &to.element)?),
+        (ArrowType::Map(entries, sorted), DataType::Map(to)) => {
+            let ArrowType::Struct(fields) = entries.data_type() else { return Ok(given.clone()) };
+            let parts = fields.iter().zip([&to.key, &to.value]).map(|(given, to)| field(given, to));
+            let entries = entries.as_ref().clone().with_data_type(ArrowType::Struct(parts.collect::<Result<_>>()?));
+            ArrowType::Map(Arc::new(entries), *sorted)
+        }
+        (_, DataType::Primitive(P::Variant | P::Void | P::YearMonthInterval | P::DayTimeInterval)) => given.clone(),
+        (ArrowType::Null, _) | (_, DataType::Primitive(_)) => type_to_arrow(to)?,
+        _ => given.clone(),
+    })
 }
 
 /// Refuses a value whose parts are not those of the column.
@@ -269,8 +303,8 @@ fn laid_over(value: &ArrayRef, column: &ArrayRef, to: &DataType, name: &str) -> 
     if !is_partial(fields, given.fields()) {
         return fit(value, to, OnLossy::Error, name);
     }
-    let (given_parts, mut parts) = (children(given)?, children(own)?);
-    for (field, part) in fields.fields.iter().zip(&mut parts) {
+    let (given_parts, mut own_parts) = (parts(given)?, parts(own)?);
+    for (field, part) in fields.fields.iter().zip(&mut own_parts) {
         let given = field_index(given.fields(), &field.name).and_then(|place| given_parts.get(place));
         if let Some(given) = given {
             *part = laid_over(given, part, &field.data_type, &format!("{name}.{}", field.name))?;
@@ -280,7 +314,7 @@ fn laid_over(value: &ArrayRef, column: &ArrayRef, to: &DataType, name: &str) -> 
         (Some(given), Some(own)) => Some(NullBuffer::new(given.inner() | own.inner())),
         _ => None,
     };
-    Ok(Arc::new(StructArray::try_new_with_length(own.fields().clone(), parts, nulls, own.len())?))
+    Ok(Arc::new(StructArray::try_new_with_length(own.fields().clone(), own_parts, nulls, own.len())?))
 }
 
 /// Whether a struct lacks fields, or structs in it do.
@@ -292,15 +326,4 @@ fn is_partial(to: &StructType, given: &Fields) -> bool {
             _ => false,
         },
     })
-}
-
-/// The fields of structs; those of a null are null.
-fn children(parts: &StructArray) -> Result<Vec<ArrayRef>> {
-    let Some(nulls) = parts.nulls().filter(|nulls| nulls.null_count() > 0) else { return Ok(parts.columns().to_vec()) };
-    let is_null = BooleanArray::new(!nulls.inner(), None);
-    let child = |child: &ArrayRef| match child.data_type() {
-        ArrowType::Null => Ok(Arc::clone(child)),
-        _ => Ok(nullif(child, &is_null)?),
-    };
-    parts.columns().iter().map(child).collect()
 }

@@ -75,9 +75,9 @@ pub struct ChangeMetrics {
     pub scanned_files: u64,
     /// Their sizes: what is read of them is less.
     pub scanned_bytes: u64,
-    /// Files that partition values ruled out.
+    /// Files that partition values ruled out; some may have left the table since its last checkpoint.
     pub skipped_by_partition: u64,
-    /// Files that statistics ruled out.
+    /// The same of statistics.
     pub skipped_by_statistics: u64,
     /// What did not fit into memory and went to disk meanwhile.
     pub spilled_bytes: u64,

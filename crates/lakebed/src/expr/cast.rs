@@ -18,6 +18,7 @@ use datafusion_common::Result as DfResult;
 use datafusion_expr::Expr;
 
 use super::calendar::{DAY, SECOND, date_text, timestamp_text};
+use super::cast_parts;
 use super::kernel::{Input, Order, Spec, fail};
 use super::text_value::{
     decimal_text, float_text, parse_boolean, parse_date, parse_decimal, parse_double, parse_long, parse_timestamp,
@@ -53,7 +54,7 @@ pub(crate) fn cast(value: Expr, from: &DataType, to: &DataType, try_: bool) -> O
 }
 
 /// Whether every number of the first type is one of the second, with the same order.
-fn widens(from: &DataType, to: &DataType) -> bool {
+pub(super) fn widens(from: &DataType, to: &DataType) -> bool {
     match (types::digits(from), types::digits(to)) {
         (Some((p1, s1)), Some((p2, s2))) if types::is_decimal(to) => s2 >= s1 && (p2 as i8 - s2) >= (p1 as i8 - s1),
         (Some((p1, _)), Some((p2, _))) if !types::is_decimal(from) => p1 <= p2,
@@ -62,12 +63,18 @@ fn widens(from: &DataType, to: &DataType) -> bool {
     }
 }
 
+/// Whether Spark knows a cast from one type to another.
+pub(crate) fn castable(from: &DataType, to: &DataType) -> bool {
+    from == to || widens(from, to) || allowed(from, to)
+}
+
 fn allowed(from: &DataType, to: &DataType) -> bool {
     use DataType::{Binary, Boolean, Date32, Null, Utf8};
     let simple =
         |t: &DataType| types::is_number(t) || types::is_timestamp(t) || matches!(t, Boolean | Date32 | Utf8 | Binary | Null);
     match (from, to) {
         (Null, _) => true,
+        (from, _) if from.is_nested() => cast_parts::allowed(from, to),
         (Utf8, to) | (to, Utf8) => simple(to),
         (from, to) if types::is_number(from) || *from == Boolean => {
             types::is_number(to) || *to == Boolean || matches!(to, DataType::Timestamp(_, Some(_)))
@@ -83,10 +90,11 @@ fn allowed(from: &DataType, to: &DataType) -> bool {
 /// Whether a greater value stays greater or becomes equal. Text keeps no order, except as bytes.
 fn is_rising(from: &DataType, to: &DataType) -> bool {
     let text = |t: &DataType| matches!(t, DataType::Utf8 | DataType::Boolean);
-    (!text(from) && !text(to)) || (from, to) == (&DataType::Utf8, &DataType::Binary)
+    (!text(from) && !text(to) && !from.is_nested()) || (from, to) == (&DataType::Utf8, &DataType::Binary)
 }
 
-fn never_fails(from: &DataType, to: &DataType) -> bool {
+/// Whether there is a counterpart to every value.
+pub(super) fn never_fails(from: &DataType, to: &DataType) -> bool {
     (types::is_timestamp(from) && (types::is_timestamp(to) || *to == DataType::Date32))
         || (from, to) == (&DataType::Utf8, &DataType::Binary)
         || *from == DataType::Null
@@ -102,6 +110,8 @@ pub(crate) fn convert_array(array: &ArrayRef, to: &DataType, try_: bool) -> DfRe
     match (array.data_type(), to) {
         (from, to) if from == to => Ok(array.clone()),
         (Null, _) => Ok(new_null_array(to, array.len())),
+        (from, Utf8) if from.is_nested() => cast_parts::to_text(array),
+        (from, _) if from.is_nested() => cast_parts::convert(array, to, try_),
         (Utf8, Binary) => arrow(array, to, try_),
         (Utf8, _) => from_text(array.as_string::<i32>(), to, try_),
         (_, Utf8) => to_text(array),

@@ -9,6 +9,7 @@ mod arithmetic;
 mod bind;
 mod calendar;
 mod cast;
+mod cast_parts;
 mod chars;
 mod compare;
 mod function;
@@ -27,6 +28,7 @@ mod syntax;
 mod tests;
 mod text_value;
 mod time_arithmetic;
+mod type_name;
 mod types;
 
 use std::collections::BTreeSet;
@@ -44,13 +46,14 @@ use bind::{Binder, Typed};
 
 pub(crate) use bind::{join, nearest};
 pub(crate) use calendar::{Civil, DAY, SECOND, date_text, timestamp_text};
+pub(crate) use cast::castable;
 pub(crate) use chars::filter_schema;
 pub(crate) use compare::{below_one_form, one_form_of};
 pub(crate) use function::pattern::Pattern;
 pub(crate) use function::text::{STARTS_WITH, beginning};
 pub(crate) use kernel::{Input, Kernel, Order, Spec};
 pub(crate) use lex::{Span, Suffix, error_at};
-pub(crate) use nested::{field_index, path};
+pub(crate) use nested::{field_index, parts, path};
 pub(crate) use parse::parse as parse_syntax;
 pub(crate) use physical::{compile, failed, kept, may_fail, undecided};
 pub(crate) use short::{saturated, short_type};
@@ -354,7 +357,9 @@ fn as_bound(expr: &Expr, bound: &Schema, given: &Schema) -> Result<Expr> {
     });
     match adapted {
         Ok(adapted) => Ok(adapted.data),
-        Err(error) => Err(Error::internal(format!("a filter meets a batch without its columns: {}", error.strip_backtrace()))),
+        Err(error) => {
+            Err(Error::internal(format!("an expression meets a batch without its columns: {}", error.strip_backtrace())))
+        }
     }
 }
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, ListArray, MapArray, UInt64Array, make_array};
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UInt64Array, make_array};
 use arrow_buffer::NullBuffer;
 use arrow_ord::ord::make_comparator;
-use arrow_schema::{DataType, Fields, SortOptions};
+use arrow_schema::{ArrowError, DataType, Fields, SortOptions};
 use arrow_select::take::take;
 use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::{Expr, lit};
@@ -102,7 +102,16 @@ fn field_of(input: &Input<'_>) -> DfResult<ArrayRef> {
     let parent = input.array(0)?.as_struct_opt().ok_or_else(|| fail("a field is taken of what is no struct"))?;
     let name = input.constant_text(1).ok_or_else(|| fail("a field has no name"))?;
     let child = parent.column_by_name(name).ok_or_else(|| fail(format!("the struct has no field {name}")))?;
-    let Some(nulls) = parent.nulls().filter(|_| *child.data_type() != DataType::Null) else { return Ok(child.clone()) };
+    Ok(visible(child, parent.nulls())?)
+}
+
+/// The fields of structs; those of a null are null.
+pub(crate) fn parts(of: &StructArray) -> Result<Vec<ArrayRef>, ArrowError> {
+    of.columns().iter().map(|child| visible(child, of.nulls())).collect()
+}
+
+fn visible(child: &ArrayRef, of_parent: Option<&NullBuffer>) -> Result<ArrayRef, ArrowError> {
+    let Some(nulls) = of_parent.filter(|_| *child.data_type() != DataType::Null) else { return Ok(child.clone()) };
     let nulls = NullBuffer::union(Some(nulls), child.logical_nulls().as_ref());
     Ok(make_array(child.to_data().into_builder().nulls(nulls).build()?))
 }

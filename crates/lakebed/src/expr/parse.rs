@@ -135,19 +135,41 @@ impl Parser<'_> {
         self.error(span, format_args!("expressions nest more than {MAX_DEPTH} deep here"))
     }
 
-    /// One expression: what stands between parentheses or commas.
-    pub(super) fn expression(&mut self) -> Result<Node> {
+    /// The `>` behind the parts of a type; `>>` closes two.
+    pub(super) fn close_angle(&mut self) -> Result<()> {
+        let left = match self.peek() {
+            Word::Symbol(">>>") => ">>",
+            Word::Symbol(">>") => ">",
+            _ => return self.expect_symbol(">"),
+        };
+        if let Some(token) = self.tokens.get_mut(self.at) {
+            token.word = Word::Symbol(left);
+            token.span.start += 1;
+        }
+        Ok(())
+    }
+
+    /// Reads what stands within something else, which is not done more than so many times deep.
+    pub(super) fn nested<T>(&mut self, start: Span, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.open += 1;
         if self.open > MAX_DEPTH {
-            return Err(self.too_deep(self.span()));
+            return Err(self.too_deep(start));
         }
-        let start = self.span();
-        let mut any = vec![self.conjunction()?];
-        while self.keyword("OR") {
-            any.push(self.conjunction()?);
-        }
+        let found = read(self)?;
         self.open -= 1;
-        self.joined(start, any, Kind::Any)
+        Ok(found)
+    }
+
+    /// One expression: what stands between parentheses or commas.
+    pub(super) fn expression(&mut self) -> Result<Node> {
+        let start = self.span();
+        self.nested(start, |parser| {
+            let mut any = vec![parser.conjunction()?];
+            while parser.keyword("OR") {
+                any.push(parser.conjunction()?);
+            }
+            parser.joined(start, any, Kind::Any)
+        })
     }
 
     fn conjunction(&mut self) -> Result<Node> {

@@ -2,14 +2,12 @@
 //!
 //! Operators and predicates are in `parse`. Read [`Parser::primary`] first.
 
-use arrow_schema::DataType;
 use lakebed_core::Result;
 
 use super::interval;
-use super::lex::{Span, Suffix, Word};
+use super::lex::{Span, Word};
 use super::parse::Parser;
 use super::syntax::{Kind, Node};
-use super::types;
 
 impl Parser<'_> {
     /// A value without operators around it.
@@ -232,32 +230,5 @@ impl Parser<'_> {
             return Ok(Kind::Call { name, args });
         }
         Ok(Kind::Call { name, args: self.list_after(vec![first])? })
-    }
-
-    /// The name of a type, such as `INT` or `DECIMAL(10, 2)`.
-    pub(super) fn data_type(&mut self) -> Result<DataType> {
-        let start = self.span();
-        let Word::Name(name) = self.peek().clone() else {
-            return Err(self.unexpected("the name of a type"));
-        };
-        self.advance();
-        let mut numbers = Vec::new();
-        if self.symbol("(") {
-            loop {
-                match self.peek() {
-                    Word::Number { digits, suffix: Suffix::None } => numbers.push(digits.parse::<u8>().ok()),
-                    _ => return Err(self.unexpected("a number")),
-                }
-                self.advance();
-                if !self.symbol(",") {
-                    break;
-                }
-            }
-            self.expect_symbol(")")?;
-        }
-        let numbers: Option<Vec<u8>> = numbers.into_iter().collect();
-        numbers.and_then(|numbers| types::from_name(&name, &numbers)).ok_or_else(|| {
-            self.error(start, format_args!("`{name}` is not a type that values can be cast to, or its numbers are out of range"))
-        })
     }
 }

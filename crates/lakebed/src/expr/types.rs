@@ -2,7 +2,9 @@
 //!
 //! The rules are those of Spark's ANSI mode. How a value gets from one type to another is in `cast`. Read [`common`] first.
 
-use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 
 /// The most digits of a decimal.
 pub(crate) const MAX_DIGITS: u8 = 38;
@@ -25,6 +27,17 @@ pub(crate) fn day_time() -> DataType {
 /// A length of time in months.
 pub(crate) fn year_month() -> DataType {
     DataType::Interval(IntervalUnit::YearMonth)
+}
+
+/// Lists of such elements.
+pub(crate) fn array_of(element: DataType) -> DataType {
+    DataType::List(Arc::new(Field::new("element", element, true)))
+}
+
+/// Maps of such keys and values.
+pub(crate) fn map_of(key: DataType, value: DataType) -> DataType {
+    let entries = DataType::Struct(vec![Field::new("key", key, false), Field::new("value", value, true)].into());
+    DataType::Map(Arc::new(Field::new("key_value", entries, false)), false)
 }
 
 /// The type of this SQL name.

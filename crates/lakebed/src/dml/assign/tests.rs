@@ -157,7 +157,16 @@ fn what_cannot_be_assigned_is_refused() {
             "column s: the value `id` does not fit:\n  ~ s: struct<x: integer, a.b: string, inner: struct<k: long>> in the table, long in the data"
         )
     );
-    assert_eq!(refused(&[("s", "named_struct('x', 1)")]).0, ErrorKind::Predicate, "no function makes structs yet");
+    assert_eq!(
+        refused(&[("s", "named_struct('x', 1)")]),
+        mismatch("column s: the value `named_struct('x', 1)` lacks the field s.a.b")
+    );
+    assert_eq!(
+        refused(&[("s", "named_struct('x', day, 'a.b', 'c', 'inner', NULL)")]),
+        mismatch(
+            "column s: the value `named_struct('x', day, 'a.b', 'c', 'inner', NULL)` does not fit:\n  ~ s.x: integer in the table, date in the data"
+        )
+    );
     assert_eq!(refused(&[("s", "s.inner")]).0, ErrorKind::SchemaMismatch);
     let failing = assignments(&[("id", "1 / (id - 2)")], Absent::Refused).unwrap();
     let error = failing.apply(rows().columns(), &rows()).unwrap_err();

@@ -150,9 +150,9 @@ impl Probe {
         if changes.is_empty() || found.target_rows.is_empty() {
             return Ok(());
         }
-        let (mut target_rows, mut source_rows) = (UInt32Array::from(found.target_rows), UInt32Array::from(found.source_rows));
+        let (target_rows, source_rows) = (UInt32Array::from(found.target_rows), UInt32Array::from(found.source_rows));
         let pairs = Pairs { target: rows, target_rows: &target_rows, source: &self.chunk, source_rows: Some(&source_rows) };
-        let chosen = self.choose(changes, &pairs)?;
+        let mut chosen = self.choose(changes, &pairs)?;
         if plan.is_of_matches_alone() {
             // Then pairs that change nothing are as if they did not match.
             let kept = UInt32Array::from_iter_values(chosen.rows.iter().map(|row| *row as u32));
@@ -160,7 +160,6 @@ impl Probe {
         } else {
             self.check_ambiguity(rows, target_rows.values(), earlier)?;
         }
-        let mut chosen = chosen;
         if plan.allows_many() {
             // A row is deleted once.
             let mut last = None;
@@ -169,9 +168,9 @@ impl Probe {
             chosen.clauses.truncate(chosen.rows.len());
         }
         let kept = UInt32Array::from_iter_values(chosen.rows.iter().map(|row| *row as u32));
-        (target_rows, source_rows) = (taken(&target_rows, &kept)?, taken(&source_rows, &kept)?);
-        let (updated, deleted) =
-            self.change(changes, &self.matched, rows, &chosen.clauses, &target_rows, Some(&source_rows), decided)?;
+        let (target_rows, source_rows) = (taken(&target_rows, &kept)?, taken(&source_rows, &kept)?);
+        let pairs = Pairs { target_rows: &target_rows, source_rows: Some(&source_rows), ..pairs };
+        let (updated, deleted) = self.change(changes, &self.matched, &pairs, &chosen.clauses, decided)?;
         decided.counts.matched_updated += updated;
         decided.counts.matched_deleted += deleted;
         Ok(())
@@ -187,7 +186,8 @@ impl Probe {
         let chosen = self.choose(changes, &pairs)?;
         let kept = UInt32Array::from_iter_values(chosen.rows.iter().map(|row| *row as u32));
         let target_rows = taken(&target_rows, &kept)?;
-        let (updated, deleted) = self.change(changes, &self.unmatched, rows, &chosen.clauses, &target_rows, None, decided)?;
+        let pairs = Pairs { target_rows: &target_rows, ..pairs };
+        let (updated, deleted) = self.change(changes, &self.unmatched, &pairs, &chosen.clauses, decided)?;
         decided.counts.unmatched_updated += updated;
         decided.counts.unmatched_deleted += deleted;
         Ok(())
@@ -224,41 +224,38 @@ impl Probe {
     }
 
     /// What the clauses make of pairs, one clause each; how many rows are updated and how many deleted.
-    #[expect(clippy::too_many_arguments, reason = "pairs with what is chosen for them")]
     fn change(
         &self,
         changes: &[Change],
         incoming: &[Option<Incoming>],
-        rows: &RecordBatch,
+        pairs: &Pairs<'_>,
         chosen: &[usize],
-        target_rows: &UInt32Array,
-        source_rows: Option<&UInt32Array>,
         decided: &mut Decided,
     ) -> Result<(u64, u64)> {
         let (mut updated, mut deleted) = (0, 0);
-        decided.leaving.extend(target_rows.values());
+        decided.leaving.extend(pairs.target_rows.values());
         for (clause, (change, incoming)) in changes.iter().zip(incoming).enumerate() {
             let own = chosen.iter().enumerate().filter(|(_, chosen)| **chosen == clause);
             let own = UInt32Array::from_iter_values(own.map(|(place, _)| place as u32));
             if own.is_empty() {
                 continue;
             }
-            let target_rows = taken(target_rows, &own)?;
-            let source_rows = source_rows.map(|source_rows| taken(source_rows, &own)).transpose()?;
+            let target_rows = taken(pairs.target_rows, &own)?;
             let (Act::Update(assignments), Some(incoming)) = (&change.act, incoming) else {
                 deleted += own.len() as u64;
-                self.record_deleted(rows, &target_rows, decided)?;
+                self.record_deleted(pairs.target, &target_rows, decided)?;
                 continue;
             };
             updated += own.len() as u64;
-            let taken_from = taken_rows(rows, &target_rows)?;
-            let before = self.shape.written(&taken_from)?;
+            let source_rows = pairs.source_rows.map(|source_rows| taken(source_rows, &own)).transpose()?;
+            let pairs = Pairs { target_rows: &target_rows, source_rows: source_rows.as_ref(), ..*pairs };
+            let rows = taken_rows(pairs.target, &target_rows)?;
+            let before = self.shape.written(&rows)?;
             let named = assignments.reads().into_iter().filter_map(|path| path.into_iter().next()).collect();
-            let pairs = Pairs { target: rows, target_rows: &target_rows, source: &self.chunk, source_rows: source_rows.as_ref() };
             let columns = assignments.apply(before.columns(), &self.plan.flat(&named, &pairs)?)?;
             let options = RecordBatchOptions::new().with_row_count(Some(before.num_rows()));
             let after = incoming.rows(&RecordBatch::try_new_with_options(before.schema(), columns, &options)?, 0)?;
-            decided.updates.push(Updated { before, after, ids: Rewrite::ids(&taken_from) });
+            decided.updates.push(Updated { before, after, ids: Rewrite::ids(&rows) });
         }
         Ok((updated, deleted))
     }

@@ -1,9 +1,10 @@
 //! Spark's scalar functions: which there are, what their arguments become, and where they are computed.
 //!
-//! A name is looked for among the functions computed here (`conditional`, `datetime`, `number`, `text`), then among those of
+//! A name is looked for among the functions computed here (`conditional`, `construct`, `datetime`, `number`, `text`), then among those of
 //! DataFusion and datafusion-spark whose answers are Spark's (`registry`). Read [`call`] first.
 
 mod conditional;
+mod construct;
 mod datetime;
 mod number;
 pub(crate) mod pattern;
@@ -33,7 +34,7 @@ pub(super) fn call(name: &str, args: Vec<Typed>) -> Call {
         return Err(format!("{name} cannot stand here: the time of the call is not known"));
     }
     let args = Args { name, list: args };
-    for group in [conditional::call, datetime::call, number::call, text::call, nested] {
+    for group in [conditional::call, datetime::call, number::call, text::call, construct::call, nested] {
         if let Some(found) = group(&args) {
             return found;
         }
@@ -41,7 +42,7 @@ pub(super) fn call(name: &str, args: Vec<Typed>) -> Call {
     match cast_name(name) {
         Some(to) => {
             args.count(1)?;
-            args.cast(0, &to).map(|expr| Typed { expr, data_type: to })
+            args.explicit_cast(0, &to).map(|expr| Typed { expr, data_type: to })
         }
         None => registry::call(args),
     }
@@ -134,12 +135,25 @@ impl Args<'_> {
         self.get(index).map(|arg| &arg.data_type)
     }
 
-    /// An argument cast to a type.
+    /// An argument cast to a type. What has parts becomes a text only where the text of an expression says so.
     fn cast(&self, index: usize, to: &DataType) -> Result<Expr, String> {
+        match self.data_type(index)?.is_nested() && *to == DataType::Utf8 {
+            true => Err(self.misfit(index, to)?),
+            false => self.explicit_cast(index, to),
+        }
+    }
+
+    fn explicit_cast(&self, index: usize, to: &DataType) -> Result<Expr, String> {
         let arg = self.get(index)?;
-        cast(arg.expr.clone(), &arg.data_type, to, false).map(super::physical::fold_if_possible).ok_or_else(|| {
-            format!("{}: argument {} is {}, not {}", self.name, index + 1, types::name(&arg.data_type), types::name(to))
-        })
+        match cast(arg.expr.clone(), &arg.data_type, to, false) {
+            Some(expr) => Ok(super::physical::fold_if_possible(expr)),
+            None => Err(self.misfit(index, to)?),
+        }
+    }
+
+    fn misfit(&self, index: usize, to: &DataType) -> Result<String, String> {
+        let given = types::name(self.data_type(index)?);
+        Ok(format!("{}: argument {} is {given}, not {}", self.name, index + 1, types::name(to)))
     }
 
     fn text(&self, index: usize) -> Result<Expr, String> {

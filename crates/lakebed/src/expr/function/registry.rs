@@ -153,7 +153,7 @@ fn unknown(name: &str) -> String {
     let known = FUNCTIONS.iter().map(|(name, _, _)| *name);
     match super::super::bind::nearest(name, known) {
         Some(near) => format!("there is no function `{name}`; did you mean `{near}`?"),
-        None => format!("there is no function `{name}` among those that filters support"),
+        None => format!("there is no function `{name}` among those that expressions may call"),
     }
 }
 

@@ -65,6 +65,17 @@ fn types_that_do_not_fit_are_refused() {
     check("CAST('x' AS INT) = 1", &["'x' cannot be cast to INT"]);
     check("CAST(arr AS INT) = 1", &["ARRAY<INT> cannot be cast to INT"]);
     check("CAST(i AS ARRAY) = 1", &["`ARRAY` is not a type"]);
+    check("CAST(arr AS ARRAY<INT) = 1", &["expected `>`"]);
+    check("CAST(arr AS ARRAY<INT>>) = 1", &["expected `)`"]);
+    check("CAST(m AS MAP<INT>) = 1", &["expected `,`"]);
+    check("CAST(st AS STRUCT<INT>) = 1", &["expected the name of a type"]);
+    check(&format!("CAST(arr AS {}INT) = 1", "ARRAY<".repeat(10_000)), &["nest more than"]);
+    check("CAST(st AS STRUCT<a: INT>) = 1", &["cannot be cast to STRUCT<a: INT>"]);
+    check("CAST(m AS MAP<DATE, INT>) = 1", &["cannot be cast to MAP<DATE, INT>"]);
+    check("named_struct('a') = 1", &["pairs of a name and a value"]);
+    check("named_struct(s, 1) = 1", &["argument 1 must be a string literal"]);
+    check("map('a') = 1", &["pairs of a key and a value"]);
+    check("size(map('a', 1, DATE '2024-01-01', 2)) = 1", &["map: ", "DATE", "no common type"]);
     check("DATE '2024-02-30' = dt", &["'2024-02-30' is no DATE"]);
     check("s RLIKE '('", &["regular expression"]);
     check("i = 99999999999999999999999999999999999999999", &["out of the range"]);

@@ -169,7 +169,8 @@ impl OpenFile {
 impl Stored {
     async fn open(job: &Arc<Job>, file: &ScanFile, constants: &[(Scalar, PrimitiveType)]) -> Result<Self> {
         let (store, path) = job.store().resolve(&FilePath::parse(&file.path)?)?;
-        let reads_parts = job.pruner().is_some() || job.limit().is_some() || file.only_deleted_by.is_some();
+        let cuts_small = job.ahead_bytes().is_some() && store.local_path(&path).is_some();
+        let reads_parts = cuts_small || job.pruner().is_some() || job.limit().is_some() || file.only_deleted_by.is_some();
         let page_index = if reads_parts { PageIndex::Read } else { PageIndex::Skip };
         // A size of 0 is what writers put who did not know better.
         let size = Some(file.size).filter(|size| *size > 0);
