@@ -302,3 +302,42 @@ def check_by_others(spark: Any, twin: Twin) -> None:
         connection.sql("SET TimeZone = 'UTC'")
         found = connection.sql(f"SELECT * FROM delta_scan('{twin.path}')").to_arrow_table()
     assert canonical(found.to_pylist()) == canonical(twin.rows)
+
+
+#: Values of columns that have parts, by column.
+WITH_PARTS = [
+    ("s", "named_struct('x', id + 1, 'y', k)"),
+    ("s", "named_struct('Y', 'new', 'X', '7')"),
+    ("s", "if(id = 1, NULL, named_struct('x', 1.6BD, 'y', DATE '2026-11-22'))"),
+    ("s.y", "s"),
+    ("s.y", "named_struct('a', l, 'b', m)"),
+    ("l", "array(id, k, NULL)"),
+    ("l", "array('1', ' 2 ')"),
+    ("l", "array()"),
+    ("l", "array(1.5D, 2.5D)"),
+    ("m", "map('a', id, 'b', k)"),
+    ("m", "map(id, '5')"),
+    ("m", "map()"),
+    ("t", "l"),
+    ("t", "m"),
+    ("t", "CAST(CAST(l AS ARRAY<STRING>) AS STRING) || t"),
+]
+
+
+def test_values_with_parts_become_what_they_become_by_delta_spark(spark: Any, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    columns = "id BIGINT, k INT, s STRUCT<x: INT, y: STRING>, l ARRAY<INT>, m MAP<STRING, BIGINT>, t STRING"
+    spark.sql(f"CREATE TABLE delta.`{made}` ({columns}) USING delta")
+    spark.sql(
+        f"INSERT INTO delta.`{made}` VALUES (1, 7, named_struct('x', 1, 'y', 'ü'), array(3, NULL), map('k', 5, 'l', NULL), 'text'), "
+        "(2, NULL, NULL, NULL, NULL, NULL), (3, -1, named_struct('x', NULL, 'y', NULL), array(), map(), '')"
+    )
+    wrong = []
+    for number, (column, value) in enumerate(WITH_PARTS):
+        paths = [str(shutil.copytree(made, tmp_path / f"{number}-{of}")) for of in ("ours", "theirs")]
+        lb.Table(paths[0]).update({column: value})
+        spark.sql(f"UPDATE delta.`{paths[1]}` SET {column} = {value}")
+        ours, theirs = (sorted(lb.Table(path).to_arrow().to_pylist(), key=lambda row: row["id"]) for path in paths)
+        if ours != theirs:
+            wrong.append((column, value, ours, theirs))
+    assert wrong == []

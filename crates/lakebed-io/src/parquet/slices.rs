@@ -7,8 +7,19 @@ use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
+use super::ParquetFile;
+
 /// The decoded bytes of a slice, all columns of the file together, as far as pages allow.
 const SLICE_BYTES: u64 = 32 << 20;
+
+impl ParquetFile {
+    /// The rows of a row group, counted from its first, at which pages of a projected column start: of the one that has just enough of them.
+    /// None if the index of pages is not there.
+    pub fn page_starts(&self, row_group: usize, projection: &ProjectionMask, wanted: usize) -> Vec<usize> {
+        let columns = self.metadata.offset_index().and_then(|groups| groups.get(row_group));
+        columns.map(|columns| page_starts(columns, Some(projection), wanted)).unwrap_or_default()
+    }
+}
 
 /// Rows of one row group; without a selection, all of them.
 pub(super) struct Slice {

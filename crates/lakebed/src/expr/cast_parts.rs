@@ -27,9 +27,10 @@ pub(super) fn allowed(from: &DataType, to: &DataType) -> bool {
         }
         (List(element), List(wanted)) => castable(element.data_type(), wanted.data_type()),
         (Map(_, _), Map(_, _)) => match (map_types(from), map_types(to)) {
-            // A key that cannot be cast could not be null instead.
+            // A key that cannot be cast could not be null instead. To text everything can be cast that can be cast at all.
             (Some((key, value)), Some((to_key, to_value))) => {
-                (key == to_key || widens(key, to_key) || never_fails(key, to_key)) && castable(value, to_value)
+                let is_safe = key == to_key || widens(key, to_key) || never_fails(key, to_key) || *to_key == Utf8;
+                is_safe && castable(key, to_key) && castable(value, to_value)
             }
             _ => false,
         },

@@ -92,6 +92,15 @@ fn values_are_brought_to_the_type_of_the_column() {
 }
 
 #[test]
+fn parts_of_values_are_brought_to_the_types_of_the_column_by_their_names() {
+    let after = after(&[("s", "named_struct('inner', named_struct('K', price), 'A.B', id, 'X', name)")]);
+    assert_eq!(after[3], ["{x: 7, a.b: 1, inner: {k: 1}}", "{x: NULL, a.b: 2, inner: {k: 2}}", "{x: 9, a.b: 3, inner: {k: 3}}"]);
+    let failing = assignments(&[("s", "named_struct('x', code, 'a.b', '', 'inner', NULL)")], Absent::Refused).unwrap();
+    let error = failing.apply(rows().columns(), &rows()).unwrap_err();
+    assert!(error.message().contains("column s: ") && error.message().contains("'a   ' cannot be cast to INT"), "{error}");
+}
+
+#[test]
 fn all_values_are_computed_from_the_rows_as_they_were() {
     let after = after(&[("id", "s.x"), ("s.x", "id"), ("s.inner.k", "id + 1"), ("Name", "s.inner.k")]);
     assert_eq!(after[0], ["100", "NULL", "300"]);

@@ -106,7 +106,7 @@ impl OpenFile {
             let deleted = stored.deleted.as_ref();
             let rows = if wanted < rows.live(deleted) { rows.first_live(wanted, deleted) } else { rows.clone() };
             let size = PieceSize::of(&self.job, stored, *group, total);
-            let cut = if stored.can_skip(*group) { rows.pieces(size.rows) } else { vec![rows] };
+            let cut = if stored.can_skip(*group) { stored.cut(*group, &rows, size.rows) } else { vec![rows] };
             for rows in cut {
                 let live = rows.live(deleted);
                 wanted = wanted.saturating_sub(live);
@@ -202,6 +202,17 @@ impl Stored {
         let task = tokio::task::spawn_blocking(move || work.finish());
         // Statistics and page indexes are bytes that somebody else wrote.
         task.await.unwrap_or_else(|error| Err(Error::corrupt(&file.path, "its metadata cannot be understood").with_source(error)))
+    }
+
+    /// Rows of a row group in pieces of at most so many.
+    fn cut(&self, group: usize, rows: &Rows, most: u64) -> Vec<Rows> {
+        let wanted = usize::try_from(rows.len() / most.max(1)).unwrap_or(usize::MAX);
+        if wanted == 0 {
+            return vec![rows.clone()];
+        }
+        let starts = self.file.page_starts(group, &self.all.mask(&self.file), wanted.saturating_add(1));
+        let starts: Vec<u64> = starts.into_iter().map(|row| rows.first() + row as u64).collect();
+        rows.pieces(most, &starts)
     }
 
     /// Whether rows in the middle of a row group can be read without fetching those before them.

@@ -94,8 +94,9 @@ impl Rows {
         self.group.start
     }
 
-    /// Pieces of at most so many rows.
-    pub(super) fn pieces(&self, most: u64) -> Vec<Self> {
+    /// Pieces of at most so many rows. They end where a page does, by the first rows of pages, if one ends in the second half of a piece:
+    /// who decodes a part of a page decodes all of it.
+    pub(super) fn pieces(&self, most: u64, pages: &[u64]) -> Vec<Self> {
         let most = most.max(1);
         let mut pieces = Vec::new();
         let mut current = Vec::new();
@@ -103,11 +104,17 @@ impl Rows {
         for range in &self.ranges {
             let mut start = range.start;
             while start < range.end {
-                let end = range.end.min(start.saturating_add(room));
+                let mut end = range.end.min(start.saturating_add(room));
+                let is_cut = end < range.end;
+                if is_cut {
+                    let least = start.max(end - room / 2);
+                    let page = pages.partition_point(|page| *page <= end).checked_sub(1).and_then(|at| pages.get(at));
+                    end = page.copied().filter(|page| *page > least).unwrap_or(end);
+                }
                 current.push(start..end);
                 room -= end - start;
                 start = end;
-                if room == 0 {
+                if is_cut || room == 0 {
                     pieces.push(Self { group: self.group.clone(), ranges: std::mem::take(&mut current) });
                     room = most;
                 }
@@ -291,8 +298,19 @@ mod tests {
     #[test]
     fn pieces_cut_across_ranges() {
         let rows = Rows::all(0..100).within(&[0..10, 20..25, 90..100]);
-        let pieces: Vec<_> = rows.pieces(12).iter().map(|piece| piece.ranges.clone()).collect();
+        let pieces: Vec<_> = rows.pieces(12, &[]).iter().map(|piece| piece.ranges.clone()).collect();
         assert_eq!(pieces, [vec![0..10, 20..22], vec![22..25, 90..99], vec![99..100]]);
+    }
+
+    #[test]
+    fn pieces_end_with_a_page_if_one_ends_in_their_second_half() {
+        let cut = |most: u64, pages: &[u64]| -> Vec<Range<u64>> {
+            Rows::all(1000..1100).pieces(most, pages).iter().flat_map(|piece| piece.ranges.clone()).collect()
+        };
+        assert_eq!(cut(50, &[1000, 1020, 1040, 1060, 1080]), [1000..1040, 1040..1080, 1080..1100]);
+        assert_eq!(cut(40, &[1000, 1020, 1040, 1060, 1080]), [1000..1040, 1040..1080, 1080..1100]);
+        assert_eq!(cut(46, &[1000, 1020, 1090]), [1000..1046, 1046..1090, 1090..1100]);
+        assert_eq!(cut(200, &[1000, 1020]).first(), Some(&(1000..1100)));
     }
 
     proptest! {
@@ -303,6 +321,7 @@ mod tests {
             cuts in prop::collection::btree_set(0_u64..1400, 0..12),
             deleted in prop::collection::btree_set(0_u64..1400, 0..200),
             batch in 1_u64..50,
+            pages in prop::collection::btree_set(0_u64..1400, 0..40),
         ) {
             let group = first..first + count;
             let cuts: Vec<u64> = cuts.into_iter().collect();
@@ -344,7 +363,7 @@ mod tests {
             prop_assert_eq!(listed(&rows.skip(batch)), expected.iter().skip(usize::try_from(batch).unwrap()).copied().collect::<Vec<_>>());
 
             // Pieces are the whole, and none is too large.
-            let pieces = rows.pieces(batch);
+            let pieces = rows.pieces(batch, &pages.into_iter().collect::<Vec<_>>());
             prop_assert!(pieces.iter().all(|piece| piece.len() <= batch && !piece.is_empty()));
             prop_assert_eq!(pieces.iter().flat_map(listed).collect::<Vec<_>>(), expected);
         }
