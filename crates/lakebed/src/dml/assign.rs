@@ -1,7 +1,8 @@
 //! Values for columns: what SET says, in the types of the columns, put into rows.
 //!
-//! A primitive column takes what CAST makes of a value; other types take values that have their fields, by name, and CAST does the rest. All values are computed
-//! from the rows as they were before. Read [`Assignments::new`], then [`Assignments::apply`].
+//! A primitive column takes what CAST makes of a value; other types take values that have their fields, by name, and CAST brings what is in
+//! them to the column's types. All values are computed from the rows as they were before. Read [`Assignments::new`], then
+//! [`Assignments::apply`].
 
 #[cfg(test)]
 mod tests;
