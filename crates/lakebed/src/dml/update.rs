@@ -112,7 +112,8 @@ impl Change for Updating<'_> {
             Some(condition) => scan.filter(condition.text()),
             None => scan,
         };
-        let mut search = Search::of_rows(scan, condition.as_deref(), reading(snapshot))?;
+        let expected_bytes = if condition.is_some() { 0 } else { u64::MAX };
+        let mut search = Search::of_rows(scan, condition.as_deref(), reading(snapshot, expected_bytes))?;
         let mut rewrite = Rewrite::begin(snapshot, &target, true)?;
         let mut metrics = ChangeMetrics::default();
         match change_rows(&mut search, &mut rewrite, &changer).await {

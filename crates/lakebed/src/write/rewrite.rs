@@ -147,7 +147,7 @@ impl Rewrite {
         }
         for files in files.chunks(FILES_AT_ONCE) {
             let mut rows =
-                read_task_with(self.snapshot.store(), &self.snapshot.scan().task(files.to_vec()), reading(&self.snapshot))?;
+                read_task_with(self.snapshot.store(), &self.snapshot.scan().task(files.to_vec()), reading(&self.snapshot, 0))?;
             while let Some(batch) = rows.try_next().await? {
                 let batch = self.shape.written(&batch)?;
                 self.record(&batch, Change::Delete).await?;
@@ -220,7 +220,7 @@ impl Rewrite {
     }
 
     async fn copy(&mut self, scan: &Scan, files: Vec<ScanFile>) -> Result<()> {
-        let mut rows = read_task_with(self.snapshot.store(), &scan.task(files), reading(&self.snapshot))?;
+        let mut rows = read_task_with(self.snapshot.store(), &scan.task(files), reading(&self.snapshot, u64::MAX))?;
         while let Some(batch) = rows.try_next().await? {
             self.copied_rows += batch.num_rows() as u64;
             let versions = batch.column_by_name(VERSION_COLUMN).cloned();
@@ -336,9 +336,10 @@ impl Change {
     }
 }
 
-/// How rows are read of which new files are made: where others are copied, too, that takes longer than to decode them.
-pub(crate) fn reading(snapshot: &Snapshot) -> ReadOptions {
-    ReadOptions { ahead_bytes: (!notes_vectors(snapshot)).then_some(AHEAD_BYTES), ..ReadOptions::default() }
+/// How rows are read of which new files are made. Where many come out, or others are copied, writing takes longer than to decode them.
+pub(crate) fn reading(snapshot: &Snapshot, expected_bytes: u64) -> ReadOptions {
+    let is_slow = expected_bytes > AHEAD_BYTES || !notes_vectors(snapshot);
+    ReadOptions { ahead_bytes: is_slow.then_some(AHEAD_BYTES), ..ReadOptions::default() }
 }
 
 /// Whether rows of a table leave by being noted in deletion vectors.

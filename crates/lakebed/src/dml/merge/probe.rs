@@ -102,6 +102,11 @@ impl Probe {
         Ok(Self { plan: Arc::clone(plan), shape: Arc::clone(shape), matched, unmatched, chunk, index, is_last })
     }
 
+    /// The size of the part of the source.
+    pub(super) fn source_bytes(&self) -> u64 {
+        self.chunk.get_array_memory_size() as u64
+    }
+
     /// Decides about rows of the target; `earlier` are those among them that matched another part of the source.
     pub(super) fn decide(&self, rows: &RecordBatch, earlier: Option<&BooleanBuffer>) -> Result<Decided> {
         let mut decided = Decided::default();

@@ -316,7 +316,8 @@ fn search(plan: &Arc<Plan>, snapshot: &Snapshot, probe: &Arc<Probe>) -> Result<S
         scan = scan.filter(filter.text());
     }
     let test = Some(Arc::new(Test(Arc::clone(probe))) as _);
-    Search::of_rows(scan, plan.filter.as_deref(), ReadOptions { test, ..reading(snapshot) })
+    // About as many rows of the target come out as the source has.
+    Search::of_rows(scan, plan.filter.as_deref(), ReadOptions { test, ..reading(snapshot, probe.source_bytes()) })
 }
 
 fn taken(rows: &RecordBatch, places: &UInt32Array) -> Result<RecordBatch> {
