@@ -6,5 +6,5 @@ pub mod store;
 pub mod table;
 
 pub use checkpoint::Form;
-pub use store::{Counts, Fault, ObservedStore};
+pub use store::{Counts, Fault, Keeper, ObservedStore};
 pub use table::TableBuilder;

@@ -14,6 +14,7 @@ use object_store::{
     CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
 };
+use tokio::sync::oneshot::{Receiver, Sender, channel};
 
 /// As many objects come with one answer to a listing.
 const PAGE: usize = 1000;
@@ -73,6 +74,24 @@ pub struct ObservedStore {
     late: Mutex<Vec<Late>>,
     /// How the names end that no listing shows.
     unlisted: Arc<Mutex<Vec<String>>>,
+    held: Mutex<Option<Held>>,
+}
+
+/// A put that is to wait.
+#[derive(Debug)]
+struct Held {
+    suffix: String,
+    reach: Sender<()>,
+    opened: Receiver<()>,
+}
+
+/// Who lets a put through that waits.
+#[derive(Debug)]
+pub struct Keeper {
+    /// Comes when the put is there.
+    pub reached: Receiver<()>,
+    /// Lets it through.
+    pub open: Sender<()>,
 }
 
 /// A put that is still on its way.
@@ -116,6 +135,7 @@ impl ObservedStore {
             failing: Arc::default(),
             late: Mutex::default(),
             unlisted: Arc::default(),
+            held: Mutex::default(),
         })
     }
 
@@ -142,6 +162,21 @@ impl ObservedStore {
     /// No listing shows objects whose name ends so, which are there all the same: as if they had been made while it ran.
     pub fn unlist(&self, suffix: &str) {
         self.unlisted.lock().unwrap().push(suffix.to_owned());
+    }
+
+    /// The next put of an object whose name ends so waits until it is let through, so that another writer can be faster.
+    pub fn hold(&self, suffix: String) -> Keeper {
+        let ((reach, reached), (open, opened)) = (channel(), channel());
+        *self.held.lock().unwrap() = Some(Held { suffix, reach, opened });
+        Keeper { reached, open }
+    }
+
+    async fn wait_if_held(&self, location: &Path) {
+        let held = self.held.lock().unwrap().take_if(|held| location.as_ref().ends_with(&held.suffix));
+        if let Some(Held { reach, opened, .. }) = held {
+            reach.send(()).unwrap();
+            opened.await.unwrap();
+        }
     }
 
     /// Faults that need no answer come as errors; the others are for the answer.
@@ -268,6 +303,7 @@ impl fmt::Display for ObservedStore {
 #[async_trait]
 impl ObjectStore for ObservedStore {
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        self.wait_if_held(location).await;
         self.counts.lock().unwrap().puts += 1;
         self.arrive(location).await;
         let fault = self.check(location.as_ref())?;

@@ -54,6 +54,11 @@ impl Case {
         Self { memory, observed, table }
     }
 
+    /// The same store as another process has it: commits of one process would go together.
+    pub(super) fn seen_elsewhere(&self) -> Arc<ObservedStore> {
+        ObservedStore::new(Arc::clone(&self.memory) as Arc<dyn ObjectStore>)
+    }
+
     /// The rows, as somebody sees them who knows nothing yet.
     pub(super) async fn rows(&self) -> Rows {
         let table = table(Arc::clone(&self.memory) as Arc<dyn ObjectStore>, 2);

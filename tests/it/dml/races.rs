@@ -13,7 +13,6 @@ use lakebed_core::path::commit_name;
 use object_store::ObjectStore;
 use tokio::time::timeout;
 
-use super::gate::Gate;
 use super::kit::*;
 
 /// What may be done, to rows by their ids.
@@ -126,8 +125,9 @@ fn check(first: Deed, second: Deed, vectors: Fate, copied: Fate) -> impl Future<
 async fn check_race(first: Deed, second: Deed, has_vectors: bool, retries: bool, fate: Fate, told: &str) {
     let case = Case::new(has_vectors).await;
     let before = case.rows().await;
-    let (gate, keeper) = Gate::new(Arc::clone(&case.observed) as Arc<dyn ObjectStore>, commit_name(MADE + 1));
-    let slow = table(gate, 3);
+    let elsewhere = case.seen_elsewhere();
+    let keeper = elsewhere.hold(commit_name(MADE + 1));
+    let slow = table(elsewhere, 3);
     let fast = async {
         keeper.reached.await.unwrap();
         let done = first.run(&case.table, false).await.unwrap();
@@ -263,18 +263,12 @@ async fn many_deletes_at_once_are_all_done() {
         let found: BTreeMap<i64, i64> = case.rows().await.into_iter().collect();
         // 5 is updated or not before it is deleted, 6 is updated twice; whatever comes first.
         let expected = (1..=20).filter(|id| ![1, 3, 4, 5, 10, 11, 12].contains(id));
-        let expected: BTreeMap<i64, i64> = expected
-            .map(|id| {
-                (
-                    id,
-                    match id {
-                        6 => 2,
-                        7 => 1,
-                        _ => 0,
-                    },
-                )
-            })
-            .collect();
+        let times_updated = |id: i64| match id {
+            6 => 2,
+            7 => 1,
+            _ => 0,
+        };
+        let expected: BTreeMap<i64, i64> = expected.map(|id| (id, times_updated(id))).collect();
         assert_eq!(found, expected, "vectors: {vectors}");
     }
 }

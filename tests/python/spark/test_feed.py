@@ -95,6 +95,13 @@ def check_range(spark: Any, path: str, start: int, end: int, columns: list[str])
     return [row[:-1] for row in expected]
 
 
+def test_a_beginning_or_an_end_without_changes_is_refused(spark: Any, path: str) -> None:
+    fruits(spark, path, FORMS["copied"])
+    for options in ({"startingVersion": "1"}, {"startingTimestamp": "2026-01-01"}, {"endingVersion": "1"}):
+        with pytest.raises(Exception, match="only changes have a beginning and an end: add option readChangeFeed=true"):
+            spark.read.format("lakebed").options(**options).load(path).collect()
+
+
 def ranges(last: int) -> Iterator[tuple[int, int]]:
     return ((start, end) for start in range(last + 1) for end in range(start, last + 1))
 

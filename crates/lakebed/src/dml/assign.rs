@@ -207,7 +207,7 @@ pub(crate) fn is_computed(field: &StructField) -> bool {
     [GENERATION_EXPRESSION, IDENTITY_START].iter().any(|key| field.metadata.contains_key(*key))
 }
 
-fn typed(value: Expression, field: &StructField, absent: Absent) -> Result<Expression> {
+fn typed(mut value: Expression, field: &StructField, absent: Absent) -> Result<Expression> {
     use PrimitiveType as P;
     match &field.data_type {
         DataType::Primitive(P::Variant | P::Void | P::YearMonthInterval | P::DayTimeInterval) => {}
@@ -215,9 +215,7 @@ fn typed(value: Expression, field: &StructField, absent: Absent) -> Result<Expre
         DataType::Struct(_) | DataType::Array(_) | DataType::Map(_) => {
             let wanted = with_parts_of(&value.data_type, &field.data_type)?;
             if wanted != value.data_type && castable(&value.data_type, &wanted) {
-                let value = value.cast_to(&wanted)?;
-                check_shape(&value, field, absent)?;
-                return Ok(value);
+                value = value.cast_to(&wanted)?;
             }
         }
     }

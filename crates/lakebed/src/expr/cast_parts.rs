@@ -2,10 +2,8 @@
 //!
 //! The fields of structs are taken in their order, whatever their names. Read [`convert`] first.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
-use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StringArray, StructArray, UInt32Array};
 use arrow_schema::DataType;
@@ -118,16 +116,8 @@ pub(super) fn to_text(array: &ArrayRef) -> DfResult<ArrayRef> {
 }
 
 fn joined(array: &ArrayRef, [open, close]: [char; 2], parts: impl Fn(usize) -> Vec<String>) -> ArrayRef {
-    let mut builder = StringBuilder::with_capacity(array.len(), array.len() * 16);
-    for row in 0..array.len() {
-        if array.is_null(row) {
-            builder.append_null();
-            continue;
-        }
-        let _ = write!(builder, "{open}{}{close}", parts(row).join(", "));
-        builder.append_value("");
-    }
-    Arc::new(builder.finish())
+    let text = |row| array.is_valid(row).then(|| format!("{open}{}{close}", parts(row).join(", ")));
+    Arc::new((0..array.len()).map(text).collect::<StringArray>())
 }
 
 fn shown(texts: &StringArray, row: usize) -> String {

@@ -18,8 +18,9 @@ impl Parser<'_> {
             return Err(self.unexpected("the name of a type"));
         };
         self.advance();
-        if self.peek() == &Word::Symbol("<") && ["ARRAY", "MAP", "STRUCT"].iter().any(|of| name.eq_ignore_ascii_case(of)) {
-            return self.nested(start, |parser| parser.type_of_parts(&name));
+        let lower = name.to_ascii_lowercase();
+        if self.peek() == &Word::Symbol("<") && matches!(lower.as_str(), "array" | "map" | "struct") {
+            return self.nested(start, |parser| parser.type_of_parts(&lower));
         }
         let mut numbers = Vec::new();
         if self.symbol("(") {
@@ -40,21 +41,23 @@ impl Parser<'_> {
         found.ok_or_else(|| self.error(start, format_args!("`{name}` {NO_TYPE}")))
     }
 
-    /// What stands between `<` and `>`.
+    /// What stands between `<` and `>` behind `array`, `map` or `struct`.
     fn type_of_parts(&mut self, name: &str) -> Result<DataType> {
         self.expect_symbol("<")?;
-        let found = if name.eq_ignore_ascii_case("array") {
-            types::array_of(self.data_type()?)
-        } else if name.eq_ignore_ascii_case("map") {
-            let key = self.data_type()?;
-            self.expect_symbol(",")?;
-            types::map_of(key, self.data_type()?)
-        } else {
-            let mut fields = vec![self.field_of_type()?];
-            while self.symbol(",") {
-                fields.push(self.field_of_type()?);
+        let found = match name {
+            "array" => types::array_of(self.data_type()?),
+            "map" => {
+                let key = self.data_type()?;
+                self.expect_symbol(",")?;
+                types::map_of(key, self.data_type()?)
             }
-            DataType::Struct(fields.into())
+            _ => {
+                let mut fields = vec![self.field_of_type()?];
+                while self.symbol(",") {
+                    fields.push(self.field_of_type()?);
+                }
+                DataType::Struct(fields.into())
+            }
         };
         self.close_angle()?;
         Ok(found)

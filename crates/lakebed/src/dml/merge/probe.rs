@@ -14,6 +14,7 @@ use super::clause::{Act, Change};
 use super::index::JoinIndex;
 use super::names::Side;
 use super::plan::{Pairs, Plan, flat_names};
+use super::source::size_bytes;
 use crate::scan::read::RowTest;
 use crate::write::fill::Incoming;
 use crate::write::rewrite::{Rewrite, Shape};
@@ -104,7 +105,7 @@ impl Probe {
 
     /// The size of the part of the source.
     pub(super) fn source_bytes(&self) -> u64 {
-        self.chunk.get_array_memory_size() as u64
+        self.chunk.columns().iter().map(size_bytes).sum()
     }
 
     /// Decides about rows of the target; `earlier` are those among them that matched another part of the source.
@@ -347,7 +348,7 @@ fn taken(values: &UInt32Array, places: &UInt32Array) -> Result<UInt32Array> {
     Ok(UInt32Array::from(taken.to_data()))
 }
 
-fn taken_rows(rows: &RecordBatch, places: &UInt32Array) -> Result<RecordBatch> {
+pub(super) fn taken_rows(rows: &RecordBatch, places: &UInt32Array) -> Result<RecordBatch> {
     if rows.num_columns() > 0 {
         return Ok(take_record_batch(rows, places)?);
     }

@@ -11,7 +11,6 @@ use arrow_array::{RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{Field, Schema};
 use arrow_select::filter::filter_record_batch;
-use arrow_select::take::take_record_batch;
 use futures::StreamExt;
 use futures::stream::FuturesOrdered;
 use lakebed_core::dv::DeletionVector;
@@ -20,7 +19,7 @@ use lakebed_io::parquet::Cores;
 use super::clause::NewRow;
 use super::names::Side;
 use super::plan::{Plan, shown};
-use super::probe::{Counts, Decided, Probe, Test};
+use super::probe::{Counts, Decided, Probe, Test, taken_rows};
 use super::source::Source;
 use super::{Given, When};
 use crate::dml::change::{Change, ChangeMetrics, Prepared, with_metrics};
@@ -232,7 +231,7 @@ impl Progress {
             if left.is_empty() {
                 continue;
             }
-            let (inserter, rows, inserted) = (Arc::clone(&inserter), taken(&chunk, &left)?, self.inserted);
+            let (inserter, rows, inserted) = (Arc::clone(&inserter), taken_rows(&chunk, &left)?, self.inserted);
             for rows in cores.compute("inserting rows", move || inserter.complete(rows, inserted)).await? {
                 self.rewrite.insert(&rows).await?;
                 self.inserted += rows.num_rows() as u64;
@@ -318,10 +317,6 @@ fn search(plan: &Arc<Plan>, snapshot: &Snapshot, probe: &Arc<Probe>) -> Result<S
     let test = Some(Arc::new(Test(Arc::clone(probe))) as _);
     // About as many rows of the target come out as the source has.
     Search::of_rows(scan, plan.filter.as_deref(), ReadOptions { test, ..reading(snapshot, probe.source_bytes()) })
-}
-
-fn taken(rows: &RecordBatch, places: &UInt32Array) -> Result<RecordBatch> {
-    Ok(take_record_batch(rows, places)?)
 }
 
 impl Counts {

@@ -298,7 +298,7 @@ fn with_rows(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<
 }
 
 /// How much memory the rows of a column take. Arrow counts all elements that a cut list points into, so lists are looked into here.
-fn size_bytes(array: &ArrayRef) -> u64 {
+pub(super) fn size_bytes(array: &ArrayRef) -> u64 {
     let nulls = array.nulls().map_or(0, |nulls| nulls.len().div_ceil(8) as u64);
     let offsets = (array.len() as u64 + 1) * 4;
     match array.data_type() {

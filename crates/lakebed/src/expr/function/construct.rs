@@ -71,7 +71,7 @@ fn of_pairs(args: &Args<'_>) -> Call {
     let data_type = types::map_of(key, value);
     if args.len() == 0 {
         let nothing = new_empty_array(&DataType::Null);
-        let empty = of_entries(&data_type, [Arc::clone(&nothing), nothing], 1).map_err(|error| error.to_string())?;
+        let empty = of_entries([Arc::clone(&nothing), nothing], 1).map_err(|error| error.to_string())?;
         return Ok(Typed::literal(ScalarValue::Map(Arc::new(empty))));
     }
     let pairs = keys.into_iter().zip(values).flat_map(|(key, value)| [key, value]).collect();
@@ -94,16 +94,15 @@ fn make_map(input: &Input<'_>) -> DfResult<ArrayRef> {
     if (0..keys.len()).any(is_repeated) {
         return Err(fail("a key of a map is there twice"));
     }
-    Ok(Arc::new(of_entries(input.output, [keys, values], input.rows)?))
+    Ok(Arc::new(of_entries([keys, values], input.rows)?))
 }
 
 /// Maps out of their keys and values, as many for each row.
-fn of_entries(data_type: &DataType, [keys, values]: [ArrayRef; 2], rows: usize) -> DfResult<MapArray> {
+fn of_entries([keys, values]: [ArrayRef; 2], rows: usize) -> DfResult<MapArray> {
+    let data_type = types::map_of(keys.data_type().clone(), values.data_type().clone());
     let DataType::Map(entries, sorted) = data_type else { return Err(fail("a map of another type")) };
-    let field = |name: &str, of: &ArrayRef, nullable: bool| Field::new(name, of.data_type().clone(), nullable);
-    let fields = Fields::from(vec![field("key", &keys, false), field("value", &values, true)]);
-    let entries = Arc::new(entries.as_ref().clone().with_data_type(DataType::Struct(fields.clone())));
+    let DataType::Struct(fields) = entries.data_type() else { return Err(fail("a map without entries")) };
     let of_rows = OffsetBuffer::from_lengths(std::iter::repeat_n(keys.len() / rows.max(1), rows));
-    let pairs = StructArray::try_new(fields, vec![keys, values], None)?;
-    Ok(MapArray::try_new(entries, of_rows, pairs, None, *sorted)?)
+    let pairs = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
+    Ok(MapArray::try_new(entries, of_rows, pairs, None, sorted)?)
 }

@@ -137,23 +137,21 @@ impl Args<'_> {
 
     /// An argument cast to a type. What has parts becomes a text only where the text of an expression says so.
     fn cast(&self, index: usize, to: &DataType) -> Result<Expr, String> {
-        match self.data_type(index)?.is_nested() && *to == DataType::Utf8 {
-            true => Err(self.misfit(index, to)?),
-            false => self.explicit_cast(index, to),
+        let given = self.data_type(index)?;
+        if given.is_nested() && *to == DataType::Utf8 {
+            return Err(self.misfit(index, given, to));
         }
+        self.explicit_cast(index, to)
     }
 
     fn explicit_cast(&self, index: usize, to: &DataType) -> Result<Expr, String> {
         let arg = self.get(index)?;
-        match cast(arg.expr.clone(), &arg.data_type, to, false) {
-            Some(expr) => Ok(super::physical::fold_if_possible(expr)),
-            None => Err(self.misfit(index, to)?),
-        }
+        let expr = cast(arg.expr.clone(), &arg.data_type, to, false);
+        expr.map(super::physical::fold_if_possible).ok_or_else(|| self.misfit(index, &arg.data_type, to))
     }
 
-    fn misfit(&self, index: usize, to: &DataType) -> Result<String, String> {
-        let given = types::name(self.data_type(index)?);
-        Ok(format!("{}: argument {} is {given}, not {}", self.name, index + 1, types::name(to)))
+    fn misfit(&self, index: usize, given: &DataType, to: &DataType) -> String {
+        format!("{}: argument {} is {}, not {}", self.name, index + 1, types::name(given), types::name(to))
     }
 
     fn text(&self, index: usize) -> Result<Expr, String> {

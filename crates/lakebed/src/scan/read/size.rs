@@ -38,7 +38,7 @@ impl PieceSize {
         let bytes_per_row = chunks().map(bytes).sum::<u64>().div_ceil(rows).max(1);
         let fetched_per_row = chunks().map(|(_, chunk)| chunk.compressed_size().unsigned_abs()).sum::<u64>().div_ceil(rows);
         let batch_rows = job.batch_rows().map_or((BATCH_BYTES / bytes_per_row).clamp(1, MOST_BATCH_ROWS), |rows| rows as u64);
-        let share = job.memory().limit_bytes() / (job.cores().count() as u64 * 2 + 1);
+        let share = job.memory().limit_bytes() / (job.lanes() as u64 + 1);
         let ahead = job.ahead_bytes().filter(|_| stored.file.is_local()).map_or(u64::MAX, |bytes| bytes / job.lanes() as u64);
         let by_memory = PIECE_BYTES.min(share).min(ahead) / bytes_per_row;
         // A single file is cut so that each core has a part of it.
