@@ -94,7 +94,8 @@ impl Snapshot {
         Ok(found.filter(|found| !found.removed))
     }
 
-    async fn clustering_columns(&self) -> Result<Vec<String>> {
+    /// The clustering columns, as SQL spells them.
+    pub(crate) async fn clustering_columns(&self) -> Result<Vec<String>> {
         let columns = self.physical_clustering_columns().await?;
         Ok(columns.iter().filter_map(|column| self.logical_column(column)).collect())
     }
@@ -116,8 +117,13 @@ impl Snapshot {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             physical_path(self.schema(), &names, self.mapping_mode()).is_some_and(|path| path == *physical)
         });
-        found.map(|names| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join("."))
+        found.map(|names| column_name(&names))
     }
+}
+
+/// The names that lead to a column as they stand in SQL: `a.b`.
+pub(crate) fn column_name(path: &[String]) -> String {
+    path.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(".")
 }
 
 /// A name as it stands in SQL: between backticks, unless it is a plain one.

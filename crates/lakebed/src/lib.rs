@@ -7,6 +7,7 @@ mod process;
 mod wire;
 pub mod metrics;
 pub mod memory;
+mod spill;
 pub mod stream;
 pub mod expr;
 pub mod snapshot;
@@ -22,6 +23,7 @@ pub mod transaction;
 pub mod create;
 pub mod write;
 pub mod dml;
+pub mod optimize;
 pub mod changes;
 
 pub use lakebed_core::{Error, ErrorKind, Result};

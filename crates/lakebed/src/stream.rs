@@ -79,3 +79,14 @@ where
     })
     .boxed()
 }
+
+/// Does this on a task of its own, which ends when nobody waits for it any more.
+pub(crate) async fn spawned<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    let mut task = JoinSet::new();
+    task.spawn(work);
+    match task.join_next().await {
+        Some(Ok(result)) => result,
+        Some(Err(fault)) => Err(Error::internal("a task ended before its work was done").with_source(fault)),
+        None => Err(Error::internal("a task that was never begun")),
+    }
+}

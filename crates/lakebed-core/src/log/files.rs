@@ -224,6 +224,22 @@ impl FileBatch {
         map_texts(map, physical)
     }
 
+    /// The text of a note of each file's; null where it has none of this name.
+    pub fn tag_texts(&self, name: &str) -> Result<StringArray> {
+        match self.column(column::TAGS).and_then(|array| array.as_map_opt()) {
+            Some(map) => map_texts(map, name),
+            None => Ok(StringArray::new_null(self.len())),
+        }
+    }
+
+    /// A column of texts, all null if the files do not have it.
+    pub fn texts(&self, name: &str) -> Result<StringArray> {
+        match self.column(name) {
+            Some(array) => plain_text(array),
+            None => Ok(StringArray::new_null(self.len())),
+        }
+    }
+
     /// Each file's value of a partition column, typed. PROTOCOL "Partition Value Serialization".
     pub fn partition_values(&self, physical: &str, data_type: PrimitiveType) -> Result<ArrayRef> {
         if let Some(array) = self.parsed_partition(physical, data_type)? {

@@ -14,6 +14,7 @@ use crate::expr::{Options, filter_schema, parse_expr};
 use crate::transaction::{Operation, Transaction};
 use crate::write::fill::Incoming;
 use crate::write::rewrite::{Rewrite, reading};
+use crate::write::shape::{id_columns, ids};
 use crate::write::rules::WriteRules;
 use crate::write::search::{Leaving, Search, parse_condition};
 use crate::write::target::Target;
@@ -107,7 +108,7 @@ impl Change for Updating<'_> {
         let leaving = condition.clone().map_or(Leaving::All, Leaving::Where);
         leaving.register(&mut transaction, snapshot)?;
 
-        let scan = snapshot.scan().row_columns(Rewrite::id_columns(snapshot));
+        let scan = snapshot.scan().row_columns(id_columns(snapshot));
         let scan = match &condition {
             Some(condition) => scan.filter(condition.text()),
             None => scan,
@@ -146,7 +147,7 @@ async fn change_rows(search: &mut Search, rewrite: &mut Rewrite, changer: &Arc<C
         let before = rewrite.shape().written(&found.rows)?;
         let (changer, given) = (Arc::clone(changer), before.clone());
         let after = cores.compute("updating rows", move || changer.change(&given)).await?;
-        rewrite.update(&before, &after, Rewrite::ids(&found.rows)).await?;
+        rewrite.update(&before, &after, ids(&found.rows)).await?;
     }
     Ok(rows)
 }

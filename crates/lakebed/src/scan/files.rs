@@ -88,7 +88,7 @@ impl Listing {
 }
 
 /// How many rows each file has, deleted ones included; null where the log does not say.
-pub(super) fn row_counts(batch: &FileBatch) -> Result<Int64Array> {
+pub(crate) fn row_counts(batch: &FileBatch) -> Result<Int64Array> {
     let wanted = [StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long }];
     let counts = batch.stats(&wanted)?;
     let counts = counts.first().and_then(|counts| counts.as_primitive_opt::<Int64Type>());
@@ -96,7 +96,7 @@ pub(super) fn row_counts(batch: &FileBatch) -> Result<Int64Array> {
 }
 
 /// How many rows each file's deletion vector deletes; 0 without one.
-pub(super) fn deleted_records(batch: &FileBatch) -> Int64Array {
+pub(crate) fn deleted_records(batch: &FileBatch) -> Int64Array {
     let vectors = batch.column(column::DELETION_VECTOR).and_then(|array| array.as_struct_opt());
     let cardinality = vectors.and_then(|vectors| vectors.column_by_name("cardinality")?.as_primitive_opt::<Int64Type>());
     let mut deleted = Int64Builder::with_capacity(batch.len());

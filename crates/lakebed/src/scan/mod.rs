@@ -9,7 +9,7 @@ pub mod read;
 pub(crate) mod balance;
 pub(crate) mod count;
 mod explain;
-mod files;
+pub(crate) mod files;
 mod pieces;
 
 use std::sync::Arc;

@@ -50,8 +50,10 @@ pub struct FileOptions {
 /// Where rows go.
 pub struct FileSink {
     shared: Arc<Shared>,
-    /// Where there are partitions.
+    /// Where rows belong to several partitions.
     partitioning: Option<Partitioning>,
+    /// Else where they all belong.
+    partition: PartitionTexts,
     reserved: Reservation,
     window_bytes: u64,
     open: HashMap<PartitionTexts, OpenFile>,
@@ -124,12 +126,19 @@ impl FileSink {
         Ok(Self {
             shared: Arc::new(shared),
             partitioning,
+            partition: PartitionTexts::new(),
             window_bytes: budget.limit_bytes() / WINDOW_SHARE,
             reserved: budget.reserve_now(0),
             open: HashMap::new(),
             written: Vec::new(),
             next_number: 0,
         })
+    }
+
+    /// The same for rows that all belong to one partition, whose values the log spells so.
+    #[must_use]
+    pub fn of_partition(self, partition: PartitionTexts) -> Self {
+        Self { partitioning: None, partition, ..self }
     }
 
     /// About how large files become.
@@ -182,13 +191,13 @@ impl FileSink {
     async fn write_through(&mut self, batches: Vec<RecordBatch>) -> Result<()> {
         let rows = batches.iter().map(RecordBatch::num_rows).sum();
         let is_small = rows < FEW_ROWS;
-        let mut file = match self.open.remove(&PartitionTexts::new()) {
+        let mut file = match self.open.remove(&self.partition) {
             Some(file) => file,
             None => {
                 let number = self.take_number();
                 let usual = self.shared.options.parquet.clone();
                 let options = if is_small { usual } else { usual.suited_to(&sample(&batches)?, rows) };
-                OpenFile::create(&self.shared, options, PartitionTexts::new(), number).await?
+                OpenFile::create(&self.shared, options, self.partition.clone(), number).await?
             }
         };
         let (mut stats, counted) = (file.stats, batches.clone());
@@ -208,7 +217,7 @@ impl FileSink {
         if file.writer.size_bytes() >= self.shared.options.target_size_bytes {
             self.written.push(file.finish(&self.shared).await?);
         } else {
-            self.open.insert(PartitionTexts::new(), file);
+            self.open.insert(self.partition.clone(), file);
         }
         Ok(())
     }

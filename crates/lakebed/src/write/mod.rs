@@ -13,13 +13,14 @@ pub(crate) mod fit;
 mod identity;
 mod input;
 mod known;
-mod partition;
+pub(crate) mod partition;
 mod place;
 pub(crate) mod rewrite;
 pub(crate) mod rules;
 pub(crate) mod run;
 mod sample;
 pub(crate) mod search;
+pub(crate) mod shape;
 pub(crate) mod target;
 pub mod task;
 

@@ -39,11 +39,12 @@ pub(super) struct Sorted {
     keys: Vec<(Box<[u8]>, u32)>,
 }
 
+/// Rows of one partition that lie together in an order.
 #[derive(Debug, Clone, Copy)]
-struct Run {
-    partition: u32,
-    start: usize,
-    rows: usize,
+pub(crate) struct Run {
+    pub(crate) partition: u32,
+    pub(crate) start: usize,
+    pub(crate) rows: usize,
 }
 
 /// Batches whose partitions are known.
@@ -223,7 +224,7 @@ impl Sorted {
 }
 
 /// Counts, then places: rows of one partition stay in their order.
-fn in_order(ids: &[u32], partitions: usize) -> (Vec<u32>, Vec<Run>) {
+pub(crate) fn in_order(ids: &[u32], partitions: usize) -> (Vec<u32>, Vec<Run>) {
     let mut ends = vec![0_usize; partitions];
     for id in ids {
         ends[*id as usize] += 1;
@@ -246,7 +247,7 @@ fn in_order(ids: &[u32], partitions: usize) -> (Vec<u32>, Vec<Run>) {
 }
 
 /// How much memory the rows of a batch take, without what else lies in its buffers.
-pub(super) fn size_bytes(batch: &RecordBatch) -> u64 {
+pub(crate) fn size_bytes(batch: &RecordBatch) -> u64 {
     let of_column = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size());
     batch.columns().iter().map(of_column).sum::<usize>() as u64
 }

@@ -5,24 +5,20 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray, new_null_array};
-use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
+use arrow_schema::{DataType as ArrowType, Field, Schema};
 use futures::TryStreamExt;
-use lakebed_core::schema::StructField;
 
 use super::files::{FileOptions, FileSink, WrittenFile, delete_written};
-use super::fit::{OnLossy, fit};
-use super::rules::{Contents, WriteRules};
+use super::rules::Contents;
 use super::search::{Gone, Part, totals};
+use super::shape::{Shape, id_columns};
 use super::target::Target;
 use crate::scan::read::{ReadOptions, read_task_with};
-use crate::scan::{RowColumn, RowColumnKind, Scan, ScanFile};
+use crate::scan::{Scan, ScanFile};
 use crate::transaction::Transaction;
 use crate::{Result, Snapshot};
 
-/// The names of the columns in which rows bring their ids. Tables have no columns of such names.
-const ID_COLUMN: &str = "\u{0}id";
-const VERSION_COLUMN: &str = "\u{0}version";
 /// Files that are read in one go.
 const FILES_AT_ONCE: usize = 4096;
 
@@ -42,21 +38,11 @@ pub(crate) enum Change {
 pub(crate) struct Rewrite {
     snapshot: Snapshot,
     shape: Arc<Shape>,
-    /// The table's columns, and those in which rows bring their ids.
-    schema: SchemaRef,
     data: FileSink,
     /// Where the table records changes and they cannot be told from the files that come and go.
     changes: Option<FileSink>,
-    tracks_rows: bool,
     notes_vectors: bool,
     copied_rows: u64,
-}
-
-/// The form of a table's rows on their way to files: its columns in their order and types.
-#[derive(Debug)]
-pub(crate) struct Shape {
-    rules: Arc<WriteRules>,
-    schema: SchemaRef,
 }
 
 /// Files that were written in the place of others.
@@ -83,24 +69,18 @@ pub(crate) struct FileTotals {
 impl Rewrite {
     /// On top of this version. `records` says whether what happens to rows cannot be told from the files that come and go.
     pub(crate) fn begin(snapshot: &Snapshot, target: &Target, records: bool) -> Result<Self> {
-        let tracks_rows = snapshot.properties().row_tracking;
-        let (store, env) = (snapshot.store(), snapshot.env());
-        let sink = |contents: Contents| {
-            let options = FileOptions { contents, ..target.files.clone() };
-            FileSink::new(store.clone(), env.clone(), Arc::clone(&target.rules), options)
+        let shape = Arc::new(Shape::new(snapshot, target)?);
+        let changes = if records && snapshot.properties().change_data_feed {
+            let options = FileOptions { contents: Contents::Changes, ..target.files.clone() };
+            Some(FileSink::new(snapshot.store().clone(), snapshot.env().clone(), Arc::clone(&target.rules), options)?)
+        } else {
+            None
         };
-        let data = sink(if tracks_rows { Contents::MovedRows } else { Contents::Rows })?;
-        let changes = if records && snapshot.properties().change_data_feed { Some(sink(Contents::Changes)?) } else { None };
-        let table_schema = target.rules.loose_schema()?;
-        let ids = [ID_COLUMN, VERSION_COLUMN].into_iter().filter(|_| tracks_rows);
-        let ids = ids.map(|name| Arc::new(Field::new(name, ArrowType::Int64, true)));
         Ok(Self {
             snapshot: snapshot.clone(),
-            schema: Arc::new(Schema::new(table_schema.fields().iter().cloned().chain(ids).collect::<Vec<_>>())),
-            shape: Arc::new(Shape { rules: Arc::clone(&target.rules), schema: table_schema }),
-            data,
+            data: shape.sink(snapshot, target)?,
+            shape,
             changes,
-            tracks_rows,
             notes_vectors: notes_vectors(snapshot),
             copied_rows: 0,
         })
@@ -113,13 +93,13 @@ impl Rewrite {
 
     /// New rows, in the table's columns.
     pub(crate) async fn insert(&mut self, rows: &RecordBatch) -> Result<()> {
-        self.put(rows, None, None).await?;
+        self.put(rows, None).await?;
         self.record(rows, Change::Insert).await
     }
 
     /// Rows in the place of others, whose ids they keep, if the table tracks rows.
     pub(crate) async fn update(&mut self, before: &RecordBatch, after: &RecordBatch, ids: Option<ArrayRef>) -> Result<()> {
-        self.put(after, ids, None).await?;
+        self.put(after, ids).await?;
         self.record(before, Change::Before).await?;
         self.record(after, Change::After).await
     }
@@ -175,38 +155,20 @@ impl Rewrite {
         }
     }
 
-    /// The columns that tell who rows are, for scans of rows that move.
-    pub(crate) fn id_columns(snapshot: &Snapshot) -> Vec<RowColumn> {
-        let columns = [(RowColumnKind::RowId, ID_COLUMN), (RowColumnKind::RowCommitVersion, VERSION_COLUMN)];
-        let tracks_rows = snapshot.properties().row_tracking;
-        columns.into_iter().filter(|_| tracks_rows).map(|(kind, name)| RowColumn::new(kind, name)).collect()
-    }
-
-    /// The ids in a batch of such a scan.
-    pub(crate) fn ids(batch: &RecordBatch) -> Option<ArrayRef> {
-        batch.column_by_name(ID_COLUMN).cloned()
-    }
-
     /// The form of rows on their way to files.
     pub(crate) fn shape(&self) -> &Arc<Shape> {
         &self.shape
     }
 
-    async fn put(&mut self, rows: &RecordBatch, ids: Option<ArrayRef>, versions: Option<ArrayRef>) -> Result<()> {
-        let mut columns: Vec<ArrayRef> = rows.columns().to_vec();
-        if self.tracks_rows {
-            let none = || new_null_array(&ArrowType::Int64, rows.num_rows());
-            columns.extend([ids.unwrap_or_else(none), versions.unwrap_or_else(none)]);
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-        self.data.write(vec![RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?]).await
+    async fn put(&mut self, rows: &RecordBatch, ids: Option<ArrayRef>) -> Result<()> {
+        self.data.write(vec![self.shape.identified(rows, ids, None)?]).await
     }
 
     async fn copy_rest(&mut self, gone: &Gone) -> Result<()> {
         if self.notes_vectors {
             return Ok(());
         }
-        let scan = self.snapshot.scan().row_columns(Self::id_columns(&self.snapshot));
+        let scan = self.snapshot.scan().row_columns(id_columns(&self.snapshot));
         for parts in gone.parts.chunks(FILES_AT_ONCE) {
             let mut files = Vec::with_capacity(parts.len());
             for part in parts {
@@ -223,8 +185,7 @@ impl Rewrite {
         let mut rows = read_task_with(self.snapshot.store(), &scan.task(files), reading(&self.snapshot, u64::MAX))?;
         while let Some(batch) = rows.try_next().await? {
             self.copied_rows += batch.num_rows() as u64;
-            let versions = batch.column_by_name(VERSION_COLUMN).cloned();
-            self.put(&self.shape.written(&batch)?, Self::ids(&batch), versions).await?;
+            self.data.write(vec![self.shape.moved(&batch)?]).await?;
         }
         Ok(())
     }
@@ -251,19 +212,6 @@ impl Rewrite {
                 Err(error)
             }
         }
-    }
-}
-
-impl Shape {
-    /// Rows that were read as rows that can be written. Columns that the table gets only now are null in them.
-    pub(crate) fn written(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let column = |(field, of): (&StructField, &Arc<Field>)| match batch.column_by_name(&field.name) {
-            Some(array) => fit(array, &field.data_type, OnLossy::Error, &field.name),
-            None => Ok(new_null_array(of.data_type(), batch.num_rows())),
-        };
-        let columns = self.rules.schema.fields.iter().zip(self.schema.fields()).map(column);
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns.collect::<Result<_>>()?, &options)?)
     }
 }
 

@@ -80,6 +80,24 @@ impl Target {
         target.map_err(|error| within_once(error, url))
     }
 
+    /// Of a table that stays as it is, while rows are clustered by these columns, given by the names that lead to them in files: new files
+    /// have statistics of them.
+    pub(crate) async fn clustered(
+        snapshot: &Snapshot,
+        columns: Vec<Vec<String>>,
+        options: &WriteOptions,
+        now_ms: i64,
+    ) -> Result<Self> {
+        let mut table = TableChange::none(snapshot).await?;
+        table.clustering.extend(columns);
+        Self::new(table, snapshot.url(), options, now_ms).map_err(|error| within_once(error, snapshot.url()))
+    }
+
+    /// About how large files become.
+    pub(crate) fn target_size_bytes(&self) -> u64 {
+        self.files.target_size_bytes
+    }
+
     /// `now_ms` is what the current time means in defaults.
     pub(super) fn new(table: TableChange, url: &str, options: &WriteOptions, now_ms: i64) -> Result<Self> {
         let rules = WriteRules::new(url, &table.protocol, &table.metadata, &table.clustering, now_ms)?;
@@ -94,7 +112,7 @@ impl Target {
 
     /// Whether files that were written for another state of the table are right for this one too: nothing but columns that may be null
     /// has come.
-    pub(super) fn takes_files_of(&self, other: &Target) -> bool {
+    pub(crate) fn takes_files_of(&self, other: &Target) -> bool {
         let same_columns = other.table.metadata.partition_columns == self.table.metadata.partition_columns
             && other.rules.schema.fields.iter().all(|field| self.rules.schema.fields.contains(field));
         let new = self.rules.schema.fields.iter().filter(|field| !other.rules.schema.fields.contains(field));

@@ -14,7 +14,6 @@ mod probe;
 mod ranges;
 mod run;
 mod source;
-mod spill;
 mod summary;
 
 use std::sync::Arc;

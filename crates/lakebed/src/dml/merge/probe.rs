@@ -17,7 +17,7 @@ use super::plan::{Pairs, Plan, flat_names};
 use super::source::size_bytes;
 use crate::scan::read::RowTest;
 use crate::write::fill::Incoming;
-use crate::write::rewrite::{Rewrite, Shape};
+use crate::write::shape::{Shape, ids};
 use crate::{Error, ErrorKind, Result};
 
 /// A part of the source, ready to meet rows of the target.
@@ -261,7 +261,7 @@ impl Probe {
             let columns = assignments.apply(before.columns(), &self.plan.flat(&named, &pairs)?)?;
             let options = RecordBatchOptions::new().with_row_count(Some(before.num_rows()));
             let after = incoming.rows(&RecordBatch::try_new_with_options(before.schema(), columns, &options)?, 0)?;
-            decided.updates.push(Updated { before, after, ids: Rewrite::ids(&rows) });
+            decided.updates.push(Updated { before, after, ids: ids(&rows) });
         }
         Ok((updated, deleted))
     }

@@ -29,6 +29,7 @@ use crate::transaction::{Operation, Transaction};
 use crate::write::commit::change_table;
 use crate::write::fill::Incoming;
 use crate::write::rewrite::{Change as Recorded, Rewrite, reading};
+use crate::write::shape::id_columns;
 use crate::write::search::{Found, Gone, Leaving, Search};
 use crate::{Result, Snapshot};
 
@@ -309,7 +310,7 @@ fn search(plan: &Arc<Plan>, snapshot: &Snapshot, probe: &Arc<Probe>) -> Result<S
     let mut scan = snapshot.scan();
     scan = match &plan.columns {
         Some(columns) => scan.select(columns.clone()),
-        None => scan.row_columns(Rewrite::id_columns(snapshot)),
+        None => scan.row_columns(id_columns(snapshot)),
     };
     if let Some(filter) = &plan.filter {
         scan = scan.filter(filter.text());

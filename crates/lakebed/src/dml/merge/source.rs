@@ -1,6 +1,6 @@
 //! The rows of a merge's source, read once: kept in memory, or all of them in a temporary file if they are more than may be kept.
 //!
-//! They come back in parts, as often as somebody asks, since a merge may have to begin again. How the file looks is in `spill`. Read
+//! They come back in parts, as often as somebody asks, since a merge may have to begin again. How the file looks is in `crate::spill`. Read
 //! [`Source::read`], then [`Source::chunk`].
 
 #[cfg(test)]
@@ -17,8 +17,8 @@ use futures::TryStreamExt;
 use lakebed_core::schema::StructType;
 use lakebed_core::schema::arrow::schema_from_arrow;
 
-use super::spill::{Spill, folder, joined};
 use crate::memory::{MemoryBudget, Reservation};
+use crate::spill::{Spill, folder, joined};
 use crate::write::OnLossy;
 use crate::write::fit::{fit, loose_type};
 use crate::{Error, RecordBatchStream, Result};

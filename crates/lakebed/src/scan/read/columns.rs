@@ -106,7 +106,7 @@ fn prune_type(data_type: &DataType, wanted: &Wanted) -> DataType {
 }
 
 /// The positions that lead to a path.
-fn resolve(schema: &StructType, path: &str) -> Result<Vec<usize>> {
+pub(crate) fn resolve(schema: &StructType, path: &str) -> Result<Vec<usize>> {
     if let Some(index) = schema.index_of(path) {
         return Ok(vec![index]);
     }

@@ -1,7 +1,7 @@
 //! A temporary file with columns: what does not fit into memory is put down here, and read again as often as it is wanted.
 //!
-//! Each column of each piece is an Arrow stream of its own, so that neither way takes more memory than the column does. The file has
-//! no name, or one that is gone with the process. Read [`Spill::append`].
+//! Each column of each piece is an Arrow stream of its own, so that neither way takes more memory than the column does; small pieces may
+//! also be put down with all their columns together. The file has no name, or one that is gone with the process. Read [`Spill::append`].
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -22,7 +22,7 @@ const FOLDER: &str = "LAKEBED_SPILL_DIR";
 
 /// A temporary file, gone when this is dropped.
 #[derive(Debug)]
-pub(super) struct Spill {
+pub(crate) struct Spill {
     schema: SchemaRef,
     folder: PathBuf,
     file: Arc<Mutex<File>>,
@@ -30,7 +30,7 @@ pub(super) struct Spill {
 }
 
 /// Where temporary files lie.
-pub(super) fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     folder_of(std::env::var_os(FOLDER))
 }
 
@@ -40,13 +40,13 @@ fn folder_of(named: Option<OsString>) -> PathBuf {
 
 impl Spill {
     /// A new file for columns of this schema.
-    pub(super) async fn create(folder: PathBuf, schema: SchemaRef) -> Result<Self> {
+    pub(crate) async fn create(folder: PathBuf, schema: SchemaRef) -> Result<Self> {
         let file = blocking(folder.clone(), "beginning", move |folder| Ok(tempfile::tempfile_in(folder)?)).await?;
         Ok(Self { schema, folder, file: Arc::new(Mutex::new(file)), size_bytes: 0 })
     }
 
     /// Puts columns down, each given in pieces, and answers where each lies.
-    pub(super) async fn append(&mut self, columns: Vec<Vec<ArrayRef>>) -> Result<Vec<u64>> {
+    pub(crate) async fn append(&mut self, columns: Vec<Vec<ArrayRef>>) -> Result<Vec<u64>> {
         let (file, schema) = (Arc::clone(&self.file), Arc::clone(&self.schema));
         let work = move |_: &Path| {
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,9 +55,7 @@ impl Spill {
             for (pieces, field) in columns.into_iter().zip(schema.fields()) {
                 let whole = joined(pieces)?;
                 let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![Arc::clone(field)])), vec![whole])?;
-                let mut writer = StreamWriter::try_new(BufWriter::new(&*file), batch.schema_ref())?;
-                writer.write(&batch)?;
-                writer.into_inner()?.flush()?;
+                write_stream(&file, &batch)?;
                 places.push(end);
                 end = file.stream_position()?;
             }
@@ -68,30 +66,60 @@ impl Spill {
         Ok(places)
     }
 
-    /// The columns that lie at these places.
-    pub(super) async fn read(&self, places: Vec<u64>) -> Result<Vec<ArrayRef>> {
+    /// Puts rows down, all their columns together, and answers where they lie.
+    pub(crate) async fn append_rows(&mut self, rows: RecordBatch) -> Result<u64> {
         let file = Arc::clone(&self.file);
         let work = move |_: &Path| {
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            let read = places.into_iter().map(|place| {
-                file.seek(SeekFrom::Start(place))?;
-                let batch = StreamReader::try_new(BufReader::new(&*file), None)?.next();
-                let batch = batch.ok_or_else(|| ArrowError::IpcError("the file is cut off".into()))??;
-                Ok(Arc::clone(batch.column(0)))
-            });
-            read.collect()
+            let place = file.seek(SeekFrom::End(0))?;
+            write_stream(&file, &rows)?;
+            Ok((place, file.stream_position()?))
+        };
+        let (place, end) = blocking(self.folder.clone(), "writing to", work).await?;
+        self.size_bytes = end;
+        Ok(place)
+    }
+
+    /// The rows that lie at these places.
+    pub(crate) async fn read_rows(&self, places: Vec<u64>) -> Result<Vec<RecordBatch>> {
+        let file = Arc::clone(&self.file);
+        let work = move |_: &Path| {
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            places.into_iter().map(|place| read_stream(&mut file, place)).collect()
+        };
+        blocking(self.folder.clone(), "reading from", work).await
+    }
+
+    /// The columns that lie at these places.
+    pub(crate) async fn read(&self, places: Vec<u64>) -> Result<Vec<ArrayRef>> {
+        let file = Arc::clone(&self.file);
+        let work = move |_: &Path| {
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            places.into_iter().map(|place| Ok(Arc::clone(read_stream(&mut file, place)?.column(0)))).collect()
         };
         blocking(self.folder.clone(), "reading from", work).await
     }
 
     /// How large the file is.
-    pub(super) fn size_bytes(&self) -> u64 {
+    pub(crate) fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
 }
 
+fn write_stream(file: &File, rows: &RecordBatch) -> Result<(), ArrowError> {
+    let mut writer = StreamWriter::try_new(BufWriter::new(file), rows.schema_ref())?;
+    writer.write(rows)?;
+    Ok(writer.into_inner()?.flush()?)
+}
+
+fn read_stream(file: &mut File, place: u64) -> Result<RecordBatch, ArrowError> {
+    file.seek(SeekFrom::Start(place))?;
+    let rows = StreamReader::try_new(BufReader::new(&*file), None)?.next();
+    rows.ok_or_else(|| ArrowError::IpcError("the file is cut off".into()))?
+}
+
 /// Several arrays as one.
-pub(super) fn joined(pieces: Vec<ArrayRef>) -> Result<ArrayRef, ArrowError> {
+pub(crate) fn joined(pieces: Vec<ArrayRef>) -> Result<ArrayRef, ArrowError> {
     match pieces.as_slice() {
         [only] => Ok(Arc::clone(only)),
         pieces => concat(&pieces.iter().map(|piece| piece.as_ref() as &dyn Array).collect::<Vec<_>>()),

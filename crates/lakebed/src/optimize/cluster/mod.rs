@@ -1,0 +1,173 @@
+//! Files of one partition whose rows are brought into an order in which files can be skipped.
+//!
+//! Twice the rows are read: first their keys, of which a sample tells how to divide them into files; then all of them, each on its way to
+//! the file where it belongs. How they are divided is decided by `lakebed_core::layout`. Read [`cluster`].
+
+pub(crate) mod columns;
+mod sample;
+mod shuffle;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use futures::{StreamExt, TryStreamExt, stream};
+use lakebed_core::layout::rank::Ranker;
+use lakebed_core::layout::split::{Method, Split};
+use lakebed_io::parquet::Cores;
+
+use self::columns::KeyColumn;
+use self::shuffle::{Assigned, Shuffle};
+use super::cube::Order;
+use super::plan::Group;
+use super::run::Job;
+use crate::scan::read::{ReadOptions, read_task_with};
+use crate::memory::MemoryBudget;
+use crate::stream::spawned;
+use crate::write::files::{FileSink, WrittenFile, delete_written};
+use crate::Result;
+
+/// Files are divided further into parts of about so many bytes of files, since rows are put into order part by part. In memory rows are
+/// several times as large.
+const PART_BYTES: u64 = 32 << 20;
+/// What a file takes of the memory budget while it is written, about.
+const FILE_BYTES: u64 = 256 << 20;
+/// Files that are read in one go.
+const FILES_AT_ONCE: usize = 4096;
+
+/// By what rows are clustered.
+#[derive(Debug, Clone)]
+pub(super) struct Clustering {
+    pub(super) columns: Vec<KeyColumn>,
+    pub(super) order: Order,
+}
+
+/// How to find the bucket of a row.
+struct Compass {
+    columns: Vec<KeyColumn>,
+    rankers: Vec<Ranker>,
+    split: Split,
+}
+
+/// Writes the rows of a group's files.
+pub(super) async fn cluster(job: &Arc<Job>, clustering: &Clustering, group: &Group) -> Result<Vec<WrittenFile>> {
+    let files = files_for(group.live_bytes, job.file_bytes);
+    let parts = usize::try_from((group.live_bytes / files as u64).div_ceil(PART_BYTES)).unwrap_or(1).max(1);
+    let cores = Cores::new();
+    let sample = sample::read(job, clustering, group).await?;
+    let order = clustering.order;
+    let split = move || {
+        let (rankers, ranks) = sample.ranked()?;
+        let split = match order {
+            Order::ZOrder => Split::new(Method::ZOrder, &ranks, files, parts),
+            Order::Best | Order::OfTable => Split::best(&ranks, files, parts),
+        };
+        Ok((rankers, split))
+    };
+    let (rankers, split) = cores.compute("dividing rows into files", split).await?;
+    let compass = Arc::new(Compass { columns: clustering.columns.clone(), rankers, split });
+    let shuffle = scatter(job, group, &compass, &cores).await?;
+    job.spilled_bytes.add(shuffle.spilled_bytes());
+    gather(job, group, Arc::new(shuffle), parts).await
+}
+
+/// Brings all rows of a group into their buckets.
+async fn scatter(job: &Arc<Job>, group: &Group, compass: &Arc<Compass>, cores: &Cores) -> Result<Shuffle> {
+    let mut shuffle = Shuffle::new(job.shape.schema(), compass.split.buckets());
+    let mut first_row = 0;
+    for files in group.files.scans(&job.partitions)?.chunks(FILES_AT_ONCE) {
+        let bytes: u64 = files.iter().map(|file| file.size).sum();
+        let rows = read_task_with(job.snapshot.store(), &job.scan.task(files.to_vec()), ReadOptions::default())?;
+        let assigned = rows.map(|rows| {
+            let (job, compass, cores) = (Arc::clone(job), Arc::clone(compass), cores.clone());
+            let first = first_row;
+            first_row += rows.as_ref().map_or(0, RecordBatch::num_rows) as u64;
+            async move {
+                let rows = rows?;
+                let assign = move || compass.assign(&job.shape.moved(&rows)?, first);
+                cores.compute("finding the files of rows", assign).await
+            }
+        });
+        let mut assigned = assigned.buffered(cores.count() + 1).boxed();
+        while let Some(rows) = assigned.try_next().await? {
+            shuffle.push(rows).await?;
+        }
+        job.reporter.add_bytes(bytes / 2);
+    }
+    Ok(shuffle)
+}
+
+/// Writes the files, some side by side.
+async fn gather(job: &Arc<Job>, group: &Group, shuffle: Arc<Shuffle>, parts: usize) -> Result<Vec<WrittenFile>> {
+    let files = shuffle.buckets().div_ceil(parts);
+    let at_once = usize::try_from(MemoryBudget::of_process().limit_bytes() / FILE_BYTES).unwrap_or(usize::MAX);
+    let bytes = group.live_bytes / 2 / files.max(1) as u64;
+    let file = |file: usize| {
+        let (job, group, shuffle) = (Arc::clone(job), group.clone(), Arc::clone(&shuffle));
+        async move {
+            let written = spawned(write_file(Arc::clone(&job), group, shuffle, file * parts..(file + 1) * parts)).await;
+            job.reporter.add_bytes(bytes);
+            written
+        }
+    };
+    let mut written = stream::iter(0..files).map(file).buffer_unordered(at_once.clamp(1, Cores::new().count()));
+    let (mut all, mut failed) = (Vec::new(), None);
+    while let Some(of_file) = written.next().await {
+        match of_file {
+            Ok(of_file) => all.extend(of_file),
+            Err(error) => {
+                failed = Some(error);
+                break;
+            }
+        }
+    }
+    drop(written);
+    match failed {
+        None => Ok(all),
+        Some(error) => {
+            delete_written(job.snapshot.store(), &all).await;
+            Err(error)
+        }
+    }
+}
+
+async fn write_file(job: Arc<Job>, group: Group, shuffle: Arc<Shuffle>, buckets: Range<usize>) -> Result<Vec<WrittenFile>> {
+    let mut sink = job.sink(&group)?;
+    match fill(&shuffle, buckets, &mut sink).await {
+        Ok(()) => sink.finish().await,
+        Err(error) => {
+            sink.abort().await;
+            Err(error)
+        }
+    }
+}
+
+async fn fill(shuffle: &Arc<Shuffle>, buckets: Range<usize>, sink: &mut FileSink) -> Result<()> {
+    let cores = Cores::new();
+    for bucket in buckets {
+        let mut sorted = shuffle.sorted(bucket).await?;
+        loop {
+            let next = move || Ok((sorted.next()?, sorted));
+            let (rows, rest) = cores.compute("putting rows into order", next).await?;
+            let Some(rows) = rows else { break };
+            sorted = rest;
+            sink.write(vec![rows]).await?;
+        }
+    }
+    Ok(())
+}
+
+impl Compass {
+    fn assign(&self, rows: &RecordBatch, first_row: u64) -> Result<Assigned> {
+        let ranks = |(column, ranker): (&KeyColumn, &Ranker)| ranker.ranks(&column.values(rows)?);
+        let ranks = self.columns.iter().zip(&self.rankers).map(ranks).collect::<Result<Vec<_>>>()?;
+        let buckets = self.split.assign(&ranks, first_row);
+        Assigned::new(rows, &buckets, self.split.buckets(), self.split.keys(&ranks))
+    }
+}
+
+/// Into how many files so many bytes are divided.
+fn files_for(bytes: u64, target_size_bytes: u64) -> usize {
+    let target = target_size_bytes.max(1);
+    usize::try_from((bytes.saturating_add(target / 2) / target).max(1)).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,194 @@
+//! Rows by the bucket they belong to, in bounded memory: what is too much for it is put into a temporary file, bucket by bucket.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Decimal128Type;
+use arrow_array::{ArrayRef, Decimal128Array, RecordBatch};
+use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
+use arrow_select::interleave::interleave_record_batch;
+
+use crate::memory::{MemoryBudget, Reservation};
+use crate::spill::{Spill, folder};
+use crate::write::partition::{Run, in_order, size_bytes};
+use crate::{Error, Result};
+
+/// Of the memory budget, what may be held.
+const HELD_SHARE: u64 = 4;
+/// Rows that come out in one batch.
+const ROWS_AT_ONCE: usize = 1 << 14;
+/// The name of the column that orders rows within their bucket.
+const KEY: &str = "\u{0}key";
+
+/// Rows on their way to their buckets.
+pub(super) struct Shuffle {
+    /// Of the rows, with their keys behind.
+    schema: SchemaRef,
+    buckets: usize,
+    held: Vec<Held>,
+    held_bytes: u64,
+    most_bytes: u64,
+    reserved: Reservation,
+    folder: PathBuf,
+    spill: Option<Spill>,
+    /// Of each bucket, where its rows lie in the file.
+    spilled: Vec<Vec<u64>>,
+}
+
+/// Rows that are in memory.
+struct Held {
+    rows: RecordBatch,
+    /// The rows in the order of their buckets.
+    order: Vec<u32>,
+    /// Where those of each bucket are, for the buckets that have some.
+    runs: Vec<Run>,
+}
+
+/// Rows whose buckets are known.
+pub(super) struct Assigned {
+    held: Held,
+    bytes: u64,
+}
+
+/// The rows of a bucket, which come out in the order of their keys.
+pub(super) struct Sorted {
+    sources: Vec<RecordBatch>,
+    /// Of each row the source, and its place in it.
+    places: Vec<(usize, usize)>,
+    done: usize,
+}
+
+impl Assigned {
+    /// Rows with the bucket of each, and a key that orders it within the bucket.
+    pub(super) fn new(rows: &RecordBatch, buckets: &[u32], all: usize, keys: Vec<u128>) -> Result<Self> {
+        let (order, mut runs) = in_order(buckets, all);
+        runs.retain(|run| run.rows > 0);
+        // The order of keys is that of their bits.
+        let keys = Decimal128Array::from_iter_values(keys.into_iter().map(|key| (key ^ (1 << 127)) as i128));
+        let columns: Vec<ArrayRef> = rows.columns().iter().cloned().chain([Arc::new(keys) as ArrayRef]).collect();
+        let rows = RecordBatch::try_new(with_key(rows.schema_ref()), columns)?;
+        Ok(Self { bytes: size_bytes(&rows), held: Held { rows, order, runs } })
+    }
+}
+
+impl Shuffle {
+    /// For rows of this schema that belong to so many buckets.
+    pub(super) fn new(schema: &SchemaRef, buckets: usize) -> Self {
+        let budget = MemoryBudget::of_process();
+        Self {
+            schema: with_key(schema),
+            buckets,
+            held: Vec::new(),
+            held_bytes: 0,
+            most_bytes: budget.limit_bytes() / HELD_SHARE,
+            reserved: budget.reserve_now(0),
+            folder: folder(),
+            spill: None,
+            spilled: Vec::new(),
+        }
+    }
+
+    /// Takes rows.
+    pub(super) async fn push(&mut self, rows: Assigned) -> Result<()> {
+        self.held_bytes += rows.bytes;
+        self.held.push(rows.held);
+        self.reserved.grow_to(self.held_bytes);
+        if self.held_bytes < self.most_bytes {
+            return Ok(());
+        }
+        self.spill().await
+    }
+
+    /// How many buckets there are.
+    pub(super) fn buckets(&self) -> usize {
+        self.buckets
+    }
+
+    /// How much went to disk.
+    pub(super) fn spilled_bytes(&self) -> u64 {
+        self.spill.as_ref().map_or(0, Spill::size_bytes)
+    }
+
+    /// The rows of a bucket, in the order of their keys.
+    pub(super) async fn sorted(&self, bucket: usize) -> Result<Sorted> {
+        let mut sources: Vec<RecordBatch> = Vec::new();
+        let mut places: Vec<(i128, u32, u32)> = Vec::new();
+        if let (Some(spill), Some(spilled)) = (&self.spill, self.spilled.get(bucket)) {
+            for rows in spill.read_rows(spilled.clone()).await? {
+                let keys = keys_of(&rows)?;
+                let source = sources.len() as u32;
+                places.extend(keys.iter().enumerate().map(|(row, key)| (*key, source, row as u32)));
+                sources.push(rows);
+            }
+        }
+        for held in &self.held {
+            let Some(rows) = held.of(bucket) else { continue };
+            let (keys, source) = (keys_of(&held.rows)?, sources.len() as u32);
+            places.extend(rows.iter().map(|row| (keys[*row as usize], source, *row)));
+            sources.push(held.rows.clone());
+        }
+        places.sort_unstable();
+        let columns: Vec<usize> = (0..self.schema.fields().len() - 1).collect();
+        let sources = sources.iter().map(|rows| rows.project(&columns)).collect::<Result<_, _>>()?;
+        let places = places.into_iter().map(|(_, source, row)| (source as usize, row as usize)).collect();
+        Ok(Sorted { sources, places, done: 0 })
+    }
+
+    /// Puts all that is held into the file.
+    async fn spill(&mut self) -> Result<()> {
+        let spill = match &mut self.spill {
+            Some(spill) => spill,
+            None => self.spill.insert(Spill::create(self.folder.clone(), Arc::clone(&self.schema)).await?),
+        };
+        self.spilled.resize(self.buckets, Vec::new());
+        for (bucket, spilled) in self.spilled.iter_mut().enumerate() {
+            let (mut sources, mut places) = (Vec::new(), Vec::new());
+            for held in &self.held {
+                let Some(rows) = held.of(bucket) else { continue };
+                places.extend(rows.iter().map(|row| (sources.len(), *row as usize)));
+                sources.push(&held.rows);
+            }
+            if !places.is_empty() {
+                spilled.push(spill.append_rows(interleave_record_batch(&sources, &places)?).await?);
+            }
+        }
+        self.held.clear();
+        self.held_bytes = 0;
+        self.reserved = MemoryBudget::of_process().reserve_now(0);
+        Ok(())
+    }
+}
+
+impl Held {
+    /// The rows of a bucket, if there are some.
+    fn of(&self, bucket: usize) -> Option<&[u32]> {
+        let at = self.runs.binary_search_by_key(&(bucket as u32), |run| run.partition).ok()?;
+        let run = &self.runs[at];
+        self.order.get(run.start..run.start + run.rows)
+    }
+}
+
+impl Sorted {
+    /// The next ones.
+    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let end = self.places.len().min(self.done + ROWS_AT_ONCE);
+        if self.done == end {
+            return Ok(None);
+        }
+        let sources: Vec<&RecordBatch> = self.sources.iter().collect();
+        let rows = interleave_record_batch(&sources, &self.places[self.done..end])?;
+        self.done = end;
+        Ok(Some(rows))
+    }
+}
+
+fn with_key(schema: &SchemaRef) -> SchemaRef {
+    let key = Field::new(KEY, ArrowType::Decimal128(38, 10), false);
+    Arc::new(Schema::new(schema.fields().iter().cloned().chain([Arc::new(key)]).collect::<Vec<_>>()))
+}
+
+fn keys_of(rows: &RecordBatch) -> Result<&[i128]> {
+    let keys = rows.columns().last().and_then(|keys| keys.as_primitive_opt::<Decimal128Type>());
+    keys.map(|keys| keys.values().as_ref()).ok_or_else(|| Error::internal("rows without keys"))
+}

@@ -1,0 +1,235 @@
+//! New files in the place of others, committed: groups of which another writer changed a file meanwhile are given up, the others stay.
+
+use std::collections::HashSet;
+
+use futures::TryStreamExt;
+use lakebed_core::action::Add;
+use lakebed_core::error::ConflictKind;
+use lakebed_core::log::files::{FileBatch, FileKey};
+
+use super::run::Job;
+use super::{OptimizeMetrics, OptimizeOptions};
+use crate::scan::plan::{Plan, PlanOptions};
+use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
+use crate::write::files::{WrittenFile, delete_written};
+use crate::write::run::take_back;
+use crate::write::search::totals;
+use crate::write::target::Target;
+use crate::{Error, ErrorKind, Result, Snapshot, Table};
+
+/// What was done to the files of a group.
+#[derive(Debug, Default)]
+pub(super) struct Rearranged {
+    /// The files as the log has them.
+    pub(super) sources: Vec<FileBatch>,
+    /// Those in their place; none where they stay.
+    pub(super) written: Vec<WrittenFile>,
+    /// Files that stay, with news about them.
+    pub(super) described: Vec<Add>,
+}
+
+/// Commits groups of one run.
+pub(super) struct Committer<'a> {
+    pub(super) table: &'a Table,
+    pub(super) options: &'a OptimizeOptions,
+    pub(super) job: &'a Job,
+    pub(super) operation: Operation,
+    /// The newest version that is known.
+    pub(super) snapshot: Snapshot,
+    pub(super) commits: u64,
+    pub(super) metrics: OptimizeMetrics,
+    /// The sizes of new files.
+    pub(super) sizes: Vec<u64>,
+}
+
+impl Committer<'_> {
+    /// Commits these groups as one version, without those that another writer came between.
+    pub(super) async fn commit(&mut self, mut groups: Vec<Rearranged>) -> Result<()> {
+        let begun = self.table.env().monotonic();
+        while !groups.is_empty() {
+            let transaction = self.transaction(&groups).await;
+            let committed = match transaction {
+                Ok(transaction) => transaction.commit(self.operation_of(&groups)?).await,
+                Err(error) => Err(error),
+            };
+            match committed {
+                Ok(committed) => {
+                    self.count(&groups)?;
+                    return self.move_on(committed).await;
+                }
+                Err(error) if is_of_files(&error) && self.table.env().monotonic() - begun <= self.settings().patience => {
+                    self.metrics.conflicts += 1;
+                    groups = self.still_there(groups).await?;
+                }
+                Err(error) => {
+                    let written = groups.into_iter().flat_map(|group| group.written).collect::<Vec<_>>();
+                    take_back(self.table.store(), &written, &error).await;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn transaction(&self, groups: &[Rearranged]) -> Result<Transaction> {
+        let mut transaction = Transaction::begin(&self.snapshot, self.settings()).await?;
+        transaction.keep_row_ids();
+        for group in groups {
+            for source in &group.sources {
+                transaction.read_files(source)?;
+                if group.described.is_empty() {
+                    transaction.remove(source.clone(), false);
+                }
+            }
+            for file in &group.written {
+                transaction.add_unflushed(Add { data_change: false, ..file.add.clone() }, file.unflushed.clone());
+            }
+            transaction.add(group.described.iter().cloned());
+        }
+        Ok(transaction)
+    }
+
+    fn settings(&self) -> CommitSettings {
+        let defaults = CommitSettings::default();
+        CommitSettings {
+            user_metadata: self.options.user_metadata.clone(),
+            patience: self.options.patience.unwrap_or(defaults.patience),
+            ..defaults
+        }
+    }
+
+    /// The groups whose files the newest version still has; what was written for others is deleted.
+    async fn still_there(&mut self, groups: Vec<Rearranged>) -> Result<Vec<Rearranged>> {
+        self.snapshot = self.table.newer_than(&self.snapshot).await?;
+        self.check_rules().await?;
+        let wanted = groups.iter().flat_map(|group| &group.sources).map(FileBatch::keys).collect::<Result<Vec<_>>>()?;
+        let wanted: HashSet<FileKey> = wanted.into_iter().flatten().collect();
+        let mut there = HashSet::new();
+        let mut files = Plan::new(&self.snapshot, None, PlanOptions::default())?.files();
+        while let Some(batch) = files.try_next().await? {
+            there.extend(batch.keys()?.into_iter().filter(|key| wanted.contains(key)));
+        }
+        let mut kept = Vec::with_capacity(groups.len());
+        for group in groups {
+            let mut keys = group.sources.iter().map(FileBatch::keys).collect::<Result<Vec<_>>>()?.into_iter().flatten();
+            if keys.all(|key| there.contains(&key)) {
+                kept.push(group);
+            } else {
+                self.metrics.lost_groups += 1;
+                delete_written(self.table.store(), &group.written).await;
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Files that were written under other rules must not come into the table.
+    async fn check_rules(&self) -> Result<()> {
+        if self.snapshot.metadata() == self.job.snapshot.metadata() {
+            return Ok(());
+        }
+        let now = Target::of_table(&self.snapshot, None, &self.job.write_options, self.table.env().now_ms()).await?;
+        if now.takes_files_of(&self.job.target) {
+            return Ok(());
+        }
+        let message = format!(
+            "{}: another writer changed the table's schema or rules while files were written anew; optimize it again",
+            self.table.store().url()
+        );
+        let kind = ErrorKind::CommitConflict {
+            kind: ConflictKind::MetadataChanged,
+            winner_version: self.snapshot.version(),
+            retryable: true,
+        };
+        Err(Error::new(kind, message))
+    }
+
+    async fn move_on(&mut self, committed: Committed) -> Result<()> {
+        self.commits += 1;
+        self.metrics.conflicts += committed.conflicts;
+        self.snapshot = match committed.snapshot {
+            Some(snapshot) => snapshot,
+            None => self.table.newer_than(&self.snapshot).await?,
+        };
+        self.table.keep(&self.snapshot).await;
+        Ok(())
+    }
+
+    fn count(&mut self, groups: &[Rearranged]) -> Result<()> {
+        let counted = Counts::of(groups)?;
+        self.metrics.groups += groups.iter().filter(|group| group.described.is_empty()).count() as u64;
+        self.metrics.described_files += groups.iter().map(|group| group.described.len() as u64).sum::<u64>();
+        self.metrics.added_files += counted.sizes.len() as u64;
+        self.metrics.added_bytes += counted.sizes.iter().sum::<u64>();
+        self.metrics.removed_files += counted.removed_files;
+        self.metrics.removed_bytes += counted.removed_bytes;
+        self.metrics.vectors_removed += counted.vectors;
+        let rows = groups.iter().flat_map(|group| &group.written).filter_map(|file| file.add.num_records());
+        self.metrics.rows += rows.map(i64::unsigned_abs).sum::<u64>();
+        self.sizes.extend(counted.sizes);
+        self.metrics.file_sizes = quartiles(&mut self.sizes);
+        Ok(())
+    }
+
+    /// By Delta Spark's names.
+    fn operation_of(&self, groups: &[Rearranged]) -> Result<Operation> {
+        let mut counted = Counts::of(groups)?;
+        let mut operation = self.operation.clone();
+        let mut set = |name: &str, value: u64| {
+            operation.metrics.insert(name.to_owned(), i64::try_from(value).unwrap_or(i64::MAX));
+        };
+        set("numRemovedFiles", counted.removed_files);
+        set("numRemovedBytes", counted.removed_bytes);
+        set("numAddedFiles", counted.sizes.len() as u64);
+        set("numAddedBytes", counted.sizes.iter().sum());
+        set("numDeletionVectorsRemoved", counted.vectors);
+        let names = ["minFileSize", "p25FileSize", "p50FileSize", "p75FileSize", "maxFileSize"];
+        for (name, size) in names.into_iter().zip(quartiles(&mut counted.sizes).unwrap_or_default()) {
+            set(name, size);
+        }
+        Ok(operation)
+    }
+}
+
+/// What comes and what goes.
+#[derive(Default)]
+struct Counts {
+    sizes: Vec<u64>,
+    removed_files: u64,
+    removed_bytes: u64,
+    vectors: u64,
+}
+
+impl Counts {
+    fn of(groups: &[Rearranged]) -> Result<Self> {
+        let mut counts = Self::default();
+        for group in groups.iter().filter(|group| group.described.is_empty()) {
+            let (files, bytes) = totals(&group.sources)?;
+            counts.removed_files += files;
+            counts.removed_bytes += bytes;
+            for source in &group.sources {
+                counts.vectors += source.has_deletion_vector()?.true_count() as u64;
+            }
+            counts.sizes.extend(group.written.iter().map(|file| file.add.size.unsigned_abs()));
+        }
+        Ok(counts)
+    }
+}
+
+/// The smallest, those at a quarter, at half and at three quarters of the way, and the largest; none of none.
+fn quartiles(sizes: &mut [u64]) -> Option<[u64; 5]> {
+    sizes.sort_unstable();
+    let (first, last, count) = (*sizes.first()?, *sizes.last()?, sizes.len());
+    Some([first, sizes[count / 4], sizes[count / 2], sizes[count * 3 / 4], last])
+}
+
+/// Whether another writer changed files that were read, or what holds for all of them: what it left alone can still be committed.
+fn is_of_files(error: &Error) -> bool {
+    let ErrorKind::CommitConflict { kind, retryable: true, .. } = error.kind() else { return false };
+    matches!(
+        kind,
+        ConflictKind::ConcurrentDeleteRead
+            | ConflictKind::ConcurrentDeleteDelete
+            | ConflictKind::MetadataChanged
+            | ConflictKind::ProtocolChanged
+    )
+}

@@ -1,0 +1,48 @@
+//! Statistics for files that lack them, as files do that other programs wrote: their rows are read, and the log gets to know their bounds.
+
+use futures::TryStreamExt;
+use lakebed_core::action::Add;
+use lakebed_core::stats::StatsCollector;
+use serde_json::Value;
+
+use super::plan::Group;
+use super::run::Job;
+use crate::scan::ScanFile;
+use crate::scan::read::{ReadOptions, read_task_with};
+use crate::write::fit::stored_batch;
+use crate::write::rules::Contents;
+use crate::{Error, Result};
+
+/// The files of a group as they are, with statistics.
+pub(super) async fn describe(job: &Job, group: &Group) -> Result<Vec<Add>> {
+    let mut described = Vec::with_capacity(group.files.len());
+    for batch in group.files.batches()? {
+        for (file, add) in ScanFile::of_batch(&batch, &job.partitions)?.into_iter().zip(batch.to_adds()?) {
+            let stats = collect(job, file).await?;
+            let stats = if add.deletion_vector.is_some() { with_loose_bounds(&stats)? } else { stats };
+            described.push(Add { stats: Some(stats), data_change: false, ..add });
+        }
+    }
+    Ok(described)
+}
+
+/// Of all rows of a file. PROTOCOL "Per-file Statistics": those that are deleted count too.
+async fn collect(job: &Job, file: ScanFile) -> Result<String> {
+    let layout = job.target.rules.layout(Contents::Rows)?;
+    let mut stats = StatsCollector::new(job.target.rules.stats.clone());
+    let file = ScanFile { deletion_vector: None, ..file };
+    let task = job.snapshot.scan().task(vec![file]);
+    let mut rows = read_task_with(job.snapshot.store(), &task, ReadOptions::default())?;
+    while let Some(batch) = rows.try_next().await? {
+        stats.update(&stored_batch(&job.shape.written(&batch)?, &layout)?)?;
+    }
+    Ok(stats.finish().json)
+}
+
+fn with_loose_bounds(stats: &str) -> Result<String> {
+    let mut stats: Value = serde_json::from_str(stats).map_err(|error| Error::internal("statistics that are no JSON").with_source(error))?;
+    if let Some(stats) = stats.as_object_mut() {
+        stats.insert("tightBounds".to_owned(), false.into());
+    }
+    Ok(stats.to_string())
+}

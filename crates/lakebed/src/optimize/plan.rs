@@ -1,0 +1,257 @@
+//! Which files are written anew, and which of them together.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::{Array, BooleanArray};
+use futures::TryStreamExt;
+use lakebed_core::layout::binpack::{self, PackRules, PackedFile};
+use lakebed_core::log::files::{FileBatch, column};
+use lakebed_core::path::hive::partition_dir;
+
+use super::cube::{Cube, Wanted};
+use crate::expr::Filter;
+use crate::scan::ScanFile;
+use crate::scan::files::{deleted_records, row_counts};
+use crate::scan::plan::{Plan as ScanPlan, PlanOptions};
+use crate::{Error, Result, Snapshot};
+
+/// What is kept of the log's words about a file: all but its statistics.
+const KEPT: [&str; 9] = [
+    column::PATH,
+    column::PARTITION_VALUES,
+    column::SIZE,
+    column::MODIFICATION_TIME,
+    column::TAGS,
+    column::DELETION_VECTOR,
+    column::BASE_ROW_ID,
+    column::DEFAULT_ROW_COMMIT_VERSION,
+    column::CLUSTERING_PROVIDER,
+];
+
+/// What is to be done.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// Files that are written anew together.
+    pub(super) groups: Vec<Group>,
+    /// Files that stay and lack statistics, partition by partition.
+    pub(super) undescribed: Vec<Group>,
+    /// Files that were looked at.
+    pub(super) seen_files: u64,
+}
+
+/// Files of one partition.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    /// The values of the partition columns, as the log spells them.
+    pub(super) partition: Vec<Option<String>>,
+    pub(super) files: Files,
+    /// About how large they are without deleted rows.
+    pub(super) live_bytes: u64,
+}
+
+/// Some files among those that the log named.
+#[derive(Debug, Clone)]
+pub(super) struct Files {
+    batches: Arc<Vec<FileBatch>>,
+    /// Which batch, and which of its rows.
+    places: Vec<(u32, u32)>,
+}
+
+/// Files that would be written anew together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedGroup {
+    /// Their partition, as `a=1/b=2`; empty if the table has none.
+    pub partition: String,
+    /// Their paths as the log spells them.
+    pub paths: Vec<String>,
+    /// Their sizes together.
+    pub size_bytes: u64,
+}
+
+/// How files are chosen.
+#[derive(Debug)]
+pub(super) enum Choice {
+    /// Small files are put together.
+    Compact(PackRules),
+    /// Rows are clustered.
+    Cluster(Wanted),
+}
+
+/// A file that may be chosen.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    place: (u32, u32),
+    pub(super) file: PackedFile,
+    modified: i64,
+    pub(super) cube: Option<Cube>,
+}
+
+impl Plan {
+    pub(super) async fn new(snapshot: &Snapshot, filter: Option<&Filter>, choice: &Choice, describes: bool) -> Result<Self> {
+        let options = PlanOptions { row_counts: true, whole_actions: true, ..PlanOptions::default() };
+        let mut stream = ScanPlan::new(snapshot, filter, options)?.files();
+        let mut found = Found { partitions: snapshot.physical_partition_columns(), ..Found::default() };
+        while let Some(batch) = stream.try_next().await? {
+            found.add(&batch, choice, describes)?;
+        }
+        Ok(found.into_plan(choice))
+    }
+
+    /// The sizes of all files that are written anew.
+    pub(super) fn total_bytes(&self) -> Result<u64> {
+        let sizes = self.groups.iter().map(|group| group.files.size_bytes());
+        sizes.sum()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.groups.is_empty() && self.undescribed.is_empty()
+    }
+}
+
+#[derive(Default)]
+struct Found {
+    /// The names of the partition columns in the log.
+    partitions: Vec<String>,
+    batches: Vec<FileBatch>,
+    by_partition: BTreeMap<Vec<Option<String>>, OfPartition>,
+    seen_files: u64,
+}
+
+#[derive(Default)]
+struct OfPartition {
+    candidates: Vec<Candidate>,
+    undescribed: Vec<Candidate>,
+}
+
+impl Found {
+    fn add(&mut self, batch: &FileBatch, choice: &Choice, describes: bool) -> Result<()> {
+        self.seen_files += batch.len() as u64;
+        let (rows, deleted) = (row_counts(batch)?, deleted_records(batch));
+        let (sizes, times) = (batch.longs(column::SIZE)?, batch.longs(column::MODIFICATION_TIME)?);
+        let file = |row: usize| PackedFile {
+            size_bytes: u64::try_from(sizes.value(row)).unwrap_or(0),
+            rows: rows.is_valid(row).then(|| u64::try_from(rows.value(row)).unwrap_or(0)),
+            deleted_rows: u64::try_from(deleted.value(row)).unwrap_or(0),
+        };
+        let is_candidate = |row: usize| match choice {
+            Choice::Compact(rules) => rules.considers(&file(row)),
+            Choice::Cluster(_) => true,
+        };
+        let is_wanted: BooleanArray =
+            (0..batch.len()).map(|row| Some(is_candidate(row) || describes && rows.is_null(row))).collect();
+        if is_wanted.true_count() == 0 {
+            return Ok(());
+        }
+        let chosen: Vec<usize> = (0..batch.len()).filter(|row| is_wanted.value(*row)).collect();
+        let kept = batch.select(&KEPT)?.filter(&is_wanted)?;
+        let texts = self.partitions.iter().map(|name| kept.partition_texts(name)).collect::<Result<Vec<_>>>()?;
+        let cubes = Cube::of_files(&kept)?;
+        let number = u32::try_from(self.batches.len()).map_err(|_| Error::internal("too many batches of files"))?;
+        for (place, row) in chosen.into_iter().enumerate() {
+            let text = |texts: &arrow_array::StringArray| texts.is_valid(place).then(|| texts.value(place).to_owned());
+            let of_partition = self.by_partition.entry(texts.iter().map(text).collect()).or_default();
+            let cube = cubes[place].clone();
+            let candidate = Candidate { place: (number, place as u32), file: file(row), modified: times.value(row), cube };
+            if describes && rows.is_null(row) {
+                of_partition.undescribed.push(candidate.clone());
+            }
+            if is_candidate(row) {
+                of_partition.candidates.push(candidate);
+            }
+        }
+        self.batches.push(kept);
+        Ok(())
+    }
+
+    fn into_plan(self, choice: &Choice) -> Plan {
+        let batches = Arc::new(self.batches);
+        let group = |partition: &Vec<Option<String>>, files: &[&Candidate]| Group {
+            partition: partition.clone(),
+            live_bytes: files.iter().map(|candidate| candidate.file.live_bytes()).sum(),
+            files: Files { batches: Arc::clone(&batches), places: files.iter().map(|candidate| candidate.place).collect() },
+        };
+        let mut plan = Plan { seen_files: self.seen_files, ..Plan::default() };
+        for (partition, OfPartition { mut candidates, undescribed }) in self.by_partition {
+            // What was written together lies together.
+            candidates.sort_by_key(|candidate| (candidate.modified, candidate.place));
+            let chosen: Vec<Vec<usize>> = match choice {
+                Choice::Compact(rules) => {
+                    let files: Vec<PackedFile> = candidates.iter().map(|candidate| candidate.file).collect();
+                    binpack::plan(&files, rules)
+                }
+                Choice::Cluster(wanted) => wanted.choose(&candidates).into_iter().collect(),
+            };
+            let mut taken: Vec<(u32, u32)> = chosen.iter().flatten().map(|place| candidates[*place].place).collect();
+            taken.sort_unstable();
+            let rest: Vec<&Candidate> =
+                undescribed.iter().filter(|candidate| taken.binary_search(&candidate.place).is_err()).collect();
+            plan.groups.extend(chosen.iter().map(|places| {
+                let files: Vec<&Candidate> = places.iter().map(|place| &candidates[*place]).collect();
+                group(&partition, &files)
+            }));
+            if !rest.is_empty() {
+                plan.undescribed.push(group(&partition, &rest));
+            }
+        }
+        plan
+    }
+}
+
+impl Group {
+    /// For those who want to know before anything is done.
+    pub(super) fn planned(&self, partition_columns: &[String]) -> Result<PlannedGroup> {
+        let texts = partition_columns.iter().map(String::as_str).zip(self.partition.iter().map(Option::as_deref));
+        let paths = self.files.batches()?.iter().map(|batch| Ok(batch.paths()?.iter().flatten().map(str::to_owned).collect()));
+        let paths: Vec<Vec<String>> = paths.collect::<Result<_>>()?;
+        Ok(PlannedGroup {
+            partition: partition_dir(texts),
+            paths: paths.concat(),
+            size_bytes: self.files.size_bytes()?,
+        })
+    }
+}
+
+impl Files {
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// As the log has them, in whatever order.
+    pub(super) fn batches(&self) -> Result<Vec<FileBatch>> {
+        let mut by_batch: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (batch, row) in &self.places {
+            by_batch.entry(*batch).or_default().push(*row as usize);
+        }
+        by_batch.into_iter().map(|(batch, rows)| self.batch(batch)?.take(&rows)).collect()
+    }
+
+    /// How they are read, in their order.
+    pub(super) fn scans(&self, partitions: &[String]) -> Result<Vec<ScanFile>> {
+        let mut scans: BTreeMap<(u32, u32), ScanFile> = BTreeMap::new();
+        let mut by_batch: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (batch, row) in &self.places {
+            by_batch.entry(*batch).or_default().push(*row);
+        }
+        for (batch, rows) in by_batch {
+            let places: Vec<usize> = rows.iter().map(|row| *row as usize).collect();
+            let files = ScanFile::of_batch(&self.batch(batch)?.take(&places)?, partitions)?;
+            scans.extend(rows.into_iter().map(|row| (batch, row)).zip(files));
+        }
+        let scan = |place| scans.remove(place).ok_or_else(|| Error::internal("a file that was chosen twice"));
+        self.places.iter().map(scan).collect()
+    }
+
+    pub(super) fn size_bytes(&self) -> Result<u64> {
+        let mut bytes = 0;
+        for batch in self.batches()? {
+            let sizes = batch.longs(column::SIZE)?;
+            bytes += sizes.iter().flatten().filter_map(|size| u64::try_from(size).ok()).sum::<u64>();
+        }
+        Ok(bytes)
+    }
+
+    fn batch(&self, number: u32) -> Result<&FileBatch> {
+        self.batches.get(number as usize).ok_or_else(|| Error::internal("a file of no batch"))
+    }
+}

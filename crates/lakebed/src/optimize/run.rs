@@ -1,0 +1,265 @@
+//! OPTIMIZE from beginning to end. Read [`run`].
+
+use std::sync::Arc;
+
+use futures::{StreamExt, stream};
+use lakebed_core::feature::check_write;
+use lakebed_core::layout::binpack::PackRules;
+
+use super::cluster::columns::key_columns;
+use super::cluster::{Clustering, cluster};
+use super::commit::{Committer, Rearranged};
+use super::compact::compact;
+use super::cube::{Order, Wanted};
+use super::describe::describe;
+use super::plan::{Choice, Group, Plan, PlannedGroup};
+use super::progress::{Reporter, Watcher};
+use super::{Commits, Layout, OptimizeMetrics, OptimizeOptions, OptimizeOutcome};
+use crate::expr::Filter;
+use crate::memory::MemoryBudget;
+use crate::metrics::Counter;
+use crate::scan::Scan;
+use crate::stream::spawned;
+use crate::transaction::Operation;
+use crate::write::WriteOptions;
+use crate::write::files::{FileSink, WrittenFile, delete_written};
+use crate::write::search::parse_condition;
+use crate::write::shape::{Shape, id_columns};
+use crate::write::target::Target;
+use crate::{Error, Result, Snapshot, Table};
+
+/// What a group takes of the memory budget while its files are put together, about.
+const GROUP_BYTES: u64 = 192 << 20;
+/// Groups that are written at a time, at most: more than there are cores, since files end with requests.
+const GROUPS_PER_CORE: usize = 2;
+/// A file may become so many times as large as it should before it is cut, where rows are divided into files beforehand.
+const MOST_TIMES: u64 = 2;
+
+/// What all groups share.
+pub(super) struct Job {
+    pub(super) snapshot: Snapshot,
+    pub(super) target: Target,
+    /// By what the target was made.
+    pub(super) write_options: WriteOptions,
+    pub(super) shape: Shape,
+    /// Of all columns, with those that tell who rows are.
+    pub(super) scan: Scan,
+    /// The names of the partition columns in the log.
+    pub(super) partitions: Vec<String>,
+    /// About how large files become.
+    pub(super) file_bytes: u64,
+    pub(super) reporter: Reporter,
+    pub(super) spilled_bytes: Counter,
+    work: Work,
+}
+
+/// What becomes of the files of a group.
+enum Work {
+    Compact,
+    Cluster(Clustering, Wanted),
+}
+
+/// What is decided on top of a version.
+struct Decided {
+    snapshot: Snapshot,
+    work: Work,
+    target: Target,
+    write_options: WriteOptions,
+    file_bytes: u64,
+    plan: Plan,
+}
+
+pub(super) async fn plan(table: &Table, options: &OptimizeOptions) -> Result<Vec<PlannedGroup>> {
+    let decided = decide(table, options).await?;
+    let columns = decided.snapshot.partition_columns();
+    decided.plan.groups.iter().map(|group| group.planned(columns)).collect()
+}
+
+pub(super) async fn run(table: &Table, options: OptimizeOptions, watcher: Option<Watcher>) -> Result<OptimizeOutcome> {
+    let memory = MemoryBudget::of_process().watch();
+    let decided = decide(table, &options).await?;
+    let (snapshot, plan) = (decided.snapshot.clone(), decided.plan);
+    let mut metrics = OptimizeMetrics { seen_files: plan.seen_files, ..OptimizeMetrics::default() };
+    if plan.is_empty() {
+        return Ok(OptimizeOutcome { version: snapshot.version(), commits: 0, metrics, snapshot: Some(snapshot) });
+    }
+    let operation = operation(&options, &decided.work);
+    let shape = Shape::new(&snapshot, &decided.target)?;
+    let job = Arc::new(Job {
+        target: decided.target,
+        write_options: decided.write_options,
+        shape,
+        scan: snapshot.scan().row_columns(id_columns(&snapshot)),
+        partitions: snapshot.physical_partition_columns(),
+        file_bytes: decided.file_bytes,
+        reporter: Reporter::new(watcher, plan.total_bytes()?, plan.groups.len() as u64),
+        spilled_bytes: Counter::default(),
+        work: decided.work,
+        snapshot,
+    });
+    metrics.seen_files = plan.seen_files;
+    let mut committer = Committer {
+        table,
+        options: &options,
+        job: &job,
+        operation,
+        snapshot: job.snapshot.clone(),
+        commits: 0,
+        metrics,
+        sizes: Vec::new(),
+    };
+    rearrange(&job, plan, &mut committer).await?;
+    let Committer { snapshot, commits, mut metrics, .. } = committer;
+    metrics.spilled_bytes = job.spilled_bytes.get();
+    metrics.peak_memory_bytes = memory.peak_bytes();
+    tracing::info!(table = snapshot.url(), version = snapshot.version(), groups = metrics.groups, "optimized");
+    Ok(OptimizeOutcome { version: snapshot.version(), commits, metrics, snapshot: Some(snapshot) })
+}
+
+/// Writes the groups, several at a time, and commits them.
+async fn rearrange(job: &Arc<Job>, plan: Plan, committer: &mut Committer<'_>) -> Result<()> {
+    let work = |(group, is_described): (Group, bool)| {
+        let job = Arc::clone(job);
+        async move { spawned(async move { job.rearrange(group, is_described).await }).await }
+    };
+    let groups = plan.groups.into_iter().map(|group| (group, false));
+    let groups = groups.chain(plan.undescribed.into_iter().map(|group| (group, true)));
+    let mut rearranged = stream::iter(groups).map(work).buffer_unordered(job.at_once());
+    let (mut done, mut outcome) = (Vec::new(), Ok(()));
+    while let Some(group) = rearranged.next().await {
+        outcome = match group {
+            Ok(group) if committer.options.commits == Commits::PerGroup => committer.commit(vec![group]).await,
+            Ok(group) => {
+                done.push(group);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        };
+        if outcome.is_err() {
+            break;
+        }
+    }
+    drop(rearranged);
+    match outcome {
+        Ok(()) => committer.commit(done).await,
+        Err(error) => {
+            let written: Vec<WrittenFile> = done.into_iter().flat_map(|group| group.written).collect();
+            delete_written(job.snapshot.store(), &written).await;
+            Err(error)
+        }
+    }
+}
+
+impl Job {
+    /// Where a group's rows are written.
+    pub(super) fn sink(&self, group: &Group) -> Result<FileSink> {
+        Ok(self.shape.sink(&self.snapshot, &self.target)?.of_partition(group.partition.clone()))
+    }
+
+    async fn rearrange(self: &Arc<Self>, group: Group, is_described: bool) -> Result<Rearranged> {
+        let sources = group.files.batches()?;
+        if is_described {
+            return Ok(Rearranged { sources, described: describe(self, &group).await?, written: Vec::new() });
+        }
+        let mut written = match &self.work {
+            Work::Compact => compact(self, &group).await?,
+            Work::Cluster(clustering, _) => cluster(self, clustering, &group).await?,
+        };
+        if let Work::Cluster(_, wanted) = &self.work {
+            wanted.mark(written.iter_mut().map(|file| &mut file.add), &self.snapshot.env().new_uuid());
+        }
+        self.reporter.end_group();
+        Ok(Rearranged { sources, written, described: Vec::new() })
+    }
+
+    fn at_once(&self) -> usize {
+        let by_memory = usize::try_from(MemoryBudget::of_process().limit_bytes() / GROUP_BYTES).unwrap_or(usize::MAX);
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        match self.work {
+            Work::Compact => by_memory.clamp(1, cores * GROUPS_PER_CORE),
+            // Each takes all cores and what memory it can get.
+            Work::Cluster(..) => 1,
+        }
+    }
+}
+
+async fn decide(table: &Table, options: &OptimizeOptions) -> Result<Decided> {
+    let snapshot = table.snapshot().await?;
+    check_write(snapshot.protocol(), snapshot.url())?;
+    let now_ms = table.env().now_ms();
+    check_options(&snapshot, options)?;
+    let filter = |text: &String| parse_condition(snapshot.url(), snapshot.schema(), text, now_ms);
+    let filter = options.filter.as_ref().map(filter).transpose()?;
+    let mut write_options = WriteOptions { target_file_size_bytes: options.target_file_size_bytes, ..WriteOptions::default() };
+    let file_bytes = Target::of_table(&snapshot, None, &write_options, now_ms).await?.target_size_bytes();
+    let rules = PackRules {
+        target_size_bytes: file_bytes,
+        min_files: options.min_files,
+        max_deleted_share: options.max_deleted_share,
+    };
+    let (work, choice) = match clustering(&snapshot, options, rules).await? {
+        None => (Work::Compact, Choice::Compact(rules)),
+        Some((clustering, wanted)) => (Work::Cluster(clustering, wanted.clone()), Choice::Cluster(wanted)),
+    };
+    let mut target = Target::of_table(&snapshot, None, &write_options, now_ms).await?;
+    if let Work::Cluster(clustering, _) = &work {
+        write_options.target_file_size_bytes = Some(file_bytes.saturating_mul(MOST_TIMES));
+        let columns = clustering.columns.iter().map(|column| column.physical.clone()).collect();
+        target = Target::clustered(&snapshot, columns, &write_options, now_ms).await?;
+    }
+    let filter: Option<&Filter> = filter.as_deref();
+    let plan = Plan::new(&snapshot, filter, &choice, options.fill_statistics).await?;
+    Ok(Decided { work, target, write_options, file_bytes, plan, snapshot })
+}
+
+/// By what rows are clustered, if they are.
+async fn clustering(snapshot: &Snapshot, options: &OptimizeOptions, rules: PackRules) -> Result<Option<(Clustering, Wanted)>> {
+    let of_table = snapshot.clustering_columns().await?;
+    let (names, order) = match &options.layout {
+        Layout::OfTable if of_table.is_empty() => return Ok(None),
+        Layout::OfTable => (&of_table, Order::OfTable),
+        Layout::ZOrder(names) => (names, Order::ZOrder),
+        Layout::Cluster(names) => (names, Order::Best),
+    };
+    if options.layout != Layout::OfTable && !of_table.is_empty() {
+        return Err(Error::invalid_input(format!(
+            "{}: the table is clustered by {}; optimize it without naming columns, or change those that cluster it",
+            snapshot.url(),
+            of_table.join(", ")
+        )));
+    }
+    let columns = key_columns(snapshot, names)?;
+    let names = columns.iter().map(|column| column.name.clone()).collect();
+    let wanted = Wanted { columns: names, order, full: options.full, rules };
+    Ok(Some((Clustering { columns, order }, wanted)))
+}
+
+fn check_options(snapshot: &Snapshot, options: &OptimizeOptions) -> Result<()> {
+    if !(0.0..=1.0).contains(&options.max_deleted_share) {
+        let message = format!("{}: max_deleted_share is a share of rows, from 0 to 1", snapshot.url());
+        return Err(Error::invalid_input(message));
+    }
+    if options.target_file_size_bytes == Some(0) {
+        return Err(Error::invalid_input(format!("{}: files cannot be of no bytes: name a larger target size", snapshot.url())));
+    }
+    Ok(())
+}
+
+/// By Delta Spark's names.
+fn operation(options: &OptimizeOptions, work: &Work) -> Operation {
+    let (zorder, cluster) = match work {
+        Work::Cluster(_, wanted) if wanted.order == Order::ZOrder => (wanted.columns.as_slice(), [].as_slice()),
+        Work::Cluster(_, wanted) => ([].as_slice(), wanted.columns.as_slice()),
+        Work::Compact => ([].as_slice(), [].as_slice()),
+    };
+    let predicates: Vec<String> = options.filter.iter().cloned().collect();
+    let operation = Operation::new("OPTIMIZE")
+        .with_names("predicate", &predicates)
+        .with_names("zOrderBy", zorder)
+        .with_names("clusterBy", cluster)
+        .with("auto", false);
+    match work {
+        Work::Cluster(_, wanted) if wanted.order == Order::OfTable => operation.with("isFull", options.full),
+        _ => operation,
+    }
+}

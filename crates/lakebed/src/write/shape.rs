@@ -1,0 +1,93 @@
+//! The form of a table's rows on their way from files to files, in which they stay who they are: where the table tracks rows, their ids
+//! come along.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
+use lakebed_core::schema::StructField;
+
+use super::files::{FileOptions, FileSink};
+use super::fit::{OnLossy, fit};
+use super::rules::{Contents, WriteRules};
+use super::target::Target;
+use crate::scan::{RowColumn, RowColumnKind};
+use crate::{Result, Snapshot};
+
+/// The names of the columns in which rows bring their ids. Tables have no columns of such names.
+const ID_COLUMN: &str = "\u{0}id";
+const VERSION_COLUMN: &str = "\u{0}version";
+
+/// The columns of rows on their way: the table's in their order and types, then those of their ids, if the table tracks rows.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    rules: Arc<WriteRules>,
+    /// Without ids.
+    table_schema: SchemaRef,
+    schema: SchemaRef,
+    tracks_rows: bool,
+}
+
+impl Shape {
+    /// Of rows of this version that go to files of this target.
+    pub(crate) fn new(snapshot: &Snapshot, target: &Target) -> Result<Self> {
+        let tracks_rows = snapshot.properties().row_tracking;
+        let table_schema = target.rules.loose_schema()?;
+        let ids = [ID_COLUMN, VERSION_COLUMN].into_iter().filter(|_| tracks_rows);
+        let ids = ids.map(|name| Arc::new(Field::new(name, ArrowType::Int64, true)));
+        let schema = Schema::new(table_schema.fields().iter().cloned().chain(ids).collect::<Vec<_>>());
+        Ok(Self { rules: Arc::clone(&target.rules), table_schema, schema: Arc::new(schema), tracks_rows })
+    }
+
+    /// Of all columns.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Where rows of this form are written.
+    pub(crate) fn sink(&self, snapshot: &Snapshot, target: &Target) -> Result<FileSink> {
+        let contents = if self.tracks_rows { Contents::MovedRows } else { Contents::Rows };
+        let options = FileOptions { contents, ..target.files.clone() };
+        FileSink::new(snapshot.store().clone(), snapshot.env().clone(), Arc::clone(&self.rules), options)
+    }
+
+    /// Rows that were read as rows of the table. Columns that it gets only now are null in them.
+    pub(crate) fn written(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let column = |(field, of): (&StructField, &Arc<Field>)| match batch.column_by_name(&field.name) {
+            Some(array) => fit(array, &field.data_type, OnLossy::Error, &field.name),
+            None => Ok(new_null_array(of.data_type(), batch.num_rows())),
+        };
+        let columns = self.rules.schema.fields.iter().zip(self.table_schema.fields()).map(column);
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.table_schema), columns.collect::<Result<_>>()?, &options)?)
+    }
+
+    /// Rows that were read with [`id_columns`], with their ids and versions.
+    pub(crate) fn moved(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let versions = batch.column_by_name(VERSION_COLUMN).cloned();
+        self.identified(&self.written(batch)?, ids(batch), versions)
+    }
+
+    /// Rows of the table with ids and versions, which new and changed rows do not have.
+    pub(crate) fn identified(&self, rows: &RecordBatch, ids: Option<ArrayRef>, versions: Option<ArrayRef>) -> Result<RecordBatch> {
+        let mut columns: Vec<ArrayRef> = rows.columns().to_vec();
+        if self.tracks_rows {
+            let none = || new_null_array(&ArrowType::Int64, rows.num_rows());
+            columns.extend([ids.unwrap_or_else(none), versions.unwrap_or_else(none)]);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+    }
+}
+
+/// The columns that tell who rows are, for scans of rows that move.
+pub(crate) fn id_columns(snapshot: &Snapshot) -> Vec<RowColumn> {
+    let columns = [(RowColumnKind::RowId, ID_COLUMN), (RowColumnKind::RowCommitVersion, VERSION_COLUMN)];
+    let tracks_rows = snapshot.properties().row_tracking;
+    columns.into_iter().filter(|_| tracks_rows).map(|(kind, name)| RowColumn::new(kind, name)).collect()
+}
+
+/// The ids in a batch of such a scan.
+pub(crate) fn ids(batch: &RecordBatch) -> Option<ArrayRef> {
+    batch.column_by_name(ID_COLUMN).cloned()
+}
