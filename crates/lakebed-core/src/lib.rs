@@ -16,5 +16,6 @@ pub mod variant;
 pub mod feature;
 pub mod log;
 pub mod commit;
+pub mod layout;
 
 pub use error::{ConflictKind, Error, ErrorKind, Result};
