@@ -1,5 +1,23 @@
-//! Where rows should lie: which files are put together, and by which order of rows files get narrow bounds.
+//! How rows are put into files so that queries on several columns skip files by their least and greatest values.
 //!
-//! What is decided here is carried out by `lakebed::optimize`. Read [`binpack::plan`] for files that are only put together.
+//! A [`Ranker`] turns the values of a column into small numbers of the same order, and a [`Split`], made from the ranks of sampled
+//! rows, says into which file each row goes and in which order it lies there. Reading, sorting and writing rows is the work of
+//! others. Read [`Split`] first.
 
+mod search;
 pub mod binpack;
+mod key;
+mod texts;
+pub mod rank;
+mod mass;
+pub mod zorder;
+pub mod hilbert;
+mod spread;
+mod cuts;
+mod kd;
+pub mod split;
+#[cfg(test)]
+mod tests;
+
+pub use rank::{Ranker, is_orderable};
+pub use split::{Method, Split};

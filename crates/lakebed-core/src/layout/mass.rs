@@ -1,0 +1,81 @@
+//! How many sampled rows have each rank.
+
+/// The rows of one column's sample by rank.
+#[derive(Debug, Clone)]
+pub(super) struct Mass {
+    /// How many rows have a lesser rank; the last one is the number of all rows.
+    below: Vec<u32>,
+}
+
+impl Mass {
+    pub(super) fn of(column: &[u16]) -> Self {
+        let most = column.iter().max().map_or(0, |rank| usize::from(*rank) + 1);
+        let mut below = vec![0; most + 1];
+        for rank in column {
+            if let Some(count) = below.get_mut(usize::from(*rank) + 1) {
+                *count += 1;
+            }
+        }
+        for rank in 0..most {
+            below[rank + 1] += below[rank];
+        }
+        Self { below }
+    }
+
+    fn below(&self, rank: usize) -> u32 {
+        self.below.get(rank).or(self.below.last()).copied().unwrap_or(0)
+    }
+
+    /// The rows whose value is not null.
+    pub(super) fn values(&self) -> u32 {
+        self.below(usize::MAX) - self.below(1)
+    }
+
+    /// The share of values that are in a span of ranks.
+    pub(super) fn share(&self, span: Span) -> f64 {
+        if span.is_empty() {
+            return 0.0;
+        }
+        let rows = self.below(usize::from(span.high) + 1) - self.below(usize::from(span.below) + 1);
+        f64::from(rows) / f64::from(self.values())
+    }
+
+    /// For each rank, where its first row lies among all, in 16 bits: ranks of many rows are far from the next.
+    pub(super) fn places(&self) -> Vec<u16> {
+        let rows = u64::from(self.below(usize::MAX)).max(1);
+        self.below.iter().map(|below| (u64::from(*below) * u64::from(u16::MAX) / rows) as u16).collect()
+    }
+}
+
+/// From the least to the greatest rank of some rows, nulls apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Span {
+    /// The rank below the least.
+    below: u16,
+    high: u16,
+}
+
+impl Span {
+    pub(super) const EMPTY: Self = Self { below: u16::MAX, high: 0 };
+
+    pub(super) fn of(ranks: impl IntoIterator<Item = u16>) -> Self {
+        let mut span = Self::EMPTY;
+        ranks.into_iter().for_each(|rank| span.add(rank));
+        span
+    }
+
+    pub(super) fn add(&mut self, rank: u16) {
+        // The rank of null, 0, becomes the greatest here, and is the least there.
+        self.below = self.below.min(rank.wrapping_sub(1));
+        self.high = self.high.max(rank);
+    }
+
+    /// Whether there are two different values.
+    pub(super) fn varies(self) -> bool {
+        u32::from(self.below) + 1 < u32::from(self.high)
+    }
+
+    fn is_empty(self) -> bool {
+        self.high == 0
+    }
+}

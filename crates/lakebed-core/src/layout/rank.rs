@@ -1,0 +1,120 @@
+//! Values as small numbers of the same order.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, make_array};
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
+
+pub use super::key::is_orderable;
+use super::key::{Keys, is_same_order, keys, plain};
+use super::search::counts;
+use super::texts::Texts;
+use crate::{Error, Result};
+
+/// As many bounds as ranks of 16 bits tell apart, beside nulls and what is below all bounds.
+const MOST_BOUNDS: usize = 65_534;
+
+/// What ranks the values of one column: the distinct values of a sample, or if these are too many, some that have equally many rows
+/// between them.
+///
+/// The order is that of Delta's statistics: NaN is above all numbers, both zeros are the same, texts and binaries are compared by
+/// their bytes. Texts that differ only far behind what the whole sample begins with have the same rank; no statistics tell them
+/// apart either.
+#[derive(Debug, Clone)]
+pub struct Ranker {
+    bounds: Bounds,
+    /// None without a sample.
+    data_type: Option<DataType>,
+}
+
+#[derive(Debug, Clone)]
+enum Bounds {
+    /// Of a sample without values.
+    None,
+    Words(Vec<u64>),
+    Wide(Vec<u128>),
+    Texts(Texts),
+}
+
+impl Ranker {
+    /// From arrays of one type, which [`is_orderable`].
+    pub fn of_sample(sample: &[ArrayRef]) -> Result<Self> {
+        let data_type = sample.first().map(|array| array.data_type().clone());
+        let arrays = sample.iter().map(plain).collect::<Result<Vec<_>>>()?;
+        let (mut words, mut wide, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+        for (array, given) in arrays.iter().zip(sample) {
+            check_type(data_type.as_ref(), given.data_type())?;
+            match keys(array)? {
+                Keys::Words(keys) => words.extend(valid(array, keys)),
+                Keys::Wide(keys) => wide.extend(valid(array, keys)),
+                Keys::Texts(keys) => texts.extend(valid(array, keys)),
+            }
+        }
+        let bounds = match (words.is_empty(), wide.is_empty(), texts.is_empty()) {
+            (false, ..) => Bounds::Words(bounds_of(words, MOST_BOUNDS)),
+            (_, false, _) => Bounds::Wide(bounds_of(wide, MOST_BOUNDS)),
+            (.., false) => Bounds::Texts(Texts::of_sample(&texts, MOST_BOUNDS)),
+            _ => Bounds::None,
+        };
+        Ok(Self { bounds, data_type })
+    }
+
+    /// Null is 0, every other value 1 and how many bounds are not above it: of two values the lesser one never has the greater rank.
+    pub fn ranks(&self, values: &dyn Array) -> Result<Vec<u16>> {
+        check_type(self.data_type.as_ref(), values.data_type())?;
+        if let Some(dictionary) = values.as_any_dictionary_opt() {
+            if dictionary.values().is_empty() {
+                return Ok(vec![0; values.len()]);
+            }
+            let ranks = self.ranks(dictionary.values())?;
+            let mut ranks: Vec<u16> =
+                dictionary.normalized_keys().iter().map(|key| ranks.get(*key).copied().unwrap_or(0)).collect();
+            clear_nulls(&mut ranks, values.nulls());
+            return Ok(ranks);
+        }
+        let array = plain(&make_array(values.to_data()))?;
+        let counts = match (&self.bounds, keys(&array)?) {
+            (Bounds::Words(bounds), Keys::Words(keys)) => counts(bounds, &keys),
+            (Bounds::Wide(bounds), Keys::Wide(keys)) => counts(bounds, &keys),
+            (Bounds::Texts(bounds), Keys::Texts(keys)) => bounds.counts(&keys),
+            (Bounds::None, _) => vec![0; array.len()],
+            _ => return Err(Error::internal(format!("bounds of another type than {}", array.data_type()))),
+        };
+        let mut ranks: Vec<u16> = counts.iter().map(|count| 1 + *count as u16).collect();
+        clear_nulls(&mut ranks, values.nulls());
+        Ok(ranks)
+    }
+}
+
+fn check_type(known: Option<&DataType>, other: &DataType) -> Result<()> {
+    match known {
+        Some(known) if !is_same_order(known, other) => {
+            Err(Error::internal(format!("values of type {other} are not ranked among those of type {known}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn valid<K>(array: &dyn Array, keys: Vec<K>) -> impl Iterator<Item = K> {
+    keys.into_iter().enumerate().filter(|(row, _)| array.is_valid(*row)).map(|(_, key)| key)
+}
+
+fn clear_nulls(ranks: &mut [u16], nulls: Option<&NullBuffer>) {
+    if let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) {
+        for (rank, is_valid) in ranks.iter_mut().zip(nulls) {
+            *rank *= u16::from(is_valid);
+        }
+    }
+}
+
+/// The distinct keys, or the keys of rows at even distances: a value of many rows is always among these.
+pub(super) fn bounds_of<K: Copy + Ord>(mut keys: Vec<K>, most: usize) -> Vec<K> {
+    keys.sort_unstable();
+    let distinct = keys.chunk_by(|one, other| one == other).count();
+    if distinct > most {
+        keys = (0..most).filter_map(|place| keys.get(place * keys.len() / most).copied()).collect();
+    }
+    keys.dedup();
+    keys.shrink_to_fit();
+    keys
+}

@@ -1,0 +1,34 @@
+//! Binary search for many keys at once.
+
+/// Keys that are searched for side by side, so that the processor waits for all their loads together.
+const LANES: usize = 16;
+
+/// For each key, how many of the sorted bounds are not above it.
+pub(super) fn counts<K: Copy + Ord + Default>(bounds: &[K], keys: &[K]) -> Vec<u32> {
+    let mut counts = Vec::with_capacity(keys.len());
+    for keys in keys.chunks(LANES) {
+        let mut lanes = [K::default(); LANES];
+        for (lane, key) in lanes.iter_mut().zip(keys) {
+            *lane = *key;
+        }
+        let found = lanes_counts(bounds, &lanes);
+        counts.extend(found.iter().take(keys.len()));
+    }
+    counts
+}
+
+/// Without a branch that depends on a key: none would be foreseen.
+fn lanes_counts<K: Copy + Ord>(bounds: &[K], keys: &[K; LANES]) -> [u32; LANES] {
+    let mut counts = [0_u32; LANES];
+    // The count of each key lies between the one so far and `left` more.
+    let mut left = bounds.len();
+    while left > 0 {
+        let half = left.div_ceil(2);
+        for (count, key) in counts.iter_mut().zip(keys) {
+            let is_below = bounds.get(*count as usize + half - 1).is_some_and(|bound| bound <= key);
+            *count += u32::from(is_below) * half as u32;
+        }
+        left = if left == 1 { 0 } else { left - half };
+    }
+    counts
+}

@@ -1,0 +1,99 @@
+//! Bounds of texts and binaries: compared as integers of their first bytes, and as bytes only where these tie.
+
+use super::rank::bounds_of;
+use super::search::counts;
+
+/// The bytes that a key holds.
+const BYTES: usize = 15;
+/// The bytes of a bound behind those of its key. Statistics hold less.
+const TAIL: usize = 49;
+/// What a sample begins with in common is looked for no further than this.
+const MOST_COMMON: usize = 256;
+
+/// Keys of texts that are whole within them end with 1 to 16, of longer ones with this.
+const LONG: u8 = 17;
+const BELOW_ALL: u128 = 0;
+const ABOVE_ALL: u128 = u128::MAX;
+
+/// Bounds in order, without what all of the sample begins with.
+#[derive(Debug, Clone)]
+pub(super) struct Texts {
+    common: Vec<u8>,
+    keys: Vec<u128>,
+    /// What follows behind each key.
+    tails: Vec<Box<[u8]>>,
+}
+
+impl Texts {
+    pub(super) fn of_sample(sample: &[&[u8]], most: usize) -> Self {
+        let common = common(sample);
+        let places = sample.iter().map(|text| {
+            let rest = text.get(common.len()..).unwrap_or_default();
+            (key_of_rest(rest), tail(rest))
+        });
+        let (keys, tails) = bounds_of(places.collect(), most).into_iter().map(|(key, tail)| (key, tail.into())).unzip();
+        Self { common: common.to_vec(), keys, tails }
+    }
+
+    /// For each text, how many bounds are not above it.
+    pub(super) fn counts(&self, texts: &[&[u8]]) -> Vec<u32> {
+        let keys: Vec<u128> = texts.iter().map(|text| self.key(text)).collect();
+        let mut counts = counts(&self.keys, &keys);
+        for ((count, key), text) in counts.iter_mut().zip(&keys).zip(texts) {
+            if key.to_be_bytes()[BYTES] == LONG {
+                self.settle(count, *key, text);
+            }
+        }
+        counts
+    }
+
+    /// Counts bounds of the same key only as far as their tails are not above the text's.
+    fn settle(&self, count: &mut u32, key: u128, text: &[u8]) {
+        let rest = text.get(self.common.len() + BYTES..).unwrap_or_default();
+        let end = *count as usize;
+        let start = self.keys[..end].partition_point(|bound| *bound < key);
+        *count = (start + self.tails[start..end].partition_point(|tail| **tail <= *rest)) as u32;
+    }
+
+    fn key(&self, text: &[u8]) -> u128 {
+        match text.strip_prefix(self.common.as_slice()) {
+            Some(rest) => key_of_rest(rest),
+            None if *text < *self.common => BELOW_ALL,
+            None => ABOVE_ALL,
+        }
+    }
+}
+
+/// The first bytes, then the length, which tells a text from the same one with zeros behind it.
+fn key_of_rest(rest: &[u8]) -> u128 {
+    let mut bytes = [0; BYTES + 1];
+    match rest.first_chunk() {
+        Some(first) => {
+            bytes = *first;
+            bytes[BYTES] = LONG;
+        }
+        None => {
+            bytes[..rest.len()].copy_from_slice(rest);
+            bytes[BYTES] = rest.len() as u8 + 1;
+        }
+    }
+    u128::from_be_bytes(bytes)
+}
+
+fn tail(rest: &[u8]) -> &[u8] {
+    let tail = rest.get(BYTES..).unwrap_or_default();
+    tail.get(..TAIL).unwrap_or(tail)
+}
+
+/// What all texts begin with.
+fn common<'a>(texts: &[&'a [u8]]) -> &'a [u8] {
+    let Some((first, others)) = texts.split_first() else { return &[] };
+    let mut common = first.get(..MOST_COMMON).unwrap_or(first);
+    for text in others {
+        if !text.starts_with(common) {
+            let same = common.iter().zip(*text).take_while(|(one, other)| one == other).count();
+            common = &common[..same];
+        }
+    }
+    common
+}
