@@ -30,6 +30,7 @@ from lakebed.errors import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
+from lakebed.optimize import OptimizeMetrics, OptimizeResult, PlannedGroup, Progress
 from lakebed.scan import ExplainedConjunct, Explanation, Scan, read_task
 from lakebed.table import Checkpoint, Detail, History, HistoryEntry, Protocol, Table
 from lakebed.writer import CommitResult, WriteMetrics, create, write
@@ -54,7 +55,11 @@ __all__ = [
     "Merge",
     "MergeExplanation",
     "MergeKey",
+    "OptimizeMetrics",
+    "OptimizeResult",
+    "PlannedGroup",
     "PredicateError",
+    "Progress",
     "Protocol",
     "ResourceExhaustedError",
     "Scan",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakebed.dml import ChangeResult, Merge
+    from lakebed.optimize import OptimizeResult, PlannedGroup, Progress
     from lakebed.writer import CommitResult
 
 __all__ = ["Checkpoint", "Detail", "History", "HistoryEntry", "Protocol", "Table"]
@@ -488,6 +489,82 @@ class Table:
             "target_file_size": target_file_size,
         }
         return upsert_rows(self, source, keys, {"schema": schema, "on_lossy": on_lossy, **given})
+
+    @overload
+    def optimize(
+        self,
+        where: str | None = ...,
+        *,
+        zorder_by: str | Sequence[str] | None = ...,
+        cluster: str | Sequence[str] | None = ...,
+        target_size: int | None = ...,
+        min_files: int = ...,
+        max_deleted_share: float = ...,
+        full: bool = ...,
+        fill_statistics: bool = ...,
+        commit: Literal["run", "group"] = ...,
+        dry_run: Literal[False] = ...,
+        progress: bool | Callable[[Progress], Any] | None = ...,
+        user_metadata: str | None = ...,
+        timeout: float | None = ...,
+    ) -> OptimizeResult: ...
+    @overload
+    def optimize(self, where: str | None = ..., *, dry_run: Literal[True], **options: Any) -> tuple[PlannedGroup, ...]: ...
+
+    def optimize(
+        self,
+        where: str | None = None,
+        *,
+        zorder_by: str | Sequence[str] | None = None,
+        cluster: str | Sequence[str] | None = None,
+        target_size: int | None = None,
+        min_files: int = 2,
+        max_deleted_share: float = 0.05,
+        full: bool = False,
+        fill_statistics: bool = True,
+        commit: Literal["run", "group"] = "run",
+        dry_run: bool = False,
+        progress: bool | Callable[[Progress], Any] | None = None,
+        user_metadata: str | None = None,
+        timeout: float | None = None,
+    ) -> OptimizeResult | tuple[PlannedGroup, ...]:
+        """Writes files of the latest version anew, without changing a row: small files are put together, and files of which more than
+        ``max_deleted_share`` of the rows are deleted are freed of these. With ``where``, only files that may hold such rows are looked at.
+
+        ``cluster=["a", "b"]`` also brings rows into an order in which queries that name values of these columns skip the most files, found by
+        trying several on a sample; ``zorder_by`` is exactly a Z-order. A table with clustering columns of its own is clustered by these, as far
+        as it is not yet; ``full=True`` also takes files that are clustered already. What needs no work is left alone: to call this again costs
+        a look at the log.
+
+        ``target_size`` is about how large files become, in bytes; ``min_files`` how many small files are worth the work; ``fill_statistics``
+        also gives statistics to files that lack them. A file that another writer changes meanwhile is left to it, and so are those that were
+        to be written together with it; with ``commit="group"`` each such group becomes a version of its own. ``dry_run=True`` only tells the
+        groups. ``progress=True`` shows how far it has come, or give a function that is told.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/optimize-files", pa.table({"id": [1, 2]})).table
+        >>> for id in range(3, 6):
+        ...     _ = table.append(pa.table({"id": [id]}))
+        >>> result = table.optimize()
+        >>> result.metrics.removed_files, result.metrics.added_files, result.metrics.rows
+        (4, 1, 5)
+        """
+        from lakebed.optimize import names, optimize, plan_optimize
+
+        options = {
+            "where": where,
+            "zorder_by": names(zorder_by),
+            "cluster": names(cluster),
+            "target_size": target_size,
+            "min_files": min_files,
+            "max_deleted_share": max_deleted_share,
+            "full": full,
+            "fill_statistics": fill_statistics,
+            "commit": commit,
+            "user_metadata": user_metadata,
+            "timeout": timeout,
+        }
+        return plan_optimize(self, options) if dry_run else optimize(self, options, progress)
 
     def __arrow_c_schema__(self) -> object:
         return self._table.schema()

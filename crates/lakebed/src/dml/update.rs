@@ -14,9 +14,9 @@ use crate::expr::{Options, filter_schema, parse_expr};
 use crate::transaction::{Operation, Transaction};
 use crate::write::fill::Incoming;
 use crate::write::rewrite::{Rewrite, reading};
-use crate::write::shape::{id_columns, ids};
 use crate::write::rules::WriteRules;
 use crate::write::search::{Leaving, Search, parse_condition};
+use crate::write::shape::{id_columns, ids};
 use crate::write::target::Target;
 use crate::{Error, Result, Snapshot, Table};
 

@@ -60,8 +60,12 @@ impl Cube {
         let provider = files.texts(column::CLUSTERING_PROVIDER)?;
         let text = |texts: &StringArray, row: usize| texts.is_valid(row).then(|| texts.value(row).to_owned());
         let cube = |row: usize| {
-            let cube =
-                Self { id: text(&id, row), columns: text(&columns, row), order: text(&order, row), provider: text(&provider, row) };
+            let cube = Self {
+                id: text(&id, row),
+                columns: text(&columns, row),
+                order: text(&order, row),
+                provider: text(&provider, row),
+            };
             (cube.id.is_some() || cube.provider.is_some()).then_some(cube)
         };
         Ok((0..files.len()).map(cube).collect())

@@ -40,7 +40,8 @@ async fn collect(job: &Job, file: ScanFile) -> Result<String> {
 }
 
 fn with_loose_bounds(stats: &str) -> Result<String> {
-    let mut stats: Value = serde_json::from_str(stats).map_err(|error| Error::internal("statistics that are no JSON").with_source(error))?;
+    let mut stats: Value =
+        serde_json::from_str(stats).map_err(|error| Error::internal("statistics that are no JSON").with_source(error))?;
     if let Some(stats) = stats.as_object_mut() {
         stats.insert("tightBounds".to_owned(), false.into());
     }

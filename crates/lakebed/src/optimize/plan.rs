@@ -202,13 +202,11 @@ impl Group {
     /// For those who want to know before anything is done.
     pub(super) fn planned(&self, partition_columns: &[String]) -> Result<PlannedGroup> {
         let texts = partition_columns.iter().map(String::as_str).zip(self.partition.iter().map(Option::as_deref));
-        let paths = self.files.batches()?.iter().map(|batch| Ok(batch.paths()?.iter().flatten().map(str::to_owned).collect()));
-        let paths: Vec<Vec<String>> = paths.collect::<Result<_>>()?;
-        Ok(PlannedGroup {
-            partition: partition_dir(texts),
-            paths: paths.concat(),
-            size_bytes: self.files.size_bytes()?,
-        })
+        let mut paths = Vec::with_capacity(self.files.len());
+        for batch in self.files.batches()? {
+            paths.extend(batch.paths()?.iter().flatten().map(str::to_owned));
+        }
+        Ok(PlannedGroup { partition: partition_dir(texts), paths, size_bytes: self.files.size_bytes()? })
     }
 }
 

@@ -192,11 +192,8 @@ async fn decide(table: &Table, options: &OptimizeOptions) -> Result<Decided> {
     let filter = options.filter.as_ref().map(filter).transpose()?;
     let mut write_options = WriteOptions { target_file_size_bytes: options.target_file_size_bytes, ..WriteOptions::default() };
     let file_bytes = Target::of_table(&snapshot, None, &write_options, now_ms).await?.target_size_bytes();
-    let rules = PackRules {
-        target_size_bytes: file_bytes,
-        min_files: options.min_files,
-        max_deleted_share: options.max_deleted_share,
-    };
+    let rules =
+        PackRules { target_size_bytes: file_bytes, min_files: options.min_files, max_deleted_share: options.max_deleted_share };
     let (work, choice) = match clustering(&snapshot, options, rules).await? {
         None => (Work::Compact, Choice::Compact(rules)),
         Some((clustering, wanted)) => (Work::Cluster(clustering, wanted.clone()), Choice::Cluster(wanted)),

@@ -236,7 +236,7 @@ pub(super) fn stored(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
 }
 
 /// A batch with the columns of a file, out of one with the columns of the table.
-pub(super) fn stored_batch(batch: &RecordBatch, layout: &super::rules::FileLayout) -> Result<RecordBatch> {
+pub(crate) fn stored_batch(batch: &RecordBatch, layout: &super::rules::FileLayout) -> Result<RecordBatch> {
     let columns = layout.columns.iter().zip(layout.schema.fields());
     let columns = columns.map(|(index, field)| stored(batch.column(*index), field.data_type())).collect::<Result<Vec<_>>>()?;
     let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));

@@ -69,7 +69,12 @@ impl Shape {
     }
 
     /// Rows of the table with ids and versions, which new and changed rows do not have.
-    pub(crate) fn identified(&self, rows: &RecordBatch, ids: Option<ArrayRef>, versions: Option<ArrayRef>) -> Result<RecordBatch> {
+    pub(crate) fn identified(
+        &self,
+        rows: &RecordBatch,
+        ids: Option<ArrayRef>,
+        versions: Option<ArrayRef>,
+    ) -> Result<RecordBatch> {
         let mut columns: Vec<ArrayRef> = rows.columns().to_vec();
         if self.tracks_rows {
             let none = || new_null_array(&ArrowType::Int64, rows.num_rows());

@@ -29,8 +29,8 @@ use crate::transaction::{Operation, Transaction};
 use crate::write::commit::change_table;
 use crate::write::fill::Incoming;
 use crate::write::rewrite::{Change as Recorded, Rewrite, reading};
-use crate::write::shape::id_columns;
 use crate::write::search::{Found, Gone, Leaving, Search};
+use crate::write::shape::id_columns;
 use crate::{Result, Snapshot};
 
 /// A merge with its source.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
 use arrow_buffer::NullBuffer;
-use lakebed_core::layout::rank::is_orderable;
+use lakebed_core::layout::is_orderable;
 use lakebed_core::schema::DataType;
 use lakebed_core::schema::arrow::type_to_arrow;
 use lakebed_core::schema::mapping::physical_path;
@@ -47,7 +47,7 @@ pub(crate) fn key_columns(snapshot: &Snapshot, names: &[String]) -> Result<Vec<K
 
 fn key_column(snapshot: &Snapshot, name: &str) -> Result<KeyColumn> {
     let mut fields = snapshot.schema();
-    let (mut path, mut found) = (Vec::new(), None);
+    let (mut path, mut found) = (Vec::new(), None::<&DataType>);
     for place in resolve(snapshot.schema(), name)? {
         if let Some(DataType::Struct(below)) = found {
             fields = below;
@@ -58,8 +58,7 @@ fn key_column(snapshot: &Snapshot, name: &str) -> Result<KeyColumn> {
         path.push(field.name.clone());
         found = Some(&field.data_type);
     }
-    let is_known = found.map(|data_type| Ok(type_to_arrow(data_type).is_ok_and(|known| is_orderable(&known))));
-    if !is_known.transpose()?.unwrap_or(false) {
+    if !found.is_some_and(|data_type| type_to_arrow(data_type).is_ok_and(|known| is_orderable(&known))) {
         return Err(Error::invalid_input(format!("column {name}: rows cannot be put into an order by values of its type")));
     }
     let names: Vec<&str> = path.iter().map(String::as_str).collect();

@@ -12,8 +12,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use futures::{StreamExt, TryStreamExt, stream};
-use lakebed_core::layout::rank::Ranker;
-use lakebed_core::layout::split::{Method, Split};
+use lakebed_core::layout::{Method, Ranker, Split};
 use lakebed_io::parquet::Cores;
 
 use self::columns::KeyColumn;
@@ -21,11 +20,11 @@ use self::shuffle::{Assigned, Shuffle};
 use super::cube::Order;
 use super::plan::Group;
 use super::run::Job;
-use crate::scan::read::{ReadOptions, read_task_with};
+use crate::Result;
 use crate::memory::MemoryBudget;
+use crate::scan::read::{ReadOptions, read_task_with};
 use crate::stream::spawned;
 use crate::write::files::{FileSink, WrittenFile, delete_written};
-use crate::Result;
 
 /// Files are divided further into parts of about so many bytes of files, since rows are put into order part by part. In memory rows are
 /// several times as large.

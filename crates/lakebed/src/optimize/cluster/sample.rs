@@ -1,11 +1,9 @@
 //! Some rows that stand for all, as far as the columns go by which they are clustered.
 
-use std::sync::Arc;
-
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow_select::take::take;
 use futures::TryStreamExt;
-use lakebed_core::layout::rank::Ranker;
+use lakebed_core::layout::Ranker;
 
 use super::columns::KeyColumn;
 use super::{Clustering, FILES_AT_ONCE};

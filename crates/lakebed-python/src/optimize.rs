@@ -1,0 +1,95 @@
+//! Writing files anew.
+
+use std::collections::HashMap;
+
+use lakebed::Error;
+use lakebed::optimize::{Commits, Layout, Optimize, OptimizeMetrics, OptimizeOptions, Progress};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::to_py;
+use crate::runtime::enter;
+use crate::table::{Table, optional};
+use crate::write::{patience, word};
+
+/// The table afterwards, how many versions were made, what was done, and the sizes of new files.
+type Optimized = (Table, u64, HashMap<&'static str, u64>, Option<[u64; 5]>);
+/// Partition, paths, and size.
+type Planned = (String, Vec<String>, u64);
+
+#[pymethods]
+impl Table {
+    fn optimize(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Optimized> {
+        let mut optimize = self.to_optimize(py, options)?;
+        if let Some(watcher) = optional::<Py<PyAny>>(options, "progress")? {
+            optimize = optimize.watched_by(move |progress| tell(&watcher, progress));
+        }
+        let outcome = enter(py, async move { optimize.run().await })?;
+        let metrics = outcome.metrics;
+        let table = self.sibling(py, outcome.version, outcome.snapshot)?;
+        Ok((table, outcome.commits, counts(&metrics), metrics.file_sizes))
+    }
+
+    fn plan_optimize(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Vec<Planned>> {
+        let optimize = self.to_optimize(py, options)?;
+        let groups = enter(py, async move { optimize.plan().await })?;
+        Ok(groups.into_iter().map(|group| (group.partition, group.paths, group.size_bytes)).collect())
+    }
+}
+
+impl Table {
+    fn to_optimize(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Optimize> {
+        let defaults = OptimizeOptions::default();
+        let names = |key: &str| optional::<Vec<String>>(options, key);
+        let layout = match (names("zorder_by")?, names("cluster")?) {
+            (None, None) => Layout::OfTable,
+            (Some(names), None) => Layout::ZOrder(names),
+            (None, Some(names)) => Layout::Cluster(names),
+            (Some(_), Some(_)) => {
+                return Err(to_py(Error::invalid_input("zorder_by and cluster are two ways to order rows: choose one")));
+            }
+        };
+        let commits = [("run", Commits::PerRun), ("group", Commits::PerGroup)];
+        let options = OptimizeOptions {
+            filter: optional(options, "where")?,
+            layout,
+            target_file_size_bytes: optional(options, "target_size")?,
+            min_files: optional(options, "min_files")?.unwrap_or(defaults.min_files),
+            max_deleted_share: optional(options, "max_deleted_share")?.unwrap_or(defaults.max_deleted_share),
+            full: optional(options, "full")?.unwrap_or(defaults.full),
+            fill_statistics: optional(options, "fill_statistics")?.unwrap_or(defaults.fill_statistics),
+            commits: word("commit", optional::<String>(options, "commit")?.as_deref(), &commits).map_err(to_py)?,
+            user_metadata: optional(options, "user_metadata")?,
+            patience: optional(options, "timeout")?.map(patience).transpose().map_err(to_py)?,
+        };
+        Ok(self.table(py)?.optimize().options(options))
+    }
+}
+
+/// Tells Python how far it has come. What goes wrong there is reported, and stops nothing.
+fn tell(watcher: &Py<PyAny>, progress: Progress) {
+    Python::attach(|py| {
+        let Progress { done_bytes, total_bytes, done_groups, total_groups } = progress;
+        if let Err(error) = watcher.call1(py, (done_bytes, total_bytes, done_groups, total_groups)) {
+            error.write_unraisable(py, Some(watcher.bind(py)));
+        }
+    });
+}
+
+fn counts(metrics: &OptimizeMetrics) -> HashMap<&'static str, u64> {
+    HashMap::from([
+        ("groups", metrics.groups),
+        ("lost_groups", metrics.lost_groups),
+        ("added_files", metrics.added_files),
+        ("added_bytes", metrics.added_bytes),
+        ("removed_files", metrics.removed_files),
+        ("removed_bytes", metrics.removed_bytes),
+        ("vectors_removed", metrics.vectors_removed),
+        ("rows", metrics.rows),
+        ("described_files", metrics.described_files),
+        ("seen_files", metrics.seen_files),
+        ("spilled_bytes", metrics.spilled_bytes),
+        ("peak_memory_bytes", metrics.peak_memory_bytes),
+        ("conflicts", metrics.conflicts),
+    ])
+}
