@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import dml, writes
+from . import dml, layout, writes
 from .engines import Engine
 from .queries import DELETED, ONE_FILE, Q6_COLUMNS, Q6_WHERE
 from .tables import ROWS_PER_FILE, expected, root
@@ -52,6 +52,8 @@ class Case:
             return writes.answer(self.operation, self.table)
         if dml.is_change(self.operation):
             return dml.answer(self.operation, self.table)
+        if layout.is_layout(self.operation):
+            return layout.answer(self.operation, self.table)
         if not self.table:
             return {}
         all_of = expected(self.table)
@@ -83,6 +85,7 @@ def all_cases() -> list[Case]:
     out += [Case(f"commits_{n}_threads", "") for n in (1, 16, 64)]
     out += [Case("checkpoint", "1m_adds_ckpt_10")]
     out += [Case(o, t) for o in dml.CHANGES for t in dml.tables(o)]
+    out += [Case(o, t) for o in layout.OPERATIONS for t in layout.tables(o)]
     return out
 
 
@@ -93,6 +96,9 @@ def calls(engine: Engine, case: Case, scratch: Path) -> Iterator[Callable[[], An
     """
     if dml.is_change(case.operation):
         yield from dml.calls(engine, case.operation, case.table, scratch)
+        return
+    if layout.is_layout(case.operation):
+        yield from layout.calls(engine, case.operation, case.table, scratch)
         return
     if writes.is_write(case.operation):
         yield from writes.calls(engine, case.operation, case.table, scratch)

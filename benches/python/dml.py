@@ -126,12 +126,8 @@ def calls(engine: Engine, operation: str, table: str, scratch: Path) -> Iterator
 
 def copy(table: Path, to: Path) -> Path:
     """A table of its own over the same data files. What was written before is on the disk, so that nobody waits for it later."""
-    (to / "_delta_log").mkdir(parents=True)
-    for path in table.iterdir():
-        if path.is_file():
-            os.link(path, to / path.name)
-    for path in (table / "_delta_log").iterdir():
-        shutil.copy(path, to / "_delta_log" / path.name)
+    shutil.copytree(table, to, copy_function=os.link, ignore=shutil.ignore_patterns("_delta_log"))
+    shutil.copytree(table / "_delta_log", to / "_delta_log", copy_function=shutil.copy)
     os.sync()
     return to
 

@@ -12,6 +12,9 @@
   return what the engine tells about it; `gone` says which rows are deleted that the source does not know. `source(path)` is what `merge`
   takes, in memory; `limit_memory(size_bytes)` sets a budget where there is one; `writes_vectors`: whether rows can leave files by
   deletion vectors
+- `compact(handle)`: small files put together; `zorder(handle, columns, target_bytes)`, `cluster(handle, columns, target_bytes)`: all rows brought
+  into an order, in files of about that size; `vacuum(handle)`: what no version knows, and is older than a week, deleted. They return what
+  the engine tells
 - `digest(result)`: what answers are compared by; `processes()`: whose memory and CPU time count
 """
 
@@ -132,6 +135,18 @@ class Lakebed(Engine):
             change.when_not_matched_by_source_delete(where=gone)
         return asdict(change.execute().metrics)
 
+    def compact(self, table: Any) -> dict[str, Any]:
+        return asdict(table.optimize().metrics)
+
+    def zorder(self, table: Any, columns: tuple[str, ...], target_bytes: int) -> dict[str, Any]:
+        return asdict(table.optimize(zorder_by=columns, target_size=target_bytes).metrics)
+
+    def cluster(self, table: Any, columns: tuple[str, ...], target_bytes: int) -> dict[str, Any]:
+        return asdict(table.optimize(cluster=columns, target_size=target_bytes).metrics)
+
+    def vacuum(self, table: Any) -> dict[str, Any]:
+        return asdict(table.vacuum().metrics)
+
 
 class LakebedUnflushed(Lakebed):
     """The same without flushing files to the disk, as its peers do it."""
@@ -216,6 +231,16 @@ class Deltalake(Engine):
             change = change.when_not_matched_by_source_delete(gone)
         return dict(change.execute())
 
+    def compact(self, table: Any) -> dict[str, Any]:
+        return dict(table.optimize.compact())
+
+    def zorder(self, table: Any, columns: tuple[str, ...], target_bytes: int) -> dict[str, Any]:
+        return dict(table.optimize.z_order(columns, target_size=target_bytes))
+
+    def vacuum(self, table: Any) -> dict[str, Any]:
+        """Not `full`, it would only look for files that the log says are gone."""
+        return {"deleted": len(table.vacuum(retention_hours=168, dry_run=False, full=True))}
+
     def _sql(self, table: Any, text: str) -> Any:
         return self._arrow(self.module.QueryBuilder().register("t", table).execute(text))
 
@@ -231,6 +256,25 @@ class DeltalakeCollected(Deltalake):
     streams_source = False
     delete: Any = None  # no other than above
     update: Any = None
+    compact: Any = None
+    zorder: Any = None
+    vacuum: Any = None
+
+
+class DeltalakeSpilling(Deltalake):
+    """The same with a budget for the memory of a sort, where a case has one."""
+
+    budget_bytes: int | None = None
+    compact: Any = None  # no other than above
+    vacuum: Any = None
+
+    def limit_memory(self, size_bytes: int) -> None:
+        self.budget_bytes = size_bytes
+
+    def zorder(self, table: Any, columns: tuple[str, ...], target_bytes: int) -> dict[str, Any]:
+        if self.budget_bytes is None:
+            raise NoSuchOperation("no other than without a budget")
+        return dict(table.optimize.z_order(columns, target_size=target_bytes, max_spill_size=self.budget_bytes))
 
 
 class Duckdb(Engine):
@@ -416,6 +460,16 @@ class Spark(Engine):
         text += f" WHEN NOT MATCHED BY SOURCE AND {gone} THEN DELETE" if gone else ""
         return self._told(text)
 
+    def compact(self, handle: Any) -> dict[str, Any]:
+        return self._told(f"OPTIMIZE delta.`{handle[0]}`")
+
+    def zorder(self, handle: Any, columns: tuple[str, ...], target_bytes: int) -> dict[str, Any]:
+        self.spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(target_bytes))
+        return self._told(f"OPTIMIZE delta.`{handle[0]}` ZORDER BY ({', '.join(columns)})")
+
+    def vacuum(self, handle: Any) -> dict[str, Any]:
+        return self._told(f"VACUUM delta.`{handle[0]}` RETAIN 168 HOURS")
+
     def digest(self, result: Any) -> dict[str, Any]:
         sums = [f"sum(cast({c} as decimal(38,2))) as {c}" for c in SUMMED if c in result.columns]
         row = result.selectExpr("count(*) as rows", *sums).first().asDict()
@@ -428,7 +482,7 @@ class Spark(Engine):
         # The defaults, 200 and 50 tasks for each change, are meant for more cores.
         self.spark.conf.set("spark.sql.shuffle.partitions", "4")
         self.spark.conf.set("spark.databricks.delta.snapshotPartitions", "2")
-        return dict(self.spark.sql(text).first().asDict())
+        return dict(self.spark.sql(text).first().asDict(recursive=True))
 
     def _frame(self, handle: Any) -> Any:
         return self.spark.read.format("delta").load(handle[0])
@@ -524,6 +578,7 @@ ENGINES: dict[str, type[Engine]] = {
     "lakebed_singly": LakebedSingly,
     "deltalake": Deltalake,
     "deltalake_collected": DeltalakeCollected,
+    "deltalake_spilling": DeltalakeSpilling,
     "duckdb": Duckdb,
     "polars": Polars,
     "spark": Spark,

@@ -62,6 +62,32 @@ def statistics(rows: pa.Table) -> dict[str, Any]:
     return {"numRecords": len(rows), "minValues": low, "maxValues": high, "nullCount": dict.fromkeys(rows.column_names, 0)}
 
 
+def add_action(path: str, size_bytes: int, rows: pa.Table) -> dict[str, Any]:
+    """What the log says of a file of these rows in a table without partitions."""
+    return {
+        "path": path,
+        "partitionValues": {},
+        "size": size_bytes,
+        "modificationTime": 1_600_000_000_000,
+        "dataChange": True,
+        "stats": json.dumps(statistics(rows), separators=(",", ":")),
+    }
+
+
+def put_file(rows: pa.Table, path: Path) -> None:
+    """A data file as Delta Spark writes it, of one row group."""
+    pq.write_table(
+        rows,
+        path,
+        compression="snappy",
+        row_group_size=len(rows),
+        write_page_index=True,
+        max_rows_per_page=ROWS_PER_PAGE,
+        store_schema=False,
+        store_decimal_as_integer=True,
+    )
+
+
 def z85(data: bytes) -> str:
     """Base85 in ZeroMQ's alphabet; the length is a multiple of four."""
     out = []
@@ -100,16 +126,7 @@ def build(name: str, parts: list[tuple[pa.Table, Path]], schema: pa.Schema) -> N
     adds = []
     for rows, path in parts:
         os.link(path, table / path.name)
-        adds.append(
-            {
-                "path": path.name,
-                "partitionValues": {},
-                "size": path.stat().st_size,
-                "modificationTime": 1_600_000_000_000,
-                "dataChange": True,
-                "stats": json.dumps(statistics(rows), separators=(",", ":")),
-            }
-        )
+        adds.append(add_action(path.name, path.stat().st_size, rows))
     write_commit(table, 0, [{"protocol": shape.protocol}, {"metaData": shape.metadata}, *[{"add": a} for a in adds]])
     draw = np.random.default_rng(SEED + round(share * 1_000))
     deleted = [np.sort(draw.choice(len(rows), round(len(rows) * share), replace=False)) for rows, _ in parts]
@@ -175,16 +192,7 @@ def main() -> None:
             part = pa.concat_tables([parts.pop()[0], part])
             number -= 1
         path = files / f"part-{number:05}-{uuid.uuid5(uuid.NAMESPACE_OID, str(number))}.c000.snappy.parquet"
-        pq.write_table(
-            part,
-            path,
-            compression="snappy",
-            row_group_size=len(part),
-            write_page_index=True,
-            max_rows_per_page=ROWS_PER_PAGE,
-            store_schema=False,
-            store_decimal_as_integer=True,
-        )
+        put_file(part, path)
         parts.append((part, path))
     for name in DELETED:
         print(f"making {name}", flush=True)

@@ -4,7 +4,7 @@ Each measurement is a process of its own on a warm page cache, repeated; each is
 with the facts of the machine in the line before them. An engine that is not installed is skipped with a note. An answer that
 differs from the generator's is reported, and the run then ends with exit code 1. Each sample waits for a moment when other
 processes leave the CPUs alone, and is taken again if they come back meanwhile; `noise` in its line says how many CPUs they used.
-`LAKEBED_BENCH_SCALE=0.01` makes the cases that change rows small (`dml_data.py`), to try them.
+`LAKEBED_BENCH_SCALE=0.01` makes the cases that change rows or lay files out small (`dml_data.py`, `layout_data.py`), to try them.
 """
 
 import argparse
@@ -39,6 +39,7 @@ MODULES = {
     "lakebed_unflushed": "lakebed",
     "lakebed_singly": "lakebed",
     "deltalake_collected": "deltalake",
+    "deltalake_spilling": "deltalake",
 }
 
 
@@ -181,7 +182,8 @@ def main() -> int:
     if missing:
         print(f"missing below {root()}: {', '.join(missing)}")
         print(
-            "make them with: python -m benches.python.tables; python -m benches.python.lineitem; python -m benches.python.dml_data"
+            "make them with: python -m benches.python.tables; python -m benches.python.lineitem; python -m benches.python.dml_data; "
+            "python -m benches.python.layout_data"
         )
         return 2
     engines = []

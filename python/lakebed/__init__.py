@@ -10,8 +10,12 @@
 
 from __future__ import annotations
 
+import atexit
+
 from lakebed import _lakebed
 from lakebed._lakebed import __version__
+from lakebed.alter import Alter
+from lakebed.alter import Alter
 from lakebed.changes import Changes
 from lakebed.dml import ChangeMetrics, ChangeResult, Merge, MergeExplanation, MergeKey
 from lakebed.errors import (
@@ -36,6 +40,8 @@ from lakebed.table import Checkpoint, Detail, History, HistoryEntry, Protocol, T
 from lakebed.writer import CommitResult, WriteMetrics, create, write
 
 __all__ = [
+    "Alter",
+    "Alter",
     "ChangeMetrics",
     "ChangeResult",
     "Changes",
@@ -73,6 +79,7 @@ __all__ = [
     "WriteMetrics",
     "__version__",
     "create",
+    "finish_background",
     "read_task",
     "set_memory_limit",
     "write",
@@ -86,6 +93,16 @@ def set_memory_limit(size_bytes: int) -> None:
     """
     _lakebed.set_memory_limit(size_bytes)
 
+
+def finish_background() -> None:
+    """Waits for what goes on after commits: small files that are put together where ``delta.autoOptimize.autoCompact`` asks for it.
+
+    A process waits for it before it ends.
+    """
+    _lakebed.finish_background()
+
+
+atexit.register(finish_background)
 
 if _lakebed.DEBUG_BUILD:
     import warnings

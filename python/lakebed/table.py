@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from lakebed import _lakebed
+from lakebed.alter import Alter
 from lakebed.changes import Changes
 from lakebed.rows import schema_of
 from lakebed.scan import Scan
@@ -318,6 +319,16 @@ class Table:
         7
         """
         return self._table.transaction_version(app_id)
+
+    @property
+    def alter(self) -> Alter:
+        """What can be changed about the table."""
+        return Alter(self)
+
+    @property
+    def alter(self) -> Alter:
+        """What can be changed about the table."""
+        return Alter(self)
 
     def checkpoint(self) -> Checkpoint:
         """Writes a checkpoint of this version: opening it, or a later one, then reads none of the commits before.

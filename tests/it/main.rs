@@ -11,6 +11,7 @@ mod dml;
 mod elsewhere;
 mod house;
 mod model;
+mod optimize;
 mod plan;
 mod recovery;
 mod refused;

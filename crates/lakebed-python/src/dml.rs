@@ -8,6 +8,7 @@ use lakebed::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::background::after_commit;
 use crate::error::to_py;
 use crate::input::stream_of;
 use crate::runtime::enter;
@@ -108,6 +109,7 @@ impl Table {
     }
 
     fn changed(&self, py: Python<'_>, outcome: ChangeOutcome) -> PyResult<Changed> {
+        after_commit(&self.table(py)?, outcome.snapshot.as_ref());
         let (is_committed, metrics) = (outcome.is_committed, metrics(&outcome.metrics));
         Ok((self.sibling(py, outcome.version, outcome.snapshot)?, is_committed, metrics))
     }

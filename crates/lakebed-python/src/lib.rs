@@ -13,6 +13,8 @@ mod table;
 mod scan;
 mod write;
 mod dml;
+mod alter;
+mod alter;
 mod optimize;
 mod changes;
 
@@ -23,6 +25,8 @@ mod _lakebed {
     use super::*;
     #[pymodule_export]
     use crate::arrow::ArrowStream;
+    #[pymodule_export]
+    use crate::background::finish_background;
     #[pymodule_export]
     use crate::changes::{Changes, Follow, PlannedChanges};
     #[pymodule_export]

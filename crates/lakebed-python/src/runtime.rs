@@ -3,15 +3,18 @@
 //! [`enter`] detaches from the interpreter, runs a future, lets Ctrl-C through, keeps panics in and maps errors. There is one Tokio runtime per
 //! process id: a forked child has none of its parent's threads, so it makes its own and leaves the parent's untouched.
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
 use lakebed::{Error, Result};
 use pyo3::prelude::*;
 use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
 
 use crate::error::to_py;
 
@@ -21,36 +24,74 @@ const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
 struct Slot {
     process: u32,
     runtime: Runtime,
+    /// What goes on after calls have returned.
+    later: Mutex<Later>,
+}
+
+#[derive(Default)]
+struct Later {
+    tasks: JoinSet<()>,
+    /// What each is about.
+    subjects: HashMap<String, tokio::task::AbortHandle>,
 }
 
 static SLOT: AtomicPtr<Slot> = AtomicPtr::new(std::ptr::null_mut());
 
 /// This process's runtime.
-#[expect(unsafe_code, reason = "the slot is published once per process and never freed, so the reference stays valid")]
 pub fn runtime() -> Result<&'static Runtime> {
+    Ok(&slot()?.runtime)
+}
+
+#[expect(unsafe_code, reason = "the slot is published once per process and never freed, so the reference stays valid")]
+fn slot() -> Result<&'static Slot> {
     let process = std::process::id();
     let current = SLOT.load(Ordering::Acquire);
     // SAFETY: a published slot is never freed nor changed.
     if let Some(slot) = unsafe { current.as_ref() }
         && slot.process == process
     {
-        return Ok(&slot.runtime);
+        return Ok(slot);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("lakebed")
         .build()
         .map_err(|error| Error::internal("cannot start the runtime").with_source(error))?;
-    let fresh = Box::into_raw(Box::new(Slot { process, runtime }));
+    let fresh = Box::into_raw(Box::new(Slot { process, runtime, later: Mutex::default() }));
     match SLOT.compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire) {
         // SAFETY: just published, never freed.
-        Ok(_) => Ok(unsafe { &(*fresh).runtime }),
+        Ok(_) => Ok(unsafe { &*fresh }),
         Err(_) => {
             // Another thread was first. SAFETY: `fresh` was never shared.
             let loser = unsafe { Box::from_raw(fresh) };
             loser.runtime.shutdown_background();
-            self::runtime()
+            slot()
         }
+    }
+}
+
+/// Begins something that goes on after the call has returned, unless the same is going on about this subject.
+pub fn later(subject: &str, work: impl Future<Output = ()> + Send + 'static) -> Result<()> {
+    let slot = slot()?;
+    let mut later = slot.later.lock().unwrap_or_else(PoisonError::into_inner);
+    while later.tasks.try_join_next().is_some() {}
+    later.subjects.retain(|_, task| !task.is_finished());
+    if !later.subjects.contains_key(subject) {
+        let task = later.tasks.spawn_on(work, slot.runtime.handle());
+        later.subjects.insert(subject.to_owned(), task);
+    }
+    Ok(())
+}
+
+/// Waits for all that goes on. What is begun meanwhile is waited for too.
+pub async fn all_done() -> Result<()> {
+    let slot = slot()?;
+    loop {
+        let mut tasks = std::mem::take(&mut slot.later.lock().unwrap_or_else(PoisonError::into_inner).tasks);
+        if tasks.is_empty() {
+            return Ok(());
+        }
+        while tasks.join_next().await.is_some() {}
     }
 }
 

@@ -16,6 +16,7 @@ use lakebed_io::parquet::write::Codec;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::background::after_commit;
 use crate::credentials::PyCredentials;
 use crate::error::to_py;
 use crate::input::{schema_of, stream_of};
@@ -56,6 +57,7 @@ impl Table {
         let place = Table::place_of(options)?;
         let table = place.table().map_err(to_py)?;
         let outcome = write_to(py, table.clone(), options, data)?;
+        after_commit(&table, outcome.snapshot.as_ref());
         let (is_committed, metrics) = (outcome.is_committed, metrics(&outcome.metrics));
         Ok((Table::at(place, table, outcome.version, outcome.snapshot), is_committed, metrics))
     }
@@ -68,6 +70,7 @@ impl Table {
         data: &Bound<'_, PyAny>,
     ) -> PyResult<(Self, bool, HashMap<&'static str, u64>)> {
         let outcome = write_to(py, self.table(py)?, options, data)?;
+        after_commit(&self.table(py)?, outcome.snapshot.as_ref());
         let (is_committed, metrics) = (outcome.is_committed, metrics(&outcome.metrics));
         Ok((self.sibling(py, outcome.version, outcome.snapshot)?, is_committed, metrics))
     }
@@ -113,6 +116,7 @@ impl Table {
         }
         let committing = table.clone();
         let outcome = enter(py, async move { committing.commit_write(task, files_of(&written)?).await })?;
+        after_commit(&table, outcome.snapshot.as_ref());
         let (is_committed, metrics) = (outcome.is_committed, metrics(&outcome.metrics));
         Ok((Table::at(place, table, outcome.version, outcome.snapshot), is_committed, metrics))
     }

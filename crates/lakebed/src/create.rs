@@ -14,9 +14,9 @@ use lakebed_core::schema::evolve::Mapping;
 use lakebed_core::schema::mapping::{MappingMode, physical_path};
 use lakebed_core::schema::{DataType, PrimitiveType, StructType};
 use lakebed_io::env::Env;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::detail::CLUSTERING_DOMAIN;
+use crate::clustering::{CLUSTERING_DOMAIN, clustering_domain};
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
@@ -99,11 +99,9 @@ impl NewTable {
         let column = |name: &String| {
             let names: Vec<&str> = name.split('.').collect();
             let path = physical_path(schema, &names, mode);
-            path.map(Value::from).ok_or_else(|| Error::invalid_input(format!("clustering column {name} is not in the schema")))
+            path.ok_or_else(|| Error::invalid_input(format!("clustering column {name} is not in the schema")))
         };
-        let columns = self.cluster_by.iter().map(column).collect::<Result<Vec<Value>>>()?;
-        let configuration = json!({ "clusteringColumns": columns, "domainName": CLUSTERING_DOMAIN }).to_string();
-        Ok(vec![DomainMetadata { domain: CLUSTERING_DOMAIN.to_owned(), configuration, removed: false }])
+        Ok(vec![clustering_domain(&self.cluster_by.iter().map(column).collect::<Result<Vec<_>>>()?)])
     }
 }
 

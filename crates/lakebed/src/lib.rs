@@ -14,6 +14,7 @@ pub mod snapshot;
 pub mod table;
 pub mod scan;
 pub mod history;
+mod clustering;
 pub mod detail;
 pub mod checkpoint;
 pub mod cleanup;
@@ -23,6 +24,7 @@ pub mod transaction;
 pub mod create;
 pub mod write;
 pub mod dml;
+pub mod alter;
 pub mod optimize;
 pub mod changes;
 

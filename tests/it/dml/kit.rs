@@ -19,24 +19,24 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use url::Url;
 
 /// Rows as `(id, v)`.
-pub(super) type Rows = BTreeSet<(i64, i64)>;
+pub(crate) type Rows = BTreeSet<(i64, i64)>;
 
 /// The version that the table is made with.
-pub(super) const MADE: u64 = 1;
+pub(crate) const MADE: u64 = 1;
 
-pub(super) struct Case {
+pub(crate) struct Case {
     memory: Arc<InMemory>,
-    pub(super) observed: Arc<ObservedStore>,
-    pub(super) table: Table,
+    pub(crate) observed: Arc<ObservedStore>,
+    pub(crate) table: Table,
 }
 
 impl Case {
     /// With deletion vectors or without.
-    pub(super) async fn new(vectors: bool) -> Self {
+    pub(crate) async fn new(vectors: bool) -> Self {
         Self::with(&[("delta.enableDeletionVectors", vectors)], None).await
     }
 
-    pub(super) async fn with(properties: &[(&str, bool)], partition_by: Option<&str>) -> Self {
+    pub(crate) async fn with(properties: &[(&str, bool)], partition_by: Option<&str>) -> Self {
         let memory = Arc::new(InMemory::new());
         let observed = ObservedStore::new(Arc::clone(&memory) as Arc<dyn ObjectStore>);
         let table = table(Arc::clone(&observed) as Arc<dyn ObjectStore>, 1);
@@ -55,12 +55,12 @@ impl Case {
     }
 
     /// The same store as another process has it: commits of one process would go together.
-    pub(super) fn seen_elsewhere(&self) -> Arc<ObservedStore> {
+    pub(crate) fn seen_elsewhere(&self) -> Arc<ObservedStore> {
         ObservedStore::new(Arc::clone(&self.memory) as Arc<dyn ObjectStore>)
     }
 
     /// The rows, as somebody sees them who knows nothing yet.
-    pub(super) async fn rows(&self) -> Rows {
+    pub(crate) async fn rows(&self) -> Rows {
         let table = table(Arc::clone(&self.memory) as Arc<dyn ObjectStore>, 2);
         let batches: Vec<RecordBatch> =
             table.snapshot().await.unwrap().scan().stream().await.unwrap().try_collect().await.unwrap();
@@ -76,7 +76,7 @@ impl Case {
     }
 
     /// The newest version in the log, once it is clear that the folder has no file that no commit names.
-    pub(super) async fn check_files(&self) -> u64 {
+    pub(crate) async fn check_files(&self) -> u64 {
         let objects: Vec<_> = self.memory.list(None).try_collect().await.unwrap();
         let paths: BTreeSet<String> = objects.iter().map(|object| object.location.to_string()).collect();
         let commits: Vec<&String> = paths.iter().filter(|path| path.contains("_delta_log") && path.ends_with(".json")).collect();
@@ -105,7 +105,7 @@ impl Case {
     }
 
     /// What was asked of the store since the last call.
-    pub(super) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> Counts {
         self.observed.take_counts()
     }
 }
@@ -117,13 +117,13 @@ fn file_of(vector: &DeletionVectorDescriptor) -> String {
 }
 
 /// The table over a store, as a process has it.
-pub(super) fn table(store: Arc<dyn ObjectStore>, process: u64) -> Table {
+pub(crate) fn table(store: Arc<dyn ObjectStore>, process: u64) -> Table {
     let url = Url::parse("memory://kit/t").unwrap();
     let store = Store::from_object_store(store, Path::from("t"), url);
     Table::at("memory://kit").with_store(store).with_env(Env::seeded(process)).build().unwrap()
 }
 
-pub(super) fn stream(rows: impl IntoIterator<Item = (i64, i64)>) -> RecordBatchStream {
+pub(crate) fn stream(rows: impl IntoIterator<Item = (i64, i64)>) -> RecordBatchStream {
     let (ids, values): (Vec<i64>, Vec<i64>) = rows.into_iter().unzip();
     let column = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
     let batch = RecordBatch::try_from_iter([("id", column(ids)), ("v", column(values))]).unwrap();
@@ -131,6 +131,6 @@ pub(super) fn stream(rows: impl IntoIterator<Item = (i64, i64)>) -> RecordBatchS
 }
 
 /// Options of an overwrite of some rows.
-pub(super) fn replace(filter: &str) -> WriteOptions {
+pub(crate) fn replace(filter: &str) -> WriteOptions {
     WriteOptions { mode: WriteMode::Overwrite, replace_where: Some(filter.to_owned()), ..WriteOptions::default() }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::future::{join, join_all};
 use lakebed::dml::merge::{Action, Clause, MergeSource, When};
 use lakebed::dml::{ChangeOptions, ChangeOutcome};
+use lakebed::optimize::{Layout, OptimizeOutcome};
 use lakebed::write::WriteOutcome;
 use lakebed::{ErrorKind, Result, Table};
 use lakebed_core::path::commit_name;
@@ -27,9 +28,13 @@ enum Deed {
     Replace(i64, i64),
     /// Sets `v` of these rows to -2, and inserts those that are not there.
     Upsert(i64, i64),
+    /// Puts the files together.
+    Compact,
+    /// Brings the rows into another order.
+    Cluster,
 }
 
-use Deed::{Append, Delete, Replace, Update, Upsert};
+use Deed::{Append, Cluster, Compact, Delete, Replace, Update, Upsert};
 
 /// What becomes of the second one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +45,11 @@ enum Fate {
     Again,
     /// It fails.
     Refused,
+    /// It leaves the files to the first one.
+    GivenUp,
 }
 
-use Fate::{Again, Refused, Together};
+use Fate::{Again, GivenUp, Refused, Together};
 
 #[derive(Debug)]
 struct Done {
@@ -59,6 +66,12 @@ impl From<ChangeOutcome> for Done {
 impl From<WriteOutcome> for Done {
     fn from(outcome: WriteOutcome) -> Self {
         Self { is_committed: outcome.is_committed, conflicts: outcome.metrics.conflicts }
+    }
+}
+
+impl From<OptimizeOutcome> for Done {
+    fn from(outcome: OptimizeOutcome) -> Self {
+        Self { is_committed: outcome.commits > 0, conflicts: outcome.metrics.conflicts }
     }
 }
 
@@ -83,6 +96,11 @@ impl Deed {
                 let merge = merge.when(clause(When::Matched, Action::UpdateAll));
                 merge.when(clause(When::NotMatched, Action::InsertAll)).run().await.map(Done::from)
             }
+            Compact => table.optimize().run().await.map(Done::from),
+            Cluster => {
+                let columns = vec!["v".to_owned(), "id".to_owned()];
+                table.optimize().layout(Layout::Cluster(columns)).run().await.map(Done::from)
+            }
         }
     }
 
@@ -90,14 +108,14 @@ impl Deed {
     fn apply(self, rows: &Rows) -> Rows {
         let is_between = |first: i64, last: i64| move |row: &&(i64, i64)| (first..=last).contains(&row.0);
         let (own, others): (Rows, Rows) = match self {
-            Append(..) => (Rows::new(), rows.clone()),
+            Append(..) | Compact | Cluster => (Rows::new(), rows.clone()),
             Delete(first, last) | Update(first, last) | Replace(first, last) | Upsert(first, last) => {
                 rows.iter().partition(|row| is_between(first, last)(row))
             }
         };
         let new: Rows = match self {
             Append(id, v) => [(id, v)].into(),
-            Delete(..) => Rows::new(),
+            Delete(..) | Compact | Cluster => Rows::new(),
             Update(..) => own.iter().map(|(id, v)| (*id, v + 1)).collect(),
             Replace(first, _) => [(first, -1)].into(),
             Upsert(first, last) => (first..=last).map(|id| (id, -2)).collect(),
@@ -151,6 +169,10 @@ async fn check_race(first: Deed, second: Deed, has_vectors: bool, retries: bool,
             assert!(!done.is_committed || done.conflicts > 0, "{told}: {done:?}");
         }
         (Again, Err(error)) if !retries => check_conflict(&error, &found, &first.apply(&before), told),
+        (GivenUp, Ok(done)) => {
+            assert_eq!(found, first.apply(&before), "{told}");
+            assert_eq!((done.is_committed, done.conflicts), (false, 1), "{told}");
+        }
         (Refused, Err(error)) => check_conflict(&error, &found, &first.apply(&before), told),
         (_, late) => panic!("{told}: {late:?} instead of {fate:?}"),
     }
@@ -248,6 +270,34 @@ async fn merges_come_after_what_they_do_not_depend_on() {
     check(Upsert(4, 5), Delete(5, 5), Again, Again).await;
     check(Delete(5, 5), Upsert(4, 5), Again, Again).await;
     check(Upsert(4, 5), Delete(15, 15), Together, Together).await;
+}
+
+#[tokio::test]
+async fn files_are_written_anew_beside_what_leaves_them_alone() {
+    for optimize in [Compact, Cluster] {
+        check(Append(100, 0), optimize, Together, Together).await;
+        check(optimize, Append(100, 0), Together, Together).await;
+    }
+}
+
+#[tokio::test]
+async fn files_that_another_changed_are_left_to_him() {
+    for optimize in [Compact, Cluster] {
+        for first in [Delete(3, 3), Delete(1, 10), Update(3, 3), Replace(8, 12), Upsert(4, 5), Compact, Cluster] {
+            check(first, optimize, GivenUp, GivenUp).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn changes_of_files_that_were_written_anew_are_done_again() {
+    for optimize in [Compact, Cluster] {
+        check(optimize, Delete(3, 3), Again, Again).await;
+        check(optimize, Delete(1, 20), Again, Again).await;
+        check(optimize, Update(3, 3), Again, Again).await;
+        check(optimize, Upsert(4, 5), Again, Again).await;
+        check(optimize, Replace(8, 12), Refused, Refused).await;
+    }
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ use lakebed_io::log;
 use lakebed_io::store::Store;
 use object_store::path::Path;
 
-use crate::detail::clustering_paths;
+use crate::clustering::clustering_paths;
 use crate::snapshot::commit_info;
 use crate::{Error, ErrorKind, Result, Snapshot};
 

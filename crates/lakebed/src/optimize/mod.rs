@@ -6,6 +6,7 @@
 //! `commit` puts what came of it in the place of what was there, and leaves out what others changed meanwhile. `run` goes this way. Read
 //! [`Optimize`].
 
+mod auto;
 mod cluster;
 mod commit;
 mod compact;

@@ -6,7 +6,6 @@ use futures::{StreamExt, stream};
 use lakebed_core::feature::check_write;
 use lakebed_core::layout::binpack::PackRules;
 
-use super::cluster::columns::key_columns;
 use super::cluster::{Clustering, cluster};
 use super::commit::{Committer, Rearranged};
 use super::compact::compact;
@@ -15,6 +14,7 @@ use super::describe::describe;
 use super::plan::{Choice, Group, Plan, PlannedGroup};
 use super::progress::{Reporter, Watcher};
 use super::{Commits, Layout, OptimizeMetrics, OptimizeOptions, OptimizeOutcome};
+use crate::clustering::key_columns;
 use crate::expr::Filter;
 use crate::memory::MemoryBudget;
 use crate::metrics::Counter;
@@ -76,14 +76,26 @@ pub(super) async fn plan(table: &Table, options: &OptimizeOptions) -> Result<Vec
 }
 
 pub(super) async fn run(table: &Table, options: OptimizeOptions, watcher: Option<Watcher>) -> Result<OptimizeOutcome> {
+    run_as(table, options, watcher, false).await
+}
+
+/// The same without being asked for: nothing is done for fewer files than the options say, clustered or not.
+pub(super) async fn run_auto(table: &Table, options: OptimizeOptions) -> Result<OptimizeOutcome> {
+    run_as(table, options, None, true).await
+}
+
+async fn run_as(table: &Table, options: OptimizeOptions, watcher: Option<Watcher>, is_auto: bool) -> Result<OptimizeOutcome> {
     let memory = MemoryBudget::of_process().watch();
-    let decided = decide(table, &options).await?;
+    let mut decided = decide(table, &options).await?;
+    if is_auto {
+        decided.plan.groups.retain(|group| group.files.len() >= options.min_files);
+    }
     let (snapshot, plan) = (decided.snapshot.clone(), decided.plan);
     let mut metrics = OptimizeMetrics { seen_files: plan.seen_files, ..OptimizeMetrics::default() };
     if plan.is_empty() {
         return Ok(OptimizeOutcome { version: snapshot.version(), commits: 0, metrics, snapshot: Some(snapshot) });
     }
-    let operation = operation(&options, &decided.work);
+    let operation = operation(&options, &decided.work).with("auto", is_auto);
     let shape = Shape::new(&snapshot, &decided.target)?;
     let job = Arc::new(Job {
         target: decided.target,
@@ -253,8 +265,7 @@ fn operation(options: &OptimizeOptions, work: &Work) -> Operation {
     let operation = Operation::new("OPTIMIZE")
         .with_names("predicate", &predicates)
         .with_names("zOrderBy", zorder)
-        .with_names("clusterBy", cluster)
-        .with("auto", false);
+        .with_names("clusterBy", cluster);
     match work {
         Work::Cluster(_, wanted) if wanted.order == Order::OfTable => operation.with("isFull", options.full),
         _ => operation,

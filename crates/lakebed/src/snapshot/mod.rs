@@ -5,6 +5,7 @@
 
 mod commits;
 mod find;
+mod domain;
 mod head;
 mod load;
 mod refresh;

@@ -45,8 +45,8 @@ impl Table {
             table_url: self.store().url().to_owned(),
             version: begun.snapshot.as_ref().map(crate::Snapshot::version),
             schema: run.schema,
+            options: WriteOptions { target_file_size_bytes: Some(begun.target.target_size_bytes()), ..run.options },
             table: begun.target.table,
-            options: run.options,
             now_ms: run.now_ms,
         };
         Ok(PlannedWrite::Task(Box::new(task)))

@@ -22,13 +22,17 @@ use super::fill::schema_for;
 use super::rules::{Contents, WriteRules};
 use super::run::Run;
 use super::{SchemaMode, WriteMode, WriteOptions};
+use crate::clustering::clustering_paths;
 use crate::create::{
     NewTable, PlannedTable, add_row_tracking_columns, check_columns, check_iceberg, columns_named, with_mapping,
 };
-use crate::detail::clustering_paths;
 use crate::{Error, Result, Snapshot};
 
-const DEFAULT_FILE_BYTES: u64 = 128 << 20;
+/// How large files of usual tables become, and those of the largest.
+const USUAL_FILE_BYTES: u64 = 128 << 20;
+const LARGEST_FILE_BYTES: u64 = 1 << 30;
+/// A table that would have more files than these has larger ones.
+const USUAL_FILES: u64 = 2048;
 
 /// What a write makes of its table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,7 +65,8 @@ impl Target {
             None => TableChange::new_table(data, options, url, env),
             Some(snapshot) => TableChange::of(snapshot, data, options, env).await.map_err(|error| within_once(error, url)),
         };
-        Self::new(table?, url, options, *now_ms).map_err(|error| within_once(error, url))
+        let sized = snapshot.map(|snapshot| sized(options, snapshot));
+        Self::new(table?, url, sized.as_ref().unwrap_or(options), *now_ms).map_err(|error| within_once(error, url))
     }
 
     /// Of a table that stays as it is, or gets the columns of some data that it lacks.
@@ -76,7 +81,7 @@ impl Target {
             None => TableChange::none(snapshot).await,
             Some(data) => TableChange::none(snapshot).await.and_then(|table| table.merged(snapshot, data, env)),
         };
-        let target = table.and_then(|table| Self::new(table, url, options, now_ms));
+        let target = table.and_then(|table| Self::new(table, url, &sized(options, snapshot), now_ms));
         target.map_err(|error| within_once(error, url))
     }
 
@@ -90,7 +95,7 @@ impl Target {
     ) -> Result<Self> {
         let mut table = TableChange::none(snapshot).await?;
         table.clustering.extend(columns);
-        Self::new(table, snapshot.url(), options, now_ms).map_err(|error| within_once(error, snapshot.url()))
+        Self::new(table, snapshot.url(), &sized(options, snapshot), now_ms).map_err(|error| within_once(error, snapshot.url()))
     }
 
     /// About how large files become.
@@ -235,6 +240,19 @@ fn within_once(error: Error, url: &str) -> Error {
     if error.message().starts_with(url) { error } else { error.within(url) }
 }
 
+/// The options with a size for files that suits the table, unless somebody said one.
+fn sized(options: &WriteOptions, snapshot: &Snapshot) -> WriteOptions {
+    let said = options.target_file_size_bytes.or(snapshot.properties().target_file_size_bytes);
+    let table_bytes = snapshot.checksum().and_then(|checksum| u64::try_from(checksum.table_size_bytes).ok()).unwrap_or(0);
+    WriteOptions { target_file_size_bytes: said.or(Some(suited_file_bytes(table_bytes))), ..options.clone() }
+}
+
+/// About how large the files of a table of this size become. Few are opened where files are large; small ones are skipped, and written
+/// anew, one by one.
+fn suited_file_bytes(table_bytes: u64) -> u64 {
+    (table_bytes / USUAL_FILES).clamp(USUAL_FILE_BYTES, LARGEST_FILE_BYTES)
+}
+
 fn check_partitioning(snapshot: &Snapshot, options: &WriteOptions) -> Result<()> {
     if let Some(asked) = &options.partition_by {
         let own = snapshot.partition_columns();
@@ -314,7 +332,7 @@ fn file_options(rules: &WriteRules, options: &WriteOptions) -> Result<FileOption
         target_size_bytes: options
             .target_file_size_bytes
             .or(properties.target_file_size_bytes)
-            .unwrap_or(DEFAULT_FILE_BYTES)
+            .unwrap_or(USUAL_FILE_BYTES)
             .max(1),
         contents: Contents::Rows,
         parquet: ParquetOptions {
@@ -333,4 +351,16 @@ fn bloom_column(rules: &WriteRules, name: &str) -> Result<Vec<String>> {
     let mode = rules.properties.column_mapping_mode;
     lakebed_core::schema::mapping::physical_path(&rules.schema, &names, mode)
         .ok_or_else(|| Error::invalid_input(format!("{}: there is no column {name} for a Bloom filter", rules.table)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::suited_file_bytes;
+
+    #[test]
+    fn files_grow_with_the_table() {
+        const GIB: u64 = 1 << 30;
+        let sizes = [0, 256 * GIB, 512 * GIB, 2048 * GIB, u64::MAX].map(suited_file_bytes);
+        assert_eq!(sizes.map(|size| size >> 20), [128, 128, 256, 1024, 1024]);
+    }
 }

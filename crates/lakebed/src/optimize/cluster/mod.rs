@@ -3,7 +3,6 @@
 //! Twice the rows are read: first their keys, of which a sample tells how to divide them into files; then all of them, each on its way to
 //! the file where it belongs. How they are divided is decided by `lakebed_core::layout`. Read [`cluster`].
 
-pub(crate) mod columns;
 mod sample;
 mod shuffle;
 
@@ -15,12 +14,12 @@ use futures::{StreamExt, TryStreamExt, stream};
 use lakebed_core::layout::{Method, Ranker, Split};
 use lakebed_io::parquet::Cores;
 
-use self::columns::KeyColumn;
 use self::shuffle::{Assigned, Shuffle};
 use super::cube::Order;
 use super::plan::Group;
 use super::run::Job;
 use crate::Result;
+use crate::clustering::KeyColumn;
 use crate::memory::MemoryBudget;
 use crate::scan::read::{ReadOptions, read_task_with};
 use crate::stream::spawned;

@@ -5,9 +5,9 @@ use arrow_select::take::take;
 use futures::TryStreamExt;
 use lakebed_core::layout::Ranker;
 
-use super::columns::KeyColumn;
 use super::{Clustering, FILES_AT_ONCE};
 use crate::Result;
+use crate::clustering::KeyColumn;
 use crate::optimize::plan::Group;
 use crate::optimize::run::Job;
 use crate::scan::read::{ReadOptions, read_task_with};

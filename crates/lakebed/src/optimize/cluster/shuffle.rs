@@ -192,3 +192,68 @@ fn keys_of(rows: &RecordBatch) -> Result<&[i128]> {
     let keys = rows.columns().last().and_then(|keys| keys.as_primitive_opt::<Decimal128Type>());
     keys.map(|keys| keys.values().as_ref()).ok_or_else(|| Error::internal("rows without keys"))
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::UInt64Array;
+    use arrow_array::types::UInt64Type;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Rows as bucket, key and value.
+    type Row = (u32, u128, u64);
+
+    fn assigned(rows: &[Row], buckets: usize) -> Assigned {
+        let values: ArrayRef = Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| row.2)));
+        let batch = RecordBatch::try_from_iter([("v", values)]).unwrap();
+        let of: Vec<u32> = rows.iter().map(|row| row.0).collect();
+        Assigned::new(&batch, &of, buckets, rows.iter().map(|row| row.1).collect()).unwrap()
+    }
+
+    async fn values(shuffle: &Shuffle, bucket: usize) -> Vec<u64> {
+        let (mut sorted, mut found) = (shuffle.sorted(bucket).await.unwrap(), Vec::new());
+        while let Some(rows) = sorted.next().unwrap() {
+            assert_eq!(rows.num_columns(), 1);
+            found.extend_from_slice(rows.column(0).as_primitive::<UInt64Type>().values());
+        }
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn each_bucket_gives_its_rows_by_their_keys_however_little_fits_into_memory(
+            batches in prop::collection::vec(prop::collection::vec((0_u32..5, any::<u128>(), any::<u64>()), 1..50), 0..8),
+            most_bytes in prop_oneof![Just(1_u64), 500_u64..3_000, Just(u64::MAX)],
+        ) {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(async {
+                let schema = Arc::new(Schema::new(vec![Field::new("v", ArrowType::UInt64, true)]));
+                let mut shuffle = Shuffle { most_bytes, ..Shuffle::new(&schema, 5) };
+                for rows in &batches {
+                    shuffle.push(assigned(rows, 5)).await.unwrap();
+                }
+                if most_bytes == 1 {
+                    assert_eq!(shuffle.spilled_bytes() > 0, !batches.is_empty());
+                    assert!(shuffle.held.is_empty());
+                }
+                for bucket in 0..5 {
+                    let mut expected: Vec<(u128, u64)> =
+                        batches.iter().flatten().filter(|row| row.0 == bucket).map(|row| (row.1, row.2)).collect();
+                    expected.sort_by_key(|row| row.0);
+                    let mut found = values(&shuffle, bucket as usize).await;
+                    // Rows of one key may come in any order.
+                    let keys: Vec<u128> = expected.iter().map(|row| row.0).collect();
+                    if keys.windows(2).all(|pair| pair[0] != pair[1]) {
+                        assert_eq!(found, expected.iter().map(|row| row.1).collect::<Vec<_>>());
+                    }
+                    let mut all: Vec<u64> = expected.iter().map(|row| row.1).collect();
+                    all.sort_unstable();
+                    found.sort_unstable();
+                    assert_eq!(found, all);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,205 @@
+"""The cases that lay files out anew: each call opens a copy of its own of a prepared table and rewrites it; only that is timed.
+
+- `compact/1k_small_files`: a thousand small files put together, with the file size that the engine has by default
+- `zorder/TABLE`, `cluster/TABLE`: the rows brought into an order in which queries skip files; the target size is the table's divided by the
+  number of files that are wanted (`LAYOUTS`). `zorder` is what each engine has by that name, `cluster` only lakebed has
+- `zorder/ten_times_budget`, `cluster/ten_times_budget`: the same where the rows in memory would take ten times lakebed's memory budget
+- `vacuum/100k_objects`: 1,000 files stay, 100,000 old objects that no version knows go
+
+What a layout is worth is found by one piece of code for all engines, from the bounds that the log holds of each live file: the share of
+files that an equality rules out, by values of 500 random rows of each column (`skipped`) or by 500 of its distinct values (`skipped_distinct`),
+and the number of files that each query of `QUERIES` needs. Rows and sums are DuckDB's, and must be the generator's.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .dml import SCALE, SUFFIX, copy
+from .engines import Duckdb, Engine
+from .tables import SEED, expected, root
+
+OPERATIONS = ("compact", "zorder", "cluster", "vacuum")
+SAMPLES = 500
+LIVE_FILES = 1_000
+PARTITIONS = 100
+OBJECTS = int(100_000 * SCALE)
+OLD_S = 1_577_836_800
+
+
+@dataclass(frozen=True)
+class Layout:
+    """By which columns, and in how many files."""
+
+    columns: tuple[str, ...]
+    files: int
+    budget_bytes: int | None = None
+
+
+#: Of tables of bigints alone.
+PLAIN = {
+    "paper": Layout(("source_ip", "source_port", "dest_ip", "dest_port"), 100),
+    "8_columns": Layout(tuple(f"c{number}" for number in range(8)), 100),
+    "zipf": Layout(("client", "page", "city", "agent"), 100),
+    "ten_times_budget": Layout(("id", "value"), 64, int((160 << 20) * SCALE)),
+}
+LAYOUTS = {name + SUFFIX: layout for name, layout in PLAIN.items()} | {
+    "lineitem": Layout(("l_shipdate", "l_partkey", "l_suppkey"), 32),
+}
+#: Ranges, both ends included, that a row must be in.
+QUERIES: dict[str, dict[str, dict[str, tuple[Any, Any]]]] = {
+    "lineitem": {
+        "day": {"l_shipdate": ("1996-06-15", "1996-06-15")},
+        "month": {"l_shipdate": ("1995-03-01", "1995-03-31")},
+        "year": {"l_shipdate": ("1994-01-01", "1994-12-31")},
+        "part": {"l_partkey": (123_456, 123_456)},
+        "parts": {"l_partkey": (40_000, 41_999)},
+        "supplier": {"l_suppkey": (4_321, 4_321)},
+        "supplier, month": {"l_suppkey": (777, 777), "l_shipdate": ("1993-09-01", "1993-09-30")},
+        "suppliers, year": {"l_suppkey": (9_000, 9_099), "l_shipdate": ("1997-01-01", "1997-12-31")},
+        "part, quarter": {"l_partkey": (66_666, 66_666), "l_shipdate": ("1996-10-01", "1996-12-31")},
+        "part, supplier": {"l_partkey": (150_001, 150_001), "l_suppkey": (2_502, 2_502)},
+    }
+}
+MONEY = {name: f"sum(CAST({name} AS DECIMAL(38, 2)))" for name in ("l_orderkey", "l_extendedprice")}
+
+
+def is_layout(operation: str) -> bool:
+    """Whether this module has the case."""
+    return operation in OPERATIONS
+
+
+def tables(operation: str) -> list[str]:
+    """What the operation is done to."""
+    return {"compact": [f"1k_small_files{SUFFIX}"], "vacuum": [f"100k_objects{SUFFIX}"]}.get(operation) or list(LAYOUTS)
+
+
+def answer(operation: str, table: str) -> dict[str, Any]:
+    """What must be left behind."""
+    left = expected(table)
+    return dict(left["full"]) if table == "lineitem" else left
+
+
+def calls(engine: Engine, operation: str, table: str, scratch: Path) -> Iterator[Callable[[], Any]]:
+    """What is timed; a call returns a function that finds the answer."""
+    made, layout = engine.operation(operation), LAYOUTS.get(table)
+    if layout and layout.budget_bytes:
+        engine.limit_memory(layout.budget_bytes)
+    arguments: list[Any] = []
+    if layout:
+        arguments = [layout.columns, sum(add["size"] for add in live(root() / table)) // layout.files]
+    for number in range(1_000):
+        path = copy(root() / table, scratch / str(number))
+        if operation == "vacuum":
+            put_objects(path)
+
+        def once(path: Path = path) -> Callable[[], dict[str, Any]]:
+            told = made(engine.open(str(path)), *arguments)
+            return lambda: left_behind(operation, table, path) | {"metrics": told}
+
+        yield once
+        shutil.rmtree(path)
+
+
+def put_objects(path: Path) -> None:
+    """Old objects that no version knows, in the folders of the partitions. They are no links, so that deleting one gives its space back."""
+    for number in range(OBJECTS):
+        object_path = path / f"part={number % PARTITIONS}" / f"part-{number:05}-of-a-failed-write.c000.snappy.parquet"
+        object_path.write_bytes(b"PAR1")
+        os.utime(object_path, (OLD_S, OLD_S))
+    os.sync()
+
+
+def left_behind(operation: str, table: str, path: Path) -> dict[str, Any]:
+    """What is in the table now, and how it lies."""
+    if operation == "vacuum":
+        known = {add["path"] for add in live(path)}
+        there = {str(file.relative_to(path)) for file in path.glob("part=*/*.parquet")}
+        return {"live": len(known & there), "left": len(there - known)}
+    layout = LAYOUTS.get(table)
+    plain = layout.columns if layout and table != "lineitem" else ()
+    row = {"row": f"sum({xor(list(plain))})"} if plain else {}
+    sums = {name: f"sum({name})" for name in plain} | row or MONEY
+    duckdb = Duckdb()
+    duckdb.load()
+    found = duckdb.connection.sql(f"SELECT count(*), {', '.join(sums.values())} FROM delta_scan('{path}')").fetchall()[0]
+    before, after = live(root() / table), live(path)
+    out: dict[str, Any] = {"rows": found[0]} | {name: str(value) for name, value in zip(sums, found[1:], strict=True)}
+    out |= {"files_before": len(before), "files_after": len(after), "mb_after": round(sum(add["size"] for add in after) / 1e6, 2)}
+    if layout:
+        out |= skipped(root() / table, [add["path"] for add in before], after, layout)
+    if queries := QUERIES.get(table):
+        out["queries"] = {name: needed(after, ranges) for name, ranges in queries.items()}
+    return out
+
+
+def xor(columns: list[str]) -> str:
+    """The exclusive or of columns, in SQL."""
+    return f"xor({columns[0]}, {xor(columns[1:])})" if len(columns) > 1 else columns[0]
+
+
+def live(path: Path) -> list[dict[str, Any]]:
+    """The `add` actions of the latest version, from all commits."""
+    found: dict[str, dict[str, Any]] = {}
+    for commit in sorted((path / "_delta_log").glob("*.json")):
+        for line in commit.read_text().splitlines():
+            action = json.loads(line)
+            if "add" in action:
+                found[action["add"]["path"]] = action["add"]
+            elif "remove" in action:
+                found.pop(action["remove"]["path"], None)
+    return list(found.values())
+
+
+def bounds(adds: list[dict[str, Any]], column: str) -> list[tuple[Any, Any] | None]:
+    """The least and the greatest value in each file, if the log tells."""
+    out: list[tuple[Any, Any] | None] = []
+    for add in adds:
+        stats = json.loads(add.get("stats") or "{}")
+        low, high = (stats.get(side, {}).get(column) for side in ("minValues", "maxValues"))
+        out.append(None if low is None or high is None else (low, high))
+    return out
+
+
+def needed(adds: list[dict[str, Any]], ranges: dict[str, tuple[Any, Any]]) -> int:
+    """In how many files the bounds leave room for rows of all ranges."""
+    every = [(wanted, bounds(adds, column)) for column, wanted in ranges.items()]
+    return sum(
+        all(of[file] is None or (of[file][0] <= high and low <= of[file][1]) for (low, high), of in every)  # type: ignore[index]
+        for file in range(len(adds))
+    )
+
+
+def skipped(table: Path, paths: list[str], adds: list[dict[str, Any]], layout: Layout) -> dict[str, Any]:
+    """The share of files that an equality rules out: for each column, over all and the least; values are from the table as it was."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    draw = np.random.default_rng(SEED)
+    by_rows: dict[str, float] = {}
+    by_distinct: dict[str, float] = {}
+    for column in layout.columns:
+        values = pa.concat_tables([pq.ParquetFile(table / path).read(columns=[column]) for path in sorted(paths)])[column]
+        values = values.cast(pa.string()) if pa.types.is_date(values.type) else values
+        picked = values.take(pa.array(draw.integers(0, len(values), SAMPLES))).to_pylist()
+        by_rows[column] = _share_skipped(bounds(adds, column), picked)
+        if not layout.budget_bytes:
+            distinct = values.unique()
+            distinct = distinct.take(pa.array(draw.integers(0, len(distinct), SAMPLES))).to_pylist()
+            by_distinct[column] = _share_skipped(bounds(adds, column), distinct)
+    return {"skipped": _told(by_rows)} | ({"skipped_distinct": _told(by_distinct)} if by_distinct else {})
+
+
+def _share_skipped(of: list[tuple[Any, Any] | None], values: list[Any]) -> float:
+    out = sum(1 for value in values for file in of if file is not None and not file[0] <= value <= file[1])
+    return round(out / (len(values) * len(of)), 4)
+
+
+def _told(by_column: dict[str, float]) -> dict[str, Any]:
+    shares = list(by_column.values())
+    return {"mean": round(sum(shares) / len(shares), 4), "min": min(shares), "columns": by_column}

@@ -1,0 +1,27 @@
+//! What goes on after a commit, off its path.
+
+use lakebed::Snapshot;
+use pyo3::prelude::*;
+
+use crate::runtime::{all_done, enter, later};
+
+/// Begins what is to follow the commit that made a version, off its path.
+pub fn after_commit(table: &lakebed::Table, snapshot: Option<&Snapshot>) {
+    let Some(snapshot) = snapshot.filter(|snapshot| snapshot.properties().auto_compact.is_some()).cloned() else { return };
+    let (table, url) = (table.clone(), snapshot.url().to_owned());
+    let work = async move {
+        if let Err(error) = table.auto_compact(&snapshot).await {
+            let (url, version) = (snapshot.url(), snapshot.version());
+            tracing::warn!(table = url, version, "{url}: small files were not put together after version {version}: {error}");
+        }
+    };
+    if let Err(error) = later(&url, work) {
+        tracing::warn!("{error}");
+    }
+}
+
+/// Waits for what goes on after commits.
+#[pyfunction]
+pub fn finish_background(py: Python<'_>) -> PyResult<()> {
+    enter(py, all_done())
+}

@@ -1,0 +1,163 @@
+//! The columns by which the rows of a table are clustered: which they are, and which can be.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
+use arrow_buffer::NullBuffer;
+use lakebed_core::action::DomainMetadata;
+use lakebed_core::layout::is_orderable;
+use lakebed_core::schema::arrow::type_to_arrow;
+use lakebed_core::schema::mapping::physical_path;
+use lakebed_core::schema::{DataType, StructType};
+use serde_json::{Value, json};
+
+use crate::scan::read::columns::resolve;
+use crate::{Error, Result, Snapshot};
+
+/// The domain in which Delta keeps clustering columns.
+pub(crate) const CLUSTERING_DOMAIN: &str = "delta.clustering";
+
+/// A column, or a field of a struct, whose values have an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyColumn {
+    /// As SQL spells it: `a`, `a.b`.
+    pub(crate) name: String,
+    /// The names that lead to it in files.
+    pub(crate) physical: Vec<String>,
+    /// Those of the table's schema.
+    path: Vec<String>,
+}
+
+impl Snapshot {
+    /// The clustering columns, as SQL spells them.
+    pub(crate) async fn clustering_columns(&self) -> Result<Vec<String>> {
+        let columns = self.physical_clustering_columns().await?;
+        Ok(columns.iter().filter_map(|column| self.logical_column(column)).collect())
+    }
+
+    /// The clustering columns by the names that lead to them in data files.
+    pub(crate) async fn physical_clustering_columns(&self) -> Result<Vec<Vec<String>>> {
+        let features = self.protocol().writer_features.as_deref().unwrap_or_default();
+        if !features.iter().any(|feature| feature == "clustering") {
+            return Ok(Vec::new());
+        }
+        let Some(domain) = self.domain_metadata(CLUSTERING_DOMAIN).await? else { return Ok(Vec::new()) };
+        Ok(clustering_paths(&domain))
+    }
+
+    /// A clustering column's logical name.
+    fn logical_column(&self, physical: &[String]) -> Option<String> {
+        let names = leaf_names(self.schema(), Vec::new());
+        let found = names.into_iter().find(|names| {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            physical_path(self.schema(), &names, self.mapping_mode()).is_some_and(|path| path == *physical)
+        });
+        found.map(|names| column_name(&names))
+    }
+}
+
+/// The columns of these names, each of which can cluster a table's rows.
+pub(crate) fn key_columns(snapshot: &Snapshot, names: &[String]) -> Result<Vec<KeyColumn>> {
+    let refuse = |name: &str, why: String| Err(Error::invalid_input(format!("{}: column {name}: {why}", snapshot.url())));
+    let mut columns: Vec<KeyColumn> = Vec::with_capacity(names.len());
+    for name in names {
+        let column = key_column(snapshot, name).map_err(|error| error.within(snapshot.url()))?;
+        if snapshot.partition_columns().contains(&column.name) {
+            return refuse(name, "it is a partition column, all rows of a file have the same value of it".to_owned());
+        }
+        if columns.contains(&column) {
+            return refuse(name, "it is given twice".to_owned());
+        }
+        columns.push(column);
+    }
+    match columns.is_empty() {
+        true => Err(Error::invalid_input(format!("{}: name the columns by which rows are to be clustered", snapshot.url()))),
+        false => Ok(columns),
+    }
+}
+
+fn key_column(snapshot: &Snapshot, name: &str) -> Result<KeyColumn> {
+    let mut fields = snapshot.schema();
+    let (mut path, mut found) = (Vec::new(), None::<&DataType>);
+    for place in resolve(snapshot.schema(), name)? {
+        if let Some(DataType::Struct(below)) = found {
+            fields = below;
+        } else if found.is_some() {
+            return Err(Error::invalid_input(format!("column {name}: what is in arrays and maps has no order among rows")));
+        }
+        let field = fields.fields.get(place).ok_or_else(|| Error::internal("a place without a field"))?;
+        path.push(field.name.clone());
+        found = Some(&field.data_type);
+    }
+    if !found.is_some_and(|data_type| type_to_arrow(data_type).is_ok_and(|known| is_orderable(&known))) {
+        return Err(Error::invalid_input(format!("column {name}: rows cannot be put into an order by values of its type")));
+    }
+    let names: Vec<&str> = path.iter().map(String::as_str).collect();
+    let physical = physical_path(snapshot.schema(), &names, snapshot.mapping_mode());
+    let physical = physical.ok_or_else(|| Error::internal(format!("column {name} has no name in files")))?;
+    Ok(KeyColumn { name: column_name(&path), physical, path })
+}
+
+impl KeyColumn {
+    /// Its values in rows of the table.
+    pub(crate) fn values(&self, rows: &RecordBatch) -> Result<ArrayRef> {
+        let missing = || Error::internal(format!("rows without column {}", self.name));
+        let (first, rest) = self.path.split_first().ok_or_else(missing)?;
+        let mut array = Arc::clone(rows.column_by_name(first).ok_or_else(missing)?);
+        for name in rest {
+            let of_struct = array.as_struct_opt().ok_or_else(missing)?;
+            let field = of_struct.column_by_name(name).ok_or_else(missing)?;
+            // A field of nothing is nothing, whatever stands there.
+            let nulls = NullBuffer::union(of_struct.nulls(), field.nulls());
+            array = make_array(field.to_data().into_builder().nulls(nulls).build()?);
+        }
+        Ok(array)
+    }
+}
+
+/// The names that lead to a column as they stand in SQL: `a.b`.
+pub(crate) fn column_name(path: &[String]) -> String {
+    path.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(".")
+}
+
+/// A name as it stands in SQL: between backticks, unless it is a plain one.
+fn quoted(name: &str) -> String {
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.chars().all(|c| c.is_ascii_digit());
+    if is_plain { name.to_owned() } else { format!("`{}`", name.replace('`', "``")) }
+}
+
+/// The physical paths of the columns that cluster a table, if that is what the domain is about. Delta Spark writes the parts of each as a
+/// list, others write one text.
+pub(crate) fn clustering_paths(domain: &DomainMetadata) -> Vec<Vec<String>> {
+    if domain.domain != CLUSTERING_DOMAIN {
+        return Vec::new();
+    }
+    let path = |column: &Value| match column {
+        Value::Array(parts) => Some(parts.iter().filter_map(|part| part.as_str().map(str::to_owned)).collect()),
+        Value::String(name) => Some(vec![name.clone()]),
+        _ => None,
+    };
+    let configuration: Value = serde_json::from_str(&domain.configuration).unwrap_or_default();
+    let columns = configuration.get("clusteringColumns").and_then(Value::as_array);
+    columns.into_iter().flatten().filter_map(path).collect()
+}
+
+/// The domain that makes these the columns that cluster a table, each given by the names that lead to it in files.
+pub(crate) fn clustering_domain(columns: &[Vec<String>]) -> DomainMetadata {
+    let configuration = json!({ "clusteringColumns": columns, "domainName": CLUSTERING_DOMAIN }).to_string();
+    DomainMetadata { domain: CLUSTERING_DOMAIN.to_owned(), configuration, removed: false }
+}
+
+/// The ways to all leaves that stand in structs only.
+fn leaf_names(schema: &StructType, above: Vec<String>) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for field in &schema.fields {
+        let names: Vec<String> = above.iter().cloned().chain([field.name.clone()]).collect();
+        match &field.data_type {
+            DataType::Struct(fields) => found.extend(leaf_names(fields, names)),
+            _ => found.push(names),
+        }
+    }
+    found
+}

@@ -1,0 +1,752 @@
+"""OPTIMIZE: which files are written anew and which stay, that no row changes, and that queries then skip more files."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+
+import duck
+import lakebed as lb
+from corpus import canon
+from corpus.oracle import Oracle
+from dml import log
+from dml.model import FEED, TRACKING, VECTORS
+from layouts.proof import columns, optimize, rows
+
+by_order = pytest.mark.parametrize("order", ["zorder_by", "cluster"])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "t")
+
+
+def live(path: str) -> list[dict[str, Any]]:
+    return list(log.live(path, lb.Table(path).version).values())
+
+
+def stats(add: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(add["stats"])
+    return found
+
+
+def numbers(first: int, count: int) -> pa.Table:
+    return pa.table({"id": pa.array(range(first, first + count), pa.int64())})
+
+
+def skipped(path: str, where: str) -> int:
+    """Files that need not be read."""
+    found = lb.Table(path).scan(where=where).explain()
+    return found.skipped_by_statistics + found.skipped_by_partition
+
+
+# Small files
+
+
+def test_small_files_of_a_partition_become_one(path: str) -> None:
+    """Odd texts, dates, nulls, and values that several texts stand for: files of one text stay among themselves."""
+    texts = ["a", "", None, "a/b c%=?+&#", "ü'\"x"]
+    for part in range(3):
+        data = {"id": range(part * 10, part * 10 + 10), "s": texts * 2, "d": [date(2024, 2, 29), None] * 5}
+        lb.write(path, pa.table(data), partition_by=["s", "d"], properties={TRACKING: True} if part == 0 else None)
+    before = {json.dumps(add["partitionValues"], sort_keys=True) for add in live(path)}
+    result = optimize(path)
+    assert {json.dumps(add["partitionValues"], sort_keys=True) for add in live(path)} == before
+    # An empty text is a null.
+    assert (result.metrics.groups, result.metrics.added_files, len(before)) == (8, 8, 8)
+
+
+def test_partition_values_keep_their_text(path: str) -> None:
+    """As another writer spelled them: several texts of the same value."""
+    lb.write(path, pa.table({"id": [1], "p": pa.array([Decimal("1.50")], pa.decimal128(5, 2))}), partition_by="p")
+    lb.write(path, pa.table({"id": [2], "p": pa.array([Decimal("1.50")], pa.decimal128(5, 2))}))
+    lb.write(path, pa.table({"id": [3], "p": pa.array([Decimal("1.50")], pa.decimal128(5, 2))}))
+    commit = Path(path) / "_delta_log" / f"{1:020}.json"
+    commit.write_text(commit.read_text().replace('"1.50"', '"1.5"'))
+    before = rows(path)
+    assert lb.Table(path).optimize().metrics.removed_files in (2, 3)
+    assert rows(path) == before
+    assert {add["partitionValues"]["p"] for add in live(path)} <= {"1.5", "1.50"}
+
+
+def test_files_of_about_the_target_size_stay(path: str) -> None:
+    """Large ones, one alone, and a large one with little beside it."""
+    noise = np.random.default_rng(1).integers(0, 2**62, 100_000)
+    lb.write(path, pa.table({"id": noise}))
+    (large,) = live(path)
+    lb.write(path, pa.table({"id": noise[:1000]}))
+    for target in (large["size"] * 10, large["size"] * 4 // 3, large["size"] // 2):
+        assert optimize(path, target_size=target).commits == 0
+    lb.write(path, pa.table({"id": noise[1000:2000]}))
+    result = optimize(path, target_size=large["size"] * 10)
+    assert (result.metrics.removed_files, large["path"] in log.live(path, result.version)) == (2, True)
+    lb.write(path, pa.table({"id": noise[:50_000]}))
+    assert optimize(path, target_size=large["size"] * 10).metrics.removed_files == 3
+    assert optimize(path, target_size=large["size"] // 8).commits == 0
+
+
+def test_rows_are_not_written_again_for_each_append(path: str) -> None:
+    written = appended = 0
+    for number in range(60):
+        data = pa.table({"id": np.random.default_rng(number).integers(0, 2**62, 2000)})
+        version = lb.write(path, data).version
+        appended += sum(add["size"] for add in log.actions(path, version, "add"))
+        written += optimize(path).metrics.added_bytes
+    # By doublings, of 60 appends there are six.
+    assert written < 6 * appended
+    assert len(live(path)) <= 12
+
+
+def test_fewer_small_files_than_asked_for_stay(path: str) -> None:
+    for first in range(4):
+        lb.write(path, numbers(first, 1))
+    assert optimize(path, min_files=5).commits == 0
+    assert optimize(path, min_files=4).metrics.removed_files == 4
+
+
+def test_the_target_size_is_that_of_the_table(path: str) -> None:
+    for number in range(8):
+        data = pa.table({"id": np.random.default_rng(number).integers(0, 2**62, 10_000)})
+        lb.write(path, data, properties={"delta.targetFileSize": "170kb"} if number == 0 else None)
+    result = optimize(path)
+    assert result.metrics.added_files == 4
+    assert optimize(path, target_size=2 * 170_000).metrics.added_files == 2
+
+
+def test_each_group_is_a_version_if_asked_for(path: str) -> None:
+    for first in range(3):
+        lb.write(path, pa.table({"id": range(first * 4, first * 4 + 4), "p": ["a", "b", "c", None]}), partition_by="p")
+    result = optimize(path, commit="group", user_metadata="tidy")
+    assert (result.commits, result.version, result.metrics.groups) == (4, 6, 4)
+    assert [entry.user_metadata for entry in result.table.history(4)] == ["tidy"] * 4
+
+
+@pytest.mark.parametrize("options", [{}, {"zorder_by": "id"}, {"cluster": "id"}], ids=str)
+def test_who_watches_is_told(path: str, options: dict[str, Any]) -> None:
+    for first in range(3):
+        lb.write(path, pa.table({"id": range(first * 4, first * 4 + 4), "p": ["a", "b", "c", None]}), partition_by="p")
+    told: list[lb.Progress] = []
+    result = lb.Table(path).optimize(progress=told.append, **options)
+    total = result.metrics.removed_bytes
+    assert {(found.total_bytes, found.total_groups) for found in told} == {(total, 4)}
+    assert (told[-1].done_bytes, told[-1].done_groups) == (total, 4)
+    assert [found.done_bytes for found in told] == sorted(found.done_bytes for found in told)
+
+
+def test_progress_shows_a_line(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for first in range(2):
+        lb.write(path, numbers(first, 1))
+    lb.Table(path).optimize(progress=True)
+    assert capsys.readouterr().err.endswith("1 of 1 groups\n")
+
+
+# Deleted rows
+
+
+@pytest.mark.parametrize(
+    ("share", "purged"), [(0.05, ["b", "c", "d"]), (0.0, ["a", "b", "c", "d"]), (0.5, ["d"]), (1.0, [])], ids=str
+)
+def test_files_with_many_deleted_rows_are_freed_of_them(path: str, share: float, purged: list[str]) -> None:
+    """One file in each partition, of which none, a 50th, a 10th, half and all but one row are deleted. Half is not more than half."""
+    data = {"id": range(500), "p": ["z"] * 100 + ["a"] * 100 + ["b"] * 100 + ["c"] * 100 + ["d"] * 100}
+    properties = {VECTORS: True, FEED: True, TRACKING: True}
+    lb.write(path, pa.table(data), partition_by="p", properties=properties)
+    where = "id BETWEEN 100 AND 101 OR id BETWEEN 200 AND 209 OR id BETWEEN 300 AND 349 OR id BETWEEN 400 AND 498"
+    lb.Table(path).delete(where)
+    result = optimize(path, max_deleted_share=share)
+    assert result.metrics.vectors_removed == len(purged)
+    assert {add["partitionValues"]["p"] for add in live(path) if "deletionVector" not in add} == {"z", *purged}
+    if purged:
+        assert lb.Table(path).changes(result.version).to_arrow().num_rows == 0
+
+
+def test_a_file_of_which_nothing_is_left_goes(path: str) -> None:
+    """Delta Spark leaves such files, with all their rows deleted."""
+    lb.write(path, numbers(0, 10), properties={VECTORS: True})
+    lb.Table(path).delete("id < 6")
+    (add,) = live(path)
+    vector = {**add["deletionVector"], "cardinality": 10}
+    lb.Table(path).delete("id < 9")
+    lb.Table(path).delete("id = 9")
+    assert live(path) == []
+    assert vector["cardinality"] == 10
+    assert optimize(path).commits == 0
+    assert optimize(path, cluster="id").commits == 0
+
+
+def test_deleted_rows_are_gone_where_files_become_one_or_are_clustered(path: str) -> None:
+    lb.write(path, numbers(0, 100), properties={VECTORS: True, TRACKING: True})
+    lb.write(path, numbers(100, 100))
+    lb.Table(path).delete("id % 50 = 1")
+    assert optimize(path).metrics.rows == 196
+    lb.Table(path).delete("id = 7")
+    # One row of 196: too few to cluster a cube again for.
+    assert optimize(path, cluster="id").metrics.rows == 195
+    lb.Table(path).delete("id = 8")
+    assert optimize(path, cluster="id").commits == 0
+    lb.Table(path).delete("id BETWEEN 20 AND 40")
+    assert optimize(path, cluster="id").metrics.rows == 173
+
+
+# Conditions
+
+
+def test_only_files_that_may_hold_rows_of_the_condition(path: str) -> None:
+    for first in range(0, 60, 10):
+        lb.write(path, pa.table({"id": range(first, first + 10), "p": ["a", "b"] * 5}), partition_by="p")
+    for where, removed in (("id < 0", 0), ("p = 'a' AND id < 25", 3), ("p = 'b' AND id BETWEEN 25 AND 31", 2), ("p IN ('b')", 5)):
+        assert (where, optimize(path, where=where).metrics.removed_files) == (where, removed)
+    entry = lb.Table(path).history(1)[0]
+    assert json.loads(entry.parameters["predicate"] or "") == ["p IN ('b')"]
+    assert optimize(path, where="id < 25", zorder_by="id").metrics.removed_files == 2
+    # In partition b there is nothing else.
+    assert optimize(path, zorder_by="id").metrics.removed_files == 4
+
+
+# Statistics
+
+
+def without_statistics(path: str, *keys: str) -> None:
+    """As programs write logs that collect none, or not these."""
+    for file in (Path(path) / "_delta_log").glob("*.json"):
+        actions = [json.loads(line) for line in file.read_text().splitlines()]
+        for add in (action["add"] for action in actions if "add" in action):
+            if keys:
+                add["stats"] = json.dumps({key: value for key, value in stats(add).items() if key not in keys})
+            else:
+                del add["stats"]
+        file.write_text("".join(json.dumps(action) + "\n" for action in actions))
+    for file in (Path(path) / "_delta_log").glob("*.crc"):
+        file.unlink()
+
+
+@pytest.mark.parametrize("mapping", ["none", "name"])
+def test_files_without_statistics_get_some(path: str, mapping: str) -> None:
+    """Also those with deletion vectors, whose bounds are those of all rows, and files that are large enough."""
+    properties = {VECTORS: True, TRACKING: True, "delta.columnMapping.mode": mapping}
+    for first in (0, 100, 200):
+        data = {"id": range(first, first + 100), "v": [None, first] * 50, "s": [{"x": first, "y": "a"}] * 100, "p": ["a"] * 100}
+        lb.write(path, pa.table(data), partition_by="p", properties=properties if first == 0 else None)
+    lb.Table(path).delete("id = 100")
+    expected = {add["path"]: stats(add) for add in live(path)}
+    without_statistics(path)
+    before = rows(path)
+    # Of how many rows some are deleted is not known: it might be all.
+    options = {"target_size": 1, "max_deleted_share": 1.0}
+    assert lb.Table(path).optimize(fill_statistics=False, **options).commits == 0
+    result = lb.Table(path).optimize(**options)
+    assert (result.commits, result.metrics.described_files, result.metrics.removed_files) == (1, 3, 0)
+    adds = live(path)
+    assert {add["path"]: stats(add) for add in adds} == expected
+    assert all(add["dataChange"] is False for add in adds)
+    assert log.actions(path, result.version, "remove") == []
+    assert rows(path) == before
+    assert skipped(path, "id = 250") == skipped(path, "s.x = 200") == 2
+    assert lb.Table(path).count() == 299
+    assert lb.Table(path).optimize(**options).commits == 0
+
+
+def test_files_that_are_written_anew_need_no_statistics_first(path: str) -> None:
+    for first in (0, 10):
+        lb.write(path, numbers(first, 10), properties={VECTORS: True} if first == 0 else None)
+    lb.Table(path).delete("id = 3")
+    without_statistics(path)
+    metrics = optimize(path).metrics
+    assert (metrics.described_files, metrics.rows) == (0, 19)
+
+
+# What tables have
+
+
+def test_what_a_table_forbids_and_records_does_not_stand_in_the_way(path: str) -> None:
+    """Rows may only be appended, constraints were added to a table that breaks them since: no row changes. The feed tells nothing."""
+    lb.write(path, numbers(0, 5), properties={"delta.appendOnly": True, FEED: True, "delta.enableInCommitTimestamps": True})
+    lb.write(path, numbers(5, 5))
+    version = optimize(path).version
+    assert lb.Table(path).changes(version).to_arrow().num_rows == 0
+    assert [event["_commit_version"] for event in lb.Table(path).changes(0).to_arrow().to_pylist()] == [0] * 5 + [1] * 5
+    optimize(path, zorder_by="id")
+
+
+def test_rows_keep_their_numbers_through_all_kinds(path: str) -> None:
+    for first in range(0, 40, 10):
+        data = pa.table({"id": range(first, first + 10), "k": [3, 1, 2, None, 5] * 2})
+        lb.write(path, data, properties={VECTORS: True, TRACKING: True} if first == 0 else None)
+    lb.Table(path).update({"k": "k + 1"}, where="id % 4 = 0")
+    lb.Table(path).delete("id % 7 = 0")
+    for options in ({}, {"zorder_by": ["k"]}, {"cluster": ["k", "id"]}, {"cluster": ["k", "id"], "full": True}):
+        optimize(path, **options)
+        lb.write(path, pa.table({"id": [100, 101], "k": [1, 2]}))
+
+
+def orderable(columns: pa.Schema, table: lb.Table) -> list[str]:
+    """The names by which rows can be put into an order."""
+    found = []
+    for name in columns.names:
+        try:
+            table.optimize(zorder_by=f"`{name}`", dry_run=True)
+        except lb.InvalidInputError as error:
+            assert any(word in str(error) for word in ("order", "partition column")), error
+        else:
+            found.append(f"`{name}`")
+    return found
+
+
+#: Tables that lakebed does not write to, and why.
+NOT_WRITTEN = {
+    "iceberg_compat_v3": "icebergCompatV3",
+    "feature_coordinated_commits": "coordinatedCommits",
+    "void_inside_a_struct": "type void cannot stand inside",
+}
+#: The paths in the log of a copy lead to what it was copied from.
+NOT_COPIED = {"absolute_paths_below_the_root"}
+
+
+def test_tables_of_the_corpus_stay_what_they_are(oracle: Oracle, path: str) -> None:
+    """Every type, mapped columns, char and varchar, defaults, widened types, deletion vectors, odd paths: as Delta Spark made them."""
+    if oracle.outside or oracle.home.name in NOT_COPIED:
+        pytest.skip("it is no folder that can be copied")
+    shutil.copytree(oracle.path, path)
+    expected, table = oracle.rows(oracle.latest), lb.Table(path)
+    if said := NOT_WRITTEN.get(oracle.home.name):
+        with pytest.raises(lb.LakebedError, match=said):
+            table.optimize(max_deleted_share=0.0)
+        return
+    kinds: list[dict[str, Any]] = [{"max_deleted_share": 0.0}]
+    if table.detail().clustering_columns:
+        kinds.append({"full": True})
+    elif names := orderable(table.schema, table):
+        kinds += [{"zorder_by": names[::3], "target_size": 600}, {"cluster": names[:5]}]
+    for options in kinds:
+        lb.Table(path).optimize(**options)
+        assert canon.rows(lb.Table(path).to_arrow()) == expected
+        assert lb.Table(path).schema == table.schema
+        assert lb.Table(path).optimize(**options).commits == 0
+
+
+# Order
+
+
+_MOMENT = datetime(2024, 1, 2, 3, 4, 5, 678901, tzinfo=timezone.utc)
+#: Values of each type that has an order, with its ends.
+VALUES: dict[str, pa.Array] = {
+    "boolean": pa.array([True, False, None]),
+    "byte": pa.array([-128, 127, 0, None], pa.int8()),
+    "short": pa.array([-(2**15), 2**15 - 1, None], pa.int16()),
+    "int": pa.array([-(2**31), 2**31 - 1, 0, None], pa.int32()),
+    "long": pa.array([-(2**63), 2**63 - 1, 0, None], pa.int64()),
+    "float": pa.array([math.nan, -math.inf, math.inf, -0.0, 0.0, 1.5, None], pa.float32()),
+    "double": pa.array([math.nan, -math.inf, math.inf, -0.0, 0.0, 1e300, None], pa.float64()),
+    "decimal": pa.array([Decimal("-9.99"), Decimal("9.99"), None], pa.decimal128(3, 2)),
+    "wide": pa.array([Decimal("9" * 38), Decimal("-" + "9" * 38), None], pa.decimal128(38, 0)),
+    "date": pa.array([date(1, 1, 1), date(9999, 12, 31), None]),
+    "timestamp": pa.array([_MOMENT, _MOMENT.replace(year=1), _MOMENT.replace(year=9999), None], pa.timestamp("us", "UTC")),
+    "ntz": pa.array([_MOMENT.replace(tzinfo=None), datetime(1, 1, 1), None], pa.timestamp("us")),
+    "string": pa.array(["", "a" * 60, "a" * 60 + "b", "\U0010ffff", "ü\0", None]),
+    "binary": pa.array([b"", b"\x00", b"\xff" * 50, None], pa.binary()),
+    "null": pa.nulls(3, pa.int32()),
+    "equal": pa.array([7], pa.int64()),
+}
+#: Rows of all of them at random.
+ALL_TYPES = pa.table(
+    {
+        **{name: values.take(random.Random(name).choices(range(len(values)), k=300)) for name, values in VALUES.items()},
+        "s": pa.array(
+            [None if i % 11 == 0 else {"x": None if i % 7 == 0 else i * 37 % 100, "t": {"y": f"{i * 7 % 50:03}"}} for i in range(300)]
+        ),
+        "id": pa.array(range(300), pa.int64()),
+        "l": pa.array([[1, None], [], None] * 100),
+        "m": pa.array([[("k", 1)], [], None] * 100, pa.map_(pa.string(), pa.int32())),
+    }
+)
+
+
+@pytest.mark.parametrize("name", [*VALUES, "s.x", "s.t.y"])
+def test_rows_by_one_column(path: str, name: str) -> None:
+    """Along a Z-order of one column, values lie one after the other. Clustered by it, no more files must be read for them."""
+    for first in range(0, 300, 100):
+        lb.write(path, ALL_TYPES.slice(first, 100), properties={TRACKING: True} if first == 0 else None)
+    size = sum(add["size"] for add in live(path))
+    result = optimize(path, target_size=size // 6, zorder_by=name)
+    assert 4 <= result.metrics.added_files <= 7
+    spans = _spans(path, name)
+    for one, other in zip(spans, spans[1:], strict=False):
+        assert one[-1] <= other[0]
+    read = _files_read(spans)
+    lb.Table(path).optimize(zorder_by="id", full=True)
+    optimize(path, target_size=lb.Table(path).detail().size_bytes // result.metrics.added_files, cluster=name)
+    assert _files_read(_spans(path, name)) <= read
+
+
+def _spans(path: str, name: str) -> list[list[tuple[Any, ...]]]:
+    """The values of each file."""
+    found = []
+    for add in live(path):
+        values = dict(columns(pq.ParquetFile(Path(path) / add["path"]).read()))[tuple(name.split("."))].to_pylist()
+        found.append(sorted(_rank(value) for value in values))
+    return sorted(found, key=lambda ranks: (ranks[0], ranks[-1]))
+
+
+def _files_read(spans: list[list[tuple[Any, ...]]]) -> int:
+    """By a query for each value."""
+    bounds = [[rank for rank in ranks if rank[0]] for ranks in spans]
+    values = {rank for ranks in bounds for rank in ranks}
+    return sum(ranks[0] <= value <= ranks[-1] for value in values for ranks in bounds if ranks)
+
+
+def _rank(value: Any) -> tuple[Any, ...]:
+    """Nulls first, NaN above all numbers, texts by their bytes."""
+    if value is None:
+        return (0, 0)
+    if isinstance(value, float):
+        return (2, 0) if math.isnan(value) else (1, value)
+    return (1, value.encode() if isinstance(value, str) else value)
+
+
+@by_order
+def test_rows_by_all_columns_of_each_partition(path: str, order: str) -> None:
+    names = [*VALUES, "s.x", "s.t.y", "id"]
+    data = ALL_TYPES.append_column("p", pa.array(["a", "b", None] * 100))
+    for first in (0, 150):
+        lb.write(path, data.slice(first, 150), partition_by="p", properties={"delta.columnMapping.mode": "id"} if not first else None)
+    result = optimize(path, **{order: names})
+    assert (result.metrics.groups, result.metrics.removed_files, result.metrics.added_files) == (3, 6, 3)
+
+
+@by_order
+@pytest.mark.parametrize("count", [0, 1, 2, 1000])
+def test_few_rows_and_equal_ones(path: str, order: str, count: int) -> None:
+    """Rows that nothing tells apart are spread over as many files as asked for."""
+    lb.write(path, pa.table({"a": pa.array([5] * count, pa.int64()), "b": pa.array([None] * count, pa.string())}))
+    result = optimize(path, **{order: ["a", "b"]}, target_size=1 if count == 2 else None)
+    assert (result.commits, result.metrics.rows) == (min(count, 1), count)
+
+
+@by_order
+def test_files_are_about_as_large_as_asked_for_and_queries_skip_most(path: str, order: str) -> None:
+    """A million of pairs in 64 files: a value of either column is in about an eighth of them, where it was in all."""
+    random_numbers = np.random.default_rng(3)
+    for _ in range(8):
+        data = {name: random_numbers.integers(0, 1_000_000, 40_000) for name in ("a", "b")}
+        lb.write(path, pa.table(data))
+    probes = [f"{name} = {value}" for name in ("a", "b") for value in (1_000, 123_456, 500_000, 987_654)]
+    assert sum(skipped(path, where) for where in probes) == 0
+    size = sum(add["size"] for add in live(path))
+    target = size // 64
+    result = optimize(path, target_size=target, **{order: ["a", "b"]})
+    files = result.metrics.added_files
+    assert 58 <= files <= 70
+    assert result.metrics.file_sizes is not None
+    assert target * 0.7 <= result.metrics.file_sizes[1] <= result.metrics.file_sizes[3] <= target * 1.3
+    shares = [skipped(path, where) / files for where in probes]
+    assert min(shares) >= 0.7
+    assert sum(shares) / len(shares) >= 0.8
+
+
+def test_a_z_order_gives_each_column_as_much_as_others(path: str) -> None:
+    """Sixteen files of sixteen squares: the bits of both columns in turn."""
+    pairs = [(a, b) for a in range(64) for b in range(64)]
+    random.Random(5).shuffle(pairs)
+    lb.write(path, pa.table({"a": [a for a, _ in pairs], "b": [b for _, b in pairs]}))
+    size = live(path)[0]["size"]
+    optimize(path, zorder_by=["a", "b"], target_size=size // 16)
+    squares = {tuple(stats(add)[key][name] for name in "ab" for key in ("minValues", "maxValues")) for add in live(path)}
+    assert squares == {(a, a + 15, b, b + 15) for a in range(0, 64, 16) for b in range(0, 64, 16)}
+
+
+@by_order
+def test_a_second_time_there_must_be_something_new(path: str, order: str) -> None:
+    for first in (0, 50):
+        lb.write(path, pa.table({"a": range(first, first + 50), "b": range(50)}))
+    options: dict[str, Any] = {order: ["a", "b"]}
+    optimize(path, **options)
+    # The other order, other columns and the same ones the other way round are other work.
+    others = {"zorder_by": "cluster", "cluster": "zorder_by"}
+    for other in ({others[order]: ["a", "b"]}, {order: ["b", "a"]}, {order: "a"}, options):
+        assert optimize(path, **other).metrics.removed_files == 1
+    lb.write(path, pa.table({"a": [1], "b": [1]}))
+    assert optimize(path, **options).metrics.removed_files == 2
+    lb.Table(path).update({"a": "7"}, where="a = 3")
+    assert optimize(path, **options).commits == 1
+
+
+@by_order
+def test_all_is_written_anew_if_asked_for(path: str, order: str) -> None:
+    lb.write(path, pa.table({"a": range(50), "b": range(50)}))
+    assert optimize(path, **{order: "a"}).commits == 1
+    assert optimize(path, **{order: "a"}, full=True).metrics.removed_files == 1
+
+
+@by_order
+def test_columns_behind_the_first_32_get_statistics(path: str, order: str) -> None:
+    data = pa.table({**{f"c{number}": [number] * 400 for number in range(40)}, "late": [value * 37 % 400 for value in range(400)]})
+    lb.write(path, data)
+    assert "late" not in stats(live(path)[0])["minValues"]
+    result = optimize(path, target_size=live(path)[0]["size"] // 4, **{order: "late"})
+    assert result.metrics.added_files > 2
+    assert {tuple(stats(add)[key].keys()) for add in live(path) for key in ("minValues",)} == {
+        (*(f"c{number}" for number in range(32)), "late")
+    }
+    assert skipped(path, "late = 7") == result.metrics.added_files - 1
+
+
+# What cannot be done
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"zorder_by": "nope"}, "no column nope"),
+        ({"cluster": ["id", "s.nope"]}, "s.nope"),
+        ({"zorder_by": ["p"]}, "column p: it is a partition column"),
+        ({"zorder_by": "l"}, "column l: rows cannot be put into an order"),
+        ({"zorder_by": "l.element"}, "l"),
+        ({"cluster": "m"}, "column m: rows cannot be put into an order"),
+        ({"cluster": "s"}, "column s: rows cannot be put into an order"),
+        ({"zorder_by": ["id", "ID"]}, "column ID: it is given twice"),
+        ({"zorder_by": "id", "cluster": "id"}, "zorder_by and cluster"),
+        ({"zorder_by": []}, "name the columns"),
+        ({"cluster": []}, "name the columns"),
+        ({"target_size": 0}, "no bytes|target"),
+        ({"target_size": -1}, "target"),
+        ({"min_files": -1}, "min_files"),
+        ({"max_deleted_share": 1.5}, "max_deleted_share"),
+        ({"max_deleted_share": -0.5}, "max_deleted_share"),
+        ({"max_deleted_share": math.nan}, "max_deleted_share"),
+        ({"commit": "never"}, "run, group"),
+        ({"timeout": -1.0}, "timeout"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_is_refused(path: str, options: dict[str, Any], said: str) -> None:
+    data = pa.table({"id": [1], "p": ["a"], "s": [{"x": 1}], "l": [[1]], "m": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64()))})
+    for _ in range(2):
+        lb.write(path, data, partition_by="p")
+    before = log.everything(path)
+    for dry_run in (True, False):
+        with pytest.raises(lb.InvalidInputError, match=said) as found:
+            lb.Table(path).optimize(dry_run=dry_run, **options)
+        assert path in str(found.value) or "commit" in options
+    assert log.everything(path) == before
+
+
+@pytest.mark.parametrize(("where", "said"), [("id", "true or false"), ("nope = 1", "nope"), ("id = ", "expected|end")], ids=str)
+def test_conditions_that_are_none_are_refused(path: str, where: str, said: str) -> None:
+    lb.write(path, numbers(0, 1))
+    lb.write(path, numbers(1, 1))
+    with pytest.raises(lb.PredicateError, match=said):
+        lb.Table(path).optimize(where=where)
+    assert lb.Table(path).version == 1
+
+
+# Tables that are clustered by columns
+
+
+def clustered(path: str, **options: Any) -> lb.Table:
+    schema = pa.schema([("a", pa.int64()), ("b", pa.string()), ("s", pa.struct([("x", pa.int64())]))])
+    return lb.create(path, schema, cluster_by=["a", "s.x"], **options)
+
+
+def shuffled(first: int, count: int) -> pa.Table:
+    values = list(range(first, first + count))
+    random.Random(first).shuffle(values)
+    return pa.table({"a": values, "b": [str(value) for value in values], "s": [{"x": value * 7 % count} for value in values]})
+
+
+def test_a_clustered_table_is_clustered_bit_by_bit(path: str) -> None:
+    table = clustered(path, properties={VECTORS: True, TRACKING: True})
+    assert optimize(path).commits == 0
+    for first in (0, 1000):
+        table.append(shuffled(first, 1000))
+    size = sum(add["size"] for add in live(path))
+    result = optimize(path, target_size=size // 8)
+    assert 6 <= result.metrics.added_files <= 10
+    assert json.loads(result.table.history(1)[0].parameters["clusterBy"] or "") == ["a", "s.x"]
+    adds = live(path)
+    assert {add["clusteringProvider"] for add in adds} == {"liquid"}
+    assert {add["tags"]["ZCUBE_ZORDER_BY"] for add in adds} == {'["a","s.x"]'}
+    assert len({add["tags"]["ZCUBE_ID"] for add in adds}) == 1
+    for where in ("a = 17", "a = 1500", "s.x = 3"):
+        assert skipped(path, where) >= len(adds) // 4
+    table.append(shuffled(2000, 100))
+    assert optimize(path, target_size=size // 8).metrics.removed_files == 1
+    assert len({add["tags"]["ZCUBE_ID"] for add in live(path)}) == 2
+    table.append(shuffled(3000, 3000))
+    result = optimize(path, target_size=size // 8)
+    # More has come than lay there.
+    assert result.metrics.rows == 5100
+    assert len({add["tags"]["ZCUBE_ID"] for add in live(path)}) == 1
+    table.append(shuffled(6000, 10))
+    assert optimize(path, full=True).metrics.rows == 5110
+    assert lb.Table(path).history(1)[0].parameters["isFull"] == "true"
+
+
+def test_files_of_other_columns_and_other_providers_stay(path: str) -> None:
+    table = clustered(path)
+    for first in range(4):
+        table.append(shuffled(first * 100, 100))
+    others = [
+        {"tags": {"ZCUBE_ID": "x", "ZCUBE_ZORDER_BY": '["b"]'}, "clusteringProvider": "liquid"},
+        {"clusteringProvider": "foreign"},
+        {"tags": {"ZCUBE_ID": "y", "ZCUBE_ZORDER_BY": '["a","s.x"]', "ZCUBE_ZORDER_CURVE": "hilbert"}, "clusteringProvider": "liquid"},
+    ]
+    for version, other in enumerate(others, 1):
+        file = Path(path) / "_delta_log" / f"{version:020}.json"
+        actions = [json.loads(line) for line in file.read_text().splitlines()]
+        for action in actions:
+            if "add" in action:
+                action["add"] |= other
+        file.write_text("".join(json.dumps(action) + "\n" for action in actions))
+        (file.parent / f"{version:020}.crc").unlink(missing_ok=True)
+    (foreign,) = (add["path"] for add in live(path) if add.get("clusteringProvider") == "foreign")
+    # The fourth is new; the third, of the table's columns, is no larger than it, and may come with it.
+    assert optimize(path).metrics.removed_files in (1, 2)
+    assert sorted(add["clusteringProvider"] for add in live(path))[0] == "foreign"
+    optimize(path, full=True)
+    assert {add["path"] for add in live(path) if add["clusteringProvider"] != "liquid"} == {foreign}
+    assert len({add["tags"]["ZCUBE_ID"] for add in live(path) if add["clusteringProvider"] == "liquid"}) == 1
+
+
+@by_order
+def test_a_clustered_table_keeps_its_columns(path: str, order: str) -> None:
+    clustered(path).append(shuffled(0, 10))
+    with pytest.raises(lb.InvalidInputError, match=r"the table is clustered by a, s\.x"):
+        lb.Table(path).optimize(**{order: "a"})
+
+
+# Other writers
+
+
+def meanwhile(path: str, deed: Callable[[], Any], **options: Any) -> lb.OptimizeResult:
+    """Optimizes; the deed is done when the first group is read and nothing is committed yet."""
+    thread, lock = threading.Thread(target=deed), threading.Lock()
+
+    def watch(_: lb.Progress) -> None:
+        with lock:
+            if thread.ident is None:
+                thread.start()
+        thread.join()
+
+    result = lb.Table(path).optimize(progress=watch, **options)
+    assert thread.ident is not None
+    return result
+
+
+@pytest.mark.parametrize("commit", ["run", "group"])
+def test_files_that_others_change_meanwhile_are_left_to_them(path: str, commit: str) -> None:
+    for first in (0, 10):
+        lb.write(path, pa.table({"id": range(first, first + 10), "p": ["a", "b"] * 5}), partition_by="p")
+    result = meanwhile(path, lambda: lb.Table(path).delete("id = 4"), commit=commit)
+    assert (result.metrics.lost_groups, result.metrics.groups, result.metrics.removed_files) == (1, 1, 2)
+    assert sorted(lb.Table(path).to_arrow()["id"].to_pylist()) == [id for id in range(20) if id != 4]
+    assert log.files(path) == log.named(path, result.version)
+    assert {add["partitionValues"]["p"] for add in log.effect(path, result.version).gone} == {"b"}
+
+
+@pytest.mark.parametrize("options", [{}, {"zorder_by": "id"}], ids=str)
+def test_nothing_is_left_behind_if_all_was_changed_meanwhile(path: str, options: dict[str, Any]) -> None:
+    for first in (0, 10):
+        lb.write(path, numbers(first, 10))
+    result = meanwhile(path, lambda: lb.Table(path).delete("id = 4"), **options)
+    assert (result.commits, result.metrics.lost_groups, result.metrics.groups, result.version) == (0, 1, 0, 2)
+    assert log.files(path) == log.named(path, 2)
+
+
+@pytest.mark.parametrize("options", [{}, {"cluster": "id"}], ids=str)
+def test_new_rows_meanwhile_do_not_disturb(path: str, options: dict[str, Any]) -> None:
+    for first in (0, 10):
+        lb.write(path, numbers(first, 10), properties={TRACKING: True} if first == 0 else None)
+    result = meanwhile(path, lambda: lb.write(path, numbers(20, 5)), **options)
+    assert (result.commits, result.version, result.metrics.removed_files) == (1, 3, 2)
+    found = lb.Table(path).to_arrow(["id", "_metadata.row_id", "_metadata.row_commit_version"]).to_pylist()
+    assert sorted(tuple(row.values()) for row in found) == [(id, id, id // 10) for id in range(25)]
+
+
+def test_two_at_once_leave_the_rows_as_they_are(path: str) -> None:
+    for first in range(0, 40, 10):
+        lb.write(path, numbers(first, 10))
+    before = rows(path)
+    result = meanwhile(path, lambda: lb.Table(path).optimize(), zorder_by="id")
+    assert (result.metrics.lost_groups, result.commits) == (1, 0)
+    assert rows(path) == before
+
+
+def test_who_watches_may_look_at_the_table(path: str) -> None:
+    for first in (0, 10):
+        lb.write(path, numbers(first, 10))
+    seen: list[int] = []
+    lb.Table(path).optimize(progress=lambda _: seen.append(lb.Table(path).count()))
+    assert set(seen) == {20}
+
+
+# Memory
+
+
+_SMALL = """
+import sys
+import lakebed as lb
+lb.set_memory_limit(16 << 20)
+found = lb.Table(sys.argv[1]).optimize(cluster=["a", "s"], target_size=int(sys.argv[2])).metrics
+print(found.spilled_bytes, found.peak_memory_bytes, found.added_files)
+"""
+
+
+def test_what_does_not_fit_into_memory_goes_to_disk(path: str) -> None:
+    random_numbers = np.random.default_rng(7)
+    for _ in range(4):
+        texts = random_numbers.integers(0, 10**9, 200_000).astype(str)
+        lb.write(path, pa.table({"a": random_numbers.integers(0, 10**9, 200_000), "s": texts}), properties={TRACKING: True})
+    before = _digest(path)
+    size = sum(add["size"] for add in live(path))
+    done = subprocess.run([sys.executable, "-c", _SMALL, path, str(size // 10)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    spilled, peak, files = map(int, done.stdout.split())
+    assert spilled > 10_000_000
+    assert peak <= 16 << 20
+    assert 8 <= files <= 12
+    assert _digest(path) == before
+    assert skipped(path, "a = 17") >= files // 2
+
+
+def _digest(path: str) -> Any:
+    """The rows by the number that each has."""
+    return lb.Table(path).to_arrow(["a", "s", "_metadata.row_id", "_metadata.row_commit_version"]).sort_by("_metadata.row_id")
+
+
+# Other readers
+
+
+def test_other_programs_read_what_was_written(path: str) -> None:
+    data = ALL_TYPES.drop_columns(["ntz", "null"]).append_column("p", pa.array(["a", "b c", None] * 100))
+    for first in range(0, 300, 50):
+        lb.write(path, data.slice(first, 50), partition_by="p")
+    for options in ({}, {"zorder_by": ["s.x", "long"], "target_size": 5000}, {"cluster": ["string", "double"], "target_size": 5000}):
+        optimize(path, **options)
+        ids = sorted(data["id"].to_pylist())
+        assert sorted(DeltaTable(path).to_pyarrow_table()["id"].to_pylist()) == ids
+        found = duck.connect().sql(f"SELECT * FROM delta_scan('{path}')").arrow()
+        found = found.read_all() if hasattr(found, "read_all") else found
+        assert canon.rows(found.select(["id", "long", "string", "double", "p"])) == canon.rows(
+            data.select(["id", "long", "string", "double", "p"])
+        )
+        low = DeltaTable(path).to_pyarrow_table(filters=[("long", "<", 0)])["id"].to_pylist()
+        assert sorted(low) == sorted(data.filter(pc.less(data["long"], 0))["id"].to_pylist())
+    assert {unquote(file["path"]) for file in lb.Table(path).files().to_pylist()} <= log.files(path)
