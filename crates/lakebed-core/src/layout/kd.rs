@@ -1,10 +1,12 @@
 //! A tree of cuts, each of one column at one value, whose leaves are files (a k-d tree).
 
-mod build;
+mod slices;
 mod choose;
+mod build;
 
 pub(super) use build::build;
-pub(super) use choose::Rule;
+
+use std::ops::Range;
 
 use super::spread::{part, spread};
 
@@ -51,6 +53,14 @@ impl Tree {
             }
         }
         assigned
+    }
+
+    /// The files of each leaf, in order.
+    pub(super) fn files(&self) -> Vec<Range<u32>> {
+        let leaves = self.nodes.iter().zip(&self.files).enumerate().filter(|(place, (node, _))| node.child as usize == *place);
+        let mut files: Vec<_> = leaves.map(|(_, (_, files))| files.first..files.first + files.count).collect();
+        files.sort_unstable_by_key(|files| files.start);
+        files
     }
 
     /// The leaves of some rows.

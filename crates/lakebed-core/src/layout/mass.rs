@@ -70,11 +70,6 @@ impl Span {
         self.high = self.high.max(rank);
     }
 
-    /// Whether there are two different values.
-    pub(super) fn varies(self) -> bool {
-        u32::from(self.below) + 1 < u32::from(self.high)
-    }
-
     fn is_empty(self) -> bool {
         self.high == 0
     }

@@ -1,5 +1,7 @@
 //! Binary search for many keys at once.
 
+use std::hint::select_unpredictable;
+
 /// Keys that are searched for side by side, so that the processor waits for all their loads together.
 const LANES: usize = 16;
 
@@ -12,23 +14,27 @@ pub(super) fn counts<K: Copy + Ord + Default>(bounds: &[K], keys: &[K]) -> Vec<u
             *lane = *key;
         }
         let found = lanes_counts(bounds, &lanes);
-        counts.extend(found.iter().take(keys.len()));
+        counts.extend(found.iter().take(keys.len()).map(|count| *count as u32));
     }
     counts
 }
 
 /// Without a branch that depends on a key: none would be foreseen.
-fn lanes_counts<K: Copy + Ord>(bounds: &[K], keys: &[K; LANES]) -> [u32; LANES] {
-    let mut counts = [0_u32; LANES];
+fn lanes_counts<K: Copy + Ord>(bounds: &[K], keys: &[K; LANES]) -> [usize; LANES] {
+    let mut counts = [0; LANES];
     // The count of each key lies between the one so far and `left` more.
     let mut left = bounds.len();
-    while left > 0 {
-        let half = left.div_ceil(2);
+    while left > 1 {
+        let half = left / 2;
         for (count, key) in counts.iter_mut().zip(keys) {
-            let is_below = bounds.get(*count as usize + half - 1).is_some_and(|bound| bound <= key);
-            *count += u32::from(is_below) * half as u32;
+            *count = select_unpredictable(bounds[*count + half - 1] <= *key, *count + half, *count);
         }
-        left = if left == 1 { 0 } else { left - half };
+        left -= half;
+    }
+    if left == 1 {
+        for (count, key) in counts.iter_mut().zip(keys) {
+            *count += usize::from(bounds[*count] <= *key);
+        }
     }
     counts
 }

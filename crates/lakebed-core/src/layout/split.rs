@@ -1,7 +1,7 @@
 //! Which file a row goes to, and its place there.
 
 use super::cuts::Cuts;
-use super::kd::{self, Rule, Tree};
+use super::kd::{self, Tree};
 use super::mass::{Mass, Span};
 use super::spread::{spread, spread_again};
 use super::{hilbert, zorder};
@@ -131,27 +131,17 @@ impl Split {
         let places = masses.iter().map(Mass::places).collect();
         let shape = match method {
             Method::ZOrder | Method::Hilbert => Shape::Curve { is_hilbert: method == Method::Hilbert, cuts: Cuts::default() },
-            Method::KdTree => Shape::Tree { tree: best_tree(sample, masses, files), cuts: Cuts::default() },
+            Method::KdTree => Shape::Tree { tree: kd::build(sample, masses, files), cuts: Cuts::default() },
         };
         let mut split = Self { files, parts, places, shape };
         let keys = split.keys(sample);
         match &mut split.shape {
             Shape::Curve { cuts, .. } => *cuts = curve_cuts(keys, files, parts),
             Shape::Tree { .. } if parts == 1 => {}
-            Shape::Tree { tree, cuts } => *cuts = tree_cuts(&keys, &tree.assign(sample, 0), files, parts),
+            Shape::Tree { tree, cuts } => *cuts = tree_cuts(tree, sample, &keys, parts),
         }
         split
     }
-}
-
-/// Of some trees the one that skips most.
-fn best_tree(sample: &[Vec<u16>], masses: &[Mass], files: usize) -> Tree {
-    let trees = Rule::ALL.into_iter().map(|rule| {
-        let tree = kd::build(sample, masses, files, rule);
-        (mean(&skipping(sample, masses, &tree.assign(sample, 0), files)), tree)
-    });
-    let best = trees.reduce(|best, other| if other.0 > best.0 { other } else { best });
-    best.map(|(_, tree)| tree).unwrap_or_default()
 }
 
 /// Cuts into files, and these into parts.
@@ -167,17 +157,20 @@ fn curve_cuts(mut keys: Vec<u128>, files: usize, parts: usize) -> Cuts {
     cuts
 }
 
-/// Cuts of each file into parts.
-fn tree_cuts(keys: &[u128], files_of_rows: &[u32], files: usize, parts: usize) -> Cuts {
-    let mut sorted: Vec<(u32, u128)> = files_of_rows.iter().copied().zip(keys.iter().copied()).collect();
-    sorted.sort_unstable();
+/// Cuts of each file into parts, the same ones for files among which rows are spread.
+fn tree_cuts(tree: &Tree, sample: &[Vec<u16>], keys: &[u128], parts: usize) -> Cuts {
+    let leaves = tree.files();
+    let mut keys_of_leaves = vec![Vec::new(); leaves.len()];
+    for (file, key) in tree.assign(sample, 0).into_iter().zip(keys) {
+        let leaf = leaves.partition_point(|files| files.start <= file).saturating_sub(1);
+        keys_of_leaves[leaf].push(*key);
+    }
     let mut cuts = Cuts::default();
-    let mut rest = sorted.as_slice();
-    for file in 0..files as u32 {
-        let (of_file, others) = rest.split_at(rest.partition_point(|(other, _)| *other == file));
-        let keys: Vec<u128> = of_file.iter().map(|(_, key)| *key).collect();
-        cuts.add(&keys, 0.0..keys.len() as f64, parts);
-        rest = others;
+    for (files, mut keys) in leaves.into_iter().zip(keys_of_leaves) {
+        keys.sort_unstable();
+        for _ in files {
+            cuts.add(&keys, 0.0..keys.len() as f64, parts);
+        }
     }
     cuts
 }

@@ -1,146 +1,94 @@
 //! Which column of a cell to cut, and into how many slices.
 
+use super::slices::{Slice, slices};
 use crate::layout::mass::{Mass, Span};
 
-/// How loaded a file may be, compared with the mean.
-const LEAST_LOAD: f64 = 0.5;
-const MOST_LOAD: f64 = 1.5;
-
+/// The slices of a trial.
+const TRIAL: usize = 3;
 /// More slices are cut in more than one step.
-const MOST_SLICES: usize = 32;
-
-/// How many slices are cut at once.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Rule {
-    /// As many as the column will have in the end, as far as one can tell.
-    Grid,
-    /// Two.
-    Halves,
-}
-
-impl Rule {
-    pub(crate) const ALL: [Self; 2] = [Self::Grid, Self::Halves];
-}
+const MOST: usize = 32;
+/// The steps by which cuts are given to columns.
+const STEPS: usize = 64;
 
 /// A column and into how many slices to cut it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Choice {
     pub(super) column: usize,
-    pub(super) arity: usize,
+    pub(super) slices: usize,
 }
 
-/// The end of a slice, in rows and in files.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Slice {
-    pub(super) end: usize,
-    pub(super) file: usize,
+/// Rows that will be cut into files.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sampled<'s> {
+    pub(super) sample: &'s [Vec<u16>],
+    pub(super) masses: &'s [Mass],
+    pub(super) rows: &'s [u32],
+    pub(super) files: usize,
+    /// Rows of a file, on average over all files.
+    pub(super) mean: f64,
 }
 
-/// The cut after which the fewest files will have to be read, as far as one can tell; none if no column can be cut.
-pub(super) fn choose(sample: &[Vec<u16>], masses: &[Mass], rows: &[u32], files: usize, mean: f64, rule: Rule) -> Option<Choice> {
-    let cell = Widths::of(sample, masses, rows);
-    let level = cell.level(files);
-    let mut best: Option<(f64, Choice)> = None;
-    for (column, ranks) in sample.iter().enumerate() {
-        if !cell.varies[column] {
-            continue;
-        }
-        let arity = match rule {
-            Rule::Grid => (cell.widths[column] / level).round() as usize,
-            Rule::Halves => 2,
-        };
-        let arity = arity.clamp(2, files.min(MOST_SLICES));
-        let mut packed: Vec<u64> = rows.iter().map(|row| u64::from(ranks[*row as usize]) << 32 | u64::from(*row)).collect();
-        packed.sort_unstable();
-        let sorted: Vec<u16> = packed.iter().map(|packed| (packed >> 32) as u16).collect();
-        let rows: Vec<u32> = packed.iter().map(|packed| *packed as u32).collect();
-        let slices = slices(&sorted, files, arity, mean);
-        if slices.len() < 2 {
-            continue;
-        }
-        let mut from = Slice { end: 0, file: 0 };
-        let mut cost = 0.0;
-        for slice in slices {
-            let count = slice.file - from.file;
-            cost += count as f64 * Widths::of(sample, masses, &rows[from.end..slice.end]).outlook(count);
-            from = slice;
-        }
-        if best.is_none_or(|(least, _)| cost < least) {
-            best = Some((cost, Choice { column, arity }));
-        }
-    }
-    best.map(|(_, choice)| choice)
+/// What cutting a column does to the width of each.
+struct Trial {
+    column: usize,
+    /// By which power of the number of slices widths shrink: 1 for the column itself if its rows lie evenly, 0 for columns that have
+    /// nothing to do with it.
+    powers: Vec<f64>,
 }
 
-/// Cuts sorted ranks, between ranks only, into slices of whole files that are near the goal of equally many files each.
-pub(super) fn slices(ranks: &[u16], files: usize, arity: usize, mean: f64) -> Vec<Slice> {
-    let mut slices: Vec<Slice> = Vec::with_capacity(arity);
-    let end = Slice { end: ranks.len(), file: files };
-    for slice in 1..arity {
-        let file = (files * slice + arity / 2) / arity;
-        let goal = ranks.len() * file / files;
-        let last = slices.last().copied().unwrap_or(Slice { end: 0, file: 0 });
-        let Some(rank) = ranks.get(goal) else { continue };
-        let start = ranks.partition_point(|other| other < rank);
-        let next = ranks.partition_point(|other| other <= rank);
-        let places = if goal - start <= next - goal { [start, next] } else { [next, start] };
-        let cut = places.into_iter().find_map(|place| {
-            let nearest = (place * files + ranks.len() / 2) / ranks.len();
-            let file = if place == goal { file } else { nearest.clamp(last.file + 1, files.max(last.file + 2) - 1) };
-            let cut = Slice { end: place, file };
-            (is_fair(last, cut, mean) && is_fair(cut, end, mean)).then_some(cut)
-        });
-        slices.extend(cut);
-    }
-    slices.push(end);
-    slices
-}
-
-/// Whether the files between two cuts are loaded enough and not too much.
-fn is_fair(from: Slice, to: Slice, mean: f64) -> bool {
-    if to.file <= from.file || to.end <= from.end {
-        return false;
-    }
-    let load = (to.end - from.end) as f64 / (to.file - from.file) as f64 / mean;
-    (LEAST_LOAD..=MOST_LOAD).contains(&load)
-}
-
-/// For each column, the share of values that make a query read a cell.
-struct Widths {
-    widths: Vec<f64>,
-    /// Whether there is anything to cut.
-    varies: Vec<bool>,
-}
-
-impl Widths {
-    fn of(sample: &[Vec<u16>], masses: &[Mass], rows: &[u32]) -> Self {
-        let spans: Vec<Span> = sample.iter().map(|column| Span::of(rows.iter().map(|row| column[*row as usize]))).collect();
-        Self {
-            widths: spans.iter().zip(masses).map(|(span, mass)| mass.share(*span)).collect(),
-            varies: spans.iter().map(|span| span.varies()).collect(),
+/// The column that most is to be cut, if cuts of small parts of a slice are given one by one to the column where they save most. None
+/// if no column can be cut. Where columns have equal rights, the cell's `turn` decides.
+pub(super) fn choose(cell: Sampled, turn: usize) -> Option<Choice> {
+    let mut widths = widths(cell, cell.rows);
+    let columns = (0..widths.len()).map(|place| (place + turn) % widths.len());
+    let trials: Vec<Trial> = columns.filter_map(|column| trial(cell, column, &widths)).collect();
+    let mut steps = vec![0; trials.len()];
+    let step = (cell.files as f64).ln() / STEPS as f64;
+    for _ in 0..STEPS {
+        let savings = trials.iter().map(|trial| trial.powers.iter().zip(&widths).map(|(power, width)| power * width).sum());
+        let (place, _) = greatest(savings)?;
+        steps[place] += 1;
+        for (width, power) in widths.iter_mut().zip(&trials[place].powers) {
+            *width *= (-power * step).exp();
         }
     }
+    let (place, most) = greatest(steps.into_iter().map(f64::from))?;
+    let slices = (most * step).exp().round() as usize;
+    Some(Choice { column: trials[place].column, slices: slices.clamp(2, MOST.min(cell.files)) })
+}
 
-    /// The width that all columns have in the end, if a cell is cut into so many files and columns are cut widest first.
-    fn level(&self, files: usize) -> f64 {
-        let mut widths: Vec<f64> =
-            self.widths.iter().zip(&self.varies).filter(|(_, varies)| **varies).map(|(width, _)| *width).collect();
-        widths.sort_unstable_by(|one, other| other.total_cmp(one));
-        let mut level = f64::INFINITY;
-        let mut product = 1.0 / files as f64;
-        for (place, width) in widths.iter().enumerate() {
-            if *width <= level && place > 0 {
-                break;
-            }
-            product *= width;
-            level = product.powf(1.0 / (place + 1) as f64);
+/// Cuts a column to see what becomes of all; none if it cannot be cut.
+fn trial(cell: Sampled, column: usize, before: &[f64]) -> Option<Trial> {
+    let (ranks, rows) = sorted(&cell.sample[column], cell.rows);
+    let mut after = vec![0.0; before.len()];
+    let mut entropy = 0.0;
+    let mut from = Slice::default();
+    for slice in slices(&ranks, cell.files, TRIAL.min(cell.files), cell.mean)? {
+        let share = (slice.file - from.file) as f64 / cell.files as f64;
+        entropy -= share * share.ln();
+        for (after, width) in after.iter_mut().zip(widths(cell, &rows[from.end..slice.end])) {
+            *after += share * width;
         }
-        level
+        from = slice;
     }
+    let powers = before.iter().zip(after).map(|(before, after)| if after > 0.0 { (before / after).ln() / entropy } else { 0.0 });
+    Some(Trial { column, powers: powers.collect() })
+}
 
-    /// The sum of widths in the end.
-    fn outlook(&self, files: usize) -> f64 {
-        let level = self.level(files);
-        self.widths.iter().zip(&self.varies).map(|(width, varies)| if *varies { width.min(level) } else { *width }).sum()
-    }
+/// For each column, the share of values that make a query read these rows.
+fn widths(cell: Sampled, rows: &[u32]) -> Vec<f64> {
+    let spans = cell.sample.iter().map(|column| Span::of(rows.iter().map(|row| column[*row as usize])));
+    spans.zip(cell.masses).map(|(span, mass)| mass.share(span)).collect()
+}
+
+/// Ranks in order, and their rows.
+pub(super) fn sorted(column: &[u16], rows: &[u32]) -> (Vec<u16>, Vec<u32>) {
+    let mut packed: Vec<u64> = rows.iter().map(|row| (u64::from(column[*row as usize]) << 32) | u64::from(*row)).collect();
+    packed.sort_unstable();
+    packed.into_iter().map(|packed| ((packed >> 32) as u16, packed as u32)).unzip()
+}
+
+/// The first of the greatest.
+fn greatest(values: impl Iterator<Item = f64>) -> Option<(usize, f64)> {
+    values.enumerate().reduce(|best, other| if other.1 > best.1 { other } else { best })
 }
