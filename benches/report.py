@@ -2,17 +2,18 @@
 
 Of each case and engine the last set of samples counts: the median over its processes, of the first call, of the repeated
 calls (the median in each process) and of the peak of memory above what the imports took. Later files win over earlier ones,
-and cases that there are no more are left out. Changes of rows have a part of their own, and so has what was taken through Spark
-(`python/spark/report.py`).
+and cases that there are no more are left out. Changes of rows and layouts have parts of their own, and so has what was taken through
+Spark (`python/spark/report.py`).
 """
 
 import json
 import statistics
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .python import dml
+from .python import dml, layout
 from .python.cases import all_cases
 from .python.spark import report as spark
 
@@ -35,6 +36,21 @@ CHANGES = {
     "moved": "First change: MB read / written",
     "files": "New data files / data files that are gone / deletion vectors",
 }
+LAYERS = [OURS, "lakebed_unflushed", "deltalake", "deltalake_spilling", "spark"]
+#: Where the figures of `cluster/TABLE` stand in the row of `zorder/TABLE`.
+CLUSTERED = " cluster"
+LAYOUTS = {
+    "first": "First in a new process, seconds (in brackets: × lakebed)",
+    "again": "The next in the same process, seconds (in brackets: × lakebed)",
+    "rss": "Peak of resident memory, imports included, MB (in brackets: × lakebed)",
+    "cpu": "CPU time, seconds",
+    "moved": "MB read / written",
+    "laid": "Files before → after, MB after",
+    "skipped": "Files that an equality on one column rules out, values of random rows, %: mean of the columns / the least",
+    "skipped_distinct": "The same, each distinct value as likely as any other",
+    "columns": "Files that an equality rules out, values of random rows, %: each column",
+}
+QUERIES = "Files that a query needs"
 
 
 def read_samples(paths: list[Path]) -> tuple[dict[str, dict[str, dict[str, float | str]]], list[dict[str, Any]]]:
@@ -84,9 +100,22 @@ def summary(samples: list[dict[str, Any]]) -> dict[str, float | str]:
         out["moved"] = " / ".join(f"{mb:.1f}" if mb < 10 else f"{mb:.0f}" for mb in moved)
     if "vectors" in answer:
         out["files"] = f"{answer['new_files']} / {answer['gone_files']} / {answer['vectors']}"
+    if "files_after" in answer:
+        out |= laid(answer)
     if any("wrong" in s for s in samples):
         out["wrong"] = "wrong"
     return out
+
+
+def laid(answer: dict[str, Any]) -> dict[str, float | str]:
+    """How files lie, in words."""
+    out: dict[str, float | str] = {"laid": f"{answer['files_before']} → {answer['files_after']}, {answer['mb_after']:.0f}"}
+    for kind in ("skipped", "skipped_distinct"):
+        if kind in answer:
+            out[kind] = f"{100 * answer[kind]['mean']:.1f} / {100 * answer[kind]['min']:.1f}"
+    if "skipped" in answer:
+        out["columns"] = " ".join(f"{100 * share:.0f}" for share in answer["skipped"]["columns"].values())
+    return out | {f"query {name}": str(files) for name, files in answer.get("queries", {}).items()}
 
 
 def cell(figure: dict[str, float | str] | None, kind: str, ours: dict[str, float | str] | None) -> str:
@@ -136,20 +165,62 @@ def change_table(figures: dict[str, dict[str, dict[str, float | str]]], engines:
     return lines
 
 
+def beside(figures: dict[str, dict[str, dict[str, float | str]]]) -> dict[str, dict[str, dict[str, float | str]]]:
+    """The figures of layouts with those of a clustering beside those of the Z-order of the same table."""
+    out: dict[str, dict[str, dict[str, float | str]]] = {}
+    for case, by_engine in figures.items():
+        operation, _, name = case.partition("/")
+        clusters = operation == "cluster"
+        row = out.setdefault(f"zorder/{name}" if clusters else case, {})
+        known = {engine: figure for engine, figure in by_engine.items() if figure.get("word") != "–"}
+        row |= {engine + CLUSTERED: figure for engine, figure in known.items()} if clusters else known
+    return out
+
+
+def layout_table(figures: dict[str, dict[str, dict[str, float | str]]], engines: list[str], kind: str) -> list[str]:
+    """One Markdown table of layouts, and after the last one those of the queries of each table."""
+    rows = beside(figures)
+    ways = [way for engine in engines for way in (engine, engine + CLUSTERED) if any(way in row for row in rows.values())]
+
+    def lines(title: str, named: dict[str, tuple[dict[str, dict[str, float | str]], str]]) -> list[str]:
+        out = ["", f"### {title}", "", f"| case | {' | '.join(ways)} |", "|---|" + "---:|" * len(ways)]
+        for name, (row, of) in named.items():
+            out.append(f"| {name} | {' | '.join(cell(row.get(way), of, row.get(OURS)) for way in ways)} |")
+        return out
+
+    shown = {name: (row, kind) for name, row in rows.items() if any(kind in figure for figure in row.values())}
+    out = lines(LAYOUTS[kind], shown) if shown else []
+    if kind == list(LAYOUTS)[-1]:
+        for name, row in rows.items():
+            queries = layout.QUERIES.get(name.partition("/")[2], {})
+            if queries:
+                out += lines(f"{QUERIES}, {name}", {query: (row, f"query {query}") for query in queries})
+    return out
+
+
 def changes(paths: list[Path]) -> list[str]:
     """What was taken of changes of rows; nothing if the files hold no such results."""
-    return part(paths, is_of_changes=True, order=CHANGERS, kinds=CHANGES, make=change_table)
+    return part(paths, dml.is_change, order=CHANGERS, kinds=CHANGES, make=change_table)
+
+
+def layouts(paths: list[Path]) -> list[str]:
+    """What was taken of layouts and of cleaning up; nothing if the files hold no such results."""
+    return part(paths, layout.is_layout, order=LAYERS, kinds=LAYOUTS, make=layout_table)
 
 
 def results(paths: list[Path]) -> list[str]:
     """What else was taken without Spark; nothing if the files hold no such results."""
-    return part(paths, is_of_changes=False, order=ORDER, kinds=TITLES, make=table)
+
+    def is_other(operation: str) -> bool:
+        return not (dml.is_change(operation) or layout.is_layout(operation))
+
+    return part(paths, is_other, order=ORDER, kinds=TITLES, make=table)
 
 
-def part(paths: list[Path], is_of_changes: bool, order: list[str], kinds: dict[str, str], make: Any) -> list[str]:
-    """Tables of each kind, and what they come from."""
+def part(paths: list[Path], belongs: Callable[[str], bool], order: list[str], kinds: dict[str, str], make: Any) -> list[str]:
+    """Tables of each kind for the operations that belong to the part, and what they come from."""
     found, machines = read_samples(paths)
-    figures = {case: of for case, of in found.items() if dml.is_change(case.partition("/")[0]) == is_of_changes}
+    figures = {case: of for case, of in found.items() if belongs(case.partition("/")[0])}
     if not figures:
         return []
     engines = [e for e in order if any(e in by_engine for by_engine in figures.values())]
@@ -170,7 +241,12 @@ def main(arguments: list[str]) -> None:
     """Writes the tables between the markers of the README; a part of which there are no results stays."""
     paths = [Path(a) for a in arguments] or [max((BENCHES / "results").glob("*.jsonl"), key=lambda p: p.stat().st_mtime)]
     readme = BENCHES / "README.md"
-    for name, lines in {"results": results(paths), "changes": changes(paths), "spark": spark.lines(paths)}.items():
+    for name, lines in {
+        "results": results(paths),
+        "changes": changes(paths),
+        "layouts": layouts(paths),
+        "spark": spark.lines(paths),
+    }.items():
         begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
         if lines:
             before, _, rest = readme.read_text().partition(begin)

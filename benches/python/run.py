@@ -32,7 +32,6 @@ RESULTS = Path(__file__).parents[1] / "results"
 RUNS = 3
 RUNS_IF_SLOW = 2
 SLOW_S = 2.0
-TIME_LIMIT_S = 600
 MODULES = {
     "spark": "pyspark",
     "limit": "pyarrow",
@@ -84,7 +83,7 @@ def wait_for_quiet(max_noise: float, patience_s: float) -> None:
         time.sleep(2)
 
 
-def sample(engine: str, case: Case) -> dict[str, Any]:
+def sample(engine: str, case: Case, time_limit_s: float) -> dict[str, Any]:
     """One process; `noise` is how many CPUs other processes used meanwhile."""
 
     def own() -> float:
@@ -100,12 +99,12 @@ def sample(engine: str, case: Case) -> dict[str, Any]:
                 command,
                 capture_output=True,
                 text=True,
-                timeout=TIME_LIMIT_S,
+                timeout=time_limit_s,
                 check=False,
                 cwd=RESULTS.parents[1],
             )
         except subprocess.TimeoutExpired:
-            return {"failed": f"more than {TIME_LIMIT_S} s"}
+            return {"failed": f"more than {time_limit_s:g} s"}
         others, took = busy_seconds() - busy - (own() - mine), time.perf_counter() - start
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if not lines:
@@ -121,7 +120,7 @@ def quiet_sample(engine: str, case: Case, options: argparse.Namespace) -> dict[s
     best: dict[str, Any] = {}
     for _ in range(options.tries):
         wait_for_quiet(options.max_noise, options.patience)
-        record = sample(engine, case)
+        record = sample(engine, case, options.time_limit)
         if "first_s" not in record or record["noise"] <= options.max_noise:
             return record
         if not best or record["noise"] < best["noise"]:
@@ -171,6 +170,7 @@ def main() -> int:
     parser.add_argument(
         "--runs", type=int, help=f"processes for each figure; default {RUNS}, or {RUNS_IF_SLOW} where the first is slow"
     )
+    parser.add_argument("--time-limit", type=float, default=600, help="seconds for one process")
     parser.add_argument("--list", action="store_true", help="print the cases and stop")
     options = parser.parse_args()
     cases = [c for c in all_cases() if any(fnmatch.fnmatch(c.name, p) for p in options.cases.split(","))]

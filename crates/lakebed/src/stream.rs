@@ -5,6 +5,8 @@ use std::task::{Context, Poll};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use futures::stream::{BoxStream, Stream, StreamExt};
 
 use tokio::sync::mpsc::{Sender, channel};
@@ -80,13 +82,41 @@ where
     .boxed()
 }
 
-/// Does this on a task of its own, which ends when nobody waits for it any more.
-pub(crate) async fn spawned<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
-    let mut task = JoinSet::new();
-    task.spawn(work);
-    match task.join_next().await {
-        Some(Ok(result)) => result,
-        Some(Err(fault)) => Err(Error::internal("a task ended before its work was done").with_source(fault)),
-        None => Err(Error::internal("a task that was never begun")),
+/// Work that is done side by side, each piece on a task of its own. Once a piece has failed no other is begun, and those that were begun
+/// come to their end: what they leave can be cleaned up. Dropping it ends all of them at once.
+pub(crate) struct SideBySide<T> {
+    waiting: Box<dyn Iterator<Item = BoxFuture<'static, Result<T>>> + Send>,
+    begun: JoinSet<Result<T>>,
+    at_once: usize,
+    is_stopped: bool,
+}
+
+impl<T: Send + 'static> SideBySide<T> {
+    /// So many pieces at a time.
+    pub(crate) fn new<W>(at_once: usize, works: impl Iterator<Item = W> + Send + 'static) -> Self
+    where
+        W: Future<Output = Result<T>> + Send + 'static,
+    {
+        let waiting = Box::new(works.map(FutureExt::boxed));
+        Self { waiting, begun: JoinSet::new(), at_once: at_once.max(1), is_stopped: false }
+    }
+
+    /// Begins no more.
+    pub(crate) fn stop(&mut self) {
+        self.is_stopped = true;
+    }
+
+    /// What the next piece comes to that ends, whichever it is.
+    pub(crate) async fn next(&mut self) -> Option<Result<T>> {
+        while !self.is_stopped && self.begun.len() < self.at_once {
+            let Some(work) = self.waiting.next() else { break };
+            self.begun.spawn(work);
+        }
+        let result = match self.begun.join_next().await? {
+            Ok(result) => result,
+            Err(fault) => Err(Error::internal("a task ended before its work was done").with_source(fault)),
+        };
+        self.is_stopped |= result.is_err();
+        Some(result)
     }
 }

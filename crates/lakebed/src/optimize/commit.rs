@@ -36,6 +36,10 @@ pub(super) struct Committer<'a> {
     pub(super) operation: Operation,
     /// The newest version that is known.
     pub(super) snapshot: Snapshot,
+    /// The files that the run is about.
+    pub(super) sources: HashSet<FileKey>,
+    /// Those that the table still has; none as long as nobody else has changed it.
+    pub(super) alive: Option<HashSet<FileKey>>,
     pub(super) commits: u64,
     pub(super) metrics: OptimizeMetrics,
     /// The sizes of new files.
@@ -46,9 +50,12 @@ impl Committer<'_> {
     /// Commits these groups as one version, without those that another writer came between.
     pub(super) async fn commit(&mut self, mut groups: Vec<Rearranged>) -> Result<()> {
         let begun = self.table.env().monotonic();
-        while !groups.is_empty() {
-            let transaction = self.transaction(&groups).await;
-            let committed = match transaction {
+        loop {
+            groups = self.without_lost(groups).await?;
+            if groups.is_empty() {
+                return Ok(());
+            }
+            let committed = match self.transaction(&groups).await {
                 Ok(transaction) => transaction.commit(self.operation_of(&groups)?).await,
                 Err(error) => Err(error),
             };
@@ -59,16 +66,20 @@ impl Committer<'_> {
                 }
                 Err(error) if is_of_files(&error) && self.table.env().monotonic() - begun <= self.settings().patience => {
                     self.metrics.conflicts += 1;
-                    groups = self.still_there(groups).await?;
+                    self.snapshot = self.table.newer_than(&self.snapshot).await?;
+                    if let Err(error) = self.look_again().await {
+                        return self.give_up(groups, error).await;
+                    }
                 }
-                Err(error) => {
-                    let written = groups.into_iter().flat_map(|group| group.written).collect::<Vec<_>>();
-                    take_back(self.table.store(), &written, &error).await;
-                    return Err(error);
-                }
+                Err(error) => return self.give_up(groups, error).await,
             }
         }
-        Ok(())
+    }
+
+    async fn give_up(&self, groups: Vec<Rearranged>, error: Error) -> Result<()> {
+        let written: Vec<WrittenFile> = groups.into_iter().flat_map(|group| group.written).collect();
+        take_back(self.table.store(), &written, &error).await;
+        Err(error)
     }
 
     async fn transaction(&self, groups: &[Rearranged]) -> Result<Transaction> {
@@ -98,21 +109,13 @@ impl Committer<'_> {
         }
     }
 
-    /// The groups whose files the newest version still has; what was written for others is deleted.
-    async fn still_there(&mut self, groups: Vec<Rearranged>) -> Result<Vec<Rearranged>> {
-        self.snapshot = self.table.newer_than(&self.snapshot).await?;
-        self.check_rules().await?;
-        let wanted = groups.iter().flat_map(|group| &group.sources).map(FileBatch::keys).collect::<Result<Vec<_>>>()?;
-        let wanted: HashSet<FileKey> = wanted.into_iter().flatten().collect();
-        let mut there = HashSet::new();
-        let mut files = Plan::new(&self.snapshot, None, PlanOptions::default())?.files();
-        while let Some(batch) = files.try_next().await? {
-            there.extend(batch.keys()?.into_iter().filter(|key| wanted.contains(key)));
-        }
+    /// The groups of which the table has all files; what was written for others is deleted.
+    async fn without_lost(&mut self, groups: Vec<Rearranged>) -> Result<Vec<Rearranged>> {
+        let Some(alive) = &self.alive else { return Ok(groups) };
         let mut kept = Vec::with_capacity(groups.len());
         for group in groups {
-            let mut keys = group.sources.iter().map(FileBatch::keys).collect::<Result<Vec<_>>>()?.into_iter().flatten();
-            if keys.all(|key| there.contains(&key)) {
+            let keys = group.sources.iter().map(FileBatch::keys).collect::<Result<Vec<_>>>()?;
+            if keys.iter().flatten().all(|key| alive.contains(key)) {
                 kept.push(group);
             } else {
                 self.metrics.lost_groups += 1;
@@ -122,13 +125,26 @@ impl Committer<'_> {
         Ok(kept)
     }
 
+    /// Looks which files the table still has, after others have changed it.
+    async fn look_again(&mut self) -> Result<()> {
+        self.check_rules().await?;
+        let mut alive = HashSet::new();
+        let mut files = Plan::new(&self.snapshot, None, PlanOptions::default())?.files();
+        while let Some(batch) = files.try_next().await? {
+            alive.extend(batch.keys()?.into_iter().filter(|key| self.sources.contains(key)));
+        }
+        self.alive = Some(alive);
+        Ok(())
+    }
+
     /// Files that were written under other rules must not come into the table.
     async fn check_rules(&self) -> Result<()> {
         if self.snapshot.metadata() == self.job.snapshot.metadata() {
             return Ok(());
         }
         let now = Target::of_table(&self.snapshot, None, &self.job.write_options, self.table.env().now_ms()).await?;
-        if now.takes_files_of(&self.job.target) {
+        let tracks_rows = |snapshot: &Snapshot| snapshot.properties().row_tracking;
+        if now.takes_files_of(&self.job.target) && tracks_rows(&self.snapshot) == tracks_rows(&self.job.snapshot) {
             return Ok(());
         }
         let message = format!(
@@ -151,7 +167,8 @@ impl Committer<'_> {
             None => self.table.newer_than(&self.snapshot).await?,
         };
         self.table.keep(&self.snapshot).await;
-        Ok(())
+        // What another committed before may concern groups that are still to come.
+        if committed.conflicts > 0 { self.look_again().await } else { Ok(()) }
     }
 
     fn count(&mut self, groups: &[Rearranged]) -> Result<()> {

@@ -1,12 +1,12 @@
 //! Which files are written anew, and which of them together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::{Array, BooleanArray};
 use futures::TryStreamExt;
 use lakebed_core::layout::binpack::{self, PackRules, PackedFile};
-use lakebed_core::log::files::{FileBatch, column};
+use lakebed_core::log::files::{FileBatch, FileKey, column};
 use lakebed_core::path::hive::partition_dir;
 
 use super::cube::{Cube, Wanted};
@@ -102,6 +102,17 @@ impl Plan {
     pub(super) fn total_bytes(&self) -> Result<u64> {
         let sizes = self.groups.iter().map(|group| group.files.size_bytes());
         sizes.sum()
+    }
+
+    /// The keys of all files that it is about.
+    pub(super) fn sources(&self) -> Result<HashSet<FileKey>> {
+        let mut keys = HashSet::new();
+        for group in self.groups.iter().chain(&self.undescribed) {
+            for batch in group.files.batches()? {
+                keys.extend(batch.keys()?);
+            }
+        }
+        Ok(keys)
     }
 
     pub(super) fn is_empty(&self) -> bool {

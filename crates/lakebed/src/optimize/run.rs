@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use futures::{StreamExt, stream};
 use lakebed_core::feature::check_write;
 use lakebed_core::layout::binpack::PackRules;
 
@@ -19,7 +18,7 @@ use crate::expr::Filter;
 use crate::memory::MemoryBudget;
 use crate::metrics::Counter;
 use crate::scan::Scan;
-use crate::stream::spawned;
+use crate::stream::SideBySide;
 use crate::transaction::Operation;
 use crate::write::WriteOptions;
 use crate::write::files::{FileSink, WrittenFile, delete_written};
@@ -116,6 +115,8 @@ async fn run_as(table: &Table, options: OptimizeOptions, watcher: Option<Watcher
         job: &job,
         operation,
         snapshot: job.snapshot.clone(),
+        sources: plan.sources()?,
+        alive: None,
         commits: 0,
         metrics,
         sizes: Vec::new(),
@@ -130,31 +131,34 @@ async fn run_as(table: &Table, options: OptimizeOptions, watcher: Option<Watcher
 
 /// Writes the groups, several at a time, and commits them.
 async fn rearrange(job: &Arc<Job>, plan: Plan, committer: &mut Committer<'_>) -> Result<()> {
-    let work = |(group, is_described): (Group, bool)| {
-        let job = Arc::clone(job);
-        async move { spawned(async move { job.rearrange(group, is_described).await }).await }
-    };
     let groups = plan.groups.into_iter().map(|group| (group, false));
     let groups = groups.chain(plan.undescribed.into_iter().map(|group| (group, true)));
-    let mut rearranged = stream::iter(groups).map(work).buffer_unordered(job.at_once());
-    let (mut done, mut outcome) = (Vec::new(), Ok(()));
+    let own = Arc::clone(job);
+    let work = move |(group, is_described): (Group, bool)| {
+        let job = Arc::clone(&own);
+        async move { job.rearrange(group, is_described).await }
+    };
+    let mut rearranged = SideBySide::new(job.at_once(), groups.map(work));
+    let (mut done, mut failed) = (Vec::new(), None);
     while let Some(group) = rearranged.next().await {
-        outcome = match group {
-            Ok(group) if committer.options.commits == Commits::PerGroup => committer.commit(vec![group]).await,
+        let outcome = match group {
+            Ok(group) if failed.is_none() && committer.options.commits == Commits::PerGroup => {
+                committer.commit(vec![group]).await
+            }
             Ok(group) => {
                 done.push(group);
                 Ok(())
             }
             Err(error) => Err(error),
         };
-        if outcome.is_err() {
-            break;
+        if let Err(error) = outcome {
+            rearranged.stop();
+            failed = failed.or(Some(error));
         }
     }
-    drop(rearranged);
-    match outcome {
-        Ok(()) => committer.commit(done).await,
-        Err(error) => {
+    match failed {
+        None => committer.commit(done).await,
+        Some(error) => {
             let written: Vec<WrittenFile> = done.into_iter().flat_map(|group| group.written).collect();
             delete_written(job.snapshot.store(), &written).await;
             Err(error)

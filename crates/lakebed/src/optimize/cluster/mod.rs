@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, TryStreamExt};
 use lakebed_core::layout::{Method, Ranker, Split};
 use lakebed_io::parquet::Cores;
 
@@ -22,7 +22,7 @@ use crate::Result;
 use crate::clustering::KeyColumn;
 use crate::memory::MemoryBudget;
 use crate::scan::read::{ReadOptions, read_task_with};
-use crate::stream::spawned;
+use crate::stream::SideBySide;
 use crate::write::files::{FileSink, WrittenFile, delete_written};
 
 /// Files are divided further into parts of about so many bytes of files, since rows are put into order part by part. In memory rows are
@@ -100,26 +100,23 @@ async fn gather(job: &Arc<Job>, group: &Group, shuffle: Arc<Shuffle>, parts: usi
     let files = shuffle.buckets().div_ceil(parts);
     let at_once = usize::try_from(MemoryBudget::of_process().limit_bytes() / FILE_BYTES).unwrap_or(usize::MAX);
     let bytes = group.live_bytes / 2 / files.max(1) as u64;
-    let file = |file: usize| {
-        let (job, group, shuffle) = (Arc::clone(job), group.clone(), Arc::clone(&shuffle));
+    let (own, group) = (Arc::clone(job), group.clone());
+    let file = move |file: usize| {
+        let (job, group, shuffle) = (Arc::clone(&own), group.clone(), Arc::clone(&shuffle));
         async move {
-            let written = spawned(write_file(Arc::clone(&job), group, shuffle, file * parts..(file + 1) * parts)).await;
+            let written = write_file(&job, &group, shuffle, file * parts..(file + 1) * parts).await?;
             job.reporter.add_bytes(bytes);
-            written
+            Ok(written)
         }
     };
-    let mut written = stream::iter(0..files).map(file).buffer_unordered(at_once.clamp(1, Cores::new().count()));
+    let mut files = SideBySide::new(at_once.clamp(1, Cores::new().count()), (0..files).map(file));
     let (mut all, mut failed) = (Vec::new(), None);
-    while let Some(of_file) = written.next().await {
-        match of_file {
-            Ok(of_file) => all.extend(of_file),
-            Err(error) => {
-                failed = Some(error);
-                break;
-            }
+    while let Some(written) = files.next().await {
+        match written {
+            Ok(written) => all.extend(written),
+            Err(error) => failed = failed.or(Some(error)),
         }
     }
-    drop(written);
     match failed {
         None => Ok(all),
         Some(error) => {
@@ -129,8 +126,8 @@ async fn gather(job: &Arc<Job>, group: &Group, shuffle: Arc<Shuffle>, parts: usi
     }
 }
 
-async fn write_file(job: Arc<Job>, group: Group, shuffle: Arc<Shuffle>, buckets: Range<usize>) -> Result<Vec<WrittenFile>> {
-    let mut sink = job.sink(&group)?;
+async fn write_file(job: &Job, group: &Group, shuffle: Arc<Shuffle>, buckets: Range<usize>) -> Result<Vec<WrittenFile>> {
+    let mut sink = job.sink(group)?;
     match fill(&shuffle, buckets, &mut sink).await {
         Ok(()) => sink.finish().await,
         Err(error) => {
