@@ -51,8 +51,8 @@ impl Ranker {
             }
         }
         let bounds = match (words.is_empty(), wide.is_empty(), texts.is_empty()) {
-            (false, ..) => Bounds::Words(bounds_of(words, MOST_BOUNDS)),
-            (_, false, _) => Bounds::Wide(bounds_of(wide, MOST_BOUNDS)),
+            (false, ..) => Bounds::Words(bounds_of(sorted(words), MOST_BOUNDS)),
+            (_, false, _) => Bounds::Wide(bounds_of(sorted(wide), MOST_BOUNDS)),
             (.., false) => Bounds::Texts(Texts::of_sample(&texts, MOST_BOUNDS)),
             _ => Bounds::None,
         };
@@ -107,14 +107,18 @@ fn clear_nulls(ranks: &mut [u16], nulls: Option<&NullBuffer>) {
     }
 }
 
-/// The distinct keys, or the keys of rows at even distances: a value of many rows is always among these.
-pub(super) fn bounds_of<K: Copy + Ord>(mut keys: Vec<K>, most: usize) -> Vec<K> {
+pub(super) fn sorted<K: Ord>(mut keys: Vec<K>) -> Vec<K> {
     keys.sort_unstable();
-    let distinct = keys.chunk_by(|one, other| one == other).count();
-    if distinct > most {
-        keys = (0..most).filter_map(|place| keys.get(place * keys.len() / most).copied()).collect();
-    }
-    keys.dedup();
-    keys.shrink_to_fit();
     keys
+}
+
+/// Of sorted keys the distinct ones, or those of rows at even distances: a value of many rows is always among these.
+pub(super) fn bounds_of<K: Copy + PartialEq>(mut sorted: Vec<K>, most: usize) -> Vec<K> {
+    let distinct = sorted.chunk_by(|one, other| one == other).count();
+    if distinct > most {
+        sorted = (0..most).filter_map(|place| sorted.get(place * sorted.len() / most).copied()).collect();
+    }
+    sorted.dedup();
+    sorted.shrink_to_fit();
+    sorted
 }

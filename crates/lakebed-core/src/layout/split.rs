@@ -91,8 +91,8 @@ impl Split {
         self.files * self.parts
     }
 
-    /// The bucket of each row. Rows of the same ranks are in the same bucket, unless they are so many that they must be spread: then
-    /// they are spread by their number in the whole input, where these begin with `first_row`.
+    /// The bucket of each row. Rows of the same ranks are in the same one, unless no cut between ranks leaves files of a fair size:
+    /// then rows are spread evenly by their number in the whole input, where these begin with `first_row`.
     pub fn assign(&self, columns: &[Vec<u16>], first_row: u64) -> Vec<u32> {
         match &self.shape {
             Shape::Curve { cuts, .. } => cuts.counts(&self.keys(columns), |row| spread(first_row + row as u64)),

@@ -1,6 +1,6 @@
 //! Bounds of texts and binaries: compared as integers of their first bytes, and as bytes only where these tie.
 
-use super::rank::bounds_of;
+use super::rank::{bounds_of, sorted};
 use super::search::counts;
 
 /// The bytes that a key holds.
@@ -20,18 +20,20 @@ const ABOVE_ALL: u128 = u128::MAX;
 pub(super) struct Texts {
     common: Vec<u8>,
     keys: Vec<u128>,
-    /// What follows behind each key.
+    /// What follows behind each key; none at all if all keys hold whole texts.
     tails: Vec<Box<[u8]>>,
 }
 
 impl Texts {
     pub(super) fn of_sample(sample: &[&[u8]], most: usize) -> Self {
         let common = common(sample);
-        let places = sample.iter().map(|text| {
-            let rest = text.get(common.len()..).unwrap_or_default();
-            (key_of_rest(rest), tail(rest))
-        });
-        let (keys, tails) = bounds_of(places.collect(), most).into_iter().map(|(key, tail)| (key, tail.into())).unzip();
+        let rests = || sample.iter().map(|text| text.get(common.len()..).unwrap_or_default());
+        let keys: Vec<u128> = rests().map(key_of_rest).collect();
+        if !keys.iter().any(|key| is_long(*key)) {
+            return Self { common: common.to_vec(), keys: bounds_of(sorted(keys), most), tails: Vec::new() };
+        }
+        let places = sorted(keys.into_iter().zip(rests().map(tail)).collect());
+        let (keys, tails) = bounds_of(places, most).into_iter().map(|(key, tail)| (key, tail.into())).unzip();
         Self { common: common.to_vec(), keys, tails }
     }
 
@@ -40,7 +42,7 @@ impl Texts {
         let keys: Vec<u128> = texts.iter().map(|text| self.key(text)).collect();
         let mut counts = counts(&self.keys, &keys);
         for ((count, key), text) in counts.iter_mut().zip(&keys).zip(texts) {
-            if key.to_be_bytes()[BYTES] == LONG {
+            if is_long(*key) {
                 self.settle(count, *key, text);
             }
         }
@@ -52,7 +54,8 @@ impl Texts {
         let rest = text.get(self.common.len() + BYTES..).unwrap_or_default();
         let end = *count as usize;
         let start = self.keys[..end].partition_point(|bound| *bound < key);
-        *count = (start + self.tails[start..end].partition_point(|tail| **tail <= *rest)) as u32;
+        let tails = self.tails.get(start..end).unwrap_or_default();
+        *count = (start + tails.partition_point(|tail| **tail <= *rest)) as u32;
     }
 
     fn key(&self, text: &[u8]) -> u128 {
@@ -78,6 +81,11 @@ fn key_of_rest(rest: &[u8]) -> u128 {
         }
     }
     u128::from_be_bytes(bytes)
+}
+
+/// Whether the key does not hold the whole text.
+fn is_long(key: u128) -> bool {
+    key.to_be_bytes()[BYTES] == LONG
 }
 
 fn tail(rest: &[u8]) -> &[u8] {
