@@ -167,11 +167,11 @@ def bounds(adds: list[dict[str, Any]], column: str) -> list[tuple[Any, Any] | No
 
 def needed(adds: list[dict[str, Any]], ranges: dict[str, tuple[Any, Any]]) -> int:
     """In how many files the bounds leave room for rows of all ranges."""
-    every = [(wanted, bounds(adds, column)) for column, wanted in ranges.items()]
-    return sum(
-        all(of[file] is None or (of[file][0] <= high and low <= of[file][1]) for (low, high), of in every)  # type: ignore[index]
-        for file in range(len(adds))
-    )
+    left = [True] * len(adds)
+    for column, (low, high) in ranges.items():
+        for file, of in enumerate(bounds(adds, column)):
+            left[file] = left[file] and (of is None or (of[0] <= high and low <= of[1]))
+    return sum(left)
 
 
 def skipped(table: Path, paths: list[str], adds: list[dict[str, Any]], layout: Layout) -> dict[str, Any]:
@@ -186,13 +186,15 @@ def skipped(table: Path, paths: list[str], adds: list[dict[str, Any]], layout: L
     for column in layout.columns:
         values = pa.concat_tables([pq.ParquetFile(table / path).read(columns=[column]) for path in sorted(paths)])[column]
         values = values.cast(pa.string()) if pa.types.is_date(values.type) else values
-        picked = values.take(pa.array(draw.integers(0, len(values), SAMPLES))).to_pylist()
-        by_rows[column] = _share_skipped(bounds(adds, column), picked)
+        by_rows[column] = _share_skipped(bounds(adds, column), pick(values, draw))
         if not layout.budget_bytes:
-            distinct = values.unique()
-            distinct = distinct.take(pa.array(draw.integers(0, len(distinct), SAMPLES))).to_pylist()
-            by_distinct[column] = _share_skipped(bounds(adds, column), distinct)
+            by_distinct[column] = _share_skipped(bounds(adds, column), pick(values.unique(), draw))
     return {"skipped": _told(by_rows)} | ({"skipped_distinct": _told(by_distinct)} if by_distinct else {})
+
+
+def pick(values: Any, draw: Any) -> list[Any]:
+    """Some of the values of an Arrow array."""
+    return [values[number].as_py() for number in draw.integers(0, len(values), SAMPLES).tolist()]
 
 
 def _share_skipped(of: list[tuple[Any, Any] | None], values: list[Any]) -> float:
