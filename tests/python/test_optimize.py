@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
@@ -105,14 +106,15 @@ def test_files_of_about_the_target_size_stay(path: str) -> None:
 
 def test_rows_are_not_written_again_for_each_append(path: str) -> None:
     written = appended = 0
-    for number in range(60):
+    for number in range(24):
         data = pa.table({"id": np.random.default_rng(number).integers(0, 2**62, 2000)})
         version = lb.write(path, data).version
         appended += sum(add["size"] for add in log.actions(path, version, "add"))
-        written += optimize(path).metrics.added_bytes
-    # By doublings, of 60 appends there are six.
+        written += lb.Table(path).optimize().metrics.added_bytes
+    # A row is written again when as much as a quarter of its file has come: by growths of a quarter at least, not by appends.
     assert written < 6 * appended
-    assert len(live(path)) <= 12
+    assert len(live(path)) <= 8
+    assert optimize(path).commits == 0
 
 
 def test_fewer_small_files_than_asked_for_stay(path: str) -> None:
@@ -303,10 +305,9 @@ def orderable(columns: pa.Schema, table: lb.Table) -> list[str]:
     for name in columns.names:
         try:
             table.optimize(zorder_by=f"`{name}`", dry_run=True)
-        except lb.InvalidInputError as error:
-            assert any(word in str(error) for word in ("order", "partition column")), error
-        else:
-            found.append(f"`{name}`")
+        except lb.InvalidInputError:
+            continue
+        found.append(f"`{name}`")
     return found
 
 
@@ -384,19 +385,21 @@ ALL_TYPES = pa.table(
 
 @pytest.mark.parametrize("name", [*VALUES, "s.x", "s.t.y"])
 def test_rows_by_one_column(path: str, name: str) -> None:
-    """Along a Z-order of one column, values lie one after the other. Clustered by it, no more files must be read for them."""
+    """Along a Z-order of one column, values lie one after the other. Clustered by it, no more files must be read for all of
+    them than if they did.
+    """
     for first in range(0, 300, 100):
         lb.write(path, ALL_TYPES.slice(first, 100), properties={TRACKING: True} if first == 0 else None)
     size = sum(add["size"] for add in live(path))
     result = optimize(path, target_size=size // 6, zorder_by=name)
     assert 4 <= result.metrics.added_files <= 7
     spans = _spans(path, name)
-    for one, other in zip(spans, spans[1:], strict=False):
+    for one, other in itertools.pairwise(spans):
         assert one[-1] <= other[0]
-    read = _files_read(spans)
-    lb.Table(path).optimize(zorder_by="id", full=True)
-    optimize(path, target_size=lb.Table(path).detail().size_bytes // result.metrics.added_files, cluster=name)
-    assert _files_read(_spans(path, name)) <= read
+    optimize(path, target_size=size // 6, cluster=name)
+    spans = _spans(path, name)
+    values = {rank for ranks in spans for rank in ranks if rank[0]}
+    assert _files_read(spans) < len(values) + len(spans)
 
 
 def _spans(path: str, name: str) -> list[list[tuple[Any, ...]]]:
