@@ -10,12 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import strategies as st
 
 import lakebed as lb
 from corpus import canon
 from corpus.oracle import Oracle
 from dml import log
-from dml.drawn import ASSIGNMENTS, WHERES, examples, merges, rows_from
+from dml.drawn import ASSIGNMENTS, OF_IDS, WHERES, examples, merges, rows_from
 from dml.model import FEED, TRACKING, VECTORS, Twin, canonical, is_refused_by_spark
 from frames import rows as frame_rows
 from layouts.proof import optimize, rows
@@ -158,11 +159,9 @@ def test_the_history_says_the_same(by: str, words: str, options: dict[str, Any],
         assert json.loads(expected[0].pop("predicate")) == ["('p = 1)"]
         assert json.loads(found[0].pop("predicate")) == [where]
     assert found == expected
-    tags = [{name: value for name, value in add.get("tags", {}).items() if name == "ZCUBE_ZORDER_BY"} for add in live(ours)]
-    assert (
-        tags[:1]
-        == [{name: value for name, value in add.get("tags", {}).items() if name == "ZCUBE_ZORDER_BY"} for add in live(theirs)][:1]
-    )
+    if by.startswith("CLUSTER"):
+        # Delta Spark tags no files that it puts into a Z-order.
+        assert {add["tags"]["ZCUBE_ZORDER_BY"] for add in live(ours)} == {add["tags"]["ZCUBE_ZORDER_BY"] for add in live(theirs)}
     assert {add.get("clusteringProvider") for add in live(ours)} == {add.get("clusteringProvider") for add in live(theirs)}
     assert by_spark(spark, ours) == by_spark(spark, theirs)
 
@@ -221,7 +220,7 @@ def test_delta_spark_goes_on_with_a_table_that_lakebed_clustered(spark: Any, pat
     """Of mapped columns, whose names in tags are those of the table."""
     schema = pa.schema([("my a", pa.int64()), ("s", pa.struct([("x y", pa.int64())]))])
     properties = {"delta.columnMapping.mode": "name", TRACKING: True, VECTORS: True}
-    table = lb.create(path, schema, cluster_by=["`my a`", "s.`x y`"], properties=properties)
+    table = lb.create(path, schema, cluster_by=["my a", "s.x y"], properties=properties)
     for first in range(0, 3000, 1000):
         data = {"my a": range(first, first + 1000), "s": [{"x y": value * 7 % 100} for value in range(1000)]}
         table.append(pa.table(data, schema))
@@ -303,8 +302,6 @@ ORDERS: list[dict[str, Any]] = [
 def test_a_random_mix_of_changes_by_both_keeps_all_rows(properties: dict[str, Any], partition_by: list[str], spark: Any) -> None:
     @examples(3, (sorted(properties), partition_by))
     def check(data: Any) -> None:
-        from hypothesis import strategies as st
-
         with log.folder() as folder:
             twin = Twin.create(folder + "/t", properties, partition_by)
             next_id = 0
@@ -315,15 +312,15 @@ def test_a_random_mix_of_changes_by_both_keeps_all_rows(properties: dict[str, An
                     twin.append(data.draw(rows_from(next_id, 8)))
                     next_id += 8
                 elif deed == "update":
-                    twin.update(data.draw(ASSIGNMENTS), data.draw(WHERES), run)
+                    twin.update(data.draw(ASSIGNMENTS), data.draw(OF_IDS if run else WHERES), run)
                 elif deed == "delete":
-                    twin.delete(data.draw(WHERES), run)
+                    twin.delete(data.draw(OF_IDS if run else WHERES), run)
                 else:
                     ids = [row["id"] for row in twin.rows]
                     twin.merge(data.draw(merges(ids, next_id).filter(lambda one: not is_refused_by_spark(twin.rows, one))))
                     next_id += 30
                 if step % 2:
-                    options = {key: value for key, value in data.draw(st.sampled_from(ORDERS)).items()}
+                    options = data.draw(st.sampled_from(ORDERS))
                     result = optimize(twin.path, **_without(options, partition_by))
                     for _ in range(result.commits):
                         twin._commit(twin.rows, [])
