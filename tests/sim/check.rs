@@ -127,7 +127,9 @@ impl<'a> Check<'a> {
                 ErrorKind::Store { not_found: true, .. } => *was_hurt || self.hides_checkpoints(),
                 ErrorKind::CommitUnknown { .. } | ErrorKind::Store { .. } => *was_hurt,
                 // Only rows of a table that is there can be changed.
-                ErrorKind::TableNotFound if work.is_change() => self.world.is_stale || !self.was_seen_before(*began),
+                ErrorKind::TableNotFound if work.is_change() || work.is_layout() => {
+                    self.world.is_stale || !self.was_seen_before(*began)
+                }
                 ErrorKind::Corrupt { .. } | ErrorKind::VersionNotFound => self.world.is_stale,
                 _ => false,
             };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, Int64Array, RecordBatch, StringArray};
 use lakebed::dml::ChangeOptions;
 use lakebed::dml::merge::{Action, Clause, MergeSource, When};
+use lakebed::optimize::{Layout, OptimizeOptions};
 use lakebed::write::{WriteMode, WriteOptions};
 use lakebed::{RecordBatchStream, Result, Snapshot, Table};
 use rand::Rng;
@@ -52,6 +53,10 @@ pub(crate) enum Kind {
     Move(Which, char),
     /// Rows with the same writer and number get the part of the new ones, which are inserted where there are none.
     Upsert,
+    /// Files are put together, or their rows brought into another order: no row changes.
+    Optimize {
+        clusters: bool,
+    },
 }
 
 /// Rows that are changed where they are.
@@ -88,7 +93,7 @@ impl Work {
         let part = PARTS[random.random_range(0..PARTS.len())];
         let which = [Which::Part(part), Which::Writer(writer), Which::Writer(random.random_range(0..4)), Which::Odd];
         let which = which[random.random_range(0..which.len())];
-        let kind = match random.random_range(0..16) {
+        let kind = match random.random_range(0..20) {
             0..6 => Kind::Append,
             6 => Kind::Overwrite,
             7 | 8 => Kind::ReplacePart(part),
@@ -96,6 +101,7 @@ impl Work {
             10 => Kind::Dynamic,
             11 | 12 => Kind::Delete(which),
             13 => Kind::Move(which, PARTS[random.random_range(0..PARTS.len())]),
+            14..18 => Kind::Optimize { clusters: random.random_bool(0.4) },
             _ => Kind::Upsert,
         };
         let is_mixed = random.random_bool(0.3) && !matches!(kind, Kind::ReplacePart(_));
@@ -104,7 +110,7 @@ impl Work {
         let mut rows: Vec<Row> =
             (0..count).map(|row| Row { writer, number: number * 10 + row as i64, part: part_of(row) }).collect();
         match kind {
-            Kind::Delete(_) | Kind::Move(..) => rows.clear(),
+            Kind::Delete(_) | Kind::Move(..) | Kind::Optimize { .. } => rows.clear(),
             // One that may be there already, of the work before.
             Kind::Upsert => rows.push(Row { writer, number: (number - 1) * 10, part }),
             _ => {}
@@ -148,9 +154,14 @@ impl Work {
         matches!(self.kind, Kind::Delete(_) | Kind::Move(..) | Kind::Upsert)
     }
 
+    /// Whether it changes no row.
+    pub(crate) fn is_layout(&self) -> bool {
+        matches!(self.kind, Kind::Optimize { .. })
+    }
+
     fn replaces(&self, row: &Row, shape: &Shape) -> bool {
         match self.kind {
-            Kind::Append | Kind::Move(..) => false,
+            Kind::Append | Kind::Move(..) | Kind::Optimize { .. } => false,
             Kind::Delete(which) => which.holds(row),
             Kind::Upsert => self.rows.iter().any(|new| (new.writer, new.number) == (row.writer, row.number)),
             Kind::Overwrite => true,
@@ -167,7 +178,8 @@ impl Work {
         let spans_writer = |own: i64| file.iter().any(|row| row.writer <= own) && file.iter().any(|row| row.writer >= own);
         let spans_number = |own: i64| file.iter().any(|row| row.number <= own) && file.iter().any(|row| row.number >= own);
         match self.kind {
-            Kind::Append => false,
+            // What others changed is left to them.
+            Kind::Append | Kind::Optimize { .. } => false,
             // Done again instead.
             _ if self.is_change() && self.retries => false,
             Kind::Delete(Which::Part(part)) | Kind::Move(Which::Part(part), _) => spans_part(part),
@@ -199,6 +211,10 @@ impl Work {
                     merge.when(clause(When::Matched, Action::UpdateAll)).when(clause(When::NotMatched, Action::InsertAll));
                 merge.options(self.change_options()).run().await?
             }
+            Kind::Optimize { clusters } => {
+                let outcome = table.optimize().options(self.optimize_options(clusters)).run().await?;
+                return Ok((outcome.version, outcome.commits > 0, outcome.snapshot));
+            }
             _ => {
                 let written = table.write(self.data()).options(self.options(shape)).run().await?;
                 return Ok((written.version, written.is_committed, written.snapshot));
@@ -213,6 +229,15 @@ impl Work {
             user_metadata: Some(self.id.clone()),
             retries: self.retries,
             ..ChangeOptions::default()
+        }
+    }
+
+    fn optimize_options(&self, clusters: bool) -> OptimizeOptions {
+        let columns = || vec!["number".to_owned(), "writer".to_owned()];
+        OptimizeOptions {
+            layout: if clusters { Layout::Cluster(columns()) } else { Layout::OfTable },
+            user_metadata: Some(self.id.clone()),
+            ..OptimizeOptions::default()
         }
     }
 

@@ -1,6 +1,7 @@
 //! Writing files anew.
 
 use std::collections::HashMap;
+use std::sync::mpsc::channel;
 
 use lakebed::Error;
 use lakebed::optimize::{Commits, Layout, Optimize, OptimizeMetrics, OptimizeOptions, Progress};
@@ -21,10 +22,19 @@ type Planned = (String, Vec<String>, u64);
 impl Table {
     fn optimize(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Optimized> {
         let mut optimize = self.to_optimize(py, options)?;
+        let mut telling = None;
         if let Some(watcher) = optional::<Py<PyAny>>(options, "progress")? {
-            optimize = optimize.watched_by(move |progress| tell(&watcher, progress));
+            // On a thread of its own, who is told may use lakebed, and keeps nobody waiting.
+            let (sender, told) = channel();
+            telling = Some(std::thread::spawn(move || told.iter().for_each(|progress| tell(&watcher, progress))));
+            optimize = optimize.watched_by(move |progress| _ = sender.send(progress));
         }
-        let outcome = enter(py, async move { optimize.run().await })?;
+        let outcome = enter(py, async move { optimize.run().await });
+        if let Some(telling) = telling {
+            // All is told before the call returns.
+            let _ = py.detach(|| telling.join());
+        }
+        let outcome = outcome?;
         let metrics = outcome.metrics;
         let table = self.sibling(py, outcome.version, outcome.snapshot)?;
         Ok((table, outcome.commits, counts(&metrics), metrics.file_sizes))
@@ -40,21 +50,27 @@ impl Table {
 impl Table {
     fn to_optimize(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Optimize> {
         let defaults = OptimizeOptions::default();
+        let table = self.table(py)?;
+        let refuse = |message: String| to_py(Error::invalid_input(message).within(table.store().url()));
+        let count = |key: &str| match optional::<i64>(options, key)? {
+            Some(count) => u64::try_from(count).map(Some).map_err(|_| refuse(format!("{key}={count}: it must not be negative"))),
+            None => Ok(None),
+        };
         let names = |key: &str| optional::<Vec<String>>(options, key);
         let layout = match (names("zorder_by")?, names("cluster")?) {
             (None, None) => Layout::OfTable,
             (Some(names), None) => Layout::ZOrder(names),
             (None, Some(names)) => Layout::Cluster(names),
             (Some(_), Some(_)) => {
-                return Err(to_py(Error::invalid_input("zorder_by and cluster are two ways to order rows: choose one")));
+                return Err(refuse("zorder_by and cluster are two ways to order rows: choose one".to_owned()));
             }
         };
         let commits = [("run", Commits::PerRun), ("group", Commits::PerGroup)];
         let options = OptimizeOptions {
             filter: optional(options, "where")?,
             layout,
-            target_file_size_bytes: optional(options, "target_size")?,
-            min_files: optional(options, "min_files")?.unwrap_or(defaults.min_files),
+            target_file_size_bytes: count("target_size")?,
+            min_files: count("min_files")?.map_or(defaults.min_files, |count| usize::try_from(count).unwrap_or(usize::MAX)),
             max_deleted_share: optional(options, "max_deleted_share")?.unwrap_or(defaults.max_deleted_share),
             full: optional(options, "full")?.unwrap_or(defaults.full),
             fill_statistics: optional(options, "fill_statistics")?.unwrap_or(defaults.fill_statistics),
@@ -62,7 +78,7 @@ impl Table {
             user_metadata: optional(options, "user_metadata")?,
             patience: optional(options, "timeout")?.map(patience).transpose().map_err(to_py)?,
         };
-        Ok(self.table(py)?.optimize().options(options))
+        Ok(table.optimize().options(options))
     }
 }
 

@@ -43,7 +43,8 @@ impl Mass {
     /// For each rank, where its first row lies among all, in 16 bits: ranks of many rows are far from the next.
     pub(super) fn places(&self) -> Vec<u16> {
         let rows = u64::from(self.below(usize::MAX)).max(1);
-        self.below.iter().map(|below| (u64::from(*below) * u64::from(u16::MAX) / rows) as u16).collect()
+        let place = |below: &u32| u16::try_from((u64::from(*below) << 16) / rows).unwrap_or(u16::MAX);
+        self.below.iter().map(place).collect()
     }
 }
 

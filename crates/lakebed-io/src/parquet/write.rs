@@ -4,6 +4,7 @@
 //! Read [`ParquetWriter::create`] first. `options` says how files are to be, `dictionary` which columns gain by one.
 
 mod dictionary;
+mod nan;
 mod options;
 
 use std::collections::VecDeque;
@@ -55,6 +56,7 @@ struct OpenGroup {
 /// The leaves of one top-level column.
 struct Column {
     writers: Vec<ArrowColumnWriter>,
+    has_nan: bool,
 }
 
 impl ParquetWriter {
@@ -174,7 +176,7 @@ impl ParquetWriter {
         let mut writers = self.factory.create_column_writers(self.groups).at(&self.name)?.into_iter();
         let columns = self.schema.fields().iter().map(|field| {
             let leaves = leaf_count(field.data_type());
-            Mutex::new(Column { writers: writers.by_ref().take(leaves).collect() })
+            Mutex::new(Column { writers: writers.by_ref().take(leaves).collect(), has_nan: false })
         });
         Ok(OpenGroup { columns: Arc::new(columns.collect()), rows: 0 })
     }
@@ -227,7 +229,14 @@ impl OpenGroup {
 
 impl Column {
     fn close(self, name: &str) -> Result<Vec<ArrowColumnChunk>> {
-        self.writers.into_iter().map(|writer| writer.close().at(name)).collect()
+        let close = |writer: ArrowColumnWriter| -> parquet::errors::Result<ArrowColumnChunk> {
+            let mut chunk: ArrowColumnChunk = writer.close()?;
+            if self.has_nan {
+                nan::without_bounds(&mut chunk)?;
+            }
+            Ok(chunk)
+        };
+        self.writers.into_iter().map(|writer| close(writer).at(name)).collect()
     }
 }
 
@@ -280,6 +289,7 @@ impl Encoding {
         let column = self.columns.get(index).ok_or_else(|| Error::internal(format!("{name}: a column that is not there")))?;
         let mut column = column.lock().unwrap_or_else(PoisonError::into_inner);
         for batch in &self.batches {
+            column.has_nan = column.has_nan || nan::has_nan(batch.column(index));
             let leaves = compute_leaves(batch.schema_ref().field(index), batch.column(index)).at(name)?;
             for (writer, leaf) in column.writers.iter_mut().zip(&leaves) {
                 writer.write(leaf).at(name)?;

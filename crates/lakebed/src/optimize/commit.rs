@@ -34,8 +34,12 @@ pub(super) struct Committer<'a> {
     pub(super) options: &'a OptimizeOptions,
     pub(super) job: &'a Job,
     pub(super) operation: Operation,
-    /// The newest version that is known.
+    /// A version that is known, on top of which the next commit is tried.
     pub(super) snapshot: Snapshot,
+    /// The last version that this run has made.
+    pub(super) made: Option<u64>,
+    /// Whether others have changed the table since it was looked which files it has.
+    pub(super) is_behind: bool,
     /// The files that the run is about.
     pub(super) sources: HashSet<FileKey>,
     /// Those that the table still has; none as long as nobody else has changed it.
@@ -51,6 +55,14 @@ impl Committer<'_> {
     pub(super) async fn commit(&mut self, mut groups: Vec<Rearranged>) -> Result<()> {
         let begun = self.table.env().monotonic();
         loop {
+            if groups.is_empty() {
+                return Ok(());
+            }
+            if self.is_behind
+                && let Err(error) = self.look_again().await
+            {
+                return self.give_up(groups, error).await;
+            }
             groups = self.without_lost(groups).await?;
             if groups.is_empty() {
                 return Ok(());
@@ -62,14 +74,12 @@ impl Committer<'_> {
             match committed {
                 Ok(committed) => {
                     self.count(&groups)?;
-                    return self.move_on(committed).await;
+                    self.move_on(committed).await;
+                    return Ok(());
                 }
                 Err(error) if is_of_files(&error) && self.table.env().monotonic() - begun <= self.settings().patience => {
                     self.metrics.conflicts += 1;
-                    self.snapshot = self.table.newer_than(&self.snapshot).await?;
-                    if let Err(error) = self.look_again().await {
-                        return self.give_up(groups, error).await;
-                    }
+                    self.is_behind = true;
                 }
                 Err(error) => return self.give_up(groups, error).await,
             }
@@ -127,6 +137,7 @@ impl Committer<'_> {
 
     /// Looks which files the table still has, after others have changed it.
     async fn look_again(&mut self) -> Result<()> {
+        self.snapshot = self.table.newer_than(&self.snapshot).await?;
         self.check_rules().await?;
         let mut alive = HashSet::new();
         let mut files = Plan::new(&self.snapshot, None, PlanOptions::default())?.files();
@@ -134,6 +145,7 @@ impl Committer<'_> {
             alive.extend(batch.keys()?.into_iter().filter(|key| self.sources.contains(key)));
         }
         self.alive = Some(alive);
+        self.is_behind = false;
         Ok(())
     }
 
@@ -159,16 +171,17 @@ impl Committer<'_> {
         Err(Error::new(kind, message))
     }
 
-    async fn move_on(&mut self, committed: Committed) -> Result<()> {
+    /// What cannot be read now does not undo the commit.
+    async fn move_on(&mut self, committed: Committed) {
         self.commits += 1;
         self.metrics.conflicts += committed.conflicts;
-        self.snapshot = match committed.snapshot {
-            Some(snapshot) => snapshot,
-            None => self.table.newer_than(&self.snapshot).await?,
-        };
-        self.table.keep(&self.snapshot).await;
+        self.made = Some(committed.version);
         // What another committed before may concern groups that are still to come.
-        if committed.conflicts > 0 { self.look_again().await } else { Ok(()) }
+        self.is_behind |= committed.conflicts > 0 || committed.snapshot.is_none();
+        if let Some(snapshot) = committed.snapshot {
+            self.table.keep(&snapshot).await;
+            self.snapshot = snapshot;
+        }
     }
 
     fn count(&mut self, groups: &[Rearranged]) -> Result<()> {

@@ -90,7 +90,7 @@ impl Wanted {
     fn of_table(&self, files: &[Candidate]) -> Vec<usize> {
         let own: Vec<usize> = (0..files.len()).filter(|place| !files[*place].is_of_others()).collect();
         if self.full {
-            return if self.is_one_cube(files, &own) { Vec::new() } else { own };
+            return own;
         }
         let (mut chosen, mut bytes) = (Vec::new(), 0);
         let mut cubes: HashMap<&str, (u64, Vec<usize>)> = HashMap::new();

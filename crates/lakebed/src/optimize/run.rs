@@ -117,16 +117,19 @@ async fn run_as(table: &Table, options: OptimizeOptions, watcher: Option<Watcher
         snapshot: job.snapshot.clone(),
         sources: plan.sources()?,
         alive: None,
+        made: None,
+        is_behind: false,
         commits: 0,
         metrics,
         sizes: Vec::new(),
     };
     rearrange(&job, plan, &mut committer).await?;
-    let Committer { snapshot, commits, mut metrics, .. } = committer;
+    let Committer { snapshot, made, commits, mut metrics, .. } = committer;
     metrics.spilled_bytes = job.spilled_bytes.get();
     metrics.peak_memory_bytes = memory.peak_bytes();
-    tracing::info!(table = snapshot.url(), version = snapshot.version(), groups = metrics.groups, "optimized");
-    Ok(OptimizeOutcome { version: snapshot.version(), commits, metrics, snapshot: Some(snapshot) })
+    let version = made.unwrap_or_else(|| snapshot.version());
+    tracing::info!(table = snapshot.url(), version, groups = metrics.groups, "optimized");
+    Ok(OptimizeOutcome { version, commits, metrics, snapshot: Some(snapshot).filter(|snapshot| snapshot.version() == version) })
 }
 
 /// Writes the groups, several at a time, and commits them.
