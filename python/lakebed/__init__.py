@@ -32,6 +32,7 @@ from lakebed.errors import (
 )
 from lakebed.scan import ExplainedConjunct, Explanation, Scan, read_task
 from lakebed.table import Checkpoint, Detail, History, HistoryEntry, Protocol, Table
+from lakebed.vacuum import VacuumMetrics, VacuumResult
 from lakebed.writer import CommitResult, WriteMetrics, create, write
 
 __all__ = [
@@ -64,6 +65,8 @@ __all__ = [
     "TableExistsError",
     "TableNotFoundError",
     "UnsupportedFeatureError",
+    "VacuumMetrics",
+    "VacuumResult",
     "VersionNotFoundError",
     "WriteMetrics",
     "__version__",

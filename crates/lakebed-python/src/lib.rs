@@ -13,6 +13,7 @@ mod table;
 mod scan;
 mod write;
 mod dml;
+mod vacuum;
 mod changes;
 
 use pyo3::prelude::*;

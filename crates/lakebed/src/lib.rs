@@ -22,6 +22,7 @@ pub mod transaction;
 pub mod create;
 pub mod write;
 pub mod dml;
+pub mod vacuum;
 pub mod changes;
 
 pub use lakebed_core::{Error, ErrorKind, Result};
