@@ -15,3 +15,4 @@ mod plan;
 mod recovery;
 mod refused;
 mod transactions;
+mod vacuum;
