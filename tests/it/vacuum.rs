@@ -18,13 +18,15 @@ use kit::*;
 #[tokio::test]
 async fn what_no_version_needs_goes_and_all_else_stays() {
     let lake = Lake::partitioned(&["p", "_q"]).await;
-    let live = ["a.parquet", "p=a%20b/_q=1/b.parquet", "p=%252F/_q=1/c.parquet", "/lake/t/d.parquet", "memory://kit/lake/t/e.parquet"];
+    let live =
+        ["a.parquet", "p=a%20b/_q=1/b.parquet", "p=%252F/_q=1/c.parquet", "/lake/t/d.parquet", "memory://kit/lake/t/e.parquet"];
     lake.commit(&live.map(added)).await;
     let kept = ["a.parquet", "p=a b/_q=1/b.parquet", "p=%2F/_q=1/c.parquet", "d.parquet", "e.parquet"];
     lake.put_all(&kept).await;
     lake.commit(&[removed("young.parquet", lake.days_ago(6)), removed("old.parquet", lake.days_ago(8))]).await;
     lake.put_all(&["young.parquet", "old.parquet"]).await;
-    let garbage = ["nobody.parquet", "p=x/_q=1/f.parquet", "_q=5/g.parquet", "sub/metadata/h", "_change_data/i.parquet", "_delta_index/j"];
+    let garbage =
+        ["nobody.parquet", "p=x/_q=1/f.parquet", "_q=5/g.parquet", "sub/metadata/h", "_change_data/i.parquet", "_delta_index/j"];
     lake.put_all(&garbage).await;
     let hidden = ["_other=1/f", "_tmp/f", "p=x/_tmp/f", ".k", "p=x/.l.crc", "metadata/v1.json", "_SUCCESS", "_qq=1/m"];
     lake.put_all(&hidden).await;
@@ -44,7 +46,14 @@ const SHARED: (&str, &str) = ("vBn[lx{q8@P<9BNH/isA", "deletion_vector_61d16c75-
 
 #[tokio::test]
 async fn files_of_deletion_vectors_stay_with_whatever_needs_them() {
-    for form in [None, Some(Form::Classic), Some(Form::MultiPart(2)), Some(Form::ClassicV2(2)), Some(Form::UuidJson(0)), Some(Form::UuidJson(2))] {
+    for form in [
+        None,
+        Some(Form::Classic),
+        Some(Form::MultiPart(2)),
+        Some(Form::ClassicV2(2)),
+        Some(Form::UuidJson(0)),
+        Some(Form::UuidJson(2)),
+    ] {
         let lake = Lake::new().await;
         let absolute = vector("p", "memory://kit/lake/t/absolute.bin", 1);
         let actions = [
@@ -88,7 +97,8 @@ async fn a_tombstone_in_a_checkpoint_counts_unless_a_commit_undid_it() {
 #[tokio::test]
 async fn files_elsewhere_are_never_touched() {
     let lake = Lake::new().await;
-    let elsewhere = ["memory://kit/lake/other/a.parquet", "s3://bucket/t/b.parquet", "dbfs:/mnt/c.parquet", "file:///x/d.parquet"];
+    let elsewhere =
+        ["memory://kit/lake/other/a.parquet", "s3://bucket/t/b.parquet", "dbfs:/mnt/c.parquet", "file:///x/d.parquet"];
     lake.commit(&elsewhere.map(added)).await;
     lake.commit(&elsewhere.map(|path| removed(path, lake.days_ago(20)))).await;
     lake.put_outside("lake/other/a.parquet").await;
@@ -129,7 +139,8 @@ async fn a_retention_longer_than_the_tables_memory_asks_the_commits_or_is_refuse
     // The checkpoint has forgotten all of them.
     lake.commit(&[lake.info(1), added("f.parquet")]).await;
     lake.builder.lock().await.checkpoint(4, &[added("f.parquet")]).await;
-    let thirty_days = || VacuumOptions { retention: Some(Duration::from_secs(30 * 86_400)), dry_run: true, ..VacuumOptions::default() };
+    let thirty_days =
+        || VacuumOptions { retention: Some(Duration::from_secs(30 * 86_400)), dry_run: true, ..VacuumOptions::default() };
     for mode in [VacuumMode::Full, VacuumMode::Lite] {
         let outcome = lake.vacuum(VacuumOptions { mode, ..thirty_days() }).await.unwrap();
         assert_eq!(outcome.paths, ["0.parquet", "1.parquet"], "{mode:?}");
@@ -201,7 +212,10 @@ async fn what_cannot_be_deleted_keeps_no_other_file_and_is_an_error() {
     assert!(error.to_string().contains("2 files were deleted, but 1 that should go could not be"), "{error}");
     assert_eq!(lake.objects().await, ["b.parquet"]);
     let end = lake.info_of(2).await;
-    assert_eq!((&end["operationParameters"], &end["operationMetrics"]["numDeletedFiles"]), (&json!({"status": "FAILED"}), &json!("2")));
+    assert_eq!(
+        (&end["operationParameters"], &end["operationMetrics"]["numDeletedFiles"]),
+        (&json!({"status": "FAILED"}), &json!("2"))
+    );
     assert!(!lake.is_there("lake/t/_delta_log/_last_vacuum_info").await);
     assert_eq!(lake.vacuum(VacuumOptions::default()).await.unwrap().paths, ["b.parquet"]);
     assert!(lake.is_there("lake/t/_delta_log/_last_vacuum_info").await);

@@ -13,14 +13,19 @@ fn lite() -> VacuumOptions {
 /// Commits of 50, 40, 9, 8 and 2 days ago, each of which removes a file; the file of the second came back with the fourth.
 async fn lived() -> Lake {
     let lake = Lake::timed().await;
-    let change = serde_json::json!({"cdc": {"path": "_change_data/c.parquet", "partitionValues": {}, "size": 1, "dataChange": false}});
+    let change =
+        serde_json::json!({"cdc": {"path": "_change_data/c.parquet", "partitionValues": {}, "size": 1, "dataChange": false}});
     lake.commit(&[lake.info(50), with_vector(removed("a.parquet", lake.days_ago(50)), vector("u", PREFIXED.0, 1)), change]).await;
     lake.commit(&[lake.info(40), removed("back.parquet", lake.days_ago(40))]).await;
     lake.commit(&[lake.info(9), with_vector(removed("b.parquet", lake.days_ago(9)), vector("u", SHARED.0, 1))]).await;
     lake.commit(&[lake.info(8), added("back.parquet"), removed("again.parquet", lake.days_ago(8))]).await;
     let shared = vector("u", SHARED.0, 60);
-    lake.commit(&[lake.info(2), with_vector(removed("young.parquet", lake.days_ago(2)), shared), removed("again.parquet", lake.days_ago(2))])
-        .await;
+    lake.commit(&[
+        lake.info(2),
+        with_vector(removed("young.parquet", lake.days_ago(2)), shared),
+        removed("again.parquet", lake.days_ago(2)),
+    ])
+    .await;
     lake.put_all(&["a.parquet", "b.parquet", "back.parquet", "again.parquet", "young.parquet", "nobody.parquet"]).await;
     lake.put_all(&[PREFIXED.1, SHARED.1, "_change_data/c.parquet"]).await;
     lake

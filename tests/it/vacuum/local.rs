@@ -73,7 +73,9 @@ async fn old_empty_folders_go_and_others_stay() {
     }
     put(root.path(), "holds/live/.hidden", 9);
     put(root.path(), "emptied/f.parquet", 9);
-    for folder in ["old/deep/deeper", "old/deep", "old", "_hidden/old", "_hidden", "holds/nothing", "holds/live", "holds", "emptied"] {
+    for folder in
+        ["old/deep/deeper", "old/deep", "old", "_hidden/old", "_hidden", "holds/nothing", "holds/live", "holds", "emptied"]
+    {
         age(root.path(), folder, 9);
     }
     let outcome = vacuum(root.path()).await;

@@ -23,6 +23,8 @@ def settings(spark: Any) -> Any:
     names = {
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",
         "spark.databricks.delta.vacuum.logging.enabled": "true",
+        # Else it lists these few folders in ten thousand tasks.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     }
     for name, value in names.items():
         spark.conf.set(name, value)
@@ -41,7 +43,11 @@ NAMED = "'delta.columnMapping.mode' = 'name'"
 
 
 def plain(spark: Any, path: Path) -> None:
-    sql(spark, path, "CREATE TABLE TABLE_ (id BIGINT, p STRING) USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')")
+    sql(
+        spark,
+        path,
+        "CREATE TABLE TABLE_ (id BIGINT, p STRING) USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')",
+    )
     for first in (0, 10):
         sql(spark, path, f"INSERT INTO TABLE_ SELECT id, 'a' FROM range({first}, {first + 10})")
     sql(spark, path, "DELETE FROM TABLE_ WHERE id < 3")

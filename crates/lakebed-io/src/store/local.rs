@@ -14,8 +14,8 @@ use chrono::{DateTime, Utc};
 use object_store::ObjectMeta;
 use object_store::path::Path;
 
-use super::{Folder, PutOutcome};
 use super::hidden::{Flush, HiddenFile};
+use super::{Folder, PutOutcome};
 
 /// The file behind an object.
 pub(super) fn file_path(path: &Path) -> PathBuf {
@@ -96,7 +96,9 @@ pub(super) fn list_folder(folder: &Path, root: &Path) -> io::Result<Folder> {
     let at = file_path(folder);
     let entries = match fs::read_dir(&at) {
         Ok(entries) => entries,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(Folder::default()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Folder::default());
+        }
         Err(error) => return Err(error),
     };
     let mut found = Folder { modified_ms: modified_ms(&at), ..Folder::default() };

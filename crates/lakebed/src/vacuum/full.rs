@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use futures::stream::FuturesUnordered;
 use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use lakebed_io::store::{Folder, Store};
 use object_store::path::Path;
 

@@ -62,7 +62,10 @@ mod tests {
 
     #[test]
     fn hidden_names_are_so_in_any_folder() {
-        check(&["_delta_log/0.json", "_delta_log/_sidecars/f", ".f", "_f", "p=1/.f.crc", "p=1/_tmp/f", "_q=1/_tmp/f", "_q"], true);
+        check(
+            &["_delta_log/0.json", "_delta_log/_sidecars/f", ".f", "_f", "p=1/.f.crc", "p=1/_tmp/f", "_q=1/_tmp/f", "_q"],
+            true,
+        );
         check(&["_other=1/f", "_qq=1/f", "_a:b=1/f", "metadata/v1.json", "metadata", "_change_data/_x/f", "_SUCCESS"], true);
     }
 }

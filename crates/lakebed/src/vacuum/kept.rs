@@ -52,7 +52,8 @@ impl Kept {
     /// Whether a file may not go, by its path below the table.
     pub(super) fn holds(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
-        self.paths.contains(&FileKey::new(path, None)) || (!self.names.is_empty() && self.names.contains(&FileKey::new(name, None)))
+        self.paths.contains(&FileKey::new(path, None))
+            || (!self.names.is_empty() && self.names.contains(&FileKey::new(name, None)))
     }
 
     /// Keeps also what commits came to name since, up to this version.

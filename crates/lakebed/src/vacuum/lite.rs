@@ -173,6 +173,8 @@ fn lost(snapshot: &Snapshot, version: u64) -> Error {
 }
 
 fn needs_full(why: impl std::fmt::Display) -> Error {
-    let message = format!("{why}: a lite vacuum would leave files behind for good; run a full one, after which lite ones are possible again");
+    let message = format!(
+        "{why}: a lite vacuum would leave files behind for good; run a full one, after which lite ones are possible again"
+    );
     Error::new(ErrorKind::VersionNotFound, message)
 }
