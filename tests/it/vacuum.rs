@@ -73,11 +73,11 @@ async fn files_of_deletion_vectors_stay_with_whatever_needs_them() {
         let outcome = lake.vacuum(VacuumOptions::default()).await.unwrap();
         let gone = ["c.parquet", "deletion_vector_00000000-0000-0000-0000-000000000000.bin"];
         assert_eq!(outcome.paths, gone, "{form:?}");
-        assert_eq!(lake.objects().await, sorted(&kept), "{form:?}");
+        assert_eq!(lake.objects().await, sorted(kept), "{form:?}");
         // Once nothing needs it, it goes.
         let retention = Some(Duration::from_secs(3600));
         let options = VacuumOptions { retention, enforce_retention: false, ..VacuumOptions::default() };
-        assert_eq!(lake.vacuum(options).await.unwrap().paths, sorted(&["b.parquet", SHARED.1]), "{form:?}");
+        assert_eq!(lake.vacuum(options).await.unwrap().paths, sorted(["b.parquet", SHARED.1]), "{form:?}");
     }
 }
 

@@ -41,8 +41,8 @@ async fn last(lake: &Lake) -> String {
 async fn what_old_commits_removed_goes_unless_it_is_needed_again() {
     let lake = lived().await;
     let outcome = lake.vacuum(lite()).await.unwrap();
-    assert_eq!(outcome.paths, sorted(&["a.parquet", "b.parquet", PREFIXED.1, "_change_data/c.parquet"]));
-    assert_eq!(lake.objects().await, sorted(&["again.parquet", "back.parquet", "nobody.parquet", "young.parquet", SHARED.1]));
+    assert_eq!(outcome.paths, sorted(["a.parquet", "b.parquet", PREFIXED.1, "_change_data/c.parquet"]));
+    assert_eq!(lake.objects().await, sorted(["again.parquet", "back.parquet", "nobody.parquet", "young.parquet", SHARED.1]));
     assert_eq!(last(&lake).await, r#"{"latestCommitVersionOutsideOfRetentionWindow":4}"#);
 }
 

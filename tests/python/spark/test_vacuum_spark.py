@@ -156,15 +156,14 @@ def test_commits_say_what_delta_spark_says(spark: Any, made: Any, tmp_path: Path
 
     ours, theirs = made(plain, tmp_path / "ours"), made(plain, tmp_path / "theirs")
     for path in (ours, theirs):
-        shutil.rmtree(path / "sub")
+        # Delta Spark counts folders among files, such as this one, which it takes for empty.
+        shutil.rmtree(path / "p=1")
     version = lb.Table(str(ours)).version
     lb.Table(str(ours)).vacuum(0, enforce_retention=False)
     sql(spark, theirs, "VACUUM TABLE_ RETAIN 0 HOURS")
     for step in (1, 2):
         names, info = shape(ours, version + step)
         their_names, their_info = shape(theirs, version + step)
-        their_info["operationParameters"].pop("specifiedRetentionMillis", None)
-        info["operationParameters"].pop("specifiedRetentionMillis", None)
         assert (names, info) == (their_names, their_info)
 
 
