@@ -37,6 +37,7 @@ from lakebed.errors import (
 from lakebed.optimize import OptimizeMetrics, OptimizeResult, PlannedGroup, Progress
 from lakebed.scan import ExplainedConjunct, Explanation, Scan, read_task
 from lakebed.table import Checkpoint, Detail, History, HistoryEntry, Protocol, Table
+from lakebed.vacuum import VacuumMetrics, VacuumResult
 from lakebed.writer import CommitResult, WriteMetrics, create, write
 
 __all__ = [
@@ -75,6 +76,8 @@ __all__ = [
     "TableExistsError",
     "TableNotFoundError",
     "UnsupportedFeatureError",
+    "VacuumMetrics",
+    "VacuumResult",
     "VersionNotFoundError",
     "WriteMetrics",
     "__version__",

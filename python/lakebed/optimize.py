@@ -89,9 +89,7 @@ def optimize(table: Table, options: dict[str, Any], progress: bool | Callable[[P
 
 def plan_optimize(table: Table, options: dict[str, Any]) -> tuple[PlannedGroup, ...]:
     """Which files would be written anew together."""
-    return tuple(
-        PlannedGroup(partition, tuple(paths), size) for partition, paths, size in table._table.plan_optimize(options)
-    )
+    return tuple(PlannedGroup(partition, tuple(paths), size) for partition, paths, size in table._table.plan_optimize(options))
 
 
 def names(given: str | Sequence[str] | None) -> list[str] | None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from lakebed.dml import ChangeResult, Merge
     from lakebed.optimize import OptimizeResult, PlannedGroup, Progress
+    from lakebed.vacuum import VacuumResult
     from lakebed.writer import CommitResult
 
 __all__ = ["Checkpoint", "Detail", "History", "HistoryEntry", "Protocol", "Table"]
@@ -576,6 +577,42 @@ class Table:
             "timeout": timeout,
         }
         return plan_optimize(self, options) if dry_run else optimize(self, options, progress)
+
+    def vacuum(
+        self,
+        retention_hours: float | None = None,
+        *,
+        mode: Literal["full", "lite"] = "full",
+        dry_run: bool = False,
+        inventory: Any = None,
+        enforce_retention: bool = True,
+        log_commits: bool = True,
+        user_metadata: str | None = None,
+    ) -> VacuumResult:
+        """Deletes the files below the table that no version within the retention needs: neither the newest one, nor those of the last
+        ``retention_hours``, by default ``delta.deletedFileRetentionDuration`` (a week if the table does not set it). What is younger stays, too.
+
+        ``dry_run=True`` deletes and writes nothing, and tells what would go. ``mode="lite"`` does not list folders: it looks only at what the
+        commits since the last vacuum removed, and leaves what no commit ever named, such as files of writers that died. ``inventory`` is a list
+        of objects that takes the place of listing folders: anything that speaks Arrow, with the columns ``path``, ``length``, ``isDir`` and
+        ``modificationTime``.
+
+        A retention shorter than the table's is refused, since readers of older versions and writers that have not committed yet may lose their
+        files; ``enforce_retention=False`` is for when nobody else uses the table. Two commits tell of it in the history, unless nothing is to go
+        or with ``log_commits=False``. A vacuum that was interrupted is just begun anew.
+
+        >>> import lakebed as lb, pyarrow as pa
+        >>> table = lb.write("memory://docs/vacuum", pa.table({"id": [1, 2, 3]})).table
+        >>> _ = table.overwrite(pa.table({"id": [4]}))
+        >>> table.vacuum(dry_run=True).metrics.found_files
+        0
+        >>> table.vacuum(0, enforce_retention=False).metrics.deleted_files
+        1
+        """
+        from lakebed.vacuum import vacuum
+
+        options = {"retention_hours": retention_hours, "mode": mode, "dry_run": dry_run, "enforce_retention": enforce_retention}
+        return vacuum(self, {**options, "log_commits": log_commits, "user_metadata": user_metadata}, inventory)
 
     def __arrow_c_schema__(self) -> object:
         return self._table.schema()

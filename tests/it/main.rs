@@ -16,3 +16,4 @@ mod plan;
 mod recovery;
 mod refused;
 mod transactions;
+mod vacuum;

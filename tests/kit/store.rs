@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -72,6 +73,8 @@ pub struct ObservedStore {
     counts: Arc<Mutex<Counts>>,
     failing: Arc<Mutex<Vec<Failing>>>,
     late: Mutex<Vec<Late>>,
+    /// Requests to delete, of one object or of many.
+    deletions: AtomicUsize,
     /// How the names end that no listing shows.
     unlisted: Arc<Mutex<Vec<String>>>,
     held: Mutex<Option<Held>>,
@@ -134,6 +137,7 @@ impl ObservedStore {
             counts: Arc::default(),
             failing: Arc::default(),
             late: Mutex::default(),
+            deletions: AtomicUsize::new(0),
             unlisted: Arc::default(),
             held: Mutex::default(),
         })
@@ -142,6 +146,11 @@ impl ObservedStore {
     /// What was asked since the last call.
     pub fn take_counts(&self) -> Counts {
         std::mem::take(&mut self.counts.lock().unwrap())
+    }
+
+    /// How many requests to delete there were since the last call, of however many objects each.
+    pub fn take_deletions(&self) -> usize {
+        self.deletions.swap(0, Ordering::Relaxed)
     }
 
     /// The next `times` requests for objects, or listings of folders, whose name ends so fail; passingly.
@@ -347,6 +356,7 @@ impl ObjectStore for ObservedStore {
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.deletions.fetch_add(1, Ordering::Relaxed);
         let (counts, failing) = (Arc::clone(&self.counts), Arc::clone(&self.failing));
         let checked = locations.map(move |location| {
             let location = location?;

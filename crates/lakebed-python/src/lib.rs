@@ -16,6 +16,7 @@ mod write;
 mod dml;
 mod alter;
 mod optimize;
+mod vacuum;
 mod changes;
 
 use pyo3::prelude::*;

@@ -106,7 +106,7 @@ impl Snapshot {
     }
 
     /// The newest version that was made until then.
-    async fn newest_until(&self, listed: &[ListedLogFile], moment_ms: i64) -> Result<Option<u64>> {
+    pub(crate) async fn newest_until(&self, listed: &[ListedLogFile], moment_ms: i64) -> Result<Option<u64>> {
         let commits = log::adjusted_times(listed);
         // The first commit that is younger lies between these.
         let (mut from, mut to) = (0, commits.len());

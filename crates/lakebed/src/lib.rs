@@ -26,6 +26,7 @@ pub mod write;
 pub mod dml;
 pub mod alter;
 pub mod optimize;
+pub mod vacuum;
 pub mod changes;
 
 pub use lakebed_core::{Error, ErrorKind, Result};

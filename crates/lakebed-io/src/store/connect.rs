@@ -12,6 +12,7 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::client::ClientConfigKey;
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::{HttpBuilder, HttpStore};
+use object_store::list::PaginatedListStore;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::{BackoffConfig, ClientOptions, HeaderMap, HeaderValue, ObjectStore, RetryConfig};
@@ -32,6 +33,8 @@ pub(crate) struct Connection {
     pub(crate) max_retries: usize,
     /// For web servers: the same store without retries, to find out whether it lists folders at all.
     pub(crate) lister: Option<Arc<dyn ObjectStore>>,
+    /// The same store as one that lists page by page, if it can.
+    pub(crate) pages: Option<Arc<dyn PaginatedListStore>>,
     /// With what the options said of it, such as Azure's account.
     pub(crate) service: Service,
     /// Where the service is, if that is not its maker's address: then it may only speak like it.
@@ -93,7 +96,12 @@ impl From<object_store::Error> for Refused {
 impl Asked<'_> {
     fn plain(&self, store: Arc<dyn ObjectStore>) -> Connection {
         let (service, max_retries) = (self.place.service.clone(), self.retry.max_retries);
-        Connection { store, secrets: Vec::new(), max_retries, lister: None, service, endpoint: None }
+        Connection { store, secrets: Vec::new(), max_retries, lister: None, pages: None, service, endpoint: None }
+    }
+
+    fn paged<S: ObjectStore + PaginatedListStore>(&self, store: Arc<S>) -> Connection {
+        let pages: Arc<dyn PaginatedListStore> = store.clone();
+        Connection { pages: Some(pages), ..self.plain(store) }
     }
 
     fn settings<K: options::Key>(&self) -> Result<Settings<K>> {
@@ -140,7 +148,7 @@ impl Asked<'_> {
         if let Some(source) = &self.with.credentials {
             builder = builder.with_credentials(Arc::new(Refreshing::new(Arc::clone(source), self.with.env.clone(), for_s3)));
         }
-        Ok(Connection { endpoint, ..self.plain(Arc::new(builder.build()?)) })
+        Ok(Connection { endpoint, ..self.paged(Arc::new(builder.build()?)) })
     }
 
     fn azure(&self, account: Option<&str>, container: &str) -> Result<Connection, Refused> {
@@ -171,7 +179,7 @@ impl Asked<'_> {
             builder = builder.with_credentials(Arc::new(Refreshing::new(Arc::clone(source), self.with.env.clone(), for_azure)));
         }
         let service = Service::Azure { account, container: container.to_owned() };
-        Ok(Connection { service, endpoint, ..self.plain(Arc::new(builder.build()?)) })
+        Ok(Connection { service, endpoint, ..self.paged(Arc::new(builder.build()?)) })
     }
 
     fn gcs(&self, bucket: &str) -> Result<Connection, Refused> {
@@ -196,7 +204,7 @@ impl Asked<'_> {
         if let Some(source) = &self.with.credentials {
             builder = builder.with_credentials(Arc::new(Refreshing::new(Arc::clone(source), self.with.env.clone(), for_gcs)));
         }
-        Ok(Connection { endpoint, ..self.plain(Arc::new(builder.build()?)) })
+        Ok(Connection { endpoint, ..self.paged(Arc::new(builder.build()?)) })
     }
 
     fn hdfs(&self, url: &str) -> Result<Connection, Refused> {

@@ -14,8 +14,8 @@ use chrono::{DateTime, Utc};
 use object_store::ObjectMeta;
 use object_store::path::Path;
 
-use super::PutOutcome;
 use super::hidden::{Flush, HiddenFile};
+use super::{Folder, PutOutcome};
 
 /// The file behind an object.
 pub(super) fn file_path(path: &Path) -> PathBuf {
@@ -91,6 +91,52 @@ pub(super) fn list(folder: &Path, passes: impl Fn(&str) -> bool) -> io::Result<V
     Ok(found)
 }
 
+/// What lies directly in `folder`. Links are not followed, but it is told where below `root` they lead.
+pub(super) fn list_folder(folder: &Path, root: &Path) -> io::Result<Folder> {
+    let at = file_path(folder);
+    let entries = match fs::read_dir(&at) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Folder::default());
+        }
+        Err(error) => return Err(error),
+    };
+    let mut found = Folder { modified_ms: modified_ms(&at), ..Folder::default() };
+    for entry in entries {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_symlink() {
+            found.links.extend(target_below(&entry.path(), root));
+            continue;
+        }
+        let name = entry.file_name();
+        let Some(path) = name.to_str().and_then(|name| Path::parse(format!("{folder}/{name}")).ok()) else { continue };
+        if kind.is_dir() {
+            found.folders.push(path);
+            continue;
+        }
+        match entry.metadata() {
+            Ok(looked) if looked.is_file() => found.objects.push(meta(path, &looked)),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+fn modified_ms(file: &FilePath) -> Option<i64> {
+    let modified = fs::metadata(file).and_then(|found| found.modified()).ok()?;
+    Some(DateTime::<Utc>::from(modified).timestamp_millis())
+}
+
+/// Where a link leads, if that is below the root, by the name that it has there.
+fn target_below(link: &FilePath, root: &Path) -> Option<Path> {
+    let (target, real_root) = (fs::canonicalize(link).ok()?, fs::canonicalize(file_path(root)).ok()?);
+    let rest = target.strip_prefix(real_root).ok()?.to_str()?.replace('\\', "/");
+    Path::parse(format!("{root}/{rest}")).ok()
+}
+
 /// Writes a file whose name is free.
 pub(super) fn put_new(file: &FilePath, bytes: &[u8], unique: &str, flush: Flush) -> io::Result<PutOutcome> {
     match begin_new(file, bytes, unique)? {
@@ -117,13 +163,14 @@ pub(super) fn put_over(file: &FilePath, bytes: &[u8], unique: &str, flush: Flush
     hidden.publish_over(flush).map(|_| ())
 }
 
-/// Deletes files; those that are not there are fine. On failure tells of the first that could not be deleted, after all others were.
-pub(super) fn delete(files: &[PathBuf]) -> Result<(), (usize, io::Error)> {
-    let delete = |(at, file)| match fs::remove_file(file) {
-        Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Some((at, error)),
-        _ => None,
+/// Deletes files, and tells of each whether it was there.
+pub(super) fn delete(files: &[PathBuf]) -> Vec<io::Result<bool>> {
+    let delete = |file: &PathBuf| match fs::remove_file(file) {
+        Ok(()) => Ok(true),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
+        Err(error) => Err(error),
     };
-    files.iter().enumerate().filter_map(delete).reduce(|first, _| first).map_or(Ok(()), Err)
+    files.iter().map(delete).collect()
 }
 
 fn meta(location: Path, found: &fs::Metadata) -> ObjectMeta {

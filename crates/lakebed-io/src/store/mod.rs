@@ -1,7 +1,7 @@
 //! Stores: a table's URL and options become a [`Store`], through which all bytes of the table are read and written.
 //!
 //! Read [`Store::open`] first. `place` understands URLs, `options` the options, `credentials` the callables, `connect` makes the
-//! connection; `read`, `list`, `put`, `upload` and `delete` are what one does with it, `local` and `hidden` how on a disk, `turn` how
+//! connection; `read`, `list`, `walk`, `put`, `upload` and `delete` are what one does with it, `local` and `hidden` how on a disk, `turn` how
 //! processes of one machine do not get in each other's way, `resolve` how a path of the log finds its file, `identity` which
 //! stores are one.
 
@@ -23,6 +23,7 @@ mod read;
 mod resolve;
 mod turn;
 mod upload;
+mod walk;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -34,10 +35,12 @@ use std::sync::{Arc, Mutex};
 use lakebed_core::error::{Error, Result};
 use lakebed_core::path::LOG_DIR;
 use object_store::ObjectStore;
+use object_store::list::PaginatedListStore;
 use object_store::path::Path;
 use url::Url;
 
 pub use credentials::{CredentialSource, Credentials};
+pub use delete::{Deletion, Fate};
 pub use flush::{Unflushed, all_flushed};
 pub use identity::StoreIdentity;
 pub(crate) use parts::Parts;
@@ -45,6 +48,7 @@ use place::{Place, Service};
 pub use put::PutOutcome;
 pub use turn::{Queue, Turn, Waiting};
 pub use upload::Upload;
+pub use walk::Folder;
 
 use crate::env::Env;
 
@@ -88,6 +92,8 @@ struct Inner {
     /// What stands before the path of an object in messages: `s3://bucket/`, or `/`.
     base: String,
     listing: Listing,
+    /// The same connection, for listing page by page.
+    pages: Option<Arc<dyn PaginatedListStore>>,
     /// How often a request is made again.
     max_retries: usize,
     secrets: Vec<String>,
@@ -145,6 +151,7 @@ impl Store {
             url: place.url,
             base,
             listing,
+            pages: connection.pages,
             max_retries: connection.max_retries,
             secrets: connection.secrets,
             options,
@@ -178,6 +185,7 @@ impl Store {
             url,
             base,
             listing: Listing::Ordered,
+            pages: None,
             // Whoever gives an implementation decides that too.
             max_retries: 0,
             secrets: Vec::new(),

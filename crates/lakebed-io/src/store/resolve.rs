@@ -36,6 +36,27 @@ impl Store {
         Ok((other, file))
     }
 
+    /// The name below the root of what a path of the log means. None if it lies elsewhere, or if that cannot be told from its spelling.
+    pub fn name_below_root(&self, path: &FilePath) -> Option<String> {
+        let absolute = match path {
+            FilePath::Relative(relative) => return Some(relative.clone()),
+            FilePath::Absolute(absolute) => absolute,
+        };
+        let place = self.place_of(absolute).ok()?;
+        if self.is_same_service(&place.service) { self.below_root(&place.path).map(str::to_owned) } else { None }
+    }
+
+    /// What follows the root in an object's name.
+    pub fn below_root<'a>(&self, path: &'a Path) -> Option<&'a str> {
+        match self.root().as_ref() {
+            "" => Some(path.as_ref()),
+            root => {
+                let rest = path.as_ref().strip_prefix(root)?;
+                if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
+            }
+        }
+    }
+
     fn place_of(&self, absolute: &AbsolutePath) -> Result<Place> {
         let here = || Path::parse(&absolute.path).map_err(|error| Error::corrupt(&absolute.path, error));
         let own = match &absolute.scheme {

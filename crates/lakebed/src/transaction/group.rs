@@ -74,7 +74,8 @@ impl Transaction {
     /// Whether others may share its version: it adds files, and nothing else.
     pub(super) fn may_share(&self) -> bool {
         let draft = &self.draft;
-        let only_adds = draft.is_blind_append(&self.reads)
+        let only_adds = !draft.adds.is_empty()
+            && draft.is_blind_append(&self.reads)
             && draft.protocol.is_none()
             && draft.metadata.is_none()
             && draft.transactions.is_empty()

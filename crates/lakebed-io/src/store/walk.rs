@@ -1,0 +1,74 @@
+//! Walking through a tree of folders, folder by folder: whoever walks decides which ones to go into, and how many at a time.
+
+use lakebed_core::error::Result;
+use object_store::list::PaginatedListOptions;
+use object_store::path::Path;
+use object_store::{ListResult, ObjectMeta, ObjectStore};
+
+use super::{Listing, Store, local};
+
+/// What lies directly in a folder, or a part of it.
+#[derive(Debug, Default)]
+pub struct Folder {
+    /// The objects, in no order.
+    pub objects: Vec<ObjectMeta>,
+    /// The folders.
+    pub folders: Vec<Path>,
+    /// Where links of the file system lead that lie in it, as far as that is below the root. They themselves are neither objects nor folders.
+    pub links: Vec<Path>,
+    /// When something was added to it or taken away, in milliseconds since the epoch; known of folders of this machine.
+    pub modified_ms: Option<i64>,
+    /// What to ask for next, if there is more of it.
+    pub next_page: Option<String>,
+}
+
+impl Store {
+    /// What lies directly in a folder; `page` is what the last answer called the next one. A folder that does not exist is empty.
+    pub async fn list_folder(&self, folder: &Path, page: Option<String>) -> Result<Folder> {
+        let listed = match (&self.0.listing, &self.0.pages) {
+            (Listing::Local, _) => return self.list_local_folder(folder).await,
+            (Listing::Web(lister), _) => whole(lister.as_ref(), folder).await,
+            (_, None) => self.again(|| whole(self.object_store().as_ref(), folder)).await,
+            (_, Some(pages)) => {
+                let prefix = if folder.as_ref().is_empty() { None } else { Some(format!("{folder}/")) };
+                let ask = || {
+                    let delimiter = Some("/".into());
+                    let options = PaginatedListOptions { delimiter, page_token: page.clone(), ..PaginatedListOptions::default() };
+                    pages.list_paginated(prefix.as_deref(), options)
+                };
+                self.again(ask).await.map(|listed| folder_of(listed.result, listed.page_token))
+            }
+        };
+        match listed {
+            Ok(mut found) => {
+                // What marks a folder is not in it.
+                found.objects.retain(|object| object.location != *folder);
+                Ok(found)
+            }
+            Err(object_store::Error::NotFound { .. }) => Ok(Folder::default()),
+            Err(error) => Err(self.failed(&error, folder)),
+        }
+    }
+
+    async fn list_local_folder(&self, folder: &Path) -> Result<Folder> {
+        let (own, root) = (folder.clone(), self.root().clone());
+        self.blocking(folder, local::file_path(folder), move |_| local::list_folder(&own, &root)).await
+    }
+
+    /// Takes folders away in which nothing is, in this order, and tells how many. Only folders of this machine are things of their own.
+    pub async fn remove_empty_folders(&self, folders: &[Path]) -> Result<u64> {
+        let paths: Vec<_> = folders.iter().filter_map(|folder| self.local_path(folder)).collect();
+        let Some(first) = folders.first().filter(|_| !paths.is_empty()) else { return Ok(0) };
+        // Whoever put something there meanwhile is in time: a folder that holds anything cannot be removed so.
+        let remove = move |_| Ok(paths.iter().filter(|path| std::fs::remove_dir(path).is_ok()).count() as u64);
+        self.blocking(first, local::file_path(first), remove).await
+    }
+}
+
+async fn whole(store: &dyn ObjectStore, folder: &Path) -> object_store::Result<Folder> {
+    store.list_with_delimiter(Some(folder)).await.map(|listed| folder_of(listed, None))
+}
+
+fn folder_of(listed: ListResult, next_page: Option<String>) -> Folder {
+    Folder { objects: listed.objects, folders: listed.common_prefixes, next_page, ..Folder::default() }
+}

@@ -1,0 +1,257 @@
+//! What may not go: the files, and the files of deletion vectors, of a version and of what left the table within the retention.
+//!
+//! A file is known by a hash of its path below the table, 16 bytes for each. Where an absolute path leads nobody can tell for sure, since
+//! one store has many names: mounts, links, other endpoints. So it keeps every file of the name with which it ends, wherever that is below
+//! the table; names of files are made up to be unique, so that keeps no other one.
+
+use std::collections::HashSet;
+use std::pin::pin;
+
+use arrow_array::RecordBatch;
+use futures::{Stream, StreamExt, TryStreamExt};
+use lakebed_core::action::DeletionVectorDescriptor;
+use lakebed_core::action::json::{FileLine, Line, Part, each_line};
+use lakebed_core::dv::{self, DvPlace};
+use lakebed_core::log::checkpoint::columns;
+use lakebed_core::log::checkpoint::write::old_tombstones;
+use lakebed_core::log::files::{FileBatch, FileKey};
+use lakebed_core::path::{FilePath, LogPath};
+use lakebed_io::log::{self, CommitPart};
+use lakebed_io::parquet::{Cores, ReadOptions};
+use lakebed_io::{checkpoint, store::Store};
+use parquet::arrow::ProjectionMask;
+
+use super::retention::Retention;
+use crate::scan::plan::{Plan, PlanOptions};
+use crate::snapshot::runs_at_once;
+use crate::{Error, ErrorKind, Result, Snapshot};
+
+/// What tells of a tombstone which files it keeps.
+const TOMBSTONES: columns::Columns = &[&["remove", "path"], &["remove", "deletionTimestamp"], &["remove", "deletionVector"]];
+
+/// Files that may not go.
+pub(super) struct Kept {
+    retention: Retention,
+    /// The id of the table, and its version, that all this is known of.
+    table_id: String,
+    version: u64,
+    paths: HashSet<FileKey>,
+    /// With which absolute paths end.
+    names: HashSet<FileKey>,
+}
+
+impl Kept {
+    /// What a version and the retention keep.
+    pub(super) async fn read(snapshot: &Snapshot, retention: Retention) -> Result<Self> {
+        let (table_id, version) = (snapshot.metadata().id.clone(), snapshot.version());
+        let mut kept = Self { retention, table_id, version, paths: HashSet::new(), names: HashSet::new() };
+        kept.take_version(snapshot).await?;
+        Ok(kept)
+    }
+
+    /// Whether a file may not go, by its path below the table.
+    pub(super) fn holds(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        self.paths.contains(&FileKey::new(path, None))
+            || (!self.names.is_empty() && self.names.contains(&FileKey::new(name, None)))
+    }
+
+    /// Keeps also what commits came to name since, up to this version.
+    pub(super) async fn catch_up(&mut self, snapshot: &Snapshot) -> Result<()> {
+        if snapshot.version() == self.version && snapshot.metadata().id == self.table_id {
+            return Ok(());
+        }
+        let newer: Vec<LogPath> = (self.version + 1..=snapshot.version()).map(LogPath::commit).collect();
+        let is_same = snapshot.metadata().id == self.table_id && !newer.is_empty();
+        let taken = if is_same { self.take_commits(snapshot.store(), &newer, Which::All).await } else { Ok(()) };
+        match taken {
+            Ok(()) if is_same => {}
+            Err(error) if !error.is_not_found() => return Err(error),
+            // The commits are gone, or it is another table now.
+            _ => self.take_version(snapshot).await?,
+        }
+        (self.table_id, self.version) = (snapshot.metadata().id.clone(), snapshot.version());
+        Ok(())
+    }
+
+    async fn take_version(&mut self, snapshot: &Snapshot) -> Result<()> {
+        let mut files = Plan::new(snapshot, None, PlanOptions::default())?.files();
+        while let Some(batch) = files.try_next().await? {
+            self.take_files(&batch)?;
+        }
+        // As with the files: other files of the log stand in for what is broken of it.
+        let readable = snapshot.with_readable_log().await?;
+        match self.take_tombstones(&readable).await {
+            Err(error) if error.is_corrupt() => self.take_tombstones(&readable.without_checkpoint(error).await?).await?,
+            Err(error) if error.is_not_found() => self.take_tombstones(&readable.listed_again(error).await?).await?,
+            taken => taken?,
+        }
+        if self.retention.exceeds_memory_of(snapshot) { self.take_forgotten(snapshot).await } else { Ok(()) }
+    }
+
+    fn take_files(&mut self, batch: &FileBatch) -> Result<()> {
+        for (row, path) in batch.paths()?.iter().enumerate() {
+            let vector = batch.deletion_vector(row)?;
+            self.take(path.unwrap_or_default(), vector.as_ref())?;
+        }
+        Ok(())
+    }
+
+    /// What left the table within the retention, as far as the version remembers it.
+    async fn take_tombstones(&mut self, snapshot: &Snapshot) -> Result<()> {
+        let layers = snapshot.layers().await?;
+        let store = snapshot.store();
+        if !layers.hides_nothing() {
+            self.take_commits(store, &snapshot.segment().commits, Which::Tombstones).await?;
+        }
+        let Some(files) = &snapshot.segment().checkpoint else { return Ok(()) };
+        let content = checkpoint::open(store, files).await?;
+        if let Some((name, bytes)) = &content.json {
+            let named = named_in(Part::whole(bytes, name), Which::Tombstones, self.retention.cutoff_ms)?;
+            self.extend(named);
+        }
+        for part in &content.parts {
+            let row_groups = part.row_groups_with("remove");
+            if row_groups.is_empty() {
+                continue;
+            }
+            let schema = part.metadata().file_metadata().schema_descr();
+            let leaves = schema.columns().iter().enumerate();
+            let leaves = leaves.filter(|(_, leaf)| columns::hold(TOMBSTONES, leaf.path().parts())).map(|(index, _)| index);
+            let options = ReadOptions {
+                projection: Some(ProjectionMask::leaves(schema, leaves)),
+                row_groups: Some(row_groups),
+                ..ReadOptions::default()
+            };
+            let mut batches = part.read(options, &Cores::new())?;
+            while let Some(batch) = batches.try_next().await? {
+                let batch: RecordBatch = old_tombstones(&batch, layers, self.retention.cutoff_ms.saturating_sub(1))?;
+                self.take_files(&FileBatch::new(batch)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What left the table within a retention that is longer than the table remembers: only the commits since know it.
+    async fn take_forgotten(&mut self, snapshot: &Snapshot) -> Result<()> {
+        let listed = log::list_log(snapshot.store(), None).await?;
+        let before = snapshot.newest_until(&listed, self.retention.cutoff_ms.saturating_sub(1)).await?;
+        let first = before.map_or(0, |before| before + 1);
+        let wanted = first..=snapshot.version();
+        let there: HashSet<u64> = listed.iter().filter(|file| file.path.is_commit()).map(|file| file.path.version).collect();
+        if wanted.clone().any(|version| !there.contains(&version)) {
+            return Err(self.forgotten(snapshot));
+        }
+        let commits: Vec<LogPath> = wanted.map(LogPath::commit).collect();
+        match self.take_commits(snapshot.store(), &commits, Which::Removed).await {
+            Err(error) if error.is_not_found() => Err(self.forgotten(snapshot).with_source(error)),
+            taken => taken,
+        }
+    }
+
+    fn forgotten(&self, snapshot: &Snapshot) -> Error {
+        let hour = 3_600_000;
+        let message = format!(
+            "{}: a retention of {} hours is longer than the {} hours for which the table remembers what left it \
+             (delta.deletedFileRetentionDuration), and the commits that would tell it are gone: nobody knows which files are to stay. Vacuum \
+             with a retention up to the table's; for the future, set that property, and delta.logRetentionDuration, to what you need",
+            snapshot.url(),
+            self.retention.retention_ms / hour,
+            snapshot.properties().deleted_file_retention_ms / hour,
+        );
+        Error::new(ErrorKind::VersionNotFound, message)
+    }
+
+    async fn take_commits(&mut self, store: &Store, commits: &[LogPath], which: Which) -> Result<()> {
+        let cutoff_ms = self.retention.cutoff_ms;
+        let mut named = pin!(named_by(log::read_commits(store, commits), which, cutoff_ms));
+        while let Some(named) = named.try_next().await? {
+            self.extend(named);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, path: &str, vector: Option<&DeletionVectorDescriptor>) -> Result<()> {
+        let mut named = Vec::new();
+        name(path, vector, &mut named)?;
+        self.extend(named);
+        Ok(())
+    }
+
+    fn extend(&mut self, named: Vec<Named>) {
+        for named in named {
+            match named {
+                Named::Path(key) => self.paths.insert(key),
+                Named::Name(key) => self.names.insert(key),
+            };
+        }
+    }
+}
+
+/// Which actions of a commit keep their files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    /// Removals within the retention.
+    Tombstones,
+    /// Removals, whenever they say that they were.
+    Removed,
+    /// Additions and removals.
+    All,
+}
+
+/// How a file is known that is kept.
+enum Named {
+    Path(FileKey),
+    Name(FileKey),
+}
+
+fn named_by(
+    parts: impl Stream<Item = Result<CommitPart>> + Send + 'static,
+    which: Which,
+    cutoff_ms: i64,
+) -> impl Stream<Item = Result<Vec<Named>>> + Send {
+    let read = move |part: CommitPart| async move {
+        let work = tokio::task::spawn_blocking(move || named_in(part.part(), which, cutoff_ms));
+        work.await.map_err(|error| Error::internal("reading commits").with_source(error))?
+    };
+    parts.map_ok(read).try_buffered(runs_at_once()).boxed()
+}
+
+fn named_in(part: Part<'_>, which: Which, cutoff_ms: i64) -> Result<Vec<Named>> {
+    let mut named = Vec::new();
+    each_line(part, |line| match line {
+        Line::File(FileLine::Add(add)) if which == Which::All => {
+            let vector = add.deletion_vector.map(DeletionVectorDescriptor::from);
+            name(&add.path, vector.as_ref(), &mut named)
+        }
+        Line::File(FileLine::Remove(remove))
+            if which != Which::Tombstones || remove.deletion_timestamp.unwrap_or(0) >= cutoff_ms =>
+        {
+            let vector = remove.deletion_vector.map(DeletionVectorDescriptor::from);
+            name(&remove.path, vector.as_ref(), &mut named)
+        }
+        _ => Ok(()),
+    })?;
+    Ok(named)
+}
+
+/// The file that an action names, and that of its deletion vector.
+fn name(path: &str, vector: Option<&DeletionVectorDescriptor>, named: &mut Vec<Named>) -> Result<()> {
+    named.push(key(&FilePath::parse(path)?));
+    if let Some(vector) = vector
+        && let DvPlace::File { path, .. } = dv::place(vector)?
+    {
+        named.push(key(&path));
+    }
+    Ok(())
+}
+
+fn key(path: &FilePath) -> Named {
+    match path {
+        FilePath::Relative(path) => Named::Path(FileKey::new(path, None)),
+        FilePath::Absolute(absolute) => {
+            let name = absolute.path.rsplit('/').next().unwrap_or_default();
+            Named::Name(FileKey::new(name, None))
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Files that may go, on their way from the sources, and as the caller gets to see them.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{Int64Builder, StringBuilder, TimestampMillisecondBuilder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use futures::stream::BoxStream;
+use object_store::path::Path;
+
+use crate::Result;
+
+/// The caller gets to see so many files at most.
+const MOST_SHOWN: usize = 1_000_000;
+
+/// A file that may go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Below the table, as the store names it.
+    pub(super) path: String,
+    pub(super) size_bytes: u64,
+    /// Unknown of what a commit removed, which is as old as that.
+    pub(super) modified_ms: Option<i64>,
+}
+
+/// A part of what a source says.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    pub(super) files: Vec<Found>,
+    /// How many folders it is about.
+    pub(super) folders: u64,
+    /// Files and folders below the table that something else leads to: they stay, with all that is in them.
+    pub(super) linked: Vec<String>,
+    /// An old folder with no file in it.
+    pub(super) empty: Option<Path>,
+}
+
+/// Where candidates come from.
+pub(super) type Source = BoxStream<'static, Result<Part>>;
+
+/// The files that the caller gets to see.
+pub(super) struct Shown {
+    rows: usize,
+    paths: StringBuilder,
+    sizes: Int64Builder,
+    times: TimestampMillisecondBuilder,
+}
+
+impl Shown {
+    pub(super) fn new() -> Self {
+        let times = TimestampMillisecondBuilder::new().with_timezone("UTC");
+        Self { rows: 0, paths: StringBuilder::new(), sizes: Int64Builder::new(), times }
+    }
+
+    pub(super) fn push(&mut self, file: &Found) {
+        if self.rows < MOST_SHOWN {
+            self.rows += 1;
+            self.paths.append_value(&file.path);
+            self.sizes.append_value(i64::try_from(file.size_bytes).unwrap_or(i64::MAX));
+            self.times.append_option(file.modified_ms);
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Result<RecordBatch> {
+        let columns: Vec<ArrayRef> =
+            vec![Arc::new(self.paths.finish()), Arc::new(self.sizes.finish()), Arc::new(self.times.finish())];
+        Ok(RecordBatch::try_new(schema(), columns)?)
+    }
+}
+
+fn schema() -> SchemaRef {
+    let time = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
+    Arc::new(Schema::new(vec![
+        Field::new("path", DataType::Utf8, false),
+        Field::new("size_bytes", DataType::Int64, false),
+        Field::new("modification_time", time, true),
+    ]))
+}

@@ -1,0 +1,180 @@
+//! What commits since the last vacuum removed, and their files of changed rows; and what a vacuum leaves behind for the next one to know.
+//!
+//! `_last_vacuum_info` in the log names the newest version that a vacuum was done with, as Delta Spark writes it.
+
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::{StreamExt, TryStreamExt};
+use lakebed_core::action::json::{FileLine, Line, each_line};
+use lakebed_core::action::{Action, DeletionVectorDescriptor};
+use lakebed_core::dv::{self, DvPlace};
+use lakebed_core::log::files::FileKey;
+use lakebed_core::path::{FilePath, LogPath};
+use lakebed_io::log::{self, CommitPart};
+use lakebed_io::store::Store;
+use serde::{Deserialize, Serialize};
+
+use super::hidden::Hidden;
+use super::list::{Found, Part, Source};
+use crate::{Error, ErrorKind, Result, Snapshot};
+
+/// In the log.
+const INFO_NAME: &str = "_last_vacuum_info";
+
+/// What the last vacuum left behind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LastVacuum {
+    /// The newest version of which all is done; none if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    latest_commit_version_outside_of_retention_window: Option<u64>,
+}
+
+/// The commits that a vacuum has to look through.
+pub(super) struct Due {
+    store: Store,
+    versions: RangeInclusive<u64>,
+    /// The first commit of which not all may go yet, since its writer's clock was ahead.
+    held_back: Arc<Mutex<Option<u64>>>,
+}
+
+impl Due {
+    /// Those that are older than the cutoff, since the last vacuum. None if there are none.
+    pub(super) async fn of(snapshot: &Snapshot, cutoff_ms: i64) -> Result<Option<Self>> {
+        let store = snapshot.store();
+        let listed = log::list_log(store, None).await?;
+        let last = read_last(store).await?.filter(|last| *last <= snapshot.version());
+        let first = last.map_or(0, |last| last + 1);
+        let newest = snapshot.newest_until(&listed, cutoff_ms.saturating_sub(1)).await?;
+        let there: HashSet<u64> = listed.iter().filter(|file| file.path.is_commit()).map(|file| file.path.version).collect();
+        let newest = match newest {
+            Some(newest) if newest >= first => newest,
+            // Whatever was older is there, or was done.
+            _ if there.contains(&first) || first > snapshot.version() => return Ok(None),
+            _ => return Err(lost(snapshot, first)),
+        };
+        match (first..=newest).find(|version| !there.contains(version)) {
+            Some(missing) => Err(lost(snapshot, missing)),
+            None => Ok(Some(Self { store: store.clone(), versions: first..=newest, held_back: Arc::default() })),
+        }
+    }
+
+    /// What they removed, and their files of changed rows, each once.
+    pub(super) fn files(&self, hidden: Hidden, cutoff_ms: i64) -> Source {
+        let commits: Vec<LogPath> = self.versions.clone().map(LogPath::commit).collect();
+        let (store, held_back) = (self.store.clone(), Arc::clone(&self.held_back));
+        let mut seen = HashSet::new();
+        let reader = Arc::new(Reader { store: store.clone(), hidden, cutoff_ms });
+        let read = move |part: CommitPart| {
+            let reader = Arc::clone(&reader);
+            async move {
+                let work = tokio::task::spawn_blocking(move || reader.read(&part));
+                work.await.map_err(|error| Error::internal("reading commits").with_source(error))?
+            }
+        };
+        log::read_commits(&store, &commits)
+            .map_err(|error| if error.is_not_found() { needs_full(error.message()) } else { error })
+            .map_ok(read)
+            .try_buffered(crate::snapshot::runs_at_once())
+            .map_ok(move |Removed { mut files, held_back: version }| {
+                files.retain(|file| seen.insert(FileKey::new(&file.path, None)));
+                if let Some(version) = version {
+                    let mut held_back = held_back.lock().unwrap_or_else(PoisonError::into_inner);
+                    *held_back = Some(held_back.map_or(version, |before| before.min(version)));
+                }
+                Part { files, ..Part::default() }
+            })
+            .boxed()
+    }
+
+    /// The newest version of which all is done once these files are gone.
+    pub(super) fn done(&self) -> Option<u64> {
+        match *self.held_back.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(version) => version.checked_sub(1),
+            None => Some(*self.versions.end()),
+        }
+    }
+}
+
+struct Reader {
+    store: Store,
+    hidden: Hidden,
+    cutoff_ms: i64,
+}
+
+#[derive(Default)]
+struct Removed {
+    files: Vec<Found>,
+    held_back: Option<u64>,
+}
+
+impl Reader {
+    fn read(&self, part: &CommitPart) -> Result<Removed> {
+        let mut removed = Removed::default();
+        each_line(part.part(), |line| match line {
+            Line::File(FileLine::Remove(remove)) => {
+                if remove.deletion_timestamp.unwrap_or(0) >= self.cutoff_ms {
+                    removed.held_back = LogPath::parse(&part.name).map(|path| path.version);
+                }
+                self.push(&FilePath::parse(&remove.path)?, remove.size, &mut removed);
+                let vector = remove.deletion_vector.map(DeletionVectorDescriptor::from);
+                if let Some(vector) = vector
+                    && let DvPlace::File { path, .. } = dv::place(&vector)?
+                {
+                    self.push(&path, None, &mut removed);
+                }
+                Ok(())
+            }
+            Line::Other(Action::Cdc(cdc)) => {
+                self.push(&FilePath::parse(&cdc.path)?, Some(cdc.size), &mut removed);
+                Ok(())
+            }
+            _ => Ok(()),
+        })?;
+        Ok(removed)
+    }
+
+    /// What lies elsewhere, or is hidden, is not the table's to delete.
+    fn push(&self, path: &FilePath, size: Option<i64>, removed: &mut Removed) {
+        let path = self.store.name_below_root(path).filter(|path| !self.hidden.hides(path) && self.store.path_of(path).is_ok());
+        let size_bytes = size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0);
+        removed.files.extend(path.map(|path| Found { path, size_bytes, modified_ms: None }));
+    }
+}
+
+/// Leaves behind that all is done of what was removed up to this version. What is known to be done of later ones stays known.
+pub(super) async fn write_last(snapshot: &Snapshot, version: u64) -> Result<()> {
+    let store = snapshot.store();
+    let known = read_last(store).await?.filter(|known| *known <= snapshot.version());
+    if known.is_some_and(|known| known >= version) {
+        return Ok(());
+    }
+    let last = LastVacuum { latest_commit_version_outside_of_retention_window: Some(version) };
+    let text = serde_json::to_string(&last).map_err(|error| Error::internal(INFO_NAME).with_source(error))?;
+    store.put(&store.log_path(INFO_NAME)?, format!("{text}\n").into()).await
+}
+
+/// What cannot be read is as good as not there.
+async fn read_last(store: &Store) -> Result<Option<u64>> {
+    match store.get(&store.log_path(INFO_NAME)?).await {
+        Ok(bytes) => {
+            let last: LastVacuum = serde_json::from_slice(&bytes).unwrap_or_default();
+            Ok(last.latest_commit_version_outside_of_retention_window)
+        }
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn lost(snapshot: &Snapshot, version: u64) -> Error {
+    needs_full(format!("{}: the commit of version {version} is gone, which nobody has vacuumed after", snapshot.url()))
+}
+
+fn needs_full(why: impl std::fmt::Display) -> Error {
+    let message = format!(
+        "{why}: a lite vacuum would leave files behind for good; run a full one, after which lite ones are possible again"
+    );
+    Error::new(ErrorKind::VersionNotFound, message)
+}

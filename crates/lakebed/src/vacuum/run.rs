@@ -1,0 +1,303 @@
+//! A vacuum from beginning to end. Read [`run`].
+
+use std::collections::HashSet;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use lakebed_core::feature::check_write;
+use lakebed_io::log::{self, hadoop_checksum_name};
+use lakebed_io::store::{Fate, Store};
+use object_store::path::Path;
+
+use super::hidden::Hidden;
+use super::kept::Kept;
+use super::list::{Found, Part, Shown, Source};
+use super::lite::{self, Due};
+use super::retention::Retention;
+use super::{VacuumMetrics, VacuumMode, VacuumOptions, VacuumOutcome, full, inventory, tell};
+use crate::transaction::Operation;
+use crate::{Error, RecordBatchStream, Result, Snapshot, Table};
+
+/// So many candidates are in memory at a time; what is beyond is done afterwards.
+const ROUND: usize = 1_000_000;
+
+/// After so many files the newest version is looked at again.
+const BETWEEN_CHECKS: usize = 50_000;
+
+/// Files that are deleted with one request, where the store can do that.
+const TOGETHER: usize = 1_000;
+
+/// Such requests at a time.
+const AT_ONCE: usize = 8;
+
+/// Finds what may go, and deletes it.
+pub(super) async fn run(table: &Table, options: VacuumOptions, objects: Option<RecordBatchStream>) -> Result<VacuumOutcome> {
+    let snapshot = table.snapshot().await?;
+    check_write(snapshot.protocol(), snapshot.url())?;
+    let retention = Retention::of(&snapshot, &options)?;
+    let cutoff_ms = retention.cutoff_ms;
+    let (store, hidden) = (snapshot.store(), Hidden::of(&snapshot));
+    let has_inventory = objects.is_some();
+    let mut due = None;
+    let mut source = match (objects, options.mode) {
+        (Some(_), VacuumMode::Lite) => {
+            return Err(Error::invalid_input("a lite vacuum looks at commits, not at an inventory: ask for a full one"));
+        }
+        (Some(objects), VacuumMode::Full) => inventory::read(store, hidden, objects)?,
+        (None, VacuumMode::Full) => full::walk(store, hidden, cutoff_ms),
+        (None, VacuumMode::Lite) => {
+            due = Due::of(&snapshot, cutoff_ms).await?;
+            due.as_ref().map_or_else(|| stream::empty().boxed(), |due| due.files(hidden, cutoff_ms))
+        }
+    };
+    let kept = Kept::read(&snapshot, retention).await?;
+    let mut work = Work::new(table, options, retention, kept, snapshot);
+    work.clear(&mut source).await?;
+    if !work.options.dry_run {
+        work.remove_folders().await?;
+        let done = match work.options.mode {
+            VacuumMode::Lite => due.as_ref().and_then(Due::done),
+            // Nobody knows whether an inventory shows all there is.
+            VacuumMode::Full if has_inventory => None,
+            VacuumMode::Full => work.newest_old_version().await,
+        };
+        work.leave_behind(done).await;
+    }
+    work.finish()
+}
+
+struct Work<'a> {
+    table: &'a Table,
+    options: VacuumOptions,
+    retention: Retention,
+    kept: Kept,
+    /// The newest version that is known.
+    snapshot: Snapshot,
+    metrics: VacuumMetrics,
+    shown: Shown,
+    /// What links lead to.
+    linked: HashSet<String>,
+    empty: Vec<Path>,
+}
+
+/// What became of some files.
+#[derive(Default)]
+struct Tally {
+    deleted: u64,
+    failed: u64,
+    error: Option<Error>,
+}
+
+impl<'a> Work<'a> {
+    fn new(table: &'a Table, options: VacuumOptions, retention: Retention, kept: Kept, snapshot: Snapshot) -> Self {
+        let (metrics, shown) = (VacuumMetrics::default(), Shown::new());
+        Self { table, options, retention, kept, snapshot, metrics, shown, linked: HashSet::new(), empty: Vec::new() }
+    }
+
+    /// Looks at all that a source has, and deletes what may go, round by round.
+    async fn clear(&mut self, source: &mut Source) -> Result<()> {
+        // What links lead to may come to light at the very end.
+        let most = if self.store().local_path(self.store().root()).is_some() { usize::MAX } else { ROUND };
+        let mut round = Vec::new();
+        while let Some(part) = source.try_next().await? {
+            self.take(part, &mut round);
+            if round.len() >= most {
+                self.delete_round(std::mem::take(&mut round)).await?;
+            }
+        }
+        self.delete_round(round).await
+    }
+
+    /// The candidates among what a source says.
+    fn take(&mut self, part: Part, round: &mut Vec<Found>) {
+        self.metrics.listed_files += part.files.len() as u64;
+        self.metrics.listed_folders += part.folders;
+        self.linked.extend(part.linked);
+        self.empty.extend(part.empty);
+        for file in part.files {
+            let is_young = file.modified_ms.is_some_and(|modified| modified >= self.retention.cutoff_ms);
+            if self.kept.holds(&file.path) {
+                continue;
+            }
+            if is_young {
+                self.metrics.young_files += 1;
+            } else {
+                round.push(file);
+            }
+        }
+    }
+
+    /// Deletes these files, unless they turn out to be needed; the history tells of it.
+    async fn delete_round(&mut self, mut round: Vec<Found>) -> Result<()> {
+        if round.is_empty() {
+            return Ok(());
+        }
+        if !self.options.dry_run {
+            self.look_again().await?;
+        }
+        round.retain(|file| self.may_go(file));
+        round.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        let (files, bytes) = (round.len() as u64, round.iter().map(|file| file.size_bytes).sum::<u64>());
+        self.metrics.found_files += files;
+        self.metrics.found_bytes += bytes;
+        if self.options.dry_run || round.is_empty() {
+            round.iter().for_each(|file| self.shown.push(file));
+            return Ok(());
+        }
+        if self.options.log_commits {
+            let start = tell::start(&self.snapshot, &self.options, self.retention, (files, bytes));
+            self.commit(&start).await?;
+        }
+        let mut tally = Tally::default();
+        let ended = self.delete_files(round, &mut tally).await.and_then(|()| self.done(&mut tally));
+        if self.options.log_commits {
+            let end = tell::end(ended.is_ok(), tally.deleted, self.metrics.listed_folders.max(1));
+            if let Err(error) = self.commit(&end).await {
+                let table = self.snapshot.url();
+                tracing::warn!(table, "{table}: vacuumed, but the commit that tells so could not be made: {error}");
+            }
+        }
+        ended
+    }
+
+    async fn delete_files(&mut self, round: Vec<Found>, tally: &mut Tally) -> Result<()> {
+        let mut round = round.into_iter().peekable();
+        while round.peek().is_some() {
+            self.look_again().await?;
+            let files: Vec<Found> = round.by_ref().take(BETWEEN_CHECKS).filter(|file| self.may_go(file)).collect();
+            let before = (tally.deleted, tally.failed);
+            let store = self.store().clone();
+            let mut fates = stream::iter(in_chunks(files)).map(|chunk| delete(store.clone(), chunk)).buffered(AT_ONCE);
+            while let Some(deleted) = fates.next().await {
+                self.count(deleted?, tally);
+            }
+            // Who may delete nothing need not be told so a million times.
+            if tally.failed > before.1 && tally.deleted == before.0 {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, deleted: Deleted, tally: &mut Tally) {
+        for (file, fate) in deleted.files {
+            match fate {
+                Fate::Gone => {
+                    tally.deleted += 1;
+                    self.metrics.deleted_files += 1;
+                    self.metrics.deleted_bytes += file.size_bytes;
+                    self.shown.push(&file);
+                }
+                Fate::Missing => self.metrics.missing_files += 1,
+                Fate::Stays => tally.failed += 1,
+            }
+        }
+        tally.error = tally.error.take().or(deleted.error);
+    }
+
+    /// An error if any file could not be deleted.
+    fn done(&self, tally: &mut Tally) -> Result<()> {
+        let Some(error) = tally.error.take() else { return Ok(()) };
+        let message = format!(
+            "{}: {} files were deleted, but {} that should go could not be: what is gone is gone rightly; when the cause is mended, vacuum again \
+             for the others. The first cause: {}",
+            self.snapshot.url(),
+            self.metrics.deleted_files,
+            tally.failed,
+            error.message(),
+        );
+        Err(Error::new(error.kind().clone(), message).with_source(error))
+    }
+
+    fn may_go(&self, file: &Found) -> bool {
+        !self.kept.holds(&file.path) && !self.is_linked(&file.path)
+    }
+
+    fn is_linked(&self, path: &str) -> bool {
+        let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
+        !self.linked.is_empty() && (self.linked.contains("") || ends.into_iter().any(|end| self.linked.contains(&path[..end])))
+    }
+
+    /// Others may have committed since: what they brought back stays, and what they decided about the table counts.
+    async fn look_again(&mut self) -> Result<()> {
+        let newest = self.table.snapshot().await?;
+        check_write(newest.protocol(), newest.url())?;
+        self.retention.check(&newest, &self.options)?;
+        self.kept.catch_up(&newest).await?;
+        self.snapshot = newest;
+        Ok(())
+    }
+
+    async fn commit(&mut self, operation: &Operation) -> Result<()> {
+        let committed = tell::commit(self.table, &self.options, operation).await?;
+        if let Some(snapshot) = committed.snapshot {
+            self.snapshot = snapshot;
+        }
+        Ok(())
+    }
+
+    /// The deepest first, so that what holds nothing but them goes, too.
+    async fn remove_folders(&mut self) -> Result<()> {
+        let mut folders = std::mem::take(&mut self.empty);
+        let linked = |folder: &Path| self.store().below_root(folder).is_some_and(|path| self.is_linked(path));
+        folders.retain(|folder| !linked(folder));
+        folders.sort_unstable_by_key(|folder| std::cmp::Reverse(folder.as_ref().matches('/').count()));
+        self.metrics.deleted_folders = self.store().remove_empty_folders(&folders).await?;
+        Ok(())
+    }
+
+    /// The newest version that is older than the retention, if that can be found out.
+    async fn newest_old_version(&self) -> Option<u64> {
+        let listed = log::list_log(self.store(), None).await.ok()?;
+        self.snapshot.newest_until(&listed, self.retention.cutoff_ms.saturating_sub(1)).await.ok()?
+    }
+
+    /// What the next lite vacuum has to know. Without it that looks at more than it must.
+    async fn leave_behind(&self, done: Option<u64>) {
+        let Some(version) = done else { return };
+        if let Err(error) = lite::write_last(&self.snapshot, version).await {
+            let table = self.snapshot.url();
+            tracing::warn!(table, "{table}: vacuumed, but the next lite vacuum will not know it: {error}");
+        }
+    }
+
+    fn finish(self) -> Result<VacuumOutcome> {
+        let VacuumMetrics { deleted_files, deleted_bytes, .. } = self.metrics;
+        if !self.options.dry_run {
+            tracing::info!(table = self.snapshot.url(), deleted_files, deleted_bytes, "vacuumed");
+        }
+        let (version, files) = (self.snapshot.version(), self.shown.finish()?);
+        Ok(VacuumOutcome { version, metrics: self.metrics, files, snapshot: Some(self.snapshot) })
+    }
+
+    fn store(&self) -> &Store {
+        self.snapshot.store()
+    }
+}
+
+/// Files that were to be deleted together, and what became of them.
+struct Deleted {
+    files: Vec<(Found, Fate)>,
+    error: Option<Error>,
+}
+
+fn in_chunks(files: Vec<Found>) -> Vec<Vec<Found>> {
+    let mut chunks = Vec::new();
+    let mut files = files.into_iter().peekable();
+    while files.peek().is_some() {
+        chunks.push(files.by_ref().take(TOGETHER).collect());
+    }
+    chunks
+}
+
+/// Deletes some files, with the checksums that Hadoop may have left beside them.
+async fn delete(store: Store, files: Vec<Found>) -> Result<Deleted> {
+    let mut paths = files.iter().map(|file| store.path_of(&file.path)).collect::<Result<Vec<Path>>>()?;
+    if store.local_path(store.root()).is_some() {
+        for file in &files {
+            let (folder, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
+            paths.push(store.path_of(&format!("{folder}/{}", hadoop_checksum_name(name)))?);
+        }
+    }
+    let deletion = store.delete_each(&paths).await?;
+    Ok(Deleted { files: files.into_iter().zip(deletion.fates).collect(), error: deletion.error })
+}

@@ -1,0 +1,54 @@
+//! What the history tells of a vacuum, in Delta Spark's words: a commit before anything goes, and one afterwards.
+
+use super::VacuumOptions;
+use super::retention::Retention;
+use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
+use crate::{ErrorKind, Result, Snapshot, Table};
+
+/// How often such a commit is tried anew on top of one that it does not agree with.
+const ATTEMPTS: usize = 5;
+
+/// What is to go.
+pub(super) fn start(snapshot: &Snapshot, options: &VacuumOptions, retention: Retention, (files, bytes): (u64, u64)) -> Operation {
+    let of_table_ms = snapshot.properties().deleted_file_retention_ms;
+    let mut operation = Operation::new("VACUUM START")
+        .with("retentionCheckEnabled", options.enforce_retention)
+        .with("defaultRetentionMillis", of_table_ms);
+    if options.retention.is_some() {
+        operation = operation.with("specifiedRetentionMillis", retention.retention_ms);
+    }
+    with(operation, [("numFilesToDelete", files), ("sizeOfDataToDelete", bytes)])
+}
+
+/// What went.
+pub(super) fn end(is_done: bool, files: u64, folders: u64) -> Operation {
+    let operation = Operation::new("VACUUM END").with("status", if is_done { "COMPLETED" } else { "FAILED" });
+    with(operation, [("numDeletedFiles", files), ("numVacuumedDirectories", folders)])
+}
+
+fn with<const N: usize>(mut operation: Operation, metrics: [(&str, u64); N]) -> Operation {
+    let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    operation.metrics.extend(metrics.map(|(name, value)| (name.to_owned(), number(value))));
+    operation
+}
+
+/// Commits that, and nothing else, on top of whatever others commit meanwhile.
+pub(super) async fn commit(table: &Table, options: &VacuumOptions, operation: &Operation) -> Result<Committed> {
+    let settings = CommitSettings { user_metadata: options.user_metadata.clone(), ..CommitSettings::default() };
+    let mut attempts = 1;
+    loop {
+        let transaction = Transaction::begin(&table.snapshot().await?, settings.clone()).await?;
+        match transaction.commit(operation.clone()).await {
+            Err(error) if attempts < ATTEMPTS && matches!(error.kind(), ErrorKind::CommitConflict { retryable: true, .. }) => {
+                attempts += 1;
+            }
+            committed => {
+                let committed = committed?;
+                if let Some(snapshot) = &committed.snapshot {
+                    table.keep(snapshot).await;
+                }
+                return Ok(committed);
+            }
+        }
+    }
+}

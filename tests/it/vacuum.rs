@@ -1,0 +1,297 @@
+//! What a vacuum takes away, and what it leaves.
+
+mod kit;
+mod lite;
+mod local;
+mod races;
+
+use std::time::Duration;
+
+use lakebed::vacuum::{VacuumMode, VacuumOptions};
+use lakebed::{ErrorKind, RecordBatchStream};
+use lakebed_tests::table::{metadata, protocol};
+use lakebed_tests::{Fault, Form, TableBuilder};
+use serde_json::{Value, json};
+
+use kit::*;
+
+#[tokio::test]
+async fn what_no_version_needs_goes_and_all_else_stays() {
+    let lake = Lake::partitioned(&["p", "_q"]).await;
+    let live =
+        ["a.parquet", "p=a%20b/_q=1/b.parquet", "p=%252F/_q=1/c.parquet", "/lake/t/d.parquet", "memory://kit/lake/t/e.parquet"];
+    lake.commit(&live.map(added)).await;
+    let kept = ["a.parquet", "p=a b/_q=1/b.parquet", "p=%2F/_q=1/c.parquet", "d.parquet", "e.parquet"];
+    lake.put_all(&kept).await;
+    lake.commit(&[removed("young.parquet", lake.days_ago(6)), removed("old.parquet", lake.days_ago(8))]).await;
+    lake.put_all(&["young.parquet", "old.parquet"]).await;
+    let garbage =
+        ["nobody.parquet", "p=x/_q=1/f.parquet", "_q=5/g.parquet", "sub/metadata/h", "_change_data/i.parquet", "_delta_index/j"];
+    lake.put_all(&garbage).await;
+    let hidden = ["_other=1/f", "_tmp/f", "p=x/_tmp/f", ".k", "p=x/.l.crc", "metadata/v1.json", "_SUCCESS", "_qq=1/m"];
+    lake.put_all(&hidden).await;
+    let outcome = lake.vacuum(VacuumOptions::default()).await.unwrap();
+    assert_eq!(outcome.paths, sorted(garbage.iter().chain(&["old.parquet"])));
+    assert_eq!(lake.objects().await, sorted(kept.iter().chain(&hidden).chain(&["young.parquet"])));
+    assert_eq!((outcome.metrics.deleted_files, outcome.metrics.deleted_bytes, outcome.metrics.young_files), (7, 7, 0));
+    // Again there is nothing to do, and nothing is told.
+    let version = outcome.version;
+    let outcome = lake.vacuum(VacuumOptions::default()).await.unwrap();
+    assert_eq!((outcome.version, outcome.metrics.found_files), (version, 0));
+}
+
+/// The vectors of PROTOCOL's examples, and the files that they are in.
+const PREFIXED: (&str, &str) = ("ab^-aqEH.-t@S}K{vb[*k^", "ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin");
+const SHARED: (&str, &str) = ("vBn[lx{q8@P<9BNH/isA", "deletion_vector_61d16c75-6994-46b7-a15b-8b538852e50e.bin");
+
+#[tokio::test]
+async fn files_of_deletion_vectors_stay_with_whatever_needs_them() {
+    for form in [
+        None,
+        Some(Form::Classic),
+        Some(Form::MultiPart(2)),
+        Some(Form::ClassicV2(2)),
+        Some(Form::UuidJson(0)),
+        Some(Form::UuidJson(2)),
+    ] {
+        let lake = Lake::new().await;
+        let absolute = vector("p", "memory://kit/lake/t/absolute.bin", 1);
+        let actions = [
+            with_vector(added("a.parquet"), vector("u", PREFIXED.0, 1)),
+            with_vector(removed("b.parquet", lake.days_ago(1)), vector("u", SHARED.0, 1)),
+            with_vector(removed("c.parquet", lake.days_ago(9)), vector("u", SHARED.0, 50)),
+            with_vector(added("d.parquet"), vector("i", "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", 1)),
+            with_vector(added("e.parquet"), absolute),
+        ];
+        lake.commit(&actions).await;
+        if let Some(form) = form {
+            lake.builder.lock().await.checkpoint_as(1, form, &actions, 2).await;
+        }
+        let kept = [PREFIXED.1, SHARED.1, "a.parquet", "absolute.bin", "b.parquet", "d.parquet", "e.parquet"];
+        lake.put_all(&kept).await;
+        lake.put_all(&["c.parquet", "deletion_vector_00000000-0000-0000-0000-000000000000.bin"]).await;
+        let outcome = lake.vacuum(VacuumOptions::default()).await.unwrap();
+        let gone = ["c.parquet", "deletion_vector_00000000-0000-0000-0000-000000000000.bin"];
+        assert_eq!(outcome.paths, gone, "{form:?}");
+        assert_eq!(lake.objects().await, sorted(kept), "{form:?}");
+        // Once nothing needs it, it goes.
+        let retention = Some(Duration::from_secs(3600));
+        let options = VacuumOptions { retention, enforce_retention: false, ..VacuumOptions::default() };
+        assert_eq!(lake.vacuum(options).await.unwrap().paths, sorted(["b.parquet", SHARED.1]), "{form:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_tombstone_in_a_checkpoint_counts_unless_a_commit_undid_it() {
+    let lake = Lake::new().await;
+    lake.commit(&[added("x.parquet")]).await;
+    let tombstones = [removed("young.parquet", lake.days_ago(1)), removed("back.parquet", lake.days_ago(1))];
+    lake.builder.lock().await.checkpoint(1, &[vec![added("x.parquet")], tombstones.to_vec()].concat()).await;
+    // Restored, and long removed by a clock that was behind.
+    lake.commit(&[added("back.parquet")]).await;
+    lake.commit(&[removed("back.parquet", lake.days_ago(30))]).await;
+    lake.put_all(&["x.parquet", "young.parquet", "back.parquet"]).await;
+    assert_eq!(lake.vacuum(VacuumOptions::default()).await.unwrap().paths, ["back.parquet"]);
+}
+
+#[tokio::test]
+async fn files_elsewhere_are_never_touched() {
+    let lake = Lake::new().await;
+    let elsewhere =
+        ["memory://kit/lake/other/a.parquet", "s3://bucket/t/b.parquet", "dbfs:/mnt/c.parquet", "file:///x/d.parquet"];
+    lake.commit(&elsewhere.map(added)).await;
+    lake.commit(&elsewhere.map(|path| removed(path, lake.days_ago(20)))).await;
+    lake.put_outside("lake/other/a.parquet").await;
+    // What only begins like the root lies outside of it, too.
+    lake.put_outside("lake/tt/f.parquet").await;
+    for mode in [VacuumMode::Full, VacuumMode::Lite] {
+        let outcome = lake.vacuum(VacuumOptions { mode, ..VacuumOptions::default() }).await.unwrap();
+        assert_eq!(outcome.metrics.found_files, 0, "{mode:?}");
+    }
+    assert!(lake.is_there("lake/other/a.parquet").await && lake.is_there("lake/tt/f.parquet").await);
+}
+
+#[tokio::test]
+async fn a_retention_is_refused_that_is_shorter_than_the_tables() {
+    let lake = Lake::with(&[("delta.deletedFileRetentionDuration", "interval 10 days")]).await;
+    lake.commit(&[removed("f.parquet", lake.days_ago(9))]).await;
+    lake.put_all(&["f.parquet"]).await;
+    let of_days = |days: u64| VacuumOptions { retention: Some(Duration::from_secs(days * 86_400)), ..VacuumOptions::default() };
+    let error = lake.vacuum(of_days(9)).await.unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::InvalidInput);
+    assert!(error.to_string().contains("216 hours is shorter than the 240 hours of the table"), "{error}");
+    for options in [of_days(10), VacuumOptions::default()] {
+        assert_eq!(lake.vacuum(options).await.unwrap().metrics.found_files, 0);
+    }
+    let options = VacuumOptions { enforce_retention: false, ..of_days(8) };
+    assert_eq!(lake.vacuum(options).await.unwrap().paths, ["f.parquet"]);
+}
+
+#[tokio::test]
+async fn a_retention_longer_than_the_tables_memory_asks_the_commits_or_is_refused() {
+    let lake = Lake::timed().await;
+    let days = [60, 40, 20];
+    for (version, days) in days.into_iter().enumerate() {
+        let gone = format!("{version}.parquet");
+        lake.commit(&[lake.info(days), removed(&gone, lake.days_ago(days))]).await;
+        lake.put_all(&[&gone]).await;
+    }
+    // The checkpoint has forgotten all of them.
+    lake.commit(&[lake.info(1), added("f.parquet")]).await;
+    lake.builder.lock().await.checkpoint(4, &[added("f.parquet")]).await;
+    let thirty_days =
+        || VacuumOptions { retention: Some(Duration::from_secs(30 * 86_400)), dry_run: true, ..VacuumOptions::default() };
+    for mode in [VacuumMode::Full, VacuumMode::Lite] {
+        let outcome = lake.vacuum(VacuumOptions { mode, ..thirty_days() }).await.unwrap();
+        assert_eq!(outcome.paths, ["0.parquet", "1.parquet"], "{mode:?}");
+    }
+    // The one of forty days ago shows where the thirty days begin, and the one of twenty days ago tells what left within them.
+    for (version, is_known) in [(0, true), (1, true), (2, false), (3, false)] {
+        lake.builder.lock().await.delete_log(&format!("{version:020}.json")).await;
+        let outcome = lake.vacuum(thirty_days()).await;
+        if is_known {
+            assert_eq!(outcome.unwrap().paths, ["0.parquet", "1.parquet"]);
+        } else {
+            let error = outcome.unwrap_err();
+            assert_eq!(*error.kind(), ErrorKind::VersionNotFound);
+            assert!(error.to_string().contains("720 hours is longer than the 168 hours"), "{error}");
+        }
+    }
+    assert_eq!(lake.vacuum(VacuumOptions { dry_run: true, ..VacuumOptions::default() }).await.unwrap().metrics.found_files, 3);
+}
+
+#[tokio::test]
+async fn a_dry_run_touches_nothing() {
+    let lake = Lake::new().await;
+    lake.commit(&[removed("gone.parquet", lake.days_ago(8))]).await;
+    lake.put_all(&["gone.parquet", "nobody.parquet"]).await;
+    let before = lake.all_objects().await;
+    for (mode, found) in [(VacuumMode::Full, 2), (VacuumMode::Lite, 1)] {
+        lake.observed().await.take_counts();
+        let outcome = lake.vacuum(VacuumOptions { dry_run: true, mode, ..VacuumOptions::default() }).await.unwrap();
+        assert_eq!((outcome.metrics.found_files, outcome.paths.len(), outcome.metrics.deleted_files), (found, found as usize, 0));
+        let counts = lake.observed().await.take_counts();
+        assert_eq!((counts.puts, counts.deletes), (0, 0));
+        assert_eq!(lake.all_objects().await, before);
+    }
+}
+
+#[tokio::test]
+async fn the_history_tells_of_it_in_delta_sparks_words() {
+    let lake = Lake::new().await;
+    lake.commit(&[removed("f.parquet", lake.days_ago(9))]).await;
+    lake.put_all(&["f.parquet", "g.parquet"]).await;
+    let retention = Some(Duration::from_secs(8 * 86_400));
+    let user_metadata = Some("nightly".to_owned());
+    lake.vacuum(VacuumOptions { retention, user_metadata, ..VacuumOptions::default() }).await.unwrap();
+    let (start, end) = (lake.info_of(2).await, lake.info_of(3).await);
+    let told = |info: &Value, key: &str| info[key].clone();
+    assert_eq!(told(&start, "operation"), "VACUUM START");
+    let parameters =
+        json!({"retentionCheckEnabled": true, "defaultRetentionMillis": 604_800_000, "specifiedRetentionMillis": 691_200_000});
+    assert_eq!(told(&start, "operationParameters"), parameters);
+    assert_eq!(told(&start, "operationMetrics"), json!({"numFilesToDelete": "2", "sizeOfDataToDelete": "2"}));
+    assert_eq!((told(&start, "isolationLevel"), told(&start, "isBlindAppend")), (json!("SnapshotIsolation"), json!(true)));
+    assert_eq!(told(&end, "operation"), "VACUUM END");
+    assert_eq!(told(&end, "operationParameters"), json!({"status": "COMPLETED"}));
+    assert_eq!(told(&end, "operationMetrics"), json!({"numDeletedFiles": "2", "numVacuumedDirectories": "1"}));
+    assert_eq!((told(&start, "userMetadata"), told(&end, "userMetadata")), (json!("nightly"), json!("nightly")));
+    // Or not at all.
+    lake.put_all(&["h.parquet"]).await;
+    let outcome = lake.vacuum(VacuumOptions { log_commits: false, ..VacuumOptions::default() }).await.unwrap();
+    assert_eq!((outcome.version, outcome.metrics.deleted_files), (3, 1));
+}
+
+#[tokio::test]
+async fn what_cannot_be_deleted_keeps_no_other_file_and_is_an_error() {
+    let lake = Lake::new().await;
+    lake.put_all(&["a.parquet", "b.parquet", "c.parquet"]).await;
+    lake.observed().await.fail_with("b.parquet", Fault::Denied, 1);
+    let error = lake.vacuum(VacuumOptions::default()).await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Store { .. }), "{error}");
+    assert!(error.to_string().contains("2 files were deleted, but 1 that should go could not be"), "{error}");
+    assert_eq!(lake.objects().await, ["b.parquet"]);
+    let end = lake.info_of(2).await;
+    assert_eq!(
+        (&end["operationParameters"], &end["operationMetrics"]["numDeletedFiles"]),
+        (&json!({"status": "FAILED"}), &json!("2"))
+    );
+    assert!(!lake.is_there("lake/t/_delta_log/_last_vacuum_info").await);
+    assert_eq!(lake.vacuum(VacuumOptions::default()).await.unwrap().paths, ["b.parquet"]);
+    assert!(lake.is_there("lake/t/_delta_log/_last_vacuum_info").await);
+}
+
+#[tokio::test]
+async fn tables_that_lakebed_may_not_write_are_refused() {
+    for feature in ["somethingNew", "catalogManaged"] {
+        let mut builder = TableBuilder::with(protocol(&[], &[feature]), metadata(&["id long"], &[], &[]));
+        if feature == "catalogManaged" {
+            builder = TableBuilder::with(protocol(&[feature], &[feature, "inCommitTimestamp"]), metadata(&["id long"], &[], &[]));
+        }
+        builder.commit(&[]).await;
+        builder.put("nobody.parquet", b"x".to_vec()).await;
+        let error = builder.table().vacuum().run().await.unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::UnsupportedFeature { .. }), "{error}");
+        assert_eq!(builder.observed().take_counts().deletes, 0);
+    }
+}
+
+#[tokio::test]
+async fn folders_are_listed_once_each_and_files_deleted_together() {
+    let lake = Lake::partitioned(&["p"]).await;
+    for folder in 0..20 {
+        for file in 0..150 {
+            lake.put_all(&[&format!("p={folder}/{file}.parquet")]).await;
+        }
+    }
+    lake.put_all(&["_hidden/f", "_delta_log/_sidecars/f"]).await;
+    let table = lake.table().await;
+    table.snapshot().await.unwrap();
+    let observed = lake.observed().await;
+    observed.take_counts();
+    observed.take_deletions();
+    let outcome = table.vacuum().options(VacuumOptions { log_commits: false, ..VacuumOptions::default() }).run().await.unwrap();
+    assert_eq!(outcome.metrics.deleted_files, 3000);
+    let counts = observed.take_counts();
+    assert_eq!((counts.deletes, observed.take_deletions()), (3000, 3));
+    // The root and its twenty folders; for news at first, twice before anything goes, and of the whole log at last.
+    assert_eq!((counts.lists, outcome.metrics.listed_folders), (21 + 4, 21));
+    // Whether the last vacuum left a note, and the one of this.
+    assert_eq!((counts.gets, counts.puts), (1, 1));
+}
+
+fn inventory(batch: arrow_array::RecordBatch) -> RecordBatchStream {
+    RecordBatchStream::from_batches(batch.schema(), vec![batch])
+}
+
+#[tokio::test]
+async fn an_inventory_takes_the_place_of_listing() {
+    let lake = Lake::new().await;
+    lake.commit(&[added("live.parquet"), removed("old.parquet", lake.days_ago(9))]).await;
+    lake.put_all(&["live.parquet", "old.parquet", "nobody.parquet", "unlisted.parquet", "young.parquet", "a%20b"]).await;
+    lake.put_outside("lake/other/f.parquet").await;
+    let rows = [
+        ("live.parquet", 9),
+        ("memory://kit/lake/t/old.parquet", 9),
+        ("/lake/t/nobody.parquet", 9),
+        ("young.parquet", 6),
+        ("a%20b", 9),
+        ("memory://kit/lake/other/f.parquet", 9),
+        ("s3://kit/lake/t/f.parquet", 9),
+        ("_delta_log/00000000000000000000.json", 9),
+        ("gone.parquet", 9),
+    ];
+    let rows: Vec<(String, i64)> = rows.iter().map(|(path, days)| ((*path).to_owned(), lake.days_ago(*days))).collect();
+    let table = lake.table().await;
+    let outcome = table.vacuum().inventory(inventory(inventory_of(&rows))).run().await.unwrap();
+    assert_eq!((outcome.metrics.deleted_files, outcome.metrics.young_files), (4, 1));
+    assert_eq!(lake.objects().await, ["live.parquet", "unlisted.parquet", "young.parquet"]);
+    // It need not show everything, so nobody knows whether all is done.
+    assert!(!lake.is_there("lake/t/_delta_log/_last_vacuum_info").await);
+    let lacking = inventory_of(&rows).project(&[0, 1, 2]).unwrap();
+    let error = table.vacuum().inventory(inventory(lacking)).run().await.unwrap_err();
+    assert!(error.to_string().contains("no column modificationTime"), "{error}");
+    let lite = VacuumOptions { mode: VacuumMode::Lite, ..VacuumOptions::default() };
+    let error = table.vacuum().options(lite).inventory(inventory(inventory_of(&rows))).run().await.unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::InvalidInput);
+}

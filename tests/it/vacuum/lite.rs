@@ -1,0 +1,89 @@
+//! Vacuums that look at commits only.
+
+use lakebed::ErrorKind;
+use lakebed::vacuum::{VacuumMode, VacuumOptions};
+
+use super::kit::*;
+use super::{PREFIXED, SHARED};
+
+fn lite() -> VacuumOptions {
+    VacuumOptions { mode: VacuumMode::Lite, ..VacuumOptions::default() }
+}
+
+/// Commits of 50, 40, 9, 8 and 2 days ago, each of which removes a file; the file of the second came back with the fourth.
+async fn lived() -> Lake {
+    let lake = Lake::timed().await;
+    let change =
+        serde_json::json!({"cdc": {"path": "_change_data/c.parquet", "partitionValues": {}, "size": 1, "dataChange": false}});
+    lake.commit(&[lake.info(50), with_vector(removed("a.parquet", lake.days_ago(50)), vector("u", PREFIXED.0, 1)), change]).await;
+    lake.commit(&[lake.info(40), removed("back.parquet", lake.days_ago(40))]).await;
+    lake.commit(&[lake.info(9), with_vector(removed("b.parquet", lake.days_ago(9)), vector("u", SHARED.0, 1))]).await;
+    lake.commit(&[lake.info(8), added("back.parquet"), removed("again.parquet", lake.days_ago(8))]).await;
+    let shared = vector("u", SHARED.0, 60);
+    lake.commit(&[
+        lake.info(2),
+        with_vector(removed("young.parquet", lake.days_ago(2)), shared),
+        removed("again.parquet", lake.days_ago(2)),
+    ])
+    .await;
+    lake.put_all(&["a.parquet", "b.parquet", "back.parquet", "again.parquet", "young.parquet", "nobody.parquet"]).await;
+    lake.put_all(&[PREFIXED.1, SHARED.1, "_change_data/c.parquet"]).await;
+    lake
+}
+
+async fn last(lake: &Lake) -> String {
+    let store = lake.builder.lock().await.store();
+    let bytes = store.get(&store.log_path("_last_vacuum_info").unwrap()).await.unwrap();
+    String::from_utf8(bytes.to_vec()).unwrap().trim().to_owned()
+}
+
+#[tokio::test]
+async fn what_old_commits_removed_goes_unless_it_is_needed_again() {
+    let lake = lived().await;
+    let outcome = lake.vacuum(lite()).await.unwrap();
+    assert_eq!(outcome.paths, sorted(["a.parquet", "b.parquet", PREFIXED.1, "_change_data/c.parquet"]));
+    assert_eq!(lake.objects().await, sorted(["again.parquet", "back.parquet", "nobody.parquet", "young.parquet", SHARED.1]));
+    assert_eq!(last(&lake).await, r#"{"latestCommitVersionOutsideOfRetentionWindow":4}"#);
+}
+
+#[tokio::test]
+async fn commits_that_were_done_are_not_read_again_and_may_be_gone() {
+    let lake = lived().await;
+    lake.vacuum(lite()).await.unwrap();
+    lake.put_all(&["a.parquet"]).await;
+    lake.builder.lock().await.checkpoint(5, &[added("back.parquet")]).await;
+    for version in 0..4 {
+        lake.builder.lock().await.delete_log(&format!("{version:020}.json")).await;
+    }
+    assert_eq!(lake.vacuum(lite()).await.unwrap().metrics.listed_files, 0);
+    // A full one finds what was never named again, and leaves the same behind.
+    let outcome = lake.vacuum(VacuumOptions::default()).await.unwrap();
+    assert!(outcome.paths.contains(&"a.parquet".to_owned()), "{outcome:?}");
+    assert_eq!(last(&lake).await, r#"{"latestCommitVersionOutsideOfRetentionWindow":4}"#);
+}
+
+#[tokio::test]
+async fn without_the_commits_since_the_last_time_a_full_one_is_needed_first() {
+    let lake = lived().await;
+    lake.builder.lock().await.checkpoint(5, &[added("back.parquet")]).await;
+    lake.builder.lock().await.delete_log("00000000000000000001.json").await;
+    let error = lake.vacuum(lite()).await.unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::VersionNotFound);
+    assert!(error.to_string().contains("version 1 is gone") && error.to_string().contains("run a full one"), "{error}");
+    // Delta Spark's full vacuum says nothing of how far it was done.
+    lake.builder.lock().await.put_log("_last_vacuum_info", b"{}".to_vec()).await;
+    assert_eq!(*lake.vacuum(lite()).await.unwrap_err().kind(), ErrorKind::VersionNotFound);
+    lake.vacuum(VacuumOptions::default()).await.unwrap();
+    assert_eq!(last(&lake).await, r#"{"latestCommitVersionOutsideOfRetentionWindow":4}"#);
+    assert_eq!(lake.vacuum(lite()).await.unwrap().metrics.found_files, 0);
+}
+
+#[tokio::test]
+async fn a_removal_by_a_clock_that_was_ahead_is_not_forgotten() {
+    let lake = Lake::timed().await;
+    lake.commit(&[lake.info(20), removed("a.parquet", lake.days_ago(20))]).await;
+    lake.commit(&[lake.info(10), removed("b.parquet", lake.days_ago(1))]).await;
+    lake.put_all(&["a.parquet", "b.parquet"]).await;
+    assert_eq!(lake.vacuum(lite()).await.unwrap().paths, ["a.parquet"]);
+    assert_eq!(last(&lake).await, r#"{"latestCommitVersionOutsideOfRetentionWindow":1}"#);
+}

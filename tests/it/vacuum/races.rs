@@ -1,0 +1,52 @@
+//! Vacuums while others write.
+
+use lakebed::vacuum::VacuumOptions;
+use lakebed_tests::table::protocol;
+use serde_json::Value;
+
+use super::kit::*;
+
+/// A vacuum that is overtaken by a commit once it has found what may go: what it deletes, or the error, and what is left.
+async fn overtaken_by(actions: &[Value]) -> (Result<Vec<String>, lakebed::Error>, Vec<String>) {
+    let lake = Lake::new().await;
+    lake.commit(&[removed("a.parquet", lake.days_ago(9)), removed("b.parquet", lake.days_ago(9))]).await;
+    lake.put_all(&["a.parquet", "b.parquet"]).await;
+    let keeper = lake.observed().await.hold("00000000000000000002.json".to_owned());
+    let vacuum = lake.vacuum(VacuumOptions::default());
+    let overtake = async {
+        keeper.reached.await.unwrap();
+        lake.commit(actions).await;
+        keeper.open.send(()).unwrap();
+    };
+    let (outcome, ()) = futures::join!(vacuum, overtake);
+    (outcome.map(|outcome| outcome.paths), lake.objects().await)
+}
+
+#[tokio::test]
+async fn a_file_stays_that_comes_back_after_it_was_found() {
+    let (gone, left) = overtaken_by(&[added("a.parquet")]).await;
+    assert_eq!((gone.unwrap(), left), (vec!["b.parquet".to_owned()], vec!["a.parquet".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_file_stays_that_came_back_and_left_again() {
+    let now = Lake::new().await.days_ago(0);
+    let (gone, _) = overtaken_by(&[removed("a.parquet", now)]).await;
+    assert_eq!(gone.unwrap(), ["b.parquet"]);
+}
+
+#[tokio::test]
+async fn nothing_goes_once_the_table_asks_for_more_than_lakebed_knows() {
+    let (gone, left) = overtaken_by(&[protocol(&[], &["somethingNew"])]).await;
+    assert!(gone.unwrap_err().to_string().contains("somethingNew"));
+    assert_eq!(left, ["a.parquet", "b.parquet"]);
+}
+
+#[tokio::test]
+async fn nothing_goes_once_the_table_has_a_longer_retention() {
+    let properties = [("delta.deletedFileRetentionDuration", "interval 30 days")];
+    let changed = lakebed_tests::table::metadata(&["id long"], &[], &properties);
+    let (gone, left) = overtaken_by(&[changed]).await;
+    assert!(gone.unwrap_err().to_string().contains("168 hours is shorter than the 720 hours"));
+    assert_eq!(left, ["a.parquet", "b.parquet"]);
+}
