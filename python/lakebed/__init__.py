@@ -15,7 +15,6 @@ import atexit
 from lakebed import _lakebed
 from lakebed._lakebed import __version__
 from lakebed.alter import Alter
-from lakebed.alter import Alter
 from lakebed.changes import Changes
 from lakebed.dml import ChangeMetrics, ChangeResult, Merge, MergeExplanation, MergeKey
 from lakebed.errors import (
@@ -41,7 +40,6 @@ from lakebed.vacuum import VacuumMetrics, VacuumResult
 from lakebed.writer import CommitResult, WriteMetrics, create, write
 
 __all__ = [
-    "Alter",
     "Alter",
     "ChangeMetrics",
     "ChangeResult",

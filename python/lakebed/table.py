@@ -326,11 +326,6 @@ class Table:
         """What can be changed about the table."""
         return Alter(self)
 
-    @property
-    def alter(self) -> Alter:
-        """What can be changed about the table."""
-        return Alter(self)
-
     def checkpoint(self) -> Checkpoint:
         """Writes a checkpoint of this version: opening it, or a later one, then reads none of the commits before.
 
@@ -521,7 +516,23 @@ class Table:
         timeout: float | None = ...,
     ) -> OptimizeResult: ...
     @overload
-    def optimize(self, where: str | None = ..., *, dry_run: Literal[True], **options: Any) -> tuple[PlannedGroup, ...]: ...
+    def optimize(
+        self,
+        where: str | None = ...,
+        *,
+        zorder_by: str | Sequence[str] | None = ...,
+        cluster: str | Sequence[str] | None = ...,
+        target_size: int | None = ...,
+        min_files: int = ...,
+        max_deleted_share: float = ...,
+        full: bool = ...,
+        fill_statistics: bool = ...,
+        commit: Literal["run", "group"] = ...,
+        dry_run: Literal[True],
+        progress: bool | Callable[[Progress], Any] | None = ...,
+        user_metadata: str | None = ...,
+        timeout: float | None = ...,
+    ) -> tuple[PlannedGroup, ...]: ...
 
     def optimize(
         self,

@@ -649,59 +649,50 @@ def test_a_clustered_table_keeps_its_columns(path: str, order: str) -> None:
 # Other writers
 
 
-def meanwhile(path: str, deed: Callable[[], Any], **options: Any) -> lb.OptimizeResult:
-    """Optimizes; the deed is done when the first group is read and nothing is committed yet."""
-    thread = threading.Thread(target=deed)
+def side_by_side(path: str, deed: Callable[[], Any], **options: Any) -> lb.OptimizeResult:
+    """Optimizes while another thread does something: whoever is first, no file is left that no version names."""
+    ready = threading.Barrier(2)
 
-    def watch(_: lb.Progress) -> None:
-        if thread.ident is None:
-            thread.start()
-            thread.join()
+    def other() -> None:
+        ready.wait()
+        deed()
 
-    result = lb.Table(path).optimize(progress=watch, **options)
-    assert thread.ident is not None
+    thread = threading.Thread(target=other)
+    thread.start()
+    ready.wait()
+    result = lb.Table(path).optimize(**options)
+    thread.join()
+    assert log.files(path) == log.named(path, lb.Table(path).version)
     return result
 
 
 @pytest.mark.parametrize("commit", ["run", "group"])
-def test_files_that_others_change_meanwhile_are_left_to_them(path: str, commit: str) -> None:
+def test_of_groups_that_others_change_meanwhile_only_those_are_left_to_them(path: str, commit: str) -> None:
     for first in (0, 10):
         lb.write(path, pa.table({"id": range(first, first + 10), "p": ["a", "b"] * 5}), partition_by="p")
-    result = meanwhile(path, lambda: lb.Table(path).delete("id = 4"), commit=commit)
-    # Of two groups that are versions of their own, one may be there before the deed.
-    assert result.metrics.lost_groups + result.metrics.groups == 2
-    if commit == "run":
-        assert (result.metrics.lost_groups, result.metrics.removed_files) == (1, 2)
-        assert {add["partitionValues"]["p"] for add in log.effect(path, result.version).gone} == {"b"}
+    metrics = side_by_side(path, lambda: lb.Table(path).delete("id = 4"), commit=commit).metrics
+    assert metrics.lost_groups + metrics.groups == 2
+    assert metrics.lost_groups <= 1
     assert sorted(lb.Table(path).to_arrow()["id"].to_pylist()) == [id for id in range(20) if id != 4]
-    assert log.files(path) == log.named(path, result.version)
-
-
-@pytest.mark.parametrize("options", [{}, {"zorder_by": "id"}], ids=str)
-def test_nothing_is_left_behind_if_all_was_changed_meanwhile(path: str, options: dict[str, Any]) -> None:
-    for first in (0, 10):
-        lb.write(path, numbers(first, 10))
-    result = meanwhile(path, lambda: lb.Table(path).delete("id = 4"), **options)
-    assert (result.commits, result.metrics.lost_groups, result.metrics.groups, result.version) == (0, 1, 0, 2)
-    assert log.files(path) == log.named(path, 2)
 
 
 @pytest.mark.parametrize("options", [{}, {"cluster": "id"}], ids=str)
-def test_new_rows_meanwhile_do_not_disturb(path: str, options: dict[str, Any]) -> None:
+def test_rows_keep_their_ids_beside_new_ones(path: str, options: dict[str, Any]) -> None:
     for first in (0, 10):
         lb.write(path, numbers(first, 10), properties={TRACKING: True} if first == 0 else None)
-    result = meanwhile(path, lambda: lb.write(path, numbers(20, 5)), **options)
-    assert (result.commits, result.version, result.metrics.removed_files) == (1, 3, 2)
+    side_by_side(path, lambda: lb.write(path, numbers(20, 5)), **options)
     found = lb.Table(path).to_arrow(["id", "_metadata.row_id", "_metadata.row_commit_version"]).to_pylist()
-    assert sorted(tuple(row.values()) for row in found) == [(id, id, id // 10) for id in range(25)]
+    found = sorted(tuple(row.values()) for row in found)
+    assert found[:20] == [(id, id, id // 10) for id in range(20)]
+    assert [row[0] for row in found[20:]] == list(range(20, 25))
+    assert len({row[1] for row in found}) == 25
 
 
 def test_two_at_once_leave_the_rows_as_they_are(path: str) -> None:
     for first in range(0, 40, 10):
         lb.write(path, numbers(first, 10))
     before = rows(path)
-    result = meanwhile(path, lambda: lb.Table(path).optimize(), zorder_by="id")
-    assert (result.metrics.lost_groups, result.commits) == (1, 0)
+    side_by_side(path, lambda: lb.Table(path).optimize(), zorder_by="id")
     assert rows(path) == before
 
 

@@ -466,3 +466,18 @@ def test_dynamic_overwrite_finds_partitions_however_they_are_spelled(path: str) 
     result = lb.write(path, again, mode="overwrite", partitions="dynamic")
     assert result.metrics.removed_files == 1
     assert sorted(row["id"] for row in rows(path)) == [1, 100]
+
+
+def test_columns_with_nan_have_no_bounds_in_their_files(path: str) -> None:
+    """To Spark NaN is above all numbers, and it skips row groups by bounds that leave it out."""
+    nan = float("nan")
+    single = pa.array([1.0, nan], pa.float32())
+    data = {"a": [1.0, nan], "b": single, "c": [1.0, 2.0], "d": [{"e": nan, "f": 1}, {"e": 1.0, "f": 2}], "g": [[nan], [1.0]]}
+    lb.write(path, pa.table(data))
+    (file,) = data_files(path)
+    group = pq.read_metadata(file).row_group(0)
+    columns = [group.column(index) for index in range(group.num_columns)]
+    found = {column.path_in_schema: column.statistics.has_min_max for column in columns}
+    assert found == {"a": False, "b": False, "c": True, "d.e": False, "d.f": True, "g.list.element": False}
+    assert [column.statistics.null_count for column in columns] == [0] * 6
+    assert [column.has_column_index for column in columns] == list(found.values())

@@ -34,7 +34,7 @@ pub(super) struct Cube {
 pub(super) struct Wanted {
     /// The names of the columns, as `a` or `a.b`.
     pub(super) columns: Vec<String>,
-    pub(super) order: Order,
+    pub(super) order: Arrangement,
     /// Whether all files are clustered anew.
     pub(super) full: bool,
     /// When a file has too many deleted rows.
@@ -42,7 +42,7 @@ pub(super) struct Wanted {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum Arrangement {
     /// Exactly along a Z-order curve.
     ZOrder,
     /// As it is best.
@@ -75,7 +75,7 @@ impl Cube {
 impl Wanted {
     /// The places of the files that are to be clustered together; none if that would change nothing.
     pub(super) fn choose(&self, files: &[Candidate]) -> Option<Vec<usize>> {
-        let chosen = if self.order == Order::OfTable { self.of_table(files) } else { self.of_all(files) };
+        let chosen = if self.order == Arrangement::OfTable { self.of_table(files) } else { self.of_all(files) };
         (!chosen.is_empty()).then_some(chosen)
     }
 
@@ -140,12 +140,13 @@ impl Wanted {
             tags.into_iter().map(|(name, value)| (name.to_owned(), Some(value))).collect();
         for add in adds {
             add.tags = Some(tags.clone());
-            add.clustering_provider = (self.order == Order::OfTable).then(|| PROVIDER.to_owned());
+            add.clustering_provider = (self.order == Arrangement::OfTable).then(|| PROVIDER.to_owned());
         }
     }
 
     fn is_of(&self, cube: &Cube) -> bool {
-        cube.columns == Some(self.columns_text()) && (self.order == Order::OfTable || cube.order.as_deref() == self.order.name())
+        cube.columns == Some(self.columns_text())
+            && (self.order == Arrangement::OfTable || cube.order.as_deref() == self.order.name())
     }
 
     fn columns_text(&self) -> String {
@@ -161,7 +162,7 @@ impl Candidate {
     }
 }
 
-impl Order {
+impl Arrangement {
     /// As tags name it.
     fn name(self) -> Option<&'static str> {
         match self {

@@ -8,7 +8,7 @@ use lakebed_core::layout::binpack::PackRules;
 use super::cluster::{Clustering, cluster};
 use super::commit::{Committer, Rearranged};
 use super::compact::compact;
-use super::cube::{Order, Wanted};
+use super::cube::{Arrangement, Wanted};
 use super::describe::describe;
 use super::plan::{Choice, Group, Plan, PlannedGroup};
 use super::progress::{Reporter, Watcher};
@@ -233,9 +233,9 @@ async fn clustering(snapshot: &Snapshot, options: &OptimizeOptions, rules: PackR
     let of_table = snapshot.clustering_columns().await?;
     let (names, order) = match &options.layout {
         Layout::OfTable if of_table.is_empty() => return Ok(None),
-        Layout::OfTable => (&of_table, Order::OfTable),
-        Layout::ZOrder(names) => (names, Order::ZOrder),
-        Layout::Cluster(names) => (names, Order::Best),
+        Layout::OfTable => (&of_table, Arrangement::OfTable),
+        Layout::ZOrder(names) => (names, Arrangement::ZOrder),
+        Layout::Cluster(names) => (names, Arrangement::Best),
     };
     if options.layout != Layout::OfTable && !of_table.is_empty() {
         return Err(Error::invalid_input(format!(
@@ -264,7 +264,7 @@ fn check_options(snapshot: &Snapshot, options: &OptimizeOptions) -> Result<()> {
 /// By Delta Spark's names.
 fn operation(options: &OptimizeOptions, work: &Work) -> Operation {
     let (zorder, cluster) = match work {
-        Work::Cluster(_, wanted) if wanted.order == Order::ZOrder => (wanted.columns.as_slice(), [].as_slice()),
+        Work::Cluster(_, wanted) if wanted.order == Arrangement::ZOrder => (wanted.columns.as_slice(), [].as_slice()),
         Work::Cluster(_, wanted) => ([].as_slice(), wanted.columns.as_slice()),
         Work::Compact => ([].as_slice(), [].as_slice()),
     };
@@ -274,7 +274,7 @@ fn operation(options: &OptimizeOptions, work: &Work) -> Operation {
         .with_names("zOrderBy", zorder)
         .with_names("clusterBy", cluster);
     match work {
-        Work::Cluster(_, wanted) if wanted.order == Order::OfTable => operation.with("isFull", options.full),
+        Work::Cluster(_, wanted) if wanted.order == Arrangement::OfTable => operation.with("isFull", options.full),
         _ => operation,
     }
 }

@@ -15,7 +15,7 @@ use lakebed_core::layout::{Method, Ranker, Split};
 use lakebed_io::parquet::Cores;
 
 use self::shuffle::{Assigned, Shuffle};
-use super::cube::Order;
+use super::cube::Arrangement;
 use super::plan::Group;
 use super::run::Job;
 use crate::Result;
@@ -37,7 +37,7 @@ const FILES_AT_ONCE: usize = 4096;
 #[derive(Debug, Clone)]
 pub(super) struct Clustering {
     pub(super) columns: Vec<KeyColumn>,
-    pub(super) order: Order,
+    pub(super) order: Arrangement,
 }
 
 /// How to find the bucket of a row.
@@ -57,8 +57,8 @@ pub(super) async fn cluster(job: &Arc<Job>, clustering: &Clustering, group: &Gro
     let split = move || {
         let (rankers, ranks) = sample.ranked()?;
         let split = match order {
-            Order::ZOrder => Split::new(Method::ZOrder, &ranks, files, parts),
-            Order::Best | Order::OfTable => Split::best(&ranks, files, parts),
+            Arrangement::ZOrder => Split::new(Method::ZOrder, &ranks, files, parts),
+            Arrangement::Best | Arrangement::OfTable => Split::best(&ranks, files, parts),
         };
         Ok((rankers, split))
     };
