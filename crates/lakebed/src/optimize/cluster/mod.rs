@@ -25,11 +25,14 @@ use crate::scan::read::{ReadOptions, read_task_with};
 use crate::stream::SideBySide;
 use crate::write::files::{FileSink, WrittenFile, delete_written};
 
-/// Files are divided further into parts of about so many bytes of files, since rows are put into order part by part. In memory rows are
-/// several times as large.
-const PART_BYTES: u64 = 32 << 20;
-/// What a file takes of the memory budget while it is written, about.
-const FILE_BYTES: u64 = 256 << 20;
+/// Files are divided further into parts, since rows are put into order part by part: of the memory budget, what a part takes in files, and
+/// at most.
+const PART_SHARE: u64 = 32;
+const MOST_PART_BYTES: u64 = 32 << 20;
+/// In memory rows are several times as large.
+const TIMES_IN_MEMORY: u64 = 8;
+/// Of the memory budget, what parts may take that are put into order side by side.
+const SORTED_SHARE: u64 = 4;
 /// Files that are read in one go.
 const FILES_AT_ONCE: usize = 4096;
 
@@ -50,7 +53,7 @@ struct Compass {
 /// Writes the rows of a group's files.
 pub(super) async fn cluster(job: &Arc<Job>, clustering: &Clustering, group: &Group) -> Result<Vec<WrittenFile>> {
     let files = files_for(group.live_bytes, job.file_bytes);
-    let parts = usize::try_from((group.live_bytes / files as u64).div_ceil(PART_BYTES)).unwrap_or(1).max(1);
+    let parts = usize::try_from((group.live_bytes / files as u64).div_ceil(part_bytes())).unwrap_or(1).max(1);
     let cores = Cores::new();
     let sample = sample::read(job, clustering, group).await?;
     let order = clustering.order;
@@ -98,7 +101,8 @@ async fn scatter(job: &Arc<Job>, group: &Group, compass: &Arc<Compass>, cores: &
 /// Writes the files, some side by side.
 async fn gather(job: &Arc<Job>, group: &Group, shuffle: Arc<Shuffle>, parts: usize) -> Result<Vec<WrittenFile>> {
     let files = shuffle.buckets().div_ceil(parts);
-    let at_once = usize::try_from(MemoryBudget::of_process().limit_bytes() / FILE_BYTES).unwrap_or(usize::MAX);
+    let at_once = MemoryBudget::of_process().limit_bytes() / SORTED_SHARE / (part_bytes() * TIMES_IN_MEMORY);
+    let at_once = usize::try_from(at_once).unwrap_or(usize::MAX);
     let bytes = group.live_bytes / 2 / files.max(1) as u64;
     let (own, group) = (Arc::clone(job), group.clone());
     let file = move |file: usize| {
@@ -159,6 +163,10 @@ impl Compass {
         let buckets = self.split.assign(&ranks, first_row);
         Assigned::new(rows, &buckets, self.split.buckets(), self.split.keys(&ranks))
     }
+}
+
+fn part_bytes() -> u64 {
+    (MemoryBudget::of_process().limit_bytes() / PART_SHARE).clamp(1, MOST_PART_BYTES)
 }
 
 /// Into how many files so many bytes are divided.

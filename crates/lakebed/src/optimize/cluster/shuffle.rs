@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Decimal128Type;
-use arrow_array::{ArrayRef, Decimal128Array, RecordBatch};
+use arrow_array::types::UInt64Type;
+use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
 use arrow_select::interleave::interleave_record_batch;
 
@@ -57,6 +57,8 @@ pub(super) struct Sorted {
     /// Of each row the source, and its place in it.
     places: Vec<(usize, usize)>,
     done: usize,
+    /// Of the memory budget, for what came back from the file.
+    _reserved: Reservation,
 }
 
 impl Assigned {
@@ -64,8 +66,8 @@ impl Assigned {
     pub(super) fn new(rows: &RecordBatch, buckets: &[u32], all: usize, keys: Vec<u128>) -> Result<Self> {
         let (order, mut runs) = in_order(buckets, all);
         runs.retain(|run| run.rows > 0);
-        // The order of keys is that of their bits.
-        let keys = Decimal128Array::from_iter_values(keys.into_iter().map(|key| (key ^ (1 << 127)) as i128));
+        // Rows whose keys differ below that lie together in any case.
+        let keys = UInt64Array::from_iter_values(keys.into_iter().map(|key| (key >> 64) as u64));
         let columns: Vec<ArrayRef> = rows.columns().iter().cloned().chain([Arc::new(keys) as ArrayRef]).collect();
         let rows = RecordBatch::try_new(with_key(rows.schema_ref()), columns)?;
         Ok(Self { bytes: size_bytes(&rows), held: Held { rows, order, runs } })
@@ -113,9 +115,11 @@ impl Shuffle {
     /// The rows of a bucket, in the order of their keys.
     pub(super) async fn sorted(&self, bucket: usize) -> Result<Sorted> {
         let mut sources: Vec<RecordBatch> = Vec::new();
-        let mut places: Vec<(i128, u32, u32)> = Vec::new();
+        let mut places: Vec<(u64, u32, u32)> = Vec::new();
+        let mut read_bytes = 0;
         if let (Some(spill), Some(spilled)) = (&self.spill, self.spilled.get(bucket)) {
             for rows in spill.read_rows(spilled.clone()).await? {
+                read_bytes += size_bytes(&rows);
                 let keys = keys_of(&rows)?;
                 let source = sources.len() as u32;
                 places.extend(keys.iter().enumerate().map(|(row, key)| (*key, source, row as u32)));
@@ -132,7 +136,8 @@ impl Shuffle {
         let columns: Vec<usize> = (0..self.schema.fields().len() - 1).collect();
         let sources = sources.iter().map(|rows| rows.project(&columns)).collect::<Result<_, _>>()?;
         let places = places.into_iter().map(|(_, source, row)| (source as usize, row as usize)).collect();
-        Ok(Sorted { sources, places, done: 0 })
+        let reserved = MemoryBudget::of_process().reserve_now(read_bytes);
+        Ok(Sorted { sources, places, done: 0, _reserved: reserved })
     }
 
     /// Puts all that is held into the file.
@@ -184,19 +189,17 @@ impl Sorted {
 }
 
 fn with_key(schema: &SchemaRef) -> SchemaRef {
-    let key = Field::new(KEY, ArrowType::Decimal128(38, 10), false);
+    let key = Field::new(KEY, ArrowType::UInt64, false);
     Arc::new(Schema::new(schema.fields().iter().cloned().chain([Arc::new(key)]).collect::<Vec<_>>()))
 }
 
-fn keys_of(rows: &RecordBatch) -> Result<&[i128]> {
-    let keys = rows.columns().last().and_then(|keys| keys.as_primitive_opt::<Decimal128Type>());
+fn keys_of(rows: &RecordBatch) -> Result<&[u64]> {
+    let keys = rows.columns().last().and_then(|keys| keys.as_primitive_opt::<UInt64Type>());
     keys.map(|keys| keys.values().as_ref()).ok_or_else(|| Error::internal("rows without keys"))
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::UInt64Array;
-    use arrow_array::types::UInt64Type;
     use proptest::prelude::*;
 
     use super::*;
@@ -239,8 +242,8 @@ mod tests {
                     assert!(shuffle.held.is_empty());
                 }
                 for bucket in 0..5 {
-                    let mut expected: Vec<(u128, u64)> =
-                        batches.iter().flatten().filter(|row| row.0 == bucket).map(|row| (row.1, row.2)).collect();
+                    let of_bucket = batches.iter().flatten().filter(|row| row.0 == bucket);
+                    let mut expected: Vec<(u128, u64)> = of_bucket.map(|row| (row.1 >> 64, row.2)).collect();
                     expected.sort_by_key(|row| row.0);
                     let mut found = values(&shuffle, bucket as usize).await;
                     // Rows of one key may come in any order.
