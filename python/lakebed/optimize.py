@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ class OptimizeMetrics:
     conflicts: int = 0
     #: The sizes of the new files: the smallest, at a quarter, at half, at three quarters of the way, and the largest.
     file_sizes: tuple[int, ...] | None = None
+    #: How many of the groups were clustered in which way: ``zorder``, ``hilbert``, ``kdtree``.
+    methods: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,8 @@ class OptimizeResult:
 def optimize(table: Table, options: dict[str, Any], progress: bool | Callable[[Progress], Any] | None) -> OptimizeResult:
     """Writes files of a table that is open anew."""
     options = {**options, "progress": _watcher(progress)}
-    handle, commits, metrics, sizes = table._table.optimize(options)
-    found = OptimizeMetrics(**metrics, file_sizes=None if sizes is None else tuple(sizes))
+    handle, commits, metrics, sizes, methods = table._table.optimize(options)
+    found = OptimizeMetrics(**metrics, file_sizes=None if sizes is None else tuple(sizes), methods=methods)
     newer = table._wrap(handle, table._given)
     return OptimizeResult(newer.version, commits, found, newer)
 
@@ -90,11 +92,6 @@ def optimize(table: Table, options: dict[str, Any], progress: bool | Callable[[P
 def plan_optimize(table: Table, options: dict[str, Any]) -> tuple[PlannedGroup, ...]:
     """Which files would be written anew together."""
     return tuple(PlannedGroup(partition, tuple(paths), size) for partition, paths, size in table._table.plan_optimize(options))
-
-
-def names(given: str | Sequence[str] | None) -> list[str] | None:
-    """The names of columns, of which one may stand alone."""
-    return None if given is None else [given] if isinstance(given, str) else list(given)
 
 
 def _watcher(progress: bool | Callable[[Progress], Any] | None) -> Callable[..., None] | None:

@@ -572,7 +572,8 @@ class Table:
         >>> result.metrics.removed_files, result.metrics.added_files, result.metrics.rows
         (4, 1, 5)
         """
-        from lakebed.optimize import names, optimize, plan_optimize
+        from lakebed.columns import names
+        from lakebed.optimize import optimize, plan_optimize
 
         options = {
             "where": where,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakebed import _lakebed
+from lakebed.columns import names
 from lakebed.table import Table
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ def create(
     """
     options = {
         **_place(uri, storage_options, credentials),
-        "partition_by": _names(partition_by),
-        "cluster_by": _names(cluster_by),
+        "partition_by": names(partition_by),
+        "cluster_by": names(cluster_by),
         "properties": _texts(properties),
         "constraints": dict(constraints or {}),
         "mode": mode,
@@ -176,11 +177,11 @@ _WRITE = (
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     options = {name: given.get(name) for name in _WRITE}
-    options["partition_by"] = _names(given.get("partition_by"))
-    options["cluster_by"] = _names(given.get("cluster_by"))
+    options["partition_by"] = names(given.get("partition_by"))
+    options["cluster_by"] = names(given.get("cluster_by"))
     options["properties"] = _texts(given.get("properties"))
     if options["bloom_columns"] is not None:
-        options["bloom_columns"] = _names(options["bloom_columns"])
+        options["bloom_columns"] = names(options["bloom_columns"])
     return options
 
 
@@ -195,12 +196,6 @@ def _place(
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     place = {name: options[name] for name in ("uri", "storage_options", "credentials")}
     return {**place, "absolute_paths": False}
-
-
-def _names(names: str | Sequence[str] | None) -> list[str] | None:
-    if names is None:
-        return None
-    return [names] if isinstance(names, str) else list(names)
 
 
 def _texts(properties: Mapping[str, Any] | None) -> dict[str, str]:

@@ -1,8 +1,9 @@
 //! A damaged log is read past, or refused with a clear error.
 
-use lakebed::{Error, ErrorKind, RecordBatchStream};
-use lakebed_tests::TableBuilder;
+use lakebed::vacuum::VacuumOptions;
+use lakebed::{Error, ErrorKind, RecordBatchStream, Snapshot};
 use lakebed_tests::table::{add, remove, text};
+use lakebed_tests::{Form, TableBuilder};
 use serde_json::json;
 
 /// Five versions; a checkpoint at 2; two files live at the end.
@@ -19,7 +20,10 @@ async fn table() -> TableBuilder {
 }
 
 async fn files(builder: &TableBuilder) -> Vec<String> {
-    let snapshot = builder.table().snapshot().await.unwrap();
+    files_of(&builder.table().snapshot().await.unwrap()).await
+}
+
+async fn files_of(snapshot: &Snapshot) -> Vec<String> {
     let batches = snapshot.scan().files().await.unwrap().collect_all().await.unwrap();
     let column = |batch: &arrow_array::RecordBatch| {
         let paths = batch.column(0).as_any().downcast_ref::<arrow_array::StringArray>().unwrap().clone();
@@ -79,6 +83,31 @@ async fn a_broken_checkpoint_is_replaced_by_the_commits() {
         let builder = table().await;
         builder.put_log(&name, bytes.clone()).await;
         assert_eq!(files(&builder).await, ["c", "d"], "{} bytes", bytes.len());
+    }
+}
+
+/// Whoever writes a checkpoint puts it in the place of the one that is there, and clean-ups rely on it.
+#[tokio::test]
+async fn a_checkpoint_that_was_replaced_is_read_as_it_is_now() {
+    let builder = table().await;
+    for version in 0..=2 {
+        builder.delete_log(&format!("{version:020}.json")).await;
+    }
+    let table = builder.table();
+    let snapshot = table.snapshot().await.unwrap();
+    for (group_rows, work) in ["files", "transaction", "vacuum", "checkpoint"].into_iter().enumerate() {
+        assert_eq!(files_of(&snapshot).await, ["c", "d"], "{work}");
+        // The same in other row groups.
+        builder.checkpoint_as(2, Form::Classic, &[remove("a"), add("b")], group_rows + 1).await;
+        match work {
+            "files" => assert_eq!(files_of(&snapshot).await, ["c", "d"]),
+            "transaction" => assert_eq!(snapshot.transaction_version("x").await.unwrap(), None),
+            "vacuum" => {
+                let options = VacuumOptions { dry_run: true, ..VacuumOptions::default() };
+                assert_eq!(table.vacuum().options(options).run().await.unwrap().metrics.found_files, 0);
+            }
+            _ => assert_eq!(snapshot.checkpoint().await.unwrap().num_files, 2),
+        }
     }
 }
 

@@ -129,6 +129,7 @@ def test_rows_by_all_columns_of_each_partition(path: str, order: str) -> None:
         )
     result = optimize(path, **{order: names})
     assert (result.metrics.groups, result.metrics.removed_files, result.metrics.added_files) == (3, 6, 3)
+    assert sum(result.metrics.methods.values()) == 3
 
 
 @by_order
@@ -154,6 +155,7 @@ def test_files_are_about_as_large_as_asked_for_and_queries_skip_most(path: str, 
     result = optimize(path, target_size=target, **{order: ["a", "b"]})
     files = result.metrics.added_files
     assert 58 <= files <= 70
+    assert result.metrics.methods == {"zorder" if order == "zorder_by" else "kdtree": 1}
     assert result.metrics.file_sizes is not None
     assert target * 0.7 <= result.metrics.file_sizes[1] <= result.metrics.file_sizes[3] <= target * 1.3
     shares = [skipped(path, where) / files for where in probes]

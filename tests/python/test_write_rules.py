@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -293,6 +298,29 @@ def test_wishes_that_make_no_sense_are_refused(path: str, given: dict[str, Any],
     assert not data_files(path)
 
 
+@pytest.mark.parametrize(
+    ("cluster_by", "message"),
+    [
+        ("nope", "cluster_by: there is no column nope; there are: id, l"),
+        (["id", "ID"], "cluster_by: column ID: it is given twice"),
+        ("l", "cluster_by: column l: rows cannot be put into an order by values of its type"),
+        ("l.element", "cluster_by: column l.element: what is in arrays and maps has no order among rows"),
+    ],
+)
+def test_columns_that_cannot_cluster_rows_are_refused(path: str, cluster_by: Any, message: str) -> None:
+    with pytest.raises(lb.InvalidInputError, match=message):
+        lb.write(path, pa.table({"id": [1], "l": [[1]]}), cluster_by=cluster_by)
+    assert not data_files(path)
+
+
+def test_columns_that_cluster_rows_are_named_as_in_sql(path: str) -> None:
+    """A dot between backticks is part of a name."""
+    data = pa.table({"a.b": [1], "c": pa.array([{"d.e": 2}])})
+    lb.write(path, data, cluster_by=["`a.b`", "c.`d.e`"])
+    domain = next(action["domainMetadata"] for action in log_of(path, 0) if "domainMetadata" in action)
+    assert json.loads(domain["configuration"])["clusteringColumns"] == [["a.b"], ["c", "d.e"]]
+
+
 def test_columns_without_a_type_or_with_odd_names_are_refused(path: str) -> None:
     with pytest.raises(lb.SchemaMismatchError, match="column v has nothing but nulls"):
         lb.write(path, pa.table({"v": pa.nulls(1)}))
@@ -466,6 +494,69 @@ def test_dynamic_overwrite_finds_partitions_however_they_are_spelled(path: str) 
     result = lb.write(path, again, mode="overwrite", partitions="dynamic")
     assert result.metrics.removed_files == 1
     assert sorted(row["id"] for row in rows(path)) == [1, 100]
+
+
+def test_values_that_the_log_spells_alike_share_their_files(path: str) -> None:
+    """Null and the empty text, and NaN of any bits."""
+    nans = np.array([0x7FF8000000000000, 0x7FF8000000000001, 0xFFF8000000000000] * 2, np.uint64).view(np.float64)
+    data = pa.table({"id": range(6), "text": ["", None, "a", None, "", "a"], "number": nans})
+    for partition_by, texts, files in (("text", [None, None, "a", None, None, "a"], 2), ("number", data["text"].to_pylist(), 1)):
+        result = lb.write(f"{path}/{partition_by}", data, partition_by=partition_by)
+        found = result.table.to_arrow().sort_by("id")
+        assert (found["id"].to_pylist(), found["text"].to_pylist()) == (list(range(6)), texts)
+        assert (result.metrics.files, len(data_files(f"{path}/{partition_by}"))) == (files, files)
+
+
+_MANY = """
+import os, sys
+import numpy as np
+import pyarrow as pa
+import lakebed as lb
+
+def batches():
+    for first in range(0, 400_000, 20_000):
+        numbers = np.arange(first, first + 20_000)
+        yield pa.record_batch({"id": numbers, "p": numbers * 7_919 % 600, "text": (numbers % 1_000).astype(str)})
+
+first = next(batches())
+reader = pa.RecordBatchReader.from_batches(first.schema, batches())
+properties = {"delta.autoOptimize.optimizeWrite": sys.argv[2] == "true"} if len(sys.argv) > 2 else {}
+properties["delta.enableRowTracking"] = True
+print(lb.write(sys.argv[1], reader, partition_by="p", properties=properties).metrics.files)
+"""
+
+
+@pytest.mark.parametrize(("given", "least", "most"), [([], 600, 600), (["true"], 600, 600), (["false"], 1_800, 10_000)])
+def test_few_files_come_of_rows_of_very_many_partitions(
+    path: str, tmp_path: Path, given: list[str], least: int, most: int
+) -> None:
+    """Those that memory does not hold wait in a temporary file, unless the table does not want that."""
+    spill = tmp_path / "spill"
+    spill.mkdir()
+    done = written_with_little_memory(path, spill, *given)
+    assert done.returncode == 0, done.stderr
+    assert least <= int(done.stdout) <= most
+    assert len(data_files(path)) == int(done.stdout)
+    assert list(spill.iterdir()) == []
+    found = lb.Table(path).to_arrow(["id", "p", "text"]).sort_by("id")
+    ids = np.arange(400_000)
+    assert found["id"].to_numpy().tolist() == ids.tolist()
+    assert found["p"].to_numpy().tolist() == (ids * 7_919 % 600).tolist()
+    assert found["text"].to_pylist() == (ids % 1_000).astype(str).tolist()
+
+
+def test_without_room_for_a_temporary_file_a_write_says_so_and_leaves_nothing(path: str, tmp_path: Path) -> None:
+    done = written_with_little_memory(path, tmp_path / "missing")
+    assert done.returncode == 1
+    assert re.search(r"StoreError: .*temporary file in .*missing failed.*LAKEBED_SPILL_DIR", done.stderr)
+    assert data_files(path) == []
+
+
+def written_with_little_memory(path: str, spill: Path, *given: str) -> subprocess.CompletedProcess[str]:
+    """Windows hold a sixth of the rows."""
+    limits = {"LAKEBED_MEMORY_LIMIT": str(6 << 20), "LAKEBED_SPILL_DIR": str(spill)}
+    command = [sys.executable, "-W", "ignore", "-c", _MANY, path, *given]
+    return subprocess.run(command, env=os.environ | limits, capture_output=True, text=True, check=False)
 
 
 def test_columns_with_nan_have_no_bounds_in_their_files(path: str) -> None:

@@ -1,8 +1,9 @@
-//! Who takes part: writers, readers, and keepers, who keep the log in order. They use lakebed as anybody would, die, and come back. Those
-//! who write several things at once are in [`crowd`](super::crowd).
+//! Who takes part: writers, readers, and keepers, who keep the log in order and delete what nobody needs. They use lakebed as anybody
+//! would, die, and come back. Those who write several things at once are in [`crowd`](super::crowd).
 
 use std::sync::Arc;
 
+use lakebed::vacuum::{VacuumMode, VacuumOptions};
 use lakebed::{Env, ErrorKind, Result, Snapshot, Table};
 use lakebed_io::store::{Store, StoreOptions};
 use object_store::ObjectStore;
@@ -133,20 +134,34 @@ impl Actor {
         }
     }
 
-    /// Keeps the log in order.
+    /// Keeps the log and the folder in order.
     pub(crate) async fn keep(mut self, times: usize) {
         for _ in 0..times {
             let Some(snapshot) = self.latest().await else { continue };
             let (first, last) = (self.world.kept_from() + 1, snapshot.version());
-            let _ = match self.random.random_range(0..4) {
+            let _ = match self.random.random_range(0..6) {
                 0 if first < last => {
                     let first = self.random.random_range(first..last);
                     self.undergo(async move { snapshot.compact_log(first..=last).await.map(drop) }).await
                 }
                 1 | 2 => self.undergo(async move { snapshot.clean_up_log().await.map(drop) }).await,
+                3 => self.vacuum(VacuumMode::Full).await,
+                4 => self.vacuum(VacuumMode::Lite).await,
                 _ => self.undergo(async move { snapshot.checkpoint().await.map(drop) }).await,
             };
         }
+    }
+
+    /// Deletes what no version of the last day needs. A lite vacuum may find that commits are gone which nobody has vacuumed after.
+    async fn vacuum(&mut self, mode: VacuumMode) -> Option<()> {
+        let options = VacuumOptions { mode, log_commits: self.random.random_bool(0.5), ..VacuumOptions::default() };
+        let vacuum = self.life.table.vacuum().options(options);
+        let oldest = (mode == VacuumMode::Lite).then_some(0);
+        let outcome = self.undergo_of(oldest, async move { vacuum.run().await }).await?;
+        if outcome.metrics.deleted_files > 0 {
+            self.world.network.note(self.life.client, &format!("--- {:?} [Vacuumed{mode:?}]", outcome.metrics));
+        }
+        Some(())
     }
 
     pub(crate) fn be_reborn(&mut self) {

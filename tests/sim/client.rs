@@ -1,11 +1,12 @@
 //! A client of the simulated store, as lakebed sees it: every call becomes requests that wait for the scheduler.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use futures::{StreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{
     Attributes, CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
@@ -126,8 +127,21 @@ impl ObjectStore for SimClient {
         self.pages(prefix, Some(offset))
     }
 
-    async fn list_with_delimiter(&self, _: Option<&Path>) -> Result<ListResult> {
-        unknown("list with delimiter")
+    /// Made of all that is below.
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        let (mut objects, mut folders) = (Vec::new(), BTreeSet::new());
+        let mut below = self.pages(prefix, None);
+        while let Some(object) = below.try_next().await? {
+            let above = prefix.map_or(0, |prefix| prefix.parts().count());
+            let mut parts = object.location.parts().skip(above);
+            match (parts.next(), parts.next()) {
+                (Some(folder), Some(_)) => {
+                    folders.insert(prefix.map_or_else(Path::default, Path::clone).join(folder));
+                }
+                _ => objects.push(object),
+            }
+        }
+        Ok(ListResult { common_prefixes: folders.into_iter().collect(), objects })
     }
 
     async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> Result<()> {

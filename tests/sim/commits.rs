@@ -95,6 +95,8 @@ fn everything_that_may_happen_does() {
         "Store",
         "ConcurrentAppend",
         "ConcurrentDeleteRead",
+        "VacuumedFull",
+        "VacuumedLite",
     ];
     let missing: Vec<&str> = wanted.into_iter().filter(|event| !happened.contains_key(*event)).collect();
     assert!(missing.is_empty(), "{missing:?} never happened, but {happened:?}");

@@ -57,3 +57,8 @@ fn a_leader_that_forgets_a_member_has_told_it_a_lie() {
 fn a_leader_that_commits_a_member_again_has_it_twice() {
     check(Flaw::RepeatsMember, "was committed 2 times");
 }
+
+#[test]
+fn a_store_that_dates_files_back_has_them_vacuumed_before_they_are_committed() {
+    check(Flaw::DatesBack, "auditor could not read: Store");
+}

@@ -18,6 +18,8 @@ use super::work::Row;
 pub(crate) struct Version {
     /// `userMetadata` of the commit: whose change it is. None if it may be that of several.
     pub(crate) id: Option<String>,
+    /// Such as `VACUUM START`.
+    pub(crate) operation: String,
     pub(crate) txn_id: String,
     pub(crate) in_commit_timestamp: Option<i64>,
     pub(crate) applications: Vec<(String, i64)>,
@@ -65,6 +67,7 @@ impl Version {
     fn take(&mut self, action: &Value, objects: &Objects) -> Result<(), String> {
         if let Some(info) = action.get("commitInfo") {
             self.id = info["userMetadata"].as_str().map(str::to_owned);
+            self.operation = text(info, "operation")?;
             self.txn_id = text(info, "txnId")?;
             self.in_commit_timestamp = info["inCommitTimestamp"].as_i64();
         } else if let Some(txn) = action.get("txn") {
@@ -136,7 +139,7 @@ impl Version {
     /// PROTOCOL "Deletion Vector File Storage Format".
     fn read_vector(&mut self, vector: &Value, objects: &Objects) -> Result<RoaringTreemap, String> {
         let path = format!("deletion_vector_{}.bin", uuid_of(&text(vector, "pathOrInlineDv")?));
-        let bytes = objects.bytes(&format!("{ROOT}/{path}")).ok_or_else(|| format!("{path} is not in the store"))?;
+        let bytes = objects.bytes_ever(&format!("{ROOT}/{path}")).ok_or_else(|| format!("{path} is not in the store"))?;
         let offset = long(vector, "offset")? as usize;
         let size = i32::from_be_bytes(bytes[offset..offset + 4].try_into().unwrap()) as usize;
         let data = &bytes[offset + 4..offset + 4 + size];
@@ -169,7 +172,8 @@ fn read_texts(path: &str, column: &str, objects: &Objects) -> Result<Vec<String>
 }
 
 fn batches(path: &str, objects: &Objects) -> Result<Vec<RecordBatch>, String> {
-    let bytes = objects.bytes(&format!("{ROOT}/{path}")).ok_or_else(|| format!("{path} is added, but is not in the store"))?;
+    let bytes =
+        objects.bytes_ever(&format!("{ROOT}/{path}")).ok_or_else(|| format!("{path} is added, but is not in the store"))?;
     let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).and_then(ParquetRecordBatchReaderBuilder::build);
     let reader = reader.map_err(|error| format!("{path}: {error}"))?;
     reader.collect::<Result<_, _>>().map_err(|error| format!("{path}: {error}"))

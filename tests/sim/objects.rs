@@ -30,6 +30,8 @@ pub(crate) enum Flaw {
     ForgetsMember,
     /// A commit that several may share has a file of such a commit before it once more, under another name.
     RepeatsMember,
+    /// Data files are listed as very old.
+    DatesBack,
 }
 
 #[derive(Debug, Clone)]
@@ -101,6 +103,12 @@ impl Objects {
         self.objects.get(path).map(|object| &object.bytes)
     }
 
+    /// The same of an object that may be gone.
+    pub(crate) fn bytes_ever(&self, path: &str) -> Option<&Bytes> {
+        let gone = || self.deleted.iter().rev().find(|(deleted, ..)| deleted == path).map(|(_, object, _)| &object.bytes);
+        self.bytes(path).or_else(gone)
+    }
+
     /// Whether a checkpoint is named.
     pub(crate) fn has_hint(&self) -> bool {
         self.paths().any(|path| path.ends_with("_last_checkpoint"))
@@ -156,11 +164,19 @@ impl Objects {
             .into_iter()
             .filter(|(path, _)| inside(path))
             .take(self.page + 1)
-            .map(|(path, object)| About { path: path.to_owned(), size: object.bytes.len() as u64, written_ms: object.written_ms })
+            .map(|(path, object)| About {
+                path: path.to_owned(),
+                size: object.bytes.len() as u64,
+                written_ms: self.listed_ms(path, object),
+            })
             .collect();
         let is_last = objects.len() <= self.page;
         objects.truncate(self.page);
         Answer::Page { objects, is_last }
+    }
+
+    fn listed_ms(&self, path: &str, object: &Object) -> i64 {
+        if self.flaw == Some(Flaw::DatesBack) && !path.contains("_delta_log") { 0 } else { object.written_ms }
     }
 
     /// A commit that several may share, as a store with a flaw keeps it: as whoever commits for others might make it.

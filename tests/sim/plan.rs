@@ -86,6 +86,7 @@ impl Shape {
         let mut set = |name: &str, value: &str| shape.properties.insert(format!("delta.{name}"), value.to_owned());
         set("checkpointInterval", &interval);
         set("logRetentionDuration", "interval 1 days");
+        set("deletedFileRetentionDuration", "interval 1 days");
         if has_new_checkpoints {
             set("checkpointPolicy", "v2");
         }

@@ -196,6 +196,18 @@ impl Error {
         matches!(self.0.kind, ErrorKind::Store { not_found: true, .. })
     }
 
+    /// An object that was being read has gone, and another has its name: who opens that may succeed.
+    pub fn replaced(object: impl Into<String>) -> Self {
+        let object = object.into();
+        let message = format!("{object}: was replaced by another while it was read");
+        Self::new(ErrorKind::Store { object, retryable: true, not_found: true }, message)
+    }
+
+    /// Whether it is that: nothing else is missing and yet to be had on another attempt.
+    pub fn is_replaced(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::Store { retryable: true, not_found: true, .. })
+    }
+
     /// Whether the bytes of the table are at fault, so that another copy of the same facts may serve.
     pub fn is_corrupt(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Corrupt { .. })

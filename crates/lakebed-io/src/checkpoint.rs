@@ -23,6 +23,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowPredicateFn, RowFilter};
 use parquet::schema::types::{ColumnDescriptor, ColumnPath};
 
+use crate::parquet::order::InOrder;
 use crate::parquet::{Cores, FilterSource, PageIndex, ParquetFile, ReadOptions};
 use crate::store::Store;
 
@@ -31,6 +32,9 @@ pub use write::{CheckpointFile, Encoder, Encoders, RowGroup};
 
 /// How many parts or sidecars are opened at a time.
 const CONCURRENCY: usize = 16;
+
+/// So often it is tried to read what others replace meanwhile.
+const MOST_TRIES: usize = 8;
 
 /// Nearly all rows are nulls, which cost nothing but their number.
 const BATCH_ROWS: usize = 64 * 1024;
@@ -50,8 +54,24 @@ pub struct Content {
     pub parts: Vec<ParquetFile>,
 }
 
-/// Opens all files that may hold `add` or `remove`: the checkpoint's own and, of a V2 checkpoint, its sidecars.
+/// Opens all files that may hold `add` or `remove`: the checkpoint's own and, of a V2 checkpoint, its sidecars. That others replaced one of
+/// them later is an error of whoever reads on, who may [open](Error::is_replaced) them again.
 pub async fn open(store: &Store, files: &CheckpointFiles) -> Result<Content> {
+    unless_replaced(|| open_now(store, files)).await
+}
+
+/// What comes of reading that gives nothing away before its end. Another checkpoint of the same version says the same.
+async fn unless_replaced<T, R: Future<Output = Result<T>>>(read: impl Fn() -> R) -> Result<T> {
+    for _ in 1..MOST_TRIES {
+        match read().await {
+            Err(error) if error.is_replaced() => {}
+            done => return done,
+        }
+    }
+    read().await
+}
+
+async fn open_now(store: &Store, files: &CheckpointFiles) -> Result<Content> {
     let (json, mut parts, others) = match files.kind {
         CheckpointKind::Uuid { json: true } => {
             let (name, bytes, actions) = read_json_top(store, files).await?;
@@ -79,6 +99,10 @@ pub async fn open(store: &Store, files: &CheckpointFiles) -> Result<Content> {
 
 /// The protocol and the metadata, and whatever else came with them.
 pub async fn read_head_actions(store: &Store, files: &CheckpointFiles) -> Result<Vec<Action>> {
+    unless_replaced(|| read_head_now(store, files)).await
+}
+
+async fn read_head_now(store: &Store, files: &CheckpointFiles) -> Result<Vec<Action>> {
     let is_v2 = matches!(files.kind, CheckpointKind::Uuid { .. });
     let enough = |found: &[Action]| {
         let has = |wanted: fn(&Action) -> bool| found.iter().any(wanted);
@@ -114,7 +138,10 @@ pub async fn read_head_actions(store: &Store, files: &CheckpointFiles) -> Result
 pub async fn read_other_actions(store: &Store, files: &CheckpointFiles, wanted: columns::Columns) -> Result<Vec<Action>> {
     match files.kind {
         CheckpointKind::Uuid { json: true } => Ok(read_json_top(store, files).await?.2),
-        _ => read_columns(&open_files(store, files, PageIndex::Skip).await?, wanted, |_| false).await,
+        _ => {
+            let read = || async { read_columns(&open_files(store, files, PageIndex::Skip).await?, wanted, |_| false).await };
+            unless_replaced(read).await
+        }
     }
 }
 
@@ -150,7 +177,7 @@ async fn open_files(store: &Store, files: &CheckpointFiles, page_index: PageInde
 async fn open_file(store: &Store, files: &CheckpointFiles, index: usize, page_index: PageIndex) -> Result<ParquetFile> {
     let file = files.files.get(index).ok_or_else(|| Error::internal("a checkpoint without files"))?;
     let path = store.log_path(&file.path.name)?;
-    checked(ParquetFile::open(store, &path, Some(file.size), if_sliced(page_index, file.size)).await?)
+    checked(ParquetFile::open_replaceable(store, &path, Some(file.size), if_sliced(page_index, file.size)).await?)
 }
 
 /// Some other Parquet file under a checkpoint's name has no actions: taken for a checkpoint it would empty the table.
@@ -224,6 +251,20 @@ fn row_groups(file: &ParquetFile, wanted: columns::Columns) -> Vec<usize> {
     groups.sort_unstable();
     groups.dedup();
     groups
+}
+
+/// Rows of a part, those with a `remove` among them, as far as these columns go; none if it has none.
+pub fn read_removes(part: &ParquetFile, wanted: columns::Columns) -> Result<Option<InOrder<RecordBatch>>> {
+    let row_groups = part.row_groups_with("remove");
+    if row_groups.is_empty() {
+        return Ok(None);
+    }
+    let options = ReadOptions {
+        projection: Some(projection(part, |leaf| columns::hold(wanted, leaf.path().parts()))),
+        row_groups: Some(row_groups),
+        ..ReadOptions::default()
+    };
+    part.read(options, &Cores::new()).map(Some)
 }
 
 fn projection(file: &ParquetFile, takes: impl Fn(&ColumnDescriptor) -> bool) -> ProjectionMask {

@@ -13,8 +13,8 @@ use crate::runtime::enter;
 use crate::table::{Table, optional};
 use crate::write::{patience, word};
 
-/// The table afterwards, how many versions were made, what was done, and the sizes of new files.
-type Optimized = (Table, u64, HashMap<&'static str, u64>, Option<[u64; 5]>);
+/// The table afterwards, how many versions were made, what was done, the sizes of new files, and the groups by how they were clustered.
+type Optimized = (Table, u64, HashMap<&'static str, u64>, Option<[u64; 5]>, HashMap<&'static str, u64>);
 /// Partition, paths, and size.
 type Planned = (String, Vec<String>, u64);
 
@@ -37,7 +37,8 @@ impl Table {
         let outcome = outcome?;
         let metrics = outcome.metrics;
         let table = self.sibling(py, outcome.version, outcome.snapshot)?;
-        Ok((table, outcome.commits, counts(&metrics), metrics.file_sizes))
+        let methods = metrics.methods.iter().map(|(method, groups)| (method.name(), *groups)).collect();
+        Ok((table, outcome.commits, counts(&metrics), metrics.file_sizes, methods))
     }
 
     fn plan_optimize(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Vec<Planned>> {

@@ -8,7 +8,7 @@ use arrow_buffer::NullBuffer;
 use lakebed_core::action::DomainMetadata;
 use lakebed_core::layout::is_orderable;
 use lakebed_core::schema::arrow::type_to_arrow;
-use lakebed_core::schema::mapping::physical_path;
+use lakebed_core::schema::mapping::{MappingMode, physical_path};
 use lakebed_core::schema::{DataType, StructType};
 use serde_json::{Value, json};
 
@@ -57,30 +57,41 @@ impl Snapshot {
     }
 }
 
-/// The columns of these names, each of which can cluster a table's rows.
+/// The columns of these names, each of which can cluster the table's rows.
 pub(crate) fn key_columns(snapshot: &Snapshot, names: &[String]) -> Result<Vec<KeyColumn>> {
-    let refuse = |name: &str, why: String| Err(Error::invalid_input(format!("{}: column {name}: {why}", snapshot.url())));
+    let found = key_columns_of(snapshot.schema(), snapshot.mapping_mode(), snapshot.partition_columns(), names);
+    found.map_err(|error| error.within(snapshot.url()))
+}
+
+/// The same for a table that is not there yet.
+pub(crate) fn key_columns_of(
+    schema: &StructType,
+    mode: MappingMode,
+    partition_columns: &[String],
+    names: &[String],
+) -> Result<Vec<KeyColumn>> {
+    let refuse = |name: &str, why: &str| Err(Error::invalid_input(format!("column {name}: {why}")));
     let mut columns: Vec<KeyColumn> = Vec::with_capacity(names.len());
     for name in names {
-        let column = key_column(snapshot, name).map_err(|error| error.within(snapshot.url()))?;
-        if snapshot.partition_columns().contains(&column.name) {
-            return refuse(name, "it is a partition column, all rows of a file have the same value of it".to_owned());
+        let column = key_column(schema, mode, name)?;
+        if partition_columns.contains(&column.name) {
+            return refuse(name, "it is a partition column, all rows of a file have the same value of it");
         }
         if columns.contains(&column) {
-            return refuse(name, "it is given twice".to_owned());
+            return refuse(name, "it is given twice");
         }
         columns.push(column);
     }
     match columns.is_empty() {
-        true => Err(Error::invalid_input(format!("{}: name the columns by which rows are to be clustered", snapshot.url()))),
+        true => Err(Error::invalid_input("name the columns by which rows are to be clustered")),
         false => Ok(columns),
     }
 }
 
-fn key_column(snapshot: &Snapshot, name: &str) -> Result<KeyColumn> {
-    let mut fields = snapshot.schema();
+fn key_column(schema: &StructType, mode: MappingMode, name: &str) -> Result<KeyColumn> {
+    let mut fields = schema;
     let (mut path, mut found) = (Vec::new(), None::<&DataType>);
-    for place in resolve(snapshot.schema(), name)? {
+    for place in resolve(schema, name)? {
         if let Some(DataType::Struct(below)) = found {
             fields = below;
         } else if found.is_some() {
@@ -94,7 +105,7 @@ fn key_column(snapshot: &Snapshot, name: &str) -> Result<KeyColumn> {
         return Err(Error::invalid_input(format!("column {name}: rows cannot be put into an order by values of its type")));
     }
     let names: Vec<&str> = path.iter().map(String::as_str).collect();
-    let physical = physical_path(snapshot.schema(), &names, snapshot.mapping_mode());
+    let physical = physical_path(schema, &names, mode);
     let physical = physical.ok_or_else(|| Error::internal(format!("column {name} has no name in files")))?;
     Ok(KeyColumn { name: column_name(&path), physical, path })
 }

@@ -11,12 +11,12 @@ use lakebed_core::feature::given::GivenProperties;
 use lakebed_core::feature::upgrade::{protocol_of, used_features};
 use lakebed_core::property::TableProperties;
 use lakebed_core::schema::evolve::Mapping;
-use lakebed_core::schema::mapping::{MappingMode, physical_path};
+use lakebed_core::schema::mapping::MappingMode;
 use lakebed_core::schema::{DataType, PrimitiveType, StructType};
 use lakebed_io::env::Env;
 use serde_json::json;
 
-use crate::clustering::{CLUSTERING_DOMAIN, clustering_domain};
+use crate::clustering::{CLUSTERING_DOMAIN, clustering_domain, key_columns_of};
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
@@ -96,12 +96,9 @@ impl NewTable {
         if !self.partition_by.is_empty() {
             return Err(Error::invalid_input("a table cannot be both partitioned and clustered: choose one"));
         }
-        let column = |name: &String| {
-            let names: Vec<&str> = name.split('.').collect();
-            let path = physical_path(schema, &names, mode);
-            path.ok_or_else(|| Error::invalid_input(format!("clustering column {name} is not in the schema")))
-        };
-        Ok(vec![clustering_domain(&self.cluster_by.iter().map(column).collect::<Result<Vec<_>>>()?)])
+        let columns = key_columns_of(schema, mode, &[], &self.cluster_by).map_err(|error| error.within("cluster_by"))?;
+        let physical: Vec<Vec<String>> = columns.into_iter().map(|column| column.physical).collect();
+        Ok(vec![clustering_domain(&physical)])
     }
 }
 

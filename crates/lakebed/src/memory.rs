@@ -15,6 +15,8 @@ const DEFAULT_SHARE: u64 = 4;
 /// When nobody says how much memory there is.
 const DEFAULT_TOTAL_BYTES: u64 = 8 << 30;
 const LEAST_BYTES: u64 = 64 << 20;
+/// Says how many bytes it is instead.
+const LIMIT: &str = "LAKEBED_MEMORY_LIMIT";
 
 /// So many bytes, shared by all who have a clone.
 #[derive(Debug, Clone)]
@@ -218,7 +220,16 @@ impl Drop for Reservation {
 }
 
 fn default_limit_bytes() -> u64 {
-    (total_bytes().unwrap_or(DEFAULT_TOTAL_BYTES) / DEFAULT_SHARE).max(LEAST_BYTES)
+    let share = || (total_bytes().unwrap_or(DEFAULT_TOTAL_BYTES) / DEFAULT_SHARE).max(LEAST_BYTES);
+    std::env::var(LIMIT).ok().and_then(|named| parse_limit(&named)).unwrap_or_else(share)
+}
+
+fn parse_limit(named: &str) -> Option<u64> {
+    let bytes = named.trim().parse().ok();
+    if bytes.is_none() && !named.trim().is_empty() {
+        tracing::warn!("{LIMIT} is passed over: {named:?} is not a number of bytes");
+    }
+    bytes
 }
 
 /// The memory of the machine, or of the container if that is less.
@@ -322,6 +333,14 @@ mod tests {
         };
         let (reservation, ()) = tokio::join!(waiting.reserve(10), raise);
         assert_eq!((reservation.bytes(), budget.limit_bytes()), (10, 20));
+    }
+
+    #[test]
+    fn a_limit_in_the_environment_is_a_number_of_bytes() {
+        assert_eq!(parse_limit(" 1048576 "), Some(1 << 20));
+        for named in ["", "2GB", "-1"] {
+            assert_eq!(parse_limit(named), None);
+        }
     }
 
     #[test]

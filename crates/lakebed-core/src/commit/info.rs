@@ -40,6 +40,14 @@ impl Operation {
         self
     }
 
+    /// The same with more metrics.
+    #[must_use]
+    pub fn with_metrics<'a>(mut self, metrics: impl IntoIterator<Item = (&'a str, u64)>) -> Self {
+        let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        self.metrics.extend(metrics.into_iter().map(|(name, value)| (name.to_owned(), number(value))));
+        self
+    }
+
     /// The same with a list of names as a parameter.
     #[must_use]
     pub fn with_names(self, name: &str, names: &[String]) -> Self {

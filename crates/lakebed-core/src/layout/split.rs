@@ -7,7 +7,7 @@ use super::spread::{spread, spread_again};
 use super::{hilbert, zorder};
 
 /// How files are laid out, the simpler first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Method {
     /// Rows along a Z-order curve.
     ZOrder,
@@ -28,11 +28,6 @@ impl Method {
             Self::Hilbert => "hilbert",
             Self::KdTree => "kdtree",
         }
-    }
-
-    /// The method of this name.
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|method| method.name().eq_ignore_ascii_case(name))
     }
 }
 

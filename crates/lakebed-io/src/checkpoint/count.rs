@@ -9,7 +9,7 @@ use lakebed_core::error::{Error, Result};
 use lakebed_core::log::checkpoint::columns;
 use object_store::path::Path;
 
-use super::projection;
+use super::{projection, unless_replaced};
 use crate::parquet::{Cores, PageIndex, ParquetFile, ReadOptions};
 use crate::store::Store;
 
@@ -30,7 +30,11 @@ pub type RowCounts = BTreeMap<String, u64>;
 
 /// Reads a checkpoint file to its end and counts its rows.
 pub async fn count_rows(store: &Store, path: &Path) -> Result<RowCounts> {
-    let file = ParquetFile::open(store, path, None, PageIndex::Skip).await?;
+    unless_replaced(|| count_now(store, path)).await
+}
+
+async fn count_now(store: &Store, path: &Path) -> Result<RowCounts> {
+    let file = ParquetFile::open_replaceable(store, path, None, PageIndex::Skip).await?;
     let mask = projection(&file, |leaf| columns::hold(TELLERS, leaf.path().parts()));
     let options = ReadOptions { projection: Some(mask), ..ReadOptions::default() };
     let mut batches = file.read(options, &Cores::new())?;

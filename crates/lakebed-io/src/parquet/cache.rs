@@ -1,4 +1,5 @@
 //! The metadata of files read lately. Data files never change, so an entry is right as long as it is the same object of the same store.
+//! Of what others may replace it tells the edition, and whoever reads on finds out whether that is still there.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, Weak};
@@ -8,7 +9,7 @@ use object_store::path::Path;
 use parquet::file::metadata::ParquetMetaData;
 
 use super::PageIndex;
-use crate::store::Store;
+use crate::store::{Edition, Store};
 
 /// What is kept at most, over all stores of the process.
 const CAPACITY_BYTES: usize = 64 << 20;
@@ -41,12 +42,21 @@ struct Cache {
 }
 
 struct Entry {
-    metadata: Arc<ParquetMetaData>,
-    page_index: PageIndex,
+    known: Known,
     size_bytes: usize,
     used: u64,
     /// As long as this is here, no other client can get the address in the key.
     _client: Option<Weak<dyn ObjectStore>>,
+}
+
+/// What is here of a file.
+#[derive(Clone)]
+pub(super) struct Known {
+    pub(super) metadata: Arc<ParquetMetaData>,
+    /// Whether the index of pages is among it.
+    pub(super) page_index: PageIndex,
+    /// Of which object it is, if others may replace that.
+    pub(super) edition: Option<Edition>,
 }
 
 pub(super) fn local_key(path: &std::path::Path, file: &std::fs::Metadata) -> Option<Key> {
@@ -59,8 +69,8 @@ pub(super) fn remote_key(store: &Store, path: &Path, size: u64) -> Key {
     Key::Remote { client, path: path.clone(), size }
 }
 
-/// The metadata, if it is here with all that is asked for; else perhaps without the page index.
-pub(super) fn find(key: &Key, page_index: PageIndex) -> Option<(Arc<ParquetMetaData>, PageIndex)> {
+/// What is here, perhaps without the page index.
+pub(super) fn find(key: &Key) -> Option<Known> {
     // A lock that a fork left behind, or a panic, only costs the cache.
     let mut guard = CACHE.try_lock().ok()?;
     let cache = guard.as_mut()?;
@@ -69,21 +79,28 @@ pub(super) fn find(key: &Key, page_index: PageIndex) -> Option<(Arc<ParquetMetaD
     cache.uses.remove(&entry.used);
     entry.used = cache.clock;
     cache.uses.insert(cache.clock, key.clone());
-    let has = if entry.page_index == PageIndex::Read { page_index } else { PageIndex::Skip };
-    Some((Arc::clone(&entry.metadata), has))
+    Some(entry.known.clone())
 }
 
-pub(super) fn insert(key: Key, store: &Store, metadata: &Arc<ParquetMetaData>, page_index: PageIndex) {
+/// The object is not there any more.
+pub(super) fn remove(key: &Key) {
+    let Ok(mut guard) = CACHE.try_lock() else { return };
+    if let Some(cache) = guard.as_mut() {
+        cache.remove(key);
+    }
+}
+
+pub(super) fn insert(key: Key, store: &Store, known: Known) {
     let Ok(mut guard) = CACHE.try_lock() else { return };
     let cache = guard.get_or_insert_with(Cache::default);
-    let size_bytes = metadata.memory_size();
+    let size_bytes = known.metadata.memory_size();
     if size_bytes > CAPACITY_BYTES / 4 {
         return;
     }
     cache.remove(&key);
     cache.clock += 1;
     let client = matches!(key, Key::Remote { .. }).then(|| Arc::downgrade(store.object_store()));
-    let entry = Entry { metadata: Arc::clone(metadata), page_index, size_bytes, used: cache.clock, _client: client };
+    let entry = Entry { known, size_bytes, used: cache.clock, _client: client };
     cache.uses.insert(cache.clock, key.clone());
     cache.entries.insert(key, entry);
     cache.size_bytes += size_bytes;

@@ -1,7 +1,7 @@
 //! The metadata at the end of a file, in as few requests as possible.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use object_store::path::Path;
@@ -12,8 +12,9 @@ use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
 use lakebed_core::{Error, Result};
 
+use super::cache::{self, Known};
 use super::source::{Source, open_local};
-use super::{PageIndex, ParquetFile, cache};
+use super::{PageIndex, ParquetFile};
 use crate::at::At;
 use crate::store::Store;
 
@@ -23,27 +24,40 @@ const TAIL_BYTES: u64 = 64 * 1024;
 /// The length of the metadata and the magic number.
 const FOOTER_BYTES: u64 = 8;
 
-pub(super) async fn open(store: &Store, path: &Path, size: Option<u64>, page_index: PageIndex) -> Result<ParquetFile> {
-    match store.local_path(path) {
-        Some(local) => {
-            let (here, name) = (store.clone(), store.describe(path));
-            let task = tokio::task::spawn_blocking(move || open_file(&here, &local, &name, page_index));
-            task.await.at(store.describe(path))?
-        }
-        None => open_object(store, path, size, page_index).await,
+/// How to open a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) page_index: PageIndex,
+    /// Whether others may replace it.
+    pub(super) is_replaceable: bool,
+}
+
+impl Wanted {
+    fn is_met_by(self, known: &Known) -> bool {
+        self.page_index == PageIndex::Skip || known.page_index == PageIndex::Read
     }
 }
 
-fn open_file(store: &Store, local: &std::path::Path, name: &str, page_index: PageIndex) -> Result<ParquetFile> {
+pub(super) async fn open(store: &Store, path: &Path, size: Option<u64>, wanted: Wanted) -> Result<ParquetFile> {
+    match store.local_path(path) {
+        Some(local) => {
+            let (here, name) = (store.clone(), store.describe(path));
+            let task = tokio::task::spawn_blocking(move || open_file(&here, &local, &name, wanted));
+            task.await.at(store.describe(path))?
+        }
+        None => open_object(store, path, size, wanted).await,
+    }
+}
+
+/// Whatever takes its name, an open file stays what it is.
+fn open_file(store: &Store, local: &std::path::Path, name: &str, wanted: Wanted) -> Result<ParquetFile> {
     let (source, file) = open_local(local, name)?;
     let key = cache::local_key(local, &file);
-    let known = key.as_ref().and_then(|key| cache::find(key, page_index));
-    let metadata = match known {
-        Some((metadata, has)) if has == page_index => return Ok(ParquetFile { source, metadata }),
-        Some((metadata, _)) => Some(metadata),
-        None => None,
+    let known = match key.as_ref().and_then(cache::find) {
+        Some(known) if wanted.is_met_by(&known) => return Ok(ParquetFile { source, metadata: known.metadata }),
+        known => known,
     };
-    let mut parts = Parts::new(&source, metadata, page_index)?;
+    let mut parts = Parts::new(&source, known, wanted.page_index)?;
     let metadata = loop {
         match parts.next()? {
             Progress::Done(metadata) => break metadata,
@@ -54,37 +68,41 @@ fn open_file(store: &Store, local: &std::path::Path, name: &str, page_index: Pag
         }
     };
     if let Some(key) = key {
-        cache::insert(key, store, &metadata, page_index);
+        let known = Known { metadata: Arc::clone(&metadata), page_index: wanted.page_index, edition: None };
+        cache::insert(key, store, known);
     }
     Ok(ParquetFile { source, metadata })
 }
 
-async fn open_object(store: &Store, path: &Path, size: Option<u64>, page_index: PageIndex) -> Result<ParquetFile> {
+async fn open_object(store: &Store, path: &Path, size: Option<u64>, wanted: Wanted) -> Result<ParquetFile> {
     let known_size = match size {
         Some(size) => size,
         None => store.head(path).await?.size,
     };
-    match load_object(store, path, known_size, page_index).await {
+    match load_object(store, path, known_size, wanted).await {
         // The log may be wrong about the size.
         Err(error) if size.is_some() && error.is_corrupt() => {
             let true_size = store.head(path).await?.size;
-            if true_size == known_size { Err(error) } else { load_object(store, path, true_size, page_index).await }
+            if true_size == known_size { Err(error) } else { load_object(store, path, true_size, wanted).await }
         }
         other => other,
     }
 }
 
-async fn load_object(store: &Store, path: &Path, size: u64, page_index: PageIndex) -> Result<ParquetFile> {
+async fn load_object(store: &Store, path: &Path, size: u64, wanted: Wanted) -> Result<ParquetFile> {
     let key = cache::remote_key(store, path, size);
     let name = store.describe(path).into();
-    let mut source = Source::Remote { store: store.clone(), path: path.clone(), name, size, whole: None };
-    let known = match cache::find(&key, page_index) {
-        Some((metadata, has)) if has == page_index => return Ok(ParquetFile { source, metadata }),
-        Some((metadata, _)) => Some(metadata),
-        None => None,
+    // Of what may be replaced nothing is known as long as it is not known of which edition.
+    let known = cache::find(&key).filter(|known| !wanted.is_replaceable || known.edition.is_some());
+    let edition = known.as_ref().and_then(|known| known.edition.clone());
+    let seen = wanted.is_replaceable.then(|| Arc::new(edition.map_or_else(OnceLock::new, OnceLock::from)));
+    let mut source = Source::Remote { store: store.clone(), path: path.clone(), name, size, whole: None, seen: seen.clone() };
+    let known = match known {
+        Some(known) if wanted.is_met_by(&known) => return Ok(ParquetFile { source, metadata: known.metadata }),
+        known => known,
     };
     let is_new = known.is_none();
-    let mut parts = Parts::new(&source, known, page_index)?;
+    let mut parts = Parts::new(&source, known, wanted.page_index)?;
     if is_new {
         let tail = size.saturating_sub(TAIL_BYTES)..size;
         let bytes = source.read(vec![tail.clone()]).await?;
@@ -102,7 +120,8 @@ async fn load_object(store: &Store, path: &Path, size: u64, page_index: PageInde
             }
         }
     };
-    cache::insert(key, store, &metadata, page_index);
+    let edition = seen.and_then(|seen| seen.get().cloned());
+    cache::insert(key, store, Known { metadata: Arc::clone(&metadata), page_index: wanted.page_index, edition });
     Ok(ParquetFile { source, metadata })
 }
 
@@ -119,10 +138,10 @@ enum Progress {
 }
 
 impl Parts {
-    fn new(source: &Source, known: Option<Arc<ParquetMetaData>>, page_index: PageIndex) -> Result<Self> {
+    fn new(source: &Source, known: Option<Known>, page_index: PageIndex) -> Result<Self> {
         let (name, size) = (source.name().to_owned(), source.size());
         let decoder = match known {
-            Some(metadata) => ParquetMetaDataPushDecoder::try_new_with_metadata(size, (*metadata).clone()),
+            Some(known) => ParquetMetaDataPushDecoder::try_new_with_metadata(size, (*known.metadata).clone()),
             None => ParquetMetaDataPushDecoder::try_new(size),
         };
         let policy = match page_index {

@@ -28,6 +28,7 @@ use lakebed_core::Result;
 use crate::at::At;
 use crate::store::Store;
 
+use footer::Wanted;
 pub use read::{Cores, Decoding, FilterSource, ReadOptions};
 use source::Source;
 
@@ -53,7 +54,13 @@ impl ParquetFile {
     ///
     /// The metadata of files read lately is kept in memory. What is not Parquet, or damaged, is an error that names the object.
     pub async fn open(store: &Store, path: &Path, size: Option<u64>, page_index: PageIndex) -> Result<Self> {
-        footer::open(store, path, size, page_index).await
+        footer::open(store, path, size, Wanted { page_index, is_replaceable: false }).await
+    }
+
+    /// The same of an object that others may replace. All that is read of it is of the object that was there when it was opened, or it is
+    /// an error that [says so](lakebed_core::Error::is_replaced).
+    pub async fn open_replaceable(store: &Store, path: &Path, size: Option<u64>, page_index: PageIndex) -> Result<Self> {
+        footer::open(store, path, size, Wanted { page_index, is_replaceable: true }).await
     }
 
     /// Row groups, columns, statistics.

@@ -4,15 +4,16 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::Path as FilePath;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use object_store::path::Path;
 
 use lakebed_core::{Error, Result};
 
+use super::cache;
 use crate::at::At;
-use crate::store::Store;
+use crate::store::{Edition, Store};
 
 /// Local ranges closer than this are read in one go: a system call costs more than copying what lies between.
 const LOCAL_GAP: u64 = 16 * 1024;
@@ -25,13 +26,15 @@ pub(super) enum Source {
         size: u64,
         name: Arc<str>,
     },
-    /// `whole` holds all bytes of a small object, which came with its metadata.
+    /// `whole` holds all bytes of a small object, which came with its metadata. Of an object that others may replace, `seen` tells which
+    /// edition it is; nothing is read of others.
     Remote {
         store: Store,
         path: Path,
         name: Arc<str>,
         size: u64,
         whole: Option<Bytes>,
+        seen: Option<Arc<OnceLock<Edition>>>,
     },
 }
 
@@ -61,7 +64,15 @@ impl Source {
                 tokio::task::spawn_blocking(move || source.read_local(&ranges)).await.at(self.name())?
             }
             Self::Remote { whole: Some(whole), .. } => ranges.iter().map(|range| slice(whole, range, self.name())).collect(),
-            Self::Remote { store, path, whole: None, .. } => store.get_ranges(path, &ranges).await,
+            Self::Remote { store, path, seen: None, .. } => store.get_ranges(path, &ranges).await,
+            Self::Remote { store, path, seen: Some(seen), size, .. } => {
+                let read = store.get_ranges_of(path, &ranges, seen).await;
+                // Whoever opens it again must not be told of what is gone.
+                if read.as_ref().is_err_and(Error::is_replaced) {
+                    cache::remove(&cache::remote_key(store, path, *size));
+                }
+                read
+            }
         }
     }
 

@@ -106,8 +106,12 @@ impl Fixture {
 
 /// Column `a` counts from 0, column `b` is its text, padded; in row groups of `group` rows.
 fn numbered(rows: i64, group: usize, padding: usize) -> Vec<u8> {
-    let a: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
-    let b: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|row| format!("{row:padding$}"))));
+    numbered_from(0..rows, group, padding)
+}
+
+fn numbered_from(rows: Range<i64>, group: usize, padding: usize) -> Vec<u8> {
+    let a: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone()));
+    let b: ArrayRef = Arc::new(StringArray::from_iter_values(rows.map(|row| format!("{row:padding$}"))));
     write(&RecordBatch::try_from_iter([("a", a), ("b", b)]).unwrap(), group)
 }
 
@@ -126,9 +130,13 @@ fn write(batch: &RecordBatch, group: usize) -> Vec<u8> {
 }
 
 async fn read_longs(file: &ParquetFile, options: ReadOptions) -> Vec<i64> {
+    try_read_longs(file, options).await.unwrap()
+}
+
+async fn try_read_longs(file: &ParquetFile, options: ReadOptions) -> lakebed_core::Result<Vec<i64>> {
     let stream = file.read(options, &Cores::of(2)).unwrap();
-    let batches: Vec<RecordBatch> = stream.try_collect().await.unwrap();
-    batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect()
+    let batches: Vec<RecordBatch> = stream.try_collect().await?;
+    Ok(batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect())
 }
 
 #[tokio::test]
@@ -211,6 +219,27 @@ async fn a_missing_file_is_not_found() {
     let fixture = Fixture::with("other", Vec::new()).await;
     let error = fixture.open(Some(1000), PageIndex::Skip).await.unwrap_err();
     assert!(error.is_not_found(), "{error}");
+}
+
+/// Even if every page of one could stand for that of the other.
+#[tokio::test]
+async fn of_an_object_that_was_replaced_and_its_successor_nothing_is_mixed() {
+    let before = numbered(4000, 1000, 200);
+    for after in [numbered_from(4000..8000, 1000, 200), numbered_from(4000..8000, 4000, 200), numbered_from(4000..4010, 10, 4)] {
+        let fixture = Fixture::with("f.parquet", before.clone()).await;
+        let (path, size) = (Path::from("f.parquet"), Some(before.len() as u64));
+        let open = || ParquetFile::open_replaceable(&fixture.store, &path, size, PageIndex::Read);
+        // The second is opened by what is known from the first.
+        let opened = [open().await.unwrap(), open().await.unwrap()];
+        fixture.counting.put(&path, after.clone().into()).await.unwrap();
+        for file in opened.into_iter().chain([open().await.unwrap()]) {
+            let error = try_read_longs(&file, ReadOptions::default()).await.unwrap_err();
+            assert!(error.is_replaced() && error.to_string().contains("memory://test/f.parquet"), "{error}");
+        }
+        let read = read_longs(&open().await.unwrap(), ReadOptions::default()).await;
+        assert_eq!((read.first(), read.len() as u64), (Some(&4000), open().await.unwrap().num_rows()), "{} bytes", after.len());
+    }
+    assert_eq!(before.len(), numbered_from(4000..8000, 1000, 200).len());
 }
 
 #[tokio::test]

@@ -51,7 +51,7 @@ impl Store {
         let get = || async { self.object_store().get_opts(path, options.clone()).await?.bytes().await };
         let window = match self.again(get).await {
             Ok(window) => window,
-            Err(error) => return Err(self.explained(self.failed(&error, path), path, std::slice::from_ref(&range)).await),
+            Err(error) => return Err(self.explained(self.failed(&error, path), path, std::slice::from_ref(&range), None).await),
         };
         let Some(bytes) = cut(range.start, &window, &range) else {
             return Err(self.too_short(path, std::slice::from_ref(&range), range.start.saturating_add(window.len() as u64)));

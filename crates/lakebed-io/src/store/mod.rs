@@ -3,7 +3,7 @@
 //! Read [`Store::open`] first. `place` understands URLs, `options` the options, `credentials` the callables, `connect` makes the
 //! connection; `read`, `list`, `walk`, `put`, `upload` and `delete` are what one does with it, `local` and `hidden` how on a disk, `turn` how
 //! processes of one machine do not get in each other's way, `resolve` how a path of the log finds its file, `identity` which
-//! stores are one.
+//! stores are one, `edition` which objects.
 
 mod again;
 mod ahead;
@@ -11,6 +11,7 @@ mod connect;
 mod credentials;
 mod flush;
 mod delete;
+mod edition;
 mod hidden;
 mod identity;
 mod list;
@@ -41,6 +42,7 @@ use url::Url;
 
 pub use credentials::{CredentialSource, Credentials};
 pub use delete::{Deletion, Fate};
+pub(crate) use edition::Edition;
 pub use flush::{Unflushed, all_flushed};
 pub use identity::StoreIdentity;
 pub(crate) use parts::Parts;

@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use lakebed_core::error::{Error, Result};
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStoreExt};
+use object_store::{GetOptions, OBJECT_STORE_COALESCE_DEFAULT, ObjectMeta, ObjectStoreExt, coalesce_ranges};
 
+use super::edition::Edition;
 use super::{Store, local};
 use crate::at::At;
 
@@ -32,14 +34,38 @@ impl Store {
                 local::Ranges::TooShort { size } => Err(self.too_short(path, ranges, size)),
             };
         }
+        self.fetch_ranges(path, ranges, None).await
+    }
+
+    /// The same of an object that others may replace, no local file: all of the edition that is `seen`, or else of the first that comes.
+    /// That there is another by now is an error of its own.
+    pub(crate) async fn get_ranges_of(&self, path: &Path, ranges: &[Range<u64>], seen: &OnceLock<Edition>) -> Result<Vec<Bytes>> {
+        self.fetch_ranges(path, ranges, Some(seen)).await
+    }
+
+    async fn fetch_ranges(&self, path: &Path, ranges: &[Range<u64>], seen: Option<&OnceLock<Edition>>) -> Result<Vec<Bytes>> {
         // Stores refuse empty ranges.
         let wanted: Vec<Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).cloned().collect();
-        match self.again(|| self.object_store().get_ranges(path, &wanted)).await {
+        let fetch = || async {
+            let Some(seen) = seen else { return self.object_store().get_ranges(path, &wanted).await };
+            let fetch = |range: Range<u64>| self.get_of(path, GetOptions::new().with_range(Some(range)), Some(seen));
+            coalesce_ranges(&wanted, fetch, OBJECT_STORE_COALESCE_DEFAULT).await
+        };
+        match self.again(fetch).await {
             Ok(bytes) if complete(&bytes, &wanted) => Ok(with_empty_ones(bytes, ranges)),
             Ok(_) => Err(self.too_short(path, ranges, self.head(path).await?.size)),
             // Some web servers send nothing but whole files.
-            Err(object_store::Error::NotSupported { .. }) if self.is_web() => self.cut_ranges(path, ranges).await,
-            Err(error) => Err(self.explained(self.failed(&error, path), path, ranges).await),
+            Err(object_store::Error::NotSupported { .. }) if self.is_web() => self.cut_ranges(path, ranges, seen).await,
+            Err(object_store::Error::Precondition { .. }) if seen.is_some() => Err(Error::replaced(self.describe(path))),
+            Err(error) => Err(self.explained(self.failed(&error, path), path, ranges, seen.and_then(OnceLock::get)).await),
+        }
+    }
+
+    async fn get_of(&self, path: &Path, options: GetOptions, seen: Option<&OnceLock<Edition>>) -> object_store::Result<Bytes> {
+        let found = self.object_store().get_opts(path, options).await?;
+        match seen.is_none_or(|seen| seen.get_or_init(|| Edition::of(&found.meta)).is_of(&found.meta)) {
+            true => found.bytes().await,
+            false => Err(object_store::Error::Precondition { path: path.to_string(), source: "another has its name".into() }),
         }
     }
 
@@ -67,8 +93,11 @@ impl Store {
         }
     }
 
-    async fn cut_ranges(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        let whole = self.get(path).await?;
+    async fn cut_ranges(&self, path: &Path, ranges: &[Range<u64>], seen: Option<&OnceLock<Edition>>) -> Result<Vec<Bytes>> {
+        let whole = match self.again(|| self.get_of(path, GetOptions::default(), seen)).await {
+            Err(object_store::Error::Precondition { .. }) if seen.is_some() => return Err(Error::replaced(self.describe(path))),
+            whole => whole.map_err(|error| self.failed(&error, path))?,
+        };
         let cut = |range: &Range<u64>| {
             let (start, end) = (usize::try_from(range.start).ok()?, usize::try_from(range.end).ok()?);
             (start <= end && end <= whole.len()).then(|| whole.slice(start..end))
@@ -76,14 +105,16 @@ impl Store {
         ranges.iter().map(cut).collect::<Option<_>>().ok_or_else(|| self.too_short(path, ranges, whole.len() as u64))
     }
 
-    /// Stores answer a range beyond the end in many ways; the object's size tells whether it was that.
-    pub(super) async fn explained(&self, error: Error, path: &Path, ranges: &[Range<u64>]) -> Error {
+    /// Stores answer a range beyond the end in many ways; the object's size tells whether it was that, and what is `seen` of it whether
+    /// it is still the same.
+    pub(super) async fn explained(&self, error: Error, path: &Path, ranges: &[Range<u64>], seen: Option<&Edition>) -> Error {
         use lakebed_core::error::ErrorKind;
         let unclear = matches!(error.kind(), ErrorKind::Store { retryable: false, not_found: false, .. });
         if !unclear {
             return error;
         }
         match self.head(path).await {
+            Ok(found) if seen.is_some_and(|seen| !seen.is_of(&found)) => Error::replaced(self.describe(path)),
             Ok(found) if ranges.iter().any(|range| range.end > found.size) => self.too_short(path, ranges, found.size),
             _ => error,
         }

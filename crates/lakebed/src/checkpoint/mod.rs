@@ -85,12 +85,13 @@ impl Snapshot {
     /// ```
     pub async fn checkpoint(&self) -> Result<CheckpointOutcome> {
         check_write(self.protocol(), self.url())?;
-        let snapshot = self.with_readable_log().await?;
-        match snapshot.write_checkpoint().await {
-            // What the log has besides its commits is disposable; so the state is put together anew without what turned out to be broken.
-            Err(error) if error.is_corrupt() => snapshot.without_checkpoint(error).await?.write_checkpoint().await,
-            Err(error) if error.is_not_found() => snapshot.listed_again(error).await?.write_checkpoint().await,
-            outcome => outcome,
+        let mut log = self.readable_log().await?;
+        loop {
+            match log.snapshot().write_checkpoint().await {
+                // What the log has besides its commits is disposable; so the state is put together anew without what turned out to be broken.
+                Err(error) => log.mend(error).await?,
+                outcome => return outcome,
+            }
         }
     }
 

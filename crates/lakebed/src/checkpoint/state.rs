@@ -15,8 +15,6 @@ use lakebed_core::log::files::FileBatch;
 use lakebed_core::log::replay::Layers;
 use lakebed_io::checkpoint::{self, Content, Encoder, RowGroup};
 use lakebed_io::log;
-use lakebed_io::parquet::{Cores, ReadOptions};
-use parquet::arrow::ProjectionMask;
 use tokio::sync::mpsc::Sender;
 
 use super::Summary;
@@ -133,19 +131,7 @@ async fn send_old_tombstones(old: &Content, layers: &Layers, expired_ms: i64, si
         sink.push_tombstones(tombstones.finish()?).await?;
     }
     for part in &old.parts {
-        let row_groups = part.row_groups_with("remove");
-        if row_groups.is_empty() {
-            continue;
-        }
-        let schema = part.metadata().file_metadata().schema_descr();
-        let leaves = schema.columns().iter().enumerate();
-        let leaves = leaves.filter(|(_, leaf)| columns::hold(columns::TOMBSTONES, leaf.path().parts())).map(|(index, _)| index);
-        let options = ReadOptions {
-            projection: Some(ProjectionMask::leaves(schema, leaves)),
-            row_groups: Some(row_groups),
-            ..ReadOptions::default()
-        };
-        let mut batches = part.read(options, &Cores::new())?;
+        let Some(mut batches) = checkpoint::read_removes(part, columns::TOMBSTONES)? else { continue };
         while let Some(batch) = batches.try_next().await? {
             sink.push_tombstones(Some(old_tombstones(&batch, layers, expired_ms)?)).await?;
         }

@@ -9,7 +9,7 @@ use crate::memory::MemoryBudget;
 use crate::metrics::PlanMetrics;
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::write::WriteOptions;
-use crate::write::files::WrittenFile;
+use crate::write::data_file::WrittenFile;
 use crate::write::rewrite::FileTotals;
 use crate::write::run::take_back;
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
@@ -249,12 +249,6 @@ impl ChangeMetrics {
             ("numDeletionVectorsUpdated", self.vectors_updated),
             ("numDeletionVectorsRemoved", self.vectors_removed + self.vectors_updated),
         ];
-        with_metrics(operation, all)
+        operation.with_metrics(all)
     }
-}
-
-pub(super) fn with_metrics<'a>(mut operation: Operation, metrics: impl IntoIterator<Item = (&'a str, u64)>) -> Operation {
-    let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    operation.metrics.extend(metrics.into_iter().map(|(name, value)| (name.to_owned(), number(value))));
-    operation
 }

@@ -3,7 +3,7 @@
 //! Files of which no row is left go as a whole, told by the log where it can; of the others, rows are noted in deletion vectors where the
 //! table allows that, else the rows that stay are copied.
 
-use super::change::{Change, ChangeOptions, ChangeOutcome, Prepared, run, with_metrics};
+use super::change::{Change, ChangeOptions, ChangeOutcome, Prepared, run};
 use crate::transaction::{Operation, Transaction};
 use crate::write::rewrite::{Rewrite, notes_vectors};
 use crate::write::search::{Leaving, Search, parse_condition};
@@ -97,8 +97,8 @@ impl Change for Deletion<'_> {
         metrics.set_totals(&rewritten.register(gone, &mut transaction).await?);
         let predicates: Vec<&String> = filter.iter().collect();
         let operation = Operation::new("DELETE").with("predicate", serde_json::json!(predicates).to_string());
-        let operation = metrics.to_operation(operation);
-        let operation = with_metrics(operation, metrics.deleted_rows.map(|rows| ("numDeletedRows", rows)));
+        let deleted_rows = metrics.deleted_rows.map(|rows| ("numDeletedRows", rows));
+        let operation = metrics.to_operation(operation).with_metrics(deleted_rows);
         Ok(Prepared { transaction, operation, files, metrics, is_empty })
     }
 }

@@ -9,7 +9,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use lakebed_io::parquet::Cores;
 
 use super::assign::Assignments;
-use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, run, with_metrics};
+use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, run};
 use crate::expr::{Options, filter_schema, parse_expr};
 use crate::transaction::{Operation, Transaction};
 use crate::write::fill::Incoming;
@@ -133,7 +133,7 @@ impl Change for Updating<'_> {
         metrics.set_totals(&rewritten.register(gone, &mut transaction).await?);
         let predicates: Vec<&String> = filter.iter().collect();
         let operation = Operation::new("UPDATE").with("predicate", serde_json::json!(predicates).to_string());
-        let operation = with_metrics(metrics.to_operation(operation), [("numUpdatedRows", metrics.updated_rows)]);
+        let operation = metrics.to_operation(operation).with_metrics([("numUpdatedRows", metrics.updated_rows)]);
         Ok(Prepared { transaction, operation, files, metrics, is_empty })
     }
 }

@@ -1,17 +1,20 @@
 //! New files in the place of others, committed: groups of which another writer changed a file meanwhile are given up, the others stay.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use futures::TryStreamExt;
 use lakebed_core::action::Add;
 use lakebed_core::error::ConflictKind;
+use lakebed_core::layout::Method;
 use lakebed_core::log::files::{FileBatch, FileKey};
 
 use super::run::Job;
 use super::{OptimizeMetrics, OptimizeOptions};
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
-use crate::write::files::{WrittenFile, delete_written};
+use crate::write::data_file::WrittenFile;
+use crate::write::files::delete_written;
 use crate::write::run::take_back;
 use crate::write::search::totals;
 use crate::write::target::Target;
@@ -26,6 +29,8 @@ pub(super) struct Rearranged {
     pub(super) written: Vec<WrittenFile>,
     /// Files that stay, with news about them.
     pub(super) described: Vec<Add>,
+    /// How rows were clustered, if they were.
+    pub(super) method: Option<Method>,
 }
 
 /// Commits groups of one run.
@@ -40,9 +45,9 @@ pub(super) struct Committer<'a> {
     pub(super) made: Option<u64>,
     /// Whether others have changed the table since it was looked which files it has.
     pub(super) is_behind: bool,
-    /// The files that the run is about.
-    pub(super) sources: HashSet<FileKey>,
-    /// Those that the table still has; none as long as nobody else has changed it.
+    /// The files that the run is about, and perhaps others.
+    pub(super) sources: Arc<Vec<FileBatch>>,
+    /// Those of them that the table still has; none as long as nobody else has changed it.
     pub(super) alive: Option<HashSet<FileKey>>,
     pub(super) commits: u64,
     pub(super) metrics: OptimizeMetrics,
@@ -54,10 +59,7 @@ impl Committer<'_> {
     /// Commits these groups as one version, without those that another writer came between.
     pub(super) async fn commit(&mut self, mut groups: Vec<Rearranged>) -> Result<()> {
         let begun = self.table.env().monotonic();
-        loop {
-            if groups.is_empty() {
-                return Ok(());
-            }
+        while !groups.is_empty() {
             if self.is_behind
                 && let Err(error) = self.look_again().await
             {
@@ -65,17 +67,18 @@ impl Committer<'_> {
             }
             groups = self.without_lost(groups).await?;
             if groups.is_empty() {
-                return Ok(());
+                break;
             }
+            let counts = Counts::of(&groups)?;
             let committed = match self.transaction(&groups).await {
-                Ok(transaction) => transaction.commit(self.operation_of(&groups)?).await,
+                Ok(transaction) => transaction.commit(counts.to_operation(self.operation.clone())).await,
                 Err(error) => Err(error),
             };
             match committed {
                 Ok(committed) => {
-                    self.count(&groups)?;
+                    self.count(&groups, counts);
                     self.move_on(committed).await;
-                    return Ok(());
+                    break;
                 }
                 Err(error) if is_of_files(&error) && self.table.env().monotonic() - begun <= self.settings().patience => {
                     self.metrics.conflicts += 1;
@@ -84,6 +87,7 @@ impl Committer<'_> {
                 Err(error) => return self.give_up(groups, error).await,
             }
         }
+        Ok(())
     }
 
     async fn give_up(&self, groups: Vec<Rearranged>, error: Error) -> Result<()> {
@@ -139,10 +143,12 @@ impl Committer<'_> {
     async fn look_again(&mut self) -> Result<()> {
         self.snapshot = self.table.newer_than(&self.snapshot).await?;
         self.check_rules().await?;
+        let sources = self.sources.iter().map(FileBatch::keys).collect::<Result<Vec<_>>>()?;
+        let sources: HashSet<FileKey> = sources.into_iter().flatten().collect();
         let mut alive = HashSet::new();
         let mut files = Plan::new(&self.snapshot, None, PlanOptions::default())?.files();
         while let Some(batch) = files.try_next().await? {
-            alive.extend(batch.keys()?.into_iter().filter(|key| self.sources.contains(key)));
+            alive.extend(batch.keys()?.into_iter().filter(|key| sources.contains(key)));
         }
         self.alive = Some(alive);
         self.is_behind = false;
@@ -184,45 +190,29 @@ impl Committer<'_> {
         }
     }
 
-    fn count(&mut self, groups: &[Rearranged]) -> Result<()> {
-        let counted = Counts::of(groups)?;
+    fn count(&mut self, groups: &[Rearranged], counts: Counts) {
         self.metrics.groups += groups.iter().filter(|group| group.described.is_empty()).count() as u64;
         self.metrics.described_files += groups.iter().map(|group| group.described.len() as u64).sum::<u64>();
-        self.metrics.added_files += counted.sizes.len() as u64;
-        self.metrics.added_bytes += counted.sizes.iter().sum::<u64>();
-        self.metrics.removed_files += counted.removed_files;
-        self.metrics.removed_bytes += counted.removed_bytes;
-        self.metrics.vectors_removed += counted.vectors;
+        self.metrics.added_files += counts.sizes.len() as u64;
+        self.metrics.added_bytes += counts.sizes.iter().sum::<u64>();
+        self.metrics.removed_files += counts.removed_files;
+        self.metrics.removed_bytes += counts.removed_bytes;
+        self.metrics.vectors_removed += counts.vectors;
+        for method in groups.iter().filter_map(|group| group.method) {
+            *self.metrics.methods.entry(method).or_default() += 1;
+        }
         let rows = groups.iter().flat_map(|group| &group.written).filter_map(|file| file.add.num_records());
         self.metrics.rows += rows.map(i64::unsigned_abs).sum::<u64>();
-        self.sizes.extend(counted.sizes);
-        self.metrics.file_sizes = quartiles(&mut self.sizes);
-        Ok(())
-    }
-
-    /// By Delta Spark's names.
-    fn operation_of(&self, groups: &[Rearranged]) -> Result<Operation> {
-        let mut counted = Counts::of(groups)?;
-        let mut operation = self.operation.clone();
-        let mut set = |name: &str, value: u64| {
-            operation.metrics.insert(name.to_owned(), i64::try_from(value).unwrap_or(i64::MAX));
-        };
-        set("numRemovedFiles", counted.removed_files);
-        set("numRemovedBytes", counted.removed_bytes);
-        set("numAddedFiles", counted.sizes.len() as u64);
-        set("numAddedBytes", counted.sizes.iter().sum());
-        set("numDeletionVectorsRemoved", counted.vectors);
-        let names = ["minFileSize", "p25FileSize", "p50FileSize", "p75FileSize", "maxFileSize"];
-        for (name, size) in names.into_iter().zip(quartiles(&mut counted.sizes).unwrap_or_default()) {
-            set(name, size);
-        }
-        Ok(operation)
+        self.sizes.extend(counts.sizes);
+        self.sizes.sort_unstable();
+        self.metrics.file_sizes = quartiles(&self.sizes);
     }
 }
 
 /// What comes and what goes.
 #[derive(Default)]
 struct Counts {
+    /// Of new files, in order.
     sizes: Vec<u64>,
     removed_files: u64,
     removed_bytes: u64,
@@ -241,13 +231,26 @@ impl Counts {
             }
             counts.sizes.extend(group.written.iter().map(|file| file.add.size.unsigned_abs()));
         }
+        counts.sizes.sort_unstable();
         Ok(counts)
+    }
+
+    /// By Delta Spark's names.
+    fn to_operation(&self, operation: Operation) -> Operation {
+        let names = ["minFileSize", "p25FileSize", "p50FileSize", "p75FileSize", "maxFileSize"];
+        let all = [
+            ("numRemovedFiles", self.removed_files),
+            ("numRemovedBytes", self.removed_bytes),
+            ("numAddedFiles", self.sizes.len() as u64),
+            ("numAddedBytes", self.sizes.iter().sum()),
+            ("numDeletionVectorsRemoved", self.vectors),
+        ];
+        operation.with_metrics(all).with_metrics(names.into_iter().zip(quartiles(&self.sizes).unwrap_or_default()))
     }
 }
 
-/// The smallest, those at a quarter, at half and at three quarters of the way, and the largest; none of none.
-fn quartiles(sizes: &mut [u64]) -> Option<[u64; 5]> {
-    sizes.sort_unstable();
+/// Of sizes in order the smallest, those at a quarter, at half and at three quarters of the way, and the largest; none of none.
+fn quartiles(sizes: &[u64]) -> Option<[u64; 5]> {
     let (first, last, count) = (*sizes.first()?, *sizes.last()?, sizes.len());
     Some([first, sizes[count / 4], sizes[count / 2], sizes[count * 3 / 4], last])
 }

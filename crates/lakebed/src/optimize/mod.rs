@@ -16,11 +16,13 @@ mod plan;
 mod progress;
 mod run;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{Result, Snapshot, Table};
 
+pub use lakebed_core::layout::Method;
 pub use plan::PlannedGroup;
 pub use progress::{Progress, Watcher};
 
@@ -131,6 +133,8 @@ pub struct OptimizeMetrics {
     pub rows: u64,
     /// The sizes of the new files: the smallest, those below which a quarter, half and three quarters of them are, and the largest.
     pub file_sizes: Option<[u64; 5]>,
+    /// How many groups were clustered in which way.
+    pub methods: BTreeMap<Method, u64>,
     /// Files that stayed and got statistics.
     pub described_files: u64,
     /// Files that were looked at in the log.

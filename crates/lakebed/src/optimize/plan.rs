@@ -1,12 +1,12 @@
 //! Which files are written anew, and which of them together.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::{Array, BooleanArray};
 use futures::TryStreamExt;
 use lakebed_core::layout::binpack::{self, PackRules, PackedFile};
-use lakebed_core::log::files::{FileBatch, FileKey, column};
+use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::path::hive::partition_dir;
 
 use super::cube::{Cube, Wanted};
@@ -38,6 +38,8 @@ pub(super) struct Plan {
     pub(super) undescribed: Vec<Group>,
     /// Files that were looked at.
     pub(super) seen_files: u64,
+    /// What the log says of those that may be concerned.
+    pub(super) batches: Arc<Vec<FileBatch>>,
 }
 
 /// Files of one partition.
@@ -46,6 +48,8 @@ pub(super) struct Group {
     /// The values of the partition columns, as the log spells them.
     pub(super) partition: Vec<Option<String>>,
     pub(super) files: Files,
+    /// Their sizes together.
+    pub(super) size_bytes: u64,
     /// About how large they are without deleted rows.
     pub(super) live_bytes: u64,
 }
@@ -96,23 +100,6 @@ impl Plan {
             found.add(&batch, choice, describes)?;
         }
         Ok(found.into_plan(choice))
-    }
-
-    /// The sizes of all files that are written anew.
-    pub(super) fn total_bytes(&self) -> Result<u64> {
-        let sizes = self.groups.iter().map(|group| group.files.size_bytes());
-        sizes.sum()
-    }
-
-    /// The keys of all files that it is about.
-    pub(super) fn sources(&self) -> Result<HashSet<FileKey>> {
-        let mut keys = HashSet::new();
-        for group in self.groups.iter().chain(&self.undescribed) {
-            for batch in group.files.batches()? {
-                keys.extend(batch.keys()?);
-            }
-        }
-        Ok(keys)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -179,10 +166,11 @@ impl Found {
         let batches = Arc::new(self.batches);
         let group = |partition: &Vec<Option<String>>, files: &[&Candidate]| Group {
             partition: partition.clone(),
+            size_bytes: files.iter().map(|candidate| candidate.file.size_bytes).sum(),
             live_bytes: files.iter().map(|candidate| candidate.file.live_bytes()).sum(),
             files: Files { batches: Arc::clone(&batches), places: files.iter().map(|candidate| candidate.place).collect() },
         };
-        let mut plan = Plan { seen_files: self.seen_files, ..Plan::default() };
+        let mut plan = Plan { seen_files: self.seen_files, batches: Arc::clone(&batches), ..Plan::default() };
         for (partition, OfPartition { mut candidates, undescribed }) in self.by_partition {
             // What was written together lies together.
             candidates.sort_by_key(|candidate| (candidate.modified, candidate.place));
@@ -217,7 +205,7 @@ impl Group {
         for batch in self.files.batches()? {
             paths.extend(batch.paths()?.iter().flatten().map(str::to_owned));
         }
-        Ok(PlannedGroup { partition: partition_dir(texts), paths, size_bytes: self.files.size_bytes()? })
+        Ok(PlannedGroup { partition: partition_dir(texts), paths, size_bytes: self.size_bytes })
     }
 }
 
@@ -228,36 +216,27 @@ impl Files {
 
     /// As the log has them, in whatever order.
     pub(super) fn batches(&self) -> Result<Vec<FileBatch>> {
-        let mut by_batch: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        for (batch, row) in &self.places {
-            by_batch.entry(*batch).or_default().push(*row as usize);
-        }
-        by_batch.into_iter().map(|(batch, rows)| self.batch(batch)?.take(&rows)).collect()
+        self.by_batch().into_iter().map(|(batch, rows)| self.batch(batch)?.take(&rows)).collect()
     }
 
     /// How they are read, in their order.
     pub(super) fn scans(&self, partitions: &[String]) -> Result<Vec<ScanFile>> {
         let mut scans: BTreeMap<(u32, u32), ScanFile> = BTreeMap::new();
-        let mut by_batch: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for (batch, row) in &self.places {
-            by_batch.entry(*batch).or_default().push(*row);
-        }
-        for (batch, rows) in by_batch {
-            let places: Vec<usize> = rows.iter().map(|row| *row as usize).collect();
-            let files = ScanFile::of_batch(&self.batch(batch)?.take(&places)?, partitions)?;
-            scans.extend(rows.into_iter().map(|row| (batch, row)).zip(files));
+        for (batch, rows) in self.by_batch() {
+            let files = ScanFile::of_batch(&self.batch(batch)?.take(&rows)?, partitions)?;
+            scans.extend(rows.into_iter().map(|row| (batch, row as u32)).zip(files));
         }
         let scan = |place| scans.remove(place).ok_or_else(|| Error::internal("a file that was chosen twice"));
         self.places.iter().map(scan).collect()
     }
 
-    pub(super) fn size_bytes(&self) -> Result<u64> {
-        let mut bytes = 0;
-        for batch in self.batches()? {
-            let sizes = batch.longs(column::SIZE)?;
-            bytes += sizes.iter().flatten().filter_map(|size| u64::try_from(size).ok()).sum::<u64>();
+    /// The rows of each batch, in their order.
+    fn by_batch(&self) -> BTreeMap<u32, Vec<usize>> {
+        let mut by_batch: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (batch, row) in &self.places {
+            by_batch.entry(*batch).or_default().push(*row as usize);
         }
-        Ok(bytes)
+        by_batch
     }
 
     fn batch(&self, number: u32) -> Result<&FileBatch> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lakebed_core::feature::check_write;
 use lakebed_core::layout::binpack::PackRules;
+use lakebed_io::parquet::Cores;
 
 use super::cluster::{Clustering, cluster};
 use super::commit::{Committer, Rearranged};
@@ -18,14 +19,16 @@ use crate::expr::Filter;
 use crate::memory::MemoryBudget;
 use crate::metrics::Counter;
 use crate::scan::Scan;
+use crate::scan::read::{ReadOptions, read_task_with};
 use crate::stream::SideBySide;
 use crate::transaction::Operation;
 use crate::write::WriteOptions;
-use crate::write::files::{FileSink, WrittenFile, delete_written};
+use crate::write::data_file::WrittenFile;
+use crate::write::files::{FileSink, delete_written};
 use crate::write::search::parse_condition;
 use crate::write::shape::{Shape, id_columns};
 use crate::write::target::Target;
-use crate::{Error, Result, Snapshot, Table};
+use crate::{Error, RecordBatchStream, Result, Snapshot, Table};
 
 /// What a group takes of the memory budget while its files are put together, about.
 const GROUP_BYTES: u64 = 192 << 20;
@@ -90,7 +93,7 @@ async fn run_as(table: &Table, options: OptimizeOptions, watcher: Option<Watcher
         decided.plan.groups.retain(|group| group.files.len() >= options.min_files);
     }
     let (snapshot, plan) = (decided.snapshot.clone(), decided.plan);
-    let mut metrics = OptimizeMetrics { seen_files: plan.seen_files, ..OptimizeMetrics::default() };
+    let metrics = OptimizeMetrics { seen_files: plan.seen_files, ..OptimizeMetrics::default() };
     if plan.is_empty() {
         return Ok(OptimizeOutcome { version: snapshot.version(), commits: 0, metrics, snapshot: Some(snapshot) });
     }
@@ -103,19 +106,18 @@ async fn run_as(table: &Table, options: OptimizeOptions, watcher: Option<Watcher
         scan: snapshot.scan().row_columns(id_columns(&snapshot)),
         partitions: snapshot.physical_partition_columns(),
         file_bytes: decided.file_bytes,
-        reporter: Reporter::new(watcher, plan.total_bytes()?, plan.groups.len() as u64),
+        reporter: Reporter::new(watcher, plan.groups.iter().map(|group| group.size_bytes).sum(), plan.groups.len() as u64),
         spilled_bytes: Counter::default(),
         work: decided.work,
         snapshot,
     });
-    metrics.seen_files = plan.seen_files;
     let mut committer = Committer {
         table,
         options: &options,
         job: &job,
         operation,
         snapshot: job.snapshot.clone(),
-        sources: plan.sources()?,
+        sources: Arc::clone(&plan.batches),
         alive: None,
         made: None,
         is_behind: false,
@@ -175,27 +177,34 @@ impl Job {
         Ok(self.shape.sink(&self.snapshot, &self.target)?.of_partition(group.partition.clone()))
     }
 
+    /// The rows of a group's files, as a scan gives them.
+    pub(super) fn read(&self, scan: &Scan, group: &Group, options: ReadOptions) -> Result<RecordBatchStream> {
+        read_task_with(self.snapshot.store(), &scan.task(group.files.scans(&self.partitions)?), options)
+    }
+
     async fn rearrange(self: &Arc<Self>, group: Group, is_described: bool) -> Result<Rearranged> {
         let sources = group.files.batches()?;
         if is_described {
-            return Ok(Rearranged { sources, described: describe(self, &group).await?, written: Vec::new() });
+            return Ok(Rearranged { sources, described: describe(self, &group).await?, ..Rearranged::default() });
         }
-        let mut written = match &self.work {
-            Work::Compact => compact(self, &group).await?,
-            Work::Cluster(clustering, _) => cluster(self, clustering, &group).await?,
+        let (mut written, method) = match &self.work {
+            Work::Compact => (compact(self, &group).await?, None),
+            Work::Cluster(clustering, _) => {
+                let (written, method) = cluster(self, clustering, &group).await?;
+                (written, Some(method))
+            }
         };
         if let Work::Cluster(_, wanted) = &self.work {
             wanted.mark(written.iter_mut().map(|file| &mut file.add), &self.snapshot.env().new_uuid());
         }
         self.reporter.end_group();
-        Ok(Rearranged { sources, written, described: Vec::new() })
+        Ok(Rearranged { sources, written, method, ..Rearranged::default() })
     }
 
     fn at_once(&self) -> usize {
         let by_memory = usize::try_from(MemoryBudget::of_process().limit_bytes() / GROUP_BYTES).unwrap_or(usize::MAX);
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         match self.work {
-            Work::Compact => by_memory.clamp(1, cores * GROUPS_PER_CORE),
+            Work::Compact => by_memory.clamp(1, Cores::new().count() * GROUPS_PER_CORE),
             // Each takes all cores and what memory it can get.
             Work::Cluster(..) => 1,
         }
@@ -210,14 +219,14 @@ async fn decide(table: &Table, options: &OptimizeOptions) -> Result<Decided> {
     let filter = |text: &String| parse_condition(snapshot.url(), snapshot.schema(), text, now_ms);
     let filter = options.filter.as_ref().map(filter).transpose()?;
     let mut write_options = WriteOptions { target_file_size_bytes: options.target_file_size_bytes, ..WriteOptions::default() };
-    let file_bytes = Target::of_table(&snapshot, None, &write_options, now_ms).await?.target_size_bytes();
+    let mut target = Target::of_table(&snapshot, None, &write_options, now_ms).await?;
+    let file_bytes = target.target_size_bytes();
     let rules =
         PackRules { target_size_bytes: file_bytes, min_files: options.min_files, max_deleted_share: options.max_deleted_share };
     let (work, choice) = match clustering(&snapshot, options, rules).await? {
         None => (Work::Compact, Choice::Compact(rules)),
         Some((clustering, wanted)) => (Work::Cluster(clustering, wanted.clone()), Choice::Cluster(wanted)),
     };
-    let mut target = Target::of_table(&snapshot, None, &write_options, now_ms).await?;
     if let Work::Cluster(clustering, _) = &work {
         write_options.target_file_size_bytes = Some(file_bytes.saturating_mul(MOST_TIMES));
         let columns = clustering.columns.iter().map(|column| column.physical.clone()).collect();

@@ -17,19 +17,17 @@ impl Snapshot {
         columns: Columns,
         in_checkpoint: impl Fn(Action) -> Option<T>,
     ) -> Result<Option<T>> {
-        let mut snapshot = self.with_readable_log().await?;
+        let mut log = self.readable_log().await?;
         loop {
+            let snapshot = log.snapshot();
             if let Some(found) = snapshot.layers().await?.newest(&in_commits) {
                 return Ok(Some(found.clone()));
             }
             let Some(files) = &snapshot.segment().checkpoint else { return Ok(None) };
-            snapshot = match checkpoint::read_other_actions(self.store(), files, columns).await {
+            match checkpoint::read_other_actions(snapshot.store(), files, columns).await {
                 Ok(actions) => return Ok(actions.into_iter().find_map(in_checkpoint)),
-                Err(error) if error.is_corrupt() || error.is_not_found() => {
-                    snapshot.without_checkpoint(error).await?.with_readable_log().await?
-                }
-                Err(error) => return Err(error),
-            };
+                Err(error) => log.mend(error).await?,
+            }
         }
     }
 }

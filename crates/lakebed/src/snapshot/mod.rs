@@ -8,6 +8,7 @@ mod find;
 mod domain;
 mod head;
 mod load;
+mod readable;
 mod refresh;
 mod travel;
 

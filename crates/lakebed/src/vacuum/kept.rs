@@ -17,9 +17,7 @@ use lakebed_core::log::checkpoint::write::old_tombstones;
 use lakebed_core::log::files::{FileBatch, FileKey};
 use lakebed_core::path::{FilePath, LogPath};
 use lakebed_io::log::{self, CommitPart};
-use lakebed_io::parquet::{Cores, ReadOptions};
 use lakebed_io::{checkpoint, store::Store};
-use parquet::arrow::ProjectionMask;
 
 use super::retention::Retention;
 use crate::scan::plan::{Plan, PlanOptions};
@@ -79,12 +77,9 @@ impl Kept {
         while let Some(batch) = files.try_next().await? {
             self.take_files(&batch)?;
         }
-        // As with the files: other files of the log stand in for what is broken of it.
-        let readable = snapshot.with_readable_log().await?;
-        match self.take_tombstones(&readable).await {
-            Err(error) if error.is_corrupt() => self.take_tombstones(&readable.without_checkpoint(error).await?).await?,
-            Err(error) if error.is_not_found() => self.take_tombstones(&readable.listed_again(error).await?).await?,
-            taken => taken?,
+        let mut log = snapshot.readable_log().await?;
+        while let Err(error) = self.take_tombstones(log.snapshot()).await {
+            log.mend(error).await?;
         }
         if self.retention.exceeds_memory_of(snapshot) { self.take_forgotten(snapshot).await } else { Ok(()) }
     }
@@ -111,19 +106,7 @@ impl Kept {
             self.extend(named);
         }
         for part in &content.parts {
-            let row_groups = part.row_groups_with("remove");
-            if row_groups.is_empty() {
-                continue;
-            }
-            let schema = part.metadata().file_metadata().schema_descr();
-            let leaves = schema.columns().iter().enumerate();
-            let leaves = leaves.filter(|(_, leaf)| columns::hold(TOMBSTONES, leaf.path().parts())).map(|(index, _)| index);
-            let options = ReadOptions {
-                projection: Some(ProjectionMask::leaves(schema, leaves)),
-                row_groups: Some(row_groups),
-                ..ReadOptions::default()
-            };
-            let mut batches = part.read(options, &Cores::new())?;
+            let Some(mut batches) = checkpoint::read_removes(part, TOMBSTONES)? else { continue };
             while let Some(batch) = batches.try_next().await? {
                 let batch: RecordBatch = old_tombstones(&batch, layers, self.retention.cutoff_ms.saturating_sub(1))?;
                 self.take_files(&FileBatch::new(batch)?)?;

@@ -17,19 +17,13 @@ pub(super) fn start(snapshot: &Snapshot, options: &VacuumOptions, retention: Ret
     if options.retention.is_some() {
         operation = operation.with("specifiedRetentionMillis", retention.retention_ms);
     }
-    with(operation, [("numFilesToDelete", files), ("sizeOfDataToDelete", bytes)])
+    operation.with_metrics([("numFilesToDelete", files), ("sizeOfDataToDelete", bytes)])
 }
 
 /// What went.
 pub(super) fn end(is_done: bool, files: u64, folders: u64) -> Operation {
     let operation = Operation::new("VACUUM END").with("status", if is_done { "COMPLETED" } else { "FAILED" });
-    with(operation, [("numDeletedFiles", files), ("numVacuumedDirectories", folders)])
-}
-
-fn with<const N: usize>(mut operation: Operation, metrics: [(&str, u64); N]) -> Operation {
-    let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    operation.metrics.extend(metrics.map(|(name, value)| (name.to_owned(), number(value))));
-    operation
+    operation.with_metrics([("numDeletedFiles", files), ("numVacuumedDirectories", folders)])
 }
 
 /// Commits that, and nothing else, on top of whatever others commit meanwhile.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::TryStreamExt;
 use lakebed_core::action::Metadata;
 
-use super::files::WrittenFile;
+use super::data_file::WrittenFile;
 use super::identity::with_mark;
 use super::place::PartitionTexts;
 use super::rewrite::{Change, FileTotals, Rewrite, Rewritten, notes_vectors};
@@ -139,22 +139,18 @@ impl Run {
             SchemaMode::Merge => operation.with("canMergeSchema", true),
             SchemaMode::Overwrite => operation.with("canOverwriteSchema", true),
         };
-        let mut set = |name: &str, value: u64| {
-            operation.metrics.insert(name.to_owned(), i64::try_from(value).unwrap_or(i64::MAX));
-        };
-        set("numFiles", metrics.files);
-        set("numOutputRows", metrics.output_rows);
-        set("numOutputBytes", metrics.output_bytes);
+        operation = operation.with_metrics([
+            ("numFiles", metrics.files),
+            ("numOutputRows", metrics.output_rows),
+            ("numOutputBytes", metrics.output_bytes),
+        ]);
         if is_overwrite {
-            set("numRemovedFiles", metrics.removed_files);
-            set("numRemovedBytes", metrics.removed_bytes);
+            let removed = [("numRemovedFiles", metrics.removed_files), ("numRemovedBytes", metrics.removed_bytes)];
+            operation = operation.with_metrics(removed);
         }
         if self.options.replace_where.is_some() {
-            set("numAddedChangeFiles", metrics.change_files);
-            set("numCopiedRows", metrics.copied_rows);
-            if let Some(rows) = metrics.deleted_rows {
-                set("numDeletedRows", rows);
-            }
+            let copied = [("numAddedChangeFiles", metrics.change_files), ("numCopiedRows", metrics.copied_rows)];
+            operation = operation.with_metrics(copied).with_metrics(metrics.deleted_rows.map(|rows| ("numDeletedRows", rows)));
         }
         operation
     }

@@ -13,7 +13,8 @@ use lakebed_core::schema::StructType;
 use lakebed_io::env::Env;
 use lakebed_io::store::{CredentialSource, Store, StoreOptions, all_flushed};
 
-use super::files::{WrittenFile, delete_written};
+use super::data_file::WrittenFile;
+use super::files::delete_written;
 use super::identity::Part;
 use super::known::version_of;
 use super::rules::{Filling, WriteRules};

@@ -1,51 +1,38 @@
 //! Rows become data files: with statistics, of about the wished size, one partition a file, within bounded memory.
 //!
 //! A table without partitions is written straight through: each batch is encoded column by column on all cores. With partitions, batches
-//! are gathered in a [`Window`](super::partition::Window) first; then each partition is encoded on a core of its own. Files that a failed
-//! write leaves are deleted, or are named by nobody. Read [`FileSink::write`].
+//! are gathered in a [`Window`](super::partition::Window) first; then each partition is encoded on a core of its own, or waits in the
+//! [`Overflow`](super::overflow::Overflow) where there are very many. Files that a failed write leaves are deleted, or are named by nobody.
+//! Read [`FileSink::write`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::RecordBatch;
 use futures::future::try_join_all;
-use futures::{StreamExt, TryStreamExt, stream};
-use lakebed_core::action::{Add, Cdc};
+use futures::{StreamExt, stream};
 use lakebed_core::path::FilePath;
-use lakebed_core::stats::StatsCollector;
 use lakebed_io::env::Env;
 use lakebed_io::parquet::Cores;
-use lakebed_io::parquet::write::{ParquetWriter, WriteOptions};
-use lakebed_io::store::{Store, Unflushed};
+use lakebed_io::store::Store;
 
+use super::data_file::{FEW_ROWS, FileOptions, OpenFile, Outcome, PartitionFiles, Shared, WrittenFile};
 use super::fit::stored_batch;
-use super::partition::{Part, Sorted, Sorter, Window};
-use super::place::{PartitionTexts, Places, as_uri, partition_values};
-use super::rules::{Contents, FileLayout, WriteRules};
+use super::overflow::{MOST_OPEN, Overflow, PutDown};
+use super::partition::{Gathering, Sorted, Sorter, Window};
+use super::place::{PartitionTexts, Places};
+use super::rules::WriteRules;
 use super::sample::sample;
+use crate::Result;
 use crate::memory::{MemoryBudget, Reservation};
-use crate::{Error, Result};
 
 /// Of the memory budget, what a window may hold.
 const WINDOW_SHARE: u64 = 4;
-/// More files of partitions are not kept open between windows.
-const MOST_OPEN: usize = 200;
+/// A row group is not ended for less than this.
+const LEAST_ROW_GROUP_BYTES: u64 = 8 << 20;
 /// Files that are brought to their end side by side.
 const FINISHED_AT_ONCE: usize = 8;
-
-/// For fewer rows than this it does not pay to change threads, or to look at a sample of them.
-const FEW_ROWS: usize = 8192;
-
-/// How to write files.
-#[derive(Debug, Clone)]
-pub struct FileOptions {
-    /// About how large files become.
-    pub target_size_bytes: u64,
-    /// How they are encoded.
-    pub parquet: WriteOptions,
-    /// What they hold.
-    pub contents: Contents,
-}
 
 /// Where rows go.
 pub struct FileSink {
@@ -65,69 +52,39 @@ pub struct FileSink {
 struct Partitioning {
     sorter: Arc<Sorter>,
     window: Window,
+    /// Unless the table does not want its rows to be put down.
+    overflow: Option<Overflow>,
 }
 
-/// What every file needs to know.
-struct Shared {
-    store: Store,
-    env: Env,
-    rules: Arc<WriteRules>,
-    layout: FileLayout,
-    options: FileOptions,
-    places: Places,
-    cores: Cores,
-}
-
-/// A file that takes more rows.
-struct OpenFile {
-    name: String,
-    partition: PartitionTexts,
-    writer: ParquetWriter,
-    /// Files of changes have none.
-    stats: Option<StatsCollector>,
-}
-
-/// A file that is there, though no commit names it yet.
-#[derive(Debug, Clone)]
-pub struct WrittenFile {
-    /// Its action.
-    pub add: Add,
-    /// What to wait for until it is safe.
-    pub unflushed: Unflushed,
-}
-
-impl WrittenFile {
-    /// The action of a file of changes.
-    pub fn to_cdc(&self) -> Cdc {
-        let Add { path, partition_values, size, .. } = self.add.clone();
-        Cdc { path, partition_values, size, data_change: false, tags: None }
-    }
-
-    /// A file that is safe already.
-    pub fn safe(add: Add) -> Self {
-        Self { add, unflushed: Unflushed::safe() }
-    }
+/// Rows of one partition that are to be written, first those that were put down.
+struct Job {
+    files: PartitionFiles,
+    put_down: PutDown,
+    rows: Option<Gathering>,
 }
 
 impl FileSink {
     /// Into the folder of a table.
     pub fn new(store: Store, env: Env, rules: Arc<WriteRules>, options: FileOptions) -> Result<Self> {
-        let partitioning = match rules.partition_columns.is_empty() {
+        let budget = MemoryBudget::of_process();
+        let window_bytes = budget.limit_bytes() / WINDOW_SHARE;
+        let (places, layout, cores) = (Places::new(&rules, &options, &env), rules.layout(options.contents)?, Cores::new());
+        let row_group_bytes = (budget.limit_bytes() / (cores.count() as u64 * 2)).max(LEAST_ROW_GROUP_BYTES);
+        let shared = Shared { store, env, rules, layout, options, places, cores, row_group_bytes };
+        let partitioning = match shared.rules.partition_columns.is_empty() {
             true => None,
             false => {
-                let sorter = Arc::new(Sorter::new(Arc::clone(&rules))?);
-                Some(Partitioning { sorter, window: Window::new(Arc::clone(&rules)) })
+                let sorter = Arc::new(Sorter::new(Arc::clone(&shared.rules))?);
+                let optimizes = shared.rules.properties.optimize_write != Some(false);
+                let overflow = optimizes.then(|| Overflow::new(&shared, window_bytes));
+                Some(Partitioning { sorter, window: Window::default(), overflow })
             }
         };
-        let budget = MemoryBudget::of_process();
-        let places = Places::new(&rules, &options, &env);
-        let layout = rules.layout(options.contents)?;
-        let shared = Shared { store, env, rules, layout, options, places, cores: Cores::new() };
         Ok(Self {
             shared: Arc::new(shared),
             partitioning,
             partition: PartitionTexts::new(),
-            window_bytes: budget.limit_bytes() / WINDOW_SHARE,
+            window_bytes,
             reserved: budget.reserve_now(0),
             open: HashMap::new(),
             written: Vec::new(),
@@ -139,6 +96,22 @@ impl FileSink {
     #[must_use]
     pub fn of_partition(self, partition: PartitionTexts) -> Self {
         Self { partitioning: None, partition, ..self }
+    }
+
+    /// The same with windows of another size.
+    #[cfg(test)]
+    pub(super) fn with_windows(mut self, window_bytes: u64) -> Self {
+        self.window_bytes = window_bytes;
+        if let Some(overflow) = self.partitioning.as_mut().and_then(|all| all.overflow.as_mut()) {
+            *overflow = Overflow::new(&self.shared, window_bytes);
+        }
+        self
+    }
+
+    /// Whether rows wait.
+    #[cfg(test)]
+    pub(super) fn has_put_down(&self) -> bool {
+        self.partitioning.as_ref().and_then(|all| all.overflow.as_ref()).is_some_and(|overflow| !overflow.is_empty())
     }
 
     /// About how large files become.
@@ -157,10 +130,10 @@ impl FileSink {
         let sorted = batches.into_iter().map(|rows| sorted(&self.shared, &partitioning.sorter, rows));
         for sorted in try_join_all(sorted).await? {
             let Some(Partitioning { window, .. }) = &mut self.partitioning else { break };
-            window.push(sorted)?;
+            window.push(sorted);
             self.reserved.grow_to(window.bytes());
             if window.bytes() >= self.window_bytes {
-                self.empty_window().await?;
+                self.empty_window(false).await?;
             }
         }
         Ok(())
@@ -168,12 +141,19 @@ impl FileSink {
 
     /// Ends all files and tells them.
     pub async fn finish(mut self) -> Result<Vec<WrittenFile>> {
-        let ended = match self.empty_window().await {
-            Ok(()) => self.end_all().await,
-            Err(error) => Err(error),
-        };
-        match ended {
+        match self.empty_window(true).await {
             Ok(()) => Ok(self.written),
+            Err(error) => {
+                self.abort().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends all files after what was to be written came to its end; takes back all that was written if that failed.
+    pub async fn finish_after<T>(self, outcome: Result<T>) -> Result<(T, Vec<WrittenFile>)> {
+        match outcome {
+            Ok(value) => Ok((value, self.finish().await?)),
             Err(error) => {
                 self.abort().await;
                 Err(error)
@@ -200,20 +180,7 @@ impl FileSink {
                 OpenFile::create(&self.shared, options, self.partition.clone(), number).await?
             }
         };
-        let (mut stats, counted) = (file.stats, batches.clone());
-        let collecting = async {
-            let collect = move || {
-                if let Some(stats) = &mut stats {
-                    counted.iter().try_for_each(|rows| stats.update(rows))?;
-                }
-                Ok(stats)
-            };
-            if is_small { collect() } else { self.shared.cores.compute("collecting statistics", collect).await }
-        };
-        // First what one core does alone; the others begin to encode.
-        let (collected, encoded) = futures::join!(collecting, file.writer.write(batches, &self.shared.cores));
-        encoded?;
-        let file = OpenFile { stats: collected?, ..file };
+        file = file.write(batches, &self.shared.cores).await?;
         if file.writer.size_bytes() >= self.shared.options.target_size_bytes {
             self.written.push(file.finish(&self.shared).await?);
         } else {
@@ -222,56 +189,106 @@ impl FileSink {
         Ok(())
     }
 
-    /// Writes the partitions of the window, several at a time.
-    async fn empty_window(&mut self) -> Result<()> {
-        let Some(Partitioning { window, .. }) = self.partitioning.as_mut().filter(|all| !all.window.is_empty()) else {
-            return Ok(());
-        };
-        let window = std::mem::replace(window, Window::new(Arc::clone(&self.shared.rules)));
-        let parts = window.parts();
-        let window = Arc::new(window);
-        let mut jobs = Vec::with_capacity(parts.len());
-        for part in parts {
-            let file = self.open.remove(&part.partition);
-            jobs.push((part, file, self.take_number()));
+    /// Writes the rows of the window, several partitions at a time. At the end those that were put down too, and all files are ended.
+    async fn empty_window(&mut self, is_last: bool) -> Result<()> {
+        let mut jobs = self.jobs(is_last).await?;
+        let idle: Vec<PartitionTexts> = self.open.keys().cloned().collect();
+        if is_last {
+            jobs.extend(self.without_rows(&idle));
         }
-        let shared = &self.shared;
-        let work = |(part, file, number)| write_part(Arc::clone(shared), Arc::clone(&window), part, file, number);
-        let mut done = stream::iter(jobs).map(work).buffer_unordered(shared.cores.count() * 2);
-        let mut failed = None;
-        while let Some(outcome) = done.next().await {
-            match outcome {
-                Ok(Outcome { finished, open }) => {
-                    self.written.extend(finished);
-                    self.open.extend(open.map(|file| (file.partition.clone(), file)));
-                }
-                Err(error) => failed = failed.or(Some(error)),
-            }
-            if failed.is_some() {
-                break;
-            }
-        }
-        drop(done);
+        self.work(jobs, is_last).await?;
         self.reserved = MemoryBudget::of_process().reserve_now(0);
-        match failed {
-            Some(error) => Err(error),
-            None if self.open.len() > MOST_OPEN => self.end_all().await,
-            None => Ok(()),
+        if self.open.len() > MOST_OPEN {
+            let idle = self.without_rows(&idle);
+            self.work(idle, true).await?;
         }
+        if self.open.len() > MOST_OPEN {
+            let all: Vec<PartitionTexts> = self.open.keys().cloned().collect();
+            let all = self.without_rows(&all);
+            self.work(all, true).await?;
+        }
+        Ok(())
     }
 
-    async fn end_all(&mut self) -> Result<()> {
-        let open: Vec<OpenFile> = self.open.drain().map(|(_, file)| file).collect();
-        let shared = &self.shared;
-        let finish = |file: OpenFile| file.finish(shared);
-        let finished: Vec<WrittenFile> = stream::iter(open).map(finish).buffer_unordered(FINISHED_AT_ONCE).try_collect().await?;
-        self.written.extend(finished);
-        Ok(())
+    /// What there is to write now.
+    async fn jobs(&mut self, is_last: bool) -> Result<Vec<Job>> {
+        let Some(Partitioning { window, overflow, .. }) = &mut self.partitioning else { return Ok(Vec::new()) };
+        let mut parts = std::mem::take(window).into_parts();
+        if let Some(overflow) = overflow.as_mut().filter(|_| !is_last) {
+            let (waiting, others) = overflow.divide(parts, &self.open);
+            overflow.put_down(&self.shared, waiting).await?;
+            parts = others;
+        }
+        let mut found = Vec::with_capacity(parts.len());
+        for part in parts {
+            let put_down = overflow.as_mut().and_then(|overflow| overflow.take(&part.partition)).unwrap_or_default();
+            found.push((put_down, Some(part.rows), part.partition));
+        }
+        if let Some(overflow) = overflow.as_mut().filter(|_| is_last) {
+            found.extend(overflow.take_all().into_iter().map(|(partition, put_down)| (put_down, None, partition)));
+        }
+        let job = |(put_down, rows, partition)| self.job(partition, put_down, rows);
+        Ok(found.into_iter().map(job).collect())
+    }
+
+    fn job(&mut self, partition: PartitionTexts, put_down: PutDown, rows: Option<Gathering>) -> Job {
+        let (open, number) = (self.open.remove(&partition), self.take_number());
+        let expected_rows = put_down.rows() + rows.as_ref().map_or(0, Gathering::rows);
+        let files = PartitionFiles::new(&self.shared, partition, open, number).expecting(expected_rows);
+        Job { files, put_down, rows }
+    }
+
+    /// Nothing is written to these partitions.
+    fn without_rows(&mut self, partitions: &[PartitionTexts]) -> Vec<Job> {
+        partitions.iter().map(|partition| self.job(partition.clone(), PutDown::default(), None)).collect()
+    }
+
+    /// Does what is to do, side by side. After an error all that was begun comes to its end, and to the lists of files.
+    async fn work(&mut self, jobs: Vec<Job>, ends: bool) -> Result<()> {
+        let Self { shared, partitioning, open, written, .. } = self;
+        let overflow = partitioning.as_ref().and_then(|all| all.overflow.as_ref());
+        let is_failed = AtomicBool::new(false);
+        let goes_on = || !is_failed.load(Ordering::Relaxed);
+        let write = async |job: Job| if goes_on() { job.write(overflow).await } else { job.files.left() };
+        let end = async |outcome: Outcome| if ends && goes_on() { outcome.ended(shared).await } else { outcome };
+        let written_parts = stream::iter(jobs).map(write).buffer_unordered(shared.cores.count() * 2);
+        let mut done = written_parts.map(end).buffer_unordered(FINISHED_AT_ONCE);
+        let mut failed = None;
+        while let Some(outcome) = done.next().await {
+            written.extend(outcome.finished);
+            match outcome.open {
+                Ok(file) => open.extend(file.map(|file| (file.partition.clone(), file))),
+                Err(error) => {
+                    is_failed.store(true, Ordering::Relaxed);
+                    failed = failed.or(Some(error));
+                }
+            }
+        }
+        failed.map_or(Ok(()), Err)
     }
 
     fn take_number(&mut self) -> u64 {
         self.next_number += 1;
         self.next_number - 1
+    }
+}
+
+impl Job {
+    async fn write(mut self, overflow: Option<&Overflow>) -> Outcome {
+        let written = self.write_rows(overflow).await;
+        self.files.outcome(written).await
+    }
+
+    async fn write_rows(&mut self, overflow: Option<&Overflow>) -> Result<()> {
+        if let Some(overflow) = overflow {
+            while let Some((rows, _reserved)) = overflow.next(&mut self.put_down).await? {
+                self.files.write(rows).await?;
+            }
+        }
+        match self.rows.take() {
+            Some(rows) => self.files.write(rows).await,
+            None => Ok(()),
+        }
     }
 }
 
@@ -287,12 +304,6 @@ pub async fn delete_written(store: &Store, files: &[WrittenFile]) {
     }
 }
 
-/// What became of the rows of a partition.
-struct Outcome {
-    finished: Vec<WrittenFile>,
-    open: Option<OpenFile>,
-}
-
 /// The rows of a batch in the order of their partitions.
 async fn sorted(shared: &Arc<Shared>, sorter: &Arc<Sorter>, rows: RecordBatch) -> Result<Sorted> {
     let is_small = rows.num_rows() < FEW_ROWS;
@@ -300,98 +311,4 @@ async fn sorted(shared: &Arc<Shared>, sorter: &Arc<Sorter>, rows: RecordBatch) -
     let shared = Arc::clone(shared);
     let sort = move || sorter.sort(&rows, stored_batch(&rows, &shared.layout)?);
     if is_small { sort() } else { cores.compute("sorting by partition", sort).await }
-}
-
-/// Writes the rows of one partition, on one core; files that become large enough are ended.
-async fn write_part(
-    shared: Arc<Shared>,
-    window: Arc<Window>,
-    part: Part,
-    file: Option<OpenFile>,
-    number: u64,
-) -> Result<Outcome> {
-    let (mut finished, mut gathering) = (Vec::new(), window.gather(&part));
-    let mut file = match file {
-        Some(file) => file,
-        None => {
-            let mut options = shared.options.parquet.clone();
-            if gathering.rows() >= FEW_ROWS {
-                let suited = move || Ok((options.suited_to(&gathering.sample()?, gathering.rows()), gathering));
-                (options, gathering) = shared.cores.compute("sampling a partition", suited).await?;
-            }
-            OpenFile::create(&shared, options, part.partition.clone(), number).await?
-        }
-    };
-    let target_size_bytes = shared.options.target_size_bytes;
-    loop {
-        let encode = move || {
-            while file.writer.size_bytes() < target_size_bytes {
-                let Some(batch) = gathering.next()? else { return Ok((file, None)) };
-                if let Some(stats) = &mut file.stats {
-                    stats.update(&batch)?;
-                }
-                file.writer.write_here(&batch)?;
-            }
-            Ok((file, Some(gathering)))
-        };
-        let (encoded, rest) = shared.cores.compute("encoding a partition", encode).await?;
-        file = encoded;
-        file.writer.send().await?;
-        if file.writer.size_bytes() >= target_size_bytes {
-            let options = file.writer.options().clone();
-            finished.push(file.finish(&shared).await?);
-            file = OpenFile::create(&shared, options, part.partition.clone(), number).await?;
-        }
-        match rest {
-            Some(rest) => gathering = rest,
-            None => break,
-        }
-    }
-    if file.writer.rows() == 0 {
-        file.writer.abort().await;
-        return Ok(Outcome { finished, open: None });
-    }
-    // What stays open has nothing in memory but what its row groups are.
-    let close = move || {
-        file.writer.end_row_group_here()?;
-        Ok(file)
-    };
-    let mut file = shared.cores.compute("encoding a partition", close).await?;
-    file.writer.send().await?;
-    Ok(Outcome { finished, open: Some(file) })
-}
-
-impl OpenFile {
-    async fn create(shared: &Shared, options: WriteOptions, partition: PartitionTexts, number: u64) -> Result<Self> {
-        let name = shared.places.next(&shared.rules, &partition, number);
-        let path = shared.store.path_of(&name)?;
-        let schema = Arc::clone(&shared.layout.schema);
-        let writer = ParquetWriter::create(&shared.store, &path, schema, options).await?;
-        let has_stats = shared.options.contents != Contents::Changes;
-        let stats = has_stats.then(|| StatsCollector::new(Arc::clone(&shared.rules.stats)));
-        Ok(Self { name, partition, writer, stats })
-    }
-
-    async fn finish(self, shared: &Shared) -> Result<WrittenFile> {
-        let rows = self.writer.rows();
-        let (size, unflushed) = self.writer.finish(&shared.cores).await?;
-        let stats = self.stats.map(StatsCollector::finish);
-        if let Some(stats) = stats.as_ref().filter(|stats| u64::try_from(stats.num_records) != Ok(rows)) {
-            return Err(Error::internal(format!("{}: {rows} rows, but statistics of {}", self.name, stats.num_records)));
-        }
-        let add = Add {
-            path: as_uri(&self.name),
-            partition_values: partition_values(&shared.rules, &self.partition),
-            size: i64::try_from(size).unwrap_or(i64::MAX),
-            modification_time: shared.env.now_ms(),
-            data_change: true,
-            stats: stats.map(|stats| stats.json),
-            tags: None,
-            deletion_vector: None,
-            base_row_id: None,
-            default_row_commit_version: None,
-            clustering_provider: None,
-        };
-        Ok(WrittenFile { add, unflushed })
-    }
 }

@@ -6,6 +6,7 @@
 
 mod check;
 pub(crate) mod commit;
+pub(crate) mod data_file;
 mod elsewhere;
 pub(crate) mod files;
 pub(crate) mod fill;
@@ -13,6 +14,7 @@ pub(crate) mod fit;
 mod identity;
 mod input;
 mod known;
+mod overflow;
 pub(crate) mod partition;
 mod place;
 pub(crate) mod rewrite;

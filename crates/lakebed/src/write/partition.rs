@@ -3,10 +3,11 @@
 //! A [`Window`] keeps batches as they came until there are enough of them, and of each row only a number; its partitions are then gathered
 //! one by one. So rows are copied once, few files are open at a time, and data that comes sorted is not copied at all.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array};
 use arrow_row::{RowConverter, SortField};
 use arrow_select::interleave::interleave_record_batch;
 use arrow_select::take::take_record_batch;
@@ -33,10 +34,8 @@ pub(super) struct Sorted {
     order: Vec<u32>,
     /// For each partition in the batch where its rows begin in the order.
     runs: Vec<Run>,
-    /// The partition columns.
-    columns: Vec<ArrayRef>,
-    /// The partitions in the batch: their keys, and the first row of each.
-    keys: Vec<(Box<[u8]>, u32)>,
+    partitions: Vec<PartitionTexts>,
+    bytes: u64,
 }
 
 /// Rows of one partition that lie together in an order.
@@ -48,10 +47,10 @@ pub(crate) struct Run {
 }
 
 /// Batches whose partitions are known.
+#[derive(Default)]
 pub(super) struct Window {
-    rules: Arc<WriteRules>,
-    ids: HashMap<Box<[u8]>, u32>,
-    partitions: Vec<PartitionTexts>,
+    /// The numbers of partitions.
+    ids: BTreeMap<PartitionTexts, u32>,
     batches: Vec<Sorted>,
     bytes: u64,
 }
@@ -59,8 +58,7 @@ pub(super) struct Window {
 /// The rows of one partition.
 pub(super) struct Part {
     pub(super) partition: PartitionTexts,
-    /// The number of the partition in the window.
-    id: u32,
+    pub(super) rows: Gathering,
 }
 
 /// The rows of one partition as they are taken out of a window, piece by piece: what is taken is encoded while it is in the caches.
@@ -88,8 +86,8 @@ impl Sorter {
         let columns: Vec<ArrayRef> =
             self.rules.partition_columns.iter().map(|column| table.column(column.index).clone()).collect();
         let rows = self.rows.convert_columns(&columns)?;
-        let mut partitions: HashMap<&[u8], u32> = HashMap::new();
-        let mut keys = Vec::new();
+        let mut known: HashMap<&[u8], u32> = HashMap::new();
+        let mut firsts = Vec::new();
         let mut ids = Vec::with_capacity(table.num_rows());
         let mut last: Option<(usize, u32)> = None;
         for row in 0..table.num_rows() {
@@ -97,97 +95,142 @@ impl Sorter {
             // Neighbours mostly belong together.
             let id = match last {
                 Some((before, id)) if rows.row(before) == key => id,
-                _ => *partitions.entry(key.data()).or_insert_with(|| {
-                    keys.push((key.data().into(), row as u32));
-                    keys.len() as u32 - 1
+                _ => *known.entry(key.data()).or_insert_with(|| {
+                    firsts.push(row as u32);
+                    firsts.len() as u32 - 1
                 }),
             };
             last = Some((row, id));
             ids.push(id);
         }
-        let (order, runs) = in_order(&ids, keys.len());
-        Ok(Sorted { batch: file, order, runs, columns, keys })
-    }
-}
-
-impl Window {
-    pub(super) fn new(rules: Arc<WriteRules>) -> Self {
-        Self { rules, ids: HashMap::new(), partitions: Vec::new(), batches: Vec::new(), bytes: 0 }
-    }
-
-    /// Adds a batch: its partitions get the numbers that they have in the window.
-    pub(super) fn push(&mut self, mut sorted: Sorted) -> Result<()> {
-        let (mut ids, mut new_rows) = (Vec::with_capacity(sorted.keys.len()), Vec::new());
-        for (key, row) in std::mem::take(&mut sorted.keys) {
-            let next = (self.partitions.len() + new_rows.len()) as u32;
-            let id = *self.ids.entry(key).or_insert(next);
-            if id == next {
-                new_rows.push(row);
-            }
-            ids.push(id);
+        let (numbers, partitions) = self.named(&columns, firsts)?;
+        if partitions.len() < numbers.len() {
+            ids.iter_mut().for_each(|id| *id = numbers[*id as usize]);
         }
-        self.name_partitions(&std::mem::take(&mut sorted.columns), new_rows)?;
-        for run in &mut sorted.runs {
-            run.partition = ids[run.partition as usize];
-        }
-        sorted.runs.sort_unstable_by_key(|run| run.partition);
-        self.bytes += size_bytes(&sorted.batch);
-        self.batches.push(sorted);
-        Ok(())
+        let (order, runs) = in_order(&ids, partitions.len());
+        Ok(Sorted { bytes: size_bytes(&file), batch: file, order, runs, partitions })
     }
 
-    /// The texts of partitions that were not met before, of each by one of its rows.
-    fn name_partitions(&mut self, columns: &[ArrayRef], rows: Vec<u32>) -> Result<()> {
+    /// The partitions of these rows, and of each row the number of its partition among them: values that differ may have one text, as null
+    /// and the empty text do.
+    fn named(&self, columns: &[ArrayRef], rows: Vec<u32>) -> Result<(Vec<u32>, Vec<PartitionTexts>)> {
         let rows = UInt32Array::from(rows);
         let mut texts = Vec::with_capacity(columns.len());
         for (array, column) in columns.iter().zip(&self.rules.partition_columns) {
             let values = arrow_select::take::take(array, &rows, None)?;
             texts.push(print_partition_column(values.as_ref(), column.data_type).map_err(|error| error.within(&column.name))?);
         }
-        for row in 0..rows.len() {
-            let text = |column: &arrow_array::StringArray| column.is_valid(row).then(|| column.value(row).to_owned());
-            self.partitions.push(texts.iter().map(text).collect());
+        let (mut numbers, mut partitions) = (HashMap::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
+        let number = |row: usize| {
+            let text = |column: &StringArray| column.is_valid(row).then(|| column.value(row).to_owned());
+            let partition: PartitionTexts = texts.iter().map(text).collect();
+            *numbers.entry(partition).or_insert_with_key(|partition| {
+                partitions.push(partition.clone());
+                partitions.len() as u32 - 1
+            })
+        };
+        Ok(((0..rows.len()).map(number).collect(), partitions))
+    }
+}
+
+impl Window {
+    /// Adds a batch: its partitions get the numbers that they have in the window.
+    pub(super) fn push(&mut self, mut sorted: Sorted) {
+        let mut ids = Vec::with_capacity(sorted.partitions.len());
+        for partition in std::mem::take(&mut sorted.partitions) {
+            let next = self.ids.len() as u32;
+            ids.push(*self.ids.entry(partition).or_insert(next));
         }
-        Ok(())
+        for run in &mut sorted.runs {
+            run.partition = ids[run.partition as usize];
+        }
+        sorted.runs.sort_unstable_by_key(|run| run.partition);
+        self.bytes += sorted.bytes;
+        self.batches.push(sorted);
     }
 
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.batches.is_empty()
+    /// The partitions in it, in their order, with their rows.
+    pub(super) fn into_parts(mut self) -> Vec<Part> {
+        let ids = std::mem::take(&mut self.ids);
+        let window = Arc::new(self);
+        let part = |(partition, id)| Part { partition, rows: window.gather(id) };
+        ids.into_iter().map(part).collect()
     }
 
-    /// The partitions in it. Two of them may have the same texts, as null and the empty text do.
-    pub(super) fn parts(&self) -> Vec<Part> {
-        let parts = self.partitions.iter().enumerate();
-        parts.map(|(id, partition)| Part { partition: partition.clone(), id: id as u32 }).collect()
-    }
-
-    /// The rows of a partition.
-    pub(super) fn gather(self: &Arc<Self>, part: &Part) -> Gathering {
-        let found =
-            |sorted: &Sorted| sorted.runs.binary_search_by_key(&part.id, |run| run.partition).ok().map(|at| sorted.runs[at]);
+    /// The rows of the partition of this number.
+    fn gather(self: &Arc<Self>, id: u32) -> Gathering {
+        let found = |sorted: &Sorted| sorted.runs.binary_search_by_key(&id, |run| run.partition).ok().map(|at| sorted.runs[at]);
         let runs = self.batches.iter().enumerate().filter_map(|(batch, sorted)| Some((batch, found(sorted)?)));
-        let runs: Vec<(usize, Run)> = runs.collect();
-        let rows = runs.iter().map(|(_, run)| run.rows).sum();
-        Gathering { window: Arc::clone(self), runs, rows, done: 0 }
+        Gathering::new(Arc::clone(self), runs.collect())
     }
 }
 
 impl Gathering {
+    fn new(window: Arc<Window>, runs: Vec<(usize, Run)>) -> Self {
+        let rows = runs.iter().map(|(_, run)| run.rows).sum();
+        Self { window, runs, rows, done: 0 }
+    }
+
+    /// All rows of batches with the columns of a file.
+    pub(super) fn of_whole(batches: Vec<RecordBatch>) -> Self {
+        let whole = |batch: &RecordBatch| Run { partition: 0, start: 0, rows: batch.num_rows() };
+        let runs = batches.iter().map(whole).enumerate().collect();
+        let batches = batches.into_iter().map(|batch| {
+            let (order, bytes) = ((0..batch.num_rows() as u32).collect(), size_bytes(&batch));
+            Sorted { batch, order, runs: Vec::new(), partitions: Vec::new(), bytes }
+        });
+        Self::new(Arc::new(Window { batches: batches.collect(), ..Window::default() }), runs)
+    }
+
     /// The next rows, in the order in which they came.
     pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
         let Some((batch, run)) = self.runs.get(self.done).copied() else { return Ok(None) };
         if self.done == 0 && self.runs.len() > 1 && self.rows / self.runs.len() < FEW_ROWS {
             self.done = self.runs.len();
-            let runs = self.runs.iter().enumerate();
-            let all = runs.flat_map(|(place, (_, run))| (0..run.rows).map(move |row| (place, row)));
-            return Ok(Some(self.pick(all.collect())?));
+            return Ok(Some(self.pick(self.places().collect())?));
         }
         self.done += 1;
         Ok(Some(self.window.batches[batch].take(run)?))
+    }
+
+    /// Whether all rows have been taken.
+    pub(super) fn is_done(&self) -> bool {
+        self.done == self.runs.len()
+    }
+
+    /// All rows in pieces of about this size.
+    pub(super) fn pieces(self, most_bytes: u64) -> Result<Vec<RecordBatch>> {
+        let pieces = self.bytes().div_ceil(most_bytes).max(1) as usize;
+        let places: Vec<(usize, usize)> = self.places().collect();
+        places.chunks(self.rows.div_ceil(pieces).max(1)).map(|places| self.pick(places.to_vec())).collect()
+    }
+
+    /// How much memory they take, about.
+    pub(super) fn bytes(&self) -> u64 {
+        let of_run = |(batch, run): &(usize, Run)| {
+            let Sorted { batch, bytes, .. } = &self.window.batches[*batch];
+            (u128::from(*bytes) * run.rows as u128 / batch.num_rows().max(1) as u128) as u64
+        };
+        self.runs.iter().map(of_run).sum()
+    }
+
+    /// Whether they came one behind the other, with no others between them.
+    pub(super) fn is_together(&self) -> bool {
+        // Of each run, where it begins and where the next one has to begin.
+        let mut stretches = self.runs.iter().map(|(batch, run)| {
+            let sorted = &self.window.batches[*batch];
+            let rows = sorted.neighbours(*run)?;
+            let next = if rows.end == sorted.batch.num_rows() { (*batch + 1, 0) } else { (*batch, rows.end) };
+            Some(((*batch, rows.start), next))
+        });
+        let first = stretches.next().flatten();
+        let follows =
+            |end, next: Option<((usize, usize), (usize, usize))>| next.filter(|(start, _)| *start == end).map(|(_, end)| end);
+        first.is_some_and(|(_, end)| stretches.try_fold(end, follows).is_some())
     }
 
     /// How many rows they are.
@@ -198,6 +241,11 @@ impl Gathering {
     /// Some of the rows, evenly from all of them.
     pub(super) fn sample(&self) -> Result<RecordBatch> {
         self.pick(evenly(self.runs.iter().map(|(_, run)| run.rows)))
+    }
+
+    /// The places of all rows.
+    fn places(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.runs.iter().enumerate().flat_map(|(place, (_, run))| (0..run.rows).map(move |row| (place, row)))
     }
 
     /// The rows in these places: of which run, and which of its rows.
@@ -213,13 +261,22 @@ impl Gathering {
 
 impl Sorted {
     fn take(&self, run: Run) -> Result<RecordBatch> {
-        let rows = self.order.get(run.start..run.start + run.rows).unwrap_or_default();
-        let (first, last) = (rows.first().copied().unwrap_or(0), rows.last().copied().unwrap_or(0));
-        // The order keeps rows of one partition ascending, so these are neighbours.
-        if (last - first) as usize + 1 == run.rows {
-            return Ok(self.batch.slice(first as usize, run.rows));
+        if let Some(rows) = self.neighbours(run) {
+            return Ok(self.batch.slice(rows.start, rows.len()));
         }
-        Ok(take_record_batch(&self.batch, &UInt32Array::from(rows.to_vec()))?)
+        Ok(take_record_batch(&self.batch, &UInt32Array::from(self.rows(run).to_vec()))?)
+    }
+
+    /// Which rows of the batch a run has, if they are neighbours.
+    fn neighbours(&self, run: Run) -> Option<Range<usize>> {
+        let rows = self.rows(run);
+        let (first, last) = (*rows.first()? as usize, *rows.last()? as usize);
+        // The order keeps rows of one partition ascending.
+        (last - first + 1 == rows.len()).then_some(first..last + 1)
+    }
+
+    fn rows(&self, run: Run) -> &[u32] {
+        self.order.get(run.start..run.start + run.rows).unwrap_or_default()
     }
 }
 

@@ -9,7 +9,8 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_schema::{DataType as ArrowType, Field, Schema};
 use futures::TryStreamExt;
 
-use super::files::{FileOptions, FileSink, WrittenFile, delete_written};
+use super::data_file::{FileOptions, WrittenFile};
+use super::files::{FileSink, delete_written};
 use super::rules::Contents;
 use super::search::{Gone, Part, totals};
 use super::shape::{Shape, id_columns};

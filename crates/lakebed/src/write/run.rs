@@ -10,7 +10,8 @@ use lakebed_io::env::Env;
 use lakebed_io::store::Store;
 
 use super::check::Check;
-use super::files::{FileSink, WrittenFile, delete_written};
+use super::data_file::WrittenFile;
+use super::files::{FileSink, delete_written};
 use super::fill::Incoming;
 use super::identity::Part;
 use super::input::write_rows;
@@ -194,14 +195,9 @@ pub(super) async fn write_part(
     let incoming = Incoming::new(Arc::clone(rules), &data.schema(), options.on_lossy)?.also_checking(check).of_part(part);
     let incoming = Arc::new(incoming);
     let mut sink = FileSink::new(store.clone(), env.clone(), Arc::clone(rules), target.files.clone())?;
-    let rows = match write_rows(data, Arc::clone(&incoming), &mut sink).await {
-        Ok(rows) => rows,
-        Err(error) => {
-            sink.abort().await;
-            return Err(error);
-        }
-    };
-    Ok(Files { written: sink.finish().await?, rows, marks: incoming.identity_marks(rows) })
+    let rows = write_rows(data, Arc::clone(&incoming), &mut sink).await;
+    let (rows, written) = sink.finish_after(rows).await?;
+    Ok(Files { written, rows, marks: incoming.identity_marks(rows) })
 }
 
 /// Deletes what no commit names after this error; a commit that may be there may name it.

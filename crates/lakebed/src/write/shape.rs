@@ -7,7 +7,8 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
 use lakebed_core::schema::StructField;
 
-use super::files::{FileOptions, FileSink};
+use super::data_file::FileOptions;
+use super::files::FileSink;
 use super::fit::{OnLossy, fit};
 use super::rules::{Contents, WriteRules};
 use super::target::Target;

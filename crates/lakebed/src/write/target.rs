@@ -17,7 +17,7 @@ use lakebed_io::env::Env;
 use lakebed_io::parquet::write::{Codec, WriteOptions as ParquetOptions};
 use serde::{Deserialize, Serialize};
 
-use super::files::FileOptions;
+use super::data_file::FileOptions;
 use super::fill::schema_for;
 use super::rules::{Contents, WriteRules};
 use super::run::Run;

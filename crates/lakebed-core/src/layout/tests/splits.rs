@@ -193,15 +193,6 @@ fn very_many_files_are_filled() {
     }
 }
 
-#[test]
-fn methods_have_names() {
-    for method in Method::ALL {
-        assert_eq!(Method::of_name(method.name()), Some(method));
-    }
-    assert_eq!(Method::of_name("ZORDER"), Some(Method::ZOrder));
-    assert_eq!(Method::of_name("other"), None);
-}
-
 /// What each method skips of rows by a sample of every fifth, in per cent on average over columns: at least so much. The last column
 /// is the least that a k-d tree skips of any column.
 #[track_caller]

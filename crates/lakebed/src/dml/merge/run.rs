@@ -22,7 +22,7 @@ use super::plan::{Plan, shown};
 use super::probe::{Counts, Decided, Probe, Test, taken_rows};
 use super::source::Source;
 use super::{Given, When};
-use crate::dml::change::{Change, ChangeMetrics, Prepared, with_metrics};
+use crate::dml::change::{Change, ChangeMetrics, Prepared};
 use crate::expr::Expression;
 use crate::scan::read::ReadOptions;
 use crate::transaction::{Operation, Transaction};
@@ -356,5 +356,5 @@ fn operation(given: &Given, metrics: &ChangeMetrics, counts: &Counts) -> Operati
         ("numTargetDeletionVectorsUpdated", metrics.vectors_updated),
         ("numTargetDeletionVectorsRemoved", metrics.vectors_removed + metrics.vectors_updated),
     ];
-    with_metrics(operation, all)
+    operation.with_metrics(all)
 }

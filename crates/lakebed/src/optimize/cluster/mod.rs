@@ -21,9 +21,10 @@ use super::run::Job;
 use crate::Result;
 use crate::clustering::KeyColumn;
 use crate::memory::MemoryBudget;
-use crate::scan::read::{ReadOptions, read_task_with};
+use crate::scan::read::ReadOptions;
 use crate::stream::SideBySide;
-use crate::write::files::{FileSink, WrittenFile, delete_written};
+use crate::write::data_file::WrittenFile;
+use crate::write::files::{FileSink, delete_written};
 
 /// Files are divided further into parts, since rows are put into order part by part: of the memory budget, what a part takes in files, and
 /// at most.
@@ -33,8 +34,6 @@ const MOST_PART_BYTES: u64 = 32 << 20;
 const TIMES_IN_MEMORY: u64 = 8;
 /// Of the memory budget, what parts may take that are put into order side by side.
 const SORTED_SHARE: u64 = 4;
-/// Files that are read in one go.
-const FILES_AT_ONCE: usize = 4096;
 
 /// By what rows are clustered.
 #[derive(Debug, Clone)]
@@ -50,8 +49,8 @@ struct Compass {
     split: Split,
 }
 
-/// Writes the rows of a group's files.
-pub(super) async fn cluster(job: &Arc<Job>, clustering: &Clustering, group: &Group) -> Result<Vec<WrittenFile>> {
+/// Writes the rows of a group's files, and tells how they lie.
+pub(super) async fn cluster(job: &Arc<Job>, clustering: &Clustering, group: &Group) -> Result<(Vec<WrittenFile>, Method)> {
     let files = files_for(group.live_bytes, job.file_bytes);
     let parts = usize::try_from((group.live_bytes / files as u64).div_ceil(part_bytes())).unwrap_or(1).max(1);
     let cores = Cores::new();
@@ -69,32 +68,30 @@ pub(super) async fn cluster(job: &Arc<Job>, clustering: &Clustering, group: &Gro
     let compass = Arc::new(Compass { columns: clustering.columns.clone(), rankers, split });
     let shuffle = scatter(job, group, &compass, &cores).await?;
     job.spilled_bytes.add(shuffle.spilled_bytes());
-    gather(job, group, Arc::new(shuffle), parts).await
+    let written = gather(job, group, Arc::new(shuffle), parts).await?;
+    Ok((written, compass.split.method()))
 }
 
 /// Brings all rows of a group into their buckets.
 async fn scatter(job: &Arc<Job>, group: &Group, compass: &Arc<Compass>, cores: &Cores) -> Result<Shuffle> {
     let mut shuffle = Shuffle::new(job.shape.schema(), compass.split.buckets());
     let mut first_row = 0;
-    for files in group.files.scans(&job.partitions)?.chunks(FILES_AT_ONCE) {
-        let bytes: u64 = files.iter().map(|file| file.size).sum();
-        let rows = read_task_with(job.snapshot.store(), &job.scan.task(files.to_vec()), ReadOptions::default())?;
-        let assigned = rows.map(|rows| {
-            let (job, compass, cores) = (Arc::clone(job), Arc::clone(compass), cores.clone());
-            let first = first_row;
-            first_row += rows.as_ref().map_or(0, RecordBatch::num_rows) as u64;
-            async move {
-                let rows = rows?;
-                let assign = move || compass.assign(&job.shape.moved(&rows)?, first);
-                cores.compute("finding the files of rows", assign).await
-            }
-        });
-        let mut assigned = assigned.buffered(cores.count() + 1).boxed();
-        while let Some(rows) = assigned.try_next().await? {
-            shuffle.push(rows).await?;
+    let rows = job.read(&job.scan, group, ReadOptions::default())?;
+    let assigned = rows.map(|rows| {
+        let (job, compass, cores) = (Arc::clone(job), Arc::clone(compass), cores.clone());
+        let first = first_row;
+        first_row += rows.as_ref().map_or(0, RecordBatch::num_rows) as u64;
+        async move {
+            let rows = rows?;
+            let assign = move || compass.assign(&job.shape.moved(&rows)?, first);
+            cores.compute("finding the files of rows", assign).await
         }
-        job.reporter.add_bytes(bytes / 2);
+    });
+    let mut assigned = assigned.buffered(cores.count() + 1).boxed();
+    while let Some(rows) = assigned.try_next().await? {
+        shuffle.push(rows).await?;
     }
+    job.reporter.add_bytes(group.size_bytes / 2);
     Ok(shuffle)
 }
 
@@ -132,13 +129,8 @@ async fn gather(job: &Arc<Job>, group: &Group, shuffle: Arc<Shuffle>, parts: usi
 
 async fn write_file(job: &Job, group: &Group, shuffle: Arc<Shuffle>, buckets: Range<usize>) -> Result<Vec<WrittenFile>> {
     let mut sink = job.sink(group)?;
-    match fill(&shuffle, buckets, &mut sink).await {
-        Ok(()) => sink.finish().await,
-        Err(error) => {
-            sink.abort().await;
-            Err(error)
-        }
-    }
+    let filled = fill(&shuffle, buckets, &mut sink).await;
+    Ok(sink.finish_after(filled).await?.1)
 }
 
 async fn fill(shuffle: &Arc<Shuffle>, buckets: Range<usize>, sink: &mut FileSink) -> Result<()> {

@@ -5,12 +5,12 @@ use arrow_select::take::take;
 use futures::TryStreamExt;
 use lakebed_core::layout::Ranker;
 
-use super::{Clustering, FILES_AT_ONCE};
+use super::Clustering;
 use crate::Result;
 use crate::clustering::KeyColumn;
 use crate::optimize::plan::Group;
 use crate::optimize::run::Job;
-use crate::scan::read::{ReadOptions, read_task_with};
+use crate::scan::read::ReadOptions;
 
 /// Rows of a sample, at most.
 const MOST_ROWS: usize = 1 << 20;
@@ -34,11 +34,9 @@ pub(super) async fn read(job: &Job, clustering: &Clustering, group: &Group) -> R
     let names = clustering.columns.iter().map(|column| column.name.clone());
     let scan = job.snapshot.scan().select(names);
     let mut sample = Sample { columns: vec![Vec::new(); clustering.columns.len()], rows: 0, step: 1, skip: 0 };
-    for files in group.files.scans(&job.partitions)?.chunks(FILES_AT_ONCE) {
-        let mut rows = read_task_with(job.snapshot.store(), &scan.task(files.to_vec()), ReadOptions::default())?;
-        while let Some(rows) = rows.try_next().await? {
-            sample.add(&rows, &clustering.columns)?;
-        }
+    let mut rows = job.read(&scan, group, ReadOptions::default())?;
+    while let Some(rows) = rows.try_next().await? {
+        sample.add(&rows, &clustering.columns)?;
     }
     Ok(sample)
 }

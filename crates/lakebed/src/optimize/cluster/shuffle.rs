@@ -1,6 +1,5 @@
 //! Rows by the bucket they belong to, in bounded memory: what is too much for it is put into a temporary file, bucket by bucket.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -27,10 +26,9 @@ pub(super) struct Shuffle {
     schema: SchemaRef,
     buckets: usize,
     held: Vec<Held>,
-    held_bytes: u64,
     most_bytes: u64,
+    /// What is held.
     reserved: Reservation,
-    folder: PathBuf,
     spill: Option<Spill>,
     /// Of each bucket, where its rows lie in the file.
     spilled: Vec<Vec<u64>>,
@@ -82,10 +80,8 @@ impl Shuffle {
             schema: with_key(schema),
             buckets,
             held: Vec::new(),
-            held_bytes: 0,
             most_bytes: budget.limit_bytes() / HELD_SHARE,
             reserved: budget.reserve_now(0),
-            folder: folder(),
             spill: None,
             spilled: Vec::new(),
         }
@@ -93,13 +89,9 @@ impl Shuffle {
 
     /// Takes rows.
     pub(super) async fn push(&mut self, rows: Assigned) -> Result<()> {
-        self.held_bytes += rows.bytes;
         self.held.push(rows.held);
-        self.reserved.grow_to(self.held_bytes);
-        if self.held_bytes < self.most_bytes {
-            return Ok(());
-        }
-        self.spill().await
+        self.reserved.grow_to(self.reserved.bytes() + rows.bytes);
+        if self.reserved.bytes() < self.most_bytes { Ok(()) } else { self.spill().await }
     }
 
     /// How many buckets there are.
@@ -144,7 +136,7 @@ impl Shuffle {
     async fn spill(&mut self) -> Result<()> {
         let spill = match &mut self.spill {
             Some(spill) => spill,
-            None => self.spill.insert(Spill::create(self.folder.clone(), Arc::clone(&self.schema)).await?),
+            None => self.spill.insert(Spill::create(folder(), Arc::clone(&self.schema)).await?),
         };
         self.spilled.resize(self.buckets, Vec::new());
         for (bucket, spilled) in self.spilled.iter_mut().enumerate() {
@@ -159,7 +151,6 @@ impl Shuffle {
             }
         }
         self.held.clear();
-        self.held_bytes = 0;
         self.reserved = MemoryBudget::of_process().reserve_now(0);
         Ok(())
     }

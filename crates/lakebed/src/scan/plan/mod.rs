@@ -88,18 +88,14 @@ impl Plan {
         produce(AHEAD, |sender| async move { plan.run(&sender).await })
     }
 
-    /// What of the log turns out to be broken or gone is replaced by other files of it, also in the middle of the work.
+    /// Other files of the log stand in for what turns out to be broken or gone, also in the middle of the work.
     async fn run(&self, sender: &Sender<Result<FileBatch>>) -> Result<()> {
-        let mut snapshot = self.snapshot.with_readable_log().await?;
+        let mut log = self.snapshot.readable_log().await?;
         let mut sent = Sent::default();
         loop {
-            match self.send_files(&snapshot, sender, &mut sent).await {
-                Err(Stop::BrokenCheckpoint(error)) => {
-                    snapshot = snapshot.without_checkpoint(error).await?;
-                    sent.start_over();
-                }
-                Err(Stop::GoneCommits(error)) => {
-                    snapshot = snapshot.listed_again(error).await?;
+            match self.send_files(log.snapshot(), sender, &mut sent).await {
+                Err(Stop::Broken(error)) => {
+                    log.mend(error).await?;
                     sent.start_over();
                 }
                 Err(Stop::Failed(error)) => return Err(error),
@@ -245,7 +241,7 @@ fn visible(batch: FileBatch, layers: &Layers) -> Result<FileBatch> {
     batch.filter(&keep)
 }
 
-/// The files that were sent already, should other files of the log have to take over from a checkpoint.
+/// The files that were sent already, should other files of the log have to take over.
 #[derive(Default)]
 struct Sent {
     keys: Vec<FileKey>,
@@ -274,9 +270,7 @@ impl Sent {
 /// Why planning stopped early.
 enum Stop {
     /// Other files of the log can stand in.
-    BrokenCheckpoint(Error),
-    /// The same: a clean-up has removed commits, for which there must be a checkpoint.
-    GoneCommits(Error),
+    Broken(Error),
     Failed(Error),
     /// The reader went away.
     Unwanted,
@@ -290,10 +284,11 @@ impl From<Error> for Stop {
 
 impl Stop {
     fn of_checkpoint(error: Error) -> Self {
-        if error.is_corrupt() || error.is_not_found() { Self::BrokenCheckpoint(error) } else { Self::Failed(error) }
+        if error.is_corrupt() || error.is_not_found() { Self::Broken(error) } else { Self::Failed(error) }
     }
 
+    /// A clean-up removes commits for which there is a checkpoint; for broken ones there is nothing.
     fn of_commits(error: Error) -> Self {
-        if error.is_not_found() { Self::GoneCommits(error) } else { Self::Failed(error) }
+        if error.is_not_found() { Self::Broken(error) } else { Self::Failed(error) }
     }
 }

@@ -1,0 +1,151 @@
+//! Rows of partitions that are too many to have a file each while rows come: they are put down in a temporary file, and each partition is
+//! written once, at the end. So data in any order makes few files of a partition, within bounded memory.
+//!
+//! Rows are not put down that are many, that come in the order of their partitions, or whose partition has an open file. A partition has
+//! an open file or rows that are put down, never both: rows stay in their order. Read [`Overflow::divide`].
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use futures::{StreamExt, TryStreamExt, stream};
+
+use super::data_file::{FEW_ROWS, OpenFile, Shared};
+use super::partition::{Gathering, Part, size_bytes};
+use super::place::PartitionTexts;
+use crate::memory::{MemoryBudget, Reservation};
+use crate::spill::{Spill, folder};
+use crate::{Error, Result};
+
+/// More files of partitions are not kept open between windows.
+pub(super) const MOST_OPEN: usize = 200;
+/// Of a window, what the rows of one partition take that are few.
+const SMALL_SHARE: u64 = 16;
+/// Rows that are put down, and read again, in one piece.
+const PIECE_BYTES: u64 = 8 << 20;
+
+/// Partitions that have no file yet, and their rows.
+pub(super) struct Overflow {
+    schema: SchemaRef,
+    small_bytes: u64,
+    piece_bytes: u64,
+    spill: Option<Spill>,
+    put_down: BTreeMap<PartitionTexts, PutDown>,
+    /// The partitions of all windows so far.
+    met: HashSet<PartitionTexts>,
+}
+
+/// The rows of a partition that are put down.
+#[derive(Debug, Default)]
+pub(super) struct PutDown {
+    pieces: VecDeque<Piece>,
+    rows: usize,
+}
+
+#[derive(Debug)]
+struct Piece {
+    place: u64,
+    bytes: u64,
+}
+
+impl Overflow {
+    /// For windows of this size.
+    pub(super) fn new(shared: &Shared, window_bytes: u64) -> Self {
+        let small_bytes = window_bytes / SMALL_SHARE;
+        Self {
+            schema: Arc::clone(&shared.layout.schema),
+            small_bytes,
+            piece_bytes: small_bytes.min(PIECE_BYTES).min(shared.options.target_size_bytes).max(1),
+            spill: None,
+            put_down: BTreeMap::new(),
+            met: HashSet::new(),
+        }
+    }
+
+    /// Of the parts of a window that is full, those whose rows are to wait, and the others.
+    pub(super) fn divide(&mut self, parts: Vec<Part>, open: &HashMap<PartitionTexts, OpenFile>) -> (Vec<Part>, Vec<Part>) {
+        let new: Vec<PartitionTexts> =
+            parts.iter().map(|part| &part.partition).filter(|partition| !self.met.contains(*partition)).cloned().collect();
+        let have_room = self.met.len() + new.len() <= MOST_OPEN;
+        let waits = |Part { partition, rows }: &Part| {
+            let is_in_order = !self.met.contains(partition) && rows.rows() >= FEW_ROWS && rows.is_together();
+            !open.contains_key(partition) && rows.bytes() < self.small_bytes && !is_in_order
+        };
+        let divided = parts.into_iter().partition(|part| !have_room && waits(part));
+        self.met.extend(new);
+        divided
+    }
+
+    /// Puts parts of a window down.
+    pub(super) async fn put_down(&mut self, shared: &Shared, parts: Vec<Part>) -> Result<()> {
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let spill = match &mut self.spill {
+            Some(spill) => spill,
+            None => self.spill.insert(Spill::create(folder(), Arc::clone(&self.schema)).await?),
+        };
+        let piece_bytes = self.piece_bytes;
+        let gathered = stream::iter(parts).map(|Part { partition, rows }| {
+            let reserved = MemoryBudget::of_process().reserve_now(rows.bytes());
+            let pieces = shared.cores.compute("gathering a partition", move || rows.pieces(piece_bytes));
+            async move { Ok::<_, Error>((partition, pieces.await?, reserved)) }
+        });
+        // In the order of partitions, so that what is read in this order again lies near.
+        let mut gathered = gathered.buffered(shared.cores.count());
+        while let Some((partition, pieces, reserved)) = gathered.try_next().await? {
+            let put_down = self.put_down.entry(partition).or_default();
+            for rows in pieces {
+                put_down.rows += rows.num_rows();
+                let bytes = size_bytes(&rows);
+                put_down.pieces.push_back(Piece { place: spill.append_rows(rows).await?, bytes });
+            }
+            drop(reserved);
+        }
+        Ok(())
+    }
+
+    /// Whether no rows wait.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.put_down.is_empty()
+    }
+
+    /// The rows of a partition, to be written now.
+    pub(super) fn take(&mut self, partition: &PartitionTexts) -> Option<PutDown> {
+        self.put_down.remove(partition)
+    }
+
+    /// The rows of all partitions, in their order.
+    pub(super) fn take_all(&mut self) -> BTreeMap<PartitionTexts, PutDown> {
+        std::mem::take(&mut self.put_down)
+    }
+
+    /// The next rows of a partition, in the order in which they came.
+    pub(super) async fn next(&self, put_down: &mut PutDown) -> Result<Option<(Gathering, Reservation)>> {
+        let (mut places, mut bytes) = (Vec::new(), 0);
+        while let Some(piece) = put_down.pieces.pop_front_if(|piece| places.is_empty() || bytes + piece.bytes <= self.piece_bytes)
+        {
+            places.push(piece.place);
+            bytes += piece.bytes;
+        }
+        if places.is_empty() {
+            return Ok(None);
+        }
+        let spill = self.spill.as_ref().ok_or_else(|| Error::internal("rows wait in a file that is gone"))?;
+        let reserved = MemoryBudget::of_process().reserve_now(bytes);
+        let rows: Vec<RecordBatch> = spill.read_rows(places).await?;
+        Ok(Some((Gathering::of_whole(rows), reserved)))
+    }
+}
+
+impl PutDown {
+    /// How many rows there are.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+}
+
+#[cfg(test)]
+mod tests;
