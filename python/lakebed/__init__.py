@@ -103,6 +103,8 @@ def finish_background() -> None:
     _lakebed.finish_background()
 
 
+# The last of them runs first.
+atexit.register(_lakebed.close_input)
 atexit.register(finish_background)
 
 if _lakebed.DEBUG_BUILD:

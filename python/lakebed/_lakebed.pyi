@@ -10,6 +10,7 @@ __all__ = [
     "PlannedChanges",
     "Table",
     "__version__",
+    "close_input",
     "finish_background",
     "read_task",
     "set_memory_limit",
@@ -130,5 +131,6 @@ def write_files(
     storage_options: dict[str, str],
     credentials: Callable[[], Mapping[str, Any]] | None,
 ) -> bytes: ...
+def close_input() -> None: ...
 def finish_background() -> None: ...
 def set_memory_limit(size_bytes: int) -> None: ...

@@ -559,6 +559,57 @@ def written_with_little_memory(path: str, spill: Path, *given: str) -> subproces
     return subprocess.run(command, env=os.environ | limits, capture_output=True, text=True, check=False)
 
 
+_ENDS_AT_WORK = """
+import sys, threading, time
+import numpy as np
+import pyarrow as pa
+import lakebed as lb
+
+def batches():
+    while True:
+        numbers = np.arange(20_000)
+        yield pa.record_batch({"id": numbers, "p": numbers % 60})
+        is_asked.set()
+        time.sleep(float(sys.argv[2]))
+
+is_asked = threading.Event()
+reader = pa.RecordBatchReader.from_batches(next(batches()).schema, batches())
+is_asked.clear()
+threading.Thread(target=lb.write, args=(sys.argv[1], reader), kwargs={"partition_by": "p"}, daemon=True).start()
+is_asked.wait()
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("pause_s", ["0", "60"])
+def test_a_process_may_end_while_rows_are_still_read_from_it(path: str, pause_s: str) -> None:
+    """Who asks for rows when the interpreter has begun to end would take it down."""
+    command = [sys.executable, "-W", "ignore", "-c", _ENDS_AT_WORK, path, pause_s]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode == 3, done.stderr
+    assert "panicked" not in done.stderr
+    assert pause_s == "60" or "InvalidInputError: the data could not be read: the Python process" in done.stderr
+
+
+_WRITES_AT_EXIT = """
+import atexit, concurrent.futures.thread, sys
+import pyarrow as pa
+
+def last():
+    schema = pa.schema({"id": pa.int64()})
+    batches = (pa.record_batch({"id": [number]}, schema) for number in range(3))
+    print(lb.write(sys.argv[1], pa.RecordBatchReader.from_batches(schema, batches)).metrics.output_rows)
+
+atexit.register(last)
+import lakebed as lb
+"""
+
+
+def test_a_function_that_runs_at_exit_may_write(path: str) -> None:
+    done = subprocess.run([sys.executable, "-c", _WRITES_AT_EXIT, path], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")
+
+
 def test_columns_with_nan_have_no_bounds_in_their_files(path: str) -> None:
     """To Spark NaN is above all numbers, and it skips row groups by bounds that leave it out."""
     nan = float("nan")

@@ -1,5 +1,6 @@
-//! Arrow that comes in: streams and schemas in PyCapsules. `stream` reads the batches.
+//! Arrow that comes in: streams and schemas in PyCapsules. `stream` reads the batches, `doors` tells when the interpreter may be needed.
 
+pub mod doors;
 mod stream;
 
 use arrow::array::RecordBatch;
@@ -13,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use tokio::sync::mpsc::channel;
 
+use self::doors::OfPython;
 use self::stream::InputStream;
 use crate::error::to_py;
 
@@ -26,12 +28,12 @@ type Said = Result<Option<RecordBatch>>;
 /// interpreter.
 pub fn stream_of(data: &Bound<'_, PyAny>) -> PyResult<RecordBatchStream> {
     let capsule = data.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
-    let mut input = take_stream(&capsule)?;
-    let schema = input.schema();
+    let input = take_stream(&capsule)?;
+    let (schema, mut input) = (input.schema(), OfPython::new(input).map_err(to_py)?);
     let (sender, receiver) = channel::<Said>(AHEAD);
     let read = move || {
         loop {
-            let said = input.next().map_err(not_read);
+            let said = input.with(|input| input.next().map_err(not_read));
             let is_last = !matches!(said, Ok(Some(_)));
             // If the write failed nobody listens.
             if sender.blocking_send(said).is_err() || is_last {

@@ -33,6 +33,8 @@ mod _lakebed {
     #[pymodule_export]
     use crate::dml::MergeSource;
     #[pymodule_export]
+    use crate::input::doors::close_input;
+    #[pymodule_export]
     use crate::scan::{read_task, set_memory_limit};
     #[pymodule_export]
     use crate::table::Table;

@@ -17,6 +17,7 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
 use crate::error::to_py;
+use crate::input::doors::Doors;
 
 /// How often a waiting call looks for Ctrl-C.
 const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
@@ -26,6 +27,7 @@ struct Slot {
     runtime: Runtime,
     /// What goes on after calls have returned.
     later: Mutex<Later>,
+    doors: Doors,
 }
 
 #[derive(Default)]
@@ -40,6 +42,11 @@ static SLOT: AtomicPtr<Slot> = AtomicPtr::new(std::ptr::null_mut());
 /// This process's runtime.
 pub fn runtime() -> Result<&'static Runtime> {
     Ok(&slot()?.runtime)
+}
+
+/// This process's.
+pub fn doors() -> Result<&'static Doors> {
+    Ok(&slot()?.doors)
 }
 
 #[expect(unsafe_code, reason = "the slot is published once per process and never freed, so the reference stays valid")]
@@ -57,7 +64,7 @@ fn slot() -> Result<&'static Slot> {
         .thread_name("lakebed")
         .build()
         .map_err(|error| Error::internal("cannot start the runtime").with_source(error))?;
-    let fresh = Box::into_raw(Box::new(Slot { process, runtime, later: Mutex::default() }));
+    let fresh = Box::into_raw(Box::new(Slot { process, runtime, later: Mutex::default(), doors: Doors::default() }));
     match SLOT.compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire) {
         // SAFETY: just published, never freed.
         Ok(_) => Ok(unsafe { &*fresh }),
@@ -102,16 +109,19 @@ where
     F: Future<Output = Result<T>> + Send,
 {
     let runtime = runtime().map_err(to_py)?;
-    py.detach(|| {
-        runtime.block_on(async {
-            let mut future = std::pin::pin!(AssertUnwindSafe(future).catch_unwind());
-            loop {
-                match tokio::time::timeout(SIGNAL_PERIOD, &mut future).await {
-                    Ok(Ok(result)) => return result.map_err(to_py),
-                    Ok(Err(_)) => return Err(to_py(Error::internal("lakebed met an internal error; please report it"))),
-                    Err(_) => Python::attach(|py| py.check_signals())?,
-                }
+    let work = async || -> PyResult<Result<T>> {
+        let mut future = std::pin::pin!(AssertUnwindSafe(future).catch_unwind());
+        loop {
+            match tokio::time::timeout(SIGNAL_PERIOD, &mut future).await {
+                Ok(Ok(result)) => return Ok(result),
+                Ok(Err(_)) => return Ok(Err(Error::internal("lakebed met an internal error; please report it"))),
+                Err(_) => match Python::try_attach(|py| py.check_signals()) {
+                    Some(outcome) => outcome?,
+                    // The interpreter has ended, and soon the process.
+                    None => std::future::pending().await,
+                },
             }
-        })
-    })
+        }
+    };
+    py.detach(|| runtime.block_on(work()))?.map_err(to_py)
 }

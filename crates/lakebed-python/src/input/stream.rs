@@ -4,12 +4,19 @@
 //! is below, and arrow applies it twice. So offsets are moved down to the leaves, once, before arrow sees them.
 
 use std::ffi::CStr;
+use std::panic::AssertUnwindSafe;
+use std::ptr::NonNull;
+use std::sync::Arc;
 
+use arrow::alloc::Allocation;
 use arrow::array::{ArrayData, RecordBatch, RecordBatchOptions, StructArray};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
 use arrow::ffi_stream::FFI_ArrowArrayStream;
+
+use super::doors::OfPython;
 
 /// Batches until the end, or an error.
 pub struct InputStream {
@@ -52,9 +59,41 @@ impl InputStream {
         #[expect(unsafe_code, reason = "what comes over Arrow's C interface cannot be checked")]
         let data = unsafe { from_ffi_and_data_type(array, DataType::Struct(self.schema.fields().clone()))? };
         let rows = data.len();
+        let data = released_as_of_python(data)?;
         let (_, columns, _) = StructArray::from(part(&data, 0, rows)?).into_parts();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.schema(), columns, &options).map(Some)
+    }
+}
+
+/// The same, of which the last buffer to be dropped does what its maker wants to be done then.
+fn released_as_of_python(data: ArrayData) -> Result<ArrayData, ArrowError> {
+    let owner = OfPython::new(data.clone()).map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
+    let owner: Arc<dyn Allocation> = Arc::new(AssertUnwindSafe(owner));
+    Ok(holding(&data, &owner))
+}
+
+fn holding(data: &ArrayData, owner: &Arc<dyn Allocation>) -> ArrayData {
+    let held = |buffer: &Buffer| match NonNull::new(buffer.as_ptr().cast_mut()) {
+        // SAFETY: the owner holds the very buffer.
+        #[expect(unsafe_code, reason = "whoever owns memory that is not ours is told so")]
+        Some(start) => unsafe { Buffer::from_custom_allocation(start, buffer.len(), Arc::clone(owner)) },
+        None => Buffer::default(),
+    };
+    let nulls = data.nulls().map(|nulls| {
+        let bits = nulls.inner();
+        NullBuffer::new(BooleanBuffer::new(held(bits.inner()), bits.offset(), bits.len()))
+    });
+    let builder = ArrayData::builder(data.data_type().clone())
+        .len(data.len())
+        .offset(data.offset())
+        .nulls(nulls)
+        .buffers(data.buffers().iter().map(held).collect())
+        .child_data(data.child_data().iter().map(|child| holding(child, owner)).collect());
+    // SAFETY: it is what it was, in the same places.
+    #[expect(unsafe_code, reason = "what has not changed is not looked at again")]
+    unsafe {
+        builder.build_unchecked()
     }
 }
 
