@@ -1,4 +1,4 @@
-//! From the encoder to the store: a row group is on its way while the next one is encoded.
+//! From the encoder to the store: row groups are on their way while the next ones are encoded, a few blocks at a time.
 
 use std::io;
 use std::sync::Arc;
@@ -8,44 +8,55 @@ use bytes::Bytes;
 use lakebed_core::{Error, Result};
 use parquet::arrow::arrow_writer::ArrowColumnChunk;
 use parquet::file::writer::SerializedFileWriter;
+use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::{JoinSet, spawn_blocking};
 
 use crate::at::At;
 use crate::store::{Unflushed, Upload};
 
-/// What is encoded is kept in pieces of this size, which need not be moved when there is more.
-const BLOCK_BYTES: usize = 4 << 20;
+/// A file leaves in pieces of this size.
+const BLOCK_BYTES: usize = 1 << 20;
+/// Blocks that wait to be taken.
+const BLOCKS_AHEAD: usize = 2;
 /// Fewer bytes are handed over at once: they need not wait for the disk or the network.
-const FEW_BYTES: u64 = 1 << 20;
+const FEW_BYTES: u64 = BLOCK_BYTES as u64;
 
-/// What is encoded and has not left yet.
+/// The end of a file, which has not left yet.
 #[derive(Default)]
 pub(crate) struct Blocks {
-    full: Vec<Bytes>,
     last: Vec<u8>,
+    full: Vec<Bytes>,
+    /// Where full blocks go; else they stay.
+    way: Option<Sender<Bytes>>,
 }
 
 impl Blocks {
     /// All there is; nothing is left.
-    pub(crate) fn take(&mut self) -> Vec<Bytes> {
-        self.end_block();
-        std::mem::take(&mut self.full)
+    fn take(&mut self) -> Vec<Bytes> {
+        let last = std::mem::take(&mut self.last);
+        let full = std::mem::take(&mut self.full);
+        full.into_iter().chain((!last.is_empty()).then(|| last.into())).collect()
     }
 
-    fn end_block(&mut self) {
-        if !self.last.is_empty() {
-            self.full.push(Bytes::from(std::mem::take(&mut self.last)));
+    fn end_block(&mut self) -> io::Result<()> {
+        let block = Bytes::from(std::mem::take(&mut self.last));
+        match &self.way {
+            Some(way) => way.blocking_send(block).map_err(|_| io::ErrorKind::BrokenPipe.into()),
+            None => {
+                self.full.push(block);
+                Ok(())
+            }
         }
     }
 }
 
 impl io::Write for Blocks {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.last.len() + bytes.len() > BLOCK_BYTES {
-            self.end_block();
+        if !self.last.is_empty() && self.last.len() + bytes.len() > BLOCK_BYTES {
+            self.end_block()?;
         }
-        // After a full block there are more to come.
-        if self.last.is_empty() && !self.full.is_empty() {
+        // What goes its way is large.
+        if self.last.is_empty() && self.way.is_some() {
             self.last.reserve(BLOCK_BYTES);
         }
         self.last.extend_from_slice(bytes);
@@ -63,21 +74,28 @@ pub(crate) type RowGroup = Vec<ArrowColumnChunk>;
 /// Puts row groups behind each other and sends them, in the background, those of one call at a time: this bounds what is in memory.
 pub(crate) struct Sending {
     idle: Option<Tail>,
-    /// Where the file ends, while there is work; at most one.
+    /// The tail, while there is work; at most one.
     busy: JoinSet<Result<Tail>>,
     is_given_up: Arc<AtomicBool>,
 }
 
-/// The end of a file that grows.
+/// The end of a file that grows, and its way out.
 struct Tail {
-    name: String,
-    file: SerializedFileWriter<Blocks>,
+    file: Growing,
     upload: Upload,
+    is_given_up: Arc<AtomicBool>,
+}
+
+struct Growing {
+    name: String,
+    writer: SerializedFileWriter<Blocks>,
 }
 
 impl Sending {
-    pub(crate) fn new(name: String, file: SerializedFileWriter<Blocks>, upload: Upload) -> Self {
-        Self { idle: Some(Tail { name, file, upload }), busy: JoinSet::new(), is_given_up: Arc::default() }
+    pub(crate) fn new(name: String, writer: SerializedFileWriter<Blocks>, upload: Upload) -> Self {
+        let is_given_up = Arc::<AtomicBool>::default();
+        let tail = Tail { file: Growing { name, writer }, upload, is_given_up: Arc::clone(&is_given_up) };
+        Self { idle: Some(tail), busy: JoinSet::new(), is_given_up }
     }
 
     /// Sends row groups once those before them have gone. An error may be told by the next call.
@@ -86,12 +104,13 @@ impl Sending {
             return Ok(());
         }
         let bytes = groups.iter().map(size_bytes).sum::<u64>();
-        let tail = self.tail().await?;
-        let is_given_up = Arc::clone(&self.is_given_up);
+        let mut tail = self.tail().await?;
         if bytes < FEW_BYTES {
-            self.idle = Some(tail.append_here(groups)?.send(&is_given_up).await?);
+            tail.file.append(groups)?;
+            tail.send_rest().await?;
+            self.idle = Some(tail);
         } else {
-            self.busy.spawn(async move { tail.append(groups).await?.send(&is_given_up).await });
+            self.busy.spawn(tail.send(groups));
         }
         Ok(())
     }
@@ -99,8 +118,9 @@ impl Sending {
     /// Ends the file and makes it visible. Tells its size and what to wait for until it is durable.
     pub(crate) async fn finish(mut self) -> Result<(u64, Unflushed)> {
         let mut tail = self.tail().await?;
-        tail.file.finish().at(&tail.name)?;
-        tail.send(&self.is_given_up).await?.upload.finish_unflushed().await
+        tail.file.end()?;
+        tail.send_rest().await?;
+        tail.upload.finish_unflushed().await
     }
 
     /// Takes back what was sent.
@@ -127,28 +147,55 @@ pub(crate) fn size_bytes(group: &RowGroup) -> u64 {
 }
 
 impl Tail {
-    async fn append(self, groups: Vec<RowGroup>) -> Result<Self> {
-        spawn_blocking(move || self.append_here(groups)).await.at("putting row groups behind each other")?
+    /// Sends row groups; each block leaves as soon as it is full.
+    async fn send(mut self, groups: Vec<RowGroup>) -> Result<Self> {
+        let (way, mut blocks) = channel(BLOCKS_AHEAD);
+        let mut file = self.file;
+        let appending = spawn_blocking(move || {
+            file.blocks().way = Some(way);
+            let appended = file.append(groups);
+            file.blocks().way = None;
+            appended.map(|()| file)
+        });
+        while let Some(block) = blocks.recv().await {
+            write(&mut self.upload, block, &self.is_given_up).await?;
+        }
+        self.file = appending.await.at("putting row groups behind each other")??;
+        Ok(self)
     }
 
-    fn append_here(mut self, groups: Vec<RowGroup>) -> Result<Self> {
+    /// Sends what has not left yet.
+    async fn send_rest(&mut self) -> Result<()> {
+        for block in self.file.blocks().take() {
+            write(&mut self.upload, block, &self.is_given_up).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Growing {
+    fn append(&mut self, groups: Vec<RowGroup>) -> Result<()> {
         for columns in groups {
-            let mut group = self.file.next_row_group().at(&self.name)?;
+            let mut group = self.writer.next_row_group().at(&self.name)?;
             for chunk in columns {
                 chunk.append_to_row_group(&mut group).at(&self.name)?;
             }
             group.close().at(&self.name)?;
         }
-        Ok(self)
+        Ok(())
     }
 
-    async fn send(mut self, is_given_up: &AtomicBool) -> Result<Self> {
-        for block in self.file.inner_mut().take() {
-            if is_given_up.load(Ordering::Relaxed) {
-                break;
-            }
-            self.upload.write(block).await?;
-        }
-        Ok(self)
+    fn end(&mut self) -> Result<()> {
+        self.writer.finish().at(&self.name)?;
+        Ok(())
     }
+
+    fn blocks(&mut self) -> &mut Blocks {
+        self.writer.inner_mut()
+    }
+}
+
+/// Nothing more is written to what was given up.
+async fn write(upload: &mut Upload, block: Bytes, is_given_up: &AtomicBool) -> Result<()> {
+    if is_given_up.load(Ordering::Relaxed) { Ok(()) } else { upload.write(block).await }
 }
