@@ -1,6 +1,7 @@
-//! Arrow that comes in: streams and schemas in PyCapsules. `stream` reads the batches, `doors` tells when the interpreter may be needed.
+//! Arrow that comes in: streams and schemas in PyCapsules. `stream` reads the batches, `of_python` looks after what may need the
+//! interpreter.
 
-pub mod doors;
+pub mod of_python;
 mod stream;
 
 use arrow::array::RecordBatch;
@@ -14,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use tokio::sync::mpsc::channel;
 
-use self::doors::OfPython;
+use self::of_python::OfPython;
 use self::stream::InputStream;
 use crate::error::to_py;
 

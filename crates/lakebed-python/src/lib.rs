@@ -3,6 +3,7 @@
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod allocator;
 mod error;
+mod doors;
 mod runtime;
 mod json;
 mod arrow;
@@ -33,7 +34,7 @@ mod _lakebed {
     #[pymodule_export]
     use crate::dml::MergeSource;
     #[pymodule_export]
-    use crate::input::doors::close_input;
+    use crate::input::of_python::close_input;
     #[pymodule_export]
     use crate::scan::{read_task, set_memory_limit};
     #[pymodule_export]

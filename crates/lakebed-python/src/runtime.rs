@@ -16,8 +16,8 @@ use pyo3::prelude::*;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
+use crate::doors::Doors;
 use crate::error::to_py;
-use crate::input::doors::Doors;
 
 /// How often a waiting call looks for Ctrl-C.
 const SIGNAL_PERIOD: Duration = Duration::from_millis(50);

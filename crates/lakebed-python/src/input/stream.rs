@@ -16,7 +16,7 @@ use arrow::error::ArrowError;
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
 use arrow::ffi_stream::FFI_ArrowArrayStream;
 
-use super::doors::OfPython;
+use super::of_python::OfPython;
 
 /// Batches until the end, or an error.
 pub struct InputStream {

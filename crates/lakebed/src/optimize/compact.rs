@@ -8,6 +8,7 @@ use crate::Result;
 use crate::scan::read::ReadOptions;
 use crate::write::data_file::WrittenFile;
 use crate::write::files::FileSink;
+use crate::write::shape::Shape;
 
 /// Rows that are decoded and wait to be written.
 const AHEAD_BYTES: u64 = 32 << 20;
@@ -16,18 +17,19 @@ const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// Writes the rows of a group's files.
 pub(super) async fn compact(job: &Job, group: &Group) -> Result<Vec<WrittenFile>> {
-    let mut sink = job.sink(group)?;
-    let copied = copy(job, group, &mut sink).await;
+    let shape = job.shape.moving();
+    let mut sink = job.sink(&shape, group)?;
+    let copied = copy(job, group, &shape, &mut sink).await;
     Ok(sink.finish_after(copied).await?.1)
 }
 
-async fn copy(job: &Job, group: &Group, sink: &mut FileSink) -> Result<()> {
-    let options = ReadOptions { ahead_bytes: Some(AHEAD_BYTES), ..ReadOptions::default() };
+async fn copy(job: &Job, group: &Group, shape: &Shape, sink: &mut FileSink) -> Result<()> {
+    let options = ReadOptions { ahead_bytes: Some(AHEAD_BYTES), is_moving: true, ..ReadOptions::default() };
     let mut rows = job.read(&job.scan, group, options)?;
     let (mut batches, mut count) = (Vec::new(), 0);
     while let Some(batch) = rows.try_next().await? {
         count += batch.num_rows();
-        batches.push(job.shape.moved(&batch)?);
+        batches.push(shape.moved(&batch)?);
         if count >= ROWS_AT_ONCE {
             sink.write(std::mem::take(&mut batches)).await?;
             count = 0;

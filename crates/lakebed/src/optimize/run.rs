@@ -172,9 +172,9 @@ async fn rearrange(job: &Arc<Job>, plan: Plan, committer: &mut Committer<'_>) ->
 }
 
 impl Job {
-    /// Where a group's rows are written.
-    pub(super) fn sink(&self, group: &Group) -> Result<FileSink> {
-        Ok(self.shape.sink(&self.snapshot, &self.target)?.of_partition(group.partition.clone()))
+    /// Where a group's rows of this form are written.
+    pub(super) fn sink(&self, shape: &Shape, group: &Group) -> Result<FileSink> {
+        Ok(shape.sink(&self.snapshot, &self.target)?.of_partition(group.partition.clone()))
     }
 
     /// The rows of a group's files, as a scan gives them.

@@ -29,6 +29,8 @@ pub struct FileOptions {
     pub parquet: WriteOptions,
     /// What they hold.
     pub contents: Contents,
+    /// Whether rows come in the types of [`ReadOptions::is_moving`](crate::scan::read::ReadOptions::is_moving).
+    pub is_moving: bool,
 }
 
 /// A file that is there, though no commit names it yet.

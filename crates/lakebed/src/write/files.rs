@@ -68,7 +68,9 @@ impl FileSink {
     pub fn new(store: Store, env: Env, rules: Arc<WriteRules>, options: FileOptions) -> Result<Self> {
         let budget = MemoryBudget::of_process();
         let window_bytes = budget.limit_bytes() / WINDOW_SHARE;
-        let (places, layout, cores) = (Places::new(&rules, &options, &env), rules.layout(options.contents)?, Cores::new());
+        let (places, cores) = (Places::new(&rules, &options, &env), Cores::new());
+        let layout = rules.layout(options.contents)?;
+        let layout = if options.is_moving { rules.moving(layout) } else { layout };
         let row_group_bytes = (budget.limit_bytes() / (cores.count() as u64 * 2)).max(LEAST_ROW_GROUP_BYTES);
         let shared = Shared { store, env, rules, layout, options, places, cores, row_group_bytes };
         let partitioning = match shared.rules.partition_columns.is_empty() {

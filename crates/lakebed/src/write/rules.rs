@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType as ArrowType, Field, Fields, Schema, SchemaRef};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef};
 use lakebed_core::action::{Metadata, Protocol};
 use lakebed_core::feature::upgrade::{CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START, INVARIANTS};
 use lakebed_core::property::TableProperties;
@@ -21,6 +21,7 @@ use super::fit::loose_type;
 use super::identity::Identity;
 use crate::expr::{Expression, Options, filter_schema, parse_expr};
 use crate::scan::ChangeType;
+use crate::scan::read::short::moving_type;
 use crate::{Error, Result};
 
 /// The key under which Parquet's writer looks for a field id.
@@ -145,6 +146,22 @@ impl WriteRules {
         let columns = self.file.columns.iter().copied().chain(self.schema.fields.len()..self.schema.fields.len() + more.len());
         let fields = self.file.schema.fields().iter().cloned().chain(more.into_iter().map(Arc::new));
         Ok(FileLayout { columns: columns.collect(), schema: Arc::new(Schema::new(fields.collect::<Fields>())) })
+    }
+
+    /// The same columns for rows that move from file to file: their values are in the types in which a scan gives them for that.
+    pub fn moving(&self, layout: FileLayout) -> FileLayout {
+        let columns = layout.columns.iter().zip(layout.schema.fields());
+        let fields = columns.map(|(index, field)| self.moving_field(*index, field));
+        FileLayout { schema: Arc::new(Schema::new(fields.collect::<Fields>())), ..layout }
+    }
+
+    /// The field of a column whose values move so; those of partition columns come from the log.
+    pub fn moving_field(&self, index: usize, field: &FieldRef) -> FieldRef {
+        let is_partition = self.partition_columns.iter().any(|column| column.index == index);
+        match moving_type(field.data_type()).filter(|_| !is_partition) {
+            Some(moving) => Arc::new(field.as_ref().clone().with_data_type(moving)),
+            None => Arc::clone(field),
+        }
     }
 
     /// Whether a column gets its values otherwise if the data does not have it.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
-use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType as ArrowType, Field, Fields, Schema, SchemaRef};
 use lakebed_core::schema::StructField;
 
 use super::data_file::FileOptions;
@@ -12,6 +12,7 @@ use super::files::FileSink;
 use super::fit::{OnLossy, fit};
 use super::rules::{Contents, WriteRules};
 use super::target::Target;
+use crate::scan::read::short::in_form;
 use crate::scan::{RowColumn, RowColumnKind};
 use crate::{Result, Snapshot};
 
@@ -27,17 +28,28 @@ pub(crate) struct Shape {
     table_schema: SchemaRef,
     schema: SchemaRef,
     tracks_rows: bool,
+    is_moving: bool,
 }
 
 impl Shape {
     /// Of rows of this version that go to files of this target.
     pub(crate) fn new(snapshot: &Snapshot, target: &Target) -> Result<Self> {
-        let tracks_rows = snapshot.properties().row_tracking;
         let table_schema = target.rules.loose_schema()?;
+        Ok(Self::of(Arc::clone(&target.rules), table_schema, snapshot.properties().row_tracking, false))
+    }
+
+    fn of(rules: Arc<WriteRules>, table_schema: SchemaRef, tracks_rows: bool, is_moving: bool) -> Self {
         let ids = [ID_COLUMN, VERSION_COLUMN].into_iter().filter(|_| tracks_rows);
         let ids = ids.map(|name| Arc::new(Field::new(name, ArrowType::Int64, true)));
         let schema = Schema::new(table_schema.fields().iter().cloned().chain(ids).collect::<Vec<_>>());
-        Ok(Self { rules: Arc::clone(&target.rules), table_schema, schema: Arc::new(schema), tracks_rows })
+        Self { rules, table_schema, schema: Arc::new(schema), tracks_rows, is_moving }
+    }
+
+    /// The same for rows that are not looked at on their way: they come as [`ReadOptions::is_moving`] says.
+    pub(crate) fn moving(&self) -> Self {
+        let fields = self.table_schema.fields().iter().enumerate().map(|(index, field)| self.rules.moving_field(index, field));
+        let table_schema = Arc::new(Schema::new(fields.collect::<Fields>()));
+        Self::of(Arc::clone(&self.rules), table_schema, self.tracks_rows, true)
     }
 
     /// Of all columns.
@@ -48,14 +60,15 @@ impl Shape {
     /// Where rows of this form are written.
     pub(crate) fn sink(&self, snapshot: &Snapshot, target: &Target) -> Result<FileSink> {
         let contents = if self.tracks_rows { Contents::MovedRows } else { Contents::Rows };
-        let options = FileOptions { contents, ..target.files.clone() };
+        let options = FileOptions { contents, is_moving: self.is_moving, ..target.files.clone() };
         FileSink::new(snapshot.store().clone(), snapshot.env().clone(), Arc::clone(&self.rules), options)
     }
 
     /// Rows that were read as rows of the table. Columns that it gets only now are null in them.
     pub(crate) fn written(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let column = |(field, of): (&StructField, &Arc<Field>)| match batch.column_by_name(&field.name) {
-            Some(array) => fit(array, &field.data_type, OnLossy::Error, &field.name),
+            Some(array) if self.is_moving && array.data_type() == of.data_type() => Ok(Arc::clone(array)),
+            Some(array) => in_form(&fit(array, &field.data_type, OnLossy::Error, &field.name)?, of.data_type()),
             None => Ok(new_null_array(of.data_type(), batch.num_rows())),
         };
         let columns = self.rules.schema.fields.iter().zip(self.table_schema.fields()).map(column);

@@ -335,6 +335,7 @@ fn file_options(rules: &WriteRules, options: &WriteOptions) -> Result<FileOption
             .unwrap_or(USUAL_FILE_BYTES)
             .max(1),
         contents: Contents::Rows,
+        is_moving: false,
         parquet: ParquetOptions {
             codec,
             row_group_rows: options.row_group_rows.unwrap_or(defaults.row_group_rows).max(1),

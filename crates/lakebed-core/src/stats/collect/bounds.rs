@@ -2,11 +2,12 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType,
+    ArrowPrimitiveType, Date32Type, Decimal64Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType,
 };
 use arrow_array::{Array, PrimitiveArray};
 use arrow_buffer::NullBuffer;
+use arrow_schema::DataType as ArrowType;
 
 use super::span::{Key, Span, double_key, double_of_key, float_key, float_of_key};
 use super::texts::Texts;
@@ -61,15 +62,26 @@ impl Bounds {
             Self::Timestamp(span) | Self::TimestampNtz(span) => {
                 take::<TimestampMicrosecondType, _>(span, array, nulls, |value| value)
             }
-            Self::Decimal(span, scale) => {
-                let decimals: &PrimitiveArray<Decimal128Type> = array.as_primitive_opt().ok_or_else(|| other_type(array))?;
-                if decimals.scale() != scale.cast_signed() {
-                    return Err(other_type(array));
+            Self::Decimal(span, scale) => match array.data_type() {
+                ArrowType::Decimal128(_, found) if *found == scale.cast_signed() => {
+                    take::<Decimal128Type, _>(span, array, nulls, |value| value)
                 }
-                take::<Decimal128Type, _>(span, array, nulls, |value| value)
-            }
+                ArrowType::Decimal64(_, found) if *found == scale.cast_signed() => {
+                    let mut short = Span::EMPTY;
+                    take::<Decimal64Type, _>(&mut short, array, nulls, |value| value)?;
+                    if !short.is_empty() {
+                        *span = span.join(Span { low: short.low.into(), high: short.high.into() });
+                    }
+                    Ok(())
+                }
+                _ => Err(other_type(array)),
+            },
             Self::String(texts) => {
-                texts.update(array.as_string_opt().ok_or_else(|| other_type(array))?, nulls);
+                match array.data_type() {
+                    ArrowType::Utf8 => texts.update(array.as_string::<i32>(), nulls),
+                    ArrowType::Utf8View => texts.update(array.as_string_view(), nulls),
+                    _ => return Err(other_type(array)),
+                }
                 Ok(())
             }
         }

@@ -9,7 +9,8 @@ use arrow_array::{
     Int64Array, IntervalYearMonthArray, ListArray, NullArray, StringArray, StructArray, TimestampMicrosecondArray,
     new_null_array,
 };
-use arrow_schema::Field;
+use arrow_cast::cast;
+use arrow_schema::{DataType, Field};
 
 use super::*;
 use crate::property::TableProperties;
@@ -54,6 +55,18 @@ fn check_with(property: (&str, &str), columns: Vec<(&str, ArrayRef)>, expected: 
     assert_eq!(collect(&plan, std::slice::from_ref(&batch)), expected);
     let rows: Vec<_> = (0..batch.num_rows()).map(|row| batch.slice(row, 1)).collect();
     assert_eq!(collect(&plan, &rows), expected, "row by row");
+    assert_eq!(collect(&plan, &[in_other_forms(&batch)]), expected, "texts as views, decimals in 64 bits");
+}
+
+/// The same values as rows have them that move from file to file.
+fn in_other_forms(batch: &RecordBatch) -> RecordBatch {
+    let names = batch.schema_ref().fields().iter().map(|field| field.name().as_str());
+    let other = |column: &ArrayRef| match column.data_type() {
+        DataType::Utf8 => cast(column, &DataType::Utf8View).unwrap(),
+        DataType::Decimal128(precision @ ..=18, scale) => cast(column, &DataType::Decimal64(*precision, *scale)).unwrap(),
+        _ => Arc::clone(column),
+    };
+    self::batch(names.zip(batch.columns().iter().map(other)).collect())
 }
 
 #[track_caller]

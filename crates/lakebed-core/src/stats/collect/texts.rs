@@ -3,7 +3,7 @@
 //! Nearly every text is passed by with a comparison of integers, made of its first bytes; only where these tie with a bound are texts
 //! themselves compared.
 
-use arrow_array::StringArray;
+use arrow_array::{Array, StringArray, StringViewArray};
 use arrow_buffer::NullBuffer;
 
 use super::cut::{bytes_that_count, cut_high, cut_low};
@@ -25,7 +25,7 @@ impl Texts {
     }
 
     /// Takes in the texts that are not null.
-    pub(super) fn update(&mut self, texts: &StringArray, nulls: Option<&NullBuffer>) {
+    pub(super) fn update<T: TextArray>(&mut self, texts: &T, nulls: Option<&NullBuffer>) {
         let (skipped, span) = self.fill_keys(texts, nulls);
         let part = Part { texts, nulls, keys: &self.keys, compared: skipped + BYTES, counts: bytes_that_count(self.prefix) };
         if let Some(low) = part.find(span.low, |text, other| text < other, self.low.as_deref(), &mut self.rows) {
@@ -37,15 +37,11 @@ impl Texts {
     }
 
     /// Makes keys of the first bytes by which texts differ, and tells how many bytes come before these.
-    fn fill_keys(&mut self, texts: &StringArray, nulls: Option<&NullBuffer>) -> (usize, Span<u64>) {
-        let (data, ends) = (texts.value_data(), texts.value_offsets().windows(2));
+    fn fill_keys<T: TextArray>(&mut self, texts: &T, nulls: Option<&NullBuffer>) -> (usize, Span<u64>) {
         let mut skipped = 0;
         loop {
             self.keys.clear();
-            match skipped {
-                0 => self.keys.extend(ends.clone().map(|ends| key(data, ends, 0))),
-                _ => self.keys.extend(ends.clone().map(|ends| key(data, ends, skipped))),
-            }
+            texts.push_keys(skipped, &mut self.keys);
             let span = Span::of(&self.keys, nulls, |key| key);
             if span.low != span.high || !is_long(span.low) || skipped == MOST_SKIPPED {
                 return (skipped, span);
@@ -65,9 +61,49 @@ impl Texts {
     }
 }
 
+/// Texts in any of their forms.
+pub(super) trait TextArray {
+    fn bytes(&self, row: usize) -> &[u8];
+
+    /// Makes keys of the bytes behind those that are skipped, see [`key`].
+    fn push_keys(&self, skipped: usize, keys: &mut Vec<u64>);
+}
+
+impl TextArray for StringArray {
+    fn bytes(&self, row: usize) -> &[u8] {
+        self.value(row).as_bytes()
+    }
+
+    fn push_keys(&self, skipped: usize, keys: &mut Vec<u64>) {
+        let (data, ends) = (self.value_data(), self.value_offsets().windows(2));
+        match skipped {
+            0 => keys.extend(ends.map(|ends| key(data, ends, 0))),
+            _ => keys.extend(ends.map(|ends| key(data, ends, skipped))),
+        }
+    }
+}
+
+impl TextArray for StringViewArray {
+    fn bytes(&self, row: usize) -> &[u8] {
+        self.value(row).as_bytes()
+    }
+
+    fn push_keys(&self, skipped: usize, keys: &mut Vec<u64>) {
+        let key_behind = |row: usize| {
+            let rest = self.bytes(row).get(skipped..).unwrap_or_default();
+            key_of_bytes(first_bytes(rest, 0), rest.len())
+        };
+        match skipped {
+            0 => keys
+                .extend(self.views().iter().enumerate().map(|(row, view)| inline_key(*view).unwrap_or_else(|| key_behind(row)))),
+            _ => keys.extend((0..self.len()).map(key_behind)),
+        }
+    }
+}
+
 /// An array with its keys.
-struct Part<'t> {
-    texts: &'t StringArray,
+struct Part<'t, T> {
+    texts: &'t T,
     nulls: Option<&'t NullBuffer>,
     keys: &'t [u64],
     /// Texts of the same key are the same up to here.
@@ -76,7 +112,7 @@ struct Part<'t> {
     counts: usize,
 }
 
-impl<'t> Part<'t> {
+impl<'t, T: TextArray> Part<'t, T> {
     /// Of the texts of a key the first in an order, if it comes before the one that is known.
     fn find(
         &self,
@@ -107,7 +143,7 @@ impl<'t> Part<'t> {
     }
 
     fn text(&self, row: usize) -> &'t [u8] {
-        head(self.texts.value(row).as_bytes(), self.counts)
+        head(self.texts.bytes(row), self.counts)
     }
 }
 
@@ -151,12 +187,32 @@ fn key(data: &[u8], ends: &[i32], skipped: usize) -> u64 {
     // Neither is negative.
     let (start, end) = (start.cast_unsigned() as usize, end.cast_unsigned() as usize);
     let start = if skipped == 0 { start } else { end.min(start + skipped) };
-    let length = end.wrapping_sub(start).min(BYTES + 1);
-    let first = match data.get(start..).and_then(|rest| rest.first_chunk()) {
+    let length = end.wrapping_sub(start);
+    key_of_bytes(first_bytes(data, start), length)
+}
+
+/// As [`key`], with nothing skipped, of a text that is so short that it stands in its view.
+#[inline(always)]
+fn inline_key(view: u128) -> Option<u64> {
+    const MOST_INLINE: u32 = 12;
+    let length = view as u32;
+    (length <= MOST_INLINE).then(|| key_of_bytes(((view >> 32) as u64).to_le_bytes(), length as usize))
+}
+
+/// Of a text of this length, which begins so.
+#[inline(always)]
+fn key_of_bytes(first: [u8; 8], length: usize) -> u64 {
+    let length = length.min(BYTES + 1);
+    u64::from_be_bytes(first) & HELD[length] | length as u64
+}
+
+/// With zeros behind the end.
+#[inline(always)]
+fn first_bytes(data: &[u8], start: usize) -> [u8; 8] {
+    match data.get(start..).and_then(|rest| rest.first_chunk()) {
         Some(first) => *first,
         None => last_bytes(data, start),
-    };
-    u64::from_be_bytes(first) & HELD[length] | length as u64
+    }
 }
 
 #[cold]
@@ -214,20 +270,28 @@ mod tests {
             let array = StringArray::new(filled.offsets().clone(), filled.values().clone(), Some(nulls));
             let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(texts.len() + 1)).chain([0, texts.len()]).collect();
             ends.sort_unstable();
-            let mut found = Texts::new(u32::MAX);
+            let views = StringViewArray::from(&array);
+            let (mut found, mut found_in_views) = (Texts::new(u32::MAX), Texts::new(u32::MAX));
             for pair in ends.windows(2) {
                 let part = array.slice(pair[0], pair[1] - pair[0]);
                 found.update(&part, part.nulls());
+                let part = views.slice(pair[0], pair[1] - pair[0]);
+                found_in_views.update(&part, part.nulls());
             }
             let valid = texts.iter().flatten();
-            prop_assert_eq!(found.low(), valid.clone().min().cloned());
-            prop_assert_eq!(found.high(), valid.max().cloned());
+            for found in [found, found_in_views] {
+                prop_assert_eq!(found.low(), valid.clone().min().cloned());
+                prop_assert_eq!(found.high(), valid.clone().max().cloned());
+            }
         }
 
         #[test]
         fn keys_are_in_the_order_of_their_texts(a in any_text(), b in any_text()) {
             let array = StringArray::from(vec![a.as_str(), b.as_str()]);
-            let keys: Vec<u64> = array.value_offsets().windows(2).map(|ends| key(array.value_data(), ends, 0)).collect();
+            let (mut keys, mut keys_of_views) = (Vec::new(), Vec::new());
+            array.push_keys(0, &mut keys);
+            StringViewArray::from(&array).push_keys(0, &mut keys_of_views);
+            prop_assert_eq!(&keys, &keys_of_views);
             match keys[0].cmp(&keys[1]) {
                 std::cmp::Ordering::Equal => prop_assert!(a == b || is_long(keys[0])),
                 order => prop_assert_eq!(order, a.cmp(&b)),

@@ -54,6 +54,9 @@ impl Seen {
             DataType::Utf8 => {
                 array.as_string::<i32>().iter().flatten().for_each(|text| see(text.as_bytes(), text.len() + LENGTH_BYTES));
             }
+            DataType::Utf8View => {
+                array.as_string_view().iter().flatten().for_each(|text| see(text.as_bytes(), text.len() + LENGTH_BYTES));
+            }
             DataType::Binary => {
                 array.as_binary::<i32>().iter().flatten().for_each(|value| see(value, value.len() + LENGTH_BYTES));
             }
@@ -126,8 +129,8 @@ fn width_in_file(data_type: &DataType) -> Option<usize> {
     Some(match data_type {
         DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Date32 | DataType::Float32 => 4,
         DataType::Int64 | DataType::Timestamp(..) | DataType::Float64 => 8,
-        DataType::Decimal128(..=9, _) => 4,
-        DataType::Decimal128(10..=18, _) => 8,
+        DataType::Decimal64(..=9, _) | DataType::Decimal128(..=9, _) => 4,
+        DataType::Decimal64(..) | DataType::Decimal128(10..=18, _) => 8,
         DataType::Decimal128(..) => 16,
         _ => return None,
     })
@@ -137,7 +140,10 @@ fn width_in_file(data_type: &DataType) -> Option<usize> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int32Array, Int64Array, NullArray, StringArray};
+    use arrow_array::{
+        ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int32Array, Int64Array, NullArray, StringArray, StringViewArray,
+    };
+    use arrow_cast::cast;
 
     use super::*;
 
@@ -164,6 +170,7 @@ mod tests {
             let numbers = drawn(1000, values).into_iter().map(i128::from).collect::<Decimal128Array>();
             numbers.with_precision_and_scale(12, 2).unwrap()
         };
+        let in_64_bits = |decimals| cast(&decimals, &DataType::Decimal64(12, 2)).unwrap();
         let columns: Vec<(&str, ArrayRef)> = vec![
             ("few", Arc::new(Int64Array::from(drawn(1000, 50)))),
             ("many", Arc::new(Int64Array::from(drawn(1000, 1 << 40)))),
@@ -172,9 +179,16 @@ mod tests {
             ("few_decimals", Arc::new(decimals(2000))),
             ("many_decimals", Arc::new(decimals(1 << 40))),
             ("many_floats", Arc::new(drawn(1000, 1 << 40).into_iter().map(|value| value as f64).collect::<Float64Array>())),
+            ("few_views", Arc::new(StringViewArray::from(&texts(2000)))),
+            ("many_views", Arc::new(StringViewArray::from(&texts(1 << 40)))),
+            ("few_shorts", in_64_bits(decimals(2000))),
+            ("many_shorts", in_64_bits(decimals(1 << 40))),
             ("one", Arc::new(StringArray::from(vec!["always"; 1000]))),
         ];
-        assert_eq!(without(columns, 100_000, 1 << 20), ["many", "many_texts", "many_decimals", "many_floats"]);
+        assert_eq!(
+            without(columns, 100_000, 1 << 20),
+            ["many", "many_texts", "many_decimals", "many_floats", "many_views", "many_shorts"]
+        );
     }
 
     #[test]

@@ -128,7 +128,7 @@ async fn gather(job: &Arc<Job>, group: &Group, shuffle: Arc<Shuffle>, parts: usi
 }
 
 async fn write_file(job: &Job, group: &Group, shuffle: Arc<Shuffle>, buckets: Range<usize>) -> Result<Vec<WrittenFile>> {
-    let mut sink = job.sink(group)?;
+    let mut sink = job.sink(&job.shape, group)?;
     let filled = fill(&shuffle, buckets, &mut sink).await;
     Ok(sink.finish_after(filled).await?.1)
 }

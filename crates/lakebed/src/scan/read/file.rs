@@ -253,7 +253,7 @@ impl Part {
 impl Preparation {
     fn finish(self) -> Result<Stored> {
         let wanted = self.job.wanted();
-        let columns = FileColumns::new(&self.parquet, self.job.mode(), &wanted.by_name)?;
+        let columns = FileColumns::new(&self.parquet, self.job.mode(), &wanted.by_name, self.job.is_moving())?;
         let groups = self.groups(&columns)?;
         // Without a condition, nothing is ever read apart.
         let apart = match self.job.condition() {

@@ -23,7 +23,7 @@ use lakebed_io::parquet::ParquetFile;
 
 use super::leaf::Leaf;
 use super::rebase::Rebase;
-use super::short::{decimals_as_stored, is_short_of};
+use super::short::as_decoded;
 use super::variant;
 use crate::{Error, Result};
 
@@ -80,10 +80,10 @@ struct Part {
 }
 
 impl FileColumns {
-    /// Of a file that belongs to a table with this kind of column mapping.
-    pub(super) fn new(file: &ParquetFile, mode: MappingMode, by_name: &[String]) -> Result<Self> {
+    /// Of a file that belongs to a table with this kind of column mapping. Texts may be read as views.
+    pub(super) fn new(file: &ParquetFile, mode: MappingMode, by_name: &[String], with_views: bool) -> Result<Self> {
         let descriptor = file.metadata().file_metadata().schema_descr();
-        let hinted = decimals_as_stored(&file.arrow_schema()?, descriptor);
+        let hinted = as_decoded(&file.arrow_schema()?, descriptor, with_views);
         let metadata = file.reader_metadata(hinted, ArrowReaderOptions::new())?;
         let schema = Arc::clone(metadata.schema());
         Ok(Self { file: file.clone(), schema, mode, by_name: by_name.to_vec(), rebase: Rebase::of(file)?, metadata })
@@ -299,13 +299,13 @@ impl Fit {
         self.lengths.get(&leaf).copied().unwrap_or(0)
     }
 
-    /// The table's columns from what was read, one array each, decimals perhaps still short (see `short`); with their fields, which
+    /// The table's columns from what was read, one array each, perhaps still in the form in which it is decoded (see `short`); with their fields, which
     /// allow null where the file has one against the table's word.
     pub(super) fn adapt(&self, batch: &RecordBatch) -> Result<Adapted> {
         let mut fields = Vec::with_capacity(self.columns.len());
         let mut arrays = Vec::with_capacity(self.columns.len());
         for place in &self.columns {
-            let array = place.adapt_short(batch.columns(), batch.num_rows()).map_err(|error| self.locate(error, place))?;
+            let array = place.adapt_form(batch.columns(), batch.num_rows()).map_err(|error| self.locate(error, place))?;
             fields.push(widened(&place.field, &array, None));
             arrays.push(array);
         }
@@ -341,13 +341,15 @@ impl Adapted {
 }
 
 impl Place {
-    /// As `adapt`, but decimals that are short stay so.
-    fn adapt_short(&self, columns: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-        let stored = self.found.as_ref().and_then(|(position, _)| columns.get(*position));
-        match stored {
-            Some(stored) if is_short_of(stored.data_type(), self.field.data_type()) => Ok(Arc::clone(stored)),
-            _ => self.adapt(columns, rows),
+    /// As `adapt`, but what is as it is decoded stays so.
+    fn adapt_form(&self, columns: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+        if let Some((position, Shape::Leaf(leaf))) = &self.found
+            && let Some(decoded) = columns.get(*position)
+            && leaf.keeps_form(decoded.data_type())
+        {
+            return Ok(Arc::clone(decoded));
         }
+        self.adapt(columns, rows)
     }
 
     fn adapt(&self, columns: &[ArrayRef], rows: usize) -> Result<ArrayRef> {

@@ -1,8 +1,9 @@
 //! What all files of a task have in common: which columns to find, what to test, how the output is put together.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_schema::{FieldRef, SchemaRef};
+use arrow_schema::{FieldRef, Fields, Schema, SchemaRef};
 
 use lakebed_core::schema::mapping::{MappingMode, physical_name, to_physical};
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
@@ -10,6 +11,7 @@ use lakebed_io::parquet::Cores;
 use lakebed_io::store::Store;
 
 use super::condition::Condition;
+use super::short::moving_type;
 use super::{PIECES_PER_CORE, ReadOptions};
 use crate::expr::{Options, filter_schema, parse_filter};
 use crate::memory::MemoryBudget;
@@ -33,6 +35,7 @@ pub(super) struct Job {
     pruner: Option<Pruner>,
     wanted: Wanted,
     output: Output,
+    is_moving: bool,
     limit: Option<u64>,
     files: usize,
     options: ReadOptions,
@@ -113,7 +116,11 @@ impl Job {
             OutputColumn::OfRows(column) => wanted.slot_of_rows(column.kind, task),
         };
         let slots = task.output_columns()?.iter().map(slot).collect();
-        let output = Output { schema: task.output_schema()?, slots };
+        let mut output = Output { schema: task.output_schema()?, slots };
+        let is_moving = options.is_moving && condition.is_none();
+        if is_moving {
+            output.move_on();
+        }
         Ok(Self {
             store: store.clone(),
             table: task.table_url.clone(),
@@ -124,6 +131,7 @@ impl Job {
             pruner,
             wanted,
             output,
+            is_moving,
             limit: task.limit,
             files: task.files.len(),
             memory: options.memory.clone().unwrap_or_else(MemoryBudget::of_process),
@@ -184,6 +192,11 @@ impl Job {
 
     pub(super) fn output(&self) -> &Output {
         &self.output
+    }
+
+    /// Whether columns come out as they are decoded.
+    pub(super) fn is_moving(&self) -> bool {
+        self.is_moving
     }
 
     pub(super) fn memory(&self) -> &MemoryBudget {
@@ -302,6 +315,17 @@ impl Output {
 
     pub(super) fn slots(&self) -> &[Slot] {
         &self.slots
+    }
+
+    /// Columns of files come out in the types in which they move on.
+    fn move_on(&mut self) {
+        let field =
+            |(field, slot): (&FieldRef, &Slot)| match moving_type(field.data_type()).filter(|_| matches!(slot, Slot::File(_))) {
+                Some(moving) => Arc::new(field.as_ref().clone().with_data_type(moving)),
+                None => Arc::clone(field),
+            };
+        let fields: Fields = self.schema.fields().iter().zip(&self.slots).map(field).collect();
+        self.schema = Arc::new(Schema::new(fields));
     }
 
     /// Whether a column of the output comes from there.

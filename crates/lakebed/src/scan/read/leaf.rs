@@ -15,6 +15,7 @@ use lakebed_core::schema::char_varchar::pad_column;
 use lakebed_core::schema::{PrimitiveType, widen};
 
 use super::rebase::{Rebase, Zone, rebase_days, rebase_micros};
+use super::short::is_moving_form;
 use crate::Result;
 
 /// What becomes of the values of one leaf.
@@ -54,6 +55,11 @@ impl Leaf {
     /// Whether values change in a way that may put them in another order.
     pub(super) fn is_of_old_calendar(&self) -> bool {
         self.old_dates || self.old_timestamps.is_some()
+    }
+
+    /// Whether values of this type are the table's, but for their form.
+    pub(super) fn keeps_form(&self, decoded: &ArrowType) -> bool {
+        is_moving_form(decoded, &self.to) && self.padded.is_none()
     }
 
     pub(super) fn adapt(&self, array: &ArrayRef) -> Result<ArrayRef> {

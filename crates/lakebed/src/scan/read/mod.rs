@@ -16,7 +16,7 @@ mod pack;
 mod piece;
 mod rebase;
 mod rows;
-mod short;
+pub(crate) mod short;
 mod size;
 #[cfg(test)]
 mod tests;
@@ -55,6 +55,9 @@ pub struct ReadOptions {
     /// Of local files, how many bytes are decoded ahead, about, for a taker that is slower than decoding; as many as memory allows unless
     /// given. Elsewhere each piece of a file costs requests, so pieces stay large.
     pub ahead_bytes: Option<u64>,
+    /// Texts as views and short decimals in 64 bits, which is how they are decoded and encoded the fastest: for rows that go to files again.
+    /// Rows that are tested come in the usual types.
+    pub is_moving: bool,
     /// What rows are tested for besides the filter.
     pub test: Option<Arc<dyn RowTest>>,
 }

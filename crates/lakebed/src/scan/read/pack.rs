@@ -17,7 +17,7 @@ use super::fit::Adapted;
 use super::job::{Job, Slot};
 use super::outbox::Outbox;
 use super::rows::{Positions, Rows, Walk};
-use super::short::in_full;
+use super::short::{as_wanted, in_form};
 use crate::scan::task::ChangeType;
 use crate::{Error, Result};
 
@@ -194,10 +194,10 @@ impl Packing {
         for (field, slot) in self.job.output().fields() {
             let column = match slot {
                 Slot::File(position) => {
-                    let (Some(field), Some(column)) = (columns.fields.get(position), columns.columns.get(position)) else {
+                    let (Some(found), Some(column)) = (columns.fields.get(position), columns.columns.get(position)) else {
                         return Err(Error::internal(format!("column {} was not read", field.name())));
                     };
-                    let (field, column) = in_full(field, column)?;
+                    let (field, column) = as_wanted(found, column, field.data_type())?;
                     fields.push(field);
                     made.push(column);
                     continue;
@@ -242,7 +242,7 @@ impl Packing {
     /// What happened to each row.
     fn change_types(&self, of_file: ChangeType, in_file: Option<&ArrayRef>, count: usize) -> Result<ArrayRef> {
         match (of_file, in_file) {
-            (ChangeType::InFile, Some(column)) if column.null_count() == 0 => Ok(Arc::clone(column)),
+            (ChangeType::InFile, Some(column)) if column.null_count() == 0 => in_form(column, &ArrowType::Utf8),
             (ChangeType::InFile, _) => {
                 let column = ChangeType::CHANGE_TYPE_COLUMN;
                 Err(Error::corrupt(self.file.path(), format!("a file of changed rows, of which some have no {column}")))

@@ -1,4 +1,5 @@
-//! Decimals of few digits, which stay in the 64 bits of the file until it is known which rows come out.
+//! The forms in which the decoder gives values the fastest: decimals of few digits in the 64 bits of the file, and texts as views of its
+//! pages. Decimals stay so until it is known which rows come out; rows that go to files again stay so altogether.
 
 use std::sync::Arc;
 
@@ -6,51 +7,116 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal64Type, Decimal128Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType as ArrowType, FieldRef, Fields, Schema, SchemaRef};
-use parquet::basic::Type as PhysicalType;
+use parquet::basic::{ConvertedType, Type as PhysicalType};
 use parquet::schema::types::SchemaDescriptor;
 
 use super::fit::leaf_count;
 use crate::Result;
 use crate::expr::{saturated, short_type};
 
-/// The schema with columns in 64 bits that are stored as integers; None if there are none.
-pub(super) fn decimals_as_stored(schema: &SchemaRef, descriptor: &SchemaDescriptor) -> Option<SchemaRef> {
+/// The type in which values of this one move from file to file, if it is another.
+pub(crate) fn moving_type(data_type: &ArrowType) -> Option<ArrowType> {
+    match data_type {
+        ArrowType::Utf8 => Some(ArrowType::Utf8View),
+        other => short_type(other),
+    }
+}
+
+/// The schema of a file with columns in such types, as far as they are stored so; None if there are none.
+pub(super) fn as_decoded(schema: &SchemaRef, descriptor: &SchemaDescriptor, with_texts: bool) -> Option<SchemaRef> {
     let (mut leaf, mut any) = (0, false);
     let field = |field: &FieldRef| {
-        let physical = descriptor.columns().get(leaf).map(|column| column.physical_type());
+        let column = descriptor.columns().get(leaf);
         leaf += leaf_count(field.data_type());
-        match (short_type(field.data_type()), physical) {
-            (Some(short), Some(PhysicalType::INT32 | PhysicalType::INT64)) => {
+        let is_stored_so = match (field.data_type(), column.map(|column| (column.physical_type(), column.converted_type()))) {
+            // The decoder checks only what is marked as UTF-8.
+            (ArrowType::Utf8, Some((_, ConvertedType::UTF8))) => with_texts,
+            (ArrowType::Decimal128(..), Some((PhysicalType::INT32 | PhysicalType::INT64, _))) => true,
+            _ => false,
+        };
+        match moving_type(field.data_type()).filter(|_| is_stored_so) {
+            Some(moving) => {
                 any = true;
-                Arc::new(field.as_ref().clone().with_data_type(short))
+                Arc::new(field.as_ref().clone().with_data_type(moving))
             }
-            _ => Arc::clone(field),
+            None => Arc::clone(field),
         }
     };
     let fields: Fields = schema.fields().iter().map(field).collect();
     any.then(|| Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
 }
 
-/// Whether these are the same decimals, first in 64 bits and then in full.
-pub(super) fn is_short_of(short: &ArrowType, full: &ArrowType) -> bool {
-    short_type(full).as_ref() == Some(short)
+/// Whether these are the same values, first as they are decoded and then as the table has them.
+pub(super) fn is_moving_form(decoded: &ArrowType, usual: &ArrowType) -> bool {
+    moving_type(usual).as_ref() == Some(decoded)
 }
 
-/// The same values in the column's own type, if they are short.
-pub(super) fn in_full(field: &FieldRef, array: &ArrayRef) -> Result<(FieldRef, ArrayRef)> {
-    let ArrowType::Decimal64(precision, scale) = array.data_type() else { return Ok((Arc::clone(field), Arc::clone(array))) };
-    let full = array.as_primitive::<Decimal64Type>().unary::<_, Decimal128Type>(i128::from);
-    let full = full.with_precision_and_scale(*precision, *scale)?;
-    Ok((Arc::new(field.as_ref().clone().with_data_type(full.data_type().clone())), Arc::new(full)))
+/// The same values in the type that is wanted of them, if it is another form of theirs.
+pub(crate) fn in_form(array: &ArrayRef, wanted: &ArrowType) -> Result<ArrayRef> {
+    use ArrowType as T;
+    Ok(match (array.data_type(), wanted) {
+        (T::Decimal128(..), T::Decimal64(precision, scale)) => {
+            let short = array.as_primitive::<Decimal128Type>().unary::<_, Decimal64Type>(saturated);
+            Arc::new(short.with_precision_and_scale(*precision, *scale)?)
+        }
+        (T::Decimal64(..), T::Decimal128(precision, scale)) => {
+            let full = array.as_primitive::<Decimal64Type>().unary::<_, Decimal128Type>(i128::from);
+            Arc::new(full.with_precision_and_scale(*precision, *scale)?)
+        }
+        (T::Utf8, T::Utf8View) | (T::Utf8View, T::Utf8) => arrow_cast::cast(array, wanted)?,
+        _ => Arc::clone(array),
+    })
 }
 
-/// The same values in the type that is wanted of them: short, or in full.
+/// The same, with its field.
 pub(super) fn as_wanted(field: &FieldRef, array: &ArrayRef, wanted: &ArrowType) -> Result<(FieldRef, ArrayRef)> {
-    let ArrowType::Decimal64(precision, scale) = wanted else { return in_full(field, array) };
-    if array.data_type() == wanted {
-        return Ok((Arc::clone(field), Arc::clone(array)));
+    let array = in_form(array, wanted)?;
+    let field = match array.data_type() == field.data_type() {
+        true => Arc::clone(field),
+        false => Arc::new(field.as_ref().clone().with_data_type(array.data_type().clone())),
+    };
+    Ok((field, array))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, Decimal128Array, StringArray};
+    use arrow_schema::Field;
+    use parquet::arrow::ArrowSchemaConverter;
+
+    use super::*;
+
+    #[test]
+    fn files_have_the_same_columns_in_either_form() {
+        let decimals =
+            (1..=38_u8).flat_map(|precision| [0, precision / 2, precision].map(|scale| (precision, scale.cast_signed())));
+        let decimals = decimals.map(|(precision, scale)| ArrowType::Decimal128(precision, scale));
+        for usual in decimals.chain([ArrowType::Utf8]) {
+            let column = |data_type: &ArrowType| {
+                let schema = Schema::new(vec![Field::new("a", data_type.clone(), true)]);
+                ArrowSchemaConverter::new().convert(&schema).unwrap().root_schema_ptr()
+            };
+            let Some(moving) = moving_type(&usual) else {
+                assert!(matches!(usual, ArrowType::Decimal128(19.., _)), "{usual}");
+                continue;
+            };
+            assert_ne!(moving, usual);
+            assert_eq!(column(&moving), column(&usual), "{usual}");
+        }
+        assert_eq!(moving_type(&ArrowType::Int64), None);
     }
-    let short = array.as_primitive::<Decimal128Type>().unary::<_, Decimal64Type>(saturated);
-    let short = short.with_precision_and_scale(*precision, *scale)?;
-    Ok((Arc::new(field.as_ref().clone().with_data_type(wanted.clone())), Arc::new(short)))
+
+    #[test]
+    fn values_are_the_same_in_either_form() {
+        let most = 10_i128.pow(18) - 1;
+        let decimals =
+            Decimal128Array::from(vec![Some(0), None, Some(most), Some(-most)]).with_precision_and_scale(18, 3).unwrap();
+        let texts = StringArray::from(vec![Some(""), None, Some("short"), Some("longer than a view")]);
+        for usual in [Arc::new(decimals) as ArrayRef, Arc::new(texts)] {
+            let moving = in_form(&usual, &moving_type(usual.data_type()).unwrap()).unwrap();
+            assert_eq!(moving.data_type(), &moving_type(usual.data_type()).unwrap());
+            assert_eq!(&in_form(&moving, usual.data_type()).unwrap(), &usual);
+            assert_eq!(&in_form(&usual, usual.data_type()).unwrap(), &usual);
+        }
+    }
 }

@@ -77,17 +77,25 @@ impl Table {
     }
 
     async fn batches(&self) -> Result<Vec<RecordBatch>> {
-        read_task_with(&self.store, &self.task, self.options.clone())?.try_collect().await
+        self.batches_with(self.options.clone()).await
     }
 
-    /// The rows as text: values separated by `|`, null as `-`. The batches have the schema that the task promises.
+    async fn batches_with(&self, options: ReadOptions) -> Result<Vec<RecordBatch>> {
+        read_task_with(&self.store, &self.task, options)?.try_collect().await
+    }
+
+    /// The rows as text: values separated by `|`, null as `-`. The batches have the schema that the task promises, and are the same if
+    /// they are to move on.
     async fn rows(&self) -> Vec<String> {
         let batches = self.batches().await.unwrap();
         let schema = self.task.output_schema().unwrap();
         for batch in &batches {
             assert_eq!(batch.schema(), schema);
         }
-        show(&batches)
+        let rows = show(&batches);
+        let moving = self.batches_with(ReadOptions { is_moving: true, ..self.options.clone() }).await.unwrap();
+        assert_eq!(show(&moving), rows);
+        rows
     }
 
     async fn error(&self) -> Error {

@@ -7,6 +7,7 @@ use arrow_array::{
     Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeStringArray, StringArray, StringViewArray,
     TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray, UInt32Array,
 };
+use arrow_schema::DataType as ArrowType;
 use parquet::data_type::{Int32Type as ParquetInt32, Int64Type as ParquetInt64, Int96, Int96Type};
 
 use lakebed_core::schema::{DataType, PrimitiveType, StructField};
@@ -143,6 +144,28 @@ fn decimals_are_read_from_every_physical_type() {
     check_file(DECIMAL_9_2, file, &expected);
     let file = byte_arrays("message m { required binary c (DECIMAL(9,2)); }", &[&[0x9C], &[0x30, 0x39]]);
     check_file(DECIMAL_9_2, file, &expected);
+}
+
+#[tokio::test]
+async fn rows_that_move_on_have_views_and_short_decimals_however_they_are_stored() {
+    let types = async |data_type, file, filter: Option<&str>| {
+        let mut table = Table::of("c", data_type);
+        table.add(file).await;
+        table.options.is_moving = true;
+        table.task.filter = filter.map(str::to_owned);
+        table.batches().await.unwrap().iter().map(|batch| batch.column(0).data_type().clone()).collect::<Vec<_>>()
+    };
+    let text = |annotation| byte_arrays(&format!("message m {{ required binary c {annotation}; }}"), &[b"a"]);
+    let stored = || leaf_file::<ParquetInt32>("message m { required int32 c (DECIMAL(9,2)); }", &[-100, 12_345], None, None);
+    let as_bytes = byte_arrays("message m { required binary c (DECIMAL(9,2)); }", &[&[0x9C], &[0x30, 0x39]]);
+    for annotation in ["(UTF8)", "(ENUM)", ""] {
+        assert_eq!(types(PrimitiveType::String.into(), text(annotation), None).await, [ArrowType::Utf8View], "{annotation}");
+    }
+    let padded = PrimitiveType::Char { length: 3 };
+    assert_eq!(types(padded.into(), text("(UTF8)"), None).await, [ArrowType::Utf8View]);
+    assert_eq!(types(DataType::from(DECIMAL_9_2), stored(), None).await, [ArrowType::Decimal64(9, 2)]);
+    assert_eq!(types(DataType::from(DECIMAL_9_2), as_bytes, None).await, [ArrowType::Decimal64(9, 2)]);
+    assert_eq!(types(DataType::from(DECIMAL_9_2), stored(), Some("c > 100")).await, [ArrowType::Decimal128(9, 2)]);
 }
 
 #[test]
