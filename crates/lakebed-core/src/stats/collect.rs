@@ -65,7 +65,8 @@ impl StatsCollector {
     }
 
     /// Takes in the rows of a batch, whose columns have physical names and the types of
-    /// [`type_to_arrow`](crate::schema::arrow::type_to_arrow). A column or field that is not there is null in every row.
+    /// [`type_to_arrow`](crate::schema::arrow::type_to_arrow); texts may be views, and decimals of few digits in 64 bits. A column or
+    /// field that is not there is null in every row.
     pub fn update(&mut self, batch: &RecordBatch) -> Result<()> {
         let rows = Rows { fields: batch.schema_ref().fields(), arrays: batch.columns(), nulls: None, count: batch.num_rows() };
         rows.update(&mut self.columns, self.plan.columns())?;

@@ -21,7 +21,7 @@ use super::fit::loose_type;
 use super::identity::Identity;
 use crate::expr::{Expression, Options, filter_schema, parse_expr};
 use crate::scan::ChangeType;
-use crate::scan::read::short::moving_type;
+use crate::scan::read::form::moving_type;
 use crate::{Error, Result};
 
 /// The key under which Parquet's writer looks for a field id.

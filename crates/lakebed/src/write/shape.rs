@@ -12,7 +12,7 @@ use super::files::FileSink;
 use super::fit::{OnLossy, fit};
 use super::rules::{Contents, WriteRules};
 use super::target::Target;
-use crate::scan::read::short::in_form;
+use crate::scan::read::form::in_form;
 use crate::scan::{RowColumn, RowColumnKind};
 use crate::{Result, Snapshot};
 

@@ -12,7 +12,7 @@ use lakebed_core::schema::arrow::schema_to_arrow;
 
 use super::RowTest;
 use super::columns::Columns;
-use super::short::as_wanted;
+use super::form::as_wanted;
 use crate::expr::{Filter, matching_rows};
 use crate::{Error, Result};
 

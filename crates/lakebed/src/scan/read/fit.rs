@@ -21,9 +21,9 @@ use lakebed_core::schema::mapping::{MappingMode, field_id, physical_name};
 use lakebed_core::schema::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
 use lakebed_io::parquet::ParquetFile;
 
+use super::form::as_decoded;
 use super::leaf::Leaf;
 use super::rebase::Rebase;
-use super::short::as_decoded;
 use super::variant;
 use crate::{Error, Result};
 
@@ -299,7 +299,7 @@ impl Fit {
         self.lengths.get(&leaf).copied().unwrap_or(0)
     }
 
-    /// The table's columns from what was read, one array each, perhaps still in the form in which it is decoded (see `short`); with their fields, which
+    /// The table's columns from what was read, one array each, perhaps still in the form in which it is decoded (see `form`); with their fields, which
     /// allow null where the file has one against the table's word.
     pub(super) fn adapt(&self, batch: &RecordBatch) -> Result<Adapted> {
         let mut fields = Vec::with_capacity(self.columns.len());

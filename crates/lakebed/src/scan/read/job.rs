@@ -11,7 +11,7 @@ use lakebed_io::parquet::Cores;
 use lakebed_io::store::Store;
 
 use super::condition::Condition;
-use super::short::moving_type;
+use super::form::moving_type;
 use super::{PIECES_PER_CORE, ReadOptions};
 use crate::expr::{Options, filter_schema, parse_filter};
 use crate::memory::MemoryBudget;

@@ -14,8 +14,8 @@ use lakebed_core::schema::arrow::primitive_to_arrow;
 use lakebed_core::schema::char_varchar::pad_column;
 use lakebed_core::schema::{PrimitiveType, widen};
 
+use super::form::is_moving_form;
 use super::rebase::{Rebase, Zone, rebase_days, rebase_micros};
-use super::short::is_moving_form;
 use crate::Result;
 
 /// What becomes of the values of one leaf.

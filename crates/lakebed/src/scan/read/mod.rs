@@ -2,13 +2,14 @@
 //!
 //! [`read_task`] opens the files in order (`file`: metadata, deletion vector, which row groups and pages can hold matches), cuts them into
 //! pieces and decodes several pieces at once (`piece`), each of which becomes batches of the table's columns (`fit`, `leaf`, `variant`,
-//! `rebase`). The batches come out in the order of files and rows. What is decoded and not yet taken counts against a memory budget.
+//! `rebase`; `form` is how rows are decoded the fastest). The batches come out in the order of files and rows. What is decoded and not yet taken counts against a memory budget.
 
 mod bounds;
 pub(crate) mod columns;
 mod condition;
 mod file;
 mod fit;
+pub(crate) mod form;
 mod job;
 mod leaf;
 mod outbox;
@@ -16,7 +17,6 @@ mod pack;
 mod piece;
 mod rebase;
 mod rows;
-pub(crate) mod short;
 mod size;
 #[cfg(test)]
 mod tests;

@@ -14,10 +14,10 @@ use lakebed_io::parquet::Cores;
 
 use super::file::OpenFile;
 use super::fit::Adapted;
+use super::form::{as_wanted, in_form};
 use super::job::{Job, Slot};
 use super::outbox::Outbox;
 use super::rows::{Positions, Rows, Walk};
-use super::short::{as_wanted, in_form};
 use crate::scan::task::ChangeType;
 use crate::{Error, Result};
 
