@@ -2,8 +2,9 @@
 
 Each measurement is a process of its own on a warm page cache, repeated; each is one line of `benches/results/NAME.jsonl`,
 with the facts of the machine in the line before them. An engine that is not installed is skipped with a note. An answer that
-differs from the generator's is reported, and the run then ends with exit code 1. Each sample waits for a moment when other
-processes leave the CPUs alone, and is taken again if they come back meanwhile; `noise` in its line says how many CPUs they used.
+differs from the generator's is reported, and the run then ends with exit code 1. Engines take turns, since the speed of the
+machine changes by the minute. Each sample waits for a moment when other processes leave the CPUs alone, and is taken again if they
+come back meanwhile; `noise` in its line says how many CPUs they used.
 `LAKEBED_BENCH_SCALE=0.01` makes the cases that change rows or lay files out small (`dml_data.py`, `layout_data.py`), to try them.
 """
 
@@ -128,26 +129,45 @@ def quiet_sample(engine: str, case: Case, options: argparse.Namespace) -> dict[s
     return best
 
 
-def run_case(engine: str, case: Case, options: argparse.Namespace, out: Any) -> bool:
-    """All samples of one engine in one case; false if an answer differs."""
-    firsts: list[float] = []
-    right = True
-    wanted = case.answer()
-    while len(firsts) < (options.runs or (RUNS_IF_SLOW if firsts and firsts[0] > SLOW_S else RUNS)):
-        record = quiet_sample(engine, case, options)
+class Turns:
+    """The samples of one engine in one case."""
+
+    def __init__(self, engine: str, case: Case, runs: int | None) -> None:
+        self.engine, self.case, self.runs = engine, case, runs
+        self.firsts: list[float] = []
+        self.right = True
+        self.is_done = False
+
+    def take(self, options: argparse.Namespace, out: Any) -> None:
+        """One sample. After the last one its figures are printed."""
+        record = quiet_sample(self.engine, self.case, options)
+        wanted = self.case.answer()
         wrong = {k: [v, wanted[k]] for k, v in record.get("answer", {}).items() if k in wanted and v != wanted[k]}
         record |= {"wrong": wrong} if wrong else {}
-        out.write(json.dumps({"engine": engine, "case": case.name, "run": len(firsts)} | record) + "\n")
+        out.write(json.dumps({"engine": self.engine, "case": self.case.name, "run": len(self.firsts)} | record) + "\n")
         out.flush()
         if "first_s" not in record:
-            print(f"{case.name:40} {engine:10} {record.get('skipped') or record.get('failed')}", flush=True)
-            return right
-        right = right and not wrong
-        firsts.append(record["first_s"])
-    note = f"  WRONG {wrong}" if wrong else ""
-    figures = f"{statistics.median(firsts):9.4f} s  {record['peak_mb']:7.0f} MB  noise {record['noise']:.2f}"
-    print(f"{case.name:40} {engine:10} {figures}{note}", flush=True)
-    return right
+            self.end(record.get("skipped") or record.get("failed"))
+            return
+        self.right = self.right and not wrong
+        self.firsts.append(record["first_s"])
+        if len(self.firsts) >= (self.runs or (RUNS_IF_SLOW if self.firsts[0] > SLOW_S else RUNS)):
+            note = f"  WRONG {wrong}" if wrong else ""
+            figures = f"{statistics.median(self.firsts):9.4f} s  {record['peak_mb']:7.0f} MB  noise {record['noise']:.2f}"
+            self.end(f"{figures}{note}")
+
+    def end(self, said: Any) -> None:
+        self.is_done = True
+        print(f"{self.case.name:40} {self.engine:10} {said}", flush=True)
+
+
+def run_case(engines: list[str], case: Case, options: argparse.Namespace, out: Any) -> bool:
+    """All samples of a case; false if an answer differs. Engines take turns, so that they all meet what the machine does meanwhile."""
+    turns = [Turns(engine, case, options.runs) for engine in engines]
+    while waiting := [turn for turn in turns if not turn.is_done]:
+        for turn in waiting:
+            turn.take(options, out)
+    return all(turn.right for turn in turns)
 
 
 def main() -> int:
@@ -200,8 +220,7 @@ def main() -> int:
         out.write(json.dumps({"machine": machine(), "at": at}) + "\n")
         for case in cases:
             warm(case.table)
-            for engine in engines:
-                right = run_case(engine, case, options, out) and right
+            right = run_case(engines, case, options, out) and right
     return 0 if right else 1
 
 
