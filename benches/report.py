@@ -225,16 +225,23 @@ def part(paths: list[Path], belongs: Callable[[str], bool], order: list[str], ki
         return []
     engines = [e for e in order if any(e in by_engine for by_engine in figures.values())]
     versions = {e: f["version"] for by_engine in figures.values() for e, f in by_engine.items() if "version" in f}
-    host = machines[-1]["machine"]
     lines = [
-        f"From {', '.join(f'`results/{p.name}`' for p in paths)}, {machines[-1]['at'][:10]}: "
-        f"{host['cpus']} CPUs ({host['cpu']}), {host['memory_mb'] // 1024} GB, Linux {host['kernel']}, Python {host['python']}; "
+        f"From {', '.join(f'`results/{p.name}`' for p in paths)}; taken on {' and '.join(told(machines))}; "
         + ", ".join(f"{e} {versions[e]}" for e in engines if e in versions)
         + ".",
     ]
     for kind in kinds:
         lines += make(figures, engines, kind)
     return lines
+
+
+def told(machines: list[dict[str, Any]]) -> list[str]:
+    """Each machine once, and when figures were taken on it."""
+    days: dict[str, list[str]] = {}
+    for host, at in ((record["machine"], record["at"][:10]) for record in machines):
+        name = f"{host['cpus']} CPUs ({host['cpu']}), {host['memory_mb'] // 1024} GB, Python {host['python']}"
+        days.setdefault(name, []).append(at)
+    return [f"{name} ({' to '.join(sorted({min(of), max(of)}))})" for name, of in days.items()]
 
 
 def main(arguments: list[str]) -> None:
