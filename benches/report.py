@@ -15,6 +15,7 @@ from typing import Any
 
 from .python import dml, layout
 from .python.cases import all_cases
+from .python.run import machine_name
 from .python.spark import report as spark
 
 BENCHES = Path(__file__).parent
@@ -53,27 +54,26 @@ LAYOUTS = {
 QUERIES = "Files that a query needs"
 
 
-def read_samples(paths: list[Path]) -> tuple[dict[str, dict[str, dict[str, float | str]]], list[dict[str, Any]]]:
-    """The figures per case and engine, and the machines they were taken on."""
+def read_samples(paths: list[Path]) -> dict[str, dict[str, dict[str, float | str]]]:
+    """The figures per case and engine."""
     sets: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    machines: list[dict[str, Any]] = []
+    session: dict[str, Any] = {}
     known = {case.name for case in all_cases()}
     for line in [line for path in paths for line in path.read_text().splitlines()]:
         record = json.loads(line)
         if "machine" in record:
-            if "spark" not in record:
-                machines.append(record)
+            session = record
             continue
         key = record["case"], record["engine"]
         if key[0] not in known:
             continue
         if record["run"] == 0:
             sets[key] = []
-        sets[key].append(record)
+        sets[key].append(record | {"session": session})
     figures: dict[str, dict[str, dict[str, float | str]]] = {}
     for (case, engine), samples in sets.items():
         figures.setdefault(case, {})[engine] = summary(samples)
-    return figures, machines
+    return figures
 
 
 def summary(samples: list[dict[str, Any]]) -> dict[str, float | str]:
@@ -91,6 +91,8 @@ def summary(samples: list[dict[str, Any]]) -> dict[str, float | str]:
         "peak": statistics.median(s["peak_mb"] - s["base_mb"] for s in samples),
         "rss": statistics.median(s["peak_mb"] for s in samples),
         "version": str(last["engine_version"]),
+        "machine": f"{machine_name(last['session']['machine'])}, Linux {last['session']['machine']['kernel']}",
+        "day": last["session"]["at"][:10],
     }
     again = [statistics.median(s["again_s"]) for s in samples if s["again_s"]]
     if again:
@@ -219,14 +221,13 @@ def results(paths: list[Path]) -> list[str]:
 
 def part(paths: list[Path], belongs: Callable[[str], bool], order: list[str], kinds: dict[str, str], make: Any) -> list[str]:
     """Tables of each kind for the operations that belong to the part, and what they come from."""
-    found, machines = read_samples(paths)
-    figures = {case: of for case, of in found.items() if belongs(case.partition("/")[0])}
+    figures = {case: of for case, of in read_samples(paths).items() if belongs(case.partition("/")[0])}
     if not figures:
         return []
     engines = [e for e in order if any(e in by_engine for by_engine in figures.values())]
     versions = {e: f["version"] for by_engine in figures.values() for e, f in by_engine.items() if "version" in f}
     lines = [
-        f"From {', '.join(f'`results/{p.name}`' for p in paths)}; taken on {' and '.join(told(machines))}; "
+        f"From {', '.join(f'`results/{p.name}`' for p in paths)}; taken on {' and '.join(machines(figures))}; "
         + ", ".join(f"{e} {versions[e]}" for e in engines if e in versions)
         + ".",
     ]
@@ -235,13 +236,12 @@ def part(paths: list[Path], belongs: Callable[[str], bool], order: list[str], ki
     return lines
 
 
-def told(machines: list[dict[str, Any]]) -> list[str]:
-    """Each machine once, and when figures were taken on it."""
+def machines(figures: dict[str, dict[str, dict[str, float | str]]]) -> list[str]:
+    """The machines that figures were taken on, and when."""
     days: dict[str, list[str]] = {}
-    for host, at in ((record["machine"], record["at"][:10]) for record in machines):
-        name = f"{host['cpus']} CPUs ({host['cpu']}), {host['memory_mb'] // 1024} GB, Python {host['python']}"
-        days.setdefault(name, []).append(at)
-    return [f"{name} ({' to '.join(sorted({min(of), max(of)}))})" for name, of in days.items()]
+    for figure in (f for by_engine in figures.values() for f in by_engine.values() if "machine" in f):
+        days.setdefault(str(figure["machine"]), []).append(str(figure["day"]))
+    return [f"{machine} ({' to '.join(sorted({min(of), max(of)}))})" for machine, of in days.items()]
 
 
 def main(arguments: list[str]) -> None:

@@ -22,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,11 @@ def machine() -> dict[str, Any]:
         "kernel": platform.release(),
         "python": platform.python_version(),
     }
+
+
+def machine_name(facts: dict[str, Any]) -> str:
+    """The facts that tables tell."""
+    return f"{facts['cpus']} CPUs ({facts['cpu']}), {facts['memory_mb'] // 1024} GB, Python {facts['python']}"
 
 
 def warm(table: str) -> None:
@@ -129,45 +136,31 @@ def quiet_sample(engine: str, case: Case, options: argparse.Namespace) -> dict[s
     return best
 
 
-class Turns:
-    """The samples of one engine in one case."""
-
-    def __init__(self, engine: str, case: Case, runs: int | None) -> None:
-        self.engine, self.case, self.runs = engine, case, runs
-        self.firsts: list[float] = []
-        self.right = True
-        self.is_done = False
-
-    def take(self, options: argparse.Namespace, out: Any) -> None:
-        """One sample. After the last one its figures are printed."""
-        record = quiet_sample(self.engine, self.case, options)
-        wanted = self.case.answer()
+def turns(engine: str, case: Case, wanted: dict[str, Any], options: argparse.Namespace, out: Any) -> Iterator[bool]:
+    """The samples of one engine in one case, one for each step, which tells whether the answer is right."""
+    firsts: list[float] = []
+    while len(firsts) < (options.runs or (RUNS_IF_SLOW if firsts and firsts[0] > SLOW_S else RUNS)):
+        record = quiet_sample(engine, case, options)
         wrong = {k: [v, wanted[k]] for k, v in record.get("answer", {}).items() if k in wanted and v != wanted[k]}
         record |= {"wrong": wrong} if wrong else {}
-        out.write(json.dumps({"engine": self.engine, "case": self.case.name, "run": len(self.firsts)} | record) + "\n")
+        out.write(json.dumps({"engine": engine, "case": case.name, "run": len(firsts)} | record) + "\n")
         out.flush()
         if "first_s" not in record:
-            self.end(record.get("skipped") or record.get("failed"))
+            print(f"{case.name:40} {engine:10} {record.get('skipped') or record.get('failed')}", flush=True)
             return
-        self.right = self.right and not wrong
-        self.firsts.append(record["first_s"])
-        if len(self.firsts) >= (self.runs or (RUNS_IF_SLOW if self.firsts[0] > SLOW_S else RUNS)):
-            note = f"  WRONG {wrong}" if wrong else ""
-            figures = f"{statistics.median(self.firsts):9.4f} s  {record['peak_mb']:7.0f} MB  noise {record['noise']:.2f}"
-            self.end(f"{figures}{note}")
-
-    def end(self, said: Any) -> None:
-        self.is_done = True
-        print(f"{self.case.name:40} {self.engine:10} {said}", flush=True)
+        firsts.append(record["first_s"])
+        yield not wrong
+    note = f"  WRONG {wrong}" if wrong else ""
+    figures = f"{statistics.median(firsts):9.4f} s  {record['peak_mb']:7.0f} MB  noise {record['noise']:.2f}"
+    print(f"{case.name:40} {engine:10} {figures}{note}", flush=True)
 
 
 def run_case(engines: list[str], case: Case, options: argparse.Namespace, out: Any) -> bool:
     """All samples of a case; false if an answer differs. Engines take turns, so that they all meet what the machine does meanwhile."""
-    turns = [Turns(engine, case, options.runs) for engine in engines]
-    while waiting := [turn for turn in turns if not turn.is_done]:
-        for turn in waiting:
-            turn.take(options, out)
-    return all(turn.right for turn in turns)
+    wanted, right = case.answer(), True
+    for answers in zip_longest(*(turns(engine, case, wanted, options, out) for engine in engines), fillvalue=True):
+        right = all(answers) and right
+    return right
 
 
 def main() -> int:

@@ -9,6 +9,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from ..run import machine_name
 from .engines import ENGINES
 from .tpc import SUITES
 
@@ -58,12 +59,12 @@ def suite_lines(suite: str, samples: Samples, engines: list[str]) -> list[str]:
     timed = [c for c in cases if not c.endswith("/open")]
     common = [c for c in timed if all(seconds(samples[c].get(e, [])) for e in engines)]
     session = samples[cases[-1]][engines[-1]][-1]["session"]
-    host, spark = session["machine"], session["spark"]
+    spark = session["spark"]
     lines = [
         "",
         f"### {TITLES[suite]}: seconds (in brackets: × {BAR})",
         "",
-        f"{session['at'][:10]}: {host['cpus']} CPUs ({host['cpu']}), {host['memory_mb'] // 1024} GB, Python {host['python']}; "
+        f"{session['at'][:10]}: {machine_name(session['machine'])}; "
         f"`local[{spark['cores']}]`, {spark['memory']} for each driver.",
         "",
     ]
