@@ -2,6 +2,7 @@
 
 mod bounds;
 mod cut;
+mod dictionary;
 mod json;
 mod span;
 mod texts;
@@ -9,11 +10,13 @@ mod texts;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::NullBuffer;
 use arrow_schema::Fields;
 
 use self::bounds::Bounds;
+use self::dictionary::Dictionary;
 use self::json::write_bound;
 use super::columns::{IndexedColumn, IndexedKind, StatsPlan};
 use crate::text::write_string;
@@ -47,6 +50,8 @@ enum Column {
 struct Leaf {
     nulls: i64,
     bounds: Option<Bounds>,
+    /// That of the last batch, if it came with one.
+    dictionary: Option<Dictionary>,
 }
 
 /// What is written of each leaf in turn.
@@ -65,8 +70,8 @@ impl StatsCollector {
     }
 
     /// Takes in the rows of a batch, whose columns have physical names and the types of
-    /// [`type_to_arrow`](crate::schema::arrow::type_to_arrow); texts may be views, and decimals of few digits in 64 bits. A column or
-    /// field that is not there is null in every row.
+    /// [`type_to_arrow`](crate::schema::arrow::type_to_arrow); texts may be views, decimals of few digits in 64 bits, and any column a
+    /// dictionary of such values with keys of 32 bits. A column or field that is not there is null in every row.
     pub fn update(&mut self, batch: &RecordBatch) -> Result<()> {
         let rows = Rows { fields: batch.schema_ref().fields(), arrays: batch.columns(), nulls: None, count: batch.num_rows() };
         rows.update(&mut self.columns, self.plan.columns())?;
@@ -99,7 +104,7 @@ fn new_columns(indexed: &[IndexedColumn], string_prefix_length: u32) -> Vec<Colu
         IndexedKind::Struct(fields) => Column::Struct(new_columns(fields, string_prefix_length)),
         IndexedKind::Leaf(bounds) => {
             let bounds = bounds.and_then(|primitive| Bounds::new(primitive, string_prefix_length));
-            Column::Leaf(Leaf { nulls: 0, bounds })
+            Column::Leaf(Leaf { nulls: 0, bounds, dictionary: None })
         }
     };
     indexed.iter().map(column).collect()
@@ -124,7 +129,7 @@ impl Rows<'_> {
                 continue;
             };
             from = place + 1;
-            // Also the nulls of an array that has no buffer for them.
+            // Also the nulls of an array that has no buffer for them, and those among the values of a dictionary.
             let nulls = NullBuffer::union(self.nulls.as_ref(), array.logical_nulls().as_ref());
             let updated = match (column, &indexed.kind) {
                 (Column::Struct(columns), IndexedKind::Struct(fields)) => self.within(array, nulls)?.update(columns, fields),
@@ -160,9 +165,10 @@ impl Column {
 impl Leaf {
     fn update(&mut self, array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<()> {
         self.nulls += nulls.map_or(0, NullBuffer::null_count) as i64;
-        match &mut self.bounds {
-            Some(bounds) => bounds.update(array, nulls),
-            None => Ok(()),
+        let Some(bounds) = &mut self.bounds else { return Ok(()) };
+        match array.as_dictionary_opt::<Int32Type>() {
+            Some(array) => bounds.update(&Dictionary::give_new(&mut self.dictionary, array, nulls)?, None),
+            None => bounds.update(array, nulls),
         }
     }
 }

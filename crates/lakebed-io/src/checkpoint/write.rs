@@ -17,7 +17,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
 use crate::at::At;
-use crate::parquet::sending::{self, Blocks, Sending};
+use crate::parquet::sending::{self, Blocks, Chunk, Sending};
 use crate::store::Store;
 
 /// Rows that are taken at once: as many nulls stand ready for each column that they do not fill.
@@ -127,7 +127,7 @@ impl Encoder {
 
     /// The row group of all rows that were taken.
     pub fn finish(self) -> Result<RowGroup> {
-        let columns = self.columns.into_iter().map(|column| column.close().at(&self.name));
+        let columns = self.columns.into_iter().map(|column| column.close().map(Chunk::Any).at(&self.name));
         Ok(RowGroup(columns.collect::<Result<_>>()?))
     }
 }

@@ -1,7 +1,10 @@
 //! Turning row groups of one file into Arrow batches.
 //!
 //! The decoder asks for byte ranges; they are fetched without holding a core, then it computes on a thread made for that. A
-//! [`Decoding`] is sequential; [`ParquetFile::read`] decodes several row groups at once.
+//! [`Decoding`] is sequential; [`ParquetFile::read`] decodes several row groups at once. `keyed` reads columns as keys into dictionaries,
+//! which the decoder does not give.
+
+mod keyed;
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -15,6 +18,7 @@ use tokio::sync::Semaphore;
 
 use lakebed_core::{Error, Result};
 
+use self::keyed::{Keyed, Wanted};
 use super::ParquetFile;
 use super::order::{InOrder, in_order};
 use super::slices::{Slice, slices};
@@ -44,6 +48,8 @@ pub struct ReadOptions {
     pub batch_rows: Option<usize>,
     /// The rows of all, at most.
     pub limit: Option<usize>,
+    /// Leaves that may come as keys into a dictionary. They do if one row group is read whole and they are stored so.
+    pub keyed: Vec<usize>,
 }
 
 /// As many permits to compute as there are cores. Cheap to clone; clones share.
@@ -102,15 +108,30 @@ impl Default for Cores {
 pub struct Decoding {
     file: ParquetFile,
     decoder: ParquetPushDecoder,
+    /// The columns that the decoder is not to give, and how it would give all.
+    keyed: Option<(Wanted, ReadOptions)>,
 }
 
 impl ParquetFile {
     /// Prepares to decode what `options` say, in order.
-    pub fn decode(&self, options: ReadOptions) -> Result<Decoding> {
-        let metadata = match options.metadata {
+    pub fn decode(&self, mut options: ReadOptions) -> Result<Decoding> {
+        let metadata = match options.metadata.take() {
             Some(metadata) => metadata,
             None => self.reader_metadata(None, ArrowReaderOptions::new())?,
         };
+        let Some(wanted) = Wanted::of(&metadata, &options) else {
+            return Ok(Decoding { file: self.clone(), decoder: self.decoder(metadata, options)?, keyed: None });
+        };
+        options.metadata = Some(metadata.clone());
+        let mut others = options.projection.clone().unwrap_or_else(ProjectionMask::all);
+        let leaves = metadata.parquet_schema().num_columns();
+        let is_other = |leaf: &usize| others.leaf_included(*leaf) && !wanted.leaves().any(|keyed| keyed == *leaf);
+        others = ProjectionMask::leaves(metadata.parquet_schema(), (0..leaves).filter(is_other));
+        let decoder = self.decoder(metadata, ReadOptions { projection: Some(others), ..options.clone() })?;
+        Ok(Decoding { file: self.clone(), decoder, keyed: Some((wanted, options)) })
+    }
+
+    fn decoder(&self, metadata: ArrowReaderMetadata, options: ReadOptions) -> Result<ParquetPushDecoder> {
         let mut builder = ParquetPushDecoderBuilder::new_with_metadata(metadata)
             .with_batch_size(options.batch_rows.unwrap_or(DEFAULT_BATCH_ROWS).max(1))
             .with_row_selection_policy(options.selection_policy);
@@ -133,7 +154,7 @@ impl ParquetFile {
         if let Some(limit) = options.limit {
             builder = builder.with_limit(limit);
         }
-        Ok(Decoding { file: self.clone(), decoder: builder.build().at(self.name())? })
+        builder.build().at(self.name())
     }
 
     /// Decodes what `options` say, several row groups at once, and gives batches in the order of the file. At most as many row groups,
@@ -169,12 +190,26 @@ impl Decoding {
     where
         S: FnMut(RecordBatch) -> Result<ControlFlow<()>> + Send + 'static,
     {
-        let Self { file, mut decoder } = self;
-        let mut sink = sink;
+        let Self { file, mut decoder, keyed } = self;
+        let mut keyed = match keyed {
+            None => None,
+            Some((wanted, options)) => {
+                let (same, keyed) = open_keyed(&file, decoder, wanted, options, cores).await?;
+                decoder = same;
+                keyed
+            }
+        };
+        // Beside columns that come as keys it was given bytes, or needs none.
+        let has_bytes = keyed.is_some();
+        let (mut sink, named) = (sink, file.clone());
+        let mut sink = move |batch: RecordBatch| match &mut keyed {
+            Some(keyed) => sink(keyed.join(&batch).map_err(|error| error.within(named.name()))?),
+            None => sink(batch),
+        };
         // Without any bytes it only says what it needs. No core is taken for that, so that fetching starts at once.
-        let mut wanted = advance(&mut decoder, &mut sink, &file)?;
+        let mut wanted = if has_bytes { Some(Vec::new()) } else { advance(&mut decoder, &mut sink, &file)? };
         while let Some(ranges) = wanted {
-            let bytes = file.source.read(ranges.clone()).await?;
+            let bytes = if ranges.is_empty() { Vec::new() } else { file.source.read(ranges.clone()).await? };
             let name = file.name().to_owned();
             let file_of_work = file.clone();
             (decoder, sink, wanted) = cores
@@ -187,6 +222,36 @@ impl Decoding {
         }
         Ok(())
     }
+}
+
+/// Fetches and opens the columns that come as keys, and what the decoder of the others wants to begin with. If that is not to be, all columns
+/// are left to a decoder.
+async fn open_keyed(
+    file: &ParquetFile,
+    mut decoder: ParquetPushDecoder,
+    wanted: Wanted,
+    options: ReadOptions,
+    cores: &Cores,
+) -> Result<(ParquetPushDecoder, Option<Keyed>)> {
+    let mut ranges = wanted.ranges(&file.metadata);
+    let keyed_count = ranges.len();
+    if !wanted.are_all()
+        && let DecodeResult::NeedsData(others) = decoder.try_decode().at(file.name())?
+    {
+        ranges.extend(others);
+    }
+    let mut bytes = file.source.read(ranges.clone()).await?;
+    let (others, of_others) = (ranges.split_off(keyed_count), bytes.split_off(keyed_count));
+    let (file, name) = (file.clone(), file.name().to_owned());
+    let open = move || {
+        if let Some(keyed) = Keyed::open(wanted, bytes, &file.metadata).map_err(|error| error.within(file.name()))? {
+            decoder.push_ranges(others, of_others).at(file.name())?;
+            return Ok((decoder, Some(keyed)));
+        }
+        let metadata = options.metadata.clone().ok_or_else(|| Error::internal("columns were chosen without metadata"))?;
+        Ok((file.decoder(metadata, options)?, None))
+    };
+    cores.compute(&name, open).await
 }
 
 /// Decodes until bytes are missing (these ranges) or nothing more is to come.

@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use lakebed_core::{Error, Result};
 use parquet::arrow::arrow_writer::ArrowColumnChunk;
-use parquet::file::writer::SerializedFileWriter;
+use parquet::column::writer::ColumnCloseResult;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::{JoinSet, spawn_blocking};
 
+use super::write::FlatChunk;
 use crate::at::At;
 use crate::store::{Unflushed, Upload};
 
@@ -69,7 +71,29 @@ impl io::Write for Blocks {
 }
 
 /// The columns of a row group, as they are encoded.
-pub(crate) type RowGroup = Vec<ArrowColumnChunk>;
+pub(crate) type RowGroup = Vec<Chunk>;
+
+/// One of them.
+pub(crate) enum Chunk {
+    Any(ArrowColumnChunk),
+    Flat(FlatChunk),
+}
+
+impl Chunk {
+    fn result(&self) -> &ColumnCloseResult {
+        match self {
+            Self::Any(chunk) => chunk.close(),
+            Self::Flat(chunk) => chunk.result(),
+        }
+    }
+
+    fn append_to(self, group: &mut SerializedRowGroupWriter<'_, Blocks>) -> parquet::errors::Result<()> {
+        match self {
+            Self::Any(chunk) => chunk.append_to_row_group(group),
+            Self::Flat(chunk) => chunk.append_to_row_group(group),
+        }
+    }
+}
 
 /// Puts row groups behind each other and sends them, in the background, those of one call at a time: this bounds what is in memory.
 pub(crate) struct Sending {
@@ -143,7 +167,7 @@ impl Sending {
 
 /// How large a row group is in its file.
 pub(crate) fn size_bytes(group: &RowGroup) -> u64 {
-    group.iter().map(|column| column.close().bytes_written).sum()
+    group.iter().map(|column| column.result().bytes_written).sum()
 }
 
 impl Tail {
@@ -178,7 +202,7 @@ impl Growing {
         for columns in groups {
             let mut group = self.writer.next_row_group().at(&self.name)?;
             for chunk in columns {
-                chunk.append_to_row_group(&mut group).at(&self.name)?;
+                chunk.append_to(&mut group).at(&self.name)?;
             }
             group.close().at(&self.name)?;
         }

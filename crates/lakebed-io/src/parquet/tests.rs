@@ -1,3 +1,6 @@
+mod flat;
+mod keyed;
+
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::{ControlFlow, Range};

@@ -15,6 +15,7 @@ use lakebed_core::schema::arrow::type_to_arrow;
 use lakebed_core::schema::char_varchar::pad_column;
 use lakebed_core::schema::{ArrayType, DataType, MapType, PrimitiveType, StructType};
 
+use crate::scan::read::form::{moving_batch, value_type};
 use crate::{Error, Result};
 
 /// What to do with digits that a column cannot hold: nanoseconds, decimals, the last bits of a double.
@@ -203,9 +204,9 @@ pub(super) fn position(names: &[&str], name: &str) -> Option<usize> {
     }
 }
 
-/// The same values under the names, ids and nullability of data files; numbers stand for intervals.
+/// The same values, or keys into them, under the names, ids and nullability of data files; numbers stand for intervals.
 pub(super) fn stored(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
-    if array.data_type() == to {
+    if value_type(array.data_type()) == to {
         return Ok(Arc::clone(array));
     }
     Ok(match to {
@@ -239,6 +240,5 @@ pub(super) fn stored(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
 pub(crate) fn stored_batch(batch: &RecordBatch, layout: &super::rules::FileLayout) -> Result<RecordBatch> {
     let columns = layout.columns.iter().zip(layout.schema.fields());
     let columns = columns.map(|(index, field)| stored(batch.column(*index), field.data_type())).collect::<Result<Vec<_>>>()?;
-    let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(Arc::clone(&layout.schema), columns, &options)?)
+    moving_batch(&layout.schema, columns, batch.num_rows())
 }

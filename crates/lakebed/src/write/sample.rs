@@ -1,17 +1,38 @@
 //! A few rows that stand for many.
 
-use arrow_array::RecordBatch;
-use arrow_select::interleave::interleave_record_batch;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, UInt32Array};
+use arrow_cast::cast;
+use arrow_schema::{FieldRef, Fields, Schema};
+use arrow_select::concat::concat_batches;
+use arrow_select::take::take;
 
 use crate::Result;
+use crate::scan::read::form::value_type;
 
 /// The rows of a sample, at most.
 const MOST_ROWS: usize = 1024;
 
 /// Rows of these batches, evenly from all of them; there must be at least one batch.
+///
+/// What comes as keys comes out as values.
 pub(super) fn sample(batches: &[RecordBatch]) -> Result<RecordBatch> {
-    let of: Vec<&RecordBatch> = batches.iter().collect();
-    Ok(interleave_record_batch(&of, &evenly(batches.iter().map(RecordBatch::num_rows)))?)
+    let fields = batches.first().map(|batch| batch.schema_ref().fields().iter()).into_iter().flatten();
+    let valued = |field: &FieldRef| Arc::new(field.as_ref().clone().with_data_type(value_type(field.data_type()).clone()));
+    let schema = Arc::new(Schema::new(fields.map(valued).collect::<Fields>()));
+    let places = evenly(batches.iter().map(RecordBatch::num_rows));
+    let part = |places: &[(usize, usize)]| {
+        let batch = places.first().and_then(|(piece, _)| batches.get(*piece))?;
+        let rows = places.iter().map(|(_, row)| *row as u32).collect::<UInt32Array>();
+        Some((batch, rows))
+    };
+    let picked = places.chunk_by(|one, other| one.0 == other.0).filter_map(part).map(|(batch, rows)| {
+        let columns = batch.columns().iter().zip(schema.fields());
+        let columns = columns.map(|(column, field)| Ok(cast(&take(column, &rows, None)?, field.data_type())?));
+        Ok(RecordBatch::try_new(Arc::clone(&schema), columns.collect::<Result<_>>()?)?)
+    });
+    Ok(concat_batches(&schema, &picked.collect::<Result<Vec<_>>>()?)?)
 }
 
 /// Places at equal distances in pieces of these lengths: the piece, and the row in it.

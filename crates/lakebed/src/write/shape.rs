@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_array::{ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{DataType as ArrowType, Field, Fields, Schema, SchemaRef};
 use lakebed_core::schema::StructField;
 
@@ -12,7 +12,7 @@ use super::files::FileSink;
 use super::fit::{OnLossy, fit};
 use super::rules::{Contents, WriteRules};
 use super::target::Target;
-use crate::scan::read::form::in_form;
+use crate::scan::read::form::{in_form, moving_batch, value_type};
 use crate::scan::{RowColumn, RowColumnKind};
 use crate::{Result, Snapshot};
 
@@ -67,13 +67,12 @@ impl Shape {
     /// Rows that were read as rows of the table. Columns that it gets only now are null in them.
     pub(crate) fn written(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let column = |(field, of): (&StructField, &Arc<Field>)| match batch.column_by_name(&field.name) {
-            Some(array) if self.is_moving && array.data_type() == of.data_type() => Ok(Arc::clone(array)),
+            Some(array) if self.is_moving && value_type(array.data_type()) == of.data_type() => Ok(Arc::clone(array)),
             Some(array) => in_form(&fit(array, &field.data_type, OnLossy::Error, &field.name)?, of.data_type()),
             None => Ok(new_null_array(of.data_type(), batch.num_rows())),
         };
         let columns = self.rules.schema.fields.iter().zip(self.table_schema.fields()).map(column);
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.table_schema), columns.collect::<Result<_>>()?, &options)?)
+        moving_batch(&self.table_schema, columns.collect::<Result<_>>()?, batch.num_rows())
     }
 
     /// Rows that were read with [`id_columns`], with their ids and versions.
@@ -94,8 +93,7 @@ impl Shape {
             let none = || new_null_array(&ArrowType::Int64, rows.num_rows());
             columns.extend([ids.unwrap_or_else(none), versions.unwrap_or_else(none)]);
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+        moving_batch(&self.schema, columns, rows.num_rows())
     }
 }
 

@@ -1,3 +1,4 @@
+mod dictionary;
 mod property;
 mod speed;
 
@@ -5,8 +6,8 @@ use std::collections::HashMap;
 
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
-    Int64Array, IntervalYearMonthArray, ListArray, NullArray, StringArray, StructArray, TimestampMicrosecondArray,
+    BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float32Array, Float64Array, Int8Array, Int16Array,
+    Int32Array, Int64Array, IntervalYearMonthArray, ListArray, NullArray, StringArray, StructArray, TimestampMicrosecondArray,
     new_null_array,
 };
 use arrow_cast::cast;
@@ -56,6 +57,19 @@ fn check_with(property: (&str, &str), columns: Vec<(&str, ArrayRef)>, expected: 
     let rows: Vec<_> = (0..batch.num_rows()).map(|row| batch.slice(row, 1)).collect();
     assert_eq!(collect(&plan, &rows), expected, "row by row");
     assert_eq!(collect(&plan, &[in_other_forms(&batch)]), expected, "texts as views, decimals in 64 bits");
+    assert_eq!(collect(&plan, &[in_dictionaries(&batch)]), expected, "as dictionaries");
+    assert_eq!(collect(&plan, &[in_dictionaries(&in_other_forms(&batch))]), expected, "as dictionaries of other forms");
+}
+
+/// The same values, each column but structs as a dictionary with them in it as they are.
+fn in_dictionaries(batch: &RecordBatch) -> RecordBatch {
+    let names = batch.schema_ref().fields().iter().map(|field| field.name().as_str());
+    let keys = Int32Array::from_iter_values(0..batch.num_rows() as i32);
+    let other = |column: &ArrayRef| match column.data_type() {
+        DataType::Struct(_) => Arc::clone(column),
+        _ => array(DictionaryArray::new(keys.clone(), Arc::clone(column))),
+    };
+    self::batch(names.zip(batch.columns().iter().map(other)).collect())
 }
 
 /// The same values as rows have them that move from file to file.

@@ -21,7 +21,7 @@ use lakebed_core::schema::mapping::{MappingMode, field_id, physical_name};
 use lakebed_core::schema::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
 use lakebed_io::parquet::ParquetFile;
 
-use super::form::as_decoded;
+use super::form::{as_decoded, value_type};
 use super::leaf::Leaf;
 use super::rebase::Rebase;
 use super::variant;
@@ -46,6 +46,8 @@ pub(super) struct Fit {
     leaves: BTreeSet<usize>,
     /// To how many characters the texts of a leaf are padded.
     lengths: BTreeMap<usize, u32>,
+    /// For each column its leaf in the file, if that has its values as the table has them.
+    same: Vec<Option<usize>>,
     columns: Vec<Place>,
 }
 
@@ -106,8 +108,16 @@ impl FileColumns {
         }
         let mut columns = search.places(wanted, self.schema.fields(), 0, "")?;
         let Search { leaves, lengths, .. } = search;
+        let starts = starts(self.schema.fields(), 0);
+        let same = columns.iter().map(|place| match &place.found {
+            Some((position, Shape::Leaf(leaf))) if leaf.keeps(self.schema.fields().get(*position)?.data_type()) => {
+                starts.get(*position).copied()
+            }
+            _ => None,
+        });
+        let same = same.collect();
         settle(&mut columns, self.schema.fields(), 0, &leaves);
-        Ok(Fit { name: self.file.name().to_owned(), leaves, lengths, columns })
+        Ok(Fit { name: self.file.name().to_owned(), leaves, lengths, same, columns })
     }
 
     /// What is known of old ways of counting days.
@@ -294,6 +304,12 @@ impl Fit {
         ProjectionMask::leaves(file.metadata().file_metadata().schema_descr(), self.leaves.iter().copied())
     }
 
+    /// The leaves of columns whose rows may come as keys into a dictionary, of those that are wanted so by their positions.
+    pub(super) fn keyed(&self, wanted: impl Fn(usize) -> bool) -> Vec<usize> {
+        let columns = self.same.iter().enumerate();
+        columns.filter(|(position, _)| wanted(*position)).filter_map(|(_, leaf)| *leaf).collect()
+    }
+
     /// To how many characters the texts of a leaf are padded; 0 if they are not.
     pub(super) fn padded_length(&self, leaf: usize) -> u32 {
         self.lengths.get(&leaf).copied().unwrap_or(0)
@@ -345,7 +361,7 @@ impl Place {
     fn adapt_form(&self, columns: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         if let Some((position, Shape::Leaf(leaf))) = &self.found
             && let Some(decoded) = columns.get(*position)
-            && leaf.keeps_form(decoded.data_type())
+            && leaf.keeps(value_type(decoded.data_type()))
         {
             return Ok(Arc::clone(decoded));
         }

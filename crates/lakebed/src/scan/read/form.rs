@@ -1,11 +1,12 @@
 //! The forms in which the decoder gives values the fastest: decimals of few digits in the 64 bits of the file, and texts as views of its
-//! pages. Decimals stay so until it is known which rows come out; rows that go to files again stay so altogether.
+//! pages. Decimals stay so until it is known which rows come out; rows that go to files again stay so altogether, and where a file has
+//! them as keys into a dictionary they come as such.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal64Type, Decimal128Type};
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType as ArrowType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::basic::{ConvertedType, Type as PhysicalType};
 use parquet::schema::types::SchemaDescriptor;
@@ -20,6 +21,30 @@ pub(crate) fn moving_type(data_type: &ArrowType) -> Option<ArrowType> {
         ArrowType::Utf8 => Some(ArrowType::Utf8View),
         other => short_type(other),
     }
+}
+
+/// The type of the values of rows, which may come as keys.
+pub(crate) fn value_type(data_type: &ArrowType) -> &ArrowType {
+    match data_type {
+        ArrowType::Dictionary(_, values) => values,
+        other => other,
+    }
+}
+
+/// A batch of these columns, of which some may be keys into values of the types that the schema says.
+pub(crate) fn moving_batch(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let is_keyed = |column: &ArrayRef| matches!(column.data_type(), ArrowType::Dictionary(..));
+    if !columns.iter().any(is_keyed) {
+        return Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?);
+    }
+    let field = |(field, column): (&FieldRef, &ArrayRef)| match value_type(column.data_type()) == field.data_type() {
+        true if is_keyed(column) => Arc::new(field.as_ref().clone().with_data_type(column.data_type().clone())),
+        _ => Arc::clone(field),
+    };
+    let fields: Fields = schema.fields().iter().zip(&columns).map(field).collect();
+    let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
+    Ok(RecordBatch::try_new_with_options(Arc::new(schema), columns, &options)?)
 }
 
 /// The schema of a file with columns in such types, as far as they are stored so; None if there are none.

@@ -58,8 +58,9 @@ impl Leaf {
     }
 
     /// Whether values of this type are the table's, but for their form.
-    pub(super) fn keeps_form(&self, decoded: &ArrowType) -> bool {
-        is_moving_form(decoded, &self.to) && self.padded.is_none()
+    pub(super) fn keeps(&self, decoded: &ArrowType) -> bool {
+        let is_same = decoded == &self.to && !self.unchecked_text && !self.is_of_old_calendar();
+        (is_same || is_moving_form(decoded, &self.to)) && self.padded.is_none()
     }
 
     pub(super) fn adapt(&self, array: &ArrayRef) -> Result<ArrayRef> {

@@ -56,7 +56,7 @@ pub struct ReadOptions {
     /// given. Elsewhere each piece of a file costs requests, so pieces stay large.
     pub ahead_bytes: Option<u64>,
     /// Texts as views and short decimals in 64 bits, which is how they are decoded and encoded the fastest: for rows that go to files again.
-    /// Rows that are tested come in the usual types.
+    /// Where a file has a column as keys into a dictionary of such values it comes so. Rows that are tested come in the usual types.
     pub is_moving: bool,
     /// What rows are tested for besides the filter.
     pub test: Option<Arc<dyn RowTest>>,

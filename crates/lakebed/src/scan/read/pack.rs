@@ -13,7 +13,7 @@ use arrow_select::filter::{FilterBuilder, FilterPredicate};
 use lakebed_io::parquet::Cores;
 
 use super::file::OpenFile;
-use super::fit::Adapted;
+use super::fit::{Adapted, Fit};
 use super::form::{as_wanted, in_form};
 use super::job::{Job, Slot};
 use super::outbox::Outbox;
@@ -63,6 +63,12 @@ impl Packing {
 
     pub(super) fn cores(&self) -> Cores {
         self.job.cores().clone()
+    }
+
+    /// The leaves of columns whose rows may come as keys: of those that come out as they are stored.
+    pub(super) fn keyed(&self, fit: &Fit) -> Vec<usize> {
+        let wanted = |position| self.job.is_moving() && self.job.output().has(Slot::File(position));
+        fit.keyed(wanted)
     }
 
     /// Whether nobody wants more.

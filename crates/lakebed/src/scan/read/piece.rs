@@ -170,6 +170,7 @@ impl Pass {
             row_groups: Some(vec![self.group]),
             selection,
             batch_rows: Some(self.batch_rows),
+            keyed: self.packing().keyed(fit),
             ..ReadOptions::default()
         };
         let cores = self.packing().cores();

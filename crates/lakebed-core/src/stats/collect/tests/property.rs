@@ -6,7 +6,7 @@ use super::super::super::{StatColumn, StatKind, from_json};
 use super::*;
 
 /// A column with all that is hard in it.
-fn any_column(rows: usize) -> impl Strategy<Value = ArrayRef> {
+pub(super) fn any_column(rows: usize) -> impl Strategy<Value = ArrayRef> {
     fn some<T: std::fmt::Debug>(value: impl Strategy<Value = T>, rows: usize) -> impl Strategy<Value = Vec<Option<T>>> {
         (prop::sample::select(vec![0.0, 0.3, 0.9, 1.0]), prop::collection::vec((value, 0.0..1.0_f64), rows))
             .prop_map(|(share, values)| values.into_iter().map(|(value, luck)| (luck < share).then_some(value)).collect())

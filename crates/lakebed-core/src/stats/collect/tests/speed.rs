@@ -99,3 +99,33 @@ fn six_million_rows_of_lineitem() {
     measure("customer names", vec![("s", array(StringArray::from_iter_values(names)))]);
     measure("ascending longs", vec![("l", array(Int64Array::from_iter_values(0..(BATCH * BATCHES) as i64)))]);
 }
+
+/// The same column as a dictionary. With a value that no row has, all keys of every batch are looked at.
+fn as_dictionary(column: &ArrayRef, is_whole: bool) -> ArrayRef {
+    let whole = cast(column, &DataType::Dictionary(DataType::Int32.into(), column.data_type().clone().into())).unwrap();
+    let whole = whole.as_dictionary::<Int32Type>();
+    let one_more = arrow_select::concat::concat(&[whole.values(), &whole.values().slice(0, 1)]).unwrap();
+    array(whole.with_values(if is_whole { Arc::clone(whole.values()) } else { one_more }))
+}
+
+#[test]
+#[ignore = "measures"]
+fn six_million_rows_of_dictionaries() {
+    let names = |below| {
+        array(StringArray::from_iter_values(numbers(BATCH * BATCHES, below).map(|number| format!("Customer#{number:09}"))))
+    };
+    for (name, column) in [
+        ("11 decimals", money(11)),
+        ("2526 dates", days()),
+        ("10_000 longs", longs(10_000)),
+        ("6_000_000 longs", longs(6_000_000)),
+        ("7 words", words(&["AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK"])),
+        ("10_000 names", names(10_000)),
+        ("150_000 names", names(150_000)),
+    ] {
+        measure(&format!("{name}, plain"), vec![("c", Arc::clone(&column))]);
+        measure(&format!("{name}, all used"), vec![("c", as_dictionary(&column, true))]);
+        measure(name, vec![("c", as_dictionary(&column, false))]);
+        measure(&format!("{name}, nulls"), vec![("c", as_dictionary(&with_nulls(&column), false))]);
+    }
+}

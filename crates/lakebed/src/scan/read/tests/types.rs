@@ -12,6 +12,7 @@ use parquet::data_type::{Int32Type as ParquetInt32, Int64Type as ParquetInt64, I
 
 use lakebed_core::schema::{DataType, PrimitiveType, StructField};
 
+use super::super::form::value_type;
 use super::*;
 
 const DECIMAL_9_2: PrimitiveType = PrimitiveType::Decimal { precision: 9, scale: 2 };
@@ -153,7 +154,8 @@ async fn rows_that_move_on_have_views_and_short_decimals_however_they_are_stored
         table.add(file).await;
         table.options.is_moving = true;
         table.task.filter = filter.map(str::to_owned);
-        table.batches().await.unwrap().iter().map(|batch| batch.column(0).data_type().clone()).collect::<Vec<_>>()
+        let batches = table.batches().await.unwrap();
+        batches.iter().map(|batch| value_type(batch.column(0).data_type()).clone()).collect::<Vec<_>>()
     };
     let text = |annotation| byte_arrays(&format!("message m {{ required binary c {annotation}; }}"), &[b"a"]);
     let stored = || leaf_file::<ParquetInt32>("message m { required int32 c (DECIMAL(9,2)); }", &[-100, 12_345], None, None);
@@ -166,6 +168,29 @@ async fn rows_that_move_on_have_views_and_short_decimals_however_they_are_stored
     assert_eq!(types(DataType::from(DECIMAL_9_2), stored(), None).await, [ArrowType::Decimal64(9, 2)]);
     assert_eq!(types(DataType::from(DECIMAL_9_2), as_bytes, None).await, [ArrowType::Decimal64(9, 2)]);
     assert_eq!(types(DataType::from(DECIMAL_9_2), stored(), Some("c > 100")).await, [ArrowType::Decimal128(9, 2)]);
+}
+
+#[tokio::test]
+async fn rows_that_move_on_come_as_the_keys_that_they_are_stored_as() {
+    let words: ArrayRef = Arc::new(StringArray::from_iter((0..100).map(|row| (row % 7 > 0).then_some(["a", "b"][row % 2]))));
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..100).map(|row| row % 3)));
+    let different: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100));
+    let file = parquet(vec![("word", words), ("number", numbers), ("different", different)]);
+    let fields = [("word", PrimitiveType::String), ("number", PrimitiveType::Long), ("different", PrimitiveType::Long)];
+    let fields = fields.map(|(name, data_type)| StructField::new(name, data_type, true));
+    let mut table = Table::new(fields.into());
+    table.add(file).await;
+    table.rows().await;
+    let keyed = |values| ArrowType::Dictionary(Box::new(ArrowType::Int32), Box::new(values));
+    let types = async |table: &Table| {
+        let batches = table.batches().await.unwrap();
+        batches[0].columns().iter().map(|column| column.data_type().clone()).collect::<Vec<_>>()
+    };
+    table.options.is_moving = true;
+    assert_eq!(types(&table).await, [keyed(ArrowType::Utf8View), keyed(ArrowType::Int64), ArrowType::Int64]);
+    // What is tested has the usual types.
+    table.task.filter = Some("number = 1".to_owned());
+    assert_eq!(types(&table).await, [ArrowType::Utf8, ArrowType::Int64, ArrowType::Int64]);
 }
 
 #[test]

@@ -1,0 +1,400 @@
+//! Columns that come as they are stored: as keys into the dictionary of their row group, where all pages are such. A value is then decoded
+//! once, however many rows have it.
+//!
+//! Read [`Keyed::open`] first.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::builder::{BooleanBufferBuilder, StringViewBuilder};
+use arrow_array::types::{Date32Type, Decimal64Type, Int8Type, Int16Type, Int32Type, TimestampMicrosecondType};
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit};
+use bytes::Bytes;
+use bytes::buf::{Buf, Reader};
+use lakebed_core::{Error, Result};
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use parquet::basic::{Encoding, Type as PhysicalType};
+use parquet::column::page::{Page, PageReader};
+use parquet::encodings::rle::RleDecoder;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::schema::types::ColumnDescriptor;
+
+use super::ReadOptions;
+use crate::at::At;
+
+/// Which columns of a row group are to come as keys, beside others that do not.
+pub(super) struct Wanted {
+    group: usize,
+    /// For each column of a batch, the leaf of one that is to.
+    columns: Vec<Option<usize>>,
+    /// Of the batches.
+    schema: SchemaRef,
+}
+
+/// Columns of a row group that come as keys.
+pub(super) struct Keyed {
+    /// For each column of a batch one that does.
+    columns: Vec<Option<KeyedChunk>>,
+    /// Of the batches, but that of a struct only some fields may be read.
+    schema: SchemaRef,
+    /// Whether there was a batch, which tells.
+    is_schema_known: bool,
+}
+
+/// One of them, of which the next rows have not been read.
+struct KeyedChunk {
+    name: String,
+    values: ArrayRef,
+    pages: VecDeque<KeyedPage>,
+}
+
+/// Rows of which the next ones have not been read.
+struct KeyedPage {
+    rows: usize,
+    /// Where rows may be null, 1 for those that are not.
+    levels: Option<RleDecoder>,
+    keys: RleDecoder,
+}
+
+impl Wanted {
+    /// Those that `options` allow and the metadata of the file, as far as it tells. None if there are none.
+    pub(super) fn of(metadata: &ArrowReaderMetadata, options: &ReadOptions) -> Option<Self> {
+        let is_whole = options.selection.is_none() && options.filter.is_none() && options.limit.is_none();
+        let group = match options.row_groups.as_deref() {
+            Some([group]) if is_whole && !options.keyed.is_empty() => *group,
+            _ => return None,
+        };
+        let chunks = metadata.metadata().row_groups().get(group)?.columns();
+        let descriptor = metadata.parquet_schema();
+        let (mut columns, mut fields, mut last_root) = (Vec::new(), Vec::new(), None);
+        for (leaf, chunk) in chunks.iter().enumerate() {
+            let root = descriptor.get_column_root_idx(leaf);
+            let is_read = options.projection.as_ref().is_none_or(|mask| mask.leaf_included(leaf));
+            if !is_read || last_root.replace(root) == Some(root) {
+                continue;
+            }
+            let field = metadata.schema().fields().get(root)?;
+            let is_keyed = options.keyed.contains(&leaf) && may_be_keyed(chunk, field.data_type());
+            columns.push(is_keyed.then_some(leaf));
+            fields.push(if is_keyed { Arc::new(as_keyed(field)) } else { Arc::clone(field) });
+        }
+        let any = columns.iter().any(Option::is_some);
+        any.then(|| Self { group, columns, schema: Arc::new(Schema::new(fields)) })
+    }
+
+    /// Their leaves.
+    pub(super) fn leaves(&self) -> impl Iterator<Item = usize> {
+        self.columns.iter().copied().flatten()
+    }
+
+    /// Whether all columns are such.
+    pub(super) fn are_all(&self) -> bool {
+        self.columns.iter().all(Option::is_some)
+    }
+
+    /// Where their bytes are.
+    pub(super) fn ranges(&self, metadata: &ParquetMetaData) -> Vec<Range<u64>> {
+        let range = |leaf: usize| {
+            let (start, length) = metadata.row_group(self.group).column(leaf).byte_range();
+            start..start + length
+        };
+        self.leaves().map(range).collect()
+    }
+}
+
+impl Keyed {
+    /// Of the bytes of their leaves. None if anything about one of them is unusual, as where some of its pages hold no keys.
+    pub(super) fn open(wanted: Wanted, bytes: Vec<Bytes>, metadata: &ParquetMetaData) -> Result<Option<Self>> {
+        let group = metadata.row_group(wanted.group);
+        let mut bytes = bytes.into_iter();
+        let mut columns = Vec::with_capacity(wanted.columns.len());
+        for (leaf, field) in wanted.columns.iter().zip(wanted.schema.fields()) {
+            let Some((leaf, ArrowType::Dictionary(_, values))) = leaf.map(|leaf| (leaf, field.data_type())) else {
+                columns.push(None);
+                continue;
+            };
+            match KeyedChunk::open(bytes.next().unwrap_or_default(), group, leaf, values)? {
+                Some(chunk) => columns.push(Some(chunk)),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(Self { columns, schema: wanted.schema, is_schema_known: false }))
+    }
+
+    /// The next rows: of all columns, given the others.
+    pub(super) fn join(&mut self, others: &RecordBatch) -> Result<RecordBatch> {
+        let (mut others_left, rows) = (others.columns().iter(), others.num_rows());
+        let mut columns = Vec::with_capacity(self.columns.len());
+        for column in &mut self.columns {
+            let column = match column {
+                Some(chunk) => Some(chunk.next(rows)?),
+                None => others_left.next().cloned(),
+            };
+            columns.push(column.ok_or_else(|| Error::internal("a column was not decoded"))?);
+        }
+        if !self.is_schema_known {
+            let fields = self.schema.fields().iter().zip(&columns);
+            let fields = fields.map(|(field, column)| field.as_ref().clone().with_data_type(column.data_type().clone()));
+            self.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+            self.is_schema_known = true;
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+    }
+}
+
+fn as_keyed(field: &Field) -> Field {
+    let keyed = ArrowType::Dictionary(Box::new(ArrowType::Int32), Box::new(field.data_type().clone()));
+    field.clone().with_data_type(keyed)
+}
+
+/// Whether a column of a file is stored in a way that may come as keys into values of this type, as far as its metadata tells, and gains by
+/// it: a dictionary that takes most of the bytes has not many fewer values than there are rows.
+fn may_be_keyed(chunk: &ColumnChunkMetaData, data_type: &ArrowType) -> bool {
+    let column = chunk.column_descr();
+    let is_flat = column.path().parts().len() == 1 && column.max_rep_level() == 0 && column.max_def_level() < 2;
+    let is_keys = |encoding| chunk.page_encoding_stats_mask().is_some_and(|mask| mask.is_only(encoding));
+    let dictionary_bytes = chunk.dictionary_page_offset().map(|start| chunk.data_page_offset().saturating_sub(start));
+    is_flat
+        && dictionary_bytes.is_some_and(|bytes| bytes <= chunk.compressed_size() / 2)
+        && (is_keys(Encoding::RLE_DICTIONARY) || is_keys(Encoding::PLAIN_DICTIONARY))
+        && dictionary(column, &Bytes::new(), 0, data_type).is_some()
+}
+
+impl KeyedChunk {
+    /// None if anything about it is unusual.
+    fn open(bytes: Bytes, group: &RowGroupMetaData, leaf: usize, data_type: &ArrowType) -> Result<Option<Self>> {
+        let chunk = group.column(leaf);
+        let column = chunk.column_descr();
+        let name = column.path().string();
+        let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+        let stored = Arc::new(Stored { start: chunk.byte_range().0, bytes });
+        let mut reader = SerializedPageReader::new(stored, chunk, rows, None).at(&name)?;
+        let (mut values, mut pages, mut left) = (None, VecDeque::new(), rows);
+        while let Some(page) = reader.get_next_page().at(&name)? {
+            match page {
+                Page::DictionaryPage { buf, num_values, encoding: Encoding::PLAIN | Encoding::PLAIN_DICTIONARY, .. } => {
+                    values = dictionary(column, &buf, num_values as usize, data_type);
+                }
+                page => {
+                    let Some(page) = KeyedPage::open(page, column.max_def_level() > 0) else { return Ok(None) };
+                    let Some(rest) = left.checked_sub(page.rows) else { return Ok(None) };
+                    left = rest;
+                    pages.push_back(page);
+                }
+            }
+        }
+        let Some(values) = values.filter(|_| left == 0) else { return Ok(None) };
+        Ok(Some(Self { name, values, pages }))
+    }
+
+    /// The next rows; there must be so many.
+    fn next(&mut self, rows: usize) -> Result<ArrayRef> {
+        let mut keys = vec![0_i32; rows];
+        let (mut done, mut valid) = (0, BooleanBufferBuilder::new(0));
+        while done < rows {
+            let few = || Error::corrupt(&self.name, "a column has fewer rows than its row group");
+            let page = self.pages.front_mut().ok_or_else(few)?;
+            let count = page.rows.min(rows - done);
+            page.read(&mut keys[done..done + count], &mut valid, done).at(&self.name)?;
+            done += count;
+            if page.rows == 0 {
+                self.pages.pop_front();
+            }
+        }
+        let nulls = (!valid.is_empty()).then(|| {
+            valid.append_n(rows - valid.len(), true);
+            NullBuffer::new(valid.finish())
+        });
+        let keys = Int32Array::new(keys.into(), nulls);
+        match DictionaryArray::<Int32Type>::try_new(keys, Arc::clone(&self.values)) {
+            Ok(keyed) => Ok(Arc::new(keyed)),
+            Err(error) => Err(Error::corrupt(&self.name, "a column has keys beyond its dictionary").with_source(error)),
+        }
+    }
+}
+
+impl KeyedPage {
+    /// None for pages of other kinds.
+    fn open(page: Page, is_nullable: bool) -> Option<Self> {
+        let (rows, levels, keys) = match page {
+            Page::DataPage {
+                buf,
+                num_values,
+                encoding: Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY,
+                def_level_encoding,
+                ..
+            } => {
+                if !is_nullable {
+                    (num_values, None, buf)
+                } else if def_level_encoding == Encoding::RLE {
+                    let length = u32::from_le_bytes(*buf.first_chunk()?) as usize;
+                    let end = length.checked_add(size_of::<u32>()).filter(|end| *end <= buf.len())?;
+                    (num_values, Some(buf.slice(size_of::<u32>()..end)), buf.slice(end..))
+                } else {
+                    return None;
+                }
+            }
+            Page::DataPageV2 {
+                buf,
+                num_values,
+                encoding: Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY,
+                def_levels_byte_len,
+                rep_levels_byte_len: 0,
+                ..
+            } => {
+                let end = Some(def_levels_byte_len as usize).filter(|end| *end <= buf.len())?;
+                (num_values, is_nullable.then(|| buf.slice(..end)), buf.slice(end..))
+            }
+            _ => return None,
+        };
+        // Where all rows are null there may be nothing.
+        let bits = keys.first().copied().unwrap_or(0);
+        if bits > 32 {
+            return None;
+        }
+        let decoder = |bits: u8, data: Bytes| {
+            let mut decoder = RleDecoder::new(bits);
+            decoder.set_data(data).ok()?;
+            Some(decoder)
+        };
+        let levels = match levels {
+            Some(levels) => Some(decoder(1, levels)?),
+            None => None,
+        };
+        Some(Self { rows: rows as usize, levels, keys: decoder(bits, keys.slice(1.min(keys.len())..))? })
+    }
+
+    /// Reads the next rows, of which there are `before`; `valid` is only filled once something is null.
+    fn read(&mut self, into: &mut [i32], valid: &mut BooleanBufferBuilder, before: usize) -> parquet::errors::Result<()> {
+        self.rows -= into.len();
+        let Some(decoder) = &mut self.levels else {
+            if !valid.is_empty() {
+                valid.append_n(into.len(), true);
+            }
+            return fill(&mut self.keys, into);
+        };
+        let mut levels = vec![0_u8; into.len()];
+        fill(decoder, &mut levels)?;
+        let mut left = levels.iter().filter(|level| **level == 1).count();
+        fill(&mut self.keys, &mut into[..left])?;
+        if left == into.len() && valid.is_empty() {
+            return Ok(());
+        }
+        valid.append_n(before - valid.len(), true);
+        levels.iter().for_each(|level| valid.append(*level == 1));
+        // From the last to the first, each key moves to its row.
+        for (row, level) in levels.iter().enumerate().rev() {
+            into[row] = if *level == 1 {
+                left -= 1;
+                into[left]
+            } else {
+                0
+            };
+        }
+        Ok(())
+    }
+}
+
+/// Decodes just so many.
+fn fill<T: parquet::util::bit_util::FromBitpacked + Clone>(
+    decoder: &mut RleDecoder,
+    into: &mut [T],
+) -> parquet::errors::Result<()> {
+    match decoder.get_batch(into)? == into.len() {
+        true => Ok(()),
+        false => Err(ParquetError::EOF("a page has fewer values than it says".to_owned())),
+    }
+}
+
+/// The values of a dictionary; None if they are not of this type, or there are fewer.
+fn dictionary(column: &ColumnDescriptor, bytes: &Bytes, count: usize, data_type: &ArrowType) -> Option<ArrayRef> {
+    match (column.physical_type(), data_type) {
+        (PhysicalType::INT32, data_type) => {
+            let (numbers, _) = bytes.as_chunks::<4>();
+            let numbers = numbers.get(..count)?.iter().map(|number| i32::from_le_bytes(*number));
+            let numbers = Int32Array::from_iter_values(numbers);
+            Some(match data_type {
+                ArrowType::Int32 => Arc::new(numbers),
+                ArrowType::Int16 => Arc::new(numbers.unary::<_, Int16Type>(|number| number as i16)),
+                ArrowType::Int8 => Arc::new(numbers.unary::<_, Int8Type>(|number| number as i8)),
+                ArrowType::Date32 => Arc::new(numbers.reinterpret_cast::<Date32Type>()),
+                ArrowType::Decimal64(precision, scale) => {
+                    let decimals = numbers.unary::<_, Decimal64Type>(i64::from);
+                    Arc::new(decimals.with_precision_and_scale(*precision, *scale).ok()?)
+                }
+                _ => return None,
+            })
+        }
+        (PhysicalType::INT64, data_type) => {
+            let (numbers, _) = bytes.as_chunks::<8>();
+            let numbers = numbers.get(..count)?.iter().map(|number| i64::from_le_bytes(*number));
+            let numbers = Int64Array::from_iter_values(numbers);
+            Some(match data_type {
+                ArrowType::Int64 => Arc::new(numbers),
+                ArrowType::Timestamp(TimeUnit::Microsecond, zone) => {
+                    Arc::new(numbers.reinterpret_cast::<TimestampMicrosecondType>().with_timezone_opt(zone.clone()))
+                }
+                ArrowType::Decimal64(precision, scale) => {
+                    let decimals = numbers.reinterpret_cast::<Decimal64Type>();
+                    Arc::new(decimals.with_precision_and_scale(*precision, *scale).ok()?)
+                }
+                _ => return None,
+            })
+        }
+        (PhysicalType::BYTE_ARRAY, ArrowType::Utf8View) => {
+            let (mut texts, mut rest) = (StringViewBuilder::new(), bytes.as_ref());
+            for _ in 0..count {
+                let (length, after) = rest.split_first_chunk()?;
+                let (text, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+                texts.append_value(std::str::from_utf8(text).ok()?);
+                rest = after;
+            }
+            Some(Arc::new(texts.finish()))
+        }
+        _ => None,
+    }
+}
+
+/// Bytes of a file.
+struct Stored {
+    /// Where they are in it.
+    start: u64,
+    bytes: Bytes,
+}
+
+impl Stored {
+    fn from(&self, start: u64) -> parquet::errors::Result<Bytes> {
+        let start = start.checked_sub(self.start).and_then(|start| usize::try_from(start).ok());
+        let bytes = start.filter(|start| *start <= self.bytes.len()).map(|start| self.bytes.slice(start..));
+        bytes.ok_or_else(|| ParquetError::EOF("a page outside its column".to_owned()))
+    }
+}
+
+impl Length for Stored {
+    fn len(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+}
+
+impl ChunkReader for Stored {
+    type T = Reader<Bytes>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        Ok(self.from(start)?.reader())
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        let bytes = self.from(start)?;
+        if length > bytes.len() {
+            return Err(ParquetError::EOF("a page outside its column".to_owned()));
+        }
+        Ok(bytes.slice(..length))
+    }
+}

@@ -1,0 +1,560 @@
+//! Flat columns of numbers and texts whose rows come as keys into dictionaries, or gain nothing from one: what is most of a table, written
+//! in the shortest way.
+//!
+//! Keys become those of the row group, so that a value is looked up once for each dictionary that it comes in, and not once for each row.
+//! Values become a page as they stand. What comes out is what the encoder of all other columns would write. Read [`FlatColumn::write`] first.
+
+mod values;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, PrimitiveArray, make_array};
+use arrow_buffer::NullBuffer;
+use arrow_cast::cast;
+use arrow_schema::DataType as ArrowType;
+use bytes::Bytes;
+use lakebed_core::{Error, Result};
+use parquet::basic::{BoundaryOrder, Encoding, EncodingMask, PageType};
+use parquet::column::page::{CompressedPage, Page, PageWriter};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::compression::{Codec, CodecOptions, create_codec};
+use parquet::encodings::levels::LevelEncoder;
+use parquet::encodings::rle::RleEncoder;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, ColumnIndexBuilder, LevelHistogram, OffsetIndexBuilder, PageEncodingStats};
+use parquet::file::properties::{WriterPropertiesPtr, WriterVersion};
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
+use parquet::schema::types::ColumnDescPtr;
+use parquet::util::bit_util::num_required_bits;
+
+use self::values::{Dictionary, Extreme, Kind, Values, bounds, statistics, union};
+use crate::at::At;
+
+/// So many rows are written before it is looked at how large the page has become.
+const ROWS_AT_ONCE: usize = 4096;
+/// A key that has not been looked up.
+const UNKNOWN: u32 = u32::MAX;
+
+/// A column that can be written so.
+#[derive(Clone)]
+pub(super) struct Flat {
+    kind: Kind,
+    descriptor: ColumnDescPtr,
+    properties: WriterPropertiesPtr,
+}
+
+/// A column of a row group that is being encoded.
+pub(super) struct FlatColumn {
+    flat: Flat,
+    codec: Option<Box<dyn Codec>>,
+    /// As long as rows are written as keys.
+    keys: Option<Keys>,
+    /// The dictionary page, once there are no more keys.
+    dictionary: Option<Bytes>,
+    page: OpenPage,
+    pages: Vec<Bytes>,
+    totals: Totals,
+    column_index: ColumnIndexBuilder,
+    offset_index: OffsetIndexBuilder,
+    /// How the pages so far lie to each other.
+    is_ascending: bool,
+    is_descending: bool,
+    /// The bounds of the last page that has a value.
+    last: Option<(Extreme, Extreme)>,
+    /// Where pages are compressed.
+    compressed: Vec<u8>,
+}
+
+/// The dictionary of the row group, and what the page has of it.
+struct Keys {
+    dictionary: Dictionary,
+    known: Option<Known>,
+    of_page: Vec<u32>,
+    /// By key, whether it is among them.
+    has: Vec<bool>,
+}
+
+/// Keys of a dictionary that rows come with, as far as they are known as keys of the row group.
+struct Known {
+    dictionary: ArrayRef,
+    values: Values,
+    keys: Vec<u32>,
+    /// How many are.
+    count: usize,
+}
+
+/// Rows that are not encoded yet.
+struct OpenPage {
+    rows: usize,
+    nulls: usize,
+    levels: LevelEncoder,
+    /// The values, where they are not keys.
+    bytes: Vec<u8>,
+    extremes: Option<(Extreme, Extreme)>,
+}
+
+/// What is known of the pages so far.
+#[derive(Default)]
+struct Totals {
+    rows: u64,
+    nulls: u64,
+    extremes: Option<(Extreme, Extreme)>,
+    text_bytes: usize,
+    compressed_bytes: usize,
+    uncompressed_bytes: usize,
+    /// How many data pages there are of each encoding.
+    pages: BTreeMap<Encoding, i32>,
+}
+
+/// A column of a row group, encoded.
+pub(crate) struct FlatChunk {
+    pages: Vec<Bytes>,
+    close: ColumnCloseResult,
+}
+
+impl Flat {
+    /// A column whose values are of this type; None if it is not to be written so.
+    pub(super) fn of(data_type: &ArrowType, descriptor: &ColumnDescPtr, properties: &WriterPropertiesPtr) -> Option<Self> {
+        let path = descriptor.path();
+        let is_flat = path.parts().len() == 1 && descriptor.max_rep_level() == 0 && descriptor.max_def_level() < 2;
+        let is_usual =
+            properties.writer_version() == WriterVersion::PARQUET_1_0 && properties.bloom_filter_properties(path).is_none();
+        let kind = Kind::of(data_type, descriptor.physical_type()).filter(|_| is_flat && is_usual)?;
+        Some(Self { kind, descriptor: Arc::clone(descriptor), properties: Arc::clone(properties) })
+    }
+
+    /// The column, if rows that come like these are written so.
+    pub(super) fn begin(&self, rows: &ArrayRef) -> Result<Option<FlatColumn>> {
+        let has_dictionary = self.properties.dictionary_enabled(self.descriptor.path());
+        if has_dictionary && rows.as_dictionary_opt::<Int32Type>().is_none() {
+            return Ok(None);
+        }
+        let codec = self.properties.compression(self.descriptor.path());
+        let codec = create_codec(codec, &CodecOptions::default()).at("a codec")?;
+        let levels = LevelEncoder::v1_streaming(self.descriptor.max_def_level());
+        let dictionary = Dictionary::new(self.kind);
+        let keys = Keys { dictionary, known: None, of_page: Vec::new(), has: Vec::new() };
+        Ok(Some(FlatColumn {
+            flat: self.clone(),
+            codec,
+            keys: has_dictionary.then_some(keys),
+            dictionary: None,
+            page: OpenPage { rows: 0, nulls: 0, levels, bytes: Vec::new(), extremes: None },
+            pages: Vec::new(),
+            totals: Totals::default(),
+            column_index: ColumnIndexBuilder::new(self.descriptor.physical_type()),
+            offset_index: OffsetIndexBuilder::new(),
+            is_ascending: true,
+            is_descending: true,
+            last: None,
+            compressed: Vec::new(),
+        }))
+    }
+
+    fn is_nullable(&self) -> bool {
+        self.descriptor.max_def_level() > 0
+    }
+
+    fn most_page_bytes(&self) -> usize {
+        self.properties.column_data_page_size_limit(self.descriptor.path())
+    }
+
+    fn most_dictionary_bytes(&self) -> usize {
+        self.properties.column_dictionary_page_size_limit(self.descriptor.path())
+    }
+}
+
+impl FlatColumn {
+    /// Takes rows, as values or as keys into a dictionary of such.
+    pub(super) fn write(&mut self, rows: &ArrayRef) -> Result<()> {
+        if self.keys.is_none() {
+            return self.write_values(&as_values(rows)?);
+        }
+        if let Some(keys) = rows.as_dictionary_opt::<Int32Type>().filter(|keys| keys.values().null_count() == 0) {
+            return self.write_keys(keys);
+        }
+        // All may differ: the dictionary takes a few at a time, as long as it takes any.
+        let rows = as_values(rows)?;
+        let (values, mut start) = (values_of(&rows)?, 0);
+        while start < rows.len() && self.keys.is_some() {
+            let count = values.fitting(start..rows.len().min(start + ROWS_AT_ONCE), self.flat.most_dictionary_bytes());
+            self.write_keys(&keys_of(&rows.slice(start, count))?)?;
+            start += count;
+        }
+        self.write_values(&rows.slice(start, rows.len() - start))
+    }
+
+    /// About how large it would be if it ended now.
+    pub(super) fn estimated_bytes(&self) -> usize {
+        let keys = self
+            .keys
+            .as_ref()
+            .map_or(0, |keys| keys.of_page.len() * usize::from(keys.bits()) / 8 + keys.dictionary.bytes().len());
+        self.totals.compressed_bytes + self.page.bytes.len() + keys
+    }
+
+    /// How much memory it takes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let keys = self
+            .keys
+            .as_ref()
+            .map_or(0, |keys| keys.dictionary.memory_bytes() + size_of::<u32>() * keys.of_page.capacity() + keys.has.capacity());
+        self.totals.compressed_bytes + self.page.bytes.capacity() + self.compressed.capacity() + keys
+    }
+
+    pub(super) fn close(mut self) -> Result<FlatChunk> {
+        self.end_page()?;
+        self.end_keys()?;
+        let Self { flat, dictionary, totals, mut column_index, .. } = self;
+        let Flat { kind, descriptor, properties } = flat;
+        let dictionary_bytes = dictionary.as_ref().map_or(0, Bytes::len) as i64;
+        let of_dictionary = dictionary.is_some().then(|| (PageType::DICTIONARY_PAGE, properties.dictionary_page_encoding(), 1));
+        let of_data = totals.pages.iter().map(|(encoding, count)| (PageType::DATA_PAGE, *encoding, *count));
+        let pages = of_dictionary.into_iter().chain(of_data);
+        let pages = pages.map(|(page_type, encoding, count)| PageEncodingStats { page_type, encoding, count });
+        let pages: Vec<PageEncodingStats> = pages.collect();
+        let encodings: Vec<Encoding> = pages.iter().map(|pages| pages.encoding).chain([Encoding::RLE]).collect();
+        let nulls = totals.nulls as i64;
+        let histogram = (descriptor.max_def_level() > 0).then(|| vec![nulls, totals.rows as i64 - nulls]);
+        let metadata = ColumnChunkMetaData::builder(Arc::clone(&descriptor))
+            .set_compression(properties.compression(descriptor.path()))
+            .set_encodings_mask(EncodingMask::new_from_encodings(encodings.iter()))
+            .set_page_encoding_stats(pages)
+            .set_total_compressed_size(totals.compressed_bytes as i64)
+            .set_total_uncompressed_size(totals.uncompressed_bytes as i64)
+            .set_num_values(totals.rows as i64)
+            .set_dictionary_page_offset(dictionary.is_some().then_some(0))
+            .set_data_page_offset(dictionary_bytes)
+            .set_statistics(statistics(kind, totals.extremes, totals.nulls, descriptor.sort_order().is_signed()))
+            .set_unencoded_byte_array_data_bytes((kind == Kind::Text).then_some(totals.text_bytes as i64))
+            .set_definition_level_histogram(histogram.map(LevelHistogram::from))
+            .build()
+            .at("a column")?;
+        let order = match (self.is_ascending, self.is_descending) {
+            (true, _) => BoundaryOrder::ASCENDING,
+            (false, true) => BoundaryOrder::DESCENDING,
+            (false, false) => BoundaryOrder::UNORDERED,
+        };
+        column_index.set_boundary_order(order);
+        // Pages were counted from the first, and the dictionary stands before them.
+        let (mut offset_index, mut offset) = (self.offset_index.build(), dictionary_bytes);
+        for page in &mut offset_index.page_locations {
+            page.offset = offset;
+            offset += i64::from(page.compressed_page_size);
+        }
+        let close = ColumnCloseResult {
+            bytes_written: totals.compressed_bytes as u64,
+            rows_written: totals.rows,
+            metadata,
+            bloom_filter: None,
+            column_index: Some(column_index.build().at("an index of pages")?),
+            offset_index: Some(offset_index),
+        };
+        Ok(FlatChunk { pages: dictionary.into_iter().chain(self.pages).collect(), close })
+    }
+
+    fn write_keys(&mut self, rows: &DictionaryArray<Int32Type>) -> Result<()> {
+        let Some(keys) = &mut self.keys else { return Err(Error::internal("keys without a dictionary")) };
+        keys.know(rows)?;
+        let from: &[i32] = rows.keys().values();
+        let mut start = 0;
+        while start < from.len() {
+            let count = self.room().min(from.len() - start);
+            let nulls = self.put_levels(rows.nulls(), start, count)?;
+            if let Some(keys) = &mut self.keys {
+                keys.put(&from[start..start + count], nulls.as_ref())?;
+            }
+            start += count;
+            if self.room() == 0 {
+                self.end_page()?;
+            }
+        }
+        // A dictionary that became too large takes no more.
+        let limit = self.flat.most_dictionary_bytes();
+        if self.keys.as_ref().is_some_and(|keys| keys.dictionary.bytes().len() >= limit) {
+            self.end_page()?;
+            self.end_keys()?;
+        }
+        Ok(())
+    }
+
+    fn write_values(&mut self, rows: &ArrayRef) -> Result<()> {
+        let (values, mut start) = (values_of(rows)?, 0);
+        while start < values.len() {
+            let most = self.room().min(ROWS_AT_ONCE).min(values.len() - start);
+            let count = values.fitting(start..start + most, self.flat.most_page_bytes().saturating_sub(self.page.bytes.len()));
+            let nulls = self.put_levels(rows.nulls(), start, count)?;
+            let (kind, page) = (self.flat.kind, &mut self.page);
+            let extremes = match nulls {
+                Some(nulls) => values.write(kind, nulls.valid_indices().map(|row| start + row), &mut page.bytes),
+                None => values.write(kind, start..start + count, &mut page.bytes),
+            };
+            page.extremes = union(page.extremes.take(), extremes);
+            start += count;
+            if self.room() == 0 || self.page.bytes.len() >= self.flat.most_page_bytes() {
+                self.end_page()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many rows the page may still take.
+    fn room(&self) -> usize {
+        self.flat.properties.data_page_row_count_limit().max(1).saturating_sub(self.page.rows)
+    }
+
+    /// Notes which of the next rows are null; gives those back if there are any.
+    fn put_levels(&mut self, nulls: Option<&NullBuffer>, start: usize, count: usize) -> Result<Option<NullBuffer>> {
+        let page = &mut self.page;
+        page.rows += count;
+        let nulls = nulls.map(|nulls| nulls.slice(start, count)).filter(|nulls| nulls.null_count() > 0);
+        match &nulls {
+            Some(_) if !self.flat.is_nullable() => {
+                return Err(Error::internal(format!("nulls in column {}, which has none", self.flat.descriptor.path())));
+            }
+            Some(nulls) => {
+                let levels: Vec<i16> = nulls.iter().map(i16::from).collect();
+                page.levels.put_with_observer(&levels, |_, _| ());
+                page.nulls += nulls.null_count();
+            }
+            None if self.flat.is_nullable() => page.levels.put_n_with_observer(1, count, |_, _| ()),
+            None => {}
+        }
+        Ok(nulls)
+    }
+
+    fn end_page(&mut self) -> Result<()> {
+        if self.page.rows == 0 {
+            return Ok(());
+        }
+        let (bytes, encoding, text_bytes) = self.encode_page();
+        self.index_page(text_bytes);
+        let num_values = self.page.rows as u32;
+        let page = |buf| Page::DataPage {
+            buf,
+            num_values,
+            encoding,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        let written = self.seal(&bytes, page)?;
+        self.offset_index.append_offset_and_size(0, written.len() as i32);
+        self.pages.push(written);
+        *self.totals.pages.entry(encoding).or_default() += 1;
+        (self.page.rows, self.page.nulls) = (0, 0);
+        self.page.bytes = bytes;
+        self.page.bytes.clear();
+        Ok(())
+    }
+
+    /// The levels of the page and its keys or values; how many bytes its texts have.
+    fn encode_page(&mut self) -> (Vec<u8>, Encoding, usize) {
+        let Self { flat, keys, page, .. } = self;
+        let mut bytes = std::mem::take(&mut page.bytes);
+        let Some(keys) = keys else {
+            let lengths = size_of::<u32>() * (page.rows - page.nulls);
+            let text_bytes = bytes.len().saturating_sub(lengths);
+            if flat.is_nullable() {
+                page.levels.flush_to(|levels| drop(bytes.splice(..0, levels.iter().copied())));
+            }
+            return (bytes, Encoding::PLAIN, text_bytes);
+        };
+        if flat.is_nullable() {
+            page.levels.flush_to(|levels| bytes.extend_from_slice(levels));
+        }
+        bytes.push(keys.bits());
+        let mut encoder = RleEncoder::new_from_buf(keys.bits(), bytes);
+        keys.of_page.iter().for_each(|key| encoder.put(u64::from(*key)));
+        let text_bytes = keys.dictionary.text_bytes(&keys.of_page);
+        page.extremes = keys.dictionary.extremes(&keys.has);
+        keys.of_page.clear();
+        keys.has.fill(false);
+        (encoder.consume(), flat.properties.dictionary_data_page_encoding(), text_bytes)
+    }
+
+    /// Notes what the page holds.
+    fn index_page(&mut self, text_bytes: usize) {
+        let (page, totals, kind) = (&mut self.page, &mut self.totals, self.flat.kind);
+        let nulls = page.nulls as i64;
+        match page.extremes.take() {
+            None => self.column_index.append(true, Vec::new(), Vec::new(), nulls),
+            Some(extremes) => {
+                let (below, above) = bounds(kind, &extremes);
+                // Bounds of texts may be cut, and lie to each other in another way than the texts.
+                let known = match kind {
+                    Kind::Text => (Extreme::Text(below.clone()), Extreme::Text(above.clone())),
+                    _ => extremes.clone(),
+                };
+                if let Some((least, most)) = &self.last {
+                    self.is_ascending &= *least <= known.0 && *most <= known.1;
+                    self.is_descending &= *least >= known.0 && *most >= known.1;
+                }
+                self.column_index.append(false, below, above, nulls);
+                self.last = Some(known);
+                totals.extremes = union(totals.extremes.take(), Some(extremes));
+            }
+        }
+        let histogram = self.flat.is_nullable().then(|| vec![nulls, page.rows as i64 - nulls]);
+        self.column_index.append_histograms(&None, &histogram.map(LevelHistogram::from));
+        self.offset_index.append_row_count(page.rows as i64);
+        self.offset_index.append_unencoded_byte_array_data_bytes((kind == Kind::Text).then_some(text_bytes as i64));
+        totals.text_bytes += text_bytes;
+        totals.rows += page.rows as u64;
+        totals.nulls += page.nulls as u64;
+    }
+
+    /// Ends the dictionary; rows to come are written as values.
+    fn end_keys(&mut self) -> Result<()> {
+        let Some(Keys { dictionary, .. }) = self.keys.take() else { return Ok(()) };
+        let (num_values, encoding) = (dictionary.len() as u32, self.flat.properties.dictionary_page_encoding());
+        let page = |buf| Page::DictionaryPage { buf, num_values, encoding, is_sorted: false };
+        self.dictionary = Some(self.seal(dictionary.bytes(), page)?);
+        Ok(())
+    }
+
+    /// A page of these bytes with its header, compressed.
+    fn seal(&mut self, bytes: &[u8], page: impl FnOnce(Bytes) -> Page) -> Result<Bytes> {
+        self.compressed.clear();
+        let buf = match &mut self.codec {
+            None => Bytes::copy_from_slice(bytes),
+            Some(codec) => {
+                codec.compress(bytes, &mut self.compressed).at("a page")?;
+                Bytes::copy_from_slice(&self.compressed)
+            }
+        };
+        let mut written = TrackedWrite::new(Vec::with_capacity(buf.len() + 64));
+        let page = CompressedPage::new(page(buf), bytes.len());
+        let sizes = SerializedPageWriter::new(&mut written).write_page(page).at("a page")?;
+        self.totals.compressed_bytes += sizes.compressed_size;
+        self.totals.uncompressed_bytes += sizes.uncompressed_size;
+        Ok(written.into_inner().at("a page")?.into())
+    }
+}
+
+impl Keys {
+    /// How many bits a key takes.
+    fn bits(&self) -> u8 {
+        num_required_bits(self.dictionary.len().saturating_sub(1) as u64)
+    }
+
+    /// Looks up the keys that rows have. What is in their dictionary and no row has does not get into the file.
+    fn know(&mut self, rows: &DictionaryArray<Int32Type>) -> Result<()> {
+        let from = rows.values();
+        let known = match self.known.take().filter(|known| Arc::ptr_eq(&known.dictionary, from)) {
+            Some(known) => self.known.insert(known),
+            None => {
+                let (values, keys) = (values_of(from)?, vec![UNKNOWN; from.len()]);
+                self.known.insert(Known { dictionary: Arc::clone(from), values, keys, count: 0 })
+            }
+        };
+        if known.count == known.keys.len() {
+            return Ok(());
+        }
+        let (mut is_used, keys) = (vec![false; from.len()], rows.keys().values());
+        match rows.nulls().filter(|nulls| nulls.null_count() > 0) {
+            None => keys.iter().for_each(|key| is_used[*key as usize] = true),
+            Some(nulls) => nulls.valid_indices().for_each(|row| is_used[keys[row] as usize] = true),
+        }
+        let wanted = known.keys.iter_mut().zip(is_used).enumerate();
+        for (index, (key, _)) in wanted.filter(|(_, (key, is_used))| *is_used && **key == UNKNOWN) {
+            let found = self.dictionary.key(&known.values, index);
+            *key = found.ok_or_else(|| Error::internal("values of another kind than the column's"))?;
+            known.count += 1;
+        }
+        self.has.resize(self.dictionary.len(), false);
+        Ok(())
+    }
+
+    /// Adds rows to the page whose keys are known.
+    fn put(&mut self, keys: &[i32], nulls: Option<&NullBuffer>) -> Result<()> {
+        let known = self.known.as_ref().ok_or_else(|| Error::internal("keys of no dictionary"))?;
+        let mut take = |key: i32| {
+            let key = known.keys[key as usize];
+            self.has[key as usize] = true;
+            key
+        };
+        match nulls {
+            None => self.of_page.extend(keys.iter().map(|key| take(*key))),
+            Some(nulls) => self.of_page.extend(nulls.valid_indices().map(|row| take(keys[row]))),
+        }
+        Ok(())
+    }
+}
+
+impl FlatChunk {
+    /// What is known of it.
+    pub(crate) fn result(&self) -> &ColumnCloseResult {
+        &self.close
+    }
+
+    /// Puts it behind the columns before it.
+    pub(crate) fn append_to_row_group<W: io::Write + Send>(
+        self,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+    ) -> parquet::errors::Result<()> {
+        group.append_column(&Pages(self.pages), self.close)
+    }
+}
+
+/// The bytes of a column.
+struct Pages(Vec<Bytes>);
+
+impl Length for Pages {
+    fn len(&self) -> u64 {
+        self.0.iter().map(|page| page.len() as u64).sum()
+    }
+}
+
+impl ChunkReader for Pages {
+    type T = Unread;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Unread> {
+        if start > 0 {
+            return Err(ParquetError::General("a column is read from its beginning only".to_owned()));
+        }
+        Ok(Unread(self.0.iter().cloned().collect()))
+    }
+
+    fn get_bytes(&self, _: u64, _: usize) -> parquet::errors::Result<Bytes> {
+        Err(ParquetError::General("a column is read from its beginning only".to_owned()))
+    }
+}
+
+/// The rest of them.
+struct Unread(VecDeque<Bytes>);
+
+impl Read for Unread {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.0.front().is_some_and(Bytes::is_empty) {
+            self.0.pop_front();
+        }
+        let Some(page) = self.0.front_mut() else { return Ok(0) };
+        let count = page.len().min(into.len());
+        into[..count].copy_from_slice(&page.split_to(count));
+        Ok(count)
+    }
+}
+
+/// Values as keys, of which each row has its own. What stands where something is null is never looked up.
+fn keys_of(rows: &ArrayRef) -> Result<DictionaryArray<Int32Type>> {
+    let keys = PrimitiveArray::new((0..rows.len() as i32).collect(), rows.logical_nulls());
+    Ok(DictionaryArray::try_new(keys, make_array(rows.to_data().into_builder().nulls(None).build()?))?)
+}
+
+fn values_of(array: &ArrayRef) -> Result<Values> {
+    Values::of(array)?.ok_or_else(|| Error::internal(format!("a flat column of {}", array.data_type())))
+}
+
+/// Rows as values, whatever way they come.
+pub(super) fn as_values(rows: &ArrayRef) -> Result<ArrayRef> {
+    match rows.data_type() {
+        ArrowType::Dictionary(_, values) => Ok(cast(rows, values)?),
+        _ => Ok(Arc::clone(rows)),
+    }
+}

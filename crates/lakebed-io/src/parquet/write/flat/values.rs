@@ -1,0 +1,337 @@
+//! The values of a flat column: numbers or texts, as rows bring them, as a dictionary has them, and as bounds.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use ahash::RandomState;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+};
+use arrow_array::{Array, ArrayRef, StringViewArray};
+use arrow_buffer::ToByteSlice;
+use arrow_cast::cast;
+use arrow_schema::{DataType as ArrowType, TimeUnit};
+use lakebed_core::Result;
+use parquet::basic::Type as PhysicalType;
+use parquet::data_type::ByteArray;
+use parquet::file::statistics::{Statistics, ValueStatistics};
+
+/// Bounds of texts are cut to so many bytes.
+const MOST_BOUND_BYTES: usize = 64;
+/// Before each text stands its length.
+const LENGTH_BYTES: usize = size_of::<u32>();
+
+/// How a column stores its values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Int32,
+    Int64,
+    Text,
+}
+
+/// Values as they come.
+pub(super) enum Values {
+    Numbers(Vec<i64>),
+    Texts(StringViewArray),
+}
+
+/// Different values, each with the key by which rows name it.
+pub(super) struct Dictionary {
+    kind: Kind,
+    /// As `PLAIN` has them.
+    bytes: Vec<u8>,
+    numbers: Vec<i64>,
+    /// Where each text is.
+    texts: Vec<Range<usize>>,
+    number_keys: HashMap<i64, u32, RandomState>,
+    text_keys: HashMap<Box<[u8]>, u32, RandomState>,
+}
+
+/// The least or the greatest value of some rows.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Extreme {
+    Number(i64),
+    Text(Vec<u8>),
+}
+
+impl Kind {
+    /// None for columns of other kinds.
+    pub(super) fn of(data_type: &ArrowType, column: PhysicalType) -> Option<Self> {
+        use ArrowType as T;
+        Some(match (column, data_type) {
+            (PhysicalType::INT32, T::Int8 | T::Int16 | T::Int32 | T::Date32 | T::Decimal64(..)) => Self::Int32,
+            (PhysicalType::INT64, T::Int64 | T::Timestamp(TimeUnit::Microsecond, _) | T::Decimal64(..)) => Self::Int64,
+            (PhysicalType::BYTE_ARRAY, T::Utf8 | T::Utf8View) => Self::Text,
+            _ => return None,
+        })
+    }
+}
+
+impl Values {
+    /// None for types that no [`Kind`] has. What stands where something is null means nothing.
+    pub(super) fn of(array: &ArrayRef) -> Result<Option<Self>> {
+        fn numbers<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &ArrayRef) -> Values {
+            Values::Numbers(array.as_primitive::<T>().values().iter().map(|value| (*value).into()).collect())
+        }
+        Ok(Some(match array.data_type() {
+            ArrowType::Int8 => numbers::<Int8Type>(array),
+            ArrowType::Int16 => numbers::<Int16Type>(array),
+            ArrowType::Int32 => numbers::<Int32Type>(array),
+            ArrowType::Int64 => numbers::<Int64Type>(array),
+            ArrowType::Date32 => numbers::<Date32Type>(array),
+            ArrowType::Timestamp(TimeUnit::Microsecond, _) => numbers::<TimestampMicrosecondType>(array),
+            ArrowType::Decimal64(..) => numbers::<Decimal64Type>(array),
+            ArrowType::Utf8View => Self::Texts(array.as_string_view().clone()),
+            ArrowType::Utf8 => Self::Texts(cast(array, &ArrowType::Utf8View)?.as_string_view().clone()),
+            _ => return Ok(None),
+        }))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Numbers(numbers) => numbers.len(),
+            Self::Texts(texts) => texts.len(),
+        }
+    }
+
+    /// How many of these rows take no more than so many bytes, about; at least one.
+    pub(super) fn fitting(&self, rows: Range<usize>, bytes: usize) -> usize {
+        let Self::Texts(texts) = self else { return rows.len() };
+        let mut left = bytes;
+        for (count, row) in rows.clone().enumerate() {
+            // The length of a text is in the low half of its view.
+            let length = texts.views()[row] as u32 as usize + LENGTH_BYTES;
+            match left.checked_sub(length) {
+                Some(rest) => left = rest,
+                None => return count.max(1),
+            }
+        }
+        rows.len()
+    }
+
+    /// Adds these rows to a page as `PLAIN` has them, and tells the least and the greatest of them.
+    pub(super) fn write(&self, kind: Kind, rows: impl Iterator<Item = usize>, page: &mut Vec<u8>) -> Option<(Extreme, Extreme)> {
+        match self {
+            Self::Numbers(numbers) => {
+                let numbers: Vec<i64> = rows.map(|row| numbers[row]).collect();
+                match kind {
+                    Kind::Int32 => {
+                        let narrow: Vec<i32> = numbers.iter().map(|number| (*number as i32).to_le()).collect();
+                        page.extend_from_slice(narrow.to_byte_slice());
+                    }
+                    _ => {
+                        let wide: Vec<i64> = numbers.iter().map(|number| number.to_le()).collect();
+                        page.extend_from_slice(wide.to_byte_slice());
+                    }
+                }
+                let (least, most) = (numbers.iter().min()?, numbers.iter().max()?);
+                Some((Extreme::Number(*least), Extreme::Number(*most)))
+            }
+            Self::Texts(texts) => {
+                let mut extremes: Option<(&str, &str)> = None;
+                for row in rows {
+                    let text = texts.value(row);
+                    page.extend_from_slice(&(text.len() as u32).to_le_bytes());
+                    page.extend_from_slice(text.as_bytes());
+                    extremes = Some(match extremes {
+                        Some((least, most)) => (least.min(text), most.max(text)),
+                        None => (text, text),
+                    });
+                }
+                extremes.map(|(least, most)| (Extreme::Text(least.into()), Extreme::Text(most.into())))
+            }
+        }
+    }
+}
+
+impl Dictionary {
+    pub(super) fn new(kind: Kind) -> Self {
+        let (number_keys, text_keys) = (HashMap::default(), HashMap::default());
+        Self { kind, bytes: Vec::new(), numbers: Vec::new(), texts: Vec::new(), number_keys, text_keys }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.numbers.len() + self.texts.len()
+    }
+
+    /// As they are in the file.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// How much memory they take.
+    pub(super) fn memory_bytes(&self) -> usize {
+        // Once in their order and once to be found.
+        self.bytes.capacity() + 2 * (self.bytes.len() + size_of::<(i64, u32)>() * self.len())
+    }
+
+    /// The key of a value, which gets one if it is new. None of a value of another kind.
+    pub(super) fn key(&mut self, of: &Values, index: usize) -> Option<u32> {
+        let next = self.len() as u32;
+        match of {
+            Values::Numbers(numbers) if self.kind != Kind::Text => {
+                let number = *numbers.get(index)?;
+                if let Some(key) = self.number_keys.get(&number) {
+                    return Some(*key);
+                }
+                match self.kind {
+                    Kind::Int32 => self.bytes.extend_from_slice(&(number as i32).to_le_bytes()),
+                    _ => self.bytes.extend_from_slice(&number.to_le_bytes()),
+                }
+                self.numbers.push(number);
+                self.number_keys.insert(number, next);
+            }
+            Values::Texts(texts) if self.kind == Kind::Text => {
+                let text = texts.value(index).as_bytes();
+                if let Some(key) = self.text_keys.get(text) {
+                    return Some(*key);
+                }
+                self.bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
+                let start = self.bytes.len();
+                self.bytes.extend_from_slice(text);
+                self.texts.push(start..self.bytes.len());
+                self.text_keys.insert(text.into(), next);
+            }
+            _ => return None,
+        }
+        Some(next)
+    }
+
+    /// How many bytes the texts of these keys have; 0 for numbers.
+    pub(super) fn text_bytes(&self, keys: &[u32]) -> usize {
+        match self.kind {
+            Kind::Text => keys.iter().map(|key| self.texts[*key as usize].len()).sum(),
+            _ => 0,
+        }
+    }
+
+    /// The least and the greatest of the marked values.
+    pub(super) fn extremes(&self, marks: &[bool]) -> Option<(Extreme, Extreme)> {
+        fn among<T: Ord + Copy>(values: impl Iterator<Item = T> + Clone) -> Option<(T, T)> {
+            values.clone().min().zip(values.max())
+        }
+        match self.kind {
+            Kind::Text => {
+                let texts = self.texts.iter().zip(marks).filter(|(_, mark)| **mark).map(|(text, _)| &self.bytes[text.clone()]);
+                among(texts).map(|(least, most)| (Extreme::Text(least.to_vec()), Extreme::Text(most.to_vec())))
+            }
+            _ => {
+                let numbers = self.numbers.iter().zip(marks).filter(|(_, mark)| **mark).map(|(number, _)| *number);
+                among(numbers).map(|(least, most)| (Extreme::Number(least), Extreme::Number(most)))
+            }
+        }
+    }
+}
+
+/// What the values of both are within.
+pub(super) fn union(one: Option<(Extreme, Extreme)>, other: Option<(Extreme, Extreme)>) -> Option<(Extreme, Extreme)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+        (one, other) => one.or(other),
+    }
+}
+
+/// A lower and an upper bound as an index of pages has them.
+pub(super) fn bounds(kind: Kind, (least, most): &(Extreme, Extreme)) -> (Vec<u8>, Vec<u8>) {
+    let bytes = |extreme: &Extreme, cut: fn(&[u8]) -> (Vec<u8>, bool)| match (extreme, kind) {
+        (Extreme::Number(number), Kind::Int32) => (*number as i32).to_le_bytes().to_vec(),
+        (Extreme::Number(number), _) => number.to_le_bytes().to_vec(),
+        (Extreme::Text(text), _) => cut(text).0,
+    };
+    (bytes(least, below), bytes(most, above))
+}
+
+/// Statistics of rows within these. `is_signed` says whether readers of old understand them.
+pub(super) fn statistics(kind: Kind, extremes: Option<(Extreme, Extreme)>, nulls: u64, is_signed: bool) -> Statistics {
+    let (least, most) = extremes.unzip();
+    let number = |extreme: &Option<Extreme>| match extreme {
+        Some(Extreme::Number(number)) => Some(*number),
+        _ => None,
+    };
+    match kind {
+        Kind::Int32 => {
+            let narrow = |extreme| number(extreme).map(|number| number as i32);
+            let known = ValueStatistics::new(narrow(&least), narrow(&most), None, Some(nulls), false);
+            known.with_backwards_compatible_min_max(is_signed).into()
+        }
+        Kind::Int64 => {
+            let known = ValueStatistics::new(number(&least), number(&most), None, Some(nulls), false);
+            known.with_backwards_compatible_min_max(is_signed).into()
+        }
+        Kind::Text => {
+            let text = |extreme: Option<Extreme>, cut: fn(&[u8]) -> (Vec<u8>, bool)| match extreme {
+                Some(Extreme::Text(text)) => Some(cut(&text)).map(|(text, is_exact)| (ByteArray::from(text), is_exact)),
+                _ => None,
+            };
+            let ((least, least_is_exact), (most, most_is_exact)) = (text(least, below).unzip(), text(most, above).unzip());
+            let known = ValueStatistics::new(least, most, None, Some(nulls), false)
+                .with_min_is_exact(least_is_exact.unwrap_or(false))
+                .with_max_is_exact(most_is_exact.unwrap_or(false));
+            known.with_backwards_compatible_min_max(is_signed).into()
+        }
+    }
+}
+
+/// A short text that is not above this one, and whether it is the same.
+fn below(text: &[u8]) -> (Vec<u8>, bool) {
+    match cut(text) {
+        Some(short) => (short.into(), false),
+        None => (text.to_vec(), true),
+    }
+}
+
+/// A text that is not below this one, and whether it is the same: a short one, where there is one.
+fn above(text: &[u8]) -> (Vec<u8>, bool) {
+    match cut(text).and_then(next) {
+        Some(short) => (short.into(), false),
+        None => (text.to_vec(), true),
+    }
+}
+
+/// The beginning of a long text.
+fn cut(text: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(text).ok().filter(|text| text.len() > MOST_BOUND_BYTES)?;
+    Some(&text[..text.floor_char_boundary(MOST_BOUND_BYTES)])
+}
+
+/// A text above all that begin with this one: its last letter that has a next one of the same length is replaced by that.
+fn next(text: &str) -> Option<String> {
+    let next = |(at, letter): (usize, char)| {
+        let next = char::from_u32(letter as u32 + 1).filter(|next| next.len_utf8() == letter.len_utf8())?;
+        Some(format!("{}{next}", &text[..at]))
+    };
+    text.char_indices().rev().find_map(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_of_long_texts_are_short() {
+        let short = "é".repeat(32);
+        assert_eq!(below(short.as_bytes()), (short.clone().into_bytes(), true));
+        assert_eq!(above(short.as_bytes()), (short.clone().into_bytes(), true));
+        let long = format!("{}é", "a".repeat(63));
+        assert_eq!(below(long.as_bytes()), ("a".repeat(63).into_bytes(), false));
+        assert_eq!(above(long.as_bytes()), (format!("{}b", "a".repeat(62)).into_bytes(), false));
+        // DEL is the last letter of one byte, and no letter is between U+D7FF and U+E000.
+        let long = format!("ab{}", "\u{7f}".repeat(100));
+        assert_eq!(above(long.as_bytes()), (b"ac".to_vec(), false));
+        let long = format!("b{}", "\u{d7ff}".repeat(40));
+        assert_eq!(above(long.as_bytes()), (b"c".to_vec(), false));
+        let long = "\u{10ffff}".repeat(40);
+        assert_eq!(above(long.as_bytes()), (long.clone().into_bytes(), true));
+    }
+
+    #[test]
+    fn texts_are_counted_by_their_bytes() {
+        let texts = Values::Texts(StringViewArray::from(vec!["", "12345678", "a text that is longer than a view", "x"]));
+        assert_eq!(texts.fitting(0..4, 3), 1);
+        assert_eq!(texts.fitting(0..4, 4 + 12), 2);
+        assert_eq!(texts.fitting(0..4, 4 + 12 + 36), 2);
+        assert_eq!(texts.fitting(0..4, 4 + 12 + 37 + 5), 4);
+        assert_eq!(texts.fitting(2..4, 1), 1);
+    }
+}
