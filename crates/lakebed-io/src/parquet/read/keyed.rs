@@ -11,7 +11,7 @@ use arrow_array::builder::{BooleanBufferBuilder, StringViewBuilder};
 use arrow_array::types::{Date32Type, Decimal64Type, Int8Type, Int16Type, Int32Type, TimestampMicrosecondType};
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow_buffer::NullBuffer;
-use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType as ArrowType, FieldRef, Schema, TimeUnit};
 use bytes::Bytes;
 use bytes::buf::{Buf, Reader};
 use lakebed_core::{Error, Result};
@@ -33,18 +33,16 @@ pub(super) struct Wanted {
     group: usize,
     /// For each column of a batch, the leaf of one that is to.
     columns: Vec<Option<usize>>,
-    /// Of the batches.
-    schema: SchemaRef,
+    /// For each its field in the file.
+    fields: Vec<FieldRef>,
 }
 
 /// Columns of a row group that come as keys.
 pub(super) struct Keyed {
     /// For each column of a batch one that does.
     columns: Vec<Option<KeyedChunk>>,
-    /// Of the batches, but that of a struct only some fields may be read.
-    schema: SchemaRef,
-    /// Whether there was a batch, which tells.
-    is_schema_known: bool,
+    /// For each its field in the file.
+    fields: Vec<FieldRef>,
 }
 
 /// One of them, of which the next rows have not been read.
@@ -82,10 +80,10 @@ impl Wanted {
             let field = metadata.schema().fields().get(root)?;
             let is_keyed = options.keyed.contains(&leaf) && may_be_keyed(chunk, field.data_type());
             columns.push(is_keyed.then_some(leaf));
-            fields.push(if is_keyed { Arc::new(as_keyed(field)) } else { Arc::clone(field) });
+            fields.push(Arc::clone(field));
         }
         let any = columns.iter().any(Option::is_some);
-        any.then(|| Self { group, columns, schema: Arc::new(Schema::new(fields)) })
+        any.then_some(Self { group, columns, fields })
     }
 
     /// Their leaves.
@@ -114,17 +112,17 @@ impl Keyed {
         let group = metadata.row_group(wanted.group);
         let mut bytes = bytes.into_iter();
         let mut columns = Vec::with_capacity(wanted.columns.len());
-        for (leaf, field) in wanted.columns.iter().zip(wanted.schema.fields()) {
-            let Some((leaf, ArrowType::Dictionary(_, values))) = leaf.map(|leaf| (leaf, field.data_type())) else {
+        for (leaf, field) in wanted.columns.iter().zip(&wanted.fields) {
+            let Some(leaf) = *leaf else {
                 columns.push(None);
                 continue;
             };
-            match KeyedChunk::open(bytes.next().unwrap_or_default(), group, leaf, values)? {
+            match KeyedChunk::open(bytes.next().unwrap_or_default(), group, leaf, field.data_type())? {
                 Some(chunk) => columns.push(Some(chunk)),
                 None => return Ok(None),
             }
         }
-        Ok(Some(Self { columns, schema: wanted.schema, is_schema_known: false }))
+        Ok(Some(Self { columns, fields: wanted.fields }))
     }
 
     /// The next rows: of all columns, given the others.
@@ -138,20 +136,13 @@ impl Keyed {
             };
             columns.push(column.ok_or_else(|| Error::internal("a column was not decoded"))?);
         }
-        if !self.is_schema_known {
-            let fields = self.schema.fields().iter().zip(&columns);
-            let fields = fields.map(|(field, column)| field.as_ref().clone().with_data_type(column.data_type().clone()));
-            self.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-            self.is_schema_known = true;
-        }
+        // Columns are keys, or structs of which only some fields were read.
+        let fields = self.fields.iter().zip(&columns);
+        let fields = fields.map(|(field, column)| field.as_ref().clone().with_data_type(column.data_type().clone()));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+        Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
     }
-}
-
-fn as_keyed(field: &Field) -> Field {
-    let keyed = ArrowType::Dictionary(Box::new(ArrowType::Int32), Box::new(field.data_type().clone()));
-    field.clone().with_data_type(keyed)
 }
 
 /// Whether a column of a file is stored in a way that may come as keys into values of this type, as far as its metadata tells, and gains by

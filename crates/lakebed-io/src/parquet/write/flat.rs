@@ -180,7 +180,7 @@ impl FlatColumn {
         }
         // All may differ: the dictionary takes a few at a time, as long as it takes any.
         let rows = as_values(rows)?;
-        let (values, mut start) = (values_of(&rows)?, 0);
+        let (values, mut start) = (Values::of(&rows)?, 0);
         while start < rows.len() && self.keys.is_some() {
             let count = values.fitting(start..rows.len().min(start + ROWS_AT_ONCE), self.flat.most_dictionary_bytes());
             self.write_keys(&keys_of(&rows.slice(start, count))?)?;
@@ -212,7 +212,6 @@ impl FlatColumn {
         self.end_keys()?;
         let Self { flat, dictionary, totals, mut column_index, .. } = self;
         let Flat { kind, descriptor, properties } = flat;
-        let dictionary_bytes = dictionary.as_ref().map_or(0, Bytes::len) as i64;
         let of_dictionary = dictionary.is_some().then(|| (PageType::DICTIONARY_PAGE, properties.dictionary_page_encoding(), 1));
         let of_data = totals.pages.iter().map(|(encoding, count)| (PageType::DATA_PAGE, *encoding, *count));
         let pages = of_dictionary.into_iter().chain(of_data);
@@ -228,8 +227,7 @@ impl FlatColumn {
             .set_total_compressed_size(totals.compressed_bytes as i64)
             .set_total_uncompressed_size(totals.uncompressed_bytes as i64)
             .set_num_values(totals.rows as i64)
-            .set_dictionary_page_offset(dictionary.is_some().then_some(0))
-            .set_data_page_offset(dictionary_bytes)
+            .set_data_page_offset(0)
             .set_statistics(statistics(kind, totals.extremes, totals.nulls, descriptor.sort_order().is_signed()))
             .set_unencoded_byte_array_data_bytes((kind == Kind::Text).then_some(totals.text_bytes as i64))
             .set_definition_level_histogram(histogram.map(LevelHistogram::from))
@@ -241,20 +239,16 @@ impl FlatColumn {
             (false, false) => BoundaryOrder::UNORDERED,
         };
         column_index.set_boundary_order(order);
-        // Pages were counted from the first, and the dictionary stands before them.
-        let (mut offset_index, mut offset) = (self.offset_index.build(), dictionary_bytes);
-        for page in &mut offset_index.page_locations {
-            page.offset = offset;
-            offset += i64::from(page.compressed_page_size);
-        }
         let close = ColumnCloseResult {
             bytes_written: totals.compressed_bytes as u64,
             rows_written: totals.rows,
             metadata,
             bloom_filter: None,
             column_index: Some(column_index.build().at("an index of pages")?),
-            offset_index: Some(offset_index),
+            offset_index: Some(self.offset_index.build()),
         };
+        // Pages were counted as if they came first.
+        let close = close.update_dictionary_location(dictionary.as_ref().map_or(0, Bytes::len)).at("a column")?;
         Ok(FlatChunk { pages: dictionary.into_iter().chain(self.pages).collect(), close })
     }
 
@@ -284,7 +278,7 @@ impl FlatColumn {
     }
 
     fn write_values(&mut self, rows: &ArrayRef) -> Result<()> {
-        let (values, mut start) = (values_of(rows)?, 0);
+        let (values, mut start) = (Values::of(rows)?, 0);
         while start < values.len() {
             let most = self.room().min(ROWS_AT_ONCE).min(values.len() - start);
             let count = values.fitting(start..start + most, self.flat.most_page_bytes().saturating_sub(self.page.bytes.len()));
@@ -343,8 +337,8 @@ impl FlatColumn {
             rep_level_encoding: Encoding::RLE,
             statistics: None,
         };
-        let written = self.seal(&bytes, page)?;
-        self.offset_index.append_offset_and_size(0, written.len() as i32);
+        let (offset, written) = (self.totals.compressed_bytes, self.seal(&bytes, page)?);
+        self.offset_index.append_offset_and_size(offset as i64, written.len() as i32);
         self.pages.push(written);
         *self.totals.pages.entry(encoding).or_default() += 1;
         (self.page.rows, self.page.nulls) = (0, 0);
@@ -449,7 +443,7 @@ impl Keys {
         let known = match self.known.take().filter(|known| Arc::ptr_eq(&known.dictionary, from)) {
             Some(known) => self.known.insert(known),
             None => {
-                let (values, keys) = (values_of(from)?, vec![UNKNOWN; from.len()]);
+                let (values, keys) = (Values::of(from)?, vec![UNKNOWN; from.len()]);
                 self.known.insert(Known { dictionary: Arc::clone(from), values, keys, count: 0 })
             }
         };
@@ -545,10 +539,6 @@ impl Read for Unread {
 fn keys_of(rows: &ArrayRef) -> Result<DictionaryArray<Int32Type>> {
     let keys = PrimitiveArray::new((0..rows.len() as i32).collect(), rows.logical_nulls());
     Ok(DictionaryArray::try_new(keys, make_array(rows.to_data().into_builder().nulls(None).build()?))?)
-}
-
-fn values_of(array: &ArrayRef) -> Result<Values> {
-    Values::of(array)?.ok_or_else(|| Error::internal(format!("a flat column of {}", array.data_type())))
 }
 
 /// Rows as values, whatever way they come.

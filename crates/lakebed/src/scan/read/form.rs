@@ -38,9 +38,11 @@ pub(crate) fn moving_batch(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usi
     if !columns.iter().any(is_keyed) {
         return Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?);
     }
-    let field = |(field, column): (&FieldRef, &ArrayRef)| match value_type(column.data_type()) == field.data_type() {
-        true if is_keyed(column) => Arc::new(field.as_ref().clone().with_data_type(column.data_type().clone())),
-        _ => Arc::clone(field),
+    let field = |(field, column): (&FieldRef, &ArrayRef)| {
+        if is_keyed(column) && value_type(column.data_type()) == field.data_type() {
+            return Arc::new(field.as_ref().clone().with_data_type(column.data_type().clone()));
+        }
+        Arc::clone(field)
     };
     let fields: Fields = schema.fields().iter().zip(&columns).map(field).collect();
     let schema = Schema::new_with_metadata(fields, schema.metadata().clone());

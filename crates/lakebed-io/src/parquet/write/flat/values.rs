@@ -12,7 +12,7 @@ use arrow_array::{Array, ArrayRef, StringViewArray};
 use arrow_buffer::ToByteSlice;
 use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, TimeUnit};
-use lakebed_core::Result;
+use lakebed_core::{Error, Result};
 use parquet::basic::Type as PhysicalType;
 use parquet::data_type::ByteArray;
 use parquet::file::statistics::{Statistics, ValueStatistics};
@@ -66,15 +66,21 @@ impl Kind {
             _ => return None,
         })
     }
+
+    /// A number as `PLAIN` has it.
+    fn put(self, number: i64, bytes: &mut Vec<u8>) {
+        let width = if self == Self::Int32 { size_of::<i32>() } else { size_of::<i64>() };
+        bytes.extend_from_slice(&number.to_le_bytes()[..width]);
+    }
 }
 
 impl Values {
-    /// None for types that no [`Kind`] has. What stands where something is null means nothing.
-    pub(super) fn of(array: &ArrayRef) -> Result<Option<Self>> {
+    /// Of a type that some [`Kind`] has. What stands where something is null means nothing.
+    pub(super) fn of(array: &ArrayRef) -> Result<Self> {
         fn numbers<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &ArrayRef) -> Values {
             Values::Numbers(array.as_primitive::<T>().values().iter().map(|value| (*value).into()).collect())
         }
-        Ok(Some(match array.data_type() {
+        Ok(match array.data_type() {
             ArrowType::Int8 => numbers::<Int8Type>(array),
             ArrowType::Int16 => numbers::<Int16Type>(array),
             ArrowType::Int32 => numbers::<Int32Type>(array),
@@ -84,8 +90,8 @@ impl Values {
             ArrowType::Decimal64(..) => numbers::<Decimal64Type>(array),
             ArrowType::Utf8View => Self::Texts(array.as_string_view().clone()),
             ArrowType::Utf8 => Self::Texts(cast(array, &ArrowType::Utf8View)?.as_string_view().clone()),
-            _ => return Ok(None),
-        }))
+            other => return Err(Error::internal(format!("a flat column of {other}"))),
+        })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -114,19 +120,20 @@ impl Values {
     pub(super) fn write(&self, kind: Kind, rows: impl Iterator<Item = usize>, page: &mut Vec<u8>) -> Option<(Extreme, Extreme)> {
         match self {
             Self::Numbers(numbers) => {
-                let numbers: Vec<i64> = rows.map(|row| numbers[row]).collect();
+                let mut numbers: Vec<i64> = rows.map(|row| numbers[row]).collect();
+                let extremes = numbers.iter().min().zip(numbers.iter().max());
+                let extremes = extremes.map(|(least, most)| (Extreme::Number(*least), Extreme::Number(*most)));
                 match kind {
                     Kind::Int32 => {
                         let narrow: Vec<i32> = numbers.iter().map(|number| (*number as i32).to_le()).collect();
                         page.extend_from_slice(narrow.to_byte_slice());
                     }
                     _ => {
-                        let wide: Vec<i64> = numbers.iter().map(|number| number.to_le()).collect();
-                        page.extend_from_slice(wide.to_byte_slice());
+                        numbers.iter_mut().for_each(|number| *number = number.to_le());
+                        page.extend_from_slice(numbers.to_byte_slice());
                     }
                 }
-                let (least, most) = (numbers.iter().min()?, numbers.iter().max()?);
-                Some((Extreme::Number(*least), Extreme::Number(*most)))
+                extremes
             }
             Self::Texts(texts) => {
                 let mut extremes: Option<(&str, &str)> = None;
@@ -175,10 +182,7 @@ impl Dictionary {
                 if let Some(key) = self.number_keys.get(&number) {
                     return Some(*key);
                 }
-                match self.kind {
-                    Kind::Int32 => self.bytes.extend_from_slice(&(number as i32).to_le_bytes()),
-                    _ => self.bytes.extend_from_slice(&number.to_le_bytes()),
-                }
+                self.kind.put(number, &mut self.bytes);
                 self.numbers.push(number);
                 self.number_keys.insert(number, next);
             }
@@ -234,10 +238,13 @@ pub(super) fn union(one: Option<(Extreme, Extreme)>, other: Option<(Extreme, Ext
 
 /// A lower and an upper bound as an index of pages has them.
 pub(super) fn bounds(kind: Kind, (least, most): &(Extreme, Extreme)) -> (Vec<u8>, Vec<u8>) {
-    let bytes = |extreme: &Extreme, cut: fn(&[u8]) -> (Vec<u8>, bool)| match (extreme, kind) {
-        (Extreme::Number(number), Kind::Int32) => (*number as i32).to_le_bytes().to_vec(),
-        (Extreme::Number(number), _) => number.to_le_bytes().to_vec(),
-        (Extreme::Text(text), _) => cut(text).0,
+    let bytes = |extreme: &Extreme, cut: fn(&[u8]) -> (Vec<u8>, bool)| match extreme {
+        Extreme::Number(number) => {
+            let mut bytes = Vec::new();
+            kind.put(*number, &mut bytes);
+            bytes
+        }
+        Extreme::Text(text) => cut(text).0,
     };
     (bytes(least, below), bytes(most, above))
 }
