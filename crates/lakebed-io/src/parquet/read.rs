@@ -10,6 +10,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use bytes::Bytes;
 use parquet::DecodeResult;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowFilter, RowSelection, RowSelectionPolicy};
@@ -190,84 +191,96 @@ impl Decoding {
     where
         S: FnMut(RecordBatch) -> Result<ControlFlow<()>> + Send + 'static,
     {
-        let Self { file, mut decoder, keyed } = self;
-        let mut keyed = match keyed {
-            None => None,
+        let Self { file, decoder, keyed } = self;
+        let (source, name) = (file.source.clone(), file.name().to_owned());
+        let mut running = Running { file, decoder, keyed: None, sink };
+        // Without any bytes it only says what it needs. No core is taken for that, so that fetching starts at once.
+        let mut wanted = match keyed {
+            None => running.advance()?,
             Some((wanted, options)) => {
-                let (same, keyed) = open_keyed(&file, decoder, wanted, options, cores).await?;
-                decoder = same;
-                keyed
+                let (ranges, others) = running.ranges_of(&wanted)?;
+                let mut bytes = source.read([ranges.as_slice(), &others].concat()).await?;
+                let of_others = bytes.split_off(ranges.len());
+                let begin = move || {
+                    running.open(wanted, options, bytes, others, of_others)?;
+                    let wanted = running.advance()?;
+                    Ok((running, wanted))
+                };
+                let (same, wanted) = cores.compute(&name, begin).await?;
+                running = same;
+                wanted
             }
         };
-        // Beside columns that come as keys it was given bytes, or needs none.
-        let has_bytes = keyed.is_some();
-        let (mut sink, named) = (sink, file.clone());
-        let mut sink = move |batch: RecordBatch| match &mut keyed {
-            Some(keyed) => sink(keyed.join(&batch).map_err(|error| error.within(named.name()))?),
-            None => sink(batch),
-        };
-        // Without any bytes it only says what it needs. No core is taken for that, so that fetching starts at once.
-        let mut wanted = if has_bytes { Some(Vec::new()) } else { advance(&mut decoder, &mut sink, &file)? };
         while let Some(ranges) = wanted {
-            let bytes = if ranges.is_empty() { Vec::new() } else { file.source.read(ranges.clone()).await? };
-            let name = file.name().to_owned();
-            let file_of_work = file.clone();
-            (decoder, sink, wanted) = cores
-                .compute(&name, move || {
-                    decoder.push_ranges(ranges, bytes).at(file_of_work.name())?;
-                    let wanted = advance(&mut decoder, &mut sink, &file_of_work)?;
-                    Ok((decoder, sink, wanted))
-                })
-                .await?;
+            let bytes = if ranges.is_empty() { Vec::new() } else { source.read(ranges.clone()).await? };
+            let go_on = move || {
+                running.decoder.push_ranges(ranges, bytes).at(running.file.name())?;
+                let wanted = running.advance()?;
+                Ok((running, wanted))
+            };
+            (running, wanted) = cores.compute(&name, go_on).await?;
         }
         Ok(())
     }
 }
 
-/// Fetches and opens the columns that come as keys, and what the decoder of the others wants to begin with. If that is not to be, all columns
-/// are left to a decoder.
-async fn open_keyed(
-    file: &ParquetFile,
-    mut decoder: ParquetPushDecoder,
-    wanted: Wanted,
-    options: ReadOptions,
-    cores: &Cores,
-) -> Result<(ParquetPushDecoder, Option<Keyed>)> {
-    let mut ranges = wanted.ranges(&file.metadata);
-    let keyed_count = ranges.len();
-    if !wanted.are_all()
-        && let DecodeResult::NeedsData(others) = decoder.try_decode().at(file.name())?
-    {
-        ranges.extend(others);
-    }
-    let mut bytes = file.source.read(ranges.clone()).await?;
-    let (others, of_others) = (ranges.split_off(keyed_count), bytes.split_off(keyed_count));
-    let (file, name) = (file.clone(), file.name().to_owned());
-    let open = move || {
-        if let Some(keyed) = Keyed::open(wanted, bytes, &file.metadata).map_err(|error| error.within(file.name()))? {
-            decoder.push_ranges(others, of_others).at(file.name())?;
-            return Ok((decoder, Some(keyed)));
-        }
-        let metadata = options.metadata.clone().ok_or_else(|| Error::internal("columns were chosen without metadata"))?;
-        Ok((file.decoder(metadata, options)?, None))
-    };
-    cores.compute(&name, open).await
+/// A [`Decoding`] that is at work.
+struct Running<S> {
+    file: ParquetFile,
+    decoder: ParquetPushDecoder,
+    keyed: Option<Keyed>,
+    sink: S,
 }
 
-/// Decodes until bytes are missing (these ranges) or nothing more is to come.
-fn advance<S>(decoder: &mut ParquetPushDecoder, sink: &mut S, file: &ParquetFile) -> Result<Option<Vec<Range<u64>>>>
+impl<S> Running<S>
 where
     S: FnMut(RecordBatch) -> Result<ControlFlow<()>>,
 {
-    loop {
-        match decoder.try_decode().at(file.name())? {
-            DecodeResult::NeedsData(ranges) => return Ok(Some(ranges)),
-            DecodeResult::Data(batch) => {
-                if sink(batch)?.is_break() {
-                    return Ok(None);
+    /// Where the columns are that are to come as keys, and what the decoder of the others wants to begin with.
+    fn ranges_of(&mut self, wanted: &Wanted) -> Result<(Vec<Range<u64>>, Vec<Range<u64>>)> {
+        let ranges = wanted.ranges(&self.file.metadata);
+        if !wanted.are_all()
+            && let DecodeResult::NeedsData(others) = self.decoder.try_decode().at(self.file.name())?
+        {
+            return Ok((ranges, others));
+        }
+        Ok((ranges, Vec::new()))
+    }
+
+    /// Opens them, given all those bytes. If that is not to be, all columns are left to a decoder.
+    fn open(
+        &mut self,
+        wanted: Wanted,
+        options: ReadOptions,
+        bytes: Vec<Bytes>,
+        others: Vec<Range<u64>>,
+        of_others: Vec<Bytes>,
+    ) -> Result<()> {
+        self.keyed = Keyed::open(wanted, bytes, &self.file.metadata).map_err(|error| error.within(self.file.name()))?;
+        if self.keyed.is_some() {
+            return self.decoder.push_ranges(others, of_others).at(self.file.name());
+        }
+        let metadata = options.metadata.clone().ok_or_else(|| Error::internal("columns were chosen without metadata"))?;
+        self.decoder = self.file.decoder(metadata, options)?;
+        Ok(())
+    }
+
+    /// Decodes until bytes are missing (these ranges) or nothing more is to come.
+    fn advance(&mut self) -> Result<Option<Vec<Range<u64>>>> {
+        loop {
+            match self.decoder.try_decode().at(self.file.name())? {
+                DecodeResult::NeedsData(ranges) => return Ok(Some(ranges)),
+                DecodeResult::Data(batch) => {
+                    let batch = match &mut self.keyed {
+                        Some(keyed) => keyed.join(&batch).map_err(|error| error.within(self.file.name()))?,
+                        None => batch,
+                    };
+                    if (self.sink)(batch)?.is_break() {
+                        return Ok(None);
+                    }
                 }
+                DecodeResult::Finished => return Ok(None),
             }
-            DecodeResult::Finished => return Ok(None),
         }
     }
 }

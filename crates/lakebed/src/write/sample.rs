@@ -11,8 +11,10 @@ use arrow_select::take::take;
 use crate::Result;
 use crate::scan::read::form::value_type;
 
-/// The rows of a sample, at most.
-const MOST_ROWS: usize = 1024;
+/// A sample has this part of the rows, but no fewer than these, if there are so many, and no more than those.
+const ONE_OF: usize = 8;
+const FEWEST_ROWS: usize = 1024;
+const MOST_ROWS: usize = 4096;
 
 /// Rows of these batches, evenly from all of them; there must be at least one batch.
 ///
@@ -37,8 +39,10 @@ pub(super) fn sample(batches: &[RecordBatch]) -> Result<RecordBatch> {
 
 /// Places at equal distances in pieces of these lengths: the piece, and the row in it.
 pub(super) fn evenly(lengths: impl Iterator<Item = usize> + Clone) -> Vec<(usize, usize)> {
-    let step = lengths.clone().sum::<usize>().div_ceil(MOST_ROWS).max(1);
-    let (mut places, mut next) = (Vec::with_capacity(MOST_ROWS), 0);
+    let all = lengths.clone().sum::<usize>();
+    let wanted = (all / ONE_OF).clamp(FEWEST_ROWS, MOST_ROWS);
+    let step = all.div_ceil(wanted).max(1);
+    let (mut places, mut next) = (Vec::with_capacity(all.div_ceil(step)), 0);
     for (piece, length) in lengths.enumerate() {
         while next < length {
             places.push((piece, next));
@@ -51,7 +55,7 @@ pub(super) fn evenly(lengths: impl Iterator<Item = usize> + Clone) -> Vec<(usize
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_ROWS, evenly};
+    use super::{FEWEST_ROWS, evenly};
 
     #[test]
     fn few_rows_are_all_taken() {
@@ -72,6 +76,16 @@ mod tests {
             })
             .collect();
         assert_eq!(places, expected);
-        assert!(places.len() <= MOST_ROWS);
+        assert!(places.len() <= FEWEST_ROWS);
+    }
+
+    #[test]
+    fn of_more_rows_more_are_taken() {
+        let distance = |rows: usize| (evenly([rows].into_iter())[1].1, evenly([rows].into_iter()).len());
+        assert_eq!(distance(1024), (1, 1024));
+        assert_eq!(distance(2048), (2, 1024));
+        assert_eq!(distance(16_000), (8, 2000));
+        assert_eq!(distance(4096 * 8), (8, 4096));
+        assert_eq!(distance(1_000_000), (245, 4082));
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow_array::builder::{BooleanBufferBuilder, StringViewBuilder};
 use arrow_array::types::{Date32Type, Decimal64Type, Int8Type, Int16Type, Int32Type, TimestampMicrosecondType};
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions};
-use arrow_buffer::NullBuffer;
+use arrow_buffer::{Buffer, NullBuffer};
 use arrow_schema::{DataType as ArrowType, FieldRef, Schema, TimeUnit};
 use bytes::Bytes;
 use bytes::buf::{Buf, Reader};
@@ -27,6 +27,9 @@ use parquet::schema::types::ColumnDescriptor;
 
 use super::ReadOptions;
 use crate::at::At;
+
+/// Before each text stands its length.
+const LENGTH_BYTES: u32 = size_of::<u32>() as u32;
 
 /// Which columns of a row group are to come as keys, beside others that do not.
 pub(super) struct Wanted {
@@ -145,15 +148,12 @@ impl Keyed {
     }
 }
 
-/// Whether a column of a file is stored in a way that may come as keys into values of this type, as far as its metadata tells, and gains by
-/// it: a dictionary that takes most of the bytes has not many fewer values than there are rows.
+/// Whether a column of a file is stored in a way that may come as keys into values of this type, as far as its metadata tells.
 fn may_be_keyed(chunk: &ColumnChunkMetaData, data_type: &ArrowType) -> bool {
     let column = chunk.column_descr();
     let is_flat = column.path().parts().len() == 1 && column.max_rep_level() == 0 && column.max_def_level() < 2;
     let is_keys = |encoding| chunk.page_encoding_stats_mask().is_some_and(|mask| mask.is_only(encoding));
-    let dictionary_bytes = chunk.dictionary_page_offset().map(|start| chunk.data_page_offset().saturating_sub(start));
     is_flat
-        && dictionary_bytes.is_some_and(|bytes| bytes <= chunk.compressed_size() / 2)
         && (is_keys(Encoding::RLE_DICTIONARY) || is_keys(Encoding::PLAIN_DICTIONARY))
         && dictionary(column, &Bytes::new(), 0, data_type).is_some()
 }
@@ -340,12 +340,16 @@ fn dictionary(column: &ColumnDescriptor, bytes: &Bytes, count: usize, data_type:
             })
         }
         (PhysicalType::BYTE_ARRAY, ArrowType::Utf8View) => {
-            let (mut texts, mut rest) = (StringViewBuilder::new(), bytes.as_ref());
+            let mut texts = StringViewBuilder::with_capacity(count.min(bytes.len() / LENGTH_BYTES as usize));
+            // Texts stay where they are, with their lengths between them.
+            let size = u32::try_from(bytes.len()).ok().filter(|size| *size < u32::MAX)?;
+            let (page, mut start) = (texts.append_block(Buffer::from(bytes.clone())), 0);
             for _ in 0..count {
-                let (length, after) = rest.split_first_chunk()?;
-                let (text, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-                texts.append_value(std::str::from_utf8(text).ok()?);
-                rest = after;
+                let length = u32::from_le_bytes(*bytes.get(start as usize..)?.first_chunk()?);
+                start += LENGTH_BYTES;
+                let end = start.checked_add(length).filter(|end| *end <= size)?;
+                texts.try_append_view(page, start, length).ok()?;
+                start = end;
             }
             Some(Arc::new(texts.finish()))
         }

@@ -259,12 +259,14 @@ async fn columns_whose_dictionary_was_given_up_come_as_values() {
 }
 
 #[tokio::test]
-async fn columns_of_which_most_is_the_dictionary_come_as_values() {
-    let numbers =
-        |values: usize| Arc::new(Int64Array::from_iter_values((0..5000).map(|row| row * 7 % values as i64))) as ArrayRef;
-    let batch = RecordBatch::try_from_iter([("unique", numbers(5000)), ("few", numbers(500)), ("one", numbers(1))]).unwrap();
+async fn columns_come_as_keys_however_many_values_they_have() {
+    let number = |values: usize| move |row: usize| (row * 7 % values) as i64;
+    let numbers = |values: usize| Arc::new(Int64Array::from_iter_values((0..5000).map(number(values)))) as ArrayRef;
+    let texts = StringViewArray::from_iter_values((0..5000).map(number(4999)).map(|number| format!("the text of {number}")));
+    let columns = [("unique", numbers(5000)), ("few", numbers(500)), ("one", numbers(1)), ("texts", Arc::new(texts))];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
     let file = open(write(&batch, small().set_max_row_group_row_count(None))).await;
-    check(&file, options(&file, &batch), &["few", "one"]).await;
+    check(&file, options(&file, &batch), &["unique", "few", "one", "texts"]).await;
 }
 
 #[tokio::test]

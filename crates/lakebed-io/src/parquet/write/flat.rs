@@ -4,6 +4,7 @@
 //! Keys become those of the row group, so that a value is looked up once for each dictionary that it comes in, and not once for each row.
 //! Values become a page as they stand. What comes out is what the encoder of all other columns would write. Read [`FlatColumn::write`] first.
 
+mod keys;
 mod values;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -14,7 +15,6 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, PrimitiveArray, make_array};
 use arrow_buffer::NullBuffer;
-use arrow_cast::cast;
 use arrow_schema::DataType as ArrowType;
 use bytes::Bytes;
 use lakebed_core::{Error, Result};
@@ -23,7 +23,6 @@ use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::compression::{Codec, CodecOptions, create_codec};
 use parquet::encodings::levels::LevelEncoder;
-use parquet::encodings::rle::RleEncoder;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ColumnIndexBuilder, LevelHistogram, OffsetIndexBuilder, PageEncodingStats};
 use parquet::file::properties::{WriterPropertiesPtr, WriterVersion};
@@ -32,11 +31,16 @@ use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, Trac
 use parquet::schema::types::ColumnDescPtr;
 use parquet::util::bit_util::num_required_bits;
 
-use self::values::{Dictionary, Extreme, Kind, Values, bounds, statistics, union};
+use self::keys::put_keys;
+use self::values::{Dictionary, Extreme, Kind, Rows, Values, bounds, statistics, union};
 use crate::at::At;
+
+pub(super) use self::values::as_values;
 
 /// So many rows are written before it is looked at how large the page has become.
 const ROWS_AT_ONCE: usize = 4096;
+/// The header of a page has about so many at most.
+const MOST_HEADER_BYTES: usize = 64;
 /// A key that has not been looked up.
 const UNKNOWN: u32 = u32::MAX;
 
@@ -173,7 +177,7 @@ impl FlatColumn {
     /// Takes rows, as values or as keys into a dictionary of such.
     pub(super) fn write(&mut self, rows: &ArrayRef) -> Result<()> {
         if self.keys.is_none() {
-            return self.write_values(&as_values(rows)?);
+            return self.write_values(rows);
         }
         if let Some(keys) = rows.as_dictionary_opt::<Int32Type>().filter(|keys| keys.values().null_count() == 0) {
             return self.write_keys(keys);
@@ -182,7 +186,8 @@ impl FlatColumn {
         let rows = as_values(rows)?;
         let (values, mut start) = (Values::of(&rows)?, 0);
         while start < rows.len() && self.keys.is_some() {
-            let count = values.fitting(start..rows.len().min(start + ROWS_AT_ONCE), self.flat.most_dictionary_bytes());
+            let next = start..rows.len().min(start + ROWS_AT_ONCE);
+            let count = values.fitting(next, self.flat.most_dictionary_bytes());
             self.write_keys(&keys_of(&rows.slice(start, count))?)?;
             start += count;
         }
@@ -278,15 +283,15 @@ impl FlatColumn {
     }
 
     fn write_values(&mut self, rows: &ArrayRef) -> Result<()> {
-        let (values, mut start) = (Values::of(rows)?, 0);
-        while start < values.len() {
-            let most = self.room().min(ROWS_AT_ONCE).min(values.len() - start);
-            let count = values.fitting(start..start + most, self.flat.most_page_bytes().saturating_sub(self.page.bytes.len()));
+        let (rows, mut start) = (Rows::of(rows)?, 0);
+        while start < rows.len() {
+            let most = self.room().min(ROWS_AT_ONCE).min(rows.len() - start);
+            let count = rows.fitting(start..start + most, self.flat.most_page_bytes().saturating_sub(self.page.bytes.len()));
             let nulls = self.put_levels(rows.nulls(), start, count)?;
             let (kind, page) = (self.flat.kind, &mut self.page);
             let extremes = match nulls {
-                Some(nulls) => values.write(kind, nulls.valid_indices().map(|row| start + row), &mut page.bytes),
-                None => values.write(kind, start..start + count, &mut page.bytes),
+                Some(nulls) => rows.write(kind, nulls.valid_indices().map(|row| start + row), &mut page.bytes),
+                None => rows.write(kind, start..start + count, &mut page.bytes),
             };
             page.extremes = union(page.extremes.take(), extremes);
             start += count;
@@ -363,13 +368,12 @@ impl FlatColumn {
             page.levels.flush_to(|levels| bytes.extend_from_slice(levels));
         }
         bytes.push(keys.bits());
-        let mut encoder = RleEncoder::new_from_buf(keys.bits(), bytes);
-        keys.of_page.iter().for_each(|key| encoder.put(u64::from(*key)));
+        put_keys(&keys.of_page, keys.bits(), &mut bytes);
         let text_bytes = keys.dictionary.text_bytes(&keys.of_page);
         page.extremes = keys.dictionary.extremes(&keys.has);
         keys.of_page.clear();
         keys.has.fill(false);
-        (encoder.consume(), flat.properties.dictionary_data_page_encoding(), text_bytes)
+        (bytes, flat.properties.dictionary_data_page_encoding(), text_bytes)
     }
 
     /// Notes what the page holds.
@@ -414,17 +418,18 @@ impl FlatColumn {
 
     /// A page of these bytes with its header, compressed.
     fn seal(&mut self, bytes: &[u8], page: impl FnOnce(Bytes) -> Page) -> Result<Bytes> {
-        self.compressed.clear();
-        let buf = match &mut self.codec {
-            None => Bytes::copy_from_slice(bytes),
-            Some(codec) => {
-                codec.compress(bytes, &mut self.compressed).at("a page")?;
-                Bytes::copy_from_slice(&self.compressed)
-            }
-        };
-        let mut written = TrackedWrite::new(Vec::with_capacity(buf.len() + 64));
-        let page = CompressedPage::new(page(buf), bytes.len());
+        let mut compressed = std::mem::take(&mut self.compressed);
+        match &mut self.codec {
+            None => compressed.extend_from_slice(bytes),
+            Some(codec) => codec.compress(bytes, &mut compressed).at("a page")?,
+        }
+        let mut compressed = Bytes::from(compressed);
+        let mut written = TrackedWrite::new(Vec::with_capacity(compressed.len() + MOST_HEADER_BYTES));
+        let page = CompressedPage::new(page(compressed.clone()), bytes.len());
         let sizes = SerializedPageWriter::new(&mut written).write_page(page).at("a page")?;
+        // Nobody else has them any more, so that this is the same memory.
+        compressed.clear();
+        self.compressed = compressed.into();
         self.totals.compressed_bytes += sizes.compressed_size;
         self.totals.uncompressed_bytes += sizes.uncompressed_size;
         Ok(written.into_inner().at("a page")?.into())
@@ -539,12 +544,4 @@ impl Read for Unread {
 fn keys_of(rows: &ArrayRef) -> Result<DictionaryArray<Int32Type>> {
     let keys = PrimitiveArray::new((0..rows.len() as i32).collect(), rows.logical_nulls());
     Ok(DictionaryArray::try_new(keys, make_array(rows.to_data().into_builder().nulls(None).build()?))?)
-}
-
-/// Rows as values, whatever way they come.
-pub(super) fn as_values(rows: &ArrayRef) -> Result<ArrayRef> {
-    match rows.data_type() {
-        ArrowType::Dictionary(_, values) => Ok(cast(rows, values)?),
-        _ => Ok(Arc::clone(rows)),
-    }
 }

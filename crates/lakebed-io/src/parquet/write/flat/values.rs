@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use ahash::RandomState;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
 };
-use arrow_array::{Array, ArrayRef, StringViewArray};
-use arrow_buffer::ToByteSlice;
+use arrow_array::{Array, ArrayRef, DictionaryArray, StringViewArray};
+use arrow_buffer::{NullBuffer, ScalarBuffer, ToByteSlice};
 use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 use lakebed_core::{Error, Result};
@@ -34,6 +35,13 @@ pub(super) enum Kind {
 pub(super) enum Values {
     Numbers(Vec<i64>),
     Texts(StringViewArray),
+}
+
+/// Rows: each with a value of its own, or with the key of one.
+pub(super) struct Rows {
+    values: Values,
+    keys: Option<ScalarBuffer<i32>>,
+    nulls: Option<NullBuffer>,
 }
 
 /// Different values, each with the key by which rows name it.
@@ -94,33 +102,26 @@ impl Values {
         })
     }
 
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Self::Numbers(numbers) => numbers.len(),
-            Self::Texts(texts) => texts.len(),
-        }
-    }
-
-    /// How many of these rows take no more than so many bytes, about; at least one.
-    pub(super) fn fitting(&self, rows: Range<usize>, bytes: usize) -> usize {
-        let Self::Texts(texts) = self else { return rows.len() };
+    /// How many of these take no more than so many bytes, about; at least one.
+    pub(super) fn fitting(&self, indices: impl ExactSizeIterator<Item = usize>, bytes: usize) -> usize {
+        let (all, Self::Texts(texts)) = (indices.len(), self) else { return indices.len() };
         let mut left = bytes;
-        for (count, row) in rows.clone().enumerate() {
-            // The length of a text is in the low half of its view.
-            let length = texts.views()[row] as u32 as usize + LENGTH_BYTES;
+        for (count, index) in indices.enumerate() {
+            // The length of a text is in the low half of its view. Of what is null, the key means nothing.
+            let length = texts.views().get(index).map_or(0, |view| *view as u32 as usize + LENGTH_BYTES);
             match left.checked_sub(length) {
                 Some(rest) => left = rest,
                 None => return count.max(1),
             }
         }
-        rows.len()
+        all
     }
 
-    /// Adds these rows to a page as `PLAIN` has them, and tells the least and the greatest of them.
-    pub(super) fn write(&self, kind: Kind, rows: impl Iterator<Item = usize>, page: &mut Vec<u8>) -> Option<(Extreme, Extreme)> {
+    /// Adds these to a page as `PLAIN` has them, and tells the least and the greatest of them.
+    fn write(&self, kind: Kind, indices: impl Iterator<Item = usize>, page: &mut Vec<u8>) -> Option<(Extreme, Extreme)> {
         match self {
             Self::Numbers(numbers) => {
-                let mut numbers: Vec<i64> = rows.map(|row| numbers[row]).collect();
+                let mut numbers: Vec<i64> = indices.map(|index| numbers[index]).collect();
                 let extremes = numbers.iter().min().zip(numbers.iter().max());
                 let extremes = extremes.map(|(least, most)| (Extreme::Number(*least), Extreme::Number(*most)));
                 match kind {
@@ -137,8 +138,8 @@ impl Values {
             }
             Self::Texts(texts) => {
                 let mut extremes: Option<(&str, &str)> = None;
-                for row in rows {
-                    let text = texts.value(row);
+                for index in indices {
+                    let text = texts.value(index);
                     page.extend_from_slice(&(text.len() as u32).to_le_bytes());
                     page.extend_from_slice(text.as_bytes());
                     extremes = Some(match extremes {
@@ -149,6 +150,57 @@ impl Values {
                 extremes.map(|(least, most)| (Extreme::Text(least.into()), Extreme::Text(most.into())))
             }
         }
+    }
+}
+
+impl Rows {
+    /// Of values, or keys into such.
+    pub(super) fn of(rows: &ArrayRef) -> Result<Self> {
+        // Where there are more values than rows, most are not needed.
+        let is_handy =
+            |keyed: &&DictionaryArray<Int32Type>| keyed.values().null_count() == 0 && keyed.values().len() <= keyed.len();
+        if let Some(keyed) = rows.as_dictionary_opt::<Int32Type>().filter(is_handy) {
+            let keys = Some(keyed.keys().values().clone());
+            return Ok(Self { values: Values::of(keyed.values())?, keys, nulls: keyed.nulls().cloned() });
+        }
+        let rows = as_values(rows)?;
+        Ok(Self { values: Values::of(&rows)?, keys: None, nulls: rows.nulls().cloned() })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match (&self.keys, &self.values) {
+            (Some(keys), _) => keys.len(),
+            (None, Values::Numbers(numbers)) => numbers.len(),
+            (None, Values::Texts(texts)) => texts.len(),
+        }
+    }
+
+    pub(super) fn nulls(&self) -> Option<&NullBuffer> {
+        self.nulls.as_ref()
+    }
+
+    /// How many of these take no more than so many bytes, about; at least one.
+    pub(super) fn fitting(&self, rows: Range<usize>, bytes: usize) -> usize {
+        match &self.keys {
+            Some(keys) => self.values.fitting(rows.map(|row| keys[row] as usize), bytes),
+            None => self.values.fitting(rows, bytes),
+        }
+    }
+
+    /// Adds these, of which none is null, to a page as `PLAIN` has them, and tells the least and the greatest of them.
+    pub(super) fn write(&self, kind: Kind, rows: impl Iterator<Item = usize>, page: &mut Vec<u8>) -> Option<(Extreme, Extreme)> {
+        match &self.keys {
+            Some(keys) => self.values.write(kind, rows.map(|row| keys[row] as usize), page),
+            None => self.values.write(kind, rows, page),
+        }
+    }
+}
+
+/// Rows as values, whatever way they come.
+pub(in crate::parquet::write) fn as_values(rows: &ArrayRef) -> Result<ArrayRef> {
+    match rows.data_type() {
+        ArrowType::Dictionary(_, values) => Ok(cast(rows, values)?),
+        _ => Ok(Arc::clone(rows)),
     }
 }
 
@@ -313,6 +365,8 @@ fn next(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::PrimitiveArray;
+
     use super::*;
 
     #[test]
@@ -340,5 +394,28 @@ mod tests {
         assert_eq!(texts.fitting(0..4, 4 + 12 + 36), 2);
         assert_eq!(texts.fitting(0..4, 4 + 12 + 37 + 5), 4);
         assert_eq!(texts.fitting(2..4, 1), 1);
+    }
+
+    #[test]
+    fn keys_of_what_is_null_mean_nothing() {
+        let keys = PrimitiveArray::new(vec![1, 99, 0, -1, 1].into(), Some(vec![true, false, true, false, true].into()));
+        let texts: ArrayRef = Arc::new(StringViewArray::from(vec!["b", "aa"]));
+        let rows: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, texts).unwrap());
+        let rows = Rows::of(&rows).unwrap();
+        assert!(rows.keys.is_some());
+        assert_eq!((rows.len(), rows.fitting(0..5, 11), rows.fitting(0..5, 17)), (5, 4, 5));
+        let mut page = Vec::new();
+        let extremes = rows.write(Kind::Text, rows.nulls().unwrap().valid_indices(), &mut page);
+        assert_eq!(page, b"\x02\0\0\0aa\x01\0\0\0b\x02\0\0\0aa");
+        assert_eq!(extremes, Some((Extreme::Text(b"aa".to_vec()), Extreme::Text(b"b".to_vec()))));
+    }
+
+    #[test]
+    fn of_more_values_than_rows_only_those_of_the_rows_are_looked_at() {
+        let texts: ArrayRef = Arc::new(StringViewArray::from(vec!["a", "b", "c"]));
+        let rows: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(vec![2, 0].into(), texts).unwrap());
+        let rows = Rows::of(&rows).unwrap();
+        let Values::Texts(texts) = &rows.values else { panic!("no texts") };
+        assert_eq!((rows.len(), rows.keys.is_some(), texts.iter().collect::<Vec<_>>()), (2, false, vec![Some("c"), Some("a")]));
     }
 }

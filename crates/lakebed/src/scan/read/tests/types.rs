@@ -174,9 +174,9 @@ async fn rows_that_move_on_have_views_and_short_decimals_however_they_are_stored
 async fn rows_that_move_on_come_as_the_keys_that_they_are_stored_as() {
     let words: ArrayRef = Arc::new(StringArray::from_iter((0..100).map(|row| (row % 7 > 0).then_some(["a", "b"][row % 2]))));
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..100).map(|row| row % 3)));
-    let different: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100));
-    let file = parquet(vec![("word", words), ("number", numbers), ("different", different)]);
-    let fields = [("word", PrimitiveType::String), ("number", PrimitiveType::Long), ("different", PrimitiveType::Long)];
+    let truths: ArrayRef = Arc::new(BooleanArray::from_iter((0..100).map(|row| Some(row % 2 == 0))));
+    let file = parquet(vec![("word", words), ("number", numbers), ("truth", truths)]);
+    let fields = [("word", PrimitiveType::String), ("number", PrimitiveType::Long), ("truth", PrimitiveType::Boolean)];
     let fields = fields.map(|(name, data_type)| StructField::new(name, data_type, true));
     let mut table = Table::new(fields.into());
     table.add(file).await;
@@ -187,10 +187,10 @@ async fn rows_that_move_on_come_as_the_keys_that_they_are_stored_as() {
         batches[0].columns().iter().map(|column| column.data_type().clone()).collect::<Vec<_>>()
     };
     table.options.is_moving = true;
-    assert_eq!(types(&table).await, [keyed(ArrowType::Utf8View), keyed(ArrowType::Int64), ArrowType::Int64]);
+    assert_eq!(types(&table).await, [keyed(ArrowType::Utf8View), keyed(ArrowType::Int64), ArrowType::Boolean]);
     // What is tested has the usual types.
     table.task.filter = Some("number = 1".to_owned());
-    assert_eq!(types(&table).await, [ArrowType::Utf8, ArrowType::Int64, ArrowType::Int64]);
+    assert_eq!(types(&table).await, [ArrowType::Utf8, ArrowType::Int64, ArrowType::Boolean]);
 }
 
 #[test]
