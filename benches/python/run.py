@@ -15,6 +15,7 @@ import importlib.util
 import json
 import os
 import platform
+import random
 import resource
 import signal
 import statistics
@@ -23,13 +24,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from .cases import Case, all_cases
 from .engines import ENGINES
-from .tables import root
+from .tables import SEED, root
 
 RESULTS = Path(__file__).parents[1] / "results"
 RUNS = 3
@@ -156,10 +156,21 @@ def turns(engine: str, case: Case, wanted: dict[str, Any], options: argparse.Nam
 
 
 def run_case(engines: list[str], case: Case, options: argparse.Namespace, out: Any) -> bool:
-    """All samples of a case; false if an answer differs. Engines take turns, so that they all meet what the machine does meanwhile."""
+    """All samples of a case; false if an answer differs.
+
+    Engines take turns, so that they all meet what the machine does meanwhile. Who follows whom is drawn for each turn: memory that
+    nobody used for a while is dearer to take than what the process before has just given back.
+    """
     wanted, right = case.answer(), True
-    for answers in zip_longest(*(turns(engine, case, wanted, options, out) for engine in engines), fillvalue=True):
-        right = all(answers) and right
+    running = {engine: turns(engine, case, wanted, options, out) for engine in engines}
+    draw = random.Random(SEED)
+    while running:
+        for engine in draw.sample(list(running), len(running)):
+            answer = next(running[engine], None)
+            if answer is None:
+                del running[engine]
+            else:
+                right = answer and right
     return right
 
 

@@ -2,7 +2,8 @@
 //! in the shortest way.
 //!
 //! Keys become those of the row group, so that a value is looked up once for each dictionary that it comes in, and not once for each row.
-//! Values become a page as they stand. What comes out is what the encoder of all other columns would write. Read [`FlatColumn::write`] first.
+//! Values become a page as they stand. What comes out is what the encoder of all other columns would write. Read [`FlatColumn::write`] first;
+//! `values` are what rows bring and dictionaries hold, `keys` packs keys into a page.
 
 mod keys;
 mod values;
