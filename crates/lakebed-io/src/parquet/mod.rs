@@ -32,6 +32,9 @@ use footer::Wanted;
 pub use read::{Cores, Decoding, FilterSource, ReadOptions};
 use source::Source;
 
+/// In a page of plain texts, the length before each.
+const LENGTH_BYTES: usize = size_of::<u32>();
+
 /// Whether the index of pages is read with the metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PageIndex {

@@ -192,33 +192,23 @@ impl Decoding {
         S: FnMut(RecordBatch) -> Result<ControlFlow<()>> + Send + 'static,
     {
         let Self { file, decoder, keyed } = self;
-        let (source, name) = (file.source.clone(), file.name().to_owned());
         let mut running = Running { file, decoder, keyed: None, sink };
-        // Without any bytes it only says what it needs. No core is taken for that, so that fetching starts at once.
         let mut wanted = match keyed {
+            // Without any bytes it only says what it needs. No core is taken for that, so that fetching starts at once.
             None => running.advance()?,
-            Some((wanted, options)) => {
-                let (ranges, others) = running.ranges_of(&wanted)?;
-                let mut bytes = source.read([ranges.as_slice(), &others].concat()).await?;
-                let of_others = bytes.split_off(ranges.len());
-                let begin = move || {
-                    running.open(wanted, options, bytes, others, of_others)?;
-                    let wanted = running.advance()?;
-                    Ok((running, wanted))
-                };
-                let (same, wanted) = cores.compute(&name, begin).await?;
+            Some((columns, options)) => {
+                let ranges = running.ranges_of(&columns)?;
+                let bytes = running.file.source.read(ranges.clone()).await?;
+                let open = move |running: &mut Running<S>| running.open(columns, options, ranges, bytes);
+                let (same, wanted) = running.go_on(cores, open).await?;
                 running = same;
                 wanted
             }
         };
         while let Some(ranges) = wanted {
-            let bytes = if ranges.is_empty() { Vec::new() } else { source.read(ranges.clone()).await? };
-            let go_on = move || {
-                running.decoder.push_ranges(ranges, bytes).at(running.file.name())?;
-                let wanted = running.advance()?;
-                Ok((running, wanted))
-            };
-            (running, wanted) = cores.compute(&name, go_on).await?;
+            let bytes = if ranges.is_empty() { Vec::new() } else { running.file.source.read(ranges.clone()).await? };
+            let push = move |running: &mut Running<S>| running.decoder.push_ranges(ranges, bytes).at(running.file.name());
+            (running, wanted) = running.go_on(cores, push).await?;
         }
         Ok(())
     }
@@ -236,26 +226,36 @@ impl<S> Running<S>
 where
     S: FnMut(RecordBatch) -> Result<ControlFlow<()>>,
 {
-    /// Where the columns are that are to come as keys, and what the decoder of the others wants to begin with.
-    fn ranges_of(&mut self, wanted: &Wanted) -> Result<(Vec<Range<u64>>, Vec<Range<u64>>)> {
-        let ranges = wanted.ranges(&self.file.metadata);
+    /// On a core, does this and goes on until bytes are missing; these ranges then.
+    async fn go_on<F>(mut self, cores: &Cores, first: F) -> Result<(Self, Option<Vec<Range<u64>>>)>
+    where
+        S: Send + 'static,
+        F: FnOnce(&mut Self) -> Result<()> + Send + 'static,
+    {
+        let name = self.file.name().to_owned();
+        let work = move || {
+            first(&mut self)?;
+            let wanted = self.advance()?;
+            Ok((self, wanted))
+        };
+        cores.compute(&name, work).await
+    }
+
+    /// Where the columns are that are to come as keys, then what the decoder of the others wants to begin with.
+    fn ranges_of(&mut self, wanted: &Wanted) -> Result<Vec<Range<u64>>> {
+        let mut ranges = wanted.ranges(&self.file.metadata);
         if !wanted.are_all()
             && let DecodeResult::NeedsData(others) = self.decoder.try_decode().at(self.file.name())?
         {
-            return Ok((ranges, others));
+            ranges.extend(others);
         }
-        Ok((ranges, Vec::new()))
+        Ok(ranges)
     }
 
-    /// Opens them, given all those bytes. If that is not to be, all columns are left to a decoder.
-    fn open(
-        &mut self,
-        wanted: Wanted,
-        options: ReadOptions,
-        bytes: Vec<Bytes>,
-        others: Vec<Range<u64>>,
-        of_others: Vec<Bytes>,
-    ) -> Result<()> {
+    /// Opens them, given the bytes of all those ranges. If that is not to be, all columns are left to a decoder.
+    fn open(&mut self, wanted: Wanted, options: ReadOptions, mut ranges: Vec<Range<u64>>, mut bytes: Vec<Bytes>) -> Result<()> {
+        let keyed_count = wanted.leaves().count();
+        let (others, of_others) = (ranges.split_off(keyed_count), bytes.split_off(keyed_count));
         self.keyed = Keyed::open(wanted, bytes, &self.file.metadata).map_err(|error| error.within(self.file.name()))?;
         if self.keyed.is_some() {
             return self.decoder.push_ranges(others, of_others).at(self.file.name());

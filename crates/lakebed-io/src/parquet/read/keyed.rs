@@ -27,9 +27,7 @@ use parquet::schema::types::ColumnDescriptor;
 
 use super::ReadOptions;
 use crate::at::At;
-
-/// Before each text stands its length.
-const LENGTH_BYTES: u32 = size_of::<u32>() as u32;
+use crate::parquet::LENGTH_BYTES;
 
 /// Which columns of a row group are to come as keys, beside others that do not.
 pub(super) struct Wanted {
@@ -340,13 +338,13 @@ fn dictionary(column: &ColumnDescriptor, bytes: &Bytes, count: usize, data_type:
             })
         }
         (PhysicalType::BYTE_ARRAY, ArrowType::Utf8View) => {
-            let mut texts = StringViewBuilder::with_capacity(count.min(bytes.len() / LENGTH_BYTES as usize));
+            let mut texts = StringViewBuilder::with_capacity(count.min(bytes.len() / LENGTH_BYTES));
             // Texts stay where they are, with their lengths between them.
             let size = u32::try_from(bytes.len()).ok().filter(|size| *size < u32::MAX)?;
             let (page, mut start) = (texts.append_block(Buffer::from(bytes.clone())), 0);
             for _ in 0..count {
                 let length = u32::from_le_bytes(*bytes.get(start as usize..)?.first_chunk()?);
-                start += LENGTH_BYTES;
+                start += LENGTH_BYTES as u32;
                 let end = start.checked_add(length).filter(|end| *end <= size)?;
                 texts.try_append_view(page, start, length).ok()?;
                 start = end;

@@ -9,10 +9,10 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use parquet::file::properties::DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT;
 
+use crate::parquet::LENGTH_BYTES;
+
 /// A larger dictionary is given up by the encoder.
 const MOST_BYTES: f64 = DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT as f64;
-/// Before each text stands its length.
-const LENGTH_BYTES: usize = size_of::<u32>();
 
 /// The columns of which a dictionary makes the file no smaller, by a sample of `rows` rows. A row group has `group_rows` rows at most.
 pub(super) fn without_dictionary(sample: &RecordBatch, rows: usize, group_rows: usize) -> Vec<Vec<String>> {

@@ -187,8 +187,7 @@ impl FlatColumn {
         let rows = as_values(rows)?;
         let (values, mut start) = (Values::of(&rows)?, 0);
         while start < rows.len() && self.keys.is_some() {
-            let next = start..rows.len().min(start + ROWS_AT_ONCE);
-            let count = values.fitting(next, self.flat.most_dictionary_bytes());
+            let count = values.fitting(start..rows.len().min(start + ROWS_AT_ONCE), self.flat.most_dictionary_bytes());
             self.write_keys(&keys_of(&rows.slice(start, count))?)?;
             start += count;
         }

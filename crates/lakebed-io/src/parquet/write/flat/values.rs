@@ -18,10 +18,10 @@ use parquet::basic::Type as PhysicalType;
 use parquet::data_type::ByteArray;
 use parquet::file::statistics::{Statistics, ValueStatistics};
 
+use crate::parquet::LENGTH_BYTES;
+
 /// Bounds of texts are cut to so many bytes.
 const MOST_BOUND_BYTES: usize = 64;
-/// Before each text stands its length.
-const LENGTH_BYTES: usize = size_of::<u32>();
 
 /// How a column stores its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,8 +104,8 @@ impl Values {
 
     /// How many of these take no more than so many bytes, about; at least one.
     pub(super) fn fitting(&self, indices: impl ExactSizeIterator<Item = usize>, bytes: usize) -> usize {
-        let (all, Self::Texts(texts)) = (indices.len(), self) else { return indices.len() };
-        let mut left = bytes;
+        let (all, mut left) = (indices.len(), bytes);
+        let Self::Texts(texts) = self else { return all };
         for (count, index) in indices.enumerate() {
             // The length of a text is in the low half of its view. Of what is null, the key means nothing.
             let length = texts.views().get(index).map_or(0, |view| *view as u32 as usize + LENGTH_BYTES);
