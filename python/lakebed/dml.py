@@ -145,9 +145,9 @@ class Merge:
     def _read(self) -> _lakebed.MergeSource:
         """The source is read once, however often it is asked for."""
         if self._source is None:
-            from lakebed.writer import _stream
+            from lakebed.input import stream
 
-            self._source = _lakebed.MergeSource.read(_stream(self._data), self._options["on_lossy"])
+            self._source = _lakebed.MergeSource.read(stream(self._data), self._options["on_lossy"])
             self._data = None
         return self._source
 

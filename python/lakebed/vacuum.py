@@ -53,9 +53,9 @@ class VacuumResult:
 def vacuum(table: Table, options: dict[str, Any], inventory: Any) -> VacuumResult:
     """Vacuums a table that is open."""
     if inventory is not None:
-        from lakebed.writer import _stream
+        from lakebed.input import stream
 
-        inventory = _stream(inventory)
+        inventory = stream(inventory)
     made, metrics, files = table._table.vacuum(options, inventory)
     newer = table._wrap(made, table._given)
     return VacuumResult(newer.version, VacuumMetrics(**metrics), bool(options["dry_run"]), read(files), newer)
