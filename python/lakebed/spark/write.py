@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lakebed import _lakebed
-from lakebed.spark import batches, failure, session, types
+from lakebed.spark import arguments, batches, failure, location, session, types, written
 from lakebed.spark.credentials import Access, Credentials
 from lakebed.spark.parts import refuse_passed_over
 from lakebed.table import Table
@@ -61,22 +61,38 @@ def write(
 
     Secrets stay out of Spark's plans: give ``credentials``, a function that each worker calls, or leave them to the workers' environment.
     """
-    access = Access(dict(storage_options or {}), credentials)
-    given = dict(locals())
-    if partitions is None and mode == "overwrite" and where is None and schema != "overwrite":
+    arguments.check_frame(df)
+    uri, access = location.of_caller(uri), Access(arguments.texts("storage_options", storage_options), credentials)
+    given = {**locals(), **_checked(mode, where, partitions, schema, on_lossy, optimize_write)}
+    for name, columns in (("partition_by", partition_by), ("cluster_by", cluster_by), ("bloom_columns", bloom_columns)):
+        given[name] = arguments.names(name, columns)
+    if given["partitions"] is None and given["mode"] == "overwrite" and where is None and given["schema"] != "overwrite":
         given["partitions"] = session.setting(df.sparkSession, "spark.sql.sources.partitionOverwriteMode", "static")
     options = {**_place(uri, access.storage_options, credentials), **_options(given)}
-    planned, known = _lakebed.Table.plan_write(options, types.written(df.schema))
+    planned, known = _lakebed.Table.plan_write(options, written.delta_schema(df.schema))
     if planned is None:
         assert known is not None
         return CommitResult(known.version, WriteMetrics(), False, Table._wrap(known, _given(options)))
     rows, parts = _arranged(df, planned, optimize_write)
-    name = f"lakebed write {os.path.basename(os.fspath(uri).rstrip('/'))}"
+    name = f"lakebed write {os.path.basename(uri.rstrip('/'))}"
     part = WritePart(name, planned["task"], parts, access)
     with failure.told():
         found = batches.counted(rows, lambda rows: rows.mapInArrow(part, "files binary").collect())
-    written, committed, metrics = _lakebed.Table.commit_write(options, planned["task"], [bytes(row.files) for row in found])
-    return CommitResult(written.version, WriteMetrics(**metrics), committed, Table._wrap(written, _given(options)))
+    newer, committed, metrics = _lakebed.Table.commit_write(options, planned["task"], [bytes(row.files) for row in found])
+    return CommitResult(newer.version, WriteMetrics(**metrics), committed, Table._wrap(newer, _given(options)))
+
+
+def _checked(mode: Any, where: Any, partitions: Any, schema: Any, on_lossy: Any, optimize_write: Any) -> dict[str, Any]:
+    """Arguments that are words, in lower case, and others whose type does not tell what they mean."""
+    if not (optimize_write is None or isinstance(optimize_write, bool)):
+        raise TypeError(f"optimize_write takes True, False or None, not {optimize_write!r}")
+    return {
+        "mode": arguments.word("mode", mode, get_args(Mode)),
+        "where": arguments.condition(where),
+        "partitions": None if partitions is None else arguments.word("partitions", partitions, ("static", "dynamic")),
+        "schema": arguments.word("schema", schema, get_args(SchemaMode)),
+        "on_lossy": arguments.word("on_lossy", on_lossy, ("error", "truncate")),
+    }
 
 
 def foreach_batch(uri: str | os.PathLike[str], *, app_id: str, **options: Any) -> Callable[[DataFrame, int], None]:
@@ -131,7 +147,8 @@ class WritePart:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        files = write_part(self._task, batches, self._access, self._parts)
+        with failure.alone():
+            files = write_part(self._task, batches, self._access, self._parts)
         if files is not None:
             yield pa.record_batch([pa.array([files], pa.binary())], names=["files"])
 
@@ -147,5 +164,5 @@ def write_part(task: bytes, batches: Iterable[pa.RecordBatch], access: Access, p
         return None
     context = TaskContext.get()
     part = context.partitionId() if context is not None and parts else 0
-    reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
+    reader = pa.RecordBatchReader.from_batches(written.named_variants(first.schema), chain([first], rows))
     return _lakebed.write_files(task, part, max(parts, 1), reader, dict(access.storage_options), access.credentials)
