@@ -146,8 +146,8 @@ class Options:
         return {self._given[key][0][len(prefix) :]: self._given[key][1] for key in keys}
 
     def _refusal(self, value: str | None, what: str, *names: str) -> InvalidInputError:
-        """The error about an option, by the name that the user gave it."""
-        given = next(self._given[name.lower()][0] for name in names if name.lower() in self._given)
+        """The error about an option, by that of its names which was given. Spark hands names over in lower case."""
+        given = next(name for name in names if name.lower() in self._given)
         return InvalidInputError(f"option {given}={value!r}: {what}")
 
 

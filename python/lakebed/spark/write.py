@@ -95,12 +95,36 @@ def _checked(mode: Any, where: Any, partitions: Any, schema: Any, on_lossy: Any,
     }
 
 
-def foreach_batch(uri: str | os.PathLike[str], *, app_id: str, **options: Any) -> Callable[[DataFrame, int], None]:
+def foreach_batch(
+    uri: str | os.PathLike[str],
+    *,
+    app_id: str,
+    mode: Mode = "append",
+    partition_by: str | Sequence[str] | None = None,
+    cluster_by: str | Sequence[str] | None = None,
+    where: str | None = None,
+    partitions: Literal["static", "dynamic"] | None = None,
+    schema: SchemaMode = "enforce",
+    user_metadata: str | None = None,
+    target_file_size: int | None = None,
+    properties: Mapping[str, Any] | None = None,
+    compression: str | None = None,
+    row_group_rows: int | None = None,
+    bloom_columns: Sequence[str] | None = None,
+    on_lossy: Literal["error", "truncate"] = "error",
+    timeout: float | None = None,
+    optimize_write: bool | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    credentials: Credentials | None = None,
+) -> Callable[[DataFrame, int], None]:
     """A function for ``writeStream.foreachBatch`` that writes each batch once, also when Spark repeats it after a failure.
 
     ``app_id`` names the stream in the table: keep it as long as the stream's checkpoint, and give each stream its own. A batch that comes
     again after later ones is refused: its checkpoint is not the one that the name belongs to. The options are those of :func:`write`.
     """
+    options = {name: value for name, value in locals().items() if name not in ("uri", "app_id")}
+    # A Connect server calls the function in a folder of its own.
+    uri = location.of_caller(uri)
 
     def write_batch(df: DataFrame, batch_id: int) -> None:
         result = write(df, uri, txn=(app_id, batch_id), **options)

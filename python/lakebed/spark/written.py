@@ -68,8 +68,8 @@ _INSTEAD = {
     "geography": "BINARY, by st_asbinary",
     "string": "STRING, which compares texts by their bytes",
 }
-_EXTENSION_NAME = b"ARROW:extension:name"
-_VARIANT = b"arrow.parquet.variant"
+_EXTENSION_NAME = "ARROW:extension:name"
+_VARIANT = "arrow.parquet.variant"
 
 
 def delta_schema(schema: StructType) -> str:
@@ -127,7 +127,7 @@ def _named(field: pa.Field[Any]) -> pa.Field[Any]:
         parts = {part.name: part for part in found}
         # So Spark marks them, and no other struct.
         if set(parts) == {"value", "metadata"} and (parts["metadata"].metadata or {}).get(b"variant") == b"true":
-            return field.with_metadata({**(field.metadata or {}), _EXTENSION_NAME: _VARIANT})
+            return field.with_metadata({_EXTENSION_NAME: _VARIANT})
         return field.with_type(pa.struct([_named(part) for part in found]))
     if pa.types.is_map(found):
         return field.with_type(pa.map_(_named(found.key_field), _named(found.item_field)))
