@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from lakebed.spark import places, tasks, types
+from lakebed.spark import arguments, location, tasks, types
 from lakebed.spark.credentials import Access, Credentials
 from lakebed.table import Table
 
@@ -23,7 +23,7 @@ def changes(
     start: int | datetime | str,
     end: int | datetime | str | None = None,
     *,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     where: str | None = None,
     storage_options: Mapping[str, str] | None = None,
     credentials: Credentials | None = None,
@@ -35,9 +35,11 @@ def changes(
     What they mean, and ``columns`` and ``where``, is said at :meth:`lakebed.Table.changes`. The versions are decided here and stay; the log is
     read here, the data when Spark runs a query, by lakebed's reader on the executors. The rest is as in :func:`read`.
     """
-    places.refuse_memory(uri)
-    access = Access(dict(storage_options or {}), credentials, absolute_paths)
-    found = Table(uri, **access.options()).changes(start, end, columns=columns, where=where)
+    arguments.check_session(spark)
+    target_size_bytes = arguments.size_bytes("target_size_bytes", target_size_bytes)
+    columns, where = arguments.names("columns", columns), arguments.condition(where)
+    access = Access(arguments.texts("storage_options", storage_options), credentials, absolute_paths)
+    found = Table(location.of_caller(uri), **access.options()).changes(start, end, columns=columns, where=where)
     plan = found._changes.plan()
     pieces = plan.tasks(tasks.fair_size_bytes(spark, plan.size_bytes, target_size_bytes))
     whole = types.table_schema(found._delta_schema())

@@ -38,6 +38,10 @@ class Access:
                 "function that returns them: each worker calls it. Or leave them to the environment of the workers"
             )
         if self.credentials is not None:
+            if not callable(self.credentials):
+                raise TypeError(
+                    f"credentials takes a function that returns options of the store, not a {type(self.credentials).__name__}: each worker calls it"
+                )
             _refuse_carried(self.credentials)
 
     def options(self) -> dict[str, Any]:

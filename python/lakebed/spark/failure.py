@@ -1,7 +1,8 @@
-"""Errors of lakebed on executors, told on the driver as what they are."""
+"""Errors of lakebed in Python workers of Spark's: shown by themselves there, and raised on the driver as what they are."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,13 +11,28 @@ from pyspark.errors import PySparkException
 
 from lakebed import errors
 
-__all__ = ["own_error", "told"]
+__all__ = ["alone", "own_error", "told"]
+
+#: By this setting of its environment a worker that fails tells the last line of its traceback alone. Spark before 4.1 does not know it.
+_HIDES_TRACEBACK = "SPARK_HIDE_TRACEBACK"
 
 #: The last line of a traceback, and what the message has more, up to where Spark goes on.
 _RAISED = re.compile(
-    r"^lakebed\.errors\.(\w+): (.*?)(?=^\s*$|^\s*SQLSTATE: |^\s+at |^JVM stacktrace:|^Driver stacktrace:|\Z)",
+    r"(?:^|: )lakebed\.errors\.(\w+): (.*?)(?=^\s*$|^\s*SQLSTATE: |^\s+at |^JVM stacktrace:|^Driver stacktrace:|\Z)",
     re.MULTILINE | re.DOTALL,
 )
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """For code that a worker runs: Spark shows an error of lakebed without the traceback above it. The worker ends with the error."""
+    try:
+        yield
+    except errors.LakebedError as error:
+        # What the user's own function raised, which a store was opened with, is worth its traceback.
+        if error.__cause__ is None:
+            os.environ[_HIDES_TRACEBACK] = "1"
+        raise
 
 
 @contextmanager

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
 
 from lakebed.errors import InvalidInputError
+from lakebed.spark import location
 from lakebed.spark.credentials import Access, Credentials
+from lakebed.times import milliseconds
 
 __all__ = ["Options"]
-
-_Number = TypeVar("_Number", int, float)
 
 #: Before the options of a store, such as `storage.aws_region`.
 _STORAGE = "storage."
@@ -25,6 +27,12 @@ _PROPERTY = "delta."
 
 #: What Spark adds by itself.
 _OF_SPARK = frozenset({"path", "checkpointlocation", "queryname", "__globpaths__"})
+#: What Spark adds where a catalog's table is meant.
+_OF_CATALOGS = frozenset({"location", "owner", "provider"})
+_NO_TABLE_OF_A_CATALOG = (
+    "CREATE TABLE and saveAsTable do not work with format('lakebed'), since Spark reads no table of a catalog through a Python data source: "
+    "CREATE TEMPORARY VIEW name USING lakebed OPTIONS (path '...') gives a table a name"
+)
 
 
 class Options:
@@ -33,10 +41,16 @@ class Options:
     def __init__(self, options: Mapping[str, str]) -> None:
         self._given = {key.lower(): (key, value) for key, value in options.items()}
         self._left = set(self._given) - _OF_SPARK
+        if "paths" in self._given:
+            raise InvalidInputError(
+                f"format('lakebed') reads one table at a time, not {self._given['paths'][1]}: give .load(path) one path"
+            )
         path = self._given.get("path")
         if path is None:
-            raise InvalidInputError("which table? Give its path: .load(path), .save(path) or .option('path', ...)")
-        self.path = path[1]
+            raise InvalidInputError(
+                "which table? Give its path: .load(path), .save(path) or .option('path', ...). " + _NO_TABLE_OF_A_CATALOG
+            )
+        self.path = location.of_option(path[1])
 
     def access(self, *, absolute_paths: bool = False) -> Access:
         """How workers reach the store."""
@@ -65,7 +79,7 @@ class Options:
         """One of some words, in any case."""
         value = self.text(*names)
         if value is not None and value.lower() not in among:
-            raise InvalidInputError(f"option {names[0]}={value!r}: it must be one of {', '.join(among)}")
+            raise self._refusal(value, f"it must be one of {', '.join(among)}", *names)
         return None if value is None else value.lower()
 
     def flag(self, *names: str) -> bool | None:
@@ -74,27 +88,52 @@ class Options:
         return None if value is None else value == "true"
 
     def number(self, *names: str) -> int | None:
-        """A whole number."""
-        return self._parsed(int, "a whole number", *names)
+        """A whole number, not below 0."""
+        value = self.text(*names)
+        if value is None:
+            return None
+        if re.fullmatch(r"\s*[0-9]{1,19}\s*", value) is None or int(value) >= 1 << 63:
+            raise self._refusal(value, "a whole number is wanted, not below 0", *names)
+        return int(value)
 
     def seconds(self, *names: str) -> float | None:
         """A number of seconds."""
-        return self._parsed(float, "a number", *names)
+        value = self.text(*names)
+        try:
+            found = None if value is None else float(value)
+        except ValueError:
+            found = math.nan
+        if value is not None and not (found is not None and 0 <= found < math.inf):
+            raise self._refusal(value, "a number of seconds is wanted, not below 0", *names)
+        return found
+
+    def moment(self, *names: str) -> str | None:
+        """A time with a zone, as text."""
+        value = self.text(*names)
+        try:
+            if value is not None:
+                milliseconds(value)
+        except ValueError:
+            raise self._refusal(value, "a time with a zone is wanted, such as 2026-03-01T12:00:00Z", *names) from None
+        return value
 
     def names(self, *names: str) -> list[str] | None:
         """Names, split at commas, or as a JSON list where one has a comma in it."""
         value = self.text(*names)
         if value is None:
             return None
-        if value.lstrip().startswith("["):
-            found = json.loads(value)
-            if not all(isinstance(name, str) for name in found):
-                raise InvalidInputError(f"option {names[0]}={value!r}: a list of names is wanted")
-            return list(found)
-        return [name.strip() for name in value.split(",") if name.strip()]
+        try:
+            found = json.loads(value) if value.lstrip().startswith("[") else [name.strip() for name in value.split(",")]
+        except json.JSONDecodeError:
+            found = None
+        if found is None or not all(isinstance(name, str) and name for name in found):
+            raise self._refusal(value, 'names of columns are wanted: id,city or as JSON ["id", "city"]', *names)
+        return list(found)
 
     def done(self, what: str) -> None:
         """Nothing may be left."""
+        if self._left >= _OF_CATALOGS:
+            raise InvalidInputError(_NO_TABLE_OF_A_CATALOG)
         if self._left:
             unknown = ", ".join(sorted(self._given[key][0] for key in self._left))
             raise InvalidInputError(
@@ -106,12 +145,10 @@ class Options:
         self._left.difference_update(keys)
         return {self._given[key][0][len(prefix) :]: self._given[key][1] for key in keys}
 
-    def _parsed(self, parse: Callable[[str], _Number], what: str, *names: str) -> _Number | None:
-        value = self.text(*names)
-        try:
-            return None if value is None else parse(value)
-        except ValueError:
-            raise InvalidInputError(f"option {names[0]}={value!r}: {what} is wanted") from None
+    def _refusal(self, value: str | None, what: str, *names: str) -> InvalidInputError:
+        """The error about an option, by that of its names which was given. Spark hands names over in lower case."""
+        given = next(name for name in names if name.lower() in self._given)
+        return InvalidInputError(f"option {given}={value!r}: {what}")
 
 
 def _provider(named: str) -> Credentials:

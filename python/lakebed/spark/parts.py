@@ -11,7 +11,7 @@ from pyspark.sql.datasource import InputPartition, WriterCommitMessage
 from lakebed import _lakebed
 from lakebed.errors import InvalidInputError
 from lakebed.scan import read_task
-from lakebed.spark import types
+from lakebed.spark import types, written
 from lakebed.spark.credentials import Access
 from lakebed.spark.options import Options
 from lakebed.writer import SchemaMode, _options, _place
@@ -78,7 +78,7 @@ class PartWritten(WriterCommitMessage):
 
 def plan(options: dict[str, Any], schema: StructType) -> bytes | None:
     """The task of a write, or None if there is nothing to do."""
-    planned, _ = _lakebed.Table.plan_write(options, types.written(schema))
+    planned, _ = _lakebed.Table.plan_write(options, written.delta_schema(schema))
     return None if planned is None else planned["task"]
 
 

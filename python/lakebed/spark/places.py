@@ -9,23 +9,13 @@ import os
 import re
 from urllib.parse import unquote, urlsplit
 
-from lakebed.errors import InvalidInputError
-
-__all__ = ["SCHEMES", "hadoop_root", "objection", "place", "refuse_memory"]
+__all__ = ["SCHEMES", "hadoop_root", "objection", "place"]
 
 #: What Hadoop calls the stores that it knows.
 SCHEMES = {"file": "file", "hdfs": "hdfs", "s3": "s3a", "s3a": "s3a", "gs": "gs", "abfs": "abfs", "abfss": "abfss"}
 
 #: Paths that have no peculiarities, as nearly all: for these, all that follows is decided at once.
 _PLAIN = re.compile(r"(?:(?!\.\.?/)[^/%:]+/)*[A-Za-z0-9][^/%:]*(?<!\._COPYING_)")
-
-
-def refuse_memory(uri: str | os.PathLike[str]) -> None:
-    """A table that only this process has is none of Spark's."""
-    if os.fspath(uri).startswith("memory:"):
-        raise InvalidInputError(
-            f"{uri}: such a table is in the memory of this process alone, where Spark's workers do not find it"
-        )
 
 
 def hadoop_root(root: str) -> str:

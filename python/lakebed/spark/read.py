@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from lakebed.errors import InvalidInputError
 from lakebed.scan import Scan
-from lakebed.spark import deletions, native, places, roads, tasks, types
+from lakebed.spark import arguments, deletions, location, native, roads, tasks, types
 from lakebed.spark.credentials import Access, Credentials
 from lakebed.spark.roads import Asked, Reading, Road, Roads
 from lakebed.table import Table
@@ -31,7 +31,7 @@ def read(
     spark: SparkSession,
     uri: str | os.PathLike[str],
     *,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     where: str | None = None,
     version: int | None = None,
     timestamp: datetime | str | None = None,
@@ -51,6 +51,7 @@ def read(
     Secrets stay out of Spark's plans: give ``credentials``, a function that each worker calls, or leave them to the workers' environment.
     ``target_size_bytes`` is what one task of lakebed's reader reads at most, if its files are not larger.
     """
+    target_size_bytes = arguments.size_bytes("target_size_bytes", target_size_bytes)
     plan = _plan(spark, uri, columns, where, version, timestamp, storage_options, credentials, absolute_paths, road)
     frames = [native.frame(spark, plan.asked, reading, _deleted(spark, plan, reading)) for reading in plan.roads.readings]
     if plan.roads.by_arrow or not frames:
@@ -87,7 +88,7 @@ def explain(
     spark: SparkSession,
     uri: str | os.PathLike[str],
     *,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     where: str | None = None,
     version: int | None = None,
     timestamp: datetime | str | None = None,
@@ -98,6 +99,7 @@ def explain(
     target_size_bytes: int = 128 << 20,
 ) -> Explanation:
     """By which road :func:`read` with the same arguments would read, and why. Reads the log, no data."""
+    target_size_bytes = arguments.size_bytes("target_size_bytes", target_size_bytes)
     plan = _plan(spark, uri, columns, where, version, timestamp, storage_options, credentials, absolute_paths, road)
     return Explanation(
         table=plan.table.uri,
@@ -138,7 +140,7 @@ class _Plan:
 def _plan(
     spark: SparkSession,
     uri: str | os.PathLike[str],
-    columns: Sequence[str] | None,
+    columns: str | Sequence[str] | None,
     where: str | None,
     version: int | None,
     timestamp: datetime | str | None,
@@ -147,9 +149,12 @@ def _plan(
     absolute_paths: bool,
     road: Road,
 ) -> _Plan:
-    access = Access(dict(storage_options or {}), credentials, absolute_paths)
-    places.refuse_memory(uri)
-    table = Table(uri, version=version, timestamp=timestamp, **access.options())
+    arguments.check_session(spark)
+    road = cast("Road", arguments.word("road", road, get_args(Road)))
+    columns, where = arguments.names("columns", columns), arguments.condition(where)
+    version, timestamp = arguments.version(version), arguments.moment("timestamp", timestamp)
+    access = Access(arguments.texts("storage_options", storage_options), credentials, absolute_paths)
+    table = Table(location.of_caller(uri), version=version, timestamp=timestamp, **access.options())
     if where is not None and _NOW.search(where):
         # What is planned now and run later, here and there, is asked about one moment.
         where = table.scan(where=where).explain().filter

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import SparkNoSuchElementException
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["changed", "is_connect", "parallelism", "setting", "version"]
+__all__ = ["changed", "is_connect", "make_active", "parallelism", "setting", "version"]
 
 #: Tasks that a read of a Connect session is cut into at least: it does not tell how many cores there are.
 _CONNECT_PARALLELISM = 16
@@ -18,6 +18,13 @@ _CONNECT_PARALLELISM = 16
 def is_connect(spark: SparkSession) -> bool:
     """Whether the session talks to a Spark Connect server; else its JVM is in reach."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def make_active(spark: SparkSession) -> None:
+    """Makes the session the active one of this thread, as it is of the thread that made it. A Connect server does so for each call."""
+    if not is_connect(spark):
+        jvm: Any = spark._jvm
+        jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
 
 
 def version(spark: SparkSession) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from lakebed import _lakebed
 from lakebed.changes import Changes
 from lakebed.errors import InvalidInputError
 from lakebed.scan import Scan
-from lakebed.spark import types
+from lakebed.spark import failure, session, types
 from lakebed.spark.credentials import Access
 from lakebed.spark.options import Options
 from lakebed.spark.parts import (
@@ -72,8 +72,12 @@ def register(spark: SparkSession) -> None:
 
     Spark hands no columns to such a source, and filters in a way that gives wrong rows (see :class:`Reader`): say what is wanted by the
     options ``columns`` and ``where``, or read with :func:`lakebed.spark.read`, where Spark prunes by itself.
+
+    Spark looks for the source of a write in the active session of the thread that writes, which a new thread does not have: call this
+    in each thread, as ``ThreadPoolExecutor(initializer=lbs.register, initargs=(spark,))`` does. With Spark Connect once is enough.
     """
     spark.dataSource.register(LakebedSource)
+    session.make_active(spark)
 
 
 class LakebedSource(DataSource):
@@ -87,6 +91,10 @@ class LakebedSource(DataSource):
         return "lakebed"
 
     def schema(self) -> StructType:
+        with failure.alone():
+            return self._schema()
+
+    def _schema(self) -> StructType:
         options = Options(self.options)
         if not options.has(*_OF_BATCHES) and (stream := StreamOptions.of(options)).options:
             # Spark does not say what this is for. A batch of changes that begins like a stream has the schema of that version.
@@ -99,16 +107,20 @@ class LakebedSource(DataSource):
         return _shown(rows)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return Reader(_ReadOptions.of(Options(self.options)), self._version, schema)
+        with failure.alone():
+            return Reader(_ReadOptions.of(Options(self.options)), self._version, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        return Writer(Options(self.options), schema, overwrite)
+        with failure.alone():
+            return Writer(Options(self.options), schema, overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        return stream_reader(Options(self.options), schema)
+        with failure.alone():
+            return stream_reader(Options(self.options), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        return StreamWriter(Options(self.options), schema, overwrite)
+        with failure.alone():
+            return StreamWriter(Options(self.options), schema, overwrite)
 
 
 @dataclass(frozen=True)
@@ -131,7 +143,7 @@ class _ReadOptions:
         found = cls(
             path=options.path,
             version=options.number("version", "versionAsOf"),
-            timestamp=options.text("timestamp", "timestampAsOf"),
+            timestamp=options.moment("timestamp", "timestampAsOf"),
             start=_bound(options, "starting"),
             end=_bound(options, "ending"),
             columns=options.names("columns"),
@@ -172,7 +184,7 @@ class _ReadOptions:
 
 
 def _bound(options: Options, which: str) -> int | str | None:
-    version, timestamp = options.number(f"{which}Version"), options.text(f"{which}Timestamp")
+    version, timestamp = options.number(f"{which}Version"), options.moment(f"{which}Timestamp")
     if version is not None and timestamp is not None:
         raise InvalidInputError(f"give {which}Version or {which}Timestamp, not both")
     return timestamp if version is None else version
@@ -211,6 +223,11 @@ class Reader(DataSourceReader):
         refuse_uncarried(schema)
 
     def partitions(self) -> Sequence[InputPartition]:
+        with failure.alone():
+            return [TaskPartition(task) for task in _tasks(self._rows())]
+
+    def _rows(self) -> Scan | Changes:
+        """What is to be read, as the schema wants it."""
         rows = self._options.rows(self._version, None)
         whole = _shown(rows)
         if whole.names != self._schema.names:
@@ -223,12 +240,13 @@ class Reader(DataSourceReader):
         ]
         if differing:
             raise InvalidInputError(f"{self._options.path}: the schema that was given is not the table's: {'; '.join(differing)}")
-        return [TaskPartition(task) for task in _tasks(rows)]
+        return rows
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Where there is nothing to read, Spark makes up a partition of its own.
         if isinstance(partition, TaskPartition):
-            yield from read_partition(partition, self._options.access, self._schema)
+            with failure.alone():
+                yield from read_partition(partition, self._options.access, self._schema)
 
 
 class Writer(DataSourceArrowWriter):
@@ -242,11 +260,14 @@ class Writer(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> PartWritten:  # type: ignore[override]
         if self._task is None:
             return PartWritten(None)
-        return PartWritten(write_part(self._task, iterator, self._access))
+        with failure.alone():
+            return PartWritten(write_part(self._task, iterator, self._access))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         if self._task is not None:
-            _lakebed.Table.commit_write(self._options, self._task, files_of(messages))
+            with failure.alone():
+                _lakebed.Table.commit_write(self._options, self._task, files_of(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        abort(self._options, messages)
+        with failure.alone():
+            abort(self._options, messages)

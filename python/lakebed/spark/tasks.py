@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from lakebed.spark import session, types
+from lakebed.spark import failure, session, types
 from lakebed.spark.credentials import Access
 
 if TYPE_CHECKING:
@@ -113,10 +113,11 @@ class _Run:
         self._work = work
 
     def __call__(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            numbered: list[int] = batch.column("id").to_pylist()  # type: ignore[assignment]
-            for number in numbered:
-                yield from self._work(self._pieces[number // self._stride])
+        with failure.alone():
+            for batch in numbers:
+                numbered: list[int] = batch.column("id").to_pylist()  # type: ignore[assignment]
+                for number in numbered:
+                    yield from self._work(self._pieces[number // self._stride])
 
 
 def _pieces(tasks: Sequence[bytes]) -> Iterator[_Pieces]:

@@ -41,6 +41,7 @@ __all__ = [
     "converted",
     "has_type",
     "is_variant",
+    "mapped",
     "nullable",
     "physical",
     "pruned",
@@ -49,7 +50,6 @@ __all__ = [
     "shown",
     "table_schema",
     "unmapped",
-    "written",
 ]
 
 _PHYSICAL_NAME = "delta.columnMapping.physicalName"
@@ -69,7 +69,7 @@ def unmapped(schema: StructType) -> StructType:
         metadata = {key: value for key, value in (found.metadata or {}).items() if key != _PHYSICAL_NAME}
         return StructField(found.name, data_type, found.nullable, metadata)
 
-    return _mapped(schema, field)
+    return mapped(schema, field)
 
 
 def pruned(schema: StructType, kept: pa.Schema) -> StructType:
@@ -94,7 +94,7 @@ def shown(schema: StructType) -> StructType:
         metadata = {key: value for key, value in (found.metadata or {}).items() if _is_shown(key)}
         return StructField(found.name, data_type, True, metadata)
 
-    return _mapped(schema, field)
+    return mapped(schema, field)
 
 
 def physical(schema: StructType) -> StructType:
@@ -108,21 +108,7 @@ def physical(schema: StructType) -> StructType:
         kept = {key: value for key, value in metadata.items() if key == _CHAR_VARCHAR}
         return StructField(metadata.get(_PHYSICAL_NAME, found.name), data_type, True, kept)
 
-    return _mapped(schema, field)
-
-
-def written(schema: StructType) -> str:
-    """The schema of a data frame as Delta spells that of a table.
-
-    Everything may be null, as Delta Spark has it: what a query happens to know of its rows is no promise about a table. Comments stay,
-    what Spark or Delta noted for themselves does not.
-    """
-
-    def field(found: StructField, data_type: DataType) -> StructField:
-        metadata = {key: value for key, value in (found.metadata or {}).items() if not key.startswith(("delta.", "__"))}
-        return StructField(found.name, data_type, True, metadata)
-
-    return json.dumps(_mapped(schema, field).jsonValue())
+    return mapped(schema, field)
 
 
 def carried(schema: StructType) -> StructType:
@@ -132,7 +118,7 @@ def carried(schema: StructType) -> StructType:
 
 def nullable(schema: StructType) -> StructType:
     """The same schema, in which everything may be null."""
-    return _mapped(schema, lambda found, data_type: StructField(found.name, data_type, True, found.metadata))
+    return mapped(schema, lambda found, data_type: StructField(found.name, data_type, True, found.metadata))
 
 
 def alone(field: StructField) -> StructType:
@@ -285,15 +271,15 @@ def _with_months(schema: StructType, months: DataType) -> StructType:
         data_type = months if isinstance(data_type, YearMonthIntervalType) else data_type
         return StructField(found.name, data_type, found.nullable, found.metadata)
 
-    return _mapped(schema, field)
+    return mapped(schema, field)
 
 
-def _mapped(schema: StructType, field: Callable[[StructField, DataType], StructField]) -> StructType:
+def mapped(schema: StructType, field: Callable[[StructField, DataType], StructField]) -> StructType:
     """A schema in which everything may be null, made of what `field` makes of each field and its mapped type."""
 
-    def mapped(data_type: DataType) -> DataType:
+    def type_of(data_type: DataType) -> DataType:
         if isinstance(data_type, StructType):
-            return StructType([field(found, mapped(found.dataType)) for found in data_type.fields])
+            return StructType([field(found, type_of(found.dataType)) for found in data_type.fields])
         if isinstance(data_type, ArrayType):
             return ArrayType(inside(data_type.elementType), True)
         if isinstance(data_type, MapType):
@@ -302,6 +288,6 @@ def _mapped(schema: StructType, field: Callable[[StructField, DataType], StructF
 
     def inside(data_type: DataType) -> DataType:
         """An element of an array or a map: a field without a name, for what `field` does to types."""
-        return field(StructField("", data_type), mapped(data_type)).dataType
+        return field(StructField("", data_type), type_of(data_type)).dataType
 
-    return StructType([field(found, mapped(found.dataType)) for found in schema.fields])
+    return StructType([field(found, type_of(found.dataType)) for found in schema.fields])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lakebed import _lakebed
-from lakebed.spark import batches, failure, session, types
+from lakebed.spark import arguments, batches, failure, location, session, types, written
 from lakebed.spark.credentials import Access, Credentials
 from lakebed.spark.parts import refuse_passed_over
 from lakebed.table import Table
@@ -61,30 +61,70 @@ def write(
 
     Secrets stay out of Spark's plans: give ``credentials``, a function that each worker calls, or leave them to the workers' environment.
     """
-    access = Access(dict(storage_options or {}), credentials)
-    given = dict(locals())
-    if partitions is None and mode == "overwrite" and where is None and schema != "overwrite":
+    arguments.check_frame(df)
+    uri, access = location.of_caller(uri), Access(arguments.texts("storage_options", storage_options), credentials)
+    given = {**locals(), **_checked(mode, where, partitions, schema, on_lossy, optimize_write)}
+    for name, columns in (("partition_by", partition_by), ("cluster_by", cluster_by), ("bloom_columns", bloom_columns)):
+        given[name] = arguments.names(name, columns)
+    if given["partitions"] is None and given["mode"] == "overwrite" and where is None and given["schema"] != "overwrite":
         given["partitions"] = session.setting(df.sparkSession, "spark.sql.sources.partitionOverwriteMode", "static")
     options = {**_place(uri, access.storage_options, credentials), **_options(given)}
-    planned, known = _lakebed.Table.plan_write(options, types.written(df.schema))
+    planned, known = _lakebed.Table.plan_write(options, written.delta_schema(df.schema))
     if planned is None:
         assert known is not None
         return CommitResult(known.version, WriteMetrics(), False, Table._wrap(known, _given(options)))
     rows, parts = _arranged(df, planned, optimize_write)
-    name = f"lakebed write {os.path.basename(os.fspath(uri).rstrip('/'))}"
+    name = f"lakebed write {os.path.basename(uri.rstrip('/'))}"
     part = WritePart(name, planned["task"], parts, access)
     with failure.told():
         found = batches.counted(rows, lambda rows: rows.mapInArrow(part, "files binary").collect())
-    written, committed, metrics = _lakebed.Table.commit_write(options, planned["task"], [bytes(row.files) for row in found])
-    return CommitResult(written.version, WriteMetrics(**metrics), committed, Table._wrap(written, _given(options)))
+    newer, committed, metrics = _lakebed.Table.commit_write(options, planned["task"], [bytes(row.files) for row in found])
+    return CommitResult(newer.version, WriteMetrics(**metrics), committed, Table._wrap(newer, _given(options)))
 
 
-def foreach_batch(uri: str | os.PathLike[str], *, app_id: str, **options: Any) -> Callable[[DataFrame, int], None]:
+def _checked(mode: Any, where: Any, partitions: Any, schema: Any, on_lossy: Any, optimize_write: Any) -> dict[str, Any]:
+    """Arguments that are words, in lower case, and others whose type does not tell what they mean."""
+    if not (optimize_write is None or isinstance(optimize_write, bool)):
+        raise TypeError(f"optimize_write takes True, False or None, not {optimize_write!r}")
+    return {
+        "mode": arguments.word("mode", mode, get_args(Mode)),
+        "where": arguments.condition(where),
+        "partitions": None if partitions is None else arguments.word("partitions", partitions, ("static", "dynamic")),
+        "schema": arguments.word("schema", schema, get_args(SchemaMode)),
+        "on_lossy": arguments.word("on_lossy", on_lossy, ("error", "truncate")),
+    }
+
+
+def foreach_batch(
+    uri: str | os.PathLike[str],
+    *,
+    app_id: str,
+    mode: Mode = "append",
+    partition_by: str | Sequence[str] | None = None,
+    cluster_by: str | Sequence[str] | None = None,
+    where: str | None = None,
+    partitions: Literal["static", "dynamic"] | None = None,
+    schema: SchemaMode = "enforce",
+    user_metadata: str | None = None,
+    target_file_size: int | None = None,
+    properties: Mapping[str, Any] | None = None,
+    compression: str | None = None,
+    row_group_rows: int | None = None,
+    bloom_columns: Sequence[str] | None = None,
+    on_lossy: Literal["error", "truncate"] = "error",
+    timeout: float | None = None,
+    optimize_write: bool | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    credentials: Credentials | None = None,
+) -> Callable[[DataFrame, int], None]:
     """A function for ``writeStream.foreachBatch`` that writes each batch once, also when Spark repeats it after a failure.
 
     ``app_id`` names the stream in the table: keep it as long as the stream's checkpoint, and give each stream its own. A batch that comes
     again after later ones is refused: its checkpoint is not the one that the name belongs to. The options are those of :func:`write`.
     """
+    options = {name: value for name, value in locals().items() if name not in ("uri", "app_id")}
+    # A Connect server calls the function in a folder of its own.
+    uri = location.of_caller(uri)
 
     def write_batch(df: DataFrame, batch_id: int) -> None:
         result = write(df, uri, txn=(app_id, batch_id), **options)
@@ -131,7 +171,8 @@ class WritePart:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        files = write_part(self._task, batches, self._access, self._parts)
+        with failure.alone():
+            files = write_part(self._task, batches, self._access, self._parts)
         if files is not None:
             yield pa.record_batch([pa.array([files], pa.binary())], names=["files"])
 
@@ -147,5 +188,5 @@ def write_part(task: bytes, batches: Iterable[pa.RecordBatch], access: Access, p
         return None
     context = TaskContext.get()
     part = context.partitionId() if context is not None and parts else 0
-    reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
+    reader = pa.RecordBatchReader.from_batches(written.named_variants(first.schema), chain([first], rows))
     return _lakebed.write_files(task, part, max(parts, 1), reader, dict(access.storage_options), access.credentials)

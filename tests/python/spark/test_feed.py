@@ -232,7 +232,7 @@ def test_what_makes_no_sense_is_refused(spark: Any, path: str, tmp_path: Path) -
             {"startingVersion": 1, "startingTimestamp": "2026-01-01T00:00:00Z"},
             "give startingVersion or startingTimestamp, not both",
         ),
-        ({"startingVersion": 1, "endingTimestamp": "2026-01-01"}, "has no time zone"),
+        ({"startingVersion": 1, "endingTimestamp": "2026-01-01"}, "a time with a zone is wanted"),
         ({"startingVersion": 1, "maxFilesPerTrigger": 2}, "does not know these options for reading: maxFilesPerTrigger"),
         ({"startingVersion": "latest", "endingVersion": 2}, "a whole number is wanted"),
         ({"startingVersion": 1, "readChangeFeed": "false"}, "add option readChangeFeed=true"),
@@ -298,7 +298,7 @@ def test_the_planner_knows_what_the_changes_are(spark: Any, path: str) -> None:
     fruits(spark, path, FORMS["copied"])
     found = lbs.changes(spark, path, 1)
     assert "MapInArrow lakebed fruits changes 1 to 3(" in found._jdf.queryExecution().executedPlan().toString()
-    with pytest.raises(lb.InvalidInputError, match="in the memory of this process alone"):
+    with pytest.raises(lb.InvalidInputError, match="known to one process alone"):
         lbs.changes(spark, "memory://fruits", 1)
 
 

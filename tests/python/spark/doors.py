@@ -1,0 +1,361 @@
+"""What is refused at Spark's doors, and in which words: scenarios for any session, classic or Connect.
+
+As a program it runs them all on Connect, since a process has one kind of session.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import lakebed as lb
+import lakebed.spark as lbs
+
+#: What is a scenario: its name tells what holds.
+SCENARIOS: list[Callable[[Any, Path], None]] = []
+
+
+def scenario(check: Callable[[Any, Path], None]) -> Callable[[Any, Path], None]:
+    SCENARIOS.append(check)
+    return check
+
+
+def by_function(spark: Any, uri: Any) -> list[Callable[[], Any]]:
+    """The functions that take a table's place."""
+    return [
+        lambda: lbs.read(spark, uri),
+        lambda: lbs.explain(spark, uri),
+        lambda: lbs.changes(spark, uri, 0),
+        lambda: lbs.write(spark.range(1), uri),
+        lambda: lbs.foreach_batch(uri, app_id="a"),
+    ]
+
+
+def by_format(spark: Any, uri: str, folder: Path) -> list[Callable[[], Any]]:
+    """The ways of `format("lakebed")` to a table."""
+    stream = spark.readStream.format("rate").load().writeStream.format("lakebed").option("checkpointLocation", str(folder / "cp"))
+    return [
+        lambda: spark.read.format("lakebed").load(uri),
+        lambda: spark.read.format("lakebed").schema("id bigint").load(uri).collect(),
+        lambda: spark.range(1).write.format("lakebed").mode("append").save(uri),
+        lambda: spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW v USING lakebed OPTIONS (path '{uri}')").collect(),
+        lambda: spark.readStream.format("lakebed").load(uri),
+        lambda: stream.start(uri).awaitTermination(20),
+    ]
+
+
+def refused(attempt: Callable[[], Any], said: str, kind: type[BaseException] = Exception) -> str:
+    """What an attempt raises, which must say so."""
+    with pytest.raises(kind) as raised:
+        attempt()
+    assert said in str(raised.value), str(raised.value)[-3000:]
+    return str(raised.value)
+
+
+@contextmanager
+def inside(folder: Path) -> Iterator[None]:
+    """With this folder as that of the process."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def ids(path: Path) -> list[int]:
+    return sorted(lb.Table(path).to_arrow(["id"]).column("id").to_pylist())
+
+
+# Places.
+
+
+@scenario
+def tables_in_memory_are_refused(spark: Any, folder: Path) -> None:
+    said = "known to one process alone"
+    for attempt in by_function(spark, "memory://t"):
+        refused(attempt, said, lb.InvalidInputError)
+    for attempt in by_format(spark, "memory://t", folder):
+        refused(attempt, said)
+
+
+@scenario
+def a_relative_path_begins_in_the_folder_of_the_caller(spark: Any, folder: Path) -> None:
+    (folder / "a" / "b").mkdir(parents=True)
+    with inside(folder / "a"):
+        made = lbs.write(spark.range(3), "t").table
+        write_batch = lbs.foreach_batch("t", app_id="a")
+        lbs.write(spark.range(3, 4), "./t")
+    with inside(folder / "a" / "b"):
+        found = lbs.read(spark, "../t")
+        write_batch(spark.range(4, 5), 1)
+        with pytest.raises(lb.TableNotFoundError):
+            lbs.read(spark, "t")
+        assert made.count() == 3
+    assert found.count() == 4
+    assert ids(folder / "a" / "t") == [0, 1, 2, 3, 4]
+    assert sorted(os.listdir(folder / "a" / "b")) == []
+
+
+@scenario
+def a_path_that_only_the_caller_understands_is_refused_by_format(spark: Any, folder: Path) -> None:
+    with inside(folder):
+        lbs.write(spark.range(1), "t")
+        for uri, said in (("t", "give the whole path, os.path.abspath('t')"), ("~/t", "os.path.expanduser('~/t')")):
+            for attempt in by_format(spark, uri, folder):
+                refused(attempt, said)
+
+
+@scenario
+def one_place_has_one_meaning_at_every_door(spark: Any, folder: Path) -> None:
+    path = folder / "with blanks, ü and %20"
+    escaped = str(path).replace("%", "%25").replace(" ", "%20").replace("ü", "%C3%BC")
+    before = os.environ["HOME"]
+    os.environ["HOME"] = str(folder)
+    try:
+        uris = [path, str(path), f"{path}/", f"file:{escaped}", f"file://{escaped}", f"~/{path.name}"]
+        for number, uri in enumerate(uris):
+            lbs.write(spark.range(number, number + 1), uri)
+            assert lbs.read(spark, uri).count() == number + 1
+    finally:
+        os.environ["HOME"] = before
+    for uri in uris[1:-1]:
+        spark.range(9, 10).write.format("lakebed").mode("append").save(uri)
+    assert spark.read.format("lakebed").load(str(path)).count() == 10
+    assert ids(path) == [0, 1, 2, 3, 4, 5, 9, 9, 9, 9]
+    assert os.listdir(folder) == [path.name]
+
+
+@scenario
+def what_is_neither_a_path_nor_a_url_is_refused(spark: Any, folder: Path) -> None:
+    with inside(folder):
+        for uri, said in (
+            ("s3:/bucket/t", "two slashes behind s3:"),
+            ("dbfs:/t", "two slashes behind dbfs:"),
+            ("word:/t", "two slashes behind word:"),
+            ("s3:bucket/t", "slashes behind s3:"),
+            ("file:t", "file:///folder/table"),
+            ("", "The path is empty"),
+        ):
+            for attempt in by_function(spark, uri):
+                refused(attempt, said, lb.InvalidInputError)
+            for attempt in by_format(spark, uri, folder)[:3]:
+                refused(attempt, said)
+        refused(lambda: lbs.read(spark, "~nobody-of-that-name/t"), "no such user", lb.InvalidInputError)
+        for wrong in (None, 5, b"t", spark):
+            refused(lambda wrong=wrong: lbs.write(spark.range(1), wrong), "uri takes a path", TypeError)  # type: ignore[misc]
+    assert os.listdir(folder) == []
+
+
+# Threads.
+
+
+@scenario
+def threads_that_registered_write_by_format(spark: Any, folder: Path) -> None:
+    def round_trip(number: int) -> int:
+        path = str(folder / str(number))
+        spark.range(number).write.format("lakebed").mode("append").save(path)
+        found: int = spark.read.format("lakebed").load(path).count()
+        return found
+
+    with ThreadPoolExecutor(3, initializer=lbs.register, initargs=(spark,)) as pool:
+        assert list(pool.map(round_trip, range(1, 7))) == [1, 2, 3, 4, 5, 6]
+
+
+# Errors.
+
+
+@scenario
+def an_error_stands_alone(spark: Any, folder: Path) -> None:
+    path = str(folder / "t")
+    lb.create(path, lb.write(folder / "rows", {"id": [1]}).table.schema, constraints={"positive": "id > 0"})
+
+    def changed(batches: Any) -> Any:
+        lb.create(path, lb.Table(path).schema, mode="replace")
+        yield from batches
+
+    reader = spark.read.format("lakebed")
+    cases: list[tuple[Callable[[], Any], str]] = [
+        (lambda: reader.load(f"{path}/none"), f"TableNotFoundError: file://{path}/none: there is no Delta table here"),
+        (lambda: reader.option("limit", 1).load(path), "InvalidInputError: format('lakebed') does not know these options"),
+        (lambda: spark.read.format("lakebed").schema("id string").load(path).collect(), "InvalidInputError: " + path),
+        (lambda: append(spark.range(1), path, timeout="soon"), "InvalidInputError: option timeout='soon'"),
+        (lambda: append(spark.range(1), path), "ConstraintViolationError: file://" + path),
+        (lambda: append(spark.range(1, 2).mapInArrow(changed, "id bigint"), path), "CommitConflictError: file://" + path),
+    ]
+    for attempt, said in cases:
+        alone(refused(attempt, "lakebed.errors." + said))
+    for file in (folder / "rows").glob("*.parquet"):
+        file.unlink()
+    alone(refused(lbs.read(spark, folder / "rows", road="arrow").collect, "lakebed.errors.StoreError: "))
+    lb.create(path, lb.Table(path).schema, mode="replace", constraints={"positive": "id > 0"})
+    with pytest.raises(lb.ConstraintViolationError) as failed:
+        lbs.write(spark.range(1), path)
+    alone(str(failed.value.__cause__))
+
+
+def alone(text: str) -> None:
+    """Nothing of Python's traceback is in a text, and nothing follows the error but what Spark appends."""
+    assert 'File "' not in text, text[:3000]
+    own = text.partition("JVM stacktrace:")[0].rstrip().splitlines()
+    assert "lakebed.errors." in (own[-2] if "SQLSTATE" in own[-1] and "lakebed.errors." not in own[-1] else own[-1]), text[:3000]
+
+
+def append(df: Any, path: str, **options: Any) -> None:
+    df.write.format("lakebed").mode("append").options(**options).save(path)
+
+
+# Arguments and options.
+
+
+@scenario
+def an_argument_that_makes_no_sense_is_refused_by_its_name(spark: Any, folder: Path) -> None:
+    path = folder / "t"
+    lbs.write(spark.range(5), path)
+    reads: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"version": "0"}, TypeError, "version takes a whole number, not '0'"),
+        ({"version": True}, TypeError, "version takes a whole number, not True"),
+        ({"version": 0.0}, TypeError, "version takes a whole number, not 0.0"),
+        ({"version": -1}, lb.InvalidInputError, "version=-1: versions count from 0"),
+        ({"where": F.col("id") > 1}, TypeError, "where takes a condition as SQL text"),
+        ({"where": True}, TypeError, "where takes a condition as SQL text"),
+        ({"columns": ""}, lb.InvalidInputError, "columns='': an empty text is no name"),
+        ({"columns": ["id", ""]}, lb.InvalidInputError, "columns=['id', '']: an empty text is no name"),
+        ({"columns": [1]}, TypeError, "columns takes names of columns"),
+        ({"columns": F.col("id")}, TypeError, "columns takes names of columns"),
+        ({"columns": [F.col("id")]}, TypeError, "columns takes names of columns"),
+        ({"timestamp": "tomorrow"}, lb.InvalidInputError, "timestamp='tomorrow': a time with a zone"),
+        ({"timestamp": datetime(2026, 1, 1)}, lb.InvalidInputError, "timestamp='2026-01-01T00:00:00': a time with a zone"),
+        ({"timestamp": date(2026, 1, 1)}, TypeError, "timestamp takes a datetime with a zone"),
+        ({"timestamp": 0}, TypeError, "timestamp takes a datetime with a zone"),
+        ({"road": "nonsense"}, lb.InvalidInputError, "road='nonsense': it must be one of auto, spark, arrow"),
+        ({"road": ""}, lb.InvalidInputError, "road='': it must be one of"),
+        ({"road": None}, lb.InvalidInputError, "road=None: it must be one of"),
+        ({"target_size_bytes": 0}, lb.InvalidInputError, "target_size_bytes=0: a size above 0"),
+        ({"target_size_bytes": "1"}, TypeError, "target_size_bytes takes a whole number of bytes"),
+        ({"storage_options": "x"}, TypeError, "storage_options takes a dict of texts"),
+        ({"storage_options": {"timeout": 1}}, TypeError, "storage_options: the value of timeout must be a text"),
+        ({"credentials": {"aws_access_key_id": "x"}}, TypeError, "credentials takes a function"),
+        ({"nope": 1}, TypeError, "nope"),
+    ]
+    for options, kind, said in reads:
+        for function in (lbs.read, lbs.explain):
+            refused(lambda f=function, o=options: f(spark, path, **o), said, kind)  # type: ignore[misc]
+    for option in ("where", "columns", "target_size_bytes", "storage_options", "credentials", "nope"):
+        options, kind, said = next(case for case in reads if option in case[0])
+        refused(lambda o=options: lbs.changes(spark, path, 0, **o), said, kind)  # type: ignore[misc]
+    refused(lambda: lbs.read(spark.range(1), path), "spark takes a SparkSession, not a DataFrame", TypeError)
+    refused(lambda: lbs.read(path, spark), "spark takes a SparkSession", TypeError)  # type: ignore[arg-type]
+    assert lbs.explain(spark, path, road="ARROW").spark_files == 0  # type: ignore[arg-type]
+    assert lbs.read(spark, path, columns="id", road="Spark").count() == 5  # type: ignore[arg-type]
+
+
+@scenario
+def an_argument_of_a_write_that_makes_no_sense_is_refused_by_its_name(spark: Any, folder: Path) -> None:
+    path = folder / "t"
+    lbs.write(spark.range(5), path)
+    writes: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"mode": "nope"}, lb.InvalidInputError, "mode='nope': it must be one of append, overwrite, error, ignore"),
+        ({"mode": None}, lb.InvalidInputError, "mode=None: it must be one of"),
+        ({"partitions": "some"}, lb.InvalidInputError, "partitions='some': it must be one of static, dynamic"),
+        ({"schema": ""}, lb.InvalidInputError, "schema='': it must be one of enforce, merge, overwrite"),
+        ({"on_lossy": "x"}, lb.InvalidInputError, "on_lossy='x': it must be one of error, truncate"),
+        ({"partition_by": F.col("id")}, TypeError, "partition_by takes names of columns"),
+        ({"cluster_by": ""}, lb.InvalidInputError, "cluster_by='': an empty text is no name"),
+        ({"where": F.col("id") > 1, "mode": "overwrite"}, TypeError, "where takes a condition as SQL text"),
+        ({"optimize_write": "yes"}, TypeError, "optimize_write takes True, False or None"),
+        ({"storage_options": ["x"]}, TypeError, "storage_options takes a dict of texts"),
+        ({"credentials": "company.lake:credentials"}, TypeError, "credentials takes a function"),
+        ({"nope": 1}, TypeError, "nope"),
+    ]
+    for options, kind, said in writes:
+        refused(lambda o=options: lbs.write(spark.range(1), path, **o), said, kind)  # type: ignore[misc]
+        if "mode" not in options:
+            refused(lambda o=options: lbs.foreach_batch(path, app_id="a", **o)(spark.range(1), 0), said, kind)  # type: ignore[misc]
+    refused(lambda: lbs.foreach_batch(path, app_id="a", nope=1), "nope", TypeError)  # type: ignore[call-arg]
+    refused(lambda: lbs.write([{"id": 1}], path), "df takes a data frame of Spark's, not a builtins.list", TypeError)  # type: ignore[arg-type]
+    refused(lambda: lbs.write(lb.Table(path).to_pandas(), path), "lakebed.write takes pandas", TypeError)  # type: ignore[arg-type]
+    stream = spark.readStream.format("rate").load()
+    refused(lambda: lbs.write(stream, path), "df is a stream", lb.InvalidInputError)
+    assert lb.Table(path).version == 0
+    assert lbs.write(spark.range(7, 8), path, mode="OverWrite", schema="MERGE", on_lossy="Error").version == 1  # type: ignore[arg-type]
+    assert ids(path) == [7]
+
+
+@scenario
+def an_option_that_makes_no_sense_is_refused_by_the_name_that_was_given(spark: Any, folder: Path) -> None:
+    path = str(folder / "t")
+    lbs.write(spark.range(5), path)
+    whole = "a whole number is wanted, not below 0"
+    for name, value, said in (
+        ("versionAsOf", "abc", f"option versionAsOf='abc': {whole}"),
+        ("versionAsOf", "-1", f"option versionAsOf='-1': {whole}"),
+        ("versionAsOf", "1_0", f"option versionAsOf='1_0': {whole}"),
+        ("versionAsOf", "9" * 20, f"option versionAsOf='{'9' * 20}': {whole}"),
+        ("version", "1.5", f"option version='1.5': {whole}"),
+        ("timestampAsOf", "tomorrow", "option timestampAsOf='tomorrow': a time with a zone is wanted"),
+        ("columns", "", "option columns='': names of columns are wanted"),
+        ("columns", "id,,id", "option columns='id,,id': names of columns are wanted"),
+        ("columns", '["id"', "option columns='[\"id\"': names of columns are wanted"),
+        ("columns", "[1]", "option columns='[1]': names of columns are wanted"),
+        ("absolute_paths", "yes", "option absolute_paths='yes': it must be one of true, false"),
+        ("limit", "1", "does not know these options for reading: limit"),
+    ):
+        refused(lambda n=name, v=value: spark.read.format("lakebed").option(n, v).load(path), said)  # type: ignore[misc]
+    for name, value, said in (
+        ("mode", "nope", "option mode='nope': it must be one of append, overwrite, error, ignore"),
+        ("target_file_size", "1mb", f"option target_file_size='1mb': {whole}"),
+        ("timeout", "-1", "option timeout='-1': a number of seconds is wanted"),
+        ("timeout", "nan", "option timeout='nan': a number of seconds is wanted"),
+        ("schema", "x", "option schema='x': it must be one of"),
+    ):
+        refused(lambda n=name, v=value: append(spark.range(1), path, **{n: v}), said)  # type: ignore[misc]
+    refused(lambda: spark.read.format("lakebed").load(), "which table?")
+    refused(lambda: spark.read.format("lakebed").load([path, path]), "one table at a time")
+    refused(lambda: spark.sql(f"CREATE TABLE t USING lakebed LOCATION '{path}'").collect(), "CREATE TEMPORARY VIEW")
+    assert lb.Table(path).version == 0
+    append(spark.range(7, 8), path, MODE="OverWrite", SCHEMA="Merge", mergeSchema="true")
+    assert ids(folder / "t") == [7]
+    assert spark.read.format("lakebed").option("VERSIONASOF", " 0 ").load(path).count() == 5
+
+
+@scenario
+def a_schema_that_is_given_is_pinned_at_the_first_action(spark: Any, folder: Path) -> None:
+    path = str(folder / "t")
+    lbs.write(spark.range(1), path)
+    given, asked = (
+        spark.read.format("lakebed").schema(schema) if schema else spark.read.format("lakebed") for schema in ("id bigint", "")
+    )
+    given, asked = given.load(path), asked.load(path)
+    assert given.columns == asked.columns == ["id"]
+    lbs.write(spark.range(1, 2), path)
+    assert (given.count(), asked.count()) == (2, 1)
+    lbs.write(spark.range(2, 3), path)
+    # A Connect server makes a plan for each action.
+    assert given.count() in (2, 3)
+    assert spark.read.format("lakebed").schema("id bigint").option("versionAsOf", 0).load(path).count() == 1
+
+
+def main() -> None:
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    spark = SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    lbs.register(spark)
+    for check in SCENARIOS:
+        with tempfile.TemporaryDirectory(prefix="lakebed-doors-") as folder:
+            check(spark, Path(folder))
+        print(check.__name__, flush=True)
+    print("ok")
+
+
+if __name__ == "__main__":
+    main()
