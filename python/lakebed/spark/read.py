@@ -203,4 +203,4 @@ def _tasks(spark: SparkSession, plan: _Plan, target_size_bytes: int) -> list[byt
         return []
     size_bytes = tasks.fair_size_bytes(spark, plan.arrow_size_bytes, target_size_bytes)
     are_all = len(plan.roads.by_arrow) == plan.files.num_rows
-    return plan.scan.tasks(target_size_bytes=size_bytes, paths=None if are_all else plan.roads.by_arrow)
+    return plan.scan.tasks(target_task_size=size_bytes, paths=None if are_all else plan.roads.by_arrow)
