@@ -34,6 +34,7 @@ from lakebed.errors import (
     VersionNotFoundError,
 )
 from lakebed.optimize import OptimizeMetrics, OptimizeResult, PlannedGroup, Progress
+from lakebed.reader import exists, read
 from lakebed.scan import ExplainedConjunct, Explanation, Scan, read_task
 from lakebed.table import Checkpoint, Detail, History, HistoryEntry, Protocol, Table
 from lakebed.vacuum import VacuumMetrics, VacuumResult
@@ -80,7 +81,9 @@ __all__ = [
     "WriteMetrics",
     "__version__",
     "create",
+    "exists",
     "finish_background",
+    "read",
     "read_task",
     "set_memory_limit",
     "write",

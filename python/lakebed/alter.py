@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lakebed import arguments
+
 if TYPE_CHECKING:
     from lakebed.table import Table
 
@@ -17,7 +19,7 @@ class Alter:
         self._table = table
 
     def cluster_by(self, *columns: str) -> Table:
-        """Clusters the table by these columns from now on, or by none any more.
+        """Clusters the table by these ``columns`` from now on, or without any by none.
 
         Rows that are there stay where they are: :meth:`Table.optimize` brings those in order that come, and with ``full=True`` all of them.
 
@@ -26,4 +28,5 @@ class Alter:
         >>> table.alter.cluster_by("day", "id").detail().clustering_columns
         ('day', 'id')
         """
-        return self._table._wrap(self._table._table.cluster_by(list(columns)), self._table._given)
+        names = arguments.columns("columns", columns) or []
+        return self._table._wrap(self._table._table.cluster_by(names), self._table._given)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
-from lakebed import _lakebed
+from lakebed import _lakebed, arguments
 from lakebed.rows import Rows, narrowed
 from lakebed.times import milliseconds
 
@@ -39,9 +39,11 @@ class Changes(Rows):
         table: _lakebed.Table,
         start: int | datetime | str,
         end: int | datetime | str | None,
-        columns: Sequence[str] | None,
+        columns: str | Sequence[str] | None,
         where: str | None,
     ) -> None:
+        if start is None:
+            raise TypeError("start=None: it must be a version, a datetime with a zone, or ISO text with one")
         self._options = narrowed(columns, where)
         #: The table's URL, without secrets.
         self.uri = table.uri
@@ -66,9 +68,12 @@ class Changes(Rows):
     def _delta_schema(self) -> str:
         return self._changes.delta_schema()
 
-    def tasks(self, *, target_size_bytes: int = 128 << 20) -> list[bytes]:
-        """The changes cut into independent pieces of about this size, which any process can run with :func:`lakebed.read_task`."""
-        return self._changes.plan().tasks(target_size_bytes)
+    def tasks(self, *, target_task_size: int = 128 << 20) -> list[bytes]:
+        """The changes cut into independent pieces, which any process can run with :func:`lakebed.read_task`.
+
+        ``target_task_size`` is about how much of the files one of them reads, in bytes.
+        """
+        return self._changes.plan().tasks(arguments.task_size("target_task_size", target_task_size))
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self._options.items())
@@ -79,6 +84,6 @@ def _bound(which: str, bound: int | datetime | str | None) -> dict[str, Any]:
     """A bound as `_lakebed` takes it. Times of commits are whole milliseconds: between two of them the changes begin with the later one."""
     if bound is None:
         return {}
-    if isinstance(bound, int):
-        return {f"{which}_version": bound}
-    return {f"{which}_ms": milliseconds(bound, up=which == "start")}
+    if isinstance(bound, (str, date)):
+        return {f"{which}_ms": milliseconds(which, bound, up=which == "start")}
+    return {f"{which}_version": arguments.integer(which, bound)}

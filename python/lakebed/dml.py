@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from lakebed import _lakebed
+from lakebed import _lakebed, arguments
+from lakebed.errors import InvalidInputError
 from lakebed.scan import ExplainedConjunct, Explanation
 
 if TYPE_CHECKING:
@@ -73,7 +74,10 @@ def delete_rows(table: Table, options: dict[str, Any]) -> ChangeResult:
 
 def update_rows(table: Table, values: Mapping[str, Any], options: dict[str, Any]) -> ChangeResult:
     """Updates rows of a table that is open."""
-    return _result(table, table._table.update_rows({**options, "set": texts(values)}))
+    pairs = arguments.expressions("set", values)
+    if not pairs:
+        raise InvalidInputError("set={}: name at least one column and its new value")
+    return _result(table, table._table.update_rows({**options, "set": pairs}))
 
 
 class Merge:
@@ -103,23 +107,24 @@ class Merge:
         self._clauses: list[tuple[str, str | None, str, list[tuple[str, str]] | None]] = []
 
     def when_matched_update(self, set: Mapping[str, str] | Literal["all"] = "all", *, where: str | None = None) -> Merge:
-        """Rows that match get these values, or with ``"all"`` those of the source's columns of the same names."""
+        """Rows that match, and for which ``where`` is true, get the values that ``set`` says, or with ``"all"`` those of the source's columns of
+        the same names."""
         return self._when("matched", where, "update", set)
 
     def when_matched_delete(self, *, where: str | None = None) -> Merge:
-        """Rows that match are deleted."""
+        """Rows that match, and for which ``where`` is true, are deleted."""
         return self._when("matched", where, "delete", "all")
 
     def when_not_matched_insert(self, values: Mapping[str, str] | Literal["all"] = "all", *, where: str | None = None) -> Merge:
-        """Rows of the source that match none are inserted, with these values or all."""
+        """Rows of the source that match none, and for which ``where`` is true, are inserted, with these ``values`` or all."""
         return self._when("not_matched", where, "insert", values)
 
     def when_not_matched_by_source_update(self, set: Mapping[str, str], *, where: str | None = None) -> Merge:
-        """Rows of the table that match none of the source get these values."""
+        """Rows of the table that match none of the source, and for which ``where`` is true, get the values that ``set`` says."""
         return self._when("not_matched_by_source", where, "update", set)
 
     def when_not_matched_by_source_delete(self, *, where: str | None = None) -> Merge:
-        """Rows of the table that match none of the source are deleted."""
+        """Rows of the table that match none of the source, and for which ``where`` is true, are deleted."""
         return self._when("not_matched_by_source", where, "delete", "all")
 
     def explain(self) -> MergeExplanation:
@@ -134,9 +139,11 @@ class Merge:
         return _result(self._table, self._table._table.merge_rows(self._given(), self._read()))
 
     def _when(self, kind: str, where: str | None, action: str, values: Mapping[str, str] | str) -> Merge:
-        if isinstance(values, str) and values != "all":
-            raise TypeError(f'{values!r} is neither "all" nor a mapping of columns to SQL expressions')
-        self._clauses.append((kind, where, action, None if isinstance(values, str) else texts(values)))
+        name = "values" if action == "insert" else "set"
+        if isinstance(values, str) and values.lower() != "all":
+            raise TypeError(f'{name}={values!r}: it must be "all", or a mapping of columns to SQL expressions')
+        pairs = None if isinstance(values, str) else arguments.expressions(name, values)
+        self._clauses.append((kind, arguments.text("where", where), action, pairs))
         return self
 
     def _given(self) -> dict[str, Any]:
@@ -194,25 +201,27 @@ class MergeExplanation:
         return "\n".join([*lines, str(self.scan)])
 
 
-def upsert_rows(table: Table, source: Any, keys: Sequence[str], options: dict[str, Any]) -> ChangeResult:
+def upsert_rows(table: Table, source: Any, keys: str | Sequence[str], options: dict[str, Any]) -> ChangeResult:
     """Updates the rows of a table that have the keys of some of the source, and inserts the others."""
-    if isinstance(keys, str):
-        raise TypeError(f"keys takes a list of names, not a string; write keys=[{keys!r}]")
-    if not keys:
-        raise ValueError("an upsert needs at least one key")
-    quoted = ["`" + key.replace("`", "``") + "`" for key in keys]
-    on = " AND ".join(f"target.{key} <=> source.{key}" for key in quoted)
+    names = arguments.columns("keys", keys)
+    if not names:
+        raise InvalidInputError(f"keys={keys!r}: an upsert needs at least one key")
+    quoted = ["`" + name.replace("`", "``") + "`" for name in names]
+    on = " AND ".join(f"target.{name} <=> source.{name}" for name in quoted)
     return Merge(table, source, {**options, "on": on}).when_matched_update().when_not_matched_insert().execute()
 
 
-def texts(values: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Columns with the texts of their expressions."""
-    for column, expression in values.items():
-        if not isinstance(expression, str):
-            raise TypeError(
-                f"column {column}: {expression!r} is no SQL expression: write it as text, such as {str(expression)!r}"
-            )
-    return list(values.items())
+def change_options(
+    *, txn: Any = None, user_metadata: Any = None, target_file_size: Any = None, retry: Any = True, timeout: Any = None
+) -> dict[str, Any]:
+    """What all changes of rows can be told."""
+    return {
+        "txn": arguments.txn("txn", txn),
+        "user_metadata": arguments.words("user_metadata", user_metadata),
+        "target_file_size": arguments.file_size("target_file_size", target_file_size),
+        "retry": arguments.flag("retry", retry),
+        "timeout": arguments.number("timeout", timeout),
+    }
 
 
 def _result(table: Table, changed: tuple[Any, bool, dict[str, int]]) -> ChangeResult:

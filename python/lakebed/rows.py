@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakebed import _lakebed
+from lakebed import _lakebed, arguments
 
 if TYPE_CHECKING:
     import duckdb
@@ -67,16 +67,14 @@ class Rows(ABC):
         return connection.from_arrow(self.to_arrow())
 
 
-def narrowed(columns: Sequence[str] | None, where: str | None) -> dict[str, Any]:
-    """The options of `_lakebed` for these columns and this condition."""
-    if isinstance(columns, str):
-        raise TypeError(f"columns takes a list of names, not a string; write columns=[{columns!r}]")
-    options: dict[str, Any] = {}
-    if columns is not None:
-        options["columns"] = list(columns)
-    if where is not None:
-        options["where"] = where
-    return options
+def narrowed(columns: str | Sequence[str] | None, where: str | None, limit: int | None = None) -> dict[str, Any]:
+    """The options of `_lakebed` for these columns, this condition and this many rows at most."""
+    found = {
+        "columns": arguments.columns("columns", columns),
+        "where": arguments.text("where", where),
+        "limit": arguments.integer("limit", limit),
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def read(stream: _lakebed.ArrowStream) -> pa.Table:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakebed import _lakebed
+from lakebed import _lakebed, arguments
 from lakebed.rows import Rows, narrowed, read, reader
 
 if TYPE_CHECKING:
@@ -74,17 +74,15 @@ class Scan(Rows):
     def __init__(
         self,
         table: _lakebed.Table,
-        columns: Sequence[str] | None,
+        columns: str | Sequence[str] | None,
         where: str | None,
         limit: int | None,
         row_columns: Sequence[tuple[str, str]] = (),
     ) -> None:
         self._table = table
-        self._options = narrowed(columns, where)
-        if limit is not None:
-            self._options["limit"] = limit
+        self._options = narrowed(columns, where, limit)
         if row_columns:
-            self._options["row_columns"] = list(row_columns)
+            self._options["row_columns"] = arguments.pairs("row_columns", row_columns)
 
     def __arrow_c_schema__(self) -> object:
         return self._table.scan_schema(self._options)
@@ -96,6 +94,12 @@ class Scan(Rows):
         text: str = self._table.metadata()["schemaString"]
         return text
 
+    def head(self, n: int = 5) -> pa.Table:
+        """The first ``n`` rows, or fewer where there are not so many, as a pyarrow table. A table has no order of its own: it is for a look."""
+        most = arguments.given("n", arguments.integer("n", n))
+        options = {**self._options, "limit": min(most, self._options.get("limit", most))}
+        return read(self._table.scan(options))
+
     def count(self) -> int:
         """How many rows. Taken from the statistics, without reading data, where they are exact."""
         return self._table.count(self._options)
@@ -104,12 +108,14 @@ class Scan(Rows):
         """The files that may hold rows: path, typed partition values, size, times and row counts."""
         return read(self._table.files(self._options))
 
-    def tasks(self, *, target_size_bytes: int = 128 << 20, paths: Iterable[str] | None = None) -> list[bytes]:
-        """The scan cut into independent pieces of about this size, which any process can run with :func:`read_task`.
+    def tasks(self, *, target_task_size: int = 128 << 20, paths: Iterable[str] | None = None) -> list[bytes]:
+        """The scan cut into independent pieces, which any process can run with :func:`read_task`.
 
-        ``paths`` are the only files that they read, as :meth:`files` names them.
+        ``target_task_size`` is about how much of the files one of them reads, in bytes; a file is never divided. ``paths`` are the only files
+        that they read, as :meth:`files` names them.
         """
-        return self._table.tasks(self._options, target_size_bytes, None if paths is None else set(paths))
+        size = arguments.task_size("target_task_size", target_task_size)
+        return self._table.tasks(self._options, size, None if paths is None else set(paths))
 
     def _deleted_tasks(self, paths: Iterable[str]) -> list[bytes]:
         """A task for each of these files with a deletion vector, which reads the rows that it deletes."""
@@ -132,8 +138,13 @@ def read_task(
     credentials: Callable[[], Mapping[str, Any]] | None = None,
     absolute_paths: bool = False,
 ) -> pa.RecordBatchReader:
-    """Runs one piece of a scan, anywhere. A task holds no secrets: they are given here, or come from the environment.
+    """Runs one piece of a scan, anywhere: ``task`` is one of those that :meth:`Scan.tasks` or :meth:`Changes.tasks` give.
 
+    A task holds no secrets: ``storage_options`` and ``credentials`` are given here, or they come from the environment.
     ``absolute_paths=True`` follows paths out of the table's root, as :class:`lakebed.Table` does.
     """
-    return reader(_lakebed.read_task(task, dict(storage_options or {}), credentials, absolute_paths))
+    if not isinstance(task, (bytes, bytearray)):
+        raise TypeError(f"task is of type {type(task).__name__}: it must be the bytes of a task")
+    options = arguments.strings("storage_options", storage_options)
+    follows = arguments.flag("absolute_paths", absolute_paths)
+    return reader(_lakebed.read_task(bytes(task), options, arguments.function("credentials", credentials), follows))

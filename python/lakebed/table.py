@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from lakebed import _lakebed
+from lakebed import _lakebed, arguments
 from lakebed.alter import Alter
+from lakebed.arguments import Commits, Evolution, OnLossy, Partitions, SchemaMode, VacuumMode
 from lakebed.changes import Changes
 from lakebed.rows import schema_of
 from lakebed.scan import Scan
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from lakebed.writer import CommitResult
 
 __all__ = ["Checkpoint", "Detail", "History", "HistoryEntry", "Protocol", "Table"]
-
-#: What storage options call their secrets: they stay out of pickles and reprs.
-_SECRET = ("secret", "token", "password", "account_key", "access_key", "sas", "service_account_key", "signature", "credential")
 
 
 @dataclass(frozen=True)
@@ -150,6 +148,8 @@ class History(Sequence[HistoryEntry]):
 class Table:
     """A Delta table at one version: an immutable handle, cheap to keep, safe to share between threads, to fork and to pickle.
 
+    ``uri`` is a URL (``s3://bucket/path``, ``abfss://container@account.dfs.core.windows.net/path``, ``file:///path``, ...) or a path on this
+    machine, in which a leading ``~`` stands for your home folder.
     ``version`` or ``timestamp`` (a ``datetime`` with a zone, or ISO text with one) open the past; without them it is the latest version.
     ``storage_options`` take the keys of object_store and deltalake. ``credentials`` is called for them anew before they expire: it
     returns a mapping of options, with ``expires_at`` (a ``datetime``) when they do. ``absolute_paths=True`` follows paths out of the
@@ -174,14 +174,16 @@ class Table:
         if version is not None and timestamp is not None:
             raise TypeError("give version or timestamp, not both")
         self._given: dict[str, Any] = {
-            "uri": os.fspath(uri),
-            "storage_options": dict(storage_options or {}),
-            "credentials": credentials,
-            "absolute_paths": absolute_paths,
+            "uri": arguments.location("uri", uri),
+            "storage_options": arguments.strings("storage_options", storage_options),
+            "credentials": arguments.function("credentials", credentials),
+            "absolute_paths": arguments.flag("absolute_paths", absolute_paths),
         }
-        self._table = _lakebed.Table.open(
-            {**self._given, "version": version, "timestamp_ms": None if timestamp is None else milliseconds(timestamp)}
-        )
+        at = {
+            "version": arguments.integer("version", version),
+            "timestamp_ms": None if timestamp is None else milliseconds("timestamp", timestamp),
+        }
+        self._table = _lakebed.Table.open({**self._given, **at})
 
     @classmethod
     def _wrap(cls, table: _lakebed.Table, given: dict[str, Any]) -> Table:
@@ -223,13 +225,14 @@ class Table:
 
     def scan(
         self,
-        columns: Sequence[str] | None = None,
+        columns: str | Sequence[str] | None = None,
         *,
         where: str | None = None,
         limit: int | None = None,
         row_columns: Sequence[tuple[str, str]] = (),
     ) -> Scan:
-        """A lazy scan of some columns (``"a.b"`` for a field of a struct), of the rows for which the SQL text ``where`` is true.
+        """A lazy scan of some ``columns`` (``"a.b"`` for a field of a struct), of the rows for which the SQL text ``where`` is true, and of at
+        most ``limit`` of them.
 
         Among the columns can be named, where the table has no column ``_metadata`` of its own, what tells about rows:
         ``"_metadata.file_path"``, ``"_metadata.file_size"`` and ``"_metadata.row_index"`` (where a row is), and in a table that tracks rows
@@ -245,32 +248,51 @@ class Table:
         """
         return Scan(self._table, columns, where, limit, row_columns)
 
-    def to_arrow(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> pa.Table:
-        """Short for ``scan(columns, where=where).to_arrow()``."""
-        return self.scan(columns, where=where).to_arrow()
+    def to_arrow(
+        self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
+    ) -> pa.Table:
+        """All rows as a pyarrow table: short for ``scan(columns, where=where, limit=limit).to_arrow()``."""
+        return self.scan(columns, where=where, limit=limit).to_arrow()
 
-    def to_reader(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> pa.RecordBatchReader:
-        """Short for ``scan(columns, where=where).to_reader()``."""
-        return self.scan(columns, where=where).to_reader()
+    def to_reader(
+        self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
+    ) -> pa.RecordBatchReader:
+        """All rows as record batches one after the other: short for ``scan(columns, where=where, limit=limit).to_reader()``."""
+        return self.scan(columns, where=where, limit=limit).to_reader()
 
-    def to_pandas(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> pd.DataFrame:
-        """Short for ``scan(columns, where=where).to_pandas()``."""
-        return self.scan(columns, where=where).to_pandas()
+    def to_pandas(
+        self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
+    ) -> pd.DataFrame:
+        """All rows as a pandas data frame: short for ``scan(columns, where=where, limit=limit).to_pandas()``."""
+        return self.scan(columns, where=where, limit=limit).to_pandas()
 
-    def to_polars(self, columns: Sequence[str] | None = None, *, where: str | None = None) -> pl.DataFrame:
-        """Short for ``scan(columns, where=where).to_polars()``."""
-        return self.scan(columns, where=where).to_polars()
+    def to_polars(
+        self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
+    ) -> pl.DataFrame:
+        """All rows as a polars data frame: short for ``scan(columns, where=where, limit=limit).to_polars()``."""
+        return self.scan(columns, where=where, limit=limit).to_polars()
 
-    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
-        """Short for ``scan().to_duckdb(connection)``."""
-        return self.scan().to_duckdb(connection)
+    def to_duckdb(
+        self,
+        connection: duckdb.DuckDBPyConnection | None = None,
+        *,
+        columns: str | Sequence[str] | None = None,
+        where: str | None = None,
+        limit: int | None = None,
+    ) -> duckdb.DuckDBPyRelation:
+        """All rows as a DuckDB relation: short for ``scan(columns, where=where, limit=limit).to_duckdb(connection)``."""
+        return self.scan(columns, where=where, limit=limit).to_duckdb(connection)
+
+    def head(self, n: int = 5, *, columns: str | Sequence[str] | None = None, where: str | None = None) -> pa.Table:
+        """The first ``n`` rows, or fewer where there are not so many: short for ``scan(columns, where=where).head(n)``."""
+        return self.scan(columns, where=where).head(n)
 
     def changes(
         self,
         start: int | datetime | str,
         end: int | datetime | str | None = None,
         *,
-        columns: Sequence[str] | None = None,
+        columns: str | Sequence[str] | None = None,
         where: str | None = None,
     ) -> Changes:
         """The change data feed: what the versions from ``start`` to ``end``, both included, did to which rows; see :class:`lakebed.Changes`.
@@ -288,17 +310,22 @@ class Table:
         """
         return Changes(self._table, start, end, columns, where)
 
-    def files(self) -> pa.Table:
-        """The files of this version."""
-        return self.scan().files()
+    def files(self, *, where: str | None = None) -> pa.Table:
+        """The files of this version, or those of them that may hold rows for which ``where`` is true."""
+        return self.scan(where=where).files()
 
-    def count(self) -> int:
-        """How many rows."""
-        return self.scan().count()
+    def count(self, where: str | None = None) -> int:
+        """How many rows, or for how many of them the SQL text ``where`` is true. Taken from the statistics where these are exact.
+
+        >>> import lakebed as lb
+        >>> lb.Table("examples/trips").count("fare > 20")
+        2
+        """
+        return self.scan(where=where).count()
 
     def history(self, limit: int | None = None) -> History:
-        """The commits up to this version that the log still has, newest first."""
-        return History([_entry(*found) for found in self._table.history(limit)])
+        """The commits up to this version that the log still has, newest first, and at most ``limit`` of them."""
+        return History([_entry(*found) for found in self._table.history(arguments.integer("limit", limit))])
 
     def detail(self) -> Detail:
         """What the table is. Counts its files, which costs reading them where no checksum tells."""
@@ -310,7 +337,7 @@ class Table:
         return Detail(**fields)
 
     def transaction_version(self, app_id: str) -> int | None:
-        """The highest number that a write of this application had, as given with ``txn``; None if the table does not know it.
+        """The highest number that a write of the application ``app_id`` had, as given with ``txn``; None if the table does not know it.
 
         A write with that number or a lower one is not done again. A stream that writes by its query's id is known by that.
 
@@ -319,6 +346,8 @@ class Table:
         >>> table.transaction_version("nightly load")
         7
         """
+        if not isinstance(app_id, str):
+            raise TypeError(f"app_id={app_id!r}: it must be text")
         return self._table.transaction_version(app_id)
 
     @property
@@ -338,7 +367,7 @@ class Table:
         return Checkpoint(**self._table.checkpoint())
 
     def compact_log(self, first: int, last: int) -> str | None:
-        """Writes one file that stands for the commits of these versions, and tells its name; ``None`` if there is one already.
+        """Writes one file that stands for the commits from version ``first`` to ``last``, and tells its name; ``None`` if there is one already.
 
         It is for engines that read such files, where many commits lie between two checkpoints; lakebed itself reads the commits. All removals
         of the versions are kept in it.
@@ -350,14 +379,30 @@ class Table:
         >>> t.refresh().compact_log(1, 3)
         '00000000000000000001.00000000000000000003.compacted.json'
         """
-        return self._table.compact_log(first, last)
+        start = arguments.given("first", arguments.integer("first", first))
+        end = arguments.given("last", arguments.integer("last", last))
+        return self._table.compact_log(start, end)
 
     def refresh(self) -> Table:
         """A handle on the latest version: costs one listing and the new commits. This handle stays as it is."""
         return self._wrap(self._table.refresh(), self._given)
 
-    def append(self, data: Any, **options: Any) -> CommitResult:
-        """Adds rows, on top of the latest version whatever the version of this handle; the options are those of :func:`lakebed.write`.
+    def append(
+        self,
+        data: Any,
+        *,
+        schema: Evolution = "enforce",
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        target_file_size: int | None = None,
+        compression: str | None = None,
+        row_group_rows: int | None = None,
+        bloom_columns: str | Sequence[str] | None = None,
+        on_lossy: OnLossy = "error",
+        timeout: float | None = None,
+    ) -> CommitResult:
+        """Adds the rows of ``data``, on top of the latest version whatever the version of this handle; the options are those of
+        :func:`lakebed.write`. Where the table is gone, or another one was made in its place, nothing is written.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.create("memory://docs/append", pa.schema([("id", pa.int64())]))
@@ -366,10 +411,44 @@ class Table:
         """
         from lakebed.writer import write_rows
 
-        return write_rows(self, data, mode="append", **options)
+        return write_rows(
+            self,
+            data,
+            {
+                "mode": "append",
+                "schema": arguments.word("schema", schema, Evolution),
+                "txn": txn,
+                "user_metadata": user_metadata,
+                "target_file_size": target_file_size,
+                "compression": compression,
+                "row_group_rows": row_group_rows,
+                "bloom_columns": bloom_columns,
+                "on_lossy": on_lossy,
+                "timeout": timeout,
+            },
+        )
 
-    def overwrite(self, data: Any, *, where: str | None = None, **options: Any) -> CommitResult:
-        """Puts rows in the place of all others, or of those for which ``where`` is true; the options are those of :func:`lakebed.write`.
+    def overwrite(
+        self,
+        data: Any,
+        *,
+        where: str | None = None,
+        partitions: Partitions = "static",
+        schema: SchemaMode = "enforce",
+        partition_by: str | Sequence[str] | None = None,
+        cluster_by: str | Sequence[str] | None = None,
+        properties: Mapping[str, Any] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        target_file_size: int | None = None,
+        compression: str | None = None,
+        row_group_rows: int | None = None,
+        bloom_columns: str | Sequence[str] | None = None,
+        on_lossy: OnLossy = "error",
+        timeout: float | None = None,
+    ) -> CommitResult:
+        """Puts the rows of ``data`` in the place of all others, or of those for which ``where`` is true, on top of the latest version; the
+        options are those of :func:`lakebed.write`. ``partition_by``, ``cluster_by`` and ``properties`` go with ``schema="overwrite"``.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/overwrite", pa.table({"id": [1, 2, 3]})).table
@@ -378,7 +457,27 @@ class Table:
         """
         from lakebed.writer import write_rows
 
-        return write_rows(self, data, mode="overwrite", where=where, **options)
+        return write_rows(
+            self,
+            data,
+            {
+                "mode": "overwrite",
+                "where": where,
+                "partitions": partitions,
+                "schema": schema,
+                "partition_by": partition_by,
+                "cluster_by": cluster_by,
+                "properties": properties,
+                "txn": txn,
+                "user_metadata": user_metadata,
+                "target_file_size": target_file_size,
+                "compression": compression,
+                "row_group_rows": row_group_rows,
+                "bloom_columns": bloom_columns,
+                "on_lossy": on_lossy,
+                "timeout": timeout,
+            },
+        )
 
     def delete(
         self,
@@ -394,7 +493,7 @@ class Table:
         A table with ``delta.enableDeletionVectors`` notes the rows beside their files; in others, files are written anew without them. Where
         no row is concerned, nothing is written or committed. If another writer changes meanwhile what this depends on, it is done again on
         top of that, unless ``retry=False``; ``timeout`` is how many seconds to go on trying. ``txn=("my-job", 7)``: a change that the table
-        knows already is not done again.
+        knows already is not done again. ``user_metadata`` are words of your own, which the history keeps.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/delete-rows", pa.table({"id": [1, 2, 3]})).table
@@ -402,10 +501,10 @@ class Table:
         >>> result.metrics.deleted_rows, result.table.count()
         (2, 1)
         """
-        from lakebed.dml import delete_rows
+        from lakebed.dml import change_options, delete_rows
 
-        given = {"txn": txn, "user_metadata": user_metadata, "retry": retry, "timeout": timeout}
-        return delete_rows(self, {"where": where, **given})
+        given = change_options(txn=txn, user_metadata=user_metadata, retry=retry, timeout=timeout)
+        return delete_rows(self, {"where": arguments.text("where", where), **given})
 
     def update(
         self,
@@ -418,18 +517,21 @@ class Table:
         retry: bool = True,
         timeout: float | None = None,
     ) -> ChangeResult:
-        """Puts the values of SQL expressions into columns (``"a.b"`` for a field of a struct) of the rows for which ``where`` is true, or of
-        all rows, on top of the latest version. The other options are those of :meth:`delete`.
+        """Puts values into columns of the rows for which ``where`` is true, or of all rows, on top of the latest version. ``set`` says which: it
+        maps columns (``"a.b"`` for a field of a struct) to SQL expressions. ``target_file_size`` is about how large new files become, in bytes.
+        The other options are those of :meth:`delete`.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/update-rows", pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})).table
         >>> table.update({"name": "upper(name)"}, where="id > 1").table.to_arrow().sort_by("id")["name"].to_pylist()
         ['a', 'B', 'C']
         """
-        from lakebed.dml import update_rows
+        from lakebed.dml import change_options, update_rows
 
-        given = {"txn": txn, "user_metadata": user_metadata, "retry": retry, "timeout": timeout}
-        return update_rows(self, set, {"where": where, "target_file_size": target_file_size, **given})
+        given = change_options(
+            txn=txn, user_metadata=user_metadata, target_file_size=target_file_size, retry=retry, timeout=timeout
+        )
+        return update_rows(self, set, {"where": arguments.text("where", where), **given})
 
     def merge(
         self,
@@ -438,8 +540,8 @@ class Table:
         *,
         source_alias: str = "source",
         target_alias: str = "target",
-        schema: Literal["enforce", "merge"] = "enforce",
-        on_lossy: Literal["error", "truncate"] = "error",
+        schema: Evolution = "enforce",
+        on_lossy: OnLossy = "error",
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
         target_file_size: int | None = None,
@@ -449,36 +551,39 @@ class Table:
         """A merge of rows into the latest version of this table: say with the ``when_`` methods what becomes of which rows, then ``execute()``.
 
         ``source`` is anything that speaks Arrow, as for :func:`lakebed.write`; it is read once, and may be larger than memory. ``on`` is an SQL
-        condition over the columns of both, such as ``"target.id = source.id"``. ``schema="merge"`` adds columns to the table that the source has
-        and it lacks. The other options are those of :meth:`delete`.
+        condition over the columns of both, such as ``"target.id = source.id"``; ``source_alias`` and ``target_alias`` are what it calls the two.
+        ``schema="merge"`` adds columns to the table that the source has and it lacks. ``on_lossy="truncate"`` lets digits go that a column
+        cannot hold. ``target_file_size`` is about how large new files become, in bytes. The other options are those of :meth:`delete`.
         """
-        from lakebed.dml import Merge
+        from lakebed.dml import Merge, change_options
 
-        given = {
-            "txn": txn,
-            "user_metadata": user_metadata,
-            "retry": retry,
-            "timeout": timeout,
-            "target_file_size": target_file_size,
+        given = change_options(
+            txn=txn, user_metadata=user_metadata, target_file_size=target_file_size, retry=retry, timeout=timeout
+        )
+        names = {
+            "on": arguments.given("on", arguments.text("on", on)),
+            "source_alias": arguments.given("source_alias", arguments.text("source_alias", source_alias)),
+            "target_alias": arguments.given("target_alias", arguments.text("target_alias", target_alias)),
+            "schema": arguments.word("schema", schema, Evolution),
+            "on_lossy": arguments.word("on_lossy", on_lossy, OnLossy) or "error",
         }
-        names = {"on": on, "source_alias": source_alias, "target_alias": target_alias, "schema": schema, "on_lossy": on_lossy}
         return Merge(self, source, {**names, **given})
 
     def upsert(
         self,
         source: Any,
-        keys: Sequence[str],
+        keys: str | Sequence[str],
         *,
-        schema: Literal["enforce", "merge"] = "enforce",
-        on_lossy: Literal["error", "truncate"] = "error",
+        schema: Evolution = "enforce",
+        on_lossy: OnLossy = "error",
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
         target_file_size: int | None = None,
         retry: bool = True,
         timeout: float | None = None,
     ) -> ChangeResult:
-        """Updates the rows that have the keys of a row of ``source`` with all its columns, and inserts its other rows. A null among the keys
-        equals a null. The options are those of :meth:`merge`.
+        """Updates the rows that have the ``keys`` (one or more columns) of a row of ``source`` with all its columns, and inserts its other rows.
+        A null among the keys equals a null. The options are those of :meth:`merge`.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/upsert", pa.table({"id": [1, 2], "name": ["a", "b"]})).table
@@ -486,16 +591,16 @@ class Table:
         >>> result.metrics.updated_rows, result.metrics.inserted_rows
         (1, 1)
         """
-        from lakebed.dml import upsert_rows
+        from lakebed.dml import change_options, upsert_rows
 
-        given = {
-            "txn": txn,
-            "user_metadata": user_metadata,
-            "retry": retry,
-            "timeout": timeout,
-            "target_file_size": target_file_size,
+        given = change_options(
+            txn=txn, user_metadata=user_metadata, target_file_size=target_file_size, retry=retry, timeout=timeout
+        )
+        said = {
+            "schema": arguments.word("schema", schema, Evolution),
+            "on_lossy": arguments.word("on_lossy", on_lossy, OnLossy) or "error",
         }
-        return upsert_rows(self, source, keys, {"schema": schema, "on_lossy": on_lossy, **given})
+        return upsert_rows(self, source, keys, {**said, **given})
 
     @overload
     def optimize(
@@ -503,13 +608,13 @@ class Table:
         where: str | None = ...,
         *,
         zorder_by: str | Sequence[str] | None = ...,
-        cluster: str | Sequence[str] | None = ...,
-        target_size: int | None = ...,
+        cluster_by: str | Sequence[str] | None = ...,
+        target_file_size: int | None = ...,
         min_files: int = ...,
         max_deleted_share: float = ...,
         full: bool = ...,
         fill_statistics: bool = ...,
-        commit: Literal["run", "group"] = ...,
+        commit: Commits = ...,
         dry_run: Literal[False] = ...,
         progress: bool | Callable[[Progress], Any] | None = ...,
         user_metadata: str | None = ...,
@@ -521,31 +626,49 @@ class Table:
         where: str | None = ...,
         *,
         zorder_by: str | Sequence[str] | None = ...,
-        cluster: str | Sequence[str] | None = ...,
-        target_size: int | None = ...,
+        cluster_by: str | Sequence[str] | None = ...,
+        target_file_size: int | None = ...,
         min_files: int = ...,
         max_deleted_share: float = ...,
         full: bool = ...,
         fill_statistics: bool = ...,
-        commit: Literal["run", "group"] = ...,
+        commit: Commits = ...,
         dry_run: Literal[True],
         progress: bool | Callable[[Progress], Any] | None = ...,
         user_metadata: str | None = ...,
         timeout: float | None = ...,
     ) -> tuple[PlannedGroup, ...]: ...
+    @overload
+    def optimize(
+        self,
+        where: str | None = ...,
+        *,
+        zorder_by: str | Sequence[str] | None = ...,
+        cluster_by: str | Sequence[str] | None = ...,
+        target_file_size: int | None = ...,
+        min_files: int = ...,
+        max_deleted_share: float = ...,
+        full: bool = ...,
+        fill_statistics: bool = ...,
+        commit: Commits = ...,
+        dry_run: bool,
+        progress: bool | Callable[[Progress], Any] | None = ...,
+        user_metadata: str | None = ...,
+        timeout: float | None = ...,
+    ) -> OptimizeResult | tuple[PlannedGroup, ...]: ...
 
     def optimize(
         self,
         where: str | None = None,
         *,
         zorder_by: str | Sequence[str] | None = None,
-        cluster: str | Sequence[str] | None = None,
-        target_size: int | None = None,
+        cluster_by: str | Sequence[str] | None = None,
+        target_file_size: int | None = None,
         min_files: int = 2,
         max_deleted_share: float = 0.05,
         full: bool = False,
         fill_statistics: bool = True,
-        commit: Literal["run", "group"] = "run",
+        commit: Commits = "run",
         dry_run: bool = False,
         progress: bool | Callable[[Progress], Any] | None = None,
         user_metadata: str | None = None,
@@ -554,15 +677,16 @@ class Table:
         """Writes files of the latest version anew, without changing a row: small files are put together, and files of which more than
         ``max_deleted_share`` of the rows are deleted are freed of these. With ``where``, only files that may hold such rows are looked at.
 
-        ``cluster=["a", "b"]`` also brings rows into an order in which queries that name values of these columns skip the most files, found by
+        ``cluster_by=["a", "b"]`` also brings rows into an order in which queries that name values of these columns skip the most files, found by
         trying several on a sample; ``zorder_by`` is exactly a Z-order. A table with clustering columns of its own is clustered by these, as far
         as it is not yet; ``full=True`` also takes files that are clustered already. What needs no work is left alone: to call this again costs
         a look at the log.
 
-        ``target_size`` is about how large files become, in bytes; ``min_files`` how many small files are worth the work; ``fill_statistics``
+        ``target_file_size`` is about how large files become, in bytes; ``min_files`` how many small files are worth the work; ``fill_statistics``
         also gives statistics to files that lack them. A file that another writer changes meanwhile is left to it, and so are those that were
         to be written together with it; with ``commit="group"`` each such group becomes a version of its own. ``dry_run=True`` only tells the
-        groups. ``progress=True`` shows how far it has come, or give a function that is told.
+        groups. ``progress=True`` shows how far it has come, or give a function that is told. ``user_metadata`` are words of your own, which the
+        history keeps; ``timeout`` is how many seconds to go on trying to commit while other writers are faster.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/optimize-files", pa.table({"id": [1, 2]})).table
@@ -572,29 +696,30 @@ class Table:
         >>> result.metrics.removed_files, result.metrics.added_files, result.metrics.rows
         (4, 1, 5)
         """
-        from lakebed.columns import names
         from lakebed.optimize import optimize, plan_optimize
 
         options = {
-            "where": where,
-            "zorder_by": names(zorder_by),
-            "cluster": names(cluster),
-            "target_size": target_size,
-            "min_files": min_files,
-            "max_deleted_share": max_deleted_share,
-            "full": full,
-            "fill_statistics": fill_statistics,
-            "commit": commit,
-            "user_metadata": user_metadata,
-            "timeout": timeout,
+            "where": arguments.text("where", where),
+            "zorder_by": arguments.columns("zorder_by", zorder_by),
+            "cluster_by": arguments.columns("cluster_by", cluster_by),
+            "target_file_size": arguments.file_size("target_file_size", target_file_size),
+            "min_files": arguments.integer("min_files", min_files, least=1),
+            "max_deleted_share": arguments.number("max_deleted_share", max_deleted_share, most=1),
+            "full": arguments.flag("full", full),
+            "fill_statistics": arguments.flag("fill_statistics", fill_statistics),
+            "commit": arguments.word("commit", commit, Commits),
+            "user_metadata": arguments.words("user_metadata", user_metadata),
+            "timeout": arguments.number("timeout", timeout),
         }
-        return plan_optimize(self, options) if dry_run else optimize(self, options, progress)
+        watcher = None if isinstance(progress, bool) else arguments.function("progress", progress)
+        is_only_planned = arguments.flag("dry_run", dry_run)
+        return plan_optimize(self, options) if is_only_planned else optimize(self, options, watcher or progress is True)
 
     def vacuum(
         self,
         retention_hours: float | None = None,
         *,
-        mode: Literal["full", "lite"] = "full",
+        mode: VacuumMode = "full",
         dry_run: bool = False,
         inventory: Any = None,
         enforce_retention: bool = True,
@@ -611,7 +736,7 @@ class Table:
 
         A retention shorter than the table's is refused, since readers of older versions and writers that have not committed yet may lose their
         files; ``enforce_retention=False`` is for when nobody else uses the table. Two commits tell of it in the history, unless nothing is to go
-        or with ``log_commits=False``. A vacuum that was interrupted is just begun anew.
+        or with ``log_commits=False``; ``user_metadata`` are words of your own in them. A vacuum that was interrupted is just begun anew.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/vacuum", pa.table({"id": [1, 2, 3]})).table
@@ -623,8 +748,15 @@ class Table:
         """
         from lakebed.vacuum import vacuum
 
-        options = {"retention_hours": retention_hours, "mode": mode, "dry_run": dry_run, "enforce_retention": enforce_retention}
-        return vacuum(self, {**options, "log_commits": log_commits, "user_metadata": user_metadata}, inventory)
+        options = {
+            "retention_hours": arguments.number("retention_hours", retention_hours, finite=True),
+            "mode": arguments.word("mode", mode, VacuumMode),
+            "dry_run": arguments.flag("dry_run", dry_run),
+            "enforce_retention": arguments.flag("enforce_retention", enforce_retention),
+            "log_commits": arguments.flag("log_commits", log_commits),
+            "user_metadata": arguments.words("user_metadata", user_metadata),
+        }
+        return vacuum(self, options, inventory)
 
     def __arrow_c_schema__(self) -> object:
         return self._table.schema()
@@ -632,10 +764,23 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.scan().__arrow_c_stream__(requested_schema)
 
+    def __copy__(self) -> Table:
+        """A handle never changes, so it is its own copy."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Table:
+        """A handle never changes, so it is its own copy, with its secrets."""
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
-        """The place and the version; not the secrets among the options, which the environment or ``credentials`` give again."""
-        options = {key: value for key, value in self._given["storage_options"].items() if not _is_secret(key)}
-        return (_reopen, ({**self._given, "storage_options": options}, self.version))
+        """The place and the version, and of the options those that are known to be no secrets; the environment or ``credentials`` give the
+        others again."""
+        given = {
+            **self._given,
+            "uri": _lakebed.uri_without_secrets(self._given["uri"]),
+            "storage_options": _lakebed.options_without_secrets(self._given["storage_options"]),
+        }
+        return (_reopen, (given, self.version))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Table) and (self.uri, self.version) == (other.uri, other.version)
@@ -662,7 +807,8 @@ def _reopen(given: dict[str, Any], version: int) -> Table:
 
 
 def _is_secret(key: str) -> bool:
-    return any(word in key.lower() for word in _SECRET)
+    """Whether a storage option of this name may hold a secret: all may that are not known to hold none."""
+    return key not in _lakebed.options_without_secrets({key: ""})
 
 
 def _protocol(found: Mapping[str, Any]) -> Protocol:

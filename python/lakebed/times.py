@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
+from typing import Any
+
+from lakebed.errors import InvalidInputError
 
 __all__ = ["milliseconds", "moment"]
 
@@ -10,12 +13,27 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-def milliseconds(timestamp: datetime | str, *, up: bool = False) -> int:
-    """A ``datetime`` with a zone, or ISO text with one, rounded down or up."""
-    given = datetime.fromisoformat(timestamp.replace("Z", "+00:00")) if isinstance(timestamp, str) else timestamp
-    if given.tzinfo is None:
-        raise ValueError(f"timestamp {timestamp!r} has no time zone: write it with one, such as 2026-03-01T12:00:00Z")
-    whole, rest = divmod(given - _EPOCH, _MILLISECOND)
+def milliseconds(name: str, timestamp: Any, *, up: bool = False) -> int:
+    """A ``datetime`` with a zone, or ISO text with one, rounded down or up. `name` is the argument's, for messages."""
+    given = f"{name}={timestamp!r}"
+    if isinstance(timestamp, str):
+        try:
+            found = datetime.fromisoformat(timestamp.strip().replace("Z", "+00:00"))
+        except ValueError:
+            raise InvalidInputError(f"{given}: it is no moment in ISO's form, such as 2026-03-01T12:00:00Z") from None
+    elif isinstance(timestamp, datetime):
+        found = timestamp
+    elif isinstance(timestamp, date):
+        raise TypeError(
+            f"{given}: a date has neither a time nor a zone: give a datetime with a zone, or text such as 2026-03-01T00:00:00Z"
+        )
+    else:
+        raise TypeError(f"{given}: it must be a datetime with a zone, or ISO text with one, such as 2026-03-01T12:00:00Z")
+    if found != found:
+        raise InvalidInputError(f"{given}: it is no moment")
+    if found.tzinfo is None:
+        raise InvalidInputError(f"{given}: it has no time zone: write it with one, such as 2026-03-01T12:00:00Z")
+    whole, rest = divmod(found - _EPOCH, _MILLISECOND)
     return whole + 1 if up and rest else whole
 
 

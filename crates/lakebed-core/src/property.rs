@@ -15,6 +15,9 @@ use crate::{Error, Result};
 
 const DAY_MS: i64 = 86_400_000;
 
+/// Files are not asked to be smaller: they would be little but their footers. A table that says less gets files of this size.
+pub const LEAST_FILE_SIZE_BYTES: u64 = 1024;
+
 /// A table's configuration as properties of their types.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableProperties {
@@ -99,7 +102,7 @@ pub struct TableProperties {
     pub auto_compact: Option<String>,
     /// `delta.autoOptimize.optimizeWrite`: left to the writer.
     pub optimize_write: Option<bool>,
-    /// `delta.targetFileSize`: left to the writer.
+    /// `delta.targetFileSize`: left to the writer. [`LEAST_FILE_SIZE_BYTES`] where the table says less.
     pub target_file_size_bytes: Option<u64>,
     /// `delta.parquet.compression.codec`: left to the writer.
     pub parquet_compression_codec: Option<String>,
@@ -263,7 +266,7 @@ impl TableProperties {
             random_prefix_length: values.get("randomPrefixLength", number).unwrap_or(2),
             auto_compact: values.get("autoOptimize.autoCompact", text),
             optimize_write: values.get("autoOptimize.optimizeWrite", flag),
-            target_file_size_bytes: values.get("targetFileSize", parse_size_bytes),
+            target_file_size_bytes: values.get("targetFileSize", parse_size_bytes).map(|size| size.max(LEAST_FILE_SIZE_BYTES)),
             parquet_compression_codec: values.get("parquet.compression.codec", text),
             parquet_format_version: values.get("parquet.format.version", text),
 

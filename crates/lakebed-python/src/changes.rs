@@ -10,9 +10,10 @@ use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
 use crate::arrow::{ArrowStream, schema_capsule};
 use crate::error::to_py;
+use crate::options::Options;
 use crate::runtime::enter;
 use crate::scan::task_bytes;
-use crate::table::{Place, Table, optional, version_number};
+use crate::table::{Place, Table, version_number};
 
 /// A stream for Python.
 #[pyclass(module = "lakebed._lakebed", frozen)]
@@ -25,8 +26,10 @@ impl Follow {
     /// Opens a stream of the table that the options name; `options` among them are Delta Spark's reader options.
     #[staticmethod]
     fn open(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let table = Table::place_of(options)?.table().map_err(to_py)?;
-        let told: HashMap<String, String> = optional(options, "options")?.unwrap_or_default();
+        let options = Options::of(options);
+        let table = Table::place_of(&options)?.table().map_err(to_py)?;
+        let told: HashMap<String, String> = options.get("options")?.unwrap_or_default();
+        options.done()?;
         let told = FollowOptions::parse(&told).map_err(to_py)?;
         let stream = enter(py, async move { table.follow(told).await })?;
         Ok(Self { stream: Arc::new(stream) })
@@ -82,10 +85,10 @@ impl Follow {
         py: Python<'py>,
         start: Option<&str>,
         end: &str,
-        target_size_bytes: u64,
+        target_task_size: u64,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let (stream, start, end) = (Arc::clone(&self.stream), start.map(offset).transpose()?, offset(end)?);
-        let tasks = enter(py, async move { stream.tasks(start.as_ref(), &end, target_size_bytes).await })?;
+        let tasks = enter(py, async move { stream.tasks(start.as_ref(), &end, target_task_size).await })?;
         task_bytes(py, &tasks)
     }
 
@@ -159,8 +162,8 @@ impl PlannedChanges {
         self.plan.size_bytes()
     }
 
-    fn tasks<'py>(&self, py: Python<'py>, target_size_bytes: u64) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        task_bytes(py, &self.plan.tasks(target_size_bytes))
+    fn tasks<'py>(&self, py: Python<'py>, target_task_size: u64) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        task_bytes(py, &self.plan.tasks(target_task_size))
     }
 }
 
@@ -168,13 +171,16 @@ impl PlannedChanges {
 impl Table {
     /// The feed from one bound to another.
     fn changes(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Changes> {
-        let (start, end) = (bound(options, "start")?.unwrap_or(ChangeBound::Version(0)), bound(options, "end")?);
+        let options = Options::of(options);
+        let (start, end) = (bound(&options, "start")?.unwrap_or(ChangeBound::Version(0)), bound(&options, "end")?);
+        let (columns, filter) = (options.get::<Vec<String>>("columns")?, options.get::<String>("where")?);
+        options.done()?;
         let table = self.table(py)?;
         let mut changes = enter(py, async move { table.changes_between(start, end).await })?;
-        if let Some(columns) = optional::<Vec<String>>(options, "columns")? {
+        if let Some(columns) = columns {
             changes = changes.select(columns);
         }
-        if let Some(filter) = optional::<String>(options, "where")? {
+        if let Some(filter) = filter {
             changes = changes.filter(filter);
         }
         let versions = (*changes.versions().start(), *changes.versions().end());
@@ -183,12 +189,13 @@ impl Table {
 }
 
 /// Where changes begin or end: a version or, in milliseconds, a time.
-fn bound(options: &Bound<'_, PyDict>, which: &str) -> PyResult<Option<ChangeBound>> {
-    let version: Option<i64> = optional(options, &format!("{which}_version"))?;
-    if let Some(version) = version {
-        return version_number(version).map(ChangeBound::Version).map(Some).map_err(to_py);
+fn bound(options: &Options<'_, '_>, which: &str) -> PyResult<Option<ChangeBound>> {
+    let version: Option<i64> = options.get(&format!("{which}_version"))?;
+    let timestamp: Option<i64> = options.get(&format!("{which}_ms"))?;
+    match version {
+        Some(version) => version_number(version).map(ChangeBound::Version).map(Some).map_err(to_py),
+        None => Ok(timestamp.map(ChangeBound::Timestamp)),
     }
-    Ok(optional(options, &format!("{which}_ms"))?.map(ChangeBound::Timestamp))
 }
 
 fn offset(text: &str) -> PyResult<Offset> {

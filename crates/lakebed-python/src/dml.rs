@@ -11,9 +11,10 @@ use pyo3::types::PyDict;
 use crate::background::after_commit;
 use crate::error::to_py;
 use crate::input::stream_of;
+use crate::options::Options;
 use crate::runtime::enter;
 use crate::scan::explained;
-use crate::table::{Table, optional};
+use crate::table::Table;
 use crate::write::{on_lossy as on_lossy_of, patience, word};
 
 /// The table afterwards, whether anything was committed, and what was done.
@@ -22,22 +23,26 @@ type Changed = (Table, bool, HashMap<&'static str, u64>);
 #[pymethods]
 impl Table {
     fn delete_rows(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Changed> {
-        let mut delete = self.table(py)?.delete().options(change_options(options)?);
-        if let Some(filter) = optional::<String>(options, "where")? {
+        let options = Options::of(options);
+        let mut delete = self.table(py)?.delete();
+        if let Some(filter) = options.get::<String>("where")? {
             delete = delete.filter(filter);
         }
+        delete = delete.options(change_options(&options)?);
         let outcome = enter(py, async move { delete.run().await })?;
         self.changed(py, outcome)
     }
 
     fn update_rows(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Changed> {
-        let mut update = self.table(py)?.update().options(change_options(options)?);
-        for (column, expression) in optional::<Vec<(String, String)>>(options, "set")?.unwrap_or_default() {
+        let options = Options::of(options);
+        let mut update = self.table(py)?.update();
+        for (column, expression) in options.get::<Vec<(String, String)>>("set")?.unwrap_or_default() {
             update = update.set(column, expression);
         }
-        if let Some(filter) = optional::<String>(options, "where")? {
+        if let Some(filter) = options.get::<String>("where")? {
             update = update.filter(filter);
         }
+        update = update.options(change_options(&options)?);
         let outcome = enter(py, async move { update.run().await })?;
         self.changed(py, outcome)
     }
@@ -80,7 +85,8 @@ impl MergeSource {
     /// Reads all rows.
     #[staticmethod]
     fn read(py: Python<'_>, data: &Bound<'_, PyAny>, on_lossy: &str) -> PyResult<Self> {
-        let (data, on_lossy) = (stream_of(data)?, on_lossy_of(Some(on_lossy)).map_err(to_py)?);
+        let on_lossy = on_lossy_of(Some(on_lossy)).map_err(to_py)?;
+        let data = stream_of(data)?;
         enter(py, async move { Source::read_with(data, on_lossy).await }).map(|source| Self { source })
     }
 
@@ -96,16 +102,19 @@ type GivenClause = (String, Option<String>, String, Option<Vec<(String, String)>
 
 impl Table {
     fn merge(&self, py: Python<'_>, options: &Bound<'_, PyDict>, source: &MergeSource) -> PyResult<Merge> {
-        let text = |key: &str| optional::<String>(options, key);
-        let mut merge = self.table(py)?.merge(&source.source, text("on")?.unwrap_or_default()).options(change_options(options)?);
+        let options = Options::of(options);
+        let text = |key: &str| options.get::<String>(key);
+        let mut merge = self.table(py)?.merge(&source.source, text("on")?.unwrap_or_default());
         if let (Some(target), Some(source)) = (text("target_alias")?, text("source_alias")?) {
             merge = merge.aliases(target, source);
         }
         merge = merge.evolve_schema(evolves(text("schema")?.as_deref()).map_err(to_py)?);
-        for given in optional::<Vec<GivenClause>>(options, "clauses")?.unwrap_or_default() {
+        for given in options.get::<Vec<GivenClause>>("clauses")?.unwrap_or_default() {
             merge = merge.when(clause(given).map_err(to_py)?);
         }
-        Ok(merge)
+        // Counts when the source is read.
+        on_lossy_of(text("on_lossy")?.as_deref()).map_err(to_py)?;
+        Ok(merge.options(change_options(&options)?))
     }
 
     fn changed(&self, py: Python<'_>, outcome: ChangeOutcome) -> PyResult<Changed> {
@@ -137,15 +146,18 @@ fn evolves(given: Option<&str>) -> Result<bool> {
     word("schema", given, &[("enforce", false), ("merge", true)])
 }
 
-fn change_options(options: &Bound<'_, PyDict>) -> PyResult<ChangeOptions> {
-    let seconds: Option<f64> = optional(options, "timeout")?;
-    Ok(ChangeOptions {
-        application: optional(options, "txn")?,
-        user_metadata: optional(options, "user_metadata")?,
-        target_file_size_bytes: optional(options, "target_file_size")?,
+/// The last options that are taken: no other may be left.
+fn change_options(options: &Options<'_, '_>) -> PyResult<ChangeOptions> {
+    let seconds: Option<f64> = options.get("timeout")?;
+    let found = ChangeOptions {
+        application: options.get("txn")?,
+        user_metadata: options.get("user_metadata")?,
+        target_file_size_bytes: options.get("target_file_size")?,
         patience: seconds.map(patience).transpose().map_err(to_py)?,
-        retries: optional(options, "retry")?.unwrap_or(true),
-    })
+        retries: options.get("retry")?.unwrap_or(true),
+    };
+    options.done()?;
+    Ok(found)
 }
 
 fn metrics(metrics: &ChangeMetrics) -> HashMap<&'static str, u64> {

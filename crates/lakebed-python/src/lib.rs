@@ -3,6 +3,7 @@
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod allocator;
 mod error;
+mod options;
 mod doors;
 mod runtime;
 mod json;
@@ -10,6 +11,7 @@ mod arrow;
 mod input;
 mod logging;
 mod credentials;
+mod secrets;
 mod table;
 mod background;
 mod scan;
@@ -37,6 +39,8 @@ mod _lakebed {
     use crate::input::of_python::close_input;
     #[pymodule_export]
     use crate::scan::{read_task, set_memory_limit};
+    #[pymodule_export]
+    use crate::secrets::{options_without_secrets, uri_without_secrets};
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

@@ -9,8 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::to_py;
+use crate::options::Options;
 use crate::runtime::enter;
-use crate::table::{Table, optional};
+use crate::table::Table;
 use crate::write::{patience, word};
 
 /// The table afterwards, how many versions were made, what was done, the sizes of new files, and the groups by how they were clustered.
@@ -21,9 +22,11 @@ type Planned = (String, Vec<String>, u64);
 #[pymethods]
 impl Table {
     fn optimize(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Optimized> {
-        let mut optimize = self.to_optimize(py, options)?;
+        let options = Options::of(options);
         let mut telling = None;
-        if let Some(watcher) = optional::<Py<PyAny>>(options, "progress")? {
+        let watcher: Option<Py<PyAny>> = options.get("progress")?;
+        let mut optimize = self.to_optimize(py, &options)?;
+        if let Some(watcher) = watcher {
             // On a thread of its own, who is told may use lakebed, and keeps nobody waiting.
             let (sender, told) = channel();
             telling = Some(std::thread::spawn(move || told.iter().for_each(|progress| tell(&watcher, progress))));
@@ -42,44 +45,42 @@ impl Table {
     }
 
     fn plan_optimize(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Vec<Planned>> {
-        let optimize = self.to_optimize(py, options)?;
+        let optimize = self.to_optimize(py, &Options::of(options))?;
         let groups = enter(py, async move { optimize.plan().await })?;
         Ok(groups.into_iter().map(|group| (group.partition, group.paths, group.size_bytes)).collect())
     }
 }
 
 impl Table {
-    fn to_optimize(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Optimize> {
+    /// Takes the last options: no other may be left.
+    fn to_optimize(&self, py: Python<'_>, options: &Options<'_, '_>) -> PyResult<Optimize> {
         let defaults = OptimizeOptions::default();
         let table = self.table(py)?;
         let refuse = |message: String| to_py(Error::invalid_input(message).within(table.store().url()));
-        let count = |key: &str| match optional::<i64>(options, key)? {
-            Some(count) => u64::try_from(count).map(Some).map_err(|_| refuse(format!("{key}={count}: it must not be negative"))),
-            None => Ok(None),
-        };
-        let names = |key: &str| optional::<Vec<String>>(options, key);
-        let layout = match (names("zorder_by")?, names("cluster")?) {
+        let names = |key: &str| options.get::<Vec<String>>(key);
+        let layout = match (names("zorder_by")?, names("cluster_by")?) {
             (None, None) => Layout::OfTable,
             (Some(names), None) => Layout::ZOrder(names),
             (None, Some(names)) => Layout::Cluster(names),
             (Some(_), Some(_)) => {
-                return Err(refuse("zorder_by and cluster are two ways to order rows: choose one".to_owned()));
+                return Err(refuse("zorder_by and cluster_by are two ways to order rows: choose one".to_owned()));
             }
         };
         let commits = [("run", Commits::PerRun), ("group", Commits::PerGroup)];
-        let options = OptimizeOptions {
-            filter: optional(options, "where")?,
+        let found = OptimizeOptions {
+            filter: options.get("where")?,
             layout,
-            target_file_size_bytes: count("target_size")?,
-            min_files: count("min_files")?.map_or(defaults.min_files, |count| usize::try_from(count).unwrap_or(usize::MAX)),
-            max_deleted_share: optional(options, "max_deleted_share")?.unwrap_or(defaults.max_deleted_share),
-            full: optional(options, "full")?.unwrap_or(defaults.full),
-            fill_statistics: optional(options, "fill_statistics")?.unwrap_or(defaults.fill_statistics),
-            commits: word("commit", optional::<String>(options, "commit")?.as_deref(), &commits).map_err(to_py)?,
-            user_metadata: optional(options, "user_metadata")?,
-            patience: optional(options, "timeout")?.map(patience).transpose().map_err(to_py)?,
+            target_file_size_bytes: options.get("target_file_size")?,
+            min_files: options.get("min_files")?.unwrap_or(defaults.min_files),
+            max_deleted_share: options.get("max_deleted_share")?.unwrap_or(defaults.max_deleted_share),
+            full: options.get("full")?.unwrap_or(defaults.full),
+            fill_statistics: options.get("fill_statistics")?.unwrap_or(defaults.fill_statistics),
+            commits: word("commit", options.get::<String>("commit")?.as_deref(), &commits).map_err(to_py)?,
+            user_metadata: options.get("user_metadata")?,
+            patience: options.get("timeout")?.map(patience).transpose().map_err(to_py)?,
         };
-        Ok(table.optimize().options(options))
+        options.done()?;
+        Ok(table.optimize().options(found))
     }
 }
 

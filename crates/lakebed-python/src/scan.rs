@@ -12,24 +12,26 @@ use pyo3::types::{PyBytes, PyCapsule, PyDict};
 use crate::arrow::{ArrowStream, schema_capsule};
 use crate::credentials::PyCredentials;
 use crate::error::to_py;
+use crate::options::Options;
 use crate::runtime::enter;
-use crate::table::{Table, optional};
+use crate::table::Table;
 
 impl Table {
     fn planned(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Scan> {
-        let mut scan = self.snapshot(py)?.scan();
-        if let Some(columns) = optional::<Vec<String>>(options, "columns")? {
+        let (options, mut scan) = (Options::of(options), self.snapshot(py)?.scan());
+        if let Some(columns) = options.get::<Vec<String>>("columns")? {
             scan = scan.select(columns);
         }
-        if let Some(filter) = optional::<String>(options, "where")? {
+        if let Some(filter) = options.get::<String>("where")? {
             scan = scan.filter(filter);
         }
-        if let Some(limit) = optional(options, "limit")? {
+        if let Some(limit) = options.get("limit")? {
             scan = scan.limit(limit);
         }
-        if let Some(columns) = optional::<Vec<(String, String)>>(options, "row_columns")? {
+        if let Some(columns) = options.get::<Vec<(String, String)>>("row_columns")? {
             scan = scan.row_columns(columns.into_iter().map(row_column).collect::<PyResult<Vec<_>>>()?);
         }
+        options.done()?;
         Ok(scan)
     }
 }
@@ -59,14 +61,14 @@ impl Table {
         &self,
         py: Python<'py>,
         options: &Bound<'py, PyDict>,
-        target_size_bytes: u64,
+        target_task_size: u64,
         paths: Option<HashSet<String>>,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let scan = self.planned(py, options)?;
         let tasks = enter(py, async move {
             match paths {
-                Some(paths) => scan.tasks_of(&paths, target_size_bytes).await,
-                None => scan.tasks(target_size_bytes).await,
+                Some(paths) => scan.tasks_of(&paths, target_task_size).await,
+                None => scan.tasks(target_task_size).await,
             }
         })?;
         task_bytes(py, &tasks)

@@ -11,6 +11,7 @@ use crate::arrow::schema_capsule;
 use crate::credentials::PyCredentials;
 use crate::error::to_py;
 use crate::json::{json_to_py, to_json};
+use crate::options::Options;
 use crate::runtime::enter;
 
 /// A snapshot for Python.
@@ -65,7 +66,7 @@ impl Table {
 
     /// A handle on another version of the same table.
     pub fn sibling(&self, py: Python<'_>, version: u64, snapshot: Option<Snapshot>) -> PyResult<Self> {
-        Ok(Self::at(self.place.clone(), self.table(py)?, version, snapshot))
+        Ok(Self::at(self.place.clone(), self.opened(py)?.0, version, snapshot))
     }
 
     /// Where it is.
@@ -78,9 +79,9 @@ impl Table {
         self.opened(py).map(|(_, snapshot)| snapshot)
     }
 
-    /// The table at any version.
+    /// The table at any version, as long as it is the one that this handle opened.
     pub fn table(&self, py: Python<'_>) -> PyResult<lakebed::Table> {
-        self.opened(py).map(|(table, _)| table)
+        self.opened(py).map(|(table, snapshot)| table.only(&snapshot))
     }
 
     fn opened(&self, py: Python<'_>) -> PyResult<(lakebed::Table, Snapshot)> {
@@ -107,13 +108,13 @@ impl Table {
     }
 
     /// The place that options tell.
-    pub fn place_of(options: &Bound<'_, PyDict>) -> PyResult<Arc<Place>> {
-        let credentials: Option<Py<PyAny>> = optional(options, "credentials")?;
+    pub fn place_of(options: &Options<'_, '_>) -> PyResult<Arc<Place>> {
+        let credentials: Option<Py<PyAny>> = options.get("credentials")?;
         Ok(Arc::new(Place {
-            url: optional(options, "uri")?.unwrap_or_default(),
-            options: optional(options, "storage_options")?.unwrap_or_default(),
+            url: options.get("uri")?.unwrap_or_default(),
+            options: options.get("storage_options")?.unwrap_or_default(),
             credentials: credentials.map(PyCredentials::new).map(Arc::new),
-            absolute_paths: optional(options, "absolute_paths")?.unwrap_or_default(),
+            absolute_paths: options.get("absolute_paths")?.unwrap_or_default(),
         }))
     }
 }
@@ -123,10 +124,12 @@ impl Table {
     /// Opens a table.
     #[staticmethod]
     fn open(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let place = Table::place_of(options)?;
-        let version: Option<i64> = optional(options, "version")?;
+        let options = Options::of(options);
+        let place = Table::place_of(&options)?;
+        let version: Option<i64> = options.get("version")?;
         let version = version.map(version_number).transpose().map_err(to_py)?;
-        let timestamp_ms: Option<i64> = optional(options, "timestamp_ms")?;
+        let timestamp_ms: Option<i64> = options.get("timestamp_ms")?;
+        options.done()?;
         let table = place.table().map_err(to_py)?;
         let opening = table.clone();
         let snapshot = enter(py, async move {
@@ -222,17 +225,6 @@ impl Table {
         found.set_item("properties", detail.properties)?;
         found.set_item("protocol", json_to_py(py, &to_json(|| serde_json::to_value(&detail.protocol))?)?)?;
         Ok(found)
-    }
-}
-
-/// The value under a key, if it is there and not None.
-pub fn optional<'py, T>(options: &Bound<'py, PyDict>, key: &str) -> PyResult<Option<T>>
-where
-    T: for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
-{
-    match options.get_item(key)? {
-        Some(value) if !value.is_none() => value.extract().map(Some).map_err(Into::into),
-        _ => Ok(None),
     }
 }
 

@@ -11,8 +11,9 @@ use pyo3::types::PyDict;
 use crate::arrow::ArrowStream;
 use crate::error::to_py;
 use crate::input::stream_of;
+use crate::options::Options;
 use crate::runtime::enter;
-use crate::table::{Table, optional};
+use crate::table::Table;
 use crate::write::word;
 
 /// The table afterwards, what was done, and to which files.
@@ -33,17 +34,20 @@ impl Table {
 }
 
 fn vacuum_options(options: &Bound<'_, PyDict>) -> PyResult<VacuumOptions> {
-    let mode: Option<String> = optional(options, "mode")?;
-    let hours: Option<f64> = optional(options, "retention_hours")?;
+    let options = Options::of(options);
+    let mode: Option<String> = options.get("mode")?;
+    let hours: Option<f64> = options.get("retention_hours")?;
     let defaults = VacuumOptions::default();
-    Ok(VacuumOptions {
+    let found = VacuumOptions {
         mode: word("mode", mode.as_deref(), &[("full", VacuumMode::Full), ("lite", VacuumMode::Lite)]).map_err(to_py)?,
         retention: hours.map(retention).transpose().map_err(to_py)?,
-        enforce_retention: optional(options, "enforce_retention")?.unwrap_or(defaults.enforce_retention),
-        dry_run: optional(options, "dry_run")?.unwrap_or(defaults.dry_run),
-        log_commits: optional(options, "log_commits")?.unwrap_or(defaults.log_commits),
-        user_metadata: optional(options, "user_metadata")?,
-    })
+        enforce_retention: options.get("enforce_retention")?.unwrap_or(defaults.enforce_retention),
+        dry_run: options.get("dry_run")?.unwrap_or(defaults.dry_run),
+        log_commits: options.get("log_commits")?.unwrap_or(defaults.log_commits),
+        user_metadata: options.get("user_metadata")?,
+    };
+    options.done()?;
+    Ok(found)
 }
 
 fn retention(hours: f64) -> Result<Duration> {

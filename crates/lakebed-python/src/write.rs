@@ -20,27 +20,30 @@ use crate::background::after_commit;
 use crate::credentials::PyCredentials;
 use crate::error::to_py;
 use crate::input::{schema_of, stream_of};
+use crate::options::Options;
 use crate::runtime::enter;
-use crate::table::{Table, optional};
+use crate::table::Table;
 
 #[pymethods]
 impl Table {
     /// Makes a table.
     #[staticmethod]
     fn create(py: Python<'_>, options: &Bound<'_, PyDict>, schema: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let place = Table::place_of(options)?;
+        let options = Options::of(options);
+        let place = Table::place_of(&options)?;
         let schema = schema_of(schema)?;
         let new = NewTable {
             schema: schema_from_arrow(&schema).map_err(to_py)?,
-            partition_by: optional(options, "partition_by")?.unwrap_or_default(),
-            cluster_by: optional(options, "cluster_by")?.unwrap_or_default(),
-            properties: optional(options, "properties")?.unwrap_or_default(),
-            constraints: optional(options, "constraints")?.unwrap_or_default(),
-            name: optional(options, "name")?,
-            description: optional(options, "description")?,
+            partition_by: options.get("partition_by")?.unwrap_or_default(),
+            cluster_by: options.get("cluster_by")?.unwrap_or_default(),
+            properties: options.get("properties")?.unwrap_or_default(),
+            constraints: options.get("constraints")?.unwrap_or_default(),
+            name: options.get("name")?,
+            description: options.get("description")?,
         };
-        let mode = create_mode(optional::<String>(options, "mode")?.as_deref()).map_err(to_py)?;
-        let settings = CommitSettings { user_metadata: optional(options, "user_metadata")?, ..CommitSettings::default() };
+        let mode = create_mode(options.get::<String>("mode")?.as_deref()).map_err(to_py)?;
+        let settings = CommitSettings { user_metadata: options.get("user_metadata")?, ..CommitSettings::default() };
+        options.done()?;
         let table = place.table().map_err(to_py)?;
         let making = table.clone();
         let snapshot = enter(py, async move { making.create(new).mode(mode).settings(settings).run().await })?;
@@ -54,9 +57,10 @@ impl Table {
         options: &Bound<'_, PyDict>,
         data: &Bound<'_, PyAny>,
     ) -> PyResult<(Self, bool, HashMap<&'static str, u64>)> {
-        let place = Table::place_of(options)?;
+        let options = Options::of(options);
+        let place = Table::place_of(&options)?;
         let table = place.table().map_err(to_py)?;
-        let outcome = write_to(py, table.clone(), options, data)?;
+        let outcome = write_to(py, table.clone(), &options, data)?;
         after_commit(&table, outcome.snapshot.as_ref());
         let (is_committed, metrics) = (outcome.is_committed, metrics(&outcome.metrics));
         Ok((Table::at(place, table, outcome.version, outcome.snapshot), is_committed, metrics))
@@ -69,7 +73,7 @@ impl Table {
         options: &Bound<'_, PyDict>,
         data: &Bound<'_, PyAny>,
     ) -> PyResult<(Self, bool, HashMap<&'static str, u64>)> {
-        let outcome = write_to(py, self.table(py)?, options, data)?;
+        let outcome = write_to(py, self.table(py)?, &Options::of(options), data)?;
         after_commit(&self.table(py)?, outcome.snapshot.as_ref());
         let (is_committed, metrics) = (outcome.is_committed, metrics(&outcome.metrics));
         Ok((self.sibling(py, outcome.version, outcome.snapshot)?, is_committed, metrics))
@@ -82,10 +86,11 @@ impl Table {
         options: &Bound<'py, PyDict>,
         schema: &str,
     ) -> PyResult<(Option<Bound<'py, PyDict>>, Option<Self>)> {
-        let place = Table::place_of(options)?;
+        let options = Options::of(options);
+        let place = Table::place_of(&options)?;
         let table = place.table().map_err(to_py)?;
         let schema = lakebed_core::schema::parse(schema).map_err(to_py)?;
-        let options = write_options(options)?;
+        let options = write_options(&options)?;
         let planning = table.clone();
         match enter(py, async move { planning.plan_write(schema, options).await })? {
             PlannedWrite::Done(outcome) => Ok((None, Some(Table::at(place, table, outcome.version, outcome.snapshot)))),
@@ -100,7 +105,7 @@ impl Table {
         }
     }
 
-    /// Commits what was written for a task; `txn` among the options may come only now.
+    /// Commits what was written for a task. The options are those of the plan, of which `txn` may come only now.
     #[staticmethod]
     fn commit_write(
         py: Python<'_>,
@@ -108,10 +113,11 @@ impl Table {
         task: &[u8],
         written: Vec<Vec<u8>>,
     ) -> PyResult<(Self, bool, HashMap<&'static str, u64>)> {
-        let place = Table::place_of(options)?;
+        let options = Options::of(options);
+        let place = Table::place_of(&options)?;
         let table = place.table().map_err(to_py)?;
         let mut task = WriteTask::from_bytes(task).map_err(to_py)?;
-        if let Some((app_id, version)) = optional::<(String, i64)>(options, "txn")? {
+        if let Some((app_id, version)) = write_options(&options)?.application {
             task = task.with_application(app_id, version);
         }
         let committing = table.clone();
@@ -121,10 +127,12 @@ impl Table {
         Ok((Table::at(place, table, outcome.version, outcome.snapshot), is_committed, metrics))
     }
 
-    /// Deletes what was written for a task that is not to be committed.
+    /// Deletes what was written for a task that is not to be committed. The options are those of the plan.
     #[staticmethod]
     fn abort_write(py: Python<'_>, options: &Bound<'_, PyDict>, written: Vec<Vec<u8>>) -> PyResult<()> {
-        let table = Table::place_of(options)?.table().map_err(to_py)?;
+        let options = Options::of(options);
+        let table = Table::place_of(&options)?.table().map_err(to_py)?;
+        write_options(&options)?;
         enter(py, async move {
             table.abort_write(files_of(&written)?).await;
             Ok(())
@@ -155,12 +163,7 @@ fn files_of(written: &[Vec<u8>]) -> Result<Vec<WrittenFiles>> {
     written.iter().map(|bytes| WrittenFiles::from_bytes(bytes)).collect()
 }
 
-fn write_to(
-    py: Python<'_>,
-    table: lakebed::Table,
-    options: &Bound<'_, PyDict>,
-    data: &Bound<'_, PyAny>,
-) -> PyResult<WriteOutcome> {
+fn write_to(py: Python<'_>, table: lakebed::Table, options: &Options<'_, '_>, data: &Bound<'_, PyAny>) -> PyResult<WriteOutcome> {
     let options = write_options(options)?;
     let data = stream_of(data)?;
     enter(py, async move { table.write(data).options(options).run().await })
@@ -169,32 +172,35 @@ fn write_to(
 /// For ever is as long as nobody waits.
 pub fn patience(seconds: f64) -> Result<Duration> {
     const LONGEST_S: f64 = 1e9;
-    match seconds.is_nan() {
-        true => Err(Error::invalid_input("timeout=nan: must be a number of seconds")),
-        false => Ok(Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_S))),
+    match seconds >= 0.0 {
+        true => Ok(Duration::from_secs_f64(seconds.min(LONGEST_S))),
+        false => Err(Error::invalid_input(format!("timeout={seconds}: it must be a number of seconds, 0 or more"))),
     }
 }
 
-fn write_options(options: &Bound<'_, PyDict>) -> PyResult<WriteOptions> {
-    let text = |key: &str| optional::<String>(options, key);
-    let seconds: Option<f64> = optional(options, "timeout")?;
-    Ok(WriteOptions {
+/// The last options that are taken: no other may be left.
+fn write_options(options: &Options<'_, '_>) -> PyResult<WriteOptions> {
+    let text = |key: &str| options.get::<String>(key);
+    let seconds: Option<f64> = options.get("timeout")?;
+    let found = WriteOptions {
         mode: write_mode(text("mode")?.as_deref()).map_err(to_py)?,
         replace_where: text("where")?,
         dynamic_partitions: dynamic_partitions(text("partitions")?.as_deref()).map_err(to_py)?,
         schema: schema_mode(text("schema")?.as_deref()).map_err(to_py)?,
-        partition_by: optional(options, "partition_by")?,
-        cluster_by: optional(options, "cluster_by")?,
-        properties: optional(options, "properties")?.unwrap_or_default(),
-        application: optional(options, "txn")?,
+        partition_by: options.get("partition_by")?,
+        cluster_by: options.get("cluster_by")?,
+        properties: options.get("properties")?.unwrap_or_default(),
+        application: options.get("txn")?,
         user_metadata: text("user_metadata")?,
-        target_file_size_bytes: optional(options, "target_file_size")?,
+        target_file_size_bytes: options.get("target_file_size")?,
         codec: text("compression")?.map(|name| codec(&name)).transpose().map_err(to_py)?,
-        row_group_rows: optional(options, "row_group_rows")?,
-        bloom_columns: optional(options, "bloom_columns")?.unwrap_or_default(),
+        row_group_rows: options.get("row_group_rows")?,
+        bloom_columns: options.get("bloom_columns")?.unwrap_or_default(),
         on_lossy: on_lossy(text("on_lossy")?.as_deref()).map_err(to_py)?,
         patience: seconds.map(patience).transpose().map_err(to_py)?,
-    })
+    };
+    options.done()?;
+    Ok(found)
 }
 
 fn metrics(metrics: &WriteMetrics) -> HashMap<&'static str, u64> {
@@ -212,11 +218,11 @@ fn metrics(metrics: &WriteMetrics) -> HashMap<&'static str, u64> {
     all.into_iter().chain(known).collect()
 }
 
-/// One of some words; what is not given is the first of them.
+/// One of some words, in any case; what is not given is the first of them.
 pub fn word<T: Copy>(what: &str, given: Option<&str>, words: &[(&str, T)]) -> Result<T> {
     let first = words.first().map(|(word, _)| *word).unwrap_or_default();
     let given = given.unwrap_or(first);
-    words.iter().find(|(word, _)| *word == given).map(|(_, value)| *value).ok_or_else(|| {
+    words.iter().find(|(word, _)| word.eq_ignore_ascii_case(given)).map(|(_, value)| *value).ok_or_else(|| {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         Error::invalid_input(format!("{what}={given:?}: it must be one of {}", known.join(", ")))
     })

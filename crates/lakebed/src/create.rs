@@ -273,7 +273,7 @@ impl Table {
     pub async fn try_snapshot(&self) -> Result<Option<Snapshot>> {
         match self.snapshot().await {
             Ok(snapshot) => Ok(Some(snapshot)),
-            Err(error) if *error.kind() == ErrorKind::TableNotFound => Ok(None),
+            Err(error) if *error.kind() == ErrorKind::TableNotFound && self.may_be_made() => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lakebed_core::Result;
+use lakebed_core::{Error, ErrorKind, Result};
 use lakebed_io::env::Env;
 use lakebed_io::store::{CredentialSource, Store, StoreOptions};
 use tokio::sync::Mutex;
@@ -24,6 +24,14 @@ pub struct Table {
     store: Store,
     env: Env,
     latest: Arc<Mutex<Option<Snapshot>>>,
+    only: Option<Known>,
+}
+
+/// The one table that may be at a place.
+#[derive(Clone)]
+struct Known {
+    id: Arc<str>,
+    version: u64,
 }
 
 impl std::fmt::Debug for Table {
@@ -64,6 +72,19 @@ impl Table {
         }
     }
 
+    /// The same place, as long as the table there is the one of this snapshot. Once that is gone, or another one was made in its place, no
+    /// operation makes, reads or changes a table here.
+    #[must_use]
+    pub fn only(&self, snapshot: &Snapshot) -> Self {
+        let known = Known { id: snapshot.metadata().id.as_str().into(), version: snapshot.version() };
+        Self { only: Some(known), ..self.clone() }
+    }
+
+    /// Whether a table may be made here.
+    pub(crate) fn may_be_made(&self) -> bool {
+        self.only.is_none()
+    }
+
     /// The latest version: one listing when there is no news.
     pub async fn snapshot(&self) -> Result<Snapshot> {
         let mut latest = self.latest.lock().await;
@@ -72,7 +93,25 @@ impl Table {
             None => snapshot::load(self.store.clone(), self.env.clone(), None).await?,
         };
         *latest = Some(snapshot.clone());
+        drop(latest);
+        self.check_same(&snapshot).await?;
         Ok(snapshot)
+    }
+
+    async fn check_same(&self, found: &Snapshot) -> Result<()> {
+        let Some(known) = self.only.as_ref().filter(|known| *known.id != *found.metadata().id) else { return Ok(()) };
+        // A commit may give a table another id: then its log still begins with what was known.
+        match self.snapshot_at(known.version).await {
+            Ok(before) if *before.metadata().id == *known.id => Ok(()),
+            Err(error) if *error.kind() != ErrorKind::VersionNotFound => Err(error),
+            _ => {
+                let message = format!(
+                    "{}: the table that was opened is gone, and another one was made in its place: open that one to work with it",
+                    self.store.url()
+                );
+                Err(Error::new(ErrorKind::TableNotFound, message))
+            }
+        }
     }
 
     /// The latest version, when this one is known.
@@ -146,6 +185,6 @@ impl TableBuilder {
             Some(store) => store,
             None => Store::open(&self.url, self.options)?,
         };
-        Ok(Table { store, env: self.env, latest: Arc::new(Mutex::new(None)) })
+        Ok(Table { store, env: self.env, latest: Arc::new(Mutex::new(None)), only: None })
     }
 }

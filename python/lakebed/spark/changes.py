@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from lakebed.spark import arguments, location, tasks, types
+from lakebed import arguments
+from lakebed.spark import location, tasks, types
+from lakebed.spark.arguments import check_session, condition
 from lakebed.spark.credentials import Access, Credentials
 from lakebed.table import Table
 
@@ -35,10 +37,10 @@ def changes(
     What they mean, and ``columns`` and ``where``, is said at :meth:`lakebed.Table.changes`. The versions are decided here and stay; the log is
     read here, the data when Spark runs a query, by lakebed's reader on the executors. The rest is as in :func:`read`.
     """
-    arguments.check_session(spark)
-    target_size_bytes = arguments.size_bytes("target_size_bytes", target_size_bytes)
-    columns, where = arguments.names("columns", columns), arguments.condition(where)
-    access = Access(arguments.texts("storage_options", storage_options), credentials, absolute_paths)
+    check_session(spark)
+    target_size_bytes = arguments.task_size("target_size_bytes", target_size_bytes)
+    columns, where = arguments.columns("columns", columns), condition(where)
+    access = Access(arguments.strings("storage_options", storage_options), credentials, absolute_paths)
     found = Table(location.of_caller(uri), **access.options()).changes(start, end, columns=columns, where=where)
     plan = found._changes.plan()
     pieces = plan.tasks(tasks.fair_size_bytes(spark, plan.size_bytes, target_size_bytes))

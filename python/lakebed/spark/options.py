@@ -110,11 +110,8 @@ class Options:
     def moment(self, *names: str) -> str | None:
         """A time with a zone, as text."""
         value = self.text(*names)
-        try:
-            if value is not None:
-                milliseconds(value)
-        except ValueError:
-            raise self._refusal(value, "a time with a zone is wanted, such as 2026-03-01T12:00:00Z", *names) from None
+        if value is not None:
+            milliseconds(f"option {self._named(*names)}", value)
         return value
 
     def names(self, *names: str) -> list[str] | None:
@@ -147,8 +144,10 @@ class Options:
 
     def _refusal(self, value: str | None, what: str, *names: str) -> InvalidInputError:
         """The error about an option, by that of its names which was given. Spark hands names over in lower case."""
-        given = next(name for name in names if name.lower() in self._given)
-        return InvalidInputError(f"option {given}={value!r}: {what}")
+        return InvalidInputError(f"option {self._named(*names)}={value!r}: {what}")
+
+    def _named(self, *names: str) -> str:
+        return next(name for name in names if name.lower() in self._given)
 
 
 def _provider(named: str) -> Credentials:

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast
 
+from lakebed import arguments
 from lakebed.errors import InvalidInputError
 from lakebed.scan import Scan
-from lakebed.spark import arguments, deletions, location, native, roads, tasks, types
+from lakebed.spark import deletions, location, native, roads, tasks, types
+from lakebed.spark.arguments import check_session, condition
 from lakebed.spark.credentials import Access, Credentials
 from lakebed.spark.roads import Asked, Reading, Road, Roads
 from lakebed.table import Table
@@ -51,7 +53,7 @@ def read(
     Secrets stay out of Spark's plans: give ``credentials``, a function that each worker calls, or leave them to the workers' environment.
     ``target_size_bytes`` is what one task of lakebed's reader reads at most, if its files are not larger.
     """
-    target_size_bytes = arguments.size_bytes("target_size_bytes", target_size_bytes)
+    target_size_bytes = arguments.task_size("target_size_bytes", target_size_bytes)
     plan = _plan(spark, uri, columns, where, version, timestamp, storage_options, credentials, absolute_paths, road)
     frames = [native.frame(spark, plan.asked, reading, _deleted(spark, plan, reading)) for reading in plan.roads.readings]
     if plan.roads.by_arrow or not frames:
@@ -99,7 +101,7 @@ def explain(
     target_size_bytes: int = 128 << 20,
 ) -> Explanation:
     """By which road :func:`read` with the same arguments would read, and why. Reads the log, no data."""
-    target_size_bytes = arguments.size_bytes("target_size_bytes", target_size_bytes)
+    target_size_bytes = arguments.task_size("target_size_bytes", target_size_bytes)
     plan = _plan(spark, uri, columns, where, version, timestamp, storage_options, credentials, absolute_paths, road)
     return Explanation(
         table=plan.table.uri,
@@ -149,11 +151,10 @@ def _plan(
     absolute_paths: bool,
     road: Road,
 ) -> _Plan:
-    arguments.check_session(spark)
-    road = cast("Road", arguments.word("road", road, get_args(Road)))
-    columns, where = arguments.names("columns", columns), arguments.condition(where)
-    version, timestamp = arguments.version(version), arguments.moment("timestamp", timestamp)
-    access = Access(arguments.texts("storage_options", storage_options), credentials, absolute_paths)
+    check_session(spark)
+    road = cast("Road", arguments.given("road", arguments.word("road", road, Road)))
+    columns, where = arguments.columns("columns", columns), condition(where)
+    access = Access(arguments.strings("storage_options", storage_options), credentials, absolute_paths)
     table = Table(location.of_caller(uri), version=version, timestamp=timestamp, **access.options())
     if where is not None and _NOW.search(where):
         # What is planned now and run later, here and there, is asked about one moment.
@@ -208,4 +209,4 @@ def _tasks(spark: SparkSession, plan: _Plan, target_size_bytes: int) -> list[byt
         return []
     size_bytes = tasks.fair_size_bytes(spark, plan.arrow_size_bytes, target_size_bytes)
     are_all = len(plan.roads.by_arrow) == plan.files.num_rows
-    return plan.scan.tasks(target_size_bytes=size_bytes, paths=None if are_all else plan.roads.by_arrow)
+    return plan.scan.tasks(target_task_size=size_bytes, paths=None if are_all else plan.roads.by_arrow)

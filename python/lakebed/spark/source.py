@@ -202,7 +202,7 @@ def _tasks(rows: Scan | Changes) -> list[bytes]:
     if isinstance(rows, Changes):
         plan = rows._changes.plan()
         return plan.tasks(_fair_bytes(plan.size_bytes))
-    return rows.tasks(target_size_bytes=_fair_bytes(sum(size or 0 for size in rows.files().column("size_bytes").to_pylist())))
+    return rows.tasks(target_task_size=_fair_bytes(sum(size or 0 for size in rows.files().column("size_bytes").to_pylist())))
 
 
 def _fair_bytes(size_bytes: int) -> int:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
-from lakebed import _lakebed
-from lakebed.spark import arguments, batches, failure, location, session, types, written
+from lakebed import _lakebed, arguments
+from lakebed.arguments import Mode, Partitions, SchemaMode
+from lakebed.spark import batches, failure, location, session, types, written
+from lakebed.spark.arguments import check_frame, condition
 from lakebed.spark.credentials import Access, Credentials
 from lakebed.spark.parts import refuse_passed_over
 from lakebed.table import Table
-from lakebed.writer import CommitResult, Mode, SchemaMode, WriteMetrics, _given, _options, _place
+from lakebed.writer import CommitResult, WriteMetrics, _given, _options, _place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,11 +63,13 @@ def write(
 
     Secrets stay out of Spark's plans: give ``credentials``, a function that each worker calls, or leave them to the workers' environment.
     """
-    arguments.check_frame(df)
-    uri, access = location.of_caller(uri), Access(arguments.texts("storage_options", storage_options), credentials)
-    given = {**locals(), **_checked(mode, where, partitions, schema, on_lossy, optimize_write)}
-    for name, columns in (("partition_by", partition_by), ("cluster_by", cluster_by), ("bloom_columns", bloom_columns)):
-        given[name] = arguments.names(name, columns)
+    check_frame(df)
+    uri, access = location.of_caller(uri), Access(arguments.strings("storage_options", storage_options), credentials)
+    if optimize_write is not None:
+        arguments.flag("optimize_write", optimize_write)
+    given = {**locals(), "where": condition(where)}
+    for name, words in (("mode", Mode), ("partitions", Partitions), ("schema", SchemaMode)):
+        given[name] = arguments.word(name, given[name], words)
     if given["partitions"] is None and given["mode"] == "overwrite" and where is None and given["schema"] != "overwrite":
         given["partitions"] = session.setting(df.sparkSession, "spark.sql.sources.partitionOverwriteMode", "static")
     options = {**_place(uri, access.storage_options, credentials), **_options(given)}
@@ -80,19 +84,6 @@ def write(
         found = batches.counted(rows, lambda rows: rows.mapInArrow(part, "files binary").collect())
     newer, committed, metrics = _lakebed.Table.commit_write(options, planned["task"], [bytes(row.files) for row in found])
     return CommitResult(newer.version, WriteMetrics(**metrics), committed, Table._wrap(newer, _given(options)))
-
-
-def _checked(mode: Any, where: Any, partitions: Any, schema: Any, on_lossy: Any, optimize_write: Any) -> dict[str, Any]:
-    """Arguments that are words, in lower case, and others whose type does not tell what they mean."""
-    if not (optimize_write is None or isinstance(optimize_write, bool)):
-        raise TypeError(f"optimize_write takes True, False or None, not {optimize_write!r}")
-    return {
-        "mode": arguments.word("mode", mode, get_args(Mode)),
-        "where": arguments.condition(where),
-        "partitions": None if partitions is None else arguments.word("partitions", partitions, ("static", "dynamic")),
-        "schema": arguments.word("schema", schema, get_args(SchemaMode)),
-        "on_lossy": arguments.word("on_lossy", on_lossy, ("error", "truncate")),
-    }
 
 
 def foreach_batch(

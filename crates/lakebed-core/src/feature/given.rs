@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::Feature;
 use super::upgrade::features_of_versions;
-use crate::property::{self, TableProperties};
+use crate::property::{self, LEAST_FILE_SIZE_BYTES, TableProperties, parse_size_bytes};
 use crate::{Error, Result};
 
 /// What the caller's properties mean.
@@ -82,6 +82,9 @@ fn check_settable(name: &str, value: &str) -> Result<()> {
         "delta.isolationLevel" if value.trim().eq_ignore_ascii_case("SnapshotIsolation") => {
             "a table's own level is Serializable or WriteSerializable"
         }
+        "delta.targetFileSize" if parse_size_bytes(value).is_ok_and(|size| size < LEAST_FILE_SIZE_BYTES) => {
+            "files of less than 1024 bytes would be little but their footers"
+        }
         _ => return Ok(()),
     };
     Err(Error::invalid_input(format!("property {name}: {value:?} cannot be set: {why}")))
@@ -140,6 +143,15 @@ mod tests {
             "0",
             "property delta.checkpointInterval: its value \"0\" must be a whole number above 0",
         );
+        for size in ["0", "1", "1023b"] {
+            check_refused(
+                "delta.targetFileSize",
+                size,
+                &format!(
+                    "property delta.targetFileSize: {size:?} cannot be set: files of less than 1024 bytes would be little but their footers"
+                ),
+            );
+        }
         check_refused("delta.feature.nonsense", "supported", "property delta.feature.nonsense: there is no such feature");
         check_refused(
             "delta.feature.appendOnly",

@@ -27,7 +27,7 @@ pub struct PackedFile {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PackRules {
     /// About how large files become.
-    pub target_size_bytes: u64,
+    pub target_file_size_bytes: u64,
     /// Fewer files than these are not put together.
     pub min_files: usize,
     /// A file of whose rows a larger share is deleted is written anew in any case.
@@ -61,7 +61,7 @@ impl PackRules {
 
     /// Whether a file is looked at at all.
     pub fn considers(&self, file: &PackedFile) -> bool {
-        self.purges(file) || (file.live_bytes() as f64) < self.target_size_bytes as f64 * LARGE
+        self.purges(file) || (file.live_bytes() as f64) < self.target_file_size_bytes as f64 * LARGE
     }
 }
 
@@ -71,7 +71,7 @@ pub fn plan(files: &[PackedFile], rules: &PackRules) -> Vec<Vec<usize>> {
     for (place, file) in files.iter().enumerate().filter(|(_, file)| rules.considers(file)) {
         let size = file.live_bytes();
         let first_open = bins.len().saturating_sub(OPEN_BINS);
-        let has_room = |bin: &&mut Bin| bin.size_bytes.saturating_add(size) <= rules.target_size_bytes;
+        let has_room = |bin: &&mut Bin| bin.size_bytes.saturating_add(size) <= rules.target_file_size_bytes;
         match bins.iter_mut().skip(first_open).find(has_room) {
             Some(bin) => bin.push(place, size),
             None => bins.push(Bin { files: vec![place], size_bytes: size }),

@@ -45,7 +45,9 @@ pub use delete::{Deletion, Fate};
 pub(crate) use edition::Edition;
 pub use flush::{Unflushed, all_flushed};
 pub use identity::StoreIdentity;
+pub use options::options_without_secrets;
 pub(crate) use parts::Parts;
+pub use place::url_without_secrets;
 use place::{Place, Service};
 pub use put::PutOutcome;
 pub use turn::{Queue, Turn, Waiting};
@@ -126,7 +128,7 @@ impl Store {
     /// `http` and `https`; their paths are percent-decoded once. What has no scheme is a local path and taken as it is.
     /// `memory://name` is the same store for the whole process.
     pub fn open(url: &str, options: StoreOptions) -> Result<Self> {
-        Self::open_place(Place::parse(url)?, options)
+        Self::open_place(Place::of_table(url)?, options)
     }
 
     fn open_place(place: Place, options: StoreOptions) -> Result<Self> {

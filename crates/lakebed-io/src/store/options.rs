@@ -5,6 +5,8 @@
 //! left out altogether, so that two identities never mix. A key that no service knows is an error, since it is nearly always a typing
 //! mistake; a key of another service is skipped, so that one set of options may serve several tables. Read [`settings`] first.
 
+mod harmless;
+
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::str::FromStr;
@@ -15,6 +17,8 @@ use object_store::aws::AmazonS3ConfigKey;
 use object_store::azure::AzureConfigKey;
 use object_store::gcp::GoogleConfigKey;
 use object_store::{BackoffConfig, ClientConfigKey, RetryConfig};
+
+pub use harmless::options_without_secrets;
 
 /// The options that one service takes, its own kind of key.
 pub(crate) type Settings<K> = HashMap<K, String>;

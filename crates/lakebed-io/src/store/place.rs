@@ -1,10 +1,12 @@
-//! What a table's URL or path says: which service, which bucket or machine, and which folder there. Pure but for the working directory.
+//! What a table's URL or path says: which service, which bucket or machine, and which folder there. Pure but for the working directory,
+//! the home folder, and a look whether a file is in a table's place.
 //!
 //! Read [`Place::parse`] first. A [`Place`] holds no secret: what a URL carried in its query or user part moves to [`Place::embedded`].
 
 use std::path::{Component, Path as FilePath, PathBuf};
 
 use lakebed_core::error::{Error, Result};
+use lakebed_core::path::LOG_DIR;
 use object_store::path::Path;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use url::Url;
@@ -13,6 +15,12 @@ use crate::at::redact;
 
 /// The schemes that [`Place::parse`] knows, for messages.
 const SCHEMES: &str = "file, memory, s3, s3a, az, abfs, abfss, adl, wasb, wasbs, gs, hdfs, viewfs, http, https";
+
+/// Schemes of places where tables are, known here or not: a path does not begin so by chance.
+const KNOWN_SCHEMES: [&str; 20] = [
+    "memory", "s3", "s3a", "s3n", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl", "wasb", "wasbs", "hdfs", "viewfs", "http",
+    "https", "dbfs", "oss", "ftp",
+];
 
 /// A folder in a store.
 #[derive(Debug, Clone)]
@@ -41,17 +49,28 @@ pub(crate) enum Service {
 impl Place {
     /// Takes a URL, or a path on this machine, absolute or relative.
     pub(crate) fn parse(text: &str) -> Result<Self> {
-        if text.is_empty() {
-            return Err(Error::invalid_input("an empty string is no table location"));
-        }
+        check_text(text)?;
         if is_url(text) {
             let url = Url::parse(text).map_err(|error| refuse(text, format!("not a URL ({error})")))?;
             Self::from_url(&url, text)
         } else {
-            Self::local(
-                &absolute(FilePath::new(text)).map_err(|error| refuse(text, format!("cannot be made absolute ({error})")))?,
-            )
+            check_path(text)?;
+            Self::local(&local_path(text)?)
         }
+    }
+
+    /// The same for the folder of a table, which is neither a log nor a file.
+    pub(crate) fn of_table(text: &str) -> Result<Self> {
+        let place = Self::parse(text)?;
+        if place.path.parts().any(|name| name.as_ref() == LOG_DIR) {
+            return Err(refuse(text, format!("leads into the log of a table: name the folder that holds {LOG_DIR}")));
+        }
+        if place.service == Service::Local
+            && place.url.to_file_path().is_ok_and(|path| std::fs::metadata(path).is_ok_and(|found| found.is_file()))
+        {
+            return Err(refuse(text, "is a file; a table is a folder"));
+        }
+        Ok(place)
     }
 
     /// Takes the parts of a URL whose path is decoded already.
@@ -215,14 +234,92 @@ impl Place {
     }
 }
 
-/// `scheme://…`, and the one-slash forms of the two schemes that need no host. A path that merely contains a colon is a path.
+/// The URL or path of a table without keys and signatures, absolute, so that it means the same in another process.
+pub fn url_without_secrets(text: &str) -> Result<String> {
+    let place = Place::parse(text)?;
+    if place.service == Service::Local {
+        return Ok(place.url.into());
+    }
+    // What a web address says beside the place, such as a region, is kept.
+    let mut url = Url::parse(text).map_err(|error| refuse(text, error))?;
+    url.set_query(None);
+    if url.password().is_some() || matches!(url.scheme(), "http" | "https") {
+        let _ = url.set_password(None).and_then(|()| url.set_username(""));
+    }
+    Ok(url.into())
+}
+
+/// Refuses what is no place at all.
+fn check_text(text: &str) -> Result<()> {
+    if text.trim().is_empty() {
+        return Err(Error::invalid_input("an empty string is no table location"));
+    }
+    if text.contains('\0') {
+        return Err(refuse(&text.replace('\0', "\\0"), "holds a NUL character, which no path can"));
+    }
+    if text != text.trim() && is_url(text.trim()) {
+        return Err(refuse(text, "has blanks before or behind it"));
+    }
+    Ok(())
+}
+
+/// Refuses paths on this machine that are surely meant to be something else.
+fn check_path(text: &str) -> Result<()> {
+    let Some((word, rest)) = text.split_once(':') else { return Ok(()) };
+    if is_scheme(word) && rest.starts_with('/') {
+        let rest = rest.trim_start_matches('/');
+        return Err(refuse(
+            text,
+            format!(
+                "one slash makes neither a URL nor a path: write {word}://{rest}, or ./{word}:/{rest} for a folder of that name"
+            ),
+        ));
+    }
+    if word.eq_ignore_ascii_case("file") {
+        return Err(refuse(text, "a file URL is absolute: write file:///folder/table, or the path without file:"));
+    }
+    if is_scheme(word) && KNOWN_SCHEMES.contains(&word.to_ascii_lowercase().as_str()) {
+        return Err(refuse(text, format!("a URL has two slashes: write {word}://{rest}, or ./{text} for a folder of that name")));
+    }
+    let is_drive = word.len() == 1 && word.starts_with(|c: char| c.is_ascii_alphabetic());
+    if cfg!(not(windows)) && is_drive && rest.starts_with(['\\', '/']) {
+        return Err(refuse(
+            text,
+            format!("a drive of Windows, which this machine does not have; write ./{text} for a folder of that name"),
+        ));
+    }
+    Ok(())
+}
+
+/// A path made absolute. A leading `~` is the home folder of whoever runs the process.
+fn local_path(text: &str) -> Result<PathBuf> {
+    let path = match text.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            let home = std::env::home_dir().filter(|home| home.is_absolute());
+            let home = home.ok_or_else(|| refuse(text, "the home folder is not known: set HOME, or write the whole path"))?;
+            home.join(rest.trim_start_matches('/'))
+        }
+        Some(_) => {
+            return Err(refuse(text, format!("write the whole path of that home folder, or ./{text} for a folder of that name")));
+        }
+        None => PathBuf::from(text),
+    };
+    absolute(&path).map_err(|error| refuse(text, format!("cannot be made absolute ({error})")))
+}
+
+/// `scheme://…`, and the one-slash forms of the schemes that need no host. A path that merely contains a colon is a path.
 fn is_url(text: &str) -> bool {
     let scheme = text.split(':').next().unwrap_or_default();
-    let named = scheme.len() > 1
-        && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
     let rest = text.get(scheme.len()..).unwrap_or_default();
-    named && (rest.starts_with("://") || (rest.starts_with(":/") && matches!(scheme, "file" | "memory" | "hdfs" | "viewfs")))
+    let needs_no_host = || ["file", "memory", "hdfs", "viewfs"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    is_scheme(scheme) && (rest.starts_with("://") || (rest.starts_with(":/") && needs_no_host()))
+}
+
+/// Whether a word may be a URL's scheme. One letter is a drive of Windows.
+fn is_scheme(word: &str) -> bool {
+    word.len() > 1
+        && word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
 /// Azure carries shared access signatures in the query, web servers anything.

@@ -169,8 +169,8 @@ impl Changes {
     }
 
     /// The changes cut into tasks of about this many bytes of files.
-    pub async fn tasks(&self, target_size_bytes: u64) -> Result<Vec<ScanTask>> {
-        Ok(self.plan().await?.tasks(target_size_bytes))
+    pub async fn tasks(&self, target_task_size_bytes: u64) -> Result<Vec<ScanTask>> {
+        Ok(self.plan().await?.tasks(target_task_size_bytes))
     }
 
     /// Finds the files that hold the changes: reads the commits, no data.
@@ -273,8 +273,8 @@ impl PlannedChanges {
     }
 
     /// The files in tasks of about this many bytes.
-    pub fn tasks(&self, target_size_bytes: u64) -> Vec<ScanTask> {
-        balanced(self.files.clone(), target_size_bytes).into_iter().map(|files| self.changes.task(files)).collect()
+    pub fn tasks(&self, target_task_size_bytes: u64) -> Vec<ScanTask> {
+        balanced(self.files.clone(), target_task_size_bytes).into_iter().map(|files| self.changes.task(files)).collect()
     }
 }
 

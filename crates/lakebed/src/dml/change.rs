@@ -8,10 +8,10 @@ use lakebed_core::error::ConflictKind;
 use crate::memory::MemoryBudget;
 use crate::metrics::PlanMetrics;
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
-use crate::write::WriteOptions;
 use crate::write::data_file::WrittenFile;
 use crate::write::rewrite::FileTotals;
 use crate::write::run::take_back;
+use crate::write::{WriteOptions, check_application, check_file_size};
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
 
 /// How to change rows.
@@ -144,6 +144,8 @@ impl ChangeOptions {
 
 /// Does a change, and commits it.
 pub(super) async fn run(table: &Table, options: &ChangeOptions, change: &impl Change) -> Result<ChangeOutcome> {
+    check_file_size(options.target_file_size_bytes)?;
+    check_application(options.application.as_ref())?;
     let begun = table.env().monotonic();
     let mut lost = 0;
     loop {

@@ -22,12 +22,12 @@ use crate::scan::Scan;
 use crate::scan::read::{ReadOptions, read_task_with};
 use crate::stream::SideBySide;
 use crate::transaction::Operation;
-use crate::write::WriteOptions;
 use crate::write::data_file::WrittenFile;
 use crate::write::files::{FileSink, delete_written};
 use crate::write::search::parse_condition;
 use crate::write::shape::{Shape, id_columns};
 use crate::write::target::Target;
+use crate::write::{WriteOptions, check_file_size};
 use crate::{Error, RecordBatchStream, Result, Snapshot, Table};
 
 /// What a group takes of the memory budget while its files are put together, about.
@@ -220,9 +220,12 @@ async fn decide(table: &Table, options: &OptimizeOptions) -> Result<Decided> {
     let filter = options.filter.as_ref().map(filter).transpose()?;
     let mut write_options = WriteOptions { target_file_size_bytes: options.target_file_size_bytes, ..WriteOptions::default() };
     let mut target = Target::of_table(&snapshot, None, &write_options, now_ms).await?;
-    let file_bytes = target.target_size_bytes();
-    let rules =
-        PackRules { target_size_bytes: file_bytes, min_files: options.min_files, max_deleted_share: options.max_deleted_share };
+    let file_bytes = target.target_file_size_bytes();
+    let rules = PackRules {
+        target_file_size_bytes: file_bytes,
+        min_files: options.min_files,
+        max_deleted_share: options.max_deleted_share,
+    };
     let (work, choice) = match clustering(&snapshot, options, rules).await? {
         None => (Work::Compact, Choice::Compact(rules)),
         Some((clustering, wanted)) => (Work::Cluster(clustering, wanted.clone()), Choice::Cluster(wanted)),
@@ -264,10 +267,7 @@ fn check_options(snapshot: &Snapshot, options: &OptimizeOptions) -> Result<()> {
         let message = format!("{}: max_deleted_share is a share of rows, from 0 to 1", snapshot.url());
         return Err(Error::invalid_input(message));
     }
-    if options.target_file_size_bytes == Some(0) {
-        return Err(Error::invalid_input(format!("{}: files cannot be of no bytes: name a larger target size", snapshot.url())));
-    }
-    Ok(())
+    check_file_size(options.target_file_size_bytes).map_err(|error| error.within(snapshot.url()))
 }
 
 /// By Delta Spark's names.

@@ -6,8 +6,8 @@ use super::ScanFile;
 const OPEN_COST_BYTES: u64 = 1 << 20;
 
 /// The files in pieces of at most about so many bytes each.
-pub(crate) fn balanced(files: impl IntoIterator<Item = ScanFile>, target_size_bytes: u64) -> Vec<Vec<ScanFile>> {
-    let target = target_size_bytes.max(1);
+pub(crate) fn balanced(files: impl IntoIterator<Item = ScanFile>, target_task_size_bytes: u64) -> Vec<Vec<ScanFile>> {
+    let target = target_task_size_bytes.max(1);
     let mut pieces = Vec::new();
     let (mut piece, mut cost) = (Vec::new(), 0);
     for file in files.into_iter().flat_map(|file| cut(file, target)) {

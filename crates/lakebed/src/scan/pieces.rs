@@ -54,18 +54,18 @@ impl Scan {
 
     /// The scan cut into tasks of about this many bytes of files, in the order of the log's files; files that are larger are cut, too. A limit
     /// holds for each task.
-    pub async fn tasks(&self, target_size_bytes: u64) -> Result<Vec<ScanTask>> {
-        self.cut(None, target_size_bytes).await
+    pub async fn tasks(&self, target_task_size_bytes: u64) -> Result<Vec<ScanTask>> {
+        self.cut(None, target_task_size_bytes).await
     }
 
     /// As [`Self::tasks`], of these files alone, by their paths in the log.
-    pub async fn tasks_of(&self, paths: &HashSet<String>, target_size_bytes: u64) -> Result<Vec<ScanTask>> {
-        self.cut(Some(paths), target_size_bytes).await
+    pub async fn tasks_of(&self, paths: &HashSet<String>, target_task_size_bytes: u64) -> Result<Vec<ScanTask>> {
+        self.cut(Some(paths), target_task_size_bytes).await
     }
 
-    async fn cut(&self, wanted: Option<&HashSet<String>>, target_size_bytes: u64) -> Result<Vec<ScanTask>> {
+    async fn cut(&self, wanted: Option<&HashSet<String>>, target_task_size_bytes: u64) -> Result<Vec<ScanTask>> {
         let files = self.scan_files(wanted).await?;
-        Ok(balanced(files, target_size_bytes).into_iter().map(|files| self.task(files)).collect())
+        Ok(balanced(files, target_task_size_bytes).into_iter().map(|files| self.task(files)).collect())
     }
 
     /// Of these files the rows that deletion vectors delete, in place of those that they leave: a task for each that has one.

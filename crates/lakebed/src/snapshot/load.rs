@@ -15,7 +15,7 @@ use lakebed_io::store::Store;
 use tokio::sync::OnceCell;
 
 use super::head::{Failure, ReadHead, read_head};
-use super::{Head, Inner, Snapshot};
+use super::{Head, Inner, Snapshot, Stamp};
 
 /// The version `target`, or the latest one.
 pub(crate) async fn load(store: Store, env: Env, target: Option<u64>) -> Result<Snapshot> {
@@ -24,19 +24,20 @@ pub(crate) async fn load(store: Store, env: Env, target: Option<u64>) -> Result<
 
 /// The same without the checkpoints that were found to be unusable.
 pub(super) async fn load_without(store: Store, env: Env, target: Option<u64>, unusable: HashSet<String>) -> Result<Snapshot> {
-    let mut load = Load { store: &store, target, hinted: None, unusable, notes: Vec::new() };
+    let mut load = Load { store: &store, target, hinted: None, unusable, stamp: None, notes: Vec::new() };
     let (segment, read) = load.run().await?;
     if !load.notes.is_empty() {
         tracing::warn!(table = store.url(), "{}: read past damage in the log: {}", store.url(), load.notes.join("; "));
     }
     let head = Head::new(store.url(), read.protocol, read.metadata, read.checksum)?;
     let read_commits = Mutex::new(read.commits);
-    let unusable = load.unusable;
+    let (unusable, stamp) = (load.unusable, load.stamp);
     Ok(Snapshot {
         inner: Arc::new(Inner {
             store,
             env,
             segment,
+            stamp,
             unusable,
             head,
             read_commits,
@@ -52,6 +53,7 @@ struct Load<'a> {
     /// Which version the hint names.
     hinted: Option<u64>,
     unusable: HashSet<String>,
+    stamp: Option<Stamp>,
     notes: Vec<String>,
 }
 
@@ -142,6 +144,8 @@ impl Load<'_> {
             return Err(Error::new(ErrorKind::TableNotFound, message));
         }
         let segment = segment::plan(&listed, self.target, &self.unusable).map_err(|error| error.within(self.store.url()))?;
+        let is_newest = |file: &&ListedLogFile| file.path.is_commit() && file.path.version == segment.version;
+        self.stamp = listed.iter().find(is_newest).map(Stamp::of);
         if let Some(from) = from
             && segment.checkpoint.is_none()
         {

@@ -24,7 +24,7 @@ use lakebed_core::property::TableProperties;
 use lakebed_core::schema::StructType;
 use lakebed_core::schema::mapping::{MappingMode, physical_name};
 use lakebed_io::env::Env;
-use lakebed_io::log::CommitPart;
+use lakebed_io::log::{CommitPart, ListedLogFile};
 use lakebed_io::store::Store;
 use tokio::sync::OnceCell;
 
@@ -44,6 +44,8 @@ struct Inner {
     store: Store,
     env: Env,
     segment: LogSegment,
+    /// What is known of the file of this version's commit.
+    stamp: Option<Stamp>,
     /// Names of checkpoints that turned out to be broken.
     unusable: HashSet<String>,
     head: Head,
@@ -52,6 +54,26 @@ struct Inner {
     layers: OnceCell<Layers>,
     /// The same version from other files of the log, once the checkpoint turned out to be broken.
     replacement: OnceCell<Snapshot>,
+}
+
+/// By what a commit's file is told from one of the same name in another table.
+#[derive(Clone, Copy)]
+struct Stamp {
+    size_bytes: u64,
+    /// Unknown of a commit that was not listed but written.
+    modified_ms: Option<i64>,
+}
+
+impl Stamp {
+    fn of(file: &ListedLogFile) -> Self {
+        Self { size_bytes: file.size, modified_ms: Some(file.modified_ms) }
+    }
+
+    /// Whether two files cannot be one. A file that was only touched differs, which costs reading it again.
+    fn differs(&self, other: &Self) -> bool {
+        let is_later = matches!((self.modified_ms, other.modified_ms), (Some(one), Some(other)) if one != other);
+        self.size_bytes != other.size_bytes || is_later
+    }
 }
 
 /// What every use of a version needs to know of it.

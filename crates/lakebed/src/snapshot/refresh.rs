@@ -9,7 +9,7 @@ use lakebed_io::log::{self, CommitPart, ListedLogFile};
 use tokio::sync::OnceCell;
 
 use super::commits::{KEPT_BYTES, ReadCommits, fold};
-use super::{Head, Inner, Snapshot, load};
+use super::{Head, Inner, Snapshot, Stamp, load};
 
 /// Above so many layers one fold of all commits is cheaper than looking into each layer.
 const MAX_LAYERS: usize = 32;
@@ -23,23 +23,35 @@ impl Snapshot {
             None => log::list_log(self.store(), Some(self.version())).await?,
         };
         let Some(newer) = commits_after(&listed, self.version()) else { return self.reload().await };
-        if newer.is_empty() {
-            return Ok(self.clone());
+        let stamp_of =
+            |version: u64| listed.iter().find(|file| file.path.is_commit() && file.path.version == version).map(Stamp::of);
+        if let (Some(known), Some(found)) = (self.inner.stamp, stamp_of(self.version()))
+            && known.differs(&found)
+        {
+            return self.reload().await;
         }
+        let Some(newest) = newer.first() else { return Ok(self.clone()) };
+        let stamp = stamp_of(newest.version);
         let read = ReadCommits::read(self.store(), &newer).await?;
-        self.extended(newer, read).await
+        self.extended(newer, read, stamp).await
     }
 
     /// The version that these commits make on top of this one; they are all that came since, oldest first, with their lines.
     pub(crate) async fn advanced(&self, commits: Vec<(LogPath, Vec<CommitPart>)>) -> Result<Snapshot> {
+        let size_bytes = |parts: &Vec<CommitPart>| {
+            let last = parts.last().filter(|part| part.is_last)?;
+            Some(last.start + last.lines.len() as u64)
+        };
+        let stamp = commits.last().and_then(|(_, parts)| size_bytes(parts));
+        let stamp = stamp.map(|size_bytes| Stamp { size_bytes, modified_ms: None });
         let newest_first = commits.into_iter().rev();
         let (newer, parts): (Vec<LogPath>, Vec<Vec<CommitPart>>) = newest_first.unzip();
         let parts = parts.into_iter().flatten().collect();
-        self.extended(newer, ReadCommits::of_parts(parts)?).await
+        self.extended(newer, ReadCommits::of_parts(parts)?, stamp).await
     }
 
     /// The version that newer commits make, which come newest first.
-    async fn extended(&self, newer: Vec<LogPath>, read: ReadCommits) -> Result<Snapshot> {
+    async fn extended(&self, newer: Vec<LogPath>, read: ReadCommits, stamp: Option<Stamp>) -> Result<Snapshot> {
         let ReadCommits { protocol, metadata, parts } = read;
         let renewed = metadata.as_ref().is_some_and(|metadata| metadata.id != self.metadata().id);
         let layers = self.inner.layers.get();
@@ -76,6 +88,7 @@ impl Snapshot {
                 store,
                 env,
                 segment,
+                stamp,
                 unusable: self.inner.unusable.clone(),
                 head,
                 read_commits,

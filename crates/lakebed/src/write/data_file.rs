@@ -24,7 +24,7 @@ pub(super) const FEW_ROWS: usize = 8192;
 #[derive(Debug, Clone)]
 pub struct FileOptions {
     /// About how large files become.
-    pub target_size_bytes: u64,
+    pub target_file_size_bytes: u64,
     /// How they are encoded.
     pub parquet: WriteOptions,
     /// What they hold.
@@ -122,7 +122,7 @@ impl PartitionFiles {
     /// Writes rows; files that become large enough are ended.
     pub(super) async fn write(&mut self, mut rows: Gathering) -> Result<()> {
         let shared = Arc::clone(&self.shared);
-        let (target_size_bytes, row_group_bytes) = (shared.options.target_size_bytes, shared.row_group_bytes);
+        let (target_file_size_bytes, row_group_bytes) = (shared.options.target_file_size_bytes, shared.row_group_bytes);
         while !rows.is_done() {
             let mut file = match self.open.take() {
                 Some(file) => file,
@@ -139,7 +139,7 @@ impl PartitionFiles {
                 }
             };
             let encode = move || {
-                while file.writer.size_bytes() < target_size_bytes {
+                while file.writer.size_bytes() < target_file_size_bytes {
                     let Some(batch) = rows.next()? else { break };
                     if let Some(stats) = &mut file.stats {
                         stats.update(&batch)?;
@@ -154,7 +154,7 @@ impl PartitionFiles {
             let (mut encoded, left) = shared.cores.compute("encoding a partition", encode).await?;
             rows = left;
             encoded.writer.send().await?;
-            if encoded.writer.size_bytes() >= target_size_bytes {
+            if encoded.writer.size_bytes() >= target_file_size_bytes {
                 self.options = Some(encoded.writer.options().clone());
                 self.finished.push(encoded.finish(&shared).await?);
             } else {

@@ -46,7 +46,7 @@ impl Table {
             table_url: self.store().url().to_owned(),
             version: begun.snapshot.as_ref().map(crate::Snapshot::version),
             schema: run.schema,
-            options: WriteOptions { target_file_size_bytes: Some(begun.target.target_size_bytes()), ..run.options },
+            options: WriteOptions { target_file_size_bytes: Some(begun.target.target_file_size_bytes()), ..run.options },
             table: begun.target.table,
             now_ms: run.now_ms,
         };

@@ -117,8 +117,8 @@ impl FileSink {
     }
 
     /// About how large files become.
-    pub fn target_size_bytes(&self) -> u64 {
-        self.shared.options.target_size_bytes
+    pub fn target_file_size_bytes(&self) -> u64 {
+        self.shared.options.target_file_size_bytes
     }
 
     /// Takes rows with the columns of the table. A file may end after them, not among them.
@@ -183,7 +183,7 @@ impl FileSink {
             }
         };
         file = file.write(batches, &self.shared.cores).await?;
-        if file.writer.size_bytes() >= self.shared.options.target_size_bytes {
+        if file.writer.size_bytes() >= self.shared.options.target_file_size_bytes {
             self.written.push(file.finish(&self.shared).await?);
         } else {
             self.open.insert(self.partition.clone(), file);

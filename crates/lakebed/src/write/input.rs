@@ -27,7 +27,7 @@ const FEW_ROWS: usize = 1 << 14;
 /// Writes all rows and tells how many.
 pub(super) async fn write_rows(data: RecordBatchStream, incoming: Arc<Incoming>, sink: &mut FileSink) -> Result<u64> {
     let cores = Cores::new();
-    let mut pieces = Pieces::new(data, sink.target_size_bytes());
+    let mut pieces = Pieces::new(data, sink.target_file_size_bytes());
     let (mut rows, mut ahead) = (0, Vec::new());
     loop {
         let next = pieces.next_few().await?;
@@ -71,8 +71,8 @@ struct Pieces {
 
 impl Pieces {
     /// Files can end between pieces only, so none is larger than a file.
-    fn new(data: RecordBatchStream, target_size_bytes: u64) -> Self {
-        let most_bytes = MOST_BYTES.min(target_size_bytes);
+    fn new(data: RecordBatchStream, target_file_size_bytes: u64) -> Self {
+        let most_bytes = MOST_BYTES.min(target_file_size_bytes);
         Self { schema: data.schema(), data: Some(data), ready: VecDeque::new(), small: Vec::new(), small_rows: 0, most_bytes }
     }
 

@@ -32,7 +32,9 @@ use std::time::Duration;
 use lakebed_io::parquet::write::Codec;
 
 use crate::transaction::CommitSettings;
-use crate::{RecordBatchStream, Result, Snapshot, Table};
+use crate::{Error, RecordBatchStream, Result, Snapshot, Table};
+
+pub use lakebed_core::property::LEAST_FILE_SIZE_BYTES;
 
 pub use elsewhere::{PlannedWrite, write_files, write_files_at};
 pub use fit::OnLossy;
@@ -83,7 +85,8 @@ pub struct WriteOptions {
     pub application: Option<(String, i64)>,
     /// Words of the caller's own, kept in the history.
     pub user_metadata: Option<String>,
-    /// About how large files become; by default what the table's properties say, else 128 MiB.
+    /// About how large files become, at least [`LEAST_FILE_SIZE_BYTES`]; by default what the table's properties say, else 128 MiB, and more
+    /// for tables of 256 GiB and above.
     pub target_file_size_bytes: Option<u64>,
     /// How pages are compressed; by default what the table's properties say, else Snappy.
     pub codec: Option<Codec>,
@@ -184,6 +187,29 @@ impl Write {
     /// Writes and commits.
     pub async fn run(self) -> Result<WriteOutcome> {
         run::run(self.table, self.data, self.options).await
+    }
+}
+
+/// Refuses a size of files that makes no sense.
+pub(crate) fn check_file_size(target_file_size_bytes: Option<u64>) -> Result<()> {
+    match target_file_size_bytes {
+        Some(size) if size < LEAST_FILE_SIZE_BYTES => {
+            let message =
+                format!("target_file_size={size}: files are not asked to be smaller than {LEAST_FILE_SIZE_BYTES} bytes");
+            Err(Error::invalid_input(message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a number of an application's write that makes no sense.
+pub(crate) fn check_application(application: Option<&(String, i64)>) -> Result<()> {
+    match application {
+        Some((app_id, version)) if app_id.is_empty() || *version < 0 => {
+            let message = format!("txn=({app_id:?}, {version}): it must be a name and a number of 0 or more");
+            Err(Error::invalid_input(message))
+        }
+        _ => Ok(()),
     }
 }
 

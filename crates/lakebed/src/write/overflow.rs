@@ -56,7 +56,7 @@ impl Overflow {
         Self {
             schema: Arc::clone(&shared.layout.schema),
             small_bytes,
-            piece_bytes: small_bytes.min(PIECE_BYTES).min(shared.options.target_size_bytes).max(1),
+            piece_bytes: small_bytes.min(PIECE_BYTES).min(shared.options.target_file_size_bytes).max(1),
             spill: None,
             put_down: BTreeMap::new(),
             met: HashSet::new(),

@@ -17,7 +17,7 @@ use super::identity::Part;
 use super::input::write_rows;
 use super::search::parse_condition;
 use super::target::Target;
-use super::{SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome};
+use super::{SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome, check_application, check_file_size};
 use crate::create::{exists, is_taken};
 use crate::expr::Filter;
 use crate::transaction::Transaction;
@@ -210,6 +210,11 @@ pub(crate) async fn take_back(store: &Store, written: &[WrittenFile], error: &Er
 fn check_options(options: &WriteOptions) -> Result<()> {
     let is_overwrite = options.mode == WriteMode::Overwrite;
     let refuse = |why: &str| Err(Error::invalid_input(why));
+    check_file_size(options.target_file_size_bytes)?;
+    check_application(options.application.as_ref())?;
+    if options.row_group_rows == Some(0) {
+        return refuse("row_group_rows=0: a row group has at least one row");
+    }
     match (&options.replace_where, options.dynamic_partitions) {
         (Some(_), _) if !is_overwrite => refuse("where goes with mode=\"overwrite\": it says which rows make way"),
         (_, true) if !is_overwrite => refuse("partitions=\"dynamic\" goes with mode=\"overwrite\": it says which rows make way"),

@@ -9,7 +9,7 @@ use lakebed_core::feature::given::GivenProperties;
 use lakebed_core::feature::upgrade::{
     CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START, INVARIANTS, upgrade, used_features,
 };
-use lakebed_core::property::TableProperties;
+use lakebed_core::property::{LEAST_FILE_SIZE_BYTES, TableProperties};
 use lakebed_core::schema::evolve::{MergeOptions, merge};
 use lakebed_core::schema::mapping::{FIELD_ID, NESTED_IDS, PHYSICAL_NAME};
 use lakebed_core::schema::{StructField, StructType};
@@ -99,8 +99,8 @@ impl Target {
     }
 
     /// About how large files become.
-    pub(crate) fn target_size_bytes(&self) -> u64 {
-        self.files.target_size_bytes
+    pub(crate) fn target_file_size_bytes(&self) -> u64 {
+        self.files.target_file_size_bytes
     }
 
     /// `now_ms` is what the current time means in defaults.
@@ -329,11 +329,11 @@ fn file_options(rules: &WriteRules, options: &WriteOptions) -> Result<FileOption
     let defaults = ParquetOptions::default();
     let bloom_columns = options.bloom_columns.iter().map(|name| bloom_column(rules, name)).collect::<Result<_>>()?;
     Ok(FileOptions {
-        target_size_bytes: options
+        target_file_size_bytes: options
             .target_file_size_bytes
             .or(properties.target_file_size_bytes)
             .unwrap_or(USUAL_FILE_BYTES)
-            .max(1),
+            .max(LEAST_FILE_SIZE_BYTES),
         contents: Contents::Rows,
         is_moving: false,
         parquet: ParquetOptions {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const RULES: PackRules = PackRules { target_size_bytes: 100, min_files: 2, max_deleted_share: 0.05 };
+const RULES: PackRules = PackRules { target_file_size_bytes: 100, min_files: 2, max_deleted_share: 0.05 };
 
 fn file(size_bytes: u64) -> PackedFile {
     PackedFile { size_bytes, rows: Some(100), deleted_rows: 0 }
@@ -83,7 +83,7 @@ proptest! {
             prop_assert!(rounds <= 2 * sizes.len());
             for bin in &bins {
                 let live: u64 = bin.iter().map(|place| files[*place].live_bytes()).sum();
-                prop_assert!(live <= rules.target_size_bytes || bin.len() == 1);
+                prop_assert!(live <= rules.target_file_size_bytes || bin.len() == 1);
                 prop_assert!(bin.len() >= min_files.max(2) || bin.iter().all(|place| rules.purges(&files[*place])));
             }
             let merged = bins.iter().map(|bin| file(bin.iter().map(|place| files[*place].live_bytes()).sum()));

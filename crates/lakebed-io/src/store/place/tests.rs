@@ -92,10 +92,75 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
         ("s3://lake/a%2Fb", "hides a slash"),
         ("s3://lake/%ff", "UTF-8"),
         ("abfss://c@acc.example/t", "account"),
+        ("   ", "empty"),
+        ("a\0b", "NUL"),
+        (" s3://lake/t", "blanks"),
+        ("s3:/lake/t", "write s3://lake/t, or ./s3:/lake/t"),
+        ("S3:/lake/t", "one slash"),
+        ("dbfs:/t", "write dbfs://t, or ./dbfs:/t"),
+        ("word:/t", "write word://t, or ./word:/t"),
+        ("dbfs://t", "unknown scheme dbfs"),
+        ("s3:lake/t", "two slashes: write s3://lake/t, or ./s3:lake/t"),
+        ("file:t", "absolute: write file:///folder/table"),
+        ("FILE:t/u", "absolute"),
+        ("C:\\lake\\t", "a drive of Windows"),
+        ("c:/lake/t", "a drive of Windows"),
+        ("~root/t", "home folder"),
     ] {
         let error = Place::parse(text).unwrap_err();
         assert!(error.to_string().contains(reason), "{text}: {error}");
     }
+}
+
+#[test]
+fn schemes_are_found_in_any_case() {
+    check("S3://Lake/T", s3("Lake"), "T", "s3://Lake/T");
+    check("FILE:/data/t", Service::Local, "data/t", "file:///data/t");
+    check("Memory:/t", Service::Memory { name: String::new() }, "t", "memory:/t");
+}
+
+#[test]
+fn a_tilde_is_the_home_folder() {
+    let home = std::env::home_dir().unwrap();
+    for (text, expected) in [("~", home.clone()), ("~/", home.clone()), ("~/lake/t", home.join("lake/t"))] {
+        assert_eq!(Place::parse(text).unwrap().url.to_file_path().unwrap(), expected, "{text}");
+    }
+    let here = std::env::current_dir().unwrap();
+    assert_eq!(Place::parse("./~/t").unwrap().url.to_file_path().unwrap(), here.join("~/t"));
+}
+
+#[test]
+fn a_table_is_a_folder_and_no_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().to_str().unwrap();
+    std::fs::write(folder.path().join("a.parquet"), "x").unwrap();
+    std::fs::create_dir(folder.path().join("b.parquet")).unwrap();
+    for (text, reason) in [
+        (format!("{root}/a.parquet"), "is a file; a table is a folder"),
+        (format!("file://{root}/a.parquet"), "is a file; a table is a folder"),
+        (format!("{root}/_delta_log"), "leads into the log"),
+        ("s3://lake/t/_delta_log/".to_owned(), "leads into the log"),
+        ("s3://lake/t/_delta_log/00000000000000000000.json".to_owned(), "leads into the log"),
+    ] {
+        let error = Place::of_table(&text).unwrap_err();
+        assert!(error.to_string().contains(reason), "{text}: {error}");
+    }
+    Place::of_table(&format!("{root}/b.parquet")).unwrap();
+}
+
+#[test]
+fn what_is_sent_around_has_no_secrets_and_leads_to_the_same_place() {
+    for (text, expected) in [
+        ("s3://lake/a b", "s3://lake/a%20b"),
+        ("https://u:hunter2@h/t?token=hunter2", "https://h/t"),
+        ("https://acc.blob.core.windows.net/c/t?sig=hunter2", "https://acc.blob.core.windows.net/c/t"),
+        ("abfss://c@acc.dfs.core.windows.net/t?sig=hunter2", "abfss://c@acc.dfs.core.windows.net/t"),
+        ("https://acc.r2.cloudflarestorage.com/lake/t", "https://acc.r2.cloudflarestorage.com/lake/t"),
+        ("/data/t/", "file:///data/t"),
+    ] {
+        assert_eq!(url_without_secrets(text).unwrap(), expected);
+    }
+    assert!(url_without_secrets("t").unwrap().starts_with("file:///"));
 }
 
 #[test]

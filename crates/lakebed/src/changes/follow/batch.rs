@@ -11,7 +11,7 @@ use crate::{Error, Result};
 
 impl Follow {
     /// What a batch reads, in tasks of about this many bytes of files: all behind `start`, or from the beginning, up to `end`.
-    pub async fn tasks(&self, start: Option<&Offset>, end: &Offset, target_size_bytes: u64) -> Result<Vec<ScanTask>> {
+    pub async fn tasks(&self, start: Option<&Offset>, end: &Offset, target_task_size_bytes: u64) -> Result<Vec<ScanTask>> {
         check_table(self.snapshot.url(), &end.table_id, self.table_id())?;
         if start == Some(end) {
             return Ok(Vec::new());
@@ -28,7 +28,7 @@ impl Follow {
             self.add_files_of_commits(&begin, end, &mut files).await?;
         }
         let task = |files| ScanTask { files, ..self.template.clone() };
-        Ok(balanced(files, target_size_bytes).into_iter().map(task).collect())
+        Ok(balanced(files, target_task_size_bytes).into_iter().map(task).collect())
     }
 
     /// Where a batch begins. A first batch that is read again may find a table that has moved on: it begins before its end all the same.

@@ -162,7 +162,7 @@ fn part_bytes() -> u64 {
 }
 
 /// Into how many files so many bytes are divided.
-fn files_for(bytes: u64, target_size_bytes: u64) -> usize {
-    let target = target_size_bytes.max(1);
+fn files_for(bytes: u64, target_file_size_bytes: u64) -> usize {
+    let target = target_file_size_bytes.max(1);
     usize::try_from((bytes.saturating_add(target / 2) / target).max(1)).unwrap_or(usize::MAX)
 }

@@ -46,7 +46,7 @@ fn rules(properties: &[(&str, &str)]) -> Arc<WriteRules> {
 }
 
 fn sink(store: Store, rules: &Arc<WriteRules>, contents: Contents, window_bytes: u64) -> FileSink {
-    let options = FileOptions { target_size_bytes: 1 << 30, parquet: WriteOptions::default(), contents, is_moving: false };
+    let options = FileOptions { target_file_size_bytes: 1 << 30, parquet: WriteOptions::default(), contents, is_moving: false };
     FileSink::new(store, Env::seeded(1), Arc::clone(rules), options).unwrap().with_windows(window_bytes)
 }
 

@@ -1,0 +1,270 @@
+"""Arguments as callers give them: each is checked by its name, before anything is read or written.
+
+A value of a wrong type is a ``TypeError``, one of the right type that makes no sense an :class:`lakebed.InvalidInputError`. Both begin with
+the argument as it was given. None always stands for "not given".
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
+from typing import Any, Literal, TypeVar, get_args
+
+from lakebed.errors import InvalidInputError
+
+__all__ = [
+    "LEAST_FILE_SIZE",
+    "Commits",
+    "CreateMode",
+    "Evolution",
+    "Mode",
+    "OnLossy",
+    "Partitions",
+    "SchemaMode",
+    "VacuumMode",
+    "columns",
+    "expressions",
+    "file_size",
+    "flag",
+    "function",
+    "given",
+    "integer",
+    "location",
+    "number",
+    "pairs",
+    "properties",
+    "strings",
+    "task_size",
+    "text",
+    "txn",
+    "word",
+    "words",
+]
+
+#: The words that arguments may be.
+Mode = Literal["append", "overwrite", "error", "ignore"]
+CreateMode = Literal["error", "ignore", "replace"]
+VacuumMode = Literal["full", "lite"]
+SchemaMode = Literal["enforce", "merge", "overwrite"]
+#: What becomes of the schema where no row makes way.
+Evolution = Literal["enforce", "merge"]
+Partitions = Literal["static", "dynamic"]
+OnLossy = Literal["error", "truncate"]
+Commits = Literal["run", "group"]
+
+#: The largest number that Delta's `long` holds.
+_LONGEST = 2**63 - 1
+#: Smaller files would be little but their footers. The core refuses the same.
+LEAST_FILE_SIZE = 1024
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Value = TypeVar("_Value")
+
+
+def integer(name: str, value: Any, *, least: int = 0) -> int | None:
+    """A whole number; those of numpy count, True and 1.0 do not."""
+    if value is None:
+        return None
+    if _is_flag(value):
+        raise _wrong_type(name, value, "a whole number")
+    try:
+        found = operator.index(value)
+    except TypeError:
+        raise _wrong_type(name, value, "a whole number") from None
+    if not least <= found <= _LONGEST:
+        raise _no_sense(name, value, f"it must be {least} or more" if found < least else f"it must be {_LONGEST} at most")
+    return found
+
+
+def file_size(name: str, value: Any) -> int | None:
+    """About how large files become, in bytes."""
+    return integer(name, value, least=LEAST_FILE_SIZE)
+
+
+def task_size(name: str, value: Any) -> int:
+    """About how much one task reads, in bytes."""
+    return given(name, integer(name, value, least=1))
+
+
+def number(name: str, value: Any, *, most: float = math.inf, finite: bool = False) -> float | None:
+    """A number from 0 on."""
+    if value is None:
+        return None
+    if _is_flag(value) or not isinstance(value, Real):
+        raise _wrong_type(name, value, "a number")
+    found = float(value)
+    if math.isnan(found) or not 0 <= found <= most or (finite and math.isinf(found)):
+        raise _no_sense(name, value, f"it must be a number from 0 to {most:g}" if math.isfinite(most) else "it must be 0 or more")
+    return found
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False; those of numpy count, 1 and "true" do not."""
+    if not _is_flag(value):
+        raise _wrong_type(name, value, "True or False")
+    return bool(value)
+
+
+def text(name: str, value: Any) -> str | None:
+    """Text with something in it."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise _wrong_type(name, value, "text")
+    if not value.strip():
+        raise _no_sense(name, value, "there is nothing in it; leave it out, or give None")
+    return value
+
+
+def words(name: str, value: Any) -> str | None:
+    """Any text, also none."""
+    if value is None or isinstance(value, str):
+        return value
+    raise _wrong_type(name, value, "text")
+
+
+def given(name: str, value: _Value | None) -> _Value:
+    """A value that must not be left out."""
+    if value is None:
+        raise TypeError(f"{name}=None: it must be given")
+    return value
+
+
+def word(name: str, value: Any, choices: Any) -> str | None:
+    """One of the words of a ``Literal``, in any case."""
+    if value is None:
+        return None
+    known = get_args(choices)
+    if not isinstance(value, str):
+        raise _wrong_type(name, value, f"one of {', '.join(known)}")
+    if value.lower() not in known:
+        raise _no_sense(name, value, f"it must be one of {', '.join(known)}")
+    return value.lower()
+
+
+def columns(name: str, value: Any) -> list[str] | None:
+    """Names of columns, each once; one may stand alone."""
+    if value is None:
+        return None
+    if isinstance(value, (bytes, bytearray, memoryview, Mapping)) or not isinstance(value, (str, Iterable)):
+        raise _wrong_type(name, value, "the name of a column, or a list of names")
+    try:
+        found = [value] if isinstance(value, str) else list(value)
+    except TypeError:
+        # Spark's columns only seem to be lists.
+        raise _wrong_type(name, value, "the name of a column, or a list of names") from None
+    for one in found:
+        if not isinstance(one, str):
+            raise _wrong_type(name, value, f"{_shown(one)} is no name of a column: names are texts", raw=True)
+        if not one.strip():
+            raise _no_sense(name, value, "there is a name with nothing in it")
+    seen: set[str] = set()
+    for one in found:
+        if one.lower() in seen:
+            raise _no_sense(name, value, f"{one} is given twice")
+        seen.add(one.lower())
+    return found
+
+
+def expressions(name: str, value: Any) -> list[tuple[str, str]]:
+    """Columns with the texts of their expressions."""
+    if not isinstance(value, Mapping):
+        raise _wrong_type(name, value, "a mapping of columns to SQL expressions")
+    for column, expression in value.items():
+        if not isinstance(column, str):
+            raise TypeError(f"{name}: {_shown(column)} is no name of a column: names are texts")
+        if not isinstance(expression, str):
+            raise TypeError(
+                f"{name}: column {column}: {_shown(expression)} is no SQL expression: write it as text, such as {str(expression)!r}"
+            )
+    return list(value.items())
+
+
+def pairs(name: str, value: Any) -> list[tuple[str, str]]:
+    """Pairs of texts."""
+    found: list[Any] = [value] if isinstance(value, (str, bytes)) else list(value)
+    for one in found:
+        if not isinstance(one, (tuple, list)) or len(one) != 2 or not all(isinstance(part, str) for part in one):
+            raise _wrong_type(name, value, 'a list of pairs of texts, such as ("row_id", "_id")')
+    return [(str(first), str(second)) for first, second in found]
+
+
+def txn(name: str, value: Any) -> tuple[str, int] | None:
+    """An application and its own number of a write."""
+    if value is None:
+        return None
+    if not isinstance(value, (tuple, list)) or len(value) != 2 or not isinstance(value[0], str):
+        raise _wrong_type(name, value, 'a pair of a name and a number, such as ("my-job", 7)')
+    if not value[0]:
+        raise _no_sense(name, value, "the name of the application is empty")
+    version = integer(f"the number of {name}", value[1])
+    if version is None:
+        raise _wrong_type(name, value, 'a pair of a name and a number, such as ("my-job", 7)')
+    return value[0], version
+
+
+def properties(name: str, value: Any) -> dict[str, str]:
+    """Properties are texts in the log: ``True`` is written as Delta writes it."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise _wrong_type(name, value, "a mapping of names to values")
+    for key, one in value.items():
+        if not isinstance(key, str) or not key.strip():
+            raise _wrong_type(name, value, f"{_shown(key)} is no name of a property: names are texts", raw=True)
+        if not isinstance(one, (str, Real)) and not _is_flag(one):
+            raise TypeError(f"{name}: {key}: {_shown(one)} is neither text, nor a number, True or False")
+    return {key: str(one).lower() if _is_flag(one) else str(one) for key, one in value.items()}
+
+
+def strings(name: str, value: Any) -> dict[str, str]:
+    """A mapping of texts to texts. It may hold secrets, so messages name keys alone."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} is of type {type(value).__name__}: it must be a mapping of texts to texts")
+    for key, one in value.items():
+        if not isinstance(key, str):
+            raise TypeError(f"{name}: {_shown(key)} is no name: names are texts")
+        if not isinstance(one, str):
+            given = "true" if one is True else "false" if one is False else "5"
+            raise TypeError(f'{name}: the value of {key} is of type {type(one).__name__}: it must be text, such as "{given}"')
+    return dict(value)
+
+
+def function(name: str, value: _Function | None) -> _Function | None:
+    """A function."""
+    if value is None or callable(value):
+        return value
+    raise TypeError(f"{name} is of type {type(value).__name__}: it must be a function, or anything that can be called")
+
+
+def location(name: str, value: Any) -> str:
+    """A URL, or a path."""
+    try:
+        found = os.fspath(value)
+    except TypeError:
+        raise _wrong_type(name, value, "a URL or a path, as text or as a pathlib.Path") from None
+    if isinstance(found, bytes):
+        raise _wrong_type(name, value, "a URL or a path, as text or as a pathlib.Path")
+    return str(found)
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool) or (type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"))
+
+
+def _wrong_type(name: str, value: Any, wanted: str, *, raw: bool = False) -> TypeError:
+    return TypeError(f"{name}={_shown(value)}: {wanted if raw else f'it must be {wanted}'}")
+
+
+def _no_sense(name: str, value: Any, why: str) -> InvalidInputError:
+    return InvalidInputError(f"{name}={_shown(value)}: {why}")
+
+
+def _shown(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else f"{shown[:77]}..."
