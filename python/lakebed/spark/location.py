@@ -21,7 +21,7 @@ _SCHEMES = {"abfs", "abfss", "az", "dbfs", "file", "gs", "hdfs", "memory", "s3",
 def of_caller(uri: str | os.PathLike[str]) -> str:
     """A URL as it is, or a whole path: relative ones begin in the folder of this process, as it is now."""
     if not isinstance(uri, (str, os.PathLike)):
-        raise TypeError(f"uri takes a path or a URL of a table, not a {type(uri).__name__}")
+        raise TypeError(f"uri takes a path or a URL of a table, not {type(uri).__name__}")
     given = os.fsdecode(uri)
     if _is_url(given):
         return given
@@ -64,6 +64,10 @@ def _is_url(text: str) -> bool:
         wanted = "file:///folder/table" if scheme == "file" else f"{scheme}://…"
         raise InvalidInputError(
             f"{text}: a URL has slashes behind {scheme}:, as in {wanted}; a folder of that name is written ./{text}"
+        )
+    if slashes == "/" and scheme == "dbfs":
+        raise InvalidInputError(
+            f"{text}: a path of DBFS is written /dbfs{text[len('dbfs:') :]}, or by the URL of the store that has the table"
         )
     if slashes == "/" and scheme != "file":
         raise InvalidInputError(

@@ -42,14 +42,14 @@ def by_function(spark: Any, uri: Any) -> list[Callable[[], Any]]:
 
 
 def by_format(spark: Any, uri: str, folder: Path) -> list[Callable[[], Any]]:
-    """The ways of `format("lakebed")` to a table."""
+    """The ways of `format("lakebed")` to a table. Connect asks the server once the schema is wanted."""
     stream = spark.readStream.format("rate").load().writeStream.format("lakebed").option("checkpointLocation", str(folder / "cp"))
     return [
-        lambda: spark.read.format("lakebed").load(uri),
+        lambda: spark.read.format("lakebed").load(uri).schema,
         lambda: spark.read.format("lakebed").schema("id bigint").load(uri).collect(),
         lambda: spark.range(1).write.format("lakebed").mode("append").save(uri),
         lambda: spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW v USING lakebed OPTIONS (path '{uri}')").collect(),
-        lambda: spark.readStream.format("lakebed").load(uri),
+        lambda: spark.readStream.format("lakebed").load(uri).schema,
         lambda: stream.start(uri).awaitTermination(20),
     ]
 
@@ -141,7 +141,7 @@ def what_is_neither_a_path_nor_a_url_is_refused(spark: Any, folder: Path) -> Non
     with inside(folder):
         for uri, said in (
             ("s3:/bucket/t", "two slashes behind s3:"),
-            ("dbfs:/t", "two slashes behind dbfs:"),
+            ("dbfs:/t", "is written /dbfs/t"),
             ("word:/t", "two slashes behind word:"),
             ("s3:bucket/t", "slashes behind s3:"),
             ("file:t", "file:///folder/table"),
@@ -186,8 +186,8 @@ def an_error_stands_alone(spark: Any, folder: Path) -> None:
 
     reader = spark.read.format("lakebed")
     cases: list[tuple[Callable[[], Any], str]] = [
-        (lambda: reader.load(f"{path}/none"), f"TableNotFoundError: file://{path}/none: there is no Delta table here"),
-        (lambda: reader.option("limit", 1).load(path), "InvalidInputError: format('lakebed') does not know these options"),
+        (lambda: reader.load(f"{path}/none").schema, f"TableNotFoundError: file://{path}/none: there is no Delta table here"),
+        (lambda: reader.option("limit", 1).load(path).schema, "InvalidInputError: format('lakebed') does not know these options"),
         (lambda: spark.read.format("lakebed").schema("id string").load(path).collect(), "InvalidInputError: " + path),
         (lambda: append(spark.range(1), path, timeout="soon"), "InvalidInputError: option timeout='soon'"),
         (lambda: append(spark.range(1), path), "ConstraintViolationError: file://" + path),
@@ -246,6 +246,7 @@ def an_argument_that_makes_no_sense_is_refused_by_its_name(spark: Any, folder: P
         ({"storage_options": "x"}, TypeError, "storage_options takes a dict of texts"),
         ({"storage_options": {"timeout": 1}}, TypeError, "storage_options: the value of timeout must be a text"),
         ({"credentials": {"aws_access_key_id": "x"}}, TypeError, "credentials takes a function"),
+        ({"absolute_paths": "yes"}, TypeError, "absolute_paths takes True or False, not 'yes'"),
         ({"nope": 1}, TypeError, "nope"),
     ]
     for options, kind, said in reads:
@@ -254,7 +255,7 @@ def an_argument_that_makes_no_sense_is_refused_by_its_name(spark: Any, folder: P
     for option in ("where", "columns", "target_size_bytes", "storage_options", "credentials", "nope"):
         options, kind, said = next(case for case in reads if option in case[0])
         refused(lambda o=options: lbs.changes(spark, path, 0, **o), said, kind)  # type: ignore[misc]
-    refused(lambda: lbs.read(spark.range(1), path), "spark takes a SparkSession, not a DataFrame", TypeError)
+    refused(lambda: lbs.read(spark.range(1), path), "spark takes a SparkSession, not DataFrame", TypeError)
     refused(lambda: lbs.read(path, spark), "spark takes a SparkSession", TypeError)  # type: ignore[arg-type]
     assert lbs.explain(spark, path, road="ARROW").spark_files == 0  # type: ignore[arg-type]
     assert lbs.read(spark, path, columns="id", road="Spark").count() == 5  # type: ignore[arg-type]
@@ -283,7 +284,7 @@ def an_argument_of_a_write_that_makes_no_sense_is_refused_by_its_name(spark: Any
         if "mode" not in options:
             refused(lambda o=options: lbs.foreach_batch(path, app_id="a", **o)(spark.range(1), 0), said, kind)  # type: ignore[misc]
     refused(lambda: lbs.foreach_batch(path, app_id="a", nope=1), "nope", TypeError)  # type: ignore[call-arg]
-    refused(lambda: lbs.write([{"id": 1}], path), "df takes a data frame of Spark's, not a builtins.list", TypeError)  # type: ignore[arg-type]
+    refused(lambda: lbs.write([{"id": 1}], path), "df takes a data frame of Spark's, not builtins.list", TypeError)  # type: ignore[arg-type]
     refused(lambda: lbs.write(lb.Table(path).to_pandas(), path), "lakebed.write takes pandas", TypeError)  # type: ignore[arg-type]
     stream = spark.readStream.format("rate").load()
     refused(lambda: lbs.write(stream, path), "df is a stream", lb.InvalidInputError)
@@ -311,7 +312,7 @@ def an_option_that_makes_no_sense_is_refused_by_the_name_that_was_given(spark: A
         ("absolute_paths", "yes", "option absolute_paths='yes': it must be one of true, false"),
         ("limit", "1", "does not know these options for reading: limit"),
     ):
-        refused(lambda n=name, v=value: spark.read.format("lakebed").option(n, v).load(path), said)  # type: ignore[misc]
+        refused(lambda n=name, v=value: spark.read.format("lakebed").option(n, v).load(path).schema, said)  # type: ignore[misc]
     for name, value, said in (
         ("mode", "nope", "option mode='nope': it must be one of append, overwrite, error, ignore"),
         ("target_file_size", "1mb", f"option target_file_size='1mb': {whole}"),
@@ -320,8 +321,8 @@ def an_option_that_makes_no_sense_is_refused_by_the_name_that_was_given(spark: A
         ("schema", "x", "option schema='x': it must be one of"),
     ):
         refused(lambda n=name, v=value: append(spark.range(1), path, **{n: v}), said)  # type: ignore[misc]
-    refused(lambda: spark.read.format("lakebed").load(), "which table?")
-    refused(lambda: spark.read.format("lakebed").load([path, path]), "one table at a time")
+    refused(lambda: spark.read.format("lakebed").load().schema, "which table?")
+    refused(lambda: spark.read.format("lakebed").load([path, path]).schema, "one table at a time")
     refused(lambda: spark.sql(f"CREATE TABLE t USING lakebed LOCATION '{path}'").collect(), "CREATE TEMPORARY VIEW")
     assert lb.Table(path).version == 0
     append(spark.range(7, 8), path, MODE="OverWrite", SCHEMA="Merge", mergeSchema="true")

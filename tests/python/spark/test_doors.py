@@ -23,6 +23,18 @@ def test_classic(scenario: Callable[[Any, Path], None], spark: Any, tmp_path: Pa
     scenario(spark, tmp_path)
 
 
+def test_each_session_registers_for_itself(spark: Any, tmp_path: Path) -> None:
+    lbs.register(spark)
+    second = spark.newSession()
+    try:
+        lbs.register(second)
+        for session in (spark, second, spark):
+            session.range(1).write.format("lakebed").mode("append").save(str(tmp_path))
+            assert session.read.format("lakebed").load(str(tmp_path)).columns == ["id"]
+    finally:
+        lbs.register(spark)
+
+
 def test_connect() -> None:
     done = subprocess.run(
         [sys.executable, doors.__file__], env=environment(), capture_output=True, text=True, timeout=500, check=False
