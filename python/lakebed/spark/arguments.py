@@ -18,16 +18,16 @@ __all__ = ["check_frame", "check_session", "condition", "moment", "names", "size
 
 def check_session(spark: Any) -> None:
     """Refuses what is no Spark session, classic or Connect."""
-    if not hasattr(spark, "createDataFrame"):
-        raise TypeError(f"spark takes a SparkSession, not {type(spark).__name__}")
+    if not hasattr(type(spark), "createDataFrame"):
+        raise TypeError(f"spark takes a SparkSession, not a {type(spark).__name__}")
 
 
 def check_frame(df: Any) -> None:
     """Refuses what is no data frame of Spark's whose rows are there."""
-    if not hasattr(df, "mapInArrow"):
+    if not hasattr(type(df), "mapInArrow"):
         own = hasattr(df, "to_spark")
         instead = "write df.to_spark()" if own else "lakebed.write takes pandas, polars and pyarrow"
-        raise TypeError(f"df takes a data frame of Spark's, not {type(df).__module__}.{type(df).__name__}: {instead}")
+        raise TypeError(f"df takes a data frame of Spark's, not a {type(df).__module__}.{type(df).__name__}: {instead}")
     if df.isStreaming:
         raise InvalidInputError(
             "df is a stream: use df.writeStream.format('lakebed'), or foreachBatch(lakebed.spark.foreach_batch(uri, app_id=...))"
@@ -46,7 +46,7 @@ def condition(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     raise TypeError(
-        f'where takes a condition as SQL text, such as "id > 5", not {type(value).__name__}: lakebed plans with it before Spark sees '
+        f'where takes a condition as SQL text, such as "id > 5", not a {type(value).__name__}: lakebed plans with it before Spark sees '
         "any rows. A Column filters a data frame: df.where(...)"
     )
 
@@ -58,7 +58,7 @@ def names(name: str, value: Any) -> list[str] | None:
     found = [value] if isinstance(value, str) else list(value) if _is_list(value) else None
     wrong = value if found is None else next((one for one in found if not isinstance(one, str)), None)
     if found is None or wrong is not None:
-        raise TypeError(f'{name} takes names of columns, such as ["id", "city"], not {type(wrong).__name__}')
+        raise TypeError(f'{name} takes names of columns, such as ["id", "city"], not a {type(wrong).__name__}')
     if "" in found:
         raise InvalidInputError(f"{name}={value!r}: an empty text is no name of a column")
     return found
@@ -92,7 +92,7 @@ def moment(name: str, value: Any) -> datetime | str | None:
         return None
     if not isinstance(value, (datetime, str)):
         raise TypeError(
-            f"{name} takes a datetime with a zone, or a text such as 2026-03-01T12:00:00Z, not {type(value).__name__}"
+            f"{name} takes a datetime with a zone, or a text such as 2026-03-01T12:00:00Z, not a {type(value).__name__}"
         )
     try:
         milliseconds(value)
@@ -107,10 +107,10 @@ def texts(name: str, value: Any) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise TypeError(f"{name} takes a dict of texts, not {type(value).__name__}")
+        raise TypeError(f"{name} takes a dict of texts, not a {type(value).__name__}")
     wrong = next((key for key in value if not (isinstance(key, str) and isinstance(value[key], str))), None)
     if wrong is not None:
-        raise TypeError(f"{name}: the value of {wrong} must be a text, not {type(value[wrong]).__name__}")
+        raise TypeError(f"{name}: the value of {wrong} must be a text, not a {type(value[wrong]).__name__}")
     return dict(value)
 
 

@@ -31,8 +31,6 @@ class Access:
     absolute_paths: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.absolute_paths, bool):
-            raise TypeError(f"absolute_paths takes True or False, not {self.absolute_paths!r}")
         secrets = sorted(key for key in self.storage_options if _is_secret(key))
         if secrets:
             raise InvalidInputError(
@@ -42,7 +40,7 @@ class Access:
         if self.credentials is not None:
             if not callable(self.credentials):
                 raise TypeError(
-                    f"credentials takes a function that returns options of the store, not {type(self.credentials).__name__}: each worker calls it"
+                    f"credentials takes a function that returns options of the store, not a {type(self.credentials).__name__}: each worker calls it"
                 )
             _refuse_carried(self.credentials)
 

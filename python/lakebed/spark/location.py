@@ -21,7 +21,7 @@ _SCHEMES = {"abfs", "abfss", "az", "dbfs", "file", "gs", "hdfs", "memory", "s3",
 def of_caller(uri: str | os.PathLike[str]) -> str:
     """A URL as it is, or a whole path: relative ones begin in the folder of this process, as it is now."""
     if not isinstance(uri, (str, os.PathLike)):
-        raise TypeError(f"uri takes a path or a URL of a table, not {type(uri).__name__}")
+        raise TypeError(f"uri takes a path or a URL of a table, not a {type(uri).__name__}")
     given = os.fsdecode(uri)
     if _is_url(given):
         return given
