@@ -116,7 +116,8 @@ def named_variants(schema: pa.Schema) -> pa.Schema:
     """The schema in which Spark hands rows over, with Arrow's own name for variants, wherever they are inside of a column."""
     import pyarrow as pa
 
-    return pa.schema([_named(field) for field in schema])
+    metadata: Any = schema.metadata
+    return pa.schema([_named(field) for field in schema], metadata)
 
 
 def _named(field: pa.Field[Any]) -> pa.Field[Any]:
