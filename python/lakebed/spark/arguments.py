@@ -12,13 +12,13 @@ __all__ = ["check_frame", "check_session", "condition"]
 
 def check_session(spark: Any) -> None:
     """Refuses what is no Spark session, classic or Connect."""
-    if not hasattr(spark, "createDataFrame"):
+    if not hasattr(type(spark), "createDataFrame"):
         raise TypeError(f"spark takes a SparkSession, not a {type(spark).__name__}")
 
 
 def check_frame(df: Any) -> None:
     """Refuses what is no data frame of Spark's whose rows are there."""
-    if not hasattr(df, "mapInArrow"):
+    if not hasattr(type(df), "mapInArrow"):
         own = hasattr(df, "to_spark")
         instead = "write df.to_spark()" if own else "lakebed.write takes pandas, polars and pyarrow"
         raise TypeError(f"df takes a data frame of Spark's, not a {type(df).__module__}.{type(df).__name__}: {instead}")

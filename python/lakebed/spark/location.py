@@ -65,6 +65,10 @@ def _is_url(text: str) -> bool:
         raise InvalidInputError(
             f"{text}: a URL has slashes behind {scheme}:, as in {wanted}; a folder of that name is written ./{text}"
         )
+    if slashes == "/" and scheme == "dbfs":
+        raise InvalidInputError(
+            f"{text}: a path of DBFS is written /dbfs{text[len('dbfs:') :]}, or by the URL of the store that has the table"
+        )
     if slashes == "/" and scheme != "file":
         raise InvalidInputError(
             f"{text}: a URL has two slashes behind {scheme}:, as in {scheme}://…; a folder of that name is written ./{text}"

@@ -76,8 +76,9 @@ def register(spark: SparkSession) -> None:
     Spark looks for the source of a write in the active session of the thread that writes, which a new thread does not have: call this
     in each thread, as ``ThreadPoolExecutor(initializer=lbs.register, initargs=(spark,))`` does. With Spark Connect once is enough.
     """
-    spark.dataSource.register(LakebedSource)
+    # Spark refuses a name that the active session knows, be it another one.
     session.make_active(spark)
+    spark.dataSource.register(LakebedSource)
 
 
 class LakebedSource(DataSource):
@@ -144,8 +145,8 @@ class _ReadOptions:
             path=options.path,
             version=options.number("version", "versionAsOf"),
             timestamp=options.moment("timestamp", "timestampAsOf"),
-            start=_bound(options, "starting"),
-            end=_bound(options, "ending"),
+            start=_bound(options, "starting", reads_changes),
+            end=_bound(options, "ending", reads_changes),
             columns=options.names("columns"),
             where=options.text("where"),
             access=options.access(absolute_paths=options.flag("absolute_paths") or False),
@@ -183,8 +184,9 @@ class _ReadOptions:
         return table.scan(columns if columns is not None else self.columns, where=self.where)
 
 
-def _bound(options: Options, which: str) -> int | str | None:
-    version, timestamp = options.number(f"{which}Version"), options.moment(f"{which}Timestamp")
+def _bound(options: Options, which: str, reads_changes: bool) -> int | str | None:
+    version = options.number(f"{which}Version")
+    timestamp = options.moment(f"{which}Timestamp") if reads_changes else options.text(f"{which}Timestamp")
     if version is not None and timestamp is not None:
         raise InvalidInputError(f"give {which}Version or {which}Timestamp, not both")
     return timestamp if version is None else version

@@ -12,7 +12,11 @@ import doors
 import pytest
 from processes import environment
 
+import lakebed as lb
 import lakebed.spark as lbs
+from lakebed.spark.options import Options
+from lakebed.spark.parts import write_options
+from lakebed.spark.source import _ReadOptions
 
 pytestmark = pytest.mark.spark
 
@@ -21,6 +25,67 @@ pytestmark = pytest.mark.spark
 def test_classic(scenario: Callable[[Any, Path], None], spark: Any, tmp_path: Path) -> None:
     lbs.register(spark)
     scenario(spark, tmp_path)
+
+
+def test_each_session_registers_for_itself(spark: Any, tmp_path: Path) -> None:
+    lbs.register(spark)
+    second = spark.newSession()
+    try:
+        lbs.register(second)
+        for session in (spark, second, spark):
+            session.range(1).write.format("lakebed").mode("append").save(str(tmp_path))
+            assert session.read.format("lakebed").load(str(tmp_path)).columns == ["id"]
+    finally:
+        lbs.register(spark)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("versionAsOf", "abc"),
+        ("versionAsOf", "-1"),
+        ("versionAsOf", "1_0"),
+        ("versionAsOf", ""),
+        ("versionAsOf", "9" * 20),
+        ("version", "1.5"),
+        ("timestampAsOf", "tomorrow"),
+        ("timestamp", "2026-01-01"),
+        ("columns", ""),
+        ("columns", "id,,id"),
+        ("columns", '["id"'),
+        ("columns", "[1]"),
+        ("columns", '[""]'),
+        ("absolute_paths", "yes"),
+    ],
+)
+def test_an_option_of_a_read_that_makes_no_sense(name: str, value: str) -> None:
+    # Spark hands the names of options over in lower case.
+    with pytest.raises(lb.InvalidInputError) as refused:
+        _ReadOptions.of(Options({"path": "/t", name.lower(): value}))
+    assert str(refused.value).startswith(f"option {name}={value!r}: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("mode", "nope"),
+        ("schema", "x"),
+        ("partitionOverwriteMode", "some"),
+        ("on_lossy", ""),
+        ("target_file_size", "1mb"),
+        ("row_group_rows", "-1"),
+        ("timeout", "-1"),
+        ("timeout", "nan"),
+        ("timeout", "soon"),
+        ("partition_by", "a,"),
+        ("mergeSchema", "yes"),
+    ],
+)
+def test_an_option_of_a_write_that_makes_no_sense(name: str, value: str) -> None:
+    options = Options({"path": "/t", name.lower(): value})
+    with pytest.raises(lb.InvalidInputError) as refused:
+        write_options(options, False, options.access())
+    assert str(refused.value).startswith(f"option {name}={value!r}: ")
 
 
 def test_connect() -> None:

@@ -232,7 +232,7 @@ def test_what_makes_no_sense_is_refused(spark: Any, path: str, tmp_path: Path) -
             {"startingVersion": 1, "startingTimestamp": "2026-01-01T00:00:00Z"},
             "give startingVersion or startingTimestamp, not both",
         ),
-        ({"startingVersion": 1, "endingTimestamp": "2026-01-01"}, "a time with a zone is wanted"),
+        ({"startingVersion": 1, "endingTimestamp": "2026-01-01"}, "option endingTimestamp='2026-01-01': "),
         ({"startingVersion": 1, "maxFilesPerTrigger": 2}, "does not know these options for reading: maxFilesPerTrigger"),
         ({"startingVersion": "latest", "endingVersion": 2}, "a whole number is wanted"),
         ({"startingVersion": 1, "readChangeFeed": "false"}, "add option readChangeFeed=true"),
