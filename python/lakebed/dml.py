@@ -152,7 +152,7 @@ class Merge:
         return self._source
 
     def __repr__(self) -> str:
-        return f"Merge({self._table!r}, on={self._options['on']!r}, clauses={len(self._clauses)})"
+        return f"Merge({self._table!r}, on={self._options.get('on')!r}, clauses={len(self._clauses)})"
 
 
 @dataclass(frozen=True)
@@ -200,9 +200,7 @@ def upsert_rows(table: Table, source: Any, keys: Sequence[str], options: dict[st
         raise TypeError(f"keys takes a list of names, not a string; write keys=[{keys!r}]")
     if not keys:
         raise ValueError("an upsert needs at least one key")
-    quoted = ["`" + key.replace("`", "``") + "`" for key in keys]
-    on = " AND ".join(f"target.{key} <=> source.{key}" for key in quoted)
-    return Merge(table, source, {**options, "on": on}).when_matched_update().when_not_matched_insert().execute()
+    return Merge(table, source, {**options, "keys": list(keys)}).when_matched_update().when_not_matched_insert().execute()
 
 
 def texts(values: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -142,6 +142,10 @@ impl Load<'_> {
             return Err(Error::new(ErrorKind::TableNotFound, message));
         }
         let segment = segment::plan(&listed, self.target, &self.unusable).map_err(|error| error.within(self.store.url()))?;
+        // Seen here, since a checksum saves the reading of commits.
+        if let Some(empty) = listed.iter().find(|file| file.size == 0 && segment.commits.contains(&file.path)) {
+            return Err(log::without_actions(&empty.path.name).within(self.store.url()));
+        }
         if let Some(from) = from
             && segment.checkpoint.is_none()
         {
