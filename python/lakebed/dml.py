@@ -159,7 +159,7 @@ class Merge:
         return self._source
 
     def __repr__(self) -> str:
-        return f"Merge({self._table!r}, on={self._options['on']!r}, clauses={len(self._clauses)})"
+        return f"Merge({self._table!r}, on={self._options.get('on')!r}, clauses={len(self._clauses)})"
 
 
 @dataclass(frozen=True)
@@ -206,9 +206,7 @@ def upsert_rows(table: Table, source: Any, keys: str | Sequence[str], options: d
     names = arguments.columns("keys", keys)
     if not names:
         raise InvalidInputError(f"keys={keys!r}: an upsert needs at least one key")
-    quoted = ["`" + name.replace("`", "``") + "`" for name in names]
-    on = " AND ".join(f"target.{name} <=> source.{name}" for name in quoted)
-    return Merge(table, source, {**options, "on": on}).when_matched_update().when_not_matched_insert().execute()
+    return Merge(table, source, {**options, "keys": names}).when_matched_update().when_not_matched_insert().execute()
 
 
 def change_options(

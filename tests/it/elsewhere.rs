@@ -126,6 +126,21 @@ async fn appends_of_others_do_not_matter_to_an_overwrite_of_what_was_seen_but_ar
 }
 
 #[tokio::test]
+async fn rows_are_replaced_again_on_top_of_those_that_others_added_and_the_files_are_committed_once() {
+    let case = Case::with_rows(&[1, 30]).await;
+    let options = WriteOptions { mode: WriteMode::Overwrite, replace_where: Some("id < 10".to_owned()), ..Default::default() };
+    let task = case.plan(id_and_name(), options).await;
+    let written = vec![case.part(&task, 0, rows([3], "new")).await.unwrap()];
+    case.table().write(stream(rows([2], "theirs"))).run().await.unwrap();
+    let (one, other) = tokio::join!(
+        async { case.table().commit_write(task.clone(), written.clone()).await.unwrap() },
+        async { case.table().commit_write(task.clone(), written.clone()).await.unwrap() },
+    );
+    assert_eq!((one.version, other.version), (2, 2));
+    assert_eq!(case.ids().await, [3, 30]);
+}
+
+#[tokio::test]
 async fn the_current_time_is_that_of_the_plan_until_the_commit() {
     let case = Case::with_rows(&[1, 6, 9]).await;
     let where_ = "id < cast(current_timestamp() AS BIGINT)".to_owned();

@@ -247,6 +247,27 @@ def commit_of_noise(table: Broken) -> None:
     garble(table.commit(2))
 
 
+for _content in (b"", b"\n", b" \r\n\n"):
+    for _version in (1, 3):
+        for _has_checksums in (True, False):
+
+            def _break(
+                table: Broken, content: bytes = _content, version: int = _version, has_checksums: bool = _has_checksums
+            ) -> None:
+                table.commit(version).write_bytes(content)
+                if not has_checksums:
+                    table.forget_checksums()
+
+            _kind = {b"": "of_no_bytes", b"\n": "of_a_newline"}.get(_content, "of_blanks")
+            _where = f"{_kind}_at_{_version}_{'with' if _has_checksums else 'without'}_checksums"
+            add(f"commit_{_where}", PLAIN, Fails(lb.CorruptTableError, rf"0{{19}}{_version}\.json: holds no action"), _break)
+
+
+@damage(HINTED, QUIET)
+def commit_of_no_bytes_below_a_checkpoint(table: Broken) -> None:
+    empty(table.commit(7))
+
+
 @damage(PLAIN, QUIET)
 def commit_with_crlf_and_blank_lines(table: Broken) -> None:
     content = table.commit(3).read_text()
@@ -508,6 +529,37 @@ def test_a_table_without_a_log(tmp_path: Path) -> None:
         lb.Table(tmp_path)
     with pytest.raises(lb.TableNotFoundError, match="nowhere"):
         lb.Table(tmp_path / "nowhere")
+
+
+def test_a_commit_of_no_bytes_is_told_when_the_table_is_opened(tmp_path: Path) -> None:
+    """Also where the checksum of the version saves reading it, and by a handle that was opened before."""
+    path = tmp_path / "t"
+    older = lb.write(path, [{"id": 1}]).table
+    lb.write(path, [{"id": 2}])
+    newest = path / "_delta_log" / f"{1:020}.json"
+    assert newest.with_suffix(".crc").exists()
+    newest.write_bytes(b"")
+    for open_it in (
+        lambda: lb.Table(path),
+        older.refresh,
+        lambda: lb.write(path, [{"id": 3}]),
+        lambda: older.append([{"id": 3}]),
+    ):
+        with pytest.raises(lb.CorruptTableError, match="0{19}1.json: holds no action") as caught:
+            open_it()
+        assert caught.value.path.endswith(newest.name)
+    assert lb.Table(path, version=0).to_arrow().to_pylist() == [{"id": 1}]
+
+
+@pytest.mark.spark
+def test_delta_spark_reads_past_a_commit_of_no_bytes(tmp_path: Path, spark: Any) -> None:
+    """docs/why.md says so. If Delta Spark changes this, lakebed's answer has to be decided again."""
+    path = tmp_path / "t"
+    for row in (1, 2, 3):
+        lb.write(path, [{"id": row}])
+    (path / "_delta_log" / f"{1:020}.json").write_bytes(b"")
+    read = spark.read.format("delta").load(str(path))
+    assert sorted(row.id for row in read.collect()) == [1, 3]
 
 
 def test_older_versions_around_a_gap(tmp_path: Path, corpus_by_name: dict[str, Oracle]) -> None:

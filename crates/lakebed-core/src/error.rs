@@ -208,6 +208,15 @@ impl Error {
         matches!(self.0.kind, ErrorKind::Store { retryable: true, not_found: true, .. })
     }
 
+    /// The same error, where the caller gave what is at fault. Only the caller can mend it then, so it is no damage of the table.
+    #[must_use]
+    pub fn of_caller(mut self) -> Self {
+        if self.is_corrupt() {
+            self.0.kind = ErrorKind::InvalidInput;
+        }
+        self
+    }
+
     /// Whether the bytes of the table are at fault, so that another copy of the same facts may serve.
     pub fn is_corrupt(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Corrupt { .. })

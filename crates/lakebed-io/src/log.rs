@@ -18,7 +18,7 @@ use lakebed_core::log::checksum::VersionChecksum;
 use lakebed_core::log::hint::{self, Hint};
 use lakebed_core::path::{HINT_NAME, LOG_DIR, LogKind, LogPath};
 
-pub use commits::{CommitPart, read_commits, read_places};
+pub use commits::{CommitPart, read_commits, read_places, without_actions};
 pub use lakebed_core::log::segment::ListedLogFile;
 pub use near::find_near;
 pub use put::{PutCommit, put_commit};

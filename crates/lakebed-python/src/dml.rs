@@ -108,6 +108,9 @@ impl Table {
         if let (Some(target), Some(source)) = (text("target_alias")?, text("source_alias")?) {
             merge = merge.aliases(target, source);
         }
+        if let Some(keys) = options.get::<Vec<String>>("keys")? {
+            merge = merge.on_keys(keys);
+        }
         merge = merge.evolve_schema(evolves(text("schema")?.as_deref()).map_err(to_py)?);
         for given in options.get::<Vec<GivenClause>>("clauses")?.unwrap_or_default() {
             merge = merge.when(clause(given).map_err(to_py)?);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use lakebed::{Env, Error, Snapshot};
+use lakebed_core::schema::arrow::schema_with_notes;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
@@ -154,7 +155,8 @@ impl Table {
     }
 
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        schema_capsule(py, self.snapshot(py)?.arrow_schema())
+        let schema = schema_with_notes(self.snapshot(py)?.schema()).map_err(to_py)?;
+        schema_capsule(py, &schema)
     }
 
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

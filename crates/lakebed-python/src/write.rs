@@ -89,7 +89,7 @@ impl Table {
         let options = Options::of(options);
         let place = Table::place_of(&options)?;
         let table = place.table().map_err(to_py)?;
-        let schema = lakebed_core::schema::parse(schema).map_err(to_py)?;
+        let schema = lakebed_core::schema::parse(schema).map_err(|error| to_py(error.of_caller()))?;
         let options = write_options(&options)?;
         let planning = table.clone();
         match enter(py, async move { planning.plan_write(schema, options).await })? {

@@ -17,12 +17,10 @@ use lakebed_io::env::Env;
 use serde_json::json;
 
 use crate::clustering::{CLUSTERING_DOMAIN, clustering_domain, key_columns_of};
+use crate::columns::{check_columns, check_constraints, with_checked_notes};
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
-
-/// Letters that no column name may have unless column mapping gives it another.
-const SPECIAL: &[char] = &[' ', ',', ';', '{', '}', '(', ')', '\n', '\t', '='];
 
 /// What a new table is to be.
 #[derive(Debug, Clone, Default)]
@@ -57,7 +55,7 @@ pub struct PlannedTable {
 impl NewTable {
     /// Checks all that was asked for and makes protocol and metadata out of it. `table` is for messages.
     pub fn plan(&self, table: &str, env: &Env) -> Result<PlannedTable> {
-        self.plan_checked(env).map_err(|error| error.within(table))
+        self.plan_checked(env).map_err(|error| error.of_caller().within(table))
     }
 
     fn plan_checked(&self, env: &Env) -> Result<PlannedTable> {
@@ -67,11 +65,13 @@ impl NewTable {
             configuration.insert(format!("delta.constraints.{}", name.to_lowercase()), Some(condition.clone()));
         }
         let properties = TableProperties::parse(&configuration)?;
-        check_columns(&self.schema, properties.column_mapping_mode)?;
+        check_columns(&self.schema, &properties)?;
         check_iceberg(&self.schema, &properties)?;
-        let schema = with_mapping(&self.schema, &properties, &mut configuration, env);
+        let partition_columns = columns_named(&self.schema, &self.partition_by, "partition")?;
+        let schema = with_checked_notes(&self.schema, &partition_columns)?;
+        check_constraints(&schema, &properties)?;
+        let schema = with_mapping(&schema, &properties, &mut configuration, env);
         add_row_tracking_columns(&properties, &mut configuration, env);
-        let partition_columns = columns_named(&schema, &self.partition_by, "partition")?;
         let domains = self.clustering_domains(&schema, properties.column_mapping_mode)?;
         let used = used_features(&schema, &properties, !domains.is_empty());
         let protocol = protocol_of(used.into_iter().map(str::to_owned).chain(given.features))?;
@@ -173,49 +173,6 @@ pub(crate) fn add_row_tracking_columns(
         };
         set("materializedRowIdColumnName", format!("_row-id-col-{}", env.new_uuid()));
         set("materializedRowCommitVersionColumnName", format!("_row-commit-version-col-{}", env.new_uuid()));
-    }
-}
-
-/// Refuses columns that no table can have.
-pub(crate) fn check_columns(schema: &StructType, mode: MappingMode) -> Result<()> {
-    if schema.fields.is_empty() {
-        return Err(Error::invalid_input("a table needs at least one column"));
-    }
-    check_names(schema, "", mode)
-}
-
-fn check_names(schema: &StructType, place: &str, mode: MappingMode) -> Result<()> {
-    let mut seen = std::collections::HashSet::new();
-    for field in &schema.fields {
-        let name = format!("{place}{}", field.name);
-        if !seen.insert(field.name.to_lowercase()) {
-            let message = format!("column {name} stands there more than once (names that differ by case alone are the same)");
-            return Err(Error::schema_mismatch(message));
-        }
-        if field.name.is_empty() || (mode == MappingMode::None && field.name.contains(SPECIAL)) {
-            let message = format!(
-                "column {name:?}: names of columns have no blanks and none of ,;{{}}()=; rename it, or set the property delta.columnMapping.mode to name"
-            );
-            return Err(Error::invalid_input(message));
-        }
-        check_type(&field.data_type, &name, mode)?;
-    }
-    Ok(())
-}
-
-fn check_type(data_type: &DataType, name: &str, mode: MappingMode) -> Result<()> {
-    match data_type {
-        DataType::Primitive(PrimitiveType::Void) => {
-            let message = format!("column {name} has nothing but nulls, so its type is not known: give it one");
-            Err(Error::schema_mismatch(message))
-        }
-        DataType::Primitive(_) => Ok(()),
-        DataType::Struct(fields) => check_names(fields, &format!("{name}."), mode),
-        DataType::Array(array) => check_type(&array.element, &format!("{name}.element"), mode),
-        DataType::Map(map) => {
-            check_type(&map.key, &format!("{name}.key"), mode)?;
-            check_type(&map.value, &format!("{name}.value"), mode)
-        }
     }
 }
 

@@ -15,6 +15,7 @@ pub mod table;
 pub mod scan;
 pub mod history;
 mod clustering;
+mod columns;
 pub mod detail;
 pub mod checkpoint;
 pub mod cleanup;

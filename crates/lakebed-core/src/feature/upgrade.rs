@@ -9,17 +9,9 @@ use super::{Feature, FeatureKind, READER_FEATURES_VERSION, WRITER_FEATURES_VERSI
 use crate::action::Protocol;
 use crate::property::{CheckpointPolicy, TableProperties};
 use crate::schema::mapping::MappingMode;
+pub use crate::schema::notes::{CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START, INVARIANTS};
 use crate::schema::{DataType, FieldMetadata, PrimitiveType, StructType};
 use crate::{Error, Result};
-
-/// Under which key a column keeps the expression that computes it.
-pub const GENERATION_EXPRESSION: &str = "delta.generationExpression";
-/// Under which key a column keeps the value of rows that do not give one.
-pub const CURRENT_DEFAULT: &str = "CURRENT_DEFAULT";
-/// Under which key a column keeps a condition on its values.
-pub const INVARIANTS: &str = "delta.invariants";
-/// Under which key an identity column keeps its first value.
-pub const IDENTITY_START: &str = "delta.identity.start";
 
 /// What tables of the oldest writer version in use have.
 const ALWAYS: [&str; 2] = ["appendOnly", "invariants"];

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType as ArrowType, Field, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit};
 
+use super::notes::{notes_from_arrow, notes_to_arrow};
 use super::types::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
 use crate::{Error, Result};
 
@@ -16,6 +17,46 @@ const EXTENSION_NAME: &str = "ARROW:extension:name";
 /// The Arrow schema of a table or of its files. Metadata of fields stays behind.
 pub fn schema_to_arrow(schema: &StructType) -> Result<SchemaRef> {
     Ok(Arc::new(Schema::new(fields_to_arrow(schema)?)))
+}
+
+/// The same with the notes on columns in the metadata of fields, so that [`schema_from_arrow`] gives the same schema again. What belongs to
+/// one table alone stays behind: names and ids of column mapping, marks of identity columns, former types.
+pub fn schema_with_notes(schema: &StructType) -> Result<SchemaRef> {
+    let arrow = schema_to_arrow(schema)?;
+    Ok(Arc::new(Schema::new(noted_fields(arrow.fields(), schema))))
+}
+
+fn noted_fields(arrow: &Fields, schema: &StructType) -> Fields {
+    let noted = |(arrow, field): (&Arc<Field>, &StructField)| {
+        let mut notes = notes_to_arrow(&field.metadata);
+        notes.extend(extension(&field.data_type));
+        arrow.as_ref().clone().with_data_type(noted_type(arrow.data_type(), &field.data_type)).with_metadata(notes)
+    };
+    arrow.iter().zip(&schema.fields).map(noted).collect()
+}
+
+fn noted_type(arrow: &ArrowType, data_type: &DataType) -> ArrowType {
+    let part = |field: &Field, of: &DataType| {
+        let noted = field.clone().with_data_type(noted_type(field.data_type(), of));
+        Arc::new(noted.with_metadata(extension(of).into_iter().collect()))
+    };
+    match (arrow, data_type) {
+        (ArrowType::Struct(fields), DataType::Struct(of)) => ArrowType::Struct(noted_fields(fields, of)),
+        (ArrowType::List(element), DataType::Array(of)) => ArrowType::List(part(element, &of.element)),
+        (ArrowType::Map(entries, sorted), DataType::Map(of)) => {
+            let ArrowType::Struct(fields) = entries.data_type() else { return arrow.clone() };
+            let [key, value] = fields.as_ref() else { return arrow.clone() };
+            let parts = ArrowType::Struct(Fields::from(vec![part(key, &of.key), part(value, &of.value)]));
+            ArrowType::Map(Arc::new(entries.as_ref().clone().with_data_type(parts)), *sorted)
+        }
+        _ => arrow.clone(),
+    }
+}
+
+/// What tells a variant from the struct that it is in Arrow.
+fn extension(data_type: &DataType) -> Option<(String, String)> {
+    let is_variant = *data_type == PrimitiveType::Variant.into();
+    is_variant.then(|| (EXTENSION_NAME.to_owned(), VARIANT_EXTENSION.to_owned()))
 }
 
 /// The Arrow type of a Delta type. Only a decimal of impossible precision has none.
@@ -71,7 +112,7 @@ fn fields_to_arrow(fields: &StructType) -> Result<Fields> {
 
 /// The Delta schema that can hold what an Arrow schema describes; the inverse of [`schema_to_arrow`], and more: large, view, dictionary
 /// and fixed-size forms count as the plain ones, unsigned integers as the next wider signed ones. A variant is known by its extension
-/// name alone. What no Delta type can hold is an error that names the column.
+/// name alone. Notes on columns are taken from the metadata of fields. What no Delta type can hold is an error that names the column.
 pub fn schema_from_arrow(schema: &Schema) -> Result<StructType> {
     fields_from_arrow(schema.fields(), "")
 }
@@ -79,7 +120,8 @@ pub fn schema_from_arrow(schema: &Schema) -> Result<StructType> {
 fn fields_from_arrow(fields: &Fields, place: &str) -> Result<StructType> {
     let fields = fields.iter().map(|field| {
         let data_type = field_type(field, &format!("{place}{}", field.name()))?;
-        Ok(StructField::new(field.name(), data_type, field.is_nullable()))
+        let metadata = notes_from_arrow(field.metadata(), &format!("{place}{}", field.name()))?;
+        Ok(StructField { metadata, ..StructField::new(field.name(), data_type, field.is_nullable()) })
     });
     Ok(StructType { fields: fields.collect::<Result<_>>()? })
 }
@@ -157,7 +199,35 @@ fn decimal_from_arrow(precision: u8, scale: i8) -> Option<PrimitiveType> {
 }
 
 fn no_delta_type(arrow: &ArrowType, place: &str) -> Error {
-    Error::schema_mismatch(format!("column {place}: no Delta type can hold {arrow}"))
+    Error::schema_mismatch(format!("column {place}: no Delta type can hold {}", foreign_name(arrow)))
+}
+
+/// The name of a type for messages: that of the Delta type which can hold it, if there is one.
+pub fn type_name(arrow: &ArrowType) -> String {
+    let name = type_from_arrow(arrow, "").map_or_else(|_| foreign_name(arrow), |data_type| data_type.to_string());
+    match arrow {
+        ArrowType::Timestamp(TimeUnit::Second, _) => format!("{name} in seconds"),
+        ArrowType::Timestamp(TimeUnit::Millisecond, _) => format!("{name} in milliseconds"),
+        ArrowType::Timestamp(TimeUnit::Nanosecond, _) => format!("{name} in nanoseconds"),
+        _ => name,
+    }
+}
+
+/// The name of a type that no Delta type can hold.
+fn foreign_name(arrow: &ArrowType) -> String {
+    match arrow {
+        ArrowType::Time32(_) | ArrowType::Time64(_) => "time".to_owned(),
+        ArrowType::Interval(_) => "interval of months, days and nanoseconds".to_owned(),
+        ArrowType::Union(..) => "union".to_owned(),
+        ArrowType::Decimal32(precision, scale)
+        | ArrowType::Decimal64(precision, scale)
+        | ArrowType::Decimal128(precision, scale)
+        | ArrowType::Decimal256(precision, scale) => format!("decimal({precision},{scale})"),
+        // Of types with parts, one of the parts is of such a type.
+        ArrowType::Struct(_) => "struct".to_owned(),
+        ArrowType::Map(..) => "map".to_owned(),
+        _ => "array".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -249,9 +319,44 @@ mod tests {
     fn what_no_delta_type_can_hold_names_its_column() {
         let inner = Field::new("t", ArrowType::Time32(TimeUnit::Second), true);
         let error = from_arrow(ArrowType::Struct(vec![inner].into())).unwrap_err();
-        assert_eq!(error.message(), "column c.t: no Delta type can hold Time32(s)");
+        assert_eq!(error.message(), "column c.t: no Delta type can hold time");
         assert!(from_arrow(ArrowType::Decimal256(76, 0)).is_err());
         assert!(from_arrow(ArrowType::Decimal128(38, -1)).is_err());
+    }
+
+    #[test]
+    fn notes_on_columns_come_back_from_arrow() {
+        let json = r#"{"type":"struct","fields":[
+            {"name":"id","type":"long","nullable":true,"metadata":{"delta.identity.start":-5,"delta.identity.step":2,
+                "delta.identity.allowExplicitInsert":true,"delta.identity.highWaterMark":17,"delta.columnMapping.id":3}},
+            {"name":"s","type":{"type":"struct","fields":[{"name":"x","type":"string","nullable":true,
+                "metadata":{"comment":"inside","__CHAR_VARCHAR_TYPE_STRING":"varchar(3)"}}]},"nullable":true,"metadata":{}},
+            {"name":"l","type":{"type":"array","elementType":"variant","containsNull":true},"nullable":true,
+                "metadata":{"CURRENT_DEFAULT":"NULL"}},
+            {"name":"v","type":"variant","nullable":true,"metadata":{"delta.generationExpression":"NULL"}}]}"#;
+        let mut schema = crate::schema::parse(json).unwrap();
+        let found = schema_from_arrow(&schema_with_notes(&schema).unwrap()).unwrap();
+        for key in ["delta.identity.highWaterMark", "delta.columnMapping.id"] {
+            schema.fields[0].metadata.remove(key).unwrap();
+        }
+        assert_eq!(found, schema);
+    }
+
+    #[test]
+    fn a_note_of_the_wrong_kind_is_refused_with_its_column() {
+        let noted = |key: &str, text: &str| {
+            let field = Field::new("x", ArrowType::Int64, true).with_metadata([(key.to_owned(), text.to_owned())].into());
+            let outer = Field::new("s", ArrowType::Struct(vec![field].into()), true);
+            schema_from_arrow(&Schema::new(vec![outer])).unwrap_err().message().to_owned()
+        };
+        assert_eq!(
+            noted("delta.identity.step", "two"),
+            r#"column s.x: delta.identity.step is "two", not a whole number of 64 bits"#
+        );
+        assert_eq!(
+            noted("delta.identity.allowExplicitInsert", "1"),
+            r#"column s.x: delta.identity.allowExplicitInsert is "1", not true or false"#
+        );
     }
 
     /// The same schema without what Arrow's form does not keep: metadata, and which structs are variants.

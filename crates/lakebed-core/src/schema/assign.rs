@@ -37,35 +37,14 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let column = &self.column;
         match &self.kind {
-            DifferenceKind::NotInTable(data) => write!(f, "+ {column}: {} is in the data, not in the table", Name(data)),
-            DifferenceKind::NotInData(table) => write!(f, "- {column}: {} may not be null and is not in the data", Name(table)),
+            DifferenceKind::NotInTable(data) => write!(f, "+ {column}: {} is in the data, not in the table", data),
+            DifferenceKind::NotInData(table) => write!(f, "- {column}: {} may not be null and is not in the data", table),
             DifferenceKind::Type { table, data } => {
-                write!(f, "~ {column}: {} in the table, {} in the data", Name(table), Name(data))?;
+                write!(f, "~ {column}: {} in the table, {} in the data", table, data)?;
                 match hint(table, data) {
                     Some(hint) => write!(f, " ({hint})"),
                     None => Ok(()),
                 }
-            }
-        }
-    }
-}
-
-/// A type in one line.
-struct Name<'a>(&'a DataType);
-
-impl fmt::Display for Name<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            DataType::Primitive(primitive) => write!(f, "{primitive}"),
-            DataType::Array(array) => write!(f, "array<{}>", Name(&array.element)),
-            DataType::Map(map) => write!(f, "map<{}, {}>", Name(&map.key), Name(&map.value)),
-            DataType::Struct(fields) => {
-                f.write_str("struct<")?;
-                for (place, field) in fields.fields.iter().enumerate() {
-                    let comma = if place == 0 { "" } else { ", " };
-                    write!(f, "{comma}{}: {}", field.name, Name(&field.data_type))?;
-                }
-                f.write_str(">")
             }
         }
     }

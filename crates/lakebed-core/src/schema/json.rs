@@ -85,6 +85,25 @@ impl fmt::Display for PrimitiveType {
     }
 }
 
+impl fmt::Display for DataType {
+    /// In one line, for messages.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Primitive(primitive) => write!(f, "{primitive}"),
+            Self::Array(array) => write!(f, "array<{}>", array.element),
+            Self::Map(map) => write!(f, "map<{}, {}>", map.key, map.value),
+            Self::Struct(fields) => {
+                f.write_str("struct<")?;
+                for (place, field) in fields.fields.iter().enumerate() {
+                    let comma = if place == 0 { "" } else { ", " };
+                    write!(f, "{comma}{}: {}", field.name, field.data_type)?;
+                }
+                f.write_str(">")
+            }
+        }
+    }
+}
+
 fn struct_to_value(fields: &StructType) -> Value {
     let fields = fields.fields.iter().map(|field| {
         json!({

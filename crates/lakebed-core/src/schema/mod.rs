@@ -10,6 +10,7 @@ pub mod compare;
 pub mod evolve;
 mod json;
 pub mod mapping;
+pub mod notes;
 mod types;
 pub mod widen;
 

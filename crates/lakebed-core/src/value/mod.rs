@@ -8,10 +8,12 @@ mod column;
 mod interval;
 mod number;
 mod print;
+mod stored;
 mod time;
 
 pub use column::{parse_partition_column, scalar_to_array};
 pub use print::print_partition_column;
+pub use stored::stored_partition_values;
 
 use crate::schema::PrimitiveType;
 use crate::schema::char_varchar::pad;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use lakebed_core::action::json::Part;
-use lakebed_core::error::Result;
+use lakebed_core::error::{Error, Result};
 use lakebed_core::log::replay::Place;
 use lakebed_core::path::LogPath;
 use memchr::{memchr_iter, memrchr};
@@ -66,6 +66,14 @@ pub fn read_commits(store: &Store, paths: &[LogPath]) -> impl Stream<Item = Resu
         .try_flatten()
 }
 
+/// The error for a commit without a single action. Every writer puts at least `commitInfo` into a commit, so the content of such a file was
+/// lost, and a reader that passes it over loses rows without a word.
+pub fn without_actions(name: &str) -> Error {
+    let message = "holds no action, so what was committed as this version is lost, as after a loss of power; bring the file back from a \
+                   copy of the table (the versions before it can still be read)";
+    Error::corrupt(name, message)
+}
+
 /// The lines in these places.
 pub async fn read_places(store: &Store, places: &[Place]) -> Result<Vec<Bytes>> {
     let read = |place: Place| async move {
@@ -113,6 +121,9 @@ impl Reading {
             let lines = self.joined(bytes.slice(..end));
             self.carry.extend_from_slice(bytes.get(end..).unwrap_or_default());
             let (start, lines_before) = (self.start, self.lines);
+            if self.ended && start == 0 && lines.trim_ascii().is_empty() {
+                return Err(without_actions(&self.name));
+            }
             if !self.ended {
                 self.start += lines.len() as u64;
                 self.lines += memchr_iter(b'\n', &lines).count();

@@ -18,6 +18,7 @@ use datafusion_expr::Expr;
 
 use super::kernel::{Input, Order, Spec, fail};
 use super::syntax::Binary;
+use super::types;
 
 const SUM: &[Order] = &[Order::Rising, Order::Rising];
 const DIFFERENCE: &[Order] = &[Order::Rising, Order::Falling];
@@ -75,7 +76,7 @@ fn run(input: &Input<'_>, operator: Binary, try_: bool) -> DfResult<ArrayRef> {
             float(operator, f64::from(a), f64::from(b)).map(|value| value as f32)
         }),
         (DataType::Float64, _) => each::<Float64Type, _, _>(input, operator, try_, |a, b| float(operator, a, b)),
-        (other, _) => Err(fail(format!("no arithmetic on {other}"))),
+        (other, _) => Err(fail(format!("no arithmetic on {}", types::name(other)))),
     }
 }
 

@@ -13,6 +13,7 @@ use datafusion_common::Result as DfResult;
 use super::cast::{castable, convert_array, never_fails, widens};
 use super::kernel::fail;
 use super::nested::{map_types, parts};
+use super::types;
 
 /// Whether Spark knows a cast from an array, map or struct to another type.
 pub(super) fn allowed(from: &DataType, to: &DataType) -> bool {
@@ -78,7 +79,7 @@ pub(super) fn convert(array: &ArrayRef, to: &DataType, try_: bool) -> DfResult<A
             let (offsets, nulls) = (given.offsets().clone(), given.nulls().cloned());
             Ok(Arc::new(MapArray::try_new(Arc::clone(entries), offsets, pairs, nulls, *sorted)?))
         }
-        (from, _) => Err(fail(format!("{from} has no parts like those of {to}"))),
+        (from, _) => Err(fail(format!("{} has no parts like those of {}", types::name(from), types::name(to)))),
     }
 }
 
@@ -111,7 +112,7 @@ pub(super) fn to_text(array: &ArrayRef) -> DfResult<ArrayRef> {
             };
             Ok(joined(array, ['{', '}'], of_row))
         }
-        other => Err(fail(format!("{other} has no parts"))),
+        other => Err(fail(format!("{} has no parts", types::name(other)))),
     }
 }
 

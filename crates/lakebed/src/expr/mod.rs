@@ -140,12 +140,12 @@ pub fn parse_expr(text: &str, schema: &Schema, options: &Options) -> Result<Expr
     Ok(Expression::bound(expr, data_type, text, schema))
 }
 
-/// For each row of a batch whether a condition is true; null counts as false.
+/// For each row of a batch whether a condition is true; null counts as false. Its text is for messages.
 ///
 /// # Errors
 /// What Spark's ANSI mode raises: overflow, division by zero, casts that do not fit.
-pub fn matching_rows(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> Result<BooleanArray> {
-    physical::matches(condition, batch).map_err(|error| physical::failed(&condition.to_string(), &error))
+pub fn matching_rows(text: &str, condition: &dyn PhysicalExpr, batch: &RecordBatch) -> Result<BooleanArray> {
+    physical::matches(condition, batch).map_err(|error| physical::failed(text, &error))
 }
 
 impl Expression {

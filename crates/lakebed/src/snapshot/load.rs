@@ -146,6 +146,10 @@ impl Load<'_> {
         let segment = segment::plan(&listed, self.target, &self.unusable).map_err(|error| error.within(self.store.url()))?;
         let is_newest = |file: &&ListedLogFile| file.path.is_commit() && file.path.version == segment.version;
         self.stamp = listed.iter().find(is_newest).map(Stamp::of);
+        // Seen here, since a checksum saves the reading of commits.
+        if let Some(empty) = listed.iter().find(|file| file.size == 0 && segment.commits.contains(&file.path)) {
+            return Err(log::without_actions(&empty.path.name).within(self.store.url()));
+        }
         if let Some(from) = from
             && segment.checkpoint.is_none()
         {

@@ -7,6 +7,7 @@ use arrow_cast::cast;
 use arrow_schema::{DataType, Schema, TimeUnit};
 use futures::StreamExt;
 use lakebed_core::path::FilePath;
+use lakebed_core::schema::arrow::type_name;
 use lakebed_io::store::Store;
 
 use super::hidden::Hidden;
@@ -35,7 +36,7 @@ impl Columns {
             let found = found.next();
             match found {
                 Some((index, field)) if fits(field.data_type()) => Ok(index),
-                Some((_, field)) => Err(refused(format!("its column {name} is {}, and should be {wanted}", field.data_type()))),
+                Some((_, field)) => Err(refused(format!("its column {name} is {}, and should be {wanted}", type_name(field.data_type())))),
                 None => Err(refused(format!("it has no column {name}"))),
             }
         };

@@ -13,7 +13,7 @@ use lakebed_core::property::TableProperties;
 use lakebed_core::schema::char_varchar::{CHAR_VARCHAR, Limit, limits};
 use lakebed_core::schema::{DataType, StructType};
 
-use super::rules::invariant;
+use crate::columns::invariant;
 use crate::expr::{Filter, Options, matching_rows, parse_filter};
 use crate::{Error, ErrorKind, Result};
 
@@ -85,7 +85,7 @@ impl Check {
                 }
             },
             Kind::Condition { what, filter, compiled } => {
-                let meets = matching_rows(compiled.as_ref(), batch)?;
+                let meets = matching_rows(filter.text(), compiled.as_ref(), batch)?;
                 match first_false(&meets) {
                     None => Ok(()),
                     Some(row) => Err(self.violated(format!(

@@ -16,13 +16,12 @@ use lakebed_io::store::{CredentialSource, Store, StoreOptions, all_flushed};
 use super::data_file::WrittenFile;
 use super::files::delete_written;
 use super::identity::Part;
-use super::known::version_of;
 use super::rules::{Filling, WriteRules};
-use super::run::{Begun, Files, Run, Step, write_part};
+use super::run::{Begun, Files, Run, Step, outcome_of, write_part};
 use super::search::parse_condition;
 use super::target::Target;
 use super::task::{WriteTask, WrittenFiles};
-use super::{WriteMetrics, WriteOptions, WriteOutcome};
+use super::{WriteOptions, WriteOutcome};
 use crate::{Error, ErrorKind, RecordBatchStream, Result, Table};
 
 /// What there is to write.
@@ -61,7 +60,7 @@ impl Table {
         let target = Target::new(task.table.clone(), self.store().url(), &task.options, task.now_ms)?;
         check_partitions(&target, &written)?;
         let files = together(written, &target.rules);
-        if let Some(outcome) = self.outcome_of(after, &files).await? {
+        if let Some(outcome) = outcome_of(self, after, &files).await? {
             return Ok(outcome);
         }
         let outcome = self.commit_files(task, target, &files).await;
@@ -73,7 +72,7 @@ impl Table {
             return outcome;
         }
         // What was in the way may be the commit of the same files by somebody else.
-        if let Some(outcome) = self.outcome_of(after, &files).await? {
+        if let Some(outcome) = outcome_of(self, after, &files).await? {
             return Ok(outcome);
         }
         delete_written(self.store(), &files.written).await;
@@ -100,15 +99,6 @@ impl Table {
         let transaction = run.transaction(snapshot.as_ref()).await?;
         let condition = run.condition(snapshot.as_ref())?;
         run.until_committed(Begun { snapshot, transaction, target, condition }, files).await
-    }
-
-    /// What came of these files, if a version names them.
-    async fn outcome_of(&self, after: Option<u64>, files: &Files) -> Result<Option<WriteOutcome>> {
-        let paths = files.written.iter().map(|file| file.add.path.as_str()).collect();
-        let Some(version) = version_of(self.store(), after, &paths).await? else { return Ok(None) };
-        let mut metrics = WriteMetrics::default();
-        metrics.add_files(&files.written, files.rows);
-        Ok(Some(WriteOutcome { version, is_committed: true, metrics, snapshot: Some(self.snapshot_at(version).await?) }))
     }
 
     /// Deletes what was written for a task of which no commit was tried. After a commit, [`Self::commit_write`] has done what there is to do.

@@ -115,12 +115,12 @@ impl Incoming {
     }
 
     /// The rows of a batch, which come `first_row` rows after the first of this part of the write; every condition of the table holds for them.
+    /// They have the form in which the table keeps them before any condition is asked, since later conditions see no other.
     pub fn rows(&self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(self.given.len());
         for (place, field) in self.rules.schema.fields.iter().enumerate() {
             columns.push(match self.given.get(place).copied().flatten() {
-                Some(index) => fit(batch.column(index), &field.data_type, self.on_lossy, &field.name)
-                    .map_err(|error| error.within(&self.rules.table))?,
+                Some(index) => self.fitted(batch.column(index), place, field)?,
                 None => new_null_array(self.schema.field(place).data_type(), batch.num_rows()),
             });
         }
@@ -139,7 +139,7 @@ impl Incoming {
             match filling {
                 Filling::Default(expression) if !is_given(*place) => {
                     let batch = self.batch(columns.clone(), rows)?;
-                    self.set(&mut columns, *place, self.evaluate(expression, &batch, field)?);
+                    self.set(&mut columns, *place, self.evaluate(expression, &batch, *place, field)?);
                 }
                 Filling::Identity(identity) if !is_given(*place) => {
                     let numbers = identity.values(self.part, first_row, rows, self.schema.field(*place).data_type(), &field.name);
@@ -152,7 +152,7 @@ impl Incoming {
         for (place, filling) in &self.rules.filled {
             let Filling::Generated(expression) = filling else { continue };
             let field = self.field(*place)?;
-            let computed = self.evaluate(expression, &plain, field)?;
+            let computed = self.evaluate(expression, &plain, *place, field)?;
             if is_given(*place) {
                 self.check_generated(plain.column(*place), &computed, expression, field)?;
             } else {
@@ -177,10 +177,16 @@ impl Incoming {
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
     }
 
-    fn evaluate(&self, expression: &Expression, batch: &RecordBatch, field: &StructField) -> Result<ArrayRef> {
-        let place = || format!("{}: column {}", self.rules.table, field.name);
-        let computed = expression.evaluate(batch).map_err(|error| error.within(place()))?;
-        fit(&computed, &field.data_type, self.on_lossy, &field.name).map_err(|error| error.within(&self.rules.table))
+    fn evaluate(&self, expression: &Expression, batch: &RecordBatch, place: usize, field: &StructField) -> Result<ArrayRef> {
+        let column = || format!("{}: column {}", self.rules.table, field.name);
+        let computed = expression.evaluate(batch).map_err(|error| error.within(column()))?;
+        self.fitted(&computed, place, field)
+    }
+
+    /// Values for a column as the table keeps them.
+    fn fitted(&self, values: &ArrayRef, place: usize, field: &StructField) -> Result<ArrayRef> {
+        let fitted = fit(values, &field.data_type, self.on_lossy, &field.name);
+        fitted.and_then(|values| self.rules.stored_form(place, values)).map_err(|error| error.within(&self.rules.table))
     }
 
     /// PROTOCOL "Generated Columns": a given value must be what the expression gives.

@@ -11,7 +11,7 @@ use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_ord::cmp::distinct;
 use arrow_schema::{DataType as ArrowType, Field, Fields, TimeUnit};
-use lakebed_core::schema::arrow::type_to_arrow;
+use lakebed_core::schema::arrow::{type_name, type_to_arrow};
 use lakebed_core::schema::char_varchar::pad_column;
 use lakebed_core::schema::{ArrayType, DataType, MapType, PrimitiveType, StructType};
 
@@ -83,13 +83,13 @@ fn fit_primitive(array: &ArrayRef, to: &ArrowType, on_lossy: OnLossy, column: &s
         return fit_primitive(&plain(array, values.data_type(), column)?, to, on_lossy, column);
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
-    let fitted = cast_with_options(array, to, &options).map_err(|error| not_held(column, to, &error.to_string()))?;
+    let fitted = cast_with_options(array, to, &options).or_else(|_| Err(not_held(array, to, column)?))?;
     if on_lossy == OnLossy::Error && may_lose(from, to) {
         let back = cast_with_options(&fitted, from, &CastOptions::default())?;
         if let Some(row) = first_true(&distinct(&back, array)?) {
             let value = shown(array, row)?;
             let message =
-                format!("column {column}: {value} has more digits than its type {to} holds; on_lossy=\"truncate\" lets them go");
+                format!("column {column}: {value} has more digits than its type {} holds; on_lossy=\"truncate\" lets them go", type_name(to));
             return Err(Error::schema_mismatch(message));
         }
     }
@@ -97,11 +97,20 @@ fn fit_primitive(array: &ArrayRef, to: &ArrowType, on_lossy: OnLossy, column: &s
 }
 
 fn plain(array: &ArrayRef, values: &ArrowType, column: &str) -> Result<ArrayRef> {
-    cast_with_options(array, values, &CastOptions::default()).map_err(|error| not_held(column, values, &error.to_string()))
+    cast_with_options(array, values, &CastOptions::default()).or_else(|_| Err(not_held(array, values, column)?))
 }
 
-fn not_held(column: &str, to: &ArrowType, why: &str) -> Error {
-    Error::schema_mismatch(format!("column {column}: a value does not fit into its type {to}: {why}"))
+/// Tells the first value that has no equal in a type.
+fn not_held(array: &ArrayRef, to: &ArrowType, column: &str) -> Result<Error> {
+    let (from, wanted) = (type_name(array.data_type()), type_name(to));
+    let Ok(fitted) = cast_with_options(array, to, &CastOptions::default()) else {
+        return Ok(Error::schema_mismatch(format!("column {column}: values of type {from} cannot be written as {wanted}")));
+    };
+    let value = match (0..array.len()).find(|row| array.is_valid(*row) && fitted.is_null(*row)) {
+        Some(row) => format!(": {}", shown(array, row)?),
+        None => String::new(),
+    };
+    Ok(Error::schema_mismatch(format!("column {column}: a value does not fit into its type {wanted}{value}")))
 }
 
 /// Whether a cast between types that may be assigned can change a value without failing.
@@ -188,7 +197,7 @@ fn fit_map(array: &ArrayRef, to: &MapType, wanted: &ArrowType, on_lossy: OnLossy
 }
 
 fn unexpected(array: &ArrayRef, wanted: &str, column: &str) -> Error {
-    Error::schema_mismatch(format!("column {column}: {wanted} is wanted, the data has {}", array.data_type()))
+    Error::schema_mismatch(format!("column {column}: {wanted} is wanted, the data has {}", type_name(array.data_type())))
 }
 
 /// Where a name stands: exact, else the only one that differs by case alone.

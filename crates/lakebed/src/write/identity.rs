@@ -6,14 +6,11 @@ use arrow_array::{ArrayRef, Int64Array};
 use arrow_cast::cast;
 use arrow_schema::DataType as ArrowType;
 use lakebed_core::commit::conflict::IDENTITY_MARK;
-use lakebed_core::feature::upgrade::IDENTITY_START;
 use lakebed_core::schema::StructField;
+use lakebed_core::schema::notes::{IDENTITY_ALLOW_GIVEN, IDENTITY_START, IDENTITY_STEP};
 use serde_json::Value;
 
 use crate::{Error, Result};
-
-const STEP: &str = "delta.identity.step";
-const ALLOW_EXPLICIT_INSERT: &str = "delta.identity.allowExplicitInsert";
 
 /// Which of a write's rows a process numbers: every `of`th, beginning with this one, so that no two give the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,9 +49,9 @@ impl Identity {
             |key: &str| Error::corrupt(format!("schema: column {}", field.name), format!("an identity column without {key}"));
         Ok(Self {
             start: number(IDENTITY_START).ok_or_else(|| missing(IDENTITY_START))?,
-            step: number(STEP).filter(|step| *step != 0).ok_or_else(|| missing(STEP))?,
+            step: number(IDENTITY_STEP).filter(|step| *step != 0).ok_or_else(|| missing(IDENTITY_STEP))?,
             high_water_mark: number(IDENTITY_MARK),
-            allows_given: field.metadata.get(ALLOW_EXPLICIT_INSERT).and_then(Value::as_bool).unwrap_or(false),
+            allows_given: field.metadata.get(IDENTITY_ALLOW_GIVEN).and_then(Value::as_bool).unwrap_or(false),
         })
     }
 

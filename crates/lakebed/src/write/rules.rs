@@ -6,19 +6,22 @@
 
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef};
 use lakebed_core::action::{Metadata, Protocol};
-use lakebed_core::feature::upgrade::{CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START, INVARIANTS};
+use lakebed_core::feature::upgrade::{CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START};
 use lakebed_core::property::TableProperties;
 use lakebed_core::schema::arrow::{schema_to_arrow, type_to_arrow};
 use lakebed_core::schema::mapping::{FIELD_ID, MappingMode, NESTED_IDS, physical_name};
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
 use lakebed_core::stats::StatsPlan;
+use lakebed_core::value::stored_partition_values;
 use serde_json::Value;
 
 use super::check::Check;
 use super::fit::loose_type;
 use super::identity::Identity;
+use crate::columns::as_type;
 use crate::expr::{Expression, Options, filter_schema, parse_expr};
 use crate::scan::ChangeType;
 use crate::scan::read::form::moving_type;
@@ -128,6 +131,14 @@ impl WriteRules {
         Ok(Arc::new(Schema::new(fields.collect::<Result<Fields>>()?)))
     }
 
+    /// Values of the column in this place as the table will give them back. In a partition column some of them become null.
+    pub fn stored_form(&self, place: usize, values: ArrayRef) -> Result<ArrayRef> {
+        match self.partition_columns.iter().find(|column| column.index == place) {
+            Some(column) => stored_partition_values(values, column.data_type),
+            None => Ok(values),
+        }
+    }
+
     /// The columns of files that hold this, out of batches that have the table's columns and then those which come with it.
     pub fn layout(&self, contents: Contents) -> Result<FileLayout> {
         let more = match contents {
@@ -223,50 +234,14 @@ fn partition_columns(schema: &StructType, names: &[String], mode: MappingMode, t
 fn filling(field: &StructField, schema: &Schema, options: &Options) -> Result<Option<Filling>> {
     let text = |key: &str| field.metadata.get(key).and_then(Value::as_str);
     if let Some(expression) = text(GENERATION_EXPRESSION) {
-        return Ok(Some(Filling::Generated(Arc::new(parse_expr(&as_type(expression, field)?, schema, options)?))));
+        return Ok(Some(Filling::Generated(Arc::new(parse_expr(&as_type(expression, field), schema, options)?))));
     }
     if field.metadata.contains_key(IDENTITY_START) {
         return Ok(Some(Filling::Identity(Identity::of(field)?)));
     }
     match text(CURRENT_DEFAULT) {
-        Some(expression) => Ok(Some(Filling::Default(Arc::new(parse_expr(&as_type(expression, field)?, schema, options)?)))),
+        Some(expression) => Ok(Some(Filling::Default(Arc::new(parse_expr(&as_type(expression, field), schema, options)?)))),
         None => Ok(None),
-    }
-}
-
-/// The expression cast to the type of the column; types with parts are taken as they come.
-fn as_type(expression: &str, field: &StructField) -> Result<String> {
-    Ok(match &field.data_type {
-        DataType::Primitive(primitive) => match sql_name(*primitive) {
-            Some(name) => format!("CAST(({expression}) AS {name})"),
-            None => expression.to_owned(),
-        },
-        _ => expression.to_owned(),
-    })
-}
-
-/// What SQL calls a type.
-fn sql_name(primitive: PrimitiveType) -> Option<String> {
-    Some(match primitive {
-        PrimitiveType::Long => "BIGINT".to_owned(),
-        PrimitiveType::Integer => "INT".to_owned(),
-        PrimitiveType::Short => "SMALLINT".to_owned(),
-        PrimitiveType::Byte => "TINYINT".to_owned(),
-        PrimitiveType::String | PrimitiveType::Char { .. } => "STRING".to_owned(),
-        PrimitiveType::Variant | PrimitiveType::Void | PrimitiveType::YearMonthInterval | PrimitiveType::DayTimeInterval => {
-            return None;
-        }
-        other => other.to_string().to_uppercase(),
-    })
-}
-
-/// Whether a column has a condition of its own.
-pub(super) fn invariant(field: &StructField) -> Result<Option<String>> {
-    let Some(text) = field.metadata.get(INVARIANTS).and_then(Value::as_str) else { return Ok(None) };
-    let parsed: Value = serde_json::from_str(text).unwrap_or_default();
-    match parsed.pointer("/expression/expression").and_then(Value::as_str) {
-        Some(condition) => Ok(Some(condition.to_owned())),
-        None => Err(Error::corrupt(format!("schema: column {}", field.name), format!("its invariant is not understood: {text}"))),
     }
 }
 

@@ -15,6 +15,7 @@ use super::files::{FileSink, delete_written};
 use super::fill::Incoming;
 use super::identity::Part;
 use super::input::write_rows;
+use super::known::version_of;
 use super::search::parse_condition;
 use super::target::Target;
 use super::{SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome, check_application, check_file_size};
@@ -138,16 +139,31 @@ impl Run {
 
     /// Commits the files, on newer versions too if others are faster.
     pub(super) async fn until_committed(&self, mut begun: Begun, files: &Files) -> Result<WriteOutcome> {
-        let (written_for, mut tries) = (begun.target.clone(), 0);
+        let (written_for, mut tries, mut lost) = (begun.target.clone(), 0, 0);
+        let (started, after) = (self.table.env().monotonic(), begun.snapshot.as_ref().map(Snapshot::version));
         loop {
             match self.commit(begun, files).await {
+                Ok(mut outcome) => {
+                    outcome.metrics.conflicts += lost;
+                    return Ok(outcome);
+                }
+                Err(error) if self.may_replace_again(&error) => {
+                    if self.table.env().monotonic() - started > self.options.commit_settings().patience {
+                        return Err(error);
+                    }
+                    lost += 1;
+                }
                 Err(error) if self.may_begin_again(&error) && tries < MOST_TRIES => tries += 1,
-                outcome => return outcome,
+                Err(error) => return Err(error),
             }
             begun = match self.begin().await? {
                 Step::Done(outcome) => return Ok(*outcome),
                 Step::Begun(begun) => *begun,
             };
+            // What was in the way may be the commit of the same files by another process.
+            if let Some(outcome) = outcome_of(&self.table, after, files).await? {
+                return Ok(outcome);
+            }
             if !begun.target.takes_files_of(&written_for) {
                 return Err(self.rules_changed());
             }
@@ -163,6 +179,15 @@ impl Run {
         Error::new(kind, message)
     }
 
+    /// Rows that meet a condition are replaced on top of whatever another writer committed first: the outcome is that of one write after
+    /// the other. The rows that make way are then searched for again.
+    fn may_replace_again(&self, error: &Error) -> bool {
+        use ConflictKind::{ConcurrentAppend, ConcurrentDeleteDelete, ConcurrentDeleteRead};
+        let ErrorKind::CommitConflict { kind, retryable: true, .. } = error.kind() else { return false };
+        let is_about_rows = matches!(kind, ConcurrentAppend | ConcurrentDeleteRead | ConcurrentDeleteDelete);
+        is_about_rows && self.options.replace_where.is_some()
+    }
+
     /// Appends do not depend on what others write; and a table that another made first can be appended to.
     fn may_begin_again(&self, error: &Error) -> bool {
         let ErrorKind::CommitConflict { kind, .. } = error.kind() else { return false };
@@ -173,6 +198,15 @@ impl Run {
         };
         by_kind || is_taken(error)
     }
+}
+
+/// The outcome of a commit of these files, if a version after this one names them.
+pub(super) async fn outcome_of(table: &Table, after: Option<u64>, files: &Files) -> Result<Option<WriteOutcome>> {
+    let paths = files.written.iter().map(|file| file.add.path.as_str()).collect();
+    let Some(version) = version_of(table.store(), after, &paths).await? else { return Ok(None) };
+    let mut metrics = WriteMetrics::default();
+    metrics.add_files(&files.written, files.rows);
+    Ok(Some(WriteOutcome { version, is_committed: true, metrics, snapshot: Some(table.snapshot_at(version).await?) }))
 }
 
 /// Writes the rows of one part of a write, and none of them if that fails. New rows meet the condition of the rows that make way: else they

@@ -23,8 +23,9 @@ use super::rules::{Contents, WriteRules};
 use super::run::Run;
 use super::{SchemaMode, WriteMode, WriteOptions};
 use crate::clustering::clustering_paths;
+use crate::columns::{check_columns, check_constraints, refuse_filling_of_new, with_checked_notes};
 use crate::create::{
-    NewTable, PlannedTable, add_row_tracking_columns, check_columns, check_iceberg, columns_named, with_mapping,
+    NewTable, PlannedTable, add_row_tracking_columns, check_iceberg, columns_named, with_mapping,
 };
 use crate::{Error, Result, Snapshot};
 
@@ -105,7 +106,9 @@ impl Target {
 
     /// `now_ms` is what the current time means in defaults.
     pub(super) fn new(table: TableChange, url: &str, options: &WriteOptions, now_ms: i64) -> Result<Self> {
-        let rules = WriteRules::new(url, &table.protocol, &table.metadata, &table.clustering, now_ms)?;
+        let rules = WriteRules::new(url, &table.protocol, &table.metadata, &table.clustering, now_ms);
+        // A schema that comes with this write is the caller's.
+        let rules = rules.map_err(|error| if table.changes_metadata { error.of_caller() } else { error })?;
         let files = file_options(&rules, options)?;
         Ok(Self { table, rules: Arc::new(rules), files })
     }
@@ -148,7 +151,7 @@ impl TableChange {
 
     async fn of(snapshot: &Snapshot, data: &StructType, options: &WriteOptions, env: &Env) -> Result<Self> {
         if options.schema == SchemaMode::Overwrite {
-            return Self::replaced(snapshot, data, options, env);
+            return Self::replaced(snapshot, data, options, env).map_err(Error::of_caller);
         }
         check_partitioning(snapshot, options)?;
         check_properties(snapshot, options)?;
@@ -170,14 +173,19 @@ impl TableChange {
     }
 
     /// The table gets the columns of the data that it lacks.
-    fn merged(mut self, snapshot: &Snapshot, data: &StructType, env: &Env) -> Result<Self> {
+    fn merged(self, snapshot: &Snapshot, data: &StructType, env: &Env) -> Result<Self> {
+        self.with_columns_of(snapshot, data, env).map_err(Error::of_caller)
+    }
+
+    fn with_columns_of(mut self, snapshot: &Snapshot, data: &StructType, env: &Env) -> Result<Self> {
         let found = schema_for(snapshot.schema(), data);
         let merged = merge(snapshot.schema(), &found, MergeOptions { widen: snapshot.properties().type_widening });
         if merged == *snapshot.schema() {
             return Ok(self);
         }
         let schema = with_mapping(&merged, snapshot.properties(), &mut self.metadata.configuration, env);
-        check_columns(&schema, snapshot.mapping_mode())?;
+        check_columns(&schema, snapshot.properties())?;
+        refuse_filling_of_new(snapshot.schema(), &schema)?;
         let used = used_features(&schema, snapshot.properties(), false);
         if let Some(raised) = upgrade(&self.protocol, used)? {
             self.protocol = raised;
@@ -196,15 +204,15 @@ impl TableChange {
             ));
         }
         let mode = snapshot.mapping_mode();
-        check_columns(data, mode)?;
+        check_columns(data, snapshot.properties())?;
         let mut metadata = snapshot.metadata().clone();
-        let kept = keeping_notes(data, snapshot.schema());
-        let schema = with_mapping(&kept, snapshot.properties(), &mut metadata.configuration, env);
         let partition_by = match &options.partition_by {
             Some(names) => names.clone(),
             None => snapshot.partition_columns().to_vec(),
         };
-        metadata.partition_columns = columns_named(&schema, &partition_by, "partition")?;
+        metadata.partition_columns = columns_named(data, &partition_by, "partition")?;
+        let kept = with_checked_notes(&keeping_notes(data, snapshot.schema()), &metadata.partition_columns)?;
+        let schema = with_mapping(&kept, snapshot.properties(), &mut metadata.configuration, env);
         metadata.schema_string = schema.to_json();
         let given = GivenProperties::parse(options.properties.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
         metadata.configuration.extend(given.configuration);
@@ -212,6 +220,8 @@ impl TableChange {
         if properties.column_mapping_mode != mode {
             return Err(Error::invalid_input("delta.columnMapping.mode cannot be changed by a write"));
         }
+        check_columns(&schema, &properties)?;
+        check_constraints(&schema, &properties)?;
         check_iceberg(&schema, &properties)?;
         add_row_tracking_columns(&properties, &mut metadata.configuration, env);
         let clustering = NewTable {

@@ -15,6 +15,7 @@ use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, TimestampMi
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType as ArrowType, FieldRef, Fields, IntervalUnit, TimeUnit};
 
+use super::super::arrow::type_name;
 use crate::{Error, Result};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
@@ -171,11 +172,17 @@ fn cast_struct(array: &StructArray, fields: &Fields) -> Result<ArrayRef> {
 }
 
 fn no_cast(from: &ArrowType, to: &ArrowType) -> Error {
+    let (from, to) = (type_name(from), type_name(to));
     Error::schema_mismatch(format!("a column stored as {from} cannot be read as {to}: Delta allows no such change of type"))
 }
 
 fn no_fit(from: &ArrowType, to: &ArrowType, error: ArrowError) -> Error {
-    Error::schema_mismatch(format!("a value stored as {from} does not fit into {to}")).with_source(error)
+    let (from, to) = (type_name(from), type_name(to));
+    let why = error.to_string();
+    let why = why.strip_prefix("Cast error: ").unwrap_or(&why);
+    // Arrow tells the value, and names types in its own way.
+    let value = why.strip_prefix("Can't cast value ").and_then(|rest| rest.split_once(" to type ")).map_or(why, |(value, _)| value);
+    Error::schema_mismatch(format!("a value stored as {from} does not fit into {to}: {value}"))
 }
 
 fn value_error(value: String) -> ArrowError {

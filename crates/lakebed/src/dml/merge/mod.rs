@@ -7,6 +7,7 @@
 mod clause;
 mod explain;
 mod index;
+mod keys;
 mod names;
 mod on;
 mod plan;
@@ -74,6 +75,8 @@ pub struct Merge {
 #[derive(Debug, Clone)]
 struct Given {
     on: String,
+    /// The columns that must be equal, where the merge is one by keys. Then `on` only says so in the history.
+    keys: Vec<String>,
     target_alias: String,
     source_alias: String,
     clauses: Vec<Clause>,
@@ -106,6 +109,7 @@ impl Table {
     pub fn merge(&self, source: &MergeSource, on: impl Into<String>) -> Merge {
         let given = Given {
             on: on.into(),
+            keys: Vec::new(),
             target_alias: "target".to_owned(),
             source_alias: "source".to_owned(),
             clauses: Vec::new(),
@@ -122,6 +126,15 @@ impl Merge {
     #[must_use]
     pub fn when(mut self, clause: Clause) -> Self {
         self.given.clauses.push(clause);
+        self
+    }
+
+    /// Rows match that have the same values in these columns, instead of those that meet a condition. Null equals null, and the values of
+    /// the source count in the form in which the table keeps them: an empty text in a partition column is null.
+    #[must_use]
+    pub fn on_keys(mut self, keys: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.given.keys = keys.into_iter().map(Into::into).collect();
+        self.given.on = keys::equal_columns(&self.given.keys, &self.given.target_alias, &self.given.source_alias);
         self
     }
 

@@ -26,6 +26,8 @@ pub(super) struct Condition {
 }
 
 struct Compiled {
+    /// For messages.
+    text: String,
     run: Arc<dyn PhysicalExpr>,
     /// The columns by their places, and what it was compiled for: decimals may be short.
     columns: Vec<(usize, ArrowType)>,
@@ -53,7 +55,7 @@ impl Condition {
                 let places = places(&of_filter).into_iter().map(|(place, _)| place).collect::<Vec<_>>();
                 let (run, schema) = filter.physical_short(&own.project(&places)?)?;
                 let types = schema.fields().iter().map(|field| field.data_type().clone());
-                Some(Compiled { run, columns: places.into_iter().zip(types).collect() })
+                Some(Compiled { text: filter.text().to_owned(), run, columns: places.into_iter().zip(types).collect() })
             }
             None => None,
         };
@@ -85,7 +87,7 @@ impl Condition {
 
 impl Compiled {
     fn matches(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
-        let matching = matching_rows(self.run.as_ref(), batch)?;
+        let matching = matching_rows(&self.text, self.run.as_ref(), batch)?;
         if matching.len() != batch.num_rows() || matching.nulls().is_some() {
             return Err(Error::internal("a filter gave something else than one answer a row"));
         }

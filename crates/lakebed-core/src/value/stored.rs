@@ -1,0 +1,78 @@
+//! The form that new values take in a partition column.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::ByteArrayType;
+use arrow_array::{Array, ArrayRef, GenericByteArray};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+
+use crate::path::hive::NULL_NAME;
+use crate::schema::PrimitiveType;
+use crate::{Error, Result};
+
+/// New values of a partition column in the form in which the table keeps them. The empty text and the name of Hive's partition of nulls
+/// become null, as they do in Delta Spark, and so do the same values as bytes: PROTOCOL "Partition Value Serialization".
+pub fn stored_partition_values(values: ArrayRef, data_type: PrimitiveType) -> Result<ArrayRef> {
+    let other_type = || Error::internal(format!("values of {} are not those of {data_type}", values.data_type()));
+    Ok(match data_type {
+        PrimitiveType::String | PrimitiveType::Char { .. } => {
+            match with_nulls(values.as_string_opt::<i32>().ok_or_else(other_type)?)? {
+                Some(stored) => Arc::new(stored),
+                None => values,
+            }
+        }
+        PrimitiveType::Binary => match with_nulls(values.as_binary_opt::<i32>().ok_or_else(other_type)?)? {
+            Some(stored) => Arc::new(stored),
+            None => values,
+        },
+        _ => values,
+    })
+}
+
+/// The same values with null in place of those that have no form of their own; none if there are no such values.
+fn with_nulls<T: ByteArrayType<Offset = i32>>(values: &GenericByteArray<T>) -> Result<Option<GenericByteArray<T>>> {
+    let bytes = values.value_data();
+    let is_kept = |ends: &[i32]| match ends {
+        [start, end] => start != end && bytes.get(*start as usize..*end as usize) != Some(NULL_NAME.as_bytes()),
+        _ => true,
+    };
+    if values.value_offsets().windows(2).all(is_kept) {
+        return Ok(None);
+    }
+    let kept = NullBuffer::new(BooleanBuffer::from_iter(values.value_offsets().windows(2).map(is_kept)));
+    let nulls = NullBuffer::union(values.nulls(), Some(&kept));
+    Ok(Some(GenericByteArray::try_new(values.offsets().clone(), values.values().clone(), nulls)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{BinaryArray, Int64Array, StringArray};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(values: impl Array + 'static, data_type: PrimitiveType, expected: impl Array + 'static) {
+        let stored = stored_partition_values(Arc::new(values), data_type).unwrap();
+        assert_eq!(stored.to_data(), expected.to_data());
+    }
+
+    #[test]
+    fn values_that_the_log_cannot_tell_from_null_become_null() {
+        let texts = StringArray::from(vec![Some("a"), Some(""), None, Some("__HIVE_DEFAULT_PARTITION__"), Some(" ")]);
+        let expected = [Some("a"), None, None, None, Some(" ")];
+        let stored = stored_partition_values(Arc::new(texts.slice(1, 4)), PrimitiveType::String).unwrap();
+        assert_eq!(stored.as_string::<i32>().iter().collect::<Vec<_>>(), expected[1..]);
+        let stored = stored_partition_values(Arc::new(texts), PrimitiveType::String).unwrap();
+        assert_eq!(stored.as_string::<i32>().iter().collect::<Vec<_>>(), expected);
+        let bytes = BinaryArray::from(vec![Some(b"".as_slice()), Some(b"b")]);
+        let stored = stored_partition_values(Arc::new(bytes), PrimitiveType::Binary).unwrap();
+        assert_eq!(stored.as_binary::<i32>().iter().collect::<Vec<_>>(), [None, Some(b"b".as_slice())]);
+    }
+
+    #[test]
+    fn other_values_stay_as_they_are() {
+        check(StringArray::from(vec![Some("a"), None]), PrimitiveType::String, StringArray::from(vec![Some("a"), None]));
+        check(Int64Array::from(vec![0]), PrimitiveType::Long, Int64Array::from(vec![0]));
+    }
+}

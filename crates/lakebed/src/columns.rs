@@ -1,0 +1,258 @@
+//! Which columns a table may have: their names, their types, and the notes on them. What is asked for here comes from a caller, so what is
+//! wrong with it is the caller's to mend. Read [`check_columns`].
+
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::Schema;
+use lakebed_core::property::TableProperties;
+use lakebed_core::schema::char_varchar::{CHAR_VARCHAR, limits};
+use lakebed_core::schema::mapping::MappingMode;
+use lakebed_core::schema::notes::{
+    CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_ALLOW_GIVEN, IDENTITY_START, IDENTITY_STEP, INVARIANTS,
+};
+use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
+use serde_json::Value;
+
+use crate::expr::{Options, filter_schema, parse_expr, parse_filter};
+use crate::{Error, Result};
+
+/// Letters that no column name may have unless column mapping gives it another.
+const SPECIAL: &[char] = &[' ', ',', ';', '{', '}', '(', ')', '\n', '\t', '='];
+
+/// The columns that the change feed adds to those of the table.
+const CHANGE_COLUMNS: [&str; 3] = ["_change_type", "_commit_version", "_commit_timestamp"];
+
+/// The notes that say where values come from.
+const FILLING: [&str; 5] =
+    [GENERATION_EXPRESSION, CURRENT_DEFAULT, IDENTITY_START, IDENTITY_STEP, IDENTITY_ALLOW_GIVEN];
+
+/// Refuses columns that no table with these properties can have.
+pub(crate) fn check_columns(schema: &StructType, properties: &TableProperties) -> Result<()> {
+    if schema.fields.is_empty() {
+        return Err(Error::invalid_input("a table needs at least one column"));
+    }
+    check_names(schema, "", properties.column_mapping_mode)?;
+    let is_of_changes = |field: &&StructField| CHANGE_COLUMNS.contains(&field.name.to_lowercase().as_str());
+    match schema.fields.iter().find(is_of_changes).filter(|_| properties.change_data_feed) {
+        Some(field) => Err(Error::invalid_input(format!(
+            "column {}: the change feed adds a column of this name; rename it, or leave delta.enableChangeDataFeed off",
+            field.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn check_names(schema: &StructType, place: &str, mode: MappingMode) -> Result<()> {
+    let mut seen = std::collections::HashSet::new();
+    for field in &schema.fields {
+        let name = format!("{place}{}", field.name);
+        if !seen.insert(field.name.to_lowercase()) {
+            let message = format!("column {name} stands there more than once (names that differ by case alone are the same)");
+            return Err(Error::schema_mismatch(message));
+        }
+        if field.name.is_empty() || (mode == MappingMode::None && field.name.contains(SPECIAL)) {
+            let message = format!(
+                "column {name:?}: names of columns have no blanks and none of ,;{{}}()=; rename it, or set the property delta.columnMapping.mode to name"
+            );
+            return Err(Error::invalid_input(message));
+        }
+        check_type(&field.data_type, &name, mode)?;
+    }
+    Ok(())
+}
+
+fn check_type(data_type: &DataType, name: &str, mode: MappingMode) -> Result<()> {
+    match data_type {
+        DataType::Primitive(PrimitiveType::Void) => {
+            let message = format!("column {name} has nothing but nulls, so its type is not known: give it one");
+            Err(Error::schema_mismatch(message))
+        }
+        DataType::Primitive(_) => Ok(()),
+        DataType::Struct(fields) if fields.fields.is_empty() => {
+            Err(Error::schema_mismatch(format!("column {name} is a struct without fields: no file can hold it")))
+        }
+        DataType::Struct(fields) => check_names(fields, &format!("{name}."), mode),
+        DataType::Array(array) => check_type(&array.element, &format!("{name}.element"), mode),
+        DataType::Map(map) => {
+            check_type(&map.key, &format!("{name}.key"), mode)?;
+            check_type(&map.value, &format!("{name}.value"), mode)
+        }
+    }
+}
+
+/// The schema of a new table with its notes complete, once they are known to make sense.
+pub(crate) fn with_checked_notes(schema: &StructType, partition_columns: &[String]) -> Result<StructType> {
+    let expressions = filter_schema(schema)?;
+    let notes = Notes { schema, expressions: &expressions, partition_columns };
+    let fields = schema.fields.iter().map(|field| notes.checked(field)).collect::<Result<_>>()?;
+    Ok(StructType { fields })
+}
+
+/// Columns that come to a table with rows can be filled with nothing but null.
+pub(crate) fn refuse_filling_of_new(before: &StructType, after: &StructType) -> Result<()> {
+    let is_filled = |field: &&StructField| FILLING.iter().any(|key| field.metadata.contains_key(*key));
+    match after.fields.iter().filter(|field| before.field(&field.name).is_none()).find(is_filled) {
+        Some(field) => Err(Error::invalid_input(format!(
+            "column {}: a column that is added to a table has neither a default nor a generation expression and is not numbered; remove \
+             these from the metadata of its field",
+            field.name
+        ))),
+        None => refuse_filling_inside(after, ""),
+    }
+}
+
+fn refuse_filling_inside(schema: &StructType, place: &str) -> Result<()> {
+    for field in &schema.fields {
+        let name = format!("{place}{}", field.name);
+        if let Some(key) = FILLING.iter().find(|key| !place.is_empty() && field.metadata.contains_key(**key)) {
+            return Err(Error::invalid_input(format!("column {name}: {key} is for whole columns, not for fields of them")));
+        }
+        inside(&field.data_type, &name)?;
+    }
+    Ok(())
+}
+
+fn inside(data_type: &DataType, name: &str) -> Result<()> {
+    match data_type {
+        DataType::Primitive(_) => Ok(()),
+        DataType::Struct(fields) => refuse_filling_inside(fields, &format!("{name}.")),
+        DataType::Array(array) => inside(&array.element, &format!("{name}.element")),
+        DataType::Map(map) => {
+            inside(&map.key, &format!("{name}.key"))?;
+            inside(&map.value, &format!("{name}.value"))
+        }
+    }
+}
+
+/// What the notes on columns are held against.
+struct Notes<'a> {
+    schema: &'a StructType,
+    expressions: &'a Schema,
+    partition_columns: &'a [String],
+}
+
+impl Notes<'_> {
+    fn checked(&self, field: &StructField) -> Result<StructField> {
+        let within = |error: Error| error.within(format!("column {}", field.name));
+        inside(&field.data_type, &field.name)?;
+        let text = |key: &str| field.metadata.get(key).and_then(Value::as_str);
+        let is_numbered = [IDENTITY_START, IDENTITY_STEP, IDENTITY_ALLOW_GIVEN].iter().any(|key| field.metadata.contains_key(*key));
+        let ways = [text(GENERATION_EXPRESSION).is_some(), text(CURRENT_DEFAULT).is_some(), is_numbered];
+        if ways.into_iter().filter(|is_given| *is_given).count() > 1 {
+            let message = "its values come from one place: a default, a generation expression, or numbers";
+            return Err(within(Error::invalid_input(message)));
+        }
+        if let Some(expression) = text(GENERATION_EXPRESSION) {
+            self.check_generation(field, expression).map_err(|error| within(error.within(GENERATION_EXPRESSION)))?;
+        }
+        if let Some(expression) = text(CURRENT_DEFAULT) {
+            self.check_default(field, expression).map_err(|error| within(error.within(CURRENT_DEFAULT)))?;
+        }
+        if let Some(words) = text(CHAR_VARCHAR)
+            && limits(&field.data_type, words).is_none()
+        {
+            let message = format!("{CHAR_VARCHAR} is {words:?}, which does not tell the lengths of texts in a column of its type");
+            return Err(within(Error::invalid_input(message)));
+        }
+        if let Some(condition) = invariant(field)? {
+            parse_filter(&condition, self.expressions, &Options::default())
+                .map_err(|error| within(error.within(INVARIANTS)))?;
+        }
+        if is_numbered { self.numbered(field).map_err(within) } else { Ok(field.clone()) }
+    }
+
+    /// Delta Spark refuses to write to a table that breaks one of these rules.
+    fn check_generation(&self, field: &StructField, text: &str) -> Result<()> {
+        let expression = parse_expr(text, self.expressions, &Options::default())?;
+        for path in expression.columns() {
+            let column = path.first().and_then(|name| self.schema.field(name));
+            if column.is_some_and(|column| column.metadata.contains_key(GENERATION_EXPRESSION)) {
+                let name = column.map_or("", |column| column.name.as_str());
+                return Err(Error::invalid_input(format!("it reads column {name}, which is generated itself")));
+            }
+        }
+        let wanted = self.expressions.field_with_name(&field.name).map(arrow_schema::Field::data_type);
+        if matches!(field.data_type, DataType::Primitive(_)) && wanted.ok() != Some(&expression.data_type) {
+            let found = lakebed_core::schema::arrow::type_name(&expression.data_type);
+            let message = format!("it gives values of type {found}, and the column is {}; cast them", field.data_type);
+            return Err(Error::schema_mismatch(message));
+        }
+        Ok(())
+    }
+
+    fn check_default(&self, field: &StructField, text: &str) -> Result<()> {
+        let options = Options { now_ms: Some(0) };
+        let expression = parse_expr(&as_type(text, field), self.expressions, &options)?;
+        if let Some(column) = expression.columns().first() {
+            return Err(Error::invalid_input(format!("it reads column {}, and a default is the same for all rows", column.join("."))));
+        }
+        let nulls = self.expressions.fields().iter().map(|field| new_null_array(field.data_type(), 1)).collect();
+        let row = RecordBatchOptions::new().with_row_count(Some(1));
+        let fields: Vec<_> = self.expressions.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
+        let row = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), nulls, &row)?;
+        expression.evaluate(&row).map(drop)
+    }
+
+    fn numbered(&self, field: &StructField) -> Result<StructField> {
+        if field.data_type != PrimitiveType::Long.into() {
+            return Err(Error::schema_mismatch(format!("a column that is numbered is of type long, not {}", field.data_type)));
+        }
+        if self.partition_columns.contains(&field.name) {
+            return Err(Error::invalid_input("a partition column cannot be numbered"));
+        }
+        let mut numbered = field.clone();
+        let defaults = [(IDENTITY_START, 1.into()), (IDENTITY_STEP, 1.into()), (IDENTITY_ALLOW_GIVEN, false.into())];
+        for (key, value) in defaults {
+            numbered.metadata.entry(key).or_insert(value);
+        }
+        if numbered.metadata.get(IDENTITY_STEP).and_then(Value::as_i64) == Some(0) {
+            return Err(Error::invalid_input(format!("{IDENTITY_STEP} is 0, so that all its numbers would be the same")));
+        }
+        Ok(numbered)
+    }
+}
+
+/// Refuses conditions on rows that cannot be understood: no row could be written to the table.
+pub(crate) fn check_constraints(schema: &StructType, properties: &TableProperties) -> Result<()> {
+    let expressions = filter_schema(schema)?;
+    for (name, condition) in &properties.constraints {
+        let options = Options { now_ms: Some(0) };
+        parse_filter(condition, &expressions, &options).map_err(|error| error.within(format!("CHECK constraint {name}")))?;
+    }
+    Ok(())
+}
+
+/// The condition that a column has of its own, if it has one.
+pub(crate) fn invariant(field: &StructField) -> Result<Option<String>> {
+    let Some(text) = field.metadata.get(INVARIANTS).and_then(Value::as_str) else { return Ok(None) };
+    let parsed: Value = serde_json::from_str(text).unwrap_or_default();
+    match parsed.pointer("/expression/expression").and_then(Value::as_str) {
+        Some(condition) => Ok(Some(condition.to_owned())),
+        None => Err(Error::corrupt(format!("schema: column {}", field.name), format!("its invariant is not understood: {text}"))),
+    }
+}
+
+/// The expression cast to the type of the column; types with parts are taken as they come.
+pub(crate) fn as_type(expression: &str, field: &StructField) -> String {
+    let DataType::Primitive(primitive) = &field.data_type else { return expression.to_owned() };
+    match sql_name(*primitive) {
+        Some(name) => format!("CAST(({expression}) AS {name})"),
+        None => expression.to_owned(),
+    }
+}
+
+/// What SQL calls a type.
+fn sql_name(primitive: PrimitiveType) -> Option<String> {
+    Some(match primitive {
+        PrimitiveType::Long => "BIGINT".to_owned(),
+        PrimitiveType::Integer => "INT".to_owned(),
+        PrimitiveType::Short => "SMALLINT".to_owned(),
+        PrimitiveType::Byte => "TINYINT".to_owned(),
+        PrimitiveType::String | PrimitiveType::Char { .. } => "STRING".to_owned(),
+        PrimitiveType::Variant | PrimitiveType::Void | PrimitiveType::YearMonthInterval | PrimitiveType::DayTimeInterval => {
+            return None;
+        }
+        other => other.to_string().to_uppercase(),
+    })
+}
