@@ -6,7 +6,7 @@ export LAKEBED_CACHE ?= $(CACHE)
 VENV ?= .venv
 PY := $(VENV)/bin/python
 
-.PHONY: help build demo test test-rust test-python test-spark sim lint bench bench-spark docs wheel
+.PHONY: help build demo test test-rust test-python fuzz-door test-spark sim lint bench bench-spark docs wheel
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
@@ -30,6 +30,9 @@ sim: ## seeded writers, readers and faults against a model, and the commit proto
 test-python: build $(VENV)/test.stamp ## the Python suite, with Delta Spark, deltalake and DuckDB beside it
 	@tests/need java mvn go
 	$(PY) -m pytest tests/python
+
+fuzz-door: build $(VENV)/test.stamp ## whatever callers hand over, for MINUTES or EXAMPLES, from SEED on; each kind of failure is shown once
+	cd tests/python && $(abspath $(PY)) -m door.hours
 
 test-spark: build $(VENV)/test.stamp ## only what runs Spark
 	@tests/need java mvn
