@@ -13,7 +13,7 @@ help:
 build: $(VENV)/demo.stamp ## the extension module, into .venv
 	$(VENV)/bin/maturin develop --quiet --profile dev
 
-demo: build ## from a bare checkout to a table that is read, step by step
+demo: build $(VENV)/spark.stamp ## from a bare checkout to a table that is made, changed and put in order, step by step
 	$(PY) examples/demo.py
 
 test: lint test-rust test-python ## everything that CI runs
@@ -72,6 +72,14 @@ $(VENV)/demo.stamp: tests/need
 	@test -x $(PY) || python3 -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2' 'pyarrow>=16'
 	@touch $@
+
+# The demo shows PySpark where there is Java; without a network it does without. The version is that of the tests.
+$(VENV)/spark.stamp: $(VENV)/demo.stamp
+	@if command -v java >/dev/null; then \
+	    echo "installing PySpark, with pandas, which it needs, for the last part of the demo (480 MB)"; \
+	    $(PY) -m pip install --quiet --disable-pip-version-check $$(grep -E '^(pyspark|pandas)==' tests/python/requirements.txt) && touch $@ || \
+	    echo "PySpark could not be installed; the demo goes on without it"; \
+	fi
 
 $(VENV)/test.stamp: $(VENV)/demo.stamp tests/python/requirements.txt
 	$(PY) -m pip install --quiet --disable-pip-version-check -r tests/python/requirements.txt

@@ -188,7 +188,7 @@ def deed(draw: st.DrawFn, table: Table, source: Source) -> Deed:
     given[name] = value
     if (name, value) == ("retention_hours", 0):
         given.pop("enforce_retention", None)
-    if verb == "append" and name == "mode" or verb == "create" and name == "txn" or name in _KNOWN:
+    if (verb == "append" and name == "mode") or (verb == "create" and name == "txn") or name in _KNOWN:
         return Deed(verb, tuple(given.items()), f"unknown argument {name}")
     return Deed(verb, tuple(given.items()), f"{name}={value!r}")
 

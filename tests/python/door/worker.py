@@ -24,7 +24,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._noise: IO[bytes] = tempfile.TemporaryFile()
+        self._noise: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115: it lives as long as the worker
 
     def check(self, case: Case) -> str:
         """What is wrong with it, empty if nothing is."""
