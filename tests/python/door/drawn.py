@@ -200,7 +200,10 @@ _way = st.sampled_from(["same"] * 20 + ["thread"] * 6 + ["pickled"] * 6 + ["fork
 @st.composite
 def case(draw: st.DrawFn) -> Case:
     before, rows = draw(table), draw(source)
-    return Case(before, rows, draw(deed(before, rows)), draw(_way))
+    way = draw(_way)
+    if way == "fork" and rows.kind in sources.THREADED:
+        way = "thread"
+    return Case(before, rows, draw(deed(before, rows)), way)
 
 
 @st.composite

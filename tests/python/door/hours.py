@@ -45,7 +45,7 @@ def main() -> int:
             if wrong := worker.check(case):
                 known = found.get(kind(case, wrong))
                 if known is None:
-                    print(f"seed {start + number}: {kind(case, wrong)}", flush=True)
+                    print(f"\n== {kind(case, wrong)} (seed {start + number})\n{wrong}\n{case!r}", flush=True)
                 if known is None or len(repr(case)) < len(repr(known[0])):
                     found[kind(case, wrong)] = (case, wrong, start + number)
 
@@ -54,7 +54,7 @@ def main() -> int:
     while time.monotonic() < end and (not examples or done < examples):
         draw(min(500, examples - done) if examples else 500)
         number += 1
-    print(f"\n{done} cases from seed {start} on, {len(found)} kinds of failures")
+    print(f"\n{done} cases from seed {start} on, {len(found)} kinds of failures, made smaller:")
     for name, (case, wrong, of) in sorted(found.items()):
         if os.environ.get("SMALL", "1") == "1":
             case, wrong = smaller(worker, name, case, wrong, of)

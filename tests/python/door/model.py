@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
 from door import deeds, sources, tables
 from door.case import Batch, Case, Row, Rows
 from door.values import plain
@@ -42,6 +44,8 @@ class Wanted:
     doubts: list[str] = field(default_factory=list)
     #: Whether a version is made if it is done; None if that is open.
     commits: bool | None = None
+    #: Whether values may have been made others, by the casts of an assignment.
+    casts: bool = False
     #: For reads: the rows that come, and of how many.
     answer: Rows | None = None
     count: int | None = None
@@ -103,11 +107,16 @@ def _judge_source(case: Case, given: dict[str, Any], found: Wanted) -> None:
     for batch in batches:
         for column in batch:
             if is_new:
-                fits = column.type in _NEW and "/" not in column.name
+                fits = column.type in _NEW and _is_named_well(column.name)
             elif column.name.lower() in tables.FITS:
                 fits = column.type in tables.FITS[column.name.lower()]
             else:
-                fits = column.type in _NEW and given.get("schema") == "merge" and case.deed.verb not in ("upsert", "merge")
+                fits = (
+                    column.type in _NEW
+                    and _is_named_well(column.name)
+                    and given.get("schema") == "merge"
+                    and case.deed.verb not in ("upsert", "merge")
+                )
             if not fits:
                 found.doubts.append(f"{column.name} of type {column.type}")
             if not column.nullable:
@@ -120,6 +129,11 @@ def _judge_source(case: Case, given: dict[str, Any], found: Wanted) -> None:
             found.doubts.append(f"the source lacks {sorted(missing)}")
     if source.kind == "pandas with an index":
         found.doubts.append("the index is a column")
+
+
+def _is_named_well(name: str) -> bool:
+    """Whether any table can have such a column: blanks need column mapping, and some names are Delta's own."""
+    return name.isidentifier() and not name.startswith("_")
 
 
 def _judge_drift(kind: str, batches: list[Batch], found: Wanted) -> None:
@@ -256,8 +270,8 @@ def _create(case: Case, given: dict[str, Any], found: Wanted) -> None:
     by = given.get("partition_by") or ()
     if not set(by) < set(names):
         found.refused.append("partitions by what is not there, or by all there is")
-    if not all(column.type in _NEW for column in batches[0]):
-        found.doubts.append("odd types")
+    if not all(column.type in _NEW and _is_named_well(column.name) for column in batches[0]):
+        found.doubts.append("odd types or names")
     if "cluster_by" in given or "constraints" in given:
         found.doubts.append("columns that may not be there")
     found.rows = []
@@ -309,7 +323,14 @@ def _merged(case: Case, given: dict[str, Any], found: Wanted, clauses: str, keys
     if not set(keys) <= names or (clauses == "update n" and "n" not in names):
         found.refused.append("the source lacks a column that is named")
         return
-    new = _incoming(case, given)
+    new = [{name: row[name] for name in row if name in tables.SCHEMA.names} for row in _incoming(case, given)]
+    # As in Delta Spark, columns that the table lacks are passed over, and values are cast as assignments are.
+    found.casts = any(
+        _family(tables.SCHEMA.field(one.name.lower()).type) != _family(sources.TYPES[one.type])
+        for batch in sources.batches(case.source)
+        for one in batch
+        if one.name.lower() in tables.SCHEMA.names
+    )
 
     def meet(row: Row, other: Row) -> bool:
         return all(plain(row.get(key)) == plain(other.get(key)) and (null_safe or row.get(key) is not None) for key in keys)
@@ -335,6 +356,15 @@ def _merged(case: Case, given: dict[str, Any], found: Wanted, clauses: str, keys
         touched += inserts
     _check(case, touched, found)
     found.rows = after
+
+
+def _family(kind: pa.DataType) -> str:
+    """Types whose values are the same however they are cast, if they are cast at all."""
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return "number"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind) or kind == pa.string_view():
+        return "text"
+    return str(kind)
 
 
 def _read(case: Case, given: dict[str, Any], found: Wanted) -> None:

@@ -84,10 +84,12 @@ def _judge_success(case: Case, answer: Answer, wanted: Wanted, path: str, versio
         return f"done, although it must be refused: {wanted.refused}"
     table = lb.Table(path)
     found = bag(table.to_arrow().to_pylist())
-    if wrong := differ(found, bag(wanted.rows)):
+    if not wanted.casts and (wrong := differ(found, bag(wanted.rows))):
         return f"rows: {wrong}"
     if table.count() != found.total():
         return f"the log counts {table.count()} rows, the files have {found.total()}"
+    if stray := log.files(path) - log.named(path, table.version):
+        return f"files that no version names: {sorted(stray)}"
     if wanted.answer is not None and (wrong := _judge_answer(answer, wanted)):
         return f"what was read: {wrong}"
     made = table.version - (-1 if version is None else version)

@@ -65,6 +65,23 @@ POOL: dict[str, tuple[Any, ...]] = {
 }
 
 
+#: Types that DuckDB has.
+OF_DUCKDB = {
+    "int64",
+    "int32",
+    "int16",
+    "int8",
+    "uint8",
+    "double",
+    "float",
+    "string",
+    "large_string",
+    "bool",
+    "binary",
+    "date32[day]",
+}
+
+
 class Mine(Exception):
     """What a caller's generator raises."""
 
@@ -127,8 +144,10 @@ def _duckdb(source: Source) -> Any:
     import duckdb
 
     table = _table(source)
-    # DuckDB has no relations without columns.
-    return duckdb.connect().from_arrow(table) if table.num_columns else table
+    names = {name.lower() for name in table.column_names}
+    # DuckDB has no relations without columns, gives those that come twice other names, and has not all types of Arrow.
+    has_all = all(one.type in OF_DUCKDB for batch in source.batches for one in batch)
+    return duckdb.connect().from_arrow(table) if has_all and 0 < len(names) == table.num_columns else table
 
 
 def _dicts(source: Source) -> Rows:
@@ -185,6 +204,8 @@ DRIFTING = {
 #: What libraries turn into types of their own on the way.
 RETYPED = {"pandas", "pandas with an index", "chunks", "list of frames", "polars", "polars frames", "duckdb", "dicts"}
 RETYPED |= {"generator of dicts", "mapping", "rows and batches"}
+#: What libraries with threads of their own make, which do not survive a fork.
+THREADED = {"polars", "polars frames", "lazy frame", "duckdb"}
 OF_DICTS = {"dicts", "generator of dicts"}
 OF_PANDAS = {"pandas", "pandas with an index", "chunks", "list of frames"}
 

@@ -16,7 +16,7 @@ from typing import IO, Any
 from door.case import Case
 
 #: Seconds for one case, after which it hangs.
-PATIENCE = 60
+PATIENCE = 30
 
 
 class Worker:
@@ -24,7 +24,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._noise: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115: it lives as long as the worker
+        self._noise: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the worker)
 
     def check(self, case: Case) -> str:
         """What is wrong with it, empty if nothing is."""
@@ -50,7 +50,8 @@ class Worker:
 
     def close(self) -> None:
         if self._process:
-            self._process.kill()
+            # With the children that it forked.
+            os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
             self._process = None
 
@@ -62,6 +63,7 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._noise,
+            start_new_session=True,
             cwd=Path(__file__).parents[1],
             env={**os.environ, "RUST_BACKTRACE": "0"},
         )
