@@ -258,6 +258,7 @@ def _create(case: Case, given: dict[str, Any], found: Wanted) -> None:
     if case.table.exists and mode == "error":
         found.refused.append("there is a table")
     if case.table.exists and mode == "ignore":
+        found.doubts.append("the schema need not be looked at")
         found.commits = False
         return
     batches = sources.batches(case.source)
@@ -278,13 +279,18 @@ def _create(case: Case, given: dict[str, Any], found: Wanted) -> None:
     found.commits = True
 
 
+def _of_none(given: dict[str, Any]) -> bool | None:
+    """Whether a change of no row is committed: its number may be worth it."""
+    return None if "txn" in given else False
+
+
 def _delete(case: Case, given: dict[str, Any], found: Wanted) -> None:
     if _is_known(given):
         found.commits = False
         return
     where = given.get("where")
     left = [row for row in found.rows if where is not None and not is_true(where, row)]
-    found.commits = len(left) < len(found.rows)
+    found.commits = True if len(left) < len(found.rows) else _of_none(given)
     found.rows = left
 
 
@@ -302,7 +308,7 @@ def _update(case: Case, given: dict[str, Any], found: Wanted) -> None:
     _check(case, [row for is_hit, row in zip(hit, after, strict=True) if is_hit], found)
     if any(is_hit and not -(2**31) <= (row["n"] or 0) < 2**31 for is_hit, row in zip(hit, after, strict=True)):
         found.refused.append("n does not hold that")
-    found.rows, found.commits = after, any(hit)
+    found.rows, found.commits = after, True if any(hit) else _of_none(given)
 
 
 def _upsert(case: Case, given: dict[str, Any], found: Wanted) -> None:

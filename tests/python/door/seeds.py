@@ -22,6 +22,10 @@ def _wrong(verb: str, name: str, value: object) -> Case:
     return Case(Table(), Source("table", (full,)), Deed(verb, tuple(given.items()), f"{name}={value!r}"))
 
 
+def _made(name: str, value: object) -> Case:
+    return Case(Table(exists=False), Source("table", ((_ID,),)), Deed("create", ((name, value),), f"{name}={value!r}"))
+
+
 _FULL = [("id", "int64", 7), ("n", "int32", 7), ("v", "double", 0.5), ("p", "string", "x"), ("s", "string", "x")]
 
 SEEDS: dict[str, Case] = {
@@ -63,5 +67,9 @@ SEEDS: dict[str, Case] = {
     "a negative number of a transaction": _wrong("write", "txn", ("door", -1)),
     "a limit below nothing": _wrong("read", "limit", -1),
     "a version that is a truth value": _wrong("open", "version", True),
+    "a constraint of a column that is not there": _made("constraints", {"c": "nope > 1"}),
+    "a constraint that is no condition": _made("constraints", {"c": "id"}),
+    "a constraint without a name": _made("constraints", {"": "id > 0"}),
+    "the first overwrite of rows that do not meet its condition": _write("table", (_ID,), mode="overwrite", where="id > 1"),
     "row groups of no rows": _wrong("write", "row_group_rows", 0),
 }
