@@ -54,17 +54,18 @@ class Wanted:
 def wanted(case: Case) -> Wanted:
     table, deed = case.table, case.deed
     found = Wanted(tables.before(table))
+    given = dict(deed.given)
+    is_known = table.exists and (given.get("mode") == "ignore" or _is_known(given))
     if deed.wrong:
-        found.refused.append(deed.wrong)
+        # What columns there are need not be looked at where nothing is done.
+        (found.doubts if is_known and "nope" in deed.wrong else found.refused).append(deed.wrong)
     if not table.exists and deed.verb not in ("write", "create"):
         # What a handle knows by heart, it may tell.
         (found.doubts if deed.verb in ("read", "history") else found.refused).append("the table is gone")
-    given = dict(deed.given)
     if deed.verb in deeds.TAKES:
         of_source = Wanted([])
         _judge_source(case, given, of_source)
-        if table.exists and (given.get("mode") == "ignore" or _is_known(given)):
-            # Then it need not be looked at.
+        if is_known:
             found.doubts += of_source.refused
         else:
             found.refused += of_source.refused
