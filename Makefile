@@ -31,7 +31,7 @@ test-python: build $(VENV)/test.stamp ## the Python suite, with Delta Spark, del
 	@tests/need java mvn go
 	$(PY) -m pytest tests/python
 
-fuzz-door: build $(VENV)/test.stamp ## whatever callers hand over, for MINUTES or EXAMPLES, from SEED on; each kind of failure is shown once
+fuzz-door: build $(VENV)/test.stamp ## random calls of the Python API against a model, for MINUTES or EXAMPLES, from SEED on
 	cd tests/python && $(abspath $(PY)) -m door.hours
 
 test-spark: build $(VENV)/test.stamp ## only what runs Spark

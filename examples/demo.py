@@ -1,6 +1,6 @@
 """The main job of lakebed on a table of its own, step by step: run it with `make demo`, or `python examples/demo.py FOLDER` to keep the table.
 
-Each step is a function. What is shown as its calls is its own source.
+Each step is a function. The demo prints the source of the function as the calls of the step.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DAYS, TRIPS_A_DAY = 30, 20_000
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("day", pa.date32()), ("city", pa.string()), ("km", pa.float64()), ("fare", pa.float64())]
 )
-#: The query whose way is shown before and after the table is put in order.
+#: A query; the demo shows how many files it opens before and after OPTIMIZE.
 QUERY = "city = 'Oslo' AND fare BETWEEN 40 AND 45"
 
 
@@ -53,7 +53,7 @@ def trips_of(day: int) -> pa.Table:
 
 
 def create(path: str) -> None:
-    """Create a table. It is a folder of Parquet files, with a log that says which of them count."""
+    """Create a table. A table is a folder of Parquet files with a log; the log names the files of each version."""
     table = lb.create(
         path,
         SCHEMA,
@@ -71,11 +71,11 @@ def append(path: str) -> None:
 
 
 def query(path: str) -> None:
-    """Read some rows. The log knows what is in each file, so files that cannot hold such rows are not opened."""
+    """Read some rows. The log holds the smallest and largest values of each file, so lakebed skips files without matching rows."""
     scan = lb.Table(path).scan(columns=["day", "city", "fare"], where="day = '2026-03-07' AND fare > 72")
     rows = scan.to_arrow()
     show_rows(rows.sort_by([("fare", "descending")]), 3)
-    say(f"{rows.num_rows} rows; {told_of(scan)}.")
+    say(f"{rows.num_rows} rows. {told_of(scan)}")
 
 
 def upsert(path: str) -> None:
@@ -103,13 +103,13 @@ def time_travel(path: str) -> None:
 
 
 def history(path: str) -> None:
-    """Read the history. The log tells who did what, and when."""
+    """Read the history. The log records each operation with its time."""
     entries = lb.Table(path).history(limit=4)
     show(["version", "time (UTC)", "operation"], [[one.version, f"{one.timestamp:%H:%M:%S}", one.operation] for one in entries])
 
 
 def change_feed(path: str) -> None:
-    """Read the change feed. It tells what the last two versions did to which rows."""
+    """Read the change feed. The feed lists the rows that the last two versions inserted, updated or deleted."""
     changes = lb.Table(path).changes(DAYS + 1).to_arrow()
     counts = changes.group_by(["_commit_version", "_change_type"]).aggregate([("id", "count")])
     of_trip_7 = changes.filter(pc.equal(changes["id"], 7)).select(["id", "city", "fare", "_change_type"])
@@ -152,7 +152,7 @@ def spark_sql(path: str) -> None:
 
 STEPS = [create, append, query, upsert, delete, time_travel, history, change_feed, optimize]
 SPARK_STEPS = [spark_reads, spark_writes, spark_sql]
-#: What begins the lines of a step that only show what came of it.
+#: The first words of lines that only print results; the demo does not show these lines.
 _SHOWS = ("show", "say", "changed")
 #: What Spark's steps use; given by `with_spark`.
 spark: Any = None
@@ -173,7 +173,7 @@ def run(steps: Sequence[Callable[[str], None]], path: str) -> None:
 
 
 def calls_of(step: Callable[[str], None]) -> str:
-    """The source of a step, but for its docstring and what only shows what came of it."""
+    """The source of a step without its docstring and without the lines that print results."""
     lines = textwrap.dedent(inspect.getsource(step)).splitlines()
     body = textwrap.dedent("\n".join(lines[2:])).splitlines()
     return "\n".join(line for line in body if line and not line.startswith(_SHOWS))
@@ -214,7 +214,7 @@ def files_of(scan: lb.Scan) -> list[object]:
 
 def told_of(scan: lb.Scan) -> str:
     total, opened, skipped = files_of(scan)
-    return f"{opened} of {total} files were opened, {skipped} were skipped"
+    return f"lakebed opened {opened} of {total} files and skipped {skipped} of them."
 
 
 def lack_of_spark() -> str:
@@ -267,7 +267,7 @@ def main() -> None:
     Path(folder).mkdir(parents=True, exist_ok=True)
     path = f"{folder}/trips"
     start = time.monotonic()
-    print(f'lakebed {lb.__version__}: a Delta Lake table from its making to its upkeep\n\n   >>> path = "{path}"')
+    print(f'lakebed {lb.__version__}: the life of a Delta Lake table, step by step\n\n   >>> path = "{path}"')
     try:
         run(STEPS, path)
         print(f"\nThat took {time.monotonic() - start:.1f} seconds.")

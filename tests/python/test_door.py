@@ -1,4 +1,4 @@
-"""Whatever a caller hands over: the right rows, or an error of ours and a table as it was. Two hundred draws; `make fuzz-door` goes on."""
+"""Each drawn call stores the right rows, or raises a lakebed error and changes nothing. CI runs 200 draws; `make fuzz-door` runs for hours."""
 
 from __future__ import annotations
 

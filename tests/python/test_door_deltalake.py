@@ -1,4 +1,4 @@
-"""deltalake beside lakebed: the same call with the same input gives the same rows, or both refuse it. Where they differ knowingly, the reason is here."""
+"""The same call with the same input by lakebed and by deltalake: both store the same rows, or both refuse. Known differences are listed with reasons."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def read_by_deltalake(path: str, version: int | None = None) -> list[dict[str, A
 
 
 def outcome(door: Door, call: Call, path: str) -> tuple[Outcome, object]:
-    """The rows of the table afterwards, or that it was refused; and what the call answered. Both read the same rows, whoever wrote."""
+    """The rows after the call, or `REFUSED`, and the call's result. lakebed and deltalake must read the same rows from the table."""
     try:
         answer = call(door, path)
     except Exception:
@@ -239,12 +239,12 @@ WRITES: dict[str, Callable[[Door, str, Any], None]] = {
 
 @dataclass(frozen=True)
 class Difference:
-    """What each does, `rows` or `refused`, and why we do otherwise."""
+    """A known difference: what each of them does (`rows` or `refused`), and the reason for lakebed's behaviour."""
 
     lakebed: str
     deltalake: str
     reason: str
-    #: In which ways of writing; in all if there are none.
+    #: The keys of `WRITES` that it concerns; empty for all.
     of: tuple[str, ...] = ()
 
 

@@ -1,6 +1,6 @@
-"""A fuzzer of the door: whatever a caller hands over, either the right rows are in the table or an error of ours says why and nothing changed.
+"""A fuzzer of the Python API: a call either stores exactly the given rows, or raises a lakebed error and leaves the table unchanged.
 
-A `case.Case` says what is handed over (`sources`), to what table (`tables`), with what words (`case.Deed`) and from which process (`processes`).
-`drawn` draws cases, `model` says what must come of one, `run` does it and compares, `worker` keeps a process that may die of it,
-`hours` goes on for as long as you like.
+A `case.Case` holds the data (`sources`), the table (`tables`), the call (`deeds`) and the process that makes the call (`processes`).
+`drawn` draws cases. `model` computes the expected outcome of a case. `run` runs a case and compares. `worker` runs cases in a child process,
+so that a crash is reported with its case. `hours` is the long run behind `make fuzz-door`.
 """

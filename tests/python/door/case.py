@@ -1,4 +1,4 @@
-"""What a draw is: plain values, whose `repr` is the program that repeats it."""
+"""One draw as plain values; the `repr` of a case is Python code that builds the case again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Rows = list[Row]
 
 @dataclass(frozen=True)
 class Column:
-    """A column of one batch. `type` is a word of `sources.TYPES`."""
+    """A column of one batch. `type` is a key of `sources.TYPES`."""
 
     name: str
     type: str
@@ -25,7 +25,7 @@ Batch = tuple[Column, ...]
 
 @dataclass(frozen=True)
 class Source:
-    """What is handed over: batches in some form. `kind` is a word of `sources.KINDS`."""
+    """The data of a call: batches in one form. `kind` is a key of `sources.KINDS`."""
 
     kind: str
     batches: tuple[Batch, ...] = ()
@@ -33,10 +33,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Table:
-    """The table as it is before. Its columns are those of `tables.SCHEMA`."""
+    """The table before the call. Its columns are those of `tables.SCHEMA`."""
 
     exists: bool = True
-    #: Words of `tables.FEATURES`.
+    #: Keys of `tables.FEATURES`.
     features: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
     #: Whether `id` must not be null, and whether it must be positive.
@@ -46,12 +46,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Deed:
-    """What is done with it. `verb` is a word of `deeds.VERBS`."""
+    """One call. `verb` is a key of `deeds.VERBS`."""
 
     verb: str
     #: The arguments by name, as Python values.
     given: tuple[tuple[str, Any], ...] = ()
-    #: Why the arguments must be refused, or nothing if they are sound.
+    #: Why the arguments must be refused; empty if the arguments are valid.
     wrong: str = ""
 
 
@@ -62,5 +62,5 @@ class Case:
     table: Table = field(default_factory=Table)
     source: Source = field(default_factory=lambda: Source("table"))
     deed: Deed = field(default_factory=lambda: Deed("write"))
-    #: A word of `processes.WAYS`.
+    #: A key of `processes.WAYS`.
     way: str = "same"

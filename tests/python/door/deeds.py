@@ -1,4 +1,4 @@
-"""What can be done to a table, and the words for it: those that are sound with what they mean, and those that must be refused."""
+"""The calls that the fuzzer makes, with valid arguments, their meaning in Python, and arguments that must be refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import lakebed as lb
 from door import sources
 from door.case import Deed, Row, Source
 
-#: Conditions with what they mean; None is neither true nor false.
+#: SQL conditions, each with the same condition in Python; None is SQL's null.
 CONDITIONS: dict[str, Callable[[Row], bool | None]] = {
     "id > 1": lambda row: None if row.get("id") is None else row["id"] > 1,
     "id IN (1, 2)": lambda row: None if row.get("id") is None else row["id"] in (1, 2),
@@ -24,7 +24,7 @@ CONDITIONS: dict[str, Callable[[Row], bool | None]] = {
     "true": lambda row: True,
     "false": lambda row: False,
 }
-#: New values for rows.
+#: The `set` of updates, each with the same assignment in Python.
 SETS: dict[tuple[tuple[str, str], ...], Callable[[Row], Row]] = {
     (("n", "n + 1"),): lambda row: {"n": None if row["n"] is None else row["n"] + 1},
     (("s", "upper(s)"), ("v", "NULL")): lambda row: {"s": None if row["s"] is None else row["s"].upper(), "v": None},
@@ -34,7 +34,7 @@ SETS: dict[tuple[tuple[str, str], ...], Callable[[Row], Row]] = {
     (("id", "id - 2"),): lambda row: {"id": row["id"] - 2},
     (("id", "NULL"),): lambda row: {"id": None},
 }
-#: The clauses of merges on the equality of ids, by what they do.
+#: The clauses of a merge on `target.id = source.id`.
 MERGES: dict[str, Callable[[lb.Merge], lb.Merge]] = {
     "update and insert": lambda merge: merge.when_matched_update().when_not_matched_insert(),
     "insert": lambda merge: merge.when_not_matched_insert(),
@@ -73,7 +73,7 @@ def _read(_: str, table: lb.Table | None, source: Source, given: Given) -> Any:
     return _open(table).scan(**given).to_arrow().to_pylist()
 
 
-#: How each verb is called. The handle was opened before; a verb with it and a table that does not exist finds that it is gone.
+#: The call of each verb. The handle was opened before; in cases without a table, the table was deleted after that.
 VERBS: dict[str, Run] = {
     "write": _write,
     "create": _create,
@@ -90,14 +90,14 @@ VERBS: dict[str, Run] = {
     "vacuum": lambda path, table, source, given: _open(table).vacuum(**given),
 }
 READS = {"read", "open", "history"}
-#: What changes no row.
+#: Verbs that change no row.
 KEEPS = READS | {"optimize", "vacuum"}
-#: What takes rows.
+#: Verbs that take rows.
 TAKES = {"write", "append", "overwrite", "upsert", "merge"}
 
 
 def _texts(values: Any) -> Any:
-    """Pairs, which a case holds since they can be compared, as the mapping that is asked for."""
+    """The pairs of a case as the mapping that `update` takes."""
     return dict(values) if isinstance(values, tuple) else values
 
 

@@ -1,7 +1,7 @@
-"""What must come of a case, by plain Python over lists of rows. It knows nothing of files.
+"""The expected outcome of a case, computed in plain Python over lists of rows.
 
-A case is `refused` for the reasons that it must be refused for, or else may be where there are `doubts`, such as a type that could be cast; if
-it is done, whatever the doubts, exactly these `rows` must be in the table.
+With reasons in `refused`, the call must raise. With `doubts` alone, such as a type that lakebed may cast or refuse, it may raise. A call that
+succeeds must leave exactly these `rows` in the table.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NULL_TEXTS = ("", "__HIVE_DEFAULT_PARTITION__")
 
 @dataclass
 class Wanted:
-    """What must come of it."""
+    """The expected outcome."""
 
     rows: Rows
     refused: list[str] = field(default_factory=list)
@@ -154,7 +154,7 @@ def _judge_drift(kind: str, batches: list[Batch], found: Wanted) -> None:
 
 
 def _judge_retyped(kind: str, batches: list[Batch], is_new: bool, found: Wanted) -> None:
-    """Libraries make floats of integers with nulls, and do not know the type of nulls."""
+    """pandas makes floats of integers with nulls, and columns of nulls have no type."""
     for batch in batches:
         for column in batch:
             if column.type not in ("int64", "int32", "double", "string", "bool"):
@@ -366,7 +366,7 @@ def _merged(case: Case, given: dict[str, Any], found: Wanted, clauses: str, keys
 
 
 def _family(kind: pa.DataType) -> str:
-    """Types whose values are the same however they are cast, if they are cast at all."""
+    """The family of a type. A lossless cast within a family keeps the value."""
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return "number"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind) or kind == pa.string_view():

@@ -20,19 +20,19 @@ from door.case import Case
 
 @dataclass(frozen=True)
 class Answer:
-    """What a deed answered: rows of a read, whether it was committed, or an error."""
+    """The outcome of a call: the rows of a read, whether a write was committed, or an error."""
 
     #: The error as `Class: message`, and the classes that it is of, from its own up.
     error: str = ""
     classes: tuple[str, ...] = ()
-    #: The classes of the errors that it came of.
+    #: The classes of the error's causes.
     causes: tuple[str, ...] = ()
     rows: list[dict[str, Any]] | None = None
     committed: bool | None = None
 
 
 def act(case: Case, path: str, table: lb.Table | bytes | None, done: Callable[[], Any] | None = None) -> Answer:
-    """Does it here, whatever comes of it, or has it `done` in another way. The handle may be a pickle."""
+    """Makes the call in this process, or calls `done` instead, and records the result or the error. The handle may be a pickle."""
     try:
         handle = pickle.loads(table) if isinstance(table, bytes) else table
         found = done() if done else deeds.run(case.deed, path, handle, case.source)

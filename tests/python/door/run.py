@@ -1,4 +1,4 @@
-"""One case: done for real, and held against the model. `check` gives what is wrong, empty if nothing is."""
+"""Runs one case and compares the outcome with the model. `check` returns the failure as text, or an empty text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from door.values import Bag, bag, differ
 #: How a case is done: in this process or another, through `lb` or Spark.
 Act = Callable[[Case, str, "lb.Table | None"], Answer]
 
-#: Words of Rust, or of libraries below, that no caller knows.
+#: Names from Rust or from inner libraries, which must not reach users.
 _FOREIGN_WORDS = re.compile(
     r"panicked|unwrap\(|\bOption<|\bResult<|\bUtf8\b|\bInt(8|16|32|64)\b|\bUInt|Timestamp\(|DataFusion|C Data interface|cast\(\w+@\d|\bu64\b|\busize\b|buffers"
 )
@@ -66,7 +66,7 @@ def _judge_refusal(case: Case, answer: Answer, wanted: Wanted, path: str) -> str
     if wanted.refused == ["the generator raises"] and not wanted.doubts and "Mine" not in answer.classes + answer.causes:
         return f"the caller's own exception is lost: {answer.error}, of {answer.causes}"
     if "LakebedError" in answer.classes and (word := _FOREIGN_WORDS.search(answer.error.replace(path, ""))):
-        return f"a message in words that no caller knows ({word[0]}): {answer.error}"
+        return f"a message with internal names ({word[0]}): {answer.error}"
     if case.deed.wrong and case.deed.wrong.startswith("unknown argument") and "TypeError" not in answer.classes:
         return f"an unknown argument is no TypeError: {answer.error}"
     return ""
@@ -115,7 +115,7 @@ def _judge_answer(answer: Answer, wanted: Wanted) -> str:
 
 
 def _judge_feed(table: lb.Table, version: int, after: Bag, before: Bag) -> str:
-    """What was before and what the feed tells make what is after."""
+    """The rows before plus the changes of the feed must equal the rows after."""
     if "_change_type" in table.schema.names or set(table.schema.names) < set(tables.SCHEMA.names):
         return ""
     told = table.changes(version + 1).to_arrow().drop_columns(["_commit_version", "_commit_timestamp"]).to_pylist()
@@ -126,7 +126,7 @@ def _judge_feed(table: lb.Table, version: int, after: Bag, before: Bag) -> str:
 
 
 def _afterwards(path: str) -> str:
-    """The process that did it, or whose child did, writes once more: nothing that is there may suffer."""
+    """This process writes once more, after its child may have written; no row may be lost."""
     table = lb.Table(path)
     rows: Rows = table.to_arrow().to_pylist()
     if rows:

@@ -239,7 +239,7 @@ def rows(source: Source) -> Rows:
 
 
 def _without_nan(row: Row) -> Row:
-    """pandas has one word for what is missing and for what is no number."""
+    """In pandas, NaN stands for null."""
     import pandas as pd
 
     return {name: None if _is_missing(pd, value) else value for name, value in row.items()}

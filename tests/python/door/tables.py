@@ -26,7 +26,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "tracking": {"delta.enableRowTracking": True},
     "checkpoints": {"delta.checkpointInterval": 2},
 }
-#: The number under which the rows were written, and by whom.
+#: The `txn` of the last write before the call.
 TXN = ("door", 5)
 
 BEFORE: Rows = [

@@ -1,4 +1,4 @@
-"""Values in a form in which they can be compared, whatever library they come from: what is equal as a value has the same text."""
+"""Values as comparable texts: equal values have equal texts, whichever library they come from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Bag = Counter[tuple[tuple[str, str], ...]]
 
 
 def plain(value: Any) -> str:
-    """Numbers by what they are worth, so that 1, 1.0 and Decimal("1.00") are the same and True is another."""
+    """The text of a value. 1, 1.0 and Decimal("1.00") have the same text; True has another."""
     if hasattr(value, "item"):
         value = value.item()
     match value:

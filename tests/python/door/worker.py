@@ -1,4 +1,4 @@
-"""A process that does one case after the other, and may die of one: then its death is what is wrong, and another takes its place."""
+"""A child process that runs cases one after the other. A case that kills the process is reported as a failure, and a new process starts."""
 
 from __future__ import annotations
 
