@@ -6,14 +6,14 @@ export LAKEBED_CACHE ?= $(CACHE)
 VENV ?= .venv
 PY := $(VENV)/bin/python
 
-.PHONY: help build demo test test-rust test-python test-spark sim lint bench bench-spark docs wheel
+.PHONY: help build demo test test-rust test-python fuzz-door test-spark sim lint bench bench-spark docs wheel
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
 build: $(VENV)/demo.stamp ## the extension module, into .venv
 	$(VENV)/bin/maturin develop --quiet --profile dev
 
-demo: build ## from a bare checkout to a table that is read, step by step
+demo: build $(VENV)/spark.stamp ## from a bare checkout to a table that is made, changed and put in order, step by step
 	$(PY) examples/demo.py
 
 test: lint test-rust test-python ## everything that CI runs
@@ -30,6 +30,9 @@ sim: ## seeded writers, readers and faults against a model, and the commit proto
 test-python: build $(VENV)/test.stamp ## the Python suite, with Delta Spark, deltalake and DuckDB beside it
 	@tests/need java mvn go
 	$(PY) -m pytest tests/python
+
+fuzz-door: build $(VENV)/test.stamp ## random calls of the Python API against a model, for MINUTES or EXAMPLES, from SEED on
+	cd tests/python && $(abspath $(PY)) -m door.hours
 
 test-spark: build $(VENV)/test.stamp ## only what runs Spark
 	@tests/need java mvn
@@ -69,6 +72,14 @@ $(VENV)/demo.stamp: tests/need
 	@test -x $(PY) || python3 -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2' 'pyarrow>=16'
 	@touch $@
+
+# The demo shows PySpark where there is Java; without a network it does without. The version is that of the tests.
+$(VENV)/spark.stamp: $(VENV)/demo.stamp
+	@if command -v java >/dev/null; then \
+	    echo "installing PySpark, with pandas, which it needs, for the last part of the demo (480 MB)"; \
+	    $(PY) -m pip install --quiet --disable-pip-version-check $$(grep -E '^(pyspark|pandas)==' tests/python/requirements.txt) && touch $@ || \
+	    echo "PySpark could not be installed; the demo goes on without it"; \
+	fi
 
 $(VENV)/test.stamp: $(VENV)/demo.stamp tests/python/requirements.txt
 	$(PY) -m pip install --quiet --disable-pip-version-check -r tests/python/requirements.txt

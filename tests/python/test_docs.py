@@ -46,9 +46,50 @@ def test_docstring_examples(module: object, monkeypatch: pytest.MonkeyPatch) -> 
     assert outcome.failed == 0
 
 
-def test_the_demo_runs() -> None:
-    done = subprocess.run(
-        [sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, text=True, timeout=120, check=False
-    )
+def run_demo(*given: str) -> str:
+    demo = [sys.executable, str(ROOT / "examples" / "demo.py"), *given]
+    done = subprocess.run(demo, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    assert "time travel" in done.stdout
+    return done.stdout
+
+
+def below(output: str, title: str) -> list[str]:
+    """The lines of a step of the demo, words by one space."""
+    _, _, found = output.partition(f". {title}\n")
+    assert found, f"no step {title!r} in {output}"
+    return [" ".join(line.split()) for line in re.split(r"\n\d+\. ", found)[0].splitlines()]
+
+
+def test_the_demo_shows_the_main_job(tmp_path: Path) -> None:
+    output = run_demo("--no-spark", str(tmp_path))
+    assert "30 600,000 30" in below(output, "Append thirty days of trips")
+    assert any(line.startswith("31 2,000 500 ") for line in below(output, "Upsert"))
+    mistakes = [line for line in below(output, "Delete the mistakes") if line.startswith("32 ")]
+    deleted = int(mistakes[0].split()[1])
+    assert 0 < deleted < 1_200
+    assert mistakes == [f"32 {deleted} 0"]
+    assert [f"31 {deleted}", "32 0"] == below(output, "Travel in time")[-2:]
+    assert f"32 delete {deleted}" in below(output, "Read the change feed")
+    optimized = below(output, "Optimize")
+    before, after = (next(line.split() for line in optimized if line.startswith(word)) for word in ("before", "after"))
+    assert before[1:4] == ["31", "31", "0%"]
+    assert int(after[1]) >= 10
+    assert int(after[3].rstrip("%")) >= 75
+    assert before[4] == after[4]
+    table = lakebed.Table(tmp_path / "trips")
+    assert table.count() == 600_500 - deleted
+    found = table.scan(where="city = 'Oslo' AND fare BETWEEN 40 AND 45").count()
+    assert before[4] == f"{found:,}"
+
+
+def test_the_demo_says_how_to_see_the_part_about_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    assert "There is no Java here. Install Java 17 or newer" in run_demo()
+
+
+@pytest.mark.spark
+def test_the_demo_shows_the_same_table_through_spark() -> None:
+    output = run_demo()
+    assert "34 100" in below(output, "Write to it with Spark")
+    assert "2026-04-01 100 1200.0" in below(output, "Query it in SQL")

@@ -1,0 +1,140 @@
+"""Each drawn call stores the right rows, or raises a lakebed error and changes nothing. CI runs 200 draws; `make fuzz-door` runs for hours."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+import lakebed as lb
+from door import drawn, model, processes, run, sources
+from door.case import Case, Column, Deed, Source, Table
+from door.seeds import SEEDS
+from door.worker import Worker
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    found = Worker()
+    yield found
+    found.close()
+
+
+def draws(count: int) -> settings:
+    """The same each time; a case that fails is made smaller by `make fuzz-door`, which has the time."""
+    quiet = list(HealthCheck)
+    return settings(
+        derandomize=True, deadline=None, database=None, max_examples=count, phases=[Phase.generate], suppress_health_check=quiet
+    )
+
+
+def check(found: str, case: Case) -> None:
+    assert not found, f"{found}\nrepeat it with door.run.check({case!r})"
+
+
+def test_what_is_handed_over_is_in_the_table_or_refused(worker: Worker) -> None:
+    must = Counter[str]()
+
+    @draws(200)
+    @given(drawn.case())
+    def one(case: Case) -> None:
+        wanted = model.wanted(case)
+        must["be refused" if wanted.refused else "be one of both" if wanted.doubts else "be done"] += 1
+        check(worker.check(case), case)
+
+    one()
+    assert min(must["be done"], must["be refused"]) >= 40, must
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_case_that_failed_once(seed: str, worker: Worker) -> None:
+    check(worker.check(SEEDS[seed]), SEEDS[seed])
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("door", ["lbs", "format"])
+def test_what_spark_hands_over_is_in_the_table_or_refused(door: str, spark: Any) -> None:
+    import lakebed.spark as lbs
+    from door.spark import Deeds
+
+    lbs.register(spark)
+
+    @draws(12)
+    @given(drawn.of_spark())
+    def one(case: Case) -> None:
+        check(run.check(case, Deeds(spark, door)), case)
+
+    one()
+
+
+# What the fuzzer finds, shown by doors that are at fault.
+
+_TWO = Case(Table(), Source("table", ((Column("id", "int64", (7, 8)),),)), Deed("write"))
+
+
+def loses(case: Case, path: str, table: lb.Table | None) -> processes.Answer:
+    return processes.act(case, path, table, lambda: lb.write(path, sources.make(case.source).slice(1)))
+
+
+def doubles(case: Case, path: str, table: lb.Table | None) -> processes.Answer:
+    return processes.act(case, path, table, lambda: [lb.write(path, sources.make(case.source)) for _ in range(2)][-1])
+
+
+def changes_a_value(case: Case, path: str, table: lb.Table | None) -> processes.Answer:
+    return processes.act(case, path, table, lambda: lb.write(path, pa.table({"id": [7, 9]})))
+
+
+def does_nothing(case: Case, path: str, table: lb.Table | None) -> processes.Answer:
+    return processes.act(case, path, table, lambda: None)
+
+
+def writes_and_complains(case: Case, path: str, table: lb.Table | None) -> processes.Answer:
+    lb.write(path, sources.make(case.source))
+    return processes.act(case, path, table, lambda: lb.write(path, pa.table({"nope": [1]})))
+
+
+def complains(case: Case, path: str, table: lb.Table | None) -> processes.Answer:
+    return processes.act(case, path, table, lambda: lb.write(path, pa.table({"nope": [1]})))
+
+
+def fails_in_words_of_its_own(case: Case, path: str, table: lb.Table | None) -> processes.Answer:
+    return processes.act(case, path, table, lambda: {}["id"])
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (loses, "rows: 5 rows, 6 wanted"),
+        (doubles, "rows: 8 rows, 6 wanted"),
+        (changes_a_value, "lost [(('id', '8'),)]; gained [(('id', '9'),)]"),
+        (does_nothing, "rows: 4 rows, 6 wanted"),
+        (complains, "refused, although nothing is wrong"),
+        (fails_in_words_of_its_own, "an error that is not ours: KeyError"),
+    ],
+)
+def test_a_door_at_fault_is_found(fault: Callable[..., processes.Answer], told: str) -> None:
+    assert told in run.check(_TWO, fault)
+
+
+def test_a_refusal_that_leaves_something_is_found() -> None:
+    case = Case(Table(), _TWO.source, Deed("write", (), "it must be refused"))
+    assert "refused, but files changed" in run.check(case, writes_and_complains)
+    assert "done, although it must be refused" in run.check(case)
+
+
+class Deadly:
+    """What no process survives that reads it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (signal.raise_signal, (signal.SIGSEGV,))
+
+
+def test_the_death_of_a_process_is_found_and_another_takes_its_place(worker: Worker) -> None:
+    deadly: Any = Deadly()
+    assert "SIGSEGV" in worker.check(deadly)
+    assert worker.check(_TWO) == ""
