@@ -135,7 +135,7 @@ impl Load<'_> {
         }
     }
 
-    async fn segment(&self, from: Option<u64>) -> Result<LogSegment> {
+    async fn segment(&mut self, from: Option<u64>) -> Result<LogSegment> {
         let mut listed = self.list(from).await?;
         // Some writers drop removes from compactions that an older checkpoint still needs; the commits say the same and are there.
         listed.retain(|file| !file.path.is_compaction());
