@@ -181,7 +181,7 @@ def expressions(name: str, value: Any) -> list[tuple[str, str]]:
 
 def pairs(name: str, value: Any) -> list[tuple[str, str]]:
     """Pairs of texts."""
-    found = [value] if isinstance(value, (str, bytes)) else list(value)
+    found: list[Any] = [value] if isinstance(value, (str, bytes)) else list(value)
     for one in found:
         if not isinstance(one, (tuple, list)) or len(one) != 2 or not all(isinstance(part, str) for part in one):
             raise _wrong_type(name, value, 'a list of pairs of texts, such as ("row_id", "_id")')
@@ -241,7 +241,7 @@ def function(name: str, value: _Function | None) -> _Function | None:
 def location(name: str, value: Any) -> str:
     """A URL, or a path."""
     try:
-        found = os.fspath(value)
+        found: str | bytes = os.fspath(value)
     except TypeError:
         raise _wrong_type(name, value, "a URL or a path, as text or as a pathlib.Path") from None
     if isinstance(found, bytes):
