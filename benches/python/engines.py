@@ -139,10 +139,10 @@ class Lakebed(Engine):
         return asdict(table.optimize().metrics)
 
     def zorder(self, table: Any, columns: tuple[str, ...], target_bytes: int) -> dict[str, Any]:
-        return asdict(table.optimize(zorder_by=columns, target_size=target_bytes).metrics)
+        return asdict(table.optimize(zorder_by=columns, target_file_size=target_bytes).metrics)
 
     def cluster(self, table: Any, columns: tuple[str, ...], target_bytes: int) -> dict[str, Any]:
-        return asdict(table.optimize(cluster=columns, target_size=target_bytes).metrics)
+        return asdict(table.optimize(cluster_by=columns, target_file_size=target_bytes).metrics)
 
     def vacuum(self, table: Any) -> dict[str, Any]:
         return asdict(table.vacuum().metrics)

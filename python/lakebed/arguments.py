@@ -245,7 +245,7 @@ def function(name: str, value: _Function | None) -> _Function | None:
 def location(name: str, value: Any) -> str:
     """A URL, or a path."""
     try:
-        found = os.fspath(value)
+        found: str | bytes = os.fspath(value)
     except TypeError:
         raise _wrong_type(name, value, "a URL or a path, as text or as a pathlib.Path") from None
     if isinstance(found, bytes):

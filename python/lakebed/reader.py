@@ -33,7 +33,7 @@ def read(
 
     >>> import lakebed as lb
     >>> lb.read("examples/trips", "city", where="fare > 20").to_pandas()["city"].tolist()
-    ['Rome', 'Lima']
+    ['Kyoto', 'Lisbon']
     """
     table = Table(
         uri,

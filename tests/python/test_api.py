@@ -76,8 +76,7 @@ def test_names_are_found_without_regard_to_case_and_unknown_ones_are_named() -> 
         table.scan(columns=["cty"]).to_arrow()
     with pytest.raises(lb.PredicateError, match="cty"):
         table.scan(where="cty = 'Oslo'").to_arrow()
-    with pytest.raises(TypeError, match="list"):
-        table.scan(columns="city")  # type: ignore[arg-type]
+    assert table.scan(columns="city").to_arrow().column_names == ["city"]
 
 
 def test_limits() -> None:
@@ -277,7 +276,7 @@ def test_importing_brings_in_nothing_large() -> None:
 
 
 def test_tasks_read_everything_once_in_another_process() -> None:
-    tasks = lb.Table(TRIPS).scan(columns=["id"], where="id <> 4").tasks(target_size_bytes=1)
+    tasks = lb.Table(TRIPS).scan(columns=["id"], where="id <> 4").tasks(target_task_size=1)
     assert len(tasks) == 5
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         found = [value for part in pool.map(read_ids, tasks) for value in part]
@@ -316,7 +315,7 @@ def test_a_slow_consumer_holds_the_reader_back(tmp_path: Path) -> None:
 import lakebed as lb, time
 def read():
     return int(open("/proc/self/io").read().split()[1])
-task, = lb.Table({str(tmp_path / "t")!r}).scan().tasks(target_size_bytes=1 << 40)
+task, = lb.Table({str(tmp_path / "t")!r}).scan().tasks(target_task_size=1 << 40)
 before = read()
 rows = iter(lb.read_task(task))
 first = next(rows).num_rows

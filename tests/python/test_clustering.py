@@ -83,12 +83,12 @@ def test_rows_by_one_column(path: str, name: str) -> None:
     for first in range(0, 300, 100):
         lb.write(path, ALL_TYPES.slice(first, 100), properties={TRACKING: True} if first == 0 else None)
     size = sum(add["size"] for add in live(path))
-    result = optimize(path, target_size=size // 6, zorder_by=name)
+    result = optimize(path, target_file_size=size // 6, zorder_by=name)
     assert 4 <= result.metrics.added_files <= 7
     spans = _spans(path, name)
     for one, other in itertools.pairwise(spans):
         assert one[-1] <= other[0]
-    optimize(path, target_size=size // 6, cluster=name)
+    optimize(path, target_file_size=size // 6, cluster_by=name)
     spans = _spans(path, name)
     values = {rank for ranks in spans for rank in ranks if rank[0]}
     assert _files_read(spans) < len(values) + len(spans)
@@ -137,7 +137,7 @@ def test_rows_by_all_columns_of_each_partition(path: str, order: str) -> None:
 def test_few_rows_and_equal_ones(path: str, order: str, count: int) -> None:
     """Rows that nothing tells apart are spread over as many files as asked for."""
     lb.write(path, pa.table({"a": pa.array([5] * count, pa.int64()), "b": pa.array([None] * count, pa.string())}))
-    result = optimize(path, **{order: ["a", "b"]}, target_size=1 if count == 2 else None)
+    result = optimize(path, **{order: ["a", "b"]}, target_file_size=1024 if count == 2 else None)
     assert (result.commits, result.metrics.rows) == (min(count, 1), count)
 
 
@@ -152,7 +152,7 @@ def test_files_are_about_as_large_as_asked_for_and_queries_skip_most(path: str, 
     assert sum(skipped(path, where) for where in probes) == 0
     size = sum(add["size"] for add in live(path))
     target = size // 64
-    result = optimize(path, target_size=target, **{order: ["a", "b"]})
+    result = optimize(path, target_file_size=target, **{order: ["a", "b"]})
     files = result.metrics.added_files
     assert 58 <= files <= 70
     assert result.metrics.methods == {"zorder" if order == "zorder_by" else "kdtree": 1}
@@ -169,7 +169,7 @@ def test_a_z_order_gives_each_column_as_much_as_others(path: str) -> None:
     random.Random(5).shuffle(pairs)
     lb.write(path, pa.table({"a": [a for a, _ in pairs], "b": [b for _, b in pairs]}))
     size = live(path)[0]["size"]
-    optimize(path, zorder_by=["a", "b"], target_size=size // 16)
+    optimize(path, zorder_by=["a", "b"], target_file_size=size // 16)
     squares = {tuple(stats(add)[key][name] for name in "ab" for key in ("minValues", "maxValues")) for add in live(path)}
     assert squares == {(a, a + 15, b, b + 15) for a in range(0, 64, 16) for b in range(0, 64, 16)}
 
@@ -181,7 +181,7 @@ def test_a_second_time_there_must_be_something_new(path: str, order: str) -> Non
     options: dict[str, Any] = {order: ["a", "b"]}
     optimize(path, **options)
     # The other order, other columns and the same ones the other way round are other work.
-    others = {"zorder_by": "cluster", "cluster": "zorder_by"}
+    others = {"zorder_by": "cluster_by", "cluster_by": "zorder_by"}
     for other in ({others[order]: ["a", "b"]}, {order: ["b", "a"]}, {order: "a"}, options):
         assert optimize(path, **other).metrics.removed_files == 1
     lb.write(path, pa.table({"a": [1], "b": [1]}))
@@ -204,7 +204,7 @@ def test_columns_behind_the_first_32_get_statistics(path: str, order: str) -> No
     )
     lb.write(path, data)
     assert "late" not in stats(live(path)[0])["minValues"]
-    result = optimize(path, target_size=live(path)[0]["size"] // 4, **{order: "late"})
+    result = optimize(path, target_file_size=live(path)[0]["size"] // 4, **{order: "late"})
     assert result.metrics.added_files > 2
     assert {tuple(stats(add)[key].keys()) for add in live(path) for key in ("minValues",)} == {
         (*(f"c{number}" for number in range(32)), "late")
@@ -232,7 +232,7 @@ def test_a_clustered_table_is_clustered_bit_by_bit(path: str) -> None:
     for first in (0, 1000):
         table.append(shuffled(first, 1000))
     size = sum(add["size"] for add in live(path))
-    result = optimize(path, target_size=size // 8)
+    result = optimize(path, target_file_size=size // 8)
     assert 6 <= result.metrics.added_files <= 10
     assert json.loads(result.table.history(1)[0].parameters["clusterBy"] or "") == ["a", "s.x"]
     adds = live(path)
@@ -242,10 +242,10 @@ def test_a_clustered_table_is_clustered_bit_by_bit(path: str) -> None:
     for where in ("a = 17", "a = 1500", "s.x = 3"):
         assert skipped(path, where) >= len(adds) // 4
     table.append(shuffled(2000, 100))
-    assert optimize(path, target_size=size // 8).metrics.removed_files == 1
+    assert optimize(path, target_file_size=size // 8).metrics.removed_files == 1
     assert len({add["tags"]["ZCUBE_ID"] for add in live(path)}) == 2
     table.append(shuffled(3000, 3000))
-    result = optimize(path, target_size=size // 8)
+    result = optimize(path, target_file_size=size // 8)
     # More has come than lay there.
     assert result.metrics.rows == 5100
     assert len({add["tags"]["ZCUBE_ID"] for add in live(path)}) == 1
@@ -297,7 +297,7 @@ _SMALL = """
 import sys
 import lakebed as lb
 lb.set_memory_limit(16 << 20)
-found = lb.Table(sys.argv[1]).optimize(cluster=["a", "s"], target_size=int(sys.argv[2])).metrics
+found = lb.Table(sys.argv[1]).optimize(cluster_by=["a", "s"], target_file_size=int(sys.argv[2])).metrics
 print(found.spilled_bytes, found.peak_memory_bytes, found.added_files)
 """
 
@@ -333,8 +333,8 @@ def test_other_programs_read_what_was_written(path: str) -> None:
         lb.write(path, data.slice(first, 50), partition_by="p")
     for options in (
         {},
-        {"zorder_by": ["s.x", "long"], "target_size": 5000},
-        {"cluster": ["string", "double"], "target_size": 5000},
+        {"zorder_by": ["s.x", "long"], "target_file_size": 5000},
+        {"cluster_by": ["string", "double"], "target_file_size": 5000},
     ):
         optimize(path, **options)
         ids = sorted(data["id"].to_pylist())

@@ -13,6 +13,7 @@ import pytest
 
 import lakebed
 import lakebed.changes
+import lakebed.reader
 import lakebed.scan
 import lakebed.table
 import lakebed.writer
@@ -38,7 +39,9 @@ def test_the_blocks_of_the_page_on_spark_run_one_after_the_other(spark: Any) -> 
     run_blocks("docs/spark.md", {"spark": spark})
 
 
-@pytest.mark.parametrize("module", [lakebed, lakebed.alter, lakebed.changes, lakebed.table, lakebed.scan, lakebed.writer])
+@pytest.mark.parametrize(
+    "module", [lakebed, lakebed.alter, lakebed.changes, lakebed.table, lakebed.reader, lakebed.scan, lakebed.writer]
+)
 def test_docstring_examples(module: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     outcome = doctest.testmod(module)  # type: ignore[arg-type]

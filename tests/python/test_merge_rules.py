@@ -529,7 +529,7 @@ REFUSED: list[tuple[type[Exception], str, Make]] = [
         "assigned more than once",
         lambda t: t.merge(SOURCE, BY_ID).when_matched_update({"v": "'1'", "V": "'2'"}),
     ),
-    (TypeError, 'neither "all" nor a mapping', lambda t: t.merge(SOURCE, BY_ID).when_matched_update("some")),  # type: ignore[arg-type]
+    (TypeError, 'it must be "all", or a mapping', lambda t: t.merge(SOURCE, BY_ID).when_matched_update("some")),  # type: ignore[arg-type]
     (TypeError, "write it as text, such as '1'", lambda t: t.merge(SOURCE, BY_ID).when_matched_update({"v": 1})),  # type: ignore[dict-item]
 ]
 
@@ -542,7 +542,7 @@ def test_what_makes_no_sense_is_refused(path: str, error: type[Exception], said:
 
 def test_keys_of_an_upsert_that_make_no_sense_are_refused(path: str) -> None:
     table = abc(path)
-    refused(path, TypeError, r"write keys=\['id'\]", lambda: table.upsert(SOURCE, keys="id"))
+    refused(path, TypeError, r"keys=1: it must be the name of a column", lambda: table.upsert(SOURCE, keys=1))
     refused(path, ValueError, "at least one key", lambda: table.upsert(SOURCE, keys=[]))
     refused(path, lb.PredicateError, "no column `nope`", lambda: table.upsert(SOURCE, keys=["nope"]))
 

@@ -66,13 +66,13 @@ def test_files_of_about_the_target_size_stay(path: str) -> None:
     (large,) = live(path)
     lb.write(path, pa.table({"id": noise[:1000]}))
     for target in (large["size"] * 10, large["size"] * 4 // 3, large["size"] // 2):
-        assert optimize(path, target_size=target).commits == 0
+        assert optimize(path, target_file_size=target).commits == 0
     lb.write(path, pa.table({"id": noise[1000:2000]}))
-    result = optimize(path, target_size=large["size"] * 10)
+    result = optimize(path, target_file_size=large["size"] * 10)
     assert (result.metrics.removed_files, large["path"] in log.live(path, result.version)) == (2, True)
     lb.write(path, pa.table({"id": noise[:50_000]}))
-    assert optimize(path, target_size=large["size"] * 10).metrics.removed_files == 3
-    assert optimize(path, target_size=large["size"] // 8).commits == 0
+    assert optimize(path, target_file_size=large["size"] * 10).metrics.removed_files == 3
+    assert optimize(path, target_file_size=large["size"] // 8).commits == 0
 
 
 def test_rows_are_not_written_again_for_each_append(path: str) -> None:
@@ -101,7 +101,7 @@ def test_the_target_size_is_that_of_the_table(path: str) -> None:
         lb.write(path, data, properties={"delta.targetFileSize": "170kb"} if number == 0 else None)
     result = optimize(path)
     assert result.metrics.added_files == 4
-    assert optimize(path, target_size=2 * 170_000).metrics.added_files == 2
+    assert optimize(path, target_file_size=2 * 170_000).metrics.added_files == 2
 
 
 def test_each_group_is_a_version_if_asked_for(path: str) -> None:
@@ -112,7 +112,7 @@ def test_each_group_is_a_version_if_asked_for(path: str) -> None:
     assert [entry.user_metadata for entry in result.table.history(4)] == ["tidy"] * 4
 
 
-@pytest.mark.parametrize("options", [{}, {"zorder_by": "id"}, {"cluster": "id"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"zorder_by": "id"}, {"cluster_by": "id"}], ids=str)
 def test_who_watches_is_told(path: str, options: dict[str, Any]) -> None:
     for first in range(3):
         lb.write(path, pa.table({"id": range(first * 4, first * 4 + 4), "p": ["a", "b", "c", None]}), partition_by="p")
@@ -162,7 +162,7 @@ def test_a_file_of_which_nothing_is_left_goes(path: str) -> None:
     assert live(path) == []
     assert vector["cardinality"] == 10
     assert optimize(path).commits == 0
-    assert optimize(path, cluster="id").commits == 0
+    assert optimize(path, cluster_by="id").commits == 0
 
 
 def test_deleted_rows_are_gone_where_files_become_one_or_are_clustered(path: str) -> None:
@@ -172,11 +172,11 @@ def test_deleted_rows_are_gone_where_files_become_one_or_are_clustered(path: str
     assert optimize(path).metrics.rows == 196
     lb.Table(path).delete("id = 7")
     # One row of 196: too few to cluster a cube again for.
-    assert optimize(path, cluster="id").metrics.rows == 195
+    assert optimize(path, cluster_by="id").metrics.rows == 195
     lb.Table(path).delete("id = 8")
-    assert optimize(path, cluster="id").commits == 0
+    assert optimize(path, cluster_by="id").commits == 0
     lb.Table(path).delete("id BETWEEN 20 AND 40")
-    assert optimize(path, cluster="id").metrics.rows == 173
+    assert optimize(path, cluster_by="id").metrics.rows == 173
 
 
 # Conditions
@@ -223,7 +223,7 @@ def test_files_without_statistics_get_some(path: str, mapping: str) -> None:
     without_statistics(path)
     before = rows(path)
     # Of how many rows some are deleted is not known: it might be all.
-    options = {"target_size": 1, "max_deleted_share": 1.0}
+    options = {"target_file_size": 1024, "max_deleted_share": 1.0}
     assert lb.Table(path).optimize(fill_statistics=False, **options).commits == 0
     result = lb.Table(path).optimize(**options)
     assert (result.commits, result.metrics.described_files, result.metrics.removed_files) == (1, 3, 0)
@@ -265,7 +265,7 @@ def test_rows_keep_their_numbers_through_all_kinds(path: str) -> None:
         lb.write(path, data, properties={VECTORS: True, TRACKING: True} if first == 0 else None)
     lb.Table(path).update({"k": "k + 1"}, where="id % 4 = 0")
     lb.Table(path).delete("id % 7 = 0")
-    for options in ({}, {"zorder_by": ["k"]}, {"cluster": ["k", "id"]}, {"cluster": ["k", "id"], "full": True}):
+    for options in ({}, {"zorder_by": ["k"]}, {"cluster_by": ["k", "id"]}, {"cluster_by": ["k", "id"], "full": True}):
         optimize(path, **options)
         lb.write(path, pa.table({"id": [100, 101], "k": [1, 2]}))
 
@@ -306,7 +306,7 @@ def test_tables_of_the_corpus_stay_what_they_are(oracle: Oracle, path: str) -> N
     if table.detail().clustering_columns:
         kinds.append({"full": True})
     elif names := orderable(table.schema, table):
-        kinds += [{"zorder_by": names[::3], "target_size": 600}, {"cluster": names[:5]}]
+        kinds += [{"zorder_by": names[::3], "target_file_size": 1024}, {"cluster_by": names[:5]}]
     for options in kinds:
         lb.Table(path).optimize(**options)
         assert canon.rows(lb.Table(path).to_arrow()) == expected
@@ -321,18 +321,18 @@ def test_tables_of_the_corpus_stay_what_they_are(oracle: Oracle, path: str) -> N
     ("options", "said"),
     [
         ({"zorder_by": "nope"}, "no column nope"),
-        ({"cluster": ["id", "s.nope"]}, "s.nope"),
+        ({"cluster_by": ["id", "s.nope"]}, "s.nope"),
         ({"zorder_by": ["p"]}, "column p: it is a partition column"),
         ({"zorder_by": "l"}, "column l: rows cannot be put into an order"),
         ({"zorder_by": "l.element"}, "l"),
-        ({"cluster": "m"}, "column m: rows cannot be put into an order"),
-        ({"cluster": "s"}, "column s: rows cannot be put into an order"),
-        ({"zorder_by": ["id", "ID"]}, "column ID: it is given twice"),
-        ({"zorder_by": "id", "cluster": "id"}, "zorder_by and cluster"),
+        ({"cluster_by": "m"}, "column m: rows cannot be put into an order"),
+        ({"cluster_by": "s"}, "column s: rows cannot be put into an order"),
+        ({"zorder_by": ["id", "ID"]}, "ID is given twice"),
+        ({"zorder_by": "id", "cluster_by": "id"}, "zorder_by and cluster_by"),
         ({"zorder_by": []}, "name the columns"),
-        ({"cluster": []}, "name the columns"),
-        ({"target_size": 0}, "no bytes|target"),
-        ({"target_size": -1}, "target"),
+        ({"cluster_by": []}, "name the columns"),
+        ({"target_file_size": 0}, "target_file_size=0: it must be 1024 or more"),
+        ({"target_file_size": -1}, "target_file_size=-1"),
         ({"min_files": -1}, "min_files"),
         ({"max_deleted_share": 1.5}, "max_deleted_share"),
         ({"max_deleted_share": -0.5}, "max_deleted_share"),
@@ -349,9 +349,8 @@ def test_what_cannot_be_done_is_refused(path: str, options: dict[str, Any], said
         lb.write(path, data, partition_by="p")
     before = log.everything(path)
     for dry_run in (True, False):
-        with pytest.raises(lb.InvalidInputError, match=said) as found:
+        with pytest.raises(lb.InvalidInputError, match=said):
             lb.Table(path).optimize(dry_run=dry_run, **options)
-        assert path in str(found.value) or "commit" in options
     assert log.everything(path) == before
 
 
@@ -394,7 +393,7 @@ def test_of_groups_that_others_change_meanwhile_only_those_are_left_to_them(path
     assert sorted(lb.Table(path).to_arrow()["id"].to_pylist()) == [id for id in range(20) if id != 4]
 
 
-@pytest.mark.parametrize("options", [{}, {"cluster": "id"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"cluster_by": "id"}], ids=str)
 def test_rows_keep_their_ids_beside_new_ones(path: str, options: dict[str, Any]) -> None:
     for first in (0, 10):
         lb.write(path, numbers(first, 10), properties={TRACKING: True} if first == 0 else None)

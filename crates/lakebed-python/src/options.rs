@@ -30,7 +30,8 @@ impl<'a, 'py> Options<'a, 'py> {
         self.taken.borrow_mut().insert(key.to_owned());
         match self.given.get_item(key)? {
             Some(value) if !value.is_none() => {
-                value.extract().map(Some).map_err(|error| named(self.given.py(), key, error.into()))
+                let found: PyResult<T> = value.extract().map_err(Into::into);
+                found.map(Some).map_err(|error| named(self.given.py(), key, &error))
             }
             _ => Ok(None),
         }
@@ -50,7 +51,7 @@ impl<'a, 'py> Options<'a, 'py> {
 }
 
 /// The same error, which tells which option it is about.
-fn named(py: Python<'_>, key: &str, error: PyErr) -> PyErr {
+fn named(py: Python<'_>, key: &str, error: &PyErr) -> PyErr {
     let message = format!("{key}: {}", error.value(py));
     PyErr::from_type(error.get_type(py), message)
 }

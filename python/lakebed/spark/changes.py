@@ -30,7 +30,7 @@ def changes(
     storage_options: Mapping[str, str] | None = None,
     credentials: Credentials | None = None,
     absolute_paths: bool = False,
-    target_size_bytes: int = 128 << 20,
+    target_task_size: int = 128 << 20,
 ) -> DataFrame:
     """The change data feed of a table as a data frame: what the versions from ``start`` to ``end``, or to the newest one, did to which rows.
 
@@ -43,7 +43,7 @@ def changes(
     access = Access(arguments.strings("storage_options", storage_options), credentials, absolute_paths)
     found = Table(location.of_caller(uri), **access.options()).changes(start, end, columns=columns, where=where)
     plan = found._changes.plan()
-    pieces = plan.tasks(tasks.fair_size_bytes(spark, plan.size_bytes, target_size_bytes))
+    pieces = plan.tasks(tasks.fair_size_bytes(spark, plan.size_bytes, target_task_size))
     whole = types.table_schema(found._delta_schema())
     schema = types.pruned(whole, found.schema)
     # What Spark's planner takes the rows for: the share of the files that their columns have.

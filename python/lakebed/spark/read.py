@@ -41,7 +41,7 @@ def read(
     credentials: Credentials | None = None,
     absolute_paths: bool = False,
     road: Road = "auto",
-    target_size_bytes: int = 128 << 20,
+    target_task_size: int = 128 << 20,
 ) -> DataFrame:
     """A table as a data frame, at one version: that of now, unless ``version`` or ``timestamp`` name another.
 
@@ -51,13 +51,13 @@ def read(
     lakebed's; :func:`explain` tells the choice.
 
     Secrets stay out of Spark's plans: give ``credentials``, a function that each worker calls, or leave them to the workers' environment.
-    ``target_size_bytes`` is what one task of lakebed's reader reads at most, if its files are not larger.
+    ``target_task_size`` is what one task of lakebed's reader reads at most, if its files are not larger.
     """
     target_size_bytes = arguments.task_size("target_size_bytes", target_size_bytes)
     plan = _plan(spark, uri, columns, where, version, timestamp, storage_options, credentials, absolute_paths, road)
     frames = [native.frame(spark, plan.asked, reading, _deleted(spark, plan, reading)) for reading in plan.roads.readings]
     if plan.roads.by_arrow or not frames:
-        frames.append(_by_arrow(spark, plan, target_size_bytes))
+        frames.append(_by_arrow(spark, plan, target_task_size))
     return reduce(lambda one, other: one.unionAll(other), frames)
 
 
@@ -98,7 +98,7 @@ def explain(
     credentials: Credentials | None = None,
     absolute_paths: bool = False,
     road: Road = "auto",
-    target_size_bytes: int = 128 << 20,
+    target_task_size: int = 128 << 20,
 ) -> Explanation:
     """By which road :func:`read` with the same arguments would read, and why. Reads the log, no data."""
     target_size_bytes = arguments.task_size("target_size_bytes", target_size_bytes)
@@ -111,7 +111,7 @@ def explain(
         spark_reads=len(plan.roads.readings),
         arrow_files=len(plan.roads.by_arrow),
         arrow_size_bytes=plan.arrow_size_bytes,
-        arrow_tasks=len(_tasks(spark, plan, target_size_bytes)),
+        arrow_tasks=len(_tasks(spark, plan, target_task_size)),
         reasons=dict(plan.roads.reasons),
     )
 
@@ -195,18 +195,18 @@ def _name(plan: _Plan) -> str:
     return f"lakebed {plan.table.uri.rpartition('/')[2]} version {plan.table.version}"
 
 
-def _by_arrow(spark: SparkSession, plan: _Plan, target_size_bytes: int) -> DataFrame:
-    pieces = _tasks(spark, plan, target_size_bytes)
+def _by_arrow(spark: SparkSession, plan: _Plan, target_task_size: int) -> DataFrame:
+    pieces = _tasks(spark, plan, target_task_size)
     # Spark's planner takes the columns that it reads of a file for their share of it, by their types.
     share = types.row_size_bytes(plan.asked.schema) / types.row_size_bytes(plan.asked.table_schema)
     name = f"{_name(plan)}, {len(plan.roads.by_arrow)} files"
     return tasks.frame(spark, name, pieces, plan.access, types.shown(plan.asked.schema), int(plan.arrow_size_bytes * share))
 
 
-def _tasks(spark: SparkSession, plan: _Plan, target_size_bytes: int) -> list[bytes]:
+def _tasks(spark: SparkSession, plan: _Plan, target_task_size: int) -> list[bytes]:
     """Tasks that read what Spark's reader does not: of the size that is wanted, but enough of them for all cores."""
     if not plan.roads.by_arrow:
         return []
-    size_bytes = tasks.fair_size_bytes(spark, plan.arrow_size_bytes, target_size_bytes)
+    size_bytes = tasks.fair_size_bytes(spark, plan.arrow_size_bytes, target_task_size)
     are_all = len(plan.roads.by_arrow) == plan.files.num_rows
     return plan.scan.tasks(target_task_size=size_bytes, paths=None if are_all else plan.roads.by_arrow)

@@ -11,7 +11,7 @@ import pytest
 import lakebed as lb
 from dml import log
 
-by_order = pytest.mark.parametrize("order", ["zorder_by", "cluster"])
+by_order = pytest.mark.parametrize("order", ["zorder_by", "cluster_by"])
 
 
 def live(path: str) -> list[dict[str, Any]]:

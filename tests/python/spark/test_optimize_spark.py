@@ -91,8 +91,8 @@ def test_delta_spark_reads_the_same_rows_after_each_kind(properties: dict[str, s
     expected = by_spark(spark, path)
     kinds: list[dict[str, Any]] = [
         {"max_deleted_share": 0.0},
-        {"zorder_by": ["i", "st.in.y", "ts"], "target_size": 6000},
-        {"cluster": ["f", "de", "s", "bin", "ntz"], "target_size": 6000},
+        {"zorder_by": ["i", "st.in.y", "ts"], "target_file_size": 6000},
+        {"cluster_by": ["f", "de", "s", "bin", "ntz"], "target_file_size": 6000},
     ]
     for options in kinds:
         optimize(path, **options)
@@ -112,7 +112,7 @@ def test_delta_spark_reads_widened_columns_after_them(spark: Any, path: str) -> 
         spark.sql(f"ALTER TABLE delta.`{path}` ALTER COLUMN {column} TYPE {kind}")
     spark.sql(f"INSERT INTO delta.`{path}` VALUES ({2**40}, 123456.12345, struct({2**41}))")
     expected = by_spark(spark, path)
-    for options in ({}, {"zorder_by": ["a", "s.x"]}, {"cluster": ["d", "a"]}):
+    for options in ({}, {"zorder_by": ["a", "s.x"]}, {"cluster_by": ["d", "a"]}):
         optimize(path, **options)
         assert by_spark(spark, path) == expected
 
@@ -250,7 +250,7 @@ def test_statistics_of_others_files_let_delta_spark_skip_them(spark: Any, path: 
         spark.conf.unset("spark.databricks.delta.stats.collect")
     assert not any("minValues" in json.loads(add.get("stats") or "{}") for add in live(path))
     expected = by_spark(spark, path)
-    result = lb.Table(path).optimize(target_size=1)
+    result = lb.Table(path).optimize(target_file_size=1024)
     assert (result.metrics.described_files, result.metrics.removed_files) == (3, 0)
     assert by_spark(spark, path) == expected
     for where in ("id = 150", "s.x = '200'", "t < TIMESTAMP '1970-01-01 00:00:30Z'"):
@@ -275,7 +275,7 @@ def test_delta_spark_reads_tables_of_the_corpus_after_both_kinds(
         names = [f"`{field.name}`" for field in table.schema if field.name not in table.partition_columns]
         for column in names:
             try:
-                table.optimize(cluster=column, full=True)
+                table.optimize(cluster_by=column, full=True)
                 break
             except lb.InvalidInputError:
                 continue
@@ -294,9 +294,9 @@ ORDERS: list[dict[str, Any]] = [
     {},
     {"max_deleted_share": 0.0},
     {"zorder_by": ["n", "s.y"]},
-    {"cluster": ["at", "f", "m"], "target_size": 3000},
-    {"zorder_by": ["f", "day"], "target_size": 3000, "commit": "group"},
-    {"where": "n > 1", "cluster": "id"},
+    {"cluster_by": ["at", "f", "m"], "target_file_size": 3000},
+    {"zorder_by": ["f", "day"], "target_file_size": 3000, "commit": "group"},
+    {"where": "n > 1", "cluster_by": "id"},
 ]
 
 
@@ -363,6 +363,6 @@ def test_random_appends_are_clustered_by_both(spark: Any, path: str) -> None:
             spark.sql(f"DELETE FROM delta.`{path}` WHERE a % 10 = {first // 100}")
             expected = {value for value in expected if value % 10 != first // 100}
         elif deed != "nothing":
-            optimize(path, full=deed == "full", target_size=2000)
+            optimize(path, full=deed == "full", target_file_size=2000)
         assert sorted(lb.Table(path).to_arrow()["a"].to_pylist()) == sorted(expected)
     assert by_spark(spark, path) == rows(path)

@@ -129,7 +129,7 @@ def fail_at_first():
     return {}
 
 for provider in (fail_at_first, None):
-    found = lbs.read(spark, f"{folder}/t", road="arrow", credentials=provider, target_size_bytes=1)
+    found = lbs.read(spark, f"{folder}/t", road="arrow", credentials=provider, target_task_size=1)
     rows = sorted((row.id, row.part) for row in found.collect())
     assert rows == [(row, row % 5) for row in range(1000)], len(rows)
 
@@ -141,7 +141,7 @@ def broken(batches):
             raise RuntimeError("once more")
         yield batch
 
-found = lbs.read(spark, f"{folder}/t", road="arrow", target_size_bytes=1)
+found = lbs.read(spark, f"{folder}/t", road="arrow", target_task_size=1)
 rows = sorted((row.id, row.part) for row in found.mapInArrow(broken, found.schema).collect())
 assert rows == [(row, row % 5) for row in range(1000)], len(rows)
 print("ok")

@@ -149,8 +149,8 @@ def test_counts_limits_and_nothing_at_all(spark: Any, sales: str, tmp_path: Path
 
 def test_many_tasks_of_small_files(spark: Any, tmp_path: Path) -> None:
     table = lb.write(tmp_path / "t", pa.table({"id": range(50), "part": range(50)}), partition_by=["part"]).table
-    assert lbs.explain(spark, table.uri, road="arrow", target_size_bytes=1).arrow_tasks == 50
-    found = lbs.read(spark, table.uri, road="arrow", target_size_bytes=1)
+    assert lbs.explain(spark, table.uri, road="arrow", target_task_size=1).arrow_tasks == 50
+    found = lbs.read(spark, table.uri, road="arrow", target_task_size=1)
     assert found.rdd.getNumPartitions() == 50
     assert frames.rows(found) == canon.rows(table.to_arrow())
 
