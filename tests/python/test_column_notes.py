@@ -93,7 +93,10 @@ def test_a_first_write_and_a_new_schema_keep_notes_too(path: str) -> None:
 @pytest.mark.parametrize(
     ("wrong", "match"),
     [
-        (field("g", pa.int64(), **{"delta.generationExpression": "nowhere + 1"}), "column g: delta.generationExpression: .*nowhere"),
+        (
+            field("g", pa.int64(), **{"delta.generationExpression": "nowhere + 1"}),
+            "column g: delta.generationExpression: .*nowhere",
+        ),
         (field("g", pa.int64(), **{"delta.generationExpression": "CAST(id AS STRING)"}), "string, and the column is long"),
         (field("g", pa.int64(), **{"delta.generationExpression": "g2"}), "column g2, which is generated itself"),
         (field("g", pa.int64(), CURRENT_DEFAULT="id"), "reads column id"),
@@ -105,7 +108,10 @@ def test_a_first_write_and_a_new_schema_keep_notes_too(path: str) -> None:
         (field("g", pa.int64(), __CHAR_VARCHAR_TYPE_STRING="varchar(3)"), "does not tell the lengths"),
         (field("g", pa.string(), __CHAR_VARCHAR_TYPE_STRING="varchar"), "does not tell the lengths"),
         (field("g", pa.int64(), **{"delta.invariants": "g > 0"}), "invariant is not understood"),
-        (pa.field("g", pa.struct([field("x", pa.int64(), CURRENT_DEFAULT="1")])), "column g.x: CURRENT_DEFAULT is for whole columns"),
+        (
+            pa.field("g", pa.struct([field("x", pa.int64(), CURRENT_DEFAULT="1")])),
+            "column g.x: CURRENT_DEFAULT is for whole columns",
+        ),
     ],
 )
 def test_a_note_that_makes_no_sense_is_refused_before_there_is_a_table(path: str, wrong: pa.Field, match: str) -> None:

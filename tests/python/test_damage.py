@@ -539,7 +539,12 @@ def test_a_commit_of_no_bytes_is_told_when_the_table_is_opened(tmp_path: Path) -
     newest = path / "_delta_log" / f"{1:020}.json"
     assert newest.with_suffix(".crc").exists()
     newest.write_bytes(b"")
-    for open_it in (lambda: lb.Table(path), older.refresh, lambda: lb.write(path, [{"id": 3}]), lambda: older.append([{"id": 3}])):
+    for open_it in (
+        lambda: lb.Table(path),
+        older.refresh,
+        lambda: lb.write(path, [{"id": 3}]),
+        lambda: older.append([{"id": 3}]),
+    ):
         with pytest.raises(lb.CorruptTableError, match="0{19}1.json: holds no action") as caught:
             open_it()
         assert caught.value.path.endswith(newest.name)

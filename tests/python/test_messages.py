@@ -14,8 +14,34 @@ import pytest
 import lakebed as lb
 
 FOREIGN = [
-    *("@0", "@1", "cast(", "Utf8", "Int8", "Int16", "Int32", "Int64", "Float32", "Float64", "Date32", "Decimal128", "µs", "LargeList"),
-    *("Some(", "None)", "ArrowError", "Arrow error", "Cast error", "DataFusion", "Execution error", "DataType", "Struct([", "Field {"),
+    *(
+        "@0",
+        "@1",
+        "cast(",
+        "Utf8",
+        "Int8",
+        "Int16",
+        "Int32",
+        "Int64",
+        "Float32",
+        "Float64",
+        "Date32",
+        "Decimal128",
+        "µs",
+        "LargeList",
+    ),
+    *(
+        "Some(",
+        "None)",
+        "ArrowError",
+        "Arrow error",
+        "Cast error",
+        "DataFusion",
+        "Execution error",
+        "DataType",
+        "Struct([",
+        "Field {",
+    ),
 ]
 
 CALLS: dict[str, Callable[[str, Any], object]] = {}
@@ -82,7 +108,9 @@ for _number, _where in enumerate(
         path, table.schema, mode="replace", constraints={"c": where}
     ).append(pa.table({"id": [1], "city": ["x"], "b": pa.array([100], pa.int8()), "d": [Decimal("1.00")]}))
     CALLS[f"merge_on_{_number}"] = lambda path, table, where=_where: (
-        table.merge(pa.table({"key": [1], "word": ["x"]}), on=f"target.id = source.key AND ({where})").when_matched_delete().execute()
+        table.merge(pa.table({"key": [1], "word": ["x"]}), on=f"target.id = source.key AND ({where})")
+        .when_matched_delete()
+        .execute()
     )
 
 
