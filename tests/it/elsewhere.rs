@@ -132,10 +132,9 @@ async fn rows_are_replaced_again_on_top_of_those_that_others_added_and_the_files
     let task = case.plan(id_and_name(), options).await;
     let written = vec![case.part(&task, 0, rows([3], "new")).await.unwrap()];
     case.table().write(stream(rows([2], "theirs"))).run().await.unwrap();
-    let (one, other) = tokio::join!(
-        async { case.table().commit_write(task.clone(), written.clone()).await.unwrap() },
-        async { case.table().commit_write(task.clone(), written.clone()).await.unwrap() },
-    );
+    let (one, other) = tokio::join!(async { case.table().commit_write(task.clone(), written.clone()).await.unwrap() }, async {
+        case.table().commit_write(task.clone(), written.clone()).await.unwrap()
+    },);
     assert_eq!((one.version, other.version), (2, 2));
     assert_eq!(case.ids().await, [3, 30]);
 }

@@ -203,7 +203,7 @@ def test_a_table_that_has_such_a_column_already_is_read_but_for_its_feed(path: s
 @pytest.mark.spark
 def test_delta_spark_refuses_the_same_names(tmp_path: Path, spark: Any) -> None:
     for name in CHANGE_COLUMNS[:3]:
-        with pytest.raises(Exception, match="(?i)cdc|change data|reserved"):
+        with pytest.raises(Exception, match=r"(?i)cdc|change data|reserved"):
             spark.sql(
                 f"CREATE TABLE delta.`{tmp_path / name}` (id BIGINT, {name} STRING) USING delta "
                 "TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"

@@ -545,7 +545,7 @@ def test_a_commit_of_no_bytes_is_told_when_the_table_is_opened(tmp_path: Path) -
         lambda: lb.write(path, [{"id": 3}]),
         lambda: older.append([{"id": 3}]),
     ):
-        with pytest.raises(lb.CorruptTableError, match="0{19}1.json: holds no action") as caught:
+        with pytest.raises(lb.CorruptTableError, match=r"0{19}1\.json: holds no action") as caught:
             open_it()
         assert caught.value.path.endswith(newest.name)
     assert lb.Table(path, version=0).to_arrow().to_pylist() == [{"id": 1}]

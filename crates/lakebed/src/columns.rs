@@ -24,8 +24,7 @@ const SPECIAL: &[char] = &[' ', ',', ';', '{', '}', '(', ')', '\n', '\t', '='];
 const CHANGE_COLUMNS: [&str; 3] = ["_change_type", "_commit_version", "_commit_timestamp"];
 
 /// The notes that say where values come from.
-const FILLING: [&str; 5] =
-    [GENERATION_EXPRESSION, CURRENT_DEFAULT, IDENTITY_START, IDENTITY_STEP, IDENTITY_ALLOW_GIVEN];
+const FILLING: [&str; 5] = [GENERATION_EXPRESSION, CURRENT_DEFAULT, IDENTITY_START, IDENTITY_STEP, IDENTITY_ALLOW_GIVEN];
 
 /// Refuses columns that no table with these properties can have.
 pub(crate) fn check_columns(schema: &StructType, properties: &TableProperties) -> Result<()> {
@@ -86,7 +85,8 @@ pub(crate) fn with_checked_notes(schema: &StructType, partition_columns: &[Strin
     let expressions = filter_schema(schema)?;
     let notes = Notes { schema, expressions: &expressions, partition_columns };
     let fields = schema.fields.iter().map(|field| notes.checked(field)).collect::<Result<_>>()?;
-    Ok(StructType { fields })
+    // What could not be read again makes no table.
+    lakebed_core::schema::parse(&StructType { fields }.to_json())
 }
 
 /// Columns that come to a table with rows can be filled with nothing but null.
@@ -137,7 +137,8 @@ impl Notes<'_> {
         let within = |error: Error| error.within(format!("column {}", field.name));
         inside(&field.data_type, &field.name)?;
         let text = |key: &str| field.metadata.get(key).and_then(Value::as_str);
-        let is_numbered = [IDENTITY_START, IDENTITY_STEP, IDENTITY_ALLOW_GIVEN].iter().any(|key| field.metadata.contains_key(*key));
+        let is_numbered =
+            [IDENTITY_START, IDENTITY_STEP, IDENTITY_ALLOW_GIVEN].iter().any(|key| field.metadata.contains_key(*key));
         let ways = [text(GENERATION_EXPRESSION).is_some(), text(CURRENT_DEFAULT).is_some(), is_numbered];
         if ways.into_iter().filter(|is_given| *is_given).count() > 1 {
             let message = "its values come from one place: a default, a generation expression, or numbers";
@@ -152,12 +153,12 @@ impl Notes<'_> {
         if let Some(words) = text(CHAR_VARCHAR)
             && limits(&field.data_type, words).is_none()
         {
-            let message = format!("{CHAR_VARCHAR} is {words:?}, which does not tell the lengths of texts in a column of its type");
+            let message =
+                format!("{CHAR_VARCHAR} is {words:?}, which does not tell the lengths of texts in a column of its type");
             return Err(within(Error::invalid_input(message)));
         }
         if let Some(condition) = invariant(field)? {
-            parse_filter(&condition, self.expressions, &Options::default())
-                .map_err(|error| within(error.within(INVARIANTS)))?;
+            parse_filter(&condition, self.expressions, &Options::default()).map_err(|error| within(error.within(INVARIANTS)))?;
         }
         if is_numbered { self.numbered(field).map_err(within) } else { Ok(field.clone()) }
     }
@@ -185,7 +186,10 @@ impl Notes<'_> {
         let options = Options { now_ms: Some(0) };
         let expression = parse_expr(&as_type(text, field), self.expressions, &options)?;
         if let Some(column) = expression.columns().first() {
-            return Err(Error::invalid_input(format!("it reads column {}, and a default is the same for all rows", column.join("."))));
+            return Err(Error::invalid_input(format!(
+                "it reads column {}, and a default is the same for all rows",
+                column.join(".")
+            )));
         }
         let nulls = self.expressions.fields().iter().map(|field| new_null_array(field.data_type(), 1)).collect();
         let row = RecordBatchOptions::new().with_row_count(Some(1));

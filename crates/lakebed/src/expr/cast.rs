@@ -12,6 +12,7 @@ use arrow_array::types::{
     TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, StringArray, new_null_array};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::DataType;
 use datafusion_common::Result as DfResult;
@@ -166,7 +167,18 @@ pub(crate) fn convert_array(array: &ArrayRef, to: &DataType, try_: bool) -> DfRe
 
 fn arrow(array: &ArrayRef, to: &DataType, try_: bool) -> DfResult<ArrayRef> {
     let options = CastOptions { safe: try_, ..CastOptions::default() };
-    cast_with_options(array, to, &options).map_err(|error| fail(format!("a value does not fit {}: {error}", types::name(to))))
+    cast_with_options(array, to, &options).map_err(|_| match first_without_counterpart(array, to) {
+        Some(value) => fail(format!("a value does not fit {}: {value}", types::name(to))),
+        None => fail(format!("values of type {} cannot be cast to {}", types::name(array.data_type()), types::name(to))),
+    })
+}
+
+/// The first value that a cast makes null.
+fn first_without_counterpart(array: &ArrayRef, to: &DataType) -> Option<String> {
+    let cast = cast_with_options(array, to, &CastOptions::default()).ok()?;
+    let row = (0..array.len()).find(|row| array.is_valid(*row) && cast.is_null(*row))?;
+    let values = ArrayFormatter::try_new(array.as_ref(), &FormatOptions::default()).ok()?;
+    values.value(row).try_to_string().ok()
 }
 
 /// Converts each value; one that has no counterpart is null or an error.

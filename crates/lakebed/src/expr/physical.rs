@@ -23,8 +23,8 @@ use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr, create_physical
 use lakebed_core::{Error, Result};
 
 use super::function;
-use super::types;
 use super::kernel::{Kernel, fail};
+use super::types;
 
 /// What datafusion-spark's functions ask for.
 static SPARK_OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
@@ -130,7 +130,10 @@ pub(crate) fn compile_for(text: &str, expr: &Expr, schema: &Schema) -> Result<Ar
 }
 
 fn booleans(array: &ArrayRef) -> DfResult<&BooleanArray> {
-    array.as_any().downcast_ref::<BooleanArray>().ok_or_else(|| fail(format!("a condition gave {}", types::name(array.data_type()))))
+    array
+        .as_any()
+        .downcast_ref::<BooleanArray>()
+        .ok_or_else(|| fail(format!("a condition gave {}", types::name(array.data_type()))))
 }
 
 /// Where the left side leaves the result open for fewer rows than one of so many, the right side is computed for these alone.

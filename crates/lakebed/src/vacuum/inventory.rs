@@ -36,7 +36,9 @@ impl Columns {
             let found = found.next();
             match found {
                 Some((index, field)) if fits(field.data_type()) => Ok(index),
-                Some((_, field)) => Err(refused(format!("its column {name} is {}, and should be {wanted}", type_name(field.data_type())))),
+                Some((_, field)) => {
+                    Err(refused(format!("its column {name} is {}, and should be {wanted}", type_name(field.data_type()))))
+                }
                 None => Err(refused(format!("it has no column {name}"))),
             }
         };

@@ -88,8 +88,10 @@ fn fit_primitive(array: &ArrayRef, to: &ArrowType, on_lossy: OnLossy, column: &s
         let back = cast_with_options(&fitted, from, &CastOptions::default())?;
         if let Some(row) = first_true(&distinct(&back, array)?) {
             let value = shown(array, row)?;
-            let message =
-                format!("column {column}: {value} has more digits than its type {} holds; on_lossy=\"truncate\" lets them go", type_name(to));
+            let message = format!(
+                "column {column}: {value} has more digits than its type {} holds; on_lossy=\"truncate\" lets them go",
+                type_name(to)
+            );
             return Err(Error::schema_mismatch(message));
         }
     }
@@ -138,7 +140,12 @@ fn first_true(found: &BooleanArray) -> Option<usize> {
 }
 
 fn shown(array: &ArrayRef, row: usize) -> Result<String> {
-    Ok(ArrayFormatter::try_new(array.as_ref(), &FormatOptions::default())?.value(row).to_string())
+    if let Ok(text) = ArrayFormatter::try_new(array.as_ref(), &FormatOptions::default())?.value(row).try_to_string() {
+        return Ok(text);
+    }
+    // A time that no calendar shows: the number that it is.
+    let number = cast_with_options(&array.slice(row, 1), &ArrowType::Int64, &CastOptions::default())?;
+    Ok(ArrayFormatter::try_new(number.as_ref(), &FormatOptions::default())?.value(0).to_string())
 }
 
 /// A struct of two binaries, in whatever order and form.

@@ -24,9 +24,7 @@ use super::run::Run;
 use super::{SchemaMode, WriteMode, WriteOptions};
 use crate::clustering::clustering_paths;
 use crate::columns::{check_columns, check_constraints, refuse_filling_of_new, with_checked_notes};
-use crate::create::{
-    NewTable, PlannedTable, add_row_tracking_columns, check_iceberg, columns_named, with_mapping,
-};
+use crate::create::{NewTable, PlannedTable, add_row_tracking_columns, check_iceberg, columns_named, with_mapping};
 use crate::{Error, Result, Snapshot};
 
 /// How large files of usual tables become, and those of the largest.

@@ -181,7 +181,8 @@ fn no_fit(from: &ArrowType, to: &ArrowType, error: ArrowError) -> Error {
     let why = error.to_string();
     let why = why.strip_prefix("Cast error: ").unwrap_or(&why);
     // Arrow tells the value, and names types in its own way.
-    let value = why.strip_prefix("Can't cast value ").and_then(|rest| rest.split_once(" to type ")).map_or(why, |(value, _)| value);
+    let value =
+        why.strip_prefix("Can't cast value ").and_then(|rest| rest.split_once(" to type ")).map_or(why, |(value, _)| value);
     Error::schema_mismatch(format!("a value stored as {from} does not fit into {to}: {value}"))
 }
 
