@@ -116,8 +116,8 @@ class LakebedSource(DataSource):
             return Writer(Options(self.options), schema, overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        with failure.alone():
-            return stream_reader(Options(self.options), schema)
+        # With its traceback: Spark stumbles over the reader that is not there, and would show that error alone.
+        return stream_reader(Options(self.options), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         with failure.alone():

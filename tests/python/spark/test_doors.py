@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from collections.abc import Callable
@@ -86,6 +87,16 @@ def test_an_option_of_a_write_that_makes_no_sense(name: str, value: str) -> None
     with pytest.raises(lb.InvalidInputError) as refused:
         write_options(options, False, options.access())
     assert str(refused.value).startswith(f"option {name}={value!r}: ")
+
+
+def test_no_function_takes_what_it_does_not_name() -> None:
+    functions = {name: getattr(lbs, name) for name in lbs.__all__ if inspect.isfunction(getattr(lbs, name))}
+    assert len(functions) == 6
+    for name, function in functions.items():
+        kinds = {parameter.kind for parameter in inspect.signature(function).parameters.values()}
+        assert kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}, name
+    of_a_batch = set(inspect.signature(lbs.foreach_batch).parameters) - {"app_id"}
+    assert of_a_batch == set(inspect.signature(lbs.write).parameters) - {"df", "txn"}
 
 
 def test_connect() -> None:

@@ -75,8 +75,8 @@ def test_no_type_of_spark_is_left_out() -> None:
     assert leaves(T.DataType) - {T.StructField} == set(KEPT) | set(REFUSED) | OTHERWISE
 
 
-def by_format(df: Any, path: str) -> None:
-    df.write.format("lakebed").mode("append").save(path)
+def by_format(df: Any, path: str, **options: Any) -> None:
+    df.write.format("lakebed").mode("append").options(**options).save(path)
 
 
 @pytest.mark.parametrize("write", [lbs.write, by_format])
@@ -103,6 +103,37 @@ def rows(df: Any) -> list[str]:
         for field in df.schema.fields
     ]
     return [repr(row) for row in df.orderBy("id").selectExpr(*columns).toDF(*df.columns).collect()]
+
+
+def test_moments_are_the_same_in_a_session_of_another_zone(spark: Any, path: str) -> None:
+    """Half an hour after half an hour on the day on which New York puts its clocks back."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "America/New_York")
+    lbs.register(session)
+    try:
+        at = "timestamp_seconds(1793505600 + id * 1800)"
+        rows_of = f"SELECT id, {at} AS at, CAST({at} AS DATE) AS day, CAST({at} AS TIMESTAMP_NTZ) AS local FROM range(24)"
+        df = session.sql(rows_of)
+        for number, by in enumerate(("", "at", "local")):
+            table = f"{path}{number}"
+            if number % 2:
+                by_format(df, table, partition_by=by)
+            else:
+                lbs.write(df, table, partition_by=by or None)
+            found = [lbs.read(session, table), lbs.read(session, table, road="arrow"), session.read.format("lakebed").load(table)]
+            for one in found:
+                assert in_order(one) == in_order(df)
+                one_o_clock = "at >= TIMESTAMP'2026-11-01 01:00:00' AND day = DATE'2026-11-01' AND hour(local) = 1"
+                assert [row.id for row in one.where(one_o_clock).orderBy("id").collect()] == [2, 3, 4, 5]
+            utc = "at < '2026-11-01T05:30:00Z'"
+            assert lbs.read(session, table, where=utc).count() == df.where(utc).count() == 3
+    finally:
+        lbs.register(spark)
+
+
+def in_order(df: Any) -> list[Any]:
+    found: list[Any] = df.orderBy("id").collect()
+    return found
 
 
 @pytest.mark.parametrize("kind", REFUSED, ids=lambda kind: kind.__name__)
