@@ -57,8 +57,11 @@ def wanted(case: Case) -> Wanted:
     given = dict(deed.given)
     is_known = table.exists and (given.get("mode") == "ignore" or _is_known(given))
     if deed.wrong:
-        # What columns there are need not be looked at where nothing is done.
-        (found.doubts if is_known and "nope" in deed.wrong else found.refused).append(deed.wrong)
+        # Arguments about columns need not be checked where nothing is done.
+        depends = "nope" in deed.wrong or deed.wrong.startswith("constraints")
+        (found.doubts if is_known and depends else found.refused).append(deed.wrong)
+    if deed.verb == "write" and table.exists and given.get("mode") == "error":
+        found.refused.append("there is a table")
     if not table.exists and deed.verb not in ("write", "create"):
         # What a handle knows by heart, it may tell.
         (found.doubts if deed.verb in ("read", "history") else found.refused).append("the table is gone")
@@ -217,9 +220,6 @@ def _is_known(given: dict[str, Any]) -> bool:
 def _write(case: Case, given: dict[str, Any], found: Wanted) -> None:
     exists = case.table.exists
     mode = {"append": "append", "overwrite": "overwrite"}.get(case.deed.verb) or given.get("mode", "append")
-    if exists and mode == "error":
-        found.refused.append("there is a table")
-        return
     if exists and (mode == "ignore" or _is_known(given)):
         found.commits = False
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from door.case import Case, Column, Deed, Source, Table
+from door.sources import BROKEN
 
 _ID = Column("id", "int64", (1, 2))
 
@@ -56,6 +57,7 @@ SEEDS: dict[str, Case] = {
         ),
         Deed("upsert", (("keys", ("id", "p")),)),
     ),
+    **{kind: _write(kind) for kind in BROKEN},
     "an append to a table that is gone": Case(Table(exists=False), Source("table", ((_ID,),)), Deed("append")),
     "an overwrite of a table that is gone": Case(Table(exists=False), Source("table", ((_ID,),)), Deed("overwrite")),
     "a generator that raises": _write("generator that raises", (_ID,)),

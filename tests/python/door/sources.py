@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -158,6 +160,23 @@ def _mapping(source: Source) -> dict[str, list[Any]]:
     return _table(source).to_pydict()
 
 
+def _broken(kind: str) -> pa.Table:
+    """Buffers that contradict themselves, as a faulty library hands them over."""
+    first, far, short = (pa.py_buffer(array("i", ends).tobytes()) for ends in ([0, 3, 1], [0, 1, 1 << 30], [0, 2, 2]))
+    broken = {
+        "offsets that fall": lambda: pa.Array.from_buffers(pa.string(), 2, [None, first, pa.py_buffer(b"abc")]),
+        "offsets out of bounds": lambda: pa.Array.from_buffers(
+            pa.list_(pa.int32()), 2, [None, far], children=[pa.array([1], pa.int32())]
+        ),
+        "bytes that are no text": lambda: pa.Array.from_buffers(pa.string(), 2, [None, short, pa.py_buffer(b"\xff\xfe")]),
+        "keys out of bounds": lambda: pa.DictionaryArray.from_arrays(pa.array([0, 9]), pa.array(["x"]), safe=False),
+    }
+    return pa.table({"id": [7, 8], "s": broken[kind]()})
+
+
+BROKEN = ("offsets that fall", "offsets out of bounds", "bytes that are no text", "keys out of bounds")
+
+
 #: How a source is made. What is made can be read once.
 KINDS: dict[str, Callable[[Source], Any]] = {
     "table": _table,
@@ -184,9 +203,10 @@ KINDS: dict[str, Callable[[Source], Any]] = {
     "text": lambda source: "id",
     "numbers": lambda source: [1, 2],
     "lazy frame": lambda source: _polars(_table(source)).lazy(),
+    **{kind: partial(lambda kind, source: _broken(kind), kind) for kind in BROKEN},
 }
 #: What holds no rows at all.
-NO_ROWS = {"nothing", "number", "text", "numbers", "lazy frame"}
+NO_ROWS = {"nothing", "number", "text", "numbers", "lazy frame", *BROKEN}
 #: What hands over every batch as it is, so that one may differ from another.
 DRIFTING = {
     "drifting reader",
