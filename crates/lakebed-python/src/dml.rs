@@ -11,6 +11,7 @@ use pyo3::types::PyDict;
 use crate::background::after_commit;
 use crate::error::to_py;
 use crate::input::stream_of;
+use crate::owned::Owned;
 use crate::runtime::enter;
 use crate::scan::explained;
 use crate::table::{Table, optional};
@@ -72,7 +73,8 @@ impl Table {
 /// The rows of a merge's source for Python.
 #[pyclass(module = "lakebed._lakebed", frozen)]
 pub struct MergeSource {
-    source: Source,
+    /// Rows that are in memory, or in a file that a forked child reads as well.
+    source: Owned<Source>,
 }
 
 #[pymethods]
@@ -81,13 +83,13 @@ impl MergeSource {
     #[staticmethod]
     fn read(py: Python<'_>, data: &Bound<'_, PyAny>, on_lossy: &str) -> PyResult<Self> {
         let (data, on_lossy) = (stream_of(data)?, on_lossy_of(Some(on_lossy)).map_err(to_py)?);
-        enter(py, async move { Source::read_with(data, on_lossy).await }).map(|source| Self { source })
+        enter(py, async move { Source::read_with(data, on_lossy).await }).map(|source| Self { source: Owned::new(source) })
     }
 
     /// How many there are.
     #[getter]
     fn rows(&self) -> u64 {
-        self.source.rows()
+        self.source.look().rows()
     }
 }
 
@@ -97,7 +99,8 @@ type GivenClause = (String, Option<String>, String, Option<Vec<(String, String)>
 impl Table {
     fn merge(&self, py: Python<'_>, options: &Bound<'_, PyDict>, source: &MergeSource) -> PyResult<Merge> {
         let text = |key: &str| optional::<String>(options, key);
-        let mut merge = self.table(py)?.merge(&source.source, text("on")?.unwrap_or_default()).options(change_options(options)?);
+        let mut merge =
+            self.table(py)?.merge(source.source.look(), text("on")?.unwrap_or_default()).options(change_options(options)?);
         if let (Some(target), Some(source)) = (text("target_alias")?, text("source_alias")?) {
             merge = merge.aliases(target, source);
         }

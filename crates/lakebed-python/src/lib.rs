@@ -3,6 +3,7 @@
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod allocator;
 mod error;
+mod owned;
 mod doors;
 mod runtime;
 mod json;
