@@ -31,8 +31,9 @@ assert sum(batch.num_rows for batch in table.to_reader()) == count
 merged = table.upsert(pa.table({"id": [1, count], "p": [1, 0], "s": ["changed", "new"]}), keys=["id", "p"])
 table = merged.table.delete("id = 7").table
 table.checkpoint()
-for order in ({"cluster": ["id", "s"]}, {"zorder": ["s"]}, {}):
-    table = table.optimize(**order, full=True).table if order.get("cluster") else table.optimize(**order).table
+for order in ({"cluster": ["id", "s"]}, {"zorder_by": ["s"]}):
+    table = table.optimize(**order, full=True).table
+table = table.optimize().table
 table = lb.write(path, table.to_arrow(), mode="overwrite").table
 found = table.to_arrow().sort_by("id")
 expected = {number: f"row {number}" for number in range(count + 1)} | {1: "changed", count: "new"}
