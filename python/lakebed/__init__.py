@@ -90,11 +90,22 @@ __all__ = [
 ]
 
 
-def set_memory_limit(size_bytes: int) -> None:
-    """Bounds the memory that all scans of this process may hold at a time; work beyond it waits.
+#: The least limit that work can keep to.
+_LEAST_MEMORY_LIMIT = 1 << 20
 
-    The default is a share of what the machine, or the container, has. ``LAKEBED_MEMORY_LIMIT`` sets it from outside.
+
+def set_memory_limit(size_bytes: int) -> None:
+    """Bounds the memory that all scans of this process may hold at a time; work beyond it waits. Children that are forked later go by it too.
+
+    The limit is a number of bytes, at least 1048576 (1 MiB). The default is a share of what the machine, or the container, has.
+    ``LAKEBED_MEMORY_LIMIT`` sets it from outside; less than the least counts as the least there, with a warning.
     """
+    if isinstance(size_bytes, bool) or not isinstance(size_bytes, int):
+        raise TypeError(f"the memory limit is a number of bytes, such as 2 << 30, not {size_bytes!r}")
+    if not _LEAST_MEMORY_LIMIT <= size_bytes < 1 << 64:
+        raise InvalidInputError(
+            f"the memory limit is a number of bytes from {_LEAST_MEMORY_LIMIT} (1 MiB) on, not {size_bytes}: 2 << 30 are two gigabytes"
+        )
     _lakebed.set_memory_limit(size_bytes)
 
 

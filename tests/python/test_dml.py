@@ -9,6 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 import lakebed as lb
+from lakebed import _lakebed
 from dml import log
 from dml.drawn import ASSIGNMENTS, WHERES, examples, merges, rows_from
 from dml.model import COLUMNS, FEED, TRACKING, VECTORS, Twin
@@ -49,7 +50,7 @@ def merge_rows(data: st.DataObject, twin: Twin, new_ids: Ids) -> None:
     if data.draw(st.integers(0, 4)) == 4:
         twin.delete(data.draw(WHERES))
     merge = data.draw(merges([row["id"] for row in twin.rows], new_ids(20)))
-    lb.set_memory_limit(data.draw(st.sampled_from([ENOUGH, ENOUGH, 1_000])))
+    _lakebed.set_memory_limit(data.draw(st.sampled_from([ENOUGH, ENOUGH, 1_000])))
     twin.merge(merge)
     lb.set_memory_limit(ENOUGH)
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakebed as lb
+from lakebed import _lakebed
 from dml import log
 from dml.model import FEED, TRACKING, VECTORS
 from dml.tables import spark_table
@@ -31,7 +32,7 @@ def path(tmp_path: Path) -> str:
 @pytest.fixture
 def in_parts() -> Iterator[None]:
     """So little memory that sources come in several parts, each of a few rows."""
-    lb.set_memory_limit(256)
+    _lakebed.set_memory_limit(256)
     yield
     lb.set_memory_limit(1 << 30)
 

@@ -71,6 +71,10 @@ pub(crate) fn written(error: io::Error, object: &str) -> Error {
 
 fn file_error(error: io::Error, object: &str, otherwise: &str) -> Error {
     use io::ErrorKind as K;
+    let error = match error.downcast::<Error>() {
+        Ok(ours) => return ours,
+        Err(error) => error,
+    };
     let said = match error.kind() {
         K::NotFound => "not found",
         K::PermissionDenied => "permission denied",

@@ -42,7 +42,7 @@ pub async fn write_deletion_vectors(
     let (bytes, descriptors) = frame(vectors, id, "")?;
     let Some(DvPlace::File { path, .. }) = descriptors.first().map(place).transpose()? else { return Ok(descriptors) };
     let (store, object) = store.resolve(&path)?;
-    store.put(&object, bytes.into()).await?;
+    store.put_new(&object, bytes.into()).await?;
     Ok(descriptors)
 }
 

@@ -5,8 +5,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rand::rngs::SmallRng;
-use rand::{RngCore, SeedableRng};
+use rand::rngs::{OsRng, SmallRng};
+use rand::{RngCore, SeedableRng, TryRngCore};
 
 /// Where a seeded clock begins: 2023-11-14T22:13:20Z.
 const SEEDED_START_MS: i64 = 1_700_000_000_000;
@@ -81,7 +81,11 @@ impl Env {
     /// A random number.
     pub fn random_u64(&self) -> u64 {
         match &*self.0 {
-            Source::System { .. } => rand::rng().next_u64(),
+            Source::System { .. } => {
+                let mut bytes = [0; 8];
+                self.fill_from_system(&mut bytes);
+                u64::from_le_bytes(bytes)
+            }
             Source::Seeded(seeded) => lock(seeded).rng.next_u64(),
         }
     }
@@ -90,10 +94,23 @@ impl Env {
     pub fn new_uuid(&self) -> String {
         let mut bytes = [0; 16];
         match &*self.0 {
-            Source::System { .. } => rand::rng().fill_bytes(&mut bytes),
+            Source::System { .. } => self.fill_from_system(&mut bytes),
             Source::Seeded(seeded) => lock(seeded).rng.fill_bytes(&mut bytes),
         }
         uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
+    }
+
+    /// Random bytes of the operating system, which nothing is kept of: a generator in this process would have the same state in a forked
+    /// child, and give both the same identifiers.
+    fn fill_from_system(&self, bytes: &mut [u8]) {
+        if OsRng.try_fill_bytes(bytes).is_ok() {
+            return;
+        }
+        // The system has none, which no system says that we know of. What differs between processes and moments then has to do.
+        let moment =
+            self.now_ms().cast_unsigned() ^ u64::try_from(self.monotonic().as_nanos()).unwrap_or(u64::MAX).rotate_left(32);
+        let seed = u64::from(std::process::id()).rotate_left(40) ^ moment;
+        SmallRng::seed_from_u64(seed).fill_bytes(bytes);
     }
 }
 

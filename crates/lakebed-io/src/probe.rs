@@ -5,7 +5,7 @@
 //! overrides that. Where commits would go through a table beside the store, this is the place to let them pass.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use bytes::Bytes;
 use futures::future::join_all;
@@ -85,8 +85,11 @@ fn refused(store: &Store, name: &str) -> Error {
     Error::new(ErrorKind::Store { object: store.url().to_owned(), retryable: false, not_found: false }, message)
 }
 
-fn passed<T>(look: impl FnOnce(&mut HashSet<String>) -> T) -> T {
-    look(PASSED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default())
+/// Nobody has the lock for long, but for a fork, which may leave it behind: then a store is asked once more.
+fn passed(look: impl FnOnce(&mut HashSet<String>) -> bool) -> bool {
+    const ATTEMPTS: u32 = 1000;
+    let mut free = (0..ATTEMPTS).filter_map(|_| PASSED.try_lock().inspect_err(|_| std::thread::yield_now()).ok());
+    free.next().is_some_and(|mut passed| look(passed.get_or_insert_default()))
 }
 
 #[cfg(test)]

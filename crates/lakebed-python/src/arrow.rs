@@ -16,24 +16,29 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::error::to_py;
+use crate::owned::Owned;
 use crate::runtime::{enter, runtime};
 
-/// A stream of Arrow record batches, which can be taken once.
+/// What a stream is called in messages.
+const READER: &str = "this reader of record batches";
+
+/// A stream of Arrow record batches, which can be taken once, by the process that opened it.
 #[pyclass(module = "lakebed._lakebed", frozen)]
 pub struct ArrowStream {
     schema: SchemaRef,
-    stream: std::sync::Mutex<Option<RecordBatchStream>>,
+    stream: Owned<std::sync::Mutex<Option<RecordBatchStream>>>,
 }
 
 impl ArrowStream {
     /// Of a stream that has not been read from.
     pub fn new(stream: RecordBatchStream) -> Self {
         let stream = exportable(stream);
-        Self { schema: stream.schema(), stream: std::sync::Mutex::new(Some(stream)) }
+        Self { schema: stream.schema(), stream: Owned::new(std::sync::Mutex::new(Some(stream))) }
     }
 
     fn take(&self) -> PyResult<RecordBatchStream> {
-        let taken = self.stream.lock().ok().and_then(|mut stream| stream.take());
+        let stream = self.stream.get(READER).map_err(to_py)?;
+        let taken = stream.lock().ok().and_then(|mut stream| stream.take());
         taken.ok_or_else(|| PyValueError::new_err("this stream of record batches was already read; ask for a new one"))
     }
 }
@@ -54,7 +59,7 @@ impl ArrowStream {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // The Arrow PyCapsule interface lets a producer ignore the wish; a consumer casts by itself.
         drop(requested_schema);
-        stream_capsule(py, Box::new(BlockingReader { schema: self.schema.clone(), stream: self.take()? }))
+        stream_capsule(py, Box::new(BlockingReader { schema: self.schema.clone(), stream: Owned::new(self.take()?) }))
     }
 
     /// The next batch as a stream of one, or None at the end.
@@ -64,7 +69,7 @@ impl ArrowStream {
             let batch = stream.next().await.transpose()?;
             Ok((batch, stream))
         })?;
-        if let Ok(mut slot) = self.stream.lock() {
+        if let Ok(mut slot) = self.stream.look().lock() {
             *slot = Some(stream);
         }
         Ok(batch.map(|batch| Self::new(RecordBatchStream::from_batches(self.schema.clone(), vec![batch]))))
@@ -142,14 +147,15 @@ fn arrow_error(error: ArrowError) -> PyErr {
 /// Waits for each batch on the caller's thread, which holds no interpreter. No panic passes into the consumer.
 struct BlockingReader {
     schema: SchemaRef,
-    stream: RecordBatchStream,
+    stream: Owned<RecordBatchStream>,
 }
 
 impl Iterator for BlockingReader {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = || runtime().map(|runtime| runtime.block_on(self.stream.next()));
+        // In a forked child nobody makes the batches.
+        let next = || self.stream.get_mut(READER).and_then(|stream| Ok(runtime()?.block_on(stream.next())));
         let outcome = catch_unwind(AssertUnwindSafe(next));
         match outcome {
             Ok(Ok(item)) => item.map(|item| item.map_err(|error| ArrowError::ExternalError(Box::new(error)))),

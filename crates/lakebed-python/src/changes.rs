@@ -2,7 +2,7 @@
 //! `_lakebed.Changes`, its change data feed.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use lakebed::changes::{Bound as ChangeBound, Follow as Stream, FollowOptions, Offset, ReadLimits};
 use pyo3::prelude::*;
@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyDict};
 use crate::arrow::{ArrowStream, schema_capsule};
 use crate::error::to_py;
 use crate::options::Options;
+use crate::owned::{Owned, Remade};
 use crate::runtime::enter;
 use crate::scan::task_bytes;
 use crate::table::{Place, Table, version_number};
@@ -18,7 +19,13 @@ use crate::table::{Place, Table, version_number};
 /// A stream for Python.
 #[pyclass(module = "lakebed._lakebed", frozen)]
 pub struct Follow {
-    stream: Arc<Stream>,
+    stream: Owned<Arc<Stream>>,
+}
+
+impl Follow {
+    fn stream(&self) -> PyResult<Arc<Stream>> {
+        self.stream.get("this stream of changes").map(Arc::clone).map_err(to_py)
+    }
 }
 
 #[pymethods]
@@ -32,36 +39,36 @@ impl Follow {
         options.done()?;
         let told = FollowOptions::parse(&told).map_err(to_py)?;
         let stream = enter(py, async move { table.follow(told).await })?;
-        Ok(Self { stream: Arc::new(stream) })
+        Ok(Self { stream: Owned::new(Arc::new(stream)) })
     }
 
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        schema_capsule(py, &self.stream.schema().map_err(to_py)?)
+        schema_capsule(py, &self.stream()?.schema().map_err(to_py)?)
     }
 
     fn delta_schema(&self) -> String {
-        self.stream.delta_schema().to_json()
+        self.stream.look().delta_schema().to_json()
     }
 
     /// The version of the table when the stream was opened.
     #[getter]
     fn version(&self) -> u64 {
-        self.stream.version()
+        self.stream.look().version()
     }
 
     /// Files and bytes of a batch, as the options say.
     fn limits(&self) -> (Option<u64>, Option<u64>) {
-        let limits = self.stream.limits();
+        let limits = self.stream.look().limits();
         (limits.max_files, limits.max_bytes)
     }
 
     fn initial_offset(&self, py: Python<'_>) -> PyResult<String> {
-        let stream = Arc::clone(&self.stream);
+        let stream = self.stream()?;
         enter(py, async move { stream.initial_offset().await }).map(|offset| offset.to_string())
     }
 
     fn newest_offset(&self, py: Python<'_>) -> PyResult<String> {
-        let stream = Arc::clone(&self.stream);
+        let stream = self.stream()?;
         enter(py, async move { stream.newest_offset().await }).map(|offset| offset.to_string())
     }
 
@@ -74,7 +81,7 @@ impl Follow {
         max_bytes: Option<u64>,
         until: Option<&str>,
     ) -> PyResult<Option<String>> {
-        let (stream, start) = (Arc::clone(&self.stream), start.map(offset).transpose()?);
+        let (stream, start) = (self.stream()?, start.map(offset).transpose()?);
         let limits = ReadLimits { max_files, max_bytes, until: until.map(offset).transpose()? };
         let end = enter(py, async move { stream.latest_offset(start.as_ref(), &limits).await })?;
         Ok(end.map(|end| end.to_string()))
@@ -87,13 +94,13 @@ impl Follow {
         end: &str,
         target_task_size: u64,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let (stream, start, end) = (Arc::clone(&self.stream), start.map(offset).transpose()?, offset(end)?);
+        let (stream, start, end) = (self.stream()?, start.map(offset).transpose()?, offset(end)?);
         let tasks = enter(py, async move { stream.tasks(start.as_ref(), &end, target_task_size).await })?;
         task_bytes(py, &tasks)
     }
 
     fn commit(&self, py: Python<'_>, end: &str) -> PyResult<()> {
-        let (stream, end) = (Arc::clone(&self.stream), offset(end)?);
+        let (stream, end) = (self.stream()?, offset(end)?);
         enter(py, async move { stream.commit(&end).await })
     }
 }
@@ -103,20 +110,20 @@ impl Follow {
 pub struct Changes {
     place: Arc<Place>,
     versions: (u64, u64),
-    opened: Mutex<(u32, lakebed::changes::Changes)>,
+    /// As it was asked for.
+    asked: Owned<lakebed::changes::Changes>,
+    opened: Remade<lakebed::changes::Changes>,
 }
 
 impl Changes {
     /// The feed, opened anew in a forked child.
     fn feed(&self, py: Python<'_>) -> PyResult<lakebed::changes::Changes> {
-        let process = std::process::id();
-        let (opened_by, changes) = self.opened.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if opened_by == process {
+        if let Some(changes) = self.opened.get() {
             return Ok(changes);
         }
-        let table = self.place.table().map_err(to_py)?;
-        let changes = enter(py, async move { changes.reopened(&table).await })?;
-        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = (process, changes.clone());
+        let (table, asked) = (self.place.table().map_err(to_py)?, self.asked.look().clone());
+        let changes = enter(py, async move { asked.reopened(&table).await })?;
+        self.opened.set(changes.clone());
         Ok(changes)
     }
 }
@@ -184,7 +191,7 @@ impl Table {
             changes = changes.filter(filter);
         }
         let versions = (*changes.versions().start(), *changes.versions().end());
-        Ok(Changes { place: self.place(), versions, opened: Mutex::new((std::process::id(), changes)) })
+        Ok(Changes { place: self.place(), versions, asked: Owned::new(changes.clone()), opened: Remade::new(changes) })
     }
 }
 

@@ -12,6 +12,7 @@ use crate::background::after_commit;
 use crate::error::to_py;
 use crate::input::stream_of;
 use crate::options::Options;
+use crate::owned::Owned;
 use crate::runtime::enter;
 use crate::scan::explained;
 use crate::table::Table;
@@ -77,7 +78,8 @@ impl Table {
 /// The rows of a merge's source for Python.
 #[pyclass(module = "lakebed._lakebed", frozen)]
 pub struct MergeSource {
-    source: Source,
+    /// Rows that are in memory, or in a file that a forked child reads as well.
+    source: Owned<Source>,
 }
 
 #[pymethods]
@@ -87,13 +89,13 @@ impl MergeSource {
     fn read(py: Python<'_>, data: &Bound<'_, PyAny>, on_lossy: &str) -> PyResult<Self> {
         let on_lossy = on_lossy_of(Some(on_lossy)).map_err(to_py)?;
         let data = stream_of(data)?;
-        enter(py, async move { Source::read_with(data, on_lossy).await }).map(|source| Self { source })
+        enter(py, async move { Source::read_with(data, on_lossy).await }).map(|source| Self { source: Owned::new(source) })
     }
 
     /// How many there are.
     #[getter]
     fn rows(&self) -> u64 {
-        self.source.rows()
+        self.source.look().rows()
     }
 }
 
@@ -104,7 +106,7 @@ impl Table {
     fn merge(&self, py: Python<'_>, options: &Bound<'_, PyDict>, source: &MergeSource) -> PyResult<Merge> {
         let options = Options::of(options);
         let text = |key: &str| options.get::<String>(key);
-        let mut merge = self.table(py)?.merge(&source.source, text("on")?.unwrap_or_default());
+        let mut merge = self.table(py)?.merge(source.source.look(), text("on")?.unwrap_or_default());
         if let (Some(target), Some(source)) = (text("target_alias")?, text("source_alias")?) {
             merge = merge.aliases(target, source);
         }

@@ -4,6 +4,7 @@
 mod allocator;
 mod error;
 mod options;
+mod owned;
 mod doors;
 mod runtime;
 mod json;

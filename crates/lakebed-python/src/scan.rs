@@ -144,8 +144,8 @@ pub fn read_task(
     enter(py, async move { lakebed::scan::read_task_at(task, options).await }).map(ArrowStream::new)
 }
 
-/// Sets the memory budget of the process.
+/// Sets the memory budget of the process, and of children that it forks. Any number is taken.
 #[pyfunction]
 pub fn set_memory_limit(size_bytes: u64) {
-    lakebed::memory::MemoryBudget::of_process().set_limit_bytes(size_bytes);
+    lakebed::memory::MemoryBudget::set_limit_bytes_of_process(size_bytes);
 }

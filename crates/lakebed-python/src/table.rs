@@ -1,7 +1,7 @@
 //! `_lakebed.Table`: a snapshot, and how to open it again.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use lakebed::{Env, Error, Snapshot};
 use lakebed_core::schema::arrow::schema_with_notes;
@@ -13,6 +13,7 @@ use crate::credentials::PyCredentials;
 use crate::error::to_py;
 use crate::json::{json_to_py, to_json};
 use crate::options::Options;
+use crate::owned::Remade;
 use crate::runtime::enter;
 
 /// A snapshot for Python.
@@ -20,12 +21,12 @@ use crate::runtime::enter;
 pub struct Table {
     place: Arc<Place>,
     version: u64,
-    opened: Mutex<Opened>,
+    opened: Remade<Opened>,
 }
 
 /// A snapshot belongs to the process that opened it: connections and their threads do not survive a fork.
+#[derive(Clone)]
 struct Opened {
-    process: u32,
     /// Knows the newest version that this handle has written or seen.
     table: lakebed::Table,
     /// Opened when it is asked for, if that could not be done before.
@@ -62,7 +63,7 @@ impl Table {
 
     /// A handle on a version, with its snapshot if that is known.
     pub fn at(place: Arc<Place>, table: lakebed::Table, version: u64, snapshot: Option<Snapshot>) -> Self {
-        Self { place, version, opened: Mutex::new(Opened { process: std::process::id(), table, snapshot }) }
+        Self { place, version, opened: Remade::new(Opened { table, snapshot }) }
     }
 
     /// A handle on another version of the same table.
@@ -86,25 +87,14 @@ impl Table {
     }
 
     fn opened(&self, py: Python<'_>) -> PyResult<(lakebed::Table, Snapshot)> {
-        let process = std::process::id();
-        let mut table = None;
-        if let Ok(opened) = self.opened.lock()
-            && opened.process == process
-        {
-            match &opened.snapshot {
-                Some(snapshot) => return Ok((opened.table.clone(), snapshot.clone())),
-                None => table = Some(opened.table.clone()),
-            }
-        }
-        let table = match table {
-            Some(table) => table,
+        let table = match self.opened.get() {
+            Some(Opened { table, snapshot: Some(snapshot) }) => return Ok((table, snapshot)),
+            Some(Opened { table, snapshot: None }) => table,
             None => self.place.table().map_err(to_py)?,
         };
         let (opening, version) = (table.clone(), self.version);
         let snapshot = enter(py, async move { opening.snapshot_at(version).await })?;
-        if let Ok(mut opened) = self.opened.lock() {
-            *opened = Opened { process, table: table.clone(), snapshot: Some(snapshot.clone()) };
-        }
+        self.opened.set(Opened { table: table.clone(), snapshot: Some(snapshot.clone()) });
         Ok((table, snapshot))
     }
 

@@ -15,6 +15,8 @@ const DEFAULT_SHARE: u64 = 4;
 /// When nobody says how much memory there is.
 const DEFAULT_TOTAL_BYTES: u64 = 8 << 30;
 const LEAST_BYTES: u64 = 64 << 20;
+/// Less than this is no limit that scans, merges and clustering could keep to: a batch of rows takes as much.
+pub const LEAST_LIMIT_BYTES: u64 = 1 << 20;
 /// Says how many bytes it is instead.
 const LIMIT: &str = "LAKEBED_MEMORY_LIMIT";
 
@@ -51,6 +53,8 @@ pub struct Reservation {
 
 /// The budget of this process.
 static PROCESS: PerProcess<MemoryBudget> = PerProcess::new();
+/// The limit that the process was told, which its forked children go by too; 0 where nobody told it.
+static TOLD_BYTES: AtomicU64 = AtomicU64::new(0);
 
 impl MemoryBudget {
     /// A budget of its own.
@@ -60,8 +64,18 @@ impl MemoryBudget {
 
     /// The budget that all scans of this process share unless they are told otherwise.
     pub fn of_process() -> Self {
-        let fresh = || Self::new(default_limit_bytes());
+        let fresh = || match TOLD_BYTES.load(Ordering::Relaxed) {
+            0 => Self::new(default_limit_bytes()),
+            told => Self::new(told),
+        };
         PROCESS.get(fresh).unwrap_or_else(fresh)
+    }
+
+    /// Changes how much all scans of this process, and of children that it forks from now on, may reserve at a time. A limit below
+    /// [`LEAST_LIMIT_BYTES`] is not kept to.
+    pub fn set_limit_bytes_of_process(bytes: u64) {
+        TOLD_BYTES.store(bytes.max(1), Ordering::Relaxed);
+        Self::of_process().set_limit_bytes(bytes);
     }
 
     /// How much may be reserved at a time.
@@ -225,11 +239,14 @@ fn default_limit_bytes() -> u64 {
 }
 
 fn parse_limit(named: &str) -> Option<u64> {
-    let bytes = named.trim().parse().ok();
+    let bytes: Option<u64> = named.trim().parse().ok();
     if bytes.is_none() && !named.trim().is_empty() {
         tracing::warn!("{LIMIT} is passed over: {named:?} is not a number of bytes");
     }
-    bytes
+    if bytes.is_some_and(|bytes| bytes < LEAST_LIMIT_BYTES) {
+        tracing::warn!("{LIMIT} is taken for {LEAST_LIMIT_BYTES}: {named} bytes are too few to work with");
+    }
+    bytes.map(|bytes| bytes.max(LEAST_LIMIT_BYTES))
 }
 
 /// The memory of the machine, or of the container if that is less.
@@ -337,7 +354,8 @@ mod tests {
 
     #[test]
     fn a_limit_in_the_environment_is_a_number_of_bytes() {
-        assert_eq!(parse_limit(" 1048576 "), Some(1 << 20));
+        assert_eq!(parse_limit(" 2097152 "), Some(2 << 20));
+        assert_eq!([parse_limit("0"), parse_limit("1"), parse_limit("1048575")], [Some(LEAST_LIMIT_BYTES); 3]);
         for named in ["", "2GB", "-1"] {
             assert_eq!(parse_limit(named), None);
         }

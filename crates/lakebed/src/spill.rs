@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,7 +25,9 @@ const FOLDER: &str = "LAKEBED_SPILL_DIR";
 pub(crate) struct Spill {
     schema: SchemaRef,
     folder: PathBuf,
-    file: Arc<Mutex<File>>,
+    file: Arc<File>,
+    /// Held by who writes. Who reads needs it not: a forked child shares the file, but no position in it and no lock.
+    writing: Arc<Mutex<()>>,
     size_bytes: u64,
 }
 
@@ -42,20 +44,21 @@ impl Spill {
     /// A new file for columns of this schema.
     pub(crate) async fn create(folder: PathBuf, schema: SchemaRef) -> Result<Self> {
         let file = blocking(folder.clone(), "beginning", move |folder| Ok(tempfile::tempfile_in(folder)?)).await?;
-        Ok(Self { schema, folder, file: Arc::new(Mutex::new(file)), size_bytes: 0 })
+        Ok(Self { schema, folder, file: Arc::new(file), writing: Arc::default(), size_bytes: 0 })
     }
 
     /// Puts columns down, each given in pieces, and answers where each lies.
     pub(crate) async fn append(&mut self, columns: Vec<Vec<ArrayRef>>) -> Result<Vec<u64>> {
-        let (file, schema) = (Arc::clone(&self.file), Arc::clone(&self.schema));
+        let (file, writing, schema) = (Arc::clone(&self.file), Arc::clone(&self.writing), Arc::clone(&self.schema));
         let work = move |_: &Path| {
-            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            let _alone = writing.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut file = &*file;
             let mut end = file.seek(SeekFrom::End(0))?;
             let mut places = Vec::with_capacity(columns.len());
             for (pieces, field) in columns.into_iter().zip(schema.fields()) {
                 let whole = joined(pieces)?;
                 let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![Arc::clone(field)])), vec![whole])?;
-                write_stream(&file, &batch)?;
+                write_stream(file, &batch)?;
                 places.push(end);
                 end = file.stream_position()?;
             }
@@ -68,11 +71,12 @@ impl Spill {
 
     /// Puts rows down, all their columns together, and answers where they lie.
     pub(crate) async fn append_rows(&mut self, rows: RecordBatch) -> Result<u64> {
-        let file = Arc::clone(&self.file);
+        let (file, writing) = (Arc::clone(&self.file), Arc::clone(&self.writing));
         let work = move |_: &Path| {
-            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            let _alone = writing.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut file = &*file;
             let place = file.seek(SeekFrom::End(0))?;
-            write_stream(&file, &rows)?;
+            write_stream(file, &rows)?;
             Ok((place, file.stream_position()?))
         };
         let (place, end) = blocking(self.folder.clone(), "writing to", work).await?;
@@ -83,20 +87,15 @@ impl Spill {
     /// The rows that lie at these places.
     pub(crate) async fn read_rows(&self, places: Vec<u64>) -> Result<Vec<RecordBatch>> {
         let file = Arc::clone(&self.file);
-        let work = move |_: &Path| {
-            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            places.into_iter().map(|place| read_stream(&mut file, place)).collect()
-        };
+        let work = move |_: &Path| places.into_iter().map(|place| read_stream(&file, place)).collect();
         blocking(self.folder.clone(), "reading from", work).await
     }
 
     /// The columns that lie at these places.
     pub(crate) async fn read(&self, places: Vec<u64>) -> Result<Vec<ArrayRef>> {
         let file = Arc::clone(&self.file);
-        let work = move |_: &Path| {
-            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            places.into_iter().map(|place| Ok(Arc::clone(read_stream(&mut file, place)?.column(0)))).collect()
-        };
+        let column = move |place| Ok(Arc::clone(read_stream(&file, place)?.column(0)));
+        let work = move |_: &Path| places.into_iter().map(column).collect();
         blocking(self.folder.clone(), "reading from", work).await
     }
 
@@ -112,10 +111,26 @@ fn write_stream(file: &File, rows: &RecordBatch) -> Result<(), ArrowError> {
     Ok(writer.into_inner()?.flush()?)
 }
 
-fn read_stream(file: &mut File, place: u64) -> Result<RecordBatch, ArrowError> {
-    file.seek(SeekFrom::Start(place))?;
-    let rows = StreamReader::try_new(BufReader::new(&*file), None)?.next();
+fn read_stream(file: &File, place: u64) -> Result<RecordBatch, ArrowError> {
+    let rows = StreamReader::try_new(BufReader::new(From { file, place }), None)?.next();
     rows.ok_or_else(|| ArrowError::IpcError("the file is cut off".into()))?
+}
+
+/// The bytes of a file from a place on, whatever position the file has for others.
+struct From<'a> {
+    file: &'a File,
+    place: u64,
+}
+
+impl Read for From<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        #[cfg(unix)]
+        let count = std::os::unix::fs::FileExt::read_at(self.file, buffer, self.place)?;
+        #[cfg(windows)]
+        let count = std::os::windows::fs::FileExt::seek_read(self.file, buffer, self.place)?;
+        self.place += count as u64;
+        Ok(count)
+    }
 }
 
 /// Several arrays as one.

@@ -18,7 +18,7 @@ use parquet::schema::types::ColumnPath;
 
 use crate::at::At;
 use crate::parquet::sending::{self, Blocks, Chunk, Sending};
-use crate::store::Store;
+use crate::store::{Existing, Store};
 
 /// Rows that are taken at once: as many nulls stand ready for each column that they do not fill.
 const CHUNK_ROWS: usize = 8192;
@@ -54,12 +54,15 @@ pub struct RowGroup(sending::RowGroup);
 
 impl CheckpointFile {
     /// Begins a file with these columns.
-    pub async fn begin(store: &Store, path: &Path, schema: SchemaRef) -> Result<Self> {
+    ///
+    /// A checkpoint whose name is its version's alone may replace another: both hold the same state, and one that turned out to be broken must
+    /// not stay for ever. All other files of checkpoints have names of their own.
+    pub async fn begin(store: &Store, path: &Path, schema: SchemaRef, existing: Existing) -> Result<Self> {
         let name = store.describe(path);
         let options = ArrowWriterOptions::new().with_properties(properties()).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(Blocks::default(), Arc::clone(&schema), options).at(&name)?;
         let (writer, factory) = writer.into_serialized_writer().at(&name)?;
-        let sending = Sending::new(name.clone(), writer, store.upload(path).await?);
+        let sending = Sending::new(name.clone(), writer, store.upload(path, existing).await?);
         let encoders = Encoders { name: name.into(), schema, factory: Arc::new(factory) };
         Ok(Self { sending, encoders })
     }

@@ -51,7 +51,7 @@ pub(super) async fn open(store: &Store, path: &Path, size: Option<u64>, wanted: 
 
 /// Whatever takes its name, an open file stays what it is.
 fn open_file(store: &Store, local: &std::path::Path, name: &str, wanted: Wanted) -> Result<ParquetFile> {
-    let (source, file) = open_local(local, name)?;
+    let (source, file) = open_local(store, local, name)?;
     let key = cache::local_key(local, &file);
     let known = match key.as_ref().and_then(cache::find) {
         Some(known) if wanted.is_met_by(&known) => return Ok(ParquetFile { source, metadata: known.metadata }),

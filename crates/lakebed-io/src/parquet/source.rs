@@ -103,8 +103,8 @@ impl Source {
 }
 
 /// Opens a local file.
-pub(super) fn open_local(path: &FilePath, name: &str) -> Result<(Source, std::fs::Metadata)> {
-    let file = File::open(path).at(name)?;
+pub(super) fn open_local(store: &Store, path: &FilePath, name: &str) -> Result<(Source, std::fs::Metadata)> {
+    let file = store.within().open(path).at(name)?;
     let metadata = file.metadata().at(name)?;
     let source = Source::Local { file: Arc::new(file), size: metadata.len(), name: name.into() };
     Ok((source, metadata))

@@ -29,7 +29,7 @@ use self::flat::{Flat, FlatColumn};
 use super::read::Cores;
 use super::sending::{Blocks, Chunk, RowGroup, Sending, size_bytes};
 use crate::at::At;
-use crate::store::{Store, Unflushed};
+use crate::store::{Existing, Store, Unflushed};
 
 pub(super) use self::flat::FlatChunk;
 pub use self::options::{Codec, WriteOptions};
@@ -82,7 +82,7 @@ impl ParquetWriter {
             SerializedFileWriter::new(Blocks::default(), descriptor.root_schema_ptr(), Arc::clone(&properties)).at(&name)?;
         let columns = Arc::new(descriptor);
         let factory = ArrowRowGroupWriterFactory::new(&file, Arc::clone(&schema));
-        let sending = Sending::new(name.clone(), file, store.upload(path).await?);
+        let sending = Sending::new(name.clone(), file, store.upload(path, Existing::Refuse).await?);
         Ok(Self {
             name,
             sending,

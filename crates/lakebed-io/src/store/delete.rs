@@ -50,7 +50,8 @@ impl Store {
 
     async fn delete_files(&self, paths: &[Path]) -> Result<Deletion> {
         let files: Vec<_> = paths.iter().map(local::file_path).collect();
-        let deleted = tokio::task::spawn_blocking(move || local::delete(&files)).await.at(self.url())?;
+        let within = self.within();
+        let deleted = tokio::task::spawn_blocking(move || local::delete(&files, &within)).await.at(self.url())?;
         let (mut fates, mut failed) = (Vec::with_capacity(paths.len()), None);
         for (path, deleted) in paths.iter().zip(deleted) {
             fates.push(match deleted {

@@ -11,7 +11,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::PutOutcome;
+use super::within::Within;
+use super::{Existing, PutOutcome};
 
 /// When the bytes of a file and its name go to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,17 +34,21 @@ pub(super) struct HiddenFile {
 }
 
 impl HiddenFile {
-    /// Begins a file that is to be called `target`; folders that are missing are made. `unique` tells it from others.
-    pub(super) fn create(target: &Path, unique: &str) -> io::Result<Self> {
+    /// Begins a file that is to be called `target`; folders that are missing are made. `unique` tells it from others. No link leads it out
+    /// of where it is to be `within`.
+    pub(super) fn create(target: &Path, unique: &str, within: &Within) -> io::Result<Self> {
         let name = target.with_file_name(format!(".lakebed-{unique}.tmp"));
         let (file, is_named) = match open(target, &name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                within.check_folders_above(target)?;
                 create_folder(folder_of(target))?;
                 open(target, &name)?
             }
             opened => opened?,
         };
-        Ok(Self { file, target: target.to_owned(), name, is_named })
+        let hidden = Self { file, target: target.to_owned(), name, is_named };
+        within.check_open(&hidden.file, if is_named { &hidden.name } else { folder_of(target) })?;
+        Ok(hidden)
     }
 
     /// Appends bytes.
@@ -61,19 +66,30 @@ impl HiddenFile {
         self.file.sync_data()
     }
 
-    /// Gives the file its name, if no file has it.
-    pub(super) fn publish_new(mut self, flush: Flush) -> io::Result<PutOutcome> {
-        self.settle(flush)?;
-        let outcome = if self.is_named { self.link_or_move()? } else { self.link_nameless()? };
-        if outcome == PutOutcome::Done {
-            self.unname()?;
-            self.settle_name(flush)?;
+    /// Gives the file its name. Gives back the file and its folder, for flushing them later; none if another file has the name and is not to
+    /// be replaced. Then the other file, and all that belongs to it, is as it was.
+    pub(super) fn publish(self, existing: Existing, flush: Flush) -> io::Result<Option<(File, PathBuf)>> {
+        match existing {
+            Existing::Replace => self.publish_over(flush).map(Some),
+            Existing::Refuse => self.publish_new(flush),
         }
-        Ok(outcome)
     }
 
-    /// Gives the file its name, taking it from the file that has it. Gives back the file, for flushing it later.
-    pub(super) fn publish_over(mut self, flush: Flush) -> io::Result<(File, PathBuf)> {
+    fn publish_new(mut self, flush: Flush) -> io::Result<Option<(File, PathBuf)>> {
+        if fs::symlink_metadata(&self.target).is_ok() && !self.has_target()? {
+            return Ok(None);
+        }
+        self.settle(flush)?;
+        let outcome = if self.is_named { self.link_or_move()? } else { self.link_nameless()? };
+        if outcome == PutOutcome::Taken {
+            return Ok(None);
+        }
+        self.unname()?;
+        self.settle_name(flush)?;
+        Ok(Some((self.again()?, folder_of(&self.target).to_owned())))
+    }
+
+    fn publish_over(mut self, flush: Flush) -> io::Result<(File, PathBuf)> {
         self.settle(flush)?;
         if self.is_named || self.link_nameless()? == PutOutcome::Taken {
             self.take_name()?;
@@ -82,6 +98,11 @@ impl HiddenFile {
         }
         self.settle_name(flush)?;
         Ok((self.again()?, folder_of(&self.target).to_owned()))
+    }
+
+    /// Whether the file has its name already: see `link_or_move`.
+    fn has_target(&self) -> io::Result<bool> {
+        Ok(self.is_named && has_two_names(&self.file)?)
     }
 
     fn settle_name(&self, flush: Flush) -> io::Result<()> {

@@ -4,8 +4,9 @@
 //!
 //! Everything here blocks.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
 
@@ -15,7 +16,8 @@ use object_store::ObjectMeta;
 use object_store::path::Path;
 
 use super::hidden::{Flush, HiddenFile};
-use super::{Folder, PutOutcome};
+use super::within::Within;
+use super::{Existing, Folder, PutOutcome};
 
 /// The file behind an object.
 pub(super) fn file_path(path: &Path) -> PathBuf {
@@ -24,8 +26,12 @@ pub(super) fn file_path(path: &Path) -> PathBuf {
     if cfg!(windows) { PathBuf::from(text) } else { PathBuf::from(format!("/{text}")) }
 }
 
-pub(super) fn read(file: &FilePath) -> io::Result<Bytes> {
-    fs::read(file).map(Bytes::from)
+pub(super) fn read(file: &FilePath, within: &Within) -> io::Result<Bytes> {
+    let mut opened = within.open(file)?;
+    let size = opened.metadata().map_or(0, |found| found.len());
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+    opened.read_to_end(&mut bytes)?;
+    Ok(bytes.into())
 }
 
 /// What a ranged read found.
@@ -37,8 +43,8 @@ pub(super) enum Ranges {
     },
 }
 
-pub(super) fn read_ranges(file: &FilePath, ranges: &[Range<u64>]) -> io::Result<Ranges> {
-    let opened = File::open(file)?;
+pub(super) fn read_ranges(file: &FilePath, ranges: &[Range<u64>], within: &Within) -> io::Result<Ranges> {
+    let opened = within.open(file)?;
     let size = opened.metadata()?.len();
     if ranges.iter().any(|range| range.end > size || range.start > range.end) {
         return Ok(Ranges::TooShort { size });
@@ -137,40 +143,58 @@ fn target_below(link: &FilePath, root: &Path) -> Option<Path> {
     Path::parse(format!("{root}/{rest}")).ok()
 }
 
-/// Writes a file whose name is free.
-pub(super) fn put_new(file: &FilePath, bytes: &[u8], unique: &str, flush: Flush) -> io::Result<PutOutcome> {
-    match begin_new(file, bytes, unique)? {
-        Some(hidden) => hidden.publish_new(flush),
-        None => Ok(PutOutcome::Taken),
-    }
+/// Writes a file; one that is there is replaced or left as it is.
+pub(super) fn put(file: &FilePath, bytes: &[u8], existing: Existing, flush: Flush, new: &New<'_>) -> io::Result<PutOutcome> {
+    let hidden = match existing {
+        Existing::Refuse => begin_new(file, bytes, new)?,
+        Existing::Replace => Some(begin(file, bytes, new)?),
+    };
+    publish(hidden, existing, flush)
+}
+
+/// What a new file needs besides its name and bytes.
+pub(super) struct New<'a> {
+    /// A text that no other writer gets.
+    pub(super) unique: &'a str,
+    pub(super) within: &'a Within,
 }
 
 /// Writes a file that has no name yet; none if the name that it is to have is not free.
-pub(super) fn begin_new(file: &FilePath, bytes: &[u8], unique: &str) -> io::Result<Option<HiddenFile>> {
+pub(super) fn begin_new(file: &FilePath, bytes: &[u8], new: &New<'_>) -> io::Result<Option<HiddenFile>> {
     // Who comes too late need not write.
-    if fs::symlink_metadata(file).is_ok() {
-        return Ok(None);
+    if fs::symlink_metadata(file).is_ok() { Ok(None) } else { begin(file, bytes, new).map(Some) }
+}
+
+fn begin(file: &FilePath, bytes: &[u8], new: &New<'_>) -> io::Result<HiddenFile> {
+    let mut hidden = HiddenFile::create(file, new.unique, new.within)?;
+    hidden.write(bytes)?;
+    Ok(hidden)
+}
+
+/// Gives a file its name, if it could be begun.
+pub(super) fn publish(hidden: Option<HiddenFile>, existing: Existing, flush: Flush) -> io::Result<PutOutcome> {
+    let published = hidden.map_or(Ok(None), |hidden| hidden.publish(existing, flush))?;
+    Ok(if published.is_some() { PutOutcome::Done } else { PutOutcome::Taken })
+}
+
+/// Deletes files, and tells of each whether it was there. A folder that a link leads out of the table is left alone, and all that is in it.
+pub(super) fn delete(files: &[PathBuf], within: &Within) -> Vec<io::Result<bool>> {
+    let mut are_inside: HashMap<&FilePath, bool> = HashMap::new();
+    let mut deleted = Vec::with_capacity(files.len());
+    for file in files {
+        let folder = file.parent().unwrap_or(file);
+        let is_inside = *are_inside.entry(folder).or_insert_with(|| within.holds_folder(folder));
+        deleted.push(if is_inside { delete_file(file) } else { Err(within.not_deleted(file)) });
     }
-    let mut hidden = HiddenFile::create(file, unique)?;
-    hidden.write(bytes)?;
-    Ok(Some(hidden))
+    deleted
 }
 
-/// Writes a file, in place of what there was.
-pub(super) fn put_over(file: &FilePath, bytes: &[u8], unique: &str, flush: Flush) -> io::Result<()> {
-    let mut hidden = HiddenFile::create(file, unique)?;
-    hidden.write(bytes)?;
-    hidden.publish_over(flush).map(|_| ())
-}
-
-/// Deletes files, and tells of each whether it was there.
-pub(super) fn delete(files: &[PathBuf]) -> Vec<io::Result<bool>> {
-    let delete = |file: &PathBuf| match fs::remove_file(file) {
+fn delete_file(file: &FilePath) -> io::Result<bool> {
+    match fs::remove_file(file) {
         Ok(()) => Ok(true),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
         Err(error) => Err(error),
-    };
-    files.iter().map(delete).collect()
+    }
 }
 
 fn meta(location: Path, found: &fs::Metadata) -> ObjectMeta {
@@ -185,7 +209,7 @@ fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> 
 
 #[cfg(not(unix))]
 fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-    use io::{Read, Seek};
+    use io::Seek;
     let mut file = file;
     file.seek(io::SeekFrom::Start(offset))?;
     file.read_exact(buffer)

@@ -1,7 +1,8 @@
 //! Stores: a table's URL and options become a [`Store`], through which all bytes of the table are read and written.
 //!
 //! Read [`Store::open`] first. `place` understands URLs, `options` the options, `credentials` the callables, `connect` makes the
-//! connection; `read`, `list`, `walk`, `put`, `upload` and `delete` are what one does with it, `local` and `hidden` how on a disk, `turn` how
+//! connection; `read`, `list`, `walk`, `put`, `upload` and `delete` are what one does with it, `local` and `hidden` how on a disk, `within` where
+//! links of a disk may lead, `turn` how
 //! processes of one machine do not get in each other's way, `resolve` how a path of the log finds its file, `identity` which
 //! stores are one, `edition` which objects.
 
@@ -25,6 +26,7 @@ mod resolve;
 mod turn;
 mod upload;
 mod walk;
+mod within;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -49,10 +51,11 @@ pub use options::options_without_secrets;
 pub(crate) use parts::Parts;
 pub use place::url_without_secrets;
 use place::{Place, Service};
-pub use put::PutOutcome;
+pub use put::{Existing, PutOutcome};
 pub use turn::{Queue, Turn, Waiting};
 pub use upload::Upload;
 pub use walk::Folder;
+pub(crate) use within::Within;
 
 use crate::env::Env;
 
@@ -101,6 +104,8 @@ struct Inner {
     /// How often a request is made again.
     max_retries: usize,
     secrets: Vec<String>,
+    /// Where files of this machine must lie.
+    within: Within,
     options: StoreOptions,
     /// Stores that absolute paths led to.
     others: Mutex<HashMap<Service, Store>>,
@@ -146,6 +151,7 @@ impl Store {
             Service::Local => "/".to_owned(),
             _ => base_of(&place.url),
         };
+        let within = Within::new(local::file_path(&place.path), options.allow_absolute_paths);
         Ok(Self(Arc::new(Inner {
             object_store: connection.store,
             is_given: false,
@@ -158,6 +164,7 @@ impl Store {
             pages: connection.pages,
             max_retries: connection.max_retries,
             secrets: connection.secrets,
+            within,
             options,
             others: Mutex::default(),
             ahead: ahead::Ahead::default(),
@@ -180,6 +187,7 @@ impl Store {
             // Another implementation at the same URL is another store.
             _ => Some(format!("{url}, implementation {}", options.env.new_uuid())),
         };
+        let within = Within::new(local::file_path(&root), options.allow_absolute_paths);
         Self(Arc::new(Inner {
             object_store,
             is_given: true,
@@ -193,6 +201,7 @@ impl Store {
             // Whoever gives an implementation decides that too.
             max_retries: 0,
             secrets: Vec::new(),
+            within,
             options,
             others: Mutex::default(),
             ahead: ahead::Ahead::default(),
@@ -243,6 +252,11 @@ impl Store {
     /// The file behind an object, if the store is this machine's file system.
     pub fn local_path(&self, path: &Path) -> Option<PathBuf> {
         self.is_local().then(|| local::file_path(path))
+    }
+
+    /// Where files must lie, if the store is this machine's file system.
+    pub(crate) fn within(&self) -> Within {
+        self.0.within.clone()
     }
 
     /// Whether this is the machine's file system.

@@ -12,7 +12,7 @@ use lakebed_core::error::Result;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
-use super::Store;
+use super::{Store, Within};
 use crate::at::At;
 
 /// What is left to read of an object.
@@ -44,13 +44,14 @@ impl Store {
     /// To change threads takes longer than to read a small file, so it is done once. When a part of bytes has come together the other files
     /// are left for later.
     async fn local_parts(&self, paths: Vec<Path>, files: Vec<PathBuf>, part_bytes: usize) -> Result<Vec<Parts>> {
+        let within = self.within();
         let read = tokio::task::spawn_blocking(move || {
             let mut left = part_bytes;
             let begin = |file: PathBuf| {
                 if left == 0 {
                     return Ok((None, Source::Local(file, None)));
                 }
-                let (bytes, source) = read_file(file, None, part_bytes)?;
+                let (bytes, source) = read_file(file, None, part_bytes, &within)?;
                 left = left.saturating_sub(bytes.len());
                 Ok((Some(bytes), source))
             };
@@ -73,10 +74,10 @@ impl Store {
 }
 
 /// The next part of a file, and what is left of it.
-fn read_file(path: PathBuf, opened: Option<File>, part_bytes: usize) -> io::Result<(Bytes, Source)> {
+fn read_file(path: PathBuf, opened: Option<File>, part_bytes: usize, within: &Within) -> io::Result<(Bytes, Source)> {
     let mut file = match opened {
         Some(file) => file,
-        None => File::open(&path)?,
+        None => within.open(&path)?,
     };
     let left = file.metadata()?.len().saturating_sub(file.stream_position()?);
     let mut bytes = Vec::with_capacity(usize::try_from(left).unwrap_or(part_bytes).min(part_bytes) + 1);
@@ -95,7 +96,8 @@ impl Parts {
         match std::mem::replace(&mut self.source, Source::End) {
             Source::End => Ok(Bytes::new()),
             Source::Local(file, opened) => {
-                let read = move |file| read_file(file, opened, part_bytes);
+                let within = self.store.within();
+                let read = move |file| read_file(file, opened, part_bytes, &within);
                 let (bytes, rest) = self.store.blocking(&self.path, file, read).await?;
                 self.source = rest;
                 Ok(bytes)

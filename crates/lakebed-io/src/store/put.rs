@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use lakebed_core::error::{Error, ErrorKind, Result};
 use object_store::path::Path;
-use object_store::{ObjectStoreExt, PutMode, PutResult};
+use object_store::{ObjectStoreExt, PutMode, PutPayload, PutResult};
 
 use super::hidden::{Flush, HiddenFile};
+use super::local::{self, New};
 use super::place::Service;
-use super::{Store, Unflushed, all_flushed, local};
+use super::{Store, Unflushed, all_flushed};
 use crate::at::{At, written};
 
 /// What came of an attempt to be the first.
@@ -19,6 +20,15 @@ pub enum PutOutcome {
     Taken,
 }
 
+/// What becomes of an object whose name another is to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and the other is not written: for names that nobody else should have.
+    Refuse,
+    /// Readers see the one or the other, whole.
+    Replace,
+}
+
 impl Store {
     /// Writes an object if there is none of that name: of any number of writers exactly one is told [`PutOutcome::Done`].
     ///
@@ -28,7 +38,7 @@ impl Store {
         match &self.0.service {
             Service::Local => {
                 let flush = self.flush();
-                self.write_file(path, move |file, unique| local::put_new(file, &bytes, unique, flush)).await
+                self.write_file(path, move |file, new| local::put(file, &bytes, Existing::Refuse, flush, new)).await
             }
             Service::Http { .. } => Err(self.read_only(path)),
             Service::Hdfs { .. } => self.put_and_rename(path, bytes).await,
@@ -45,24 +55,24 @@ impl Store {
             all_flushed(others).await?;
             return self.put_if_absent(path, bytes).await;
         }
-        let begin = self.write_file(path, move |file, unique| {
-            let hidden = local::begin_new(file, &bytes, unique)?;
+        let begin = self.write_file(path, move |file, new| {
+            let hidden = local::begin_new(file, &bytes, new)?;
             hidden.iter().try_for_each(HiddenFile::flush)?;
             Ok(hidden)
         });
         let (begun, others) = futures::join!(begin, all_flushed(others));
         others?;
-        match begun? {
-            Some(hidden) => self.write_file(path, |_, _| hidden.publish_new(Flush::Both)).await,
-            None => Ok(PutOutcome::Taken),
-        }
+        let begun = begun?;
+        self.write_file(path, |_, _| local::publish(begun, Existing::Refuse, Flush::Both)).await
     }
 
     /// The same for what may be lost, where it does not matter who was the first: on this machine it goes to the disk when the system sees
     /// fit, and over a network `Taken` may be the answer to the writer whose object it is.
     pub async fn put_disposable_if_absent(&self, path: &Path, bytes: Bytes) -> Result<PutOutcome> {
         match &self.0.service {
-            Service::Local => self.write_file(path, move |file, unique| local::put_new(file, &bytes, unique, Flush::Later)).await,
+            Service::Local => {
+                self.write_file(path, move |file, new| local::put(file, &bytes, Existing::Refuse, Flush::Later, new)).await
+            }
             Service::Http { .. } | Service::Hdfs { .. } => self.put_if_absent(path, bytes).await,
             Service::Memory { .. } | Service::S3 { .. } | Service::Azure { .. } | Service::Gcs { .. } => {
                 let put = || self.object_store().put_opts(path, bytes.clone().into(), PutMode::Create.into());
@@ -78,17 +88,53 @@ impl Store {
 
     /// Writes an object, in place of what there was: readers see the one or the other, whole.
     pub async fn put(&self, path: &Path, bytes: Bytes) -> Result<()> {
+        self.put_as(path, bytes, Existing::Replace).await
+    }
+
+    /// Writes an object whose name nobody else should have. What has it all the same stays as it is, and that is an error.
+    pub async fn put_new(&self, path: &Path, bytes: Bytes) -> Result<()> {
+        self.put_as(path, bytes, Existing::Refuse).await
+    }
+
+    async fn put_as(&self, path: &Path, bytes: Bytes, existing: Existing) -> Result<()> {
         match &self.0.service {
             Service::Local => {
                 let flush = self.flush();
-                self.write_file(path, move |file, unique| local::put_over(file, &bytes, unique, flush)).await
+                let put = self.write_file(path, move |file, new| local::put(file, &bytes, existing, flush, new));
+                if put.await? == PutOutcome::Done { Ok(()) } else { Err(self.taken(path)) }
             }
             Service::Http { .. } => Err(self.read_only(path)),
-            _ => match self.again(|| self.object_store().put(path, bytes.clone().into())).await {
-                Ok(_) => Ok(()),
-                Err(error) => Err(self.failed(&error, path)),
-            },
+            _ => self.put_object(path, bytes.into(), existing).await,
         }
+    }
+
+    /// The same for an object of another store, in one request unless that has to be made again.
+    pub(super) async fn put_object(&self, path: &Path, payload: PutPayload, existing: Existing) -> Result<()> {
+        let mode = match (existing, &self.0.service) {
+            // HDFS would need a file of another name first: then the random name has to do.
+            (Existing::Replace, _) | (_, Service::Hdfs { .. }) => PutMode::Overwrite,
+            (Existing::Refuse, _) => PutMode::Create,
+        };
+        let put = self.again(|| self.object_store().put_opts(path, payload.clone(), mode.clone().into())).await;
+        match self.outcome(put, path)? {
+            PutOutcome::Done => Ok(()),
+            PutOutcome::Taken if self.has(path, &payload).await? => Ok(()),
+            PutOutcome::Taken => Err(self.taken(path)),
+        }
+    }
+
+    /// Whether an object is this: then it was an answer that was lost, and the request made again.
+    async fn has(&self, path: &Path, payload: &PutPayload) -> Result<bool> {
+        let found = self.get(path).await?;
+        Ok(found.len() == payload.content_length() && payload.iter().flatten().eq(found.iter()))
+    }
+
+    /// The error for a name that should have been new.
+    pub(super) fn taken(&self, path: &Path) -> Error {
+        let object = self.describe(path);
+        let message =
+            format!("{object}: this name was to be new, but an object has it already, which is left as it is; write again");
+        Error::new(ErrorKind::Store { object, retryable: true, not_found: false }, message)
     }
 
     fn outcome(&self, put: object_store::Result<PutResult>, path: &Path) -> Result<PutOutcome> {
@@ -128,14 +174,14 @@ impl Store {
         Path::parse(format!("{folder}/{name}")).map_err(|error| Error::internal(error.to_string()))
     }
 
-    /// Writes a file of this machine on a thread that may block. `work` gets a text that no other writer gets.
+    /// Writes a file of this machine on a thread that may block.
     async fn write_file<T: Send + 'static>(
         &self,
         path: &Path,
-        work: impl FnOnce(&std::path::Path, &str) -> std::io::Result<T> + Send + 'static,
+        work: impl FnOnce(&std::path::Path, &New<'_>) -> std::io::Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (file, unique) = (local::file_path(path), self.options().env.new_uuid());
-        let done = tokio::task::spawn_blocking(move || work(&file, &unique)).await;
+        let (file, unique, within) = (local::file_path(path), self.options().env.new_uuid(), self.within());
+        let done = tokio::task::spawn_blocking(move || work(&file, &New { unique: &unique, within: &within })).await;
         done.at(self.describe(path))?.map_err(|error| written(error, &self.describe(path)))
     }
 

@@ -17,7 +17,8 @@ impl Store {
     /// All bytes of an object.
     pub async fn get(&self, path: &Path) -> Result<Bytes> {
         if let Some(file) = self.local_path(path) {
-            return self.blocking(path, file, |file| local::read(&file)).await;
+            let within = self.within();
+            return self.blocking(path, file, move |file| local::read(&file, &within)).await;
         }
         let get = || async { self.object_store().get(path).await?.bytes().await };
         self.again(get).await.map_err(|error| self.failed(&error, path))
@@ -28,8 +29,8 @@ impl Store {
     /// A range that leads past the end is an error of the object's: what pointed there is wrong, or the object is torn.
     pub async fn get_ranges(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         if let Some(file) = self.local_path(path) {
-            let wanted = ranges.to_vec();
-            return match self.blocking(path, file, move |file| local::read_ranges(&file, &wanted)).await? {
+            let (wanted, within) = (ranges.to_vec(), self.within());
+            return match self.blocking(path, file, move |file| local::read_ranges(&file, &wanted, &within)).await? {
                 local::Ranges::Read(bytes) => Ok(bytes),
                 local::Ranges::TooShort { size } => Err(self.too_short(path, ranges, size)),
             };

@@ -11,7 +11,7 @@ use lakebed_core::error::Result;
 use object_store::path::Path;
 
 use super::place::Service;
-use super::{Store, Unflushed};
+use super::{Existing, Store, Unflushed};
 use file::FileUpload;
 use parts::PartsUpload;
 
@@ -30,12 +30,13 @@ enum To {
 }
 
 impl Store {
-    /// Begins to write an object, in place of what there may be.
-    pub async fn upload(&self, path: &Path) -> Result<Upload> {
+    /// Begins to write an object. One that has the name already stays if `existing` says so, but where the object is sent in parts: stores
+    /// ask nothing when they put these together, or not without more requests.
+    pub async fn upload(&self, path: &Path, existing: Existing) -> Result<Upload> {
         let to = match &self.0.service {
-            Service::Local => To::File(FileUpload::begin(self, path)),
+            Service::Local => To::File(FileUpload::begin(self, path, existing)),
             Service::Http { .. } => return Err(self.read_only(path)),
-            _ => To::Parts(PartsUpload::begin(self, path)),
+            _ => To::Parts(PartsUpload::begin(self, path, existing)),
         };
         Ok(Upload { size: 0, to })
     }

@@ -8,6 +8,7 @@ use lakebed_core::log::checkpoint::write::CheckpointRows;
 use lakebed_core::log::hint::Hint;
 use lakebed_core::path::checkpoint_name;
 use lakebed_io::checkpoint::{CheckpointFile, count_rows};
+use lakebed_io::store::Existing;
 
 use super::state::{State, groups_at_once};
 use super::{Summary, Written};
@@ -17,7 +18,7 @@ pub(super) async fn write(snapshot: &Snapshot, rows: CheckpointRows, state: Stat
     let store = snapshot.store();
     let name = checkpoint_name(snapshot.version());
     let path = store.log_path(&name)?;
-    let mut file = CheckpointFile::begin(store, &path, rows.classic_schema()).await?;
+    let mut file = CheckpointFile::begin(store, &path, rows.classic_schema(), Existing::Replace).await?;
     let summary = match append_all(&mut file, Arc::new(rows), state).await {
         Ok(summary) => summary,
         Err(error) => {

@@ -19,7 +19,7 @@ use lakebed_core::path::LogPath;
 use lakebed_core::property::CheckpointPolicy;
 use lakebed_io::checkpoint::{CheckpointFile, RowCounts, count_rows};
 use lakebed_io::log;
-use lakebed_io::store::Store;
+use lakebed_io::store::{Existing, Store};
 use object_store::path::Path;
 
 use crate::clustering::clustering_paths;
@@ -172,11 +172,11 @@ impl Snapshot {
 /// Writes a file of one group, reads it again, and tells its size and what is in it.
 async fn write_group(
     store: &Store,
-    path: &Path,
+    (path, existing): (&Path, Existing),
     (rows, schema): (Arc<CheckpointRows>, SchemaRef),
     group: Group,
 ) -> Result<(u64, Summary)> {
-    let mut file = CheckpointFile::begin(store, path, schema).await?;
+    let mut file = CheckpointFile::begin(store, path, schema, existing).await?;
     let (row_group, summary) = match group.encode(rows, file.encoders().begin()?).await {
         Ok(encoded) => encoded,
         Err(error) => {

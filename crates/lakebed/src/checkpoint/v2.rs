@@ -14,6 +14,7 @@ use lakebed_core::log::hint::{Hint, V2Hint};
 use lakebed_core::log::segment::{CheckpointFiles, ListedLogFile};
 use lakebed_core::path::{CheckpointKind, LogKind, LogPath, SIDECAR_DIR, checkpoint_name};
 use lakebed_io::checkpoint::read_other_actions;
+use lakebed_io::store::Existing;
 
 use super::state::{Group, State, groups_at_once};
 use super::{Summary, Written, unread, write_group};
@@ -71,7 +72,7 @@ async fn write_sidecar(
     let name = format!("{:020}.checkpoint.{number:010}.{}.parquet", snapshot.version(), snapshot.env().new_uuid());
     let path = store.path_of(&format!("{SIDECAR_DIR}/{name}"))?;
     let schema = rows.sidecar_schema();
-    let (size, summary) = write_group(store, &path, (rows, schema), group).await?;
+    let (size, summary) = write_group(store, (&path, Existing::Refuse), (rows, schema), group).await?;
     let size_in_bytes = i64::try_from(size).map_err(|_| Error::internal("a sidecar that is larger than any file"))?;
     Ok((Sidecar { path: name, size_in_bytes, modification_time: snapshot.env().now_ms(), tags: None }, summary))
 }
@@ -96,7 +97,7 @@ async fn write_top(snapshot: &Snapshot, name: &str, actions: &[Action]) -> Resul
     }
     let store = snapshot.store();
     let (path, size) = (store.log_path(name)?, text.len() as u64);
-    store.put(&path, text.into()).await?;
+    store.put_new(&path, text.into()).await?;
     let files = top_files(snapshot.version(), name, size)?;
     let found = read_other_actions(store, &files, columns::OTHERS).await;
     match found {
@@ -142,6 +143,6 @@ pub(crate) async fn write_compatible_top(snapshot: &Snapshot, files: &Checkpoint
     let name = checkpoint_name(files.version);
     let path = store.log_path(&name)?;
     let (top, schema) = (Group::of(rows.others(&actions)?), rows.top_schema());
-    write_group(store, &path, (Arc::new(rows), schema), top).await?;
+    write_group(store, (&path, Existing::Replace), (Arc::new(rows), schema), top).await?;
     Ok(Some(name))
 }

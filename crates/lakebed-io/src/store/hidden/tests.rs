@@ -6,6 +6,15 @@ fn named(target: &Path, unique: &str) -> HiddenFile {
     HiddenFile { file: File::create_new(&name).unwrap(), target: target.to_owned(), name, is_named: true }
 }
 
+fn create(target: &Path, unique: &str) -> io::Result<HiddenFile> {
+    HiddenFile::create(target, unique, &Within::new(PathBuf::from("/"), false))
+}
+
+/// Whether the file got its name, which must be new.
+fn is_published(file: HiddenFile) -> bool {
+    file.publish(Existing::Refuse, Flush::Both).unwrap().is_some()
+}
+
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -15,7 +24,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 /// Both kinds of hidden files in a folder of their own.
 fn check(test: impl Fn(&Path, &dyn Fn(&Path, &str) -> HiddenFile)) {
-    for make in [named, |target: &Path, unique: &str| HiddenFile::create(target, unique).unwrap()] {
+    for make in [named, |target: &Path, unique: &str| create(target, unique).unwrap()] {
         let folder = tempfile::tempdir().unwrap();
         test(folder.path(), &make);
     }
@@ -30,8 +39,8 @@ fn a_new_name_is_given_once() {
         first.write(b"first").unwrap();
         second.write(b"second").unwrap();
         assert!(!target.exists());
-        assert_eq!(first.publish_new(Flush::Both).unwrap(), PutOutcome::Done);
-        assert_eq!(second.publish_new(Flush::Both).unwrap(), PutOutcome::Taken);
+        assert!(is_published(first));
+        assert!(!is_published(second));
         assert_eq!(fs::read(&target).unwrap(), b"first");
         assert_eq!(names(folder), ["a"]);
     });
@@ -44,7 +53,7 @@ fn a_name_is_taken_over() {
         for text in ["first", "second", ""] {
             let mut file = make(&target, text);
             file.write(text.as_bytes()).unwrap();
-            file.publish_over(Flush::Both).unwrap();
+            file.publish(Existing::Replace, Flush::Both).unwrap();
             assert_eq!(fs::read_to_string(&target).unwrap(), text);
             assert_eq!(names(folder), ["a"]);
         }
@@ -70,7 +79,7 @@ fn a_name_that_leads_to_the_own_file_was_given_to_it() {
     let mut file = named(&target, "1");
     file.write(b"x").unwrap();
     fs::hard_link(&file.name, &target).unwrap();
-    assert_eq!(file.publish_new(Flush::Both).unwrap(), PutOutcome::Done);
+    assert!(is_published(file));
     assert_eq!(names(folder.path()), ["a"]);
 }
 
@@ -94,10 +103,22 @@ fn the_checksum_of_an_earlier_file_goes() {
         for name in [".a.crc", ".b.crc"] {
             fs::write(folder.join(name), "old").unwrap();
         }
-        make(&folder.join("a"), "1").publish_new(Flush::Both).unwrap();
+        assert!(is_published(make(&folder.join("a"), "1")));
         assert_eq!(names(folder), [".b.crc", "a"]);
-        make(&folder.join("b"), "2").publish_over(Flush::Both).unwrap();
+        make(&folder.join("b"), "2").publish(Existing::Replace, Flush::Both).unwrap();
         assert_eq!(names(folder), ["a", "b"]);
+    });
+}
+
+#[test]
+fn what_belongs_to_a_file_that_stays_does_too() {
+    check(|folder, make| {
+        for name in ["a", ".a.crc"] {
+            fs::write(folder.join(name), "theirs").unwrap();
+        }
+        assert!(!is_published(make(&folder.join("a"), "1")));
+        assert_eq!(names(folder), [".a.crc", "a"]);
+        assert_eq!(fs::read(folder.join("a")).unwrap(), b"theirs");
     });
 }
 
@@ -107,9 +128,7 @@ fn folders_are_made_by_many_at_once() {
     let target = |number: usize| folder.path().join(format!("t/p=1/q=2/{number}"));
     std::thread::scope(|scope| {
         for number in 0..16 {
-            scope.spawn(move || {
-                HiddenFile::create(&target(number), &number.to_string()).unwrap().publish_new(Flush::Both).unwrap()
-            });
+            scope.spawn(move || assert!(is_published(create(&target(number), &number.to_string()).unwrap())));
         }
     });
     assert_eq!(names(&folder.path().join("t/p=1/q=2")).len(), 16);
@@ -119,8 +138,8 @@ fn folders_are_made_by_many_at_once() {
 fn a_file_in_the_place_of_a_folder_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("t"), "").unwrap();
-    let error = HiddenFile::create(&folder.path().join("t/a"), "1").unwrap_err();
+    let error = create(&folder.path().join("t/a"), "1").unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::NotADirectory);
-    let error = HiddenFile::create(&folder.path().join("t/p/a"), "1").unwrap_err();
+    let error = create(&folder.path().join("t/p/a"), "1").unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::NotADirectory);
 }

@@ -134,7 +134,7 @@ async fn endless_process() {
         let hint = store.path_of("_delta_log/_last_checkpoint").unwrap();
         let data = store.path_of(&format!("data/{writer}-{round}")).unwrap();
         let upload = async {
-            let mut upload = store.upload(&data).await?;
+            let mut upload = store.upload(&data, Existing::Replace).await?;
             for _ in 0..20 {
                 upload.write(body(writer, 1000)).await?;
             }
@@ -231,7 +231,7 @@ async fn a_web_server_is_read_only() {
     let errors = [
         store.put_if_absent(&path, "x".into()).await.unwrap_err(),
         store.put(&path, "x".into()).await.unwrap_err(),
-        store.upload(&path).await.unwrap_err(),
+        store.upload(&path, Existing::Refuse).await.unwrap_err(),
         store.delete(std::slice::from_ref(&path)).await.unwrap_err(),
     ];
     for error in errors {

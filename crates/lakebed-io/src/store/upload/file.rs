@@ -13,7 +13,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use super::Pending;
 use crate::at::{At, written};
 use crate::store::hidden::{Flush, HiddenFile, sync_folder};
-use crate::store::{Store, Unflushed, local};
+use crate::store::{Existing, Store, Unflushed, local};
 
 /// What is given to the disk at once.
 pub(super) const BLOCK_BYTES: usize = 4 << 20;
@@ -25,6 +25,7 @@ const FLUSHED_AT_ONCE: usize = 32 << 20;
 pub(super) struct FileUpload {
     store: Store,
     path: Path,
+    existing: Existing,
     pending: Pending,
     file: Writing,
     flushing: Flushing,
@@ -50,10 +51,11 @@ enum Writing {
 }
 
 impl FileUpload {
-    pub(super) fn begin(store: &Store, path: &Path) -> Self {
+    pub(super) fn begin(store: &Store, path: &Path, existing: Existing) -> Self {
         Self {
             store: store.clone(),
             path: path.clone(),
+            existing,
             pending: Pending::default(),
             file: Writing::NotYet,
             flushing: Flushing::default(),
@@ -79,8 +81,9 @@ impl FileUpload {
     pub(super) async fn finish(mut self) -> Result<Unflushed> {
         let file = self.written_so_far().await?;
         let (pieces, begin) = self.next_step();
-        let done = spawn_blocking(move || append(file.map_or_else(begin, Ok)?, &pieces)?.publish_over(Flush::Later)).await;
-        let (file, folder) = self.told(done)?;
+        let existing = self.existing;
+        let done = spawn_blocking(move || append(file.map_or_else(begin, Ok)?, &pieces)?.publish(existing, Flush::Later)).await;
+        let Some((file, folder)) = self.told(done)? else { return Err(self.store.taken(&self.path)) };
         if self.store.flush() == Flush::Later {
             return Ok(Unflushed::safe());
         }
@@ -122,7 +125,8 @@ impl FileUpload {
     /// What is to be written next, and how to make the file if there is none.
     fn next_step(&mut self) -> (Vec<Bytes>, impl FnOnce() -> io::Result<HiddenFile> + Send + use<>) {
         let (target, unique): (PathBuf, _) = (local::file_path(&self.path), self.store.options().env.new_uuid());
-        (std::mem::take(&mut self.pending).pieces, move || HiddenFile::create(&target, &unique))
+        let within = self.store.within();
+        (std::mem::take(&mut self.pending).pieces, move || HiddenFile::create(&target, &unique, &within))
     }
 
     fn told<T>(&self, done: Result<io::Result<T>, tokio::task::JoinError>) -> Result<T> {

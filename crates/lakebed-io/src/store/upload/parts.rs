@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::Pending;
 use crate::at::At;
-use crate::store::Store;
+use crate::store::{Existing, Store};
 
 /// Stores refuse parts below 5 MiB; larger ones cost fewer requests.
 pub(super) const FIRST_PART_BYTES: usize = 8 << 20;
@@ -24,6 +24,7 @@ pub(super) const AT_ONCE: usize = 4;
 pub(super) struct PartsUpload {
     store: Store,
     path: Path,
+    existing: Existing,
     pending: Pending,
     multipart: Multipart,
 }
@@ -44,12 +45,14 @@ pub(super) struct Sending {
 }
 
 impl PartsUpload {
-    pub(super) fn begin(store: &Store, path: &Path) -> Self {
-        Self::begun(store, path, Multipart::NotYet)
+    pub(super) fn begin(store: &Store, path: &Path, existing: Existing) -> Self {
+        Self { store: store.clone(), path: path.clone(), existing, pending: Pending::default(), multipart: Multipart::NotYet }
     }
 
-    pub(super) fn begun(store: &Store, path: &Path, multipart: Multipart) -> Self {
-        Self { store: store.clone(), path: path.clone(), pending: Pending::default(), multipart }
+    #[cfg(test)]
+    pub(super) fn with_multipart(mut self, multipart: Multipart) -> Self {
+        self.multipart = multipart;
+        self
     }
 
     pub(super) async fn write(&mut self, bytes: Bytes) -> Result<()> {
@@ -65,8 +68,7 @@ impl PartsUpload {
         if matches!(self.multipart, Multipart::NotYet) {
             let bytes = std::mem::take(&mut self.pending).pieces;
             let payload = PutPayload::from_iter(bytes);
-            let put = self.store.again(|| self.store.object_store().put(&self.path, payload.clone())).await;
-            return put.map(|_| ()).map_err(|error| self.store.failed(&error, &self.path));
+            return self.store.put_object(&self.path, payload, self.existing).await;
         }
         let sent = self.send_rest().await;
         self.or_give_up(sent).await?;

@@ -34,7 +34,7 @@ fn bytes(size: usize) -> Bytes {
 async fn check(store: &Store, size: usize, piece: usize) {
     let path = store.path_of("d/a").unwrap();
     let wanted = bytes(size);
-    let mut upload = store.upload(&path).await.unwrap();
+    let mut upload = store.upload(&path, Existing::Replace).await.unwrap();
     for at in (0..size).step_by(piece) {
         upload.write(wanted.slice(at..size.min(at + piece))).await.unwrap();
     }
@@ -86,7 +86,7 @@ async fn nothing_is_seen_before_the_end_and_nothing_is_left_of_what_was_given_up
         let store = local(folder.path());
         for is_aborted in [true, false] {
             let path = store.path_of("d/a").unwrap();
-            let mut upload = store.upload(&path).await.unwrap();
+            let mut upload = store.upload(&path, Existing::Refuse).await.unwrap();
             upload.write(bytes(size)).await.unwrap();
             assert!(store.head(&path).await.unwrap_err().is_not_found());
             if is_aborted {
@@ -106,7 +106,7 @@ async fn an_upload_in_parts_is_taken_back_when_aborted_dropped_or_failed() {
         let in_parts = usize::from(size > FIRST_PART_BYTES);
         for way in ["abort", "drop"] {
             let (observed, store) = observed();
-            let mut upload = store.upload(&store.path_of("a").unwrap()).await.unwrap();
+            let mut upload = store.upload(&store.path_of("a").unwrap(), Existing::Refuse).await.unwrap();
             upload.write(bytes(size)).await.unwrap();
             if way == "abort" {
                 upload.abort().await;
@@ -119,7 +119,7 @@ async fn an_upload_in_parts_is_taken_back_when_aborted_dropped_or_failed() {
     }
     let (observed, store) = observed();
     observed.fail_with("t/a", Fault::Denied, 1);
-    let mut upload = store.upload(&store.path_of("a").unwrap()).await.unwrap();
+    let mut upload = store.upload(&store.path_of("a").unwrap(), Existing::Refuse).await.unwrap();
     let written = upload.write(bytes(3 * FIRST_PART_BYTES)).await;
     let error = match written {
         Ok(()) => upload.finish().await.unwrap_err(),
@@ -138,7 +138,7 @@ async fn an_upload_in_parts_is_taken_back_when_aborted_dropped_or_failed() {
 async fn the_lost_answer_to_the_last_request_is_made_up_for() {
     let (observed, store) = observed();
     let path = store.path_of("a").unwrap();
-    let mut upload = store.upload(&path).await.unwrap();
+    let mut upload = store.upload(&path, Existing::Refuse).await.unwrap();
     upload.write(bytes(FIRST_PART_BYTES + 1)).await.unwrap();
     // `finish` sends the second part, and ends the upload.
     observed.fail_after("t/a", Fault::LostReply, 1);
@@ -152,13 +152,13 @@ async fn a_file_that_cannot_be_written_is_an_error_at_once_or_at_the_end() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("d"), "").unwrap();
     let store = local(folder.path());
-    let mut upload = store.upload(&store.path_of("d/a").unwrap()).await.unwrap();
+    let mut upload = store.upload(&store.path_of("d/a").unwrap(), Existing::Refuse).await.unwrap();
     for _ in 0..2 {
         let _ = upload.write(bytes(BLOCK_BYTES)).await;
     }
     let error = upload.write(bytes(BLOCK_BYTES)).await.unwrap_err();
     assert!(error.message().contains("d/a: "), "{error}");
-    let small = store.upload(&store.path_of("d/a").unwrap()).await.unwrap();
+    let small = store.upload(&store.path_of("d/a").unwrap(), Existing::Refuse).await.unwrap();
     let error = small.finish().await.unwrap_err();
     assert!(error.message().ends_with("d/a: a part of this path is a file, not a directory"), "{error}");
 }
@@ -197,12 +197,53 @@ async fn parts_are_sent_side_by_side_but_not_too_many() {
     let most = Arc::new(AtomicUsize::new(0));
     let slow = Slow { now: Arc::default(), most: Arc::clone(&most) };
     let begun = parts::Multipart::Begun(Box::new(slow), Sending::default());
-    let mut upload = PartsUpload::begun(&store, &store.path_of("a").unwrap(), begun);
+    let mut upload = PartsUpload::begin(&store, &store.path_of("a").unwrap(), Existing::Refuse).with_multipart(begun);
     for _ in 0..20 {
         upload.write(bytes(FIRST_PART_BYTES)).await.unwrap();
     }
     upload.finish(0).await.unwrap();
     assert_eq!(most.load(Ordering::SeqCst), AT_ONCE);
+}
+
+/// What stands there and what comes, in one request where there are requests.
+async fn put_twice(store: &Store, first: &'static str, second: &'static str, existing: Existing) -> Result<u64> {
+    let path = store.path_of("d/a").unwrap();
+    store.put(&path, Bytes::from_static(first.as_bytes())).await.unwrap();
+    let mut upload = store.upload(&path, existing).await.unwrap();
+    upload.write(Bytes::from_static(second.as_bytes())).await.unwrap();
+    let finished = upload.finish().await;
+    let expected = if existing == Existing::Replace { second } else { first };
+    assert_eq!(store.get(&path).await.unwrap(), expected);
+    finished
+}
+
+#[tokio::test]
+async fn an_object_is_not_written_over_unless_that_is_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    for store in [local(folder.path()), observed().1] {
+        let error = put_twice(&store, "theirs", "ours", Existing::Refuse).await.unwrap_err();
+        assert!(error.message().contains("d/a: this name was to be new, but an object has it already"), "{error}");
+        assert_eq!(put_twice(&store, "theirs", "ours", Existing::Replace).await.unwrap(), 4);
+        let path = store.path_of("d/b").unwrap();
+        store.put_new(&path, Bytes::from_static(b"first")).await.unwrap();
+        assert!(store.put_new(&path, Bytes::from_static(b"other")).await.is_err());
+        assert_eq!(store.get(&path).await.unwrap(), "first");
+    }
+    assert_eq!(left_in(&folder.path().join("d")), 2);
+}
+
+#[tokio::test]
+async fn the_own_object_is_known_again_after_a_lost_answer() {
+    let (observed, store) = observed();
+    let path = store.path_of("a").unwrap();
+    // The client asks again by itself, and is told that the object is there.
+    store.put(&path, Bytes::from_static(b"ours")).await.unwrap();
+    observed.take_counts();
+    let mut upload = store.upload(&path, Existing::Refuse).await.unwrap();
+    upload.write(Bytes::from_static(b"ou")).await.unwrap();
+    upload.write(Bytes::from_static(b"rs")).await.unwrap();
+    assert_eq!(upload.finish().await.unwrap(), 4);
+    assert_eq!(observed.take_counts(), Counts { puts: 1, gets: 1, ..Counts::default() });
 }
 
 proptest! {

@@ -27,9 +27,10 @@ use crate::write::data_file::WrittenFile;
 use crate::write::files::{FileSink, delete_written};
 
 /// Files are divided further into parts, since rows are put into order part by part: of the memory budget, what a part takes in files, and
-/// at most.
+/// at most. Smaller parts than the least would be more than their order is worth, however small the budget is.
 const PART_SHARE: u64 = 32;
 const MOST_PART_BYTES: u64 = 32 << 20;
+const LEAST_PART_BYTES: u64 = 256 << 10;
 /// In memory rows are several times as large.
 const TIMES_IN_MEMORY: u64 = 8;
 /// Of the memory budget, what parts may take that are put into order side by side.
@@ -158,7 +159,7 @@ impl Compass {
 }
 
 fn part_bytes() -> u64 {
-    (MemoryBudget::of_process().limit_bytes() / PART_SHARE).clamp(1, MOST_PART_BYTES)
+    (MemoryBudget::of_process().limit_bytes() / PART_SHARE).clamp(LEAST_PART_BYTES, MOST_PART_BYTES)
 }
 
 /// Into how many files so many bytes are divided.

@@ -15,6 +15,8 @@ use crate::{Error, Result};
 
 /// Of the memory budget, what may be held.
 const HELD_SHARE: u64 = 4;
+/// So much may be held at any rate: what is put down together is read together.
+const LEAST_HELD_BYTES: u64 = 1 << 20;
 /// Rows that come out in one batch.
 const ROWS_AT_ONCE: usize = 1 << 14;
 /// The name of the column that orders rows within their bucket.
@@ -80,7 +82,7 @@ impl Shuffle {
             schema: with_key(schema),
             buckets,
             held: Vec::new(),
-            most_bytes: budget.limit_bytes() / HELD_SHARE,
+            most_bytes: (budget.limit_bytes() / HELD_SHARE).max(LEAST_HELD_BYTES),
             reserved: budget.reserve_now(0),
             spill: None,
             spilled: Vec::new(),
