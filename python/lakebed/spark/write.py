@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakebed import _lakebed
+from lakebed.input import Batches
 from lakebed.spark import batches, failure, session, types
 from lakebed.spark.credentials import Access, Credentials
 from lakebed.spark.parts import refuse_passed_over
@@ -138,7 +139,6 @@ class WritePart:
 
 def write_part(task: bytes, batches: Iterable[pa.RecordBatch], access: Access, parts: int = MOST_PARTS) -> bytes | None:
     """Writes what this task of Spark's has, if it has anything, and tells the files."""
-    import pyarrow as pa
     from pyspark import TaskContext
 
     rows = iter(batches)
@@ -147,5 +147,5 @@ def write_part(task: bytes, batches: Iterable[pa.RecordBatch], access: Access, p
         return None
     context = TaskContext.get()
     part = context.partitionId() if context is not None and parts else 0
-    reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
-    return _lakebed.write_files(task, part, max(parts, 1), reader, dict(access.storage_options), access.credentials)
+    data = Batches(chain([first], rows))
+    return _lakebed.write_files(task, part, max(parts, 1), data, dict(access.storage_options), access.credentials)

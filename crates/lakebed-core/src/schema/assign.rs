@@ -37,10 +37,12 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let column = &self.column;
         match &self.kind {
-            DifferenceKind::NotInTable(data) => write!(f, "+ {column}: {} is in the data, not in the table", Name(data)),
-            DifferenceKind::NotInData(table) => write!(f, "- {column}: {} may not be null and is not in the data", Name(table)),
+            DifferenceKind::NotInTable(data) => write!(f, "+ {column}: {} is in the data, not in the table", TypeName(data)),
+            DifferenceKind::NotInData(table) => {
+                write!(f, "- {column}: {} may not be null and is not in the data", TypeName(table))
+            }
             DifferenceKind::Type { table, data } => {
-                write!(f, "~ {column}: {} in the table, {} in the data", Name(table), Name(data))?;
+                write!(f, "~ {column}: {} in the table, {} in the data", TypeName(table), TypeName(data))?;
                 match hint(table, data) {
                     Some(hint) => write!(f, " ({hint})"),
                     None => Ok(()),
@@ -51,19 +53,19 @@ impl fmt::Display for Difference {
 }
 
 /// A type in one line.
-struct Name<'a>(&'a DataType);
+pub struct TypeName<'a>(pub &'a DataType);
 
-impl fmt::Display for Name<'_> {
+impl fmt::Display for TypeName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             DataType::Primitive(primitive) => write!(f, "{primitive}"),
-            DataType::Array(array) => write!(f, "array<{}>", Name(&array.element)),
-            DataType::Map(map) => write!(f, "map<{}, {}>", Name(&map.key), Name(&map.value)),
+            DataType::Array(array) => write!(f, "array<{}>", TypeName(&array.element)),
+            DataType::Map(map) => write!(f, "map<{}, {}>", TypeName(&map.key), TypeName(&map.value)),
             DataType::Struct(fields) => {
                 f.write_str("struct<")?;
                 for (place, field) in fields.fields.iter().enumerate() {
                     let comma = if place == 0 { "" } else { ", " };
-                    write!(f, "{comma}{}: {}", field.name, Name(&field.data_type))?;
+                    write!(f, "{comma}{}: {}", field.name, TypeName(&field.data_type))?;
                 }
                 f.write_str(">")
             }

@@ -10,8 +10,9 @@ use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, MapArray, RecordBatc
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_ord::cmp::distinct;
-use arrow_schema::{DataType as ArrowType, Field, Fields, TimeUnit};
-use lakebed_core::schema::arrow::type_to_arrow;
+use arrow_schema::{DataType as ArrowType, Field, Fields, Schema, TimeUnit};
+use lakebed_core::schema::arrow::{schema_from_arrow, type_to_arrow};
+use lakebed_core::schema::assign::TypeName;
 use lakebed_core::schema::char_varchar::pad_column;
 use lakebed_core::schema::{ArrayType, DataType, MapType, PrimitiveType, StructType};
 
@@ -83,13 +84,15 @@ fn fit_primitive(array: &ArrayRef, to: &ArrowType, on_lossy: OnLossy, column: &s
         return fit_primitive(&plain(array, values.data_type(), column)?, to, on_lossy, column);
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
-    let fitted = cast_with_options(array, to, &options).map_err(|error| not_held(column, to, &error.to_string()))?;
+    let fitted = cast_with_options(array, to, &options).map_err(|_| not_held(array, to, column))?;
     if on_lossy == OnLossy::Error && may_lose(from, to) {
         let back = cast_with_options(&fitted, from, &CastOptions::default())?;
         if let Some(row) = first_true(&distinct(&back, array)?) {
             let value = shown(array, row)?;
-            let message =
-                format!("column {column}: {value} has more digits than its type {to} holds; on_lossy=\"truncate\" lets them go");
+            let message = format!(
+                "column {column}: {value} has more digits than its type {} holds; on_lossy=\"truncate\" lets them go",
+                told(to)
+            );
             return Err(Error::schema_mismatch(message));
         }
     }
@@ -97,11 +100,23 @@ fn fit_primitive(array: &ArrayRef, to: &ArrowType, on_lossy: OnLossy, column: &s
 }
 
 fn plain(array: &ArrayRef, values: &ArrowType, column: &str) -> Result<ArrayRef> {
-    cast_with_options(array, values, &CastOptions::default()).map_err(|error| not_held(column, values, &error.to_string()))
+    cast_with_options(array, values, &CastOptions::default()).map_err(|_| not_held(array, values, column))
 }
 
-fn not_held(column: &str, to: &ArrowType, why: &str) -> Error {
-    Error::schema_mismatch(format!("column {column}: a value does not fit into its type {to}: {why}"))
+/// Shows the first value that has no equal among those of the type.
+fn not_held(array: &ArrayRef, to: &ArrowType, column: &str) -> Error {
+    let row = cast_with_options(array, to, &CastOptions::default())
+        .ok()
+        .and_then(|held| (0..array.len()).find(|row| array.is_valid(*row) && held.is_null(*row)));
+    let value = row.and_then(|row| shown(array, row).ok()).unwrap_or_else(|| "a value".to_owned());
+    Error::schema_mismatch(format!("column {column}: {value} does not fit into its type {}", told(to)))
+}
+
+/// A type by the name that it has in a table.
+fn told(data_type: &ArrowType) -> String {
+    let schema = schema_from_arrow(&Schema::new(vec![Field::new("", data_type.clone(), true)]));
+    let name = schema.ok().and_then(|schema| schema.fields.first().map(|field| TypeName(&field.data_type).to_string()));
+    name.unwrap_or_else(|| data_type.to_string())
 }
 
 /// Whether a cast between types that may be assigned can change a value without failing.
