@@ -1,15 +1,29 @@
-"""What a caller hands over, as a stream of Arrow batches."""
+"""Conversion of a caller's data to Arrow: tables, frames, readers, rows, and iterators over batches of any of these kinds.
+
+Read :func:`stream`. Dictionaries become tables in :mod:`lakebed.records`. An exception of the caller's own code becomes the cause
+of an :class:`InvalidInputError`. A ``KeyboardInterrupt``, and every other exception that is no ``Exception``, passes through unchanged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from lakebed.errors import InvalidInputError, LakebedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+__all__ = ["arrow_schema", "stream"]
+
+_T = TypeVar("_T")
+
+#: Stands for the end of an iterator.
+_END = object()
+
 
 def arrow_schema(schema: Any) -> Any:
+    """The schema as an object with ``__arrow_c_schema__``."""
     if hasattr(schema, "__arrow_c_schema__"):
         return schema
     import pyarrow as pa
@@ -18,53 +32,181 @@ def arrow_schema(schema: Any) -> Any:
 
 
 def stream(data: Any) -> Any:
-    """The data as an object with ``__arrow_c_stream__``."""
-    if _is_pandas(data):
-        return _from_pandas(data)
-    if hasattr(data, "__arrow_c_stream__"):
-        return data
-    import pyarrow as pa
-
-    if hasattr(data, "__arrow_c_array__"):
-        return pa.Table.from_batches([pa.record_batch(data)])
-    if hasattr(data, "to_reader"):
-        return data.to_reader()
-    if hasattr(data, "collect") and hasattr(data, "collect_schema"):
-        raise TypeError("a lazy frame has no rows yet: call .collect() on it first")
+    """The data as an object with ``__arrow_c_stream__``, or as an iterator over capsules, :class:`Batches`."""
+    if _is_lazy(data):
+        raise InvalidInputError("a lazy frame has no rows yet: call .collect() on it first")
+    if _is_reader(data):
+        # Read in Python, so that what its maker raises is not lost on the way through C.
+        return Batches(data, data.schema)
     if isinstance(data, Mapping):
-        return pa.table(dict(data))
-    if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
-        return _from_batches(iter(data))
-    raise TypeError(f"a {type(data).__name__} is no Arrow data: give a pyarrow table, a pandas or polars frame, a reader, ...")
+        from lakebed.records import from_columns
+
+        return from_columns(data)
+    if _is_pandas(data) or hasattr(data, "__arrow_c_stream__"):
+        return Whole(data)
+    if hasattr(data, "__arrow_c_array__"):
+        return Batches([data])
+    if hasattr(data, "to_reader"):
+        return stream(_tried("the data", data.to_reader))
+    if isinstance(data, Iterable) and not isinstance(data, (str, bytes, bytearray)):
+        return _of_items(_tried("the data", lambda: iter(data)))
+    raise InvalidInputError(
+        f"a {type(data).__name__} is no Arrow data: give a pyarrow table, a pandas or polars frame, a reader, a list of rows, ..."
+    )
 
 
-def _from_batches(batches: Iterator[Any]) -> Any:
-    """Record batches one by one, or rows as dictionaries."""
-    import pyarrow as pa
+class Whole:
+    """A table, a frame or a stream, as one stream."""
 
-    first = next(batches, None)
-    if first is None:
-        raise ValueError("there is no data, and so no schema: give an empty table with a schema instead")
+    def __init__(self, data: Any) -> None:
+        self._data = data
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        return _tried("the data", lambda: _arrow(self._data).__arrow_c_stream__())
+
+
+class Batches:
+    """The batches of an iterator, as capsules."""
+
+    def __init__(self, items: Iterable[Any], schema: pa.Schema | None = None) -> None:
+        #: Of all batches, if it is known before they come.
+        self.schema = schema
+        self._items = iter(items)
+        self._number = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        self._number += 1
+        name = f"batch {self._number} of the data" if self._number > 1 else "the data"
+        item = _tried(name, lambda: next(self._items, _END))
+        if item is _END:
+            raise StopIteration
+        if not _is_batch(item):
+            raise InvalidInputError(
+                f"batch {self._number} of the data is a {type(item).__name__}: give only batches (tables, frames), or only rows as dictionaries"
+            )
+        return _tried(name, lambda: _exported(item))
+
+
+def _of_items(items: Iterator[Any]) -> Any:
+    """Batches one by one, or rows as dictionaries."""
+    first = _tried("the data", lambda: next(items, _END))
+    if first is _END:
+        raise InvalidInputError("there is no data, and so no schema: give an empty table with a schema instead")
+    if _is_batch(first):
+        return Batches(_chained(first, items))
     if isinstance(first, Mapping):
-        return pa.Table.from_pylist([dict(first), *(dict(row) for row in batches)])
-    start = pa.record_batch(first)
+        from lakebed.records import from_rows
 
-    def all_batches() -> Iterator[pa.RecordBatch]:
-        yield start
-        for batch in batches:
-            yield pa.record_batch(batch)
+        return from_rows(_numbered(first, items))
+    raise InvalidInputError(
+        f"the first item of the data is a {type(first).__name__}, neither a batch (a table, a frame) nor a row as a dictionary{_instead(first)}"
+    )
 
-    return pa.RecordBatchReader.from_batches(start.schema, all_batches())
+
+def _chained(first: Any, items: Iterator[Any]) -> Iterator[Any]:
+    yield first
+    yield from items
+
+
+def _numbered(first: Mapping[Any, Any], items: Iterator[Any]) -> Iterator[Mapping[Any, Any]]:
+    """The rows, each of which is a mapping."""
+    yield first
+    number = 2
+    while (row := _tried(f"row {number} of the data", lambda: next(items, _END))) is not _END:
+        if not isinstance(row, Mapping):
+            raise InvalidInputError(f"row {number} of the data is a {type(row).__name__}, not a dictionary{_instead(row)}")
+        yield row
+        number += 1
+
+
+def _instead(item: Any) -> str:
+    """How to make a dictionary of something that is nearly one."""
+    if hasattr(item, "_asdict"):
+        return ": call ._asdict() on it"
+    if hasattr(item, "asDict"):
+        return ": call .asDict() on it"
+    if hasattr(item, "__dataclass_fields__"):
+        return ": call dataclasses.asdict() on it"
+    if hasattr(item, "model_dump"):
+        return ": call .model_dump() on it"
+    return ""
+
+
+def _is_batch(data: Any) -> bool:
+    return _is_pandas(data) or hasattr(data, "__arrow_c_array__") or hasattr(data, "__arrow_c_stream__")
+
+
+def _is_lazy(data: Any) -> bool:
+    return hasattr(data, "collect") and hasattr(data, "collect_schema")
+
+
+def _is_reader(data: Any) -> bool:
+    return type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "read_next_batch") and hasattr(data, "schema")
 
 
 def _is_pandas(data: Any) -> bool:
-    return type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "reset_index")
+    kinds = (kind for kind in type(data).__mro__ if kind.__module__.partition(".")[0] == "pandas")
+    return any(kind.__name__ in ("DataFrame", "Series") for kind in kinds)
 
 
-def _from_pandas(frame: Any) -> Any:
+def _exported(item: Any) -> Any:
+    """A capsule with a stream, or one with a schema and one with an array."""
+    item = _arrow(item)
+    if hasattr(item, "__arrow_c_array__"):
+        return item.__arrow_c_array__()
+    return item.__arrow_c_stream__()
+
+
+def _arrow(data: Any) -> Any:
+    """The data as an object of Arrow's interface."""
+    if _is_pandas(data):
+        return _from_pandas(data)
+    if type(data).__module__.partition(".")[0] == "polars":
+        _refuse_objects(data)
+    return data
+
+
+def _refuse_objects(frame: Any) -> None:
+    """Polars hands Python objects over as their addresses."""
+    schema = getattr(frame, "schema", None) or {}
+    for name, data_type in schema.items():
+        if str(data_type) == "Object":
+            raise InvalidInputError(f"column {name} of the frame holds Python objects, which no table can: give it another type")
+
+
+def _from_pandas(frame: Any) -> pa.Table:
     """A pandas frame: a named index is a column, an unnamed one only numbers rows."""
     import pyarrow as pa
 
+    if not hasattr(frame, "columns"):
+        raise InvalidInputError("a pandas Series is a single column: call .to_frame() on it first")
+    if frame.columns.nlevels > 1:
+        raise InvalidInputError(
+            f"the columns of the frame have {frame.columns.nlevels} levels, and columns of a table have one: join their names, as in "
+            'frame.columns = ["_".join(names) for names in frame.columns]'
+        )
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def _tried(name: str, do: Callable[[], _T]) -> _T:
+    """Calls a function of the caller. Its exception becomes the cause of an error that says where it happened."""
+    try:
+        return do()
+    except LakebedError:
+        raise
+    except BaseException as error:
+        # A panic of another extension is not an Exception, and is no wish to stop either.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise InvalidInputError(f"{name} could not be read: {told(error)}") from error
+
+
+def told(error: BaseException) -> str:
+    """The class of an exception and its message, as one text."""
+    said = " ".join(str(part) for part in error.args) if type(error).__module__.startswith("pyarrow") else str(error)
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

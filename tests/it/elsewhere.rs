@@ -298,3 +298,38 @@ fn what_comes_back_names_files_of_the_table_only() {
     let refused = WriteTask::from_bytes(br#"{"write_task": 9}"#).unwrap_err();
     assert!(refused.message().contains("it is of form 9, this version of lakebed reads form 1"), "{refused}");
 }
+
+/// What a part tells, with one number in its bytes another.
+fn told_otherwise(written: &WrittenFiles, change: impl Fn(&mut serde_json::Value)) -> WrittenFiles {
+    let mut told: serde_json::Value = serde_json::from_slice(&written.to_bytes().unwrap()).unwrap();
+    change(&mut told);
+    WrittenFiles::from_bytes(&serde_json::to_vec(&told).unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn rows_that_do_not_add_up_are_not_committed() {
+    let case = Case::with_rows(&[1]).await;
+    let task = case.plan(id_and_name(), WriteOptions { mode: WriteMode::Overwrite, ..Default::default() }).await;
+    let written = case.part(&task, 0, rows([2, 3], "new")).await.unwrap();
+    let other = case.part(&task, 1, rows([4], "new")).await.unwrap();
+    let cases = [
+        (told_otherwise(&written, |told| told["rows"] = json!(3)), "3 came in, and 2 stand in 1 new files"),
+        (told_otherwise(&written, |told| told["adds"] = json!([])), "2 came in, and 0 stand in 0 new files"),
+        (
+            told_otherwise(&written, |told| told["adds"][0]["stats"] = json!(r#"{"numRecords":1}"#)),
+            "2 came in, and 1 stand in 1 new files",
+        ),
+        (
+            told_otherwise(&written, |told| told["adds"][0]["stats"] = json!(null)),
+            "2 came in, and nobody knows how many stand in 1 new files",
+        ),
+    ];
+    for (wrong, counts) in cases {
+        let error = case.table().commit_write(task.clone(), vec![other.clone(), wrong]).await.unwrap_err();
+        assert_eq!(error.kind(), &ErrorKind::Internal);
+        assert!(error.message().contains(&format!("the rows do not add up: {counts}. Nothing was committed")), "{error}");
+        assert_eq!((case.ids().await, case.table().snapshot().await.unwrap().version()), (vec![1], 0));
+    }
+    assert_eq!(case.table().commit_write(task, vec![other, written]).await.unwrap().version, 1);
+    assert_eq!(case.ids().await, [2, 3, 4]);
+}

@@ -10,6 +10,7 @@ mod compaction;
 mod dml;
 mod elsewhere;
 mod house;
+mod input;
 mod model;
 mod optimize;
 mod plan;

@@ -101,7 +101,7 @@ def test_numbers_may_be_narrowed_where_nothing_is_lost(path: str) -> None:
     lb.create(path, schema)
     lb.write(path, pa.table({"b": [127], "f": [0.5], "d": [Decimal("1.2300")]}))
     assert rows(path) == [{"b": 127, "f": 0.5, "d": Decimal("1.23")}]
-    with pytest.raises(lb.SchemaMismatchError, match="column b: a value does not fit"):
+    with pytest.raises(lb.SchemaMismatchError, match="column b: 128 does not fit into its type byte"):
         lb.write(path, pa.table({"b": [128]}))
     with pytest.raises(lb.SchemaMismatchError, match=r"column f: 0.1 has more digits .* on_lossy"):
         lb.write(path, pa.table({"f": [0.1]}))
@@ -424,9 +424,9 @@ def test_frames_of_all_kinds_go_in(path: str) -> None:
     lb.write(path, pa.record_batch({"id": [6], "name": ["f"]}))
     lb.write(path, lb.Table(path).scan(where="id = 1"))
     assert [row["id"] for row in rows(path)] == [1, 1, 2, 3, 4, 5, 6]
-    with pytest.raises(TypeError, match="a lazy frame has no rows yet"):
+    with pytest.raises(lb.InvalidInputError, match="a lazy frame has no rows yet"):
         lb.write(path, pl.LazyFrame({"id": [3]}))
-    with pytest.raises(TypeError, match="no Arrow data"):
+    with pytest.raises(lb.InvalidInputError, match="no Arrow data"):
         lb.write(path, 7)
 
 

@@ -1,4 +1,7 @@
-//! From lakebed's error kinds to Python's exception classes, which `python/lakebed/errors.py` defines.
+//! From lakebed's error kinds to Python's exception classes, which `python/lakebed/errors.py` defines. What Python raised in the midst of an
+//! operation passes through the core as the cause of an error ([`raised`]) and comes out as it went in.
+
+use std::error::Error as _;
 
 use lakebed::{Error, ErrorKind};
 use pyo3::exceptions::PyRuntimeError;
@@ -7,7 +10,26 @@ use pyo3::types::PyDict;
 
 /// The exception for an error.
 pub fn to_py(error: Error) -> PyErr {
-    Python::attach(|py| raise(py, &error).unwrap_or_else(|fault| fault))
+    Python::attach(|py| match raised_by(&error) {
+        Some(raised) => raised.clone_ref(py),
+        None => raise(py, &error).unwrap_or_else(|fault| fault),
+    })
+}
+
+/// What Python raised, for the way through the core.
+pub fn raised(raised: PyErr) -> Error {
+    Error::invalid_input("the data could not be read").with_source(raised)
+}
+
+fn raised_by(error: &Error) -> Option<&PyErr> {
+    let mut cause = error.source();
+    while let Some(found) = cause {
+        if let Some(raised) = found.downcast_ref() {
+            return Some(raised);
+        }
+        cause = found.source();
+    }
+    None
 }
 
 fn raise(py: Python<'_>, error: &Error) -> PyResult<PyErr> {

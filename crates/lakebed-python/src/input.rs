@@ -1,20 +1,27 @@
-//! Arrow that comes in: streams and schemas in PyCapsules. `stream` reads the batches, `of_python` looks after what may need the
-//! interpreter.
+//! Arrow that comes in: batches and schemas in PyCapsules.
+//!
+//! `shape` compares an array with its schema before anything reads it, `import` makes a batch of it, `stream` reads streams, `items` reads
+//! Python iterators, and `of_python` guards objects that may need the interpreter. Read [`stream_of`] first.
 
+mod import;
+mod items;
 pub mod of_python;
+mod shape;
 mod stream;
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
-use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
-use arrow::ffi_stream::FFI_ArrowArrayStream;
+use lakebed::write::Alike;
 use lakebed::{Error, RecordBatchStream, Result};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use tokio::sync::mpsc::channel;
 
+use self::items::Items;
 use self::of_python::OfPython;
 use self::stream::InputStream;
 use crate::error::to_py;
@@ -22,19 +29,34 @@ use crate::error::to_py;
 /// Batches that are read before they are wanted.
 const AHEAD: usize = 2;
 
-/// What the reading thread says: a batch, the end, or an error. If it says nothing any more it is dead.
+/// What the reading thread says: a batch, the end, or an error.
 type Said = Result<Option<RecordBatch>>;
 
-/// The stream of an object with `__arrow_c_stream__`. It is read on a thread of its own: what stands behind it may wait, or need the
-/// interpreter.
+/// Where batches come from.
+enum Input {
+    Stream(InputStream),
+    Items(Items),
+}
+
+/// The batches of an object with `__arrow_c_stream__`, or else of an iterator (see [`Items`]). They are read on a thread of its own: what stands
+/// behind it may wait, or need the interpreter.
 pub fn stream_of(data: &Bound<'_, PyAny>) -> PyResult<RecordBatchStream> {
-    let capsule = data.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
-    let input = take_stream(&capsule)?;
-    let (schema, mut input) = (input.schema(), OfPython::new(input).map_err(to_py)?);
+    let (input, alike) = match data.hasattr("__arrow_c_stream__")? {
+        true => {
+            let stream = InputStream::of(data)?;
+            let alike = Alike::new(stream.schema());
+            (Input::Stream(stream), alike)
+        }
+        false => {
+            let (items, alike) = Items::of(data)?;
+            (Input::Items(items), alike)
+        }
+    };
+    let (schema, mut input) = (alike.schema(), OfPython::new(input).map_err(to_py)?);
     let (sender, receiver) = channel::<Said>(AHEAD);
     let read = move || {
         loop {
-            let said = input.with(|input| input.next().map_err(not_read));
+            let said = input.with(|input| kept_in(|| input.next(&alike)));
             let is_last = !matches!(said, Ok(Some(_)));
             // If the write failed nobody listens.
             if sender.blocking_send(said).is_err() || is_last {
@@ -45,7 +67,7 @@ pub fn stream_of(data: &Bound<'_, PyAny>) -> PyResult<RecordBatchStream> {
     std::thread::Builder::new().name("lakebed-input".to_owned()).spawn(read)?;
     let batches = futures::stream::unfold(Some(receiver), |receiver| async move {
         let mut receiver = receiver?;
-        match receiver.recv().await.unwrap_or_else(|| Err(died())) {
+        match receiver.recv().await.unwrap_or_else(|| Err(broken_off("the thread that reads it is gone"))) {
             Ok(batch) => Some((Ok(batch?), Some(receiver))),
             Err(error) => Some((Err(error), None)),
         }
@@ -56,29 +78,39 @@ pub fn stream_of(data: &Bound<'_, PyAny>) -> PyResult<RecordBatchStream> {
 /// The schema of an object with `__arrow_c_schema__`.
 pub fn schema_of(schema: &Bound<'_, PyAny>) -> PyResult<SchemaRef> {
     let capsule = schema.call_method0("__arrow_c_schema__")?.cast_into::<PyCapsule>()?;
+    schema_in(&capsule)
+}
+
+/// The schema in a capsule.
+fn schema_in(capsule: &Bound<'_, PyCapsule>) -> PyResult<SchemaRef> {
     let pointer = capsule.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
     // SAFETY: a capsule of this name holds a schema, and lives until this function ends.
     #[expect(unsafe_code, reason = "the Arrow PyCapsule interface hands pointers over")]
-    let schema = Schema::try_from(unsafe { pointer.as_ref() }).map_err(arrow_error)?;
+    let schema = Schema::try_from(unsafe { pointer.as_ref() }).map_err(|error| to_py(stream::no_columns(&error)))?;
     Ok(schema.into())
 }
 
-fn take_stream(capsule: &Bound<'_, PyCapsule>) -> PyResult<InputStream> {
-    let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
-    // SAFETY: a capsule of this name holds a stream, which is taken out of it: what stays is marked as released.
-    #[expect(unsafe_code, reason = "the Arrow PyCapsule interface hands pointers over")]
-    let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
-    InputStream::new(stream).map_err(|error| PyTypeError::new_err(format!("this stream of Arrow data cannot be taken: {error}")))
+impl Input {
+    /// The next batch, under the schema of all of them.
+    fn next(&mut self, alike: &Alike) -> Result<Option<RecordBatch>> {
+        let next = match self {
+            Self::Stream(stream) => stream.next()?,
+            Self::Items(items) => items.next()?,
+        };
+        next.map(|(number, batch)| alike.batch(number, &batch)).transpose()
+    }
 }
 
-fn died() -> Error {
-    Error::internal("the thread that reads the data died; what it printed last tells why, and nothing was committed")
+/// Turns a panic into an error, which the write then reports.
+fn kept_in<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(broken_off(said(panic.as_ref()))))
 }
 
-fn not_read(error: ArrowError) -> Error {
-    Error::invalid_input(format!("the data could not be read: {error}"))
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it left no word")
 }
 
-fn arrow_error(error: ArrowError) -> PyErr {
-    to_py(error.into())
+fn broken_off(why: &str) -> Error {
+    Error::internal(format!("reading the data failed within lakebed ({why}): nothing was committed; please report it"))
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lakebed import _lakebed, arguments
 from lakebed.arguments import Mode, Partitions, SchemaMode
+from lakebed.input import Batches
 from lakebed.spark import batches, failure, location, session, types, written
 from lakebed.spark.arguments import check_frame, condition
 from lakebed.spark.credentials import Access, Credentials
@@ -170,7 +171,6 @@ class WritePart:
 
 def write_part(task: bytes, batches: Iterable[pa.RecordBatch], access: Access, parts: int = MOST_PARTS) -> bytes | None:
     """Writes what this task of Spark's has, if it has anything, and tells the files."""
-    import pyarrow as pa
     from pyspark import TaskContext
 
     rows = iter(batches)
@@ -179,5 +179,6 @@ def write_part(task: bytes, batches: Iterable[pa.RecordBatch], access: Access, p
         return None
     context = TaskContext.get()
     part = context.partitionId() if context is not None and parts else 0
-    reader = pa.RecordBatchReader.from_batches(written.named_variants(first.schema), chain([first], rows))
-    return _lakebed.write_files(task, part, max(parts, 1), reader, dict(access.storage_options), access.credentials)
+    schema = written.named_variants(first.schema)
+    data = Batches(pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in chain([first], rows))
+    return _lakebed.write_files(task, part, max(parts, 1), data, dict(access.storage_options), access.credentials)

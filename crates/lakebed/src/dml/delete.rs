@@ -82,7 +82,7 @@ impl Change for Deletion<'_> {
         let gone = search.all().await?;
         let mut metrics = super::ChangeMetrics::default();
         metrics.add_plan(&plan);
-        metrics.deleted_rows = gone.rows_of_whole()?.map(|rows| rows + gone.rows_of_parts());
+        metrics.deleted_rows = gone.rows()?;
         let is_empty = gone.is_empty();
         // What leaves tells the changes by itself, unless rows are copied.
         let copies = !notes_vectors(snapshot) && !gone.parts.is_empty();
@@ -91,7 +91,7 @@ impl Change for Deletion<'_> {
             rewrite.abort().await;
             return Err(error);
         }
-        let rewritten = rewrite.finish(&gone).await?;
+        let rewritten = rewrite.finish(&gone, 0).await?;
         let files = rewritten.files();
         metrics.copied_rows = rewritten.copied_rows;
         metrics.set_totals(&rewritten.register(gone, &mut transaction).await?);

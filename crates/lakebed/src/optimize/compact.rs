@@ -15,20 +15,21 @@ const AHEAD_BYTES: u64 = 32 << 20;
 /// Rows that are encoded in one go: of small files several lie together.
 const ROWS_AT_ONCE: usize = 1 << 16;
 
-/// Writes the rows of a group's files.
-pub(super) async fn compact(job: &Job, group: &Group) -> Result<Vec<WrittenFile>> {
+/// Writes the rows of a group's files, and tells how many they were.
+pub(super) async fn compact(job: &Job, group: &Group) -> Result<(u64, Vec<WrittenFile>)> {
     let shape = job.shape.moving();
     let mut sink = job.sink(&shape, group)?;
     let copied = copy(job, group, &shape, &mut sink).await;
-    Ok(sink.finish_after(copied).await?.1)
+    sink.finish_after(copied).await
 }
 
-async fn copy(job: &Job, group: &Group, shape: &Shape, sink: &mut FileSink) -> Result<()> {
+async fn copy(job: &Job, group: &Group, shape: &Shape, sink: &mut FileSink) -> Result<u64> {
     let options = ReadOptions { ahead_bytes: Some(AHEAD_BYTES), is_moving: true, ..ReadOptions::default() };
     let mut rows = job.read(&job.scan, group, options)?;
-    let (mut batches, mut count) = (Vec::new(), 0);
+    let (mut batches, mut count, mut all) = (Vec::new(), 0, 0);
     while let Some(batch) = rows.try_next().await? {
         count += batch.num_rows();
+        all += batch.num_rows() as u64;
         batches.push(shape.moved(&batch)?);
         if count >= ROWS_AT_ONCE {
             sink.write(std::mem::take(&mut batches)).await?;
@@ -37,5 +38,5 @@ async fn copy(job: &Job, group: &Group, shape: &Shape, sink: &mut FileSink) -> R
     }
     sink.write(batches).await?;
     job.reporter.add_bytes(group.size_bytes);
-    Ok(())
+    Ok(all)
 }

@@ -22,6 +22,7 @@ use crate::scan::Scan;
 use crate::scan::read::{ReadOptions, read_task_with};
 use crate::stream::SideBySide;
 use crate::transaction::Operation;
+use crate::write::account;
 use crate::write::data_file::WrittenFile;
 use crate::write::files::{FileSink, delete_written};
 use crate::write::search::parse_condition;
@@ -187,13 +188,17 @@ impl Job {
         if is_described {
             return Ok(Rearranged { sources, described: describe(self, &group).await?, ..Rearranged::default() });
         }
-        let (mut written, method) = match &self.work {
-            Work::Compact => (compact(self, &group).await?, None),
+        let (rows, written, method) = match &self.work {
+            Work::Compact => {
+                let (rows, written) = compact(self, &group).await?;
+                (rows, written, None)
+            }
             Work::Cluster(clustering, _) => {
-                let (written, method) = cluster(self, clustering, &group).await?;
-                (written, Some(method))
+                let (rows, written, method) = cluster(self, clustering, &group).await?;
+                (rows, written, Some(method))
             }
         };
+        let mut written = account::checked(self.snapshot.store(), rows, written).await?;
         if let Work::Cluster(_, wanted) = &self.work {
             wanted.mark(written.iter_mut().map(|file| &mut file.add), &self.snapshot.env().new_uuid());
         }

@@ -50,7 +50,7 @@ impl Run {
         }
         let outcome = async {
             if let Some((gone, rewritten)) = making_way {
-                metrics.deleted_rows = gone.rows_of_whole()?.map(|rows| rows + gone.rows_of_parts());
+                metrics.deleted_rows = gone.rows()?;
                 metrics.add_totals(&rewritten.register(gone, &mut transaction).await?);
             }
             self.commit_all(transaction, snapshot, &target, files, metrics).await
@@ -103,7 +103,7 @@ impl Run {
             rewrite.abort().await;
             return Err(error);
         }
-        let rewritten = rewrite.finish(&gone).await?;
+        let rewritten = rewrite.finish(&gone, 0).await?;
         Ok((gone, rewritten))
     }
 

@@ -13,6 +13,7 @@ use lakebed_core::schema::StructType;
 use lakebed_io::env::Env;
 use lakebed_io::store::{CredentialSource, Store, StoreOptions, all_flushed};
 
+use super::account;
 use super::data_file::WrittenFile;
 use super::files::delete_written;
 use super::identity::Part;
@@ -59,6 +60,9 @@ impl Table {
         let after = task.version;
         let target = Target::new(task.table.clone(), self.store().url(), &task.options, task.now_ms)?;
         check_partitions(&target, &written)?;
+        for part in &written {
+            account::check(self.store().url(), part.rows, &part.adds)?;
+        }
         let files = together(written, &target.rules);
         if let Some(outcome) = outcome_of(self, after, &files).await? {
             return Ok(outcome);

@@ -24,20 +24,20 @@ const MOST_PIECES: usize = 4;
 /// Smaller batches are joined.
 const FEW_ROWS: usize = 1 << 14;
 
-/// Writes all rows and tells how many.
+/// Writes all rows and returns their number, counted as they came in.
 pub(super) async fn write_rows(data: RecordBatchStream, incoming: Arc<Incoming>, sink: &mut FileSink) -> Result<u64> {
     let cores = Cores::new();
     let mut pieces = Pieces::new(data, sink.target_file_size_bytes());
-    let (mut rows, mut ahead) = (0, Vec::new());
+    let (mut fitted_rows, mut ahead) = (0, Vec::new());
     loop {
         let next = pieces.next_few().await?;
-        let (first, is_last) = (rows, next.is_empty());
-        rows += next.iter().map(|piece| piece.num_rows() as u64).sum::<u64>();
+        let (first, is_last) = (fitted_rows, next.is_empty());
+        fitted_rows += next.iter().map(|piece| piece.num_rows() as u64).sum::<u64>();
         let (fitted, written) = futures::join!(fitted(next, Arc::clone(&incoming), first, &cores), sink.write(ahead));
         written?;
         ahead = fitted?;
         if is_last {
-            return Ok(rows);
+            return Ok(pieces.rows);
         }
     }
 }
@@ -67,19 +67,30 @@ struct Pieces {
     small: Vec<RecordBatch>,
     small_rows: usize,
     most_bytes: u64,
+    /// Rows that came in.
+    rows: u64,
 }
 
 impl Pieces {
     /// Files can end between pieces only, so none is larger than a file.
     fn new(data: RecordBatchStream, target_file_size_bytes: u64) -> Self {
         let most_bytes = MOST_BYTES.min(target_file_size_bytes);
-        Self { schema: data.schema(), data: Some(data), ready: VecDeque::new(), small: Vec::new(), small_rows: 0, most_bytes }
+        Self {
+            schema: data.schema(),
+            data: Some(data),
+            ready: VecDeque::new(),
+            small: Vec::new(),
+            small_rows: 0,
+            most_bytes,
+            rows: 0,
+        }
     }
 
     /// Some pieces; none at the end.
     async fn next_few(&mut self) -> Result<Vec<RecordBatch>> {
         let (mut few, mut bytes) = (Vec::new(), 0);
-        while bytes < self.most_bytes / 2 && few.len() < MOST_PIECES {
+        // However small files are to be, at least one: none means that there are no more.
+        while few.is_empty() || (bytes < self.most_bytes / 2 && few.len() < MOST_PIECES) {
             let Some(piece) = self.next().await? else { break };
             bytes += size_bytes(&piece);
             few.push(piece);
@@ -104,6 +115,7 @@ impl Pieces {
     }
 
     fn take(&mut self, batch: RecordBatch) -> Result<()> {
+        self.rows += batch.num_rows() as u64;
         if batch.num_rows() < FEW_ROWS {
             self.small_rows += batch.num_rows();
             self.small.push(batch);

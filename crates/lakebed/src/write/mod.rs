@@ -4,6 +4,8 @@
 //! `fill` bring the data into the table's form, `check` holds it against the table's conditions, `files` encodes it, `search` finds what
 //! makes way and `rewrite` takes it out, and a transaction commits all of it. Nothing is visible before, and what a failed write leaves is deleted. Read [`Write`].
 
+pub(crate) mod account;
+pub(crate) mod alike;
 mod check;
 pub(crate) mod commit;
 pub(crate) mod data_file;
@@ -36,6 +38,7 @@ use crate::{Error, RecordBatchStream, Result, Snapshot, Table};
 
 pub use lakebed_core::property::LEAST_FILE_SIZE_BYTES;
 
+pub use alike::Alike;
 pub use elsewhere::{PlannedWrite, write_files, write_files_at};
 pub use fit::OnLossy;
 pub use identity::Part;

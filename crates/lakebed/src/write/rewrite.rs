@@ -9,6 +9,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_schema::{DataType as ArrowType, Field, Schema};
 use futures::TryStreamExt;
 
+use super::account;
 use super::data_file::{FileOptions, WrittenFile};
 use super::files::{FileSink, delete_written};
 use super::rules::Contents;
@@ -87,6 +88,11 @@ impl Rewrite {
         })
     }
 
+    /// Where the table is.
+    pub(crate) fn table(&self) -> &str {
+        self.snapshot.url()
+    }
+
     /// Whether changes are recorded.
     pub(crate) fn records(&self) -> bool {
         self.changes.is_some()
@@ -137,10 +143,11 @@ impl Rewrite {
         Ok(())
     }
 
-    /// Ends the files that come. Of files that lose rows the others are copied, unless vectors note the loss.
-    pub(crate) async fn finish(mut self, gone: &Gone) -> Result<Rewritten> {
+    /// Ends the files that come. Of files that lose rows the others are copied, unless vectors note the loss. So many rows came in the place
+    /// of others, or new.
+    pub(crate) async fn finish(mut self, gone: &Gone, came_in: u64) -> Result<Rewritten> {
         match self.copy_rest(gone).await {
-            Ok(()) => self.end().await,
+            Ok(()) => self.end(came_in).await,
             Err(error) => {
                 self.abort().await;
                 Err(error)
@@ -191,9 +198,13 @@ impl Rewrite {
         Ok(())
     }
 
-    async fn end(self) -> Result<Rewritten> {
+    async fn end(self, came_in: u64) -> Result<Rewritten> {
         let Self { snapshot, data, changes, copied_rows, .. } = self;
         let data = match data.finish().await {
+            Ok(data) => account::checked(snapshot.store(), came_in + copied_rows, data).await,
+            Err(error) => Err(error),
+        };
+        let data = match data {
             Ok(data) => data,
             Err(error) => {
                 if let Some(changes) = changes {

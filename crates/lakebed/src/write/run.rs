@@ -9,6 +9,8 @@ use lakebed_core::schema::arrow::schema_from_arrow;
 use lakebed_io::env::Env;
 use lakebed_io::store::Store;
 
+use super::account;
+use super::alike::alike;
 use super::check::Check;
 use super::data_file::WrittenFile;
 use super::files::{FileSink, delete_written};
@@ -229,8 +231,9 @@ pub(super) async fn write_part(
     let incoming = Incoming::new(Arc::clone(rules), &data.schema(), options.on_lossy)?.also_checking(check).of_part(part);
     let incoming = Arc::new(incoming);
     let mut sink = FileSink::new(store.clone(), env.clone(), Arc::clone(rules), target.files.clone())?;
-    let rows = write_rows(data, Arc::clone(&incoming), &mut sink).await;
+    let rows = write_rows(alike(data), Arc::clone(&incoming), &mut sink).await;
     let (rows, written) = sink.finish_after(rows).await?;
+    let written = account::checked(store, rows, written).await?;
     Ok(Files { written, rows, marks: incoming.identity_marks(rows) })
 }
 

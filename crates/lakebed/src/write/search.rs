@@ -353,14 +353,19 @@ impl Gone {
         self.whole.is_empty() && self.parts.is_empty()
     }
 
+    /// The number of rows that leave; none if the log does not tell the rows of a whole file.
+    pub(crate) fn rows(&self) -> Result<Option<u64>> {
+        Ok(self.rows_of_whole()?.map(|rows| rows + self.rows_of_parts()))
+    }
+
     /// Rows of whole files, if the log says how many they are.
-    pub(crate) fn rows_of_whole(&self) -> Result<Option<u64>> {
+    fn rows_of_whole(&self) -> Result<Option<u64>> {
         let rows = self.whole.iter().map(known_rows).collect::<Result<Option<Vec<u64>>>>()?;
         Ok(rows.map(|rows| rows.iter().sum()))
     }
 
     /// Rows that were found by reading.
-    pub(crate) fn rows_of_parts(&self) -> u64 {
+    fn rows_of_parts(&self) -> u64 {
         self.parts.iter().map(|part| part.rows.len()).sum()
     }
 }

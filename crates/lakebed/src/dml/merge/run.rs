@@ -26,6 +26,7 @@ use crate::dml::change::{Change, ChangeMetrics, Prepared};
 use crate::expr::Expression;
 use crate::scan::read::ReadOptions;
 use crate::transaction::{Operation, Transaction};
+use crate::write::account;
 use crate::write::commit::change_table;
 use crate::write::fill::Incoming;
 use crate::write::rewrite::{Change as Recorded, Rewrite, reading};
@@ -93,8 +94,13 @@ impl Change for Merging<'_> {
         metrics.inserted_rows = inserted;
         metrics.updated_rows = counts.matched_updated + counts.unmatched_updated;
         metrics.deleted_rows = Some(counts.matched_deleted + counts.unmatched_deleted);
+        let to_leave = metrics.updated_rows + metrics.deleted_rows.unwrap_or_default();
+        if let Err(error) = gone.rows().and_then(|leaving| account::check_leaving(snapshot.url(), to_leave, leaving)) {
+            rewrite.abort().await;
+            return Err(error);
+        }
         let is_empty = gone.is_empty() && inserted == 0 && !plan.target.changes_table();
-        let rewritten = rewrite.finish(&gone).await?;
+        let rewritten = rewrite.finish(&gone, inserted + metrics.updated_rows).await?;
         let files = rewritten.files();
         metrics.copied_rows = rewritten.copied_rows;
         metrics.set_totals(&rewritten.register(gone, &mut transaction).await?);
@@ -225,6 +231,7 @@ impl Progress {
             return Ok(());
         }
         let inserter = Arc::new(Inserter::new(plan)?);
+        let (before, mut unmatched, mut passed_over) = (self.inserted, 0, 0);
         let chunk = plan.flat_rows(Side::Source, chunk)?;
         for (first, matched) in matched.chunks(MOST_ROWS).enumerate() {
             let left = matched.iter().enumerate().filter(|(_, matched)| !**matched);
@@ -232,14 +239,17 @@ impl Progress {
             if left.is_empty() {
                 continue;
             }
+            unmatched += left.len() as u64;
             let (inserter, rows, inserted) = (Arc::clone(&inserter), taken_rows(&chunk, &left)?, self.inserted);
-            for rows in cores.compute("inserting rows", move || inserter.complete(rows, inserted)).await? {
+            let (complete, unwanted) = cores.compute("inserting rows", move || inserter.complete(rows, inserted)).await?;
+            passed_over += unwanted;
+            for rows in complete {
                 self.rewrite.insert(&rows).await?;
                 self.inserted += rows.num_rows() as u64;
             }
         }
         self.marks = inserter.marks(self.inserted);
-        Ok(())
+        account::check_inserted(self.rewrite.table(), unmatched, self.inserted - before, passed_over)
     }
 }
 
@@ -262,8 +272,8 @@ impl Inserter {
         Ok(Self { plan: Arc::clone(plan), incoming: plan.clauses.not_matched.iter().map(incoming).collect::<Result<_>>()? })
     }
 
-    /// The rows that are to be inserted, clause by clause; so many were before them.
-    fn complete(&self, mut left: RecordBatch, mut before: u64) -> Result<Vec<RecordBatch>> {
+    /// The rows that are to be inserted, clause by clause, and how many no clause wants; so many were before them.
+    fn complete(&self, mut left: RecordBatch, mut before: u64) -> Result<(Vec<RecordBatch>, u64)> {
         let mut complete = Vec::new();
         for (clause, incoming) in self.plan.clauses.not_matched.iter().zip(&self.incoming) {
             let own = match &clause.condition {
@@ -283,7 +293,7 @@ impl Inserter {
                 before += own.num_rows() as u64;
             }
         }
-        Ok(complete)
+        Ok((complete, left.num_rows() as u64))
     }
 
     /// How far the columns came that are numbered, once so many rows were inserted.

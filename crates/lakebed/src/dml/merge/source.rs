@@ -20,6 +20,7 @@ use lakebed_core::schema::arrow::schema_from_arrow;
 use crate::memory::{MemoryBudget, Reservation};
 use crate::spill::{Spill, folder, joined};
 use crate::write::OnLossy;
+use crate::write::alike::alike;
 use crate::write::fit::{fit, loose_type};
 use crate::{Error, RecordBatchStream, Result};
 
@@ -75,6 +76,7 @@ impl Source {
     }
 
     async fn read_over(folder: PathBuf, mut data: RecordBatchStream, on_lossy: OnLossy, most_bytes: u64) -> Result<Self> {
+        data = alike(data);
         let schema = schema_from_arrow(&data.schema())?;
         refuse_doubled(&schema)?;
         let fields = schema.fields.iter().map(|field| Ok(Field::new(&field.name, loose_type(&field.data_type)?, true)));

@@ -50,8 +50,8 @@ struct Compass {
     split: Split,
 }
 
-/// Writes the rows of a group's files, and tells how they lie.
-pub(super) async fn cluster(job: &Arc<Job>, clustering: &Clustering, group: &Group) -> Result<(Vec<WrittenFile>, Method)> {
+/// Writes the rows of a group's files, and tells how many they were and how they lie.
+pub(super) async fn cluster(job: &Arc<Job>, clustering: &Clustering, group: &Group) -> Result<(u64, Vec<WrittenFile>, Method)> {
     let files = files_for(group.live_bytes, job.file_bytes);
     let parts = usize::try_from((group.live_bytes / files as u64).div_ceil(part_bytes())).unwrap_or(1).max(1);
     let cores = Cores::new();
@@ -67,14 +67,14 @@ pub(super) async fn cluster(job: &Arc<Job>, clustering: &Clustering, group: &Gro
     };
     let (rankers, split) = cores.compute("dividing rows into files", split).await?;
     let compass = Arc::new(Compass { columns: clustering.columns.clone(), rankers, split });
-    let shuffle = scatter(job, group, &compass, &cores).await?;
+    let (rows, shuffle) = scatter(job, group, &compass, &cores).await?;
     job.spilled_bytes.add(shuffle.spilled_bytes());
     let written = gather(job, group, Arc::new(shuffle), parts).await?;
-    Ok((written, compass.split.method()))
+    Ok((rows, written, compass.split.method()))
 }
 
-/// Brings all rows of a group into their buckets.
-async fn scatter(job: &Arc<Job>, group: &Group, compass: &Arc<Compass>, cores: &Cores) -> Result<Shuffle> {
+/// Brings all rows of a group into their buckets, and counts them.
+async fn scatter(job: &Arc<Job>, group: &Group, compass: &Arc<Compass>, cores: &Cores) -> Result<(u64, Shuffle)> {
     let mut shuffle = Shuffle::new(job.shape.schema(), compass.split.buckets());
     let mut first_row = 0;
     let rows = job.read(&job.scan, group, ReadOptions::default())?;
@@ -92,8 +92,9 @@ async fn scatter(job: &Arc<Job>, group: &Group, compass: &Arc<Compass>, cores: &
     while let Some(rows) = assigned.try_next().await? {
         shuffle.push(rows).await?;
     }
+    drop(assigned);
     job.reporter.add_bytes(group.size_bytes / 2);
-    Ok(shuffle)
+    Ok((first_row, shuffle))
 }
 
 /// Writes the files, some side by side.

@@ -1,0 +1,116 @@
+//! A batch that somebody else made, taken over from Arrow's C interface.
+//!
+//! Nothing of it is believed that can be checked: `shape` compares its parts with the schema before any of them is read, and here every
+//! value is validated before anybody uses it (offsets that rise and stay inside, keys that a dictionary has, text that is UTF-8). The interface
+//! does not tell how large the buffers of numbers and offsets are: for these its maker must be believed.
+//!
+//! arrow panics for a slice of a struct within a struct: there the offset of the outer one counts for all that is below, and arrow applies it
+//! twice. So offsets are moved down to the leaves, once, before arrow sees them.
+
+use std::panic::AssertUnwindSafe;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use arrow::alloc::Allocation;
+use arrow::array::{ArrayData, RecordBatch, RecordBatchOptions, make_array};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow::datatypes::{DataType, Field, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::ffi::{FFI_ArrowArray, from_ffi_and_data_type};
+use lakebed::{Error, Result};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use super::of_python::OfPython;
+use super::stream::text_of;
+use super::{schema_in, shape};
+use crate::error::to_py;
+
+/// The batch in the two capsules of `__arrow_c_array__`.
+pub fn batch_of_capsules(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> PyResult<RecordBatch> {
+    let schema = schema_in(schema)?;
+    let pointer = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
+    // SAFETY: a capsule of this name holds an array, which is taken out of it: what stays is marked as released.
+    #[expect(unsafe_code, reason = "the Arrow PyCapsule interface hands pointers over")]
+    let array = unsafe { FFI_ArrowArray::from_raw(pointer.as_ptr()) };
+    batch_of(array, schema).map_err(to_py)
+}
+
+/// The batch of an array that is to have this schema.
+pub fn batch_of(array: FFI_ArrowArray, schema: SchemaRef) -> Result<RecordBatch> {
+    let rows = DataType::Struct(schema.fields().clone());
+    shape::check(&array, &rows).map_err(|why| broken(&why))?;
+    // SAFETY: it has the parts that its type asks for; how large they are, its maker answers for.
+    #[expect(unsafe_code, reason = "Arrow's C interface does not tell the sizes of buffers")]
+    let data = unsafe { from_ffi_and_data_type(array, rows) }.map_err(|error| broken(&text_of(&error)))?;
+    let rows = data.len();
+    if data.nulls().is_some_and(|nulls| nulls.inner().count_set_bits() < rows) {
+        return Err(Error::invalid_input(
+            "some rows of the data are null as a whole, which rows of a table cannot be: leave them out",
+        ));
+    }
+    let data = released_as_of_python(data)?;
+    let columns = data.child_data().iter().zip(schema.fields()).map(|(column, field)| {
+        let column = part(column, data.offset(), rows).and_then(|column| column.validate_full().map(|()| column));
+        column.map(make_array).map_err(|error| not_valid(field, &error))
+    });
+    let columns = columns.collect::<Result<_>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(schema, columns, &options).map_err(|error| broken(&text_of(&error)))
+}
+
+/// The same, of which the last buffer to be dropped does what its maker wants to be done then.
+fn released_as_of_python(data: ArrayData) -> Result<ArrayData> {
+    let owner = OfPython::new(data.clone())?;
+    let owner: Arc<dyn Allocation> = Arc::new(AssertUnwindSafe(owner));
+    Ok(holding(&data, &owner))
+}
+
+fn holding(data: &ArrayData, owner: &Arc<dyn Allocation>) -> ArrayData {
+    let held = |buffer: &Buffer| match NonNull::new(buffer.as_ptr().cast_mut()) {
+        // SAFETY: the owner holds the very buffer.
+        #[expect(unsafe_code, reason = "whoever owns memory that is not ours is told so")]
+        Some(start) => unsafe { Buffer::from_custom_allocation(start, buffer.len(), Arc::clone(owner)) },
+        None => Buffer::default(),
+    };
+    let nulls = data.nulls().map(|nulls| {
+        let bits = nulls.inner();
+        NullBuffer::new(BooleanBuffer::new(held(bits.inner()), bits.offset(), bits.len()))
+    });
+    let builder = ArrayData::builder(data.data_type().clone())
+        .len(data.len())
+        .offset(data.offset())
+        .nulls(nulls)
+        .buffers(data.buffers().iter().map(held).collect())
+        .child_data(data.child_data().iter().map(|child| holding(child, owner)).collect());
+    // SAFETY: it is what it was, in the same places.
+    #[expect(unsafe_code, reason = "what has not changed is not looked at again")]
+    unsafe {
+        builder.build_unchecked()
+    }
+}
+
+/// Some rows of an array, in which no struct has an offset.
+fn part(data: &ArrayData, offset: usize, length: usize) -> Result<ArrayData, ArrowError> {
+    let below = |child: &ArrayData| part(child, 0, child.len());
+    if let DataType::Struct(_) = data.data_type() {
+        let start = data.offset() + offset;
+        let children = data.child_data().iter().map(|child| part(child, start, length)).collect::<Result<_, _>>()?;
+        let nulls = data.nulls().map(|nulls| nulls.slice(offset, length));
+        return ArrayData::builder(data.data_type().clone()).len(length).nulls(nulls).child_data(children).build();
+    }
+    let data = data.slice(offset, length);
+    if data.child_data().iter().all(|child| !child.data_type().is_nested()) {
+        return Ok(data);
+    }
+    let children = data.child_data().iter().map(below).collect::<Result<_, _>>()?;
+    data.into_builder().child_data(children).build()
+}
+
+fn broken(why: &str) -> Error {
+    Error::invalid_input(format!("the data is not what its schema says, and whatever made it is at fault: {why}"))
+}
+
+fn not_valid(field: &Field, error: &ArrowError) -> Error {
+    broken(&format!("column {}: {}", field.name(), text_of(error)))
+}

@@ -1,0 +1,103 @@
+//! The items of a Python iterator: capsules that hold batches, or streams of them. Each item has a schema of its own.
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use lakebed::Result;
+use lakebed::write::Alike;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use super::import::batch_of_capsules;
+use super::schema_of;
+use super::stream::InputStream;
+use crate::error::raised;
+
+/// The batches of an iterator.
+pub struct Items {
+    items: Option<Py<PyAny>>,
+    /// What is being read, its number, counted from one, and whether all before it is read.
+    current: Option<Item>,
+    number: u64,
+}
+
+enum Item {
+    Batch(Box<RecordBatch>),
+    Stream(InputStream),
+}
+
+impl Items {
+    /// Asks for the first item, unless the attribute `schema` tells the columns. That is where errors come from, as the iterator raises them.
+    pub fn of(items: &Bound<'_, PyAny>) -> PyResult<(Self, Alike)> {
+        let declared = items.getattr("schema")?;
+        let mut found = Self { items: Some(items.clone().unbind()), current: None, number: 0 };
+        if !declared.is_none() {
+            return Ok((found, Alike::new(schema_of(&declared)?)));
+        }
+        found.advance(items.py())?;
+        let alike = match &found.current {
+            Some(item) => Alike::to_first(&item.schema()),
+            None => Alike::new(SchemaRef::new(arrow::datatypes::Schema::empty())),
+        };
+        Ok((found, alike))
+    }
+
+    /// The next batch with the number of its item; none at the end.
+    pub fn next(&mut self) -> Result<Option<(u64, RecordBatch)>> {
+        loop {
+            match self.current.take() {
+                Some(Item::Batch(batch)) => return Ok(Some((self.number, *batch))),
+                Some(Item::Stream(mut stream)) => {
+                    if let Some((_, batch)) = stream.next().map_err(|error| error.within(format!("batch {}", self.number)))? {
+                        self.current = Some(Item::Stream(stream));
+                        return Ok(Some((self.number, batch)));
+                    }
+                }
+                None => {}
+            }
+            if self.items.is_none() {
+                return Ok(None);
+            }
+            Python::attach(|py| self.advance(py)).map_err(raised)?;
+        }
+    }
+
+    fn advance(&mut self, py: Python<'_>) -> PyResult<()> {
+        let Some(items) = &self.items else { return Ok(()) };
+        let next = items.bind(py).try_iter()?.next().transpose()?;
+        match next {
+            Some(item) => {
+                self.number += 1;
+                self.current = Some(Item::of(&item)?);
+            }
+            None => self.items = None,
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Items {
+    /// A generator that is given up is closed at once, not when somebody happens to use the interpreter.
+    fn drop(&mut self) {
+        let items = self.items.take();
+        Python::attach(|_| drop(items));
+    }
+}
+
+impl Item {
+    /// A capsule with a stream, or one with a schema and one with an array.
+    fn of(item: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(stream) = item.cast::<PyCapsule>() {
+            return InputStream::of_capsule(stream).map(Self::Stream);
+        }
+        let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+        let batch = batch_of_capsules(schema.cast()?, array.cast()?)?;
+        Ok(Self::Batch(Box::new(batch)))
+    }
+
+    fn schema(&self) -> SchemaRef {
+        match self {
+            Self::Batch(batch) => batch.schema(),
+            Self::Stream(stream) => stream.schema(),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Whether an array of Arrow's C interface has the parts that its type asks for: buffers, children, lengths, and where offsets end.
+//!
+//! arrow trusts the maker of the array and would read where nothing is. What is looked at here is only what the interface tells of itself.
+
+use arrow::datatypes::{DataType, Field, UnionMode};
+use arrow::ffi::FFI_ArrowArray;
+
+/// No array is longer: sizes of buffers are counted in bytes or bits, of which there are at most so many.
+const MOST_ROWS: i64 = 1 << 56;
+
+/// Compares an array with its type.
+///
+/// # Errors
+/// In words, what is the matter.
+pub fn check(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String> {
+    let rows = reach(array)?;
+    check_buffers(array, data_type, rows)?;
+    match (data_type, array.dictionary.is_null()) {
+        (DataType::Dictionary(_, values), false) => {
+            // SAFETY: the maker of the array answers for the pointer, which is not null.
+            #[expect(unsafe_code, reason = "Arrow's C interface is made of pointers")]
+            let dictionary = unsafe { &*array.dictionary };
+            check(dictionary, values)?;
+        }
+        (DataType::Dictionary(..), true) => return Err("a dictionary is missing".to_owned()),
+        (_, true) => {}
+        (other, false) => return Err(format!("there is a dictionary for the type {other}, which has none")),
+    }
+    check_children(array, data_type, rows)
+}
+
+/// How many rows there are with those that are left out before the first.
+fn reach(array: &FFI_ArrowArray) -> Result<i64, String> {
+    let (length, offset) = (array.length, array.offset);
+    let is_counted = |count: i64| (0..MOST_ROWS).contains(&count);
+    if !is_counted(length) || !is_counted(offset) || array.null_count < -1 || array.null_count > length {
+        return Err(format!("it tells of {length} rows from row {offset} on, {} of them null", array.null_count));
+    }
+    Ok(length + offset)
+}
+
+fn check_buffers(array: &FFI_ArrowArray, data_type: &DataType, rows: i64) -> Result<(), String> {
+    let (given, wanted) = (array.n_buffers, wanted_buffers(data_type));
+    let is_right = match wanted {
+        Buffers::Exactly(count) => given == count,
+        Buffers::Views => given >= 3,
+        Buffers::Any => return Ok(()),
+    };
+    if !is_right {
+        let wanted = match wanted {
+            Buffers::Exactly(count) => count.to_string(),
+            _ => "3 or more".to_owned(),
+        };
+        return Err(format!("it has {given} buffers for the type {data_type}, which has {wanted}"));
+    }
+    if given > 0 && array.buffers.is_null() {
+        return Err(format!("its buffers for the type {data_type} are missing"));
+    }
+    if let Buffers::Views = wanted {
+        return check_view_sizes(array);
+    }
+    if let Some(size_bytes) = offset_bytes(data_type) {
+        check_ends(array, data_type, rows, size_bytes)?;
+    }
+    Ok(())
+}
+
+enum Buffers {
+    Exactly(i64),
+    /// One for whether values are null, one of views, any number of those that they point into, and one of the sizes of these.
+    Views,
+    Any,
+}
+
+fn wanted_buffers(data_type: &DataType) -> Buffers {
+    use DataType as T;
+    Buffers::Exactly(match data_type {
+        // Older makers give one that says nothing.
+        T::Null => return Buffers::Any,
+        T::Utf8View | T::BinaryView => return Buffers::Views,
+        T::RunEndEncoded(..) => 0,
+        T::Struct(_) | T::FixedSizeList(..) | T::Union(_, UnionMode::Sparse) => 1,
+        T::Utf8 | T::LargeUtf8 | T::Binary | T::LargeBinary | T::ListView(_) | T::LargeListView(_) => 3,
+        _ => 2,
+    })
+}
+
+/// The sizes of the buffers that views point into are told.
+fn check_view_sizes(array: &FFI_ArrowArray) -> Result<(), String> {
+    let buffers = array.num_buffers() - 3;
+    let sizes = array.buffer(array.num_buffers() - 1);
+    if buffers > 0 && sizes.is_null() {
+        return Err("nothing tells the sizes of its buffers of text".to_owned());
+    }
+    // SAFETY: there is one size for each buffer.
+    #[expect(unsafe_code, reason = "Arrow's C interface is made of pointers")]
+    let is_negative = (0..buffers).any(|index| unsafe { sizes.cast::<i64>().add(index).read_unaligned() } < 0);
+    if is_negative { Err("a buffer of text has a negative size".to_owned()) } else { Ok(()) }
+}
+
+/// The size of an offset, of types that have them.
+fn offset_bytes(data_type: &DataType) -> Option<usize> {
+    use DataType as T;
+    match data_type {
+        T::Utf8 | T::Binary | T::List(_) | T::Map(..) => Some(size_of::<i32>()),
+        T::LargeUtf8 | T::LargeBinary | T::LargeList(_) => Some(size_of::<i64>()),
+        _ => None,
+    }
+}
+
+/// The last offset says how many values there must be, so it is read before anything else is.
+fn check_ends(array: &FFI_ArrowArray, data_type: &DataType, rows: i64, size_bytes: usize) -> Result<(), String> {
+    if array.length == 0 {
+        return Ok(());
+    }
+    let offsets = array.buffer(1);
+    if offsets.is_null() {
+        return Err(format!("the offsets of the type {data_type} are missing"));
+    }
+    let (first, last) = (at(offsets, array.offset, size_bytes), at(offsets, rows, size_bytes));
+    if first < 0 || last < first {
+        return Err(format!("the offsets of the type {data_type} go from {first} to {last}"));
+    }
+    match data_type {
+        DataType::List(_) | DataType::LargeList(_) | DataType::Map(..) => {
+            let values = child(array, 0)?;
+            reach(values)?;
+            match values.length < last {
+                true => Err(format!("its lists reach to value {last}, and there are {} values", values.length)),
+                false => Ok(()),
+            }
+        }
+        _ if last > 0 && array.buffer(2).is_null() => Err(format!("the values of the type {data_type} are missing")),
+        _ => Ok(()),
+    }
+}
+
+/// One of a buffer of offsets.
+fn at(offsets: *const u8, index: i64, size_bytes: usize) -> i64 {
+    // SAFETY: there is one offset more than rows, which the maker of the array answers for.
+    #[expect(unsafe_code, reason = "Arrow's C interface is made of pointers")]
+    unsafe {
+        let offset = offsets.add(index as usize * size_bytes);
+        if size_bytes == size_of::<i32>() {
+            i64::from(offset.cast::<i32>().read_unaligned())
+        } else {
+            offset.cast::<i64>().read_unaligned()
+        }
+    }
+}
+
+fn check_children(array: &FFI_ArrowArray, data_type: &DataType, rows: i64) -> Result<(), String> {
+    use DataType as T;
+    // Of each child its field, and how many rows it must have.
+    let wanted: Vec<(&Field, i64)> = match data_type {
+        T::Struct(fields) => fields.iter().map(|field| (field.as_ref(), rows)).collect(),
+        T::FixedSizeList(field, size) => vec![(field.as_ref(), rows.saturating_mul(i64::from(*size)))],
+        T::List(field) | T::LargeList(field) | T::ListView(field) | T::LargeListView(field) | T::Map(field, _) => {
+            vec![(field, 0)]
+        }
+        T::Union(fields, mode) => {
+            let rows = if *mode == UnionMode::Sparse { rows } else { 0 };
+            fields.iter().map(|(_, field)| (field.as_ref(), rows)).collect()
+        }
+        T::RunEndEncoded(ends, values) => vec![(ends, 0), (values, 0)],
+        _ => Vec::new(),
+    };
+    if array.n_children != wanted.len() as i64 {
+        return Err(format!("it has {} columns or fields, and its schema has {}", array.n_children, wanted.len()));
+    }
+    for (index, (field, rows)) in wanted.into_iter().enumerate() {
+        let found = child(array, index)?;
+        check(found, field.data_type()).map_err(|why| format!("{}: {why}", field.name()))?;
+        if found.length < rows {
+            return Err(format!("{}: it has {} values for {rows} rows", field.name(), found.length));
+        }
+    }
+    Ok(())
+}
+
+fn child(array: &FFI_ArrowArray, index: usize) -> Result<&FFI_ArrowArray, String> {
+    let missing = || "a column or field of it is missing".to_owned();
+    if array.children.is_null() || index as i64 >= array.n_children {
+        return Err(missing());
+    }
+    // SAFETY: there are so many pointers, for each of which the maker of the array answers.
+    #[expect(unsafe_code, reason = "Arrow's C interface is made of pointers")]
+    unsafe {
+        array.children.add(index).read_unaligned().as_ref().ok_or_else(missing)
+    }
+}

@@ -1,0 +1,181 @@
+//! Batches that may differ from each other in the order, the types and the number of their columns, as batches of one schema.
+//!
+//! Columns are found by name, and values become those of the first batch's types by the rules of a write, so nothing is lost. What does not
+//! fit is an error that names the batch and the column. Read [`Alike::batch`].
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType as ArrowType, Field, Fields, Schema, SchemaRef};
+use futures::StreamExt;
+use lakebed_core::schema::arrow::schema_from_arrow;
+use lakebed_core::schema::assign::{Difference, DifferenceKind, compare};
+use lakebed_core::schema::{DataType, PrimitiveType, StructType};
+
+use super::fit::{OnLossy, fit, position};
+use crate::{Error, RecordBatchStream, Result};
+
+/// Brings batches to one schema.
+///
+/// ```
+/// # fn main() -> lakebed::Result<()> {
+/// use std::sync::Arc;
+/// use arrow_array::{ArrayRef, Int8Array, Int64Array, RecordBatch};
+/// use lakebed::write::Alike;
+///
+/// let column = |name, values: ArrayRef| (name, values);
+/// let first = RecordBatch::try_from_iter([
+///     column("a", Arc::new(Int64Array::from(vec![1]))),
+///     column("b", Arc::new(Int64Array::from(vec![2]))),
+/// ])?;
+/// let second = RecordBatch::try_from_iter([
+///     column("b", Arc::new(Int8Array::from(vec![4]))),
+///     column("a", Arc::new(Int64Array::from(vec![3]))),
+/// ])?;
+/// let alike = Alike::new(first.schema());
+/// let second = alike.batch(2, &second)?;
+/// assert_eq!(second.column(0).as_ref(), &Int64Array::from(vec![3]));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Alike {
+    schema: SchemaRef,
+}
+
+impl Alike {
+    /// To the schema that was told before the batches came.
+    pub fn new(schema: SchemaRef) -> Self {
+        Self { schema }
+    }
+
+    /// To the schema of the first batch, without dictionaries: which of their types the later ones need is not known.
+    pub fn to_first(schema: &Schema) -> Self {
+        let field = |field: &Arc<Field>| match field.data_type() {
+            ArrowType::Dictionary(_, values) => Arc::new(field.as_ref().clone().with_data_type(values.as_ref().clone())),
+            _ => Arc::clone(field),
+        };
+        let fields: Fields = schema.fields().iter().map(field).collect();
+        Self { schema: Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())) }
+    }
+
+    /// The schema of every batch.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// The rows of a batch under the one schema. `number` is for messages.
+    ///
+    /// # Errors
+    /// If a column is missing or unknown, or a value does not fit its type.
+    pub fn batch(&self, number: u64, batch: &RecordBatch) -> Result<RecordBatch> {
+        if Arc::ptr_eq(batch.schema_ref(), &self.schema) {
+            return Ok(batch.clone());
+        }
+        let is_same = |(given, wanted): (&Arc<Field>, &Arc<Field>)| {
+            given.name() == wanted.name() && given.data_type() == wanted.data_type()
+        };
+        let (given, wanted) = (batch.schema_ref().fields(), self.schema.fields());
+        let columns = match given.len() == wanted.len() && given.iter().zip(wanted).all(is_same) {
+            true => batch.columns().to_vec(),
+            false => self.matched(batch).map_err(|error| error.within(format!("batch {number} of the data")))?,
+        };
+        self.refuse_nulls(number, &columns)?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(RecordBatch::try_new_with_options(self.schema(), columns, &options)?)
+    }
+
+    /// The columns in the order and the types of the schema.
+    fn matched(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let types = schema_from_arrow(&self.schema)?;
+        refuse_differences(&types, &schema_from_arrow(batch.schema_ref())?)?;
+        let names: Vec<&str> = batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
+        let column = |(field, data_type): (&Arc<Field>, &DataType)| {
+            let index = position(&names, field.name()).ok_or_else(|| doubled(field.name()))?;
+            converted(batch.column(index), field, data_type)
+        };
+        let mut seen = HashSet::new();
+        if let Some(twice) = names.iter().find(|name| !seen.insert(name.to_lowercase())) {
+            return Err(doubled(twice));
+        }
+        self.schema.fields().iter().zip(types.fields.iter().map(|field| &field.data_type)).map(column).collect()
+    }
+
+    fn refuse_nulls(&self, number: u64, columns: &[ArrayRef]) -> Result<()> {
+        let has_nulls = |(field, column): &(&Arc<Field>, &ArrayRef)| !field.is_nullable() && column.logical_null_count() > 0;
+        match self.schema.fields().iter().zip(columns).find(has_nulls) {
+            None => Ok(()),
+            Some((field, _)) => Err(Error::schema_mismatch(format!(
+                "batch {number} of the data: column {} has nulls, which the schema of the data rules out",
+                field.name()
+            ))),
+        }
+    }
+}
+
+/// The stream with every batch matched to its schema.
+pub(crate) fn alike(data: RecordBatchStream) -> RecordBatchStream {
+    let alike = Alike::new(data.schema());
+    let schema = alike.schema();
+    let batches = data.enumerate().map(move |(index, batch)| alike.batch(index as u64 + 1, &batch?));
+    RecordBatchStream::new(schema, batches)
+}
+
+fn doubled(column: &str) -> Error {
+    Error::schema_mismatch(format!("column {column} is there more than once (names that differ by case alone are the same)"))
+}
+
+/// Refuses a batch that lacks a column, has one more, or has another type, with a line for each difference.
+fn refuse_differences(types: &StructType, given: &StructType) -> Result<()> {
+    let mut required = types.clone();
+    required.fields.iter_mut().for_each(|field| field.nullable = false);
+    let differences = compare(&required, given, |_| false);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = differences.iter().map(|difference| format!("\n  {}", told(difference))).collect();
+    Err(Error::schema_mismatch(format!(
+        "it does not fit the first batch:{}\nGive every batch the same columns with the same types (nulls where there are no values); nothing was written",
+        lines.concat()
+    )))
+}
+
+fn told(Difference { column, kind }: &Difference) -> String {
+    match kind {
+        DifferenceKind::NotInTable(data) => format!("+ {column}: {} is in this batch, not in the first", data),
+        DifferenceKind::NotInData(first) => format!("- {column}: {} is in the first batch, not in this one", first),
+        DifferenceKind::Type { table, data } => {
+            let hint = if *table == PrimitiveType::Void.into() {
+                " (the first batch has nothing but nulls there, which have no type: give it the type)"
+            } else if *data == PrimitiveType::Double.into() {
+                " (with pandas, whole numbers beside missing ones are floats: give the column dtype \"Int64\" or \"float64\" in every batch)"
+            } else {
+                ""
+            };
+            format!("~ {column}: {} in the first batch, {} in this one{hint}", table, data)
+        }
+    }
+}
+
+/// The same values as another Arrow type, all of them or an error.
+fn converted(array: &ArrayRef, field: &Field, data_type: &DataType) -> Result<ArrayRef> {
+    let wanted = field.data_type();
+    if array.data_type() == wanted {
+        return Ok(Arc::clone(array));
+    }
+    let fitted = fit(array, data_type, OnLossy::Error, field.name())?;
+    if fitted.data_type() == wanted {
+        return Ok(fitted);
+    }
+    let not_held = || {
+        let message =
+            format!("column {}: a value does not fit the type that the first batch has, {}", field.name(), data_type);
+        Error::schema_mismatch(message)
+    };
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let converted = cast_with_options(&fitted, wanted, &options).map_err(|error| not_held().with_source(error))?;
+    let back = cast_with_options(&converted, fitted.data_type(), &options).map_err(|error| not_held().with_source(error))?;
+    if back.as_ref() != fitted.as_ref() { Err(not_held()) } else { Ok(converted) }
+}

@@ -1,0 +1,532 @@
+"""What callers hand over: every row of it comes into the table, or an error of ours tells which does not, and the table is what it was."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from collections import UserDict, namedtuple
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import lakebed as lb
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "table")
+
+
+def rows(path: str) -> list[dict[str, Any]]:
+    found = lb.Table(path).to_arrow().to_pylist()
+    return sorted(found, key=lambda row: tuple(repr(value) for value in row.values()))
+
+
+def files(path: str) -> list[Path]:
+    return sorted(Path(path).rglob("*.parquet"))
+
+
+def refused(path: str, data: Any, match: str, kind: type[Exception] = lb.InvalidInputError, **options: Any) -> BaseException:
+    """Refused by a table that is not there yet and by one that is, which stay what they were; gives what the error says is its cause."""
+    there = f"{path}-there"
+    make = data if callable(data) else lambda: data
+    with pytest.raises(kind, match=match):
+        lb.write(path, make(), **options)
+    assert not files(path)
+    assert not Path(path, "_delta_log").exists()
+    if not Path(there).exists():
+        lb.write(there, pa.table({"a": [0]}))
+    before = (lb.Table(there).version, rows(there), files(there))
+    with pytest.raises(kind) as caught:
+        lb.write(there, make(), **{"schema": "merge", **options})
+    assert (lb.Table(there).version, rows(there), files(there)) == before
+    assert isinstance(caught.value.__cause__, Exception | None)
+    return caught.value
+
+
+# --- batches of other schemas -------------------------------------------------------------------------------------------------
+
+
+def batches(*tables: Any) -> Callable[[], Iterator[Any]]:
+    return lambda: iter(tables)
+
+
+class Foreign:
+    """A stream of which nobody knows the maker, and whose batches may not be what it says."""
+
+    def __init__(self, schema: pa.Schema, *given: pa.RecordBatch) -> None:
+        self._reader = pa.RecordBatchReader.from_batches(schema, iter(given))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._reader.__arrow_c_stream__()
+
+
+def batch(**columns: Any) -> pa.RecordBatch:
+    return pa.record_batch(columns)
+
+
+def test_columns_of_later_batches_are_found_by_name(path: str) -> None:
+    lb.write(path, batches(batch(a=[1], b=[10]), batch(b=[20], a=[2]), pa.table({"B": [30], "a": [3]}))())
+    assert rows(path) == [{"a": 1, "b": 10}, {"a": 2, "b": 20}, {"a": 3, "b": 30}]
+
+
+INT8, LONG = pa.array([2], pa.int8()), pa.array([1], pa.int64())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (LONG, INT8, [1, 2]),
+        (pa.array([1], pa.int8()), pa.array([2], pa.int64()), [1, 2]),
+        (pa.array([1.5]), pa.array([2], pa.int64()), [1.5, 2.0]),
+        (LONG, pa.nulls(1), [1, None]),
+        (pa.array(["a"]), pa.array(["b"], pa.large_string()), ["a", "b"]),
+        (pa.array(["a"], pa.large_string()), pa.array(["b"], pa.string_view()), ["a", "b"]),
+        (pa.array(["a"]), pa.array(["b"]).dictionary_encode(), ["a", "b"]),
+        (pa.array(["a"]).dictionary_encode(), pa.array(["b"]), ["a", "b"]),
+        (
+            pa.array([dt.datetime(2020, 1, 1)], pa.timestamp("us", "UTC")),
+            pa.array([dt.datetime(2020, 1, 2)], pa.timestamp("ns", "Europe/Berlin")),
+            [dt.datetime(2020, 1, 1, tzinfo=dt.timezone.utc), dt.datetime(2020, 1, 2, tzinfo=dt.timezone.utc)],
+        ),
+        (pa.array([[1]], pa.list_(pa.int64())), pa.array([[2]], pa.large_list(pa.int8())), [[1], [2]]),
+        (pa.array([{"x": 1, "y": 2}]), pa.array([{"y": 4, "x": 3}], pa.struct({"y": pa.int8(), "x": pa.int64()})), [{"x": 1, "y": 2}, {"x": 3, "y": 4}]),
+    ],
+)  # fmt: skip
+def test_values_of_later_batches_become_values_of_the_first_ones_types(path: str, first: Any, second: Any, expected: Any) -> None:
+    lb.write(path, batches(batch(v=first), batch(v=second))())
+    found = [row["v"] for row in lb.Table(path).to_arrow().to_pylist()]
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "match"),
+    [
+        (LONG, pa.array([2.5]), r"batch 2 .*\n.*~ v: long in the first batch, double in this one .*pandas"),
+        (LONG, pa.array(["x"]), r"batch 2 .*\n.*~ v: long in the first batch, string in this one"),
+        (pa.array([1], pa.int8()), pa.array([300]), r"batch 2 of the data: column v"),
+        (pa.array([1.5]), pa.array([2**53 + 1]), r"batch 2 of the data: column v"),
+        (pa.array([1], pa.timestamp("s", "UTC")), pa.array([1_500_000], pa.timestamp("us", "UTC")), "batch 2 of the data: column v"),
+        (pa.array([1], pa.timestamp("us")), pa.array([1], pa.timestamp("us", "UTC")), r"~ v: timestamp_ntz in the first batch, timestamp in this"),
+        (pa.array([{"x": 1}]), pa.array([{"x": 1, "z": 2}]), r"batch 2 .*\n.*\+ v.z: long is in this batch, not in the first"),
+    ],
+)  # fmt: skip
+def test_a_batch_whose_values_do_not_fit_the_first_is_refused(path: str, first: Any, second: Any, match: str) -> None:
+    refused(path, batches(batch(v=first), batch(v=second)), match, lb.SchemaMismatchError)
+
+
+@pytest.mark.parametrize(
+    ("second", "match"),
+    [
+        (batch(a=[1]), r"batch 2 of the data: .*\n  - b: long is in the first batch, not in this one"),
+        (batch(a=[1], b=[2], c=[3]), r"batch 2 of the data: .*\n  \+ c: long is in this batch, not in the first"),
+        (pa.table([[1], [2], [3]], names=["a", "b", "B"]), "column B is there more than once"),
+        (pa.table([[1], [2], [3]], names=["a", "b", "b"]), "column b is there more than once"),
+    ],
+)
+def test_a_batch_with_other_columns_is_refused(path: str, second: Any, match: str) -> None:
+    refused(path, batches(batch(a=[1], b=[2]), second), match, lb.SchemaMismatchError)
+
+
+def test_chunks_of_a_csv_that_change_their_type_are_refused(path: str, tmp_path: Path) -> None:
+    csv = tmp_path / "v.csv"
+    csv.write_text("v\n10\n20\n\n1.5\n", encoding="utf-8")
+    refused(
+        path,
+        lambda: pd.read_csv(csv, chunksize=2, skip_blank_lines=False),
+        r"~ v: long in the first batch, double",
+        lb.SchemaMismatchError,
+    )
+    lb.write(path, pd.read_csv(csv, chunksize=2, skip_blank_lines=False, dtype={"v": "float64"}))
+    assert sorted(str(row["v"]) for row in rows(path)) == ["1.5", "10.0", "20.0", "None"]
+
+
+def test_a_first_batch_of_nothing_but_nulls_has_no_type_for_the_others(path: str) -> None:
+    lb.write(path, {"v": [1]})
+    with pytest.raises(lb.SchemaMismatchError, match=r"~ v: void in the first batch, long in this one .*nothing but nulls there"):
+        lb.write(path, [batch(v=pa.nulls(1)), batch(v=[2])])
+    lb.write(path, [batch(v=pa.nulls(1)), batch(v=pa.nulls(1))])
+    assert rows(path) == [{"v": 1}, {"v": None}, {"v": None}]
+
+
+def test_a_reader_whose_batches_are_not_of_its_schema(path: str) -> None:
+    schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
+    given = [batch(b=[20], a=[2]), batch(b=pa.array([30], pa.int8()), a=[3])]
+    lb.write(path, pa.RecordBatchReader.from_batches(schema, iter(given)))
+    assert rows(path) == [{"a": 2, "b": 20}, {"a": 3, "b": 30}]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [batch(a=[1]), batch(a=[1], b=[2], c=[3]), batch(a=["x"], b=["y"]), batch(a=pa.array(["x"], pa.string_view()), b=[1]), batch(a=[{"x": 1}], b=[1])],
+)  # fmt: skip
+def test_a_foreign_stream_whose_batches_are_not_of_its_schema_is_refused(path: str, given: pa.RecordBatch) -> None:
+    schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
+    refused(path, lambda: Foreign(schema, batch(a=[1], b=[2]), given), "batch 2: the data is not what its schema says")
+
+
+TEXT = pa.py_buffer(b"abcdef")
+
+
+Column = Callable[[], tuple[pa.Array, Callable[[], None]]]
+
+
+def spoiled(data_type: pa.DataType, bad: list[int], of: str, good: list[int], **children: Any) -> Column:
+    """Three values, and what makes their offsets others once pyarrow has looked at them."""
+
+    def make() -> tuple[pa.Array, Callable[[], None]]:
+        offsets = np.array(good, of)
+        rest = [] if children else [TEXT]
+        array = pa.Array.from_buffers(data_type, 3, [None, pa.py_buffer(offsets), *rest], **children)
+        return array, lambda: offsets.__setitem__(slice(None), bad)
+
+    return make
+
+
+def unsound(array: pa.Array) -> Column:
+    return lambda: (array, lambda: None)
+
+
+RISING = [0, 1, 2, 3]
+BROKEN = {
+    "offsets that fall": spoiled(pa.utf8(), [0, 4, 2, 6], "i4", RISING),
+    "a negative offset": spoiled(pa.utf8(), [-1, 1, 2, 3], "i4", RISING),
+    "a negative last offset": spoiled(pa.binary(), [0, 1, 2, -3], "i4", RISING),
+    "offsets that end before they begin": spoiled(pa.large_utf8(), [5, 5, 5, 3], "i8", RISING),
+    "text that is not UTF-8": unsound(pa.array([b"a", b"\xff", b"c"]).view(pa.utf8())),
+    "lists beyond their values": spoiled(pa.list_(pa.int64()), [0, 1, 2, 9], "i4", RISING, children=[pa.array([1, 2, 3])]),
+    "keys that no dictionary has": unsound(pa.DictionaryArray.from_arrays(pa.array([0, 1, 7]), pa.array(["a", "b"]), safe=False)),
+    "views beyond their text": spoiled(pa.string_view(), [100, 0, 0, 99] * 3, "i4", [0] * 12),
+}
+
+
+@pytest.mark.parametrize("column", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("way", ["stream", "batches"])
+def test_what_is_no_valid_arrow_is_refused_before_anything_reads_it(path: str, column: Column, way: str) -> None:
+    array, spoil = column()
+    broken = pa.RecordBatch.from_arrays([pa.array([1, 2, 3]), array], names=["id", "v"])
+    spoil()
+    given = (lambda: Foreign(broken.schema, broken)) if way == "stream" else batches(broken)
+    found = refused(path, given, r"the data is not what its schema says, and whatever made it is at fault: (column )?v: ")
+    assert "CDataInterface" not in str(found)
+
+
+def test_rows_that_are_null_as_a_whole_are_refused(path: str) -> None:
+    struct = pa.StructArray.from_arrays([pa.array([1, 2])], names=["a"], mask=pa.array([False, True]))
+    refused(path, struct, "null as a whole")
+    refused(path, pa.chunked_array([struct]), "null as a whole")
+    lb.write(path, pa.chunked_array([pa.array([{"a": 1}]), pa.array([{"a": 2}])]))
+    lb.write(path, pa.array([{"a": 3}]))
+    assert rows(path) == [{"a": 1}, {"a": 2}, {"a": 3}]
+
+
+def test_nulls_where_the_first_batch_rules_them_out_are_refused(path: str) -> None:
+    schema = pa.schema([pa.field("a", pa.int64(), nullable=False)])
+    given = pa.record_batch([pa.array([1])], schema=schema), batch(a=pa.array([None], pa.int64()))
+    refused(path, batches(*given), "batch 2 of the data: column a has nulls", lb.SchemaMismatchError)
+
+
+def test_batches_of_all_kinds_go_together(path: str) -> None:
+    lb.write(
+        path,
+        [
+            pa.table({"a": [1]}),
+            pd.DataFrame({"a": [2]}),
+            pl.DataFrame({"a": [3]}),
+            batch(a=[4]),
+            duckdb.sql("SELECT 5::BIGINT AS a"),
+        ],
+    )
+    lb.write(path, iter([pa.table({"a": pa.array([], pa.int64())}), pa.table({"a": pa.chunked_array([[6], [7]])})]))
+    lb.write(path, lb.Table(path).scan(where="a = 7"))
+    assert [row["a"] for row in rows(path)] == [1, 2, 3, 4, 5, 6, 7, 7]
+
+
+@pytest.mark.parametrize(
+    ("items", "match"),
+    [
+        ([], "there is no data"),
+        ([None], "the first item of the data is a NoneType"),
+        ([batch(a=[1]), None], "batch 2 of the data is a NoneType"),
+        ([batch(a=[1]), {"a": 1}], "batch 2 of the data is a dict"),
+        ([{"a": 1}, batch(a=[1])], "row 2 of the data is a RecordBatch"),
+        ([1, 2], "the first item of the data is a int"),
+        ([pa.array([1])], "not made of named columns"),
+        ([pl.Series([1])], "not made of named columns"),
+        ([pd.Series([1])], r"a pandas Series is a single column: call .to_frame\(\)"),
+        (pa.array([1]), "not made of named columns"),
+        (pl.LazyFrame({"a": [1]}), r"call .collect\(\) on it first"),
+        ("text", "a str is no Arrow data"),
+        (7, "a int is no Arrow data"),
+        (np.array([[1, 2]]), "the first item of the data is a ndarray"),
+    ],
+)
+def test_items_that_are_no_data_are_refused(path: str, items: Any, match: str) -> None:
+    refused(path, items, match)
+
+
+# --- rows and columns of Python values ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [list, iter, tuple])
+def test_rows_have_every_column_that_any_of_them_has(path: str, form: Callable[[Any], Any]) -> None:
+    lb.write(path, form([{"a": 1}, {"a": 2, "b": "y"}, UserDict({"c": 2.5, "a": 3}), {}]))
+    assert lb.Table(path).to_arrow().sort_by("a").to_pylist() == [
+        {"a": 1, "b": None, "c": None},
+        {"a": 2, "b": "y", "c": None},
+        {"a": 3, "b": None, "c": 2.5},
+        {"a": None, "b": None, "c": None},
+    ]
+
+
+def test_fields_of_structs_in_rows_are_joined_too(path: str) -> None:
+    lb.write(path, [{"s": {"x": 1}}, {"s": {"y": [{"p": 1}]}}, {"s": {"y": [{"q": 2}]}}, {"s": None}])
+    assert {repr(row["s"]) for row in rows(path)} == {
+        "{'x': 1, 'y': None}",
+        "{'x': None, 'y': [{'p': 1, 'q': None}]}",
+        "{'x': None, 'y': [{'p': None, 'q': 2}]}",
+        "None",
+    }
+
+
+def test_whole_numbers_beside_fractions_keep_their_values(path: str) -> None:
+    lb.write(path, [{"v": 1}, {"v": 2.5}, {"v": None}])
+    assert {row["v"] for row in rows(path)} == {1.0, 2.5, None}
+
+
+UTC = dt.timezone.utc
+
+
+@pytest.mark.parametrize(
+    ("values", "match"),
+    [
+        ([1, None, "x"], r"column v, row 3: 'x' is no value beside those before it"),
+        ([1, True], r"column v, row 2: True"),
+        ([2**53 + 1, 0.5], r"column v, row 2: 0.5"),
+        ([2**70], r"column v, row 1: 1180591620717411303424"),
+        ([{"x": 1}, {"x": "s"}], r"column v, row 2: {'x': 's'}"),
+        ([object()], r"column v, row 1: <object"),
+        ([dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 5)], r"column v has dates \(.*\) beside times without a zone"),
+        (
+            [dt.datetime(2020, 1, 1, 5), dt.datetime(2020, 1, 1, 5, tzinfo=UTC)],
+            r"column v has times with a zone .* beside times without",
+        ),
+        (["a", b"b"], r"column v has bytes \(b'b'\) beside texts"),
+        ([{"d": dt.date(2020, 1, 1)}, {"d": dt.datetime(2020, 1, 1, 5)}], r"column v.d has dates"),
+        ([[dt.date(2020, 1, 1)], [dt.datetime(2020, 1, 1, 5)]], r"column v has dates"),
+    ],
+)
+def test_values_of_rows_that_do_not_go_together_are_refused(path: str, values: list[Any], match: str) -> None:
+    refused(path, [{"v": value} for value in values], match)
+    refused(path, {"v": values}, match.replace("row", "value"))
+
+
+Point = namedtuple("Point", "x y")
+
+
+@dataclasses.dataclass
+class Place:
+    x: int
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ([Point(1, 2)], r"is a Point, .*call \._asdict\(\)"),
+        ([Place(1)], r"is a Place, .*dataclasses.asdict\(\)"),
+        ([{"a": 1}, Place(1)], r"row 2 of the data is a Place, not a dictionary: .*dataclasses"),
+        ([{"a": 1}, None], "row 2 of the data is a NoneType"),
+        ([{1: "x"}], "1 is no name of a column"),
+        ([{}], "a row without columns"),
+        ({}, "a dictionary without columns"),
+        ({"a": [1, 2], "b": [1]}, "different numbers of values: a has 2, b has 1"),
+        ({"a": 1}, "column a is a int, not a list of values: for a single row give a list of one dictionary"),
+        ({"a": "text"}, "column a is a str"),
+        ({"a": {"x": 1}}, "column a is a dict"),
+    ],
+)
+def test_rows_and_columns_that_are_none_are_refused(path: str, given: Any, match: str) -> None:
+    refused(path, given, match)
+
+
+def test_columns_of_all_kinds(path: str) -> None:
+    lb.write(
+        path,
+        {
+            "a": range(2),
+            "b": np.array([1.5, 2.5]),
+            "c": pd.Series(["x", None]),
+            "d": pa.chunked_array([[1], [2]]),
+            "e": pl.Series(["p", "q"]),
+        },
+    )
+    assert rows(path) == [{"a": 0, "b": 1.5, "c": "x", "d": 1, "e": "p"}, {"a": 1, "b": 2.5, "c": None, "d": 2, "e": "q"}]
+
+
+# --- frames -------------------------------------------------------------------------------------------------------------------
+
+
+def test_frames_of_pandas_keep_what_they_say(path: str) -> None:
+    frame = pd.DataFrame(
+        {
+            "whole": pd.array([1, None], "Int64"),
+            "flag": pd.array([True, None], "boolean"),
+            "kind": pd.Categorical(["x", None]),
+            "text": pd.array(["a", None], "string"),
+            7: [1, 2],
+        },
+        index=pd.Index([10, 20], name="id"),
+    )
+    lb.write(path, frame)
+    assert rows(path) == [
+        {"id": 10, "whole": 1, "flag": True, "kind": "x", "text": "a", "7": 1},
+        {"id": 20, "whole": None, "flag": None, "kind": None, "text": None, "7": 2},
+    ]
+
+
+def test_categories_of_chunks_may_differ(path: str) -> None:
+    chunks = (pd.DataFrame({"k": pd.Categorical([f"{part}-{n}" for n in range(count)])}) for part, count in enumerate((2, 300)))
+    lb.write(path, chunks)
+    assert {row["k"] for row in rows(path)} == {"0-0", "0-1", *(f"1-{n}" for n in range(300))}
+
+
+@pytest.mark.parametrize(
+    ("frame", "match"),
+    [
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "Duplicate column names"),
+        (pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")])), "2 levels"),
+        (pd.DataFrame({"a": [1, "x"]}), r"the data could not be read: Arrow\w+: .*column a"),
+        (pd.DataFrame({"a": [1]}, index=pd.Index([1], name="a")), "a, already exists"),
+        (pd.Series([1], name="a"), "to_frame"),
+    ],
+)
+def test_frames_of_pandas_that_are_no_tables_are_refused(path: str, frame: Any, match: str) -> None:
+    refused(path, frame, match)
+
+
+def test_objects_in_a_frame_of_polars_are_refused(path: str) -> None:
+    frame = pl.DataFrame({"a": [1], "o": [object()]})
+    refused(path, frame, "column o of the frame holds Python objects")
+    refused(path, [frame], "column o of the frame holds Python objects")
+
+
+# --- what the caller's code raises --------------------------------------------------------------------------------------------
+
+
+class Boom(Exception):
+    """The caller's own."""
+
+
+class Stop(BaseException):
+    """Like KeyboardInterrupt, but nobody else raises it."""
+
+
+def failing(raised: BaseException, after: int) -> Iterator[Any]:
+    for _ in range(after):
+        yield batch(a=list(range(20_000)))
+    raise raised
+
+
+class FailsAtOnce:
+    def __init__(self, raised: BaseException) -> None:
+        self._raised = raised
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        raise self._raised
+
+
+def ways(raised: BaseException) -> dict[str, Callable[[], Any]]:
+    schema = batch(a=[1]).schema
+    return {
+        "at once": lambda: failing(raised, 0),
+        "later": lambda: failing(raised, 30),
+        "rows": lambda: (
+            row if row["a"] < 3 else (_ for _ in ()).throw(raised) for row in ({"a": number} for number in range(5))
+        ),
+        "in a reader": lambda: pa.RecordBatchReader.from_batches(schema, failing(raised, 30)),
+        "in the interface": lambda: FailsAtOnce(raised),
+        "in a batch": lambda: iter([batch(a=[1]), FailsAtOnce(raised)]),
+    }
+
+
+@pytest.mark.parametrize("way", ways(Boom()))
+def test_what_a_generator_raises_is_the_cause(path: str, way: str) -> None:
+    raised = Boom("broken off")
+    error = refused(path, ways(raised)[way], "the data could not be read: .*Boom: broken off")
+    assert error.__cause__ is raised
+    with pytest.raises(lb.InvalidInputError) as caught:
+        lb.Table(f"{path}-there").upsert(ways(raised)[way](), keys=["a"])
+    assert caught.value.__cause__ is raised
+
+
+@pytest.mark.parametrize("way", ways(Boom()))
+@pytest.mark.parametrize(
+    "raised", [KeyboardInterrupt("now"), SystemExit(3), Stop("here")], ids=lambda raised: type(raised).__name__
+)
+def test_what_is_no_exception_comes_out_as_it_is(path: str, way: str, raised: BaseException) -> None:
+    with pytest.raises(type(raised)) as caught:
+        lb.write(path, ways(raised)[way]())
+    assert caught.value is raised
+    assert not Path(path).exists() or not files(path)
+
+
+def test_errors_of_lakebed_keep_their_class(path: str) -> None:
+    def gone() -> Iterator[Any]:
+        yield batch(a=[1])
+        yield lb.Table(f"{path}-nowhere").to_arrow()
+
+    with pytest.raises(lb.TableNotFoundError):
+        lb.write(path, gone())
+    with pytest.raises(lb.TableNotFoundError):
+        lb.write(path, lb.Table(f"{path}-nowhere"))
+
+
+def test_a_generator_that_is_given_up_is_closed(path: str) -> None:
+    closed: list[bool] = []
+
+    def endless() -> Iterator[Any]:
+        try:
+            while True:
+                yield batch(a=[1])
+        finally:
+            closed.append(True)
+
+    lb.write(path, batch(a=["x"]))
+    with pytest.raises(lb.SchemaMismatchError):
+        lb.write(path, endless())
+    assert (rows(path), closed) == ([{"a": "x"}], [True])
+
+
+# --- how many rows there are --------------------------------------------------------------------------------------------------
+
+
+def written(path: str, data: pa.Table, **options: Any) -> bool:
+    """Whether a table takes rows with these options; a size that it does not take it refuses by name."""
+    try:
+        lb.write(path, data, **options)
+    except lb.InvalidInputError as error:
+        if "target_file_size" not in str(error) and "delta.targetFileSize" not in str(error):
+            raise
+        return False
+    return True
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 100])
+@pytest.mark.parametrize("partition_by", [None, "p"])
+def test_files_however_small_have_all_rows(path: str, size: int, partition_by: str | None) -> None:
+    data = pa.table({"id": range(5), "p": [0, 1, 0, 1, 0]})
+    if written(path, data, target_file_size=size, partition_by=partition_by):
+        assert [row["id"] for row in rows(path)] == list(range(5))
+
+
+def test_a_table_whose_property_asks_for_tiny_files_gets_all_rows(path: str) -> None:
+    if written(path, pa.table({"id": range(5)}), properties={"delta.targetFileSize": "1"}):
+        lb.write(path, pa.table({"id": range(5, 10)}), mode="overwrite")
+        assert [row["id"] for row in rows(path)] == list(range(5, 10))
