@@ -14,7 +14,7 @@ use crate::input::stream_of;
 use crate::runtime::enter;
 use crate::scan::explained;
 use crate::table::{Table, optional};
-use crate::write::{on_lossy as on_lossy_of, patience, word};
+use crate::write::{application, on_lossy as on_lossy_of, patience, word};
 
 /// The table afterwards, whether anything was committed, and what was done.
 type Changed = (Table, bool, HashMap<&'static str, u64>);
@@ -140,7 +140,7 @@ fn evolves(given: Option<&str>) -> Result<bool> {
 fn change_options(options: &Bound<'_, PyDict>) -> PyResult<ChangeOptions> {
     let seconds: Option<f64> = optional(options, "timeout")?;
     Ok(ChangeOptions {
-        application: optional(options, "txn")?,
+        application: application(options)?,
         user_metadata: optional(options, "user_metadata")?,
         target_file_size_bytes: optional(options, "target_file_size")?,
         patience: seconds.map(patience).transpose().map_err(to_py)?,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lakebed::create::{CreateMode, NewTable};
-use lakebed::transaction::CommitSettings;
+use lakebed::transaction::{Application, Batch, CommitSettings};
 use lakebed::write::{
     OnLossy, Part, PlannedWrite, SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome, WriteTask, WrittenFiles,
     write_files_at,
@@ -76,6 +76,7 @@ impl Table {
     }
 
     /// Plans a write whose files other processes write: what they must know and what the caller should, or the table if there is nothing to do.
+    /// Neither means that the rows of this batch have to be counted to know which.
     #[staticmethod]
     fn plan_write<'py>(
         py: Python<'py>,
@@ -89,6 +90,7 @@ impl Table {
         let planning = table.clone();
         match enter(py, async move { planning.plan_write(schema, options).await })? {
             PlannedWrite::Done(outcome) => Ok((None, Some(Table::at(place, table, outcome.version, outcome.snapshot)))),
+            PlannedWrite::CountRows => Ok((None, None)),
             PlannedWrite::Task(task) => {
                 let found = PyDict::new(py);
                 found.set_item("task", PyBytes::new(py, &task.to_bytes().map_err(to_py)?))?;
@@ -111,8 +113,8 @@ impl Table {
         let place = Table::place_of(options)?;
         let table = place.table().map_err(to_py)?;
         let mut task = WriteTask::from_bytes(task).map_err(to_py)?;
-        if let Some((app_id, version)) = optional::<(String, i64)>(options, "txn")? {
-            task = task.with_application(app_id, version);
+        if let Some(application) = application(options)? {
+            task = task.with_application(application);
         }
         let committing = table.clone();
         let outcome = enter(py, async move { committing.commit_write(task, files_of(&written)?).await })?;
@@ -186,7 +188,7 @@ fn write_options(options: &Bound<'_, PyDict>) -> PyResult<WriteOptions> {
         partition_by: optional(options, "partition_by")?,
         cluster_by: optional(options, "cluster_by")?,
         properties: optional(options, "properties")?.unwrap_or_default(),
-        application: optional(options, "txn")?,
+        application: application(options)?,
         user_metadata: text("user_metadata")?,
         target_file_size_bytes: optional(options, "target_file_size")?,
         codec: text("compression")?.map(|name| codec(&name)).transpose().map_err(to_py)?,
@@ -195,6 +197,21 @@ fn write_options(options: &Bound<'_, PyDict>) -> PyResult<WriteOptions> {
         on_lossy: on_lossy(text("on_lossy")?.as_deref()).map_err(to_py)?,
         patience: seconds.map(patience).transpose().map_err(to_py)?,
     })
+}
+
+/// A number of an application's own, and of a batch of a stream what is known of it.
+pub fn application(options: &Bound<'_, PyDict>) -> PyResult<Option<Application>> {
+    let Some((id, version)) = optional(options, "txn")? else { return Ok(None) };
+    let batch = optional::<Bound<'_, PyDict>>(options, "batch")?;
+    let batch = batch.map(|known| {
+        Ok::<_, PyErr>(Batch {
+            query: optional(&known, "query")?,
+            offsets: optional(&known, "offsets")?,
+            rows: optional(&known, "rows")?,
+            is_trusted: optional(&known, "trusted")?.unwrap_or(false),
+        })
+    });
+    Ok(Some(Application { id, version, batch: batch.transpose()? }))
 }
 
 fn metrics(metrics: &WriteMetrics) -> HashMap<&'static str, u64> {

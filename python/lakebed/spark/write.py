@@ -8,9 +8,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakebed import _lakebed
+from lakebed.errors import InvalidInputError
 from lakebed.spark import batches, failure, session, types
 from lakebed.spark.credentials import Access, Credentials
-from lakebed.spark.parts import refuse_passed_over
+from lakebed.spark.repeats import REPEATS, Batch
 from lakebed.table import Table
 from lakebed.writer import CommitResult, Mode, SchemaMode, WriteMetrics, _given, _options, _place
 
@@ -66,7 +67,13 @@ def write(
     if partitions is None and mode == "overwrite" and where is None and schema != "overwrite":
         given["partitions"] = session.setting(df.sparkSession, "spark.sql.sources.partitionOverwriteMode", "static")
     options = {**_place(uri, access.storage_options, credentials), **_options(given)}
+    if isinstance(txn, Batch):
+        options["batch"] = txn.known()
     planned, known = _lakebed.Table.plan_write(options, types.written(df.schema))
+    if planned is None and known is None:
+        assert isinstance(txn, Batch)
+        options["batch"] = txn.known(rows=df.count())
+        planned, known = _lakebed.Table.plan_write(options, types.written(df.schema))
     if planned is None:
         assert known is not None
         return CommitResult(known.version, WriteMetrics(), False, Table._wrap(known, _given(options)))
@@ -79,17 +86,21 @@ def write(
     return CommitResult(written.version, WriteMetrics(**metrics), committed, Table._wrap(written, _given(options)))
 
 
-def foreach_batch(uri: str | os.PathLike[str], *, app_id: str, **options: Any) -> Callable[[DataFrame, int], None]:
+def foreach_batch(
+    uri: str | os.PathLike[str], *, app_id: str, repeats: Literal["check", "trust"] = "check", **options: Any
+) -> Callable[[DataFrame, int], None]:
     """A function for ``writeStream.foreachBatch`` that writes each batch once, also when Spark repeats it after a failure.
 
-    ``app_id`` names the stream in the table: keep it as long as the stream's checkpoint, and give each stream its own. A batch that comes
-    again after later ones is refused: its checkpoint is not the one that the name belongs to. The options are those of :func:`write`.
+    ``app_id`` names the stream in the table: keep it as long as the stream's checkpoint, and give each stream its own. A batch of another
+    query is refused under this name, and so is one that has only its number in common with the batch that the table has: it ends at other
+    offsets, or, where Spark does not tell them (on Connect), it has another number of rows. ``repeats="trust"`` takes the number alone for
+    proof, as ``txn`` does. The other options are those of :func:`write`.
     """
+    if repeats not in REPEATS:
+        raise InvalidInputError(f"repeats={repeats!r}: it must be one of {', '.join(REPEATS)}")
 
     def write_batch(df: DataFrame, batch_id: int) -> None:
-        result = write(df, uri, txn=(app_id, batch_id), **options)
-        if not result.committed:
-            refuse_passed_over(result.table._table, app_id, batch_id, "give another app_id")
+        write(df, uri, txn=Batch.in_foreach(df, app_id, batch_id, trusted=repeats == "trust"), **options)
 
     return write_batch
 

@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use lakebed_io::parquet::write::Codec;
 
-use crate::transaction::CommitSettings;
+use crate::transaction::{Application, CommitSettings};
 use crate::{RecordBatchStream, Result, Snapshot, Table};
 
 pub use elsewhere::{PlannedWrite, write_files, write_files_at};
@@ -80,7 +80,7 @@ pub struct WriteOptions {
     /// Of a new table: its properties. An existing table must have the same.
     pub properties: HashMap<String, String>,
     /// An application and its own number of this write: a write that the table knows already is not done again.
-    pub application: Option<(String, i64)>,
+    pub application: Option<Application>,
     /// Words of the caller's own, kept in the history.
     pub user_metadata: Option<String>,
     /// About how large files become; by default what the table's properties say, else 128 MiB.
