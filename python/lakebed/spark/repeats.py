@@ -61,7 +61,7 @@ class Batch(tuple[str, int]):
 
 def _query_of_thread(spark: SparkSession, number: int) -> tuple[str | None, str | None]:
     """The id of the query that this thread runs, and the offsets at which its batch ends."""
-    from py4j.protocol import Py4JError
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
     context = spark.sparkContext
     query = context.getLocalProperty(QUERY_ID)
@@ -69,7 +69,7 @@ def _query_of_thread(spark: SparkSession, number: int) -> tuple[str | None, str 
         return None, None
     try:
         jvm: Any = context._jvm
-        running = spark._jsparkSession.sharedState().activeStreamingQueries()  # type: ignore[attr-defined]
+        running = spark._jsparkSession.sharedState().activeStreamingQueries()
         log = running.get(jvm.java.util.UUID.fromString(query)).offsetLog()
         text = jvm.java.io.ByteArrayOutputStream()
         log.serialize(log.get(number).get(), text)
