@@ -16,19 +16,20 @@ import lakebed.spark as lbs
 
 pytestmark = pytest.mark.spark
 
-#: A stream from a table to a table, up to now: the two paths, the checkpoint, and options of the sink.
+#: A stream from a table to a table, up to now: the two paths, the checkpoint, and options of the sink. The source is Delta Spark's, which needs no
+#: process of its own.
 Door = Callable[..., None]
 
 
 def by_sink(spark: Any, source: Path, target: Path, checkpoint: Path, **options: str) -> None:
     options.pop("app_id", None)
-    rows = spark.readStream.format("lakebed").load(str(source))
+    rows = spark.readStream.format("delta").load(str(source))
     writer = rows.writeStream.format("lakebed").option("checkpointLocation", str(checkpoint)).options(**options)
     writer.trigger(availableNow=True).start(str(target)).awaitTermination()
 
 
 def by_foreach(spark: Any, source: Path, target: Path, checkpoint: Path, app_id: str = "app", **options: str) -> None:
-    rows = spark.readStream.format("lakebed").load(str(source))
+    rows = spark.readStream.format("delta").load(str(source))
     write_batch: Any = lbs.foreach_batch(target, app_id=app_id, **options)
     writer = rows.writeStream.foreachBatch(write_batch).option("checkpointLocation", str(checkpoint))
     writer.trigger(availableNow=True).start().awaitTermination()
@@ -168,7 +169,7 @@ def test_delta_spark_goes_on_with_the_stream_and_lakebed_after_it(spark: Any, tm
         lbs.write(spark.range(number, number + 1), source)
         if number in (2, 4):
             forget_commit(checkpoint, number - 1)  # which repeats a batch of the same sink
-        rows = spark.readStream.format("lakebed").load(str(source))
+        rows = spark.readStream.format("delta").load(str(source))
         writer = rows.writeStream.format(sink).option("checkpointLocation", str(checkpoint))
         writer.trigger(availableNow=True).start(str(target)).awaitTermination()
         assert ids(target) == [row.id for row in spark.read.format("delta").load(str(target)).orderBy("id").collect()]
