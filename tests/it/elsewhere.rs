@@ -9,6 +9,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use futures::TryStreamExt;
 use lakebed::create::NewTable;
+use lakebed::transaction::Application;
 use lakebed::write::{Part, PlannedWrite, SchemaMode, WriteMode, WriteOptions, WriteTask, WrittenFiles, write_files};
 use lakebed::{Env, ErrorKind, RecordBatchStream, Result, Table};
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};
@@ -57,6 +58,7 @@ impl Case {
         match self.table().plan_write(schema, options).await.unwrap() {
             PlannedWrite::Task(task) => WriteTask::from_bytes(&task.to_bytes().unwrap()).unwrap(),
             PlannedWrite::Done(outcome) => panic!("nothing to write at version {}", outcome.version),
+            PlannedWrite::CountRows => panic!("this is no batch of a stream"),
         }
     }
 
@@ -173,7 +175,7 @@ async fn files_are_not_committed_to_a_table_that_asks_for_more_by_now() {
 async fn the_same_files_are_committed_once_however_often_that_is_asked_for() {
     let overwrite =
         |where_: &str| WriteOptions { mode: WriteMode::Overwrite, replace_where: Some(where_.to_owned()), ..Default::default() };
-    let once = WriteOptions { application: Some(("app".to_owned(), 1)), ..Default::default() };
+    let once = WriteOptions { application: Some(Application::new("app", 1)), ..Default::default() };
     for options in [WriteOptions::default(), once, overwrite("id < 100")] {
         let case = Case::with_rows(&[1]).await;
         let task = case.plan(id_and_name(), options.clone()).await;
@@ -231,11 +233,12 @@ async fn a_write_that_the_table_knows_is_taken_back() {
     for (batch, expected) in [(4, Some(1)), (4, None), (3, None), (5, Some(2))] {
         let task = case.plan(id_and_name(), WriteOptions::default()).await;
         let written = case.part(&task, 0, rows([batch], "new")).await.unwrap();
-        let outcome = case.table().commit_write(task.with_application("stream", batch), vec![written]).await.unwrap();
+        let outcome =
+            case.table().commit_write(task.with_application(Application::new("stream", batch)), vec![written]).await.unwrap();
         assert_eq!(outcome.is_committed.then_some(outcome.version), expected);
     }
     assert_eq!((case.ids().await, case.data_files().await), (vec![1, 4, 5], 3));
-    let known = WriteOptions { application: Some(("stream".to_owned(), 5)), ..Default::default() };
+    let known = WriteOptions { application: Some(Application::new("stream", 5)), ..Default::default() };
     let planned = case.table().plan_write(id_and_name(), known).await.unwrap();
     assert!(matches!(planned, PlannedWrite::Done(outcome) if outcome.version == 2));
 }

@@ -1,5 +1,6 @@
 //! The public API on an in-memory store, by topic, and the house itself.
 
+mod batches;
 mod budget;
 mod changes;
 mod checkpoint;

@@ -6,6 +6,7 @@ use arrow_array::{Array, Int64Array, RecordBatch, StringArray};
 use lakebed::dml::ChangeOptions;
 use lakebed::dml::merge::{Action, Clause, MergeSource, When};
 use lakebed::optimize::{Layout, OptimizeOptions};
+use lakebed::transaction::Application;
 use lakebed::write::{WriteMode, WriteOptions};
 use lakebed::{RecordBatchStream, Result, Snapshot, Table};
 use rand::Rng;
@@ -149,6 +150,10 @@ impl Work {
         after
     }
 
+    fn application(&self) -> Option<Application> {
+        self.application.clone().map(|(id, version)| Application::new(id, version))
+    }
+
     /// Whether it changes rows where they are.
     pub(crate) fn is_change(&self) -> bool {
         matches!(self.kind, Kind::Delete(_) | Kind::Move(..) | Kind::Upsert)
@@ -225,7 +230,7 @@ impl Work {
 
     fn change_options(&self) -> ChangeOptions {
         ChangeOptions {
-            application: self.application.clone(),
+            application: self.application(),
             user_metadata: Some(self.id.clone()),
             retries: self.retries,
             ..ChangeOptions::default()
@@ -253,7 +258,7 @@ impl Work {
             dynamic_partitions: self.kind == Kind::Dynamic,
             partition_by: shape.is_partitioned.then(|| vec!["part".to_owned()]),
             properties: shape.properties.clone(),
-            application: self.application.clone(),
+            application: self.application(),
             user_metadata: (!self.may_share).then(|| self.id.clone()),
             ..WriteOptions::default()
         }

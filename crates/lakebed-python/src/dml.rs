@@ -16,7 +16,7 @@ use crate::owned::Owned;
 use crate::runtime::enter;
 use crate::scan::explained;
 use crate::table::Table;
-use crate::write::{on_lossy as on_lossy_of, patience, word};
+use crate::write::{application, on_lossy as on_lossy_of, patience, word};
 
 /// The table afterwards, whether anything was committed, and what was done.
 type Changed = (Table, bool, HashMap<&'static str, u64>);
@@ -155,7 +155,7 @@ fn evolves(given: Option<&str>) -> Result<bool> {
 fn change_options(options: &Options<'_, '_>) -> PyResult<ChangeOptions> {
     let seconds: Option<f64> = options.get("timeout")?;
     let found = ChangeOptions {
-        application: options.get("txn")?,
+        application: application(options)?,
         user_metadata: options.get("user_metadata")?,
         target_file_size_bytes: options.get("target_file_size")?,
         patience: seconds.map(patience).transpose().map_err(to_py)?,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lakebed::create::{CreateMode, NewTable};
-use lakebed::transaction::CommitSettings;
+use lakebed::transaction::{Application, Batch, CommitSettings};
 use lakebed::write::{
     OnLossy, Part, PlannedWrite, SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome, WriteTask, WrittenFiles,
     write_files_at,
@@ -80,6 +80,7 @@ impl Table {
     }
 
     /// Plans a write whose files other processes write: what they must know and what the caller should, or the table if there is nothing to do.
+    /// Neither means that the rows of this batch have to be counted to know which.
     #[staticmethod]
     fn plan_write<'py>(
         py: Python<'py>,
@@ -94,6 +95,7 @@ impl Table {
         let planning = table.clone();
         match enter(py, async move { planning.plan_write(schema, options).await })? {
             PlannedWrite::Done(outcome) => Ok((None, Some(Table::at(place, table, outcome.version, outcome.snapshot)))),
+            PlannedWrite::CountRows => Ok((None, None)),
             PlannedWrite::Task(task) => {
                 let found = PyDict::new(py);
                 found.set_item("task", PyBytes::new(py, &task.to_bytes().map_err(to_py)?))?;
@@ -117,8 +119,8 @@ impl Table {
         let place = Table::place_of(&options)?;
         let table = place.table().map_err(to_py)?;
         let mut task = WriteTask::from_bytes(task).map_err(to_py)?;
-        if let Some((app_id, version)) = write_options(&options)?.application {
-            task = task.with_application(app_id, version);
+        if let Some(application) = write_options(&options)?.application {
+            task = task.with_application(application);
         }
         let committing = table.clone();
         let outcome = enter(py, async move { committing.commit_write(task, files_of(&written)?).await })?;
@@ -190,7 +192,7 @@ fn write_options(options: &Options<'_, '_>) -> PyResult<WriteOptions> {
         partition_by: options.get("partition_by")?,
         cluster_by: options.get("cluster_by")?,
         properties: options.get("properties")?.unwrap_or_default(),
-        application: options.get("txn")?,
+        application: application(options)?,
         user_metadata: text("user_metadata")?,
         target_file_size_bytes: options.get("target_file_size")?,
         codec: text("compression")?.map(|name| codec(&name)).transpose().map_err(to_py)?,
@@ -200,6 +202,25 @@ fn write_options(options: &Options<'_, '_>) -> PyResult<WriteOptions> {
         patience: seconds.map(patience).transpose().map_err(to_py)?,
     };
     options.done()?;
+    Ok(found)
+}
+
+/// A number of an application's own, and of a batch of a stream what is known of it.
+pub fn application(options: &Options<'_, '_>) -> PyResult<Option<Application>> {
+    let batch = options.get::<Bound<'_, PyDict>>("batch")?.as_ref().map(batch).transpose()?;
+    let Some((id, version)) = options.get("txn")? else { return Ok(None) };
+    Ok(Some(Application { id, version, batch }))
+}
+
+fn batch(known: &Bound<'_, PyDict>) -> PyResult<Batch> {
+    let known = Options::of(known);
+    let found = Batch {
+        query: known.get("query")?,
+        offsets: known.get("offsets")?,
+        rows: known.get("rows")?,
+        is_trusted: known.get("trusted")?.unwrap_or(false),
+    };
+    known.done()?;
     Ok(found)
 }
 

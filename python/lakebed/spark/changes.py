@@ -38,7 +38,7 @@ def changes(
     read here, the data when Spark runs a query, by lakebed's reader on the executors. The rest is as in :func:`read`.
     """
     check_session(spark)
-    target_size_bytes = arguments.task_size("target_size_bytes", target_size_bytes)
+    target_task_size = arguments.task_size("target_task_size", target_task_size)
     columns, where = arguments.columns("columns", columns), condition(where)
     access = Access(arguments.strings("storage_options", storage_options), credentials, absolute_paths)
     found = Table(location.of_caller(uri), **access.options()).changes(start, end, columns=columns, where=where)

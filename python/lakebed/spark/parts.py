@@ -27,7 +27,6 @@ __all__ = [
     "files_of",
     "plan",
     "read_partition",
-    "refuse_passed_over",
     "refuse_uncarried",
     "write_options",
 ]
@@ -93,16 +92,6 @@ def abort(options: dict[str, Any], messages: Iterable[WriterCommitMessage | None
     # With every message there Spark has called commit, which may have succeeded, and else has cleaned up after itself.
     if any(message is None for message in messages):
         _lakebed.Table.abort_write(options, files_of(messages))
-
-
-def refuse_passed_over(table: _lakebed.Table, app_id: str, batch_id: int, what_to_do: str) -> None:
-    """Of a batch that the table knows, whether it is one that Spark repeats: that is the last one, whatever the failure was."""
-    known = table.transaction_version(app_id)
-    if known is not None and known > batch_id:
-        raise InvalidInputError(
-            f"{table.uri}: batch {batch_id} of stream {app_id!r} is not its next one, nor is it repeated: the table has batch {known} of it. "
-            f"The stream's checkpoint is a new or an older one, and its rows would be passed over as if they were known: {what_to_do}"
-        )
 
 
 def write_options(options: Options, overwrite: bool, access: Access) -> dict[str, Any]:

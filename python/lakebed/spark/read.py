@@ -53,7 +53,7 @@ def read(
     Secrets stay out of Spark's plans: give ``credentials``, a function that each worker calls, or leave them to the workers' environment.
     ``target_task_size`` is what one task of lakebed's reader reads at most, if its files are not larger.
     """
-    target_size_bytes = arguments.task_size("target_size_bytes", target_size_bytes)
+    target_task_size = arguments.task_size("target_task_size", target_task_size)
     plan = _plan(spark, uri, columns, where, version, timestamp, storage_options, credentials, absolute_paths, road)
     frames = [native.frame(spark, plan.asked, reading, _deleted(spark, plan, reading)) for reading in plan.roads.readings]
     if plan.roads.by_arrow or not frames:
@@ -101,7 +101,7 @@ def explain(
     target_task_size: int = 128 << 20,
 ) -> Explanation:
     """By which road :func:`read` with the same arguments would read, and why. Reads the log, no data."""
-    target_size_bytes = arguments.task_size("target_size_bytes", target_size_bytes)
+    target_task_size = arguments.task_size("target_task_size", target_task_size)
     plan = _plan(spark, uri, columns, where, version, timestamp, storage_options, credentials, absolute_paths, road)
     return Explanation(
         table=plan.table.uri,

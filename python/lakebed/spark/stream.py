@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceStreamReader, DataSourceStreamWriter, InputPartition, WriterCommitMessage
@@ -27,10 +27,10 @@ from lakebed.spark.parts import (
     files_of,
     plan,
     read_partition,
-    refuse_passed_over,
     refuse_uncarried,
     write_options,
 )
+from lakebed.spark.repeats import QUERY_ID, Batch, Repeats
 from lakebed.spark.write import write_part
 from lakebed.writer import _place
 
@@ -65,8 +65,6 @@ _OF_STREAMS = (
 )
 #: Of the files of a batch that one task reads.
 _TASK_BYTES = 64 << 20
-#: In the properties of Spark's tasks.
-_QUERY_ID = "sql.streaming.queryId"
 
 
 @dataclass(frozen=True)
@@ -189,7 +187,7 @@ class BatchPart(PartWritten):
 
 
 class StreamWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSourceStreamWriter)):  # type: ignore[misc]
-    """The sink of one batch. A batch that the table knows by its query and number is not written again.
+    """The sink of one batch. A batch that the table has is not written again: it is known by its query, its number and its offsets or rows.
 
     Spark makes it twice: one is pickled for the tasks, which must know what to write, the other commits, and learns it from them.
     """
@@ -201,6 +199,8 @@ class StreamWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSource
                 "writeStream.foreachBatch(lakebed.spark.foreach_batch(path, app_id=...))"
             )
         self._access = options.access()
+        self._checkpoint = options.text("checkpointLocation")
+        self._trusted = options.word("repeats", among=get_args(Repeats)) == "trust"
         self._options = write_options(options, overwrite, self._access)
         if options.text("mode") is not None or self._options["txn"] is not None:
             raise InvalidInputError(
@@ -218,7 +218,7 @@ class StreamWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSource
 
         assert self._task is not None
         context = TaskContext.get()
-        query_id = None if context is None else context.getLocalProperty(_QUERY_ID)
+        query_id = None if context is None else context.getLocalProperty(QUERY_ID)
         return BatchPart(write_part(self._task, iterator, self._access), self._task, query_id)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
@@ -228,11 +228,12 @@ class StreamWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSource
             return
         task = parts[0].task if parts else plan(self._options, self._schema)
         query_id = parts[0].query_id if parts else None
-        txn = None if query_id is None else (query_id, batchId)
+        options = self._options
+        if query_id is not None:
+            batch = Batch.of_sink(query_id, batchId, self._checkpoint, trusted=self._trusted)
+            options = {**options, "txn": batch, "batch": batch.known()}
         assert task is not None
-        written, committed, _ = _lakebed.Table.commit_write({**self._options, "txn": txn}, task, files)
-        if query_id is not None and not committed:
-            refuse_passed_over(written, query_id, batchId, "begin with a new checkpoint, which makes it another stream")
+        _lakebed.Table.commit_write(options, task, files)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         abort(self._options, messages)

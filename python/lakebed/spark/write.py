@@ -13,7 +13,7 @@ from lakebed.input import Batches
 from lakebed.spark import batches, failure, location, session, types, written
 from lakebed.spark.arguments import check_frame, condition
 from lakebed.spark.credentials import Access, Credentials
-from lakebed.spark.parts import refuse_passed_over
+from lakebed.spark.repeats import Batch, Repeats
 from lakebed.table import Table
 from lakebed.writer import CommitResult, WriteMetrics, _given, _options, _place
 
@@ -74,7 +74,14 @@ def write(
     if given["partitions"] is None and given["mode"] == "overwrite" and where is None and given["schema"] != "overwrite":
         given["partitions"] = session.setting(df.sparkSession, "spark.sql.sources.partitionOverwriteMode", "static")
     options = {**_place(uri, access.storage_options, credentials), **_options(given)}
-    planned, known = _lakebed.Table.plan_write(options, written.delta_schema(df.schema))
+    schema_text = written.delta_schema(df.schema)
+    if isinstance(txn, Batch):
+        options["batch"] = txn.known()
+    planned, known = _lakebed.Table.plan_write(options, schema_text)
+    if planned is None and known is None:
+        assert isinstance(txn, Batch)
+        options["batch"] = txn.known(rows=df.count())
+        planned, known = _lakebed.Table.plan_write(options, schema_text)
     if planned is None:
         assert known is not None
         return CommitResult(known.version, WriteMetrics(), False, Table._wrap(known, _given(options)))
@@ -91,6 +98,7 @@ def foreach_batch(
     uri: str | os.PathLike[str],
     *,
     app_id: str,
+    repeats: Repeats = "check",
     mode: Mode = "append",
     partition_by: str | Sequence[str] | None = None,
     cluster_by: str | Sequence[str] | None = None,
@@ -111,17 +119,18 @@ def foreach_batch(
 ) -> Callable[[DataFrame, int], None]:
     """A function for ``writeStream.foreachBatch`` that writes each batch once, also when Spark repeats it after a failure.
 
-    ``app_id`` names the stream in the table: keep it as long as the stream's checkpoint, and give each stream its own. A batch that comes
-    again after later ones is refused: its checkpoint is not the one that the name belongs to. The options are those of :func:`write`.
+    ``app_id`` names the stream in the table: keep it as long as the stream's checkpoint, and give each stream its own. A batch of another
+    query is refused under this name, and so is one that has only its number in common with the batch that the table has: it ends at other
+    offsets, or, where Spark does not tell them (on Connect), it has another number of rows. ``repeats="trust"`` takes the number alone for
+    proof, as ``txn`` does. The other options are those of :func:`write`.
     """
-    options = {name: value for name, value in locals().items() if name not in ("uri", "app_id")}
+    options = {name: value for name, value in locals().items() if name not in ("uri", "app_id", "repeats")}
+    trusted = arguments.given("repeats", arguments.word("repeats", repeats, Repeats)) == "trust"
     # A Connect server calls the function in a folder of its own.
     uri = location.of_caller(uri)
 
     def write_batch(df: DataFrame, batch_id: int) -> None:
-        result = write(df, uri, txn=(app_id, batch_id), **options)
-        if not result.committed:
-            refuse_passed_over(result.table._table, app_id, batch_id, "give another app_id")
+        write(df, uri, txn=Batch.in_foreach(df, app_id, batch_id, trusted=trusted), **options)
 
     return write_batch
 

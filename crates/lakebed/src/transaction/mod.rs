@@ -4,6 +4,7 @@
 //! the version, or moves on past winners to the next one; what is decided there is decided by `lakebed_core::commit`. Data files are
 //! written before, by `write`.
 
+mod application;
 mod commit;
 mod group;
 mod partitions;
@@ -14,14 +15,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lakebed_core::action::{Action, Add, Cdc, DomainMetadata, Metadata, Protocol, SetTransaction};
+use lakebed_core::action::{Add, Cdc, DomainMetadata, Metadata, Protocol, SetTransaction};
 use lakebed_core::commit::base::{Base, ROW_TRACKING_DOMAIN};
 use lakebed_core::commit::draft::{Draft, Removal};
 use lakebed_core::commit::info::{IDENTITY_ONLY_TAG, ROW_TRACKING_PRESERVED_TAG};
 use lakebed_core::commit::reads::Reads;
 use lakebed_core::feature::upgrade::upgrade;
 use lakebed_core::feature::{check_write, supported_features};
-use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::files::FileBatch;
 use lakebed_core::path::LogPath;
 use lakebed_io::env::Env;
@@ -32,8 +32,10 @@ use crate::scan::prune::Pruner;
 use crate::snapshot::commit_info;
 use crate::{Result, Snapshot};
 
+pub(crate) use application::Standing;
 pub(crate) use partitions::Partitions;
 
+pub use application::{Application, Batch};
 pub use commit::Committed;
 pub use lakebed_core::commit::info::Operation;
 pub use vectors::Noted;
@@ -248,19 +250,6 @@ impl Transaction {
 }
 
 impl Snapshot {
-    /// How far an application has come, if it ever wrote to the table.
-    pub async fn transaction_version(&self, app_id: &str) -> Result<Option<i64>> {
-        if let Some(transactions) = self.checksum().and_then(|checksum| checksum.set_transactions.as_ref()) {
-            return Ok(transactions.iter().find(|txn| txn.app_id == app_id).map(|txn| txn.version));
-        }
-        let in_checkpoint = |action| match action {
-            Action::SetTransaction(found) if found.app_id == app_id => Some(found),
-            _ => None,
-        };
-        let found = self.find(|layer| layer.transactions.get(app_id), columns::TRANSACTIONS, in_checkpoint).await?;
-        Ok(found.map(|found| found.version))
-    }
-
     /// What rules out files that a filter does not match, for what a transaction reads.
     pub(crate) fn pruner(&self, filter: &Filter) -> Result<Arc<Pruner>> {
         Ok(Arc::new(Pruner::new(filter, self.schema(), self.partition_columns(), self.mapping_mode())?))

@@ -170,8 +170,7 @@ fn converted(array: &ArrayRef, field: &Field, data_type: &DataType) -> Result<Ar
         return Ok(fitted);
     }
     let not_held = || {
-        let message =
-            format!("column {}: a value does not fit the type that the first batch has, {}", field.name(), data_type);
+        let message = format!("column {}: a value does not fit the type that the first batch has, {}", field.name(), data_type);
         Error::schema_mismatch(message)
     };
     let options = CastOptions { safe: false, ..CastOptions::default() };

@@ -81,9 +81,8 @@ impl Run {
                 transaction.set_metadata(with_marks(target, &files.marks)?);
             }
         }
-        if let Some((app_id, version)) = &self.options.application {
-            transaction.read_application(app_id);
-            transaction.set_application(app_id, *version);
+        if let Some(application) = &self.options.application {
+            transaction.record(application, Some(files.rows));
         }
         let Committed { version, snapshot, conflicts } = transaction.commit(self.operation(target, &metrics)).await?;
         metrics.conflicts = conflicts;

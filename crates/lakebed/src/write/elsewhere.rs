@@ -30,6 +30,9 @@ use crate::{Error, ErrorKind, RecordBatchStream, Result, Table};
 pub enum PlannedWrite {
     /// Nothing: the table is to be left alone, or knows the write already.
     Done(Box<WriteOutcome>),
+    /// The table has a batch of this number, and only the number of its rows can tell whether it is the same one: count them, and plan
+    /// again with [`Batch::rows`](crate::transaction::Batch::rows).
+    CountRows,
     /// For whoever writes files.
     Task(Box<WriteTask>),
 }
@@ -38,8 +41,9 @@ impl Table {
     /// Plans a write of rows with this schema. Everything that can be refused without reading a row is refused here.
     pub async fn plan_write(&self, schema: StructType, options: WriteOptions) -> Result<PlannedWrite> {
         let run = Run::new(self.clone(), schema, options, self.env().now_ms())?;
-        let begun = match run.begin().await? {
+        let begun = match run.begin(None).await? {
             Step::Done(outcome) => return Ok(PlannedWrite::Done(outcome)),
+            Step::CountRows(_) => return Ok(PlannedWrite::CountRows),
             Step::Begun(begun) => begun,
         };
         let task = WriteTask {
@@ -97,8 +101,10 @@ impl Table {
                 message,
             ));
         }
-        if let Some(outcome) = run.nothing_to_do(snapshot.as_ref()).await? {
-            return Ok(outcome);
+        if let Some(Step::Done(outcome) | Step::CountRows(outcome)) =
+            run.nothing_to_do(snapshot.as_ref(), Some(files.rows)).await?
+        {
+            return Ok(*outcome);
         }
         let transaction = run.transaction(snapshot.as_ref()).await?;
         let condition = run.condition(snapshot.as_ref())?;

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use lakebed_io::parquet::write::Codec;
 
-use crate::transaction::CommitSettings;
+use crate::transaction::{Application, CommitSettings};
 use crate::{Error, RecordBatchStream, Result, Snapshot, Table};
 
 pub use lakebed_core::property::LEAST_FILE_SIZE_BYTES;
@@ -85,7 +85,7 @@ pub struct WriteOptions {
     /// Of a new table: its properties. An existing table must have the same.
     pub properties: HashMap<String, String>,
     /// An application and its own number of this write: a write that the table knows already is not done again.
-    pub application: Option<(String, i64)>,
+    pub application: Option<Application>,
     /// Words of the caller's own, kept in the history.
     pub user_metadata: Option<String>,
     /// About how large files become, at least [`LEAST_FILE_SIZE_BYTES`]; by default what the table's properties say, else 128 MiB, and more
@@ -206,10 +206,10 @@ pub(crate) fn check_file_size(target_file_size_bytes: Option<u64>) -> Result<()>
 }
 
 /// Refuses a number of an application's write that makes no sense.
-pub(crate) fn check_application(application: Option<&(String, i64)>) -> Result<()> {
+pub(crate) fn check_application(application: Option<&Application>) -> Result<()> {
     match application {
-        Some((app_id, version)) if app_id.is_empty() || *version < 0 => {
-            let message = format!("txn=({app_id:?}, {version}): it must be a name and a number of 0 or more");
+        Some(Application { id, version, .. }) if id.is_empty() || *version < 0 => {
+            let message = format!("txn=({id:?}, {version}): it must be a name and a number of 0 or more");
             Err(Error::invalid_input(message))
         }
         _ => Ok(()),

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use futures::TryStreamExt;
 use lakebed_core::error::ConflictKind;
 use lakebed_core::schema::StructType;
 use lakebed_core::schema::arrow::schema_from_arrow;
@@ -23,7 +24,7 @@ use super::target::Target;
 use super::{SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome, check_application, check_file_size};
 use crate::create::{exists, is_taken};
 use crate::expr::Filter;
-use crate::transaction::Transaction;
+use crate::transaction::{Standing, Transaction};
 use crate::{Error, ErrorKind, RecordBatchStream, Result, Snapshot, Table};
 
 /// So often a write begins again because others changed the table's schema or made the table.
@@ -33,8 +34,12 @@ pub(super) async fn run(table: Table, data: RecordBatchStream, options: WriteOpt
     let schema = schema_from_arrow(&data.schema()).map_err(|error| error.within(table.store().url()))?;
     let now_ms = table.env().now_ms();
     let run = Run::new(table, schema, options, now_ms)?;
-    match run.begin().await? {
-        Step::Done(outcome) => Ok(*outcome),
+    let (mut data, mut step) = (data, run.begin(None).await?);
+    if matches!(step, Step::CountRows(_)) {
+        step = run.begin(Some(count_rows(&mut data).await?)).await?;
+    }
+    match step {
+        Step::Done(outcome) | Step::CountRows(outcome) => Ok(*outcome),
         Step::Begun(begun) => {
             let files = run.write_files(data, &begun).await?;
             run.finish(*begun, files).await
@@ -56,6 +61,8 @@ pub(super) struct Run {
 pub(super) enum Step {
     /// Nothing.
     Done(Box<WriteOutcome>),
+    /// Nothing, if the table has the batch that it has under this number. Its rows have to be counted to know it.
+    CountRows(Box<WriteOutcome>),
     Begun(Box<Begun>),
 }
 
@@ -83,11 +90,11 @@ impl Run {
         Ok(Self { table, schema, options, now_ms })
     }
 
-    /// Decides on the newest version.
-    pub(super) async fn begin(&self) -> Result<Step> {
+    /// Decides on the newest version, for so many rows if they are counted.
+    pub(super) async fn begin(&self, rows: Option<u64>) -> Result<Step> {
         let snapshot = self.table.try_snapshot().await?;
-        if let Some(outcome) = self.nothing_to_do(snapshot.as_ref()).await? {
-            return Ok(Step::Done(Box::new(outcome)));
+        if let Some(step) = self.nothing_to_do(snapshot.as_ref(), rows).await? {
+            return Ok(step);
         }
         let transaction = self.transaction(snapshot.as_ref()).await?;
         let target = Target::plan(snapshot.as_ref(), self).await?;
@@ -102,20 +109,23 @@ impl Run {
         }
     }
 
-    pub(super) async fn nothing_to_do(&self, snapshot: Option<&Snapshot>) -> Result<Option<WriteOutcome>> {
+    pub(super) async fn nothing_to_do(&self, snapshot: Option<&Snapshot>, rows: Option<u64>) -> Result<Option<Step>> {
         let Some(snapshot) = snapshot else { return Ok(None) };
-        let is_done = match (self.options.mode, &self.options.application) {
+        let standing = match (self.options.mode, &self.options.application) {
             (WriteMode::Error, _) => return Err(exists(self.table.store().url())),
-            (WriteMode::Ignore, _) => true,
-            (_, Some((app_id, version))) => snapshot.transaction_version(app_id).await?.is_some_and(|known| known >= *version),
-            (_, None) => false,
+            (WriteMode::Ignore, _) => Standing::Known,
+            (_, Some(application)) => application.standing(snapshot, rows).await?,
+            (_, None) => Standing::New,
         };
-        Ok(is_done.then(|| WriteOutcome {
-            version: snapshot.version(),
-            is_committed: false,
-            metrics: WriteMetrics::default(),
-            snapshot: Some(snapshot.clone()),
-        }))
+        let outcome = || {
+            let (version, metrics) = (snapshot.version(), WriteMetrics::default());
+            Box::new(WriteOutcome { version, is_committed: false, metrics, snapshot: Some(snapshot.clone()) })
+        };
+        Ok(match standing {
+            Standing::New => None,
+            Standing::Known => Some(Step::Done(outcome())),
+            Standing::Uncounted => Some(Step::CountRows(outcome())),
+        })
     }
 
     pub(super) fn condition(&self, snapshot: Option<&Snapshot>) -> Result<Option<Arc<Filter>>> {
@@ -158,8 +168,8 @@ impl Run {
                 Err(error) if self.may_begin_again(&error) && tries < MOST_TRIES => tries += 1,
                 Err(error) => return Err(error),
             }
-            begun = match self.begin().await? {
-                Step::Done(outcome) => return Ok(*outcome),
+            begun = match self.begin(Some(files.rows)).await? {
+                Step::Done(outcome) | Step::CountRows(outcome) => return Ok(*outcome),
                 Step::Begun(begun) => *begun,
             };
             // What was in the way may be the commit of the same files by another process.
@@ -209,6 +219,14 @@ pub(super) async fn outcome_of(table: &Table, after: Option<u64>, files: &Files)
     let mut metrics = WriteMetrics::default();
     metrics.add_files(&files.written, files.rows);
     Ok(Some(WriteOutcome { version, is_committed: true, metrics, snapshot: Some(table.snapshot_at(version).await?) }))
+}
+
+async fn count_rows(data: &mut RecordBatchStream) -> Result<u64> {
+    let mut rows = 0;
+    while let Some(batch) = data.try_next().await? {
+        rows += batch.num_rows() as u64;
+    }
+    Ok(rows)
 }
 
 /// Writes the rows of one part of a write, and none of them if that fails. New rows meet the condition of the rows that make way: else they

@@ -14,6 +14,7 @@ use lakebed_core::schema::StructType;
 use super::WriteOptions;
 use super::rules::Filling;
 use super::target::{TableChange, Target};
+use crate::transaction::Application;
 use crate::{Error, Result};
 
 /// What to write, for any number of processes that do it together.
@@ -81,8 +82,8 @@ impl WriteTask {
 
     /// An application and its own number of this write, where that is known only once the files are written.
     #[must_use]
-    pub fn with_application(mut self, app_id: impl Into<String>, version: i64) -> Self {
-        self.options.application = Some((app_id.into(), version));
+    pub fn with_application(mut self, application: Application) -> Self {
+        self.options.application = Some(application);
         self
     }
 }

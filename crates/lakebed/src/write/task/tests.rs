@@ -6,6 +6,7 @@ use lakebed_io::parquet::write::Codec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::transaction::Batch;
 use crate::write::{OnLossy, SchemaMode, WriteMode};
 
 fn table() -> TableChange {
@@ -39,14 +40,20 @@ fn names() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(any::<String>(), 0..3)
 }
 
+fn application() -> impl Strategy<Value = Application> {
+    let number = || prop::option::of(any::<i64>());
+    let batch = (number(), number(), prop::option::of(any::<u64>()), any::<bool>());
+    let batch = batch.prop_map(|(query, offsets, rows, is_trusted)| Batch { query, offsets, rows, is_trusted });
+    (any::<String>(), any::<i64>(), prop::option::of(batch)).prop_map(|(id, version, batch)| Application { id, version, batch })
+}
+
 /// Any options that one can be given, whether they agree with each other or not.
 fn options() -> impl Strategy<Value = WriteOptions> {
     let modes = prop::sample::select(vec![WriteMode::Append, WriteMode::Overwrite, WriteMode::Error, WriteMode::Ignore]);
     let schemas = prop::sample::select(vec![SchemaMode::Enforce, SchemaMode::Merge, SchemaMode::Overwrite]);
     let losses = prop::sample::select(vec![OnLossy::Error, OnLossy::Truncate]);
     let codec = prop::option::of(prop::sample::select(vec!["snappy", "zstd", "gzip", "lz4_raw", "uncompressed"]));
-    let texts =
-        (prop::option::of(any::<String>()), prop::option::of(any::<String>()), prop::option::of((any::<String>(), any::<i64>())));
+    let texts = (prop::option::of(any::<String>()), prop::option::of(any::<String>()), prop::option::of(application()));
     let columns = (prop::option::of(names()), prop::option::of(names()), names());
     let numbers = (prop::option::of(any::<u64>()), prop::option::of(any::<usize>()), prop::option::of(0..u64::MAX / 2));
     let properties = prop::collection::hash_map(any::<String>(), any::<String>(), 0..3);

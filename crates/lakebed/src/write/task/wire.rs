@@ -9,6 +9,7 @@ use lakebed_io::parquet::write::Codec;
 use serde::{Deserialize, Serialize};
 
 use super::{WriteTask, WrittenFiles};
+use crate::transaction::{Application, Batch};
 use crate::write::target::TableChange;
 use crate::write::{OnLossy, SchemaMode, WriteMode, WriteOptions};
 use crate::{Error, Result};
@@ -39,13 +40,30 @@ struct Options {
     partition_by: Option<Vec<String>>,
     cluster_by: Option<Vec<String>>,
     properties: HashMap<String, String>,
-    application: Option<(String, i64)>,
+    application: Option<ApplicationForm>,
     user_metadata: Option<String>,
     target_file_size_bytes: Option<u64>,
     codec: Option<String>,
     row_group_rows: Option<usize>,
     bloom_columns: Vec<String>,
     patience_ms: Option<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ApplicationForm {
+    id: String,
+    version: i64,
+    batch: Option<BatchForm>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BatchForm {
+    query: Option<i64>,
+    offsets: Option<i64>,
+    rows: Option<u64>,
+    is_trusted: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -135,7 +153,7 @@ fn options_form(options: WriteOptions) -> Options {
         partition_by: options.partition_by,
         cluster_by: options.cluster_by,
         properties: options.properties,
-        application: options.application,
+        application: options.application.map(application_form),
         user_metadata: options.user_metadata,
         target_file_size_bytes: options.target_file_size_bytes,
         codec: options.codec.map(Codec::name),
@@ -143,6 +161,18 @@ fn options_form(options: WriteOptions) -> Options {
         bloom_columns: options.bloom_columns,
         patience_ms: options.patience.map(|patience| u64::try_from(patience.as_millis()).unwrap_or(u64::MAX)),
     }
+}
+
+fn application_form(application: Application) -> ApplicationForm {
+    let Application { id, version, batch } = application;
+    let batch = batch.map(|Batch { query, offsets, rows, is_trusted }| BatchForm { query, offsets, rows, is_trusted });
+    ApplicationForm { id, version, batch }
+}
+
+fn application_of(form: ApplicationForm) -> Application {
+    let ApplicationForm { id, version, batch } = form;
+    let batch = batch.map(|BatchForm { query, offsets, rows, is_trusted }| Batch { query, offsets, rows, is_trusted });
+    Application { id, version, batch }
 }
 
 fn options_of(options: Options) -> Result<WriteOptions> {
@@ -158,7 +188,7 @@ fn options_of(options: Options) -> Result<WriteOptions> {
         partition_by: options.partition_by,
         cluster_by: options.cluster_by,
         properties: options.properties,
-        application: options.application,
+        application: options.application.map(application_of),
         user_metadata: options.user_metadata,
         target_file_size_bytes: options.target_file_size_bytes,
         codec: options.codec.map(codec).transpose()?,

@@ -1,0 +1,199 @@
+//! An application's own numbers for its writes, and what tells two batches of a stream apart that have the same number.
+//!
+//! The number of a write is the `txn` action of its application. A batch of a stream comes with marks: `txn` actions of the same commit whose
+//! names begin with the application's. They last as long as the number does: through checkpoints, checksums and the cleaning of the log.
+
+use lakebed_core::action::{Action, SetTransaction};
+use lakebed_core::log::checkpoint::columns;
+
+use super::Transaction;
+use crate::{Error, Result, Snapshot};
+
+/// An application and its own number of a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Application {
+    /// The application's own name.
+    pub id: String,
+    /// Its own number of this write. A number that the table has, or a lower one, is not written again.
+    pub version: i64,
+    /// If the write is a batch of a stream: what tells it from another batch with the same number.
+    pub batch: Option<Batch>,
+}
+
+/// What is known of a batch of a stream. What is not known is not compared.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Batch {
+    /// A digest of the identity of the query, which lasts as long as its checkpoint.
+    pub query: Option<i64>,
+    /// A digest of the offsets at which the batch ends.
+    pub offsets: Option<i64>,
+    /// How many rows it has, where the caller has counted them. A commit counts by itself.
+    pub rows: Option<u64>,
+    /// Whether the number alone says that a batch is known, as for other writes.
+    pub is_trusted: bool,
+}
+
+/// How a table knows a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    New,
+    Known,
+    /// The number of its rows has to tell whether it is known, and nobody has counted them.
+    Uncounted,
+}
+
+/// The marks that were committed with a number.
+#[derive(Debug, Default)]
+struct Marks {
+    query: Option<i64>,
+    offsets: Option<i64>,
+    rows: Option<i64>,
+}
+
+const QUERY: &str = "query";
+const OFFSETS: &str = "offsets";
+const ROWS: &str = "rows";
+
+/// What helps wherever a stream meets batches that are not its own.
+const REMEDY: &str = "Go on with the checkpoint that the table knows, or begin another stream: with a new checkpoint, and with another app_id \
+                      where foreach_batch names the stream";
+
+impl Application {
+    /// A write that is no batch of a stream.
+    pub fn new(id: impl Into<String>, version: i64) -> Self {
+        Self { id: id.into(), version, batch: None }
+    }
+
+    /// How the table knows this write. A batch that only shares its number with the one that the table has is an error.
+    pub(crate) async fn standing(&self, snapshot: &Snapshot, rows: Option<u64>) -> Result<Standing> {
+        let Some(known) = snapshot.transaction(&self.id).await? else { return Ok(Standing::New) };
+        match &self.batch {
+            Some(batch) if !batch.is_trusted => {
+                let marks = Marks::of(snapshot, &known).await?;
+                self.compare(snapshot.url(), batch, rows.or(batch.rows), known.version, &marks)
+            }
+            _ => Ok(self.by_number(snapshot.url(), known.version)),
+        }
+    }
+
+    fn by_number(&self, url: &str, known: i64) -> Standing {
+        let Self { id, version, .. } = self;
+        if known > *version {
+            tracing::warn!(
+                table = url,
+                "{url}: write {version} of application '{id}' is passed over, because the table has write {known} of it. \
+                 If write {version} was never committed, its rows are missing: numbers have to go up"
+            );
+        }
+        if known >= *version { Standing::Known } else { Standing::New }
+    }
+
+    fn compare(&self, url: &str, batch: &Batch, rows: Option<u64>, known: i64, marks: &Marks) -> Result<Standing> {
+        let Self { id, version, .. } = self;
+        let refuse = |why: String| Err(Error::invalid_input(format!("{url}: batch {version} of stream '{id}' {why}. {REMEDY}")));
+        if differ(marks.query, batch.query) {
+            return refuse(format!(
+                "belongs to another query: the table has batch {known} of this stream from a query with another checkpoint, and would take \
+                 the batches of both for the same"
+            ));
+        }
+        if known < *version {
+            return Ok(Standing::New);
+        }
+        if known > *version {
+            return refuse(format!(
+                "is not its next one, nor is it repeated: the table has batch {known} of it. The stream's checkpoint is a new or an older \
+                 one, and the rows of its batches would be passed over as if the table had them"
+            ));
+        }
+        if differ(marks.offsets, batch.offsets) {
+            return refuse(
+                "is not the one that the table has: it ends at other offsets of its source. The stream's checkpoint is an older copy"
+                    .to_owned(),
+            );
+        }
+        if marks.offsets.is_some() && batch.offsets.is_some() {
+            return Ok(Standing::Known);
+        }
+        let Some(rows) = rows else { return Ok(Standing::Uncounted) };
+        match marks.rows {
+            Some(had) if had != count(rows) => refuse(format!(
+                "has {rows} rows, and the one that the table has had {had}. The stream's checkpoint is an older copy, or the query gives other \
+                 rows each time that it runs: only then say repeats=\"trust\", and the batch is passed over"
+            )),
+            Some(_) => Ok(Standing::Known),
+            None => {
+                tracing::warn!(
+                    table = url,
+                    "{url}: batch {version} of stream '{id}' is passed over with {rows} rows: the table has a batch of this number. Whether it \
+                     is the same one cannot be told, because it was not written by this version of lakebed"
+                );
+                Ok(Standing::Known)
+            }
+        }
+    }
+}
+
+impl Batch {
+    /// What is committed with the number of a batch that has so many rows.
+    fn marks(&self, rows: Option<u64>) -> impl Iterator<Item = (&'static str, i64)> {
+        let all = [(QUERY, self.query), (OFFSETS, self.offsets), (ROWS, rows.map(count))];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?)))
+    }
+}
+
+impl Marks {
+    async fn of(snapshot: &Snapshot, known: &SetTransaction) -> Result<Self> {
+        // A mark of another time belongs to an earlier number: the last one was written by somebody who makes no marks.
+        let same_commit = |mark: &SetTransaction| mark.last_updated.is_some() && mark.last_updated == known.last_updated;
+        let mut found = [None; 3];
+        for (name, place) in [QUERY, OFFSETS, ROWS].into_iter().zip(&mut found) {
+            *place = snapshot.transaction(&mark_id(&known.app_id, name)).await?.filter(same_commit).map(|mark| mark.version);
+        }
+        let [query, offsets, rows] = found;
+        Ok(Self { query, offsets, rows })
+    }
+}
+
+impl Transaction {
+    /// This is an application's write, of so many rows if that is known. That no other has made it is looked up.
+    pub(crate) fn record(&mut self, application: &Application, rows: Option<u64>) {
+        self.read_application(&application.id);
+        let last_updated = Some(self.env.now_ms());
+        let mut set = |app_id: String, version| self.draft.transactions.push(SetTransaction { app_id, version, last_updated });
+        set(application.id.clone(), application.version);
+        for (name, value) in application.batch.iter().flat_map(|batch| batch.marks(rows)) {
+            set(mark_id(&application.id, name), value);
+        }
+    }
+}
+
+impl Snapshot {
+    /// How far an application has come, if it ever wrote to the table.
+    pub async fn transaction_version(&self, app_id: &str) -> Result<Option<i64>> {
+        Ok(self.transaction(app_id).await?.map(|found| found.version))
+    }
+
+    async fn transaction(&self, app_id: &str) -> Result<Option<SetTransaction>> {
+        if let Some(transactions) = self.checksum().and_then(|checksum| checksum.set_transactions.as_ref()) {
+            return Ok(transactions.iter().find(|txn| txn.app_id == app_id).cloned());
+        }
+        let in_checkpoint = |action| match action {
+            Action::SetTransaction(found) if found.app_id == app_id => Some(found),
+            _ => None,
+        };
+        self.find(|layer| layer.transactions.get(app_id), columns::TRANSACTIONS, in_checkpoint).await
+    }
+}
+
+fn mark_id(app_id: &str, name: &str) -> String {
+    format!("{app_id}/lakebed.{name}")
+}
+
+fn differ(known: Option<i64>, given: Option<i64>) -> bool {
+    matches!((known, given), (Some(known), Some(given)) if known != given)
+}
+
+fn count(rows: u64) -> i64 {
+    i64::try_from(rows).unwrap_or(i64::MAX)
+}

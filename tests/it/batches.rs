@@ -1,0 +1,125 @@
+//! Batches of streams: a batch that is repeated is not written again, and one that only shares its number with a known one is refused.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use futures::future::join_all;
+use lakebed::transaction::{Application, Batch};
+use lakebed::write::{PlannedWrite, WriteOptions};
+use lakebed::{ErrorKind, RecordBatchStream};
+use lakebed_core::schema::{PrimitiveType, StructField, StructType};
+use lakebed_tests::TableBuilder;
+use lakebed_tests::table::text;
+use serde_json::json;
+
+fn stream(rows: i64) -> RecordBatchStream {
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
+    let batch = RecordBatch::try_from_iter_with_nullable([("id", ids, true)]).unwrap();
+    RecordBatchStream::from_batches(batch.schema(), vec![batch])
+}
+
+fn options(version: i64, batch: Batch) -> WriteOptions {
+    let application = Some(Application { id: "app".to_owned(), version, batch: Some(batch) });
+    WriteOptions { application, ..WriteOptions::default() }
+}
+
+/// Whether a batch of so many rows is written to the table, or why it is refused.
+async fn written(builder: &TableBuilder, version: i64, batch: Batch, rows: i64) -> Result<bool, String> {
+    let outcome = builder.table().write(stream(rows)).options(options(version, batch)).run().await;
+    outcome.map(|outcome| outcome.is_committed).map_err(|error| {
+        assert_eq!(*error.kind(), ErrorKind::InvalidInput, "{error}");
+        error.message().to_owned()
+    })
+}
+
+fn batch(query: i64, offsets: i64) -> Batch {
+    Batch { query: Some(query), offsets: Some(offsets), ..Batch::default() }
+}
+
+#[tokio::test]
+async fn a_batch_is_known_by_its_query_its_offsets_or_its_rows() {
+    let nameless = || Batch { query: None, offsets: None, ..batch(0, 0) };
+    // What is given after batch 3 of query 1 at the offsets 30 with 5 rows, and what becomes of it.
+    let cases = [
+        (3, batch(1, 30), 5, Ok(false)),
+        (3, batch(1, 30), 6, Ok(false)),
+        (3, batch(1, 40), 5, Err("it ends at other offsets of its source")),
+        (3, batch(2, 30), 5, Err("belongs to another query: the table has batch 3")),
+        (3, nameless(), 5, Ok(false)),
+        (3, nameless(), 10, Err("has 10 rows, and the one that the table has had 5")),
+        (3, Batch { query: Some(1), ..nameless() }, 10, Err("has 10 rows, and the one that the table has had 5")),
+        (3, Batch { is_trusted: true, ..batch(2, 40) }, 10, Ok(false)),
+        (2, batch(1, 20), 5, Err("is not its next one, nor is it repeated: the table has batch 3 of it")),
+        (2, nameless(), 5, Err("is not its next one, nor is it repeated: the table has batch 3 of it")),
+        (2, Batch { is_trusted: true, ..batch(1, 20) }, 5, Ok(false)),
+        (4, batch(2, 40), 5, Err("belongs to another query: the table has batch 3")),
+        (4, batch(1, 40), 5, Ok(true)),
+        (4, nameless(), 5, Ok(true)),
+    ];
+    for (version, given, rows, expected) in cases {
+        let builder = TableBuilder::new();
+        assert_eq!(written(&builder, 3, batch(1, 30), 5).await, Ok(true));
+        let found = written(&builder, version, given.clone(), rows).await;
+        match (&found, expected) {
+            (Err(message), Err(said)) => assert!(message.contains(said) && message.contains("batch"), "{given:?}: {message}"),
+            (found, expected) => assert_eq!(found.clone().ok(), expected.ok(), "{given:?}: {found:?}"),
+        }
+        let snapshot = builder.table().snapshot().await.unwrap();
+        let all = if expected == Ok(true) { 5 + rows } else { 5 };
+        assert_eq!(snapshot.scan().count().await.unwrap(), u64::try_from(all).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn marks_are_read_from_a_checkpoint_and_without_a_checksum() {
+    let builder = TableBuilder::new();
+    assert_eq!(written(&builder, 3, batch(1, 30), 5).await, Ok(true));
+    builder.table().snapshot().await.unwrap().checkpoint().await.unwrap();
+    for name in ["00000000000000000000.crc", "00000000000000000000.json"] {
+        builder.delete_log(name).await;
+    }
+    assert!(written(&builder, 3, batch(2, 30), 5).await.unwrap_err().contains("another query"));
+    assert_eq!(written(&builder, 3, batch(1, 30), 5).await, Ok(false));
+}
+
+#[tokio::test]
+async fn marks_of_an_earlier_number_do_not_count() {
+    let builder = TableBuilder::new();
+    assert_eq!(written(&builder, 3, batch(1, 30), 5).await, Ok(true));
+    // An engine that makes no marks wrote the next batch.
+    let theirs = json!({"txn": {"appId": "app", "version": 4, "lastUpdated": 77}});
+    builder.put_log("00000000000000000001.json", text(&[theirs])).await;
+    assert_eq!(written(&builder, 4, batch(2, 40), 10).await, Ok(false));
+    assert_eq!(written(&builder, 5, batch(2, 50), 5).await, Ok(true));
+    assert!(written(&builder, 5, batch(1, 50), 5).await.unwrap_err().contains("another query"));
+}
+
+#[tokio::test]
+async fn a_plan_asks_for_the_rows_if_nothing_else_tells() {
+    let builder = TableBuilder::new();
+    assert_eq!(written(&builder, 3, batch(1, 30), 5).await, Ok(true));
+    let plan = async |batch: Batch| {
+        let schema = StructType { fields: vec![StructField::new("id", PrimitiveType::Long, true)] };
+        builder.table().plan_write(schema, options(3, batch)).await
+    };
+    assert!(matches!(plan(batch(1, 30)).await.unwrap(), PlannedWrite::Done(_)));
+    let nameless = Batch { offsets: None, ..batch(1, 0) };
+    assert!(matches!(plan(nameless.clone()).await.unwrap(), PlannedWrite::CountRows));
+    assert!(matches!(plan(Batch { rows: Some(5), ..nameless.clone() }).await.unwrap(), PlannedWrite::Done(_)));
+    assert!(plan(Batch { rows: Some(6), ..nameless }).await.unwrap_err().message().contains("has 6 rows"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_writers_of_the_same_batch_one_wins_and_the_others_see_a_repeat() {
+    let builder = TableBuilder::new();
+    for number in 0..4 {
+        let writers = (0..6).map(|_| written(&builder, number, batch(1, number), 5));
+        let outcomes = join_all(writers).await;
+        assert_eq!(outcomes.iter().filter(|outcome| **outcome == Ok(true)).count(), 1, "{outcomes:?}");
+        assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+    }
+    assert_eq!(builder.table().snapshot().await.unwrap().scan().count().await.unwrap(), 20);
+    // Two streams under one name: one of them wins, the other is refused.
+    let outcomes = join_all([written(&builder, 4, batch(1, 7), 5), written(&builder, 4, batch(2, 8), 5)]).await;
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1, "{outcomes:?}");
+}
