@@ -9,11 +9,11 @@ import pytest
 from hypothesis import strategies as st
 
 import lakebed as lb
-from lakebed import _lakebed
 from dml import log
 from dml.drawn import ASSIGNMENTS, WHERES, examples, merges, rows_from
 from dml.model import COLUMNS, FEED, TRACKING, VECTORS, Twin
 from dml.sql import conditions
+from lakebed import _lakebed
 
 #: Each number of rows with ids of their own.
 Ids = Callable[[int], int]

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakebed as lb
-from lakebed import _lakebed
 from dml import log
 from dml.model import FEED, TRACKING, VECTORS
 from dml.tables import spark_table
+from lakebed import _lakebed
 
 Rows = list[tuple[Any, ...]]
 
