@@ -106,7 +106,7 @@ impl Env {
         if OsRng.try_fill_bytes(bytes).is_ok() {
             return;
         }
-        // The system has none, which no system says that we know of. What differs between processes and moments then has to do.
+        // No system that we know of lacks a source. On one that does, the process id and the time tell processes apart.
         let moment =
             self.now_ms().cast_unsigned() ^ u64::try_from(self.monotonic().as_nanos()).unwrap_or(u64::MAX).rotate_left(32);
         let seed = u64::from(std::process::id()).rotate_left(40) ^ moment;

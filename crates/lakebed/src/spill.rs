@@ -26,7 +26,7 @@ pub(crate) struct Spill {
     schema: SchemaRef,
     folder: PathBuf,
     file: Arc<File>,
-    /// Held by who writes. Who reads needs it not: a forked child shares the file, but no position in it and no lock.
+    /// A writer holds it. A reader needs no lock and no position in the file, both of which a forked child would share with its parent.
     writing: Arc<Mutex<()>>,
     size_bytes: u64,
 }

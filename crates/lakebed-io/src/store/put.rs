@@ -91,7 +91,7 @@ impl Store {
         self.put_as(path, bytes, Existing::Replace).await
     }
 
-    /// Writes an object whose name nobody else should have. What has it all the same stays as it is, and that is an error.
+    /// Writes an object whose name is new. If an object has the name already, that object stays as it is, and this is an error.
     pub async fn put_new(&self, path: &Path, bytes: Bytes) -> Result<()> {
         self.put_as(path, bytes, Existing::Refuse).await
     }
