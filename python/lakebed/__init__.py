@@ -91,7 +91,7 @@ __all__ = [
 
 
 def set_memory_limit(size_bytes: int) -> None:
-    """Bounds the memory that all scans of this process may hold at a time; work beyond it waits.
+    """Bounds the memory that all scans of this process may hold at a time to ``size_bytes``; work beyond it waits.
 
     The default is a share of what the machine, or the container, has. ``LAKEBED_MEMORY_LIMIT`` sets it from outside.
     """
