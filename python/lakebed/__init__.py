@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import atexit
 
-from lakebed import _lakebed
+from lakebed import _lakebed, arguments
 from lakebed._lakebed import __version__
 from lakebed.alter import Alter
 from lakebed.changes import Changes
@@ -97,16 +97,11 @@ _LEAST_MEMORY_LIMIT = 1 << 20
 def set_memory_limit(size_bytes: int) -> None:
     """Bounds the memory that all scans of this process may hold at a time; work beyond it waits. Children that are forked later go by it too.
 
-    The limit is a number of bytes, at least 1048576 (1 MiB). The default is a share of what the machine, or the container, has.
+    ``size_bytes`` is the limit, at least 1048576 (1 MiB). The default is a share of what the machine, or the container, has.
     ``LAKEBED_MEMORY_LIMIT`` sets it from outside; less than the least counts as the least there, with a warning.
     """
-    if isinstance(size_bytes, bool) or not isinstance(size_bytes, int):
-        raise TypeError(f"the memory limit is a number of bytes, such as 2 << 30, not {size_bytes!r}")
-    if not _LEAST_MEMORY_LIMIT <= size_bytes < 1 << 64:
-        raise InvalidInputError(
-            f"the memory limit is a number of bytes from {_LEAST_MEMORY_LIMIT} (1 MiB) on, not {size_bytes}: 2 << 30 are two gigabytes"
-        )
-    _lakebed.set_memory_limit(size_bytes)
+    limit = arguments.given("size_bytes", arguments.integer("size_bytes", size_bytes, least=_LEAST_MEMORY_LIMIT))
+    _lakebed.set_memory_limit(limit)
 
 
 def finish_background() -> None:

@@ -326,7 +326,7 @@ def test_columns_about_rows_that_say_nothing_are_refused(tmp_path: Path) -> None
         table.scan(["_metadata.row_id"]).tasks()
     with pytest.raises(lb.InvalidInputError, match=r"no column _metadata.id; of rows can be asked: _metadata.file_path, "):
         table.to_arrow(["_metadata.id"])
-    with pytest.raises(lb.InvalidInputError, match=r"_metadata.row_index would come out twice"):
+    with pytest.raises(lb.InvalidInputError, match=r"_metadata.row_index is given twice"):
         table.to_arrow(["_metadata.row_index", "id", "_metadata.row_index"])
     with pytest.raises(lb.PredicateError, match="no column"):
         table.to_arrow(["id"], where="_metadata.row_index = 0")

@@ -167,7 +167,8 @@ def test_a_z_order_gives_each_column_as_much_as_others(path: str) -> None:
     """Sixteen files of sixteen squares: the bits of both columns in turn."""
     pairs = [(a, b) for a in range(64) for b in range(64)]
     random.Random(5).shuffle(pairs)
-    lb.write(path, pa.table({"a": [a for a, _ in pairs], "b": [b for _, b in pairs]}))
+    noise = np.random.default_rng(5).integers(0, 2**62, len(pairs))
+    lb.write(path, pa.table({"a": [a for a, _ in pairs], "b": [b for _, b in pairs], "noise": noise}))
     size = live(path)[0]["size"]
     optimize(path, zorder_by=["a", "b"], target_file_size=size // 16)
     squares = {tuple(stats(add)[key][name] for name in "ab" for key in ("minValues", "maxValues")) for add in live(path)}
