@@ -66,7 +66,13 @@ impl TableBuilder {
     /// Writes the next version.
     pub async fn commit(&mut self, actions: &[Value]) {
         let head = [self.protocol.clone(), self.metadata.clone()];
-        let lines = if self.next_version == 0 { text(&[&head, actions].concat()) } else { text(actions) };
+        // A commit has one action at least.
+        let info = [json!({"commitInfo": {}})];
+        let lines = match actions {
+            _ if self.next_version == 0 => text(&[&head, actions].concat()),
+            [] => text(&info),
+            actions => text(actions),
+        };
         self.put_log(&format!("{:020}.json", self.next_version), lines).await;
         self.next_version += 1;
     }
