@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
 import lakebed as lb
 import lakebed.spark as lbs
@@ -292,3 +293,24 @@ def test_a_stream_that_was_defined_before_the_schema_changed_is_told_to_start_ag
         query.processAllAvailable()
     batches, failed = streamed(spark, "lakebed", path, tmp_path / "c")
     assert (sorted(chain.from_iterable(batches), key=repr), failed) == ([(0, "x"), (0, None)], None)
+
+
+def test_windows_behind_a_watermark_come_once_and_the_mode_update_is_refused(spark: Any, path: str, tmp_path: Path) -> None:
+    def hours(df: Any) -> Any:
+        late = df.withWatermark("at", "10 minutes").groupBy(F.window("at", "1 hour")).agg(F.sum("n").alias("n"))
+        return late.select(F.date_format("window.start", "HH:mm").alias("hour"), "n")
+
+    def through(mode: str) -> None:
+        rows = hours(spark.readStream.format("delta").load(path))
+        writer = rows.writeStream.format("lakebed").outputMode(mode).option("checkpointLocation", f"{tmp_path}/{mode}")
+        writer.trigger(availableNow=True).start(f"{tmp_path}/sink").awaitTermination()
+
+    # The row of 01:45 comes after one of 02:00, and is not too late; the window of 05:00 is still open at the end.
+    for batch in ([("01:00", 1), ("01:30", 2)], [("02:00", 10), ("01:45", 4)], [("05:00", 100)]):
+        rows = spark.createDataFrame(batch, "at string, n bigint")
+        lbs.write(rows.select(F.concat(F.lit("2026-01-01 "), "at").cast("timestamp").alias("at"), "n"), path)
+        through("append")
+    found = lb.Table(tmp_path / "sink").to_arrow().sort_by("hour").to_pylist()
+    assert found == [{"hour": "01:00", "n": 7}, {"hour": "02:00", "n": 10}]
+    with pytest.raises(Exception, match="does not support Update mode"):
+        through("update")
