@@ -98,7 +98,7 @@ def time_travel(path: str) -> None:
     """Travel in time. Every version can still be read, by its number or by a moment."""
     now = lb.Table(path)
     before = lb.Table(path, version=now.version - 1)
-    counts = [table.scan(where="fare < 0").count() for table in (before, now)]
+    counts = [table.count(where="fare < 0") for table in (before, now)]
     show(["version", "trips with a fare below zero"], [[before.version, counts[0]], [now.version, counts[1]]])
 
 
@@ -120,7 +120,7 @@ def change_feed(path: str) -> None:
 def optimize(path: str) -> None:
     """Optimize. The rows stay the same and get another order, so that queries by city and fare open few files."""
     before = lb.Table(path).scan(where=QUERY)
-    result = lb.Table(path).optimize(cluster=["city", "fare"], target_size=256 << 10)
+    result = lb.Table(path).optimize(cluster_by=["city", "fare"], target_file_size=256 << 10)
     after = result.table.scan(where=QUERY)
     say(f"The query: {QUERY}")
     show(["", *_FILES, "rows found"], [["before", *files_of(before), before.count()], ["after", *files_of(after), after.count()]])
@@ -139,7 +139,7 @@ def spark_writes(path: str) -> None:
         "id", "DATE '2026-04-01' AS day", "'Lima' AS city", "double(5) AS km", "double(12) AS fare"
     )
     result = lbs.write(more, path)
-    show(["version", "rows from Spark"], [[result.version, lb.Table(path).scan(where="day = '2026-04-01'").count()]])
+    show(["version", "rows from Spark"], [[result.version, lb.Table(path).count(where="day = '2026-04-01'")]])
 
 
 def spark_sql(path: str) -> None:

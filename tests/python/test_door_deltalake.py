@@ -287,7 +287,9 @@ OTHERS: dict[str, list[Difference]] = {
     ],
     "batches that drift in order": [Difference("rows", "refused", "each batch is matched to the first by name")],
     "batches that drift to shorter values": [
-        Difference("rows", "refused", "each batch is cast to the first where nothing is lost")
+        Difference(
+            "rows", "refused", "each batch is cast to the first where nothing is lost", ("new", "replace the schema", *EXISTING)
+        )
     ],
     "texts for numbers": [CAST],
     "numbers for texts": [CAST],

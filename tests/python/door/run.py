@@ -20,7 +20,7 @@ Act = Callable[[Case, str, "lb.Table | None"], Answer]
 
 #: Names from Rust or from inner libraries, which must not reach users.
 _FOREIGN_WORDS = re.compile(
-    r"panicked|unwrap\(|\bOption<|\bResult<|\bUtf8\b|\bInt(8|16|32|64)\b|\bUInt|Timestamp\(|DataFusion|C Data interface|cast\(\w+@\d|\bu64\b|\busize\b|buffers"
+    r'panicked|unwrap\(|\bOption<|\bResult<|\bUtf8\b|(?<!")\bInt(8|16|32|64)\b|\bUInt|Timestamp\(|DataFusion|C Data interface|cast\(\w+@\d|\bu64\b|\busize\b|buffers'
 )
 #: What an error may be: ours, or about the arguments.
 _OURS = {"LakebedError", "TypeError", "ValueError"}
