@@ -190,6 +190,13 @@ def _from_pandas(frame: Any) -> pa.Table:
         )
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
+    for name, data_type in zip(frame.columns, frame.dtypes, strict=True):
+        # Arrow has no such types: what is left of a period is a number of its units since 1970.
+        if type(data_type).__name__ in ("PeriodDtype", "IntervalDtype"):
+            raise InvalidInputError(
+                f"column {name} of the frame is of type {data_type}, which no table has: call .dt.to_timestamp() on a column of periods, or give "
+                "the bounds of intervals as two columns"
+            )
     return pa.Table.from_pandas(frame, preserve_index=False)
 
 

@@ -51,13 +51,7 @@ def test_what_is_handed_over_is_in_the_table_or_refused(worker: Worker) -> None:
     assert min(must["be done"], must["be refused"]) >= 40, must
 
 
-#: Seeds of defects that are open; take them out here when they are mended.
-OPEN = {"a constraint without a name", "the first overwrite of rows that do not meet its condition"}
-
-
-@pytest.mark.parametrize(
-    "seed", [pytest.param(name, marks=pytest.mark.xfail(strict=True)) if name in OPEN else name for name in SEEDS]
-)
+@pytest.mark.parametrize("seed", list(SEEDS))
 def test_a_case_that_failed_once(seed: str, worker: Worker) -> None:
     check(worker.check(SEEDS[seed]), SEEDS[seed])
 

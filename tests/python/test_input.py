@@ -417,6 +417,13 @@ def test_objects_in_a_frame_of_polars_are_refused(path: str) -> None:
     refused(path, [frame], "column o of the frame holds Python objects")
 
 
+def test_periods_and_intervals_of_pandas_are_refused(path: str) -> None:
+    refused(
+        path, pd.DataFrame({"p": pd.period_range("2020", periods=2, freq="M")}), r"column p of the frame is of type period\[M\]"
+    )
+    refused(path, pd.DataFrame({"i": pd.interval_range(0, 2)}), "column i of the frame is of type interval")
+
+
 # --- what the caller's code raises --------------------------------------------------------------------------------------------
 
 

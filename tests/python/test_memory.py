@@ -31,7 +31,7 @@ assert sum(batch.num_rows for batch in table.to_reader()) == count
 merged = table.upsert(pa.table({"id": [1, count], "p": [1, 0], "s": ["changed", "new"]}), keys=["id", "p"])
 table = merged.table.delete("id = 7").table
 table.checkpoint()
-for order in ({"cluster": ["id", "s"]}, {"zorder_by": ["s"]}):
+for order in ({"cluster_by": ["id", "s"]}, {"zorder_by": ["s"]}):
     table = table.optimize(**order, full=True).table
 table = table.optimize().table
 table = lb.write(path, table.to_arrow(), mode="overwrite").table
@@ -55,11 +55,11 @@ def test_work_comes_to_its_end_with_hardly_any_memory(tmp_path: Path, limit: str
 
 @pytest.mark.parametrize("limit", [1, 0, -1, (1 << 20) - 1, 1 << 64])
 def test_a_limit_that_cannot_be_kept_is_refused(limit: int) -> None:
-    with pytest.raises(lb.InvalidInputError, match=rf"a number of bytes from 1048576 \(1 MiB\) on, not {limit}:"):
+    with pytest.raises(lb.InvalidInputError, match=rf"^size_bytes={limit}: it must be "):
         lb.set_memory_limit(limit)
 
 
 @pytest.mark.parametrize("limit", [True, "1", 1.5e9, None])
 def test_a_limit_that_is_no_number_is_refused(limit: Any) -> None:
-    with pytest.raises(TypeError, match="the memory limit is a number of bytes, such as 2 << 30, not "):
+    with pytest.raises(TypeError, match=r"^size_bytes="):
         lb.set_memory_limit(limit)

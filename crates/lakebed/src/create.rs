@@ -62,6 +62,13 @@ impl NewTable {
         let given = GivenProperties::parse(self.properties.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
         let mut configuration = given.configuration;
         for (name, condition) in &self.constraints {
+            if name.trim().is_empty() {
+                return Err(Error::invalid_input(format!("constraints: the condition {condition} has an empty name")));
+            }
+            let others = self.constraints.keys().filter(|other| other.to_lowercase() == name.to_lowercase());
+            if others.count() > 1 {
+                return Err(Error::invalid_input(format!("constraints: {name} is given twice: names differ in more than case")));
+            }
             configuration.insert(format!("delta.constraints.{}", name.to_lowercase()), Some(condition.clone()));
         }
         let properties = TableProperties::parse(&configuration)?;

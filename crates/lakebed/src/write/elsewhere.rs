@@ -107,7 +107,7 @@ impl Table {
             return Ok(*outcome);
         }
         let transaction = run.transaction(snapshot.as_ref()).await?;
-        let condition = run.condition(snapshot.as_ref())?;
+        let condition = run.condition(snapshot.as_ref(), &target)?;
         run.until_committed(Begun { snapshot, transaction, target, condition }, files).await
     }
 
@@ -155,10 +155,8 @@ pub async fn write_files(
         return Err(Error::invalid_input(message));
     }
     let target = Target::new(task.table.clone(), &task.table_url, &task.options, task.now_ms)?;
-    let condition = match (&task.options.replace_where, task.version) {
-        (Some(text), Some(_)) => Some(parse_condition(&task.table_url, &target.rules.schema, text, task.now_ms)?),
-        _ => None,
-    };
+    let parse = |text: &String| parse_condition(&task.table_url, &target.rules.schema, text, task.now_ms);
+    let condition = task.options.replace_where.as_ref().map(parse).transpose()?;
     let files = write_part(store, env, data, &target, condition.as_ref(), &task.options, part).await?;
     let unflushed: Vec<_> = files.written.iter().map(|file| file.unflushed.clone()).collect();
     if let Err(error) = all_flushed(&unflushed).await {

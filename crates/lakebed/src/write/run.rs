@@ -98,7 +98,7 @@ impl Run {
         }
         let transaction = self.transaction(snapshot.as_ref()).await?;
         let target = Target::plan(snapshot.as_ref(), self).await?;
-        let condition = self.condition(snapshot.as_ref())?;
+        let condition = self.condition(snapshot.as_ref(), &target)?;
         Ok(Step::Begun(Box::new(Begun { snapshot, transaction, target, condition })))
     }
 
@@ -128,9 +128,12 @@ impl Run {
         })
     }
 
-    pub(super) fn condition(&self, snapshot: Option<&Snapshot>) -> Result<Option<Arc<Filter>>> {
-        let (Some(text), Some(snapshot)) = (&self.options.replace_where, snapshot) else { return Ok(None) };
-        parse_condition(snapshot.url(), snapshot.schema(), text, self.now_ms).map(Some)
+    /// The condition of the rows that are replaced. The rows of a table that is made here must meet it too: the same write, done again,
+    /// would refuse them.
+    pub(super) fn condition(&self, snapshot: Option<&Snapshot>, target: &Target) -> Result<Option<Arc<Filter>>> {
+        let Some(text) = &self.options.replace_where else { return Ok(None) };
+        let schema = snapshot.map_or(&target.rules.schema, Snapshot::schema);
+        parse_condition(self.table.store().url(), schema, text, self.now_ms).map(Some)
     }
 
     async fn write_files(&self, data: RecordBatchStream, begun: &Begun) -> Result<Files> {
