@@ -16,6 +16,7 @@ from lakebed import _lakebed, arguments
 from lakebed._lakebed import __version__
 from lakebed.alter import Alter
 from lakebed.changes import Changes
+from lakebed.detail import Checkpoint, Detail, Protocol
 from lakebed.dml import ChangeMetrics, ChangeResult, Merge, MergeExplanation, MergeKey
 from lakebed.errors import (
     CommitConflictError,
@@ -33,10 +34,11 @@ from lakebed.errors import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
+from lakebed.history import History, HistoryEntry
 from lakebed.optimize import OptimizeMetrics, OptimizeResult, PlannedGroup, Progress
 from lakebed.reader import exists, read
 from lakebed.scan import ExplainedConjunct, Explanation, Scan, read_task
-from lakebed.table import Checkpoint, Detail, History, HistoryEntry, Protocol, Table
+from lakebed.table import Table
 from lakebed.vacuum import VacuumMetrics, VacuumResult
 from lakebed.writer import CommitResult, WriteMetrics, create, write
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import html
-import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -14,6 +11,9 @@ from lakebed import _lakebed, arguments
 from lakebed.alter import Alter
 from lakebed.arguments import Commits, Evolution, OnLossy, Partitions, SchemaMode, VacuumMode
 from lakebed.changes import Changes
+from lakebed.detail import Checkpoint, Detail, Protocol, protocol
+from lakebed.display import html_table
+from lakebed.history import History, entry
 from lakebed.rows import schema_of
 from lakebed.scan import Scan
 from lakebed.times import milliseconds, moment
@@ -29,120 +29,7 @@ if TYPE_CHECKING:
     from lakebed.vacuum import VacuumResult
     from lakebed.writer import CommitResult
 
-__all__ = ["Checkpoint", "Detail", "History", "HistoryEntry", "Protocol", "Table"]
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """What readers and writers of a table must know."""
-
-    min_reader_version: int
-    min_writer_version: int
-    reader_features: tuple[str, ...] = ()
-    writer_features: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Detail:
-    """What a table is: everything about it but its rows."""
-
-    id: str
-    name: str | None
-    description: str | None
-    location: str
-    version: int
-    created_at: datetime | None
-    last_modified: datetime | None
-    partition_columns: tuple[str, ...]
-    clustering_columns: tuple[str, ...]
-    num_files: int
-    size_bytes: int
-    properties: dict[str, str]
-    protocol: Protocol
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """A checkpoint that was written."""
-
-    version: int
-    #: Its file in the log, or the one that leads to the others.
-    name: str
-    size_bytes: int
-    num_files: int
-    #: Files that the table no longer has, but that must not be forgotten yet.
-    num_tombstones: int
-
-
-@dataclass(frozen=True)
-class HistoryEntry:
-    """One commit: who did what, when."""
-
-    version: int
-    timestamp: datetime
-    operation: str | None
-    parameters: dict[str, str | None]
-    metrics: dict[str, str | None]
-    user_metadata: str | None
-    engine_info: str | None
-    read_version: int | None
-    isolation_level: str | None
-    is_blind_append: bool | None
-    #: All that the writer told, as JSON values.
-    commit_info: dict[str, Any] = field(repr=False)
-
-
-class History(Sequence[HistoryEntry]):
-    """The commits of a table, newest first. Also an Arrow stream."""
-
-    def __init__(self, entries: Sequence[HistoryEntry]) -> None:
-        self._entries = tuple(entries)
-
-    @overload
-    def __getitem__(self, index: int) -> HistoryEntry: ...
-    @overload
-    def __getitem__(self, index: slice) -> History: ...
-    def __getitem__(self, index: int | slice) -> HistoryEntry | History:
-        if isinstance(index, slice):
-            return History(self._entries[index])
-        return self._entries[index]
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __iter__(self) -> Iterator[HistoryEntry]:
-        return iter(self._entries)
-
-    def to_arrow(self) -> pa.Table:
-        """As a pyarrow table: a row a commit; parameters and metrics are maps."""
-        import pyarrow as pa
-
-        text_map = pa.map_(pa.string(), pa.string())
-        columns: dict[str, tuple[pa.DataType, list[Any]]] = {
-            "version": (pa.int64(), [entry.version for entry in self]),
-            "timestamp": (pa.timestamp("ms", tz="UTC"), [entry.timestamp for entry in self]),
-            "operation": (pa.string(), [entry.operation for entry in self]),
-            "parameters": (text_map, [list(entry.parameters.items()) for entry in self]),
-            "metrics": (text_map, [list(entry.metrics.items()) for entry in self]),
-            "user_metadata": (pa.string(), [entry.user_metadata for entry in self]),
-            "engine_info": (pa.string(), [entry.engine_info for entry in self]),
-            "read_version": (pa.int64(), [entry.read_version for entry in self]),
-            "isolation_level": (pa.string(), [entry.isolation_level for entry in self]),
-            "is_blind_append": (pa.bool_(), [entry.is_blind_append for entry in self]),
-        }
-        return pa.table({name: pa.array(values, kind) for name, (kind, values) in columns.items()})
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        table: Any = self.to_arrow()
-        return table.__arrow_c_stream__(requested_schema)
-
-    def __repr__(self) -> str:
-        lines = [f"{entry.version:>6}  {entry.timestamp:%Y-%m-%d %H:%M:%S}  {entry.operation or '-'}" for entry in self]
-        return "\n".join(["version  timestamp            operation", *lines])
-
-    def _repr_html_(self) -> str:
-        rows = [(entry.version, f"{entry.timestamp:%Y-%m-%d %H:%M:%S}", entry.operation or "-", entry.metrics) for entry in self]
-        return _html_table(("version", "timestamp", "operation", "metrics"), rows)
+__all__ = ["Table"]
 
 
 class Table:
@@ -221,7 +108,7 @@ class Table:
     @property
     def protocol(self) -> Protocol:
         """What readers and writers of this version must know."""
-        return _protocol(self._table.protocol())
+        return protocol(self._table.protocol())
 
     def scan(
         self,
@@ -325,14 +212,14 @@ class Table:
 
     def history(self, limit: int | None = None) -> History:
         """The commits up to this version that the log still has, newest first, and at most ``limit`` of them."""
-        return History([_entry(*found) for found in self._table.history(arguments.integer("limit", limit))])
+        return History([entry(*found) for found in self._table.history(arguments.integer("limit", limit))])
 
     def detail(self) -> Detail:
         """What the table is. Counts its files, which costs reading them where no checksum tells."""
         found = self._table.detail()
         for name in ("created_at", "last_modified"):
             found[name] = None if found[name] is None else moment(found[name])
-        found["protocol"] = _protocol(found["protocol"])
+        found["protocol"] = protocol(found["protocol"])
         fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
         return Detail(**fields)
 
@@ -799,7 +686,7 @@ class Table:
             *(("property", f"{key} = {value}") for key, value in self.properties.items()),
         ]
         columns = [(column.name, column.type, "" if column.nullable else "not null") for column in self.schema]
-        return _html_table(("", ""), facts) + _html_table(("column", "type", ""), columns)
+        return html_table(("", ""), facts) + html_table(("column", "type", ""), columns)
 
 
 def _reopen(given: dict[str, Any], version: int) -> Table:
@@ -809,43 +696,3 @@ def _reopen(given: dict[str, Any], version: int) -> Table:
 def _is_secret(key: str) -> bool:
     """Whether a storage option of this name may hold a secret: all may that are not known to hold none."""
     return key not in _lakebed.options_without_secrets({key: ""})
-
-
-def _protocol(found: Mapping[str, Any]) -> Protocol:
-    return Protocol(
-        found["minReaderVersion"],
-        found["minWriterVersion"],
-        tuple(found.get("readerFeatures") or ()),
-        tuple(found.get("writerFeatures") or ()),
-    )
-
-
-def _entry(version: int, timestamp_ms: int, info: dict[str, Any]) -> HistoryEntry:
-    blind = info.get("isBlindAppend")
-    read_version = info.get("readVersion")
-    return HistoryEntry(
-        version=version,
-        timestamp=moment(timestamp_ms),
-        operation=info.get("operation"),
-        parameters=_texts(info.get("operationParameters")),
-        metrics=_texts(info.get("operationMetrics")),
-        user_metadata=info.get("userMetadata"),
-        engine_info=info.get("engineInfo"),
-        read_version=None if read_version is None else int(read_version),
-        isolation_level=info.get("isolationLevel"),
-        is_blind_append=None if blind is None else str(blind).lower() == "true",
-        commit_info=info,
-    )
-
-
-def _texts(found: Mapping[str, Any] | None) -> dict[str, str | None]:
-    """Delta Spark writes texts here, others JSON values: texts for all, and None stays None."""
-    return {key: value if value is None or isinstance(value, str) else json.dumps(value) for key, value in (found or {}).items()}
-
-
-def _html_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    def line(cells: Sequence[object], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
-
-    first = line(head, "th") if any(head) else ""
-    return "<table>" + first + "".join(line(row, "td") for row in rows) + "</table>"

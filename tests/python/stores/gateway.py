@@ -44,6 +44,10 @@ class S3:
         puts = re.findall(rf" s3_PutObject ({re.escape(table)}/\S+) \S+ 200 ", self.access_log.read_text())
         return Counter(puts)
 
+    def refused(self, table: str) -> Counter[str]:
+        """How often a write of each object of a table was refused, because the object was there."""
+        return Counter(re.findall(rf" s3_PutObject ({re.escape(table)}/\S+) \S+ 412 ", self.access_log.read_text()))
+
     def through(self, port: int) -> S3:
         """The same bucket, reached through a proxy."""
         return replace(self, port=port)

@@ -109,10 +109,10 @@ fn not_held(array: &ArrayRef, to: &ArrowType, column: &str) -> Result<Error> {
         return Ok(Error::schema_mismatch(format!("column {column}: values of type {from} cannot be written as {wanted}")));
     };
     let value = match (0..array.len()).find(|row| array.is_valid(*row) && fitted.is_null(*row)) {
-        Some(row) => format!(": {}", shown(array, row)?),
-        None => String::new(),
+        Some(row) => shown(array, row)?,
+        None => "a value".to_owned(),
     };
-    Ok(Error::schema_mismatch(format!("column {column}: a value does not fit into its type {wanted}{value}")))
+    Ok(Error::schema_mismatch(format!("column {column}: {value} does not fit into its type {wanted}")))
 }
 
 /// Whether a cast between types that may be assigned can change a value without failing.

@@ -109,7 +109,7 @@ mod tests {
     fn check(start: i64, step: i64, mark: Option<i64>, expected: [i64; 3]) {
         let mut field = StructField::new("id", PrimitiveType::Long, true);
         field.metadata.insert(IDENTITY_START.to_owned(), json!(start));
-        field.metadata.insert(STEP.to_owned(), json!(step));
+        field.metadata.insert(IDENTITY_STEP.to_owned(), json!(step));
         field.metadata.extend(mark.map(|mark| (IDENTITY_MARK.to_owned(), json!(mark))));
         let identity = Identity::of(&field).unwrap();
         assert_eq!([0, 1, 2].map(|place| identity.value(place).unwrap()), expected);
