@@ -94,7 +94,7 @@ fn everything_that_may_happen_does() {
         "CommitUnknown",
         "Store",
         "ConcurrentAppend",
-        "ConcurrentDeleteRead",
+        "ConcurrentDeleteDelete",
         "VacuumedFull",
         "VacuumedLite",
     ];

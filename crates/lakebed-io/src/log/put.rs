@@ -63,6 +63,8 @@ pub async fn put_commit(store: &Store, version: u64, bytes: Bytes, txn_id: &str,
             (Ok(Winner::Nobody), Some(error)) => error,
             // As S3 answers when another write of the name is under way, which then came to nothing.
             (Ok(Winner::Nobody), None) => taken_by_nobody(store, &object),
+            // The version is there, damaged, so ours is not and never will be.
+            (Err(error), _) if matches!(error.kind(), ErrorKind::Corrupt { .. }) => return Err(error.within(store.url())),
             (Err(error), _) => error,
         };
         in_doubt = true;

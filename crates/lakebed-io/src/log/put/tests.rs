@@ -89,11 +89,13 @@ async fn a_version_is_written_once_with_one_request() {
 
 #[tokio::test]
 async fn a_version_is_anothers_whatever_stands_in_it() {
-    for text in
-        ["", "\n", "no JSON", "{\"add\":{}}\n", "{\"commitInfo\":{\"txnId\":\"other\"}}", "{\"commitInfo\":{\"txnId\":7}}"]
-    {
+    for text in ["no JSON", "{\"add\":{}}\n", "{\"commitInfo\":{\"txnId\":\"other\"}}", "{\"commitInfo\":{\"txnId\":7}}"] {
         let case = Case::taken(text).await;
         assert_eq!(case.put().await.unwrap(), Whose::Others, "{text}");
+    }
+    for blank in ["", "\n"] {
+        let error = Case::taken(blank).await.put().await.unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Corrupt { path } if path.ends_with(COMMIT)), "{error}");
     }
     // Our identifier, but not where we write it.
     Case::taken("{\"add\":{}}\n{\"commitInfo\":{\"txnId\":\"ours\"}}").await.check(Whose::Others).await;

@@ -125,7 +125,7 @@ fn what_delta_does_not_widen_is_refused() {
     check_error(Int64Array::from(vec![1]), &ArrowType::Float64, &refused("long", "double"));
     check_error(Float64Array::from(vec![1.0]), &ArrowType::Float32, &refused("double", "float"));
     check_error(Int32Array::from(vec![1]), &ArrowType::Utf8, &refused("integer", "string"));
-    check_error(Date32Array::from(vec![1]), &micros(Some("UTC")), &refused("Date32", "Timestamp(µs, \"UTC\")"));
+    check_error(Date32Array::from(vec![1]), &micros(Some("UTC")), &refused("date", "timestamp"));
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn structs_are_cast_field_by_field() {
     let required = ArrowType::Struct(vec![Field::new("new", ArrowType::Utf8, false)].into());
     let stored: ArrayRef = Arc::new(stored);
     let error = cast_up(&stored, &required).unwrap_err().to_string();
-    assert!(error.ends_with("Cast error: field new, which is absent but must not be null"), "{error}");
+    assert!(error.ends_with("field new, which is absent but must not be null"), "{error}");
     let narrower = ArrowType::Struct(vec![Field::new("a", ArrowType::Utf8, true)].into());
     let error = cast_up(&stored, &narrower).unwrap_err().to_string();
     assert_eq!(error, "field a: a column stored as integer cannot be read as string: Delta allows no such change of type");
