@@ -180,6 +180,7 @@ class WritePart:
 
 def write_part(task: bytes, batches: Iterable[pa.RecordBatch], access: Access, parts: int = MOST_PARTS) -> bytes | None:
     """Writes what this task of Spark's has, if it has anything, and tells the files."""
+    import pyarrow as pa
     from pyspark import TaskContext
 
     rows = iter(batches)

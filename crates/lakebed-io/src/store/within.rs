@@ -106,5 +106,6 @@ fn real_path(_file: &File, path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok()
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;

@@ -155,7 +155,7 @@ impl Run {
     /// Commits the files, on newer versions too if others are faster.
     pub(super) async fn until_committed(&self, mut begun: Begun, files: &Files) -> Result<WriteOutcome> {
         let (written_for, mut tries, mut lost) = (begun.target.clone(), 0, 0);
-        let (started, after) = (self.table.env().monotonic(), begun.snapshot.as_ref().map(Snapshot::version));
+        let (started, mut after) = (self.table.env().monotonic(), begun.snapshot.as_ref().map(Snapshot::version));
         loop {
             match self.commit(begun, files).await {
                 Ok(mut outcome) => {
@@ -179,6 +179,7 @@ impl Run {
             if let Some(outcome) = outcome_of(&self.table, after, files).await? {
                 return Ok(outcome);
             }
+            after = begun.snapshot.as_ref().map(Snapshot::version);
             if !begun.target.takes_files_of(&written_for) {
                 return Err(self.rules_changed());
             }
