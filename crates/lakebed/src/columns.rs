@@ -69,7 +69,7 @@ fn check_type(data_type: &DataType, name: &str, mode: MappingMode) -> Result<()>
         }
         DataType::Primitive(_) => Ok(()),
         DataType::Struct(fields) if fields.fields.is_empty() => {
-            Err(Error::schema_mismatch(format!("column {name} is a struct without fields: no file can hold it")))
+            Err(Error::invalid_input(format!("column {name} is a struct without fields: no file can hold it")))
         }
         DataType::Struct(fields) => check_names(fields, &format!("{name}."), mode),
         DataType::Array(array) => check_type(&array.element, &format!("{name}.element"), mode),

@@ -36,7 +36,7 @@ def check(case: Case, act: Act | None = None) -> str:
         answer = (act or WAYS[case.way])(case, path, handle)
         wanted = model.wanted(case)
         if answer.error:
-            return _judge_refusal(case, answer, wanted, path) or _unchanged(path, before)
+            return _judge_refusal(case, answer, wanted, path) or _unchanged(path, before, by_tasks=act is not None)
         if not Path(path).exists() and case.deed.verb in deeds.READS:
             return ""
         return _judge_success(case, answer, wanted, path, version) or _afterwards(path)
@@ -72,8 +72,13 @@ def _judge_refusal(case: Case, answer: Answer, wanted: Wanted, path: str) -> str
     return ""
 
 
-def _unchanged(path: str, before: dict[str, int]) -> str:
+def _unchanged(path: str, before: dict[str, int], *, by_tasks: bool) -> str:
+    """What a refused call left. A task of Spark's that ended before another one failed leaves its files, which no version names."""
     after = _files(path)
+    if by_tasks:
+        after = {
+            name: size for name, size in after.items() if name in before or "_delta_log/" in name or not name.endswith(".parquet")
+        }
     if after != before:
         return f"refused, but files changed: {sorted(set(after.items()) ^ set(before.items()))}"
     return ""

@@ -10,6 +10,7 @@ import lakebed.spark as lbs
 from door import sources
 from door.case import Case
 from door.processes import Answer, act
+from lakebed.spark import failure
 
 
 class Deeds:
@@ -30,4 +31,5 @@ class Deeds:
         writer = frame.write.format("lakebed").mode(given.pop("mode", "append"))
         for name, value in given.items():
             writer = writer.option(name, json.dumps(value) if isinstance(value, list) else value)
-        writer.save(path)
+        with failure.told():
+            writer.save(path)
