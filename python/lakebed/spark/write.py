@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakebed import _lakebed, arguments
-from lakebed.arguments import Mode, Partitions, SchemaMode
+from lakebed.arguments import Mode, SchemaMode
 from lakebed.input import Batches
 from lakebed.spark import batches, failure, location, session, types, written
 from lakebed.spark.arguments import check_frame, condition
@@ -68,12 +68,9 @@ def write(
     uri, access = location.of_caller(uri), Access(arguments.strings("storage_options", storage_options), credentials)
     if optimize_write is not None:
         arguments.flag("optimize_write", optimize_write)
-    given = {**locals(), "where": condition(where)}
-    for name, words in (("mode", Mode), ("partitions", Partitions), ("schema", SchemaMode)):
-        given[name] = arguments.word(name, given[name], words)
-    if given["partitions"] is None and given["mode"] == "overwrite" and where is None and given["schema"] != "overwrite":
-        given["partitions"] = session.setting(df.sparkSession, "spark.sql.sources.partitionOverwriteMode", "static")
-    options = {**_place(uri, access.storage_options, credentials), **_options(given)}
+    options = {**_place(uri, access.storage_options, credentials), **_options({**locals(), "where": condition(where)})}
+    if options["partitions"] is None and options["mode"] == "overwrite" and where is None and options["schema"] != "overwrite":
+        options["partitions"] = session.setting(df.sparkSession, "spark.sql.sources.partitionOverwriteMode", "static")
     schema_text = written.delta_schema(df.schema)
     if isinstance(txn, Batch):
         options["batch"] = txn.known()
