@@ -50,7 +50,7 @@ impl<'a, 'py> Options<'a, 'py> {
     }
 }
 
-/// The same error, which tells which option it is about.
+/// The same error with the name of the option.
 fn named(py: Python<'_>, key: &str, error: &PyErr) -> PyErr {
     let message = format!("{key}: {}", error.value(py));
     PyErr::from_type(error.get_type(py), message)

@@ -291,7 +291,7 @@ fn check_path(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// A path made absolute. A leading `~` is the home folder of whoever runs the process.
+/// A path made absolute. A leading `~` is the home folder of the user that runs the process.
 fn local_path(text: &str) -> Result<PathBuf> {
     let path = match text.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => {

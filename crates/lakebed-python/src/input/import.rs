@@ -1,4 +1,4 @@
-//! A batch that somebody else made, taken over from Arrow's C interface.
+//! Import of a batch from Arrow's C interface.
 //!
 //! Nothing of it is believed that can be checked: `shape` compares its parts with the schema before any of them is read, and here every
 //! value is validated before anybody uses it (offsets that rise and stay inside, keys that a dictionary has, text that is UTF-8). The interface

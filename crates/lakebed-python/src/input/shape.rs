@@ -11,7 +11,7 @@ const MOST_ROWS: i64 = 1 << 56;
 /// Compares an array with its type.
 ///
 /// # Errors
-/// In words, what is the matter.
+/// The fault in words.
 pub fn check(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String> {
     let rows = reach(array)?;
     check_buffers(array, data_type, rows)?;

@@ -24,7 +24,7 @@ enum Held {
     Identity,
     /// A secret that belongs to an identity.
     SecretOfIdentity,
-    /// A secret, or nobody knows what.
+    /// A secret, or an option that is not known.
     Unknown,
 }
 
