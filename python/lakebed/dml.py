@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ChangeMetrics", "ChangeResult", "Merge", "MergeExplanation", "MergeKey"]
 
+#: Stands for a source that was read, or that could not be read to its end.
+_TAKEN = object()
+
 
 @dataclass(frozen=True)
 class ChangeMetrics:
@@ -150,12 +153,16 @@ class Merge:
         return {**self._options, "clauses": self._clauses}
 
     def _read(self) -> _lakebed.MergeSource:
-        """The source is read once, however often it is asked for."""
+        """The source is read once, however often it is asked for. After a failure nobody knows how much of it is left."""
         if self._source is None:
             from lakebed.input import stream
 
-            self._source = _lakebed.MergeSource.read(stream(self._data), self._options["on_lossy"])
-            self._data = None
+            data, self._data = self._data, _TAKEN
+            if data is _TAKEN:
+                raise InvalidInputError(
+                    "the source of this merge could not be read the first time, and may be read in part: make the merge anew"
+                )
+            self._source = _lakebed.MergeSource.read(stream(data), self._options["on_lossy"])
         return self._source
 
     def __repr__(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lakebed import values
 from lakebed.errors import InvalidInputError, LakebedError
 
 if TYPE_CHECKING:
@@ -48,10 +49,12 @@ def stream(data: Any) -> Any:
         return Batches([data])
     if hasattr(data, "to_reader"):
         return stream(_tried("the data", data.to_reader))
+    if hasattr(data, "scanner"):
+        return stream(_tried("the data", data.scanner))
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes, bytearray)):
         return _of_items(_tried("the data", lambda: iter(data)))
     raise InvalidInputError(
-        f"a {type(data).__name__} is no Arrow data: give a pyarrow table, a pandas or polars frame, a reader, a list of rows, ..."
+        f"data of type {type(data).__name__} is no Arrow data: give a pyarrow table, a pandas or polars frame, a reader, a list of rows, ..."
     )
 
 
@@ -85,7 +88,7 @@ class Batches:
             raise StopIteration
         if not _is_batch(item):
             raise InvalidInputError(
-                f"batch {self._number} of the data is a {type(item).__name__}: give only batches (tables, frames), or only rows as dictionaries"
+                f"batch {self._number} of the data is of type {type(item).__name__}: give only batches (tables, frames), or only rows as dictionaries"
             )
         return _tried(name, lambda: _exported(item))
 
@@ -102,7 +105,7 @@ def _of_items(items: Iterator[Any]) -> Any:
 
         return from_rows(_numbered(first, items))
     raise InvalidInputError(
-        f"the first item of the data is a {type(first).__name__}, neither a batch (a table, a frame) nor a row as a dictionary{_instead(first)}"
+        f"the first item of the data is of type {type(first).__name__}, neither a batch (a table, a frame) nor a row as a dictionary{_instead(first)}"
     )
 
 
@@ -117,7 +120,7 @@ def _numbered(first: Mapping[Any, Any], items: Iterator[Any]) -> Iterator[Mappin
     number = 2
     while (row := _tried(f"row {number} of the data", lambda: next(items, _END))) is not _END:
         if not isinstance(row, Mapping):
-            raise InvalidInputError(f"row {number} of the data is a {type(row).__name__}, not a dictionary{_instead(row)}")
+            raise InvalidInputError(f"row {number} of the data is of type {type(row).__name__}, not a dictionary{_instead(row)}")
         yield row
         number += 1
 
@@ -165,16 +168,9 @@ def _arrow(data: Any) -> Any:
     if _is_pandas(data):
         return _from_pandas(data)
     if type(data).__module__.partition(".")[0] == "polars":
-        _refuse_objects(data)
+        for name, data_type in (getattr(data, "schema", None) or {}).items():
+            values.refuse_objects(name, data_type)
     return data
-
-
-def _refuse_objects(frame: Any) -> None:
-    """Polars hands Python objects over as their addresses."""
-    schema = getattr(frame, "schema", None) or {}
-    for name, data_type in schema.items():
-        if str(data_type) == "Object":
-            raise InvalidInputError(f"column {name} of the frame holds Python objects, which no table can: give it another type")
 
 
 def _from_pandas(frame: Any) -> pa.Table:
@@ -188,16 +184,27 @@ def _from_pandas(frame: Any) -> pa.Table:
             f"the columns of the frame have {frame.columns.nlevels} levels, and columns of a table have one: join their names, as in "
             'frame.columns = ["_".join(names) for names in frame.columns]'
         )
+    if twice := [name for name in frame.index.names if name is not None and name in frame.columns]:
+        raise InvalidInputError(
+            f"the index of the frame and one of its columns have the same name, {twice[0]}: rename one of them, or drop the index by "
+            ".reset_index(drop=True)"
+        )
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     for name, data_type in zip(frame.columns, frame.dtypes, strict=True):
-        # Arrow has no such types: what is left of a period is a number of its units since 1970.
-        if type(data_type).__name__ in ("PeriodDtype", "IntervalDtype"):
-            raise InvalidInputError(
-                f"column {name} of the frame is of type {data_type}, which no table has: call .dt.to_timestamp() on a column of periods, or give "
-                "the bounds of intervals as two columns"
-            )
-    return pa.Table.from_pandas(frame, preserve_index=False)
+        values.refuse_type(name, data_type)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    for place, name in enumerate(table.column_names):
+        _refuse_changed(name, frame.iloc[:, place], table.schema.field(place).type)
+    return table
+
+
+def _refuse_changed(name: str, column: Any, data_type: pa.DataType) -> None:
+    """Refuses Python's own values in a column of pandas that Arrow would change."""
+    if hasattr(data_type, "value_type") and hasattr(column.dtype, "categories"):
+        column, data_type = column.cat.categories, data_type.value_type
+    if str(column.dtype) == "object":
+        values.refuse_changed(name, column.dropna(), data_type)
 
 
 def _tried(name: str, do: Callable[[], _T]) -> _T:

@@ -253,19 +253,19 @@ def test_batches_of_all_kinds_go_together(path: str) -> None:
     ("items", "match"),
     [
         ([], "there is no data"),
-        ([None], "the first item of the data is a NoneType"),
-        ([batch(a=[1]), None], "batch 2 of the data is a NoneType"),
-        ([batch(a=[1]), {"a": 1}], "batch 2 of the data is a dict"),
-        ([{"a": 1}, batch(a=[1])], "row 2 of the data is a RecordBatch"),
-        ([1, 2], "the first item of the data is a int"),
+        ([None], "the first item of the data is of type NoneType"),
+        ([batch(a=[1]), None], "batch 2 of the data is of type NoneType"),
+        ([batch(a=[1]), {"a": 1}], "batch 2 of the data is of type dict"),
+        ([{"a": 1}, batch(a=[1])], "row 2 of the data is of type RecordBatch"),
+        ([1, 2], "the first item of the data is of type int"),
         ([pa.array([1])], "not made of named columns"),
         ([pl.Series([1])], "not made of named columns"),
         ([pd.Series([1])], r"a pandas Series is a single column: call .to_frame\(\)"),
         (pa.array([1]), "not made of named columns"),
         (pl.LazyFrame({"a": [1]}), r"call .collect\(\) on it first"),
-        ("text", "a str is no Arrow data"),
-        (7, "a int is no Arrow data"),
-        (np.array([[1, 2]]), "the first item of the data is a ndarray"),
+        ("text", "data of type str is no Arrow data"),
+        (7, "data of type int is no Arrow data"),
+        (np.array([[1, 2]]), "the first item of the data is of type ndarray"),
     ],
 )
 def test_items_that_are_no_data_are_refused(path: str, items: Any, match: str) -> None:
@@ -339,17 +339,17 @@ class Place:
 @pytest.mark.parametrize(
     ("given", "match"),
     [
-        ([Point(1, 2)], r"is a Point, .*call \._asdict\(\)"),
-        ([Place(1)], r"is a Place, .*dataclasses.asdict\(\)"),
-        ([{"a": 1}, Place(1)], r"row 2 of the data is a Place, not a dictionary: .*dataclasses"),
-        ([{"a": 1}, None], "row 2 of the data is a NoneType"),
+        ([Point(1, 2)], r"is of type Point, .*call \._asdict\(\)"),
+        ([Place(1)], r"is of type Place, .*dataclasses.asdict\(\)"),
+        ([{"a": 1}, Place(1)], r"row 2 of the data is of type Place, not a dictionary: .*dataclasses"),
+        ([{"a": 1}, None], "row 2 of the data is of type NoneType"),
         ([{1: "x"}], "1 is no name of a column"),
         ([{}], "a row without columns"),
         ({}, "a dictionary without columns"),
         ({"a": [1, 2], "b": [1]}, "different numbers of values: a has 2, b has 1"),
-        ({"a": 1}, "column a is a int, not a list of values: for a single row give a list of one dictionary"),
-        ({"a": "text"}, "column a is a str"),
-        ({"a": {"x": 1}}, "column a is a dict"),
+        ({"a": 1}, "column a is of type int, not a list of values: for a single row give a list of one dictionary"),
+        ({"a": "text"}, "column a is of type str"),
+        ({"a": {"x": 1}}, "column a is of type dict"),
     ],
 )
 def test_rows_and_columns_that_are_none_are_refused(path: str, given: Any, match: str) -> None:
@@ -403,7 +403,7 @@ def test_categories_of_chunks_may_differ(path: str) -> None:
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "Duplicate column names"),
         (pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")])), "2 levels"),
         (pd.DataFrame({"a": [1, "x"]}), r"the data could not be read: Arrow\w+: .*column a"),
-        (pd.DataFrame({"a": [1]}, index=pd.Index([1], name="a")), "a, already exists"),
+        (pd.DataFrame({"a": [1]}, index=pd.Index([1], name="a")), "the same name, a: rename one"),
         (pd.Series([1], name="a"), "to_frame"),
     ],
 )
@@ -413,15 +413,13 @@ def test_frames_of_pandas_that_are_no_tables_are_refused(path: str, frame: Any, 
 
 def test_objects_in_a_frame_of_polars_are_refused(path: str) -> None:
     frame = pl.DataFrame({"a": [1], "o": [object()]})
-    refused(path, frame, "column o of the frame holds Python objects")
-    refused(path, [frame], "column o of the frame holds Python objects")
+    refused(path, frame, "column o holds Python objects")
+    refused(path, [frame], "column o holds Python objects")
 
 
 def test_periods_and_intervals_of_pandas_are_refused(path: str) -> None:
-    refused(
-        path, pd.DataFrame({"p": pd.period_range("2020", periods=2, freq="M")}), r"column p of the frame is of type period\[M\]"
-    )
-    refused(path, pd.DataFrame({"i": pd.interval_range(0, 2)}), "column i of the frame is of type interval")
+    refused(path, pd.DataFrame({"p": pd.period_range("2020", periods=2, freq="M")}), r"column p is of type period\[M\]")
+    refused(path, pd.DataFrame({"i": pd.interval_range(0, 2)}), "column i is of type interval")
 
 
 # --- what the caller's code raises --------------------------------------------------------------------------------------------

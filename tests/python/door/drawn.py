@@ -36,7 +36,7 @@ def columns(draw: st.DrawFn, name: str, count: int, kind: str | None = None) -> 
     if kind is None:
         others = _AT_TIMES.get(name.lower(), ["int64"])
         kind = draw(st.sampled_from([usual] * 12 * len(others) + others))
-    nullable = draw(st.sampled_from([True] * 40 + [False]))
+    nullable = kind == "null" or draw(st.sampled_from([True] * 40 + [False]))
     return Column(name, kind, draw(_values(name, kind, count, not nullable)), nullable)
 
 
@@ -78,7 +78,7 @@ def _drifted(draw: st.DrawFn, batch: list[Column], rows: int) -> list[Column]:
             batch[at] = Column(one.name.upper(), one.type, one.values, one.nullable)
         case "nulls" if batch:
             one = batch[at]
-            batch[at] = Column(one.name, one.type, (None,) * rows, not one.nullable)
+            batch[at] = Column(one.name, one.type, (None,) * rows, one.type == "null" or not one.nullable)
     return batch
 
 

@@ -33,6 +33,7 @@ _NEW = {
 _NEW |= {"date32[day]", "decimal", "instant", "wall clock", "list", "struct", "map"}
 #: Texts that the folder of a partition has for null.
 _NULL_TEXTS = ("", "__HIVE_DEFAULT_PARTITION__")
+_RAISES = "the generator raises"
 
 
 @dataclass
@@ -57,8 +58,8 @@ def wanted(case: Case) -> Wanted:
     given = dict(deed.given)
     is_known = table.exists and (given.get("mode") == "ignore" or _is_known(given))
     if deed.wrong:
-        # Arguments about columns need not be checked where nothing is done.
-        depends = "nope" in deed.wrong or deed.wrong.startswith("constraints")
+        # Columns, constraints and properties need not be checked where nothing is done.
+        depends = "nope" in deed.wrong or deed.wrong.startswith(("constraints", "properties"))
         (found.doubts if is_known and depends else found.refused).append(deed.wrong)
     if deed.verb == "write" and table.exists and given.get("mode") == "error":
         found.refused.append("there is a table")
@@ -73,7 +74,8 @@ def wanted(case: Case) -> Wanted:
         else:
             found.refused += of_source.refused
         found.doubts += of_source.doubts
-    if not found.refused:
+    # A generator raises last: what else is wrong may be told before.
+    if not found.refused or found.refused == [_RAISES]:
         _VERBS.get(deed.verb, _keep)(case, given, found)
     if deed.verb in deeds.KEEPS:
         found.rows = tables.before(table)
@@ -88,13 +90,13 @@ def _judge_source(case: Case, given: dict[str, Any], found: Wanted) -> None:
     """What can be said about the source and the columns of the table, before any value is looked at."""
     source = case.source
     batches = sources.batches(source)
-    lacks = not batches and source.kind in sources.DRIFTING
+    lacks = not batches and source.kind in sources.DRIFTING and source.kind != "drifting reader"
     if source.kind in sources.NO_ROWS or lacks or (source.kind in sources.OF_DICTS and not sources.rows(source)):
         found.refused.append("no rows come of that")
         return
     if source.kind == "generator that raises":
-        found.refused.append("the generator raises")
-    if source.kind == "rows and batches" and len(batches) > 1:
+        found.refused.append(_RAISES)
+    if source.kind == "rows and batches" and len(batches) > 1 and any(column.values for column in batches[0]):
         found.refused.append("rows and batches are mixed")
     for batch in batches:
         names = [column.name.lower() for column in batch]
@@ -233,6 +235,8 @@ def _write(case: Case, given: dict[str, Any], found: Wanted) -> None:
             found.doubts.append("the schema is replaced")
     else:
         _check(case, new, found)
+        if case.table.required and "id" not in {name.lower() for name in _columns(sources.batches(case.source))}:
+            found.doubts.append("the data lacks a column that must not be null")
     if mode != "overwrite":
         if where is not None or dynamic or given.get("schema") == "overwrite":
             found.doubts.append("words for an overwrite")
@@ -367,8 +371,10 @@ def _merged(case: Case, given: dict[str, Any], found: Wanted, clauses: str, keys
 
 def _family(kind: pa.DataType) -> str:
     """The family of a type. A lossless cast within a family keeps the value."""
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return "number"
+    if pa.types.is_integer(kind):
+        return "whole number"
+    if pa.types.is_floating(kind):
+        return "fraction"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind) or kind == pa.string_view():
         return "text"
     return str(kind)
