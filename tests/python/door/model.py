@@ -91,6 +91,7 @@ def _judge_source(case: Case, given: dict[str, Any], found: Wanted) -> None:
     source = case.source
     batches = sources.batches(source)
     lacks = not batches and source.kind in sources.DRIFTING and source.kind != "drifting reader"
+    lacks |= source.kind == "rows and batches" and len(batches) == 1 and not sources.rows(source)
     if source.kind in sources.NO_ROWS or lacks or (source.kind in sources.OF_DICTS and not sources.rows(source)):
         found.refused.append("no rows come of that")
         return
