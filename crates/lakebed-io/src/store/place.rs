@@ -113,11 +113,11 @@ impl Place {
 
     /// `url` may still hold user, query and an unclean path; what is kept of it is made from the other arguments.
     fn new(service: Service, mut url: Url, path: Path, embedded: Vec<(&'static str, String)>) -> Result<Self> {
-        url.set_query(None);
+        // What stands before `@` without a password is a container on Azure.
         if url.password().is_some() {
-            // Only schemes with an authority have passwords, and these accept the change.
-            let _ = url.set_password(None).and_then(|()| url.set_username(""));
+            url = without_secrets(url);
         }
+        url.set_query(None);
         if service != Service::Local {
             url.set_path(&encoded(path.as_ref()));
         }
@@ -176,10 +176,9 @@ impl Place {
         if let Some(place) = Self::from_cloud_address(url, &host, &path)? {
             return Ok(place);
         }
-        let mut origin = url.clone();
+        let clean = without_secrets(url.clone());
+        let mut origin = clean.clone();
         origin.set_path("");
-        origin.set_query(None);
-        let _ = origin.set_password(None).and_then(|()| origin.set_username(""));
         let mut embedded = Vec::new();
         if !url.username().is_empty() {
             let plain = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
@@ -189,8 +188,6 @@ impl Place {
         if let Some(query) = url.query() {
             embedded.push(("http_query", query.to_owned()));
         }
-        let mut clean = url.clone();
-        let _ = clean.set_username("");
         Self::new(Service::Http { origin: origin.to_string() }, clean, path, embedded)
     }
 
@@ -245,11 +242,20 @@ pub fn url_without_secrets(text: &str) -> Result<String> {
     }
     // What a web address says beside the place, such as a region, is kept.
     let mut url = Url::parse(text).map_err(|error| refuse(text, error))?;
-    url.set_query(None);
     if url.password().is_some() || matches!(url.scheme(), "http" | "https") {
-        let _ = url.set_password(None).and_then(|()| url.set_username(""));
+        url = without_secrets(url);
     }
+    url.set_query(None);
     Ok(url.into())
+}
+
+/// A URL without user, password, query and fragment.
+pub(super) fn without_secrets(mut url: Url) -> Url {
+    // Only URLs without a host refuse the change, and these have neither user nor password.
+    let _ = url.set_password(None).and_then(|()| url.set_username(""));
+    url.set_query(None);
+    url.set_fragment(None);
+    url
 }
 
 /// Where a table is, in words that mean the same once the working directory or the home folder is another one: a path on this machine as a
@@ -301,13 +307,19 @@ fn check_path(text: &str) -> Result<()> {
     }
     if is_scheme(word) && rest.starts_with('/') {
         let written = if begins_with(&KNOWN_SCHEMES) { format!("{}, or ", written(&scheme, rest)) } else { String::new() };
-        return Err(refuse(text, format!("one slash makes neither a URL nor a path: write {written}./{text} for a folder of that name")));
+        return Err(refuse(
+            text,
+            format!("one slash makes neither a URL nor a path: write {written}./{text} for a folder of that name"),
+        ));
     }
     if scheme == "file" {
         return Err(refuse(text, "a file URL is absolute: write file:///folder/table, or the path without file:"));
     }
     if begins_with(&KNOWN_SCHEMES) {
-        return Err(refuse(text, format!("a URL has two slashes: write {}, or ./{text} for a folder of that name", written(&scheme, rest))));
+        return Err(refuse(
+            text,
+            format!("a URL has two slashes: write {}, or ./{text} for a folder of that name", written(&scheme, rest)),
+        ));
     }
     if begins_with(&FOREIGN_SCHEMES) {
         return Err(refuse(text, format!("unknown scheme {scheme}; known are {SCHEMES}; ./{text} is a folder of that name")));
