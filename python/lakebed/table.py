@@ -660,14 +660,14 @@ class Table:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The place and the version, and of the options those that are known to be no secrets; the environment or ``credentials`` give the
-        others again."""
+        """The place, the table's id and the version, and of the options those that are known to be no secrets; the environment or
+        ``credentials`` give the others again."""
         given = {
             **self._given,
-            "uri": _lakebed.uri_without_secrets(self._given["uri"]),
+            "uri": self._table.address(),
             "storage_options": _lakebed.options_without_secrets(self._given["storage_options"]),
         }
-        return (_reopen, (given, self.version))
+        return (_reopen, (given, self.version, self._table.metadata()["id"]))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Table) and (self.uri, self.version) == (other.uri, other.version)
@@ -689,8 +689,9 @@ class Table:
         return html_table(("", ""), facts) + html_table(("column", "type", ""), columns)
 
 
-def _reopen(given: dict[str, Any], version: int) -> Table:
-    return Table(given.pop("uri"), version=version, **given)
+def _reopen(given: dict[str, Any], version: int, table_id: str) -> Table:
+    """The same version of the same table: another one in its place is refused."""
+    return Table._wrap(_lakebed.Table.open({**given, "version": version, "id": table_id}), given)
 
 
 def _is_secret(key: str) -> bool:

@@ -62,6 +62,8 @@ pub enum Fault {
     LostReply,
     /// The answer is lost, and a put is carried out only after the next request for the object.
     Late,
+    /// The object looks empty to who reads it.
+    Blank,
     /// The answer ends after so many bytes, with an error.
     Cut(usize),
 }
@@ -295,6 +297,11 @@ fn passing(kind: io::ErrorKind) -> Error {
 }
 
 /// An answer that ends too early.
+fn blank(found: GetResult) -> GetResult {
+    let meta = ObjectMeta { size: 0, ..found.meta };
+    GetResult { payload: GetResultPayload::Stream(stream::empty().boxed()), meta, range: 0..0, attributes: found.attributes }
+}
+
 async fn cut(found: GetResult, length: usize) -> Result<GetResult> {
     let (meta, range, attributes) = (found.meta.clone(), found.range.clone(), found.attributes.clone());
     let bytes: Bytes = found.bytes().await?;
@@ -350,6 +357,7 @@ impl ObjectStore for ObservedStore {
         }
         match fault {
             Some(Fault::Cut(length)) => cut(found, length).await,
+            Some(Fault::Blank) => Ok(blank(found)),
             Some(_) => Err(passing(io::ErrorKind::ConnectionReset)),
             None => Ok(found),
         }

@@ -571,3 +571,20 @@ def test_older_versions_around_a_gap(tmp_path: Path, corpus_by_name: dict[str, O
     assert lb.Table(table.root, version=6).version == 6
     with pytest.raises(lb.LakebedError, match=r"\b7\b|0{19}7"):
         lb.Table(table.root, version=7)
+
+
+def test_a_checksum_that_contradicts_the_log_is_told_of_once_and_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "t"
+    for number in range(2):
+        lb.write(path, [{"id": number}])
+    commit = path / "_delta_log" / f"{1:020}.json"
+    commit.write_text("".join(line for line in commit.read_text().splitlines(keepends=True) if not line.startswith('{"add"')))
+    caplog.set_level(logging.WARNING, logger="lakebed")
+    table = lb.Table(path)
+    assert (table.count(), table.detail().num_files, table.files().num_rows) == (1, 1, 1)
+    [warning] = [record.getMessage() for record in caplog.records if record.name.startswith("lakebed")]
+    assert f"{1:020}.crc contradicts the log: it tells of 2 files" in warning
+    # The sums of the next version are not made of wrong ones.
+    newer = table.append([{"id": 3}]).table
+    assert not (path / "_delta_log" / f"{2:020}.crc").exists()
+    assert (newer.count(), newer.detail().num_files) == (2, 2)

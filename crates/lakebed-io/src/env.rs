@@ -100,8 +100,8 @@ impl Env {
         uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
     }
 
-    /// Random bytes of the operating system, which nothing is kept of: a generator in this process would have the same state in a forked
-    /// child, and give both the same identifiers.
+    /// Random bytes straight from the operating system. A generator kept here would be copied by a fork, and parent and child would draw the
+    /// same identifiers.
     fn fill_from_system(&self, bytes: &mut [u8]) {
         if OsRng.try_fill_bytes(bytes).is_ok() {
             return;

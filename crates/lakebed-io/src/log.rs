@@ -21,6 +21,7 @@ use lakebed_core::path::{HINT_NAME, LOG_DIR, LogKind, LogPath};
 pub use commits::{CommitPart, read_commits, read_places, without_actions};
 pub use lakebed_core::log::segment::ListedLogFile;
 pub use near::find_near;
+use object_store::ObjectMeta;
 pub use put::{PutCommit, put_commit};
 pub use write::{hadoop_checksum_name, put_checksum, write_hint};
 
@@ -66,10 +67,7 @@ async fn fill_gaps(store: &Store, files: &mut Vec<ListedLogFile>) -> Result<()> 
     for version in missing {
         let path = LogPath::commit(version);
         match store.head(&store.path_of(&format!("{LOG_DIR}/{}", path.name))?).await {
-            Ok(object) => {
-                let modified_ms = object.last_modified.timestamp_millis();
-                files.push(ListedLogFile { path, size: object.size, modified_ms });
-            }
+            Ok(object) => files.push(listed_file(path, object)),
             Err(error) if error.is_not_found() => {}
             Err(error) => return Err(error),
         }
@@ -92,14 +90,24 @@ async fn list_first(store: &Store, from: u64, most: usize) -> Result<(Vec<Listed
         .into_iter()
         .filter_map(|object| {
             let path = LogPath::parse(object.location.filename()?)?;
-            let modified_ms = object.last_modified.timestamp_millis();
-            (path.version >= from).then_some(ListedLogFile { path, size: object.size, modified_ms })
+            (path.version >= from).then(|| listed_file(path, object))
         })
         .collect();
     // Names of fewer than twenty digits do not sort by their versions.
     files.sort_by_key(|file| file.path.version);
     fill_gaps(store, &mut files).await?;
     Ok((files, is_all))
+}
+
+/// A file of the log out of what the store tells of the object.
+fn listed_file(path: LogPath, object: ObjectMeta) -> ListedLogFile {
+    let modified_ms = object.last_modified.timestamp_millis();
+    ListedLogFile { path, size: object.size, modified_ms, e_tag: object.e_tag.map(|tag| unquoted(&tag)) }
+}
+
+/// Services quote the mark in some answers and not in others.
+pub(crate) fn unquoted(e_tag: &str) -> String {
+    e_tag.trim_matches('"').to_owned()
 }
 
 /// What `_last_checkpoint` has to say.

@@ -85,7 +85,7 @@ fn refused(store: &Store, name: &str) -> Error {
     Error::new(ErrorKind::Store { object: store.url().to_owned(), retryable: false, not_found: false }, message)
 }
 
-/// Nobody has the lock for long, but for a fork, which may leave it behind: then a store is asked once more.
+/// The lock is held briefly, unless a fork copied it while held. Then the store is probed once more.
 fn passed(look: impl FnOnce(&mut HashSet<String>) -> bool) -> bool {
     const ATTEMPTS: u32 = 1000;
     let mut free = (0..ATTEMPTS).filter_map(|_| PASSED.try_lock().inspect_err(|_| std::thread::yield_now()).ok());

@@ -1,10 +1,11 @@
 //! `_lakebed.Table`: a snapshot, and how to open it again.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use lakebed::{Env, Error, Snapshot};
 use lakebed_core::schema::arrow::schema_with_notes;
+use lakebed_io::store::{absolute_location, url_without_secrets};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
@@ -21,6 +22,8 @@ use crate::runtime::enter;
 pub struct Table {
     place: Arc<Place>,
     version: u64,
+    /// The table's id in this version, once it is known: what a forked child opens again must be the same table.
+    id: OnceLock<String>,
     opened: Remade<Opened>,
 }
 
@@ -35,6 +38,7 @@ struct Opened {
 
 /// Where a table is, and how to reach it.
 pub struct Place {
+    /// Absolute: a handle means the same table once the process works in another folder.
     url: String,
     options: HashMap<String, String>,
     credentials: Option<Arc<PyCredentials>>,
@@ -63,7 +67,8 @@ impl Table {
 
     /// A handle on a version, with its snapshot if that is known.
     pub fn at(place: Arc<Place>, table: lakebed::Table, version: u64, snapshot: Option<Snapshot>) -> Self {
-        Self { place, version, opened: Remade::new(Opened { table, snapshot }) }
+        let id = snapshot.as_ref().map(|snapshot| OnceLock::from(snapshot.metadata().id.clone())).unwrap_or_default();
+        Self { place, version, id, opened: Remade::new(Opened { table, snapshot }) }
     }
 
     /// A handle on another version of the same table.
@@ -92,8 +97,14 @@ impl Table {
             Some(Opened { table, snapshot: None }) => table,
             None => self.place.table().map_err(to_py)?,
         };
-        let (opening, version) = (table.clone(), self.version);
-        let snapshot = enter(py, async move { opening.snapshot_at(version).await })?;
+        let (opening, version, id) = (table.clone(), self.version, self.id.get().cloned());
+        let snapshot = enter(py, async move {
+            match id {
+                Some(id) => opening.snapshot_of(&id, version).await,
+                None => opening.snapshot_at(version).await,
+            }
+        })?;
+        self.id.get_or_init(|| snapshot.metadata().id.clone());
         self.opened.set(Opened { table: table.clone(), snapshot: Some(snapshot.clone()) });
         Ok((table, snapshot))
     }
@@ -101,8 +112,9 @@ impl Table {
     /// The place that options tell.
     pub fn place_of(options: &Options<'_, '_>) -> PyResult<Arc<Place>> {
         let credentials: Option<Py<PyAny>> = options.get("credentials")?;
+        let uri: String = options.get("uri")?.unwrap_or_default();
         Ok(Arc::new(Place {
-            url: options.get("uri")?.unwrap_or_default(),
+            url: absolute_location(&uri).map_err(to_py)?,
             options: options.get("storage_options")?.unwrap_or_default(),
             credentials: credentials.map(PyCredentials::new).map(Arc::new),
             absolute_paths: options.get("absolute_paths")?.unwrap_or_default(),
@@ -120,14 +132,16 @@ impl Table {
         let version: Option<i64> = options.get("version")?;
         let version = version.map(version_number).transpose().map_err(to_py)?;
         let timestamp_ms: Option<i64> = options.get("timestamp_ms")?;
+        let id: Option<String> = options.get("id")?;
         options.done()?;
         let table = place.table().map_err(to_py)?;
         let opening = table.clone();
         let snapshot = enter(py, async move {
-            match (version, timestamp_ms) {
-                (Some(version), _) => opening.snapshot_at(version).await,
-                (None, Some(timestamp_ms)) => opening.snapshot_at_timestamp(timestamp_ms).await,
-                (None, None) => opening.snapshot().await,
+            match (version, timestamp_ms, id) {
+                (Some(version), _, Some(id)) => opening.snapshot_of(&id, version).await,
+                (Some(version), _, None) => opening.snapshot_at(version).await,
+                (None, Some(timestamp_ms), _) => opening.snapshot_at_timestamp(timestamp_ms).await,
+                (None, None, _) => opening.snapshot().await,
             }
         })?;
         Ok(Self::new(place, table, snapshot))
@@ -136,6 +150,11 @@ impl Table {
     #[getter]
     fn uri(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.snapshot(py)?.url().to_owned())
+    }
+
+    /// Where it was opened, without secrets, for opening it again.
+    fn address(&self) -> PyResult<String> {
+        url_without_secrets(&self.place.url).map_err(to_py)
     }
 
     /// The version of the snapshot.

@@ -98,19 +98,27 @@ impl Table {
         Ok(snapshot)
     }
 
+    /// A version of the past, as long as it is of the table that has this id: not of another one that was made in its place.
+    pub async fn snapshot_of(&self, id: &str, version: u64) -> Result<Snapshot> {
+        let found = self.snapshot_at(version).await?;
+        if *found.metadata().id == *id { Ok(found) } else { Err(self.replaced()) }
+    }
+
+    fn replaced(&self) -> Error {
+        let message = format!(
+            "{}: the table that was opened is gone, and another one was made in its place: open that one to work with it",
+            self.store.url()
+        );
+        Error::new(ErrorKind::TableNotFound, message)
+    }
+
     async fn check_same(&self, found: &Snapshot) -> Result<()> {
         let Some(known) = self.only.as_ref().filter(|known| *known.id != *found.metadata().id) else { return Ok(()) };
         // A commit may give a table another id: then its log still begins with what was known.
         match self.snapshot_at(known.version).await {
             Ok(before) if *before.metadata().id == *known.id => Ok(()),
             Err(error) if *error.kind() != ErrorKind::VersionNotFound => Err(error),
-            _ => {
-                let message = format!(
-                    "{}: the table that was opened is gone, and another one was made in its place: open that one to work with it",
-                    self.store.url()
-                );
-                Err(Error::new(ErrorKind::TableNotFound, message))
-            }
+            _ => Err(self.replaced()),
         }
     }
 

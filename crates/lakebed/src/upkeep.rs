@@ -74,6 +74,7 @@ impl Snapshot {
         let mut next = match (self.version().checked_sub(1), &commit.previous) {
             (None, _) => Successor::of_nothing(),
             (Some(_), Some(previous)) => Successor::of(previous, commit.changes),
+            (Some(_), None) if self.is_checksum_wrong() => return Ok(None),
             (Some(before), None) => match self.read_checksum_of(before).await? {
                 Some(previous) => Successor::of(&previous, commit.changes),
                 None => return Ok(None),

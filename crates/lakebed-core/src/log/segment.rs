@@ -23,6 +23,8 @@ pub struct ListedLogFile {
     pub size: u64,
     /// When it was written, in milliseconds since the epoch.
     pub modified_ms: i64,
+    /// The store's mark of what is in it, without quotation marks; none where the store has no such thing.
+    pub e_tag: Option<String>,
 }
 
 /// The files that make a version.

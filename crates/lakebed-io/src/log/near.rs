@@ -51,7 +51,7 @@ fn look(folder: &FilePath, name: &str) -> Option<ListedLogFile> {
     let found = fs::metadata(folder.join(name)).ok().filter(fs::Metadata::is_file)?;
     let modified = found.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     let modified_ms = i64::try_from(modified.as_millis()).ok()?;
-    Some(ListedLogFile { path: LogPath::parse(name)?, size: found.len(), modified_ms })
+    Some(ListedLogFile { path: LogPath::parse(name)?, size: found.len(), modified_ms, e_tag: None })
 }
 
 #[cfg(test)]

@@ -13,10 +13,10 @@ use lakebed_core::action::json::{lines, parse_line};
 use lakebed_core::error::{Error, ErrorKind, Result};
 use lakebed_core::path::LogPath;
 
-use super::{CommitPart, read_commits};
+use super::{CommitPart, read_commits, unquoted};
 use crate::env::Env;
 use crate::probe;
-use crate::store::{PutOutcome, Store, Unflushed};
+use crate::store::{Put, PutOutcome, Store, Unflushed};
 
 /// How long it is tried to write a commit, or to find out whether it was: the client of the store has its own, longer patience with each
 /// request.
@@ -30,8 +30,8 @@ const LONGEST_PAUSE_MS: u64 = 4000;
 /// What came of an attempt to write a version.
 #[derive(Debug)]
 pub enum PutCommit {
-    /// The version is this commit.
-    Done,
+    /// The version is this commit; the store's mark of its file, without quotation marks, if the store has told it.
+    Done(Option<String>),
     /// The version is another writer's; its commit, if it had to be read to know that.
     Taken(Option<Vec<CommitPart>>),
 }
@@ -49,22 +49,25 @@ pub async fn put_commit(store: &Store, version: u64, bytes: Bytes, txn_id: &str,
     let mut in_doubt = false;
     loop {
         let refused = match store.put_if_absent_after(files, &object, bytes.clone()).await {
-            Ok(PutOutcome::Done) => return Ok(PutCommit::Done),
+            Ok(Put { outcome: PutOutcome::Done, e_tag }) => return Ok(PutCommit::Done(e_tag.map(|tag| unquoted(&tag)))),
             // No network stands between, and no client that asks again.
-            Ok(PutOutcome::Taken) if store.is_local() => return Ok(PutCommit::Taken(None)),
-            Ok(PutOutcome::Taken) => None,
+            Ok(_) if store.is_local() => return Ok(PutCommit::Taken(None)),
+            Ok(_) => None,
             Err(error) => Some(error),
         };
         let unclear = match (find_winner(store, &commit, txn_id).await, refused) {
-            (Ok(Winner::Ours), _) => return Ok(PutCommit::Done),
+            (Ok(Winner::Ours), _) => return Ok(PutCommit::Done(None)),
             (Ok(Winner::Other(parts)), _) => return Ok(PutCommit::Taken(Some(parts))),
             (Ok(Winner::Nobody), Some(error)) if !in_doubt && !is_passing(&error) => return Err(error),
             // The request may yet be carried out: to make it again is safe, as at most one of both can succeed.
             (Ok(Winner::Nobody), Some(error)) => error,
             // As S3 answers when another write of the name is under way, which then came to nothing.
             (Ok(Winner::Nobody), None) => taken_by_nobody(store, &object),
-            // The version is there, damaged, so ours is not and never will be.
-            (Err(error), _) if matches!(error.kind(), ErrorKind::Corrupt { .. }) => return Err(error.within(store.url())),
+            // This version's file exists and is damaged. It cannot be ours, and ours can no longer be written.
+            (Err(error), None) if !in_doubt && matches!(error.kind(), ErrorKind::Corrupt { .. }) => {
+                return Err(error.within(store.url()));
+            }
+            // After a lost answer the file may be ours, and only the answer that shows it damaged be wrong.
             (Err(error), _) => error,
         };
         in_doubt = true;

@@ -158,6 +158,7 @@ fn file_times_are_made_increasing() {
         path: LogPath::parse(&format!("{version:020}{rest}")).unwrap(),
         size: 1,
         modified_ms,
+        e_tag: None,
     };
     let files = [
         listed(0, ".json", 50),

@@ -9,6 +9,7 @@ use lakebed_core::log::segment::ListedLogFile;
 use lakebed_core::path::{LogPath, checkpoint_name, checksum_name, commit_name};
 
 use super::commits::CONCURRENCY;
+use super::listed_file;
 use crate::store::Store;
 
 /// The checkpoint of version `from`, the commits from there on up to the first that is missing, and the checksum of the last one.
@@ -38,7 +39,7 @@ pub(super) async fn find_log(store: &Store, from: u64) -> Result<Vec<ListedLogFi
 async fn find(store: &Store, name: String) -> Result<Option<ListedLogFile>> {
     let Some(path) = LogPath::parse(&name) else { return Ok(None) };
     match store.head(&store.log_path(&name)?).await {
-        Ok(object) => Ok(Some(ListedLogFile { path, size: object.size, modified_ms: object.last_modified.timestamp_millis() })),
+        Ok(object) => Ok(Some(listed_file(path, object))),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
     }

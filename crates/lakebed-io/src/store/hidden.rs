@@ -66,8 +66,8 @@ impl HiddenFile {
         self.file.sync_data()
     }
 
-    /// Gives the file its name. Gives back the file and its folder, for flushing them later; none if another file has the name and is not to
-    /// be replaced. Then the other file, and all that belongs to it, is as it was.
+    /// Gives the file its name. Gives back the file and its folder, for flushing them later. None if the name is taken and must be kept. That
+    /// file and its checksum stay untouched.
     pub(super) fn publish(self, existing: Existing, flush: Flush) -> io::Result<Option<(File, PathBuf)>> {
         match existing {
             Existing::Replace => self.publish_over(flush).map(Some),
@@ -102,7 +102,7 @@ impl HiddenFile {
 
     /// Whether the file has its name already: see `link_or_move`.
     fn has_target(&self) -> io::Result<bool> {
-        Ok(self.is_named && has_two_names(&self.file)?)
+        Ok(self.is_named && leads_to(&self.target, &self.file)?)
     }
 
     fn settle_name(&self, flush: Flush) -> io::Result<()> {
@@ -123,7 +123,7 @@ impl HiddenFile {
     fn link_or_move(&mut self) -> io::Result<PutOutcome> {
         let error = match outcome(fs::hard_link(&self.name, &self.target)) {
             // NFS may have lost the answer to a first attempt that succeeded: then it is our file that has the name.
-            Ok(PutOutcome::Taken) if has_two_names(&self.file)? => return Ok(PutOutcome::Done),
+            Ok(PutOutcome::Taken) if self.has_target()? => return Ok(PutOutcome::Done),
             Ok(outcome) => return Ok(outcome),
             Err(error) => error,
         };
@@ -238,14 +238,16 @@ fn is_impossible(error: &io::Error) -> bool {
     matches!(error.kind(), K::Unsupported | K::PermissionDenied | K::TooManyLinks | K::InvalidInput)
 }
 
+/// Whether a name is one of an open file: links that others made to it do not matter.
 #[cfg(unix)]
-fn has_two_names(file: &File) -> io::Result<bool> {
+fn leads_to(name: &Path, file: &File) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
-    Ok(file.metadata()?.nlink() > 1)
+    let (found, own) = (fs::symlink_metadata(name)?, file.metadata()?);
+    Ok((found.dev(), found.ino()) == (own.dev(), own.ino()))
 }
 
 #[cfg(not(unix))]
-fn has_two_names(_file: &File) -> io::Result<bool> {
+fn leads_to(_name: &Path, _file: &File) -> io::Result<bool> {
     Ok(false)
 }
 

@@ -20,6 +20,19 @@ pub enum PutOutcome {
     Taken,
 }
 
+/// The outcome, with the store's mark of the object if the store has told it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Put {
+    pub(crate) outcome: PutOutcome,
+    pub(crate) e_tag: Option<String>,
+}
+
+impl Put {
+    fn of(outcome: PutOutcome) -> Self {
+        Self { outcome, e_tag: None }
+    }
+}
+
 /// What becomes of an object whose name another is to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
@@ -35,25 +48,31 @@ impl Store {
     /// After an error it may be there or not. Over a network also `Taken` may be the answer to the client's second attempt, after the first
     /// one succeeded and its answer was lost: only the object tells.
     pub async fn put_if_absent(&self, path: &Path, bytes: Bytes) -> Result<PutOutcome> {
+        self.put_first(path, bytes).await.map(|put| put.outcome)
+    }
+
+    async fn put_first(&self, path: &Path, bytes: Bytes) -> Result<Put> {
         match &self.0.service {
             Service::Local => {
                 let flush = self.flush();
-                self.write_file(path, move |file, new| local::put(file, &bytes, Existing::Refuse, flush, new)).await
+                let put = self.write_file(path, move |file, new| local::put(file, &bytes, Existing::Refuse, flush, new)).await;
+                put.map(Put::of)
             }
             Service::Http { .. } => Err(self.read_only(path)),
-            Service::Hdfs { .. } => self.put_and_rename(path, bytes).await,
+            Service::Hdfs { .. } => self.put_and_rename(path, bytes).await.map(Put::of),
             Service::Memory { .. } | Service::S3 { .. } | Service::Azure { .. } | Service::Gcs { .. } => {
                 let put = self.object_store().put_opts(path, bytes.into(), PutMode::Create.into()).await;
-                self.outcome(put, path)
+                let e_tag = put.as_ref().ok().and_then(|put| put.e_tag.clone());
+                Ok(Put { outcome: self.outcome(put, path)?, e_tag })
             }
         }
     }
 
     /// The same, but not before other objects are safe, which are flushed meanwhile.
-    pub async fn put_if_absent_after(&self, others: &[Unflushed], path: &Path, bytes: Bytes) -> Result<PutOutcome> {
+    pub async fn put_if_absent_after(&self, others: &[Unflushed], path: &Path, bytes: Bytes) -> Result<Put> {
         if !self.is_local() || self.flush() == Flush::Later {
             all_flushed(others).await?;
-            return self.put_if_absent(path, bytes).await;
+            return self.put_first(path, bytes).await;
         }
         let begin = self.write_file(path, move |file, new| {
             let hidden = local::begin_new(file, &bytes, new)?;
@@ -63,7 +82,7 @@ impl Store {
         let (begun, others) = futures::join!(begin, all_flushed(others));
         others?;
         let begun = begun?;
-        self.write_file(path, |_, _| local::publish(begun, Existing::Refuse, Flush::Both)).await
+        self.write_file(path, |_, _| local::publish(begun, Existing::Refuse, Flush::Both)).await.map(Put::of)
     }
 
     /// The same for what may be lost, where it does not matter who was the first: on this machine it goes to the disk when the system sees

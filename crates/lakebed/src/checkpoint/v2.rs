@@ -110,7 +110,7 @@ async fn write_top(snapshot: &Snapshot, name: &str, actions: &[Action]) -> Resul
 fn top_files(version: u64, name: &str, size: u64) -> Result<CheckpointFiles> {
     let path = LogPath::parse(name).ok_or_else(|| Error::internal(format!("{name} is no name of a checkpoint")))?;
     let LogKind::Checkpoint(kind) = path.kind else { return Err(Error::internal(format!("{name} is no checkpoint"))) };
-    Ok(CheckpointFiles { version, kind, files: vec![ListedLogFile { path, size, modified_ms: 0 }] })
+    Ok(CheckpointFiles { version, kind, files: vec![ListedLogFile { path, size, modified_ms: 0, e_tag: None }] })
 }
 
 /// The column of such an action.

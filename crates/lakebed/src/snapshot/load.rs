@@ -4,6 +4,7 @@
 //! warning for all of it; only the commits themselves cannot be replaced.
 
 use std::collections::HashSet;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use lakebed_core::log::segment::{self, LogSegment};
@@ -42,6 +43,7 @@ pub(super) async fn load_without(store: Store, env: Env, target: Option<u64>, un
             head,
             read_commits,
             layers: OnceCell::new(),
+            is_checksum_wrong: AtomicBool::new(false),
             replacement: OnceCell::new(),
         }),
     })

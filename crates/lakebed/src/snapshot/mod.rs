@@ -13,6 +13,7 @@ mod refresh;
 mod travel;
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arrow_schema::SchemaRef;
@@ -20,6 +21,7 @@ use lakebed_core::action::{Metadata, Protocol};
 use lakebed_core::log::checksum::VersionChecksum;
 use lakebed_core::log::replay::Layers;
 use lakebed_core::log::segment::LogSegment;
+use lakebed_core::path::checksum_name;
 use lakebed_core::property::TableProperties;
 use lakebed_core::schema::StructType;
 use lakebed_core::schema::mapping::{MappingMode, physical_name};
@@ -52,27 +54,32 @@ struct Inner {
     /// The commits above the checkpoint, when opening had to read them all and they are few bytes; the first use of `layers` takes them.
     read_commits: Mutex<Option<Vec<CommitPart>>>,
     layers: OnceCell<Layers>,
+    /// Whether the checksum, or that of the version before from which one would be made, contradicts the log.
+    is_checksum_wrong: AtomicBool,
     /// The same version from other files of the log, once the checkpoint turned out to be broken.
     replacement: OnceCell<Snapshot>,
 }
 
-/// By what a commit's file is told from one of the same name in another table.
-#[derive(Clone, Copy)]
+/// Size and time of a commit's file, or the store's mark of it, to notice that it now belongs to another table.
+#[derive(Clone)]
 struct Stamp {
     size_bytes: u64,
-    /// Unknown of a commit that was not listed but written.
+    /// Not known of a commit that was written to an object store.
     modified_ms: Option<i64>,
+    e_tag: Option<String>,
 }
 
 impl Stamp {
     fn of(file: &ListedLogFile) -> Self {
-        Self { size_bytes: file.size, modified_ms: Some(file.modified_ms) }
+        Self { size_bytes: file.size, modified_ms: Some(file.modified_ms), e_tag: file.e_tag.clone() }
     }
 
-    /// Whether two files cannot be one. A file that was only touched differs, which costs reading it again.
-    fn differs(&self, other: &Self) -> bool {
-        let is_later = matches!((self.modified_ms, other.modified_ms), (Some(one), Some(other)) if one != other);
-        self.size_bytes != other.size_bytes || is_later
+    /// Whether two files are one. A file that was only touched is not, which costs reading it again, and neither is one of which too little
+    /// is known.
+    fn is_of(&self, other: &Self) -> bool {
+        let same_time = self.modified_ms.zip(other.modified_ms).map(|(one, other)| one == other);
+        let same_mark = self.e_tag.as_ref().zip(other.e_tag.as_ref()).map(|(one, other)| one == other);
+        self.size_bytes == other.size_bytes && same_time.or(same_mark).unwrap_or(false) && same_mark.unwrap_or(true)
     }
 }
 
@@ -160,6 +167,7 @@ impl Snapshot {
         match Arc::try_unwrap(self.inner) {
             Ok(mut inner) => {
                 inner.head.checksum = Some(Arc::new(checksum));
+                inner.is_checksum_wrong = AtomicBool::new(false);
                 Self { inner: Arc::new(inner) }
             }
             // Somebody uses it already; he does without.
@@ -167,9 +175,32 @@ impl Snapshot {
         }
     }
 
-    /// The sums of this version, if a writer left them.
+    /// The sums of this version, if a writer left them, and as long as the log is not known to contradict them.
     pub fn checksum(&self) -> Option<&VersionChecksum> {
-        self.inner.head.checksum.as_deref()
+        self.inner.head.checksum.as_deref().filter(|_| !self.is_checksum_wrong())
+    }
+
+    /// Whether no checksum can be made from the one before.
+    pub(crate) fn is_checksum_wrong(&self) -> bool {
+        self.inner.is_checksum_wrong.load(Ordering::Relaxed)
+    }
+
+    /// Holds the checksum against all files of the log. Where they differ the log is right, and the checksum is told of once.
+    pub(crate) fn check_checksum(&self, files: u64, size_bytes: u64) {
+        let Some(checksum) = self.checksum() else { return };
+        let told = (u64::try_from(checksum.num_files).ok(), u64::try_from(checksum.table_size_bytes).ok());
+        if told == (Some(files), Some(size_bytes)) || self.inner.is_checksum_wrong.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (table, version, name) = (self.url(), self.version(), checksum_name(self.version()));
+        tracing::warn!(
+            table,
+            version,
+            "{table}: {name} contradicts the log: it tells of {} files of {} bytes, the log of {files} of {size_bytes}; the log is taken \
+             for right, the checksum is passed over",
+            checksum.num_files,
+            checksum.table_size_bytes
+        );
     }
 }
 

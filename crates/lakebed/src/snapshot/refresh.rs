@@ -1,5 +1,6 @@
 //! A newer snapshot out of an older one, at the cost of the commits between them.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use lakebed_core::Result;
@@ -25,8 +26,8 @@ impl Snapshot {
         let Some(newer) = commits_after(&listed, self.version()) else { return self.reload().await };
         let stamp_of =
             |version: u64| listed.iter().find(|file| file.path.is_commit() && file.path.version == version).map(Stamp::of);
-        if let (Some(known), Some(found)) = (self.inner.stamp, stamp_of(self.version()))
-            && known.differs(&found)
+        if let (Some(known), Some(found)) = (&self.inner.stamp, stamp_of(self.version()))
+            && !known.is_of(&found)
         {
             return self.reload().await;
         }
@@ -36,18 +37,26 @@ impl Snapshot {
         self.extended(newer, read, stamp).await
     }
 
-    /// The version that these commits make on top of this one; they are all that came since, oldest first, with their lines.
-    pub(crate) async fn advanced(&self, commits: Vec<(LogPath, Vec<CommitPart>)>) -> Result<Snapshot> {
-        let size_bytes = |parts: &Vec<CommitPart>| {
-            let last = parts.last().filter(|part| part.is_last)?;
-            Some(last.start + last.lines.len() as u64)
+    /// The version that these commits make on top of this one; they are all that came since, oldest first, with their lines. The last of them
+    /// was just written; `e_tag` is the store's mark of it, if that is known.
+    pub(crate) async fn advanced(&self, commits: Vec<(LogPath, Vec<CommitPart>)>, e_tag: Option<String>) -> Result<Snapshot> {
+        let stamp = match commits.last() {
+            Some((path, parts)) => self.stamp_of_own(path, parts, e_tag).await?,
+            None => None,
         };
-        let stamp = commits.last().and_then(|(_, parts)| size_bytes(parts));
-        let stamp = stamp.map(|size_bytes| Stamp { size_bytes, modified_ms: None });
         let newest_first = commits.into_iter().rev();
         let (newer, parts): (Vec<LogPath>, Vec<Vec<CommitPart>>) = newest_first.unzip();
         let parts = parts.into_iter().flatten().collect();
         self.extended(newer, ReadCommits::of_parts(parts)?, stamp).await
+    }
+
+    /// The time of a file of this machine costs nothing; of others the store's mark must do.
+    async fn stamp_of_own(&self, path: &LogPath, parts: &[CommitPart], e_tag: Option<String>) -> Result<Option<Stamp>> {
+        let Some(last) = parts.last().filter(|part| part.is_last) else { return Ok(None) };
+        let size_bytes = last.start + last.lines.len() as u64;
+        let near = log::find_near(self.store(), path.version).await?.unwrap_or_default();
+        let modified_ms = near.iter().find(|file| file.path == *path).map(|file| file.modified_ms);
+        Ok(Some(Stamp { size_bytes, modified_ms, e_tag }))
     }
 
     /// The version that newer commits make, which come newest first.
@@ -93,6 +102,7 @@ impl Snapshot {
                 head,
                 read_commits,
                 layers,
+                is_checksum_wrong: AtomicBool::new(self.is_checksum_wrong()),
                 replacement: OnceCell::new(),
             }),
         })

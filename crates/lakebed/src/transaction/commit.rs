@@ -72,10 +72,10 @@ impl Transaction {
             let rendered = self.draft.render(&self.base, &operation, &told, self.env.now_ms())?;
             let (version, bytes) = (rendered.version, Bytes::from(rendered.bytes));
             let first = match put_commit(&self.store, version, bytes.clone(), &told.txn_id, &self.unflushed).await? {
-                PutCommit::Done => {
+                PutCommit::Done(e_tag) => {
                     drop(turn);
                     newer.push(own_commit(version, bytes.clone()));
-                    let snapshot = match self.snapshot_of(version, newer).await {
+                    let snapshot = match self.snapshot_of(version, newer, e_tag).await {
                         Some(snapshot) => Some(self.keep_up(snapshot, bytes).await),
                         None => None,
                     };
@@ -170,10 +170,13 @@ impl Transaction {
     }
 
     /// The table as of the version that was just made. What cannot be read now does not undo the commit.
-    async fn snapshot_of(&self, version: u64, newer: Vec<ReadWinner>) -> Option<Snapshot> {
+    async fn snapshot_of(&self, version: u64, newer: Vec<ReadWinner>, e_tag: Option<String>) -> Option<Snapshot> {
         tracing::info!(table = self.store.url(), version, "committed");
         let advanced = match &self.snapshot {
-            Some(snapshot) => snapshot.advanced(newer.into_iter().map(|read| (read.path, read.parts)).collect()).await.ok(),
+            Some(snapshot) => {
+                let commits = newer.into_iter().map(|read| (read.path, read.parts)).collect();
+                snapshot.advanced(commits, e_tag).await.ok()
+            }
             None => None,
         };
         let snapshot = match advanced.filter(|snapshot| snapshot.version() == version) {

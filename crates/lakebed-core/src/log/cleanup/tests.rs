@@ -5,7 +5,7 @@ use crate::ErrorKind;
 use crate::log::segment::plan as segment_plan;
 
 fn file(name: &str) -> ListedLogFile {
-    ListedLogFile { path: LogPath::parse(name).unwrap(), size: 1, modified_ms: 0 }
+    ListedLogFile { path: LogPath::parse(name).unwrap(), size: 1, modified_ms: 0, e_tag: None }
 }
 
 fn commit(version: u64) -> ListedLogFile {

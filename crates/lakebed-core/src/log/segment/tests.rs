@@ -10,7 +10,7 @@ fn file(name: &str) -> ListedLogFile {
 }
 
 fn sized(name: &str, size: u64) -> ListedLogFile {
-    ListedLogFile { path: LogPath::parse(name).unwrap(), size, modified_ms: 0 }
+    ListedLogFile { path: LogPath::parse(name).unwrap(), size, modified_ms: 0, e_tag: None }
 }
 
 fn commits(versions: impl IntoIterator<Item = u64>) -> Vec<ListedLogFile> {

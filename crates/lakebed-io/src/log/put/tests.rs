@@ -25,7 +25,7 @@ enum Whose {
 
 async fn put(store: &Store, version: u64, txn_id: &str) -> Result<Whose> {
     Ok(match put_commit(store, version, commit(txn_id), txn_id, &[]).await? {
-        PutCommit::Done => Whose::Ours,
+        PutCommit::Done(_) => Whose::Ours,
         PutCommit::Taken(_) => Whose::Others,
     })
 }
@@ -110,6 +110,14 @@ async fn a_lost_answer_is_found_out() {
     Case::new().fail(&[(Fault::LostReply, 1), (Fault::Unavailable, 3)]).check(Whose::Ours).await;
     Case::new().fail(&[(Fault::LostReply, 1), (Fault::Cut(10), 1)]).check(Whose::Ours).await;
     Case::taken(commit("other")).await.fail(&[(Fault::LostReply, 1)]).check(Whose::Others).await;
+}
+
+#[tokio::test]
+async fn after_a_lost_answer_a_version_that_looks_damaged_may_be_ours() {
+    Case::new().fail(&[(Fault::LostReply, 1), (Fault::Blank, 2)]).check(Whose::Ours).await;
+    let case = Case::new().fail(&[(Fault::LostReply, 1), (Fault::Blank, usize::MAX)]);
+    let error = case.put().await.unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::CommitUnknown { txn_id: "ours".to_owned() });
 }
 
 #[tokio::test]

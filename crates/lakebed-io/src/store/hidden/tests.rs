@@ -83,6 +83,22 @@ fn a_name_that_leads_to_the_own_file_was_given_to_it() {
     assert_eq!(names(folder.path()), ["a"]);
 }
 
+/// A backup, or a tool that finds equal files, links the hidden file too.
+#[cfg(unix)]
+#[test]
+fn a_link_that_others_made_to_the_own_file_gives_no_name_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("a");
+    let (mut first, mut second) = (named(&target, "1"), named(&target, "2"));
+    first.write(b"first").unwrap();
+    second.write(b"second").unwrap();
+    fs::hard_link(&second.name, folder.path().join("backup")).unwrap();
+    assert!(is_published(first));
+    assert!(!is_published(second));
+    assert_eq!(fs::read(&target).unwrap(), b"first");
+    assert_eq!(names(folder.path()), ["a", "backup"]);
+}
+
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
 #[test]
 fn moving_never_overwrites() {

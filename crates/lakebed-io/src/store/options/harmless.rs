@@ -12,6 +12,7 @@ use object_store::gcp::GoogleConfigKey;
 use url::Url;
 
 use super::{OWN, WITHOUT_EFFECT};
+use crate::store::place::without_secrets;
 
 /// What an option's value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,30 +37,30 @@ pub fn options_without_secrets(options: &HashMap<String, String>) -> HashMap<Str
     let mut kept = HashMap::new();
     for (name, value) in options {
         let value = match held(name) {
-            Held::Plain => value.clone(),
+            Held::Plain => Some(value.clone()),
             Held::Address => address(value),
-            // A path to a key is mistaken for the key itself.
-            Held::Identity if is_whole && !value.contains(['{', '\n']) => value.clone(),
-            _ => continue,
+            // Some callers give the key itself where its path belongs.
+            Held::Identity if is_whole && !value.contains(['{', '\n']) => Some(value.clone()),
+            _ => None,
         };
-        kept.insert(name.clone(), value);
+        kept.extend(value.map(|value| (name.clone(), value)));
     }
     kept
 }
 
-/// An address without what may be secret in it. What is no URL may be anything.
-fn address(value: &str) -> String {
-    let Ok(mut url) = Url::parse(value) else { return crate::at::redact(value) };
-    if url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none() {
-        return value.to_owned();
-    }
-    let _ = url.set_password(None).and_then(|()| url.set_username(""));
-    url.set_query(None);
-    url.set_fragment(None);
-    url.into()
+/// An address without what may be secret in it; none if it is no address, which may be anything.
+fn address(value: &str) -> Option<String> {
+    let parsed = |text: &str| Url::parse(text).ok().filter(Url::has_host);
+    // `user:password@host` is a URL, too, of the scheme `user`, but without a host.
+    let url = if value.contains("://") { parsed(value)? } else { parsed(&format!("http://{value}"))? };
+    let holds_secrets =
+        !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some();
+    let kept = if holds_secrets { without_secrets(url).into() } else { value.to_owned() };
+    // A password with a slash in it ends up in the path.
+    (!kept.contains('@')).then_some(kept)
 }
 
-/// By the service that knows the name. A name that several services know is as secret as it is for one of them.
+/// By the services that know the name. If several services know the name, the strictest of them decides.
 fn held(name: &str) -> Held {
     let found = [
         AmazonS3ConfigKey::from_str(name).ok().map(of_s3),
@@ -147,7 +148,8 @@ fn of_client(key: ClientConfigKey) -> Held {
         | K::PoolMaxIdlePerHost
         | K::ProxyExcludes
         | K::RandomizeAddresses
-        | K::Timeout => Held::Plain,
+        | K::Timeout
+        | K::UserAgent => Held::Plain,
         K::ProxyUrl => Held::Address,
         _ => Held::Unknown,
     }
@@ -155,16 +157,37 @@ fn of_client(key: ClientConfigKey) -> Held {
 
 /// Where an HDFS cluster is, and how its client behaves.
 fn is_of_hadoop(name: &str) -> bool {
-    const PLAIN: [&str; 9] = [
+    const PLAIN: [&str; 30] = [
         "dfs.nameservices",
+        "dfs.internal.nameservices",
+        "dfs.nameservice.id",
         "dfs.ha.",
         "dfs.namenode.rpc-address",
+        "dfs.namenode.servicerpc-address",
+        "dfs.namenode.http-address",
+        "dfs.namenode.https-address",
+        "dfs.namenode.kerberos.principal",
+        "dfs.datanode.kerberos.principal",
+        "dfs.http.policy",
         "dfs.client.",
         "dfs.replication",
         "dfs.blocksize",
+        "dfs.block.size",
+        "dfs.bytes-per-checksum",
+        "dfs.checksum.",
+        "dfs.permissions.",
+        "dfs.data.transfer.protection",
+        "dfs.data.transfer.saslproperties.resolver.class",
+        "dfs.encrypt.data.transfer",
         "fs.defaultfs",
+        "fs.default.name",
+        "fs.hdfs.impl",
         "fs.viewfs.",
         "ipc.client.",
+        "hadoop.rpc.protection",
+        "hadoop.security.authentication",
+        "hadoop.security.authorization",
+        "hadoop.user.group.static.mapping.overrides",
     ];
     let is_secret = ["password", "secret", "token", "key", "credential"].iter().any(|word| name.contains(word));
     !is_secret && PLAIN.iter().any(|plain| name.starts_with(plain))

@@ -201,6 +201,32 @@ fn passwords_in_addresses_stay_behind() {
     assert_eq!(kept("proxy_url", "http://hunter2@proxy:3128").as_deref(), Some("http://proxy:3128/"));
     assert_eq!(kept("proxy_url", "http://proxy:3128").as_deref(), Some("http://proxy:3128"));
     assert_eq!(kept("endpoint", "https://h/?sig=hunter2").as_deref(), Some("https://h/"));
+    // Proxies are written without a scheme, too.
+    assert_eq!(kept("proxy_url", "alice:hunter2@proxy:3128").as_deref(), Some("http://proxy:3128/"));
+    assert_eq!(kept("proxy_url", "alice:hunter2@proxy").as_deref(), Some("http://proxy/"));
+    assert_eq!(kept("proxy_url", "proxy:3128").as_deref(), Some("proxy:3128"));
+    for no_address in
+        ["alice:hun/ter2@proxy:3128", "http://alice:12/ter2@proxy", "alice:12/ter2@proxy", "http://alice:hun/ter2@proxy", ""]
+    {
+        assert_eq!(kept("proxy_url", no_address), None, "{no_address}");
+    }
+}
+
+#[test]
+fn settings_of_hadoop_and_of_clients_hold_no_secrets() {
+    let plain = options(&[
+        ("hadoop.security.authentication", "kerberos"),
+        ("hadoop.rpc.protection", "privacy"),
+        ("dfs.data.transfer.protection", "privacy"),
+        ("dfs.encrypt.data.transfer", "true"),
+        ("dfs.namenode.kerberos.principal", "nn/_HOST@EXAMPLE.COM"),
+        ("dfs.ha.namenodes.lake", "nn1,nn2"),
+        ("fs.defaultFS", "hdfs://lake"),
+        ("user_agent", "job"),
+    ]);
+    assert_eq!(options_without_secrets(&plain), plain);
+    let secret = options(&[("hadoop.security.credential.provider.path", "x"), ("dfs.client.https.keystore.password", "x")]);
+    assert_eq!(options_without_secrets(&secret), HashMap::new());
 }
 
 #[test]

@@ -99,7 +99,13 @@ impl Plan {
                     sent.start_over();
                 }
                 Err(Stop::Failed(error)) => return Err(error),
-                Err(Stop::Unwanted) | Ok(()) => return Ok(()),
+                Err(Stop::Unwanted) => return Ok(()),
+                Ok(()) => {
+                    if self.pruner.is_none() {
+                        self.snapshot.check_checksum(sent.files, sent.size_bytes);
+                    }
+                    return Ok(());
+                }
             }
         }
     }
@@ -154,7 +160,10 @@ impl Plan {
         }
         self.metrics.kept.add(batch.len() as u64);
         let sizes = batch.longs(lakebed_core::log::files::column::SIZE)?;
-        self.metrics.kept_bytes.add(sizes.iter().flatten().filter_map(|size| u64::try_from(size).ok()).sum());
+        let size_bytes = sizes.iter().flatten().filter_map(|size| u64::try_from(size).ok()).sum();
+        self.metrics.kept_bytes.add(size_bytes);
+        sent.files += batch.len() as u64;
+        sent.size_bytes += size_bytes;
         sender.send(Ok(batch)).await.map_err(|_| Stop::Unwanted)
     }
 
@@ -245,6 +254,8 @@ fn visible(batch: FileBatch, layers: &Layers) -> Result<FileBatch> {
 #[derive(Default)]
 struct Sent {
     keys: Vec<FileKey>,
+    files: u64,
+    size_bytes: u64,
     /// Those of the files of the log that broke or went.
     before: HashSet<FileKey>,
 }

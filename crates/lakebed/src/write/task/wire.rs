@@ -14,8 +14,9 @@ use crate::write::target::TableChange;
 use crate::write::{OnLossy, SchemaMode, WriteMode, WriteOptions};
 use crate::{Error, Result};
 
-/// Counts up when others would write or commit wrongly.
-const VERSION: u32 = 1;
+/// The forms of tasks and of files. They count up when others would write or commit wrongly, or take another form for damage.
+const TASK: u32 = 2;
+const FILES: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -111,7 +112,7 @@ struct Files {
 pub(super) fn write_task(task: &WriteTask) -> Result<Vec<u8>> {
     let task = task.clone();
     crate::wire::to_bytes(&Task {
-        write_task: VERSION,
+        write_task: TASK,
         table_url: task.table_url,
         version: task.version,
         schema: task.schema.to_json(),
@@ -122,7 +123,7 @@ pub(super) fn write_task(task: &WriteTask) -> Result<Vec<u8>> {
 }
 
 pub(super) fn read_task(bytes: &[u8]) -> Result<WriteTask> {
-    let task: Task = crate::wire::from_bytes(bytes, "write_task", VERSION)?;
+    let task: Task = crate::wire::from_bytes(bytes, "write_task", TASK)?;
     Ok(WriteTask {
         table_url: task.table_url,
         version: task.version,
@@ -135,11 +136,11 @@ pub(super) fn read_task(bytes: &[u8]) -> Result<WriteTask> {
 
 pub(super) fn write_files(files: &WrittenFiles) -> Result<Vec<u8>> {
     let WrittenFiles { adds, rows, marks } = files.clone();
-    crate::wire::to_bytes(&Files { written_files: VERSION, rows, marks, adds })
+    crate::wire::to_bytes(&Files { written_files: FILES, rows, marks, adds })
 }
 
 pub(super) fn read_files(bytes: &[u8]) -> Result<WrittenFiles> {
-    let Files { adds, rows, marks, .. } = crate::wire::from_bytes(bytes, "written_files", VERSION)?;
+    let Files { adds, rows, marks, .. } = crate::wire::from_bytes(bytes, "written_files", FILES)?;
     Ok(WrittenFiles { adds, rows, marks })
 }
 
