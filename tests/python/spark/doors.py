@@ -211,6 +211,43 @@ def an_error_stands_alone(spark: Any, folder: Path) -> None:
     alone(str(failed.value.__cause__))
 
 
+@scenario
+def an_error_of_a_stream_stands_alone(spark: Any, folder: Path) -> None:
+    lb.create(folder / "t", lbs.write(spark.range(3), folder / "rows").table.schema, constraints={"positive": "id > 0"})
+
+    def through(source: str, checkpoint: str) -> None:
+        stream = spark.readStream.format("lakebed").load(str(folder / source)).writeStream.format("lakebed")
+        stream = stream.option("checkpointLocation", str(folder / checkpoint)).trigger(availableNow=True)
+        stream.start(str(folder / "t")).awaitTermination()
+
+    def said(source: str, checkpoint: str, error: str) -> None:
+        text = refused(lambda: through(source, checkpoint), "lakebed.errors." + error).partition("JVM stacktrace:")[0]
+        assert 'File "' not in text, text[:3000]
+
+    said("rows", "a", f"ConstraintViolationError: file://{folder}/t: CHECK constraint positive")  # raised by a task
+    lbs.write(spark.range(1, 3), folder / "good")
+    through("good", "b")
+    lb.Table(folder / "good").delete("id = 1")
+    said("good", "b", f"InvalidInputError: file://{folder}/good: version 1 deletes rows")  # raised where offsets are made
+    for file in lbs.write(spark.range(3, 5), folder / "gone").table.files().column("path").to_pylist():
+        (folder / "gone" / str(file)).unlink()
+    said("gone", "c", "StoreError: ")  # raised by a task that reads
+    assert ids(folder / "t") == [1, 2]
+
+
+@scenario
+def variants_are_written_wherever_they_are_and_other_types_refused_by_name(spark: Any, folder: Path) -> None:
+    variants = ["array(parse_json('1')) AS a", "map('k', parse_json('2')) AS m", "named_struct('v', parse_json('3')) AS s"]
+    for number, write in enumerate((lambda df: lbs.write(df, folder / "0"), lambda df: append(df, str(folder / "1")))):
+        write(spark.range(1).selectExpr("id", *variants))
+        found = lbs.read(spark, folder / str(number)).selectExpr("to_json(a[0])", "to_json(m['k'])", "to_json(s.v)").collect()
+        assert [tuple(row) for row in found] == [("1", "2", "3")]
+        for expression, named in (("INTERVAL 1 YEAR AS i", "column i:"), ("array(INTERVAL 1 DAY) AS i", "column i.element:")):
+            refused(
+                lambda w=write, e=expression: w(spark.range(1).selectExpr(e)), f"{named} Delta tables have no type for interval"
+            )  # type: ignore[misc]
+
+
 def alone(text: str) -> None:
     """Nothing of Python's traceback is in a text, and nothing follows the error but what Spark appends."""
     assert 'File "' not in text, text[:3000]
