@@ -41,7 +41,7 @@ mod _lakebed {
     #[pymodule_export]
     use crate::scan::{read_task, set_memory_limit};
     #[pymodule_export]
-    use crate::secrets::{options_without_secrets, uri_without_secrets};
+    use crate::secrets::{is_relative, options_without_secrets, place_of, uri_without_secrets};
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

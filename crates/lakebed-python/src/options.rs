@@ -6,9 +6,12 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use pyo3::exceptions::PyTypeError;
+use lakebed::Error;
+use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+use crate::error::to_py;
 
 /// The options of one operation.
 pub struct Options<'a, 'py> {
@@ -50,8 +53,17 @@ impl<'a, 'py> Options<'a, 'py> {
     }
 }
 
-/// The same error with the name of the option.
+/// An argument that is text, with its name for messages.
+pub fn text(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
+    value.extract().map_err(|error| named(value.py(), name, &error))
+}
+
+/// The same error with the name of the option. Text that Rust cannot hold is one more thing that makes no sense: Python's own error for it
+/// takes more than a message.
 fn named(py: Python<'_>, key: &str, error: &PyErr) -> PyErr {
+    if error.is_instance_of::<PyUnicodeEncodeError>(py) {
+        return to_py(Error::invalid_input(format!("{key}: it holds bytes that are not UTF-8 ({})", error.value(py))));
+    }
     let message = format!("{key}: {}", error.value(py));
     PyErr::from_type(error.get_type(py), message)
 }

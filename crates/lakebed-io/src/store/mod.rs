@@ -49,7 +49,7 @@ pub use flush::{Unflushed, all_flushed};
 pub use identity::StoreIdentity;
 pub use options::options_without_secrets;
 pub(crate) use parts::Parts;
-pub use place::url_without_secrets;
+pub use place::{absolute_location, is_relative, url_without_secrets};
 use place::{Place, Service};
 pub use put::{Existing, PutOutcome};
 pub use turn::{Queue, Turn, Waiting};

@@ -16,11 +16,14 @@ use crate::at::redact;
 /// The schemes that [`Place::parse`] knows, for messages.
 const SCHEMES: &str = "file, memory, s3, s3a, az, abfs, abfss, adl, wasb, wasbs, gs, hdfs, viewfs, http, https";
 
-/// Schemes of places where tables are, known here or not: a path does not begin so by chance.
-const KNOWN_SCHEMES: [&str; 20] = [
+/// Schemes that [`Place::parse`] knows beside `file`, in all their spellings: a path does not begin so by chance.
+const KNOWN_SCHEMES: [&str; 17] = [
     "memory", "s3", "s3a", "s3n", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl", "wasb", "wasbs", "hdfs", "viewfs", "http",
-    "https", "dbfs", "oss", "ftp",
+    "https",
 ];
+
+/// Schemes of places where tables are that lakebed does not reach.
+const FOREIGN_SCHEMES: [&str; 3] = ["dbfs", "oss", "ftp"];
 
 /// A folder in a store.
 #[derive(Debug, Clone)]
@@ -249,6 +252,25 @@ pub fn url_without_secrets(text: &str) -> Result<String> {
     Ok(url.into())
 }
 
+/// Where a table is, in words that mean the same once the working directory or the home folder is another one: a path on this machine as a
+/// whole path, a URL as it is, keys and signatures included.
+pub fn absolute_location(text: &str) -> Result<String> {
+    let place = Place::of_table(text)?;
+    match place.service {
+        Service::Local => {
+            let path = place.url.to_file_path().map_err(|()| refuse(text, "not a path on this machine"))?;
+            path.into_os_string().into_string().map_err(|_| refuse(text, "not UTF-8"))
+        }
+        Service::Memory { .. } => Ok(place.url.into()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+/// Whether a text is a path that means another place in another process: it begins in the working directory, or with `~`.
+pub fn is_relative(text: &str) -> bool {
+    !is_url(text) && !FilePath::new(text).is_absolute()
+}
+
 /// Refuses what is no place at all.
 fn check_text(text: &str) -> Result<()> {
     if text.trim().is_empty() {
@@ -266,20 +288,29 @@ fn check_text(text: &str) -> Result<()> {
 /// Refuses paths on this machine that are surely meant to be something else.
 fn check_path(text: &str) -> Result<()> {
     let Some((word, rest)) = text.split_once(':') else { return Ok(()) };
-    if is_scheme(word) && rest.starts_with('/') {
-        let rest = rest.trim_start_matches('/');
+    let scheme = word.to_ascii_lowercase();
+    let begins_with = |schemes: &[&str]| schemes.contains(&scheme.as_str());
+    if scheme == "dbfs" {
+        let path = rest.trim_start_matches('/');
         return Err(refuse(
             text,
             format!(
-                "one slash makes neither a URL nor a path: write {word}://{rest}, or ./{word}:/{rest} for a folder of that name"
+                "a path of DBFS is written /dbfs/{path}, or by the URL of the store that has the table; ./{text} is a folder of that name"
             ),
         ));
     }
-    if word.eq_ignore_ascii_case("file") {
+    if is_scheme(word) && rest.starts_with('/') {
+        let written = if begins_with(&KNOWN_SCHEMES) { format!("{}, or ", written(&scheme, rest)) } else { String::new() };
+        return Err(refuse(text, format!("one slash makes neither a URL nor a path: write {written}./{text} for a folder of that name")));
+    }
+    if scheme == "file" {
         return Err(refuse(text, "a file URL is absolute: write file:///folder/table, or the path without file:"));
     }
-    if is_scheme(word) && KNOWN_SCHEMES.contains(&word.to_ascii_lowercase().as_str()) {
-        return Err(refuse(text, format!("a URL has two slashes: write {word}://{rest}, or ./{text} for a folder of that name")));
+    if begins_with(&KNOWN_SCHEMES) {
+        return Err(refuse(text, format!("a URL has two slashes: write {}, or ./{text} for a folder of that name", written(&scheme, rest))));
+    }
+    if begins_with(&FOREIGN_SCHEMES) {
+        return Err(refuse(text, format!("unknown scheme {scheme}; known are {SCHEMES}; ./{text} is a folder of that name")));
     }
     let is_drive = word.len() == 1 && word.starts_with(|c: char| c.is_ascii_alphabetic());
     if cfg!(not(windows)) && is_drive && rest.starts_with(['\\', '/']) {
@@ -289,6 +320,12 @@ fn check_path(text: &str) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// How the URL is written whose slashes are missing. Those of HDFS need no host, and memory no name.
+fn written(scheme: &str, rest: &str) -> String {
+    let needs_no_host = rest.starts_with('/') && matches!(scheme, "hdfs" | "viewfs" | "memory");
+    format!("{scheme}://{}{}", if needs_no_host { "/" } else { "" }, rest.trim_start_matches('/'))
 }
 
 /// A path made absolute. A leading `~` is the home folder of the user that runs the process.
@@ -307,12 +344,11 @@ fn local_path(text: &str) -> Result<PathBuf> {
     absolute(&path).map_err(|error| refuse(text, format!("cannot be made absolute ({error})")))
 }
 
-/// `scheme://…`, and the one-slash forms of the schemes that need no host. A path that merely contains a colon is a path.
+/// `scheme://…`, and `file:/…`. A path that merely contains a colon is a path.
 fn is_url(text: &str) -> bool {
     let scheme = text.split(':').next().unwrap_or_default();
     let rest = text.get(scheme.len()..).unwrap_or_default();
-    let needs_no_host = || ["file", "memory", "hdfs", "viewfs"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
-    is_scheme(scheme) && (rest.starts_with("://") || (rest.starts_with(":/") && needs_no_host()))
+    is_scheme(scheme) && (rest.starts_with("://") || (rest.starts_with(":/") && scheme.eq_ignore_ascii_case("file")))
 }
 
 /// Whether a word may be a URL's scheme. One letter is a drive of Windows.

@@ -97,8 +97,15 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
         (" s3://lake/t", "blanks"),
         ("s3:/lake/t", "write s3://lake/t, or ./s3:/lake/t"),
         ("S3:/lake/t", "one slash"),
-        ("dbfs:/t", "write dbfs://t, or ./dbfs:/t"),
-        ("word:/t", "write word://t, or ./word:/t"),
+        ("S3:/lake/t", "write s3://lake/t, or ./S3:/lake/t"),
+        ("hdfs:/lake/t", "write hdfs:///lake/t, or ./hdfs:/lake/t"),
+        ("viewfs:/lake/t", "write viewfs:///lake/t, or ./viewfs:/lake/t"),
+        ("memory:/t", "write memory:///t, or ./memory:/t"),
+        ("http:/h/t", "write http://h/t"),
+        ("dbfs:/t", "written /dbfs/t, or by the URL of the store"),
+        ("dbfs:t", "written /dbfs/t, or by the URL of the store"),
+        ("word:/t", "write ./word:/t"),
+        ("oss:b/t", "unknown scheme oss"),
         ("dbfs://t", "unknown scheme dbfs"),
         ("s3:lake/t", "two slashes: write s3://lake/t, or ./s3:lake/t"),
         ("file:t", "absolute: write file:///folder/table"),
@@ -116,7 +123,7 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
 fn schemes_are_found_in_any_case() {
     check("S3://Lake/T", s3("Lake"), "T", "s3://Lake/T");
     check("FILE:/data/t", Service::Local, "data/t", "file:///data/t");
-    check("Memory:/t", Service::Memory { name: String::new() }, "t", "memory:/t");
+    check("Memory:///t", Service::Memory { name: String::new() }, "t", "memory:///t");
 }
 
 #[test]
@@ -127,6 +134,26 @@ fn a_tilde_is_the_home_folder() {
     }
     let here = std::env::current_dir().unwrap();
     assert_eq!(Place::parse("./~/t").unwrap().url.to_file_path().unwrap(), here.join("~/t"));
+}
+
+#[test]
+fn a_location_that_depends_on_the_process_is_told_and_made_absolute() {
+    let here = std::env::current_dir().unwrap().to_str().unwrap().to_owned();
+    let home = std::env::home_dir().unwrap().to_str().unwrap().to_owned();
+    for (text, relative, expected) in [
+        ("no/such table", true, format!("{here}/no/such table")),
+        ("./~/t", true, format!("{here}/~/t")),
+        ("~/no/such", true, format!("{home}/no/such")),
+        ("/data/a%20b/", false, "/data/a%20b".to_owned()),
+        ("file:///data/a%20b", false, "/data/a b".to_owned()),
+        ("file:/data/t", false, "/data/t".to_owned()),
+        ("Memory://name/t/", false, "memory://name/t".to_owned()),
+        ("S3://lake/a b/", false, "S3://lake/a b/".to_owned()),
+        ("abfss://c@a.dfs.core.windows.net/t?sig=hunter2", false, "abfss://c@a.dfs.core.windows.net/t?sig=hunter2".to_owned()),
+    ] {
+        assert_eq!((is_relative(text), absolute_location(text).unwrap()), (relative, expected), "{text}");
+    }
+    assert!(absolute_location("s3:/lake/t").is_err());
 }
 
 #[test]
