@@ -34,9 +34,8 @@ class Access:
         secrets = sorted(key for key in self.storage_options if _is_secret(key))
         if secrets:
             raise InvalidInputError(
-                f"storage_options: {', '.join(secrets)}: not known to be harmless, and Spark would send them around in its plans, where secrets "
-                "do not belong. Give credentials=, a function that returns such options: each worker calls it. Or leave them to the environment of the "
-                "workers"
+                f"storage_options has {', '.join(secrets)}: options that are not known to be harmless, which Spark would send around in its "
+                "plans. Give credentials=, a function that returns them: each worker calls it. Or leave them to the environment of the workers"
             )
         if self.credentials is not None:
             if not callable(self.credentials):

@@ -96,7 +96,7 @@ def write(
         assert known is not None
         return CommitResult(known.version, WriteMetrics(), False, Table._wrap(known, _given(options)))
     rows, parts = _arranged(df, planned, optimize_write)
-    name = f"lakebed write {os.path.basename(uri.rstrip('/'))}"
+    name = f"lakebed write {os.path.basename(_lakebed.uri_without_secrets(uri).rstrip('/'))}"
     part = WritePart(name, planned["task"], parts, access)
     with failure.told():
         found = batches.counted(rows, lambda rows: rows.mapInArrow(part, "files binary").collect())

@@ -147,20 +147,25 @@ def one_place_has_one_meaning_at_every_door(spark: Any, folder: Path) -> None:
 def what_is_neither_a_path_nor_a_url_is_refused(spark: Any, folder: Path) -> None:
     with inside(folder):
         for uri, said in (
-            ("s3:/bucket/t", "two slashes behind s3:"),
+            ("s3:/bucket/t", "write s3://bucket/t"),
             ("dbfs:/t", "is written /dbfs/t"),
-            ("word:/t", "two slashes behind word:"),
-            ("s3:bucket/t", "slashes behind s3:"),
+            ("word:/t", "./word:/t for a folder of that name"),
+            ("s3n:bucket/t", "write s3n://bucket/t"),
+            ("gcs:bucket/t", "write gcs://bucket/t"),
+            ("wasbs:c@a/t", "write wasbs://c@a/t"),
+            (" s3://b/t", "has blanks before or behind it"),
             ("file:t", "file:///folder/table"),
-            ("", "The path is empty"),
+            ("nope://b/t", "unknown scheme nope"),
+            ("", "empty"),
         ):
             for attempt in by_function(spark, uri):
                 refused(attempt, said, lb.InvalidInputError)
             for attempt in by_format(spark, uri, folder)[:3]:
                 refused(attempt, said)
-        refused(lambda: lbs.read(spark, "~nobody-of-that-name/t"), "no such user", lb.InvalidInputError)
+        for attempt in by_function(spark, "~nobody-of-that-name/t"):
+            refused(attempt, "write the whole path of that home folder", lb.InvalidInputError)
         for wrong in (None, 5, b"t", spark):
-            refused(lambda wrong=wrong: lbs.write(spark.range(1), wrong), "uri takes a path", TypeError)  # type: ignore[misc]
+            refused(lambda wrong=wrong: lbs.write(spark.range(1), wrong), "it must be a URL or a path", TypeError)  # type: ignore[misc]
     assert os.listdir(folder) == []
 
 

@@ -114,6 +114,15 @@ def test_no_function_takes_what_it_does_not_name() -> None:
     assert of_a_batch == set(inspect.signature(lbs.write).parameters) - {"df", "txn"}
 
 
+def test_options_that_are_not_known_to_be_harmless_are_refused_with_what_to_do(spark: Any, tmp_path: Path) -> None:
+    for name in ("aws_secret_access_key", "nobody_knows"):
+        said = f"storage_options has {name}: options that are not known to be harmless.*Give credentials=, a function"
+        for attempt in (lbs.read, lambda *place, **options: lbs.write(spark.range(1), place[1], **options)):
+            with pytest.raises(lb.InvalidInputError, match=said) as refused:
+                attempt(spark, tmp_path / "t", storage_options={name: "hush-hush"})
+            assert "hush" not in str(refused.value)
+
+
 def test_every_parameter_is_documented() -> None:
     for name in lbs.__all__:
         function = getattr(lbs, name)
