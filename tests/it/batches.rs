@@ -48,10 +48,18 @@ async fn a_batch_is_known_by_its_query_its_offsets_or_its_rows() {
         (3, nameless(), 5, Ok(false)),
         (3, nameless(), 10, Err("has 10 rows, and the one that the table has had 5")),
         (3, Batch { query: Some(1), ..nameless() }, 10, Err("has 10 rows, and the one that the table has had 5")),
-        (3, Batch { is_trusted: true, ..batch(2, 40) }, 10, Ok(false)),
+        (3, Batch { is_trusted: true, ..batch(1, 30) }, 10, Ok(false)),
+        (3, Batch { is_trusted: true, ..nameless() }, 10, Ok(false)),
+        (3, Batch { is_trusted: true, ..batch(2, 30) }, 5, Err("belongs to another query: the table has batch 3")),
+        (3, Batch { is_trusted: true, ..batch(1, 40) }, 5, Err("it ends at other offsets of its source")),
         (2, batch(1, 20), 5, Err("is not its next one, nor is it repeated: the table has batch 3 of it")),
         (2, nameless(), 5, Err("is not its next one, nor is it repeated: the table has batch 3 of it")),
-        (2, Batch { is_trusted: true, ..batch(1, 20) }, 5, Ok(false)),
+        (
+            2,
+            Batch { is_trusted: true, ..nameless() },
+            5,
+            Err("is not its next one, nor is it repeated: the table has batch 3 of it"),
+        ),
         (4, batch(2, 40), 5, Err("belongs to another query: the table has batch 3")),
         (4, batch(1, 40), 5, Ok(true)),
         (4, nameless(), 5, Ok(true)),
@@ -95,14 +103,16 @@ async fn marks_of_an_earlier_number_do_not_count() {
 }
 
 #[tokio::test]
-async fn a_plan_asks_for_the_rows_if_nothing_else_tells() {
+async fn a_plan_asks_for_the_rows_of_a_batch_with_a_known_number() {
     let builder = TableBuilder::new();
     assert_eq!(written(&builder, 3, batch(1, 30), 5).await, Ok(true));
     let plan = async |batch: Batch| {
         let schema = StructType { fields: vec![StructField::new("id", PrimitiveType::Long, true)] };
         builder.table().plan_write(schema, options(3, batch)).await
     };
-    assert!(matches!(plan(batch(1, 30)).await.unwrap(), PlannedWrite::Done(_)));
+    assert!(matches!(plan(batch(1, 30)).await.unwrap(), PlannedWrite::CountRows));
+    assert!(matches!(plan(Batch { is_trusted: true, ..batch(1, 30) }).await.unwrap(), PlannedWrite::Done(_)));
+    assert!(matches!(plan(Batch { rows: Some(6), ..batch(1, 30) }).await.unwrap(), PlannedWrite::Done(_)));
     let nameless = Batch { offsets: None, ..batch(1, 0) };
     assert!(matches!(plan(nameless.clone()).await.unwrap(), PlannedWrite::CountRows));
     assert!(matches!(plan(Batch { rows: Some(5), ..nameless.clone() }).await.unwrap(), PlannedWrite::Done(_)));

@@ -63,13 +63,18 @@ def test_what_spark_hands_over_is_in_the_table_or_refused(door: str, spark: Any)
     from door.spark import Deeds
 
     lbs.register(spark)
+    must = Counter[str]()
 
     @draws(12)
     @given(drawn.of_spark())
     def one(case: Case) -> None:
+        wanted = model.wanted(case)
+        must["be refused" if wanted.refused else "be one of both" if wanted.doubts else "be done"] += 1
         check(run.check(case, Deeds(spark, door)), case)
 
     one()
+    assert must["be done"] >= 4, must
+    assert must["be refused"] >= 1, must
 
 
 # What the fuzzer finds, shown by doors that are at fault.

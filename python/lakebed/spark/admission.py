@@ -12,6 +12,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from lakebed.spark import failure
 from lakebed.spark.stream import StreamReader
 
 __all__ = ["AdmittingReader"]
@@ -31,5 +32,6 @@ class AdmittingReader(StreamReader, SupportsTriggerAvailableNow):
         max_files, max_bytes = self._stream().limits()
         return ReadMaxFiles(max_files) if max_files is not None else ReadMaxBytes(max_bytes or 0)
 
+    @failure.alone()
     def prepareForTriggerAvailableNow(self) -> None:
         self._until = self._stream().newest_offset()

@@ -34,8 +34,13 @@ def changes(
 ) -> DataFrame:
     """The change data feed of a table as a data frame: what the versions from ``start`` to ``end``, or to the newest one, did to which rows.
 
-    What they mean, and ``columns`` and ``where``, is said at :meth:`lakebed.Table.changes`. The versions are decided here and stay; the log is
-    read here, the data when Spark runs a query, by lakebed's reader on the executors. The rest is as in :func:`read`.
+    The versions are decided here and stay; the log is read here, the data when Spark runs a query of ``spark``, the session, by lakebed's
+    reader on the executors.
+
+    - ``uri``: where; a URL, or a path on this machine and on the workers. A relative path begins in the current folder of this process.
+    - ``start`` and ``end`` are versions or moments, both included, as for :meth:`lakebed.Table.changes`.
+    - ``columns`` are the only ones of the table that come, ``where`` is a condition on them in SQL.
+    - ``target_task_size``, ``absolute_paths``, ``storage_options`` and ``credentials`` are those of :func:`read`.
     """
     check_session(spark)
     target_task_size = arguments.task_size("target_task_size", target_task_size)

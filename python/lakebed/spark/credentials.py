@@ -34,8 +34,8 @@ class Access:
         secrets = sorted(key for key in self.storage_options if _is_secret(key))
         if secrets:
             raise InvalidInputError(
-                f"storage_options hold secrets ({', '.join(secrets)}), which Spark would send around in its plans. Give credentials=, a "
-                "function that returns them: each worker calls it. Or leave them to the environment of the workers"
+                f"storage_options has {', '.join(secrets)}: options that are not known to be harmless, which Spark would send around in its "
+                "plans. Give credentials=, a function that returns them: each worker calls it. Or leave them to the environment of the workers"
             )
         if self.credentials is not None:
             if not callable(self.credentials):

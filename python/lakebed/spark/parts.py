@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from pyspark.sql.datasource import InputPartition, WriterCommitMessage
 
 from lakebed import _lakebed
+from lakebed.arguments import Mode, OnLossy, Partitions, SchemaMode
 from lakebed.errors import InvalidInputError
 from lakebed.scan import read_task
 from lakebed.spark import types, written
 from lakebed.spark.credentials import Access
 from lakebed.spark.options import Options
-from lakebed.writer import SchemaMode, _options, _place
+from lakebed.writer import _options, _place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,14 +98,14 @@ def abort(options: dict[str, Any], messages: Iterable[WriterCommitMessage | None
 def write_options(options: Options, overwrite: bool, access: Access) -> dict[str, Any]:
     """The options of a write, as `_lakebed` takes them."""
     where = options.text("where", "replaceWhere")
-    mode = options.word("mode", among=("append", "overwrite", "error", "ignore")) or ("overwrite" if overwrite else "append")
+    mode = options.word("mode", among=get_args(Mode)) or ("overwrite" if overwrite else "append")
     app_id, number = options.text("txnAppId"), options.number("txnVersion")
     if (app_id is None) != (number is None):
         raise InvalidInputError("the options txnAppId and txnVersion go together")
     given: dict[str, Any] = {
         "mode": mode,
         "where": where,
-        "partitions": options.word("partitions", "partitionOverwriteMode", among=("static", "dynamic")),
+        "partitions": options.word("partitions", "partitionOverwriteMode", among=get_args(Partitions)),
         "schema": _schema_mode(options, mode),
         "txn": None if app_id is None else (app_id, number),
         "user_metadata": options.text("user_metadata", "userMetadata"),
@@ -112,7 +113,7 @@ def write_options(options: Options, overwrite: bool, access: Access) -> dict[str
         "compression": options.text("compression"),
         "row_group_rows": options.number("row_group_rows"),
         "bloom_columns": options.names("bloom_columns"),
-        "on_lossy": options.word("on_lossy", among=("error", "truncate")),
+        "on_lossy": options.word("on_lossy", among=get_args(OnLossy)),
         "timeout": options.seconds("timeout"),
         "partition_by": options.names("partition_by", "partitionBy"),
         "cluster_by": options.names("cluster_by", "clusterBy"),
@@ -124,7 +125,7 @@ def write_options(options: Options, overwrite: bool, access: Access) -> dict[str
 
 def _schema_mode(options: Options, mode: str) -> SchemaMode:
     """What lakebed's option says, or Delta Spark's two, which may be given beside it if they say the same."""
-    said = options.word("schema", among=("enforce", "merge", "overwrite"))
+    said = options.word("schema", among=get_args(SchemaMode))
     flags = {"merge": options.flag("mergeSchema"), "overwrite": options.flag("overwriteSchema")}
     for meant, flag in flags.items():
         if said is not None and flag is not None and flag != (said == meant):

@@ -45,13 +45,19 @@ def read(
 ) -> DataFrame:
     """A table as a data frame, at one version: that of now, unless ``version`` or ``timestamp`` name another.
 
-    The log is read here, the data when Spark runs a query. ``columns`` are the only ones that come (``"_metadata.row_id"`` and its like as in
-    :meth:`lakebed.Table.scan`), ``where`` is a condition in SQL that all rows fulfil; files that cannot have such rows are not read. Without them Spark prunes columns and pushes filters down by itself
-    where its own Parquet reader can read the table, which ``road`` otherwise forces: ``"spark"`` for that reader, ``"arrow"`` for
-    lakebed's; :func:`explain` tells the choice.
+    The log is read here, the data when Spark runs a query of ``spark``, the session.
 
-    Secrets stay out of Spark's plans: give ``credentials``, a function that each worker calls, or leave them to the workers' environment.
-    ``target_task_size`` is what one task of lakebed's reader reads at most, if its files are not larger.
+    - ``uri``: where; a URL, or a path on this machine and on the workers. A relative path begins in the current folder of this process.
+    - ``columns`` are the only ones that come (``"_metadata.row_id"`` and its like as in :meth:`lakebed.Table.scan`).
+    - ``where`` is a condition in SQL that all rows fulfil; files that cannot have such rows are not read. Without it and ``columns`` Spark
+      prunes columns and pushes filters down by itself where its own Parquet reader reads.
+    - ``version`` or ``timestamp``: which version; the latest one at a moment, a ``datetime`` with a zone or ISO text with one.
+    - ``road``: ``"auto"`` takes for each file the faster reader that is exact; ``"spark"`` is Spark's own or an error, ``"arrow"`` lakebed's.
+      :func:`explain` tells the choice.
+    - ``target_task_size``: how many bytes one task of lakebed's reader reads at most, if its files are not larger.
+    - ``absolute_paths``: whether files out of the table's folder are read, which shallow clones name.
+    - ``storage_options`` say how to reach the store, without secrets: these stay out of Spark's plans. ``credentials`` is a function that
+      returns them, which each worker calls; without it workers find them in their own environment.
     """
     target_task_size = arguments.task_size("target_task_size", target_task_size)
     plan = _plan(spark, uri, columns, where, version, timestamp, storage_options, credentials, absolute_paths, road)
@@ -100,7 +106,11 @@ def explain(
     road: Road = "auto",
     target_task_size: int = 128 << 20,
 ) -> Explanation:
-    """By which road :func:`read` with the same arguments would read, and why. Reads the log, no data."""
+    """By which road :func:`read` with the same arguments would read, and why. Reads the log, no data.
+
+    They are ``spark``, ``uri``, ``columns``, ``where``, ``version``, ``timestamp``, ``storage_options``, ``credentials``, ``absolute_paths``,
+    ``road`` and ``target_task_size``.
+    """
     target_task_size = arguments.task_size("target_task_size", target_task_size)
     plan = _plan(spark, uri, columns, where, version, timestamp, storage_options, credentials, absolute_paths, road)
     return Explanation(

@@ -10,9 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from lakebed.errors import InvalidInputError
 from lakebed.spark import session
 
 if TYPE_CHECKING:
@@ -24,67 +29,159 @@ _LOGGER = logging.getLogger("lakebed.spark")
 
 #: In the properties of Spark's tasks, and of the thread that runs a query.
 QUERY_ID = "sql.streaming.queryId"
-_BATCH_ID = "streaming.sql.batchId"
-#: Whether a batch with a known number has to be the same one in all that is known of it.
+#: In the environment of a process in which a Connect server calls the function of one run of a query.
+_OF_CONNECT_WORKERS = "SPARK_CONNECT_LOCAL_URL"
+#: Whether a batch with a known number has to have as many rows as the known one.
 Repeats = Literal["check", "trust"]
+
+
+class _Query(NamedTuple):
+    """What Spark tells of the query that runs a batch; each may be unknown."""
+
+    id: str | None = None
+    #: A query that is started again has the same id, and another run.
+    run: str | None = None
+    #: At which the batch ends.
+    offsets: str | None = None
 
 
 class Batch(tuple[str, int]):
     """The ``txn`` of a batch: the name of its stream and its number; and what else is known of it."""
 
-    _query: str | None
-    _offsets: str | None
+    _query: _Query
     _trusted: bool
 
-    def __new__(cls, stream: str, number: int, query: str | None, offsets: str | None, *, trusted: bool) -> Batch:
+    def __new__(cls, stream: str, number: int, query: _Query, *, trusted: bool) -> Batch:
         batch = super().__new__(cls, (stream, number))
-        batch._query, batch._offsets, batch._trusted = query, offsets, trusted
+        batch._query, batch._trusted = query, trusted
         return batch
 
     @classmethod
     def in_foreach(cls, rows: DataFrame, app_id: str, number: int, *, trusted: bool) -> Batch:
         """The batch of a stream that the caller names, as `foreachBatch` gives it."""
-        spark = rows.sparkSession
-        query, offsets = (_query_of_connect(spark), None) if session.is_connect(spark) else _query_of_thread(spark, number)
-        return cls(app_id, number, query, offsets, trusted=trusted)
+        query = _query_of_connect(rows) if session.is_connect(rows.sparkSession) else _query_in_jvm(rows, number)
+        return cls(app_id, number, query, trusted=trusted)
 
     @classmethod
     def of_sink(cls, query: str, number: int, checkpoint: str | None, *, trusted: bool) -> Batch:
         """The batch of a stream that goes by the id of its query."""
         offsets = None if checkpoint is None else _offsets_in(checkpoint, query, number)
-        return cls(query, number, None, offsets, trusted=trusted)
+        return cls(query, number, _Query(offsets=offsets), trusted=trusted)
 
     def known(self, rows: int | None = None) -> dict[str, Any]:
         """What is known of the batch, in the form that `_lakebed` takes; with the number of its rows if they were counted."""
-        return {"query": _digest(self._query), "offsets": _digest(self._offsets), "rows": rows, "trusted": self._trusted}
+        query, _, offsets = self._query
+        return {"query": _digest(query), "offsets": _digest(offsets), "rows": rows, "trusted": self._trusted}
+
+    @contextmanager
+    def written_once(self, uri: str, rows: DataFrame) -> Iterator[None]:
+        """Around a write of the batch: another one with other rows, in the same run of the query, is an error.
+
+        The table would take it for a repeat. Spark itself repeats no batch within a run; the caller's function may try the same rows again.
+        """
+        stream, number = self
+        run = self._query.run
+        if run is None:
+            yield
+            return
+        write = _Write(run, number, rows.semanticHash())
+        with _LOCK:
+            before = _LAST_WRITES.get((uri, stream))
+            if before is not None and before[:2] == write[:2] and before != write:
+                raise InvalidInputError(
+                    f"{uri}: this is a second write of batch {number} of stream '{stream}', with other rows: it would be passed over as if it "
+                    "were the first one again. Give each write of a batch an app_id of its own, or bring the rows together in one write"
+                )
+            _LAST_WRITES[uri, stream] = write
+        try:
+            yield
+        except BaseException:
+            with _LOCK:
+                if before is None:
+                    _LAST_WRITES.pop((uri, stream), None)
+                else:
+                    _LAST_WRITES[uri, stream] = before
+            raise
 
 
-def _query_of_thread(spark: SparkSession, number: int) -> tuple[str | None, str | None]:
-    """The id of the query that this thread runs, and the offsets at which its batch ends."""
+class _Write(NamedTuple):
+    """A write of a batch: the run of its query, its number, and which rows it takes of the batch."""
+
+    run: str
+    number: int
+    rows: int
+
+
+#: By table and stream the last write of a batch that this process did.
+_LAST_WRITES: dict[tuple[str, str], _Write] = {}
+_LOCK = threading.Lock()
+
+
+def _query_in_jvm(rows: DataFrame, number: int) -> _Query:
+    """The query that runs this batch, whichever thread asks, and the offsets at which it ends."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
 
-    context = spark.sparkContext
-    query = context.getLocalProperty(QUERY_ID)
-    if query is None or context.getLocalProperty(_BATCH_ID) != str(number):
-        return None, None
+    spark = rows.sparkSession
     try:
-        jvm: Any = context._jvm
-        running = spark._jsparkSession.sharedState().activeStreamingQueries()
-        log = running.get(jvm.java.util.UUID.fromString(query)).offsetLog()
+        query = _running(spark)
+        if query is None:
+            return _Query()
+        log = query.offsetLog()
+        latest = log.getLatestBatchId()
+        if latest.isEmpty() or latest.get() != number:
+            return _Query()
+        jvm: Any = spark.sparkContext._jvm
         text = jvm.java.io.ByteArrayOutputStream()
         log.serialize(log.get(number).get(), text)
-        return query, _offsets(text.toString("UTF-8"))
-    except (Py4JError, AttributeError, TypeError) as error:
-        _LOGGER.debug("query %s does not tell the offsets of its batch %d: %s", query, number, error)
-        return query, None
+        root = query.resolvedCheckpointRoot()
+        offsets = _offsets(text.toString("UTF-8"), lambda name: _hash_by_hadoop(spark, f"{root}/{name}"))
+        return _Query(query.id().toString(), query.runId().toString(), offsets)
+    except (Py4JError, PySparkException, AttributeError, TypeError) as error:
+        _LOGGER.debug("Spark does not tell of which query batch %d is: %s", number, error)
+        return _Query()
 
 
-def _query_of_connect(spark: SparkSession) -> str | None:
-    """The id of the query that runs this batch, if it is the only one of the session that is at work. Connect tells no offsets."""
-    running = spark.streams.active
+def _running(spark: SparkSession) -> Any:
+    """The query to which a batch belongs whose rows are of this session."""
+    ours = spark._jsparkSession
+    running = ours.sharedState().activeStreamingQueries()
+    for query in running.values():
+        # Each run of a query has a session of its own, from which all rows of its batches come.
+        if query.sparkSessionForStream().equals(ours):
+            return query
+    # Rows that the caller's function made in another session.
+    named = spark.sparkContext.getLocalProperty(QUERY_ID)
+    return None if named is None else running.get(spark.sparkContext._jvm.java.util.UUID.fromString(named))  # type: ignore[union-attr]
+
+
+def _hash_by_hadoop(spark: SparkSession, place: str) -> str | None:
+    """The hash of a file, wherever it lies; none if there is no such file."""
+    jvm: Any = spark.sparkContext._jvm
+    path = jvm.org.apache.hadoop.fs.Path(place)
+    store = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    if not store.exists(path):
+        return None
+    stream = store.open(path)
+    try:
+        return str(jvm.org.apache.commons.codec.digest.DigestUtils.sha256Hex(stream))
+    finally:
+        stream.close()
+
+
+def _query_of_connect(rows: DataFrame) -> _Query:
+    """The query that runs this batch, if no other one of the session runs a batch too. Connect tells no offsets."""
+    # A process serves one run of one query.
+    run = f"process {os.getpid()}" if _OF_CONNECT_WORKERS in os.environ else None
+    running = rows.sparkSession.streams.active
     if len(running) > 1:
         running = [query for query in running if query.status["isTriggerActive"]]
-    return running[0].id if len(running) == 1 else None
+    if len(running) != 1:
+        return _Query(run=run)
+    # A query that is stopped loses its batch before it leaves the list: the server, asked for it, fails then, and none of the others is
+    # taken for the one that is gone.
+    _ = rows.limit(0).schema
+    return _Query(running[0].id, run)
 
 
 def _offsets_in(checkpoint: str, query: str, number: int) -> str | None:
@@ -97,15 +194,44 @@ def _offsets_in(checkpoint: str, query: str, number: int) -> str | None:
         metadata = json.loads((folder / "metadata").read_text("utf-8"))
         if metadata["id"] != query:
             return None
-        return _offsets((folder / "offsets" / str(number)).read_text("utf-8"))
+        logged = (folder / "offsets" / str(number)).read_text("utf-8")
+        return _offsets(logged, lambda name: _hash_of(folder / name))
     except (OSError, ValueError, KeyError, TypeError) as error:
         _LOGGER.debug("the checkpoint %s does not tell the offsets of batch %d: %s", checkpoint, number, error)
         return None
 
 
-def _offsets(logged: str) -> str:
-    """Of an entry of Spark's log of offsets: what stands behind its version and its metadata, which tell times and settings."""
-    return "\n".join(logged.splitlines()[2:])
+def _hash_of(file: Path) -> str | None:
+    """The hash of a file; none if there is no such file."""
+    if not file.is_file():
+        return None
+    found = hashlib.sha256()
+    with file.open("rb") as opened:
+        while piece := opened.read(1 << 20):
+            found.update(piece)
+    return found.hexdigest()
+
+
+def _offsets(logged: str, hash_in_checkpoint: Callable[[str], str | None]) -> str | None:
+    """Of an entry of Spark's log of offsets: what stands behind its version and its metadata, which tell times and settings.
+
+    A source of files only counts the entries of its own log in the checkpoint. Another copy of the checkpoint counts alike and means
+    other files: with such an offset goes the hash of its entry.
+    """
+    offsets = logged.splitlines()[2:]
+    entries = []
+    for number, offset in enumerate(offsets):
+        if "logOffset" not in offset:
+            continue
+        try:
+            entry = f"sources/{number}/{int(json.loads(offset)['logOffset'])}"
+        except (ValueError, KeyError, TypeError):
+            return None
+        found = hash_in_checkpoint(entry) or hash_in_checkpoint(f"{entry}.compact")
+        if found is None:
+            return None
+        entries.append(found)
+    return "\n".join(offsets + entries)
 
 
 def _digest(text: str | None) -> int | None:

@@ -68,7 +68,7 @@ _OF_CHANGES = ["_change_type", "_commit_version", "_commit_timestamp"]
 
 
 def register(spark: SparkSession) -> None:
-    """Makes ``format("lakebed")`` known to a session: for readers, writers, streams and SQL views.
+    """Makes ``format("lakebed")`` known to ``spark``, a session: for readers, writers, streams and SQL views.
 
     Spark hands no columns to such a source, and filters in a way that gives wrong rows (see :class:`Reader`): say what is wanted by the
     options ``columns`` and ``where``, or read with :func:`lakebed.spark.read`, where Spark prunes by itself.

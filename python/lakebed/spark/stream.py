@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, DataSourceStreamWrite
 
 from lakebed import _lakebed
 from lakebed.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
-from lakebed.spark import types
+from lakebed.spark import failure, types
 from lakebed.spark.credentials import Access
 from lakebed.spark.options import Options
 from lakebed.spark.parts import (
@@ -97,20 +97,25 @@ class StreamReader(DataSourceStreamReader):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None}
 
+    @failure.alone()
     def initialOffset(self) -> dict[str, Any]:
         return _offset(self._stream().initial_offset())
 
+    @failure.alone()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         tasks = self._stream().tasks(json.dumps(start), json.dumps(end), _TASK_BYTES)
         return [TaskPartition(task) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, TaskPartition)
-        yield from read_partition(partition, self._options.access, self._schema)
+        with failure.alone():
+            yield from read_partition(partition, self._options.access, self._schema)
 
+    @failure.alone()
     def commit(self, end: dict[str, Any]) -> None:
         self._stream().commit(json.dumps(end))
 
+    @failure.alone()
     def _stream(self) -> _lakebed.Follow:
         if self._opened is None:
             opened = self._options.open()
@@ -123,6 +128,7 @@ class StreamReader(DataSourceStreamReader):
             self._opened = opened
         return self._opened
 
+    @failure.alone()
     def _next(self, start: dict[str, Any], until: str | None, *, everything: bool) -> dict[str, Any]:
         """How far the next batch goes; the start itself if there is nothing new."""
         stream = self._stream()
@@ -148,7 +154,8 @@ class _ReaderBefore42(StreamReader):
                 "batch takes all there is, whatever maxFilesPerTrigger and maxBytesPerTrigger say",
                 self._options.path,
             )
-            self._reached = _offset(self._stream().newest_offset())
+            with failure.alone():
+                self._reached = _offset(self._stream().newest_offset())
         else:
             self._reached = self._next(self._reached, None, everything=False)
         return self._reached
@@ -210,9 +217,11 @@ class StreamWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSource
         self._schema = schema
         self._task: bytes | None = None
 
+    @failure.alone()
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_task": self._task or plan(self._options, self._schema)}
 
+    @failure.alone()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> BatchPart:
         from pyspark import TaskContext
 
@@ -221,6 +230,7 @@ class StreamWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSource
         query_id = None if context is None else context.getLocalProperty(QUERY_ID)
         return BatchPart(write_part(self._task, iterator, self._access), self._task, query_id)
 
+    @failure.alone()
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         parts = [message for message in messages if isinstance(message, BatchPart)]
         files = files_of(messages)
@@ -235,6 +245,7 @@ class StreamWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSource
         assert task is not None
         _lakebed.Table.commit_write(options, task, files)
 
+    @failure.alone()
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         abort(self._options, messages)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from lakebed import _lakebed, arguments
-from lakebed.arguments import Mode, SchemaMode
+from lakebed.arguments import Mode, OnLossy, Partitions, SchemaMode
+from lakebed.errors import InvalidInputError
 from lakebed.input import Batches
 from lakebed.spark import batches, failure, location, session, types, written
 from lakebed.spark.arguments import check_frame, condition
@@ -37,7 +38,7 @@ def write(
     partition_by: str | Sequence[str] | None = None,
     cluster_by: str | Sequence[str] | None = None,
     where: str | None = None,
-    partitions: Literal["static", "dynamic"] | None = None,
+    partitions: Partitions | None = None,
     schema: SchemaMode = "enforce",
     txn: tuple[str, int] | None = None,
     user_metadata: str | None = None,
@@ -45,8 +46,8 @@ def write(
     properties: Mapping[str, Any] | None = None,
     compression: str | None = None,
     row_group_rows: int | None = None,
-    bloom_columns: Sequence[str] | None = None,
-    on_lossy: Literal["error", "truncate"] = "error",
+    bloom_columns: str | Sequence[str] | None = None,
+    on_lossy: OnLossy = "error",
     timeout: float | None = None,
     optimize_write: bool | None = None,
     storage_options: Mapping[str, str] | None = None,
@@ -54,15 +55,27 @@ def write(
 ) -> CommitResult:
     """Writes the rows of a data frame to a table, which is made if there is none, in one commit: all of them or none.
 
-    The options are those of :func:`lakebed.write`. Spark's tasks write the files, with statistics; this process commits them. What tasks
-    write that fail or run twice is named by no version.
+    Spark's tasks write the files of ``df``, with statistics; this process commits them. What tasks write that fail or run twice is named
+    by no version. The options mean what they mean for :func:`lakebed.write`:
 
-    - ``partitions``: by default what the session's setting ``spark.sql.sources.partitionOverwriteMode`` says, unless ``where`` or
-      ``schema="overwrite"`` says which rows make way.
+    - ``uri``: where; a URL, or a path on this machine and on the workers. A relative path begins in the current folder of this process.
+    - ``mode``: ``append``; ``overwrite`` (all rows make way, or with ``where`` those for which it is true, or with
+      ``partitions="dynamic"`` those of the partitions that are written to); ``error`` and ``ignore`` write only where there is no table.
+    - ``partitions``: ``static`` or ``dynamic``; by default what the session's setting ``spark.sql.sources.partitionOverwriteMode`` says,
+      unless ``where`` or ``schema="overwrite"`` says which rows make way.
+    - ``schema``: ``enforce`` (columns are found by name, and must fit), ``merge`` (new columns are added to the table), ``overwrite``.
+    - ``txn=("my-job", 7)``: a write that the table knows already is not done again.
+    - ``user_metadata``: words of your own, which the history keeps.
+    - ``target_file_size``: about how large files become, in bytes.
+    - ``partition_by``, ``cluster_by`` and ``properties`` are for tables that are made here; see :func:`lakebed.create`.
+    - ``compression``: ``snappy``, ``zstd``, ``zstd(1)`` to ``zstd(22)``, ``gzip``, ``lz4`` or ``none``.
+    - ``row_group_rows``: the most rows of a row group; ``bloom_columns``: columns that get Bloom filters.
+    - ``on_lossy="truncate"`` lets digits go that a column cannot hold.
+    - ``timeout``: seconds to go on trying to commit while other writers are faster.
     - ``optimize_write`` brings the rows of a partition together first, so that few files come of them: by default where the table has
       partitions, and as its property ``delta.autoOptimize.optimizeWrite`` says.
-
-    Secrets stay out of Spark's plans: give ``credentials``, a function that each worker calls, or leave them to the workers' environment.
+    - ``storage_options`` say how to reach the store, without secrets: these stay out of Spark's plans. ``credentials`` is a function that
+      returns them, which each worker calls; without it workers find them in their own environment.
     """
     check_frame(df)
     uri, access = location.of_caller(uri), Access(arguments.strings("storage_options", storage_options), credentials)
@@ -83,7 +96,7 @@ def write(
         assert known is not None
         return CommitResult(known.version, WriteMetrics(), False, Table._wrap(known, _given(options)))
     rows, parts = _arranged(df, planned, optimize_write)
-    name = f"lakebed write {os.path.basename(uri.rstrip('/'))}"
+    name = f"lakebed write {os.path.basename(_lakebed.uri_without_secrets(uri).rstrip('/'))}"
     part = WritePart(name, planned["task"], parts, access)
     with failure.told():
         found = batches.counted(rows, lambda rows: rows.mapInArrow(part, "files binary").collect())
@@ -100,15 +113,15 @@ def foreach_batch(
     partition_by: str | Sequence[str] | None = None,
     cluster_by: str | Sequence[str] | None = None,
     where: str | None = None,
-    partitions: Literal["static", "dynamic"] | None = None,
+    partitions: Partitions | None = None,
     schema: SchemaMode = "enforce",
     user_metadata: str | None = None,
     target_file_size: int | None = None,
     properties: Mapping[str, Any] | None = None,
     compression: str | None = None,
     row_group_rows: int | None = None,
-    bloom_columns: Sequence[str] | None = None,
-    on_lossy: Literal["error", "truncate"] = "error",
+    bloom_columns: str | Sequence[str] | None = None,
+    on_lossy: OnLossy = "error",
     timeout: float | None = None,
     optimize_write: bool | None = None,
     storage_options: Mapping[str, str] | None = None,
@@ -116,18 +129,39 @@ def foreach_batch(
 ) -> Callable[[DataFrame, int], None]:
     """A function for ``writeStream.foreachBatch`` that writes each batch once, also when Spark repeats it after a failure.
 
-    ``app_id`` names the stream in the table: keep it as long as the stream's checkpoint, and give each stream its own. A batch of another
-    query is refused under this name, and so is one that has only its number in common with the batch that the table has: it ends at other
-    offsets, or, where Spark does not tell them (on Connect), it has another number of rows. ``repeats="trust"`` takes the number alone for
-    proof, as ``txn`` does. The other options are those of :func:`write`.
+    - ``uri``: the table, which the first batch makes if there is none.
+    - ``app_id`` names the stream in the table: keep it as long as the stream's checkpoint, and give each stream its own; and each write, if
+      your function writes a batch in several parts: a second write under the same name with other rows is an error.
+    - ``repeats="check"``: a batch of another query is refused under this name. A batch is refused too if it has the number of a known batch
+      but other offsets, or, where Spark does not tell these (on Connect), another number of rows. ``"trust"`` leaves out the comparison of
+      rows: for queries that give other rows each time that they run.
+    - ``mode``: ``append``, or ``overwrite``, by which each batch replaces all rows, or those that ``where`` or ``partitions`` name.
+    - ``partition_by``, ``cluster_by``, ``schema``, ``user_metadata``, ``target_file_size``, ``properties``, ``compression``, ``row_group_rows``,
+      ``bloom_columns``, ``on_lossy``, ``timeout``, ``optimize_write``, ``storage_options`` and ``credentials`` are those of :func:`write`.
+
+    What comes back takes a batch and its number, as Spark gives them, and may be called in a function of your own.
     """
     options = {name: value for name, value in locals().items() if name not in ("uri", "app_id", "repeats")}
+    if not arguments.given("app_id", arguments.words("app_id", app_id)).strip():
+        raise InvalidInputError(f"app_id={app_id!r}: the name of the stream is empty")
     trusted = arguments.given("repeats", arguments.word("repeats", repeats, Repeats)) == "trust"
+    options["mode"] = arguments.given("mode", arguments.word("mode", mode, Mode))
+    if options["mode"] not in ("append", "overwrite"):
+        raise InvalidInputError(
+            f"mode={mode!r}: a stream appends its batches, or replaces all rows by each of them: it must be append or overwrite"
+        )
+    # What makes no sense is told now, and not by the first batch.
+    _options({**options, "where": condition(where)})
+    arguments.strings("storage_options", storage_options)
     # A Connect server calls the function in a folder of its own.
-    uri = location.of_caller(uri)
+    place = location.of_caller(uri)
 
     def write_batch(df: DataFrame, batch_id: int) -> None:
-        write(df, uri, txn=Batch.in_foreach(df, app_id, batch_id, trusted=trusted), **options)
+        check_frame(df)
+        number = arguments.given("batch_id", arguments.integer("batch_id", batch_id))
+        batch = Batch.in_foreach(df, app_id, number, trusted=trusted)
+        with batch.written_once(place, df):
+            write(df, place, txn=batch, **options)
 
     return write_batch
 

@@ -5,9 +5,11 @@ Its arguments are names of the corpus's cases.
 
 from __future__ import annotations
 
+import logging
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,20 +48,35 @@ def main(names: list[str]) -> None:
 
 
 def known_batches(spark: Any, folder: Path) -> None:
-    """A batch that is repeated, one of an older copy of the checkpoint, one of another query."""
+    """A batch that is repeated, one of an older copy of the checkpoint, one of another query, one that is written in two parts."""
     source, target, checkpoint, older = (folder / name for name in ("source", "target", "checkpoint", "older"))
+    warned = folder / "warned"
+    write_batch = lbs.foreach_batch(target, app_id="app")
 
-    def through(checkpoint: Path) -> str:
+    def whole(df: Any, number: int) -> None:
+        # In a process of the server's, which tells nobody what it warns of.
+        logging.getLogger("lakebed").addHandler(logging.FileHandler(warned, delay=True))
+        write_batch(df, number)
+
+    def halves(df: Any, number: int) -> None:
+        for part in range(2):
+            write_batch(df.where(F.col("id") % 2 == part), number)
+
+    def through(checkpoint: Path, function: Callable[[Any, int], None] = whole) -> str:
         """What became of the stream, and how many rows there are."""
         rows = spark.readStream.format("lakebed").load(str(source))
-        writer = rows.writeStream.foreachBatch(lbs.foreach_batch(target, app_id="app"))
+        writer = rows.writeStream.foreachBatch(function)
         query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
         try:
             query.awaitTermination()
         except Exception as failed:
             said = [
                 what
-                for what in ("belongs to another query", "has 10 rows, and the one that the table has had 5")
+                for what in (
+                    "belongs to another query",
+                    "has 10 rows, and the one that the table has had 5",
+                    "a second write of batch 3",
+                )
                 if what in str(failed)
             ]
             return f"{' '.join(said) or failed}: {lb.Table(target).count()}"
@@ -72,11 +89,16 @@ def known_batches(spark: Any, folder: Path) -> None:
     smoke.check(through(checkpoint), "done: 10", "the second batch")
     (checkpoint / "commits" / "1").unlink()
     (checkpoint / "commits" / ".1.crc").unlink(missing_ok=True)
+    smoke.check(warned.exists(), False, "a warning before anything was repeated")
     smoke.check(through(checkpoint), "done: 10", "a batch that is repeated")
+    said = "is passed over with 5 rows: the table has a batch of this number with as many rows"
+    smoke.check(said in warned.read_text(), True, "a warning of rows that are as many")
     lbs.write(spark.range(10, 15), source)
     smoke.check(through(older), "has 10 rows, and the one that the table has had 5: 10", "a batch of an older copy")
     smoke.check(through(folder / "new"), "belongs to another query: 10", "a batch of another query")
     smoke.check(through(checkpoint), "done: 15", "the third batch")
+    lbs.write(spark.range(15, 20), source)
+    smoke.check(through(checkpoint, halves), "a second write of batch 3: 17", "a batch in two parts under one name")
 
 
 def arrow(frame: Any) -> pa.Table:

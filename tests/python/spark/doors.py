@@ -147,20 +147,25 @@ def one_place_has_one_meaning_at_every_door(spark: Any, folder: Path) -> None:
 def what_is_neither_a_path_nor_a_url_is_refused(spark: Any, folder: Path) -> None:
     with inside(folder):
         for uri, said in (
-            ("s3:/bucket/t", "two slashes behind s3:"),
+            ("s3:/bucket/t", "write s3://bucket/t"),
             ("dbfs:/t", "is written /dbfs/t"),
-            ("word:/t", "two slashes behind word:"),
-            ("s3:bucket/t", "slashes behind s3:"),
+            ("word:/t", "./word:/t for a folder of that name"),
+            ("s3n:bucket/t", "write s3n://bucket/t"),
+            ("gcs:bucket/t", "write gcs://bucket/t"),
+            ("wasbs:c@a/t", "write wasbs://c@a/t"),
+            (" s3://b/t", "has blanks before or behind it"),
             ("file:t", "file:///folder/table"),
-            ("", "The path is empty"),
+            ("nope://b/t", "unknown scheme nope"),
+            ("", "empty"),
         ):
             for attempt in by_function(spark, uri):
                 refused(attempt, said, lb.InvalidInputError)
             for attempt in by_format(spark, uri, folder)[:3]:
                 refused(attempt, said)
-        refused(lambda: lbs.read(spark, "~nobody-of-that-name/t"), "no such user", lb.InvalidInputError)
+        for attempt in by_function(spark, "~nobody-of-that-name/t"):
+            refused(attempt, "write the whole path of that home folder", lb.InvalidInputError)
         for wrong in (None, 5, b"t", spark):
-            refused(lambda wrong=wrong: lbs.write(spark.range(1), wrong), "uri takes a path", TypeError)  # type: ignore[misc]
+            refused(lambda wrong=wrong: lbs.write(spark.range(1), wrong), "it must be a URL or a path", TypeError)  # type: ignore[misc]
     assert os.listdir(folder) == []
 
 
@@ -209,6 +214,43 @@ def an_error_stands_alone(spark: Any, folder: Path) -> None:
     with pytest.raises(lb.ConstraintViolationError) as failed:
         lbs.write(spark.range(1), path)
     alone(str(failed.value.__cause__))
+
+
+@scenario
+def an_error_of_a_stream_stands_alone(spark: Any, folder: Path) -> None:
+    lb.create(folder / "t", lbs.write(spark.range(3), folder / "rows").table.schema, constraints={"positive": "id > 0"})
+
+    def through(source: str, checkpoint: str) -> None:
+        stream = spark.readStream.format("lakebed").load(str(folder / source)).writeStream.format("lakebed")
+        stream = stream.option("checkpointLocation", str(folder / checkpoint)).trigger(availableNow=True)
+        stream.start(str(folder / "t")).awaitTermination()
+
+    def said(source: str, checkpoint: str, error: str) -> None:
+        text = refused(lambda: through(source, checkpoint), "lakebed.errors." + error).partition("JVM stacktrace:")[0]
+        assert 'File "' not in text, text[:3000]
+
+    said("rows", "a", f"ConstraintViolationError: file://{folder}/t: CHECK constraint positive")  # raised by a task
+    lbs.write(spark.range(1, 3), folder / "good")
+    through("good", "b")
+    lb.Table(folder / "good").delete("id = 1")
+    said("good", "b", f"InvalidInputError: file://{folder}/good: version 1 deletes rows")  # raised where offsets are made
+    for file in lbs.write(spark.range(3, 5), folder / "gone").table.files().column("path").to_pylist():
+        (folder / "gone" / str(file)).unlink()
+    said("gone", "c", "StoreError: ")  # raised by a task that reads
+    assert ids(folder / "t") == [1, 2]
+
+
+@scenario
+def variants_are_written_wherever_they_are_and_other_types_refused_by_name(spark: Any, folder: Path) -> None:
+    variants = ["array(parse_json('1')) AS a", "map('k', parse_json('2')) AS m", "named_struct('v', parse_json('3')) AS s"]
+    for number, write in enumerate((lambda df: lbs.write(df, folder / "0"), lambda df: append(df, str(folder / "1")))):
+        write(spark.range(1).selectExpr("id", *variants))
+        found = lbs.read(spark, folder / str(number)).selectExpr("to_json(a[0])", "to_json(m['k'])", "to_json(s.v)").collect()
+        assert [tuple(row) for row in found] == [("1", "2", "3")]
+        for expression, named in (("INTERVAL 1 YEAR AS i", "column i:"), ("array(INTERVAL 1 DAY) AS i", "column i.element:")):
+            refused(
+                lambda w=write, e=expression: w(spark.range(1).selectExpr(e)), f"{named} Delta tables have no type for interval"
+            )  # type: ignore[misc]
 
 
 def alone(text: str) -> None:

@@ -1,6 +1,6 @@
-"""Streams whose driver and workers are killed at random points, over a table that is written, compacted and vacuumed meanwhile.
+"""Streams whose driver and workers are killed, over a table that is written, compacted and vacuumed meanwhile.
 
-`LAKEBED_KILLS` says how often a driver is killed.
+`LAKEBED_KILLS` says how often a driver is killed: in turn within a batch of the sink and within one of `foreach_batch`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ pytestmark = pytest.mark.spark
 FOLLOWER = Path(__file__).with_name("follower.py")
 KILLS = int(os.environ.get("LAKEBED_KILLS", "2"))
 WRITERS = 2
+#: By what they write: the sink of `format("lakebed")`, and `foreach_batch`.
+STREAMS = ("middle", "sink")
 #: No write of the source takes so long; what is older and named by no version is nobody's.
 LONGEST_WRITE = 20.0
 SCHEMA = pa.schema({"id": pa.int64(), "value": pa.int64()})
@@ -118,6 +120,22 @@ def passed(lake: Path, stream: str) -> int | None:
     return None if offset["isStartingVersion"] else offset["reservoirVersion"]
 
 
+def unfinished(lake: Path, stream: str) -> int:
+    """How many batches a stream has begun and not noted as done."""
+    offsets, commits = (
+        {found.name for found in (lake / "checkpoints" / stream / part).glob("[0-9]*")} for part in ("offsets", "commits")
+    )
+    return len(offsets - commits)
+
+
+def begins_a_batch(lake: Path, stream: str, driver: subprocess.Popen[str]) -> None:
+    """Waits for the beginning of a batch."""
+    until = time.monotonic() + 60
+    for wanted in (False, True):
+        while (unfinished(lake, stream) > 0) != wanted and time.monotonic() < until and driver.poll() is None:
+            time.sleep(0.002)
+
+
 def vacuum(spark: Any, lake: Path, longest_write: float) -> None:
     """Removes from the source what Delta Spark's VACUUM removes if it keeps all that the stream has not passed, and no more."""
     version = passed(lake, "middle")
@@ -143,15 +161,15 @@ def test_no_row_is_lost_or_doubled(spark: Any, tmp_path: Path) -> None:
     for table in ("source", "middle", "sink"):
         lb.create(tmp_path / table, SCHEMA, properties={"delta.checkpointInterval": 7})
     log = tmp_path / "follower.log"
-    chance = random.Random()
+    chance = random.Random(KILLS)
     upkeep: list[Callable[[], object]] = [
         lambda: spark.sql(f"OPTIMIZE delta.`{tmp_path}/source`"),
         lambda: vacuum(spark, tmp_path, LONGEST_WRITE),
         lambda: spark.sql(f"OPTIMIZE delta.`{tmp_path}/middle`"),
     ]
-    killed_in_a_batch = 0
+    killed_in_a_batch = dict.fromkeys(STREAMS, 0)
     with Upstream(str(tmp_path / "source")) as upstream:
-        for _ in range(KILLS):
+        for kill in range(KILLS):
             with follower("follow", tmp_path, log) as driver:
                 assert driver.stdout is not None
                 assert driver.stdout.readline() == "following\n", log.read_text()[-3000:]
@@ -165,15 +183,14 @@ def test_no_row_is_lost_or_doubled(spark: Any, tmp_path: Path) -> None:
                         with suppress(ProcessLookupError):
                             os.kill(chance.choice(running), signal.SIGKILL)
                 assert "lakebed.errors" not in log.read_text(), log.read_text()[-3000:]
-            for stream in ("middle", "sink"):
-                offsets, commits = (
-                    {found.name for found in (tmp_path / "checkpoints" / stream / part).glob("[0-9]*")}
-                    for part in ("offsets", "commits")
-                )
-                killed_in_a_batch += len(offsets - commits)
+                begins_a_batch(tmp_path, STREAMS[kill % 2], driver)
+                time.sleep(chance.uniform(0, 0.3))
+            for stream in STREAMS:
+                killed_in_a_batch[stream] += unfinished(tmp_path, stream)
         for work in upkeep:
             work()
     assert not upstream.failed
+    assert KILLS == 0 or sum(killed_in_a_batch.values()) > 0, killed_in_a_batch
     with follower("finish", tmp_path, log) as driver:
         assert driver.wait(timeout=300) == 0, log.read_text()[-3000:]
     # Nobody writes any more: now everything goes that was compacted before the stream's last batch, and the stream goes on.

@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions as F
 
 import lakebed as lb
 import lakebed.spark as lbs
+from lakebed.spark import repeats
 
 pytestmark = pytest.mark.spark
 
@@ -21,17 +28,22 @@ pytestmark = pytest.mark.spark
 Door = Callable[..., None]
 
 
+def rows_of(spark: Any, source: Path) -> Any:
+    """A stream of the rows of a table, or of the ids in a folder of files."""
+    if (source / "_delta_log").exists():
+        return spark.readStream.format("delta").load(str(source))
+    return spark.readStream.schema("id bigint").parquet(str(source))
+
+
 def by_sink(spark: Any, source: Path, target: Path, checkpoint: Path, **options: str) -> None:
     options.pop("app_id", None)
-    rows = spark.readStream.format("delta").load(str(source))
-    writer = rows.writeStream.format("lakebed").option("checkpointLocation", str(checkpoint)).options(**options)
+    writer = rows_of(spark, source).writeStream.format("lakebed").option("checkpointLocation", str(checkpoint)).options(**options)
     writer.trigger(availableNow=True).start(str(target)).awaitTermination()
 
 
 def by_foreach(spark: Any, source: Path, target: Path, checkpoint: Path, app_id: str = "app", **options: str) -> None:
-    rows = spark.readStream.format("delta").load(str(source))
     write_batch: Any = lbs.foreach_batch(target, app_id=app_id, **options)
-    writer = rows.writeStream.foreachBatch(write_batch).option("checkpointLocation", str(checkpoint))
+    writer = rows_of(spark, source).writeStream.foreachBatch(write_batch).option("checkpointLocation", str(checkpoint))
     writer.trigger(availableNow=True).start().awaitTermination()
 
 
@@ -51,6 +63,14 @@ def forget_commit(checkpoint: Path, number: int) -> None:
     """As if Spark had died after the table's commit of a batch, and before its own."""
     (checkpoint / "commits" / str(number)).unlink()
     (checkpoint / "commits" / f".{number}.crc").unlink(missing_ok=True)
+
+
+@contextmanager
+def told(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], str]]:
+    """What is warned of in this process: Spark commits the batches of the sink in one of its own, which warns on its error output."""
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "lakebed"):
+        yield lambda: "\n".join(record.getMessage() for record in caplog.records)
 
 
 def test_a_new_checkpoint_under_a_known_name_is_refused(spark: Any, tmp_path: Path) -> None:
@@ -116,7 +136,7 @@ def test_a_batch_that_spark_repeats_is_passed_over_in_silence(
 
 @DOORS
 def test_rows_tell_batches_apart_where_offsets_are_not_told(
-    spark: Any, tmp_path: Path, through: Door, monkeypatch: pytest.MonkeyPatch
+    spark: Any, tmp_path: Path, through: Door, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     source, target, checkpoint = tmp_path / "source", tmp_path / "target", tmp_path / "checkpoint"
     lbs.write(spark.range(0, 5), source)
@@ -126,13 +146,16 @@ def test_rows_tell_batches_apart_where_offsets_are_not_told(
         assert not address.exists()
     else:
         address = checkpoint
-        monkeypatch.setattr("lakebed.spark.repeats._offsets", lambda logged: None)
+        monkeypatch.setattr("lakebed.spark.repeats._offsets", lambda *_: None)
     through(spark, source, target, address)
     shutil.copytree(checkpoint, tmp_path / "older")
     lbs.write(spark.range(5, 10), source)
     through(spark, source, target, address)
     forget_commit(checkpoint, 1)
-    through(spark, source, target, address)
+    with told(caplog) as said:
+        through(spark, source, target, address)
+    if through is by_foreach:
+        assert "is passed over with 5 rows: the table has a batch of this number with as many rows" in said()
     assert ids(target) == list(range(10))
     lbs.write(spark.range(10, 15), source)
     shutil.rmtree(checkpoint)
@@ -141,7 +164,9 @@ def test_rows_tell_batches_apart_where_offsets_are_not_told(
         through(spark, source, target, address)
     assert ids(target) == list(range(10))
     # Who knows better says so.
-    through(spark, source, target, address, repeats="trust")
+    with told(caplog) as said:
+        through(spark, source, target, address, repeats="trust")
+    assert said() == ""
     lbs.write(spark.range(15, 16), source)
     through(spark, source, target, address)
     assert ids(target) == [*range(10), 15]
@@ -194,3 +219,180 @@ def test_what_repeats_may_be(spark: Any, tmp_path: Path) -> None:
     lbs.write(spark.range(1), tmp_path / "source")
     with pytest.raises(Exception, match="option repeats='never': it must be one of check, trust"):
         by_sink(spark, tmp_path / "source", tmp_path / "target", tmp_path / "checkpoint", repeats="never")
+
+
+def file_of(folder: Path, name: str, ids: range) -> Path:
+    folder.mkdir(exist_ok=True)
+    pq.write_table(pa.table({"id": list(ids)}), folder / name)
+    return folder / name
+
+
+@DOORS
+@pytest.mark.parametrize("as_many", [False, True], ids=["more rows", "as many rows"])
+def test_an_older_copy_of_the_checkpoint_of_a_stream_of_files_is_refused(
+    spark: Any, tmp_path: Path, through: Door, as_many: bool
+) -> None:
+    """The offset of such a source is a number of its own checkpoint, and the same for other files."""
+    source, target, checkpoint = tmp_path / "source", tmp_path / "target", tmp_path / "checkpoint"
+    file_of(source, "a.parquet", range(1, 4))
+    through(spark, source, target, checkpoint)
+    shutil.copytree(checkpoint, tmp_path / "older")
+    second = file_of(source, "b.parquet", range(4, 6))
+    through(spark, source, target, checkpoint)
+    shutil.copytree(checkpoint, tmp_path / "newer")
+    if as_many:
+        second.unlink()
+    file_of(source, "c.parquet", range(6, 8))
+    shutil.rmtree(checkpoint)
+    (tmp_path / "older").rename(checkpoint)
+    with pytest.raises(Exception, match=r"batch 1 of stream .* it ends at other offsets of its source.*an older copy"):
+        through(spark, source, target, checkpoint)
+    assert ids(target) == list(range(1, 6))
+    shutil.rmtree(checkpoint)
+    (tmp_path / "newer").rename(checkpoint)
+    forget_commit(checkpoint, 1)
+    through(spark, source, target, checkpoint)
+    assert ids(target) == list(range(1, 8))
+
+
+def test_an_offset_that_only_counts_files_is_unknown_without_them(tmp_path: Path) -> None:
+    logged = 'v1\n{"batchTimestampMs":5}\n{"kafka":{"0":7}}\n{"logOffset":3}'
+    told_of = repeats._offsets(logged, {"sources/1/3": "one"}.get)
+    assert told_of == repeats._offsets(logged.replace("5", "6"), {"sources/1/3": "one"}.get)
+    assert told_of not in (None, repeats._offsets(logged, {"sources/1/3.compact": "other"}.get))
+    assert repeats._offsets(logged, {"sources/0/3": "one", "sources/1/2": "one"}.get) is None
+    assert repeats._offsets(logged.replace('{"logOffset":3}', '{"a":{"logOffset":3}}'), {"sources/1/3": "one"}.get) is None
+    assert repeats._offsets('v1\n{}\n{"kafka":{"0":7}}\n-', {}.get) == '{"kafka":{"0":7}}\n-'
+
+
+def streamed(spark: Any, source: Path, checkpoint: Path, function: Callable[[Any, int], None]) -> None:
+    writer = rows_of(spark, source).writeStream.foreachBatch(function).option("checkpointLocation", str(checkpoint))
+    writer.trigger(availableNow=True).start().awaitTermination()
+
+
+def test_a_query_that_gives_other_rows_each_time_is_told(spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    source, checkpoint = tmp_path / "source", tmp_path / "checkpoint"
+    lbs.write(spark.range(0, 9, 1, 1), source)
+    given = iter([9, 3, 3])
+
+    def write(**options: Any) -> None:
+        write_batch = lbs.foreach_batch(tmp_path / "target", app_id="app", **options)
+        streamed(spark, source, checkpoint, lambda df, number: write_batch(df.limit(next(given)), number))
+
+    write()
+    forget_commit(checkpoint, 0)
+    with told(caplog) as said:
+        write()
+    assert "is passed over with 3 rows, and the one that the table has had 9. Both end at the same offsets" in said()
+    forget_commit(checkpoint, 0)
+    with told(caplog) as said:
+        write(repeats="trust")
+    assert (said(), ids(tmp_path / "target")) == ("", list(range(9)))
+
+
+@DOORS
+def test_trust_is_in_rows_alone(spark: Any, tmp_path: Path, through: Door) -> None:
+    source, target, checkpoint = tmp_path / "source", tmp_path / "target", tmp_path / "checkpoint"
+    lbs.write(spark.range(0, 5), source)
+    through(spark, source, target, checkpoint, repeats="trust")
+    shutil.copytree(checkpoint, tmp_path / "older")
+    lbs.write(spark.range(5, 10), source)
+    through(spark, source, target, checkpoint, repeats="trust")
+    lbs.write(spark.range(10, 15), source)
+    if through is by_foreach:
+        with pytest.raises(Exception, match="belongs to another query"):
+            through(spark, source, target, tmp_path / "new", repeats="trust")
+    shutil.rmtree(checkpoint)
+    (tmp_path / "older").rename(checkpoint)
+    with pytest.raises(Exception, match="it ends at other offsets of its source"):
+        through(spark, source, target, checkpoint, repeats="trust")
+    assert ids(target) == list(range(10))
+
+
+def test_a_pool_of_threads_in_the_function_knows_query_and_offsets(spark: Any, tmp_path: Path) -> None:
+    source, checkpoint = tmp_path / "source", tmp_path / "checkpoint"
+    targets = [tmp_path / "even", tmp_path / "odd"]
+    lbs.write(spark.range(0, 6), source)
+
+    def write(df: Any, number: int) -> None:
+        with ThreadPoolExecutor(2) as pool:
+            writes = [lbs.foreach_batch(target, app_id="app") for target in targets]
+            list(pool.map(lambda part: writes[part](df.where(f"id % 2 = {part}"), number), range(2)))
+
+    other = spark.readStream.format("rate").load().writeStream.foreachBatch(lambda df, number: None).start()
+    try:
+        streamed(spark, source, checkpoint, write)
+        shutil.copytree(checkpoint, tmp_path / "older")
+        lbs.write(spark.range(6, 8), source)
+        streamed(spark, source, checkpoint, write)
+        lbs.write(spark.range(8, 10), source)
+        for copy, said in ((tmp_path / "older", "ends at other offsets"), (tmp_path / "new", "belongs to another query")):
+            with pytest.raises(Exception, match=said):
+                streamed(spark, source, copy, write)
+        streamed(spark, source, checkpoint, write)
+    finally:
+        other.stop()
+    assert [ids(target) for target in targets] == [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]]
+
+
+def test_a_second_write_of_a_batch_needs_a_name_of_its_own(spark: Any, tmp_path: Path) -> None:
+    source, target, checkpoint = tmp_path / "source", tmp_path / "target", tmp_path / "checkpoint"
+    lbs.write(spark.range(0, 6), source)
+
+    def halves(df: Any, number: int, *names: str, times: int = 1) -> None:
+        for part, name in enumerate(names):
+            for _ in range(times):
+                lbs.foreach_batch(target, app_id=name)(df.where(F.col("id") % 2 == part), number)
+
+    with pytest.raises(
+        Exception, match=r"this is a second write of batch 0 of stream 'app', with other rows.*an app_id of its own"
+    ):
+        streamed(spark, source, checkpoint, lambda df, number: halves(df, number, "app", "app"))
+    assert ids(target) == [0, 2, 4]
+    # The function is mended, and the batch repeated: nothing is lost. To try the same rows again does no harm.
+    streamed(spark, source, checkpoint, lambda df, number: halves(df, number, "app", "other", times=2))
+    assert ids(target) == list(range(6))
+
+
+def test_a_write_that_failed_is_none(spark: Any, tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    lbs.write(spark.range(0, 6), source)
+    write_batch = lbs.foreach_batch(target, app_id="app")
+
+    def write(df: Any, number: int) -> None:
+        with pytest.raises(lb.InvalidInputError):
+            write_batch(df.selectExpr("id", "id AS ID"), number)
+        write_batch(df, number)
+
+    streamed(spark, source, tmp_path / "checkpoint", write)
+    assert ids(target) == list(range(6))
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "said"),
+    [
+        ({"app_id": None}, TypeError, "app_id=None: it must be given"),
+        ({"app_id": 5}, TypeError, "app_id=5: it must be text"),
+        ({"app_id": " "}, lb.InvalidInputError, "the name of the stream is empty"),
+        ({"mode": "ignore"}, lb.InvalidInputError, "mode='ignore': a stream appends"),
+        ({"mode": "Error"}, lb.InvalidInputError, "mode='Error': a stream appends"),
+        ({"mode": None}, TypeError, "mode=None: it must be given"),
+        ({"target_file_size": 0}, lb.InvalidInputError, "target_file_size=0"),
+    ],
+    ids=str,
+)
+def test_what_makes_no_sense_is_refused_when_the_function_is_made(
+    tmp_path: Path, options: dict[str, Any], kind: type[Exception], said: str
+) -> None:
+    with pytest.raises(kind, match=said):
+        lbs.foreach_batch(tmp_path / "t", **{"app_id": "app", **options})
+
+
+def test_what_is_no_batch_is_refused(spark: Any, tmp_path: Path) -> None:
+    write_batch: Any = lbs.foreach_batch(tmp_path / "t", app_id="app")
+    with pytest.raises(TypeError, match="df takes a data frame of Spark's, not a pandas"):
+        write_batch(pd.DataFrame({"id": [1]}), 0)
+    for number, kind in ((None, TypeError), ("0", TypeError), (True, TypeError), (-1, lb.InvalidInputError)):
+        with pytest.raises(kind, match="batch_id="):
+            write_batch(spark.range(1), number)
+    assert not (tmp_path / "t").exists()

@@ -266,6 +266,57 @@ def test_what_comes_behind_the_end_of_a_run_does_not_fail_it(spark: Any, path: s
     assert seen == [[0, 1], [2]]
 
 
+def test_a_change_feed_goes_on_where_it_was_and_into_a_table(spark: Any, path: str, tmp_path: Path) -> None:
+    target, checkpoint = str(tmp_path / "copy"), tmp_path / "checkpoint"
+
+    def follow_changes() -> None:
+        options = {"readChangeFeed": "true", "startingVersion": "0"}
+        rows = spark.readStream.format("lakebed").options(**options).load(path).withColumnRenamed("_change_type", "change")
+        rows = rows.withColumnsRenamed({"_commit_version": "version", "_commit_timestamp": "at"})
+        writer = rows.writeStream.format("lakebed").option("checkpointLocation", str(checkpoint))
+        writer.trigger(availableNow=True).start(target).awaitTermination()
+
+    table = lb.write(path, [{"id": id, "v": "a"} for id in range(4)], properties={"delta.enableChangeDataFeed": True}).table
+    follow_changes()
+    table = table.update({"v": "'b'"}, where="id = 1").table
+    follow_changes()
+    table = table.delete("id = 2").table
+    # As if Spark had died after the table's commit, before its own.
+    (checkpoint / "commits" / "1").unlink()
+    (checkpoint / "commits" / ".1.crc").unlink(missing_ok=True)
+    follow_changes()
+    table.upsert([{"id": 3, "v": "c"}, {"id": 9, "v": "c"}], "id")
+    follow_changes()
+    columns = ["id", "v", "change", "version"]
+    found = lb.Table(target).to_arrow(columns).to_pydict()
+    expected = lb.Table(path).changes(0).to_arrow().rename_columns({"_change_type": "change", "_commit_version": "version"})
+    by_column = expected.to_pydict()
+    assert sorted(zip(*(found[name] for name in columns), strict=True)) == sorted(
+        zip(*(by_column[name] for name in columns), strict=True)
+    )
+    assert len(found["id"]) == 4 + 2 + 1 + 3
+
+
+def test_rows_of_all_batches_get_numbers_of_their_own(spark: Any, path: str, tmp_path: Path) -> None:
+    targets = [str(tmp_path / name) for name in ("by_sink", "by_function")]
+    for target in targets:
+        spark.sql(
+            f"CREATE TABLE delta.`{target}` (n BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY 5), id BIGINT) USING delta"
+        )
+    write_batch = lbs.foreach_batch(targets[1], app_id="app")
+    for first in (0, 50, 100):
+        lbs.write(spark.range(first, first + 50, 1, 3), path)
+        copy(spark, path, targets[0], tmp_path / "a")
+        rows = spark.readStream.format("lakebed").load(path).repartition(3)
+        writer = rows.writeStream.foreachBatch(write_batch).option("checkpointLocation", str(tmp_path / "b"))
+        writer.trigger(availableNow=True).start().awaitTermination()
+    for target in targets:
+        found = lb.Table(target).to_arrow().to_pydict()
+        assert sorted(found["id"]) == list(range(150))
+        assert len(set(found["n"])) == 150
+        assert all(number >= 10 and number % 5 == 0 for number in found["n"])
+
+
 def follow(spark: Any, path: str, checkpoint: Path, options: dict[str, str]) -> None:
     rows = spark.readStream.format("lakebed").options(**options).load(path)
     rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start().processAllAvailable()
@@ -295,13 +346,16 @@ def test_a_stream_that_was_defined_before_the_schema_changed_is_told_to_start_ag
     assert (sorted(chain.from_iterable(batches), key=repr), failed) == ([(0, "x"), (0, None)], None)
 
 
-def test_windows_behind_a_watermark_come_once_and_the_mode_update_is_refused(spark: Any, path: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("source", ["delta", "lakebed"])
+def test_windows_behind_a_watermark_come_once_and_the_mode_update_is_refused(
+    spark: Any, path: str, tmp_path: Path, source: str
+) -> None:
     def hours(df: Any) -> Any:
         late = df.withWatermark("at", "10 minutes").groupBy(F.window("at", "1 hour")).agg(F.sum("n").alias("n"))
         return late.select(F.date_format("window.start", "HH:mm").alias("hour"), "n")
 
     def through(mode: str) -> None:
-        rows = hours(spark.readStream.format("delta").load(path))
+        rows = hours(spark.readStream.format(source).load(path))
         writer = rows.writeStream.format("lakebed").outputMode(mode).option("checkpointLocation", f"{tmp_path}/{mode}")
         writer.trigger(availableNow=True).start(f"{tmp_path}/sink").awaitTermination()
 

@@ -29,7 +29,7 @@ pub struct Batch {
     pub offsets: Option<i64>,
     /// How many rows it has, where the caller has counted them. A commit counts by itself.
     pub rows: Option<u64>,
-    /// Whether the number alone says that a batch is known, as for other writes.
+    /// Whether a batch with the number of a known one may have another number of rows: the query gives other rows each time that it runs.
     pub is_trusted: bool,
 }
 
@@ -68,11 +68,11 @@ impl Application {
     pub(crate) async fn standing(&self, snapshot: &Snapshot, rows: Option<u64>) -> Result<Standing> {
         let Some(known) = snapshot.transaction(&self.id).await? else { return Ok(Standing::New) };
         match &self.batch {
-            Some(batch) if !batch.is_trusted => {
+            Some(batch) => {
                 let marks = Marks::of(snapshot, &known).await?;
                 self.compare(snapshot.url(), batch, rows.or(batch.rows), known.version, &marks)
             }
-            _ => Ok(self.by_number(snapshot.url(), known.version)),
+            None => Ok(self.by_number(snapshot.url(), known.version)),
         }
     }
 
@@ -112,21 +112,45 @@ impl Application {
                     .to_owned(),
             );
         }
-        if marks.offsets.is_some() && batch.offsets.is_some() {
+        if batch.is_trusted {
+            return Ok(Standing::Known);
+        }
+        let ends_alike = marks.offsets.is_some() && batch.offsets.is_some();
+        if ends_alike && marks.rows.is_none() {
             return Ok(Standing::Known);
         }
         let Some(rows) = rows else { return Ok(Standing::Uncounted) };
+        let warn = |why: String| {
+            tracing::warn!(table = url, "{url}: batch {version} of stream '{id}' is passed over with {rows} rows{why}")
+        };
         match marks.rows {
-            Some(had) if had != count(rows) => refuse(format!(
+            Some(had) if had == count(rows) => {
+                if !ends_alike && rows > 0 {
+                    warn(
+                        ": the table has a batch of this number with as many rows. Whether it is the same one cannot be told for certain, \
+                         because Spark does not tell the offsets of its source here"
+                            .to_owned(),
+                    );
+                }
+                Ok(Standing::Known)
+            }
+            Some(had) if ends_alike => {
+                warn(format!(
+                    ", and the one that the table has had {had}. Both end at the same offsets, so the query gives other rows each time that it \
+                     runs, or its source has changed: the rows that the table has are those of the first time. repeats=\"trust\" passes over \
+                     such batches without a word"
+                ));
+                Ok(Standing::Known)
+            }
+            Some(had) => refuse(format!(
                 "has {rows} rows, and the one that the table has had {had}. The stream's checkpoint is an older copy, or the query gives other \
                  rows each time that it runs: only then say repeats=\"trust\", and the batch is passed over"
             )),
-            Some(_) => Ok(Standing::Known),
             None => {
-                tracing::warn!(
-                    table = url,
-                    "{url}: batch {version} of stream '{id}' is passed over with {rows} rows: the table has a batch of this number. Whether it \
-                     is the same one cannot be told, because it was not written by this version of lakebed"
+                warn(
+                    ": the table has a batch of this number. Whether it is the same one cannot be told, because it was not written by this \
+                     version of lakebed"
+                        .to_owned(),
                 );
                 Ok(Standing::Known)
             }
