@@ -156,7 +156,7 @@ pub fn write_files<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let task = WriteTask::from_bytes(task).map_err(to_py)?;
     let credentials = credentials.map(|source| Arc::new(PyCredentials::new(source)) as _);
-    let (data, part) = (stream_of(data)?, Part { number: part, of: parts });
+    let (data, part) = (stream_of(data, task.on_lossy())?, Part { number: part, of: parts });
     let written = enter(py, async move { write_files_at(&task, part, data, storage_options, credentials).await?.to_bytes() })?;
     Ok(PyBytes::new(py, &written))
 }
@@ -167,7 +167,7 @@ fn files_of(written: &[Vec<u8>]) -> Result<Vec<WrittenFiles>> {
 
 fn write_to(py: Python<'_>, table: lakebed::Table, options: &Options<'_, '_>, data: &Bound<'_, PyAny>) -> PyResult<WriteOutcome> {
     let options = write_options(options)?;
-    let data = stream_of(data)?;
+    let data = stream_of(data, options.on_lossy)?;
     enter(py, async move { table.write(data).options(options).run().await })
 }
 

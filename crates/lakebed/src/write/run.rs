@@ -253,7 +253,7 @@ pub(super) async fn write_part(
     let incoming = Incoming::new(Arc::clone(rules), &data.schema(), options.on_lossy)?.also_checking(check).of_part(part);
     let incoming = Arc::new(incoming);
     let mut sink = FileSink::new(store.clone(), env.clone(), Arc::clone(rules), target.files.clone())?;
-    let rows = write_rows(alike(data), Arc::clone(&incoming), &mut sink).await;
+    let rows = write_rows(alike(data, options.on_lossy), Arc::clone(&incoming), &mut sink).await;
     let (rows, written) = sink.finish_after(rows).await?;
     let written = account::checked(store, rows, written).await?;
     Ok(Files { written, rows, marks: incoming.identity_marks(rows) })
