@@ -80,7 +80,7 @@ impl Table {
     }
 
     /// Plans a write whose files other processes write: what they must know and what the caller should, or the table if there is nothing to do.
-    /// Neither means that the rows of this batch have to be counted to know which.
+    /// Both None: only the number of rows can tell. Count them and plan again.
     #[staticmethod]
     fn plan_write<'py>(
         py: Python<'py>,
@@ -208,8 +208,11 @@ fn write_options(options: &Options<'_, '_>) -> PyResult<WriteOptions> {
 /// A number of an application's own, and of a batch of a stream what is known of it.
 pub fn application(options: &Options<'_, '_>) -> PyResult<Option<Application>> {
     let batch = options.get::<Bound<'_, PyDict>>("batch")?.as_ref().map(batch).transpose()?;
-    let Some((id, version)) = options.get("txn")? else { return Ok(None) };
-    Ok(Some(Application { id, version, batch }))
+    match (options.get("txn")?, batch) {
+        (Some((id, version)), batch) => Ok(Some(Application { id, version, batch })),
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(to_py(Error::invalid_input("a batch goes with txn, which tells its stream and its number"))),
+    }
 }
 
 fn batch(known: &Bound<'_, PyDict>) -> PyResult<Batch> {
