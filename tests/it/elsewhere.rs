@@ -316,21 +316,26 @@ async fn rows_that_do_not_add_up_are_not_committed() {
     let written = case.part(&task, 0, rows([2, 3], "new")).await.unwrap();
     let other = case.part(&task, 1, rows([4], "new")).await.unwrap();
     let cases = [
-        (told_otherwise(&written, |told| told["rows"] = json!(3)), "3 came in, and 2 stand in 1 new files"),
-        (told_otherwise(&written, |told| told["adds"] = json!([])), "2 came in, and 0 stand in 0 new files"),
+        (told_otherwise(&written, |told| told["rows"] = json!(3)), "3 rows were given, the new file holds 2"),
+        (told_otherwise(&written, |told| told["adds"] = json!([])), "2 rows were given, the 0 new files hold 0"),
         (
             told_otherwise(&written, |told| told["adds"][0]["stats"] = json!(r#"{"numRecords":1}"#)),
-            "2 came in, and 1 stand in 1 new files",
+            "2 rows were given, the new file holds 1",
         ),
         (
             told_otherwise(&written, |told| told["adds"][0]["stats"] = json!(null)),
-            "2 came in, and nobody knows how many stand in 1 new files",
+            "2 rows were given, the statistics of the new file do not say how many it holds",
         ),
     ];
     for (wrong, counts) in cases {
         let error = case.table().commit_write(task.clone(), vec![other.clone(), wrong]).await.unwrap_err();
         assert_eq!(error.kind(), &ErrorKind::Internal);
-        assert!(error.message().contains(&format!("the rows do not add up: {counts}. Nothing was committed")), "{error}");
+        assert!(
+            error.message().contains(&format!(
+                ": row counts differ: {counts}. Nothing was committed. This is a bug in lakebed: please report it."
+            )),
+            "{error}"
+        );
         assert_eq!((case.ids().await, case.table().snapshot().await.unwrap().version()), (vec![1], 0));
     }
     assert_eq!(case.table().commit_write(task, vec![other, written]).await.unwrap().version, 1);

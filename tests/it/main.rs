@@ -15,6 +15,7 @@ mod input;
 mod model;
 mod optimize;
 mod plan;
+mod recount;
 mod recovery;
 mod refused;
 mod transactions;

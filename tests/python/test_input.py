@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import re
 from collections import UserDict, namedtuple
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -104,6 +105,28 @@ def test_values_of_later_batches_become_values_of_the_first_ones_types(path: str
     lb.write(path, batches(batch(v=first), batch(v=second))())
     found = [row["v"] for row in lb.Table(path).to_arrow().to_pylist()]
     assert sorted(found, key=repr) == sorted(expected, key=repr)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (pa.array([1], pa.timestamp("us")), pa.array([1001], pa.timestamp("ns")), 1),
+        (pa.array([1.5], pa.float32()), pa.array([0.1]), float(np.float32(0.1))),
+    ],
+)
+def test_digits_of_later_batches_go_where_that_is_allowed(path: str, first: Any, second: Any, expected: Any) -> None:
+    given = batches(batch(k=LONG, v=first), batch(k=INT8, v=second))
+    refused(path, given, r'batch 2 of the data: column v: .* on_lossy="truncate" lets them go', lb.SchemaMismatchError)
+    lb.write(path, given(), on_lossy="truncate")
+    lb.Table(path).upsert(given(), keys="k", on_lossy="truncate")
+    found = lb.Table(path).to_arrow()["v"]
+    kept = [value for value in (found.cast(pa.int64()) if pa.types.is_timestamp(found.type) else found).to_pylist()]
+    assert kept == [first.cast(pa.int64())[0].as_py() if pa.types.is_timestamp(first.type) else 1.5, expected]
+
+
+def test_digits_that_only_the_first_batch_cannot_hold_do_not_go(path: str) -> None:
+    seconds, more = pa.array([1], pa.timestamp("s", "UTC")), pa.array([1_500_000], pa.timestamp("us", "UTC"))
+    refused(path, batches(batch(v=seconds), batch(v=more)), "batch 2 of the data: column v", lb.SchemaMismatchError, on_lossy="truncate")
 
 
 @pytest.mark.parametrize(
@@ -216,6 +239,74 @@ def test_what_is_no_valid_arrow_is_refused_before_anything_reads_it(path: str, c
     given = (lambda: Foreign(broken.schema, broken)) if way == "stream" else batches(broken)
     found = refused(path, given, r"the data is not what its schema says, and whatever made it is at fault: (column )?v: ")
     assert "CDataInterface" not in str(found)
+
+
+@pytest.mark.parametrize("column", BROKEN.values(), ids=BROKEN)
+def test_messages_about_unsound_data_speak_of_tables(path: str, column: Column) -> None:
+    """Of its types as they are called in tables, of its place, and of what to do."""
+    array, spoil = column()
+    broken = pa.record_batch({"v": pa.StructArray.from_arrays([array], names=["x"])})
+    spoil()
+    with pytest.raises(lb.InvalidInputError) as caught:
+        lb.write(path, Foreign(broken.schema, broken))
+    message = str(caught.value)
+    assert "v: x: " in message or "v.x" in message
+    assert not re.search(r"Utf8|Int\d|Invalid argument|buffers|Offset invariant|\bList\(", message), message
+    assert message.endswith("pa.table(data).validate(full=True) looks at it too")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ["aa", "bb"],
+        [b"aa", b"bb"],
+        pa.array(["aa", "bb"]).dictionary_encode(),
+        pa.array(["aa", "bb"], pa.string_view()),
+        pa.array([["aa"], ["bb"]]),
+        pa.array([{"x": "aa", "l": [{"y": "q"}]}, {"x": "bb", "l": [{"y": "r"}]}]),
+        pa.array([[("k", "aa")], [("k", "bb")]], pa.map_(pa.string(), pa.string())),
+        pa.array([["aa"], ["bb"]], pa.list_(pa.string(), 1)),
+    ],
+    ids=lambda column: str(getattr(column, "type", type(column[0]))),
+)
+def test_empty_slices_are_taken(path: str, column: Any) -> None:
+    whole = batch(s=column)
+    for number, given in enumerate([[whole, whole.slice(2)], [whole.slice(1, 0), whole.slice(1), whole.slice(0, 1)]], 1):
+        lb.write(path, given)
+        assert lb.Table(path).count() == 2 * number
+    lb.write(path, Foreign(whole.schema, whole.slice(2), whole))
+    expected = whole.column(0).to_pylist()
+    assert sorted((row["s"] for row in rows(path)), key=repr) == sorted(expected * 3, key=repr)
+
+
+def lists_without_nulls() -> pa.Array:
+    """Rows [1, 2], null and [5, 6], whose elements are never null: below the null row nothing stands."""
+    element = pa.field("i", pa.int64(), False)
+    mask = pa.array([False, True, False])
+    return pa.FixedSizeListArray.from_arrays(pa.array([1, 2, None, None, 5, 6]), type=pa.list_(element, 2), mask=mask)
+
+
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_elements_below_a_null_row_do_not_count(path: str, first: int, deep: bool) -> None:
+    values: list[Any] = [[1, 2], None, [5, 6]]
+    array = lists_without_nulls()
+    given = pa.StructArray.from_arrays([array], names=["x"]) if deep else array
+    lb.write(path, batch(v=given).slice(first))
+    assert lb.Table(path).to_arrow()["v"].to_pylist() == [{"x": value} if deep else value for value in values[first:]]
+
+
+def test_nulls_of_elements_and_fields_that_rows_have_are_still_refused(path: str) -> None:
+    element = pa.field("i", pa.int64(), False)
+    fields = pa.struct([pa.field("x", pa.struct([pa.field("y", pa.int64(), False)]))])
+    lb.create(path, pa.schema([("v", pa.list_(element)), ("s", fields)]))
+    lists, structs = pa.array([[None], [1], None]), pa.array([{"x": {"y": None}}, {"x": None}, None], pa.struct([("x", pa.struct([("y", pa.int64())]))]))
+    with pytest.raises(lb.ConstraintViolationError, match="column v.element may not be null, and 1 of its rows"):
+        lb.write(path, batch(v=lists, s=pa.nulls(3, structs.type)))
+    with pytest.raises(lb.ConstraintViolationError, match="column s.x.y may not be null, and 1 of its rows"):
+        lb.write(path, batch(v=pa.nulls(3, lists.type), s=structs))
+    lb.write(path, batch(v=lists, s=structs).slice(1))
+    assert [row["v"] for row in rows(path)] == [None, [1]]
 
 
 def test_rows_that_are_null_as_a_whole_are_refused(path: str) -> None:
@@ -507,6 +598,28 @@ def test_a_generator_that_is_given_up_is_closed(path: str) -> None:
     with pytest.raises(lb.SchemaMismatchError):
         lb.write(path, endless())
     assert (rows(path), closed) == ([{"a": "x"}], [True])
+
+
+def keyed(name: str) -> pa.Array:
+    """A dictionary of as many values as its keys can tell apart, or nearly."""
+    return pa.DictionaryArray.from_arrays(pa.array(range(100), pa.int8()), [f"{name}{number}" for number in range(100)])
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        lambda keys: keys,
+        lambda keys: pa.StructArray.from_arrays([keys], names=["x"]),
+        lambda keys: pa.ListArray.from_arrays(pa.array(range(101), pa.int32()), keys),
+        lambda keys: pa.StructArray.from_arrays([pa.ListArray.from_arrays(pa.array(range(101), pa.int32()), keys)], names=["x"]),
+    ],
+    ids=["column", "field", "element", "element of a field"],
+)
+def test_dictionaries_of_chunks_that_no_dictionary_can_hold_together(path: str, inside: Callable[[Any], Any]) -> None:
+    chunks = [pa.table({"d": inside(keyed(name))}) for name in "abc"]
+    lb.write(path, pa.concat_tables(chunks))
+    expected = [row["d"] for chunk in chunks for row in chunk.to_pylist()]
+    assert sorted((row["d"] for row in rows(path)), key=repr) == sorted(expected, key=repr)
 
 
 # --- how many rows there are --------------------------------------------------------------------------------------------------

@@ -741,3 +741,44 @@ def test_rows_of_many_batches_meet(path: str, vectors: bool) -> None:
     met = [id for id in range(0, count, 3) if id % 97 != 5]
     gone = sum(1 for id in range(count) if id % 97 == (6 if id % 3 else 5))
     assert counts(result) == (len(met), gone, 10_000)
+
+
+# --- a source in several parts ------------------------------------------------------------------------------------------------
+
+
+def source_of_parts(*values: str) -> pa.Table:
+    """Rows for key 2, each in a part of its own where sources come in parts, as the rows between them match nothing."""
+    between = [(100 + row, "x" * 50) for row in range(20)]
+    return people(*(row for value in values for row in [(2, value), *between]))
+
+
+@pytest.mark.parametrize("parts", [False, True], ids=["whole", "in parts"])
+@by_form
+def test_a_pair_that_changes_nothing_does_not_count_where_only_pairs_do(
+    path: str, request: pytest.FixtureRequest, parts: bool, vectors: bool
+) -> None:
+    table = abc(path, **{VECTORS: vectors})
+    if parts:
+        request.getfixturevalue("in_parts")
+    for values in (["skip", "new"], ["new", "skip"]):
+        merge = table.refresh().merge(source_of_parts(*values), BY_ID).when_matched_update({"v": "source.v"}, where="source.v = 'new'")
+        assert (merge.explain().source_parts > 1) == parts
+        assert counts(merge.execute()) == (1, 0, 0)
+        assert rows(table.refresh()) == [(1, "a"), (2, "new"), (3, "c")]
+
+
+@pytest.mark.parametrize("parts", [False, True], ids=["whole", "in parts"])
+@by_form
+def test_two_pairs_that_change_a_row_are_refused(
+    path: str, request: pytest.FixtureRequest, parts: bool, vectors: bool
+) -> None:
+    table = abc(path, **{VECTORS: vectors})
+    if parts:
+        request.getfixturevalue("in_parts")
+    merge = table.merge(source_of_parts("new", "skip", "newer"), BY_ID)
+    with pytest.raises(lb.InvalidInputError, match="several rows of the source match one row of the target, with id = 2"):
+        merge.when_matched_update({"v": "source.v"}, where="source.v <> 'skip'").execute()
+    with pytest.raises(lb.InvalidInputError, match="several rows of the source match"):
+        merge = table.merge(source_of_parts("skip", "new"), BY_ID)
+        merge.when_matched_update({"v": "source.v"}, where="source.v = 'new'").when_not_matched_insert(where="false").execute()
+    assert rows(table.refresh()) == [(1, "a"), (2, "b"), (3, "c")]

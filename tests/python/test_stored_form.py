@@ -1,11 +1,14 @@
-"""Values that a partition column cannot keep: the empty text and the name of Hive's partition of nulls are null before anything is asked of
-the rows that bring them."""
+"""Values that a column cannot keep as they come: the empty text and the name of Hive's partition of nulls are null in a partition column
+before anything is asked of the rows that bring them, short texts are padded, digits go."""
 
 from __future__ import annotations
 
+import datetime as dt
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -110,6 +113,45 @@ def test_other_columns_keep_empty_text(path: str) -> None:
     for _ in range(2):
         table.refresh().upsert(source, keys=["id", "p"])
     assert rows(path) == [("", " "), ("__HIVE_DEFAULT_PARTITION__", " ")]
+
+
+def char(length: int) -> dict[str, str]:
+    return {"__CHAR_VARCHAR_TYPE_STRING": f"char({length})"}
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "stored"),
+    [
+        (pa.field("k", pa.string(), metadata=char(5)), pa.array(["ab", "abcde", None, ""]), ["ab   ", "abcde", None, "     "]),
+        (pa.field("k", pa.float32()), pa.array([0.1, 1.0, None]), [float(np.float32(0.1)), 1.0, None]),
+        (
+            pa.field("k", pa.decimal128(10, 2)),
+            pa.array([Decimal("0.123"), Decimal("1.000"), None], pa.decimal128(10, 3)),
+            [Decimal("0.12"), Decimal("1.00"), None],
+        ),
+        (pa.field("k", pa.int32()), pa.array([1, -1, None], pa.int64()), [1, -1, None]),
+        (pa.field("k", pa.int64()), pa.array([1, -1, None], pa.int8()), [1, -1, None]),
+        (pa.field("k", pa.date32()), pa.array([dt.datetime(2020, 1, 2, 3), None]), [dt.date(2020, 1, 2), None]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("partition_by", [None, "k"])
+def test_an_upsert_by_keys_that_change_when_they_are_kept_finds_them_again(
+    path: str, key: pa.Field, given: pa.Array, stored: list[Any], partition_by: str | None
+) -> None:
+    lb.create(path, pa.schema([key, ("v", pa.int64())]), partition_by=partition_by)
+    for v, updated in enumerate((0, len(stored), len(stored))):
+        source = pa.table({"k": given, "v": [v] * len(given)})
+        assert lb.Table(path).upsert(source, keys=["k"], on_lossy="truncate").metrics.updated_rows == updated
+    assert rows(path) == sorted(((value, 2) for value in stored), key=repr)
+
+
+def test_a_text_longer_than_its_column_is_refused_as_a_key(path: str) -> None:
+    table = lb.create(path, pa.schema([pa.field("k", pa.string(), metadata=char(2)), ("v", pa.int64())]))
+    table.append([{"k": "ab", "v": 1}])
+    with pytest.raises(lb.ConstraintViolationError, match="column k holds at most 2 characters"):
+        table.refresh().upsert([{"k": "abc", "v": 2}], keys=["k"])
+    assert rows(path) == [("ab", 1)]
 
 
 def test_a_merge_compares_what_its_condition_says(path: str) -> None:

@@ -88,7 +88,7 @@ impl MergeSource {
     #[staticmethod]
     fn read(py: Python<'_>, data: &Bound<'_, PyAny>, on_lossy: &str) -> PyResult<Self> {
         let on_lossy = on_lossy_of(Some(on_lossy)).map_err(to_py)?;
-        let data = stream_of(data)?;
+        let data = stream_of(data, on_lossy)?;
         enter(py, async move { Source::read_with(data, on_lossy).await }).map(|source| Self { source: Owned::new(source) })
     }
 

@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::ffi::FFI_ArrowSchema;
-use lakebed::write::Alike;
+use lakebed::write::{Alike, OnLossy};
 use lakebed::{Error, RecordBatchStream, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -40,7 +40,7 @@ enum Input {
 
 /// The batches of an object with `__arrow_c_stream__`, or else of an iterator (see [`Items`]). They are read on a thread of its own: what stands
 /// behind it may wait, or need the interpreter.
-pub fn stream_of(data: &Bound<'_, PyAny>) -> PyResult<RecordBatchStream> {
+pub fn stream_of(data: &Bound<'_, PyAny>, on_lossy: OnLossy) -> PyResult<RecordBatchStream> {
     let (input, alike) = match data.hasattr("__arrow_c_stream__")? {
         true => {
             let stream = InputStream::of(data)?;
@@ -52,6 +52,7 @@ pub fn stream_of(data: &Bound<'_, PyAny>) -> PyResult<RecordBatchStream> {
             (Input::Items(items), alike)
         }
     };
+    let alike = alike.on_lossy(on_lossy);
     let (schema, mut input) = (alike.schema(), OfPython::new(input).map_err(to_py)?);
     let (sender, receiver) = channel::<Said>(AHEAD);
     let read = move || {

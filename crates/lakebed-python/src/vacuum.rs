@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use lakebed::vacuum::{VacuumMetrics, VacuumMode, VacuumOptions};
+use lakebed::write::OnLossy;
 use lakebed::{Error, RecordBatchStream, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -25,7 +26,7 @@ impl Table {
     fn vacuum(&self, py: Python<'_>, options: &Bound<'_, PyDict>, inventory: Option<&Bound<'_, PyAny>>) -> PyResult<Vacuumed> {
         let mut vacuum = self.table(py)?.vacuum().options(vacuum_options(options)?);
         if let Some(objects) = inventory {
-            vacuum = vacuum.inventory(stream_of(objects)?);
+            vacuum = vacuum.inventory(stream_of(objects, OnLossy::default())?);
         }
         let outcome = enter(py, async move { vacuum.run().await })?;
         let files = RecordBatchStream::from_batches(outcome.files.schema(), vec![outcome.files]);

@@ -80,7 +80,7 @@ impl Table {
     }
 
     /// Plans a write whose files other processes write: what they must know and what the caller should, or the table if there is nothing to do.
-    /// Neither means that the rows of this batch have to be counted to know which.
+    /// Both None: only the number of rows can tell. Count them and plan again.
     #[staticmethod]
     fn plan_write<'py>(
         py: Python<'py>,
@@ -156,7 +156,7 @@ pub fn write_files<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let task = WriteTask::from_bytes(task).map_err(to_py)?;
     let credentials = credentials.map(|source| Arc::new(PyCredentials::new(source)) as _);
-    let (data, part) = (stream_of(data)?, Part { number: part, of: parts });
+    let (data, part) = (stream_of(data, task.on_lossy())?, Part { number: part, of: parts });
     let written = enter(py, async move { write_files_at(&task, part, data, storage_options, credentials).await?.to_bytes() })?;
     Ok(PyBytes::new(py, &written))
 }
@@ -167,7 +167,7 @@ fn files_of(written: &[Vec<u8>]) -> Result<Vec<WrittenFiles>> {
 
 fn write_to(py: Python<'_>, table: lakebed::Table, options: &Options<'_, '_>, data: &Bound<'_, PyAny>) -> PyResult<WriteOutcome> {
     let options = write_options(options)?;
-    let data = stream_of(data)?;
+    let data = stream_of(data, options.on_lossy)?;
     enter(py, async move { table.write(data).options(options).run().await })
 }
 
@@ -208,8 +208,11 @@ fn write_options(options: &Options<'_, '_>) -> PyResult<WriteOptions> {
 /// A number of an application's own, and of a batch of a stream what is known of it.
 pub fn application(options: &Options<'_, '_>) -> PyResult<Option<Application>> {
     let batch = options.get::<Bound<'_, PyDict>>("batch")?.as_ref().map(batch).transpose()?;
-    let Some((id, version)) = options.get("txn")? else { return Ok(None) };
-    Ok(Some(Application { id, version, batch }))
+    match (options.get("txn")?, batch) {
+        (Some((id, version)), batch) => Ok(Some(Application { id, version, batch })),
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(to_py(Error::invalid_input("a batch goes with txn, which tells its stream and its number"))),
+    }
 }
 
 fn batch(known: &Bound<'_, PyDict>) -> PyResult<Batch> {

@@ -7,6 +7,7 @@ mod process;
 mod wire;
 pub mod metrics;
 pub mod memory;
+mod size;
 mod spill;
 pub mod stream;
 pub mod expr;

@@ -4,6 +4,7 @@
 
 use arrow::datatypes::{DataType, Field, UnionMode};
 use arrow::ffi::FFI_ArrowArray;
+use lakebed_core::schema::arrow::type_name;
 
 /// No array is longer: sizes of buffers are counted in bytes or bits, of which there are at most so many.
 const MOST_ROWS: i64 = 1 << 56;
@@ -24,7 +25,7 @@ pub fn check(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String>
         }
         (DataType::Dictionary(..), true) => return Err("a dictionary is missing".to_owned()),
         (_, true) => {}
-        (other, false) => return Err(format!("there is a dictionary for the type {other}, which has none")),
+        (other, false) => return Err(format!("there is a dictionary for values of type {}, which have none", type_name(other))),
     }
     check_children(array, data_type, rows)
 }
@@ -44,17 +45,16 @@ fn check_buffers(array: &FFI_ArrowArray, data_type: &DataType, rows: i64) -> Res
     let is_right = match wanted {
         Buffers::Exactly(count) => given == count,
         Buffers::Views => given >= 3,
-        Buffers::Any => return Ok(()),
     };
     if !is_right {
         let wanted = match wanted {
             Buffers::Exactly(count) => count.to_string(),
             _ => "3 or more".to_owned(),
         };
-        return Err(format!("it has {given} buffers for the type {data_type}, which has {wanted}"));
+        return Err(format!("values of type {} have {wanted} parts in memory, and here are {given}", type_name(data_type)));
     }
     if given > 0 && array.buffers.is_null() {
-        return Err(format!("its buffers for the type {data_type} are missing"));
+        return Err(format!("the values of type {} are missing", type_name(data_type)));
     }
     if let Buffers::Views = wanted {
         return check_view_sizes(array);
@@ -69,16 +69,14 @@ enum Buffers {
     Exactly(i64),
     /// One for whether values are null, one of views, any number of those that they point into, and one of the sizes of these.
     Views,
-    Any,
 }
 
 fn wanted_buffers(data_type: &DataType) -> Buffers {
     use DataType as T;
     Buffers::Exactly(match data_type {
-        // Older makers give one that says nothing.
-        T::Null => return Buffers::Any,
         T::Utf8View | T::BinaryView => return Buffers::Views,
-        T::RunEndEncoded(..) => 0,
+        // Before Arrow 1.0 a column of nulls alone had one, which arrow does not take.
+        T::Null | T::RunEndEncoded(..) => 0,
         T::Struct(_) | T::FixedSizeList(..) | T::Union(_, UnionMode::Sparse) => 1,
         T::Utf8 | T::LargeUtf8 | T::Binary | T::LargeBinary | T::ListView(_) | T::LargeListView(_) => 3,
         _ => 2,
@@ -90,12 +88,12 @@ fn check_view_sizes(array: &FFI_ArrowArray) -> Result<(), String> {
     let buffers = array.num_buffers() - 3;
     let sizes = array.buffer(array.num_buffers() - 1);
     if buffers > 0 && sizes.is_null() {
-        return Err("nothing tells the sizes of its buffers of text".to_owned());
+        return Err("nothing tells how large its text is".to_owned());
     }
     // SAFETY: there is one size for each buffer.
     #[expect(unsafe_code, reason = "Arrow's C interface is made of pointers")]
     let is_negative = (0..buffers).any(|index| unsafe { sizes.cast::<i64>().add(index).read_unaligned() } < 0);
-    if is_negative { Err("a buffer of text has a negative size".to_owned()) } else { Ok(()) }
+    if is_negative { Err("some of its text has a negative size".to_owned()) } else { Ok(()) }
 }
 
 /// The size of an offset, of types that have them.
@@ -115,11 +113,11 @@ fn check_ends(array: &FFI_ArrowArray, data_type: &DataType, rows: i64, size_byte
     }
     let offsets = array.buffer(1);
     if offsets.is_null() {
-        return Err(format!("the offsets of the type {data_type} are missing"));
+        return Err(format!("the offsets of its values of type {} are missing", type_name(data_type)));
     }
     let (first, last) = (at(offsets, array.offset, size_bytes), at(offsets, rows, size_bytes));
     if first < 0 || last < first {
-        return Err(format!("the offsets of the type {data_type} go from {first} to {last}"));
+        return Err(format!("the offsets of its values of type {} go from {first} to {last}", type_name(data_type)));
     }
     match data_type {
         DataType::List(_) | DataType::LargeList(_) | DataType::Map(..) => {
@@ -130,7 +128,7 @@ fn check_ends(array: &FFI_ArrowArray, data_type: &DataType, rows: i64, size_byte
                 false => Ok(()),
             }
         }
-        _ if last > 0 && array.buffer(2).is_null() => Err(format!("the values of the type {data_type} are missing")),
+        _ if last > 0 && array.buffer(2).is_null() => Err(format!("the values of type {} are missing", type_name(data_type))),
         _ => Ok(()),
     }
 }
@@ -176,6 +174,19 @@ fn check_children(array: &FFI_ArrowArray, data_type: &DataType, rows: i64) -> Re
         }
     }
     Ok(())
+}
+
+/// What the parts of a type are called, in the order of an array's children.
+pub fn parts(data_type: &DataType) -> Vec<&str> {
+    use DataType as T;
+    match data_type {
+        T::Struct(fields) => fields.iter().map(|field| field.name().as_str()).collect(),
+        T::Union(fields, _) => fields.iter().map(|(_, field)| field.name().as_str()).collect(),
+        T::Map(..) => vec!["entries"],
+        T::Dictionary(..) => vec!["dictionary"],
+        T::RunEndEncoded(..) => vec!["run_ends", "values"],
+        _ => vec!["element"],
+    }
 }
 
 fn child(array: &FFI_ArrowArray, index: usize) -> Result<&FFI_ArrowArray, String> {

@@ -172,10 +172,12 @@ async fn attempt(
 ) -> Result<ChangeOutcome> {
     let nothing =
         |metrics| ChangeOutcome { version: snapshot.version(), is_committed: false, metrics, snapshot: Some(snapshot.clone()) };
-    if let Some(application) = &options.application
-        && application.standing(snapshot, None).await? != Standing::New
-    {
-        return Ok(nothing(ChangeMetrics::default()));
+    if let Some(application) = &options.application {
+        match application.standing(snapshot, None).await? {
+            Standing::New => {}
+            Standing::Known => return Ok(nothing(ChangeMetrics::default())),
+            Standing::Uncounted => return Err(not_told(snapshot, application)),
+        }
     }
     if !change.only_inserts() {
         refuse_append_only(snapshot)?;
@@ -205,6 +207,15 @@ async fn attempt(
             Err(error)
         }
     }
+}
+
+/// A change has no rows of its own to be counted.
+fn not_told(snapshot: &Snapshot, Application { id, version, .. }: &Application) -> Error {
+    Error::invalid_input(format!(
+        "{}: the table has batch {version} of stream '{id}', and nothing tells whether this change is the same batch: give the offsets at which \
+         it ends, or say that its number alone may be trusted",
+        snapshot.url()
+    ))
 }
 
 /// Told before anything is read.

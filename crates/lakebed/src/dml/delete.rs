@@ -5,7 +5,7 @@
 
 use super::change::{Change, ChangeOptions, ChangeOutcome, Prepared, run};
 use crate::transaction::{Operation, Transaction};
-use crate::write::rewrite::{Rewrite, notes_vectors};
+use crate::write::rewrite::{Moves, Rewrite, notes_vectors};
 use crate::write::search::{Leaving, Search, parse_condition};
 use crate::write::target::Target;
 use crate::{Result, Snapshot, Table};
@@ -91,7 +91,7 @@ impl Change for Deletion<'_> {
             rewrite.abort().await;
             return Err(error);
         }
-        let rewritten = rewrite.finish(&gone, 0).await?;
+        let rewritten = rewrite.finish(&gone, Moves::default()).await?;
         let files = rewritten.files();
         metrics.copied_rows = rewritten.copied_rows;
         metrics.set_totals(&rewritten.register(gone, &mut transaction).await?);

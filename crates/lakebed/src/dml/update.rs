@@ -12,9 +12,8 @@ use super::assign::Assignments;
 use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, run};
 use crate::expr::{Options, filter_schema, parse_expr};
 use crate::transaction::{Operation, Transaction};
-use crate::write::account;
 use crate::write::fill::Incoming;
-use crate::write::rewrite::{Rewrite, reading};
+use crate::write::rewrite::{Moves, Rewrite, reading};
 use crate::write::rules::WriteRules;
 use crate::write::search::{Leaving, Search, parse_condition};
 use crate::write::shape::{id_columns, ids};
@@ -127,13 +126,9 @@ impl Change for Updating<'_> {
         }
         metrics.add_plan(&search.metrics());
         let gone = search.finish()?;
-        if let Err(error) = gone.rows().and_then(|leaving| account::check_leaving(snapshot.url(), metrics.updated_rows, leaving))
-        {
-            rewrite.abort().await;
-            return Err(error);
-        }
         let is_empty = gone.is_empty();
-        let rewritten = rewrite.finish(&gone, metrics.updated_rows).await?;
+        let rewritten =
+            rewrite.finish(&gone, Moves { came_in: metrics.updated_rows, to_leave: Some(metrics.updated_rows) }).await?;
         let files = rewritten.files();
         metrics.copied_rows = rewritten.copied_rows;
         metrics.set_totals(&rewritten.register(gone, &mut transaction).await?);

@@ -1,5 +1,5 @@
-//! Whether rows add up: those that came in stand in the new files, and those that left are the ones that were to leave. What does not add up
-//! is an error of lakebed, and is never committed.
+//! Checks row counts: the new files must hold as many rows as came in, and as many must have left old files as were meant to. What differs
+//! is a bug in lakebed, and is never committed.
 //!
 //! Rows are counted where they enter. The rows in files are the `numRecords` of their statistics. Read [`check`].
 
@@ -10,7 +10,7 @@ use super::data_file::WrittenFile;
 use super::files::delete_written;
 use crate::{Error, Result};
 
-/// As many rows stand in new files as came in.
+/// The new files hold as many rows as came in.
 pub(crate) fn check<'a>(table: &str, came_in: u64, files: impl IntoIterator<Item = &'a Add>) -> Result<()> {
     let (mut count, mut standing) = (0_u64, Some(0_u64));
     for file in files {
@@ -21,11 +21,16 @@ pub(crate) fn check<'a>(table: &str, came_in: u64, files: impl IntoIterator<Item
     if standing == Some(came_in) {
         return Ok(());
     }
-    let standing = standing.map_or_else(|| "nobody knows how many".to_owned(), |rows| rows.to_string());
-    Err(unequal(table, &format!("{came_in} came in, and {standing} stand in {count} new files")))
+    let files = match (count, standing) {
+        (1, Some(rows)) => format!("the new file holds {rows}"),
+        (count, Some(rows)) => format!("the {count} new files hold {rows}"),
+        (1, None) => "the statistics of the new file do not say how many it holds".to_owned(),
+        (count, None) => format!("the statistics of the {count} new files do not say how many they hold"),
+    };
+    Err(unequal(table, &format!("{came_in} rows were given, {files}")))
 }
 
-/// Gives the files back if as many rows stand in them as came in; else deletes them.
+/// Gives the files back if they hold as many rows as came in; else deletes them.
 pub(crate) async fn checked(store: &Store, came_in: u64, files: Vec<WrittenFile>) -> Result<Vec<WrittenFile>> {
     match check(store.url(), came_in, files.iter().map(|file| &file.add)) {
         Ok(()) => Ok(files),
@@ -36,11 +41,11 @@ pub(crate) async fn checked(store: &Store, came_in: u64, files: Vec<WrittenFile>
     }
 }
 
-/// As many rows leave their files as were to leave. Where the log does not tell how many leave, nothing can be said.
+/// As many rows leave old files as were meant to. Where the log does not tell how many leave, nothing can be said.
 pub(crate) fn check_leaving(table: &str, to_leave: u64, leaving: Option<u64>) -> Result<()> {
     match leaving {
         Some(leaving) if leaving != to_leave => {
-            Err(unequal(table, &format!("{to_leave} were to be changed or deleted, and {leaving} leave their files")))
+            Err(unequal(table, &format!("{to_leave} rows were to be changed or deleted, {leaving} leave their files")))
         }
         _ => Ok(()),
     }
@@ -53,13 +58,21 @@ pub(crate) fn check_inserted(table: &str, unmatched: u64, inserted: u64, passed_
     }
     Err(unequal(
         table,
-        &format!("{unmatched} of the source match nothing, and {inserted} of them were inserted, {passed_over} passed over"),
+        &format!("{unmatched} rows of the source match nothing, {inserted} of them were inserted and {passed_over} passed over"),
     ))
+}
+
+/// The parts of a source hold all of its rows.
+pub(crate) fn check_parts(table: &str, rows: u64, in_parts: u64) -> Result<()> {
+    match rows == in_parts {
+        true => Ok(()),
+        false => Err(unequal(table, &format!("the source has {rows} rows, its parts hold {in_parts}"))),
+    }
 }
 
 fn unequal(table: &str, counts: &str) -> Error {
     Error::internal(format!(
-        "{table}: the rows do not add up: {counts}. Nothing was committed, and the table is what it was; please report this error of lakebed"
+        "{table}: row counts differ: {counts}. Nothing was committed. This is a bug in lakebed: please report it."
     ))
 }
 
@@ -67,7 +80,7 @@ fn unequal(table: &str, counts: &str) -> Error {
 mod tests {
     use lakebed_core::action::Add;
 
-    use super::{check, check_inserted, check_leaving};
+    use super::{check, check_inserted, check_leaving, check_parts};
     use crate::ErrorKind;
 
     fn file(rows: Option<u64>) -> Add {
@@ -82,30 +95,43 @@ mod tests {
     fn refused(outcome: crate::Result<()>, counts: &str) {
         let error = outcome.unwrap_err();
         assert_eq!(error.kind(), &ErrorKind::Internal);
-        assert!(error.message().starts_with(&format!("t: the rows do not add up: {counts}. Nothing was committed")), "{error}");
+        let report = "Nothing was committed. This is a bug in lakebed: please report it.";
+        assert_eq!(error.message(), format!("t: row counts differ: {counts}. {report}"));
     }
 
     #[test]
     fn rows_that_came_in_stand_in_files() {
         check("t", 0, []).unwrap();
         check("t", 5, [&file(Some(2)), &file(Some(3))]).unwrap();
-        refused(check("t", 6, [&file(Some(2)), &file(Some(3))]), "6 came in, and 5 stand in 2 new files");
-        refused(check("t", 3, []), "3 came in, and 0 stand in 0 new files");
-        refused(check("t", 2, [&file(Some(2)), &file(None)]), "2 came in, and nobody knows how many stand in 2 new files");
+        refused(check("t", 6, [&file(Some(2)), &file(Some(3))]), "6 rows were given, the 2 new files hold 5");
+        refused(check("t", 3, []), "3 rows were given, the 0 new files hold 0");
+        refused(
+            check("t", 2, [&file(Some(2)), &file(None)]),
+            "2 rows were given, the statistics of the 2 new files do not say how many they hold",
+        );
         let most = file(Some(u64::MAX / 2));
-        refused(check("t", 1, [&most, &most, &file(Some(3))]), "1 came in, and nobody knows how many stand in 3 new files");
+        refused(
+            check("t", 1, [&most, &most, &file(Some(3))]),
+            "1 rows were given, the statistics of the 3 new files do not say how many they hold",
+        );
     }
 
     #[test]
     fn rows_that_leave_are_those_that_were_to() {
         check_leaving("t", 3, Some(3)).unwrap();
         check_leaving("t", 3, None).unwrap();
-        refused(check_leaving("t", 3, Some(4)), "3 were to be changed or deleted, and 4 leave their files");
+        refused(check_leaving("t", 3, Some(4)), "3 rows were to be changed or deleted, 4 leave their files");
+    }
+
+    #[test]
+    fn rows_of_a_source_are_in_its_parts() {
+        check_parts("t", 3, 3).unwrap();
+        refused(check_parts("t", 3, 2), "the source has 3 rows, its parts hold 2");
     }
 
     #[test]
     fn rows_of_a_source_are_inserted_or_passed_over() {
         check_inserted("t", 3, 1, 2).unwrap();
-        refused(check_inserted("t", 3, 1, 1), "3 of the source match nothing, and 1 of them were inserted, 1 passed over");
+        refused(check_inserted("t", 3, 1, 1), "3 rows of the source match nothing, 1 of them were inserted and 1 passed over");
     }
 }

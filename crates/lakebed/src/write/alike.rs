@@ -43,22 +43,29 @@ use crate::{Error, RecordBatchStream, Result};
 #[derive(Debug)]
 pub struct Alike {
     schema: SchemaRef,
+    on_lossy: OnLossy,
 }
 
 impl Alike {
     /// To the schema that was told before the batches came.
     pub fn new(schema: SchemaRef) -> Self {
-        Self { schema }
+        Self { schema, on_lossy: OnLossy::default() }
     }
 
-    /// To the schema of the first batch, without dictionaries: which of their types the later ones need is not known.
+    /// To the schema of the first batch. Dictionaries become plain values, because the first batch's key type may be too small for later ones.
     pub fn to_first(schema: &Schema) -> Self {
         let field = |field: &Arc<Field>| match field.data_type() {
             ArrowType::Dictionary(_, values) => Arc::new(field.as_ref().clone().with_data_type(values.as_ref().clone())),
             _ => Arc::clone(field),
         };
         let fields: Fields = schema.fields().iter().map(field).collect();
-        Self { schema: Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())) }
+        Self::new(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
+    }
+
+    /// The same, with a word on digits that no column can hold.
+    #[must_use]
+    pub fn on_lossy(self, on_lossy: OnLossy) -> Self {
+        Self { on_lossy, ..self }
     }
 
     /// The schema of every batch.
@@ -94,7 +101,7 @@ impl Alike {
         let names: Vec<&str> = batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
         let column = |(field, data_type): (&Arc<Field>, &DataType)| {
             let index = position(&names, field.name()).ok_or_else(|| doubled(field.name()))?;
-            converted(batch.column(index), field, data_type)
+            converted(batch.column(index), field, data_type, self.on_lossy)
         };
         let mut seen = HashSet::new();
         if let Some(twice) = names.iter().find(|name| !seen.insert(name.to_lowercase())) {
@@ -116,8 +123,8 @@ impl Alike {
 }
 
 /// The stream with every batch matched to its schema.
-pub(crate) fn alike(data: RecordBatchStream) -> RecordBatchStream {
-    let alike = Alike::new(data.schema());
+pub(crate) fn alike(data: RecordBatchStream, on_lossy: OnLossy) -> RecordBatchStream {
+    let alike = Alike::new(data.schema()).on_lossy(on_lossy);
     let schema = alike.schema();
     let batches = data.enumerate().map(move |(index, batch)| alike.batch(index as u64 + 1, &batch?));
     RecordBatchStream::new(schema, batches)
@@ -159,13 +166,14 @@ fn told(Difference { column, kind }: &Difference) -> String {
     }
 }
 
-/// The same values as another Arrow type, all of them or an error.
-fn converted(array: &ArrayRef, field: &Field, data_type: &DataType) -> Result<ArrayRef> {
+/// The same values as another Arrow type, all of them or an error. Digits go that the column cannot hold, if that is allowed, but none that
+/// only the first batch's type cannot hold.
+fn converted(array: &ArrayRef, field: &Field, data_type: &DataType, on_lossy: OnLossy) -> Result<ArrayRef> {
     let wanted = field.data_type();
     if array.data_type() == wanted {
         return Ok(Arc::clone(array));
     }
-    let fitted = fit(array, data_type, OnLossy::Error, field.name())?;
+    let fitted = fit(array, data_type, on_lossy, field.name())?;
     if fitted.data_type() == wanted {
         return Ok(fitted);
     }

@@ -143,7 +143,7 @@ fn condition_of(what: String, text: &str, expressions: &Schema, options: &Option
 }
 
 /// Whether something inside may not be null.
-fn forbids_nulls(data_type: &DataType) -> bool {
+pub(super) fn forbids_nulls(data_type: &DataType) -> bool {
     match data_type {
         DataType::Primitive(_) => false,
         DataType::Struct(fields) => fields.fields.iter().any(|field| !field.nullable || forbids_nulls(&field.data_type)),

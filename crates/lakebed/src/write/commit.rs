@@ -9,7 +9,7 @@ use lakebed_core::action::Metadata;
 use super::data_file::WrittenFile;
 use super::identity::with_mark;
 use super::place::PartitionTexts;
-use super::rewrite::{Change, FileTotals, Rewrite, Rewritten, notes_vectors};
+use super::rewrite::{Change, FileTotals, Moves, Rewrite, Rewritten, notes_vectors};
 use super::run::{Begun, Files, Run, take_back};
 use super::search::{Gone, Leaving, Search};
 use super::target::Target;
@@ -102,7 +102,7 @@ impl Run {
             rewrite.abort().await;
             return Err(error);
         }
-        let rewritten = rewrite.finish(&gone, 0).await?;
+        let rewritten = rewrite.finish(&gone, Moves::default()).await?;
         Ok((gone, rewritten))
     }
 

@@ -18,7 +18,7 @@ use super::data_file::WrittenFile;
 use super::files::delete_written;
 use super::identity::Part;
 use super::rules::{Filling, WriteRules};
-use super::run::{Begun, Files, Run, Step, outcome_of, write_part};
+use super::run::{Begun, Files, Run, Step, counted_already, outcome_of, write_part};
 use super::search::parse_condition;
 use super::target::Target;
 use super::task::{WriteTask, WrittenFiles};
@@ -43,7 +43,7 @@ impl Table {
         let run = Run::new(self.clone(), schema, options, self.env().now_ms())?;
         let begun = match run.begin(None).await? {
             Step::Done(outcome) => return Ok(PlannedWrite::Done(outcome)),
-            Step::CountRows(_) => return Ok(PlannedWrite::CountRows),
+            Step::CountRows => return Ok(PlannedWrite::CountRows),
             Step::Begun(begun) => begun,
         };
         let task = WriteTask {
@@ -101,10 +101,10 @@ impl Table {
                 message,
             ));
         }
-        if let Some(Step::Done(outcome) | Step::CountRows(outcome)) =
-            run.nothing_to_do(snapshot.as_ref(), Some(files.rows)).await?
-        {
-            return Ok(*outcome);
+        match run.nothing_to_do(snapshot.as_ref(), Some(files.rows)).await? {
+            Some(Step::Done(outcome)) => return Ok(*outcome),
+            Some(Step::CountRows) => return Err(counted_already()),
+            Some(Step::Begun(_)) | None => {}
         }
         let transaction = run.transaction(snapshot.as_ref()).await?;
         let condition = run.condition(snapshot.as_ref(), &target)?;

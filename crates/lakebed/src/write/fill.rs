@@ -12,7 +12,8 @@ use lakebed_core::schema::arrow::schema_from_arrow;
 use lakebed_core::schema::assign::{Difference, compare};
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
 
-use super::check::Check;
+use super::bare::bare;
+use super::check::{Check, forbids_nulls};
 use super::fit::{OnLossy, fit, position};
 use super::identity::Part;
 use super::rules::{Filling, WriteRules};
@@ -186,6 +187,7 @@ impl Incoming {
     /// Values for a column as the table keeps them.
     fn fitted(&self, values: &ArrayRef, place: usize, field: &StructField) -> Result<ArrayRef> {
         let fitted = fit(values, &field.data_type, self.on_lossy, &field.name);
+        let fitted = fitted.and_then(|values| if forbids_nulls(&field.data_type) { bare(values) } else { Ok(values) });
         fitted.and_then(|values| self.rules.stored_form(place, values)).map_err(|error| error.within(&self.rules.table))
     }
 

@@ -12,7 +12,7 @@ use lakebed_io::parquet::Cores;
 
 use super::files::FileSink;
 use super::fill::Incoming;
-use super::partition::size_bytes;
+use crate::size::batch_bytes;
 use crate::{RecordBatchStream, Result};
 
 /// The rows of a piece, at most.
@@ -21,7 +21,7 @@ const MOST_ROWS: usize = 1 << 17;
 const MOST_BYTES: u64 = 32 << 20;
 /// So many pieces at most: of nothing but small rows there would be very many.
 const MOST_PIECES: usize = 4;
-/// Smaller batches are joined.
+/// Batches of fewer rows are joined, until there are so many.
 const FEW_ROWS: usize = 1 << 14;
 
 /// Writes all rows and returns their number, counted as they came in.
@@ -66,6 +66,7 @@ struct Pieces {
     ready: VecDeque<RecordBatch>,
     small: Vec<RecordBatch>,
     small_rows: usize,
+    small_bytes: u64,
     most_bytes: u64,
     /// Rows that came in.
     rows: u64,
@@ -81,6 +82,7 @@ impl Pieces {
             ready: VecDeque::new(),
             small: Vec::new(),
             small_rows: 0,
+            small_bytes: 0,
             most_bytes,
             rows: 0,
         }
@@ -92,7 +94,7 @@ impl Pieces {
         // However small files are to be, at least one: none means that there are no more.
         while few.is_empty() || (bytes < self.most_bytes / 2 && few.len() < MOST_PIECES) {
             let Some(piece) = self.next().await? else { break };
-            bytes += size_bytes(&piece);
+            bytes += batch_bytes(&piece);
             few.push(piece);
         }
         Ok(few)
@@ -105,47 +107,104 @@ impl Pieces {
             }
             let Some(data) = &mut self.data else { return Ok(None) };
             match data.next().await {
-                Some(batch) => self.take(batch?)?,
+                Some(batch) => self.take(batch?),
                 None => {
                     self.data = None;
-                    return self.joined();
+                    self.join();
                 }
             }
         }
     }
 
-    fn take(&mut self, batch: RecordBatch) -> Result<()> {
-        self.rows += batch.num_rows() as u64;
-        if batch.num_rows() < FEW_ROWS {
-            self.small_rows += batch.num_rows();
+    fn take(&mut self, batch: RecordBatch) {
+        let (rows, bytes) = (batch.num_rows(), batch_bytes(&batch));
+        self.rows += rows as u64;
+        let is_small = rows < FEW_ROWS && bytes < self.most_bytes;
+        if !is_small || self.small_bytes + bytes > self.most_bytes {
+            self.join();
+        }
+        if is_small {
+            self.small_rows += rows;
+            self.small_bytes += bytes;
             self.small.push(batch);
             if self.small_rows >= FEW_ROWS {
-                let joined = self.joined()?;
-                self.ready.extend(joined);
+                self.join();
             }
-            return Ok(());
+            return;
         }
-        let joined = self.joined()?;
-        self.ready.extend(joined);
-        let rows = rows_of_piece(&batch, self.most_bytes);
-        let starts = (0..batch.num_rows()).step_by(rows);
-        self.ready.extend(starts.map(|start| batch.slice(start, rows.min(batch.num_rows() - start))));
-        Ok(())
+        let most_rows = rows_of_piece(&batch, self.most_bytes);
+        let starts = (0..rows).step_by(most_rows);
+        self.ready.extend(starts.map(|start| batch.slice(start, most_rows.min(rows - start))));
     }
 
-    /// The small batches so far, as one.
-    fn joined(&mut self) -> Result<Option<RecordBatch>> {
-        self.small_rows = 0;
+    /// Makes the small batches so far a piece.
+    fn join(&mut self) {
+        (self.small_rows, self.small_bytes) = (0, 0);
         let small = std::mem::take(&mut self.small);
-        match small.as_slice() {
-            [] => Ok(None),
-            [one] => Ok(Some(one.clone())),
-            several => Ok(Some(concat_batches(&self.schema, several)?)),
+        self.push_joined(&small);
+    }
+
+    /// Batches as one, or as more where one cannot hold them: the keys of a dictionary may be too few for the values of all.
+    fn push_joined(&mut self, batches: &[RecordBatch]) {
+        let several = match batches {
+            [] => return,
+            [one] => return self.ready.push_back(one.clone()),
+            several => several,
+        };
+        if let Ok(joined) = concat_batches(&self.schema, several) {
+            return self.ready.push_back(joined);
         }
+        let (first, last) = several.split_at(several.len() / 2);
+        self.push_joined(first);
+        self.push_joined(last);
     }
 }
 
 fn rows_of_piece(batch: &RecordBatch, most_bytes: u64) -> usize {
-    let bytes_of_row = (size_bytes(batch) / batch.num_rows().max(1) as u64).max(1);
+    let bytes_of_row = (batch_bytes(batch) / batch.num_rows().max(1) as u64).max(1);
     usize::try_from(most_bytes / bytes_of_row).unwrap_or(MOST_ROWS).clamp(1, MOST_ROWS)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::types::Int8Type;
+    use arrow_array::{ArrayRef, DictionaryArray, StringArray};
+
+    use super::*;
+
+    /// The pieces of batches for files of this size.
+    async fn pieces(batches: Vec<RecordBatch>, target_file_size_bytes: u64) -> Vec<RecordBatch> {
+        let mut pieces = Pieces::new(RecordBatchStream::from_batches(batches[0].schema(), batches), target_file_size_bytes);
+        let mut found = Vec::new();
+        while let Some(piece) = pieces.next().await.unwrap() {
+            found.push(piece);
+        }
+        found
+    }
+
+    fn batch(column: ArrayRef) -> RecordBatch {
+        RecordBatch::try_from_iter([("v", column)]).unwrap()
+    }
+
+    #[tokio::test]
+    async fn few_but_large_rows_are_not_joined_beyond_a_file() {
+        let rows = |count: usize, length: usize| batch(Arc::new(StringArray::from(vec!["x".repeat(length); count])));
+        let batches = [vec![rows(1, 10)], vec![rows(4, 1000); 10], vec![rows(2, 20_000)], vec![rows(1, 10); 3]].concat();
+        let found = pieces(batches, 10_000).await;
+        let sizes: Vec<(usize, bool)> = found.iter().map(|piece| (piece.num_rows(), batch_bytes(piece) <= 10_000)).collect();
+        assert_eq!(sizes, [(9, true), (8, true), (8, true), (8, true), (8, true), (1, false), (1, false), (3, true)]);
+    }
+
+    #[tokio::test]
+    async fn batches_that_cannot_be_joined_stay_apart() {
+        let keyed = |name: &str| {
+            let values = StringArray::from_iter_values((0..100).map(|value| format!("{name}{value}")));
+            batch(Arc::new(DictionaryArray::<Int8Type>::new((0..100).collect::<Vec<i8>>().into(), Arc::new(values))))
+        };
+        let batches = vec![keyed("a"), keyed("a"), keyed("b"), keyed("c")];
+        assert_eq!(
+            pieces(batches.clone(), u64::MAX).await,
+            [concat_batches(&batches[0].schema(), &batches[..2]).unwrap(), batches[2].clone(), batches[3].clone()]
+        );
+    }
 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod account;
 pub(crate) mod alike;
+mod bare;
 mod check;
 pub(crate) mod commit;
 pub(crate) mod data_file;

@@ -12,9 +12,10 @@ use arrow_schema::SchemaRef;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::data_file::{FEW_ROWS, OpenFile, Shared};
-use super::partition::{Gathering, Part, size_bytes};
+use super::partition::{Gathering, Part};
 use super::place::PartitionTexts;
 use crate::memory::{MemoryBudget, Reservation};
+use crate::size::batch_bytes;
 use crate::spill::{Spill, folder};
 use crate::{Error, Result};
 
@@ -98,7 +99,7 @@ impl Overflow {
             let put_down = self.put_down.entry(partition).or_default();
             for rows in pieces {
                 put_down.rows += rows.num_rows();
-                let bytes = size_bytes(&rows);
+                let bytes = batch_bytes(&rows);
                 put_down.pieces.push_back(Piece { place: spill.append_rows(rows).await?, bytes });
             }
             drop(reserved);

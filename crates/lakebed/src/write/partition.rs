@@ -17,6 +17,7 @@ use super::place::PartitionTexts;
 use super::rules::WriteRules;
 use super::sample::evenly;
 use crate::Result;
+use crate::size::batch_bytes;
 
 /// Where a batch gives fewer rows of a partition than this, all batches are gathered from at once.
 const FEW_ROWS: usize = 64;
@@ -108,7 +109,7 @@ impl Sorter {
             ids.iter_mut().for_each(|id| *id = numbers[*id as usize]);
         }
         let (order, runs) = in_order(&ids, partitions.len());
-        Ok(Sorted { bytes: size_bytes(&file), batch: file, order, runs, partitions })
+        Ok(Sorted { bytes: batch_bytes(&file), batch: file, order, runs, partitions })
     }
 
     /// The partitions of these rows, and of each row the number of its partition among them: values that differ may have one text, as null
@@ -180,7 +181,7 @@ impl Gathering {
         let whole = |batch: &RecordBatch| Run { partition: 0, start: 0, rows: batch.num_rows() };
         let runs = batches.iter().map(whole).enumerate().collect();
         let batches = batches.into_iter().map(|batch| {
-            let (order, bytes) = ((0..batch.num_rows() as u32).collect(), size_bytes(&batch));
+            let (order, bytes) = ((0..batch.num_rows() as u32).collect(), batch_bytes(&batch));
             Sorted { batch, order, runs: Vec::new(), partitions: Vec::new(), bytes }
         });
         Self::new(Arc::new(Window { batches: batches.collect(), ..Window::default() }), runs)
@@ -301,10 +302,4 @@ pub(crate) fn in_order(ids: &[u32], partitions: usize) -> (Vec<u32>, Vec<Run>) {
         *place += 1;
     }
     (order, runs)
-}
-
-/// How much memory the rows of a batch take, without what else lies in its buffers.
-pub(crate) fn size_bytes(batch: &RecordBatch) -> u64 {
-    let of_column = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size());
-    batch.columns().iter().map(of_column).sum::<usize>() as u64
 }

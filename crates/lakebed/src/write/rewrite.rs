@@ -47,6 +47,13 @@ pub(crate) struct Rewrite {
     copied_rows: u64,
 }
 
+/// How many rows go into files and out of them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Moves {
+    pub(crate) came_in: u64,
+    pub(crate) to_leave: Option<u64>,
+}
+
 /// Files that were written in the place of others.
 #[derive(Debug, Default)]
 pub(crate) struct Rewritten {
@@ -143,10 +150,15 @@ impl Rewrite {
         Ok(())
     }
 
-    /// Ends the files that come. Of files that lose rows the others are copied, unless vectors note the loss. So many rows came in the place
-    /// of others, or new.
-    pub(crate) async fn finish(mut self, gone: &Gone, came_in: u64) -> Result<Rewritten> {
-        match self.copy_rest(gone).await {
+    /// Ends the files that come. Of files that lose rows the others are copied, unless vectors note the loss. `came_in` is how many rows were
+    /// updated or inserted, `to_leave` how many were updated or deleted, where that was counted.
+    pub(crate) async fn finish(mut self, gone: &Gone, Moves { came_in, to_leave }: Moves) -> Result<Rewritten> {
+        let check = |to_leave| account::check_leaving(self.table(), to_leave, gone.rows()?);
+        let rest = match to_leave.map_or(Ok(()), check) {
+            Ok(()) => self.copy_rest(gone).await,
+            Err(error) => Err(error),
+        };
+        match rest {
             Ok(()) => self.end(came_in).await,
             Err(error) => {
                 self.abort().await;

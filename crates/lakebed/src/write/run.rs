@@ -35,11 +35,16 @@ pub(super) async fn run(table: Table, data: RecordBatchStream, options: WriteOpt
     let now_ms = table.env().now_ms();
     let run = Run::new(table, schema, options, now_ms)?;
     let (mut data, mut step) = (data, run.begin(None).await?);
-    if matches!(step, Step::CountRows(_)) {
-        step = run.begin(Some(count_rows(&mut data).await?)).await?;
+    if matches!(step, Step::CountRows) {
+        step = match run.begin(Some(count_rows(&mut data).await?)).await? {
+            // Counting took the rows: there are none left to write.
+            Step::Begun(_) => return Err(run.batch_left()),
+            step => step,
+        };
     }
     match step {
-        Step::Done(outcome) | Step::CountRows(outcome) => Ok(*outcome),
+        Step::Done(outcome) => Ok(*outcome),
+        Step::CountRows => Err(counted_already()),
         Step::Begun(begun) => {
             let files = run.write_files(data, &begun).await?;
             run.finish(*begun, files).await
@@ -61,8 +66,8 @@ pub(super) struct Run {
 pub(super) enum Step {
     /// Nothing.
     Done(Box<WriteOutcome>),
-    /// Nothing, if the table has the batch that it has under this number. Its rows have to be counted to know it.
-    CountRows(Box<WriteOutcome>),
+    /// To count the rows of a batch, which tell whether the table has it, and to begin again with their number.
+    CountRows,
     Begun(Box<Begun>),
 }
 
@@ -117,14 +122,14 @@ impl Run {
             (_, Some(application)) => application.standing(snapshot, rows).await?,
             (_, None) => Standing::New,
         };
-        let outcome = || {
-            let (version, metrics) = (snapshot.version(), WriteMetrics::default());
-            Box::new(WriteOutcome { version, is_committed: false, metrics, snapshot: Some(snapshot.clone()) })
-        };
         Ok(match standing {
             Standing::New => None,
-            Standing::Known => Some(Step::Done(outcome())),
-            Standing::Uncounted => Some(Step::CountRows(outcome())),
+            Standing::Known => {
+                let (version, metrics) = (snapshot.version(), WriteMetrics::default());
+                let outcome = WriteOutcome { version, is_committed: false, metrics, snapshot: Some(snapshot.clone()) };
+                Some(Step::Done(Box::new(outcome)))
+            }
+            Standing::Uncounted => Some(Step::CountRows),
         })
     }
 
@@ -172,7 +177,8 @@ impl Run {
                 Err(error) => return Err(error),
             }
             begun = match self.begin(Some(files.rows)).await? {
-                Step::Done(outcome) | Step::CountRows(outcome) => return Ok(*outcome),
+                Step::Done(outcome) => return Ok(*outcome),
+                Step::CountRows => return Err(counted_already()),
                 Step::Begun(begun) => *begun,
             };
             // What was in the way may be the commit of the same files by another process.
@@ -187,12 +193,19 @@ impl Run {
     }
 
     fn rules_changed(&self) -> Error {
-        let message = format!(
-            "{}: another writer changed the table's schema or rules while the rows were written; write them again",
-            self.table.store().url()
-        );
-        let kind = ErrorKind::CommitConflict { kind: ConflictKind::MetadataChanged, winner_version: 0, retryable: true };
-        Error::new(kind, message)
+        let why = "another writer changed the table's schema or rules while the rows were written; write them again";
+        self.conflict(ConflictKind::MetadataChanged, why)
+    }
+
+    fn batch_left(&self) -> Error {
+        let why =
+            "the table had a batch of this number, and lost it while the rows of this one were counted; write the batch again";
+        self.conflict(ConflictKind::ConcurrentTransaction, why)
+    }
+
+    fn conflict(&self, kind: ConflictKind, why: &str) -> Error {
+        let kind = ErrorKind::CommitConflict { kind, winner_version: 0, retryable: true };
+        Error::new(kind, format!("{}: {why}", self.table.store().url()))
     }
 
     /// Rows that meet a condition are replaced on top of whatever another writer committed first: the outcome is that of one write after
@@ -225,6 +238,11 @@ pub(super) async fn outcome_of(table: &Table, after: Option<u64>, files: &Files)
     Ok(Some(WriteOutcome { version, is_committed: true, metrics, snapshot: Some(table.snapshot_at(version).await?) }))
 }
 
+/// Where the number of rows is known.
+pub(super) fn counted_already() -> Error {
+    Error::internal("rows are to be counted that were counted already")
+}
+
 async fn count_rows(data: &mut RecordBatchStream) -> Result<u64> {
     let mut rows = 0;
     while let Some(batch) = data.try_next().await? {
@@ -253,7 +271,7 @@ pub(super) async fn write_part(
     let incoming = Incoming::new(Arc::clone(rules), &data.schema(), options.on_lossy)?.also_checking(check).of_part(part);
     let incoming = Arc::new(incoming);
     let mut sink = FileSink::new(store.clone(), env.clone(), Arc::clone(rules), target.files.clone())?;
-    let rows = write_rows(alike(data), Arc::clone(&incoming), &mut sink).await;
+    let rows = write_rows(alike(data, options.on_lossy), Arc::clone(&incoming), &mut sink).await;
     let (rows, written) = sink.finish_after(rows).await?;
     let written = account::checked(store, rows, written).await?;
     Ok(Files { written, rows, marks: incoming.identity_marks(rows) })

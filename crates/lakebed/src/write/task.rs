@@ -11,9 +11,9 @@ use lakebed_core::action::Add;
 use lakebed_core::path::FilePath;
 use lakebed_core::schema::StructType;
 
-use super::WriteOptions;
 use super::rules::Filling;
 use super::target::{TableChange, Target};
+use super::{OnLossy, WriteOptions};
 use crate::transaction::Application;
 use crate::{Error, Result};
 
@@ -68,6 +68,11 @@ impl WriteTask {
     /// A property that the table will have.
     pub fn property(&self, name: &str) -> Option<&str> {
         self.table.metadata.property(name)
+    }
+
+    /// What becomes of digits that a column cannot hold.
+    pub fn on_lossy(&self) -> OnLossy {
+        self.options.on_lossy
     }
 
     /// Whether rows get numbers: then each process must know which part of how many it is.

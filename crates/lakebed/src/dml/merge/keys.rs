@@ -1,41 +1,66 @@
 //! The ON condition of a merge by keys, which depends on the table: the source's values are compared in the form in which the table keeps
-//! them. Else a row with an empty text in a partition column would not find itself again.
+//! them. Else a row with a text that is padded, with digits that go or with an empty text in a partition column would not find itself again.
 
 use lakebed_core::path::hive::NULL_NAME;
-use lakebed_core::schema::{DataType, PrimitiveType, StructType};
+use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
 
 use super::Given;
 use super::names::quoted;
-use crate::Snapshot;
+use crate::columns::as_type;
+use crate::write::rules::WriteRules;
 
 /// The columns of both tables that must be equal, as text. Null equals null.
 pub(super) fn equal_columns(keys: &[String], target_alias: &str, source_alias: &str) -> String {
-    let equal = |key: &String| format!("{} <=> {}", column(target_alias, key), column(source_alias, key));
-    keys.iter().map(equal).collect::<Vec<_>>().join(" AND ")
+    all_equal(keys, [target_alias, source_alias], |_, own| own)
 }
 
-/// The ON condition on top of a version.
-pub(super) fn condition(given: &Given, snapshot: &Snapshot, source: &StructType) -> String {
+/// The ON condition on top of a version. The rules are those of the table as the merge leaves it.
+pub(super) fn condition(given: &Given, rules: &WriteRules, source: &StructType) -> String {
     if given.keys.is_empty() {
         return given.on.clone();
     }
-    let equal = |key: &String| {
-        let own = column(&given.source_alias, key);
-        let is_partition = snapshot.partition_columns().iter().any(|name| name.to_lowercase() == key.to_lowercase());
-        let stored = match source.field(key).map(|field| &field.data_type) {
-            Some(DataType::Primitive(PrimitiveType::String | PrimitiveType::Char { .. })) if is_partition => {
-                format!("nullif(nullif({own}, ''), '{NULL_NAME}')")
-            }
-            Some(DataType::Primitive(PrimitiveType::Binary)) if is_partition => {
-                format!("nullif(nullif({own}, CAST('' AS BINARY)), CAST('{NULL_NAME}' AS BINARY))")
-            }
+    all_equal(&given.keys, [&given.target_alias, &given.source_alias], |key, own| {
+        match (rules.schema.field(key), source.field(key)) {
+            (Some(target), Some(source)) => stored_form(own, target, source, rules),
+            // Whoever parses the condition finds that the column is missing.
             _ => own,
-        };
-        format!("{} <=> {stored}", column(&given.target_alias, key))
-    };
-    given.keys.iter().map(equal).collect::<Vec<_>>().join(" AND ")
+        }
+    })
 }
 
-fn column(alias: &str, name: &str) -> String {
-    quoted(&[alias.to_owned(), name.to_owned()])
+fn all_equal(keys: &[String], [target, source]: [&str; 2], in_source: impl Fn(&str, String) -> String) -> String {
+    let column = |alias: &str, key: &String| quoted(&[alias.to_owned(), key.clone()]);
+    let equal = |key| format!("{} <=> {}", column(target, key), in_source(key, column(source, key)));
+    keys.iter().map(equal).collect::<Vec<_>>().join(" AND ")
+}
+
+/// The text of a source's value as `Incoming::rows` makes it a value of the table: by CAST, padded, and null where the log knows no other.
+fn stored_form(own: String, target: &StructField, source: &StructField, rules: &WriteRules) -> String {
+    use PrimitiveType as P;
+    let is_same = target.data_type == source.data_type || (is_text(target) && is_text(source));
+    // Whole numbers are compared as they are: what does not fit equals none.
+    let cast = if is_same || (is_whole(target) && is_whole(source)) { own } else { as_type(&own, target) };
+    let padded = match target.data_type {
+        DataType::Primitive(P::Char { length }) => format!("if(length({cast}) < {length}, rpad({cast}, {length}, ' '), {cast})"),
+        _ => cast,
+    };
+    let is_partition = rules.partition_columns.iter().any(|column| column.name == target.name);
+    match target.data_type {
+        DataType::Primitive(P::String | P::Char { .. }) if is_partition => {
+            format!("nullif(nullif({padded}, ''), '{NULL_NAME}')")
+        }
+        DataType::Primitive(P::Binary) if is_partition => {
+            format!("nullif(nullif({padded}, CAST('' AS BINARY)), CAST('{NULL_NAME}' AS BINARY))")
+        }
+        _ => padded,
+    }
+}
+
+fn is_text(field: &StructField) -> bool {
+    matches!(field.data_type, DataType::Primitive(PrimitiveType::String | PrimitiveType::Char { .. }))
+}
+
+fn is_whole(field: &StructField) -> bool {
+    use PrimitiveType as P;
+    matches!(field.data_type, DataType::Primitive(P::Byte | P::Short | P::Integer | P::Long))
 }

@@ -57,7 +57,7 @@ impl Plan {
             now_ms: Some(given.now_ms),
         };
         let sides = Sides::new(sides).map_err(within)?;
-        let on = On::new(&sides, &condition(given, snapshot, source.schema())).map_err(within)?;
+        let on = On::new(&sides, &condition(given, &target.rules, source.schema())).map_err(within)?;
         let clauses = Clauses::new(&given.clauses, &sides, &target.rules.schema, given.evolves).map_err(within)?;
         let mut plan = Self { sides, on, clauses, target, filter: None, records: false, columns: None };
         let (updates, deletes) =

@@ -14,8 +14,8 @@ use super::clause::{Act, Change};
 use super::index::JoinIndex;
 use super::names::Side;
 use super::plan::{Pairs, Plan, flat_names};
-use super::source::size_bytes;
 use crate::scan::read::RowTest;
+use crate::size::array_bytes;
 use crate::write::fill::Incoming;
 use crate::write::shape::{Shape, ids};
 use crate::{Error, ErrorKind, Result};
@@ -105,7 +105,7 @@ impl Probe {
 
     /// The size of the part of the source.
     pub(super) fn source_bytes(&self) -> u64 {
-        self.chunk.columns().iter().map(size_bytes).sum()
+        self.chunk.columns().iter().map(array_bytes).sum()
     }
 
     /// Decides about rows of the target; `earlier` are those among them that matched another part of the source.

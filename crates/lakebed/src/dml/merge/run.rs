@@ -29,7 +29,7 @@ use crate::transaction::{Operation, Transaction};
 use crate::write::account;
 use crate::write::commit::change_table;
 use crate::write::fill::Incoming;
-use crate::write::rewrite::{Change as Recorded, Rewrite, reading};
+use crate::write::rewrite::{Change as Recorded, Moves, Rewrite, reading};
 use crate::write::search::{Found, Gone, Leaving, Search};
 use crate::write::shape::id_columns;
 use crate::{Result, Snapshot};
@@ -55,7 +55,8 @@ struct Progress {
     inserted: u64,
     /// Of each column that is numbered, how far it came.
     marks: Vec<(usize, i64)>,
-    /// Rows of the target that matched an earlier part of the source, by file: kept where there are several parts.
+    /// Rows of the target that matched an earlier part of the source, by file: kept where there are several parts, and of pairs alone only
+    /// those that changed something.
     matched: Option<HashMap<String, DeletionVector>>,
     metrics: ChangeMetrics,
 }
@@ -94,13 +95,9 @@ impl Change for Merging<'_> {
         metrics.inserted_rows = inserted;
         metrics.updated_rows = counts.matched_updated + counts.unmatched_updated;
         metrics.deleted_rows = Some(counts.matched_deleted + counts.unmatched_deleted);
-        let to_leave = metrics.updated_rows + metrics.deleted_rows.unwrap_or_default();
-        if let Err(error) = gone.rows().and_then(|leaving| account::check_leaving(snapshot.url(), to_leave, leaving)) {
-            rewrite.abort().await;
-            return Err(error);
-        }
+        let to_leave = Some(metrics.updated_rows + metrics.deleted_rows.unwrap_or_default());
         let is_empty = gone.is_empty() && inserted == 0 && !plan.target.changes_table();
-        let rewritten = rewrite.finish(&gone, inserted + metrics.updated_rows).await?;
+        let rewritten = rewrite.finish(&gone, Moves { came_in: inserted + metrics.updated_rows, to_leave }).await?;
         let files = rewritten.files();
         metrics.copied_rows = rewritten.copied_rows;
         metrics.set_totals(&rewritten.register(gone, &mut transaction).await?);
@@ -119,12 +116,14 @@ impl Progress {
             let nothing = RecordBatch::new_empty(Arc::clone(source.arrow_schema()));
             self.meet(plan, snapshot, nothing, Place { is_first: true, is_last: true }, transaction).await?;
         }
+        let mut in_parts = 0;
         for number in 0..chunks {
             let chunk = source.chunk(number).await?;
+            in_parts += chunk.rows.num_rows() as u64;
             let place = Place { is_first: number == 0, is_last: number + 1 == chunks };
             self.meet(plan, snapshot, chunk.rows.clone(), place, transaction).await?;
         }
-        Ok(())
+        account::check_parts(snapshot.url(), source.rows(), in_parts)
     }
 
     /// The rows of the target meet a part of the source. What of it matches nothing is inserted.
@@ -205,7 +204,9 @@ impl Progress {
         search.leave(found, decided.leaving.iter().map(|row| *row as usize))?;
         let inserts = !plan.clauses.not_matched.is_empty();
         if inserts || self.matched.is_some() {
-            for in_file in search.files_of(found, decided.matched.iter().map(|row| *row as usize))? {
+            // Where only pairs are of interest, one that changes nothing is as if its rows did not match.
+            let matched = if plan.is_of_matches_alone() { &decided.leaving } else { &decided.matched };
+            for in_file in search.files_of(found, matched.iter().map(|row| *row as usize))? {
                 if inserts {
                     transaction.read_files(&in_file.file)?;
                 }

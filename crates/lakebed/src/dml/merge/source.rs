@@ -10,14 +10,14 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType as ArrowType, Field, Fields, Schema, SchemaRef};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{Field, Fields, Schema, SchemaRef};
 use futures::TryStreamExt;
 use lakebed_core::schema::StructType;
 use lakebed_core::schema::arrow::schema_from_arrow;
 
 use crate::memory::{MemoryBudget, Reservation};
+use crate::size::array_bytes;
 use crate::spill::{Spill, folder, joined};
 use crate::write::OnLossy;
 use crate::write::alike::alike;
@@ -76,7 +76,7 @@ impl Source {
     }
 
     async fn read_over(folder: PathBuf, mut data: RecordBatchStream, on_lossy: OnLossy, most_bytes: u64) -> Result<Self> {
-        data = alike(data);
+        data = alike(data, on_lossy);
         let schema = schema_from_arrow(&data.schema())?;
         refuse_doubled(&schema)?;
         let fields = schema.fields.iter().map(|field| Ok(Field::new(&field.name, loose_type(&field.data_type)?, true)));
@@ -184,7 +184,7 @@ impl Reading {
         self.rows += batch.num_rows() as u64;
         let mut batches = vec![batch];
         while let Some(batch) = batches.pop() {
-            let sizes: Vec<u64> = batch.columns().iter().map(size_bytes).collect();
+            let sizes: Vec<u64> = batch.columns().iter().map(array_bytes).collect();
             let rows = batch.num_rows();
             if rows > 1 && (sizes.iter().sum::<u64>() > self.piece_bytes() || rows as u64 > MOST_ROWS) {
                 batches.push(batch.slice(rows / 2, rows - rows / 2));
@@ -215,7 +215,7 @@ impl Reading {
         let mut file = Spill::create(self.folder.clone(), Arc::clone(&self.schema)).await?;
         let mut places = Vec::new();
         for chunk in std::mem::take(&mut self.chunks) {
-            let size_bytes = chunk.columns().iter().map(size_bytes).sum();
+            let size_bytes = chunk.columns().iter().map(array_bytes).sum();
             let columns = chunk.columns().iter().map(|column| vec![Arc::clone(column)]).collect();
             let rows = chunk.num_rows() as u64;
             drop(chunk);
@@ -297,31 +297,6 @@ impl Pending {
 fn with_rows(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
-}
-
-/// How much memory the rows of a column take. Arrow counts all elements that a cut list points into, so lists are looked into here.
-pub(super) fn size_bytes(array: &ArrayRef) -> u64 {
-    let nulls = array.nulls().map_or(0, |nulls| nulls.len().div_ceil(8) as u64);
-    let offsets = (array.len() as u64 + 1) * 4;
-    match array.data_type() {
-        ArrowType::Struct(_) => nulls + array.as_struct().columns().iter().map(size_bytes).sum::<u64>(),
-        ArrowType::List(_) => {
-            let list = array.as_list::<i32>();
-            nulls + offsets + size_bytes(&elements(list.values(), list.value_offsets()))
-        }
-        ArrowType::Map(_, _) => {
-            let map = array.as_map();
-            nulls + offsets + size_bytes(&elements(&(Arc::new(map.entries().clone()) as ArrayRef), map.value_offsets()))
-        }
-        _ => array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()) as u64,
-    }
-}
-
-/// The elements between the first and the last of some offsets.
-fn elements(values: &ArrayRef, offsets: &[i32]) -> ArrayRef {
-    let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
-    // Offsets are never negative and rise.
-    values.slice(first as usize, (last - first) as usize)
 }
 
 fn refuse_doubled(schema: &StructType) -> Result<()> {

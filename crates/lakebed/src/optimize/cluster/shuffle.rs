@@ -9,8 +9,9 @@ use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
 use arrow_select::interleave::interleave_record_batch;
 
 use crate::memory::{MemoryBudget, Reservation};
+use crate::size::batch_bytes;
 use crate::spill::{Spill, folder};
-use crate::write::partition::{Run, in_order, size_bytes};
+use crate::write::partition::{Run, in_order};
 use crate::{Error, Result};
 
 /// Of the memory budget, what may be held.
@@ -70,7 +71,7 @@ impl Assigned {
         let keys = UInt64Array::from_iter_values(keys.into_iter().map(|key| (key >> 64) as u64));
         let columns: Vec<ArrayRef> = rows.columns().iter().cloned().chain([Arc::new(keys) as ArrayRef]).collect();
         let rows = RecordBatch::try_new(with_key(rows.schema_ref()), columns)?;
-        Ok(Self { bytes: size_bytes(&rows), held: Held { rows, order, runs } })
+        Ok(Self { bytes: batch_bytes(&rows), held: Held { rows, order, runs } })
     }
 }
 
@@ -113,7 +114,7 @@ impl Shuffle {
         let mut read_bytes = 0;
         if let (Some(spill), Some(spilled)) = (&self.spill, self.spilled.get(bucket)) {
             for rows in spill.read_rows(spilled.clone()).await? {
-                read_bytes += size_bytes(&rows);
+                read_bytes += batch_bytes(&rows);
                 let keys = keys_of(&rows)?;
                 let source = sources.len() as u32;
                 places.extend(keys.iter().enumerate().map(|(row, key)| (*key, source, row as u32)));

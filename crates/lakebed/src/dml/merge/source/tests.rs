@@ -1,9 +1,10 @@
 use arrow_array::builder::{ListBuilder, MapBuilder, StringBuilder};
 use arrow_array::types::{Int32Type, TimestampNanosecondType};
 use arrow_array::{
-    DictionaryArray, Int32Array, Int64Array, LargeStringArray, NullArray, PrimitiveArray, StringArray, StringViewArray,
+    Array, DictionaryArray, Int32Array, Int64Array, LargeStringArray, NullArray, PrimitiveArray, StringArray, StringViewArray,
     StructArray,
 };
+use arrow_schema::DataType as ArrowType;
 use arrow_select::concat::concat_batches;
 use lakebed_core::schema::{DataType, PrimitiveType};
 use proptest::prelude::*;
@@ -78,9 +79,11 @@ async fn what_does_not_fit_lies_in_a_file_and_comes_back_in_chunks() {
     assert_eq!((source.rows(), source.schema().fields.len()), (5_000, 6));
     for _ in 0..2 {
         let chunks = chunks(&source).await;
-        assert!(chunks.iter().all(|chunk| chunk.rows.columns().iter().map(size_bytes).sum::<u64>() <= 30_000));
+        assert!(chunks.iter().all(|chunk| chunk.rows.columns().iter().map(array_bytes).sum::<u64>() <= 30_000));
         let most = 30_000 - 30_000 / PIECES;
-        assert!(chunks.iter().rev().skip(1).all(|chunk| chunk.rows.columns().iter().map(size_bytes).sum::<u64>() > most - 1_000));
+        assert!(
+            chunks.iter().rev().skip(1).all(|chunk| chunk.rows.columns().iter().map(array_bytes).sum::<u64>() > most - 1_000)
+        );
         let rows = concat_batches(source.arrow_schema(), chunks.iter().map(|chunk| &chunk.rows)).unwrap();
         let whole = read(vec![mixed(0..5_000)], PLENTY).await.unwrap().chunk(0).await.unwrap();
         assert_eq!(rows, whole.rows);
@@ -159,8 +162,8 @@ async fn a_disk_that_cannot_be_written_is_told_about() {
 fn what_a_cut_list_does_not_hold_does_not_count() {
     let whole = mixed(0..1_000);
     for (column, field) in whole.columns().iter().zip(whole.schema().fields()) {
-        let parts: u64 = (0..10).map(|part| size_bytes(&column.slice(part * 100, 100))).sum();
-        let all = size_bytes(column);
+        let parts: u64 = (0..10).map(|part| array_bytes(&column.slice(part * 100, 100))).sum();
+        let all = array_bytes(column);
         assert!(parts >= all && parts <= all + all / 20 + 200, "{}: {parts} {all}", field.name());
     }
 }
@@ -181,7 +184,7 @@ proptest! {
             let chunks = chunks(&source).await;
             let found = concat_batches(source.arrow_schema(), chunks.iter().map(|chunk| &chunk.rows)).unwrap();
             assert_eq!((source.rows(), found.num_rows()), (rows as u64, rows));
-            assert_eq!(source.spilled_bytes() > 0, chunks.len() > 1 || found.columns().iter().map(size_bytes).sum::<u64>() > most_bytes);
+            assert_eq!(source.spilled_bytes() > 0, chunks.len() > 1 || found.columns().iter().map(array_bytes).sum::<u64>() > most_bytes);
             for (column, expected) in found.columns().iter().zip(mixed(0..rows).columns()) {
                 let expected = arrow_cast::cast(expected, column.data_type()).unwrap();
                 assert_eq!(column, &expected);
@@ -197,7 +200,7 @@ proptest! {
 async fn spilling() {
     use std::time::Instant;
     let batches: Vec<RecordBatch> = (0..60).map(|batch| mixed(batch * 65_536..batch * 65_536 + 65_536)).collect();
-    let size: u64 = batches.iter().flat_map(|batch| batch.columns().iter().map(size_bytes)).sum();
+    let size: u64 = batches.iter().flat_map(|batch| batch.columns().iter().map(array_bytes)).sum();
     let mib = |bytes: u64, begun: Instant| bytes as f64 / f64::from(1 << 20) / begun.elapsed().as_secs_f64();
     for most_bytes in [PLENTY, 64 << 20] {
         let begun = Instant::now();

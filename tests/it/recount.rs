@@ -1,0 +1,66 @@
+//! Batches whose rows have to be counted to know whether the table has them.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use futures::stream;
+use lakebed::dml::ChangeOptions;
+use lakebed::transaction::{Application, Batch};
+use lakebed::write::WriteOptions;
+use lakebed::{ErrorKind, RecordBatchStream};
+use lakebed_core::error::ConflictKind;
+use lakebed_tests::TableBuilder;
+
+fn rows() -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable([("id", Arc::new(Int64Array::from(vec![1, 2, 3])) as ArrayRef, true)]).unwrap()
+}
+
+fn batch(batch: Batch) -> Option<Application> {
+    Some(Application { id: "app".to_owned(), version: 3, batch: Some(batch) })
+}
+
+fn options() -> WriteOptions {
+    WriteOptions { application: batch(Batch::default()), ..WriteOptions::default() }
+}
+
+/// A table with batch 3 of three rows.
+async fn table_with_batch() -> Arc<TableBuilder> {
+    let builder = TableBuilder::new();
+    let given = RecordBatchStream::from_batches(rows().schema(), vec![rows()]);
+    builder.table().write(given).options(options()).run().await.unwrap();
+    Arc::new(builder)
+}
+
+#[tokio::test]
+async fn a_batch_that_the_table_loses_while_its_rows_are_counted_is_to_be_written_again() {
+    let builder = table_with_batch().await;
+    let reading = Arc::clone(&builder);
+    let lost = stream::once(async move {
+        for name in ["00000000000000000000.json", "00000000000000000000.crc"] {
+            reading.delete_log(name).await;
+        }
+        Ok(rows())
+    });
+    let error = builder.table().write(RecordBatchStream::new(rows().schema(), lost)).options(options()).run().await.unwrap_err();
+    let conflict = ErrorKind::CommitConflict { kind: ConflictKind::ConcurrentTransaction, winner_version: 0, retryable: true };
+    assert_eq!(*error.kind(), conflict, "{error}");
+    assert!(error.message().contains("write the batch again"), "{error}");
+    assert!(builder.table().snapshot().await.is_err());
+    let again = RecordBatchStream::from_batches(rows().schema(), vec![rows()]);
+    let outcome = builder.table().write(again).options(options()).run().await.unwrap();
+    assert_eq!((outcome.is_committed, outcome.metrics.output_rows), (true, 3));
+}
+
+#[tokio::test]
+async fn a_change_of_rows_is_refused_if_only_counting_could_tell_whether_the_table_has_it() {
+    let builder = table_with_batch().await;
+    let delete = async |given: Batch| {
+        let options = ChangeOptions { application: batch(given), ..ChangeOptions::default() };
+        builder.table().delete().filter("id = 1").options(options).run().await
+    };
+    let error = delete(Batch::default()).await.unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::InvalidInput, "{error}");
+    assert!(error.message().contains("the table has batch 3 of stream 'app', and nothing tells"), "{error}");
+    assert!(!delete(Batch { is_trusted: true, ..Batch::default() }).await.unwrap().is_committed);
+    assert_eq!(builder.table().snapshot().await.unwrap().scan().count().await.unwrap(), 3);
+}
