@@ -10,7 +10,9 @@ import importlib.util
 import inspect
 import os
 import random
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import textwrap
@@ -217,11 +219,17 @@ def told_of(scan: lb.Scan) -> str:
     return f"lakebed opened {opened} of {total} files and skipped {skipped} of them."
 
 
+_INSTALL_JAVA = "Install Java 17 or newer (on Debian: apt-get install openjdk-17-jre-headless), then `make demo` again."
+
+
 def lack_of_spark() -> str:
     """What to do to see the part about PySpark, or nothing where it can be seen."""
     java = shutil.which("java", path=os.pathsep.join([os.path.join(os.environ.get("JAVA_HOME", ""), "bin"), os.environ["PATH"]]))
     if java is None:
-        return "There is no Java here. Install Java 17 or newer (on Debian: apt-get install openjdk-17-jre-headless), then `make demo` again."
+        return f"There is no Java here. {_INSTALL_JAVA}"
+    version = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    if not re.search(r'version "(1[7-9]|[2-9]\d)', version):
+        return f"The Java here, {java}, is older than PySpark takes. {_INSTALL_JAVA}"
     missing = [name for name in ("pyspark", "pandas") if importlib.util.find_spec(name) is None]
     if missing:
         command = f"{sys.executable} -m pip install 'pyspark[sql]>=4.0'"

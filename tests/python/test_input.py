@@ -625,26 +625,28 @@ def test_dictionaries_of_chunks_that_no_dictionary_can_hold_together(path: str, 
 # --- how many rows there are --------------------------------------------------------------------------------------------------
 
 
-def written(path: str, data: pa.Table, **options: Any) -> bool:
-    """Whether a table takes rows with these options; a size that it does not take it refuses by name."""
-    try:
-        lb.write(path, data, **options)
-    except lb.InvalidInputError as error:
-        if "target_file_size" not in str(error) and "delta.targetFileSize" not in str(error):
-            raise
-        return False
-    return True
+@pytest.mark.parametrize("size", [0, 1, 2, 100, 1023])
+@pytest.mark.parametrize("partition_by", [None, "p"])
+def test_sizes_that_no_file_can_have_are_refused(path: str, size: int, partition_by: str | None) -> None:
+    data = pa.table({"id": range(5), "p": [0, 1, 0, 1, 0]})
+    refused(path, data, "^target_file_size=", target_file_size=size, partition_by=partition_by)
+    refused(path, data, "delta.targetFileSize", properties={"delta.targetFileSize": str(size)}, partition_by=partition_by)
 
 
-@pytest.mark.parametrize("size", [0, 1, 2, 100])
+@pytest.mark.parametrize("size", [1024, 1025, 4096])
 @pytest.mark.parametrize("partition_by", [None, "p"])
 def test_files_however_small_have_all_rows(path: str, size: int, partition_by: str | None) -> None:
-    data = pa.table({"id": range(5), "p": [0, 1, 0, 1, 0]})
-    if written(path, data, target_file_size=size, partition_by=partition_by):
-        assert [row["id"] for row in rows(path)] == list(range(5))
+    data = pa.table({"id": range(5000), "p": [number % 2 for number in range(5000)]})
+    result = lb.write(path, data, target_file_size=size, row_group_rows=100, partition_by=partition_by)
+    assert result.metrics.files > 2
+    assert sorted(row["id"] for row in rows(path)) == list(range(5000))
 
 
-def test_a_table_whose_property_asks_for_tiny_files_gets_all_rows(path: str) -> None:
-    if written(path, pa.table({"id": range(5)}), properties={"delta.targetFileSize": "1"}):
-        lb.write(path, pa.table({"id": range(5, 10)}), mode="overwrite")
-        assert [row["id"] for row in rows(path)] == list(range(5, 10))
+def test_a_table_of_another_program_that_asks_for_tiny_files_gets_all_rows(path: str) -> None:
+    lb.write(path, pa.table({"id": range(5)}), properties={"delta.targetFileSize": "1024"})
+    commit = Path(path, "_delta_log", f"{0:020}.json")
+    commit.write_text(commit.read_text().replace('"delta.targetFileSize":"1024"', '"delta.targetFileSize":"1"'))
+    commit.with_suffix(".crc").unlink()
+    lb.write(path, pa.table({"id": range(5, 5000)}), mode="overwrite", row_group_rows=100)
+    assert lb.Table(path).properties["delta.targetFileSize"] == "1"
+    assert sorted(row["id"] for row in rows(path)) == list(range(5, 5000))

@@ -139,6 +139,10 @@ def cluster_by_a_struct(path: str, table: Any) -> object:
     return table.optimize(zorder_by=["s"])
 
 
+#: Calls that mean something, such as those whose condition meets no row.
+DONE: set[str] = set()
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> str:
     return str(tmp_path / "t")
@@ -161,7 +165,8 @@ def test_errors_are_in_the_words_of_the_caller(path: str, name: str) -> None:
     row = {"id": 1, "city": "Lima", "b": 100, "d": Decimal("1.00"), "at": at, "s": {"x": 1}, "l": [1]}
     table = lb.write(path, pa.Table.from_pylist([row], schema=schema)).table
     error = refusal(lambda: CALLS[name](path, table))
-    message = str(error)
+    assert (error is None) == (name in DONE)
+    message = "" if error is None else str(error)
     assert [word for word in FOREIGN if word in message] == [], message
     assert type(error) not in (lb.LakebedError, lb.CorruptTableError), message
 
@@ -174,8 +179,7 @@ def refusal(do: Callable[[], object]) -> lb.LakebedError | None:
     return None
 
 
-def test_most_of_these_calls_are_refused(path: str) -> None:
-    """Else the test above would be about nothing. Some of them are fine, such as those that meet no row."""
+def test_a_condition_is_quoted_as_it_was_written(path: str) -> None:
     table = lb.write(path, pa.table({"id": [1], "city": ["Lima"]})).table
     with pytest.raises(lb.PredicateError) as caught:
         table.to_arrow(where="CAST(city AS INT) + 1 = 2")

@@ -33,7 +33,8 @@ _NEW = {
 _NEW |= {"date32[day]", "decimal", "instant", "wall clock", "list", "struct", "map"}
 #: Texts that the folder of a partition has for null.
 _NULL_TEXTS = ("", "__HIVE_DEFAULT_PARTITION__")
-_RAISES = "the generator raises"
+#: The reason that comes last.
+RAISES = "the generator raises"
 
 
 @dataclass
@@ -75,7 +76,7 @@ def wanted(case: Case) -> Wanted:
             found.refused += of_source.refused
         found.doubts += of_source.doubts
     # A generator raises last: what else is wrong may be told before.
-    if not found.refused or found.refused == [_RAISES]:
+    if not found.refused or found.refused == [RAISES]:
         _VERBS.get(deed.verb, _keep)(case, given, found)
     if deed.verb in deeds.KEEPS:
         found.rows = tables.before(table)
@@ -96,7 +97,7 @@ def _judge_source(case: Case, given: dict[str, Any], found: Wanted) -> None:
         found.refused.append("no rows come of that")
         return
     if source.kind == "generator that raises":
-        found.refused.append(_RAISES)
+        found.refused.append(RAISES)
     if source.kind == "rows and batches" and len(batches) > 1 and any(column.values for column in batches[0]):
         found.refused.append("rows and batches are mixed")
     for batch in batches:

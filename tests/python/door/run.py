@@ -22,8 +22,11 @@ Act = Callable[[Case, str, "lb.Table | None"], Answer]
 _FOREIGN_WORDS = re.compile(
     r'panicked|unwrap\(|\bOption<|\bResult<|\bUtf8\b|(?<!")\bInt(8|16|32|64)\b|\bUInt|Timestamp\(|DataFusion|C Data interface|cast\(\w+@\d|\bu64\b|\busize\b|buffers'
 )
-#: What an error may be: ours, or about the arguments.
-_OURS = {"LakebedError", "TypeError", "ValueError"}
+
+
+def _is_ours(answer: Answer) -> bool:
+    """Whether an error is lakebed's, or Python's own about an argument; pyarrow's errors only derive from that."""
+    return "LakebedError" in answer.classes or answer.classes[0] == "TypeError"
 
 
 def check(case: Case, act: Act | None = None) -> str:
@@ -59,11 +62,11 @@ def _files(path: str) -> dict[str, int]:
 
 def _judge_refusal(case: Case, answer: Answer, wanted: Wanted, path: str) -> str:
     own = case.source.kind == "generator that raises" and case.deed.verb in deeds.TAKES
-    if not _OURS & set(answer.classes) and not (own and "Mine" in answer.classes):
+    if not _is_ours(answer) and not (own and "Mine" in answer.classes):
         return f"an error that is not ours: {answer.error}"
     if not wanted.refused and not wanted.doubts:
         return f"refused, although nothing is wrong: {answer.error}"
-    if wanted.refused == ["the generator raises"] and not wanted.doubts and "Mine" not in answer.classes + answer.causes:
+    if wanted.refused == [model.RAISES] and not wanted.doubts and "Mine" not in answer.classes + answer.causes:
         return f"the caller's own exception is lost: {answer.error}, of {answer.causes}"
     if "LakebedError" in answer.classes and (word := _FOREIGN_WORDS.search(answer.error.replace(path, ""))):
         return f"a message with internal names ({word[0]}): {answer.error}"
@@ -89,6 +92,8 @@ def _judge_success(case: Case, answer: Answer, wanted: Wanted, path: str, versio
         return f"done, although it must be refused: {wanted.refused}"
     table = lb.Table(path)
     found = bag(table.to_arrow().to_pylist())
+    if wanted.casts and found.total() != len(wanted.rows):
+        return f"rows: {found.total()} rows, {len(wanted.rows)} wanted"
     if not wanted.casts and (wrong := differ(found, bag(wanted.rows))):
         return f"rows: {wrong}"
     if table.count() != found.total():

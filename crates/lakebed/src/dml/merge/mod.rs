@@ -8,6 +8,7 @@ mod clause;
 mod explain;
 mod index;
 mod keys;
+mod lossless;
 mod names;
 mod on;
 mod plan;

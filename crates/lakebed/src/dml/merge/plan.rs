@@ -12,6 +12,7 @@ use arrow_select::take::take;
 
 use super::clause::{Act, Change, Clause, Clauses, evolving};
 use super::keys::condition;
+use super::lossless;
 use super::names::{Side, Sides, SidesOptions, quoted};
 use super::on::On;
 use super::source::Source;
@@ -30,6 +31,8 @@ pub(super) struct Plan {
     pub(super) on: On,
     pub(super) clauses: Clauses,
     pub(super) target: Target,
+    /// Whether the source's values must not change on their way.
+    pub(super) is_lossless: bool,
     /// Rows of the target for which it is not true are not concerned, over the table's own schema.
     pub(super) filter: Option<Arc<Filter>>,
     /// Whether what happens to rows has to be recorded.
@@ -49,6 +52,10 @@ impl Plan {
             false => None,
         };
         let target = Target::of_table(snapshot, evolving.as_ref(), &given.options.write_options(), given.now_ms).await?;
+        let is_lossless = lossless::is_asked(given, source);
+        if is_lossless {
+            lossless::check_types(snapshot.url(), &target.rules.schema, source.schema())?;
+        }
         let sides = SidesOptions {
             target: snapshot.schema(),
             target_alias: &given.target_alias,
@@ -59,7 +66,7 @@ impl Plan {
         let sides = Sides::new(sides).map_err(within)?;
         let on = On::new(&sides, &condition(given, &target.rules, source.schema())).map_err(within)?;
         let clauses = Clauses::new(&given.clauses, &sides, &target.rules.schema, given.evolves).map_err(within)?;
-        let mut plan = Self { sides, on, clauses, target, filter: None, records: false, columns: None };
+        let mut plan = Self { sides, on, clauses, target, is_lossless, filter: None, records: false, columns: None };
         let (updates, deletes) =
             (plan.acts().any(|act| matches!(act, Act::Update(_))), plan.acts().any(|act| matches!(act, Act::Delete)));
         // Files that come and go, and deletion vectors, tell of rows that come and go, but not of those that changed.

@@ -17,6 +17,7 @@ use lakebed_core::dv::DeletionVector;
 use lakebed_io::parquet::Cores;
 
 use super::clause::NewRow;
+use super::lossless;
 use super::names::Side;
 use super::plan::{Plan, shown};
 use super::probe::{Counts, Decided, Probe, Test, taken_rows};
@@ -120,6 +121,9 @@ impl Progress {
         for number in 0..chunks {
             let chunk = source.chunk(number).await?;
             in_parts += chunk.rows.num_rows() as u64;
+            if plan.is_lossless {
+                lossless::check_values(&plan.target.rules.schema, source.schema(), &chunk.rows)?;
+            }
             let place = Place { is_first: number == 0, is_last: number + 1 == chunks };
             self.meet(plan, snapshot, chunk.rows.clone(), place, transaction).await?;
         }

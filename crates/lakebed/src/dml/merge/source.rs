@@ -37,6 +37,7 @@ pub(crate) struct Source {
     schema: StructType,
     arrow_schema: SchemaRef,
     rows: u64,
+    on_lossy: OnLossy,
     kept: Kept,
     /// Of the memory budget, for what is kept in memory.
     _reserved: Reservation,
@@ -89,7 +90,7 @@ impl Source {
             reading.push(with_rows(&arrow_schema, columns, batch.num_rows())?).await?;
         }
         let (kept, rows, reserved) = reading.finish().await?;
-        Ok(Self { schema, arrow_schema, rows, kept, _reserved: reserved })
+        Ok(Self { schema, arrow_schema, rows, on_lossy, kept, _reserved: reserved })
     }
 
     /// The columns, with the types that a table would have them in.
@@ -100,6 +101,11 @@ impl Source {
     /// The schema of every chunk: the same, every field nullable.
     pub(crate) fn arrow_schema(&self) -> &SchemaRef {
         &self.arrow_schema
+    }
+
+    /// What to do with digits that a column cannot hold.
+    pub(crate) fn on_lossy(&self) -> OnLossy {
+        self.on_lossy
     }
 
     /// How many rows there are.
