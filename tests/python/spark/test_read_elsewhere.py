@@ -16,7 +16,7 @@ from processes import environment
 import frames
 import lakebed as lb
 import lakebed.spark as lbs
-from corpus import canon
+from corpus import build, canon
 from stores.gateway import S3
 
 pytestmark = pytest.mark.spark
@@ -55,7 +55,8 @@ def run(*arguments: str, **variables: str) -> str:
     return done.stdout
 
 
-def test_spark_connect() -> None:
+def test_spark_connect(spark: Any) -> None:
+    build.load(CASES)  # a Connect session cannot make them
     assert run(str(HERE / "connect.py"), *CASES).splitlines()[-1] == "ok"
 
 
