@@ -60,7 +60,7 @@ class Rows(ABC):
         return pl.DataFrame(self.to_arrow())
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
-        """A DuckDB relation over all rows, in this connection or in one of its own."""
+        """A DuckDB relation over all rows, in ``connection`` or in one of its own."""
         import duckdb
 
         connection = connection if connection is not None else duckdb.connect()

@@ -573,7 +573,9 @@ def test_older_versions_around_a_gap(tmp_path: Path, corpus_by_name: dict[str, O
         lb.Table(table.root, version=7)
 
 
-def test_a_checksum_that_contradicts_the_log_is_told_of_once_and_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_checksum_that_contradicts_the_log_is_told_of_once_and_passed_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "t"
     for number in range(2):
         lb.write(path, [{"id": number}])

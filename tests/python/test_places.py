@@ -65,7 +65,9 @@ def test_a_forked_child_in_another_folder_writes_to_the_handles_table(folders: t
     assert (ids(lb.Table(one / "t")), ids(lb.Table(other / "t"))) == ([1, 2], [99])
 
 
-def test_a_home_folder_is_that_of_the_process_that_made_the_handle(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_folder_is_that_of_the_process_that_made_the_handle(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, other = folders
     monkeypatch.setenv("HOME", str(one))
     table = lb.write("~/t", pa.table({"id": [1]})).table
@@ -113,7 +115,18 @@ def test_places_are_told_as_the_core_understands_them(folders: tuple[Path, Path]
         ("memory://name/t/", "memory://name/t", False),
     ]:
         assert (_lakebed.place_of(uri), _lakebed.is_relative(uri)) == (expected, is_relative)
-    for wrong in [" s3://bucket/t", "wasbs:c@a/t", "s3n:b/t", "gcs:b/t", "azure:c/t", "http:/x", "hdfs:/t", "viewfs:/t", "~nobody/x", "dbfs:/t"]:
+    for wrong in [
+        " s3://bucket/t",
+        "wasbs:c@a/t",
+        "s3n:b/t",
+        "gcs:b/t",
+        "azure:c/t",
+        "http:/x",
+        "hdfs:/t",
+        "viewfs:/t",
+        "~nobody/x",
+        "dbfs:/t",
+    ]:
         with pytest.raises(lb.InvalidInputError):
             _lakebed.place_of(wrong)
         with pytest.raises(lb.InvalidInputError):
@@ -123,7 +136,7 @@ def test_places_are_told_as_the_core_understands_them(folders: tuple[Path, Path]
 def test_bytes_that_are_no_text_are_invalid_input_with_the_arguments_name() -> None:
     uri = os.fsdecode(b"/tmp/\xff")
     for call in [lambda: lb.Table(uri), lambda: lb.write(uri, pa.table({"id": [1]})), lambda: _lakebed.place_of(uri)]:
-        with pytest.raises(lb.InvalidInputError, match="uri: .*UTF-8"):
+        with pytest.raises(lb.InvalidInputError, match=r"uri: .*UTF-8"):
             call()
 
 

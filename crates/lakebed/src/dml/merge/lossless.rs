@@ -1,9 +1,9 @@
-//! A merge by keys takes its source's columns over as a write does: nothing is lost, unless digits may go. A merge by a condition assigns
-//! values as SQL does, by CAST.
+//! A merge by keys takes its source's columns over without loss, unless digits may go. A merge by a condition assigns values as SQL does, by
+//! CAST. Texts are parsed by both, since a text that means no such value is an error.
 
 use arrow_array::RecordBatch;
-use lakebed_core::schema::StructType;
 use lakebed_core::schema::assign::{DifferenceKind, compare};
+use lakebed_core::schema::{DataType, PrimitiveType, StructType};
 
 use super::Given;
 use super::source::Source;
@@ -15,12 +15,11 @@ pub(super) fn is_asked(given: &Given, source: &Source) -> bool {
     !given.keys.is_empty() && source.on_lossy() == OnLossy::Error
 }
 
-/// Refuses columns whose type a write would refuse, such as fractions for whole numbers.
+/// Refuses columns whose type a write would refuse, such as fractions for whole numbers. Texts are let through.
 pub(super) fn check_types(table: &str, target: &StructType, source: &StructType) -> Result<()> {
     let differences = compare(target, source, |_| true);
-    let is_type = |kind: &DifferenceKind| matches!(kind, DifferenceKind::Type { .. });
-    let lines: Vec<String> =
-        differences.iter().filter(|found| is_type(&found.kind)).map(|found| format!("\n  {found}")).collect();
+    let loses = |kind: &DifferenceKind| matches!(kind, DifferenceKind::Type { table, data } if !is_text(table) && !is_text(data));
+    let lines: Vec<String> = differences.iter().filter(|found| loses(&found.kind)).map(|found| format!("\n  {found}")).collect();
     if lines.is_empty() {
         return Ok(());
     }
@@ -34,9 +33,14 @@ pub(super) fn check_types(table: &str, target: &StructType, source: &StructType)
 /// Refuses values that the columns of the target cannot hold.
 pub(super) fn check_values(target: &StructType, source: &StructType, rows: &RecordBatch) -> Result<()> {
     for (field, column) in source.fields.iter().zip(rows.columns()) {
-        if let Some(held) = target.field(&field.name).filter(|held| held.data_type != field.data_type) {
+        let held = target.field(&field.name).filter(|held| held.data_type != field.data_type);
+        if let Some(held) = held.filter(|held| !is_text(&held.data_type) && !is_text(&field.data_type)) {
             fit(column, &held.data_type, OnLossy::Error, &field.name)?;
         }
     }
     Ok(())
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Primitive(PrimitiveType::String | PrimitiveType::Char { .. }))
 }
