@@ -110,7 +110,7 @@ def test_values_of_later_batches_become_values_of_the_first_ones_types(path: str
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
-        (pa.array([1], pa.timestamp("us")), pa.array([1001], pa.timestamp("ns")), 1),
+        (pa.array([1], pa.timestamp("us")), pa.array([1001], pa.timestamp("ns")), dt.datetime(1970, 1, 1, 0, 0, 0, 1)),
         (pa.array([1.5], pa.float32()), pa.array([0.1]), float(np.float32(0.1))),
     ],
 )
@@ -120,8 +120,12 @@ def test_digits_of_later_batches_go_where_that_is_allowed(path: str, first: Any,
     lb.write(path, given(), on_lossy="truncate")
     lb.Table(path).upsert(given(), keys="k", on_lossy="truncate")
     found = lb.Table(path).to_arrow()["v"]
+<<<<<<< HEAD
     kept = (found.cast(pa.int64()) if pa.types.is_timestamp(found.type) else found).to_pylist()
     assert kept == [first.cast(pa.int64())[0].as_py() if pa.types.is_timestamp(first.type) else 1.5, expected]
+=======
+    assert found.to_pylist() == [first[0].as_py(), expected]
+>>>>>>> fix-core
 
 
 def test_digits_that_only_the_first_batch_cannot_hold_do_not_go(path: str) -> None:
@@ -306,10 +310,15 @@ def test_nulls_of_elements_and_fields_that_rows_have_are_still_refused(path: str
     element = pa.field("i", pa.int64(), False)
     fields = pa.struct([pa.field("x", pa.struct([pa.field("y", pa.int64(), False)]))])
     lb.create(path, pa.schema([("v", pa.list_(element)), ("s", fields)]))
+<<<<<<< HEAD
     lists, structs = (
         pa.array([[None], [1], None]),
         pa.array([{"x": {"y": None}}, {"x": None}, None], pa.struct([("x", pa.struct([("y", pa.int64())]))])),
     )
+=======
+    lists = pa.array([[None], [1], None])
+    structs = pa.array([{"x": {"y": None}}, {"x": None}, None], pa.struct([("x", pa.struct([("y", pa.int64())]))]))
+>>>>>>> fix-core
     with pytest.raises(lb.ConstraintViolationError, match=r"column v\.element may not be null, and 1 of its rows"):
         lb.write(path, batch(v=lists, s=pa.nulls(3, structs.type)))
     with pytest.raises(lb.ConstraintViolationError, match=r"column s\.x\.y may not be null, and 1 of its rows"):

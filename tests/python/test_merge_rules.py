@@ -780,8 +780,7 @@ def test_two_pairs_that_change_a_row_are_refused(path: str, request: pytest.Fixt
     merge = table.merge(source_of_parts("new", "skip", "newer"), BY_ID)
     with pytest.raises(lb.InvalidInputError, match="several rows of the source match one row of the target, with id = 2"):
         merge.when_matched_update({"v": "source.v"}, where="source.v <> 'skip'").execute()
-    merge = table.merge(source_of_parts("skip", "new"), BY_ID)
-    merge = merge.when_matched_update({"v": "source.v"}, where="source.v = 'new'").when_not_matched_insert(where="false")
+    merge = table.merge(source_of_parts("skip", "new"), BY_ID).when_matched_update({"v": "source.v"}, where="source.v = 'new'")
     with pytest.raises(lb.InvalidInputError, match="several rows of the source match"):
-        merge.execute()
+        merge.when_not_matched_insert(where="false").execute()
     assert rows(table.refresh()) == [(1, "a"), (2, "b"), (3, "c")]
