@@ -630,8 +630,8 @@ def test_copies_within_a_process_are_the_handle_itself() -> None:
     ("uri", "said"),
     [
         ("s3:/bucket/x", "s3://bucket/x"),
-        ("dbfs:/x", "dbfs://x"),
-        ("word:/x", "word://x"),
+        ("dbfs:/x", "is written /dbfs/x, "),
+        ("word:/x", "write ./word:/x for a folder of that name"),
         ("s3:bucket/x", "s3://bucket/x"),
         ("file:relative", "file:///"),
         ("C:\\x", "Windows"),

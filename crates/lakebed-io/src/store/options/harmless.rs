@@ -148,8 +148,7 @@ fn of_client(key: ClientConfigKey) -> Held {
         | K::PoolMaxIdlePerHost
         | K::ProxyExcludes
         | K::RandomizeAddresses
-        | K::Timeout
-        | K::UserAgent => Held::Plain,
+        | K::Timeout => Held::Plain,
         K::ProxyUrl => Held::Address,
         _ => Held::Unknown,
     }

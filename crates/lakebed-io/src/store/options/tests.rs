@@ -222,7 +222,6 @@ fn settings_of_hadoop_and_of_clients_hold_no_secrets() {
         ("dfs.namenode.kerberos.principal", "nn/_HOST@EXAMPLE.COM"),
         ("dfs.ha.namenodes.lake", "nn1,nn2"),
         ("fs.defaultFS", "hdfs://lake"),
-        ("user_agent", "job"),
     ]);
     assert_eq!(options_without_secrets(&plain), plain);
     let secret = options(&[("hadoop.security.credential.provider.path", "x"), ("dfs.client.https.keystore.password", "x")]);
