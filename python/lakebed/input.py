@@ -1,6 +1,6 @@
 """Conversion of a caller's data to Arrow: tables, frames, readers, rows, and iterators over batches of any of these kinds.
 
-Read :func:`stream`. Dictionaries become tables in :mod:`lakebed.records`. An exception of the caller's own code becomes the cause
+Read :func:`stream`. Dictionaries become tables in :mod:`lakebed.records`, frames in :mod:`lakebed.frames`. An exception of the caller's own code becomes the cause
 of an :class:`InvalidInputError`. A ``KeyboardInterrupt``, and every other exception that is no ``Exception``, passes through unchanged.
 """
 
@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakebed.errors import InvalidInputError, LakebedError
+from lakebed.frames import arrow, is_pandas, refuse_objects
+from lakebed.values import printable, with_article
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,16 +44,22 @@ def stream(data: Any) -> Any:
         from lakebed.records import from_columns
 
         return from_columns(data)
-    if _is_pandas(data) or hasattr(data, "__arrow_c_stream__"):
+    if is_pandas(data) or hasattr(data, "__arrow_c_stream__"):
         return Whole(data)
     if hasattr(data, "__arrow_c_array__"):
         return Batches([data])
+    if _is_of(data, "duckdb", "DuckDBPyConnection"):
+        raise InvalidInputError(
+            "a connection of DuckDB is no data: give the relation, as in connection.sql(...), or the result, connection.arrow()"
+        )
+    if _is_of(data, "pyarrow", "Dataset"):
+        return stream(_tried("the data", data.scanner))
     if hasattr(data, "to_reader"):
         return stream(_tried("the data", data.to_reader))
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes, bytearray)):
         return _of_items(_tried("the data", lambda: iter(data)))
     raise InvalidInputError(
-        f"a {type(data).__name__} is no Arrow data: give a pyarrow table, a pandas or polars frame, a reader, a list of rows, ..."
+        f"{with_article(data)} is no Arrow data: give a pyarrow table, a pandas or polars frame, a reader, a list of rows, ..."
     )
 
 
@@ -85,7 +93,7 @@ class Batches:
             raise StopIteration
         if not _is_batch(item):
             raise InvalidInputError(
-                f"batch {self._number} of the data is a {type(item).__name__}: give only batches (tables, frames), or only rows as dictionaries"
+                f"batch {self._number} of the data is {with_article(item)}: give only batches (tables, frames), or only rows as dictionaries"
             )
         return _tried(name, lambda: _exported(item))
 
@@ -102,7 +110,7 @@ def _of_items(items: Iterator[Any]) -> Any:
 
         return from_rows(_numbered(first, items))
     raise InvalidInputError(
-        f"the first item of the data is a {type(first).__name__}, neither a batch (a table, a frame) nor a row as a dictionary{_instead(first)}"
+        f"the first item of the data is {with_article(first)}, neither a batch (a table, a frame) nor a row as a dictionary{_instead(first)}"
     )
 
 
@@ -117,7 +125,7 @@ def _numbered(first: Mapping[Any, Any], items: Iterator[Any]) -> Iterator[Mappin
     number = 2
     while (row := _tried(f"row {number} of the data", lambda: next(items, _END))) is not _END:
         if not isinstance(row, Mapping):
-            raise InvalidInputError(f"row {number} of the data is a {type(row).__name__}, not a dictionary{_instead(row)}")
+            raise InvalidInputError(f"row {number} of the data is {with_article(row)}, not a dictionary{_instead(row)}")
         yield row
         number += 1
 
@@ -136,7 +144,7 @@ def _instead(item: Any) -> str:
 
 
 def _is_batch(data: Any) -> bool:
-    return _is_pandas(data) or hasattr(data, "__arrow_c_array__") or hasattr(data, "__arrow_c_stream__")
+    return is_pandas(data) or hasattr(data, "__arrow_c_array__") or hasattr(data, "__arrow_c_stream__")
 
 
 def _is_lazy(data: Any) -> bool:
@@ -147,9 +155,10 @@ def _is_reader(data: Any) -> bool:
     return type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "read_next_batch") and hasattr(data, "schema")
 
 
-def _is_pandas(data: Any) -> bool:
-    kinds = (kind for kind in type(data).__mro__ if kind.__module__.partition(".")[0] == "pandas")
-    return any(kind.__name__ in ("DataFrame", "Series") for kind in kinds)
+def _is_of(data: Any, package: str, name: str) -> bool:
+    """Whether it is of this class, or of one made from it; without importing the package."""
+    kinds = (kind for kind in type(data).__mro__ if kind.__name__ == name)
+    return any(kind.__module__.partition(".")[0].lstrip("_") == package for kind in kinds)
 
 
 def _exported(item: Any) -> Any:
@@ -162,42 +171,11 @@ def _exported(item: Any) -> Any:
 
 def _arrow(data: Any) -> Any:
     """The data as an object of Arrow's interface."""
-    if _is_pandas(data):
-        return _from_pandas(data)
+    if is_pandas(data):
+        return arrow(data)
     if type(data).__module__.partition(".")[0] == "polars":
-        _refuse_objects(data)
+        refuse_objects(data)
     return data
-
-
-def _refuse_objects(frame: Any) -> None:
-    """Polars hands Python objects over as their addresses."""
-    schema = getattr(frame, "schema", None) or {}
-    for name, data_type in schema.items():
-        if str(data_type) == "Object":
-            raise InvalidInputError(f"column {name} of the frame holds Python objects, which no table can: give it another type")
-
-
-def _from_pandas(frame: Any) -> pa.Table:
-    """A pandas frame: a named index is a column, an unnamed one only numbers rows."""
-    import pyarrow as pa
-
-    if not hasattr(frame, "columns"):
-        raise InvalidInputError("a pandas Series is a single column: call .to_frame() on it first")
-    if frame.columns.nlevels > 1:
-        raise InvalidInputError(
-            f"the columns of the frame have {frame.columns.nlevels} levels, and columns of a table have one: join their names, as in "
-            'frame.columns = ["_".join(names) for names in frame.columns]'
-        )
-    if any(name is not None for name in frame.index.names):
-        frame = frame.reset_index()
-    for name, data_type in zip(frame.columns, frame.dtypes, strict=True):
-        # Arrow has no such types: what is left of a period is a number of its units since 1970.
-        if type(data_type).__name__ in ("PeriodDtype", "IntervalDtype"):
-            raise InvalidInputError(
-                f"column {name} of the frame is of type {data_type}, which no table has: call .dt.to_timestamp() on a column of periods, or give "
-                "the bounds of intervals as two columns"
-            )
-    return pa.Table.from_pandas(frame, preserve_index=False)
 
 
 def _tried(name: str, do: Callable[[], _T]) -> _T:
@@ -216,4 +194,4 @@ def _tried(name: str, do: Callable[[], _T]) -> _T:
 def told(error: BaseException) -> str:
     """The class of an exception and its message, as one text."""
     said = " ".join(str(part) for part in error.args) if type(error).__module__.startswith("pyarrow") else str(error)
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return printable(f"{type(error).__name__}: {said}") if said else type(error).__name__

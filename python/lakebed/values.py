@@ -1,0 +1,225 @@
+"""Python's own values as an Arrow array: the one place where types are inferred.
+
+Read :func:`array_of`. pyarrow infers the type from all values. Where values of several kinds stand side by side, and pyarrow would make one
+kind of them that loses what the other says, they are refused; where it would cut nanoseconds off, the type becomes one that has them.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from lakebed.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["array_of", "printable", "refuse_dtype", "shown", "with_article"]
+
+
+def array_of(name: str, values: Any, what: str, *, nan_is_null: bool = False) -> Any:
+    """The values of a column; ``what`` is how one of them is called in messages."""
+    import pyarrow as pa
+
+    try:
+        column = pa.array(values, from_pandas=nan_is_null)
+        given = values
+    except Exception:
+        if (dimensions := getattr(values, "ndim", 1)) != 1:
+            raise InvalidInputError(f"column {name} has {dimensions} dimensions: a column has one") from None
+        given = [_plain(name, value) for value in values]
+        column = _tried(name, given, what, nan_is_null)
+    data_type = _exact(name, given, column.type)
+    if data_type == column.type:
+        return column
+    try:
+        return pa.array(given, type=data_type, from_pandas=nan_is_null)
+    except Exception as error:
+        raise InvalidInputError(
+            f"column {name} has nanoseconds, and also values that are too far from 1970 for them: round the ones or leave out the others"
+        ) from error
+
+
+def refuse_dtype(name: str, dtype: Any) -> None:
+    """Periods and intervals of pandas: Arrow has no such types, what is left of a period is a number of its units since 1970. Objects of
+    polars: it hands over their addresses."""
+    if type(dtype).__name__ in ("PeriodDtype", "IntervalDtype"):
+        raise InvalidInputError(
+            f"column {name} is of type {dtype}, which no table has: call .dt.to_timestamp() on a column of periods, or give "
+            "the bounds of intervals as two columns"
+        )
+    if type(dtype).__module__.partition(".")[0] == "polars" and _has_objects(dtype):
+        raise InvalidInputError(f"column {name} holds Python objects, which no table can: give it another type")
+
+
+def shown(value: Any) -> str:
+    """A value in a message: short, and of characters that every output can print."""
+    text = printable(repr(value))
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def printable(text: str) -> str:
+    """The text with escapes instead of halves of surrogate pairs, which no encoding has."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def with_article(value: Any) -> str:
+    """What a value is, with its article: "an int", "a DataFrame", "None"."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[0].lower() in 'aeio' else 'a'} {name}"
+
+
+def _tried(name: str, values: Sequence[Any], what: str, nan_is_null: bool) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, from_pandas=nan_is_null)
+    except Exception as error:
+        place = _first_that_fails(values, nan_is_null)
+        said = printable(" ".join(str(part) for part in error.args))
+        if isinstance(error, UnicodeEncodeError):
+            said = f"{error.reason}: position {error.start} is half of a surrogate pair, which is no character"
+        told = f"column {name}, {what} {place + 1}: {shown(values[place])} is no value beside those before it: {said}"
+        raise InvalidInputError(told) from error
+
+
+def _first_that_fails(values: Sequence[Any], nan_is_null: bool) -> int:
+    """The place of the first value with which pyarrow cannot make an array of those up to it."""
+    import pyarrow as pa
+
+    good, bad = 0, len(values)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            pa.array(values[:middle], from_pandas=nan_is_null)
+            good = middle
+        except Exception:
+            bad = middle
+    return bad - 1
+
+
+def _plain(name: str, value: Any) -> Any:
+    """The value, and what is in it, without what pyarrow knows only in frames: missing values of pandas, times of numpy in all units, series."""
+    if value is None or isinstance(value, (str, bytes, int, float)):
+        return value
+    if _is_missing(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _plain(name, inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(name, inner) for inner in value]
+    module, kind = type(value).__module__.partition(".")[0], type(value).__name__
+    if module == "numpy" and kind in ("datetime64", "timedelta64"):
+        return _of_numpy(value)
+    if module in ("numpy", "pandas", "polars") and hasattr(value, "dtype") and getattr(value, "ndim", 1) == 1:
+        refuse_dtype(name, value.dtype)
+        return [_plain(name, inner) for inner in value]
+    return value
+
+
+def _of_numpy(value: Any) -> Any:
+    """A date, a time or a duration of numpy, as Python's where it has no finer digits than that has, else as one of pandas."""
+    import numpy as np
+
+    unit = np.datetime_data(value.dtype)[0]
+    if unit in ("ns", "ps", "fs", "as"):
+        import pandas as pd
+
+        return pd.Timestamp(value) if isinstance(value, np.datetime64) else pd.Timedelta(value)
+    found = value.item()
+    # Years and months have no length: numpy gives a number of them. Times that Python's calendar does not have are numbers, too.
+    return value if isinstance(found, int) else found
+
+
+def _exact(name: str, values: Iterable[Any], data_type: pa.DataType) -> pa.DataType:
+    """The type that holds all that the values say, where pyarrow has inferred this one."""
+    import pyarrow as pa
+
+    kinds = pa.types
+    if kinds.is_dictionary(data_type):
+        categories = getattr(getattr(values, "cat", values), "categories", ())
+        wanted = _exact(name, categories, data_type.value_type)
+        return data_type if wanted == data_type.value_type else wanted
+    if not _may_lose(data_type) or getattr(getattr(values, "dtype", None), "kind", "O") != "O":
+        return data_type
+    given = [value for value in values if not (value is None or _is_missing(value) or _is_nan(value))]
+    if kinds.is_struct(data_type):
+        return _exact_struct(name, given, data_type)
+    if kinds.is_list(data_type):
+        for value in given:
+            refuse_dtype(name, getattr(value, "dtype", None))
+        inner = _exact(name, chain.from_iterable(given), data_type.value_type) if _may_lose(data_type.value_type) else None
+        return data_type if inner in (None, data_type.value_type) else pa.list_(inner)
+    _refuse_mixed(name, given)
+    if kinds.is_timestamp(data_type) and data_type.unit != "ns" and any(_has_nanoseconds(value) for value in given):
+        return pa.timestamp("ns", data_type.tz)
+    if kinds.is_duration(data_type) and data_type.unit != "ns" and any(_has_nanoseconds(value) for value in given):
+        return pa.duration("ns")
+    return data_type
+
+
+def _exact_struct(name: str, given: Sequence[Any], data_type: pa.StructType) -> pa.DataType:
+    import pyarrow as pa
+
+    given = [value for value in given if isinstance(value, Mapping)]
+    for key in dict.fromkeys(chain.from_iterable(given)):
+        if not isinstance(key, str):
+            raise InvalidInputError(f"column {name}: {shown(key)} is no name of a field: it is {with_article(key)}, not a text")
+    fields = [
+        field.with_type(_exact(f"{name}.{field.name}", (value.get(field.name) for value in given), field.type))
+        for field in data_type
+    ]
+    return pa.struct(fields)
+
+
+def _refuse_mixed(name: str, given: Sequence[Any]) -> None:
+    """Of dates beside times, of times with and without a zone, and of texts beside bytes pyarrow makes one kind, without a word."""
+    found = {_kind(value): value for value in reversed(given)}
+    if len(found) > 1:
+        (one, first), (other, second) = sorted(found.items())[:2]
+        raise InvalidInputError(
+            f"column {name} has {one} ({shown(first)}) beside {other} ({shown(second)}): give all its values as one of them"
+        )
+
+
+def _may_lose(data_type: pa.DataType) -> bool:
+    """Whether pyarrow makes values of this type of others that say more."""
+    import pyarrow as pa
+
+    kinds = pa.types
+    may = (kinds.is_date, kinds.is_timestamp, kinds.is_duration, kinds.is_binary, kinds.is_struct, kinds.is_list)
+    return any(of(data_type) for of in may)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, datetime.datetime):
+        return "times without a zone" if value.tzinfo is None else "times with a zone"
+    if isinstance(value, datetime.date):
+        return "dates"
+    if isinstance(value, str):
+        return "texts"
+    return "bytes" if isinstance(value, (bytes, bytearray, memoryview)) else "others"
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether this is how pandas or numpy say that there is no value."""
+    kind = type(value).__name__
+    return kind in ("NaTType", "NAType") or (kind in ("datetime64", "timedelta64") and bool(value != value))
+
+
+def _is_nan(value: Any) -> bool:
+    return type(value).__name__.startswith("float") and bool(value != value)
+
+
+def _has_nanoseconds(value: Any) -> bool:
+    return bool(getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0))
+
+
+def _has_objects(dtype: Any) -> bool:
+    """Whether a type of polars is that of Python objects, or has it inside."""
+    inner = [getattr(dtype, "inner", None), *(field.dtype for field in getattr(dtype, "fields", ()))]
+    return str(dtype) == "Object" or any(_has_objects(one) for one in inner if one is not None)
