@@ -104,6 +104,7 @@ class Merge:
         self._data = source
         self._options = options
         self._source: _lakebed.MergeSource | None = None
+        self._is_begun = False
         self._clauses: list[tuple[str, str | None, str, list[tuple[str, str]] | None]] = []
 
     def when_matched_update(self, set: Mapping[str, str] | Literal["all"] = "all", *, where: str | None = None) -> Merge:
@@ -150,10 +151,15 @@ class Merge:
         return {**self._options, "clauses": self._clauses}
 
     def _read(self) -> _lakebed.MergeSource:
-        """The source is read once, however often it is asked for."""
+        """The source is read once, however often it is asked for. Where that fails, only a source that begins anew is read again."""
         if self._source is None:
-            from lakebed.input import stream
+            from lakebed.input import begins_anew, stream
 
+            if self._is_begun and not begins_anew(self._data):
+                raise InvalidInputError(
+                    "the source was read in part, by a call that failed: make the merge anew, with a source from its beginning"
+                )
+            self._is_begun = True
             self._source = _lakebed.MergeSource.read(stream(self._data), self._options["on_lossy"])
             self._data = None
         return self._source

@@ -16,7 +16,7 @@ from lakebed.values import printable, with_article
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["arrow_schema", "stream"]
+__all__ = ["arrow_schema", "begins_anew", "stream"]
 
 _T = TypeVar("_T")
 
@@ -61,6 +61,23 @@ def stream(data: Any) -> Any:
     raise InvalidInputError(
         f"{with_article(data)} is no Arrow data: give a pyarrow table, a pandas or polars frame, a reader, a list of rows, ..."
     )
+
+
+def begins_anew(data: Any) -> bool:
+    """Whether it gives all of its rows whenever it is asked, however often it was before; of what is not known that is not believed."""
+    if is_pandas(data):
+        return True
+    if isinstance(data, Mapping):
+        return all(not hasattr(values, "__next__") for values in data.values())
+    if isinstance(data, (list, tuple)):
+        return all(begins_anew(item) for item in data)
+    known = {
+        "lakebed": "Rows Table",
+        "polars": "DataFrame",
+        "pyarrow": "Table RecordBatch Dataset Array",
+        "duckdb": "DuckDBPyRelation",
+    }
+    return any(_is_of(data, package, name) for package, names in known.items() for name in names.split())
 
 
 class Whole:

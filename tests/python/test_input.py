@@ -18,6 +18,7 @@ import pytest
 from pyarrow import dataset
 
 import lakebed as lb
+from lakebed.input import begins_anew
 
 
 @pytest.fixture
@@ -602,6 +603,46 @@ def test_what_a_generator_raises_is_the_cause(path: str, way: str) -> None:
     with pytest.raises(lb.InvalidInputError) as caught:
         lb.Table(f"{path}-there").upsert(ways(raised)[way](), keys=["a"])
     assert caught.value.__cause__ is raised
+
+
+def merge_of(path: str, source: Any) -> lb.Merge:
+    table = lb.write(path, pa.table({"id": [0], "v": [0]})).table
+    return table.merge(source, on="target.id = source.id").when_not_matched_insert()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        lambda good, bad: iter([good, bad, good]),
+        lambda good, bad: (item for item in [good, bad, good]),
+        lambda good, bad: pa.RecordBatchReader.from_batches(good.schema, failing(Boom(), 30)),
+        lambda good, bad: Foreign(good.schema, good, good.select(["id"])),
+        lambda good, bad: [Foreign(good.schema, good), bad],
+    ],
+)
+def test_a_merge_does_not_go_on_with_the_rest_of_a_source(path: str, source: Callable[[Any, Any], Any]) -> None:
+    merge = merge_of(path, source(batch(id=[1], v=[1]), batch(id=["x"], v=[2])))
+    with pytest.raises((lb.InvalidInputError, lb.SchemaMismatchError), match="batch|Boom"):
+        merge.execute()
+    for again in (merge.execute, merge.explain, merge.execute):
+        with pytest.raises(lb.InvalidInputError, match="the source was read in part, .*make the merge anew"):
+            again()
+    assert rows(path) == [{"id": 0, "v": 0}]
+
+
+def test_a_merge_of_a_source_that_begins_anew_may_be_tried_again(path: str) -> None:
+    source = [batch(id=[1], v=[1]), batch(id=["x"], v=[2])]
+    merge = merge_of(path, source)
+    with pytest.raises(lb.SchemaMismatchError, match="batch 2"):
+        merge.execute()
+    source[1] = batch(id=[2], v=[2])
+    assert merge.execute().metrics.inserted_rows == 2
+    assert len(rows(path)) == 3
+    for data in (pd.DataFrame({"a": [1]}), pl.DataFrame({"a": [1]}), pa.table({"a": [1]}), lb.Table(path), lb.Table(path).scan(),
+                 duckdb.sql("SELECT 1"), {"a": [1]}, [{"a": 1}], dataset.dataset(pa.table({"a": [1]}))):  # fmt: skip
+        assert begins_anew(data)
+    for data in (iter([]), pa.table({"a": [1]}).to_reader(), [iter([])], {"a": iter([])}, Foreign(pa.schema([]))):
+        assert not begins_anew(data)
 
 
 @pytest.mark.parametrize("way", ways(Boom()))
