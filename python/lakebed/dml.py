@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ChangeMetrics", "ChangeResult", "Merge", "MergeExplanation", "MergeKey"]
 
-#: Stands for a source that was read, or that could not be read to its end.
-_TAKEN = object()
-
 
 @dataclass(frozen=True)
 class ChangeMetrics:
@@ -107,6 +104,7 @@ class Merge:
         self._data = source
         self._options = options
         self._source: _lakebed.MergeSource | None = None
+        self._is_begun = False
         self._clauses: list[tuple[str, str | None, str, list[tuple[str, str]] | None]] = []
 
     def when_matched_update(self, set: Mapping[str, str] | Literal["all"] = "all", *, where: str | None = None) -> Merge:
@@ -153,16 +151,17 @@ class Merge:
         return {**self._options, "clauses": self._clauses}
 
     def _read(self) -> _lakebed.MergeSource:
-        """The source is read once, however often it is asked for. After a failure nobody knows how much of it is left."""
+        """The source is read once, however often it is asked for. Where that fails, only a source that begins anew is read again."""
         if self._source is None:
-            from lakebed.input import stream
+            from lakebed.input import begins_anew, stream
 
-            data, self._data = self._data, _TAKEN
-            if data is _TAKEN:
+            if self._is_begun and not begins_anew(self._data):
                 raise InvalidInputError(
-                    "the source of this merge could not be read the first time, and may be read in part: make the merge anew"
+                    "the source was read in part, by a call that failed: make the merge anew, with a source from its beginning"
                 )
-            self._source = _lakebed.MergeSource.read(stream(data), self._options["on_lossy"])
+            self._is_begun = True
+            self._source = _lakebed.MergeSource.read(stream(self._data), self._options["on_lossy"])
+            self._data = None
         return self._source
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
 """Conversion of a caller's data to Arrow: tables, frames, readers, rows, and iterators over batches of any of these kinds.
 
-Read :func:`stream`. Dictionaries become tables in :mod:`lakebed.records`. An exception of the caller's own code becomes the cause
+Read :func:`stream`. Dictionaries become tables in :mod:`lakebed.records`, frames in :mod:`lakebed.frames`. An exception of the caller's own code becomes the cause
 of an :class:`InvalidInputError`. A ``KeyboardInterrupt``, and every other exception that is no ``Exception``, passes through unchanged.
 """
 
@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from lakebed import values
 from lakebed.errors import InvalidInputError, LakebedError
+from lakebed.frames import arrow, is_pandas, refuse_objects
+from lakebed.values import printable, with_article
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["arrow_schema", "stream"]
+__all__ = ["arrow_schema", "begins_anew", "stream"]
 
 _T = TypeVar("_T")
 
@@ -43,19 +44,40 @@ def stream(data: Any) -> Any:
         from lakebed.records import from_columns
 
         return from_columns(data)
-    if _is_pandas(data) or hasattr(data, "__arrow_c_stream__"):
+    if is_pandas(data) or hasattr(data, "__arrow_c_stream__"):
         return Whole(data)
     if hasattr(data, "__arrow_c_array__"):
         return Batches([data])
+    if _is_of(data, "duckdb", "DuckDBPyConnection"):
+        raise InvalidInputError(
+            "a connection of DuckDB is no data: give the relation, as in connection.sql(...), or the result, connection.arrow()"
+        )
+    if _is_of(data, "pyarrow", "Dataset"):
+        return stream(_tried("the data", data.scanner))
     if hasattr(data, "to_reader"):
         return stream(_tried("the data", data.to_reader))
-    if hasattr(data, "scanner"):
-        return stream(_tried("the data", data.scanner))
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes, bytearray)):
         return _of_items(_tried("the data", lambda: iter(data)))
     raise InvalidInputError(
-        f"data of type {type(data).__name__} is no Arrow data: give a pyarrow table, a pandas or polars frame, a reader, a list of rows, ..."
+        f"{with_article(data)} is no Arrow data: give a pyarrow table, a pandas or polars frame, a reader, a list of rows, ..."
     )
+
+
+def begins_anew(data: Any) -> bool:
+    """Whether it gives all of its rows whenever it is asked, however often it was before; of what is not known that is not believed."""
+    if is_pandas(data):
+        return True
+    if isinstance(data, Mapping):
+        return all(not hasattr(values, "__next__") for values in data.values())
+    if isinstance(data, (list, tuple)):
+        return all(begins_anew(item) for item in data)
+    known = {
+        "lakebed": "Rows Table",
+        "polars": "DataFrame",
+        "pyarrow": "Table RecordBatch Dataset Array",
+        "duckdb": "DuckDBPyRelation",
+    }
+    return any(_is_of(data, package, name) for package, names in known.items() for name in names.split())
 
 
 class Whole:
@@ -88,7 +110,7 @@ class Batches:
             raise StopIteration
         if not _is_batch(item):
             raise InvalidInputError(
-                f"batch {self._number} of the data is of type {type(item).__name__}: give only batches (tables, frames), or only rows as dictionaries"
+                f"batch {self._number} of the data is {with_article(item)}: give only batches (tables, frames), or only rows as dictionaries"
             )
         return _tried(name, lambda: _exported(item))
 
@@ -105,7 +127,7 @@ def _of_items(items: Iterator[Any]) -> Any:
 
         return from_rows(_numbered(first, items))
     raise InvalidInputError(
-        f"the first item of the data is of type {type(first).__name__}, neither a batch (a table, a frame) nor a row as a dictionary{_instead(first)}"
+        f"the first item of the data is {with_article(first)}, neither a batch (a table, a frame) nor a row as a dictionary{_instead(first)}"
     )
 
 
@@ -120,7 +142,7 @@ def _numbered(first: Mapping[Any, Any], items: Iterator[Any]) -> Iterator[Mappin
     number = 2
     while (row := _tried(f"row {number} of the data", lambda: next(items, _END))) is not _END:
         if not isinstance(row, Mapping):
-            raise InvalidInputError(f"row {number} of the data is of type {type(row).__name__}, not a dictionary{_instead(row)}")
+            raise InvalidInputError(f"row {number} of the data is {with_article(row)}, not a dictionary{_instead(row)}")
         yield row
         number += 1
 
@@ -139,7 +161,7 @@ def _instead(item: Any) -> str:
 
 
 def _is_batch(data: Any) -> bool:
-    return _is_pandas(data) or hasattr(data, "__arrow_c_array__") or hasattr(data, "__arrow_c_stream__")
+    return is_pandas(data) or hasattr(data, "__arrow_c_array__") or hasattr(data, "__arrow_c_stream__")
 
 
 def _is_lazy(data: Any) -> bool:
@@ -150,9 +172,10 @@ def _is_reader(data: Any) -> bool:
     return type(data).__module__.partition(".")[0] == "pyarrow" and hasattr(data, "read_next_batch") and hasattr(data, "schema")
 
 
-def _is_pandas(data: Any) -> bool:
-    kinds = (kind for kind in type(data).__mro__ if kind.__module__.partition(".")[0] == "pandas")
-    return any(kind.__name__ in ("DataFrame", "Series") for kind in kinds)
+def _is_of(data: Any, package: str, name: str) -> bool:
+    """Whether it is of this class, or of one made from it; without importing the package."""
+    kinds = (kind for kind in type(data).__mro__ if kind.__name__ == name)
+    return any(kind.__module__.partition(".")[0].lstrip("_") == package for kind in kinds)
 
 
 def _exported(item: Any) -> Any:
@@ -165,46 +188,11 @@ def _exported(item: Any) -> Any:
 
 def _arrow(data: Any) -> Any:
     """The data as an object of Arrow's interface."""
-    if _is_pandas(data):
-        return _from_pandas(data)
+    if is_pandas(data):
+        return arrow(data)
     if type(data).__module__.partition(".")[0] == "polars":
-        for name, data_type in (getattr(data, "schema", None) or {}).items():
-            values.refuse_objects(name, data_type)
+        refuse_objects(data)
     return data
-
-
-def _from_pandas(frame: Any) -> pa.Table:
-    """A pandas frame: a named index is a column, an unnamed one only numbers rows."""
-    import pyarrow as pa
-
-    if not hasattr(frame, "columns"):
-        raise InvalidInputError("a pandas Series is a single column: call .to_frame() on it first")
-    if frame.columns.nlevels > 1:
-        raise InvalidInputError(
-            f"the columns of the frame have {frame.columns.nlevels} levels, and columns of a table have one: join their names, as in "
-            'frame.columns = ["_".join(names) for names in frame.columns]'
-        )
-    if twice := [name for name in frame.index.names if name is not None and name in frame.columns]:
-        raise InvalidInputError(
-            f"the index of the frame and one of its columns have the same name, {twice[0]}: rename one of them, or drop the index by "
-            ".reset_index(drop=True)"
-        )
-    if any(name is not None for name in frame.index.names):
-        frame = frame.reset_index()
-    for name, data_type in zip(frame.columns, frame.dtypes, strict=True):
-        values.refuse_type(name, data_type)
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    for place, name in enumerate(table.column_names):
-        _refuse_changed(name, frame.iloc[:, place], table.schema.field(place).type)
-    return table
-
-
-def _refuse_changed(name: str, column: Any, data_type: pa.DataType) -> None:
-    """Refuses Python's own values in a column of pandas that Arrow would change."""
-    if hasattr(data_type, "value_type") and hasattr(column.dtype, "categories"):
-        column, data_type = column.cat.categories, data_type.value_type
-    if str(column.dtype) == "object":
-        values.refuse_changed(name, column.dropna(), data_type)
 
 
 def _tried(name: str, do: Callable[[], _T]) -> _T:
@@ -223,4 +211,4 @@ def _tried(name: str, do: Callable[[], _T]) -> _T:
 def told(error: BaseException) -> str:
     """The class of an exception and its message, as one text."""
     said = " ".join(str(part) for part in error.args) if type(error).__module__.startswith("pyarrow") else str(error)
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return printable(f"{type(error).__name__}: {said}") if said else type(error).__name__

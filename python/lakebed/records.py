@@ -1,13 +1,14 @@
-"""Columns and rows of Python's own values as Arrow tables. The types come from all values of a column, as :mod:`lakebed.values` says."""
+"""Columns and rows of Python's own values as Arrow tables; what becomes of the values is decided in :mod:`lakebed.values`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from lakebed import values
 from lakebed.errors import InvalidInputError
+from lakebed.frames import is_pandas, series
+from lakebed.values import array_of, printable, refuse_dtype, shown, with_article
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +23,7 @@ def from_rows(rows: Iterable[Mapping[Any, Any]]) -> pa.Table:
     rows = list(rows)
     names = dict.fromkeys(chain.from_iterable(rows))
     _check_names(names, "a row without columns")
-    return pa.table({name: values.array(name, [row.get(name) for row in rows], "row") for name in names})
+    return pa.table({name: _column(name, [row.get(name) for row in rows], "row") for name in names})
 
 
 def from_columns(columns: Mapping[Any, Any]) -> pa.Table:
@@ -31,12 +32,12 @@ def from_columns(columns: Mapping[Any, Any]) -> pa.Table:
 
     _check_names(columns, "a dictionary without columns")
     made = {}
-    for name, column in columns.items():
-        if isinstance(column, (str, bytes, Mapping)) or not (hasattr(column, "__len__") or isinstance(column, Iterable)):
+    for name, values in columns.items():
+        if isinstance(values, (str, bytes, Mapping)) or not (hasattr(values, "__len__") or isinstance(values, Iterable)):
             raise InvalidInputError(
-                f"column {name} is of type {type(column).__name__}, not a list of values: for a single row give a list of one dictionary"
+                f"column {name} is {with_article(values)}, not a list of values: for a single row give a list of one dictionary"
             )
-        made[name] = _column(name, column)
+        made[name] = _column(name, values, "value")
     lengths = {name: len(column) for name, column in made.items()}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
@@ -49,38 +50,22 @@ def _check_names(names: Mapping[Any, Any], what: str) -> None:
         raise InvalidInputError(f"{what} is no data: give at least one column, or an empty table with a schema")
     for name in names:
         if not isinstance(name, str):
-            raise InvalidInputError(
-                f"{values.shown(name)} is no name of a column: it is of type {type(name).__name__}, and names are texts"
-            )
+            raise InvalidInputError(f"{shown(name)} is no name of a column: it is {with_article(name)}, not a text")
+        if printable(name) != name:
+            raise InvalidInputError(f"{shown(name)} is no name of a column: half of a surrogate pair is no character")
 
 
-def _column(name: str, column: Any) -> Any:
-    """A column of any library as an Arrow array."""
+def _column(name: str, values: Any, what: str) -> Any:
+    """Values as an Arrow array; ``what`` is how one of them is called in messages."""
     import pyarrow as pa
 
-    kind = getattr(column, "dtype", None)
-    values.refuse_objects(name, kind)
-    values.refuse_type(name, kind)
-    if getattr(column, "ndim", 1) != 1:
-        raise InvalidInputError(f"column {name} has {column.ndim} dimensions, and a column of a table has one")
-    if str(kind) == "object":
-        return values.array(name, _of_objects(column), "value")
-    if isinstance(column, pa.Array):
-        return column
-    if hasattr(column, "__arrow_c_stream__") or hasattr(column, "__arrow_c_array__"):
-        return pa.chunked_array(column)
-    if kind is None:
-        return values.array(name, column if isinstance(column, (list, tuple, range)) else list(column), "value")
-    try:
-        return pa.array(column)
-    except Exception as error:
-        raise InvalidInputError(
-            f"column {name} is of type {kind}, which no column of a table has: {values.said(error)}"
-        ) from error
-
-
-def _of_objects(column: Any) -> list[Any]:
-    """Python's own values in a column of numpy or pandas; NaN stands for null in pandas."""
-    if not hasattr(column, "isna"):
-        return list(column)
-    return [None if is_missing else value for value, is_missing in zip(column, column.isna(), strict=True)]
+    if is_pandas(values, "Series", "Index", "ExtensionArray"):
+        return series(name, values, what)
+    if isinstance(values, pa.Array):
+        return values
+    if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
+        refuse_dtype(name, getattr(values, "dtype", None))
+        return pa.chunked_array(values)
+    if not isinstance(values, Sequence) and not hasattr(values, "dtype"):
+        values = list(values)
+    return array_of(name, values, what)

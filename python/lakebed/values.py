@@ -1,8 +1,7 @@
-"""Python's own values as Arrow arrays, without a change that nobody asked for.
+"""Python's own values as an Arrow array: the one place where types are inferred.
 
-pyarrow infers a type from all values of a column. Some values it changes without a word: dates beside times lose the times, times lose their zone
-or their nanoseconds, text beside bytes becomes bytes, and pandas' NaT beside dates becomes the first of January of the year 1. Here such
-values are refused, or they are converted in full. Read :func:`array`.
+Read :func:`array_of`. pyarrow infers the type from all values. Where values of several kinds stand side by side, and pyarrow would make one
+kind of them that loses what the other says, they are refused; where it would cut nanoseconds off, the type becomes one that has them.
 """
 
 from __future__ import annotations
@@ -17,81 +16,182 @@ from lakebed.errors import InvalidInputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["array", "refuse_changed", "refuse_objects", "refuse_type", "said", "shown"]
+__all__ = ["array_of", "printable", "refuse_dtype", "shown", "with_article"]
 
 
-def array(name: str, values: Sequence[Any], what: str) -> pa.Array[Any]:
-    """The values of a column as an Arrow array. ``what`` is the word for one of them in messages."""
+def array_of(name: str, values: Any, what: str, *, nan_is_null: bool = False) -> Any:
+    """The values of a column; ``what`` is how one of them is called in messages."""
     import pyarrow as pa
 
-    values = _cleaned_all(values)
     try:
-        column: pa.Array[Any] = pa.array(values)
-        if _is_finer_than_micros(values):
-            column = pa.array(values, _in_nanoseconds(column.type))
+        column = pa.array(values, from_pandas=nan_is_null)
+        given = values
+        if _may_lose(column.type) and _has_pandas(values):
+            # Beside dates pyarrow takes NaT for the first day of the calendar.
+            given = [_plain(name, value) for value in values]
+            column = pa.array(given, from_pandas=nan_is_null)
+    except Exception:
+        if (dimensions := getattr(values, "ndim", 1)) != 1:
+            raise InvalidInputError(f"column {name} has {dimensions} dimensions: a column has one") from None
+        given = [_plain(name, value) for value in values]
+        column = _tried(name, given, what, nan_is_null)
+    data_type = _exact(name, given, column.type)
+    if data_type == column.type:
+        return column
+    try:
+        return pa.array(given, type=data_type, from_pandas=nan_is_null)
     except Exception as error:
-        place = _first_that_fails(values)
         raise InvalidInputError(
-            f"column {name}, {what} {place + 1}: {shown(values[place])} is no value beside those before it: {said(error)}"
+            f"column {name} has nanoseconds, and also values that are too far from 1970 for them: round the ones or leave out the others"
         ) from error
-    refuse_changed(name, values, column.type)
-    return column
 
 
-def refuse_type(name: Any, data_type: Any) -> None:
-    """Refuses a column of pandas of a type that Arrow lacks: a period would become the number of its units since 1970."""
-    if type(data_type).__name__ in ("PeriodDtype", "IntervalDtype"):
+def refuse_dtype(name: str, dtype: Any) -> None:
+    """Periods and intervals of pandas: Arrow has no such types, what is left of a period is a number of its units since 1970. Objects of
+    polars: it hands over their addresses."""
+    if type(dtype).__name__ in ("PeriodDtype", "IntervalDtype"):
         raise InvalidInputError(
-            f"column {name} is of type {data_type}, which no table has: call .dt.to_timestamp() on a column of periods, or give the bounds of "
-            "intervals as two columns"
+            f"column {name} is of type {dtype}, which no table has: call .dt.to_timestamp() on a column of periods, or give "
+            "the bounds of intervals as two columns"
         )
-    if type(data_type).__name__ == "SparseDtype":
-        raise InvalidInputError(f"column {name} is sparse, which no table is: call .sparse.to_dense() on it")
-
-
-def refuse_objects(name: str, data_type: Any) -> None:
-    """Refuses a column of polars that holds Python objects: their addresses would be written."""
-    if str(data_type) == "Object":
+    if type(dtype).__module__.partition(".")[0] == "polars" and _has_objects(dtype):
         raise InvalidInputError(f"column {name} holds Python objects, which no table can: give it another type")
 
 
-def refuse_changed(name: str, values: Iterable[Any], data_type: pa.DataType) -> None:
-    """Refuses values that are not the same any more in an array of this type."""
-    import pyarrow as pa
-
-    kinds = pa.types
-    if not _may_be_changed(data_type):
-        return
-    given = [value for value in values if not _is_missing(value)]
-    if kinds.is_struct(data_type):
-        for field in data_type:
-            refuse_changed(
-                f"{name}.{field.name}", (value.get(field.name) for value in given if isinstance(value, Mapping)), field.type
-            )
-    elif kinds.is_list(data_type) or kinds.is_large_list(data_type):
-        refuse_changed(name, chain.from_iterable(given), data_type.value_type)
-    else:
-        _refuse_mixed(name, given)
-        if data_type in (pa.timestamp("us", getattr(data_type, "tz", None)), pa.duration("us")):
-            finer = next((value for value in given if _nanoseconds(value)), None)
-            if finer is not None:
-                raise InvalidInputError(
-                    f"column {name} has {shown(finer)}, whose nanoseconds no column can hold: give it with microseconds, as .floor('us') does"
-                )
-
-
 def shown(value: Any) -> str:
-    """A value in messages."""
-    text = _printable(repr(value))
+    """A value in a message: short, and of characters that every output can print."""
+    text = printable(repr(value))
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def said(error: BaseException) -> str:
-    """What an exception says."""
-    return _printable(" ".join(str(part) for part in error.args))
+def printable(text: str) -> str:
+    """The text with escapes instead of halves of surrogate pairs, which no encoding has."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _refuse_mixed(name: str, given: list[Any]) -> None:
+def with_article(value: Any) -> str:
+    """What a value is, with its article: "an int", "a DataFrame", "None"."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[0].lower() in 'aeio' else 'a'} {name}"
+
+
+def _tried(name: str, values: Sequence[Any], what: str, nan_is_null: bool) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, from_pandas=nan_is_null)
+    except Exception as error:
+        place = _first_that_fails(values, nan_is_null)
+        said = printable(" ".join(str(part) for part in error.args))
+        if isinstance(error, UnicodeEncodeError):
+            said = f"{error.reason}: position {error.start} is half of a surrogate pair, which is no character"
+        told = f"column {name}, {what} {place + 1}: {shown(values[place])} is no value beside those before it: {said}"
+        raise InvalidInputError(told) from error
+
+
+def _first_that_fails(values: Sequence[Any], nan_is_null: bool) -> int:
+    """The place of the first value with which pyarrow cannot make an array of those up to it."""
+    import pyarrow as pa
+
+    good, bad = 0, len(values)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            pa.array(values[:middle], from_pandas=nan_is_null)
+            good = middle
+        except Exception:
+            bad = middle
+    return bad - 1
+
+
+def _plain(name: str, value: Any) -> Any:
+    """The value, and what is in it, without what pyarrow knows only in frames: missing values of pandas, times of numpy in all units, series."""
+    if value is None or isinstance(value, (str, bytes, int, float)):
+        return value
+    if _is_missing(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _plain(name, inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(name, inner) for inner in value]
+    module, kind = type(value).__module__.partition(".")[0], type(value).__name__
+    if module == "numpy" and kind in ("datetime64", "timedelta64"):
+        return _of_numpy(value)
+    if module in ("numpy", "pandas", "polars") and hasattr(value, "dtype") and getattr(value, "ndim", 1) == 1:
+        refuse_dtype(name, value.dtype)
+        return [_plain(name, inner) for inner in value]
+    return value
+
+
+def _has_pandas(values: Any) -> bool:
+    """Whether there may be values of pandas among these, or in them."""
+    if getattr(getattr(values, "dtype", None), "kind", "O") != "O":
+        return False
+    return any(
+        kind.__module__.partition(".")[0] == "pandas" or issubclass(kind, (Mapping, list, tuple))
+        for kind in set(map(type, values))
+    )
+
+
+def _of_numpy(value: Any) -> Any:
+    """A date, a time or a duration of numpy, as Python's where it has no finer digits than that has, else as one of pandas."""
+    import numpy as np
+
+    unit = np.datetime_data(value.dtype)[0]
+    if unit in ("ns", "ps", "fs", "as"):
+        import pandas as pd
+
+        return pd.Timestamp(value) if isinstance(value, np.datetime64) else pd.Timedelta(value)
+    found = value.item()
+    # Years and months have no length: numpy gives a number of them. Times that Python's calendar does not have are numbers, too.
+    return value if isinstance(found, int) else found
+
+
+def _exact(name: str, values: Iterable[Any], data_type: pa.DataType) -> pa.DataType:
+    """The type that holds all that the values say, where pyarrow has inferred this one."""
+    import pyarrow as pa
+
+    kinds = pa.types
+    if kinds.is_dictionary(data_type):
+        categories = getattr(getattr(values, "cat", values), "categories", ())
+        wanted = _exact(name, categories, data_type.value_type)
+        return data_type if wanted == data_type.value_type else wanted
+    if not _may_lose(data_type) or getattr(getattr(values, "dtype", None), "kind", "O") != "O":
+        return data_type
+    given = [value for value in values if not (value is None or _is_missing(value) or _is_nan(value))]
+    if kinds.is_struct(data_type):
+        return _exact_struct(name, given, data_type)
+    if kinds.is_list(data_type):
+        for value in given:
+            refuse_dtype(name, getattr(value, "dtype", None))
+        inner = _exact(name, chain.from_iterable(given), data_type.value_type) if _may_lose(data_type.value_type) else None
+        return data_type if inner in (None, data_type.value_type) else pa.list_(inner)
+    _refuse_mixed(name, given)
+    if kinds.is_timestamp(data_type) and data_type.unit != "ns" and any(_has_nanoseconds(value) for value in given):
+        return pa.timestamp("ns", data_type.tz)
+    if kinds.is_duration(data_type) and data_type.unit != "ns" and any(_has_nanoseconds(value) for value in given):
+        return pa.duration("ns")
+    return data_type
+
+
+def _exact_struct(name: str, given: Sequence[Any], data_type: pa.StructType) -> pa.DataType:
+    import pyarrow as pa
+
+    given = [value for value in given if isinstance(value, Mapping)]
+    for key in dict.fromkeys(chain.from_iterable(given)):
+        if not isinstance(key, str):
+            raise InvalidInputError(f"column {name}: {shown(key)} is no name of a field: it is {with_article(key)}, not a text")
+    fields = [
+        field.with_type(_exact(f"{name}.{field.name}", (value.get(field.name) for value in given), field.type))
+        for field in data_type
+    ]
+    return pa.struct(fields)
+
+
+def _refuse_mixed(name: str, given: Sequence[Any]) -> None:
+    """Of dates beside times, of times with and without a zone, and of texts beside bytes pyarrow makes one kind, without a word."""
     found = {_kind(value): value for value in reversed(given)}
     if len(found) > 1:
         (one, first), (other, second) = sorted(found.items())[:2]
@@ -100,15 +200,13 @@ def _refuse_mixed(name: str, given: list[Any]) -> None:
         )
 
 
-def _may_be_changed(data_type: pa.DataType) -> bool:
+def _may_lose(data_type: pa.DataType) -> bool:
+    """Whether pyarrow makes values of this type of others that say more."""
     import pyarrow as pa
 
     kinds = pa.types
-    if kinds.is_struct(data_type):
-        return any(_may_be_changed(field.type) for field in data_type)
-    if kinds.is_list(data_type) or kinds.is_large_list(data_type):
-        return _may_be_changed(data_type.value_type)
-    return any(of(data_type) for of in (kinds.is_date, kinds.is_timestamp, kinds.is_duration, kinds.is_binary))
+    may = (kinds.is_date, kinds.is_timestamp, kinds.is_duration, kinds.is_binary, kinds.is_struct, kinds.is_list)
+    return any(of(data_type) for of in may)
 
 
 def _kind(value: Any) -> str:
@@ -121,76 +219,21 @@ def _kind(value: Any) -> str:
     return "bytes" if isinstance(value, (bytes, bytearray, memoryview)) else "others"
 
 
-def _cleaned_all(values: Sequence[Any]) -> Sequence[Any]:
-    """The values, with None for what is missing. Values that need no look are not copied."""
-    if not any(_is_of(kind, "pandas", "numpy") or issubclass(kind, (Mapping, list, tuple)) for kind in set(map(type, values))):
-        return values
-    return [_cleaned(value) for value in values]
-
-
-def _cleaned(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _cleaned(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_cleaned(inner) for inner in value]
-    if _is_missing(value):
-        return None
-    # pyarrow takes no days of numpy.
-    return value.astype("datetime64[D]").item() if _unit(value) in ("Y", "M", "W", "D") else value
-
-
 def _is_missing(value: Any) -> bool:
-    """Whether a value stands for null: None, and NaT and NA of pandas and numpy. NaN is a number."""
-    if value is None or type(value).__name__ in ("NaTType", "NAType"):
-        return True
-    return _is_of(type(value), "numpy") and type(value).__name__ in ("datetime64", "timedelta64") and bool(value != value)
+    """Whether this is how pandas or numpy say that there is no value."""
+    kind = type(value).__name__
+    return kind in ("NaTType", "NAType") or (kind in ("datetime64", "timedelta64") and bool(value != value))
 
 
-def _unit(value: Any) -> str:
-    """The unit of a moment of numpy; empty for everything else."""
-    if type(value).__name__ != "datetime64" or not _is_of(type(value), "numpy"):
-        return ""
-    import numpy as np
-
-    return str(np.datetime_data(value)[0])
+def _is_nan(value: Any) -> bool:
+    return type(value).__name__.startswith("float") and bool(value != value)
 
 
-def _is_of(kind: type, *packages: str) -> bool:
-    return kind.__module__.partition(".")[0] in packages
+def _has_nanoseconds(value: Any) -> bool:
+    return bool(getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0))
 
 
-def _nanoseconds(value: Any) -> int:
-    """What a moment or a duration of pandas has below its microseconds."""
-    name = {"Timestamp": "nanosecond", "Timedelta": "nanoseconds"}.get(type(value).__name__)
-    return getattr(value, name, 0) if name is not None and _is_of(type(value), "pandas") else 0
-
-
-def _is_finer_than_micros(values: Sequence[Any]) -> bool:
-    kinds = set(map(type, values))
-    return any(_is_of(kind, "pandas") for kind in kinds) and any(map(_nanoseconds, values))
-
-
-def _in_nanoseconds(data_type: pa.DataType) -> pa.DataType:
-    import pyarrow as pa
-
-    return pa.timestamp("ns", data_type.tz) if pa.types.is_timestamp(data_type) else pa.duration("ns")
-
-
-def _first_that_fails(values: Sequence[Any]) -> int:
-    """The place of the first value with which pyarrow cannot make an array of those up to it."""
-    import pyarrow as pa
-
-    good, bad = 0, len(values)
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        try:
-            pa.array(values[:middle])
-            good = middle
-        except Exception:
-            bad = middle
-    return bad - 1
-
-
-def _printable(text: str) -> str:
-    """The text, with escapes for what cannot be encoded."""
-    return text.encode("utf-8", "backslashreplace").decode()
+def _has_objects(dtype: Any) -> bool:
+    """Whether a type of polars is that of Python objects, or has it inside."""
+    inner = [getattr(dtype, "inner", None), *(field.dtype for field in getattr(dtype, "fields", ()))]
+    return str(dtype) == "Object" or any(_has_objects(one) for one in inner if one is not None)

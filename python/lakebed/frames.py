@@ -1,0 +1,73 @@
+"""Frames and series of pandas and polars as Arrow: what they hold and Arrow does not know is refused, or put in a form that it knows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakebed.errors import InvalidInputError
+from lakebed.values import array_of, refuse_dtype
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["arrow", "is_pandas", "refuse_objects", "series"]
+
+
+def is_pandas(data: Any, *names: str) -> bool:
+    """Whether this is a frame or a series of pandas, or one of its other classes with these ``names``; without importing pandas."""
+    kinds = (kind for kind in type(data).__mro__ if kind.__module__.partition(".")[0] == "pandas")
+    return any(kind.__name__ in (names or ("DataFrame", "Series")) for kind in kinds)
+
+
+def arrow(frame: Any) -> pa.Table:
+    """A pandas frame: a named index is a column, an unnamed one only numbers rows."""
+    import pyarrow as pa
+
+    if not hasattr(frame, "columns"):
+        raise InvalidInputError("a pandas Series is a single column: call .to_frame() on it first")
+    if frame.columns.nlevels > 1:
+        raise InvalidInputError(
+            f"the columns of the frame have {frame.columns.nlevels} levels, and columns of a table have one: join their names, as in "
+            'frame.columns = ["_".join(names) for names in frame.columns]'
+        )
+    frame = _with_index(frame)
+    names = [name.decode() if isinstance(name, bytes) else str(name) for name in frame.columns]
+    _refuse_doubles(names)
+    return pa.table([series(name, frame.iloc[:, at], "row") for at, name in enumerate(names)], names=names)
+
+
+def series(name: str, values: Any, what: str) -> Any:
+    """A series of pandas, or another of its kinds of columns. NaN is null, as pandas has it."""
+    refuse_dtype(name, values.dtype)
+    if type(values.dtype).__name__ == "SparseDtype":
+        values = values.sparse.to_dense() if hasattr(values, "sparse") else values.to_dense()
+    return array_of(name, values, what, nan_is_null=True)
+
+
+def refuse_objects(frame: Any) -> None:
+    """Refuses frames of polars with Python objects."""
+    for name, dtype in (getattr(frame, "schema", None) or {}).items():
+        refuse_dtype(name, dtype)
+
+
+def _with_index(frame: Any) -> Any:
+    """The frame with the names of its index among its columns."""
+    names = [name for name in frame.index.names if name is not None]
+    if not names:
+        return frame
+    for name in names:
+        if name in frame.columns or names.count(name) > 1:
+            raise InvalidInputError(
+                f"the index of the frame has the name {name}, and so has {'a column' if name in frame.columns else 'another level of it'}: "
+                "give it another one by .rename_axis(...), or leave it out by .reset_index(drop=True)"
+            )
+    return frame.reset_index()
+
+
+def _refuse_doubles(names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInputError(
+                f"the frame has {names.count(name)} columns {name}: a table has one of a name, so rename or drop the others, "
+                "as in frame.loc[:, ~frame.columns.duplicated()]"
+            )
