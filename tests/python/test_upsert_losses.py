@@ -45,6 +45,7 @@ def test_integers_that_pandas_made_fractions_of_are_refused(table: lb.Table) -> 
 
 def test_what_fits_is_taken_whatever_its_type(table: lb.Table) -> None:
     source = {
+        **ROW,
         "id": pa.array([1], pa.int8()),
         "n": pa.array([3], pa.int64()),
         "d": pa.array([Decimal("1.5000")], pa.decimal128(10, 4)),
