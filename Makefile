@@ -73,9 +73,9 @@ $(VENV)/demo.stamp: tests/need
 	$(PY) -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2' 'pyarrow>=16'
 	@touch $@
 
-# The demo shows PySpark where there is Java; without a network it does without. The version is that of the tests.
+# The demo shows PySpark where there is Java 17 or newer; without a network it does without. The version is that of the tests.
 $(VENV)/spark.stamp: $(VENV)/demo.stamp
-	@if command -v java >/dev/null; then \
+	@if tests/need java 2>/dev/null; then \
 	    echo "installing PySpark, with pandas, which it needs, for the last part of the demo (480 MB)"; \
 	    $(PY) -m pip install --quiet --disable-pip-version-check $$(grep -E '^(pyspark|pandas)==' tests/python/requirements.txt) && touch $@ || \
 	    echo "PySpark could not be installed; the demo goes on without it"; \

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import sqlite3
 from collections import UserDict, namedtuple
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -622,10 +624,10 @@ def merge_of(path: str, source: Any) -> lb.Merge:
 )
 def test_a_merge_does_not_go_on_with_the_rest_of_a_source(path: str, source: Callable[[Any, Any], Any]) -> None:
     merge = merge_of(path, source(batch(id=[1], v=[1]), batch(id=["x"], v=[2])))
-    with pytest.raises((lb.InvalidInputError, lb.SchemaMismatchError), match="batch|Boom"):
+    with pytest.raises((lb.InvalidInputError, lb.SchemaMismatchError), match=r"batch|Boom"):
         merge.execute()
     for again in (merge.execute, merge.explain, merge.execute):
-        with pytest.raises(lb.InvalidInputError, match="the source was read in part, .*make the merge anew"):
+        with pytest.raises(lb.InvalidInputError, match=r"the source was read in part, .*make the merge anew"):
             again()
     assert rows(path) == [{"id": 0, "v": 0}]
 
@@ -654,6 +656,25 @@ def test_what_is_no_exception_comes_out_as_it_is(path: str, way: str, raised: Ba
         lb.write(path, ways(raised)[way]())
     assert caught.value is raised
     assert not Path(path).exists() or not files(path)
+
+
+def test_chunks_of_a_connection_of_sqlite_need_one_that_other_threads_may_use(path: str, tmp_path: Path) -> None:
+    """As the guide says."""
+    with closing(sqlite3.connect(tmp_path / "db")) as filled:
+        filled.execute("CREATE TABLE t (a)")
+        filled.executemany("INSERT INTO t VALUES (?)", [(number,) for number in range(7)])
+        filled.commit()
+
+    def chunks(*, check_same_thread: bool) -> Iterator[Any]:
+        connection = sqlite3.connect(tmp_path / "db", check_same_thread=check_same_thread)
+        return iter(pd.read_sql("SELECT a FROM t", connection, chunksize=2))
+
+    lb.write(path, chunks(check_same_thread=False))
+    assert [row["a"] for row in rows(path)] == list(range(7))
+    with pytest.raises(lb.InvalidInputError, match="SQLite objects created in a thread") as caught:
+        lb.write(path, chunks(check_same_thread=True))
+    assert isinstance(caught.value.__cause__, sqlite3.ProgrammingError)
+    assert lb.Table(path).version == 0
 
 
 def test_errors_of_lakebed_keep_their_class(path: str) -> None:
