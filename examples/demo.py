@@ -219,22 +219,33 @@ def told_of(scan: lb.Scan) -> str:
     return f"lakebed opened {opened} of {total} files and skipped {skipped} of them."
 
 
-_INSTALL_JAVA = "Install Java 17 or newer (on Debian: apt-get install openjdk-17-jre-headless), then `make demo` again."
+#: The oldest Java that Spark 4 runs on.
+OLDEST_JAVA = 17
 
 
 def lack_of_spark() -> str:
     """What to do to see the part about PySpark, or nothing where it can be seen."""
     java = shutil.which("java", path=os.pathsep.join([os.path.join(os.environ.get("JAVA_HOME", ""), "bin"), os.environ["PATH"]]))
-    if java is None:
-        return f"There is no Java here. {_INSTALL_JAVA}"
-    version = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    if not re.search(r'version "(1[7-9]|[2-9]\d)', version):
-        return f"The Java here, {java}, is older than PySpark takes. {_INSTALL_JAVA}"
+    version = 0 if java is None else version_of(java)
+    if version < OLDEST_JAVA:
+        there = f"Java {version} is too old" if version else "There is no Java here" if java is None else f"{java} does not run"
+        install = f"Install Java {OLDEST_JAVA} or newer (on Debian: apt-get install openjdk-17-jre-headless)"
+        return f"{there}. {install}{', let JAVA_HOME name its folder' if java else ''}, then `make demo` again."
     missing = [name for name in ("pyspark", "pandas") if importlib.util.find_spec(name) is None]
     if missing:
         command = f"{sys.executable} -m pip install 'pyspark[sql]>=4.0'"
         return f"There is no {' and no '.join(missing)} here. Run `{command}` (480 MB), then `make demo` again."
     return ""
+
+
+def version_of(java: str) -> int:
+    """The number of a Java, such as 17 or 8 (which says "1.8"); 0 if that does not run."""
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    return int(found[1]) if found else 0
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from numbers import Real
 from typing import Any, Literal, TypeVar, get_args
 
 from lakebed.errors import InvalidInputError
+from lakebed.values import printable, shown
 
 __all__ = [
     "LEAST_FILE_SIZE",
@@ -39,6 +40,7 @@ __all__ = [
     "strings",
     "task_size",
     "text",
+    "texts",
     "txn",
     "word",
     "words",
@@ -95,7 +97,10 @@ def number(name: str, value: Any, *, most: float = math.inf, finite: bool = Fals
         return None
     if _is_flag(value) or not isinstance(value, Real):
         raise _wrong_type(name, value, "a number")
-    found = float(value)
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf if value == abs(value) else -math.inf
     if math.isnan(found) or not 0 <= found <= most or (finite and math.isinf(found)):
         raise _no_sense(name, value, f"it must be a number from 0 to {most:g}" if math.isfinite(most) else "it must be 0 or more")
     return found
@@ -115,14 +120,16 @@ def text(name: str, value: Any) -> str | None:
     if not isinstance(value, str):
         raise _wrong_type(name, value, "text")
     if not value.strip():
-        raise _no_sense(name, value, "there is nothing in it; leave it out, or give None")
-    return value
+        raise _no_sense(name, value, "it is empty; leave it out, or give None")
+    return _characters(name, value)
 
 
 def words(name: str, value: Any) -> str | None:
     """Any text, also none."""
-    if value is None or isinstance(value, str):
-        return value
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return _characters(name, value)
     raise _wrong_type(name, value, "text")
 
 
@@ -158,9 +165,10 @@ def columns(name: str, value: Any) -> list[str] | None:
         raise _wrong_type(name, value, "the name of a column, or a list of names") from None
     for one in found:
         if not isinstance(one, str):
-            raise _wrong_type(name, value, f"{_shown(one)} is no name of a column: names are texts", raw=True)
+            raise _wrong_type(name, value, f"{shown(one)} is no name of a column: names are texts", raw=True)
         if not one.strip():
-            raise _no_sense(name, value, "there is a name with nothing in it")
+            raise _no_sense(name, value, "there is an empty name")
+        _characters(name, one)
     seen: set[str] = set()
     for one in found:
         if one.lower() in seen:
@@ -175,21 +183,38 @@ def expressions(name: str, value: Any) -> list[tuple[str, str]]:
         raise _wrong_type(name, value, "a mapping of columns to SQL expressions")
     for column, expression in value.items():
         if not isinstance(column, str):
-            raise TypeError(f"{name}: {_shown(column)} is no name of a column: names are texts")
+            raise TypeError(f"{name}: {shown(column)} is no name of a column: names are texts")
         if not isinstance(expression, str):
             raise TypeError(
-                f"{name}: column {column}: {_shown(expression)} is no SQL expression: write it as text, such as {str(expression)!r}"
+                f"{name}: column {column}: {shown(expression)} is no SQL expression: write it as text, such as {str(expression)!r}"
             )
+        _characters(name, column)
+        _characters(name, expression)
     return list(value.items())
 
 
 def pairs(name: str, value: Any) -> list[tuple[str, str]]:
     """Pairs of texts."""
-    found: list[Any] = [value] if isinstance(value, (str, bytes)) else list(value)
+    wanted = 'a list of pairs of texts, such as ("row_id", "_id")'
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise _wrong_type(name, value, wanted)
+    found = list(value)
     for one in found:
         if not isinstance(one, (tuple, list)) or len(one) != 2 or not all(isinstance(part, str) for part in one):
-            raise _wrong_type(name, value, 'a list of pairs of texts, such as ("row_id", "_id")')
-    return [(str(first), str(second)) for first, second in found]
+            raise _wrong_type(name, value, wanted)
+    return [(_characters(name, first), _characters(name, second)) for first, second in found]
+
+
+def texts(name: str, value: Any) -> set[str] | None:
+    """Several texts; one cannot stand alone."""
+    if value is None:
+        return None
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise _wrong_type(name, value, "a list of texts")
+    found = list(value)
+    if not all(isinstance(one, str) for one in found):
+        raise _wrong_type(name, value, "a list of texts")
+    return {_characters(name, one) for one in found}
 
 
 def txn(name: str, value: Any) -> tuple[str, int] | None:
@@ -200,10 +225,15 @@ def txn(name: str, value: Any) -> tuple[str, int] | None:
         raise _wrong_type(name, value, 'a pair of a name and a number, such as ("my-job", 7)')
     if not value[0]:
         raise _no_sense(name, value, "the name of the application is empty")
-    version = integer(f"the number of {name}", value[1])
+    try:
+        version = integer("", value[1])
+    except TypeError:
+        version = None
+    except InvalidInputError:
+        raise _no_sense(name, value, f"its number must be from 0 to {_LONGEST}") from None
     if version is None:
-        raise _wrong_type(name, value, 'a pair of a name and a number, such as ("my-job", 7)')
-    return value[0], version
+        raise _wrong_type(name, value, 'a pair of a name and a whole number, such as ("my-job", 7)')
+    return _characters(name, value[0]), version
 
 
 def properties(name: str, value: Any) -> dict[str, str]:
@@ -214,9 +244,10 @@ def properties(name: str, value: Any) -> dict[str, str]:
         raise _wrong_type(name, value, "a mapping of names to values")
     for key, one in value.items():
         if not isinstance(key, str) or not key.strip():
-            raise _wrong_type(name, value, f"{_shown(key)} is no name of a property: names are texts", raw=True)
+            raise _wrong_type(name, value, f"{shown(key)} is no name of a property: names are texts", raw=True)
         if not isinstance(one, (str, Real)) and not _is_flag(one):
-            raise TypeError(f"{name}: {key}: {_shown(one)} is neither text, nor a number, True or False")
+            raise TypeError(f"{name}: {key}: {shown(one)} is neither text, nor a number, True or False")
+        _characters(name, f"{key}{one}")
     return {key: str(one).lower() if _is_flag(one) else str(one) for key, one in value.items()}
 
 
@@ -228,10 +259,12 @@ def strings(name: str, value: Any) -> dict[str, str]:
         raise TypeError(f"{name} is of type {type(value).__name__}: it must be a mapping of texts to texts")
     for key, one in value.items():
         if not isinstance(key, str):
-            raise TypeError(f"{name}: {_shown(key)} is no name: names are texts")
+            raise TypeError(f"{name}: {shown(key)} is no name: names are texts")
         if not isinstance(one, str):
             given = "true" if one is True else "false" if one is False else "5"
             raise TypeError(f'{name}: the value of {key} is of type {type(one).__name__}: it must be text, such as "{given}"')
+        if printable(key) != key or printable(one) != one:
+            raise InvalidInputError(f"{name}: {printable(key)}: half of a surrogate pair is no character")
     return dict(value)
 
 
@@ -250,7 +283,16 @@ def location(name: str, value: Any) -> str:
         raise _wrong_type(name, value, "a URL or a path, as text or as a pathlib.Path") from None
     if isinstance(found, bytes):
         raise _wrong_type(name, value, "a URL or a path, as text or as a pathlib.Path")
-    return str(found)
+    if not found.strip():
+        raise _no_sense(name, value, "it is empty")
+    return _characters(name, str(found))
+
+
+def _characters(name: str, value: str) -> str:
+    """The text, if it is one that can be stored and printed."""
+    if printable(value) != value:
+        raise _no_sense(name, value, "half of a surrogate pair is no character")
+    return value
 
 
 def _is_flag(value: Any) -> bool:
@@ -258,13 +300,8 @@ def _is_flag(value: Any) -> bool:
 
 
 def _wrong_type(name: str, value: Any, wanted: str, *, raw: bool = False) -> TypeError:
-    return TypeError(f"{name}={_shown(value)}: {wanted if raw else f'it must be {wanted}'}")
+    return TypeError(f"{name}={shown(value)}: {wanted if raw else f'it must be {wanted}'}")
 
 
 def _no_sense(name: str, value: Any, why: str) -> InvalidInputError:
-    return InvalidInputError(f"{name}={_shown(value)}: {why}")
-
-
-def _shown(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 80 else f"{shown[:77]}..."
+    return InvalidInputError(f"{name}={shown(value)}: {why}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakebed.errors import InvalidInputError, LakebedError
 from lakebed.frames import arrow, is_pandas, refuse_objects
-from lakebed.values import printable, with_article
+from lakebed.values import printable, shown, with_article
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +30,11 @@ def arrow_schema(schema: Any) -> Any:
         return schema
     import pyarrow as pa
 
-    return pa.schema(schema)
+    try:
+        return pa.schema(schema)
+    except Exception as error:
+        wanted = "it must be a pyarrow.Schema, or a list of names and types"
+        raise TypeError(f"schema={shown(schema)}: {wanted} ({told(error)})") from error
 
 
 def stream(data: Any) -> Any:

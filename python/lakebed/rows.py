@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakebed import _lakebed, arguments
+from lakebed.errors import InvalidInputError
+from lakebed.values import shown
 
 if TYPE_CHECKING:
     import duckdb
@@ -60,11 +62,16 @@ class Rows(ABC):
         return pl.DataFrame(self.to_arrow())
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
-        """A DuckDB relation over all rows, in ``connection`` or in one of its own."""
+        """A DuckDB relation over all rows, in this ``connection`` or in one of its own."""
         import duckdb
 
         connection = connection if connection is not None else duckdb.connect()
-        return connection.from_arrow(self.to_arrow())
+        if not hasattr(connection, "from_arrow"):
+            raise TypeError(f"connection={shown(connection)}: it must be a connection of DuckDB")
+        rows = self.to_arrow()
+        if not rows.column_names:
+            raise InvalidInputError("columns=[]: a relation of DuckDB needs at least one column")
+        return connection.from_arrow(rows)
 
 
 def narrowed(columns: str | Sequence[str] | None, where: str | None, limit: int | None = None) -> dict[str, Any]:

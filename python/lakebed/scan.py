@@ -81,8 +81,8 @@ class Scan(Rows):
     ) -> None:
         self._table = table
         self._options = narrowed(columns, where, limit)
-        if row_columns:
-            self._options["row_columns"] = arguments.pairs("row_columns", row_columns)
+        if pairs := arguments.pairs("row_columns", row_columns):
+            self._options["row_columns"] = pairs
 
     def __arrow_c_schema__(self) -> object:
         return self._table.scan_schema(self._options)
@@ -115,7 +115,7 @@ class Scan(Rows):
         that they read, as :meth:`files` names them.
         """
         size = arguments.task_size("target_task_size", target_task_size)
-        return self._table.tasks(self._options, size, None if paths is None else set(paths))
+        return self._table.tasks(self._options, size, arguments.texts("paths", paths))
 
     def _deleted_tasks(self, paths: Iterable[str]) -> list[bytes]:
         """A task for each of these files with a deletion vector, which reads the rows that it deletes."""

@@ -37,7 +37,7 @@ class Table:
 
     ``uri`` is a URL (``s3://bucket/path``, ``abfss://container@account.dfs.core.windows.net/path``, ``file:///path``, ...) or a path on this
     machine, in which a leading ``~`` stands for your home folder.
-    ``version`` or ``timestamp`` (a ``datetime`` with a zone, or ISO text with one) open the past; without them it is the latest version.
+    ``version`` or ``timestamp`` (a ``datetime`` with a zone, or ISO text with one) open an older version; without them it is the latest one.
     ``storage_options`` take the keys of object_store and deltalake. ``credentials`` is called for them anew before they expire: it
     returns a mapping of options, with ``expires_at`` (a ``datetime``) when they do. ``absolute_paths=True`` follows paths out of the
     table's root, which shallow clones have.
@@ -233,9 +233,7 @@ class Table:
         >>> table.transaction_version("nightly load")
         7
         """
-        if not isinstance(app_id, str):
-            raise TypeError(f"app_id={app_id!r}: it must be text")
-        return self._table.transaction_version(app_id)
+        return self._table.transaction_version(arguments.given("app_id", arguments.words("app_id", app_id)))
 
     @property
     def alter(self) -> Alter:
@@ -598,7 +596,7 @@ class Table:
             "user_metadata": arguments.words("user_metadata", user_metadata),
             "timeout": arguments.number("timeout", timeout),
         }
-        watcher = None if isinstance(progress, bool) else arguments.function("progress", progress)
+        watcher = None if isinstance(progress, (bool, type(None))) else arguments.function("progress", progress)
         is_only_planned = arguments.flag("dry_run", dry_run)
         return plan_optimize(self, options) if is_only_planned else optimize(self, options, watcher or progress is True)
 

@@ -178,12 +178,21 @@ def test_every_parameter_is_documented(name: str) -> None:
     said = documented(function)
     assert said
     standard = {"index", "value", "start", "stop"} if name.startswith("History.") else set()
-    missing = [
-        one.name
-        for one in parameters(function)
-        if one.name not in standard and not re.search(rf"``[^`]*\b{re.escape(one.name)}\b[^`]*``", said)
-    ]
+    missing = [one.name for one in parameters(function) if one.name not in standard and not is_marked_up(one.name, said)]
     assert missing == []
+
+
+def is_marked_up(name: str, said: str) -> bool:
+    """Whether a docstring says this name as code: alone, with a value, or in a call that this one is short for."""
+    codes = re.findall(r"``(.+?)``", said, flags=re.DOTALL)
+    return any(re.match(rf"{name}(=|$)", code) or re.search(rf"^\w+\(.*\b{name}\b.*\)", code) for code in codes)
+
+
+def test_a_word_in_prose_documents_no_parameter() -> None:
+    said = "on top of that, where ``target.on`` and ``set_on`` are; ``at=on``"
+    assert not any(is_marked_up(name, said) for name in ("on", "where", "set"))
+    assert is_marked_up("at", said)
+    assert is_marked_up("on", "short for ``scan(on)``")
 
 
 def test_the_same_thing_has_the_same_name() -> None:
@@ -297,7 +306,7 @@ def call(table: lb.Table, method: str, name: str, value: Any) -> Any:
 @pytest.mark.parametrize(("method", "name", "value"), cases(NO_TYPE), ids=str)
 def test_a_value_of_a_wrong_type_is_a_type_error(method: str, name: str, value: Any, table: lb.Table, tmp_path: Path) -> None:
     before = everything(tmp_path)
-    with pytest.raises(TypeError, match=re.escape(name)):
+    with pytest.raises(TypeError, match=rf"^{name}(=|:| is of type)"):
         call(table, method, name, value)
     assert everything(tmp_path) == before
 
@@ -305,14 +314,96 @@ def test_a_value_of_a_wrong_type_is_a_type_error(method: str, name: str, value: 
 @pytest.mark.parametrize(("method", "name", "value"), cases(NO_SENSE), ids=str)
 def test_a_value_that_makes_no_sense_is_refused(method: str, name: str, value: Any, table: lb.Table, tmp_path: Path) -> None:
     before = everything(tmp_path)
-    # Columns are named by themselves.
-    said = name if not isinstance(value, (str, list)) or "nope" not in str(value) else "nope"
-    with pytest.raises(
-        lb.InvalidInputError,
-        match=re.escape("targetFileSize" if "targetFileSize" in str(value) else "nonsense" if "nonsense" in str(value) else said),
-    ):
+    begins = next((said for part, said in TOLD_BY_THE_TABLE.items() if part in str(value)), rf"{name}[=:]")
+    with pytest.raises(lb.InvalidInputError, match=rf"^{begins.format(re.escape(table.uri))}"):
         call(table, method, name, value)
     assert everything(tmp_path) == before
+
+
+#: Values of which only the table can tell that they make no sense.
+TOLD_BY_THE_TABLE = {
+    "nope": "{}: bloom_columns: there is no column nope",
+    "targetFileSize": "{}: property delta.targetFileSize: ",
+    "nonsense": "{}: there is no property delta.nonsense",
+}
+
+
+ODD = {
+    "a number": 5,
+    "bytes": b"x",
+    "an object": object(),
+    "nothing in a list": [],
+    "nothing in a mapping": {},
+    "no text": "",
+    "NaN": float("nan"),
+    "a negative number": -1,
+    "a large number": 2**70,
+    "a number that no float holds": 10**400,
+    "True": True,
+    "a list": ["x"],
+    "a list of None": [None],
+    "a mapping": {"a": None},
+    "a mapping of numbers": {1: 2},
+    "a pair": ("a", 1),
+    "a word": "nonsense",
+    "no character": "\ud800",
+    "NUL": "a\0b",
+    "a range": range(3),
+    "None": None,
+}
+#: What errors begin with where an argument of the right type is at fault in itself: data, a place, a task, an expression.
+THEIR_OWN_WORDS = re.compile(
+    r"file://|a\\0b: |in the expression|there is no (column|data)|not a scan task|versions \d+ to|"
+    r"(the first|(an?|None|a dictionary)( \w+)* is no |column |1 is no name)"
+)
+
+
+@pytest.mark.parametrize("value", ODD.values(), ids=ODD)
+def test_an_odd_value_is_taken_or_refused_by_the_arguments_name(
+    value: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For each parameter of everything that can be called."""
+    monkeypatch.chdir(tmp_path)
+    for function_name, function in FUNCTIONS.items():
+        owner, _, method = function_name.partition(".")
+        if (
+            (method and owner not in OWNERS)
+            or (not method and inspect.isclass(function) and function_name != "Table")
+            or owner == "History"
+        ):
+            continue
+        for parameter in parameters(function):
+            if parameter.kind is not parameter.VAR_KEYWORD and function_name != "set_memory_limit":
+                told = outcome(function_name, parameter, value, tmp_path)
+                assert not told, f"{function_name}({parameter.name}={value!r}): {told}"
+
+
+OWNERS = {"Table", "Scan", "Changes", "Merge", "Alter"}
+
+
+def outcome(name: str, parameter: inspect.Parameter, value: Any, folder: Path) -> str:
+    """What is wrong with what the function does, or nothing."""
+    owner, _, method = name.partition(".")
+    place = f"memory://odd/{folder}/{name}/{parameter.name}"
+    table = lb.write(place, DATA, properties=FEED, mode="overwrite").table
+    function = getattr(objects(table)[owner], method) if method else FUNCTIONS[name]
+    needed = {
+        one.name: place if one.name == "uri" else stand_in(one, folder)
+        for one in parameters(FUNCTIONS[name])
+        if one.default is inspect.Parameter.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+    }
+    try:
+        function(value) if parameter.kind is parameter.VAR_POSITIONAL else function(**{**needed, parameter.name: value})
+    except (lb.LakebedError, TypeError) as error:
+        said = str(error)
+        said.encode()
+        begins = re.match(rf"{parameter.name}(=|:| is of type| goes with)", said)
+        if begins or (isinstance(error, lb.LakebedError) and (said.startswith(table.uri) or THEIR_OWN_WORDS.match(said))):
+            return ""
+        return f"{type(error).__name__}: {said}"
+    except Exception as error:
+        return f"{type(error).__name__}, which is foreign: {error}"
+    return ""
 
 
 PLACES: list[tuple[type[Exception], str, dict[str, Any]]] = [

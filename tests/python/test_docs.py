@@ -65,6 +65,10 @@ def below(output: str, title: str) -> list[str]:
 
 def test_the_demo_shows_the_main_job(tmp_path: Path) -> None:
     output = run_demo("--no-spark", str(tmp_path))
+    took = re.search(r"\nThat took (\d+\.\d) seconds\.", output)
+    assert took is not None
+    # The bound that is promised. It takes five to ten seconds where nothing else runs.
+    assert float(took[1]) < 60
     assert "30 600,000 30" in below(output, "Append thirty days of trips")
     assert any(line.startswith("31 2,000 500 ") for line in below(output, "Upsert"))
     mistakes = [line for line in below(output, "Delete the mistakes") if line.startswith("32 ")]
@@ -89,6 +93,28 @@ def test_the_demo_says_how_to_see_the_part_about_spark(monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     assert "There is no Java here. Install Java 17 or newer" in run_demo()
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ('openjdk version "11.0.22" 2024-01-16', "Java 11 is too old. Install Java 17 or newer"),
+        ('java version "1.8.0_392"', "Java 8 is too old. Install Java 17 or newer"),
+        (None, "java does not run. Install Java 17 or newer"),
+    ],
+)
+def test_an_old_java_is_told_before_spark_fails_on_it(
+    said: str | None, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\n" + (f"echo '{said}' >&2\n" if said else "exit 1\n"))
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    output = run_demo()
+    assert told in output
+    assert "docs/guide.md" in output
+    assert subprocess.run([ROOT / "tests" / "need", "java"], capture_output=True, check=False).returncode == 1
 
 
 @pytest.mark.spark

@@ -111,6 +111,10 @@ def fails_in_words_of_its_own(case: Case, path: str, table: lb.Table | None) -> 
     return processes.act(case, path, table, lambda: {}["id"])
 
 
+def fails_in_words_of_arrow(case: Case, path: str, table: lb.Table | None) -> processes.Answer:
+    return processes.act(case, path, table, lambda: pa.array([1, "x"]))
+
+
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
@@ -120,10 +124,37 @@ def fails_in_words_of_its_own(case: Case, path: str, table: lb.Table | None) -> 
         (does_nothing, "rows: 4 rows, 6 wanted"),
         (complains, "refused, although nothing is wrong"),
         (fails_in_words_of_its_own, "an error that is not ours: KeyError"),
+        (fails_in_words_of_arrow, "an error that is not ours: ArrowInvalid"),
     ],
 )
 def test_a_door_at_fault_is_found(fault: Callable[..., processes.Answer], told: str) -> None:
     assert told in run.check(_TWO, fault)
+
+
+_CAST = Case(
+    Table(),
+    Source(
+        "table",
+        (
+            (
+                *(Column("id", "int64", (1, 50)), Column("n", "string", ("7", "8")), Column("v", "double", (1.5, None))),
+                *(Column("p", "string", ("x", "y")), Column("s", "string", ("a", None))),
+            ),
+        ),
+    ),
+    Deed("upsert", (("keys", "id"),)),
+)
+
+
+def test_a_row_that_is_lost_beside_values_that_are_cast_is_found() -> None:
+    assert model.wanted(_CAST).casts
+    assert run.check(_CAST) == ""
+
+    def half(case: Case, path: str, table: lb.Table | None) -> processes.Answer:
+        assert table is not None
+        return processes.act(case, path, table, lambda: table.upsert(sources.make(case.source).slice(0, 1), keys="id"))
+
+    assert "rows: " in run.check(_CAST, half)
 
 
 def test_a_refusal_that_leaves_something_is_found() -> None:

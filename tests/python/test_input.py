@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import re
+import sqlite3
 from collections import UserDict, namedtuple
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -753,6 +755,25 @@ def test_what_is_no_exception_comes_out_as_it_is(path: str, way: str, raised: Ba
         lb.write(path, ways(raised)[way]())
     assert caught.value is raised
     assert not Path(path).exists() or not files(path)
+
+
+def test_chunks_of_a_connection_of_sqlite_need_one_that_other_threads_may_use(path: str, tmp_path: Path) -> None:
+    """As the guide says."""
+    with closing(sqlite3.connect(tmp_path / "db")) as filled:
+        filled.execute("CREATE TABLE t (a)")
+        filled.executemany("INSERT INTO t VALUES (?)", [(number,) for number in range(7)])
+        filled.commit()
+
+    def chunks(*, check_same_thread: bool) -> Iterator[Any]:
+        connection = sqlite3.connect(tmp_path / "db", check_same_thread=check_same_thread)
+        return iter(pd.read_sql("SELECT a FROM t", connection, chunksize=2))
+
+    lb.write(path, chunks(check_same_thread=False))
+    assert [row["a"] for row in rows(path)] == list(range(7))
+    with pytest.raises(lb.InvalidInputError, match="SQLite objects created in a thread") as caught:
+        lb.write(path, chunks(check_same_thread=True))
+    assert isinstance(caught.value.__cause__, sqlite3.ProgrammingError)
+    assert lb.Table(path).version == 0
 
 
 def test_errors_of_lakebed_keep_their_class(path: str) -> None:

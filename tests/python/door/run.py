@@ -9,7 +9,7 @@ from pathlib import Path
 
 import lakebed as lb
 from dml import log
-from door import deeds, model, tables
+from door import deeds, model, sources, tables
 from door.case import Case, Rows
 from door.model import Wanted
 from door.processes import WAYS, Answer
@@ -22,11 +22,6 @@ Act = Callable[[Case, str, "lb.Table | None"], Answer]
 _FOREIGN_WORDS = re.compile(
     r'panicked|unwrap\(|\bOption<|\bResult<|\bUtf8\b|(?<!")\bInt(8|16|32|64)\b|\bUInt|Timestamp\(|DataFusion|C Data interface|cast\(\w+@\d|\bu64\b|\busize\b|buffers'
 )
-
-
-def _is_ours(answer: Answer) -> bool:
-    """Whether an error is lakebed's, or Python's own about an argument; pyarrow's errors only derive from that."""
-    return "LakebedError" in answer.classes or answer.classes[0] == "TypeError"
 
 
 def check(case: Case, act: Act | None = None) -> str:
@@ -75,6 +70,11 @@ def _judge_refusal(case: Case, answer: Answer, wanted: Wanted, path: str) -> str
     return ""
 
 
+def _is_ours(answer: Answer) -> bool:
+    """Whether the error is one of lakebed's, or a TypeError about the arguments: not one of a class that a library made of that."""
+    return "LakebedError" in answer.classes or answer.classes[0] == "TypeError"
+
+
 def _unchanged(path: str, before: dict[str, int], *, by_tasks: bool) -> str:
     """What a refused call left. A task of Spark's that ended before another one failed leaves its files, which no version names."""
     after = _files(path)
@@ -91,10 +91,9 @@ def _judge_success(case: Case, answer: Answer, wanted: Wanted, path: str, versio
     if wanted.refused:
         return f"done, although it must be refused: {wanted.refused}"
     table = lb.Table(path)
-    found = bag(table.to_arrow().to_pylist())
-    if wanted.casts and found.total() != len(wanted.rows):
-        return f"rows: {found.total()} rows, {len(wanted.rows)} wanted"
-    if not wanted.casts and (wrong := differ(found, bag(wanted.rows))):
+    rows = table.to_arrow().to_pylist()
+    found = bag(rows)
+    if wrong := _judge_rows(case, rows, wanted):
         return f"rows: {wrong}"
     if table.count() != found.total():
         return f"the log counts {table.count()} rows, the files have {found.total()}"
@@ -113,6 +112,32 @@ def _judge_success(case: Case, answer: Answer, wanted: Wanted, path: str, versio
     if "feed" in case.table.features and case.table.exists and made and case.deed.verb != "create" and version is not None:
         return _judge_feed(table, version, found, bag(tables.before(case.table)))
     return ""
+
+
+def _judge_rows(case: Case, rows: Rows, wanted: Wanted) -> str:
+    """How the rows of the table differ from those that are wanted. Columns whose values an assignment may have cast are left out; where rows
+    find each other by such a column, only so many can be there as were before and came."""
+    cast = _cast_columns(case) if wanted.casts else set()
+    keys = dict(case.deed.given).get("keys", ("id",))
+    if cast & {keys} if isinstance(keys, str) else cast & set(keys):
+        most = len(tables.before(case.table)) + len(sources.rows(case.source))
+        return f"{len(rows)} rows, {most} at most are wanted" if len(rows) > most else ""
+
+    def kept(given: Rows) -> Bag:
+        return bag({name: value for name, value in row.items() if name.lower() not in cast} for row in given)
+
+    return differ(kept(rows), kept(wanted.rows))
+
+
+def _cast_columns(case: Case) -> set[str]:
+    """Columns of the table for which a batch has values of another family of types."""
+    columns = [column for batch in sources.batches(case.source) for column in batch]
+    known = [column for column in columns if column.name.lower() in tables.SCHEMA.names]
+    return {
+        column.name.lower()
+        for column in known
+        if model._family(tables.SCHEMA.field(column.name.lower()).type) != model._family(sources.TYPES[column.type])
+    }
 
 
 def _judge_answer(answer: Answer, wanted: Wanted) -> str:

@@ -161,21 +161,21 @@ def _mapping(source: Source) -> dict[str, list[Any]]:
 
 
 def _broken(kind: str) -> pa.Table:
-    """Buffers that contradict themselves, as a faulty library hands them over."""
-    ends = array("i", [0, 1, 1])
-    first, short = (pa.py_buffer(array("i", ends).tobytes()) for ends in ([0, 3, 1], [0, 2, 2]))
+    """Buffers that contradict themselves, as a faulty library hands them over. Offsets become wrong once pyarrow has looked at them."""
+    offsets = array("i", [0, 1, 1])
+    of_offsets = pa.py_buffer(offsets)
     broken = {
-        "offsets that fall": lambda: pa.Array.from_buffers(pa.string(), 2, [None, first, pa.py_buffer(b"abc")]),
+        "offsets that fall": lambda: pa.Array.from_buffers(pa.string(), 2, [None, of_offsets, pa.py_buffer(b"abc")]),
         "offsets out of bounds": lambda: pa.Array.from_buffers(
-            pa.list_(pa.int32()), 2, [None, pa.py_buffer(ends)], children=[pa.array([1], pa.int32())]
+            pa.list_(pa.int32()), 2, [None, of_offsets], children=[pa.array([1], pa.int32())]
         ),
-        "bytes that are no text": lambda: pa.Array.from_buffers(pa.string(), 2, [None, short, pa.py_buffer(b"\xff\xfe")]),
+        "bytes that are no text": lambda: pa.Array.from_buffers(pa.string(), 2, [None, of_offsets, pa.py_buffer(b"\xff\xfe")]),
         "keys out of bounds": lambda: pa.DictionaryArray.from_arrays(pa.array([0, 9]), pa.array(["x"]), safe=False),
     }
-    made = pa.table({"id": [7, 8], "s": broken[kind]()})
-    # pyarrow itself looks at the last offset of lists, but only while the table is made.
-    ends[2] = 1 << 30
-    return made
+    table = pa.table({"id": [7, 8], "s": broken[kind]()})
+    later = {"offsets that fall": [0, 3, 1], "offsets out of bounds": [0, 1, 1 << 30]}
+    offsets[:] = array("i", later.get(kind, [0, 2, 2]))
+    return table
 
 
 BROKEN = ("offsets that fall", "offsets out of bounds", "bytes that are no text", "keys out of bounds")

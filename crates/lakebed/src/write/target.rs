@@ -359,7 +359,7 @@ fn bloom_column(rules: &WriteRules, name: &str) -> Result<Vec<String>> {
     let names: Vec<&str> = name.split('.').collect();
     let mode = rules.properties.column_mapping_mode;
     lakebed_core::schema::mapping::physical_path(&rules.schema, &names, mode)
-        .ok_or_else(|| Error::invalid_input(format!("{}: there is no column {name} for a Bloom filter", rules.table)))
+        .ok_or_else(|| Error::invalid_input(format!("{}: bloom_columns: there is no column {name}", rules.table)))
 }
 
 #[cfg(test)]
