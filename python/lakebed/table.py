@@ -437,8 +437,9 @@ class Table:
 
         ``source`` is anything that speaks Arrow, as for :func:`lakebed.write`; it is read once, and may be larger than memory. ``on`` is an SQL
         condition over the columns of both, such as ``"target.id = source.id"``; ``source_alias`` and ``target_alias`` are what it calls the two.
-        ``schema="merge"`` adds columns to the table that the source has and it lacks. ``on_lossy="truncate"`` lets digits go that a column
-        cannot hold. ``target_file_size`` is about how large new files become, in bytes. The other options are those of :meth:`delete`.
+        ``schema="merge"`` adds columns to the table that the source has and it lacks. ``on_lossy="truncate"`` lets digits of the source go that
+        no column can hold, such as nanoseconds; assignments cast as SQL does. ``target_file_size`` is about how large new files become, in bytes.
+        The other options are those of :meth:`delete`.
         """
         from lakebed.dml import Merge, change_options
 
@@ -468,7 +469,8 @@ class Table:
         timeout: float | None = None,
     ) -> ChangeResult:
         """Updates the rows that have the ``keys`` (one or more columns) of a row of ``source`` with all its columns, and inserts its other rows.
-        A null among the keys equals a null. The options are those of :meth:`merge`.
+        A null among the keys equals a null. Fractions for whole numbers, and other values that a column cannot hold, are refused unless
+        ``on_lossy="truncate"``. The other options are those of :meth:`merge`.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/upsert", pa.table({"id": [1, 2], "name": ["a", "b"]})).table

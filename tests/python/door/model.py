@@ -59,8 +59,8 @@ def wanted(case: Case) -> Wanted:
     given = dict(deed.given)
     is_known = table.exists and (given.get("mode") == "ignore" or _is_known(given))
     if deed.wrong:
-        # Columns, constraints and properties need not be checked where nothing is done.
-        depends = "nope" in deed.wrong or deed.wrong.startswith(("constraints", "properties"))
+        # Columns, constraints, properties and clauses need not be checked where nothing is done.
+        depends = "nope" in deed.wrong or deed.wrong.startswith(("constraints", "properties", "clauses"))
         (found.doubts if is_known and depends else found.refused).append(deed.wrong)
     if deed.verb == "write" and table.exists and given.get("mode") == "error":
         found.refused.append("there is a table")
