@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import sqlite3
+import time
 from collections import UserDict, namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -701,6 +702,10 @@ def test_a_generator_that_is_given_up_is_closed(path: str) -> None:
     lb.write(path, batch(a=["x"]))
     with pytest.raises(lb.SchemaMismatchError):
         lb.write(path, endless())
+    # The thread that reads the data lets go of it, and may do so a moment later.
+    limit = time.monotonic() + 10
+    while not closed and time.monotonic() < limit:
+        time.sleep(0.01)
     assert (rows(path), closed) == ([{"a": "x"}], [True])
 
 
