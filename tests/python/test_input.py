@@ -6,6 +6,7 @@ import dataclasses
 import datetime as dt
 import re
 import sqlite3
+import time
 from collections import UserDict, namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -800,6 +801,10 @@ def test_a_generator_that_is_given_up_is_closed(path: str) -> None:
     lb.write(path, batch(a=["x"]))
     with pytest.raises(lb.SchemaMismatchError):
         lb.write(path, endless())
+    # The thread that reads the data lets go of it, and may do so a moment later.
+    limit = time.monotonic() + 10
+    while not closed and time.monotonic() < limit:
+        time.sleep(0.01)
     assert (rows(path), closed) == ([{"a": "x"}], [True])
 
 
