@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lakebed.errors import InvalidInputError
-from lakebed.values import array_of, refuse_dtype
+from lakebed.values import array_of, check_name, refuse_dtype
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["arrow", "is_pandas", "refuse_objects", "series"]
+__all__ = ["arrow", "check_polars", "is_pandas", "series"]
 
 
 def is_pandas(data: Any, *names: str) -> bool:
@@ -32,6 +32,8 @@ def arrow(frame: Any) -> pa.Table:
         )
     frame = _with_index(frame)
     names = [name.decode() if isinstance(name, bytes) else str(name) for name in frame.columns]
+    for name in names:
+        check_name(name)
     _refuse_doubles(names)
     return pa.table([series(name, frame.iloc[:, at], "row") for at, name in enumerate(names)], names=names)
 
@@ -44,9 +46,10 @@ def series(name: str, values: Any, what: str) -> Any:
     return array_of(name, values, what, nan_is_null=True)
 
 
-def refuse_objects(frame: Any) -> None:
-    """Refuses frames of polars with Python objects."""
+def check_polars(frame: Any) -> None:
+    """Refuses frames of polars with names or types that no table has."""
     for name, dtype in (getattr(frame, "schema", None) or {}).items():
+        check_name(name)
         refuse_dtype(name, dtype)
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakebed.errors import InvalidInputError, LakebedError
-from lakebed.frames import arrow, is_pandas, refuse_objects
-from lakebed.values import printable, shown, with_article
+from lakebed.frames import arrow, check_polars, is_pandas
+from lakebed.values import check_name, printable, shown, with_article
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -195,7 +195,10 @@ def _arrow(data: Any) -> Any:
     if is_pandas(data):
         return arrow(data)
     if type(data).__module__.partition(".")[0] == "polars":
-        refuse_objects(data)
+        check_polars(data)
+    names = getattr(getattr(data, "schema", None), "names", None)
+    for name in names if isinstance(names, list) else ():
+        check_name(name)
     return data
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakebed.errors import InvalidInputError
 from lakebed.frames import is_pandas, series
-from lakebed.values import array_of, printable, refuse_dtype, shown, with_article
+from lakebed.values import array_of, check_name, refuse_dtype, with_article
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +33,11 @@ def from_columns(columns: Mapping[Any, Any]) -> pa.Table:
     _check_names(columns, "a dictionary without columns")
     made = {}
     for name, values in columns.items():
-        if isinstance(values, (str, bytes, Mapping)) or not (hasattr(values, "__len__") or isinstance(values, Iterable)):
+        if (
+            isinstance(values, (str, bytes, bytearray, memoryview, Mapping))
+            or is_pandas(values, "DataFrame")
+            or not (hasattr(values, "__len__") or isinstance(values, Iterable))
+        ):
             raise InvalidInputError(
                 f"column {name} is {with_article(values)}, not a list of values: for a single row give a list of one dictionary"
             )
@@ -49,10 +53,7 @@ def _check_names(names: Mapping[Any, Any], what: str) -> None:
     if not names:
         raise InvalidInputError(f"{what} is no data: give at least one column, or an empty table with a schema")
     for name in names:
-        if not isinstance(name, str):
-            raise InvalidInputError(f"{shown(name)} is no name of a column: it is {with_article(name)}, not a text")
-        if printable(name) != name:
-            raise InvalidInputError(f"{shown(name)} is no name of a column: half of a surrogate pair is no character")
+        check_name(name)
 
 
 def _column(name: str, values: Any, what: str) -> Any:

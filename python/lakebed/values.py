@@ -16,7 +16,11 @@ from lakebed.errors import InvalidInputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["array_of", "printable", "refuse_dtype", "shown", "with_article"]
+__all__ = ["array_of", "check_name", "printable", "refuse_dtype", "shown", "with_article"]
+
+
+#: Types of polars that no table has.
+_OF_POLARS = {"Object": "Python objects", "Int128": "numbers of 128 bits", "UInt128": "numbers of 128 bits"}
 
 
 def array_of(name: str, values: Any, what: str, *, nan_is_null: bool = False) -> Any:
@@ -35,7 +39,10 @@ def array_of(name: str, values: Any, what: str, *, nan_is_null: bool = False) ->
             raise InvalidInputError(f"column {name} has {dimensions} dimensions: a column has one") from None
         given = [_plain(name, value) for value in values]
         column = _tried(name, given, what, nan_is_null)
-    data_type = _exact(name, given, column.type)
+    try:
+        data_type = _exact(name, given, column.type)
+    except RecursionError:
+        raise InvalidInputError(f"column {name} has lists or dictionaries too deep in one another") from None
     if data_type == column.type:
         return column
     try:
@@ -46,6 +53,19 @@ def array_of(name: str, values: Any, what: str, *, nan_is_null: bool = False) ->
         ) from error
 
 
+def check_name(name: Any, of: str = "column") -> None:
+    """Refuses what is no name of a column or a field. In Arrow's interface names end at a NUL."""
+    why = ""
+    if not isinstance(name, str):
+        why = f"it is {with_article(name)}, not a text"
+    elif printable(name) != name:
+        why = "half of a surrogate pair is no character"
+    elif "\0" in name:
+        why = "it holds a NUL character"
+    if why:
+        raise InvalidInputError(f"{shown(name)} is no name of a {of}: {why}")
+
+
 def refuse_dtype(name: str, dtype: Any) -> None:
     """Periods and intervals of pandas: Arrow has no such types, what is left of a period is a number of its units since 1970. Objects of
     polars: it hands over their addresses."""
@@ -54,8 +74,8 @@ def refuse_dtype(name: str, dtype: Any) -> None:
             f"column {name} is of type {dtype}, which no table has: call .dt.to_timestamp() on a column of periods, or give "
             "the bounds of intervals as two columns"
         )
-    if type(dtype).__module__.partition(".")[0] == "polars" and _has_objects(dtype):
-        raise InvalidInputError(f"column {name} holds Python objects, which no table can: give it another type")
+    if type(dtype).__module__.partition(".")[0] == "polars" and (found := _unknown(dtype)):
+        raise InvalidInputError(f"column {name} holds {_OF_POLARS[found]}, which no table can: give it another type")
 
 
 def shown(value: Any) -> str:
@@ -181,8 +201,7 @@ def _exact_struct(name: str, given: Sequence[Any], data_type: pa.StructType) -> 
 
     given = [value for value in given if isinstance(value, Mapping)]
     for key in dict.fromkeys(chain.from_iterable(given)):
-        if not isinstance(key, str):
-            raise InvalidInputError(f"column {name}: {shown(key)} is no name of a field: it is {with_article(key)}, not a text")
+        check_name(key, f"field of column {name}")
     fields = [
         field.with_type(_exact(f"{name}.{field.name}", (value.get(field.name) for value in given), field.type))
         for field in data_type
@@ -233,7 +252,11 @@ def _has_nanoseconds(value: Any) -> bool:
     return bool(getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0))
 
 
-def _has_objects(dtype: Any) -> bool:
-    """Whether a type of polars is that of Python objects, or has it inside."""
+def _unknown(dtype: Any) -> str:
+    """The type of polars that no table has, be it this one or one inside of it, or nothing."""
     inner = [getattr(dtype, "inner", None), *(field.dtype for field in getattr(dtype, "fields", ()))]
-    return str(dtype) == "Object" or any(_has_objects(one) for one in inner if one is not None)
+    return (
+        str(dtype)
+        if str(dtype) in _OF_POLARS
+        else next((found for one in inner if one is not None and (found := _unknown(one))), "")
+    )

@@ -528,7 +528,11 @@ def test_missing_values_of_pandas_and_dates_of_numpy_are_taken_in_rows(path: str
         ({"v": pl.Series([object()], dtype=pl.Object)}, "column v holds Python objects"),
         ({"v": [pl.Series([object()], dtype=pl.Object)]}, "column v holds Python objects"),
         ({"v": np.array([[1, 2]])}, "column v has 2 dimensions"),
-        ([{"v": {b"x": 3}}, {"v": {"x": 1}}], "column v: b'x' is no name of a field: it is a bytes, not a text"),
+        ({"v": pl.Series([1], dtype=pl.Int128)}, "column v holds numbers of 128 bits"),
+        (pl.DataFrame({"v": [[1]]}, schema={"v": pl.List(pl.Int128)}), "column v holds numbers of 128 bits"),
+        ({"v": bytearray(b"x")}, "column v is a bytearray, not a list"),
+        ({"v": pd.DataFrame({"x": [dt.date(2026, 1, 1), dt.datetime(2026, 1, 1, 5)]})}, "column v is a DataFrame, not a list"),
+        ([{"v": {b"x": 3}}, {"v": {"x": 1}}], "b'x' is no name of a field of column v: it is a bytes, not a text"),
     ],
 )
 def test_columns_that_no_table_can_hold_are_refused(path: str, columns: Any, match: str) -> None:
@@ -543,6 +547,30 @@ def test_columns_that_no_table_can_hold_are_refused(path: str, columns: Any, mat
 def test_what_is_said_of_text_that_is_none_can_be_printed(path: str, data: Any) -> None:
     found = refused(path, data, r"surrogate|\\ud800")
     assert r"\ud800" in str(found).encode("utf-8").decode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [{"a\0b": 1}],
+        {"a\0b": [1]},
+        [{"s": {"a\0b": 1}}],
+        pd.DataFrame({"a\0b": [1]}),
+        pl.DataFrame({"a\0b": [1]}),
+        pa.table({"a\0b": [1]}),
+        [pa.table({"a\0b": [1]})],
+        pa.table({"a\0b": [1]}).to_reader,
+    ],
+)
+def test_names_that_arrow_would_cut_are_refused(path: str, data: Any) -> None:
+    refused(path, data, r"'a\\x00b' is no name of a .*NUL")
+
+
+def test_values_that_are_too_deep_are_refused(path: str) -> None:
+    value = {"x": 1}
+    for _ in range(3000):
+        value = {"x": value}  # type: ignore[dict-item]
+    refused(path, [value], "too deep in one another")
 
 
 def test_sparse_columns_hold_what_they_stand_for(path: str) -> None:
