@@ -225,7 +225,9 @@ OLDEST_JAVA = 17
 
 def lack_of_spark() -> str:
     """What to do to see the part about PySpark, or nothing where it can be seen."""
-    java = shutil.which("java", path=os.pathsep.join([os.path.join(os.environ.get("JAVA_HOME", ""), "bin"), os.environ["PATH"]]))
+    home = os.environ.get("JAVA_HOME")
+    # As PySpark does: where JAVA_HOME is set, no other Java is asked.
+    java = f"{home}/bin/java" if home else shutil.which("java")
     version = 0 if java is None else version_of(java)
     if version < OLDEST_JAVA:
         there = f"Java {version} is too old" if version else "There is no Java here" if java is None else f"{java} does not run"

@@ -429,16 +429,16 @@ PLACES: list[tuple[type[Exception], str, dict[str, Any]]] = [
 def test_tables_are_opened_by_arguments_that_make_sense(
     function: Callable[..., Any], kind: type[Exception], said: str, options: dict[str, Any], table: lb.Table
 ) -> None:
-    with pytest.raises(kind, match=said):
+    with pytest.raises(kind, match=f"^{said}"):
         function(table.uri, **options)
 
 
 @pytest.mark.parametrize("uri", [None, 1, b"/tmp/t", ["t"]], ids=str)
 def test_a_place_is_text_or_a_path(uri: Any) -> None:
     for function in (lb.Table, lb.read, lb.exists):
-        with pytest.raises(TypeError, match="uri="):
+        with pytest.raises(TypeError, match=r"^uri="):
             function(uri)
-    with pytest.raises(TypeError, match="uri="):
+    with pytest.raises(TypeError, match=r"^uri="):
         lb.write(uri, DATA)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -115,6 +117,20 @@ def test_an_old_java_is_told_before_spark_fails_on_it(
     assert told in output
     assert "docs/guide.md" in output
     assert subprocess.run([ROOT / "tests" / "need", "java"], capture_output=True, check=False).returncode == 1
+
+
+def test_no_other_java_stands_in_for_the_one_that_java_home_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark asks no other one either."""
+    there = tmp_path / "java"
+    there.write_text("#!/bin/sh\necho 'openjdk version \"17.0.15\" 2025-04-15' >&2\n")
+    there.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    for home, is_found in ((None, True), ("", True), (str(tmp_path / "nothing"), False)):
+        monkeypatch.delenv("JAVA_HOME", raising=False) if home is None else monkeypatch.setenv("JAVA_HOME", home)
+        said = runpy.run_path(str(ROOT / "examples" / "demo.py"))["lack_of_spark"]()
+        assert ("java does not run. Install Java 17 or newer" in said) != is_found, said
+        need = subprocess.run([ROOT / "tests" / "need", "java"], capture_output=True, text=True, check=False)
+        assert (need.returncode == 0) == is_found, need.stderr
 
 
 @pytest.mark.spark

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -155,6 +157,23 @@ def test_a_row_that_is_lost_beside_values_that_are_cast_is_found() -> None:
         return processes.act(case, path, table, lambda: table.upsert(sources.make(case.source).slice(0, 1), keys="id"))
 
     assert "rows: " in run.check(_CAST, half)
+
+
+def test_rows_that_are_lost_where_keys_are_cast_are_found() -> None:
+    """The model does not know which rows find each other then, but an upsert takes none away."""
+    columns = tuple(
+        Column("id", "decimal", (Decimal("1.00"), Decimal("50.00"))) if column.name == "id" else column
+        for column in _CAST.source.batches[0]
+    )
+    case = replace(_CAST, source=Source("table", (columns,)))
+    assert model.wanted(case).casts
+    assert run.check(case) == ""
+
+    def less(case: Case, path: str, table: lb.Table | None) -> processes.Answer:
+        assert table is not None
+        return processes.act(case, path, table, lambda: table.delete("id <= 2"))
+
+    assert "rows: 2 rows, 4 to 6 are wanted" in run.check(case, less)
 
 
 def test_a_refusal_that_leaves_something_is_found() -> None:

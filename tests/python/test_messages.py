@@ -57,7 +57,7 @@ def column(name: str, values: list[Any], kind: pa.DataType) -> pa.Table:
 
 
 for _name, _data in {
-    "byte_too_large": column("b", [1, 300], pa.int64()),
+    "byte_too_large": column("b", [300], pa.int64()),
     "float_for_a_decimal": column("d", [0.5], pa.float64()),
     "text_for_a_number": column("id", ["x"], pa.string()),
     "number_for_text": column("city", [1], pa.int64()),

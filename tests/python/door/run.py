@@ -116,12 +116,15 @@ def _judge_success(case: Case, answer: Answer, wanted: Wanted, path: str, versio
 
 def _judge_rows(case: Case, rows: Rows, wanted: Wanted) -> str:
     """How the rows of the table differ from those that are wanted. Columns whose values an assignment may have cast are left out; where rows
-    find each other by such a column, only so many can be there as were before and came."""
+    find each other by such a column, only so many can be there as were before and came, and not fewer than before unless they are to go."""
     cast = _cast_columns(case) if wanted.casts else set()
-    keys = dict(case.deed.given).get("keys", ("id",))
+    said = dict(case.deed.given)
+    keys = said.get("keys", ("id",))
     if cast & {keys} if isinstance(keys, str) else cast & set(keys):
-        most = len(tables.before(case.table)) + len(sources.rows(case.source))
-        return f"{len(rows)} rows, {most} at most are wanted" if len(rows) > most else ""
+        before = len(tables.before(case.table))
+        least = 0 if said.get("clauses", "").startswith("delete") else before
+        most = before + len(sources.rows(case.source))
+        return "" if least <= len(rows) <= most else f"{len(rows)} rows, {least} to {most} are wanted"
 
     def kept(given: Rows) -> Bag:
         return bag({name: value for name, value in row.items() if name.lower() not in cast} for row in given)
