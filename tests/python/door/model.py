@@ -168,7 +168,10 @@ def _judge_retyped(kind: str, batches: list[Batch], is_new: bool, found: Wanted)
                 found.doubts.append(f"{column.name} is made of {column.type}")
             if None in column.values and column.type != "string" and kind in sources.OF_PANDAS:
                 found.doubts.append(f"{column.name} has nulls among {column.type}")
-    if is_new and not all(any(value is not None for value in column.values) for batch in batches for column in batch):
+    # Such a column has no type: no new table takes it, and no later batch with values fits it.
+    if (is_new or len(batches) > 1) and not all(
+        any(value is not None for value in column.values) for batch in batches for column in batch
+    ):
         found.doubts.append("a column of nothing but nulls")
 
 
