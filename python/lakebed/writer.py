@@ -91,7 +91,7 @@ def create(
         "partition_by": arguments.columns("partition_by", partition_by),
         "cluster_by": arguments.columns("cluster_by", cluster_by),
         "properties": arguments.properties("properties", properties),
-        "constraints": dict(arguments.expressions("constraints", constraints or {})),
+        "constraints": dict(arguments.expressions("constraints", {} if constraints is None else constraints)),
         "mode": arguments.word("mode", mode, CreateMode),
         "name": arguments.words("name", name),
         "description": arguments.words("description", description),

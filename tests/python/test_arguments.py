@@ -465,9 +465,13 @@ def test_a_new_table_is_made_by_arguments_that_make_sense(tmp_path: Path) -> Non
         if "bloom_columns" not in options and "target_file_size" not in options:
             with pytest.raises(kind):
                 lb.create(tmp_path / "t", DATA.schema, **options)  # type: ignore[arg-type]
-    for options in ({"constraints": {"c": 1}}, {"constraints": "id > 0"}, {"name": 1}):
-        with pytest.raises(TypeError):
-            lb.create(tmp_path / "t", DATA.schema, **options)  # type: ignore[arg-type]
+    for name, values in {
+        "constraints": [{"c": 1}, "id > 0", "", [], 0, False, np.array([1, 2]), pd.NA],
+        "name": [1, 0, []],
+    }.items():
+        for value in values:
+            with pytest.raises(TypeError, match=rf"^{name}[=:]"):
+                lb.create(tmp_path / "t", DATA.schema, **{name: value})  # type: ignore[arg-type]
     assert not (tmp_path / "t").exists()
 
 
