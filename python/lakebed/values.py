@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["array_of", "check_name", "printable", "refuse_dtype", "shown", "with_article"]
 
 
+#: The types of which all values say the same kind of thing, where a column has no others.
+_ALIKE: list[set[type]] = [{datetime.date}, {datetime.timedelta}, {bytes}]
+
 #: Types of polars that no table has.
 _OF_POLARS = {"Object": "Python objects", "Int128": "numbers of 128 bits", "UInt128": "numbers of 128 bits"}
 
@@ -179,6 +182,9 @@ def _exact(name: str, values: Iterable[Any], data_type: pa.DataType) -> pa.DataT
         wanted = _exact(name, categories, data_type.value_type)
         return data_type if wanted == data_type.value_type else wanted
     if not _may_lose(data_type) or getattr(getattr(values, "dtype", None), "kind", "O") != "O":
+        return data_type
+    values = list(values)
+    if set(map(type, values)) - {type(None)} in _ALIKE:
         return data_type
     given = [value for value in values if not (value is None or _is_missing(value) or _is_nan(value))]
     if kinds.is_struct(data_type):
