@@ -31,18 +31,7 @@ def array_of(name: str, values: Any, what: str, *, nan_is_null: bool = False) ->
     import pyarrow as pa
 
     try:
-        column = pa.array(values, from_pandas=nan_is_null)
-        given = values
-        if _may_lose(column.type) and _has_pandas(values):
-            # Beside dates pyarrow takes NaT for the first day of the calendar.
-            given = [_plain(name, value) for value in values]
-            column = pa.array(given, from_pandas=nan_is_null)
-    except Exception:
-        if (dimensions := getattr(values, "ndim", 1)) != 1:
-            raise InvalidInputError(f"column {name} has {dimensions} dimensions: a column has one") from None
-        given = [_plain(name, value) for value in values]
-        column = _tried(name, given, what, nan_is_null)
-    try:
+        given, column = _inferred(name, values, what, nan_is_null)
         data_type = _exact(name, given, column.type)
     except RecursionError:
         raise InvalidInputError(f"column {name} has lists or dictionaries too deep in one another") from None
@@ -54,6 +43,24 @@ def array_of(name: str, values: Any, what: str, *, nan_is_null: bool = False) ->
         raise InvalidInputError(
             f"column {name} has nanoseconds, and also values that are too far from 1970 for them: round the ones or leave out the others"
         ) from error
+
+
+def _inferred(name: str, values: Any, what: str, nan_is_null: bool) -> tuple[Any, Any]:
+    """The values in a form that pyarrow knows, and the array that it makes of them."""
+    import pyarrow as pa
+
+    try:
+        column = pa.array(values, from_pandas=nan_is_null)
+        if not (_may_lose(column.type) and _has_pandas(values)):
+            return values, column
+    except RecursionError:
+        raise
+    except Exception:
+        if (dimensions := getattr(values, "ndim", 1)) != 1:
+            raise InvalidInputError(f"column {name} has {dimensions} dimensions: a column has one") from None
+    # Among the others is NaT, of which pyarrow makes the first day of the calendar beside dates.
+    given = [_plain(name, value) for value in values]
+    return given, _tried(name, given, what, nan_is_null)
 
 
 def check_name(name: Any, of: str = "column") -> None:
