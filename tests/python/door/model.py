@@ -229,6 +229,8 @@ def _write(case: Case, given: dict[str, Any], found: Wanted) -> None:
     mode = {"append": "append", "overwrite": "overwrite"}.get(case.deed.verb) or given.get("mode", "append")
     if exists and (mode == "ignore" or _is_known(given)):
         found.commits = False
+        if given.get("schema") == "overwrite" or "where" in given or "partitions" in given:
+            found.doubts.append("words about what is replaced, where nothing is")
         return
     new = _incoming(case, given)
     where, dynamic = given.get("where"), given.get("partitions") == "dynamic"
