@@ -1,4 +1,4 @@
-"""Frames and series of pandas and polars as Arrow: what they hold and Arrow does not know is refused, or put in a form that it knows."""
+"""Frames and series of pandas and polars as Arrow. Types that Arrow lacks are refused or converted."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def stream(data: Any) -> Any:
 
 
 def begins_anew(data: Any) -> bool:
-    """Whether it gives all of its rows whenever it is asked, however often it was before; of what is not known that is not believed."""
+    """Whether the data can be read again from its beginning. Unknown kinds of data count as readable once."""
     if is_pandas(data):
         return True
     if isinstance(data, Mapping):

@@ -1,4 +1,4 @@
-"""Columns and rows of Python's own values as Arrow tables; what becomes of the values is decided in :mod:`lakebed.values`."""
+"""Columns and rows of Python's own values as Arrow tables. :mod:`lakebed.values` converts the values."""
 
 from __future__ import annotations
 

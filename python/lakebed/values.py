@@ -137,7 +137,7 @@ def _first_that_fails(values: Sequence[Any], nan_is_null: bool) -> int:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """The value, and what is in it, without what pyarrow knows only in frames: missing values of pandas, times of numpy in all units, series."""
+    """The value, and the values inside, in forms that pyarrow takes outside of frames: no NaT or NA of pandas, no moments of numpy, no series."""
     if value is None or isinstance(value, (str, bytes, int, float)):
         return value
     if _is_missing(value):

@@ -73,7 +73,7 @@ def _judge_refusal(case: Case, answer: Answer, wanted: Wanted, path: str) -> str
 
 
 def _is_ours(answer: Answer) -> bool:
-    """Whether the error is one of lakebed's, or a TypeError about the arguments: not one of a class that a library made of that."""
+    """Whether the error is one of lakebed's, or a TypeError about the arguments: not of a class that a library derived from it."""
     return "LakebedError" in answer.classes or answer.classes[0] == "TypeError"
 
 

@@ -185,7 +185,7 @@ impl Snapshot {
         self.inner.is_checksum_wrong.load(Ordering::Relaxed)
     }
 
-    /// Holds the checksum against all files of the log. Where they differ the log is right, and the checksum is told of once.
+    /// Compares the checksum with all files of the log. Where they differ the log is right, and one warning names both counts.
     pub(crate) fn check_checksum(&self, files: u64, size_bytes: u64) {
         let Some(checksum) = self.checksum() else { return };
         let told = (u64::try_from(checksum.num_files).ok(), u64::try_from(checksum.table_size_bytes).ok());

@@ -41,7 +41,7 @@ pub(crate) async fn checked(store: &Store, came_in: u64, files: Vec<WrittenFile>
     }
 }
 
-/// As many rows leave old files as were meant to. Where the log does not tell how many leave, nothing can be said.
+/// As many rows leave old files as were meant to. Nothing is compared where the log has no count.
 pub(crate) fn check_leaving(table: &str, to_leave: u64, leaving: Option<u64>) -> Result<()> {
     match leaving {
         Some(leaving) if leaving != to_leave => {
