@@ -299,7 +299,7 @@ fn what_comes_back_names_files_of_the_table_only() {
         assert!(WrittenFiles::from_bytes(&bytes(outside)).is_err(), "{outside}");
     }
     let refused = WriteTask::from_bytes(br#"{"write_task": 9}"#).unwrap_err();
-    assert!(refused.message().contains("it is of form 9, this version of lakebed reads form 1"), "{refused}");
+    assert!(refused.message().contains("it is of form 9, this version of lakebed reads form 2"), "{refused}");
 }
 
 /// What a part tells, with one number in its bytes another.
