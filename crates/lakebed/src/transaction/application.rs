@@ -116,7 +116,8 @@ impl Application {
             return Ok(Standing::Known);
         }
         let ends_alike = marks.offsets.is_some() && batch.offsets.is_some();
-        if ends_alike && marks.rows.is_none() {
+        if ends_alike && (marks.rows.is_none() || rows.is_none()) {
+            // Equal offsets are proof enough: rows are not counted, and so not read, for the sake of a warning.
             return Ok(Standing::Known);
         }
         let Some(rows) = rows else { return Ok(Standing::Uncounted) };
