@@ -136,7 +136,7 @@ def test_places_are_told_as_the_core_understands_them(folders: tuple[Path, Path]
 def test_bytes_that_are_no_text_are_invalid_input_with_the_arguments_name() -> None:
     uri = os.fsdecode(b"/tmp/\xff")
     for call in [lambda: lb.Table(uri), lambda: lb.write(uri, pa.table({"id": [1]})), lambda: _lakebed.place_of(uri)]:
-        with pytest.raises(lb.InvalidInputError, match=r"uri: .*UTF-8"):
+        with pytest.raises(lb.InvalidInputError, match=r"^uri(: .*UTF-8|=.*half of a surrogate pair)"):
             call()
 
 
