@@ -46,7 +46,7 @@ def array_of(name: str, values: Any, what: str, *, nan_is_null: bool = False) ->
 
 
 def _inferred(name: str, values: Any, what: str, nan_is_null: bool) -> tuple[Any, Any]:
-    """The values in a form that pyarrow knows, and the array that it makes of them."""
+    """The array of the values, and the values themselves, converted if pyarrow does not take them as they are."""
     import pyarrow as pa
 
     try:

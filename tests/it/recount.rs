@@ -1,4 +1,4 @@
-//! Batches whose rows have to be counted to know whether the table has them.
+//! Batches that the table can recognise only by their number of rows.
 
 use std::sync::Arc;
 

@@ -382,7 +382,7 @@ OWNERS = {"Table", "Scan", "Changes", "Merge", "Alter"}
 
 
 def outcome(name: str, parameter: inspect.Parameter, value: Any, folder: Path) -> str:
-    """What is wrong with what the function does, or nothing."""
+    """The fault of a call with an odd value, or an empty text."""
     owner, _, method = name.partition(".")
     place = f"memory://odd/{folder}/{name}/{parameter.name}"
     table = lb.write(place, DATA, properties=FEED, mode="overwrite").table

@@ -99,7 +99,7 @@ async fn list_first(store: &Store, from: u64, most: usize) -> Result<(Vec<Listed
     Ok((files, is_all))
 }
 
-/// A file of the log out of what the store tells of the object.
+/// The file of the log that an object in the store is.
 fn listed_file(path: LogPath, object: ObjectMeta) -> ListedLogFile {
     let modified_ms = object.last_modified.timestamp_millis();
     ListedLogFile { path, size: object.size, modified_ms, e_tag: object.e_tag.map(|tag| unquoted(&tag)) }

@@ -143,7 +143,7 @@ def _query_in_jvm(rows: DataFrame, number: int) -> _Query:
 
 
 def _running(spark: SparkSession) -> Any:
-    """The query to which a batch belongs whose rows are of this session."""
+    """The query that runs in this session, or else the query that this thread runs."""
     ours = spark._jsparkSession
     running = ours.sharedState().activeStreamingQueries()
     for query in running.values():

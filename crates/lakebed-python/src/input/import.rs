@@ -132,7 +132,7 @@ fn parts<T>(data: &ArrayData, of: impl Fn(&ArrayData) -> Result<T, String>) -> R
     parts.map(|(child, name)| of(child).map_err(|fault| format!(".{name}{fault}"))).collect()
 }
 
-/// What arrow says of an array, with the names that types have in tables.
+/// An error of arrow's in words, with Delta's names of types.
 fn told(data: &ArrayData, error: &ArrowError) -> String {
     let text = text_of(error).replace("Offset invariant failure: ", "").replace("buffers[", "buffer [");
     format!(": {}", with_type_names(data, text))

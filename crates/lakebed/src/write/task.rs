@@ -70,7 +70,7 @@ impl WriteTask {
         self.table.metadata.property(name)
     }
 
-    /// What becomes of digits that a column cannot hold.
+    /// Whether digits that a column cannot hold are refused or cut.
     pub fn on_lossy(&self) -> OnLossy {
         self.options.on_lossy
     }
