@@ -694,6 +694,7 @@ def _reopen(given: dict[str, Any], version: int, table_id: str) -> Table:
     return Table._wrap(_lakebed.Table.open({**given, "version": version, "id": table_id}), given)
 
 
-def _is_secret(key: str) -> bool:
-    """Whether a storage option of this name may hold a secret: all may that are not known to hold none."""
-    return key not in _lakebed.options_without_secrets({key: ""})
+def _may_be_secret(name: str, value: str) -> bool:
+    """Whether a storage option may hold a secret: all may that are not known to hold none."""
+    option = {name: value}
+    return _lakebed.options_without_secrets(option) != option

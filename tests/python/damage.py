@@ -29,7 +29,8 @@ class Broken:
         return sorted(self.log.glob("0*.checkpoint*.*"))
 
     def sidecars(self) -> list[Path]:
-        return sorted((self.log / "_sidecars").glob("*.parquet"))
+        """The fullest comes last: in the others, a damaged column may have no values that anybody reads."""
+        return sorted((self.log / "_sidecars").glob("*.parquet"), key=lambda sidecar: sidecar.stat().st_size)
 
     def data_files(self) -> list[Path]:
         """The files of the latest version, in the order of their paths."""

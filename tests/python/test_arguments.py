@@ -22,6 +22,7 @@ import pytest
 
 import lakebed as lb
 from lakebed import _lakebed
+from lakebed.spark.credentials import Access
 
 ROOT = Path(__file__).parents[2]
 DATA = pa.table({"id": [1, 2, 3], "p": ["a", "b", "a"]})
@@ -689,6 +690,14 @@ def test_no_secret_travels_in_a_pickle(name: str) -> None:
 def test_options_that_are_known_to_be_harmless_travel() -> None:
     table = lb.Table(ROOT / "examples" / "trips", storage_options=HARMLESS)
     assert pickle.loads(pickle.dumps(table))._given["storage_options"] == HARMLESS
+
+
+def test_workers_of_spark_get_the_same_options() -> None:
+    assert Access(HARMLESS).options()["storage_options"] == HARMLESS
+    for options in ({"proxy_url": "http://me:hush@proxy:3128"}, {"aws_endpoint": "me:hush@h"}):
+        with pytest.raises(lb.InvalidInputError, match=f"^storage_options has {next(iter(options))}: ") as refused:
+            Access(HARMLESS | options)
+        assert "hush" not in str(refused.value)
 
 
 def test_unknown_options_stay_behind() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakebed.errors import InvalidInputError
-from lakebed.table import _is_secret
+from lakebed.table import _may_be_secret
 
 __all__ = ["Access", "Credentials"]
 
@@ -31,7 +31,7 @@ class Access:
     absolute_paths: bool = False
 
     def __post_init__(self) -> None:
-        secrets = sorted(key for key in self.storage_options if _is_secret(key))
+        secrets = sorted(name for name, value in self.storage_options.items() if _may_be_secret(name, value))
         if secrets:
             raise InvalidInputError(
                 f"storage_options has {', '.join(secrets)}: options that are not known to be harmless, which Spark would send around in its "
@@ -62,8 +62,11 @@ def _refuse_carried(credentials: Credentials) -> None:
     except Exception:
         return  # Whoever opens the store with it tells what is wrong.
     pickled: bytes = CloudPickleSerializer().dumps(credentials)  # type: ignore[no-untyped-call]
-    secrets = {key: value for key, value in found.items() if _is_secret(key) and isinstance(value, str)}
-    carried = sorted(key for key, value in secrets.items() if len(value) >= _LEAST_SECRET and value.encode() in pickled)
+    carried = sorted(
+        name
+        for name, value in found.items()
+        if isinstance(value, str) and len(value) >= _LEAST_SECRET and value.encode() in pickled and _may_be_secret(name, value)
+    )
     if carried:
         raise InvalidInputError(
             f"credentials= carries what it returns ({', '.join(carried)}), and Spark would send that around in its plans: the function closes "

@@ -32,8 +32,10 @@ KILLS = int(os.environ.get("LAKEBED_KILLS", "2"))
 WRITERS = 2
 #: By what they write: the sink of `format("lakebed")`, and `foreach_batch`.
 STREAMS = ("middle", "sink")
-#: No write of the source takes so long; what is older and named by no version is nobody's.
-LONGEST_WRITE = 20.0
+#: VACUUM keeps files for so many seconds. No write of the source takes so long: an older file that no version names is nobody's.
+RETENTION = 30
+#: VACUUM runs only if the version that the stream reads next is younger: the rest of the retention is time for VACUUM to begin in.
+LARGEST_LAG = 10
 SCHEMA = pa.schema({"id": pa.int64(), "value": pa.int64()})
 
 
@@ -136,35 +138,55 @@ def begins_a_batch(lake: Path, stream: str, driver: subprocess.Popen[str]) -> No
             time.sleep(0.002)
 
 
-def vacuum(spark: Any, lake: Path, longest_write: float) -> None:
-    """Removes from the source what Delta Spark's VACUUM removes if it keeps all that the stream has not passed, and no more."""
+def is_close(lake: Path) -> bool:
+    """Whether the stream has read all of the source but the last seconds."""
     version = passed(lake, "middle")
     if version is None:
-        return
+        return False
     commit = lake / "source" / "_delta_log" / f"{version:020}.json"
-    at = commit.stat().st_mtime if commit.exists() else time.time()
-    hours = max(time.time() - at, longest_write) / 3600
-    spark.sql(f"VACUUM delta.`{lake}/source` RETAIN {hours:.9f} HOURS")
+    return not commit.exists() or time.time() - commit.stat().st_mtime < LARGEST_LAG
+
+
+def catches_up(lake: Path, driver: subprocess.Popen[str]) -> None:
+    """Waits until the stream is close."""
+    until = time.monotonic() + 60
+    while not is_close(lake) and time.monotonic() < until and driver.poll() is None:
+        time.sleep(0.05)
+
+
+def vacuum(spark: Any, lake: Path) -> None:
+    """Removes old files of the source, by Delta Spark's VACUUM, unless the stream may still read them.
+
+    The table's property says how old, for `RETAIN` rounds to hours.
+    """
+    if is_close(lake):
+        spark.sql(f"VACUUM delta.`{lake}/source`")
 
 
 @pytest.fixture
-def any_retention(spark: Any) -> Iterator[None]:
-    """Delta Spark's VACUUM lets itself be told less than a week."""
-    setting = "spark.databricks.delta.retentionDurationCheck.enabled"
-    spark.conf.set(setting, "false")
+def settings(spark: Any) -> Iterator[None]:
+    """Delta Spark's VACUUM lets itself be told less than a week, and lists a folder in two tasks, not in ten thousand."""
+    names = {
+        "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    }
+    for name, value in names.items():
+        spark.conf.set(name, value)
     yield
-    spark.conf.unset(setting)
+    for name in names:
+        spark.conf.unset(name)
 
 
-@pytest.mark.usefixtures("any_retention")
+@pytest.mark.usefixtures("settings")
 def test_no_row_is_lost_or_doubled(spark: Any, tmp_path: Path) -> None:
     for table in ("source", "middle", "sink"):
-        lb.create(tmp_path / table, SCHEMA, properties={"delta.checkpointInterval": 7})
+        properties = {"delta.checkpointInterval": 7, "delta.deletedFileRetentionDuration": f"interval {RETENTION} seconds"}
+        lb.create(tmp_path / table, SCHEMA, properties=properties)
     log = tmp_path / "follower.log"
     chance = random.Random(KILLS)
     upkeep: list[Callable[[], object]] = [
         lambda: spark.sql(f"OPTIMIZE delta.`{tmp_path}/source`"),
-        lambda: vacuum(spark, tmp_path, LONGEST_WRITE),
+        lambda: vacuum(spark, tmp_path),
         lambda: spark.sql(f"OPTIMIZE delta.`{tmp_path}/middle`"),
     ]
     killed_in_a_batch = dict.fromkeys(STREAMS, 0)
@@ -173,12 +195,12 @@ def test_no_row_is_lost_or_doubled(spark: Any, tmp_path: Path) -> None:
             with follower("follow", tmp_path, log) as driver:
                 assert driver.stdout is not None
                 assert driver.stdout.readline() == "following\n", log.read_text()[-3000:]
-                until = time.monotonic() + chance.uniform(0, 6)
-                # A worker that plans for the driver takes its stream along.
-                while time.monotonic() < until and driver.poll() is None:
-                    chance.choice(upkeep)()
-                    time.sleep(0.2)
+                catches_up(tmp_path, driver)
+                for work in chance.sample(upkeep, len(upkeep)):
+                    work()
+                    time.sleep(chance.uniform(0, 2))
                     running = workers(driver.pid)
+                    # A worker that plans for the driver takes its stream along.
                     if running and chance.random() < 0.5:
                         with suppress(ProcessLookupError):
                             os.kill(chance.choice(running), signal.SIGKILL)
@@ -194,7 +216,7 @@ def test_no_row_is_lost_or_doubled(spark: Any, tmp_path: Path) -> None:
     with follower("finish", tmp_path, log) as driver:
         assert driver.wait(timeout=300) == 0, log.read_text()[-3000:]
     # Nobody writes any more: now everything goes that was compacted before the stream's last batch, and the stream goes on.
-    vacuum(spark, tmp_path, 0)
+    spark.sql(f"VACUUM delta.`{tmp_path}/source` RETAIN 0 HOURS")
     late = max(upstream.ids[0]) + WRITERS
     lb.write(tmp_path / "source", pa.table({"id": [late], "value": [value(late)]}, SCHEMA))
     upstream.ids[0].append(late)
@@ -211,7 +233,7 @@ def test_no_row_is_lost_or_doubled(spark: Any, tmp_path: Path) -> None:
             found = lb.Table(tmp_path / table).to_arrow().to_pydict()
             assert sorted(zip(found["id"], found["value"], strict=True)) == [(id, value(id)) for id in ids], table
     operations = [commit.operation for commit in lb.Table(tmp_path / "source").history()]
-    assert "OPTIMIZE" in operations
+    assert {"OPTIMIZE", "VACUUM END"} <= set(operations)
     log_files = (tmp_path / "source" / "_delta_log").glob("*.json")
     added = {action["add"]["path"] for found in log_files for line in found.open() if "add" in (action := json.loads(line))}
     on_disk = {found.name for found in (tmp_path / "source").glob("*.parquet")}
