@@ -51,7 +51,7 @@ Mode = Literal["append", "overwrite", "error", "ignore"]
 CreateMode = Literal["error", "ignore", "replace"]
 VacuumMode = Literal["full", "lite"]
 SchemaMode = Literal["enforce", "merge", "overwrite"]
-#: What becomes of the schema where no row makes way.
+#: What a write that removes no rows may do with the schema.
 Evolution = Literal["enforce", "merge"]
 Partitions = Literal["static", "dynamic"]
 OnLossy = Literal["error", "truncate"]

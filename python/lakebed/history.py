@@ -19,7 +19,7 @@ __all__ = ["History", "HistoryEntry", "entry"]
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """One commit: who did what, when."""
+    """One commit: its version, its time, its operation and who made it."""
 
     version: int
     timestamp: datetime

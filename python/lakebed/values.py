@@ -64,7 +64,7 @@ def _inferred(name: str, values: Any, what: str, nan_is_null: bool) -> tuple[Any
 
 
 def check_name(name: Any, of: str = "column") -> None:
-    """Refuses what is no name of a column or a field. In Arrow's interface names end at a NUL."""
+    """Refuses a value that cannot be the name of a column or a field. In Arrow's interface, names end at a NUL."""
     why = ""
     if not isinstance(name, str):
         why = f"it is {with_article(name)}, not a text"
@@ -77,8 +77,10 @@ def check_name(name: Any, of: str = "column") -> None:
 
 
 def refuse_dtype(name: str, dtype: Any) -> None:
-    """Periods and intervals of pandas: Arrow has no such types, what is left of a period is a number of its units since 1970. Objects of
-    polars: it hands over their addresses."""
+    """Refuses types that Arrow would take for something else.
+
+    Arrow makes a number of its units since 1970 of a period of pandas. Polars hands over the addresses of its objects.
+    """
     if type(dtype).__name__ in ("PeriodDtype", "IntervalDtype"):
         raise InvalidInputError(
             f"column {name} is of type {dtype}, which no table has: call .dt.to_timestamp() on a column of periods, or give "
@@ -252,7 +254,7 @@ def _kind(value: Any) -> str:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether this is how pandas or numpy say that there is no value."""
+    """Whether this is one of the missing values of pandas and numpy."""
     kind = type(value).__name__
     return kind in ("NaTType", "NAType") or (kind in ("datetime64", "timedelta64") and bool(value != value))
 

@@ -242,7 +242,7 @@ fn metrics(metrics: &WriteMetrics) -> HashMap<&'static str, u64> {
     all.into_iter().chain(known).collect()
 }
 
-/// One of some words, in any case; what is not given is the first of them.
+/// The value that a word stands for. Upper and lower case are the same; without a word it is the first of the list.
 pub fn word<T: Copy>(what: &str, given: Option<&str>, words: &[(&str, T)]) -> Result<T> {
     let first = words.first().map(|(word, _)| *word).unwrap_or_default();
     let given = given.unwrap_or(first);

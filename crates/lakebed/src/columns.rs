@@ -1,5 +1,5 @@
-//! Which columns a table may have: their names, their types, and the notes on them. What is asked for here comes from a caller, so what is
-//! wrong with it is the caller's to mend. Read [`check_columns`].
+//! Which columns a table may have: their names, their types, and the notes on them. The columns come from a caller, so every error here
+//! is one of invalid input. Read [`check_columns`].
 
 use std::sync::Arc;
 

@@ -53,7 +53,7 @@ pub struct Reservation {
 
 /// The budget of this process.
 static PROCESS: PerProcess<MemoryBudget> = PerProcess::new();
-/// The limit that the process was told, which its forked children go by too; 0 where nobody told it.
+/// The limit that a caller has set for this process and for the children that it forks; 0 if nobody has set one.
 static TOLD_BYTES: AtomicU64 = AtomicU64::new(0);
 
 impl MemoryBudget {

@@ -11,13 +11,13 @@ __all__ = ["check_frame", "check_session", "condition"]
 
 
 def check_session(spark: Any) -> None:
-    """Refuses what is no Spark session, classic or Connect."""
+    """Refuses a value that is not a Spark session, classic or Connect."""
     if not hasattr(type(spark), "createDataFrame"):
         raise TypeError(f"spark takes a SparkSession, not a {type(spark).__name__}")
 
 
 def check_frame(df: Any) -> None:
-    """Refuses what is no data frame of Spark's whose rows are there."""
+    """Refuses a value that is not a data frame of Spark, and a data frame that is a stream."""
     if not hasattr(type(df), "mapInArrow"):
         own = hasattr(df, "to_spark")
         instead = "write df.to_spark()" if own else "lakebed.write takes pandas, polars and pyarrow"

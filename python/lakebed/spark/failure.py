@@ -1,4 +1,4 @@
-"""Errors of lakebed in Python workers of Spark's: shown by themselves there, and raised on the driver as what they are."""
+"""Errors that lakebed raises in Spark's Python workers: the worker shows them without a traceback, and the driver raises them with their own class."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Where a caller says that a table is, with one meaning for every process that reads or writes it.
+"""Places of tables, with one meaning for every process that reads or writes them.
 
-What a place is, the core decides. The functions of this package run in the caller's process and know its folder: :func:`of_caller`.
+The core decides what a text means as a place. The functions of this package run in the caller's process and know its folder: :func:`of_caller`.
 ``format("lakebed")`` runs in processes that Spark starts elsewhere, and is told nothing of the caller's folder: :func:`of_option`.
 """
 

@@ -106,7 +106,7 @@ def explain(
     road: Road = "auto",
     target_task_size: int = 128 << 20,
 ) -> Explanation:
-    """By which road :func:`read` with the same arguments would read, and why. Reads the log, no data.
+    """Tells by which road :func:`read` with the same arguments would read, and why. It reads the log and no data.
 
     They are ``spark``, ``uri``, ``columns``, ``where``, ``version``, ``timestamp``, ``storage_options``, ``credentials``, ``absolute_paths``,
     ``road`` and ``target_task_size``.

@@ -15,7 +15,7 @@ const AHEAD_BYTES: u64 = 32 << 20;
 /// Rows that are encoded in one go: of small files several lie together.
 const ROWS_AT_ONCE: usize = 1 << 16;
 
-/// Writes the rows of a group's files, and tells how many they were.
+/// Writes the rows of a group's files; returns the number of rows and the new files.
 pub(super) async fn compact(job: &Job, group: &Group) -> Result<(u64, Vec<WrittenFile>)> {
     let shape = job.shape.moving();
     let mut sink = job.sink(&shape, group)?;

@@ -38,7 +38,7 @@ pub struct Batch {
 pub(crate) enum Standing {
     New,
     Known,
-    /// The number of its rows has to tell whether it is known, and nobody has counted them.
+    /// Only the number of its rows can tell whether it is known, and nobody has counted them yet.
     Uncounted,
 }
 

@@ -89,8 +89,8 @@ pub struct WriteOptions {
     pub application: Option<Application>,
     /// Words of the caller's own, kept in the history.
     pub user_metadata: Option<String>,
-    /// About how large files become, at least [`LEAST_FILE_SIZE_BYTES`]; by default what the table's properties say, else 128 MiB, and more
-    /// for tables of 256 GiB and above.
+    /// The approximate size of new files, at least [`LEAST_FILE_SIZE_BYTES`]. The default is the table's property; without one it is 128 MiB,
+    /// and more for tables of 256 GiB and above.
     pub target_file_size_bytes: Option<u64>,
     /// How pages are compressed; by default what the table's properties say, else Snappy.
     pub codec: Option<Codec>,

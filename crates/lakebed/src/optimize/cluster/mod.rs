@@ -50,7 +50,7 @@ struct Compass {
     split: Split,
 }
 
-/// Writes the rows of a group's files, and tells how many they were and how they lie.
+/// Writes the rows of a group's files; returns the number of rows, the new files, and the method by which the rows were ordered.
 pub(super) async fn cluster(job: &Arc<Job>, clustering: &Clustering, group: &Group) -> Result<(u64, Vec<WrittenFile>, Method)> {
     let files = files_for(group.live_bytes, job.file_bytes);
     let parts = usize::try_from((group.live_bytes / files as u64).div_ceil(part_bytes())).unwrap_or(1).max(1);

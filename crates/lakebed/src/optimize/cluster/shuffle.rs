@@ -16,7 +16,7 @@ use crate::{Error, Result};
 
 /// Of the memory budget, what may be held.
 const HELD_SHARE: u64 = 4;
-/// So much may be held at any rate: what is put down together is read together.
+/// The least number of bytes to hold before they go to the disk, whatever the budget: rows that are put down together are read together.
 const LEAST_HELD_BYTES: u64 = 1 << 20;
 /// Rows that come out in one batch.
 const ROWS_AT_ONCE: usize = 1 << 14;
