@@ -33,6 +33,8 @@ _NEW = {
 _NEW |= {"date32[day]", "decimal", "instant", "wall clock", "list", "struct", "map"}
 #: Texts that the folder of a partition has for null.
 _NULL_TEXTS = ("", "__HIVE_DEFAULT_PARTITION__")
+#: Options that are held against the table, and SQL: neither is looked at where nothing is done. Wrong types of Python are refused anyway.
+_OF_THE_TABLE = ("constraints", "properties", "clauses", "set=((", "on='", "where='", 'where="', "source_alias='")
 #: The reason that comes last.
 RAISES = "the generator raises"
 
@@ -59,8 +61,7 @@ def wanted(case: Case) -> Wanted:
     given = dict(deed.given)
     is_known = table.exists and (given.get("mode") == "ignore" or _is_known(given))
     if deed.wrong:
-        # Columns, constraints, properties and clauses need not be checked where nothing is done.
-        depends = "nope" in deed.wrong or deed.wrong.startswith(("constraints", "properties", "clauses"))
+        depends = "nope" in deed.wrong or deed.wrong.startswith(_OF_THE_TABLE)
         (found.doubts if is_known and depends else found.refused).append(deed.wrong)
     if deed.verb == "write" and table.exists and given.get("mode") == "error":
         found.refused.append("there is a table")
@@ -108,7 +109,7 @@ def _judge_source(case: Case, given: dict[str, Any], found: Wanted) -> None:
             )
     if source.kind in ("tuple of tables", "polars frames"):
         found.doubts.append("an iterable of tables")
-    if not any(batches):
+    if not any(batches) and source.kind != sources.WITH_INDEX:
         (found.doubts if case.table.exists else found.refused).append("no columns")
     is_new = not case.table.exists or given.get("schema") == "overwrite"
     _judge_drift(source.kind, batches, found)
@@ -135,7 +136,7 @@ def _judge_source(case: Case, given: dict[str, Any], found: Wanted) -> None:
         missing = set(tables.SCHEMA.names) - {name.lower() for name in _columns(batches)}
         if missing:
             found.doubts.append(f"the source lacks {sorted(missing)}")
-    if source.kind == "pandas with an index":
+    if source.kind == sources.WITH_INDEX:
         found.doubts.append("the index is a column")
 
 
@@ -178,7 +179,10 @@ def _judge_retyped(kind: str, batches: list[Batch], is_new: bool, found: Wanted)
 def _stored(row: Row, partition_by: tuple[str, ...]) -> Row:
     """The row as the table keeps it: texts of partitions that mean null are null."""
     lowered = {name.lower(): value for name, value in row.items()}
-    return {name: None if name in partition_by and value in _NULL_TEXTS else value for name, value in lowered.items()}
+    return {
+        name: None if name in partition_by and isinstance(value, str) and value in _NULL_TEXTS else value
+        for name, value in lowered.items()
+    }
 
 
 def _incoming(case: Case, given: dict[str, Any]) -> Rows:
@@ -274,16 +278,17 @@ def _create(case: Case, given: dict[str, Any], found: Wanted) -> None:
         found.commits = False
         return
     batches = sources.batches(case.source)
-    if case.source.kind in sources.NO_ROWS or not batches or not batches[0]:
+    first = batches[0] if batches else ()
+    if case.source.kind in sources.NO_ROWS or (not first and case.source.kind != sources.WITH_INDEX):
         found.refused.append("no columns")
         return
-    names = [column.name.lower() for column in batches[0]]
+    names = [column.name.lower() for column in first]
     if len(set(names)) < len(names):
         found.refused.append("a column comes twice")
     by = given.get("partition_by") or ()
     if not set(by) < set(names):
         found.refused.append("partitions by what is not there, or by all there is")
-    if not all(column.type in _NEW and _is_named_well(column.name) for column in batches[0]):
+    if not all(column.type in _NEW and _is_named_well(column.name) for column in first):
         found.doubts.append("odd types or names")
     if "cluster_by" in given or "constraints" in given:
         found.doubts.append("columns that may not be there")

@@ -139,7 +139,16 @@ def _chunks(source: Source) -> Iterator[Any]:
 def _polars(batch: pa.RecordBatch | pa.Table) -> Any:
     import polars as pl
 
+    if any(pa.types.is_decimal256(kind) for kind in batch.schema.types):
+        return batch  # Polars panics over decimals of more than 38 digits.
     return pl.from_arrow(batch)
+
+
+def _lazy(source: Source) -> Any:
+    import polars as pl
+
+    frame = _polars(_table(source))
+    return frame.lazy() if isinstance(frame, pl.DataFrame) else pl.LazyFrame()
 
 
 def _duckdb(source: Source) -> Any:
@@ -181,6 +190,8 @@ def _broken(kind: str) -> pa.Table:
 BROKEN = ("offsets that fall", "offsets out of bounds", "bytes that are no text", "keys out of bounds")
 
 
+#: A frame whose index has a name, so that it becomes a column, even if there is no other one.
+WITH_INDEX = "pandas with an index"
 #: How a source is made. What is made can be read once.
 KINDS: dict[str, Callable[[Source], Any]] = {
     "table": _table,
@@ -192,7 +203,7 @@ KINDS: dict[str, Callable[[Source], Any]] = {
     "generator": _generator,
     "generator that raises": _raises,
     "pandas": lambda source: _table(source).to_pandas(),
-    "pandas with an index": lambda source: _table(source).to_pandas().rename_axis("at"),
+    WITH_INDEX: lambda source: _table(source).to_pandas().rename_axis("at"),
     "chunks": _chunks,
     "list of frames": _frames,
     "polars": lambda source: _polars(_table(source)),
@@ -206,7 +217,7 @@ KINDS: dict[str, Callable[[Source], Any]] = {
     "number": lambda source: 5,
     "text": lambda source: "id",
     "numbers": lambda source: [1, 2],
-    "lazy frame": lambda source: _polars(_table(source)).lazy(),
+    "lazy frame": _lazy,
     **{kind: partial(lambda kind, source: _broken(kind), kind) for kind in BROKEN},
 }
 #: What holds no rows at all.
@@ -226,12 +237,12 @@ DRIFTING = {
     "rows and batches",
 }
 #: What libraries turn into types of their own on the way.
-RETYPED = {"pandas", "pandas with an index", "chunks", "list of frames", "polars", "polars frames", "duckdb", "dicts"}
+RETYPED = {"pandas", WITH_INDEX, "chunks", "list of frames", "polars", "polars frames", "duckdb", "dicts"}
 RETYPED |= {"generator of dicts", "mapping", "rows and batches"}
 #: What libraries with threads of their own make, which do not survive a fork.
 THREADED = {"polars", "polars frames", "lazy frame", "duckdb"}
 OF_DICTS = {"dicts", "generator of dicts"}
-OF_PANDAS = {"pandas", "pandas with an index", "chunks", "list of frames"}
+OF_PANDAS = {"pandas", WITH_INDEX, "chunks", "list of frames"}
 
 
 def make(source: Source) -> Any:
@@ -256,7 +267,7 @@ def rows(source: Source) -> Rows:
     if source.kind in OF_PANDAS:
         frames = [pa.Table.from_batches([batch]).to_pandas() for batch in made]
         found = [_without_nan(row) for frame in frames for row in frame.to_dict("records")]
-        if source.kind == "pandas with an index":
+        if source.kind == WITH_INDEX:
             found = [{"at": at, **row} for at, row in enumerate(found)]
         return found
     return [row for batch in made for row in batch.to_pylist()]
