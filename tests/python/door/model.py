@@ -32,7 +32,7 @@ _NEW = {
 }
 _NEW |= {"date32[day]", "decimal", "instant", "wall clock", "list", "struct", "map"}
 #: Texts that the folder of a partition has for null.
-_NULL_TEXTS = ("", "__HIVE_DEFAULT_PARTITION__")
+_NULL_TEXTS = ("", b"", "__HIVE_DEFAULT_PARTITION__")
 #: Options that are held against the table, and SQL: neither is looked at where nothing is done. Wrong types of Python are refused anyway.
 _OF_THE_TABLE = ("constraints", "properties", "clauses", "set=((", "on='", "where='", 'where="', "source_alias='")
 #: The reason that comes last.
@@ -180,7 +180,7 @@ def _stored(row: Row, partition_by: tuple[str, ...]) -> Row:
     """The row as the table keeps it: texts of partitions that mean null are null."""
     lowered = {name.lower(): value for name, value in row.items()}
     return {
-        name: None if name in partition_by and isinstance(value, str) and value in _NULL_TEXTS else value
+        name: None if name in partition_by and isinstance(value, (str, bytes)) and value in _NULL_TEXTS else value
         for name, value in lowered.items()
     }
 
