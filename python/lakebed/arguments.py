@@ -51,7 +51,7 @@ Mode = Literal["append", "overwrite", "error", "ignore"]
 CreateMode = Literal["error", "ignore", "replace"]
 VacuumMode = Literal["full", "lite"]
 SchemaMode = Literal["enforce", "merge", "overwrite"]
-#: What a write that removes no rows may do with the schema.
+#: How `append`, `upsert` and `merge` treat columns that the table does not have.
 Evolution = Literal["enforce", "merge"]
 Partitions = Literal["static", "dynamic"]
 OnLossy = Literal["error", "truncate"]

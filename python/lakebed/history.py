@@ -19,7 +19,7 @@ __all__ = ["History", "HistoryEntry", "entry"]
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """One commit: its version, its time, its operation and who made it."""
+    """A commit in the history of a table: its version, time, operation and author."""
 
     version: int
     timestamp: datetime

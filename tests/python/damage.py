@@ -29,7 +29,7 @@ class Broken:
         return sorted(self.log.glob("0*.checkpoint*.*"))
 
     def sidecars(self) -> list[Path]:
-        """The fullest comes last: in the others, a damaged column may have no values that anybody reads."""
+        """The sidecars by size. The largest is the last: a reader may not need the damaged column of a smaller one."""
         return sorted((self.log / "_sidecars").glob("*.parquet"), key=lambda sidecar: sidecar.stat().st_size)
 
     def data_files(self) -> list[Path]:

@@ -1,5 +1,5 @@
-//! Which columns a table may have: their names, their types, and the notes on them. The columns come from a caller, so every error here
-//! is one of invalid input. Read [`check_columns`].
+//! Which columns a table may have: their names, their types, and the notes on them. The columns come from a caller, so an error says what
+//! the caller has to change. Read [`check_columns`].
 
 use std::sync::Arc;
 

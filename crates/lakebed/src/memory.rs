@@ -53,7 +53,7 @@ pub struct Reservation {
 
 /// The budget of this process.
 static PROCESS: PerProcess<MemoryBudget> = PerProcess::new();
-/// The limit that a caller has set for this process and for the children that it forks; 0 if nobody has set one.
+/// The memory limit in bytes that the program has set. Forked children inherit it. 0 means that no limit is set.
 static TOLD_BYTES: AtomicU64 = AtomicU64::new(0);
 
 impl MemoryBudget {

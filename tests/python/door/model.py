@@ -31,9 +31,9 @@ _NEW = {
     "binary",
 }
 _NEW |= {"date32[day]", "decimal", "instant", "wall clock", "list", "struct", "map"}
-#: Texts that the folder of a partition has for null.
+#: Texts and bytes that are null in a partition column.
 _NULL_TEXTS = ("", b"", "__HIVE_DEFAULT_PARTITION__")
-#: Options that are held against the table, and SQL: neither is looked at where nothing is done. Wrong types of Python are refused anyway.
+#: How the wrong options begin that are not checked if the write is passed over: SQL, and options that are compared with the table.
 _OF_THE_TABLE = ("constraints", "properties", "clauses", "set=((", "on='", "where='", 'where="', "source_alias='")
 #: The reason that comes last.
 RAISES = "the generator raises"

@@ -190,7 +190,7 @@ def _broken(kind: str) -> pa.Table:
 BROKEN = ("offsets that fall", "offsets out of bounds", "bytes that are no text", "keys out of bounds")
 
 
-#: A frame whose index has a name, so that it becomes a column, even if there is no other one.
+#: A frame whose index has a name. The index becomes a column of the table.
 WITH_INDEX = "pandas with an index"
 #: How a source is made. What is made can be read once.
 KINDS: dict[str, Callable[[Source], Any]] = {

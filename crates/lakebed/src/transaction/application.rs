@@ -38,7 +38,7 @@ pub struct Batch {
 pub(crate) enum Standing {
     New,
     Known,
-    /// Only the number of its rows can tell whether it is known, and nobody has counted them yet.
+    /// The batch must be counted first: only its number of rows shows whether the table has it.
     Uncounted,
 }
 

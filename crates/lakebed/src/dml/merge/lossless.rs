@@ -15,7 +15,8 @@ pub(super) fn is_asked(given: &Given, source: &Source) -> bool {
     !given.keys.is_empty() && source.on_lossy() == OnLossy::Error
 }
 
-/// Refuses columns whose type a write would refuse, such as fractions for whole numbers. Text columns pass: their values are checked later.
+/// Refuses columns whose type a write would refuse, such as fractions for whole numbers. The check skips text columns: the merge parses texts
+/// when it assigns them, and refuses those that it cannot parse.
 pub(super) fn check_types(table: &str, target: &StructType, source: &StructType) -> Result<()> {
     let differences = compare(target, source, |_| true);
     let loses = |kind: &DifferenceKind| matches!(kind, DifferenceKind::Type { table, data } if !is_text(table) && !is_text(data));
