@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import lakebed as lb
+from settings import configured
 from upkeep.delta_log import DeltaLog
 from upkeep.skipping import PREDICATES, chunks
 from upkeep.tables import KINDS, LIVES, Kind, live, parts
@@ -29,18 +29,6 @@ STATS = {"both": (True, True), "json": (True, False), "struct": (False, True), "
 @pytest.fixture
 def path(tmp_path: Path) -> str:
     return str(tmp_path / "t")
-
-
-@contextmanager
-def conf(spark: Any, settings: dict[str, Any]) -> Iterator[None]:
-    before = {key: spark.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, str(value).lower())
-    try:
-        yield
-    finally:
-        for key, value in before.items():
-            spark.conf.unset(key) if value is None else spark.conf.set(key, value)
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +154,7 @@ def test_delta_spark_commits_on_top_while_it_verifies_every_checksum(path: str, 
     }
     lb.write(path, parts([1, 2, 3], ["a", "b", None]), partition_by="p", properties={"delta.enableDeletionVectors": True})
     log = DeltaLog(spark, path)
-    with conf(spark, verification):
+    with configured(spark, verification):
         for number in range(4, 7):
             log.open()
             spark.sql(f"INSERT INTO delta.`{path}` VALUES ({number}, 'a'), ({10 * number}, 'b')")
@@ -287,7 +275,7 @@ def test_what_clean_up_leaves_is_every_retained_version(sort: str, path: str, sp
 def _vacuumed(spark: Any, path: str) -> set[str]:
     """What Delta Spark's VACUUM would delete, without directories."""
     DeltaLog(spark, path).open()
-    with conf(spark, {"spark.sql.sources.parallelPartitionDiscovery.parallelism": 2}):
+    with configured(spark, {"spark.sql.sources.parallelPartitionDiscovery.parallelism": 2}):
         found = spark.sql(f"VACUUM delta.`{path}` RETAIN 200 HOURS DRY RUN").collect()
     return {row["path"].rsplit("/", 1)[-1] for row in found if "." in row["path"].rsplit("/", 1)[-1]}
 

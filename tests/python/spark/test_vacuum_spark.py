@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import lakebed as lb
+from settings import configured
 
 pytestmark = pytest.mark.spark
 
@@ -26,11 +27,8 @@ def settings(spark: Any) -> Any:
         # Else it lists these few folders in ten thousand tasks.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     }
-    for name, value in names.items():
-        spark.conf.set(name, value)
-    yield
-    for name in names:
-        spark.conf.unset(name)
+    with configured(spark, names):
+        yield
 
 
 def sql(spark: Any, path: Path, text: str) -> list[Any]:
