@@ -106,7 +106,11 @@ class Scan(Rows):
 
     def files(self) -> pa.Table:
         """The files that may hold rows: path, typed partition values, size, times and row counts."""
-        return read(self._table.files(self._options))
+        return read(self._table.files(self._options, False))
+
+    def _files_for_engines(self) -> pa.Table:
+        """The same, and whether the bounds in a file's footer are known to hold for NaN, which may cost reading footers."""
+        return read(self._table.files(self._options, True))
 
     def tasks(self, *, target_task_size: int = 128 << 20, paths: Iterable[str] | None = None) -> list[bytes]:
         """The scan cut into independent pieces, which any process can run with :func:`read_task`.

@@ -10,6 +10,7 @@ mod cleanup;
 mod compaction;
 mod dml;
 mod elsewhere;
+mod floats;
 mod house;
 mod input;
 mod model;

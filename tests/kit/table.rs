@@ -171,7 +171,11 @@ pub fn metadata(columns: &[&str], partition_columns: &[&str], configuration: &[(
 
 /// A Parquet file with this content.
 pub fn parquet_bytes(batch: &RecordBatch, group_rows: usize) -> Vec<u8> {
-    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)).build();
+    parquet_bytes_with(batch, WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)).build())
+}
+
+/// The same with these properties.
+pub fn parquet_bytes_with(batch: &RecordBatch, properties: WriterProperties) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
     writer.write(batch).unwrap();

@@ -52,9 +52,10 @@ impl Table {
         enter(py, async move { scan.count().await })
     }
 
-    fn files(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<ArrowStream> {
+    fn files(&self, py: Python<'_>, options: &Bound<'_, PyDict>, complete_bounds: bool) -> PyResult<ArrowStream> {
         let scan = self.planned(py, options)?;
-        enter(py, async move { scan.files().await }).map(ArrowStream::new)
+        let listing = async move { if complete_bounds { scan.files_with_complete_bounds().await } else { scan.files().await } };
+        enter(py, listing).map(ArrowStream::new)
     }
 
     fn tasks<'py>(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, FloatType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from lakebed.spark import deletions, partitions, places, types
 from lakebed.spark.roads import Asked, Reading
@@ -32,13 +32,10 @@ _EXACT = {
     "parquet.filter.columnindex.enabled": "false",
 }
 
-#: For numbers with a point: no row group may be left out. Parquet's filters by dictionaries and Bloom filters look for bits, and find no
-#: 0.0 where there is only -0.0; statistics leave out NaN, which to Spark is greater than all that they tell.
-_ALL_ROW_GROUPS = {
-    "parquet.filter.bloom.enabled": "false",
-    "parquet.filter.dictionary.enabled": "false",
-    "parquet.filter.stats.enabled": "false",
-}
+#: For numbers with a point: Parquet's filters by dictionaries and Bloom filters look for bits, and find no 0.0 where there is only -0.0.
+_NOT_BY_BITS = {"parquet.filter.bloom.enabled": "false", "parquet.filter.dictionary.enabled": "false"}
+#: To Spark, NaN is greater than all other numbers: bounds from which a writer left it out would lose row groups.
+_NOT_BY_BOUNDS = {"parquet.filter.stats.enabled": "false"}
 
 
 def frame(spark: SparkSession, asked: Asked, reading: Reading, deleted: DataFrame | None) -> DataFrame:
@@ -51,8 +48,8 @@ def frame(spark: SparkSession, asked: Asked, reading: Reading, deleted: DataFram
     options = (
         {**_EXACT, "basePath": places.hadoop_root(asked.root)} if by_directory else {**_EXACT, "recursiveFileLookup": "true"}
     )
-    if types.has_type(read, lambda leaf: isinstance(leaf, (FloatType, DoubleType))):
-        options.update(_ALL_ROW_GROUPS)
+    if types.has_type(read, types.is_floating):
+        options.update(_NOT_BY_BITS if reading.complete_bounds else {**_NOT_BY_BITS, **_NOT_BY_BOUNDS})
     found = spark.read.schema(read).options(**options).parquet(*reading.paths)
     if deleted is not None:
         found = deletions.without(found, deleted)

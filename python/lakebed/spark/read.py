@@ -184,7 +184,8 @@ def _plan(
         where=where,
         absolute_paths=absolute_paths,
     )
-    files = scan.files()
+    # Spark's reader skips row groups by the bounds of all columns of a file or of none.
+    files = scan._files_for_engines() if road != "arrow" and types.has_type(table_schema, types.is_floating) else scan.files()
     chosen = roads.choose(spark, asked, files, road)
     if road == "spark" and chosen.by_arrow:
         reasons = "; ".join(f"{count} files: {reason}" for reason, count in chosen.reasons.items())

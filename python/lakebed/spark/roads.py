@@ -66,6 +66,8 @@ class Reading:
     values: Mapping[str, pa.Scalar[Any]] | None
     #: Those that have a deletion vector, by their paths in the log: if any, all of them, no two of one size.
     deleting: Sequence[str] = ()
+    #: Whether all their bounds of floating-point columns are known to hold for NaN.
+    complete_bounds: bool = False
 
 
 @dataclass
@@ -84,7 +86,7 @@ class Roads:
 
 
 def choose(spark: SparkSession, asked: Asked, files: pa.Table, road: Road) -> Roads:
-    """The road of each of the planned files, which are those of `Scan.files`."""
+    """The road of each of the planned files, which are those of `Scan.files`, with `complete_bounds` where a column is of floating-point numbers."""
     roads = Roads()
     paths: list[Any] = files.column("path").to_pylist()
     reason = (
@@ -111,9 +113,11 @@ def choose(spark: SparkSession, asked: Asked, files: pa.Table, road: Road) -> Ro
     if planned.num_records(deleting) > _MOST_BITS:
         roads.send_by_arrow([paths[row] for row in deleting], "deletion vectors that are too large for a broadcast")
         deleting = []
-    readings = _readings(asked, planned, whole, False)
-    for rows in _of_distinct_sizes(planned, deleting):
-        readings += _readings(asked, planned, rows, True)
+    readings: list[Reading] = []
+    for complete_bounds in (True, False):
+        readings += _readings(asked, planned, planned.bounded(whole, complete_bounds), False, complete_bounds)
+        for rows in _of_distinct_sizes(planned, planned.bounded(deleting, complete_bounds)):
+            readings += _readings(asked, planned, rows, True, complete_bounds)
     if len(readings) > _MOST_READINGS:
         roads.send_by_arrow([paths[row] for row in whole + deleting], f"more than {_MOST_READINGS} kinds of files to Spark")
     else:
@@ -137,6 +141,13 @@ class _Planned:
     def facts(self) -> Iterator[tuple[str, str, Any, Any]]:
         """Of each file its path, its place, its size and the number of its deleted rows."""
         return zip(self.paths, self.places, self.sizes_bytes, self.table.column("deleted_records").to_pylist(), strict=True)
+
+    def bounded(self, rows: Sequence[int], complete_bounds: bool) -> list[int]:
+        """Those of the rows whose files have bounds that are known to hold for NaN, or the others. Where nobody asked, all are such files."""
+        if "complete_bounds" not in self.table.column_names:
+            return list(rows) if complete_bounds else []
+        told: list[Any] = self.table.column("complete_bounds").to_pylist()
+        return [row for row in rows if told[row] == complete_bounds]
 
     def num_records(self, rows: Sequence[int]) -> float:
         """How many rows are in files, those that are deleted included."""
@@ -221,7 +232,9 @@ _MEANINGS = (
 _UTC = {"utc", "etc/utc", "gmt", "z", "+00:00"}
 
 
-def _readings(asked: Asked, planned: _Planned, rows: list[int], are_deleting: bool) -> list[Reading]:
+def _readings(
+    asked: Asked, planned: _Planned, rows: list[int], are_deleting: bool, complete_bounds: bool
+) -> list[Reading]:
     if not rows:
         return []
     columns = StructType([asked.table_schema[name] for name in asked.partition_columns])
@@ -234,7 +247,7 @@ def _readings(asked: Asked, planned: _Planned, rows: list[int], are_deleting: bo
 
     def reading(group: partitions.Group) -> Reading:
         deleting = [planned.paths[row] for row in group.rows] if are_deleting else []
-        return Reading([planned.places[row] for row in group.rows], group.values, deleting)
+        return Reading([planned.places[row] for row in group.rows], group.values, deleting, complete_bounds)
 
     return [reading(group) for group in groups]
 

@@ -17,6 +17,7 @@ from pyspark.sql.types import (
     DataType,
     DateType,
     DecimalType,
+    DoubleType,
     FloatType,
     IntegerType,
     LongType,
@@ -40,6 +41,7 @@ __all__ = [
     "carried_rows",
     "converted",
     "has_type",
+    "is_floating",
     "is_variant",
     "mapped",
     "nullable",
@@ -179,6 +181,11 @@ def has_type(data_type: DataType, test: Callable[[DataType], bool]) -> bool:
 def is_void(data_type: DataType) -> bool:
     """Whether it is the type of nothing but null, of which no file has a column."""
     return isinstance(data_type, NullType)
+
+
+def is_floating(data_type: DataType) -> bool:
+    """Whether its values are floating-point numbers."""
+    return isinstance(data_type, (FloatType, DoubleType))
 
 
 def is_variant(data_type: DataType) -> bool:

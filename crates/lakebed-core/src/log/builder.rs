@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{Int32Builder, Int64Builder, MapBuilder, MapFieldNames, StringBuilder, StructBuilder};
+use arrow_array::builder::{ArrayBuilder, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames, StringBuilder, StructBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Fields};
 
@@ -26,6 +26,9 @@ pub struct FileBatchBuilder {
     base_row_id: Int64Builder,
     default_row_commit_version: Int64Builder,
     clustering_provider: StringBuilder,
+    complete_stats: BooleanBuilder,
+    /// Of each file.
+    has_vector: Vec<bool>,
 }
 
 impl Default for FileBatchBuilder {
@@ -42,6 +45,8 @@ impl Default for FileBatchBuilder {
             base_row_id: Int64Builder::new(),
             default_row_commit_version: Int64Builder::new(),
             clustering_provider: StringBuilder::new(),
+            complete_stats: BooleanBuilder::new(),
+            has_vector: Vec::new(),
         }
     }
 }
@@ -66,11 +71,20 @@ impl FileBatchBuilder {
         self.base_row_id.append_option(add.base_row_id);
         self.default_row_commit_version.append_option(add.default_row_commit_version);
         self.clustering_provider.append_option(add.clustering_provider.as_deref());
+        self.has_vector.push(add.deletion_vector.is_some());
         Ok(())
+    }
+
+    /// Tells of the commit of all files since the last one that was told of, whether their statistics are complete.
+    pub fn end_commit(&mut self, complete_stats: bool) {
+        let told = self.complete_stats.len();
+        let has_vector = self.has_vector.iter().skip(told);
+        self.complete_stats.extend(has_vector.map(|has_vector| Some(complete_stats && !has_vector)));
     }
 
     /// The files so far, in the order in which they came.
     pub fn finish(mut self) -> Result<FileBatch> {
+        self.end_commit(false);
         let columns: Vec<(&str, ArrayRef)> = vec![
             (column::PATH, Arc::new(self.path.finish())),
             (column::PARTITION_VALUES, Arc::new(self.partition_values.finish())),
@@ -82,6 +96,7 @@ impl FileBatchBuilder {
             (column::BASE_ROW_ID, Arc::new(self.base_row_id.finish())),
             (column::DEFAULT_ROW_COMMIT_VERSION, Arc::new(self.default_row_commit_version.finish())),
             (column::CLUSTERING_PROVIDER, Arc::new(self.clustering_provider.finish())),
+            (column::COMPLETE_STATS, Arc::new(self.complete_stats.finish())),
         ];
         FileBatch::new(RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))?)
     }

@@ -15,7 +15,7 @@ use twox_hash::XxHash3_128;
 use crate::action::{DeletionVectorDescriptor, DvStorage};
 use crate::error::{Error, Result};
 use crate::schema::PrimitiveType;
-use crate::stats::{self, StatColumn};
+use crate::stats::{self, COMPLETE, COMPLETE_TAG, StatColumn};
 use crate::value;
 
 /// The columns of `add` by name.
@@ -44,6 +44,8 @@ pub mod column {
     pub const DEFAULT_ROW_COMMIT_VERSION: &str = "defaultRowCommitVersion";
     /// Who clustered the file.
     pub const CLUSTERING_PROVIDER: &str = "clusteringProvider";
+    /// Whether the commit tells that the statistics are complete. No column of `add`: only files from commits have it.
+    pub const COMPLETE_STATS: &str = "completeStats";
 }
 
 /// What tells two logical files apart: the path and the deletion vector, hashed to 128 bits.
@@ -230,6 +232,15 @@ impl FileBatch {
             Some(map) => map_texts(map, name),
             None => Ok(StringArray::new_null(self.len())),
         }
+    }
+
+    /// Of each file whether its statistics are known to be complete: whether upper bounds hold for NaN, and null counts for fields of
+    /// null structs. It needs the tags.
+    pub fn complete_stats(&self) -> Result<BooleanArray> {
+        let tags = self.tag_texts(COMPLETE_TAG)?;
+        let by_commit = self.column(column::COMPLETE_STATS).and_then(|array| array.as_boolean_opt());
+        let is_told = |row: usize| by_commit.is_some_and(|told| told.is_valid(row) && told.value(row));
+        Ok(tags.iter().enumerate().map(|(row, tag)| Some(tag == Some(COMPLETE) || is_told(row))).collect())
     }
 
     /// A column of texts, all null if the files do not have it.

@@ -16,6 +16,7 @@ use super::files::{FileBatch, FileKey};
 use crate::action::json::{FileLine, Line, Part, each_line};
 use crate::action::{Action, CommitInfo, DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::error::Result;
+use crate::stats::are_complete_in;
 
 /// Longer parts of commits are folded in pieces, so that no text column comes near the 2 GiB at which Arrow's end.
 const PIECE_BYTES: usize = 16 << 20;
@@ -75,6 +76,8 @@ impl Fold {
             }
             Ok(())
         })?;
+        // Lines of one commit alone have a commitInfo.
+        self.adds.end_commit(others.commit_info.as_ref().is_some_and(are_complete_in));
         let added = last.iter().filter_map(|(key, row)| row.map(|row| (row, *key)));
         let mut alive: Vec<(usize, FileKey)> = added.filter(|(_, key)| !self.layer.seen.contains(key)).collect();
         alive.sort_unstable();

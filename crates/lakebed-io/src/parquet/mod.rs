@@ -4,6 +4,7 @@
 //! [`Decoding`], which turns some row groups of one file into batches; [`order`] runs many of those side by side and keeps their order.
 
 mod cache;
+mod complete;
 mod footer;
 mod int96;
 pub mod order;

@@ -139,7 +139,7 @@ impl Wanted {
         let tags: HashMap<String, Option<String>> =
             tags.into_iter().map(|(name, value)| (name.to_owned(), Some(value))).collect();
         for add in adds {
-            add.tags = Some(tags.clone());
+            add.tags.get_or_insert_default().extend(tags.clone());
             add.clustering_provider = (self.order == Arrangement::OfTable).then(|| PROVIDER.to_owned());
         }
     }

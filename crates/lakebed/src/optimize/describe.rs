@@ -20,7 +20,10 @@ pub(super) async fn describe(job: &Job, group: &Group) -> Result<Vec<Add>> {
         for (file, add) in ScanFile::of_batch(&batch, &job.partitions)?.into_iter().zip(batch.to_adds()?) {
             let stats = collect(job, file).await?;
             let stats = if add.deletion_vector.is_some() { with_loose_bounds(&stats)? } else { stats };
-            described.push(Add { stats: Some(stats), data_change: false, ..add });
+            let mut tags = add.tags.unwrap_or_default();
+            tags.extend(job.target.rules.stats.tags().unwrap_or_default());
+            let tags = Some(tags).filter(|tags| !tags.is_empty());
+            described.push(Add { stats: Some(stats), tags, data_change: false, ..add });
         }
     }
     Ok(described)

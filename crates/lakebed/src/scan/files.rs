@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::builder::Int64Builder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StructArray, TimestampMillisecondArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, StructArray, TimestampMillisecondArray};
 use arrow_schema::{DataType as ArrowType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use futures::StreamExt;
 use lakebed_core::log::files::{FileBatch, column};
@@ -22,12 +22,30 @@ impl Scan {
     /// The files that may hold rows of the scan: `path` as the log spells it, `partition` with a typed field per partition column,
     /// `size_bytes`, `modification_time`, `num_records` (deleted ones included) and `deleted_records`; the last two null where the log does not say.
     pub async fn files(&self) -> Result<RecordBatchStream> {
+        self.list(false)
+    }
+
+    /// The same with `complete_bounds`: whether the upper bounds in a file's footer are known to hold for NaN, so that engines may skip row
+    /// groups by bounds of floating-point columns. The log tells, or the footers where that are few.
+    pub async fn files_with_complete_bounds(&self) -> Result<RecordBatchStream> {
+        self.list(true)
+    }
+
+    fn list(&self, complete_bounds: bool) -> Result<RecordBatchStream> {
         let filter = self.parsed_filter()?;
-        let options = PlanOptions { row_counts: true, ..PlanOptions::default() };
-        let files = Plan::new(&self.snapshot, filter.as_deref(), options)?.files();
-        let listing = Arc::new(Listing::new(self)?);
+        let options = PlanOptions { row_counts: true, complete_bounds, ..PlanOptions::default() };
+        let plan = Plan::new(&self.snapshot, filter.as_deref(), options)?;
+        let listing = Arc::new(Listing::new(self, complete_bounds)?);
         let schema = listing.schema.clone();
-        Ok(RecordBatchStream::new(schema, files.map(move |batch| listing.list(&batch?))))
+        let files = plan.files().then(move |batch| {
+            let (plan, listing) = (plan.clone(), Arc::clone(&listing));
+            async move {
+                let batch = batch?;
+                let complete = if complete_bounds { Some(plan.complete_bounds(&batch).await?) } else { None };
+                listing.list(&batch, complete)
+            }
+        });
+        Ok(RecordBatchStream::new(schema, files))
     }
 }
 
@@ -39,7 +57,7 @@ struct Listing {
 }
 
 impl Listing {
-    fn new(scan: &Scan) -> Result<Self> {
+    fn new(scan: &Scan, complete_bounds: bool) -> Result<Self> {
         let snapshot = &scan.snapshot;
         let columns: Vec<&StructField> =
             snapshot.partition_columns().iter().filter_map(|name| snapshot.schema().field(name)).collect();
@@ -57,24 +75,25 @@ impl Listing {
         }
         let partition_fields = Fields::from(fields);
         let time = ArrowType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
-        let schema = Schema::new(vec![
+        let mut columns = vec![
             Field::new("path", ArrowType::Utf8, false),
             Field::new("partition", ArrowType::Struct(partition_fields.clone()), false),
             Field::new("size_bytes", ArrowType::Int64, false),
             Field::new("modification_time", time, true),
             Field::new("num_records", ArrowType::Int64, true),
             Field::new("deleted_records", ArrowType::Int64, true),
-        ]);
-        Ok(Self { schema: Arc::new(schema), partitions, partition_fields })
+        ];
+        columns.extend(complete_bounds.then(|| Field::new("complete_bounds", ArrowType::Boolean, false)));
+        Ok(Self { schema: Arc::new(Schema::new(columns)), partitions, partition_fields })
     }
 
-    fn list(&self, batch: &FileBatch) -> Result<RecordBatch> {
+    fn list(&self, batch: &FileBatch, complete_bounds: Option<BooleanArray>) -> Result<RecordBatch> {
         let values = self.partitions.iter().map(|(name, data_type)| batch.partition_values(name, *data_type));
         let values = values.collect::<Result<Vec<ArrayRef>>>()?;
         let partition = StructArray::try_new_with_length(self.partition_fields.clone(), values, None, batch.len())?;
         let times = batch.longs(column::MODIFICATION_TIME)?;
         let times = TimestampMillisecondArray::new(times.values().clone(), times.nulls().cloned()).with_timezone("UTC");
-        let columns: Vec<ArrayRef> = vec![
+        let mut columns: Vec<ArrayRef> = vec![
             Arc::new(batch.paths()?.clone()),
             Arc::new(partition),
             Arc::new(batch.longs(column::SIZE)?),
@@ -82,6 +101,7 @@ impl Listing {
             Arc::new(row_counts(batch)?),
             Arc::new(deleted_records(batch)),
         ];
+        columns.extend(complete_bounds.map(|complete| Arc::new(complete) as ArrayRef));
         let options = RecordBatchOptions::new().with_row_count(Some(batch.len()));
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
     }

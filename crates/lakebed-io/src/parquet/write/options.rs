@@ -2,7 +2,9 @@
 
 use arrow_array::RecordBatch;
 use lakebed_core::Result;
+use lakebed_core::stats::COMPLETE_TAG;
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
 
@@ -118,7 +120,8 @@ impl WriteOptions {
             .set_compression(self.codec.compression()?)
             .set_writer_version(version)
             .set_max_row_group_row_count(Some(self.row_group_rows))
-            .set_created_by(concat!("lakebed version ", env!("CARGO_PKG_VERSION")).to_owned());
+            .set_created_by(concat!("lakebed version ", env!("CARGO_PKG_VERSION")).to_owned())
+            .set_key_value_metadata(Some(vec![KeyValue::new(COMPLETE_TAG.to_owned(), "true".to_owned())]));
         for column in &self.bloom_columns {
             properties = properties.set_column_bloom_filter_enabled(ColumnPath::new(column.clone()), true);
         }

@@ -62,9 +62,11 @@ fn read_options(plan: &Plan, part: &ParquetFile) -> ReadOptions {
     let schema = part.metadata().file_metadata().schema_descr_ptr();
     let stats = StatSource::of(part);
     let mut wanted = output_columns(plan, part, stats);
-    if let (Some(pruner), false) = (&plan.pruner, plan.prunes_late()) {
+    // Once more after the footers were asked, or for the first time.
+    if let Some(pruner) = plan.pruner.as_ref().filter(|pruner| !plan.prunes_late() || pruner.in_question().len() > 0) {
         wanted.extend(partition_columns(pruner, &schema));
         wanted.extend(stat_columns(pruner.wanted(), &schema, stats));
+        wanted.extend(tags(pruner));
     }
     let pruning = plan.pruner.clone().filter(|_| plan.prunes_late()).map(|pruner| {
         let metrics = plan.metrics.clone();
@@ -90,7 +92,7 @@ fn row_filter(pruner: &Arc<Pruner>, schema: &SchemaDescriptor, stats: StatSource
         by_statistics.push(stat_columns(pruner.wanted(), schema, StatSource::Both));
     }
     for columns in by_statistics.into_iter().filter(|columns| !columns.is_empty()) {
-        let both: Vec<_> = by_partition.iter().cloned().chain(columns).collect();
+        let both: Vec<_> = by_partition.iter().cloned().chain(columns).chain(tags(pruner)).collect();
         stages.push(stage(mask(schema, &both), pruner, metrics, keep_by_statistics));
     }
     RowFilter::new(stages)
@@ -139,6 +141,9 @@ fn output_columns(plan: &Plan, part: &ParquetFile, stats: StatSource) -> Columns
     if !plan.snapshot.partition_columns().is_empty() || plan.options.whole_actions {
         names.push(column::PARTITION_VALUES);
     }
+    if plan.options.complete_bounds {
+        names.push(column::TAGS);
+    }
     if plan.options.whole_actions {
         names.extend([column::TAGS, column::CLUSTERING_PROVIDER, column::STATS]);
         // Whoever wrote both made the struct out of the text.
@@ -168,6 +173,11 @@ fn partition_columns(pruner: &Pruner, schema: &SchemaDescriptor) -> Columns {
         }
     }
     wanted
+}
+
+/// The tags, if a filter asks whether statistics are complete.
+fn tags(pruner: &Pruner) -> Option<Vec<String>> {
+    (pruner.in_question().len() > 0).then(|| add_column(&[column::TAGS]))
 }
 
 /// Where the statistics of a checkpoint's files are.

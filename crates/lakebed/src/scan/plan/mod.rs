@@ -5,6 +5,7 @@
 //! table is held in memory.
 
 mod checkpoint;
+mod footers;
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -19,6 +20,7 @@ use lakebed_core::log::replay::{Added, Layers};
 use lakebed_io::log;
 use tokio::sync::mpsc::Sender;
 
+use self::footers::Footers;
 use crate::expr::Filter;
 use crate::metrics::{Counter, PlanMetrics};
 use crate::scan::prune::{ConjunctCounts, FileColumns, Pruner};
@@ -38,6 +40,7 @@ pub struct Plan {
     metrics: Arc<PlanMetrics>,
     /// What each conjunct did, if exact metrics are wanted.
     conjuncts: Arc<Mutex<Vec<ConjunctCounts>>>,
+    footers: Arc<Footers>,
 }
 
 /// What is wanted of the files, beyond what every reader needs.
@@ -49,6 +52,8 @@ pub struct PlanOptions {
     pub exact_metrics: bool,
     /// Everything that the log says of them: what a checkpoint is made of.
     pub whole_actions: bool,
+    /// What [`Plan::complete_bounds`] takes.
+    pub complete_bounds: bool,
 }
 
 impl Plan {
@@ -64,6 +69,7 @@ impl Plan {
             options,
             metrics: Arc::default(),
             conjuncts: Arc::new(Mutex::new(counts)),
+            footers: Arc::default(),
         })
     }
 
@@ -86,6 +92,11 @@ impl Plan {
     pub fn files(&self) -> BoxStream<'static, Result<FileBatch>> {
         let plan = self.clone();
         produce(AHEAD, |sender| async move { plan.run(&sender).await })
+    }
+
+    /// Of each of these files, which were planned, whether the upper bounds in its footer are known to hold for NaN.
+    pub(super) async fn complete_bounds(&self, batch: &FileBatch) -> Result<BooleanArray> {
+        self.footers.complete_bounds(&self.snapshot, batch).await
     }
 
     /// Other files of the log stand in for what turns out to be broken or gone, also in the middle of the work.
@@ -117,14 +128,14 @@ impl Plan {
             while let Some(batch) = rows.next().await {
                 let batch = visible(batch.map_err(Stop::of_checkpoint)?, layers)?;
                 let batch = if self.prunes_late() { self.decide(batch)? } else { self.select(batch)? };
-                self.send(batch, sender, sent).await?;
+                self.send(self.select_by_footers(snapshot, batch).await?, sender, sent).await?;
             }
         }
         let added = stream::iter(layers.visible_files()).map(|added| self.select_added(snapshot, added));
         let mut added = pin!(added.buffered(runs_at_once()));
         while let Some(batches) = added.next().await {
             for batch in batches? {
-                self.send(batch, sender, sent).await?;
+                self.send(self.select_by_footers(snapshot, batch).await?, sender, sent).await?;
             }
         }
         Ok(())
@@ -167,16 +178,28 @@ impl Plan {
         sender.send(Ok(batch)).await.map_err(|_| Stop::Unwanted)
     }
 
-    /// The files of a batch that may hold rows.
+    /// The files of a batch that may hold rows, as far as the log tells. Where they are counted conjunct by conjunct, all are left for
+    /// [`select_by_footers`](Self::select_by_footers).
     fn select(&self, batch: FileBatch) -> Result<FileBatch> {
-        let Some(pruner) = &self.pruner else { return Ok(batch) };
-        if self.options.exact_metrics {
-            return self.select_and_count(pruner, &batch);
-        }
+        let Some(pruner) = self.pruner.as_ref().filter(|_| !self.options.exact_metrics) else { return Ok(batch) };
         let keep = keep_by_partition(pruner, &batch, &self.metrics)?;
         let batch = batch.filter(&keep)?;
         let keep = keep_by_statistics(pruner, &batch, &self.metrics)?;
         batch.filter(&keep)
+    }
+
+    /// Of the files that the log leaves those that may hold rows, once their footers were asked what the log leaves open.
+    async fn select_by_footers(&self, snapshot: &Snapshot, batch: FileBatch) -> Result<FileBatch> {
+        let Some(pruner) = self.pruner.as_ref().filter(|_| !batch.is_empty()) else { return Ok(batch) };
+        if pruner.in_question().len() == 0 && !self.options.exact_metrics {
+            return Ok(batch);
+        }
+        let mut known = Known::of(pruner, &batch)?;
+        self.footers.ask(snapshot, pruner, &batch, &mut known).await?;
+        if self.options.exact_metrics {
+            return self.select_and_count(pruner, &batch, &known);
+        }
+        batch.filter(&counted(pruner.prune_stats(&known.columns(batch.len()))?, &self.metrics.skipped_by_statistics))
     }
 
     /// The same of rows of a checkpoint that were pruned before it was known which of them the table still has.
@@ -187,10 +210,9 @@ impl Plan {
         }
     }
 
-    /// As `select`, all at once, so that it is known of every file what became of it.
-    fn select_and_count(&self, pruner: &Pruner, batch: &FileBatch) -> Result<FileBatch> {
-        let (partitions, stats) = (partition_arrays(pruner, batch)?, batch.stats(pruner.wanted())?);
-        let result = pruner.prune(&FileColumns { files: batch.len(), partitions: &partitions, stats: &stats })?;
+    /// All at once, so that it is known of every file what became of it.
+    fn select_and_count(&self, pruner: &Pruner, batch: &FileBatch, known: &Known) -> Result<FileBatch> {
+        let result = pruner.prune(&known.columns(batch.len()))?;
         self.metrics.skipped_by_partition.add(result.by_partition as u64);
         self.metrics.skipped_by_statistics.add(result.by_stats as u64);
         let mut sums = self.conjuncts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -206,10 +228,32 @@ impl Plan {
 impl Pruner {
     /// Of each of these files whether it may hold rows that match.
     pub(crate) fn may_match(&self, batch: &FileBatch) -> Result<BooleanArray> {
-        let (partitions, stats) = (partition_arrays(self, batch)?, batch.stats(self.wanted())?);
-        let known = FileColumns { files: batch.len(), partitions: &partitions, stats: &stats };
-        let by_partition = self.prune_candidates(batch.len(), &partitions)?;
-        Ok(and(&by_partition, &self.prune_stats(&known)?)?)
+        let known = Known::of(self, batch)?;
+        let by_partition = self.prune_candidates(batch.len(), &known.partitions)?;
+        Ok(and(&by_partition, &self.prune_stats(&known.columns(batch.len()))?)?)
+    }
+}
+
+/// What the log tells of some files, as far as a filter asks for it.
+#[derive(Clone)]
+struct Known {
+    partitions: Vec<ArrayRef>,
+    stats: Vec<ArrayRef>,
+    /// Whether the statistics of each column in question are complete.
+    complete: Vec<BooleanArray>,
+}
+
+impl Known {
+    fn of(pruner: &Pruner, batch: &FileBatch) -> Result<Self> {
+        let complete = match pruner.in_question().len() {
+            0 => Vec::new(),
+            columns => vec![batch.complete_stats()?; columns],
+        };
+        Ok(Self { partitions: partition_arrays(pruner, batch)?, stats: batch.stats(pruner.wanted())?, complete })
+    }
+
+    fn columns(&self, files: usize) -> FileColumns<'_> {
+        FileColumns { files, partitions: &self.partitions, stats: &self.stats, complete: &self.complete }
     }
 }
 
@@ -230,8 +274,7 @@ fn keep_candidates(pruner: &Pruner, batch: &FileBatch, metrics: &PlanMetrics) ->
 }
 
 fn keep_by_statistics(pruner: &Pruner, batch: &FileBatch, metrics: &PlanMetrics) -> Result<BooleanArray> {
-    let (partitions, stats) = (partition_arrays(pruner, batch)?, batch.stats(pruner.wanted())?);
-    let keep = pruner.prune_stats(&FileColumns { files: batch.len(), partitions: &partitions, stats: &stats })?;
+    let keep = pruner.prune_stats(&Known::of(pruner, batch)?.columns(batch.len()))?;
     Ok(counted(keep, &metrics.skipped_by_statistics))
 }
 

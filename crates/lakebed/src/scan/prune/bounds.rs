@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::types::{ArrowPrimitiveType, Float32Type, Float64Type};
+use arrow_array::{ArrayRef, PrimitiveArray};
 use arrow_schema::DataType;
 use datafusion_common::Result as DfResult;
+use datafusion_expr::expr::Case;
 use datafusion_expr::{Cast, Expr};
 
 use super::facts::Fact;
@@ -17,23 +18,58 @@ use super::proof::{Prover, Statistics};
 use crate::expr::{Input, Kernel, Order, Spec, below_one_form, one_form_of, path};
 
 /// Two values between which all values of an expression lie that are not null.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Bounds {
     /// No value is less; absent or null if that is not known.
     pub(super) low: Option<Expr>,
-    /// No value is greater; absent or null if that is not known.
+    /// No value but NaN is greater; absent or null if that is not known.
     pub(super) high: Option<Expr>,
-    /// Whether there may be NaN above the upper bound: writers leave it out of their statistics.
-    pub(super) nan_above: bool,
+    /// What is above that.
+    pub(super) nan: Nan,
+}
+
+/// Whether there may be NaN above an upper bound: most writers leave it out of their statistics.
+#[derive(Debug, Clone)]
+pub(super) enum Nan {
+    /// There is none.
+    Never,
+    /// There may be, unless this upper bound is known, which holds for NaN too; it is null if it is not known.
+    Unless(Option<Expr>),
 }
 
 impl Bounds {
     fn exactly(value: Expr) -> Bounds {
-        Bounds { low: Some(value.clone()), high: Some(value), nan_above: false }
+        Bounds { low: Some(value.clone()), high: Some(value), nan: Nan::Never }
     }
 
     fn map(self, convert: impl Fn(Expr) -> Expr) -> Bounds {
-        Bounds { low: self.low.map(&convert), high: self.high.map(&convert), nan_above: self.nan_above }
+        let nan = match self.nan {
+            Nan::Never => Nan::Never,
+            Nan::Unless(top) => Nan::Unless(top.map(&convert)),
+        };
+        Bounds { low: self.low.map(&convert), high: self.high.map(&convert), nan }
+    }
+
+    /// Whether there may be NaN above the upper bound.
+    pub(super) fn may_be_nan(&self) -> bool {
+        matches!(self.nan, Nan::Unless(_))
+    }
+
+    /// No value is greater, NaN included.
+    pub(super) fn top(&self) -> Option<&Expr> {
+        match &self.nan {
+            Nan::Never => self.high.as_ref(),
+            Nan::Unless(top) => top.as_ref(),
+        }
+    }
+
+    /// The bounds of the values in the opposite order. What was below all is above all then, but for NaN.
+    fn reversed(self) -> Bounds {
+        let nan = match self.nan {
+            Nan::Never => Nan::Never,
+            Nan::Unless(top) => Nan::Unless(top.zip(self.low.clone()).map(|(top, low)| where_true(top.is_not_null(), low))),
+        };
+        Bounds { low: self.high, high: self.low, nan }
     }
 
     fn is_known(&self) -> bool {
@@ -44,6 +80,9 @@ impl Bounds {
 /// Floats of statistics in the form in which they are compared; a bound that is NaN says nothing.
 static FLOAT_BOUND: Spec = Spec::total("float_bound", float_bound).lenient();
 
+/// The first of two bounds, if both are finite.
+static FINITE_BOUND: Spec = Spec::total("finite_bound", finite_bound).lenient();
+
 impl Prover<'_> {
     /// Bounds from each source that has some; several are all true at once.
     pub(super) fn bounds(&mut self, value: &Expr) -> Vec<Bounds> {
@@ -53,8 +92,8 @@ impl Prover<'_> {
 
     /// If a row that matters cannot hold NaN here, the upper bound is one.
     fn without_nan(&self, value: &Expr, bounds: Bounds) -> Bounds {
-        let nan_above = bounds.nan_above && !self.never_nan.iter().any(|known| below_one_form(known) == below_one_form(value));
-        Bounds { nan_above, ..bounds }
+        let is_never_nan = || self.never_nan.iter().any(|known| below_one_form(known) == below_one_form(value));
+        if bounds.may_be_nan() && is_never_nan() { Bounds { nan: Nan::Never, ..bounds } } else { bounds }
     }
 
     fn bounds_of(&mut self, value: &Expr) -> Vec<Bounds> {
@@ -91,15 +130,21 @@ impl Prover<'_> {
             if generated.base() == path {
                 let low = Some(self.facts.column(Fact::GeneratedLow(number), &data_type));
                 let high = Some(self.facts.column(Fact::GeneratedHigh(number), &data_type));
-                found.push(Bounds { low, high, nan_above: false });
+                found.push(Bounds { low, high, nan: Nan::Never });
             }
         }
         if self.knowledge.statistics.hold_bounds_of(&data_type) {
             let low = self.facts.column(Fact::Minimum(path.to_vec()), &data_type);
             let high = self.facts.column(Fact::Maximum(path.to_vec()), &data_type);
-            let bounds = Bounds { low: Some(low), high: Some(high), nan_above: is_float(&data_type) };
-            let in_form = |bound| if is_float(&data_type) { FLOAT_BOUND.call(vec![bound], data_type.clone()) } else { bound };
-            found.push(bounds.map(in_form));
+            found.push(match is_float(&data_type) {
+                true => {
+                    let complete = self.facts.column(Fact::Complete(path.to_vec()), &DataType::Boolean);
+                    let nan = Nan::Unless(Some(where_true(complete, high.clone())));
+                    let bounds = Bounds { low: Some(low), high: Some(high), nan };
+                    bounds.map(|bound| FLOAT_BOUND.call(vec![bound], data_type.clone()))
+                }
+                false => Bounds { low: Some(low), high: Some(high), nan: Nan::Never },
+            });
         }
         if found.is_empty() && self.knowledge.statistics != Statistics::None {
             self.note(format!("statistics hold no minimum and maximum of {}", path.join(".")));
@@ -121,7 +166,7 @@ impl Prover<'_> {
             }
             let mut bounds = self.bounds(arg);
             if *order == Order::Falling {
-                bounds.iter_mut().for_each(|bounds| std::mem::swap(&mut bounds.low, &mut bounds.high));
+                bounds = bounds.into_iter().map(Bounds::reversed).collect();
             }
             of_args.push(bounds);
         }
@@ -133,14 +178,27 @@ impl Prover<'_> {
 /// The bounds of a call from one source of bounds of its arguments.
 fn of_results(kernel: &Kernel, spec: &'static Spec, of_args: &[Vec<Bounds>], source: usize) -> Bounds {
     let chosen: Vec<Option<&Bounds>> = of_args.iter().map(|bounds| bounds.get(source).or(bounds.last())).collect();
-    let result = |bound: fn(&Bounds) -> Option<Expr>| {
-        let args = chosen.iter().map(|bounds| bounds.and_then(bound)).collect::<Option<Vec<_>>>()?;
+    let result = |bound: fn(&Bounds) -> Option<&Expr>| {
+        let args = chosen.iter().map(|bounds| bounds.and_then(bound).cloned()).collect::<Option<Vec<_>>>()?;
         let result = spec.call(args, kernel.output.clone());
         Some(if is_float(&kernel.output) { FLOAT_BOUND.call(vec![result], kernel.output.clone()) } else { result })
     };
-    // A float result may be NaN where its arguments are not, such as the difference of two infinities.
-    let nan_above = is_float(&kernel.output) || chosen.iter().flatten().any(|bounds| bounds.nan_above);
-    Bounds { low: result(|bounds| bounds.low.clone()), high: result(|bounds| bounds.high.clone()), nan_above }
+    let (low, high) = (result(|bounds| bounds.low.as_ref()), result(|bounds| bounds.high.as_ref()));
+    let nan = if is_float(&kernel.output) {
+        // A float result may be NaN where its arguments are not, such as the difference of two infinities.
+        let top = result(Bounds::top).zip(low.clone());
+        Nan::Unless(top.map(|(top, low)| FINITE_BOUND.call(vec![top, low], kernel.output.clone())))
+    } else if chosen.iter().flatten().any(|bounds| bounds.may_be_nan()) {
+        Nan::Unless(result(Bounds::top))
+    } else {
+        Nan::Never
+    };
+    Bounds { low, high, nan }
+}
+
+/// A value where a condition is true, else null.
+fn where_true(condition: Expr, value: Expr) -> Expr {
+    Expr::Case(Case { expr: None, when_then_expr: vec![(Box::new(condition), Box::new(value))], else_expr: None })
 }
 
 fn is_float(data_type: &DataType) -> bool {
@@ -155,4 +213,21 @@ fn float_bound(input: &Input<'_>) -> DfResult<ArrayRef> {
         }
         _ => Arc::new(array.as_primitive::<Float64Type>().unary_opt::<_, Float64Type>(|x| (!x.is_nan()).then_some(x + 0.0))),
     })
+}
+
+fn finite_bound(input: &Input<'_>) -> DfResult<ArrayRef> {
+    let (bound, other) = (input.array(0)?, input.array(1)?);
+    Ok(match bound.data_type() {
+        DataType::Float32 => Arc::new(where_finite::<Float32Type>(bound.as_primitive(), other.as_primitive(), f32::is_finite)),
+        _ => Arc::new(where_finite::<Float64Type>(bound.as_primitive(), other.as_primitive(), f64::is_finite)),
+    })
+}
+
+fn where_finite<T: ArrowPrimitiveType>(
+    bounds: &PrimitiveArray<T>,
+    others: &PrimitiveArray<T>,
+    is_finite: fn(T::Native) -> bool,
+) -> PrimitiveArray<T> {
+    let pairs = bounds.iter().zip(others);
+    pairs.map(|(bound, other)| bound.filter(|bound| is_finite(*bound) && other.is_some_and(is_finite))).collect()
 }

@@ -26,6 +26,8 @@ pub(crate) enum Fact {
     Maximum(Vec<String>),
     /// How many values of a column are null.
     NullCount(Vec<String>),
+    /// Whether the statistics of a column are complete: the upper bound holds for NaN too, and the count of nulls for those of null structs.
+    Complete(Vec<String>),
     /// How many rows there are, deleted ones included.
     Rows,
 }

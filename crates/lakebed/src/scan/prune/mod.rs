@@ -48,6 +48,8 @@ pub struct Pruner {
     wanted: Vec<StatColumn>,
     /// For each of them, to how many characters its texts are padded when they are read.
     lengths: Vec<Option<u32>>,
+    /// The columns of which it must know whether their statistics are complete, by their logical and their physical paths.
+    in_question: Vec<(Vec<String>, Vec<String>)>,
 }
 
 /// A partition column that a filter needs.
@@ -101,6 +103,8 @@ pub struct FileColumns<'a> {
     /// The arrays of [`Pruner::wanted`]. Deletion vectors and loose bounds change nothing: bounds stay bounds, and of the null
     /// counts only zero and "all" are used, which hold in any case.
     pub stats: &'a [ArrayRef],
+    /// Whether the statistics of [`Pruner::in_question`] are complete.
+    pub complete: &'a [BooleanArray],
 }
 
 /// Which files are left, and what skipped the others.
@@ -147,7 +151,7 @@ impl Pruner {
         let never_nan = never_nan(filter.expr(), true);
         let conjuncts = filter.conjuncts();
         let conjuncts = conjuncts.iter().map(|conjunct| prepare.conjunct(conjunct, &never_nan)).collect::<Result<Vec<_>>>()?;
-        let mut pruner = Pruner { conjuncts, generated, partitions: vec![], statistics: vec![], wanted: vec![], lengths: vec![] };
+        let mut pruner = Pruner { conjuncts, generated, partitions: vec![], statistics: vec![], wanted: vec![], lengths: vec![], in_question: vec![] };
         pruner.collect_wanted(&partitions, schema, mode);
         Ok(pruner)
     }
@@ -169,6 +173,12 @@ impl Pruner {
         let needed =
             partitions.iter().filter(|name| needs(name)).filter_map(|name| PartitionColumn::of(schema, name, mode)).collect();
         for fact in asked {
+            if let Fact::Complete(path) = &fact
+                && !self.in_question.iter().any(|(other, _)| other == path)
+            {
+                let names: Vec<&str> = path.iter().map(String::as_str).collect();
+                self.in_question.extend(physical_path(schema, &names, mode).map(|physical| (path.clone(), physical)));
+            }
             if let Some((column, length)) = stat_column(&fact, schema, mode).filter(|_| !self.statistics.contains(&fact)) {
                 self.statistics.push(fact);
                 self.wanted.push(column);
@@ -186,6 +196,11 @@ impl Pruner {
     /// The statistics it needs.
     pub fn wanted(&self) -> &[StatColumn] {
         &self.wanted
+    }
+
+    /// The columns of which it must know whether their statistics are complete, by the physical names that lead to them.
+    pub fn in_question(&self) -> impl ExactSizeIterator<Item = &[String]> {
+        self.in_question.iter().map(|(_, physical)| physical.as_slice())
     }
 
     /// The conjuncts of the filter and by what each skips files.
@@ -208,7 +223,7 @@ impl Pruner {
     /// # Errors
     /// If the arrays are not those asked for, or if the filter fails on values after which nobody looks at rows.
     pub fn prune_partitions(&self, files: usize, partitions: &[ArrayRef]) -> Result<BooleanArray> {
-        let known = FileColumns { files, partitions, stats: &[] };
+        let known = FileColumns { files, partitions, stats: &[], complete: &[] };
         self.first_to_skip(&known, true, |conjunct| conjunct.by_partitions.as_ref()).map(|(keep, _)| keep)
     }
 
@@ -217,7 +232,7 @@ impl Pruner {
     /// # Errors
     /// If the arrays are not those asked for.
     pub fn prune_candidates(&self, files: usize, partitions: &[ArrayRef]) -> Result<BooleanArray> {
-        let known = FileColumns { files, partitions, stats: &[] };
+        let known = FileColumns { files, partitions, stats: &[], complete: &[] };
         self.first_to_skip(&known, false, |conjunct| conjunct.by_partitions.as_ref()).map(|(keep, _)| keep)
     }
 
@@ -295,7 +310,7 @@ impl Pruner {
             return Ok(found);
         }
         let partitions: Vec<ArrayRef> = known.partitions.iter().map(|values| Ok(filter(values, left)?)).collect::<Result<_>>()?;
-        let known = FileColumns { files: left.true_count(), partitions: &partitions, stats: &[] };
+        let known = FileColumns { files: left.true_count(), partitions: &partitions, stats: &[], complete: &[] };
         let found = test(&known)?.map_err(|error| failed(text, &error))?;
         let mut found = found.iter();
         Ok(left.iter().map(|left| Some(left == Some(true) && found.next().flatten() == Some(true))).collect())
@@ -326,6 +341,10 @@ impl Pruner {
                 let columns = generated.columns().iter().map(partition).collect::<Option<Vec<_>>>()?;
                 let (low, high) = generated.bounds(&columns)?;
                 Some(if matches!(fact, Fact::GeneratedLow(_)) { low } else { high })
+            }
+            Fact::Complete(path) => {
+                let index = self.in_question.iter().position(|(other, _)| other == path)?;
+                known.complete.get(index).map(|complete| Arc::new(complete.clone()) as ArrayRef)
             }
             statistic => {
                 let index = self.statistics.iter().position(|other| other == statistic)?;

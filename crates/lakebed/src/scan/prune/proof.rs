@@ -335,12 +335,16 @@ impl<'a> Prover<'a> {
             return Some(Expr::IsNull(Box::new(value)));
         }
         let mut answers = Vec::new();
-        // Some writers do not count a field of a null struct, so its count of zero proves nothing.
-        if path.len() == 1 && self.knowledge.statistics != Statistics::None {
+        if self.knowledge.statistics != Statistics::None && (path.len() == 1 || self.has_null_count(path)) {
             let count = self.facts.column(Fact::NullCount(path.to_vec()), &DataType::Int64);
-            answers.push(Some(count.gt(lit(0i64))));
+            let is_some = count.gt(lit(0i64));
+            // Some writers do not count a field of a null struct, so its count of zero proves nothing then.
+            answers.push(Some(match path {
+                [_] => is_some,
+                _ => is_some.or(Expr::IsNotTrue(Box::new(self.facts.column(Fact::Complete(path.to_vec()), &DataType::Boolean)))),
+            }));
         } else {
-            self.note(format!("null counts of {} are not relied on", path.join(".")));
+            self.note(format!("statistics hold no count of nulls of {}", path.join(".")));
         }
         all(answers)
     }
@@ -398,20 +402,25 @@ fn null_makes_null(value: &Expr) -> Vec<Vec<String>> {
 
 /// What two bounded values have to fulfil for a comparison to be true in some row.
 fn compare_bounds(left: &Bounds, operator: Operator, right: &Bounds) -> Answer {
-    let pair = |a: &Option<Expr>, operator: Operator, b: &Option<Expr>| {
-        a.clone().zip(b.clone()).map(|(a, b)| binary_expr(a, operator, b))
+    let pair = |a: Option<&Expr>, operator: Operator, b: Option<&Expr>| {
+        a.zip(b).map(|(a, b)| binary_expr(a.clone(), operator, b.clone()))
     };
-    let no_nan = !left.nan_above && !right.nan_above;
+    let low = |bounds: &'_ Bounds| bounds.low.clone();
+    let (left_low, right_low) = (low(left), low(right));
+    let (left_low, right_low) = (left_low.as_ref(), right_low.as_ref());
     match operator {
-        // Where both may be NaN they may be equal above their bounds; a literal that is NaN equals such a value.
-        Operator::Eq if left.nan_above && (right.nan_above || bound_is_nan(right)) => None,
-        Operator::Eq if right.nan_above && bound_is_nan(left) => None,
-        Operator::Eq => all([pair(&left.low, Operator::LtEq, &right.high), pair(&right.low, Operator::LtEq, &left.high)]),
-        Operator::NotEq if no_nan => {
-            any([pair(&left.low, Operator::NotEq, &right.high), pair(&left.high, Operator::NotEq, &right.low)])
+        Operator::Eq => {
+            // NaN equals NaN: only where both sides may be NaN do bounds have to hold for it.
+            let both_nan = (left.may_be_nan() || bound_is_nan(left)) && (right.may_be_nan() || bound_is_nan(right));
+            let highest = |bounds: &'_ Bounds| if both_nan { bounds.top().cloned() } else { bounds.high.clone() };
+            let (left_high, right_high) = (highest(left), highest(right));
+            all([pair(left_low, Operator::LtEq, right_high.as_ref()), pair(right_low, Operator::LtEq, left_high.as_ref())])
         }
-        Operator::Lt | Operator::LtEq if !right.nan_above => pair(&left.low, operator, &right.high),
-        Operator::Gt | Operator::GtEq if !left.nan_above => pair(&left.high, operator, &right.low),
+        Operator::NotEq => {
+            any([pair(left_low, Operator::NotEq, right.top()), pair(left.top(), Operator::NotEq, right_low)])
+        }
+        Operator::Lt | Operator::LtEq => pair(left_low, operator, right.top()),
+        Operator::Gt | Operator::GtEq => pair(left.top(), operator, right_low),
         _ => None,
     }
 }

@@ -1,8 +1,8 @@
 //! What a file's own statistics say about its row groups and pages, in the form in which the log tells it about files, so that the same
 //! pruner judges both.
 //!
-//! Statistics that cannot be trusted are left out: those of text by writers that compared signed bytes, those of floats that may hide
-//! a NaN, those of INT96, those of days counted by the old calendar. What is left out counts as unknown.
+//! Statistics that cannot be trusted are left out: those of text by writers that compared signed bytes, those of INT96, those of days
+//! counted by the old calendar. What is left out counts as unknown. Whether upper bounds of floats hold for NaN the pruner asks of the file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,9 +23,6 @@ use lakebed_io::parquet::ParquetFile;
 use super::fit::FileColumns;
 use super::leaf::Leaf;
 use crate::Result;
-
-/// The writers that leave bounds out where a NaN is among the values.
-const CAREFUL_WITH_NAN: &str = "parquet-mr";
 
 /// Answers for some statistics of one file.
 pub(super) struct Bounds<'a> {
@@ -202,10 +199,7 @@ impl<'a> Bounds<'a> {
         else {
             return unknown(statistic, count);
         };
-        let careful =
-            self.file.metadata().file_metadata().created_by().is_some_and(|writer| writer.starts_with(CAREFUL_WITH_NAN));
         Ok(match values.data_type() {
-            ArrowType::Float32 | ArrowType::Float64 if kind == StatKind::Max && !careful => return unknown(statistic, count),
             // A zero bound may stand for the zero of the other sign.
             ArrowType::Float32 if kind == StatKind::Min => Arc::new(
                 values.as_primitive::<Float32Type>().unary::<_, Float32Type>(|value| if value == 0.0 { -0.0 } else { value }),

@@ -285,9 +285,11 @@ impl Preparation {
         if let Some(pruner) = self.job.pruner().filter(|pruner| !pruner.wanted().is_empty()) {
             let exact = self.deleted.is_none();
             let bounds = Bounds::new(&self.parquet, columns, self.job.physical(), pruner.wanted(), exact);
+            let is_complete = self.parquet.has_complete_stats();
             let judge = |statistics: &[ArrayRef], count: usize| {
                 let partitions = self.job.arrays_of_filter(pruner, &arrays(&self.constants, count)?)?;
-                pruner.prune_stats(&FilesKnown { files: count, partitions: &partitions, stats: statistics })
+                let complete = vec![BooleanArray::from(vec![is_complete; count]); pruner.in_question().len()];
+                pruner.prune_stats(&FilesKnown { files: count, partitions: &partitions, stats: statistics, complete: &complete })
             };
             groups = kept_groups(groups, &bounds, judge)?;
         }

@@ -53,8 +53,9 @@ fn sample() -> impl Strategy<Value = Sample> {
         vec(file(), 1..5),
         select(vec![1usize, 2, 32]),
         vec(select(vec![StatKind::Min, StatKind::Max, StatKind::NullCount, StatKind::NumRecords]), 0..2),
+        any::<bool>(),
     )
-        .prop_map(|(files, prefix, without)| {
+        .prop_map(|(files, prefix, without, complete)| {
             let fields = [
                 ("p", PrimitiveType::Integer),
                 ("x", PrimitiveType::Integer),
@@ -66,6 +67,7 @@ fn sample() -> impl Strategy<Value = Sample> {
             let files = files.into_iter().map(|(p, rows)| columns(p, &rows)).collect();
             let mut sample = Sample::new(table(&fields), &["p", "y"], files).generating("y", "YEAR(t)");
             sample.prefix = prefix;
+            sample.complete = complete;
             sample.without = if without.len() > 1 { vec![] } else { without };
             sample
         })
@@ -131,6 +133,10 @@ fn leaf() -> impl Strategy<Value = String> {
         of("double(x)", doubles().boxed()),
         of("try_add(x, 1)", ints().boxed()),
         of("d + d", doubles().boxed()),
+        of("d * 2", doubles().boxed()),
+        of("-d", doubles().boxed()),
+        of("d - 1", doubles().boxed()),
+        of("float(d)", doubles().boxed()),
         of("try_cast(d AS INT)", ints().boxed()),
         of("year(t)", select(vec!["1969", "1970", "2023", "2024", "10183"]).boxed()),
         of("date_format(t, 'yyyy-MM')", select(vec!["'1970-01'", "'2024-02'", "'2023'", "'3'"]).boxed()),

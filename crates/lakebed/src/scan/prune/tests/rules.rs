@@ -110,14 +110,48 @@ fn only_the_statistics_that_a_filter_needs_are_wanted() {
     assert_eq!(wanted("abs(x) % 2 = 1 OR true"), []);
 }
 
-#[test]
-fn floats_may_hide_nan_above_their_maximum() {
+/// Files with x in 1 and 2, 5 and NaN, always 7, a zero of each sign, and NaN.
+fn doubles() -> Sample {
     let file = |values: &[f64]| vec![Arc::new(Float64Array::from(values.to_vec())) as ArrayRef];
-    let sample = Sample::new(
+    Sample::new(
         table(&[("x", PrimitiveType::Double)]),
         &[],
         vec![file(&[1.0, 2.0]), file(&[5.0, f64::NAN]), file(&[7.0, 7.0]), file(&[-0.0]), file(&[0.0]), file(&[f64::NAN])],
-    );
+    )
+}
+
+#[test]
+fn floats_have_no_nan_above_a_maximum_that_holds_for_it() {
+    let mut sample = doubles();
+    sample.complete = true;
+    let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");
+    // The files of NaN have no maximum.
+    check("x > 6", &[1, 2, 5]);
+    check("x >= 7", &[1, 2, 5]);
+    check("x > 7", &[1, 5]);
+    check("NOT x < 6", &[1, 2, 5]);
+    check("x <> 7", &[0, 1, 3, 4, 5]);
+    check("x NOT IN (7)", &[0, 1, 3, 4, 5]);
+    check("x = double('NaN')", &[1, 5]);
+    check("x >= double('NaN')", &[1, 5]);
+    check("x > double('NaN')", &[1, 5]);
+    check("x > 6 AND (x < 100 OR x = 3)", &[1, 2, 5]);
+    check("x < 1.5", &[0, 3, 4, 5]);
+    check("x = 6", &[5]);
+    check("x <=> double('NaN')", &[1, 5]);
+    check("x = x", &[0, 1, 2, 3, 4, 5]);
+    check("x < x", &[0, 1, 5]);
+    // Of arithmetic and of functions, too.
+    check("x + 1 > 7", &[1, 2, 5]);
+    check("-x < -6", &[1, 2, 5]);
+    check("-x > 0.5", &[1, 5]);
+    check("x * 1e308 > 0 AND x > 6", &[1, 2, 5]);
+    check("float(x) > 6", &[1, 2, 5]);
+}
+
+#[test]
+fn floats_may_hide_nan_above_their_maximum() {
+    let sample = doubles();
     let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");
     // Any file may hold NaN, which is above all and different from all.
     check("x > 6", &[0, 1, 2, 3, 4, 5]);
@@ -331,6 +365,11 @@ fn fields_of_structs_have_statistics_of_their_own() {
     // Not all writers count the fields of null structs.
     check("s.a IS NULL", &[0, 1, 2]);
     check("s IS NULL", &[1, 2]);
+    let mut complete = sample;
+    complete.complete = true;
+    assert_eq!(left(&complete, "s.a IS NULL"), [1, 2]);
+    assert_eq!(left(&complete, "s.a <=> NULL"), [1, 2]);
+    let sample = complete;
     assert_eq!(sample.pruner("s.a = 10").wanted()[0].path, ["s", "a"]);
 }
 
@@ -369,7 +408,7 @@ fn what_fails_for_a_partition_value_fails_the_scan_or_is_left_to_the_rows() {
     // Nobody looks at the rows of a filter on partition columns alone.
     let pruner = sample.pruner("10 / (p - 1) > 0");
     let partitions = sample.partition_values(&pruner);
-    let error = pruner.prune(&FileColumns { files: 3, partitions: &partitions, stats: &[] }).unwrap_err();
+    let error = pruner.prune(&FileColumns { files: 3, partitions: &partitions, stats: &[], complete: &[] }).unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::Predicate, "{error}");
     assert_eq!(left(&sample, "10 / (p - 1) > 0 AND x % 7 = 1"), [0, 1, 2]);
     // A file that an earlier condition rules out cannot fail a later one.
@@ -421,7 +460,7 @@ fn both_phases_together_leave_what_one_go_leaves() {
     let take = |array: &ArrayRef| arrow_select::take::take(array, &kept, None).unwrap();
     let partitions: Vec<ArrayRef> = partitions.iter().map(take).collect();
     let stats: Vec<ArrayRef> = sample.stats(pruner.wanted()).iter().map(take).collect();
-    let known = super::super::FileColumns { files: 2, partitions: &partitions, stats: &stats };
+    let known = super::super::FileColumns { files: 2, partitions: &partitions, stats: &stats, complete: &[] };
     assert_eq!(pruner.prune_stats(&known).unwrap(), BooleanArray::from(vec![true, false]));
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, make_array, new_null_array};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, make_array, new_null_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion_common::ScalarValue;
@@ -26,6 +26,8 @@ pub(super) struct Sample {
     pub(super) prefix: usize,
     /// Kinds of statistics that the writer left out.
     pub(super) without: Vec<StatKind>,
+    /// Whether its statistics are complete, and known to be.
+    pub(super) complete: bool,
 }
 
 /// A table's fields by name and type.
@@ -40,7 +42,7 @@ impl Sample {
             Arc::new(Schema::new(schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect::<Vec<Field>>()));
         let files = files.into_iter().map(|columns| RecordBatch::try_new(schema.clone(), columns).unwrap()).collect();
         let partitions = partitions.iter().map(|name| (*name).to_string()).collect();
-        Sample { table, partitions, files, prefix: 32, without: vec![] }
+        Sample { table, partitions, files, prefix: 32, without: vec![], complete: false }
     }
 
     /// The same table with a generation expression for a column.
@@ -63,7 +65,9 @@ impl Sample {
         let pruner = self.pruner(text);
         let partitions = self.partition_values(&pruner);
         let stats = self.stats(pruner.wanted());
-        pruner.prune(&FileColumns { files: self.files.len(), partitions: &partitions, stats: &stats }).unwrap()
+        let complete = vec![BooleanArray::from(vec![self.complete; self.files.len()]); pruner.in_question().len()];
+        let files = self.files.len();
+        pruner.prune(&FileColumns { files, partitions: &partitions, stats: &stats, complete: &complete }).unwrap()
     }
 
     pub(super) fn partition_values(&self, pruner: &Pruner) -> Vec<ArrayRef> {
@@ -86,11 +90,19 @@ impl Sample {
         match wanted.kind {
             StatKind::NumRecords => Arc::new(self.files.iter().map(|file| Some(file.num_rows() as i64)).collect::<Int64Array>()),
             StatKind::NullCount => {
-                let nulls = |file: &RecordBatch| leaf(file, &wanted.path).logical_null_count() as i64;
+                let nulls = |file: &RecordBatch| match (self.complete, wanted.path.as_slice()) {
+                    // Where the struct is there.
+                    (false, [parent, field]) => {
+                        let parent = file.column_by_name(parent).unwrap().as_struct();
+                        let fields = parent.column_by_name(field).unwrap();
+                        (0..parent.len()).filter(|row| parent.is_valid(*row) && fields.is_null(*row)).count() as i64
+                    }
+                    _ => leaf(file, &wanted.path).logical_null_count() as i64,
+                };
                 Arc::new(self.files.iter().map(|file| Some(nulls(file))).collect::<Int64Array>())
             }
             kind => {
-                let values = self.files.iter().map(|file| bound(&leaf(file, &wanted.path), kind, self.prefix));
+                let values = self.files.iter().map(|file| bound(&leaf(file, &wanted.path), kind, self.prefix, self.complete));
                 let null = ScalarValue::try_from(&wanted.arrow_type()).unwrap();
                 ScalarValue::iter_to_array(values.map(|value| value.unwrap_or(null.clone()))).unwrap()
             }
@@ -110,12 +122,17 @@ fn leaf(file: &RecordBatch, path: &[String]) -> ArrayRef {
     array
 }
 
-/// The least or greatest value, null and NaN left out, text cut as Delta's writers cut it.
-fn bound(array: &ArrayRef, kind: StatKind, prefix: usize) -> Option<ScalarValue> {
+/// The least or greatest value, null and NaN left out, text cut as Delta's writers cut it. With NaN, complete statistics have no greatest.
+fn bound(array: &ArrayRef, kind: StatKind, prefix: usize, complete: bool) -> Option<ScalarValue> {
+    let is_nan = |value: &ScalarValue| matches!(value, ScalarValue::Float64(Some(x)) if x.is_nan());
+    let mut values = (0..array.len()).map(|row| ScalarValue::try_from_array(array, row).unwrap());
+    if complete && kind == StatKind::Max && values.any(|value| is_nan(&value)) {
+        return None;
+    }
     let values = (0..array.len()).map(|row| ScalarValue::try_from_array(array, row).unwrap());
     let counts = |value: &ScalarValue| {
         !value.is_null()
-            && !matches!(value, ScalarValue::Float64(Some(x)) if x.is_nan())
+            && !is_nan(value)
             && !matches!(value, ScalarValue::Boolean(_))
     };
     let least = kind == StatKind::Min;

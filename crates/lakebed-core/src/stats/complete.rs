@@ -1,0 +1,84 @@
+//! Which statistics are complete: their upper bounds hold for NaN too, and their null counts count the fields of null structs.
+//!
+//! To Spark, NaN is above all numbers. Most writers leave NaN out of bounds, as Parquet asks them to, so that nothing is known above an
+//! upper bound of theirs. Spark's own statistics, and lakebed's, have no upper bound where there is a NaN. Whose statistics a file has, its
+//! tags tell where lakebed wrote it ([`COMPLETE_TAG`]), and the commit that added it where Delta Spark did ([`are_complete_in`]).
+
+use std::collections::HashMap;
+
+use super::StatsPlan;
+use super::columns::{IndexedColumn, IndexedKind};
+use crate::action::CommitInfo;
+use crate::schema::PrimitiveType;
+
+/// The tag of files whose statistics are complete.
+pub const COMPLETE_TAG: &str = "lakebed.completeStats";
+/// The value of the tag.
+pub(crate) const COMPLETE: &str = "true";
+
+/// Operations of Delta Spark whose new files all have statistics that it collected from their rows. Others take statistics over from
+/// another table or version, or from the footers of files that others wrote.
+const COLLECTING: [&str; 10] = [
+    "WRITE",
+    "STREAMING UPDATE",
+    "CREATE TABLE AS SELECT",
+    "REPLACE TABLE AS SELECT",
+    "CREATE OR REPLACE TABLE AS SELECT",
+    "MERGE",
+    "UPDATE",
+    "DELETE",
+    "OPTIMIZE",
+    "REORG",
+];
+
+/// Whether all new files of a commit have complete statistics. A file with a deletion vector may be an old one.
+pub(crate) fn are_complete_in(info: &CommitInfo) -> bool {
+    let is_delta_spark = info.text("engineInfo").is_some_and(|engine| {
+        engine.strip_prefix("Apache-Spark/").and_then(|rest| rest.split_once(' ')).is_some_and(|(_, rest)| {
+            rest.strip_prefix("Delta-Lake/").is_some_and(|version| version.starts_with(|first: char| first.is_ascii_digit()))
+        })
+    });
+    is_delta_spark && info.text("operation").is_some_and(|operation| COLLECTING.contains(&operation))
+}
+
+impl StatsPlan {
+    /// The tags of a file with statistics of this plan: none where nobody asks whether they are complete.
+    pub fn tags(&self) -> Option<HashMap<String, Option<String>>> {
+        let tag = || HashMap::from([(COMPLETE_TAG.to_owned(), Some(COMPLETE.to_owned()))]);
+        self.columns().iter().any(is_in_question).then(tag)
+    }
+}
+
+fn is_in_question(column: &IndexedColumn) -> bool {
+    match column.kind {
+        IndexedKind::Leaf(bounds) => matches!(bounds, Some(PrimitiveType::Float | PrimitiveType::Double)),
+        IndexedKind::Struct(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(engine: &str, operation: &str, expected: bool) {
+        let info = json!({"engineInfo": engine, "operation": operation});
+        assert_eq!(are_complete_in(&CommitInfo(info.as_object().unwrap().clone())), expected, "{engine} {operation}");
+    }
+
+    #[test]
+    fn commits_of_delta_spark_that_collect_statistics_are_known() {
+        check("Apache-Spark/4.2.0 Delta-Lake/4.4.0", "WRITE", true);
+        check("Apache-Spark/4.2.0-SNAPSHOT Delta-Lake/4.4.0", "MERGE", true);
+        // These take statistics over that somebody else collected.
+        for operation in ["CONVERT", "CLONE", "RESTORE", "ROW TRACKING BACKFILL", "COMPUTE STATS", ""] {
+            check("Apache-Spark/4.2.0 Delta-Lake/4.4.0", operation, false);
+        }
+        for engine in ["", "Databricks-Runtime/15.4.x-scala2.12", "delta-rs:py-1.6.6", "Apache-Spark/4.2.0 Other/1.0", "Kernel-4.4.0/test"] {
+            check(engine, "WRITE", false);
+        }
+        assert!(!are_complete_in(&CommitInfo::default()));
+    }
+}

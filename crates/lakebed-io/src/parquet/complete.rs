@@ -1,0 +1,83 @@
+//! Whose statistics in a footer are complete, as those of the log may be (`lakebed_core::stats`): without an upper bound where there is a
+//! NaN, and with null counts that count the fields of null structs.
+
+use lakebed_core::stats::COMPLETE_TAG;
+use parquet::basic::Type;
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use parquet::file::statistics::Statistics;
+
+use super::ParquetFile;
+
+/// Since this version parquet-mr, the writer of Spark, knows about NaN.
+const PARQUET_MR: (u32, u32) = (1, 10);
+
+impl ParquetFile {
+    /// Whether upper bounds in the footer and in the page index hold for NaN too, and null counts for fields of null structs.
+    pub fn has_complete_stats(&self) -> bool {
+        self.key_value(COMPLETE_TAG).is_some() || self.metadata.file_metadata().created_by().is_some_and(is_parquet_mr)
+    }
+
+    /// Whether the footer proves that a leaf holds no NaN: whoever wrote it would have left a bound out.
+    pub fn has_no_nan(&self, leaf: usize) -> bool {
+        self.proves(leaf, has_no_nan)
+    }
+
+    /// Whether the footer proves that a leaf, and every struct around it, is nowhere null.
+    pub fn has_no_null(&self, leaf: usize) -> bool {
+        self.proves(leaf, |chunk| chunk.statistics().and_then(Statistics::null_count_opt) == Some(0))
+    }
+
+    fn proves(&self, leaf: usize, of_chunk: impl Fn(&ColumnChunkMetaData) -> bool) -> bool {
+        let of_group = |group: &RowGroupMetaData| group.columns().get(leaf).is_some_and(&of_chunk);
+        self.has_complete_stats() && self.metadata.row_groups().iter().all(of_group)
+    }
+}
+
+fn has_no_nan(chunk: &ColumnChunkMetaData) -> bool {
+    let is_number = |bound: Option<f64>| bound.is_some_and(|bound| !bound.is_nan()) || is_all_null(chunk);
+    match (chunk.column_type(), chunk.statistics()) {
+        (Type::FLOAT, Some(Statistics::Float(bounds))) => is_number(bounds.max_opt().map(|max| f64::from(*max))),
+        (Type::DOUBLE, Some(Statistics::Double(bounds))) => is_number(bounds.max_opt().copied()),
+        // Among these may be numbers of 16 bits.
+        (Type::FLOAT | Type::DOUBLE | Type::FIXED_LEN_BYTE_ARRAY, _) => false,
+        _ => true,
+    }
+}
+
+fn is_all_null(chunk: &ColumnChunkMetaData) -> bool {
+    let nulls = chunk.statistics().and_then(Statistics::null_count_opt);
+    nulls.is_some_and(|nulls| i64::try_from(nulls) == Ok(chunk.num_values()))
+}
+
+/// Whether a footer's `created_by` names a parquet-mr that knows about NaN.
+fn is_parquet_mr(created_by: &str) -> bool {
+    let Some(version) = created_by.strip_prefix("parquet-mr version ") else { return false };
+    let mut numbers = version.split(['.', '-', ' ']).map(|number| number.parse::<u32>().ok());
+    matches!((numbers.next().flatten(), numbers.next().flatten()), (Some(major), Some(minor)) if (major, minor) >= PARQUET_MR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writers_that_know_about_nan_are_known() {
+        for (created_by, expected) in [
+            ("parquet-mr version 1.17.0 (build abc)", true),
+            ("parquet-mr version 1.10.1 (build abc)", true),
+            ("parquet-mr version 1.12.3-databricks-0001 (build abc)", true),
+            ("parquet-mr version 2.0.0", true),
+            ("parquet-mr version 1.8.2 (build abc)", false),
+            ("parquet-mr version 1.9", false),
+            ("parquet-mr", false),
+            ("parquet-mr version x.y", false),
+            ("parquet-mr-trino version 479 (build n/a)", false),
+            ("parquet-rs version 59.3.2", false),
+            ("parquet-cpp-arrow version 26.0.1", false),
+            ("DuckDB version v1.5.5 (build abc)", false),
+            ("", false),
+        ] {
+            assert_eq!(is_parquet_mr(created_by), expected, "{created_by}");
+        }
+    }
+}

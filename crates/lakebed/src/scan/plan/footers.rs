@@ -1,0 +1,120 @@
+//! Files that a filter keeps only since nobody knows whether their bounds hold for NaN, or their null counts for fields of null structs:
+//! the footers tell. Reading these files would read their footers anyway, and finds them in memory then.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow_arith::boolean::{and, not, or};
+use arrow_array::BooleanArray;
+use futures::{StreamExt, stream};
+use lakebed_core::log::files::{FileBatch, column};
+use lakebed_core::path::FilePath;
+use lakebed_core::schema::mapping::MappingMode;
+use lakebed_io::parquet::{PageIndex, ParquetFile};
+
+use super::Known;
+use crate::scan::prune::Pruner;
+use crate::{Result, Snapshot};
+
+/// Footers that are read side by side.
+const AT_ONCE: usize = 32;
+/// Footers that one plan reads at most to leave files out. Whoever reads the other files finds out.
+const MOST: u64 = 10_000;
+/// Footers that one plan reads at most to tell others what they may skip.
+const MOST_FOR_OTHERS: u64 = 1_000;
+
+/// How many footers a plan has read.
+#[derive(Debug, Default)]
+pub(super) struct Footers(AtomicU64);
+
+impl Footers {
+    /// Whether so many more may be read.
+    fn allow(&self, count: usize, most: u64) -> bool {
+        count > 0 && self.0.fetch_add(count as u64, Ordering::Relaxed) + count as u64 <= most
+    }
+
+    /// Of each file whether the upper bounds in its footer are known to hold for NaN. Who writes complete statistics into the log writes
+    /// them into footers, too.
+    pub(super) async fn complete_bounds(&self, snapshot: &Snapshot, batch: &FileBatch) -> Result<BooleanArray> {
+        let by_log = batch.complete_stats()?;
+        let files: Vec<usize> = by_log.iter().enumerate().filter(|(_, told)| *told != Some(true)).map(|(file, _)| file).collect();
+        if !self.allow(files.len(), MOST_FOR_OTHERS) {
+            return Ok(by_log);
+        }
+        let footers = read(snapshot, batch, &files, PageIndex::Skip).await?;
+        let told = of_files(batch, &files, &footers, ParquetFile::has_complete_stats);
+        Ok(or(&by_log, &told)?)
+    }
+
+    /// Notes what footers say, for the files that only this question keeps.
+    pub(super) async fn ask(&self, snapshot: &Snapshot, pruner: &Pruner, batch: &FileBatch, known: &mut Known) -> Result<()> {
+        // By field id, a column may have another name in a file.
+        if known.complete.is_empty() || snapshot.mapping_mode() == MappingMode::Id {
+            return Ok(());
+        }
+        let files = in_question(pruner, batch, known)?;
+        if !self.allow(files.len(), MOST) {
+            return Ok(());
+        }
+        // Who reads rows wants the page index, too.
+        let footers = read(snapshot, batch, &files, PageIndex::Read).await?;
+        for (path, complete) in pruner.in_question().zip(&mut known.complete) {
+            *complete = or(complete, &of_files(batch, &files, &footers, |footer| is_complete(footer, path)))?;
+        }
+        Ok(())
+    }
+}
+
+/// What is true of some of the files, as their footers tell.
+fn of_files(
+    batch: &FileBatch,
+    files: &[usize],
+    footers: &[Option<ParquetFile>],
+    is_true: impl Fn(&ParquetFile) -> bool,
+) -> BooleanArray {
+    let mut told = vec![false; batch.len()];
+    for (file, footer) in files.iter().zip(footers) {
+        if let Some(told) = told.get_mut(*file) {
+            *told = footer.as_ref().is_some_and(&is_true);
+        }
+    }
+    BooleanArray::from(told)
+}
+
+/// The footers of these files. There is none of a file that cannot be read; whoever reads it says so.
+async fn read(
+    snapshot: &Snapshot,
+    batch: &FileBatch,
+    files: &[usize],
+    page_index: PageIndex,
+) -> Result<Vec<Option<ParquetFile>>> {
+    let (paths, sizes) = (batch.paths()?, batch.longs(column::SIZE)?);
+    let opening = |file: &usize| open(snapshot.clone(), paths.value(*file).to_owned(), sizes.value(*file), page_index);
+    let opening: Vec<_> = files.iter().map(opening).collect();
+    Ok(stream::iter(opening).buffered(AT_ONCE).collect().await)
+}
+
+/// The files that would be left out if their statistics were complete.
+fn in_question(pruner: &Pruner, batch: &FileBatch, known: &Known) -> Result<Vec<usize>> {
+    let complete = known.complete.iter().map(|complete| BooleanArray::from(vec![true; complete.len()])).collect();
+    let if_complete = Known { complete, ..known.clone() };
+    let by_partition = pruner.prune_candidates(batch.len(), &known.partitions)?;
+    let keep = and(&by_partition, &pruner.prune_stats(&known.columns(batch.len()))?)?;
+    let keep = and(&keep, &not(&pruner.prune_stats(&if_complete.columns(batch.len()))?)?)?;
+    Ok(keep.iter().enumerate().filter(|(_, keep)| *keep == Some(true)).map(|(file, _)| file).collect())
+}
+
+async fn open(snapshot: Snapshot, path: String, size: i64, page_index: PageIndex) -> Option<ParquetFile> {
+    let (store, path) = snapshot.store().resolve(&FilePath::parse(&path).ok()?).ok()?;
+    let size = u64::try_from(size).ok().filter(|size| *size > 0);
+    ParquetFile::open(&store, &path, size, page_index).await.ok()
+}
+
+/// Whether the footer proves that statistics of this column can only be complete, whoever collected them: no value is NaN, and no field is
+/// null.
+fn is_complete(footer: &ParquetFile, path: &[String]) -> bool {
+    let leaves = footer.metadata().file_metadata().schema_descr().columns();
+    let Some(leaf) = leaves.iter().position(|leaf| leaf.path().parts() == path && leaf.max_rep_level() == 0) else {
+        return false;
+    };
+    footer.has_no_nan(leaf) && (path.len() == 1 || footer.has_no_null(leaf))
+}

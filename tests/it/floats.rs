@@ -1,0 +1,110 @@
+//! Which files a condition on floating-point numbers takes, and what it costs to know whether there is NaN above their bounds.
+
+use std::sync::Arc;
+
+use arrow_array::{Float64Array, RecordBatch};
+use lakebed_tests::TableBuilder;
+use lakebed_tests::table::{metadata, parquet_bytes_with, protocol};
+use parquet::file::properties::WriterProperties;
+use serde_json::{Value, json};
+
+const PARQUET_MR: &str = "parquet-mr version 1.17.0 (build 1)";
+const DELTA_SPARK: &str = "Apache-Spark/4.2.0 Delta-Lake/4.4.0";
+
+/// Four files of d in 0..1000, 1000..2000 and so on, whose footers name this writer; and their actions.
+async fn files(created_by: &str) -> (TableBuilder, Vec<Value>) {
+    let builder = TableBuilder::with(protocol(&[], &[]), metadata(&["d double"], &[], &[]));
+    let mut adds = Vec::new();
+    for number in 0..4 {
+        let values = Float64Array::from_iter_values((0..1000).map(|row| f64::from(number * 1000 + row)));
+        let rows = RecordBatch::try_from_iter([("d", Arc::new(values) as _)]).unwrap();
+        let properties = WriterProperties::builder().set_created_by(created_by.to_owned()).build();
+        let bytes = parquet_bytes_with(&rows, properties);
+        let bounds = |row: i32| json!({"d": f64::from(number * 1000 + row)});
+        let stats = json!({"numRecords": 1000, "minValues": bounds(0), "maxValues": bounds(999), "nullCount": {"d": 0}});
+        adds.push(json!({"add": {"path": format!("f{number}"), "partitionValues": {}, "size": bytes.len(), "modificationTime": 1,
+            "dataChange": true, "stats": stats.to_string()}}));
+        builder.put(&format!("f{number}"), bytes).await;
+    }
+    (builder, adds)
+}
+
+/// How many files are left, and how many requests for data files that took; then the same once more.
+async fn check(builder: &TableBuilder, expected: [(usize, usize); 2]) {
+    let table = builder.table();
+    let snapshot = table.snapshot().await.unwrap();
+    for (files, requests) in expected {
+        builder.observed().take_counts();
+        let found = snapshot.scan().filter("d > 2500").files().await.unwrap().collect_all().await.unwrap();
+        let taken: usize = found.iter().map(RecordBatch::num_rows).sum();
+        assert_eq!((taken, builder.observed().take_counts().data_files()), (files, requests));
+    }
+    let count = snapshot.scan().filter("d > 2500").count().await.unwrap();
+    assert_eq!(count, 1499);
+}
+
+fn info(engine: &str, operation: &str) -> Value {
+    json!({"commitInfo": {"engineInfo": engine, "operation": operation}})
+}
+
+#[tokio::test]
+async fn the_commit_tells_that_delta_spark_collected_the_statistics() {
+    let (mut builder, mut adds) = files(PARQUET_MR).await;
+    adds.insert(0, info(DELTA_SPARK, "WRITE"));
+    builder.commit(&adds).await;
+    check(&builder, [(2, 0), (2, 0)]).await;
+}
+
+#[tokio::test]
+async fn footers_tell_what_the_log_does_not_and_are_read_once() {
+    for is_checkpoint in [false, true] {
+        let (mut builder, adds) = files(PARQUET_MR).await;
+        builder.commit(&[[info(DELTA_SPARK, "CONVERT")].as_slice(), &adds].concat()).await;
+        if is_checkpoint {
+            builder.checkpoint(0, &adds).await;
+            builder.hint(0).await;
+        }
+        // Of the two files that the bounds leave nothing has to be known.
+        check(&builder, [(2, 2), (2, 0)]).await;
+    }
+}
+
+#[tokio::test]
+async fn files_of_writers_that_leave_nan_out_are_kept() {
+    for writer in ["parquet-rs version 59.3.2", "parquet-mr version 1.8.2 (build 1)"] {
+        let (mut builder, adds) = files(writer).await;
+        builder.commit(&adds).await;
+        check(&builder, [(4, 2), (4, 0)]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_tag_tells_of_files_of_lakebed_also_in_a_checkpoint() {
+    for is_checkpoint in [false, true] {
+        let (mut builder, mut adds) = files("any").await;
+        for add in &mut adds {
+            add["add"]["tags"] = json!({"lakebed.completeStats": "true"});
+        }
+        builder.commit(&adds).await;
+        if is_checkpoint {
+            builder.checkpoint(0, &adds).await;
+            builder.hint(0).await;
+        }
+        check(&builder, [(2, 0), (2, 0)]).await;
+    }
+}
+
+/// Delta Spark names a file of somebody else again when it deletes rows of it.
+#[tokio::test]
+async fn a_file_with_a_deletion_vector_may_have_the_statistics_of_somebody_else() {
+    let (mut builder, mut adds) = files("any").await;
+    for (number, add) in adds.iter_mut().enumerate() {
+        add["add"]["deletionVector"] =
+            json!({"storageType": "u", "pathOrInlineDv": format!("ab^-aqEH.-t@S}}K{{vb[*k^{number}"), "sizeInBytes": 40, "cardinality": 1});
+    }
+    adds.insert(0, info(DELTA_SPARK, "DELETE"));
+    builder.commit(&adds).await;
+    let snapshot = builder.table().snapshot().await.unwrap();
+    let found = snapshot.scan().filter("d > 2500").files().await.unwrap().collect_all().await.unwrap();
+    assert_eq!(found.iter().map(RecordBatch::num_rows).sum::<usize>(), 4);
+}

@@ -1,0 +1,252 @@
+"""NaN, which is above all numbers to Spark, in files by every writer: most leave it out of the bounds in their footers and in the log.
+
+What is expected is computed here, and asked of Spark with all skipping turned off.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lakebed as lb
+import lakebed.spark as lbs
+from settings import configured
+
+pytestmark = pytest.mark.spark
+
+NAN = math.nan
+#: The values of a file each.
+FILES: list[list[float | None]] = [
+    [1.0, 2.0, 3.0],
+    [1001.0, NAN],
+    [NAN, 2001.0],
+    [3001.0, NAN, 3002.0],
+    [NAN, NAN],
+    [None, NAN],
+    [None, None],
+    [4001.0, None, 4002.0],
+    [-0.0, -0.0],
+    [math.inf, 5000.0],
+    [-math.inf, -5000.0],
+]
+TYPE = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("d", pa.float64()),
+        ("f", pa.float32()),
+        ("s", pa.struct([("d", pa.float64()), ("n", pa.int64())])),
+    ]
+)
+#: Conditions on a value, in SQL and in Python, where NaN is `inf` above infinity.
+CONDITIONS: list[tuple[str, Callable[[tuple[int, float]], bool]]] = [
+    ("{} > 2500", lambda x: x > (0, 2500.0)),
+    ("{} >= 3002", lambda x: x >= (0, 3002.0)),
+    ("NOT ({} <= 2500)", lambda x: x > (0, 2500.0)),
+    ("{} < 2", lambda x: x < (0, 2.0)),
+    ("{} = double('NaN')", lambda x: x == (1, 0.0)),
+    ("{} >= double('Infinity')", lambda x: x >= (0, math.inf)),
+    ("{} > double('Infinity')", lambda x: x > (0, math.inf)),
+    ("{} <> 3001", lambda x: x != (0, 3001.0)),
+    ("{} IN (2, double('NaN'))", lambda x: x in ((0, 2.0), (1, 0.0))),
+    ("{} = 0", lambda x: x == (0, 0.0)),
+    ("{} < 0", lambda x: x < (0, 0.0)),
+    ("{} BETWEEN 2000 AND 3500", lambda x: (0, 2000.0) <= x <= (0, 3500.0)),
+    ("{} + 1 > 2500", lambda x: x > (0, 2499.0)),
+    ("-{} < -2500", lambda x: (0, 2500.0) < x < (1, 0.0)),
+]
+COLUMNS = ["d", "f", "s.d"]
+
+
+def rank(value: float) -> tuple[int, float]:
+    """Where Spark puts it."""
+    return (1, 0.0) if math.isnan(value) else (0, value)
+
+
+def batches() -> Iterator[pa.Table]:
+    """The rows of each file."""
+    first = 0
+    for values in FILES:
+        ids = range(first, first + len(values))
+        # Where there is null, the struct around it is, every other time.
+        structs = [None if value is None and row % 2 else {"d": value, "n": row} for row, value in zip(ids, values, strict=True)]
+        yield pa.table([pa.array(ids), values, values, structs], schema=TYPE)
+        first += len(values)
+
+
+def expected(condition: Callable[[tuple[int, float]], bool]) -> list[int]:
+    values = [value for file in FILES for value in file]
+    return [row for row, value in enumerate(values) if value is not None and condition(rank(value))]
+
+
+def by_lakebed(_: Any, path: Path) -> None:
+    for rows in batches():
+        lb.write(path, rows)
+
+
+def by_delta_spark(spark: Any, path: Path) -> None:
+    for rows in batches():
+        spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("append").save(str(path))
+
+
+def by_deltalake(_: Any, path: Path) -> None:
+    for rows in batches():
+        deltalake.write_deltalake(str(path), rows, mode="append")
+
+
+def files_by(writer: str, path: Path) -> None:
+    path.mkdir()
+    for number, rows in enumerate(batches()):
+        place = path / f"{number:02}.parquet"
+        match writer:
+            case "pyarrow":
+                pq.write_table(rows, place, write_page_index=True)
+            case "duckdb":
+                with duckdb.connect() as connection:
+                    connection.register("rows", rows)
+                    connection.execute(f"COPY (SELECT * FROM rows ORDER BY id) TO '{place}' (FORMAT parquet)")
+            case "polars":
+                frame = pl.from_arrow(rows)
+                assert isinstance(frame, pl.DataFrame)
+                frame.write_parquet(place, statistics="full")
+
+
+def converted_by_delta_spark(writer: str) -> Callable[[Any, Path], None]:
+    def make(spark: Any, path: Path) -> None:
+        files_by(writer, path)
+        spark.sql(f"CONVERT TO DELTA parquet.`{path}`")
+
+    return make
+
+
+def converted_by_deltalake(writer: str) -> Callable[[Any, Path], None]:
+    def make(_: Any, path: Path) -> None:
+        files_by(writer, path)
+        deltalake.convert_to_deltalake(str(path))
+
+    return make
+
+
+WRITERS: dict[str, Callable[[Any, Path], None]] = {
+    "lakebed": by_lakebed,
+    "delta_spark": by_delta_spark,
+    "deltalake": by_deltalake,
+    **{f"{writer}_and_delta_spark": converted_by_delta_spark(writer) for writer in ("pyarrow", "duckdb", "polars")},
+    **{f"{writer}_and_deltalake": converted_by_deltalake(writer) for writer in ("pyarrow", "duckdb", "polars")},
+}
+
+
+def check(spark: Any, uri: str, deleted: frozenset[int] = frozenset()) -> None:
+    """All conditions on all roads."""
+    frames = {road: lbs.read(spark, uri, road=road) for road in ("auto", "arrow")}
+    table = lb.Table(uri)
+    for text, condition in CONDITIONS:
+        rows = [row for row in expected(condition) if row not in deleted]
+        for column in COLUMNS:
+            where = text.format(column)
+            assert sorted(table.to_arrow(where=where)["id"].to_pylist()) == rows, where
+            assert table.scan(where=where).count() == len(rows), where
+            for road, frame in frames.items():
+                assert sorted(row.id for row in frame.where(where).select("id").collect()) == rows, (where, road)
+        where = text.format("d")
+        assert sorted(row.id for row in lbs.read(spark, uri, where=where).collect()) == rows, where
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_no_row_is_lost_whoever_wrote_the_nan(spark: Any, tmp_path: Path, writer: str) -> None:
+    path = tmp_path / "t"
+    WRITERS[writer](spark, path)
+    settings = {"spark.databricks.delta.stats.skipping": "false", "spark.sql.parquet.filterPushdown": "false"}
+    with configured(spark, settings):
+        frame = spark.read.format("delta").load(str(path))
+        for text, condition in CONDITIONS:
+            found = sorted(row.id for row in frame.where(text.format("d")).select("id").collect())
+            assert found == expected(condition), text
+    check(spark, str(path))
+    lb.Table(path).checkpoint()
+    check(spark, str(path))
+
+
+def files_left(path: Path, where: str) -> int:
+    return lb.Table(path).scan(where=where).files().num_rows
+
+
+def test_bounds_of_floats_skip_files_where_they_hold_for_nan(spark: Any, tmp_path: Path) -> None:
+    """Files with NaN have no bound, and one of nulls alone is known to hold none."""
+    with_nan = 5
+    for writer, is_known in {"lakebed": True, "delta_spark": True, "deltalake": False}.items():
+        path = tmp_path / writer
+        WRITERS[writer](spark, path)
+        for is_checkpoint in (False, True):
+            if is_checkpoint:
+                table = lb.Table(path)
+                table.checkpoint()
+                # As if the clean-up had come: the commits that tell who wrote are gone.
+                for version in range(table.version):
+                    (path / "_delta_log" / f"{version:020}.json").unlink()
+            for column in COLUMNS:
+                left = files_left(path, f"{column} > 4500")
+                assert left == (with_nan + 1 if is_known else len(FILES) - 1), (writer, column, is_checkpoint)
+
+
+def test_statistics_that_delta_spark_took_over_are_not_taken_for_its_own(spark: Any, tmp_path: Path) -> None:
+    """Its commits name files again that others wrote, with their statistics."""
+    source = tmp_path / "source"
+    by_deltalake(spark, source)
+    clone = tmp_path / "clone"
+    spark.sql(f"CREATE TABLE delta.`{clone}` SHALLOW CLONE delta.`{source}`")
+    assert lb.Table(clone, absolute_paths=True).scan(where="d > 2500").count() == len(expected(lambda x: x > (0, 2500.0)))
+    spark.sql(f"DELETE FROM delta.`{source}` WHERE id = 0")
+    spark.sql(f"RESTORE TABLE delta.`{source}` TO VERSION AS OF {len(FILES) - 1}")
+    check(spark, str(source))
+    spark.sql(f"ALTER TABLE delta.`{source}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    spark.sql(f"DELETE FROM delta.`{source}` WHERE id IN (3, 8)")
+    check(spark, str(source), frozenset({3, 8}))
+    spark.sql(f"OPTIMIZE delta.`{source}`")
+    check(spark, str(source), frozenset({3, 8}))
+
+
+def test_files_of_lakebed_say_that_their_bounds_hold_for_nan(tmp_path: Path) -> None:
+    table = lb.write(tmp_path / "t", pa.table({"d": [1.0]})).table
+    (add,) = [json.loads(line)["add"] for line in (tmp_path / "t/_delta_log" / f"{0:020}.json").open() if '"add"' in line]
+    assert add["tags"] == {"lakebed.completeStats": "true"}
+    footer = pq.ParquetFile(tmp_path / "t" / table.files()["path"][0].as_py()).metadata
+    assert footer.metadata[b"lakebed.completeStats"] == b"true"
+    # Where nobody asks, nothing is said.
+    lb.write(tmp_path / "ints", pa.table({"i": [1]}))
+    assert '"tags"' not in (tmp_path / "ints/_delta_log" / f"{0:020}.json").read_text()
+
+
+def rows_scanned(frame: Any) -> int:
+    """The rows that the scans of a query gave, once it ran."""
+    frame.collect()
+    leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
+    return sum(leaves.apply(at).metrics().apply("numOutputRows").value() for at in range(leaves.size()))
+
+
+@pytest.mark.parametrize("writer", ["lakebed", "delta_spark", "deltalake"])
+def test_spark_skips_row_groups_where_bounds_hold_for_nan(spark: Any, tmp_path: Path, writer: str) -> None:
+    rows, path = 200_000, tmp_path / "t"
+    data = pa.table({"id": pa.array(range(rows)), "d": [row / 7 for row in range(rows)]})
+    for start in range(0, rows, 50_000):
+        part = data.slice(start, 50_000)
+        match writer:
+            case "lakebed":
+                lb.write(path, part)
+            case "delta_spark":
+                spark.createDataFrame(part).coalesce(1).write.format("delta").mode("append").save(str(path))
+            case _:
+                deltalake.write_deltalake(str(path), part, mode="append")
+    for where, count in (("id = 7", 1), (f"d > {(rows - 10) / 7}", 9)):
+        found = lbs.read(spark, path).where(where)
+        assert rows_scanned(found) == (rows if writer == "deltalake" else 50_000), where
+        assert found.count() == count
