@@ -14,6 +14,7 @@ use datafusion_expr::{Cast, Expr};
 
 use super::facts::Fact;
 use super::proof::{Prover, Statistics};
+use super::shapes::{even, order_of, where_ordered};
 use crate::expr::{Input, Kernel, Order, Spec, below_one_form, one_form_of, path};
 
 /// Two values between which all values of an expression lie that are not null.
@@ -72,6 +73,7 @@ impl Prover<'_> {
                 let bounds = self.bounds_of(expr);
                 bounds.into_iter().map(|b| b.map(|e| datafusion_expr::cast(e, field.data_type().clone()))).collect()
             }
+            Expr::Case(case) if case.expr.is_none() => self.bounds_of_case(case),
             _ => match Kernel::of(value) {
                 Some((kernel, args)) => self.bounds_of_call(kernel, args),
                 None => vec![],
@@ -110,18 +112,24 @@ impl Prover<'_> {
     /// A call whose result follows its arguments lies between its results at their bounds.
     fn bounds_of_call(&mut self, kernel: &Kernel, args: &[Expr]) -> Vec<Bounds> {
         let spec = if kernel.spec.may_fail { kernel.spec.quiet } else { kernel.spec.quiet.or(Some(kernel.spec)) };
+        if spec.is_some_and(|spec| spec.order == [Order::Chosen]) {
+            return self.bounds_of_extreme(kernel, args);
+        }
         let Some(spec) = spec.filter(|spec| spec.order.len() == args.len() && !args.is_empty()) else {
-            self.note(format!("{} does not keep the order of its arguments", kernel.spec.name));
-            return vec![];
+            return self.without_order(kernel);
         };
+        if let ([Order::Even], [arg]) = (spec.order, args) {
+            return self.bounds(arg).into_iter().filter_map(|bounds| even(kernel, spec, bounds)).collect();
+        }
         let mut of_args = Vec::with_capacity(args.len());
-        for (order, arg) in spec.order.iter().zip(args) {
-            if *order == Order::Constant && !matches!(arg, Expr::Literal(_, _)) {
-                return vec![];
-            }
+        for (place, arg) in args.iter().enumerate() {
+            let Some(order) = order_of(spec, args, place) else { return self.without_order(kernel) };
             let mut bounds = self.bounds(arg);
-            if *order == Order::Falling {
+            if order == Order::Falling {
                 bounds.iter_mut().for_each(|bounds| std::mem::swap(&mut bounds.low, &mut bounds.high));
+            }
+            if order == Order::RisingUnlessNan && bounds.iter().any(|bounds| bounds.nan_above) {
+                return self.without_order(kernel);
             }
             of_args.push(bounds);
         }
@@ -130,17 +138,32 @@ impl Prover<'_> {
     }
 }
 
+impl Prover<'_> {
+    fn without_order(&mut self, kernel: &Kernel) -> Vec<Bounds> {
+        self.note(format!("{} does not keep the order of its arguments", kernel.spec.name));
+        vec![]
+    }
+}
+
 /// The bounds of a call from one source of bounds of its arguments.
 fn of_results(kernel: &Kernel, spec: &'static Spec, of_args: &[Vec<Bounds>], source: usize) -> Bounds {
     let chosen: Vec<Option<&Bounds>> = of_args.iter().map(|bounds| bounds.get(source).or(bounds.last())).collect();
-    let result = |bound: fn(&Bounds) -> Option<Expr>| {
-        let args = chosen.iter().map(|bounds| bounds.and_then(bound)).collect::<Option<Vec<_>>>()?;
-        let result = spec.call(args, kernel.output.clone());
+    let args =
+        |bound: fn(&Bounds) -> Option<Expr>| chosen.iter().map(|bounds| bounds.and_then(bound)).collect::<Option<Vec<_>>>();
+    let (low, high) = (args(|bounds| bounds.low.clone()), args(|bounds| bounds.high.clone()));
+    let result = |args: &Option<Vec<Expr>>| {
+        let result = spec.call(args.clone()?, kernel.output.clone());
+        let result = match spec.within {
+            Some(within) => where_ordered(within, low.as_ref()?, high.as_ref()?, result),
+            None => result,
+        };
         Some(if is_float(&kernel.output) { FLOAT_BOUND.call(vec![result], kernel.output.clone()) } else { result })
     };
-    // A float result may be NaN where its arguments are not, such as the difference of two infinities.
-    let nan_above = is_float(&kernel.output) || chosen.iter().flatten().any(|bounds| bounds.nan_above);
-    Bounds { low: result(|bounds| bounds.low.clone()), high: result(|bounds| bounds.high.clone()), nan_above }
+    // A float result may be NaN where its arguments are not, such as the difference of two infinities. One multiplied or divided by a
+    // finite number other than zero is not.
+    let makes_nan = is_float(&kernel.output) && !spec.order.contains(&Order::Scaled);
+    let nan_above = makes_nan || chosen.iter().flatten().any(|bounds| bounds.nan_above);
+    Bounds { low: result(&low), high: result(&high), nan_above }
 }
 
 fn is_float(data_type: &DataType) -> bool {
