@@ -5,7 +5,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, new_empty_array};
 use arrow_schema::DataType;
 use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::{
@@ -177,6 +177,10 @@ impl ScalarUDFImpl for Kernel {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
         let constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if constant { 1 } else { args.number_rows };
+        if rows == 0 {
+            // Kernels look at the first value of arguments that are the same for all rows.
+            return Ok(ColumnarValue::Array(new_empty_array(&self.output)));
+        }
         let arrays: Vec<ArrayRef> = args.args.iter().map(|arg| arg.to_array(rows)).collect::<DfResult<_>>()?;
         let input = Input { arrays: &arrays, values: &args.args, output: &self.output, rows };
         let result = (self.spec.run)(&input)?;

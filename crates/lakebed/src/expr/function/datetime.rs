@@ -60,7 +60,8 @@ static SAME_MONTH: Spec = Spec::total("same_month", |input| {
     })
 });
 static SAME_WEEK: Spec = Spec::total("same_week", |input| same_by_date(input, |days| (days + 3).div_euclid(7)));
-static SAME_WEEK_FROM_SUNDAY: Spec = Spec::total("same_week", |input| same_by_date(input, |days| (days + 4).div_euclid(7)));
+static SAME_WEEK_FROM_SUNDAY: Spec =
+    Spec::total("same_week_from_sunday", |input| same_by_date(input, |days| (days + 4).div_euclid(7)));
 static SAME_YEAR_OF_WEEK: Spec = Spec::total("same_year_of_week", |input| same_by_date(input, |days| iso_week(days).0));
 static SAME_DAY: Spec = Spec::total("same_day", |input| same_by_time(input, |time| time.div_euclid(DAY)));
 static SAME_HOUR: Spec = Spec::total("same_hour", |input| same_by_time(input, |time| time.div_euclid(3_600 * SECOND)));

@@ -57,8 +57,8 @@ pub(in super::super) const FUNCTIONS: &[(&str, &str, Option<DataType>)] = &[
     ("url_encode", "url_encode", Some(DataType::Utf8)),
     // hashes
     ("crc32", "crc32", Some(DataType::Binary)),
-    ("sha", "sha", Some(DataType::Binary)),
-    ("sha1", "sha", Some(DataType::Binary)),
+    ("sha", "sha1", Some(DataType::Binary)),
+    ("sha1", "sha1", Some(DataType::Binary)),
     ("sha2", "sha2", None),
     ("xxhash64", "xxhash64", None),
     // numbers
@@ -104,7 +104,7 @@ const TOTAL: &[&str] = &[
     "ascii",
     "hex",
     "crc32",
-    "sha",
+    "sha1",
     "sha2",
     "xxhash64",
     "array_contains",

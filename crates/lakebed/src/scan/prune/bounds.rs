@@ -1,7 +1,7 @@
 //! Between which values the values of an expression lie, as expressions on facts.
 //!
 //! A column lies between its statistics, a partition column is its value, and a function that keeps the order of its arguments
-//! lies between its values at their bounds. Read [`Prover::bounds`] first.
+//! lies between its values at their bounds; what takes more thought is in `shapes`. Read [`Prover::bounds`] first.
 
 use std::sync::Arc;
 
@@ -136,9 +136,7 @@ impl Prover<'_> {
         let sources = of_args.iter().map(Vec::len).max().unwrap_or(0);
         (0..sources).map(|source| of_results(kernel, spec, &of_args, source)).collect()
     }
-}
 
-impl Prover<'_> {
     fn without_order(&mut self, kernel: &Kernel) -> Vec<Bounds> {
         self.note(format!("{} does not keep the order of its arguments", kernel.spec.name));
         vec![]

@@ -113,7 +113,7 @@ impl<'a> Prover<'a> {
         Some(data_type.clone())
     }
 
-    fn is_partition(&self, path: &[String]) -> bool {
+    pub(super) fn is_partition(&self, path: &[String]) -> bool {
         matches!(path, [name] if self.knowledge.partitions.contains(name))
     }
 

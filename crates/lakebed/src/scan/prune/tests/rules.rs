@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array, StringArray, StructArray,
-    TimestampMicrosecondArray, UInt64Array,
+    TimestampMicrosecondArray, UInt64Array, new_empty_array,
 };
 use arrow_schema::{DataType as ArrowType, Field, Fields};
 use lakebed_core::ErrorKind;
@@ -585,6 +585,17 @@ fn parts_of_times_rise_within_what_they_are_parts_of() {
     check("month(t) = 12", &[3]);
     check("timestampdiff(HOUR, TIMESTAMP '1970-01-01', t) > 20", &[2]);
     check("t - TIMESTAMP '1970-01-01' < INTERVAL 0 SECOND", &[3]);
+}
+
+#[test]
+fn there_may_be_no_files() {
+    let sample = Sample::new(table(&[("t", PrimitiveType::Timestamp), ("x", PrimitiveType::Integer)]), &[], vec![]);
+    for filter in ["timestampdiff(HOUR, TIMESTAMP '1970-01-01', t) > 20", "round(x, -1) = 10", "x IN (coalesce(x, 1), 2)"] {
+        let pruner = sample.pruner(filter);
+        let stats: Vec<ArrayRef> = pruner.wanted().iter().map(|column| new_empty_array(&column.arrow_type())).collect();
+        let result = pruner.prune(&FileColumns { files: 0, partitions: &[], stats: &stats }).unwrap();
+        assert_eq!(result.keep.len(), 0, "{filter}");
+    }
 }
 
 #[test]
