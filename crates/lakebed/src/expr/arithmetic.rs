@@ -10,7 +10,7 @@ use arrow_array::types::{
     ArrowPrimitiveType, Decimal128Type, DurationMicrosecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
     Int64Type,
 };
-use arrow_array::{Array, ArrayRef, PrimitiveArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, new_null_array};
 use arrow_buffer::{NullBuffer, i256};
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::Result as DfResult;
@@ -22,18 +22,26 @@ use super::types;
 
 const SUM: &[Order] = &[Order::Rising, Order::Rising];
 const DIFFERENCE: &[Order] = &[Order::Rising, Order::Falling];
+const PRODUCT: &[Order] = &[Order::Scaled, Order::Scaled];
+const QUOTIENT: &[Order] = &[Order::Scaled, Order::Constant];
+const OF_ONE: &[Order] = &[Order::Rising, Order::Constant];
 
 static ADD: Spec = Spec::total("+", |input| run(input, Binary::Add, false)).or_null(&TRY_ADD).ordered(SUM);
 static TRY_ADD: Spec = Spec::total("try_add", |input| run(input, Binary::Add, true)).lenient().ordered(SUM);
 static SUBTRACT: Spec = Spec::total("-", |input| run(input, Binary::Subtract, false)).or_null(&TRY_SUBTRACT).ordered(DIFFERENCE);
 static TRY_SUBTRACT: Spec = Spec::total("try_subtract", |input| run(input, Binary::Subtract, true)).lenient().ordered(DIFFERENCE);
-static MULTIPLY: Spec = Spec::total("*", |input| run(input, Binary::Multiply, false)).failing();
-static TRY_MULTIPLY: Spec = Spec::total("try_multiply", |input| run(input, Binary::Multiply, true)).lenient();
-static DIVIDE: Spec = Spec::total("/", |input| run(input, Binary::Divide, false)).failing();
-static TRY_DIVIDE: Spec = Spec::total("try_divide", |input| run(input, Binary::Divide, true)).lenient();
-static REMAINDER: Spec = Spec::total("%", |input| run(input, Binary::Remainder, false)).failing();
-static TRY_REMAINDER: Spec = Spec::total("try_mod", |input| run(input, Binary::Remainder, true)).lenient();
-static WHOLE_DIVIDE: Spec = Spec::total("div", |input| run(input, Binary::WholeDivide, false)).failing();
+static MULTIPLY: Spec = Spec::total("*", |input| run(input, Binary::Multiply, false)).or_null(&TRY_MULTIPLY).ordered(PRODUCT);
+static TRY_MULTIPLY: Spec = Spec::total("try_multiply", |input| run(input, Binary::Multiply, true)).lenient().ordered(PRODUCT);
+static DIVIDE: Spec = Spec::total("/", |input| run(input, Binary::Divide, false)).or_null(&TRY_DIVIDE).ordered(QUOTIENT);
+static TRY_DIVIDE: Spec = Spec::total("try_divide", |input| run(input, Binary::Divide, true)).lenient().ordered(QUOTIENT);
+static REMAINDER: Spec =
+    Spec::total("%", |input| run(input, Binary::Remainder, false)).or_null(&TRY_REMAINDER).ordered(OF_ONE).within(&SAME_QUOTIENT);
+static TRY_REMAINDER: Spec =
+    Spec::total("try_mod", |input| run(input, Binary::Remainder, true)).lenient().ordered(OF_ONE).within(&SAME_QUOTIENT);
+static SAME_QUOTIENT: Spec = Spec::total("same_quotient", same_quotient).lenient();
+static WHOLE_DIVIDE: Spec =
+    Spec::total("div", |input| run(input, Binary::WholeDivide, false)).or_null(&TRY_WHOLE_DIVIDE).ordered(QUOTIENT);
+static TRY_WHOLE_DIVIDE: Spec = Spec::total("div", |input| run(input, Binary::WholeDivide, true)).lenient().ordered(QUOTIENT);
 
 /// The kernel of an operator on two values of one number type (decimals may differ).
 pub(crate) fn operation(operator: Binary, left: Expr, right: Expr, output: DataType, try_: bool) -> Option<Expr> {
@@ -137,6 +145,24 @@ pub(super) fn zip<A: ArrowPrimitiveType, B: ArrowPrimitiveType, T: ArrowPrimitiv
         if present { compute(*a, *b) } else { Ok(None) }
     });
     values.collect::<DfResult<PrimitiveArray<T>>>()
+}
+
+/// Whether a whole number goes into two others as often, so that the remainder rises between them; of other numbers it is not known.
+fn same_quotient(input: &Input<'_>) -> DfResult<ArrayRef> {
+    if !types::is_whole_number(input.array(0)?.data_type()) {
+        return Ok(new_null_array(&DataType::Boolean, input.rows));
+    }
+    let longs: Vec<ArrayRef> =
+        input.arrays.iter().map(|array| arrow_cast::cast(array, &DataType::Int64)).collect::<Result<_, _>>()?;
+    let [least, divisor, greatest, _] = longs.as_slice() else {
+        return Err(fail("two numbers with their divisors are expected"));
+    };
+    let quotients = |number: &ArrayRef| {
+        let (number, divisor) = (number.as_primitive::<Int64Type>(), divisor.as_primitive::<Int64Type>());
+        zip::<_, _, Int64Type>(number, divisor, |number, divisor| Ok(number.checked_div(divisor)))
+    };
+    let (least, greatest) = (quotients(least)?, quotients(greatest)?);
+    Ok(Arc::new(least.iter().zip(&greatest).map(|(least, greatest)| Some(least? == greatest?)).collect::<BooleanArray>()))
 }
 
 fn failure(operator: Binary, a: &str, b: &str, output: &DataType) -> datafusion_common::DataFusionError {

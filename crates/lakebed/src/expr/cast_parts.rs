@@ -37,8 +37,9 @@ pub(super) fn allowed(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// A variant comes as the struct of its two binaries, which is not what its text is made of.
-fn may_be_variant(data_type: &DataType) -> bool {
+/// Whether it is a variant, which comes as the struct of its two binaries; its text is not made of them. A struct of two such fields is taken
+/// for one.
+pub(crate) fn may_be_variant(data_type: &DataType) -> bool {
     let DataType::Struct(fields) = data_type else { return false };
     let mut names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
     names.sort_unstable();

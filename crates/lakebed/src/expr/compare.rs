@@ -13,7 +13,7 @@ use arrow_schema::DataType;
 use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::{Expr, Operator, binary_expr, in_list};
 
-use super::bind::Typed;
+use super::bind::{Typed, join};
 use super::cast::cast;
 use super::kernel::{Input, Kernel, Order, Spec};
 use super::physical::fold;
@@ -131,7 +131,13 @@ pub(crate) fn is_in(value: Typed, list: Vec<Typed>, negated: bool) -> Result<Exp
         return Ok(in_list(value.expr, list, negated));
     }
     let list = list.into_iter().map(|item| in_form(item, &data_type)).collect::<Result<Vec<_>, _>>()?;
-    Ok(in_list(in_form(value, &data_type)?, list, negated))
+    let value = in_form(value, &data_type)?;
+    if list.iter().all(|item| matches!(item, Expr::Literal(_, _))) {
+        return Ok(in_list(value, list, negated));
+    }
+    // DataFusion finds out whether a list is constant by computing it for no rows, where CASE is null.
+    let found = join(Operator::Or, list.into_iter().map(|item| binary_expr(value.clone(), Operator::Eq, item)).collect());
+    Ok(if negated { Expr::Not(Box::new(found)) } else { found })
 }
 
 fn one_double(value: f64) -> f64 {

@@ -5,7 +5,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, new_empty_array};
 use arrow_schema::DataType;
 use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::{
@@ -22,8 +22,13 @@ pub(crate) struct Spec {
     pub(crate) quiet: Option<&'static Spec>,
     /// Whether the result is null exactly when an argument is.
     pub(crate) strict: bool,
+    /// How many arguments, from the first on, make the result null wherever they are null.
+    pub(crate) null_args: usize,
     /// How the result follows each argument; an argument that is not listed is of no order.
     pub(crate) order: &'static [Order],
+    /// If the order holds only between some arguments: the kernel that says of the least and the greatest ones, in this order, whether it
+    /// holds between them.
+    pub(crate) within: Option<&'static Spec>,
     /// Computes the result, one value a row; the arguments have as many values.
     pub(crate) run: fn(&Input<'_>) -> DfResult<ArrayRef>,
 }
@@ -37,12 +42,20 @@ pub(crate) enum Order {
     Falling,
     /// There is an order among the other arguments only as long as this one is the same for all rows.
     Constant,
+    /// As `Rising`, as long as the argument is not NaN.
+    RisingUnlessNan,
+    /// Rising where the other argument is a positive constant, falling where it is a negative one.
+    Scaled,
+    /// The result falls up to zero and rises from there, the same on both sides.
+    Even,
+    /// The result is one of the arguments, as many as there are.
+    Chosen,
 }
 
 impl Spec {
     /// A kernel that never fails and is null exactly when an argument is.
     pub(crate) const fn total(name: &'static str, run: fn(&Input<'_>) -> DfResult<ArrayRef>) -> Spec {
-        Spec { name, may_fail: false, quiet: None, strict: true, order: &[], run }
+        Spec { name, may_fail: false, quiet: None, strict: true, null_args: usize::MAX, order: &[], within: None, run }
     }
 
     /// The same, following its arguments in this way.
@@ -50,12 +63,22 @@ impl Spec {
         Spec { order, ..self }
     }
 
+    /// The same, following its arguments only between those of which this kernel says so.
+    pub(crate) const fn within(self, within: &'static Spec) -> Spec {
+        Spec { within: Some(within), ..self }
+    }
+
+    /// The same, but only so many arguments, from the first on, make the result null where they are null.
+    pub(crate) const fn null_for(self, null_args: usize) -> Spec {
+        Spec { strict: false, null_args, ..self }
+    }
+
     /// The same, but some values make it fail.
     pub(crate) const fn failing(self) -> Spec {
         Spec { may_fail: true, ..self }
     }
 
-    /// The same, but null also for other reasons, or not null for a null argument.
+    /// The same, but null also for other reasons.
     pub(crate) const fn lenient(self) -> Spec {
         Spec { strict: false, ..self }
     }
@@ -154,6 +177,10 @@ impl ScalarUDFImpl for Kernel {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
         let constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if constant { 1 } else { args.number_rows };
+        if rows == 0 {
+            // Kernels look at the first value of arguments that are the same for all rows.
+            return Ok(ColumnarValue::Array(new_empty_array(&self.output)));
+        }
         let arrays: Vec<ArrayRef> = args.args.iter().map(|arg| arg.to_array(rows)).collect::<DfResult<_>>()?;
         let input = Input { arrays: &arrays, values: &args.args, output: &self.output, rows };
         let result = (self.spec.run)(&input)?;

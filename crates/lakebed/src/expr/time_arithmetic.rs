@@ -21,6 +21,7 @@ use super::types;
 
 const SUM: &[Order] = &[Order::Rising, Order::Rising];
 const DIFFERENCE: &[Order] = &[Order::Rising, Order::Falling];
+const MONTHS: &[Order] = &[Order::Rising, Order::Constant];
 
 static ADD_DAYS: Spec = Spec::total("date_add", |input| add_days(input, false)).or_null(&QUIET_ADD_DAYS).ordered(SUM);
 static QUIET_ADD_DAYS: Spec = Spec::total("date_add", |input| add_days(input, true)).lenient().ordered(SUM);
@@ -28,9 +29,13 @@ static ADD_MICROS: Spec = Spec::total("time_add", |input| add_micros(input, fals
 static QUIET_ADD_MICROS: Spec = Spec::total("time_add", |input| add_micros(input, true)).lenient().ordered(SUM);
 // A time near the end of a month is moved to an earlier day but keeps its clock, so timestamps may change places.
 static ADD_MONTHS_TO_TIME: Spec = Spec::total("add_months", add_months_to_time).failing();
-static ADD_MONTHS_TO_DATE: Spec = Spec::total("add_months", add_months_to_date).failing();
+static ADD_MONTHS_TO_DATE: Spec =
+    Spec::total("add_months", |input| add_months_to_date(input, false)).or_null(&QUIET_MONTHS_TO_DATE).ordered(MONTHS);
+static QUIET_MONTHS_TO_DATE: Spec = Spec::total("add_months", |input| add_months_to_date(input, true)).lenient().ordered(MONTHS);
 static DAYS_BETWEEN: Spec = Spec::total("date_diff", days_between).ordered(DIFFERENCE);
-static MICROS_BETWEEN: Spec = Spec::total("-", micros_between).failing().ordered(DIFFERENCE);
+static MICROS_BETWEEN: Spec =
+    Spec::total("-", |input| micros_between(input, false)).or_null(&QUIET_MICROS_BETWEEN).ordered(DIFFERENCE);
+static QUIET_MICROS_BETWEEN: Spec = Spec::total("-", |input| micros_between(input, true)).lenient().ordered(DIFFERENCE);
 
 /// A date some days (an INT) later.
 pub(crate) fn plus_days(date: Expr, days: Expr) -> Expr {
@@ -104,11 +109,11 @@ fn months(array: &ArrayRef) -> arrow_array::Int32Array {
     }
 }
 
-fn add_months_to_date(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn add_months_to_date(input: &Input<'_>, quiet: bool) -> DfResult<ArrayRef> {
     let dates = input.array(0)?.as_primitive::<Date32Type>();
     let moved = zip::<_, _, Date32Type>(dates, &months(input.array(1)?), |date, months| {
         let days = Civil::from_days(i64::from(date)).plus_months(i64::from(months)).days();
-        checked(i32::try_from(days).ok(), false, "a date")
+        checked(i32::try_from(days).ok(), quiet, "a date")
     })?;
     Ok(Arc::new(moved))
 }
@@ -128,9 +133,9 @@ fn days_between(input: &Input<'_>) -> DfResult<ArrayRef> {
     Ok(Arc::new(zip::<_, _, Int32Type>(end, start, |end, start| Ok(Some(end.wrapping_sub(start))))?))
 }
 
-fn micros_between(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn micros_between(input: &Input<'_>, quiet: bool) -> DfResult<ArrayRef> {
     let end = input.array(0)?.as_primitive::<TimestampMicrosecondType>();
     let start = input.array(1)?.as_primitive::<TimestampMicrosecondType>();
-    let micros = zip::<_, _, DurationMicrosecondType>(end, start, |end, start| checked(end.checked_sub(start), false, "a time"))?;
+    let micros = zip::<_, _, DurationMicrosecondType>(end, start, |end, start| checked(end.checked_sub(start), quiet, "a time"))?;
     Ok(Arc::new(micros))
 }

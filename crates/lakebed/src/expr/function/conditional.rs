@@ -14,7 +14,7 @@ use datafusion_expr::{Expr, lit};
 
 use super::super::bind::Typed;
 use super::super::compare::{compare, one_form_of};
-use super::super::kernel::{Input, Spec};
+use super::super::kernel::{Input, Order, Spec};
 use super::super::syntax::Comparison;
 use super::super::types;
 use super::{Args, Call};
@@ -67,7 +67,7 @@ fn choose(conditions: Vec<Expr>, mut values: Vec<Expr>, data_type: DataType) -> 
 }
 
 /// CASE WHEN … THEN … ELSE … END.
-pub(in super::super) fn branches(pairs: impl IntoIterator<Item = (Expr, Expr)>, otherwise: Option<Expr>) -> Expr {
+pub(crate) fn branches(pairs: impl IntoIterator<Item = (Expr, Expr)>, otherwise: Option<Expr>) -> Expr {
     let when_then_expr = pairs.into_iter().map(|(when, then)| (Box::new(when), Box::new(then))).collect();
     Expr::Case(Case { expr: None, when_then_expr, else_expr: otherwise.map(Box::new) })
 }
@@ -98,8 +98,10 @@ fn null_if(first: &Typed, second: Typed) -> Call {
     choose(vec![equal], vec![Expr::Literal(null, None), first.expr.clone()], first.data_type.clone())
 }
 
-static GREATEST: Spec = Spec::total("greatest", |input| best(input, Ordering::Greater)).lenient();
-static LEAST: Spec = Spec::total("least", |input| best(input, Ordering::Less)).lenient();
+const CHOSEN: &[Order] = &[Order::Chosen];
+
+static GREATEST: Spec = Spec::total("greatest", |input| best(input, Ordering::Greater)).null_for(0).ordered(CHOSEN);
+static LEAST: Spec = Spec::total("least", |input| best(input, Ordering::Less)).null_for(0).ordered(CHOSEN);
 
 /// The greatest or least of several values; nulls are passed over.
 fn extreme(args: &Args<'_>, spec: &'static Spec) -> Call {

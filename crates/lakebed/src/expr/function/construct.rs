@@ -15,8 +15,8 @@ use super::super::nested::path;
 use super::super::types;
 use super::{Args, Call};
 
-static STRUCT: Spec = Spec::total("struct", make_struct).lenient();
-static MAP: Spec = Spec::total("map", make_map).lenient().failing();
+static STRUCT: Spec = Spec::total("struct", make_struct).null_for(0);
+static MAP: Spec = Spec::total("map", make_map).null_for(0).failing();
 
 pub(super) fn call(args: &Args<'_>) -> Option<Call> {
     Some(match args.name {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Decimal128Type, Int32Type, Int64Type, TimestampMicrosecondType};
-use arrow_array::{Array, ArrayRef, PrimitiveArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray};
 use arrow_schema::DataType;
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{Expr, lit};
@@ -24,28 +24,60 @@ use super::{Args, Call};
 const RISING: &[Order] = &[Order::Rising];
 
 static YEAR: Spec = Spec::total("year", |input| of_date(input, |days| Civil::from_days(days).year)).ordered(RISING);
-static QUARTER: Spec = Spec::total("quarter", |input| of_date(input, |days| (Civil::from_days(days).month + 2) / 3));
-static MONTH: Spec = Spec::total("month", |input| of_date(input, |days| Civil::from_days(days).month));
-static DAY_OF_MONTH: Spec = Spec::total("day", |input| of_date(input, |days| Civil::from_days(days).day));
-static DAY_OF_YEAR: Spec = Spec::total("dayofyear", |input| of_date(input, |days| days - new_year(days) + 1));
-static DAY_OF_WEEK: Spec = Spec::total("dayofweek", |input| of_date(input, |days| (days + 4).rem_euclid(7) + 1));
-static WEEKDAY: Spec = Spec::total("weekday", |input| of_date(input, |days| (days + 3).rem_euclid(7)));
-static ISO_DAY: Spec = Spec::total("dayofweek_iso", |input| of_date(input, |days| (days + 3).rem_euclid(7) + 1));
-static WEEK_OF_YEAR: Spec = Spec::total("weekofyear", |input| of_date(input, |days| iso_week(days).1));
+static QUARTER: Spec = Spec::total("quarter", |input| of_date(input, |days| (Civil::from_days(days).month + 2) / 3))
+    .ordered(RISING)
+    .within(&SAME_YEAR);
+static MONTH: Spec =
+    Spec::total("month", |input| of_date(input, |days| Civil::from_days(days).month)).ordered(RISING).within(&SAME_YEAR);
+static DAY_OF_MONTH: Spec =
+    Spec::total("day", |input| of_date(input, |days| Civil::from_days(days).day)).ordered(RISING).within(&SAME_MONTH);
+static DAY_OF_YEAR: Spec =
+    Spec::total("dayofyear", |input| of_date(input, |days| days - new_year(days) + 1)).ordered(RISING).within(&SAME_YEAR);
+static DAY_OF_WEEK: Spec = Spec::total("dayofweek", |input| of_date(input, |days| (days + 4).rem_euclid(7) + 1))
+    .ordered(RISING)
+    .within(&SAME_WEEK_FROM_SUNDAY);
+static WEEKDAY: Spec =
+    Spec::total("weekday", |input| of_date(input, |days| (days + 3).rem_euclid(7))).ordered(RISING).within(&SAME_WEEK);
+static ISO_DAY: Spec =
+    Spec::total("dayofweek_iso", |input| of_date(input, |days| (days + 3).rem_euclid(7) + 1)).ordered(RISING).within(&SAME_WEEK);
+static WEEK_OF_YEAR: Spec =
+    Spec::total("weekofyear", |input| of_date(input, |days| iso_week(days).1)).ordered(RISING).within(&SAME_YEAR_OF_WEEK);
 static YEAR_OF_WEEK: Spec = Spec::total("yearofweek", |input| of_date(input, |days| iso_week(days).0)).ordered(RISING);
 static UNIX_DATE: Spec = Spec::total("unix_date", |input| of_date(input, |days| days)).ordered(RISING);
-static HOUR: Spec = Spec::total("hour", |input| of_clock(input, |clock| clock / (3_600 * SECOND)));
-static MINUTE: Spec = Spec::total("minute", |input| of_clock(input, |clock| clock / (60 * SECOND) % 60));
-static SECOND_OF_MINUTE: Spec = Spec::total("second", |input| of_clock(input, |clock| clock / SECOND % 60));
-static EXACT_SECOND: Spec = Spec::total("exact_second", exact_second);
+static HOUR: Spec =
+    Spec::total("hour", |input| of_clock(input, |clock| clock / (3_600 * SECOND))).ordered(RISING).within(&SAME_DAY);
+static MINUTE: Spec =
+    Spec::total("minute", |input| of_clock(input, |clock| clock / (60 * SECOND) % 60)).ordered(RISING).within(&SAME_HOUR);
+static SECOND_OF_MINUTE: Spec =
+    Spec::total("second", |input| of_clock(input, |clock| clock / SECOND % 60)).ordered(RISING).within(&SAME_MINUTE);
+static EXACT_SECOND: Spec = Spec::total("exact_second", exact_second).ordered(RISING).within(&SAME_MINUTE);
+// Between the first and the last of one of these, the parts of it rise.
+static SAME_YEAR: Spec = Spec::total("same_year", |input| same_by_date(input, |days| Civil::from_days(days).year));
+static SAME_MONTH: Spec = Spec::total("same_month", |input| {
+    same_by_date(input, |days| {
+        let date = Civil::from_days(days);
+        date.year * 12 + date.month
+    })
+});
+static SAME_WEEK: Spec = Spec::total("same_week", |input| same_by_date(input, |days| (days + 3).div_euclid(7)));
+static SAME_WEEK_FROM_SUNDAY: Spec =
+    Spec::total("same_week_from_sunday", |input| same_by_date(input, |days| (days + 4).div_euclid(7)));
+static SAME_YEAR_OF_WEEK: Spec = Spec::total("same_year_of_week", |input| same_by_date(input, |days| iso_week(days).0));
+static SAME_DAY: Spec = Spec::total("same_day", |input| same_by_time(input, |time| time.div_euclid(DAY)));
+static SAME_HOUR: Spec = Spec::total("same_hour", |input| same_by_time(input, |time| time.div_euclid(3_600 * SECOND)));
+static SAME_MINUTE: Spec = Spec::total("same_minute", |input| same_by_time(input, |time| time.div_euclid(60 * SECOND)));
 /// Unlike `unix_seconds`, `unix_timestamp` cuts towards zero.
 static UNIX_TIMESTAMP: Spec = Spec::total("unix_timestamp", |input| of_time(input, |t| t / SECOND)).ordered(RISING);
 static UNIX_SECONDS: Spec = Spec::total("unix_seconds", |input| of_time(input, |t| t.div_euclid(SECOND))).ordered(RISING);
 static UNIX_MILLIS: Spec = Spec::total("unix_millis", |input| of_time(input, |t| t.div_euclid(1_000))).ordered(RISING);
 static UNIX_MICROS: Spec = Spec::total("unix_micros", |input| of_time(input, |t| t)).ordered(RISING);
-static TIMESTAMP_SECONDS: Spec = Spec::total("timestamp_seconds", |input| to_time(input, SECOND)).failing();
-static TIMESTAMP_MILLIS: Spec = Spec::total("timestamp_millis", |input| to_time(input, 1_000)).failing();
-static TIMESTAMP_MICROS: Spec = Spec::total("timestamp_micros", |input| to_time(input, 1)).ordered(RISING);
+static TIMESTAMP_SECONDS: Spec =
+    Spec::total("timestamp_seconds", |input| to_time(input, SECOND, false)).or_null(&QUIET_SECONDS).ordered(RISING);
+static QUIET_SECONDS: Spec = Spec::total("timestamp_seconds", |input| to_time(input, SECOND, true)).lenient().ordered(RISING);
+static TIMESTAMP_MILLIS: Spec =
+    Spec::total("timestamp_millis", |input| to_time(input, 1_000, false)).or_null(&QUIET_MILLIS).ordered(RISING);
+static QUIET_MILLIS: Spec = Spec::total("timestamp_millis", |input| to_time(input, 1_000, true)).lenient().ordered(RISING);
+static TIMESTAMP_MICROS: Spec = Spec::total("timestamp_micros", |input| to_time(input, 1, false)).ordered(RISING);
 static FROM_UNIX_DATE: Spec = Spec::total("date_from_unix_date", from_unix_date).ordered(RISING);
 static LAST_DAY: Spec = Spec::total("last_day", last_day).ordered(RISING);
 static NEXT_DAY: Spec = Spec::total("next_day", next_day);
@@ -62,7 +94,7 @@ static QUIET_DATE_FORMAT: Spec =
 static READ_TIME: Spec = Spec::total("to_timestamp", |input| read(input, false)).failing();
 static TRY_READ_TIME: Spec = Spec::total("try_to_timestamp", |input| read(input, true)).lenient();
 static WHOLE_MONTHS: Spec = Spec::total("months_between", whole_months);
-static FIXED_UNITS: Spec = Spec::total("timestampdiff", fixed_units);
+static FIXED_UNITS: Spec = Spec::total("timestampdiff", fixed_units).ordered(&[Order::Falling, Order::Rising, Order::Constant]);
 
 pub(super) fn call(args: &Args<'_>) -> Option<Call> {
     Some(match args.name {
@@ -286,6 +318,19 @@ fn of_date(input: &Input<'_>, compute: fn(i64) -> i64) -> DfResult<ArrayRef> {
     Ok(Arc::new(dates(input, 0)?.unary::<_, Int32Type>(|days| compute(i64::from(days)) as i32)))
 }
 
+/// Whether two dates give the same number.
+fn same_by_date(input: &Input<'_>, number: fn(i64) -> i64) -> DfResult<ArrayRef> {
+    let pairs = dates(input, 0)?.iter().zip(dates(input, 1)?);
+    let same = pairs.map(|(first, last)| Some(number(i64::from(first?)) == number(i64::from(last?))));
+    Ok(Arc::new(same.collect::<BooleanArray>()))
+}
+
+/// Whether two times give the same number.
+fn same_by_time(input: &Input<'_>, number: fn(i64) -> i64) -> DfResult<ArrayRef> {
+    let pairs = times(input, 0)?.iter().zip(times(input, 1)?);
+    Ok(Arc::new(pairs.map(|(first, last)| Some(number(first?) == number(last?))).collect::<BooleanArray>()))
+}
+
 fn of_clock(input: &Input<'_>, compute: fn(i64) -> i64) -> DfResult<ArrayRef> {
     Ok(Arc::new(times(input, 0)?.unary::<_, Int32Type>(|time| compute(time.rem_euclid(DAY)) as i32)))
 }
@@ -299,9 +344,13 @@ fn exact_second(input: &Input<'_>) -> DfResult<ArrayRef> {
     Ok(Arc::new(seconds.with_data_type(input.output.clone())))
 }
 
-fn to_time(input: &Input<'_>, factor: i64) -> DfResult<ArrayRef> {
-    let scaled = |value: i64| value.checked_mul(factor).ok_or_else(|| fail(format!("{value} is out of the range of timestamps")));
-    let times = longs(input, 0)?.try_unary::<_, TimestampMicrosecondType, _>(scaled)?;
+fn to_time(input: &Input<'_>, factor: i64, quiet: bool) -> DfResult<ArrayRef> {
+    let scaled = |value: i64| value.checked_mul(factor);
+    let checked = |value: i64| scaled(value).ok_or_else(|| fail(format!("{value} is out of the range of timestamps")));
+    let times = match quiet {
+        true => longs(input, 0)?.unary_opt::<_, TimestampMicrosecondType>(scaled),
+        false => longs(input, 0)?.try_unary::<_, TimestampMicrosecondType, _>(checked)?,
+    };
     Ok(Arc::new(times.with_data_type(input.output.clone())))
 }
 

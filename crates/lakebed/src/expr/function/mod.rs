@@ -17,10 +17,23 @@ use datafusion_expr::Expr;
 
 use super::bind::Typed;
 use super::cast::cast;
+use super::kernel::Kernel;
 use super::types;
 
-pub(super) use conditional::branches;
+pub(crate) use conditional::branches;
+#[cfg(test)]
+pub(super) use registry::FUNCTIONS;
 pub(super) use registry::may_fail;
+
+/// The arguments of a call that make it null wherever they are null.
+pub(crate) fn null_args(expr: &Expr) -> &[Expr] {
+    let Expr::ScalarFunction(call) = expr else { return &[] };
+    let count = match Kernel::of(expr) {
+        Some((kernel, _)) => kernel.spec.null_args,
+        None => registry::null_args(call.func.name()),
+    };
+    call.args.get(..count.min(call.args.len())).unwrap_or_default()
+}
 
 /// A function's answer, or why it cannot be called so.
 pub(super) type Call = Result<Typed, String>;

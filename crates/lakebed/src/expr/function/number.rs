@@ -22,14 +22,19 @@ use super::super::text_value::parse_decimal;
 use super::super::types;
 use super::{Args, Call};
 
-static ABS: Spec = Spec::total("abs", abs).failing();
+const EVEN: &[Order] = &[Order::Even];
+const ROUNDED: &[Order] = &[Order::Rising, Order::Constant];
+
+static ABS: Spec = Spec::total("abs", |input| abs(input, false)).or_null(&QUIET_ABS).ordered(EVEN);
+static QUIET_ABS: Spec = Spec::total("abs", |input| abs(input, true)).lenient().ordered(EVEN);
 static SIGN: Spec = Spec::total("sign", |input| each_double(input, |x| Some(if x == 0.0 { x } else { x.signum() })));
-static CEIL: Spec = Spec::total("ceil", |input| whole(input, true));
-static FLOOR: Spec = Spec::total("floor", |input| whole(input, false));
-// Of doubles NaN becomes zero, so only decimals keep their order.
+// A double that is NaN becomes zero.
+static CEIL: Spec = Spec::total("ceil", |input| whole(input, true)).ordered(&[Order::RisingUnlessNan]);
+static FLOOR: Spec = Spec::total("floor", |input| whole(input, false)).ordered(&[Order::RisingUnlessNan]);
 static DECIMAL_CEIL: Spec = Spec::total("ceil", |input| whole(input, true)).ordered(&[Order::Rising]);
 static DECIMAL_FLOOR: Spec = Spec::total("floor", |input| whole(input, false)).ordered(&[Order::Rising]);
-static ROUND: Spec = Spec::total("round", round).failing();
+static ROUND: Spec = Spec::total("round", |input| round(input, false)).or_null(&QUIET_ROUND).ordered(ROUNDED);
+static QUIET_ROUND: Spec = Spec::total("round", |input| round(input, true)).lenient().ordered(ROUNDED);
 static POWER: Spec = Spec::total("power", |input| both_doubles(input, |x, y| Some(x.powf(y))));
 static ATAN2: Spec = Spec::total("atan2", |input| both_doubles(input, |y, x| Some((y + 0.0).atan2(x + 0.0))));
 static HYPOT: Spec = Spec::total("hypot", |input| both_doubles(input, |x, y| Some(x.hypot(y))));
@@ -180,26 +185,28 @@ fn both_doubles(input: &Input<'_>, compute: fn(f64, f64) -> Option<f64>) -> DfRe
     Ok(Arc::new(zip::<_, _, Float64Type>(x, y, |x, y| Ok(compute(x, y)))?))
 }
 
-/// Applies a function that keeps the type; `None` is an overflow.
+/// Applies a function that keeps the type; `None` is an overflow, which is null if it is to be quiet.
 fn keep<T: ArrowPrimitiveType>(
     input: &Input<'_>,
     name: &str,
+    quiet: bool,
     compute: impl Fn(T::Native) -> Option<T::Native>,
 ) -> DfResult<ArrayRef> {
-    let compute = |x| compute(x).ok_or_else(|| fail(format!("{name}({x:?}) does not fit {}", types::name(input.output))));
-    let result: PrimitiveArray<T> = input.array(0)?.as_primitive::<T>().try_unary(compute)?;
+    let checked = |x| compute(x).ok_or_else(|| fail(format!("{name}({x:?}) does not fit {}", types::name(input.output))));
+    let values = input.array(0)?.as_primitive::<T>();
+    let result: PrimitiveArray<T> = if quiet { values.unary_opt(&compute) } else { values.try_unary(checked)? };
     Ok(Arc::new(result.with_data_type(input.output.clone())))
 }
 
-fn abs(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn abs(input: &Input<'_>, quiet: bool) -> DfResult<ArrayRef> {
     match input.output {
-        DataType::Int8 => keep::<Int8Type>(input, "abs", i8::checked_abs),
-        DataType::Int16 => keep::<Int16Type>(input, "abs", i16::checked_abs),
-        DataType::Int32 => keep::<Int32Type>(input, "abs", i32::checked_abs),
-        DataType::Int64 => keep::<Int64Type>(input, "abs", i64::checked_abs),
-        DataType::Decimal128(_, _) => keep::<Decimal128Type>(input, "abs", i128::checked_abs),
-        DataType::Float32 => keep::<Float32Type>(input, "abs", |x| Some(x.abs())),
-        _ => keep::<Float64Type>(input, "abs", |x| Some(x.abs())),
+        DataType::Int8 => keep::<Int8Type>(input, "abs", quiet, i8::checked_abs),
+        DataType::Int16 => keep::<Int16Type>(input, "abs", quiet, i16::checked_abs),
+        DataType::Int32 => keep::<Int32Type>(input, "abs", quiet, i32::checked_abs),
+        DataType::Int64 => keep::<Int64Type>(input, "abs", quiet, i64::checked_abs),
+        DataType::Decimal128(_, _) => keep::<Decimal128Type>(input, "abs", quiet, i128::checked_abs),
+        DataType::Float32 => keep::<Float32Type>(input, "abs", quiet, |x| Some(x.abs())),
+        _ => keep::<Float64Type>(input, "abs", quiet, |x| Some(x.abs())),
     }
 }
 
@@ -218,22 +225,22 @@ fn whole(input: &Input<'_>, up: bool) -> DfResult<ArrayRef> {
 }
 
 /// Rounds half away from zero, as decimal digits say it, not as the bits of a double do.
-fn round(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn round(input: &Input<'_>, quiet: bool) -> DfResult<ArrayRef> {
     let places = input.array(1)?.as_primitive::<Int32Type>();
     let places = places.iter().next().flatten().ok_or_else(|| fail("round needs a number of places"))?;
     match input.output {
-        DataType::Int8 => keep::<Int8Type>(input, "round", |x| round_whole(x.into(), 0, places)?.try_into().ok()),
-        DataType::Int16 => keep::<Int16Type>(input, "round", |x| round_whole(x.into(), 0, places)?.try_into().ok()),
-        DataType::Int32 => keep::<Int32Type>(input, "round", |x| round_whole(x.into(), 0, places)?.try_into().ok()),
-        DataType::Int64 => keep::<Int64Type>(input, "round", |x| round_whole(x.into(), 0, places)?.try_into().ok()),
+        DataType::Int8 => keep::<Int8Type>(input, "round", quiet, |x| round_whole(x.into(), 0, places)?.try_into().ok()),
+        DataType::Int16 => keep::<Int16Type>(input, "round", quiet, |x| round_whole(x.into(), 0, places)?.try_into().ok()),
+        DataType::Int32 => keep::<Int32Type>(input, "round", quiet, |x| round_whole(x.into(), 0, places)?.try_into().ok()),
+        DataType::Int64 => keep::<Int64Type>(input, "round", quiet, |x| round_whole(x.into(), 0, places)?.try_into().ok()),
         DataType::Decimal128(precision, scale) => {
             let limit = 10i128.checked_pow(u32::from(*precision)).unwrap_or(i128::MAX);
-            keep::<Decimal128Type>(input, "round", |x| round_whole(x, (*scale).into(), places).filter(|x| x.abs() < limit))
+            keep::<Decimal128Type>(input, "round", quiet, |x| round_whole(x, (*scale).into(), places).filter(|x| x.abs() < limit))
         }
         DataType::Float32 => {
-            keep::<Float32Type>(input, "round", |x| Some(round_float(x.into(), &format!("{x:e}"), places) as f32))
+            keep::<Float32Type>(input, "round", quiet, |x| Some(round_float(x.into(), &format!("{x:e}"), places) as f32))
         }
-        _ => keep::<Float64Type>(input, "round", |x| Some(round_float(x, &format!("{x:e}"), places))),
+        _ => keep::<Float64Type>(input, "round", quiet, |x| Some(round_float(x, &format!("{x:e}"), places))),
     }
 }
 

@@ -17,7 +17,7 @@ use super::super::types;
 use super::{Args, Call};
 
 /// Spark's name, the name in the registry, and the type every argument is brought to first, if that is fixed.
-const FUNCTIONS: &[(&str, &str, Option<DataType>)] = &[
+pub(in super::super) const FUNCTIONS: &[(&str, &str, Option<DataType>)] = &[
     // text
     ("upper", "upper", Some(DataType::Utf8)),
     ("ucase", "upper", Some(DataType::Utf8)),
@@ -57,8 +57,8 @@ const FUNCTIONS: &[(&str, &str, Option<DataType>)] = &[
     ("url_encode", "url_encode", Some(DataType::Utf8)),
     // hashes
     ("crc32", "crc32", Some(DataType::Binary)),
-    ("sha", "sha", Some(DataType::Binary)),
-    ("sha1", "sha", Some(DataType::Binary)),
+    ("sha", "sha1", Some(DataType::Binary)),
+    ("sha1", "sha1", Some(DataType::Binary)),
     ("sha2", "sha2", None),
     ("xxhash64", "xxhash64", None),
     // numbers
@@ -104,7 +104,7 @@ const TOTAL: &[&str] = &[
     "ascii",
     "hex",
     "crc32",
-    "sha",
+    "sha1",
     "sha2",
     "xxhash64",
     "array_contains",
@@ -112,6 +112,9 @@ const TOTAL: &[&str] = &[
     "map_keys",
     "map_values",
 ];
+
+/// Those that may give a value where an argument is null. The others are null there.
+const TAKE_NULL: &[&str] = &["concat_ws", "xxhash64", "array"];
 
 static REGISTRY: LazyLock<HashMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
     let plain = datafusion_functions::all_default_functions();
@@ -130,6 +133,12 @@ static REGISTRY: LazyLock<HashMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
 /// Whether some values make a function of the registry fail.
 pub(in super::super) fn may_fail(name: &str) -> bool {
     !TOTAL.contains(&name) && FUNCTIONS.iter().any(|(_, listed, _)| *listed == name)
+}
+
+/// How many arguments of a function of the registry, from the first on, make it null wherever they are null.
+pub(super) fn null_args(name: &str) -> usize {
+    let is_listed = FUNCTIONS.iter().any(|(_, listed, _)| *listed == name);
+    if is_listed && !TAKE_NULL.contains(&name) { usize::MAX } else { 0 }
 }
 
 /// The call of a function of the registry, its arguments brought to the types it takes.

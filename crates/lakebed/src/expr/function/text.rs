@@ -25,7 +25,8 @@ static ENDS_WITH: Spec = Spec::total("endswith", |input| compare(input, |text, p
 static CONTAINS: Spec = Spec::total("contains", |input| compare(input, |text, part| text.contains(part)));
 static SUBSTRING: Spec = Spec::total("substring", substring);
 static BEGINNING: Spec = Spec::total("substring", substring).ordered(&[Order::Rising, Order::Constant, Order::Constant]);
-static LOCATE: Spec = Spec::total("locate", locate).lenient();
+/// A place to begin at that is null makes it zero.
+static LOCATE: Spec = Spec::total("locate", locate).null_for(2);
 static INITCAP: Spec = Spec::total("initcap", initcap);
 static SPLIT: Spec = Spec::total("split", split);
 

@@ -1,7 +1,7 @@
 //! Between which values the values of an expression lie, as expressions on facts.
 //!
 //! A column lies between its statistics, a partition column is its value, and a function that keeps the order of its arguments
-//! lies between its values at their bounds. Read [`Prover::bounds`] first.
+//! lies between its values at their bounds; what takes more thought is in `shapes`. Read [`Prover::bounds`] first.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use arrow_array::types::{ArrowPrimitiveType, Float32Type, Float64Type};
 use arrow_array::{ArrayRef, PrimitiveArray};
 use arrow_schema::DataType;
 use datafusion_common::Result as DfResult;
-use datafusion_expr::expr::Case;
 use datafusion_expr::{Cast, Expr};
 
 use super::facts::Fact;
 use super::proof::{Prover, Statistics};
-use crate::expr::{Input, Kernel, Order, Spec, below_one_form, one_form_of, path};
+use super::shapes::{even, order_of, where_ordered};
+use crate::expr::{Input, Kernel, Order, Spec, below_one_form, branches, one_form_of, path};
 
 /// Two values between which all values of an expression lie that are not null.
 #[derive(Debug, Clone)]
@@ -67,9 +67,20 @@ impl Bounds {
     fn reversed(self) -> Bounds {
         let nan = match self.nan {
             Nan::Never => Nan::Never,
-            Nan::Unless(top) => Nan::Unless(top.zip(self.low.clone()).map(|(top, low)| where_true(top.is_not_null(), low))),
+            Nan::Unless(top) => Nan::Unless(top.zip(self.low.clone()).map(|(top, low)| where_known(top, low))),
         };
         Bounds { low: self.high, high: self.low, nan }
+    }
+
+    /// The bounds where they are known to hold for NaN, too; nothing is known elsewhere.
+    fn where_no_nan(self) -> Bounds {
+        match self.nan {
+            Nan::Never => self,
+            Nan::Unless(top) => {
+                let low = top.clone().zip(self.low).map(|(top, low)| where_known(top, low));
+                Bounds { low, high: top, nan: Nan::Never }
+            }
+        }
     }
 
     fn is_known(&self) -> bool {
@@ -111,6 +122,7 @@ impl Prover<'_> {
                 let bounds = self.bounds_of(expr);
                 bounds.into_iter().map(|b| b.map(|e| datafusion_expr::cast(e, field.data_type().clone()))).collect()
             }
+            Expr::Case(case) if case.expr.is_none() => self.bounds_of_case(case),
             _ => match Kernel::of(value) {
                 Some((kernel, args)) => self.bounds_of_call(kernel, args),
                 None => vec![],
@@ -139,7 +151,7 @@ impl Prover<'_> {
             found.push(match is_float(&data_type) {
                 true => {
                     let complete = self.facts.column(Fact::Complete(path.to_vec()), &DataType::Boolean);
-                    let nan = Nan::Unless(Some(where_true(complete, high.clone())));
+                    let nan = Nan::Unless(Some(branches([(complete, high.clone())], None)));
                     let bounds = Bounds { low: Some(low), high: Some(high), nan };
                     bounds.map(|bound| FLOAT_BOUND.call(vec![bound], data_type.clone()))
                 }
@@ -155,50 +167,68 @@ impl Prover<'_> {
     /// A call whose result follows its arguments lies between its results at their bounds.
     fn bounds_of_call(&mut self, kernel: &Kernel, args: &[Expr]) -> Vec<Bounds> {
         let spec = if kernel.spec.may_fail { kernel.spec.quiet } else { kernel.spec.quiet.or(Some(kernel.spec)) };
+        if spec.is_some_and(|spec| spec.order == [Order::Chosen]) {
+            return self.bounds_of_extreme(kernel, args);
+        }
         let Some(spec) = spec.filter(|spec| spec.order.len() == args.len() && !args.is_empty()) else {
-            self.note(format!("{} does not keep the order of its arguments", kernel.spec.name));
-            return vec![];
+            return self.without_order(kernel);
         };
+        if let ([Order::Even], [arg]) = (spec.order, args) {
+            return self.bounds(arg).into_iter().filter_map(|bounds| even(kernel, spec, bounds)).collect();
+        }
         let mut of_args = Vec::with_capacity(args.len());
-        for (order, arg) in spec.order.iter().zip(args) {
-            if *order == Order::Constant && !matches!(arg, Expr::Literal(_, _)) {
-                return vec![];
-            }
+        for (place, arg) in args.iter().enumerate() {
+            let Some(order) = order_of(spec, args, place) else { return self.without_order(kernel) };
             let mut bounds = self.bounds(arg);
-            if *order == Order::Falling {
-                bounds = bounds.into_iter().map(Bounds::reversed).collect();
+            match order {
+                Order::Falling => bounds = bounds.into_iter().map(Bounds::reversed).collect(),
+                Order::RisingUnlessNan => bounds = bounds.into_iter().map(Bounds::where_no_nan).collect(),
+                _ => {}
             }
             of_args.push(bounds);
         }
         let sources = of_args.iter().map(Vec::len).max().unwrap_or(0);
         (0..sources).map(|source| of_results(kernel, spec, &of_args, source)).collect()
     }
+
+    fn without_order(&mut self, kernel: &Kernel) -> Vec<Bounds> {
+        self.note(format!("{} does not keep the order of its arguments", kernel.spec.name));
+        vec![]
+    }
 }
 
 /// The bounds of a call from one source of bounds of its arguments.
 fn of_results(kernel: &Kernel, spec: &'static Spec, of_args: &[Vec<Bounds>], source: usize) -> Bounds {
     let chosen: Vec<Option<&Bounds>> = of_args.iter().map(|bounds| bounds.get(source).or(bounds.last())).collect();
-    let result = |bound: fn(&Bounds) -> Option<&Expr>| {
-        let args = chosen.iter().map(|bounds| bounds.and_then(bound).cloned()).collect::<Option<Vec<_>>>()?;
-        let result = spec.call(args, kernel.output.clone());
+    let args = |bound: fn(&Bounds) -> Option<&Expr>| {
+        chosen.iter().map(|bounds| bounds.and_then(bound).cloned()).collect::<Option<Vec<_>>>()
+    };
+    let (low, high) = (args(|bounds| bounds.low.as_ref()), args(|bounds| bounds.high.as_ref()));
+    let result = |args: &Option<Vec<Expr>>| {
+        let result = spec.call(args.clone()?, kernel.output.clone());
+        let result = match spec.within {
+            Some(within) => where_ordered(within, low.as_ref()?, high.as_ref()?, result),
+            None => result,
+        };
         Some(if is_float(&kernel.output) { FLOAT_BOUND.call(vec![result], kernel.output.clone()) } else { result })
     };
-    let (low, high) = (result(|bounds| bounds.low.as_ref()), result(|bounds| bounds.high.as_ref()));
-    let nan = if is_float(&kernel.output) {
-        // A float result may be NaN where its arguments are not, such as the difference of two infinities.
-        let top = result(Bounds::top).zip(low.clone());
-        Nan::Unless(top.map(|(top, low)| FINITE_BOUND.call(vec![top, low], kernel.output.clone())))
-    } else if chosen.iter().flatten().any(|bounds| bounds.may_be_nan()) {
-        Nan::Unless(result(Bounds::top))
-    } else {
-        Nan::Never
+    // A float result may be NaN where its arguments are not, such as the difference of two infinities. One multiplied or divided by a
+    // finite number other than zero is not.
+    let makes_nan = is_float(&kernel.output) && !spec.order.contains(&Order::Scaled);
+    let nan = match (makes_nan, chosen.iter().flatten().any(|bounds| bounds.may_be_nan())) {
+        (false, false) => Nan::Never,
+        (false, true) => Nan::Unless(result(&args(Bounds::top))),
+        (true, _) => {
+            let ends = result(&args(Bounds::top)).zip(result(&low));
+            Nan::Unless(ends.map(|(top, low)| FINITE_BOUND.call(vec![top, low], kernel.output.clone())))
+        }
     };
-    Bounds { low, high, nan }
+    Bounds { low: result(&low), high: result(&high), nan }
 }
 
-/// A value where a condition is true, else null.
-fn where_true(condition: Expr, value: Expr) -> Expr {
-    Expr::Case(Case { expr: None, when_then_expr: vec![(Box::new(condition), Box::new(value))], else_expr: None })
+/// A value where a bound is known.
+pub(super) fn where_known(bound: Expr, value: Expr) -> Expr {
+    branches([(bound.is_not_null(), value)], None)
 }
 
 fn is_float(data_type: &DataType) -> bool {

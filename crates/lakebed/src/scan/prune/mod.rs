@@ -1,15 +1,17 @@
 //! Which files of a table may hold rows that a filter wants: by partition values first, by statistics for those that are left.
 //!
-//! `proof` turns the filter into conditions on `facts`, `bounds` knows between which values expressions lie, `generated` what
-//! partition columns tell of others. Row groups and pages are
-//! judged in the same way, by `scan::read`. A file is skipped only if its facts
-//! prove that no row matches; what is missing, null or not understood keeps it. Read [`Pruner`] first.
+//! `proof` turns the filter into conditions on `facts`, `bounds` and `shapes` know between which values expressions lie, `generated` what
+//! partition columns tell of others, and `constant` computes conditions where columns hold one value. Row groups and pages are judged in
+//! the same way, by `scan::read`. A file is skipped only if its facts prove that no row matches; what is missing, null or not understood
+//! keeps it. Read [`Pruner`] first.
 
 mod any_between;
 mod bounds;
+mod constant;
 mod facts;
 mod generated;
 mod proof;
+mod shapes;
 #[cfg(test)]
 mod tests;
 
@@ -17,9 +19,10 @@ use std::sync::Arc;
 
 use arrow_arith::boolean::and;
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, BooleanArray};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::SchemaRef;
 use arrow_select::filter::filter;
+use datafusion_common::Result as DfResult;
 use datafusion_physical_expr::PhysicalExpr;
 use lakebed_core::schema::char_varchar::pad_upper_bounds;
 use lakebed_core::schema::mapping::{MappingMode, physical_name, physical_path};
@@ -81,6 +84,9 @@ pub(super) struct Condition {
     facts: Facts,
     run: Arc<dyn PhysicalExpr>,
 }
+
+/// A question about each row of a batch.
+type Test = fn(&dyn PhysicalExpr, &RecordBatch) -> DfResult<BooleanArray>;
 
 /// By what a conjunct of a filter skips files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -371,13 +377,26 @@ impl Condition {
     /// For each row of facts whether it may match. What fails proves nothing.
     pub(super) fn run(&self, rows: usize, provide: impl FnMut(&Fact) -> Option<ArrayRef>) -> Result<BooleanArray> {
         let batch = self.facts.batch(rows, provide)?;
-        Ok(kept(self.run.as_ref(), &batch).unwrap_or_else(|_| BooleanArray::from(vec![true; rows])))
+        Ok(true_where_it_fails(self.run.as_ref(), &batch, kept))
     }
 
     /// For each row of facts whether they do not suffice to tell.
     fn undecided(&self, rows: usize, provide: impl FnMut(&Fact) -> Option<ArrayRef>) -> Result<BooleanArray> {
         let batch = self.facts.batch(rows, provide)?;
-        Ok(undecided(self.run.as_ref(), &batch).unwrap_or_else(|_| BooleanArray::from(vec![true; rows])))
+        Ok(true_where_it_fails(self.run.as_ref(), &batch, undecided))
+    }
+}
+
+/// What a test says of each row of facts, and true for the rows on which it fails.
+fn true_where_it_fails(run: &dyn PhysicalExpr, facts: &RecordBatch, test: Test) -> BooleanArray {
+    match (test(run, facts), facts.num_rows()) {
+        (Ok(found), _) => found,
+        (Err(_), rows @ ..2) => BooleanArray::from(vec![true; rows]),
+        (Err(_), rows) => {
+            let (half, end) = (rows / 2, rows);
+            let of = |from: usize, to: usize| true_where_it_fails(run, &facts.slice(from, to - from), test);
+            of(0, half).iter().chain(of(half, end).iter()).collect()
+        }
     }
 }
 
@@ -436,7 +455,7 @@ impl Preparation<'_> {
     ) -> Result<(Option<Condition>, String)> {
         let knowledge = Knowledge { schema: self.schema, partitions: self.partitions, generated: self.generated, statistics };
         let mut prover = Prover::new(knowledge, never_nan.to_vec());
-        let found = prover.may_be_true(&conjunct.expr);
+        let found = prover.may_match(&conjunct.expr);
         let (facts, notes) = prover.finish();
         Ok((Condition::compile(found, facts, &conjunct.text)?, notes.join("; ")))
     }

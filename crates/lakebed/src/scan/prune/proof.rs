@@ -14,7 +14,7 @@ use super::any_between::any_between;
 use super::bounds::Bounds;
 use super::facts::{Fact, Facts};
 use super::generated::Generated;
-use crate::expr::{Kernel, STARTS_WITH, beginning, below_one_form, columns_of, join, path};
+use crate::expr::{Kernel, STARTS_WITH, beginning, below_one_form, columns_of, join, may_be_variant, null_args, path};
 
 /// Above this many values IN is answered by searching the list instead of comparing each value.
 const MANY_VALUES: usize = 8;
@@ -55,19 +55,20 @@ pub(crate) struct Prover<'a> {
     /// Values that are not NaN in any row that matters, because other conditions say so.
     pub(super) never_nan: Vec<Expr>,
     notes: Vec<String>,
+    inexact: bool,
 }
 
 /// `None` means perhaps.
-type Answer = Option<Expr>;
+pub(super) type Answer = Option<Expr>;
 
 /// All must be possible.
-fn all(answers: impl IntoIterator<Item = Answer>) -> Answer {
+pub(super) fn all(answers: impl IntoIterator<Item = Answer>) -> Answer {
     let known: Vec<Expr> = answers.into_iter().flatten().collect();
     if known.is_empty() { None } else { Some(join(Operator::And, known)) }
 }
 
 /// One must be possible.
-fn any(answers: impl IntoIterator<Item = Answer>) -> Answer {
+pub(super) fn any(answers: impl IntoIterator<Item = Answer>) -> Answer {
     answers.into_iter().collect::<Option<Vec<_>>>().map(|known| join(Operator::Or, known))
 }
 
@@ -77,7 +78,7 @@ fn never() -> Answer {
 
 impl<'a> Prover<'a> {
     pub(crate) fn new(knowledge: Knowledge<'a>, never_nan: Vec<Expr>) -> Prover<'a> {
-        Prover { knowledge, facts: Facts::default(), never_nan, notes: Vec::new() }
+        Prover { knowledge, facts: Facts::default(), never_nan, notes: Vec::new(), inexact: false }
     }
 
     /// The facts asked for, and why conditions could not be decided, if any could not.
@@ -86,9 +87,19 @@ impl<'a> Prover<'a> {
     }
 
     pub(super) fn note(&mut self, reason: String) {
+        self.inexact();
         if !self.notes.contains(&reason) {
             self.notes.push(reason);
         }
+    }
+
+    /// Says that a file may be kept although its facts, looked at more closely, would rule it out.
+    pub(super) fn inexact(&mut self) {
+        self.inexact = true;
+    }
+
+    pub(super) fn is_inexact(&self) -> bool {
+        self.inexact
     }
 
     /// The type of a column or field.
@@ -102,7 +113,7 @@ impl<'a> Prover<'a> {
         Some(data_type.clone())
     }
 
-    fn is_partition(&self, path: &[String]) -> bool {
+    pub(super) fn is_partition(&self, path: &[String]) -> bool {
         matches!(path, [name] if self.knowledge.partitions.contains(name))
     }
 
@@ -167,6 +178,12 @@ impl<'a> Prover<'a> {
         None
     }
 
+    /// What is not understood, except that it is null where a value is.
+    fn unless_null(&mut self, what: &str, value: &Expr) -> Answer {
+        self.note(format!("{what} is not understood"));
+        self.not_all_null(value)
+    }
+
     /// May `left operator right` be true in some row?
     fn comparison(&mut self, left: &Expr, operator: Operator, right: &Expr) -> Answer {
         let (lefts, rights) = (self.bounds(left), self.bounds(right));
@@ -193,7 +210,7 @@ impl<'a> Prover<'a> {
                 _ => None,
             })
             .collect();
-        let Some(literals) = literals else { return self.unknown("a list with columns") };
+        let Some(literals) = literals else { return self.unless_null("a list with columns", value) };
         if excluded {
             if literals.iter().any(ScalarValue::is_null) {
                 return never();
@@ -217,19 +234,22 @@ impl<'a> Prover<'a> {
 
     fn like(&mut self, like: &Like, excluded: bool) -> Answer {
         let Expr::Literal(ScalarValue::Utf8(Some(pattern)), _) = like.pattern.as_ref() else {
-            return self.unknown("LIKE with a pattern that is no literal");
+            return all([
+                self.unless_null("LIKE with a pattern that is no literal", &like.expr),
+                self.not_all_null(&like.pattern),
+            ]);
         };
         if like.case_insensitive {
-            return self.unknown("ILIKE");
+            return self.unless_null("ILIKE", &like.expr);
         }
         let (prefix, rest) = like_prefix(pattern);
         match (rest, excluded) {
             ("", false) => self.comparison(&like.expr, Operator::Eq, &lit(prefix)),
             ("", true) => self.comparison(&like.expr, Operator::NotEq, &lit(prefix)),
-            (_, false) if prefix.is_empty() => self.unknown("LIKE with a pattern that begins with a wildcard"),
+            (_, false) if prefix.is_empty() => self.unless_null("LIKE with a pattern that begins with a wildcard", &like.expr),
             ("%", excluded) => self.prefix(&like.expr, &prefix, excluded),
             (_, false) => self.prefix(&like.expr, &prefix, false),
-            (_, true) => self.unknown("NOT LIKE with more than a beginning"),
+            (_, true) => self.unless_null("NOT LIKE with more than a beginning", &like.expr),
         }
     }
 
@@ -238,9 +258,9 @@ impl<'a> Prover<'a> {
         match pattern {
             Expr::Literal(ScalarValue::Utf8(Some(pattern)), _) => match regex_prefix(pattern) {
                 Some(prefix) => self.prefix(value, &prefix, false),
-                None => self.unknown("a regular expression without a fixed beginning"),
+                None => self.unless_null("a regular expression without a fixed beginning", value),
             },
-            _ => self.unknown("a regular expression that is no literal"),
+            _ => self.unless_null("a regular expression that is no literal", value),
         }
     }
 
@@ -267,6 +287,8 @@ impl<'a> Prover<'a> {
         if case.expr.is_some() {
             return self.unknown("CASE");
         }
+        // A later branch is taken only where the conditions of those before it do not hold.
+        self.inexact();
         let mut answers = Vec::new();
         for (when, then) in &case.when_then_expr {
             answers.push(all([self.may_be(when, true), self.may_be(then, wanted)]));
@@ -301,7 +323,7 @@ impl<'a> Prover<'a> {
     }
 
     /// May a value or condition be null in some row?
-    fn may_be_null(&mut self, value: &Expr) -> Answer {
+    pub(super) fn may_be_null(&mut self, value: &Expr) -> Answer {
         if let Some(path) = path(value) {
             return self.may_hold_null(&path);
         }
@@ -349,54 +371,48 @@ impl<'a> Prover<'a> {
         all(answers)
     }
 
-    /// May a value be other than null in some row? Only a column in which every value is null rules it out.
+    /// May a value be other than null in some row? Only columns in which every value is null rule it out.
     fn not_all_null(&mut self, value: &Expr) -> Answer {
-        let mut answers = Vec::new();
-        for path in null_makes_null(value) {
-            if self.is_partition(&path) {
-                if let Some(data_type) = self.type_of(&path) {
-                    let value = self.facts.column(Fact::Partition(path.join(".")), &data_type);
-                    answers.push(Some(Expr::IsNotNull(Box::new(value))));
-                }
-            } else if self.knowledge.statistics != Statistics::None && self.has_null_count(&path) {
-                let count = self.facts.column(Fact::NullCount(path.clone()), &DataType::Int64);
-                let rows = self.facts.column(Fact::Rows, &DataType::Int64);
-                answers.push(Some(count.not_eq(rows)));
+        if let Some(path) = path(value) {
+            return self.column_not_all_null(&path);
+        }
+        match value {
+            Expr::Literal(literal, _) if literal.is_null() => never(),
+            Expr::Cast(cast) => self.not_all_null(&cast.expr),
+            Expr::Not(inner) => self.not_all_null(inner),
+            // One side that is true or false may decide these.
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::And | Operator::Or, right }) => {
+                any([self.not_all_null(left), self.not_all_null(right)])
             }
+            Expr::BinaryExpr(BinaryExpr { op: Operator::IsDistinctFrom | Operator::IsNotDistinctFrom, .. }) => None,
+            Expr::BinaryExpr(BinaryExpr { left, right, .. }) => all([self.not_all_null(left), self.not_all_null(right)]),
+            Expr::Like(like) => all([self.not_all_null(&like.expr), self.not_all_null(&like.pattern)]),
+            Expr::InList(list) => self.not_all_null(&list.expr),
+            Expr::Case(case) => {
+                let values = case.when_then_expr.iter().map(|(_, then)| then).chain(&case.else_expr);
+                any(values.map(|value| self.not_all_null(value)).collect::<Vec<_>>())
+            }
+            _ => all(null_args(value).iter().map(|arg| self.not_all_null(arg)).collect::<Vec<_>>()),
         }
-        if matches!(value, Expr::Literal(literal, _) if literal.is_null()) {
-            return never();
-        }
-        all(answers)
     }
 
-    /// Structs have no null count of their own.
+    fn column_not_all_null(&mut self, path: &[String]) -> Answer {
+        if self.is_partition(path) {
+            let data_type = self.type_of(path)?;
+            let value = self.facts.column(Fact::Partition(path.join(".")), &data_type);
+            return Some(Expr::IsNotNull(Box::new(value)));
+        }
+        if self.knowledge.statistics == Statistics::None || !self.has_null_count(path) {
+            return None;
+        }
+        let count = self.facts.column(Fact::NullCount(path.to_vec()), &DataType::Int64);
+        let rows = self.facts.column(Fact::Rows, &DataType::Int64);
+        Some(count.not_eq(rows))
+    }
+
+    /// Structs have no null count of their own, but variants do.
     fn has_null_count(&self, path: &[String]) -> bool {
-        self.type_of(path).is_some_and(|data_type| !matches!(data_type, DataType::Struct(_)))
-    }
-}
-
-/// The columns that make a value null wherever they are null.
-fn null_makes_null(value: &Expr) -> Vec<Vec<String>> {
-    if let Some(path) = path(value) {
-        return vec![path];
-    }
-    match value {
-        Expr::Cast(cast) => null_makes_null(&cast.expr),
-        Expr::Not(inner) => null_makes_null(inner),
-        Expr::BinaryExpr(BinaryExpr { op: Operator::And | Operator::Or, .. }) => vec![],
-        Expr::BinaryExpr(BinaryExpr { op: Operator::IsDistinctFrom | Operator::IsNotDistinctFrom, .. }) => vec![],
-        Expr::BinaryExpr(BinaryExpr { left, right, .. }) => {
-            [left, right].into_iter().flat_map(|side| null_makes_null(side)).collect()
-        }
-        Expr::Like(like) => null_makes_null(&like.expr),
-        Expr::InList(list) => null_makes_null(&list.expr),
-        _ => match Kernel::of(value) {
-            Some((kernel, args)) if kernel.spec.strict || !kernel.spec.order.is_empty() => {
-                args.iter().flat_map(null_makes_null).collect()
-            }
-            _ => vec![],
-        },
+        self.type_of(path).is_some_and(|data_type| !matches!(data_type, DataType::Struct(_)) || may_be_variant(&data_type))
     }
 }
 

@@ -44,8 +44,22 @@ fn row() -> impl Strategy<Value = Row> {
 
 /// Neighbouring values more often than not, so that files differ.
 fn file() -> impl Strategy<Value = (Option<i32>, Vec<Row>)> {
-    let rows = vec(row(), 1..4);
+    let rows = (vec(row(), 1..4), any::<u8>()).prop_map(|(rows, columns)| repeated(rows, columns));
     (weighted(0.8, -1i32..3), rows)
+}
+
+/// The rows with the first one's value in the columns that bits tell. With the last bit this value is null, and without the one before
+/// nothing is changed.
+fn repeated(mut rows: Vec<Row>, columns: u8) -> Vec<Row> {
+    let has = |bit: u8| columns & (1 << bit) != 0;
+    let one = if has(7) { Row::default() } else { rows.first().cloned().unwrap_or_default() };
+    for row in rows.iter_mut().filter(|_| has(6)) {
+        row.0 = if has(0) { one.0 } else { row.0 };
+        row.1 = if has(1) { one.1 } else { row.1 };
+        row.2 = if has(2) { one.2.clone() } else { row.2.take() };
+        row.3 = if has(3) { one.3 } else { row.3 };
+    }
+    rows
 }
 
 fn sample() -> impl Strategy<Value = Sample> {
@@ -137,17 +151,98 @@ fn leaf() -> impl Strategy<Value = String> {
         of("-d", doubles().boxed()),
         of("d - 1", doubles().boxed()),
         of("float(d)", doubles().boxed()),
+        of("abs(d)", doubles().boxed()),
+        of("d * -2", doubles().boxed()),
+        of("least(d, 1)", doubles().boxed()),
+        of("least(d, x)", doubles().boxed()),
+        of("greatest(d, x, 1)", doubles().boxed()),
+        of("greatest(x, p)", ints().boxed()),
+        of("coalesce(d, 1)", doubles().boxed()),
+        of("nanvl(d, 1)", doubles().boxed()),
+        of("if(x > 0, d, 2.5D)", doubles().boxed()),
+        of("floor(d / 1e300)", ints().boxed()),
+        of("round(d)", doubles().boxed()),
         of("try_cast(d AS INT)", ints().boxed()),
         of("year(t)", select(vec!["1969", "1970", "2023", "2024", "10183"]).boxed()),
         of("date_format(t, 'yyyy-MM')", select(vec!["'1970-01'", "'2024-02'", "'2023'", "'3'"]).boxed()),
         of("coalesce(x, p)", ints().boxed()),
         of("abs(p)", ints().boxed()),
+        functions(),
         (not(), select(vec!["'a%'", "'ab%'", "'ab'", "'%b'", "'a_c%'", "'é%'", "'😀%'", "''"]))
             .prop_map(|(not, pattern)| format!("s {not}LIKE {pattern}")),
         (select(vec!["x", "p", "d"]), operator(), select(vec!["x", "p", "d"]))
             .prop_map(|(a, operator, b)| format!("{a} {operator} {b}")),
         select(vec!["true", "false", "NULL", "isnan(d)", "startswith(s, 'ab')", "s RLIKE '^ab?'", "x IN (p, 5)"])
             .prop_map(String::from),
+    ]
+}
+
+/// Conditions on functions: some follow bounds, others are computed where a column holds one value.
+fn functions() -> impl Strategy<Value = String> {
+    let of_numbers = select(vec![
+        "try_multiply(x, 2)",
+        "try_multiply(-3, x)",
+        "x / 2",
+        "x / -0.5D",
+        "x DIV 3",
+        "x % 7",
+        "pmod(bigint(x), 7L)",
+        "abs(bigint(x))",
+        "abs(d)",
+        "abs(bigint(x)) + 1",
+        "-bigint(x)",
+        "coalesce(x, 6)",
+        "coalesce(d, -0.0D)",
+        "coalesce(d, x)",
+        "nvl2(x, p, x)",
+        "nullif(x, 6)",
+        "if(x > 5, x, p)",
+        "greatest(x, 6)",
+        "least(x, p)",
+        "greatest(d, x)",
+        "round(d)",
+        "round(bigint(x), -1)",
+        "floor(x / 2)",
+        "ceil(d)",
+        "d * 2",
+        "d / -2",
+        "sign(d)",
+        "length(s)",
+        "ascii(s)",
+        "locate('b', s)",
+        "month(t)",
+        "quarter(t)",
+        "day(t)",
+        "dayofyear(t)",
+        "dayofweek(t)",
+        "weekday(t)",
+        "weekofyear(t)",
+        "hour(t)",
+        "minute(t)",
+        "second(t)",
+        "extract(SECOND FROM t)",
+        "month(add_months(t, 3))",
+        "timestampdiff(DAY, t, TIMESTAMP '2024-01-01')",
+        "datediff(t, DATE '2024-01-01')",
+        "int(x IN (coalesce(p, 6), 7))",
+    ]);
+    let of_texts =
+        select(vec!["upper(s)", "concat(s, 'b')", "concat_ws('-', s, 'b')", "reverse(s)", "coalesce(s, 'ab')", "string(x)"]);
+    let numbers = select(vec!["-7", "-1", "0", "1", "2", "3", "5", "6", "7", "12", "14", "24", "2.5"]);
+    let texts = select(vec!["'a'", "'ab'", "'AB'", "'abb'", "'ba'", "'b'", "'6'"]);
+    let operator = || select(vec!["=", "<>", "<", "<=", ">", ">=", "<=>"]);
+    prop_oneof![
+        (of_numbers, operator(), numbers).prop_map(|(value, operator, number)| format!("{value} {operator} {number}")),
+        (of_texts, operator(), texts).prop_map(|(value, operator, text)| format!("{value} {operator} {text}")),
+        select(vec![
+            "s LIKE '%b%'",
+            "s NOT LIKE '%b'",
+            "s ILIKE 'A%'",
+            "s RLIKE 'b'",
+            "upper(s) IS NULL",
+            "length(s) IS NOT NULL"
+        ])
+        .prop_map(String::from),
     ]
 }
 
