@@ -216,6 +216,7 @@ impl Head {
         lakebed_core::feature::check_read(&protocol, url)?;
         let properties = TableProperties::parse(&metadata.configuration).map_err(|error| error.within(url))?;
         let schema = lakebed_core::schema::parse(&metadata.schema_string).map_err(|error| error.within(url))?;
+        lakebed_core::feature::check_used(&protocol, &schema, &properties, url)?;
         let arrow_schema = lakebed_core::schema::arrow::schema_to_arrow(&schema).map_err(|error| error.within(url))?;
         lakebed_core::schema::widen::check_type_changes(&schema).map_err(|error| error.within(url))?;
         let mode = properties.column_mapping_mode;
