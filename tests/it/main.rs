@@ -20,3 +20,4 @@ mod recovery;
 mod refused;
 mod transactions;
 mod vacuum;
+mod void;
