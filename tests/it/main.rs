@@ -6,6 +6,7 @@ mod changes;
 mod checkpoint;
 mod checkpoint_write;
 mod checksum;
+mod checksum_damage;
 mod cleanup;
 mod compaction;
 mod dml;

@@ -22,10 +22,11 @@ impl Scan {
     /// The files that may hold rows of the scan: `path` as the log spells it, `partition` with a typed field per partition column,
     /// `size_bytes`, `modification_time`, `num_records` (deleted ones included) and `deleted_records`; the last two null where the log does not say.
     pub async fn files(&self) -> Result<RecordBatchStream> {
-        let filter = self.parsed_filter()?;
+        let scan = self.by_log().await?;
+        let filter = scan.parsed_filter()?;
         let options = PlanOptions { row_counts: true, ..PlanOptions::default() };
-        let files = Plan::new(&self.snapshot, filter.as_deref(), options)?.files();
-        let listing = Arc::new(Listing::new(self)?);
+        let files = Plan::new(&scan.snapshot, filter.as_deref(), options)?.files();
+        let listing = Arc::new(Listing::new(&scan)?);
         let schema = listing.schema.clone();
         Ok(RecordBatchStream::new(schema, files.map(move |batch| listing.list(&batch?))))
     }
