@@ -1,8 +1,9 @@
 //! A damaged log is read past, or refused with a clear error.
 
+use lakebed::changes::Bound;
 use lakebed::vacuum::VacuumOptions;
 use lakebed::{Error, ErrorKind, RecordBatchStream, Snapshot};
-use lakebed_tests::table::{add, remove, text};
+use lakebed_tests::table::{add, metadata, protocol, remove, text};
 use lakebed_tests::{Form, TableBuilder};
 use serde_json::json;
 
@@ -180,4 +181,91 @@ async fn paths_that_leave_the_root_are_refused_before_anything_is_read() {
         assert!(!matches!(error.kind(), ErrorKind::Store { .. } | ErrorKind::Internal), "{path}: {error}");
         assert_eq!(builder.observed().take_counts().data_files(), 0, "{path}");
     }
+}
+
+/// Takes away all commits but these.
+async fn only_commits(builder: &TableBuilder, kept: &[u64]) {
+    for version in 0..5 {
+        if !kept.contains(&version) {
+            builder.delete_log(&format!("{version:020}.json")).await;
+        }
+    }
+}
+
+async fn append_nothing(builder: &TableBuilder) -> u64 {
+    let fields = ["id", "name"].map(|name| {
+        let data_type = if name == "id" { arrow_schema::DataType::Int64 } else { arrow_schema::DataType::Utf8 };
+        arrow_schema::Field::new(name, data_type, true)
+    });
+    let nothing = RecordBatchStream::from_batches(arrow_schema::Schema::new(fields.to_vec()).into(), vec![]);
+    builder.table().write(nothing).run().await.unwrap().version
+}
+
+async fn versions_told(builder: &TableBuilder) -> Vec<u64> {
+    let history = builder.table().snapshot().await.unwrap().history(None).await.unwrap();
+    history.into_iter().map(|entry| entry.version).collect()
+}
+
+#[tokio::test]
+async fn a_checkpoint_alone_is_a_table() {
+    for has_hint in [true, false] {
+        let builder = table().await;
+        only_commits(&builder, &[]).await;
+        if !has_hint {
+            builder.delete_log("_last_checkpoint").await;
+        }
+        let snapshot = builder.table().snapshot().await.unwrap();
+        assert_eq!((snapshot.version(), files_of(&snapshot).await), (2, vec!["b".to_owned()]));
+        assert_eq!(files_of(&builder.table().snapshot_at(2).await.unwrap()).await, ["b"]);
+        for lost in [0, 1, 3] {
+            let error = builder.table().snapshot_at(lost).await.unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::VersionNotFound), "{lost}: {error}");
+        }
+        assert_eq!(versions_told(&builder).await, [] as [u64; 0]);
+        let detail = snapshot.detail().await.unwrap();
+        assert_eq!((detail.num_files, detail.last_modified_ms), (1, None));
+        // The next commit joins on to it.
+        assert_eq!(append_nothing(&builder).await, 3);
+        assert_eq!(files(&builder).await, ["b"]);
+        assert_eq!(versions_told(&builder).await, [3]);
+    }
+}
+
+#[tokio::test]
+async fn a_hole_below_a_checkpoint_hurts_the_versions_in_it_alone() {
+    let (features, feed) = (["deletionVectors"], [("delta.enableChangeDataFeed", "true")]);
+    let protocol = protocol(&features, &["deletionVectors", "changeDataFeed"]);
+    let mut builder = TableBuilder::with(protocol, metadata(&["id long", "name string"], &[], &feed));
+    for actions in [vec![add("a")], vec![add("b")], vec![remove("a")], vec![add("c")], vec![remove("b"), add("d")]] {
+        builder.commit(&actions).await;
+    }
+    builder.checkpoint(3, &[add("b"), add("c")]).await;
+    only_commits(&builder, &[0, 1, 4]).await;
+    for has_hint in [false, true] {
+        if has_hint {
+            builder.hint(3).await;
+        }
+        assert_eq!(files(&builder).await, ["c", "d"]);
+        let at = async |version: u64| files_of(&builder.table().snapshot_at(version).await.unwrap()).await;
+        assert_eq!((at(0).await, at(1).await), (vec!["a".to_owned()], vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(at(3).await, ["b", "c"]);
+        let error = builder.table().snapshot_at(2).await.unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::VersionNotFound), "{error}");
+        assert!(error.message().contains("the commit of version 2 is missing"), "{error}");
+        assert_eq!(versions_told(&builder).await, [4, 1, 0]);
+        // Changes in the hole are lost, which is told, since nobody would miss them else.
+        let changes = async |start: u64, end: u64| {
+            builder.table().changes_between(Bound::Version(start), Some(Bound::Version(end))).await?.plan().await.map(|_| ())
+        };
+        for (start, end) in [(0, 4), (1, 3), (2, 2), (3, 4)] {
+            let told = changes(start, end).await.unwrap_err().message().to_owned();
+            assert!(
+                told.contains("version 2") || told.contains("version 3") || told.contains("2.json") || told.contains("3.json"),
+                "{told}"
+            );
+        }
+        changes(4, 4).await.unwrap();
+    }
+    builder.commit(&[add("e")]).await;
+    assert_eq!(files(&builder).await, ["c", "d", "e"]);
 }

@@ -100,6 +100,21 @@ impl TableBuilder {
         self.put(&format!("_delta_log/{name}"), bytes).await;
     }
 
+    /// Reads any file of the log.
+    pub async fn read_log(&self, name: &str) -> Vec<u8> {
+        self.read(&format!("_delta_log/{name}")).await
+    }
+
+    /// Reads any file.
+    pub async fn read(&self, name: &str) -> Vec<u8> {
+        self.observed.get(&path(name)).await.unwrap().bytes().await.unwrap().to_vec()
+    }
+
+    /// Takes a file of the log away, if it is there.
+    pub async fn try_delete_log(&self, name: &str) {
+        let _ = self.observed.delete(&path(&format!("_delta_log/{name}"))).await;
+    }
+
     /// Takes a file of the log away.
     pub async fn delete_log(&self, name: &str) {
         self.observed.delete(&path(&format!("_delta_log/{name}"))).await.unwrap();

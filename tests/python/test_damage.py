@@ -6,6 +6,7 @@ files and deletion vectors cannot: reading stops and names the file. Each case b
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import shutil
@@ -208,6 +209,23 @@ def version_checksum_torn(table: Broken) -> None:
 @damage(HINTED, EITHER)
 def version_checksum_of_noise(table: Broken) -> None:
     garble(table.log / f"{10:020}.crc")
+
+
+def _add_checksum(name: str, outcome: Rows, change: Callable[[Action], object]) -> None:
+    def breaks(table: Broken) -> None:
+        path = table.log / f"{10:020}.crc"
+        content = json.loads(path.read_bytes())
+        change(content)
+        path.write_text(json.dumps(content))
+
+    add(f"version_checksum_{name}", HINTED, outcome, breaks)
+
+
+_add_checksum("with_wrong_counts", WARNED, lambda crc: crc.update(numFiles=999, tableSizeBytes=1))
+_add_checksum("of_an_unknown_reader_version", WARNED, lambda crc: crc["protocol"].update(minReaderVersion=9))
+_add_checksum("of_an_unreadable_schema", WARNED, lambda crc: crc["metadata"].update(schemaString="{}"))
+_add_checksum("of_another_table", WARNED, lambda crc: crc["metadata"].update(id="another"))
+_add_checksum("with_another_property", WARNED, lambda crc: crc["metadata"].update(configuration={"delta.appendOnly": "true"}))
 
 
 # ---- commits ----------------------------------------------------------------------------------------------------------

@@ -623,3 +623,33 @@ def test_columns_with_nan_have_no_bounds_in_their_files(path: str) -> None:
     assert found == {"a": False, "b": False, "c": True, "d.e": False, "d.f": True, "g.list.element": False}
     assert [column.statistics.null_count for column in columns] == [0] * 6
     assert [column.has_column_index for column in columns] == list(found.values())
+
+
+def _void_in_struct() -> list[dict[str, Any]]:
+    inner = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in (("a", "long"), ("v", "void"))]
+    return [{"name": "id", "type": "long"}, {"name": "s", "type": {"type": "struct", "fields": inner}}]
+
+
+def test_a_void_field_of_a_struct_has_no_column_in_files(path: str) -> None:
+    spark_table(path, _void_in_struct(), [])
+    lb.write(path, pa.table({"id": [1, 2], "s": [{"a": 1, "v": None}, {"a": 2, "v": None}]}))
+    lb.write(path, pa.table({"id": [3], "s": [{"a": 3}]}))
+    assert rows(path) == [{"id": number, "s": {"a": number, "v": None}} for number in (1, 2, 3)]
+    for file in data_files(path):
+        assert pq.read_schema(file).field("s").type == pa.struct([("a", pa.int64())])
+
+
+@pytest.mark.spark
+def test_delta_spark_reads_what_was_written_beside_a_void_field(path: str, spark: Any) -> None:
+    spark.sql(f"CREATE TABLE delta.`{path}` USING delta AS SELECT 1L id, named_struct('a', 1L, 'v', null) s")
+    lb.write(path, pa.table({"id": [2], "s": [{"a": 2, "v": None}]}))
+    lb.Table(path).update({"id": "id + 10"}, where="id = 1")
+    found = spark.read.format("delta").load(path).collect()
+    assert sorted((row.id, row.s.a, row.s.v) for row in found) == [(2, 2, None), (11, 1, None)]
+
+
+def test_metadata_may_use_no_feature_that_the_protocol_does_not_list(path: str) -> None:
+    spark_table(path, [{"name": "id", "type": "long"}], [], {"delta.appendOnly": "true"})
+    for use in (lambda: lb.Table(path), lambda: lb.write(path, pa.table({"id": [1]}))):
+        with pytest.raises(lb.CorruptTableError, match="features that the protocol does not list: appendOnly"):
+            use()

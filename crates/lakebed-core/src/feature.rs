@@ -5,9 +5,12 @@
 
 pub mod given;
 pub mod upgrade;
+mod used;
 
 use crate::action::Protocol;
 use crate::{Error, Result};
+
+pub use used::check_used;
 
 /// The newest reader version that lakebed knows.
 const MAX_READER_VERSION: i32 = 3;
@@ -144,9 +147,14 @@ const fn refused(name: &'static str, why: &'static str) -> Feature {
 }
 
 impl Feature {
-    /// The feature of this name, whose case means nothing.
+    /// The feature that a caller means by this name, whose case means nothing.
     pub fn find(name: &str) -> Option<&'static Self> {
         FEATURES.iter().find(|feature| feature.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The feature that a protocol names so, to the letter.
+    fn named(name: &str) -> Option<&'static Self> {
+        FEATURES.iter().find(|feature| feature.name == name)
     }
 
     /// Whether an old protocol implies the feature without naming it.
@@ -224,7 +232,7 @@ fn refuse_listed(listed: Option<&[String]>, table: &str, who: &str, reason: fn(&
 }
 
 fn reason_not_to_read(name: &str) -> Option<&'static str> {
-    match Feature::find(name).map(|feature| feature.reading) {
+    match Feature::named(name).map(|feature| feature.reading) {
         Some(Reading::Honour | Reading::Ignore) => None,
         Some(Reading::Refuse(why)) => Some(why),
         None => Some("not known to this version"),
@@ -232,7 +240,7 @@ fn reason_not_to_read(name: &str) -> Option<&'static str> {
 }
 
 fn reason_not_to_write(name: &str) -> Option<&'static str> {
-    match Feature::find(name).map(|feature| feature.writing) {
+    match Feature::named(name).map(|feature| feature.writing) {
         Some(Writing::Honour) => None,
         Some(Writing::Refuse(why)) => Some(why),
         None => Some("not known to this version"),

@@ -40,7 +40,7 @@ impl Table {
     /// ```
     pub async fn cluster_by(&self, columns: impl IntoIterator<Item = impl Into<String>>) -> Result<AlterOutcome> {
         let names: Vec<String> = columns.into_iter().map(Into::into).collect();
-        let snapshot = self.snapshot().await?;
+        let snapshot = self.snapshot().await?.by_log().await?;
         if !snapshot.partition_columns().is_empty() {
             let message =
                 format!("{}: the table is partitioned, and a table cannot be both partitioned and clustered", self.store().url());

@@ -46,6 +46,11 @@ impl Snapshot {
     ///
     /// A version that is being read may be among those that go: its reader finds another way, or fails with an error that says so.
     pub async fn clean_up_log(&self) -> Result<CleanupOutcome> {
+        // What is deleted is gone, so how long it is retained is not taken from a checksum alone.
+        self.by_log().await?.delete_expired().await
+    }
+
+    async fn delete_expired(&self) -> Result<CleanupOutcome> {
         check_write(self.protocol(), self.url())?;
         let listed = log::list_log(self.store(), None).await?;
         let mut outcome = CleanupOutcome::default();

@@ -40,34 +40,30 @@ pub struct Detail {
 }
 
 impl Snapshot {
-    /// Everything about the table but its rows. Files are counted from the version's checksum, else by reading the list of them.
+    /// Everything about the table but its rows. Files are counted in the log, of whose checkpoint no more is read than tells them apart.
     pub async fn detail(&self) -> Result<Detail> {
-        let (num_files, size_bytes) = self.count_files().await?;
-        let metadata = self.metadata();
+        let this = self.by_log().await?;
+        let (num_files, size_bytes) = this.count_files().await?;
+        let metadata = this.metadata();
         let properties = metadata.configuration.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
         Ok(Detail {
             id: metadata.id.clone(),
             name: metadata.name.clone(),
             description: metadata.description.clone(),
-            location: self.url().to_owned(),
-            version: self.version(),
+            location: this.url().to_owned(),
+            version: this.version(),
             created_at_ms: metadata.created_time,
-            last_modified_ms: self.history(Some(1)).await?.first().map(|entry| entry.timestamp_ms),
+            last_modified_ms: this.history(Some(1)).await?.first().map(|entry| entry.timestamp_ms),
             partition_columns: metadata.partition_columns.clone(),
-            clustering_columns: self.clustering_columns().await?,
+            clustering_columns: this.clustering_columns().await?,
             num_files,
             size_bytes,
             properties: properties.collect(),
-            protocol: self.protocol().clone(),
+            protocol: this.protocol().clone(),
         })
     }
 
     async fn count_files(&self) -> Result<(u64, u64)> {
-        if let Some(checksum) = self.checksum()
-            && let (Ok(files), Ok(bytes)) = (u64::try_from(checksum.num_files), u64::try_from(checksum.table_size_bytes))
-        {
-            return Ok((files, bytes));
-        }
         let plan = Plan::new(self, None, PlanOptions::default())?;
         plan.files().try_for_each(|_| async { Ok(()) }).await?;
         let metrics = plan.metrics();

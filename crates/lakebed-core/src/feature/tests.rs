@@ -131,6 +131,13 @@ fn old_versions_imply_their_features() {
 }
 
 #[test]
+fn a_protocol_spells_features_to_the_letter() {
+    assert_eq!(missing(&["DeletionVectors"]), ["DeletionVectors"]);
+    let error = check_write(&protocol(1, 7, None, Some(&["AppendOnly"])), TABLE).unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::UnsupportedFeature { features: vec!["AppendOnly".to_owned()] });
+}
+
+#[test]
 fn names_are_unique_whatever_their_case() {
     let names: HashSet<String> = FEATURES.iter().map(|feature| feature.name.to_lowercase()).collect();
     assert_eq!(names.len(), FEATURES.len());

@@ -84,7 +84,7 @@ impl Snapshot {
     /// # }
     /// ```
     pub async fn checkpoint(&self) -> Result<CheckpointOutcome> {
-        check_write(self.protocol(), self.url())?;
+        check_write(self.by_log().await?.protocol(), self.url())?;
         let mut log = self.readable_log().await?;
         loop {
             match log.snapshot().write_checkpoint().await {

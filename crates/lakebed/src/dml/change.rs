@@ -149,7 +149,7 @@ pub(super) async fn run(table: &Table, options: &ChangeOptions, change: &impl Ch
     let begun = table.env().monotonic();
     let mut lost = 0;
     loop {
-        let snapshot = table.snapshot().await?;
+        let snapshot = table.snapshot().await?.by_log().await?;
         match attempt(table, &snapshot, options, change, lost).await {
             Err(error) if options.may_do_again(&error) => {
                 let patience = options.commit_settings().patience;

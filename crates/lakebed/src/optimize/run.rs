@@ -217,7 +217,7 @@ impl Job {
 }
 
 async fn decide(table: &Table, options: &OptimizeOptions) -> Result<Decided> {
-    let snapshot = table.snapshot().await?;
+    let snapshot = table.snapshot().await?.by_log().await?;
     check_write(snapshot.protocol(), snapshot.url())?;
     let now_ms = table.env().now_ms();
     check_options(&snapshot, options)?;

@@ -20,12 +20,13 @@ impl Scan {
         if self.limit == Some(0) {
             return Ok(0);
         }
-        let filter = self.parsed_filter()?;
+        let scan = self.by_log().await?;
+        let filter = scan.parsed_filter()?;
         let options = PlanOptions { row_counts: true, ..PlanOptions::default() };
-        let plan = Plan::new(&self.snapshot, filter.as_deref(), options)?;
+        let plan = Plan::new(&scan.snapshot, filter.as_deref(), options)?;
         let count = match plan.pruner() {
-            Some(pruner) if !pruner.is_exact_on_partitions() => self.count_by_reading().await?,
-            _ => count_by_log(&self.snapshot, &plan).await?,
+            Some(pruner) if !pruner.is_exact_on_partitions() => scan.count_by_reading().await?,
+            _ => count_by_log(&scan.snapshot, &plan).await?,
         };
         Ok(self.limit.map_or(count, |limit| count.min(limit)))
     }

@@ -44,9 +44,10 @@ pub struct ExplainedConjunct {
 impl Scan {
     /// Plans the scan, reads no data, and tells what was found.
     pub async fn explain(&self) -> Result<Explanation> {
-        let filter = self.parsed_filter()?;
+        let scan = self.by_log().await?;
+        let filter = scan.parsed_filter()?;
         let options = PlanOptions { exact_metrics: true, ..PlanOptions::default() };
-        let plan = Plan::new(&self.snapshot, filter.as_deref(), options)?;
+        let plan = Plan::new(&scan.snapshot, filter.as_deref(), options)?;
         plan.files().try_for_each(|_| async { Ok(()) }).await?;
         let metrics = plan.metrics();
         let kept = metrics.kept.get();

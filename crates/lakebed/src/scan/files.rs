@@ -22,20 +22,21 @@ impl Scan {
     /// The files that may hold rows of the scan: `path` as the log spells it, `partition` with a typed field per partition column,
     /// `size_bytes`, `modification_time`, `num_records` (deleted ones included) and `deleted_records`; the last two null where the log does not say.
     pub async fn files(&self) -> Result<RecordBatchStream> {
-        self.list(false)
+        self.list(false).await
     }
 
     /// The same with `complete_bounds`: whether the upper bounds in a file's footer are known to hold for NaN, so that engines may skip row
     /// groups by bounds of floating-point columns. The log tells, or the footers where that are few.
     pub async fn files_with_complete_bounds(&self) -> Result<RecordBatchStream> {
-        self.list(true)
+        self.list(true).await
     }
 
-    fn list(&self, complete_bounds: bool) -> Result<RecordBatchStream> {
-        let filter = self.parsed_filter()?;
+    async fn list(&self, complete_bounds: bool) -> Result<RecordBatchStream> {
+        let scan = self.by_log().await?;
+        let filter = scan.parsed_filter()?;
         let options = PlanOptions { row_counts: true, complete_bounds, ..PlanOptions::default() };
-        let plan = Plan::new(&self.snapshot, filter.as_deref(), options)?;
-        let listing = Arc::new(Listing::new(self, complete_bounds)?);
+        let plan = Plan::new(&scan.snapshot, filter.as_deref(), options)?;
+        let listing = Arc::new(Listing::new(&scan, complete_bounds)?);
         let schema = listing.schema.clone();
         let files = plan.files().then(move |batch| {
             let (plan, listing) = (plan.clone(), Arc::clone(&listing));

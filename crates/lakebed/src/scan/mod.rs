@@ -104,6 +104,11 @@ impl Scan {
         &self.snapshot
     }
 
+    /// The same of the version as the log tells it, should a checksum have told otherwise.
+    async fn by_log(&self) -> Result<Self> {
+        Ok(Self { snapshot: self.snapshot.by_log().await?, ..self.clone() })
+    }
+
     /// The schema of what it gives.
     pub fn schema(&self) -> Result<SchemaRef> {
         self.check_row_columns()?;

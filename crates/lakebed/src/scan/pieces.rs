@@ -19,9 +19,9 @@ const FILES_AT_ONCE: usize = 4096;
 impl Scan {
     /// The rows, in the order of the log's files.
     pub async fn stream(&self) -> Result<RecordBatchStream> {
-        let schema = self.schema()?;
-        let mut files = self.plan(PlanOptions::default())?.files();
-        let scan = self.clone();
+        let scan = self.by_log().await?;
+        let schema = scan.schema()?;
+        let mut files = scan.plan(PlanOptions::default())?.files();
         let batches = produce(2, |sender| async move {
             let mut wanted = scan.limit.unwrap_or(u64::MAX);
             let mut chunk = Vec::new();
@@ -55,12 +55,12 @@ impl Scan {
     /// The scan cut into tasks of about this many bytes of files, in the order of the log's files; files that are larger are cut, too. A limit
     /// holds for each task.
     pub async fn tasks(&self, target_task_size_bytes: u64) -> Result<Vec<ScanTask>> {
-        self.cut(None, target_task_size_bytes).await
+        self.by_log().await?.cut(None, target_task_size_bytes).await
     }
 
     /// As [`Self::tasks`], of these files alone, by their paths in the log.
     pub async fn tasks_of(&self, paths: &HashSet<String>, target_task_size_bytes: u64) -> Result<Vec<ScanTask>> {
-        self.cut(Some(paths), target_task_size_bytes).await
+        self.by_log().await?.cut(Some(paths), target_task_size_bytes).await
     }
 
     async fn cut(&self, wanted: Option<&HashSet<String>>, target_task_size_bytes: u64) -> Result<Vec<ScanTask>> {
@@ -70,11 +70,12 @@ impl Scan {
 
     /// Of these files the rows that deletion vectors delete, in place of those that they leave: a task for each that has one.
     pub async fn deleted_tasks(&self, paths: &HashSet<String>) -> Result<Vec<ScanTask>> {
+        let scan = self.by_log().await?;
         let deleted = |mut file: ScanFile| {
             file.only_deleted_by = Some(file.deletion_vector.take()?);
-            Some(self.task(vec![file]))
+            Some(scan.task(vec![file]))
         };
-        Ok(self.scan_files(Some(paths)).await?.into_iter().filter_map(deleted).collect())
+        Ok(scan.scan_files(Some(paths)).await?.into_iter().filter_map(deleted).collect())
     }
 
     /// The files that the filter does not rule out, or those of them that are wanted.

@@ -3,21 +3,25 @@
 //! From the checksum of the version (one request); else from the newest checksum and the commits above it; else from the commits
 //! above the checkpoint and, for what they do not set, from the checkpoint.
 
+use std::sync::Arc;
+
 use lakebed_core::action::{Action, Metadata, Protocol};
 use lakebed_core::log::checksum::VersionChecksum;
 use lakebed_core::log::segment::LogSegment;
+use lakebed_core::path::LogPath;
 use lakebed_core::{Error, Result};
 use lakebed_io::checkpoint;
 use lakebed_io::log::{self, CommitPart};
 use lakebed_io::store::Store;
 
 use super::commits::ReadCommits;
+use super::{Believed, Head};
 
 /// What was read to open a version.
 pub(super) struct ReadHead {
-    pub protocol: Protocol,
-    pub metadata: Metadata,
-    pub checksum: Option<VersionChecksum>,
+    pub head: Head,
+    /// Whether a checksum was passed over for what it says.
+    pub is_checksum_wrong: bool,
     /// All commits above the checkpoint, newest first, if they were read and are few bytes.
     pub commits: Option<Vec<CommitPart>>,
 }
@@ -37,32 +41,41 @@ impl From<Error> for Failure {
 
 pub(super) async fn read_head(store: &Store, segment: &LogSegment, notes: &mut Vec<String>) -> Result<ReadHead, Failure> {
     let Some(path) = &segment.checksum else { return read_log(store, segment).await };
-    match log::read_checksum(store, path).await {
-        Ok(checksum) if path.version == segment.version => Ok(ReadHead {
-            protocol: checksum.protocol.clone(),
-            metadata: checksum.metadata.clone(),
-            checksum: Some(checksum),
-            commits: None,
-        }),
-        Ok(checksum) => read_above(store, segment, checksum, path.version).await,
-        Err(error) => {
-            notes.push(error.message().to_owned());
-            read_log(store, segment).await
-        }
-    }
+    let note = match log::read_checksum(store, path).await {
+        Ok(checksum) => match read_above(store, segment, checksum, path).await? {
+            Ok(read) => return Ok(read),
+            // What cannot be read may be the checksum's word alone.
+            Err(refusal) => format!("{} tells of a table that cannot be read ({})", path.name, refusal.message()),
+        },
+        Err(error) => error.message().to_owned(),
+    };
+    let read = read_log(store, segment).await?;
+    notes.push(note);
+    Ok(ReadHead { is_checksum_wrong: true, ..read })
 }
 
-/// A checksum of an older version and the commits since.
-async fn read_above(store: &Store, segment: &LogSegment, older: VersionChecksum, version: u64) -> Result<ReadHead, Failure> {
-    let newer: Vec<_> = segment.commits.iter().filter(|path| path.version > version).cloned().collect();
-    let ReadCommits { protocol, metadata, parts } = ReadCommits::read(store, &newer).await?;
+/// What a checksum says and the commits since. What it says may make no head.
+async fn read_above(
+    store: &Store,
+    segment: &LogSegment,
+    told: VersionChecksum,
+    path: &LogPath,
+) -> Result<Result<ReadHead>, Failure> {
+    let newer: Vec<_> = segment.commits.iter().filter(|commit| commit.version > path.version).cloned().collect();
+    let ReadCommits { protocol, metadata, parts } = match newer.is_empty() {
+        true => ReadCommits { protocol: None, metadata: None, parts: None },
+        false => ReadCommits::read(store, &newer).await?,
+    };
+    let is_of_log = protocol.is_some() && metadata.is_some();
+    let (protocol, metadata) =
+        (protocol.unwrap_or_else(|| told.protocol.clone()), metadata.unwrap_or_else(|| told.metadata.clone()));
+    let checksum = (path.version == segment.version).then_some(told);
     let complete = newer.len() == segment.commits.len();
-    Ok(ReadHead {
-        protocol: protocol.unwrap_or(older.protocol),
-        metadata: metadata.unwrap_or(older.metadata),
-        checksum: None,
+    Ok(Head::new(store.url(), protocol, metadata, checksum).map(|head| ReadHead {
+        head: Head { believed: (!is_of_log).then(|| Arc::new(Believed::new(&path.name))), ..head },
+        is_checksum_wrong: false,
         commits: parts.filter(|_| complete),
-    })
+    }))
 }
 
 async fn read_log(store: &Store, segment: &LogSegment) -> Result<ReadHead, Failure> {
@@ -74,10 +87,14 @@ async fn read_log(store: &Store, segment: &LogSegment) -> Result<ReadHead, Failu
             (protocol.or(old_protocol), metadata.or(old_metadata)).both(store)?
         }
     };
-    Ok(ReadHead { protocol, metadata, checksum: None, commits: parts })
+    Ok(ReadHead { head: Head::new(store.url(), protocol, metadata, None)?, is_checksum_wrong: false, commits: parts })
 }
 
-async fn read_checkpoint_head(store: &Store, segment: &LogSegment) -> Result<(Option<Protocol>, Option<Metadata>), Failure> {
+/// What the checkpoint says, if there is one.
+pub(super) async fn read_checkpoint_head(
+    store: &Store,
+    segment: &LogSegment,
+) -> Result<(Option<Protocol>, Option<Metadata>), Failure> {
     let Some(files) = &segment.checkpoint else { return Ok((None, None)) };
     let (mut protocol, mut metadata) = (None, None);
     let actions = checkpoint::read_head_actions(store, files)

@@ -7,8 +7,9 @@ use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
+use futures::TryStreamExt;
 use lakebed_core::log::segment::{self, LogSegment};
-use lakebed_core::path::LogKind;
+use lakebed_core::path::{LogKind, LogPath};
 use lakebed_core::{Error, ErrorKind, Result};
 use lakebed_io::env::Env;
 use lakebed_io::log::{self, ListedLogFile};
@@ -16,7 +17,10 @@ use lakebed_io::store::Store;
 use tokio::sync::OnceCell;
 
 use super::head::{Failure, ReadHead, read_head};
-use super::{Head, Inner, Snapshot, Stamp};
+use super::{Inner, Snapshot, Stamp};
+
+/// As long as `{"commitInfo":{}}`.
+const SHORTEST_COMMIT_BYTES: u64 = 17;
 
 /// The version `target`, or the latest one.
 pub(crate) async fn load(store: Store, env: Env, target: Option<u64>) -> Result<Snapshot> {
@@ -30,8 +34,8 @@ pub(super) async fn load_without(store: Store, env: Env, target: Option<u64>, un
     if !load.notes.is_empty() {
         tracing::warn!(table = store.url(), "{}: read past damage in the log: {}", store.url(), load.notes.join("; "));
     }
-    let head = Head::new(store.url(), read.protocol, read.metadata, read.checksum)?;
     let read_commits = Mutex::new(read.commits);
+    let is_distrusted = load.distrusts_checksums();
     let (unusable, stamp) = (load.unusable, load.stamp);
     Ok(Snapshot {
         inner: Arc::new(Inner {
@@ -40,10 +44,10 @@ pub(super) async fn load_without(store: Store, env: Env, target: Option<u64>, un
             segment,
             stamp,
             unusable,
-            head,
+            head: read.head,
             read_commits,
             layers: OnceCell::new(),
-            is_checksum_wrong: AtomicBool::new(false),
+            is_checksum_wrong: AtomicBool::new(read.is_checksum_wrong || is_distrusted),
             replacement: OnceCell::new(),
         }),
     })
@@ -137,6 +141,11 @@ impl Load<'_> {
         }
     }
 
+    /// One checksum that contradicts the log is reason enough to believe none.
+    fn distrusts_checksums(&self) -> bool {
+        self.unusable.iter().any(|name| name.ends_with(".crc"))
+    }
+
     async fn segment(&mut self, from: Option<u64>) -> Result<LogSegment> {
         let mut listed = self.list(from).await?;
         // Some writers drop removes from compactions that an older checkpoint still needs; the commits say the same and are there.
@@ -145,18 +154,31 @@ impl Load<'_> {
             let message = format!("{}: there is no Delta table here (no commits in _delta_log)", self.store.url());
             return Err(Error::new(ErrorKind::TableNotFound, message));
         }
-        let segment = segment::plan(&listed, self.target, &self.unusable).map_err(|error| error.within(self.store.url()))?;
+        let mut segment = segment::plan(&listed, self.target, &self.unusable).map_err(|error| error.within(self.store.url()))?;
+        segment.checksum = segment.checksum.filter(|_| !self.distrusts_checksums());
         let is_newest = |file: &&ListedLogFile| file.path.is_commit() && file.path.version == segment.version;
         self.stamp = listed.iter().find(is_newest).map(Stamp::of);
-        // Seen here, since a checksum saves the reading of commits.
-        if let Some(empty) = listed.iter().find(|file| file.size == 0 && segment.commits.contains(&file.path)) {
-            return Err(log::without_actions(&empty.path.name).within(self.store.url()));
-        }
+        self.refuse_blank_commits(&listed, &segment).await?;
         if let Some(from) = from
             && segment.checkpoint.is_none()
         {
             return Err(Error::corrupt("_delta_log/_last_checkpoint", format!("no complete checkpoint at version {from}")));
         }
         Ok(segment)
+    }
+
+    /// Seen here, since a checksum saves the reading of commits: those without a byte, and those that are too short for what every writer
+    /// puts into a commit, which are read.
+    async fn refuse_blank_commits(&self, listed: &[ListedLogFile], segment: &LogSegment) -> Result<()> {
+        let short = |file: &&ListedLogFile| file.size < SHORTEST_COMMIT_BYTES && segment.commits.contains(&file.path);
+        let short: Vec<&ListedLogFile> = listed.iter().filter(short).collect();
+        if let Some(empty) = short.iter().find(|file| file.size == 0) {
+            return Err(log::without_actions(&empty.path.name).within(self.store.url()));
+        }
+        if short.is_empty() {
+            return Ok(());
+        }
+        let paths: Vec<LogPath> = short.into_iter().map(|file| file.path.clone()).collect();
+        log::read_commits(self.store, &paths).try_for_each(|_| async { Ok(()) }).await
     }
 }

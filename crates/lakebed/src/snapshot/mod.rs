@@ -93,6 +93,21 @@ struct Head {
     properties: Arc<TableProperties>,
     /// Of this very version, when its file is there and sound.
     checksum: Option<Arc<VersionChecksum>>,
+    /// The checksum that told the protocol or the metadata.
+    believed: Option<Arc<Believed>>,
+}
+
+/// A checksum that saved the reading of the log, on which a version stands.
+struct Believed {
+    name: String,
+    /// Whether the log, which was read since, says the same.
+    is_confirmed: AtomicBool,
+}
+
+impl Believed {
+    fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), is_confirmed: AtomicBool::new(false) }
+    }
 }
 
 impl Snapshot {
@@ -189,17 +204,24 @@ impl Snapshot {
     pub(crate) fn check_checksum(&self, files: u64, size_bytes: u64) {
         let Some(checksum) = self.checksum() else { return };
         let told = (u64::try_from(checksum.num_files).ok(), u64::try_from(checksum.table_size_bytes).ok());
-        if told == (Some(files), Some(size_bytes)) || self.inner.is_checksum_wrong.swap(true, Ordering::Relaxed) {
+        if told == (Some(files), Some(size_bytes)) {
             return;
         }
-        let (table, version, name) = (self.url(), self.version(), checksum_name(self.version()));
+        let told =
+            format!("{} files of {} bytes, the log of {files} of {size_bytes}", checksum.num_files, checksum.table_size_bytes);
+        self.pass_over_checksum(&checksum_name(self.version()), &told);
+    }
+
+    /// One warning, whatever else contradicts the log.
+    fn pass_over_checksum(&self, name: &str, told: &str) {
+        if self.inner.is_checksum_wrong.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (table, version) = (self.url(), self.version());
         tracing::warn!(
             table,
             version,
-            "{table}: {name} contradicts the log: it tells of {} files of {} bytes, the log of {files} of {size_bytes}; the log is taken \
-             for right, the checksum is passed over",
-            checksum.num_files,
-            checksum.table_size_bytes
+            "{table}: {name} contradicts the log: it tells of {told}; the log is taken for right, the checksum is passed over"
         );
     }
 }
@@ -216,6 +238,7 @@ impl Head {
         lakebed_core::feature::check_read(&protocol, url)?;
         let properties = TableProperties::parse(&metadata.configuration).map_err(|error| error.within(url))?;
         let schema = lakebed_core::schema::parse(&metadata.schema_string).map_err(|error| error.within(url))?;
+        lakebed_core::feature::check_used(&protocol, &schema, &properties, url)?;
         let arrow_schema = lakebed_core::schema::arrow::schema_to_arrow(&schema).map_err(|error| error.within(url))?;
         lakebed_core::schema::widen::check_type_changes(&schema).map_err(|error| error.within(url))?;
         let mode = properties.column_mapping_mode;
@@ -232,6 +255,7 @@ impl Head {
             arrow_schema,
             properties: Arc::new(properties),
             checksum: checksum.map(Arc::new),
+            believed: None,
         })
     }
 }

@@ -3,13 +3,27 @@
 //!
 //! Whoever reads begins with [`Snapshot::readable_log`], and begins anew after each [`ReadableLog::mend`].
 
+use std::sync::atomic::Ordering;
+
+use lakebed_core::log::checksum::{metadata_difference, protocol_difference};
+use lakebed_core::path::checksum_name;
 use lakebed_core::{Error, Result};
 
 use super::Snapshot;
+use super::head::read_checkpoint_head;
 use super::load::load_without;
 
 /// Who has begun anew so often has met a store that cannot be relied upon.
 const MOST_MENDS: usize = 16;
+
+/// What the log says to a checksum.
+enum Verdict {
+    Same,
+    /// With the name of what differs.
+    Different(&'static str),
+    /// The checkpoint is broken, and other files of the log have to stand in first.
+    Unknown,
+}
 
 /// A version, from files of the log that can be read as far as is known.
 pub(crate) struct ReadableLog {
@@ -26,7 +40,7 @@ impl Snapshot {
     async fn with_readable_commits(&self) -> Result<Snapshot> {
         let sound = self.sound();
         match sound.layers().await {
-            Ok(_) => Ok(sound),
+            Ok(_) => sound.confirmed().await,
             Err(cause) if cause.is_not_found() => sound.listed_again(cause).await,
             Err(cause) => Err(cause),
         }
@@ -35,6 +49,81 @@ impl Snapshot {
     /// This version, from files of the log that are not known to be broken.
     fn sound(&self) -> Snapshot {
         self.inner.replacement.get().map_or_else(|| self.clone(), Snapshot::sound)
+    }
+
+    /// This version, as the log tells it. Opening may have believed a checksum; where that contradicts the log, the log is right.
+    ///
+    /// Reads the commits above the checkpoint, and of that the protocol and the metadata, unless opening has.
+    pub(crate) async fn by_log(&self) -> Result<Snapshot> {
+        match self.is_to_be_confirmed() {
+            true => self.with_readable_commits().await,
+            false => Ok(self.known_by_log()),
+        }
+    }
+
+    /// The same as far as the log was read before.
+    pub(super) fn known_by_log(&self) -> Snapshot {
+        if self.is_checksum_wrong() { self.sound() } else { self.clone() }
+    }
+
+    /// Whether it stands on a checksum that nobody has held against the log yet.
+    pub(crate) fn is_to_be_confirmed(&self) -> bool {
+        self.inner.head.believed.as_ref().is_some_and(|believed| !believed.is_confirmed.load(Ordering::Relaxed))
+    }
+
+    /// This version, whose commits were read, once they and the checkpoint confirm what a checksum told of it; else the same from the log alone.
+    async fn confirmed(self) -> Result<Snapshot> {
+        let Some(believed) = self.inner.head.believed.clone().filter(|_| self.is_to_be_confirmed()) else { return Ok(self) };
+        match self.held_against_log().await? {
+            Verdict::Unknown => Ok(self),
+            Verdict::Same => {
+                believed.is_confirmed.store(true, Ordering::Relaxed);
+                self.check_listed().await?;
+                Ok(self)
+            }
+            Verdict::Different(what) => {
+                self.pass_over_checksum(&believed.name, &format!("another {what} than the log"));
+                let mut unusable = self.inner.unusable.clone();
+                unusable.insert(believed.name.clone());
+                let load = load_without(self.store().clone(), self.env().clone(), Some(self.version()), unusable);
+                Ok(self.inner.replacement.get_or_try_init(|| load).await?.clone())
+            }
+        }
+    }
+
+    /// Protocol and metadata of opening, beside those of the log.
+    async fn held_against_log(&self) -> Result<Verdict> {
+        let layers = self.layers().await?;
+        let mut protocol = layers.newest(|layer| layer.protocol.as_ref()).cloned();
+        let mut metadata = layers.newest(|layer| layer.metadata.as_ref()).cloned();
+        if protocol.is_none() || metadata.is_none() {
+            match read_checkpoint_head(self.store(), self.segment()).await {
+                Ok((old_protocol, old_metadata)) => {
+                    protocol = protocol.or(old_protocol);
+                    metadata = metadata.or(old_metadata);
+                }
+                // Whoever needs the checkpoint mends that.
+                Err(failure) if failure.replaceable.is_some() => return Ok(Verdict::Unknown),
+                Err(failure) => return Err(failure.error),
+            }
+        }
+        let what = match (protocol, metadata) {
+            (Some(protocol), Some(metadata)) => {
+                protocol_difference(self.protocol(), &protocol).or_else(|| metadata_difference(self.metadata(), &metadata))
+            }
+            (None, _) => Some("protocol"),
+            (_, None) => Some("metadata"),
+        };
+        Ok(what.map_or(Verdict::Same, Verdict::Different))
+    }
+
+    /// Holds what else the checksum lists against the commits.
+    async fn check_listed(&self) -> Result<()> {
+        let (layers, whole) = (self.layers().await?, self.segment().checkpoint.is_none());
+        if let Some(what) = self.checksum().and_then(|checksum| checksum.contradicted_by(layers, whole)) {
+            self.pass_over_checksum(&checksum_name(self.version()), &format!("another {what} than the log"));
+        }
+        Ok(())
     }
 
     /// This version, from files of the log that are there now. If they are those of which one was missing, it does without the checkpoint;

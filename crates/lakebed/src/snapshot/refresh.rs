@@ -18,6 +18,10 @@ const MAX_LAYERS: usize = 32;
 impl Snapshot {
     /// The latest version: this snapshot itself when there is no news.
     pub async fn refresh(&self) -> Result<Snapshot> {
+        let known = self.known_by_log();
+        if !Arc::ptr_eq(&known.inner, &self.inner) {
+            return Box::pin(known.refresh()).await;
+        }
         // This version is listed again: a table that was dropped and made anew does not go unnoticed.
         let listed = match log::find_near(self.store(), self.version()).await? {
             Some(listed) => listed,
@@ -47,7 +51,7 @@ impl Snapshot {
         let newest_first = commits.into_iter().rev();
         let (newer, parts): (Vec<LogPath>, Vec<Vec<CommitPart>>) = newest_first.unzip();
         let parts = parts.into_iter().flatten().collect();
-        self.extended(newer, ReadCommits::of_parts(parts)?, stamp).await
+        self.known_by_log().extended(newer, ReadCommits::of_parts(parts)?, stamp).await
     }
 
     /// The time of a file of this machine costs nothing; of others the store's mark must do.
@@ -69,12 +73,12 @@ impl Snapshot {
         }
         let head = match (protocol, metadata) {
             (None, None) => Head { checksum: None, ..self.inner.head.clone() },
-            (protocol, metadata) => Head::new(
-                self.url(),
-                protocol.unwrap_or_else(|| self.protocol().clone()),
-                metadata.unwrap_or_else(|| self.metadata().clone()),
-                None,
-            )?,
+            (protocol, metadata) => {
+                let believed = self.inner.head.believed.clone().filter(|_| protocol.is_none() || metadata.is_none());
+                let protocol = protocol.unwrap_or_else(|| self.protocol().clone());
+                let metadata = metadata.unwrap_or_else(|| self.metadata().clone());
+                Head { believed, ..Head::new(self.url(), protocol, metadata, None)? }
+            }
         };
         let version = newer.first().map_or(self.version(), |path| path.version);
         let layers = match layers {

@@ -274,7 +274,9 @@ async fn base_of(snapshot: &Snapshot) -> Result<Base> {
 }
 
 async fn in_commit_timestamp(snapshot: &Snapshot) -> Result<Option<i64>> {
-    if let Some(timestamp) = snapshot.checksum().and_then(|checksum| checksum.in_commit_timestamp) {
+    let told = snapshot.checksum().and_then(|checksum| checksum.in_commit_timestamp);
+    // Every later commit has a later time: one that lies ahead is not taken from a checksum alone.
+    if let Some(timestamp) = told.filter(|told| *told <= snapshot.env().now_ms()) {
         return Ok(Some(timestamp));
     }
     let info = commit_info(snapshot.store(), &LogPath::commit(snapshot.version())).await?;

@@ -31,7 +31,7 @@ const AT_ONCE: usize = 8;
 
 /// Finds what may go, and deletes it.
 pub(super) async fn run(table: &Table, options: VacuumOptions, objects: Option<RecordBatchStream>) -> Result<VacuumOutcome> {
-    let snapshot = table.snapshot().await?;
+    let snapshot = table.snapshot().await?.by_log().await?;
     check_write(snapshot.protocol(), snapshot.url())?;
     let retention = Retention::of(&snapshot, &options)?;
     let cutoff_ms = retention.cutoff_ms;
@@ -219,7 +219,7 @@ impl<'a> Work<'a> {
 
     /// Others may have committed since: what they brought back stays, and what they decided about the table counts.
     async fn look_again(&mut self) -> Result<()> {
-        let newest = self.table.snapshot().await?;
+        let newest = self.table.snapshot().await?.by_log().await?;
         check_write(newest.protocol(), newest.url())?;
         self.retention.check(&newest, &self.options)?;
         self.kept.catch_up(&newest).await?;

@@ -31,7 +31,7 @@ pub(super) async fn commit(table: &Table, options: &VacuumOptions, operation: &O
     let settings = CommitSettings { user_metadata: options.user_metadata.clone(), ..CommitSettings::default() };
     let mut attempts = 1;
     loop {
-        let transaction = Transaction::begin(&table.snapshot().await?, settings.clone()).await?;
+        let transaction = Transaction::begin(&table.snapshot().await?.by_log().await?, settings.clone()).await?;
         match transaction.commit(operation.clone()).await {
             Err(error) if attempts < ATTEMPTS && matches!(error.kind(), ErrorKind::CommitConflict { retryable: true, .. }) => {
                 attempts += 1;

@@ -228,7 +228,9 @@ pub(super) fn stored(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
     Ok(match to {
         ArrowType::Struct(fields) => {
             let given = array.as_struct();
-            let parts = given.columns().iter().zip(fields).map(|(part, field)| stored(part, field.data_type()));
+            // Files have no column for fields of nothing but nulls.
+            let kept = given.columns().iter().filter(|part| part.data_type() != &ArrowType::Null);
+            let parts = kept.zip(fields).map(|(part, field)| stored(part, field.data_type()));
             let parts = parts.collect::<Result<Vec<_>>>()?;
             Arc::new(StructArray::try_new_with_length(fields.clone(), parts, given.nulls().cloned(), given.len())?)
         }

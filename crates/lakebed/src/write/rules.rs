@@ -191,7 +191,7 @@ impl FileLayout {
         table: &str,
     ) -> Result<Self> {
         let is_partition = |index: &usize| partition_columns.iter().any(|column| column.index == *index);
-        let is_void = |index: &usize| schema.fields[*index].data_type == DataType::Primitive(PrimitiveType::Void);
+        let is_void = |index: &usize| is_void(&schema.fields[*index].data_type);
         let (partitions, data): (Vec<usize>, Vec<usize>) = (0..schema.fields.len()).partition(is_partition);
         let mut columns: Vec<usize> = data.into_iter().filter(|index| !is_void(index)).collect();
         if columns.is_empty() && !with_partitions {
@@ -204,6 +204,19 @@ impl FileLayout {
         let fields =
             columns.iter().map(|index| physical_field(&schema.fields[*index], mode, table)).collect::<Result<Fields>>()?;
         Ok(Self { columns, schema: Arc::new(Schema::new(fields)) })
+    }
+}
+
+fn is_void(data_type: &DataType) -> bool {
+    *data_type == DataType::Primitive(PrimitiveType::Void)
+}
+
+fn holds_void(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Primitive(_) => is_void(data_type),
+        DataType::Struct(fields) => fields.fields.iter().any(|field| holds_void(&field.data_type)),
+        DataType::Array(array) => holds_void(&array.element),
+        DataType::Map(map) => holds_void(&map.key) || holds_void(&map.value),
     }
 }
 
@@ -279,8 +292,15 @@ impl NestedIds<'_> {
         Ok(match data_type {
             DataType::Primitive(primitive) => stored_type(*primitive, self.table, path)?,
             DataType::Struct(fields) => {
-                let fields = fields.fields.iter().map(|field| physical_field(field, self.mode, self.table));
-                ArrowType::Struct(fields.collect::<Result<Fields>>()?)
+                // As for a column of the table, files have nothing for a field of nothing but nulls.
+                let kept = fields.fields.iter().filter(|field| !is_void(&field.data_type));
+                let kept = kept.map(|field| physical_field(field, self.mode, self.table)).collect::<Result<Fields>>()?;
+                if kept.is_empty() {
+                    let message =
+                        format!("{}: column {path}: all its fields are of type void, so no file can hold it", self.table);
+                    return Err(Error::invalid_input(message));
+                }
+                ArrowType::Struct(kept)
             }
             DataType::Array(array) => ArrowType::List(self.part("element", &array.element, array.contains_null, path)?),
             DataType::Map(map) => {
@@ -294,6 +314,10 @@ impl NestedIds<'_> {
 
     fn part(&self, name: &str, data_type: &DataType, nullable: bool, path: &str) -> Result<Arc<Field>> {
         let path = format!("{path}.{name}");
+        if holds_void(data_type) {
+            let message = format!("{}: column {path}: values of type void cannot stand inside arrays and maps", self.table);
+            return Err(Error::invalid_input(message));
+        }
         let field = Field::new(name, self.physical_type(data_type, &path)?, nullable);
         Ok(Arc::new(with_id(field, self.ids.and_then(|ids| ids.get(&path)))))
     }
@@ -304,10 +328,7 @@ fn stored_type(primitive: PrimitiveType, table: &str, path: &str) -> Result<Arro
     Ok(match primitive {
         PrimitiveType::YearMonthInterval => ArrowType::Int32,
         PrimitiveType::DayTimeInterval => ArrowType::Int64,
-        PrimitiveType::Void => {
-            let message = format!("{table}: column {path}: values of type void cannot stand inside other types");
-            return Err(Error::invalid_input(message));
-        }
+        PrimitiveType::Void => return Err(Error::internal(format!("{table}: column {path} of type void in a data file"))),
         other => type_to_arrow(&other.into())?,
     })
 }

@@ -98,6 +98,23 @@ impl Run {
     /// Decides on the newest version, for so many rows if they are counted.
     pub(super) async fn begin(&self, rows: Option<u64>) -> Result<Step> {
         let snapshot = self.table.try_snapshot().await?;
+        match snapshot {
+            Some(snapshot) if self.may_change_table() => self.begin_on(Some(snapshot.by_log().await?), rows).await,
+            Some(snapshot) if snapshot.is_to_be_confirmed() => match self.begin_on(Some(snapshot.clone()), rows).await {
+                // What is refused may be so by the word of a checksum alone.
+                Err(_) => self.begin_on(Some(snapshot.by_log().await?), rows).await,
+                step => step,
+            },
+            snapshot => self.begin_on(snapshot, rows).await,
+        }
+    }
+
+    /// Whether more may come of the write than new files: then it rests on all that the log says.
+    fn may_change_table(&self) -> bool {
+        self.options.schema != SchemaMode::default() || matches!(self.options.mode, WriteMode::Overwrite)
+    }
+
+    async fn begin_on(&self, snapshot: Option<Snapshot>, rows: Option<u64>) -> Result<Step> {
         if let Some(step) = self.nothing_to_do(snapshot.as_ref(), rows).await? {
             return Ok(step);
         }

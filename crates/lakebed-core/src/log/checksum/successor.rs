@@ -132,7 +132,7 @@ impl State {
 }
 
 /// What a transaction of such a table says may be forgotten between the commit and its reader: Delta Spark does not list them then.
-fn forgets_transactions(metadata: &Metadata) -> bool {
+pub(super) fn forgets_transactions(metadata: &Metadata) -> bool {
     TableProperties::parse(&metadata.configuration).map_or(true, |properties| properties.set_transaction_retention_ms.is_some())
 }
 

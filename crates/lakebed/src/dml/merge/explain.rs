@@ -41,7 +41,7 @@ pub struct MergeKey {
 impl Merge {
     /// What it would do. Reads the log, no data.
     pub async fn explain(&self) -> Result<MergeExplanation> {
-        let (snapshot, source) = (self.table.snapshot().await?, &self.source.0);
+        let (snapshot, source) = (self.table.snapshot().await?.by_log().await?, &self.source.0);
         let plan = Plan::new(&self.given, &snapshot, source).await?;
         let mut scan = snapshot.scan();
         if let Some(filter) = &plan.filter {

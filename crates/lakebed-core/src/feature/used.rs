@@ -1,0 +1,140 @@
+//! Whether a protocol lists the features that the metadata makes use of.
+
+use super::supported_features;
+use super::upgrade::used_features;
+use crate::action::Protocol;
+use crate::property::TableProperties;
+use crate::schema::StructType;
+use crate::{Error, Result};
+
+/// Features that Delta Spark does not ask for: who knows nothing of them reads and writes the same.
+const NOT_ASKED_FOR: [&str; 2] = ["allowColumnDefaults", "checkpointProtection"];
+
+/// Refuses metadata that uses features which the protocol does not list, as Delta Spark does, for reading as for writing: one of the two is
+/// not what its writer meant, and rows would be read wrongly. Protocols without lists are taken at their word: what their metadata sets
+/// beyond them has no effect.
+pub fn check_used(protocol: &Protocol, schema: &StructType, properties: &TableProperties, table: &str) -> Result<()> {
+    if protocol.writer_features.is_none() {
+        return Ok(());
+    }
+    let listed: Vec<&str> = protocol.writer_features.iter().flatten().map(String::as_str).collect();
+    let has = |name: &str| listed.contains(&name) || former_names(name).iter().any(|name| listed.contains(name));
+    let mut used = used_features(schema, properties, false);
+    used.retain(|name| !NOT_ASKED_FOR.contains(name));
+    // Row ids are counted on in a domain.
+    if has("rowTracking") {
+        used.insert("domainMetadata");
+    }
+    let missing: Vec<&str> = used.into_iter().filter(|name| !has(name)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let listed = match supported_features(protocol).join(", ") {
+        none if none.is_empty() => "none".to_owned(),
+        listed => listed,
+    };
+    let message = format!(
+        "the metadata uses table features that the protocol does not list: {} (it lists {listed}); whoever wrote it has to add them to the \
+         protocol, or to take the properties and types that need them out of the metadata",
+        missing.join(", ")
+    );
+    Err(Error::corrupt(table, message))
+}
+
+/// What tables call a feature that had it before it had its name.
+fn former_names(name: &str) -> &'static [&'static str] {
+    match name {
+        "timestampNtz" => &["timestampWithoutTimezone"],
+        "typeWidening" => &["typeWidening-preview"],
+        "variantType" => &["variantType-preview"],
+        "variantShredding" => &["variantShredding-preview"],
+        _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: &str = "";
+
+    /// With one column more, and one property.
+    #[track_caller]
+    fn check(protocol: (i32, i32, Option<&[&str]>), column: &str, property: (&str, &str), missing: &[&str]) {
+        let (min_reader_version, min_writer_version, listed) = protocol;
+        let names = listed.map(|names| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        let reader_features = names.clone().filter(|_| min_reader_version == 3);
+        let protocol = Protocol { min_reader_version, min_writer_version, reader_features, writer_features: names };
+        let id = r#"{"name":"id","type":"long","nullable":true,"metadata":{}}"#;
+        let columns = if column.is_empty() { id.to_owned() } else { format!("{id},{column}") };
+        let schema = crate::schema::parse(&format!(r#"{{"type":"struct","fields":[{columns}]}}"#)).unwrap();
+        let properties = TableProperties::parse(&[(property.0.to_owned(), Some(property.1.to_owned()))].into()).unwrap();
+        match (check_used(&protocol, &schema, &properties, "s3://b/t"), missing) {
+            (Ok(()), []) => {}
+            (Err(error), missing) if !missing.is_empty() => {
+                let expected = format!("features that the protocol does not list: {} (it lists", missing.join(", "));
+                assert!(error.is_corrupt() && error.message().contains(&expected), "{error}");
+            }
+            (found, _) => panic!("{found:?} instead of {missing:?}"),
+        }
+    }
+
+    fn column(data_type: &str, metadata: &str) -> String {
+        format!(r#"{{"name":"c","type":{data_type},"nullable":true,"metadata":{{{metadata}}}}}"#)
+    }
+
+    /// Each was tried with Delta Spark 4.4.
+    #[test]
+    fn what_metadata_uses_must_be_listed() {
+        let no = ("team", "blue");
+        let nested = r#"{"type":"struct","fields":[{"name":"t","type":"timestamp_ntz","nullable":true,"metadata":{}}]}"#;
+        let cases: Vec<(String, (&str, &str), &str)> = vec![
+            (PLAIN.to_owned(), ("delta.columnMapping.mode", "name"), "columnMapping"),
+            (PLAIN.to_owned(), ("delta.enableDeletionVectors", "true"), "deletionVectors"),
+            (PLAIN.to_owned(), ("delta.enableRowTracking", "true"), "rowTracking"),
+            (PLAIN.to_owned(), ("delta.enableTypeWidening", "true"), "typeWidening"),
+            (PLAIN.to_owned(), ("delta.appendOnly", "true"), "appendOnly"),
+            (PLAIN.to_owned(), ("delta.enableChangeDataFeed", "true"), "changeDataFeed"),
+            (PLAIN.to_owned(), ("delta.enableInCommitTimestamps", "true"), "inCommitTimestamp"),
+            (PLAIN.to_owned(), ("delta.constraints.c", "id > 0"), "checkConstraints"),
+            (PLAIN.to_owned(), ("delta.checkpointPolicy", "v2"), "v2Checkpoint"),
+            (PLAIN.to_owned(), ("delta.enableVariantShredding", "true"), "variantShredding"),
+            (PLAIN.to_owned(), ("delta.enableIcebergCompatV2", "true"), "icebergCompatV2"),
+            (column(r#""long""#, r#""delta.generationExpression":"id""#), no, "generatedColumns"),
+            (column(r#""long""#, r#""delta.identity.start":1"#), no, "identityColumns"),
+            (column(r#""long""#, r#""delta.invariants":"{}""#), no, "invariants"),
+            (column(r#""timestamp_ntz""#, ""), no, "timestampNtz"),
+            (column(nested, ""), no, "timestampNtz"),
+            (column(r#""variant""#, ""), no, "variantType"),
+        ];
+        for (column, property, feature) in cases {
+            check((3, 7, Some(&[])), &column, property, &[feature]);
+            check((1, 7, Some(&[])), &column, property, &[feature]);
+            let with_needed = [feature, "domainMetadata"];
+            check((3, 7, Some(&with_needed)), &column, property, &[]);
+            // Old protocols list nothing.
+            for (reader, writer) in [(1, 1), (1, 2), (1, 4), (2, 5), (2, 6)] {
+                check((reader, writer, None), &column, property, &[]);
+            }
+        }
+    }
+
+    #[test]
+    fn what_changes_nothing_for_others_need_not_be_listed() {
+        let default = column(r#""long""#, r#""CURRENT_DEFAULT":"7""#);
+        check((3, 7, Some(&[])), &default, ("delta.requireCheckpointProtectionBeforeVersion", "3"), &[]);
+        check((3, 7, Some(&[])), PLAIN, ("delta.enableDeletionVectors", "false"), &[]);
+    }
+
+    #[test]
+    fn names_of_old_stand_for_the_new_ones() {
+        check((3, 7, Some(&["timestampWithoutTimezone"])), &column(r#""timestamp_ntz""#, ""), ("team", "blue"), &[]);
+        check((3, 7, Some(&["typeWidening-preview"])), PLAIN, ("delta.enableTypeWidening", "true"), &[]);
+        check((3, 7, Some(&["variantType-preview"])), &column(r#""variant""#, ""), ("team", "blue"), &[]);
+    }
+
+    #[test]
+    fn row_tracking_needs_domains() {
+        check((1, 7, Some(&["rowTracking"])), PLAIN, ("team", "blue"), &["domainMetadata"]);
+    }
+}

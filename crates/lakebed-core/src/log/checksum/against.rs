@@ -1,0 +1,76 @@
+//! A checksum held against the log, which is right wherever the two differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::VersionChecksum;
+use crate::action::{DomainMetadata, Metadata, Protocol};
+use crate::log::replay::Layers;
+
+/// The name of what two protocols say differently, if there is such.
+pub fn protocol_difference(one: &Protocol, other: &Protocol) -> Option<&'static str> {
+    let versions = |protocol: &Protocol| (protocol.min_reader_version, protocol.min_writer_version);
+    // An empty list says as much as none, and the order means nothing.
+    let listed = |names: &Option<Vec<String>>| names.iter().flatten().cloned().collect::<BTreeSet<String>>();
+    let same = versions(one) == versions(other)
+        && listed(&one.reader_features) == listed(&other.reader_features)
+        && listed(&one.writer_features) == listed(&other.writer_features);
+    (!same).then_some("protocol")
+}
+
+/// The name of what two metadata say differently, if there is such.
+pub fn metadata_difference(one: &Metadata, other: &Metadata) -> Option<&'static str> {
+    let set = |metadata: &Metadata| {
+        let values = metadata.configuration.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
+        values.collect::<BTreeMap<String, String>>()
+    };
+    let fields = [
+        ("metadata.id", one.id == other.id),
+        ("metadata.schemaString", same_schema(&one.schema_string, &other.schema_string)),
+        ("metadata.partitionColumns", one.partition_columns == other.partition_columns),
+        ("metadata.configuration", set(one) == set(other)),
+        ("metadata.name", one.name == other.name),
+        ("metadata.description", one.description == other.description),
+        ("metadata.createdTime", one.created_time == other.created_time),
+    ];
+    fields.into_iter().find(|(_, same)| !same).map(|(name, _)| name)
+}
+
+/// Writers may set blanks and the order of keys as they like.
+fn same_schema(one: &str, other: &str) -> bool {
+    one == other || matches!((crate::schema::parse(one), crate::schema::parse(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+impl VersionChecksum {
+    /// The name of what the commits above a checkpoint contradict, besides protocol and metadata, if there is such. Where there is no
+    /// checkpoint they are the `whole` log.
+    pub fn contradicted_by(&self, layers: &Layers, whole: bool) -> Option<&'static str> {
+        let timestamp = layers.newest(|layer| layer.commit_info.as_ref()).and_then(|info| info.in_commit_timestamp());
+        if self.in_commit_timestamp.zip(timestamp).is_some_and(|(told, found)| told != found) {
+            return Some("inCommitTimestampOpt");
+        }
+        // What applications did long ago may be forgotten between the commit and its reader.
+        if !super::successor::forgets_transactions(&self.metadata) && self.transactions_differ(layers, whole) {
+            return Some("setTransactions");
+        }
+        self.domains_differ(layers, whole).then_some("domainMetadata")
+    }
+
+    fn transactions_differ(&self, layers: &Layers, whole: bool) -> bool {
+        let Some(told) = &self.set_transactions else { return false };
+        let told: BTreeMap<&str, i64> = told.iter().map(|txn| (txn.app_id.as_str(), txn.version)).collect();
+        let found = layers.transactions();
+        found.values().any(|txn| told.get(txn.app_id.as_str()) != Some(&txn.version)) || (whole && told.len() != found.len())
+    }
+
+    fn domains_differ(&self, layers: &Layers, whole: bool) -> bool {
+        let Some(told) = &self.domain_metadata else { return false };
+        let told: BTreeMap<&str, &DomainMetadata> = told.iter().map(|domain| (domain.domain.as_str(), domain)).collect();
+        let found = layers.domains();
+        let differs = |domain: &DomainMetadata| match told.get(domain.domain.as_str()) {
+            Some(told) => domain.removed || told.configuration != domain.configuration,
+            None => !domain.removed,
+        };
+        let live = found.values().filter(|domain| !domain.removed).count();
+        found.values().any(differs) || (whole && told.len() != live)
+    }
+}
