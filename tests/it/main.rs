@@ -18,5 +18,6 @@ mod plan;
 mod recount;
 mod recovery;
 mod refused;
+mod row_conditions;
 mod transactions;
 mod vacuum;

@@ -5,6 +5,7 @@
 //! table is held in memory.
 
 mod checkpoint;
+mod of_rows;
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -19,6 +20,7 @@ use lakebed_core::log::replay::{Added, Layers};
 use lakebed_io::log;
 use tokio::sync::mpsc::Sender;
 
+pub(crate) use self::of_rows::row_counts;
 use crate::expr::Filter;
 use crate::metrics::{Counter, PlanMetrics};
 use crate::scan::prune::{ConjunctCounts, FileColumns, Pruner};
@@ -189,7 +191,7 @@ impl Plan {
 
     /// As `select`, all at once, so that it is known of every file what became of it.
     fn select_and_count(&self, pruner: &Pruner, batch: &FileBatch) -> Result<FileBatch> {
-        let (partitions, stats) = (partition_arrays(pruner, batch)?, batch.stats(pruner.wanted())?);
+        let (partitions, stats) = (partition_arrays(pruner, batch)?, of_rows::statistics(pruner, batch)?);
         let result = pruner.prune(&FileColumns { files: batch.len(), partitions: &partitions, stats: &stats })?;
         self.metrics.skipped_by_partition.add(result.by_partition as u64);
         self.metrics.skipped_by_statistics.add(result.by_stats as u64);
@@ -206,7 +208,7 @@ impl Plan {
 impl Pruner {
     /// Of each of these files whether it may hold rows that match.
     pub(crate) fn may_match(&self, batch: &FileBatch) -> Result<BooleanArray> {
-        let (partitions, stats) = (partition_arrays(self, batch)?, batch.stats(self.wanted())?);
+        let (partitions, stats) = (partition_arrays(self, batch)?, of_rows::statistics(self, batch)?);
         let known = FileColumns { files: batch.len(), partitions: &partitions, stats: &stats };
         let by_partition = self.prune_candidates(batch.len(), &partitions)?;
         Ok(and(&by_partition, &self.prune_stats(&known)?)?)
@@ -230,7 +232,7 @@ fn keep_candidates(pruner: &Pruner, batch: &FileBatch, metrics: &PlanMetrics) ->
 }
 
 fn keep_by_statistics(pruner: &Pruner, batch: &FileBatch, metrics: &PlanMetrics) -> Result<BooleanArray> {
-    let (partitions, stats) = (partition_arrays(pruner, batch)?, batch.stats(pruner.wanted())?);
+    let (partitions, stats) = (partition_arrays(pruner, batch)?, of_rows::statistics(pruner, batch)?);
     let keep = pruner.prune_stats(&FileColumns { files: batch.len(), partitions: &partitions, stats: &stats })?;
     Ok(counted(keep, &metrics.skipped_by_statistics))
 }

@@ -9,6 +9,7 @@ mod any_between;
 mod bounds;
 mod facts;
 mod generated;
+mod of_rows;
 mod proof;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,8 @@ use lakebed_core::{Error, Result};
 use crate::expr::{Conjunct, Filter, columns_of, compile, failed, kept, may_fail, undecided};
 use facts::{Fact, Facts};
 use generated::Generated;
+pub(crate) use of_rows::asked_of_rows;
+use of_rows::stat_of_rows;
 use proof::{Knowledge, Prover, Statistics, never_nan};
 
 /// Decides from the log alone which files a filter needs.
@@ -474,6 +477,9 @@ fn stat_column(fact: &Fact, schema: &StructType, mode: MappingMode) -> Option<(S
         }
         _ => return None,
     };
+    if let Some(column) = stat_of_rows(kind, path, schema) {
+        return Some((column, None));
+    }
     let names: Vec<&str> = path.iter().map(String::as_str).collect();
     let (data_type, length) = match (kind, leaf(schema, path)?) {
         (StatKind::NullCount, _) => (PrimitiveType::Long, None),
