@@ -144,9 +144,27 @@ impl Pruner {
     /// # Errors
     /// [`ErrorKind::Internal`](lakebed_core::ErrorKind::Internal) if a condition cannot be compiled.
     pub fn new(filter: &Filter, schema: &StructType, partition_columns: &[String], mode: MappingMode) -> Result<Pruner> {
+        Self::by(Statistics::Log, filter, schema, partition_columns, mode)
+    }
+
+    /// The same for parts of files, whose statistics their footers have.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn of_footers(filter: &Filter, schema: &StructType, partition_columns: &[String], mode: MappingMode) -> Result<Pruner> {
+        Self::by(Statistics::Footer, filter, schema, partition_columns, mode)
+    }
+
+    fn by(
+        statistics: Statistics,
+        filter: &Filter,
+        schema: &StructType,
+        partition_columns: &[String],
+        mode: MappingMode,
+    ) -> Result<Pruner> {
         let partitions = as_spelled(filter.schema(), partition_columns);
         let generated = Generated::of_table(schema, &partitions, filter.schema());
-        let prepare = Preparation { schema: filter.schema(), partitions: &partitions, generated: &generated };
+        let prepare = Preparation { schema: filter.schema(), partitions: &partitions, generated: &generated, statistics };
         let never_nan = never_nan(filter.expr(), true);
         let conjuncts = filter.conjuncts();
         let conjuncts = conjuncts.iter().map(|conjunct| prepare.conjunct(conjunct, &never_nan)).collect::<Result<Vec<_>>>()?;
@@ -370,6 +388,7 @@ struct Preparation<'a> {
     schema: &'a SchemaRef,
     partitions: &'a [String],
     generated: &'a [Generated],
+    statistics: Statistics,
 }
 
 impl Preparation<'_> {
@@ -391,7 +410,7 @@ impl Preparation<'_> {
             });
         }
         let (by_partitions, _) = self.proof(conjunct, never_nan, Statistics::None)?;
-        let (by_statistics, reason) = self.proof(conjunct, never_nan, Statistics::Log)?;
+        let (by_statistics, reason) = self.proof(conjunct, never_nan, self.statistics)?;
         let used = match (&by_partitions, &by_statistics) {
             (_, Some(condition)) if condition.facts.asked().any(is_statistic) => Used::Statistics(statistics_of(condition)),
             (Some(condition), _) => Used::Partitions(partitions_of(condition, self.generated)),

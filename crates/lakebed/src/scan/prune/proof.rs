@@ -24,15 +24,23 @@ const MANY_VALUES: usize = 8;
 pub(crate) enum Statistics {
     /// None: only partition values are looked at.
     None,
-    /// Those of the log, and what is brought into their form: no bounds of booleans and bytes.
+    /// Those of the log: no bounds of booleans and bytes.
     Log,
+    /// Those of a file's footer, in the form of the log's.
+    Footer,
 }
 
 impl Statistics {
     /// Whether columns of a type have bounds.
     pub(super) fn hold_bounds_of(self, data_type: &DataType) -> bool {
-        use DataType::{Date32, Timestamp, Utf8};
-        self == Statistics::Log && (data_type.is_numeric() || matches!(data_type, Date32 | Timestamp(_, _) | Utf8))
+        use DataType::{Binary, Boolean, Date32, Timestamp, Utf8};
+        let of_log = data_type.is_numeric() || matches!(data_type, Date32 | Timestamp(_, _) | Utf8);
+        match self {
+            Self::None => false,
+            Self::Log => of_log,
+            // Bytes are compared unsigned, as Spark does it: bounds that were made otherwise count as unknown.
+            Self::Footer => of_log || matches!(data_type, Boolean | Binary),
+        }
     }
 }
 

@@ -112,7 +112,7 @@ impl Job {
         let (mut pruner, mut tested) = (None, None);
         if let Some(text) = &task.filter {
             let filter = parse_row_filter(schema, text, task.now_ms)?;
-            let of_filter = Pruner::new(&filter, schema, &task.partition_columns, task.mapping_mode)?;
+            let of_filter = Pruner::of_footers(&filter, schema, &task.partition_columns, task.mapping_mode)?;
             // Otherwise, files that partition values do not rule out match as a whole.
             if !of_filter.is_exact_on_partitions() {
                 tested = Some(filter);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, StringArray};
+use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Int64Array, StringArray};
 use parquet::file::properties::EnabledStatistics;
 use proptest::prelude::*;
 
@@ -383,6 +383,36 @@ async fn conditions_on_rows_that_never_moved_look_at_one_row_group_at_most() {
     table.task.files[0].base_row_id = None;
     check(&mut table, "_metadata.row_id IS NULL AND a = 5", &["t5"], 30).await;
     check(&mut table, "_metadata.row_id < 3", &[], 100).await;
+}
+
+#[tokio::test]
+async fn footers_tell_what_booleans_and_bytes_are_not_there() {
+    let mut table =
+        Table::new(vec![StructField::new("f", PrimitiveType::Boolean, true), StructField::new("b", PrimitiveType::Binary, true)]);
+    // Row groups of true, of false, and of both; bytes rise through 0x80, where signed bytes would not.
+    let f: ArrayRef = Arc::new((0..30).map(|row| Some(!(10..=25).contains(&row))).collect::<BooleanArray>());
+    let b: ArrayRef = Arc::new(BinaryArray::from_iter_values((0..30_u8).map(|row| vec![row * 8; 100])));
+    let batch = RecordBatch::try_from_iter_with_nullable([("f", f, true), ("b", b, true)]).unwrap();
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(10))
+        .set_data_page_row_count_limit(5)
+        .set_write_batch_size(5)
+        .build();
+    table.add(write(&batch, properties)).await;
+    table.columns(&["f"]);
+    for (filter, matching, looked_at) in [
+        ("f", 14, 15),
+        ("NOT f", 16, 20),
+        ("f = true AND b > X'70'", 4, 5),
+        ("b < X'80'", 16, 20),
+        ("b >= X'80'", 14, 15),
+        ("b = X'80'", 0, 5),
+        ("b > X'F0'", 0, 0),
+        ("b IS NULL", 0, 0),
+    ] {
+        let (rows, tested) = tested(table.filter(filter)).await;
+        assert_eq!((rows.len(), tested), (matching, looked_at), "{filter}");
+    }
 }
 
 #[tokio::test]
