@@ -22,8 +22,10 @@ async fn files(created_by: &str) -> (TableBuilder, Vec<Value>) {
         let bytes = parquet_bytes_with(&rows, properties);
         let bounds = |row: i32| json!({"d": f64::from(number * 1000 + row)});
         let stats = json!({"numRecords": 1000, "minValues": bounds(0), "maxValues": bounds(999), "nullCount": {"d": 0}});
-        adds.push(json!({"add": {"path": format!("f{number}"), "partitionValues": {}, "size": bytes.len(), "modificationTime": 1,
-            "dataChange": true, "stats": stats.to_string()}}));
+        adds.push(
+            json!({"add": {"path": format!("f{number}"), "partitionValues": {}, "size": bytes.len(), "modificationTime": 1,
+            "dataChange": true, "stats": stats.to_string()}}),
+        );
         builder.put(&format!("f{number}"), bytes).await;
     }
     (builder, adds)
@@ -99,8 +101,7 @@ async fn a_tag_tells_of_files_of_lakebed_also_in_a_checkpoint() {
 async fn a_file_with_a_deletion_vector_may_have_the_statistics_of_somebody_else() {
     let (mut builder, mut adds) = files("any").await;
     for (number, add) in adds.iter_mut().enumerate() {
-        add["add"]["deletionVector"] =
-            json!({"storageType": "u", "pathOrInlineDv": format!("ab^-aqEH.-t@S}}K{{vb[*k^{number}"), "sizeInBytes": 40, "cardinality": 1});
+        add["add"]["deletionVector"] = json!({"storageType": "u", "pathOrInlineDv": format!("ab^-aqEH.-t@S}}K{{vb[*k^{number}"), "sizeInBytes": 40, "cardinality": 1});
     }
     adds.insert(0, info(DELTA_SPARK, "DELETE"));
     builder.commit(&adds).await;

@@ -20,6 +20,7 @@ mod plan;
 mod recount;
 mod recovery;
 mod refused;
+mod row_conditions;
 mod transactions;
 mod vacuum;
 mod void;

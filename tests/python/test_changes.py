@@ -328,8 +328,30 @@ def test_columns_about_rows_that_say_nothing_are_refused(tmp_path: Path) -> None
         table.to_arrow(["_metadata.id"])
     with pytest.raises(lb.InvalidInputError, match=r"_metadata.row_index is given twice"):
         table.to_arrow(["_metadata.row_index", "id", "_metadata.row_index"])
-    with pytest.raises(lb.PredicateError, match="no column"):
-        table.to_arrow(["id"], where="_metadata.row_index = 0")
+    with pytest.raises(lb.InvalidInputError, match=r"_metadata.row_id: the table does not track rows"):
+        table.to_arrow(["id"], where="id = 1 AND _metadata.row_id = 0")
+    with pytest.raises(lb.InvalidInputError, match=r"_metadata.row_commit_version: the table does not track rows"):
+        table.delete("_metadata.row_commit_version = 0")
+    with pytest.raises(lb.PredicateError, match="there is no field `row_ids`"):
+        table.to_arrow(["id"], where="_metadata.row_ids = 0")
+    assert table.to_arrow(["id"], where="_metadata.row_index = 0").to_pydict() == {"id": [1]}
+
+
+def test_conditions_may_ask_for_what_rows_tell(tmp_path: Path) -> None:
+    tracked = {"delta.enableRowTracking": "true"}
+    table = lb.write(tmp_path / "t", pa.table({"id": [1, 2, 3], "v": [0, 0, 0]}), properties=tracked).table
+    table.append(pa.table({"id": [4, 5], "v": [0, 0]}))
+    table.update({"v": "1"}, where="_metadata.row_id = 1 OR _metadata.row_id = 4")
+    table.optimize()
+    table = table.refresh()
+    rows = table.to_arrow(["id", "v", "_metadata.row_id"]).to_pylist()
+    assert {(row["_metadata.row_id"], row["v"]) for row in rows} == {(0, 0), (1, 1), (2, 0), (3, 0), (4, 1)}
+    for row_id in range(-1, 6):
+        found = table.to_arrow(["id"], where=f"_metadata.row_id = {row_id}").column("id").to_pylist()
+        assert found == [row["id"] for row in rows if row["_metadata.row_id"] == row_id]
+    assert table.scan(where="_metadata.row_id >= 3").count() == 2
+    assert sum(lb.read_task(task).read_all().num_rows for task in table.scan(where="_metadata.row_id < 3").tasks()) == 3
+    assert table.delete("_metadata.row_id = 2").metrics.deleted_rows == 1
 
 
 def test_a_column_of_that_name_keeps_it(tmp_path: Path) -> None:

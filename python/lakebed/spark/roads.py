@@ -205,6 +205,9 @@ def _of_filter(spark: SparkSession, asked: Asked, road: Road) -> str | None:
         return None
     if asked.columns is not None and road == "auto":
         return "columns and where are given: lakebed decodes no others"
+    if "_metadata" in asked.where.lower():
+        # Spark knows no row ids so, and its paths of files are others.
+        return "where asks what lakebed says about rows"
     if any(field != asked.table_schema[field.name] for field in asked.schema.fields):
         return "where is given, and columns inside of others"
     other = session.changed(spark, *_MEANINGS)

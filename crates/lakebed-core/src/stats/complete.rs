@@ -76,7 +76,9 @@ mod tests {
         for operation in ["CONVERT", "CLONE", "RESTORE", "ROW TRACKING BACKFILL", "COMPUTE STATS", ""] {
             check("Apache-Spark/4.2.0 Delta-Lake/4.4.0", operation, false);
         }
-        for engine in ["", "Databricks-Runtime/15.4.x-scala2.12", "delta-rs:py-1.6.6", "Apache-Spark/4.2.0 Other/1.0", "Kernel-4.4.0/test"] {
+        for engine in
+            ["", "Databricks-Runtime/15.4.x-scala2.12", "delta-rs:py-1.6.6", "Apache-Spark/4.2.0 Other/1.0", "Kernel-4.4.0/test"]
+        {
             check(engine, "WRITE", false);
         }
         assert!(!are_complete_in(&CommitInfo::default()));

@@ -12,7 +12,8 @@ use lakebed_core::path::hive::partition_dir;
 use super::cube::{Cube, Wanted};
 use crate::expr::Filter;
 use crate::scan::ScanFile;
-use crate::scan::files::{deleted_records, row_counts};
+use crate::scan::files::deleted_records;
+use crate::scan::plan::row_counts;
 use crate::scan::plan::{Plan as ScanPlan, PlanOptions};
 use crate::{Error, Result, Snapshot};
 

@@ -6,8 +6,8 @@ use lakebed_core::path::FilePath;
 use lakebed_io::parquet::{PageIndex, ParquetFile};
 
 use super::Scan;
-use super::files::{deleted_records, row_counts};
-use super::plan::{Plan, PlanOptions};
+use super::files::deleted_records;
+use super::plan::{Plan, PlanOptions, row_counts};
 use crate::{Error, Result, Snapshot};
 
 /// Footers read at a time, for files without a row count in the log.

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use arrow_array::builder::Int64Builder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, StructArray, TimestampMillisecondArray};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, StructArray, TimestampMillisecondArray,
+};
 use arrow_schema::{DataType as ArrowType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use futures::StreamExt;
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::schema::arrow::type_to_arrow;
 use lakebed_core::schema::mapping::physical_name;
 use lakebed_core::schema::{DataType, PrimitiveType, StructField};
-use lakebed_core::stats::{StatColumn, StatKind};
 
 use super::Scan;
-use super::plan::{Plan, PlanOptions};
+use super::plan::{Plan, PlanOptions, row_counts};
 use crate::{Error, RecordBatchStream, Result};
 
 impl Scan {
@@ -106,14 +107,6 @@ impl Listing {
         let options = RecordBatchOptions::new().with_row_count(Some(batch.len()));
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
     }
-}
-
-/// How many rows each file has, deleted ones included; null where the log does not say.
-pub(crate) fn row_counts(batch: &FileBatch) -> Result<Int64Array> {
-    let wanted = [StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long }];
-    let counts = batch.stats(&wanted)?;
-    let counts = counts.first().and_then(|counts| counts.as_primitive_opt::<Int64Type>());
-    counts.cloned().ok_or_else(|| Error::internal("row counts of another type"))
 }
 
 /// How many rows each file's deletion vector deletes; 0 without one.

@@ -4,6 +4,7 @@
 
 pub mod prune;
 pub mod task;
+pub(crate) mod asked;
 pub mod plan;
 pub mod read;
 pub(crate) mod balance;
@@ -16,8 +17,9 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
+use self::asked::{not_tracked, parse_row_filter};
 use self::task::OutputColumn;
-use crate::expr::{Filter, Options, filter_schema, parse_filter};
+use crate::expr::Filter;
 use crate::{Error, Result, Snapshot};
 
 pub use explain::{ExplainedConjunct, Explanation};
@@ -72,7 +74,8 @@ impl Scan {
         self
     }
 
-    /// Only the rows for which this Spark SQL expression is true.
+    /// Only the rows for which this Spark SQL expression is true. It may ask for what [`select`](Self::select) can tell about rows:
+    /// `_metadata.row_id = 5`.
     #[must_use]
     pub fn filter(mut self, text: impl Into<String>) -> Self {
         self.filter = Some(text.into());
@@ -132,11 +135,7 @@ impl Scan {
                 )));
             }
             if kind.is_of_row_tracking() && !properties.row_tracking {
-                let message = format!(
-                    "{url}: column {name}: the table does not track rows (delta.enableRowTracking), so they have no {}",
-                    kind.name()
-                );
-                return Err(Error::invalid_input(message));
+                return Err(not_tracked(url, &name, kind));
             }
         }
         Ok(())
@@ -144,10 +143,9 @@ impl Scan {
 
     /// The filter, understood.
     fn parsed_filter(&self) -> Result<Option<Arc<Filter>>> {
-        let options = Options { now_ms: Some(self.now_ms) };
-        let parse = |text: &String| parse_filter(text, &filter_schema(self.snapshot.schema())?, &options);
-        let filter = self.filter.as_ref().map(parse).transpose()?;
+        let filter = self.filter.as_ref().map(|text| parse_row_filter(self.snapshot.schema(), text, self.now_ms)).transpose()?;
         if let Some(filter) = &filter {
+            self.snapshot.check_asked_of_rows(filter)?;
             self.refuse_collations(filter)?;
         }
         Ok(filter.map(Arc::new))

@@ -19,6 +19,7 @@ use lakebed_io::dv::read_deletion_vector;
 
 use crate::expr::{Filter, Options, filter_schema, parse_filter};
 use crate::metrics::PlanMetrics;
+use crate::scan::asked::parse_row_filter;
 use crate::scan::count::known_rows;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::scan::prune::Pruner;
@@ -118,6 +119,13 @@ struct Reading {
 pub(crate) fn parse_condition(table: &str, schema: &StructType, text: &str, now_ms: i64) -> Result<Arc<Filter>> {
     let options = Options { now_ms: Some(now_ms) };
     Ok(Arc::new(parse_filter(text, &filter_schema(schema)?, &options).map_err(|error| error.within(table))?))
+}
+
+/// The same of rows that the table has: it may ask where they are and who they are.
+pub(crate) fn parse_condition_of_rows(snapshot: &Snapshot, text: &str, now_ms: i64) -> Result<Arc<Filter>> {
+    let filter = parse_row_filter(snapshot.schema(), text, now_ms).map_err(|error| error.within(snapshot.url()))?;
+    snapshot.check_asked_of_rows(&filter)?;
+    Ok(Arc::new(filter))
 }
 
 impl Leaving {

@@ -49,6 +49,21 @@ fn collect(plan: &Arc<StatsPlan>, batches: &[RecordBatch]) -> String {
     stats.json
 }
 
+#[test]
+fn texts_that_begin_the_same_have_longer_bounds() {
+    let start = "https://example.com/articles/2024/";
+    let texts = || {
+        vec![("a", array(StringArray::from(vec![format!("{start}{}", "a".repeat(40)), format!("{start}{}", "b".repeat(40))])))]
+    };
+    let bounds = |low: &str, high: &str| {
+        format!(r#"{{"numRecords":2,"minValues":{{"a":"{low}"}},"maxValues":{{"a":"{high}"}},"nullCount":{{"a":0}}}}"#)
+    };
+    let (low, high) = (format!("{start}{}", "a".repeat(32)), format!("{start}{}\u{7f}", "b".repeat(32)));
+    check_with(("dataSkippingNumIndexedCols", "32"), texts(), &bounds(&low, &high));
+    // Who asks for fewer letters gets no more.
+    check_with(("dataSkippingStringPrefixLength", "8"), texts(), &bounds("https://", "https://\u{7f}"));
+}
+
 #[track_caller]
 fn check_with(property: (&str, &str), columns: Vec<(&str, ArrayRef)>, expected: &str) {
     let batch = batch(columns);

@@ -9,6 +9,11 @@ use arrow_buffer::NullBuffer;
 use super::cut::{bytes_that_count, cut_high, cut_low};
 use super::span::Span;
 
+/// How many letters bounds keep where nobody asks for another number: there, texts that begin the same keep more.
+const USUAL_PREFIX: u32 = 32;
+/// What they keep at most: long enough for addresses.
+const LONGEST_PREFIX: u32 = 1024;
+
 /// The least and the greatest text so far, as far as their bytes count.
 pub(super) struct Texts {
     low: Option<Vec<u8>>,
@@ -27,7 +32,7 @@ impl Texts {
     /// Takes in the texts that are not null.
     pub(super) fn update<T: TextArray>(&mut self, texts: &T, nulls: Option<&NullBuffer>) {
         let (skipped, span) = self.fill_keys(texts, nulls);
-        let part = Part { texts, nulls, keys: &self.keys, compared: skipped + BYTES, counts: bytes_that_count(self.prefix) };
+        let part = Part { texts, nulls, keys: &self.keys, compared: skipped + BYTES, counts: bytes_that_count(self.longest()) };
         if let Some(low) = part.find(span.low, |text, other| text < other, self.low.as_deref(), &mut self.rows) {
             self.low = Some(low.to_vec());
         }
@@ -50,14 +55,37 @@ impl Texts {
         }
     }
 
+    /// How many letters bounds keep. Of texts that begin the same, bounds of the usual length would tell little or nothing: they keep as
+    /// many more as the least and the greatest have in common.
+    fn kept(&self) -> u32 {
+        let (Some(low), Some(high)) = (&self.low, &self.high) else { return self.prefix };
+        // A file of one long text is worth no long bounds.
+        if low == high {
+            return self.prefix;
+        }
+        let both = whole_letters(low).chars().zip(whole_letters(high).chars());
+        let common: usize = both.take_while(|(low, high)| low == high).map(|(letter, _)| letter.len_utf16()).sum();
+        match u32::try_from(common) {
+            Ok(common) if common > self.prefix / 2 && common < self.longest() => {
+                common.saturating_add(self.prefix).min(self.longest())
+            }
+            _ => self.prefix,
+        }
+    }
+
+    /// How many letters bounds may keep.
+    fn longest(&self) -> u32 {
+        if self.prefix == USUAL_PREFIX { LONGEST_PREFIX } else { self.prefix }
+    }
+
     /// A bound that no text is below.
     pub(super) fn low(&self) -> Option<String> {
-        self.low.as_deref().map(|low| cut_low(whole_letters(low), self.prefix).to_owned())
+        self.low.as_deref().map(|low| cut_low(whole_letters(low), self.kept()).to_owned())
     }
 
     /// A bound that no text is above, if there is a short one.
     pub(super) fn high(&self) -> Option<String> {
-        self.high.as_deref().and_then(|high| cut_high(whole_letters(high), self.prefix))
+        self.high.as_deref().and_then(|high| cut_high(whole_letters(high), self.kept()))
     }
 }
 
@@ -282,6 +310,27 @@ mod tests {
             for found in [found, found_in_views] {
                 prop_assert_eq!(found.low(), valid.clone().min().cloned());
                 prop_assert_eq!(found.high(), valid.clone().max().cloned());
+            }
+        }
+
+        #[test]
+        fn bounds_of_texts_that_begin_the_same_are_longer_and_hold(
+            same in prop_oneof![0_usize..80, 950_usize..1100], letter in prop::sample::select(vec!["a", "é", "😀"]),
+            ends in prop::collection::vec("[a-c😀]{0,50}", 1..6),
+        ) {
+            let texts: Vec<String> = ends.iter().map(|end| format!("{}{end}", letter.repeat(same))).collect();
+            let mut found = Texts::new(USUAL_PREFIX);
+            found.update(&StringArray::from_iter_values(&texts), None);
+            let (least, greatest) = (texts.iter().min().unwrap(), texts.iter().max().unwrap());
+            let (low, high) = (found.low().unwrap(), found.high());
+            prop_assert!(least.starts_with(&low));
+            prop_assert!(high.as_ref().is_none_or(|high| high >= greatest));
+            let common: usize = least.chars().zip(greatest.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf16()).sum();
+            if common <= 16 {
+                prop_assert_eq!((low.as_str(), high), (cut_low(least, 32), cut_high(greatest, 32)));
+            } else if common < 900 && least != greatest {
+                prop_assert!(low.as_str() > &*letter.repeat(same) || low == *least, "{low} of {least} tells nothing");
+                prop_assert!(low.encode_utf16().count() >= least.encode_utf16().count().min(common + 32));
             }
         }
 

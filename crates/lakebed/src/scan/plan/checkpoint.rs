@@ -11,7 +11,6 @@ use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::log::replay::{Layer, Layers};
 use lakebed_core::log::segment::CheckpointFiles;
-use lakebed_core::schema::PrimitiveType;
 use lakebed_core::stats::{StatColumn, StatKind};
 use lakebed_io::checkpoint;
 use lakebed_io::parquet::{Cores, ParquetFile, ReadOptions};
@@ -19,9 +18,10 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowPredicate, ArrowPredicateFn, RowFilter};
 use parquet::schema::types::SchemaDescriptor;
 
+use super::of_rows::{row_count, sources};
 use super::{Plan, Stop, keep_by_statistics, keep_candidates};
 use crate::metrics::PlanMetrics;
-use crate::scan::prune::Pruner;
+use crate::scan::prune::{Pruner, asked_of_rows};
 use crate::{Result, Snapshot};
 
 /// The files of a checkpoint in batches. Opening all its parts first shows what is missing or torn before anything is sent.
@@ -65,7 +65,7 @@ fn read_options(plan: &Plan, part: &ParquetFile) -> ReadOptions {
     // Once more after the footers were asked, or for the first time.
     if let Some(pruner) = plan.pruner.as_ref().filter(|pruner| !plan.prunes_late() || pruner.in_question().len() > 0) {
         wanted.extend(partition_columns(pruner, &schema));
-        wanted.extend(stat_columns(pruner.wanted(), &schema, stats));
+        wanted.extend(statistics_of(pruner, &schema, stats));
         wanted.extend(tags(pruner));
     }
     let pruning = plan.pruner.clone().filter(|_| plan.prunes_late()).map(|pruner| {
@@ -87,9 +87,9 @@ fn row_filter(pruner: &Arc<Pruner>, schema: &SchemaDescriptor, stats: StatSource
     if !by_partition.is_empty() {
         stages.push(stage(mask(schema, &by_partition), pruner, metrics, keep_candidates));
     }
-    let mut by_statistics = vec![stat_columns(pruner.wanted(), schema, StatSource::One)];
+    let mut by_statistics = vec![statistics_of(pruner, schema, StatSource::One)];
     if stats == StatSource::Both {
-        by_statistics.push(stat_columns(pruner.wanted(), schema, StatSource::Both));
+        by_statistics.push(statistics_of(pruner, schema, StatSource::Both));
     }
     for columns in by_statistics.into_iter().filter(|columns| !columns.is_empty()) {
         let both: Vec<_> = by_partition.iter().cloned().chain(columns).chain(tags(pruner)).collect();
@@ -153,8 +153,7 @@ fn output_columns(plan: &Plan, part: &ParquetFile, stats: StatSource) -> Columns
     }
     let mut wanted: Columns = names.into_iter().map(|name| add_column(&[name])).collect();
     if plan.options.row_counts {
-        let count = StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long };
-        wanted.extend(stat_columns(&[count], schema, stats));
+        wanted.extend(stat_columns(&[row_count()], schema, stats));
     }
     wanted
 }
@@ -215,6 +214,17 @@ fn null_count(part: &ParquetFile, name: &[&str]) -> Option<u64> {
         })?;
     let groups = part.metadata().row_groups().iter();
     groups.map(|group| group.columns().get(leaf)?.statistics()?.null_count_opt()).sum()
+}
+
+/// What the log has of the statistics that a pruner wants.
+fn statistics_of(pruner: &Pruner, schema: &SchemaDescriptor, source: StatSource) -> Columns {
+    let (columns, counts) = sources(pruner.wanted());
+    let mut wanted: Vec<StatColumn> = pruner.wanted().iter().filter(|column| asked_of_rows(column).is_none()).cloned().collect();
+    if counts {
+        wanted.push(row_count());
+    }
+    let columns = columns.into_iter().map(|name| add_column(&[name])).filter(|column| has(schema, column));
+    columns.chain(stat_columns(&wanted, schema, source)).collect()
 }
 
 /// The typed statistics where the checkpoint has them, else their JSON.

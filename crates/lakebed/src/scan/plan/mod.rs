@@ -6,6 +6,7 @@
 
 mod checkpoint;
 mod footers;
+mod of_rows;
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -21,6 +22,7 @@ use lakebed_io::log;
 use tokio::sync::mpsc::Sender;
 
 use self::footers::Footers;
+pub(crate) use self::of_rows::row_counts;
 use crate::expr::Filter;
 use crate::metrics::{Counter, PlanMetrics};
 use crate::scan::prune::{ConjunctCounts, FileColumns, Pruner};
@@ -249,7 +251,7 @@ impl Known {
             0 => Vec::new(),
             columns => vec![batch.complete_stats()?; columns],
         };
-        Ok(Self { partitions: partition_arrays(pruner, batch)?, stats: batch.stats(pruner.wanted())?, complete })
+        Ok(Self { partitions: partition_arrays(pruner, batch)?, stats: of_rows::statistics(pruner, batch)?, complete })
     }
 
     fn columns(&self, files: usize) -> FileColumns<'_> {

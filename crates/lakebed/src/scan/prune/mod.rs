@@ -10,6 +10,7 @@ mod bounds;
 mod constant;
 mod facts;
 mod generated;
+mod of_rows;
 mod proof;
 mod shapes;
 #[cfg(test)]
@@ -33,6 +34,8 @@ use lakebed_core::{Error, Result};
 use crate::expr::{Conjunct, Filter, columns_of, compile, failed, kept, may_fail, undecided};
 use facts::{Fact, Facts};
 use generated::Generated;
+pub(crate) use of_rows::asked_of_rows;
+use of_rows::stat_of_rows;
 use proof::{Knowledge, Prover, Statistics, never_nan};
 
 /// Decides from the log alone which files a filter needs.
@@ -151,13 +154,39 @@ impl Pruner {
     /// # Errors
     /// [`ErrorKind::Internal`](lakebed_core::ErrorKind::Internal) if a condition cannot be compiled.
     pub fn new(filter: &Filter, schema: &StructType, partition_columns: &[String], mode: MappingMode) -> Result<Pruner> {
+        Self::by(Statistics::Log, filter, schema, partition_columns, mode)
+    }
+
+    /// The same for parts of files, whose statistics their footers have.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn of_footers(filter: &Filter, schema: &StructType, partition_columns: &[String], mode: MappingMode) -> Result<Pruner> {
+        Self::by(Statistics::Footer, filter, schema, partition_columns, mode)
+    }
+
+    fn by(
+        statistics: Statistics,
+        filter: &Filter,
+        schema: &StructType,
+        partition_columns: &[String],
+        mode: MappingMode,
+    ) -> Result<Pruner> {
         let partitions = as_spelled(filter.schema(), partition_columns);
         let generated = Generated::of_table(schema, &partitions, filter.schema());
-        let prepare = Preparation { schema: filter.schema(), partitions: &partitions, generated: &generated };
+        let prepare = Preparation { schema: filter.schema(), partitions: &partitions, generated: &generated, statistics };
         let never_nan = never_nan(filter.expr(), true);
         let conjuncts = filter.conjuncts();
         let conjuncts = conjuncts.iter().map(|conjunct| prepare.conjunct(conjunct, &never_nan)).collect::<Result<Vec<_>>>()?;
-        let mut pruner = Pruner { conjuncts, generated, partitions: vec![], statistics: vec![], wanted: vec![], lengths: vec![], in_question: vec![] };
+        let mut pruner = Pruner {
+            conjuncts,
+            generated,
+            partitions: vec![],
+            statistics: vec![],
+            wanted: vec![],
+            lengths: vec![],
+            in_question: vec![],
+        };
         pruner.collect_wanted(&partitions, schema, mode);
         Ok(pruner)
     }
@@ -405,6 +434,7 @@ struct Preparation<'a> {
     schema: &'a SchemaRef,
     partitions: &'a [String],
     generated: &'a [Generated],
+    statistics: Statistics,
 }
 
 impl Preparation<'_> {
@@ -426,7 +456,7 @@ impl Preparation<'_> {
             });
         }
         let (by_partitions, _) = self.proof(conjunct, never_nan, Statistics::None)?;
-        let (by_statistics, reason) = self.proof(conjunct, never_nan, Statistics::Log)?;
+        let (by_statistics, reason) = self.proof(conjunct, never_nan, self.statistics)?;
         let used = match (&by_partitions, &by_statistics) {
             (_, Some(condition)) if condition.facts.asked().any(is_statistic) => Used::Statistics(statistics_of(condition)),
             (Some(condition), _) => Used::Partitions(partitions_of(condition, self.generated)),
@@ -512,6 +542,9 @@ fn stat_column(fact: &Fact, schema: &StructType, mode: MappingMode) -> Option<(S
         }
         _ => return None,
     };
+    if let Some(column) = stat_of_rows(kind, path, schema) {
+        return Some((column, None));
+    }
     let names: Vec<&str> = path.iter().map(String::as_str).collect();
     let (data_type, length) = match (kind, leaf(schema, path)?) {
         (StatKind::NullCount, _) => (PrimitiveType::Long, None),

@@ -24,15 +24,23 @@ const MANY_VALUES: usize = 8;
 pub(crate) enum Statistics {
     /// None: only partition values are looked at.
     None,
-    /// Those of the log, and what is brought into their form: no bounds of booleans and bytes.
+    /// Those of the log: no bounds of booleans and bytes.
     Log,
+    /// Those of a file's footer, in the form of the log's.
+    Footer,
 }
 
 impl Statistics {
     /// Whether columns of a type have bounds.
     pub(super) fn hold_bounds_of(self, data_type: &DataType) -> bool {
-        use DataType::{Date32, Timestamp, Utf8};
-        self == Statistics::Log && (data_type.is_numeric() || matches!(data_type, Date32 | Timestamp(_, _) | Utf8))
+        use DataType::{Binary, Boolean, Date32, Timestamp, Utf8};
+        let of_log = data_type.is_numeric() || matches!(data_type, Date32 | Timestamp(_, _) | Utf8);
+        match self {
+            Self::None => false,
+            Self::Log => of_log,
+            // Bytes are compared unsigned, as Spark does it: bounds that were made otherwise count as unknown.
+            Self::Footer => of_log || matches!(data_type, Boolean | Binary),
+        }
     }
 }
 
@@ -432,9 +440,7 @@ fn compare_bounds(left: &Bounds, operator: Operator, right: &Bounds) -> Answer {
             let (left_high, right_high) = (highest(left), highest(right));
             all([pair(left_low, Operator::LtEq, right_high.as_ref()), pair(right_low, Operator::LtEq, left_high.as_ref())])
         }
-        Operator::NotEq => {
-            any([pair(left_low, Operator::NotEq, right.top()), pair(left.top(), Operator::NotEq, right_low)])
-        }
+        Operator::NotEq => any([pair(left_low, Operator::NotEq, right.top()), pair(left.top(), Operator::NotEq, right_low)]),
         Operator::Lt | Operator::LtEq => pair(left_low, operator, right.top()),
         Operator::Gt | Operator::GtEq => pair(left.top(), operator, right_low),
         _ => None,

@@ -15,27 +15,51 @@ use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
-use lakebed_core::schema::StructType;
+use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use lakebed_core::stats::{StatColumn, StatKind};
 use lakebed_io::at::At;
 use lakebed_io::parquet::ParquetFile;
 
 use super::fit::FileColumns;
+use super::implied::{Logged, Moved};
 use super::leaf::Leaf;
 use crate::Result;
+use crate::scan::prune::asked_of_rows;
+use crate::scan::task::RowColumnKind;
+
+/// Where ids or positions of rows are asked for, pages are judged in runs of at most so many rows.
+const ROWS_OF_RUN: usize = 4096;
 
 /// Answers for some statistics of one file.
 pub(super) struct Bounds<'a> {
     file: &'a ParquetFile,
     wanted: Vec<Wanted<'a>>,
-    /// Rows may have been deleted that the statistics still count.
-    exact: bool,
+    known: Known<'a>,
+}
+
+/// What is known of a file without its statistics.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    /// The table's schema, with physical names.
+    pub(super) schema: &'a StructType,
+    pub(super) logged: &'a Logged,
+    /// Whether no rows have been deleted that the statistics still count.
+    pub(super) exact: bool,
 }
 
 struct Wanted<'a> {
     statistic: &'a StatColumn,
+    /// What of rows it is about, if that is no column of the table.
+    asked: Option<Asked>,
     /// Where it comes from; None if the file cannot say.
     source: Option<Source>,
+}
+
+/// What a condition asks of rows.
+struct Asked {
+    kind: RowColumnKind,
+    /// Whether the file has a column with what moved with rows.
+    may_have_moved: bool,
 }
 
 struct Source {
@@ -49,6 +73,16 @@ struct Source {
 /// Runs of rows, and for each the wanted statistics.
 pub(super) type PageStatistics = (Vec<Range<u64>>, Vec<ArrayRef>);
 
+/// The pages of a row group.
+#[derive(Clone, Copy)]
+struct Pages<'p> {
+    group: usize,
+    intervals: &'p [Interval],
+    /// Of each column in question, where its pages begin.
+    starts: &'p [Vec<u64>],
+    rows: u64,
+}
+
 /// Rows of one row group that no page boundary of a column in question cuts.
 struct Interval {
     rows: Range<u64>,
@@ -57,31 +91,57 @@ struct Interval {
 }
 
 impl<'a> Bounds<'a> {
-    /// `schema` is the table's, with physical names; paths of `wanted` are physical, too.
-    pub(super) fn new(
-        file: &'a ParquetFile,
-        columns: &FileColumns,
-        schema: &StructType,
-        wanted: &'a [StatColumn],
-        exact: bool,
-    ) -> Self {
-        let wanted =
-            wanted.iter().map(|statistic| Wanted { statistic, source: Source::find(file, columns, schema, statistic) }).collect();
-        Self { file, wanted, exact }
+    /// Paths of `wanted` are physical.
+    pub(super) fn new(file: &'a ParquetFile, columns: &FileColumns, known: Known<'a>, wanted: &'a [StatColumn]) -> Self {
+        let wanted = wanted.iter().map(|statistic| Wanted::find(file, columns, known, statistic)).collect();
+        Self { file, wanted, known }
     }
 
     /// One value for each of these row groups, for each statistic.
     pub(super) fn of_row_groups(&self, groups: &[usize]) -> Result<Vec<ArrayRef>> {
         let metadata: Vec<&RowGroupMetaData> =
             groups.iter().filter_map(|group| self.file.metadata().row_groups().get(*group)).collect();
-        self.wanted.iter().map(|wanted| self.row_group_values(wanted, &metadata)).collect()
+        let runs = self.runs(groups);
+        let values = |wanted: &Wanted<'_>| self.values(wanted, &runs, |kind| self.row_group_values(wanted, kind, &metadata));
+        self.wanted.iter().map(values).collect()
     }
 
-    fn row_group_values(&self, wanted: &Wanted<'_>, groups: &[&RowGroupMetaData]) -> Result<ArrayRef> {
+    /// The rows of these row groups, by their positions in the file.
+    fn runs(&self, groups: &[usize]) -> Vec<Range<u64>> {
+        let mut end = 0;
+        let of_group = |group: &RowGroupMetaData| {
+            let start = end;
+            end += group.num_rows().unsigned_abs();
+            start..end
+        };
+        let all: Vec<Range<u64>> = self.file.metadata().row_groups().iter().map(of_group).collect();
+        groups.iter().filter_map(|group| all.get(*group)).cloned().collect()
+    }
+
+    /// A statistic of runs of rows, for which `stored` gives what the file says of its own column.
+    fn values(
+        &self,
+        wanted: &Wanted<'_>,
+        runs: &[Range<u64>],
+        stored: impl Fn(StatKind) -> Result<ArrayRef>,
+    ) -> Result<ArrayRef> {
+        let side = wanted.statistic.kind;
+        let Some(asked) = &wanted.asked else { return stored(side) };
+        let moved = match asked.may_have_moved {
+            true => Some(Moved { bounds: stored(side)?, nulls: stored(StatKind::NullCount)? }),
+            false => None,
+        };
+        match self.known.logged.bound(asked.kind, side, runs, moved.as_ref()) {
+            Some(bounds) => Ok(bounds),
+            None => unknown(wanted.statistic, runs.len()),
+        }
+    }
+
+    fn row_group_values(&self, wanted: &Wanted<'_>, kind: StatKind, groups: &[&RowGroupMetaData]) -> Result<ArrayRef> {
         let unknown = || unknown(wanted.statistic, groups.len());
-        match wanted.statistic.kind {
+        match kind {
             StatKind::NumRecords => Ok(Arc::new(Int64Array::from_iter_values(groups.iter().map(|group| group.num_rows())))),
-            StatKind::TightBounds => Ok(Arc::new(BooleanArray::from(vec![self.exact; groups.len()]))),
+            StatKind::TightBounds => Ok(Arc::new(BooleanArray::from(vec![self.known.exact; groups.len()]))),
             StatKind::NullCount => match &wanted.source {
                 Some(source) => Ok(Arc::new(groups.iter().map(|group| null_count(group, source.leaf)).collect::<Int64Array>())),
                 None => unknown(),
@@ -116,42 +176,34 @@ impl<'a> Bounds<'a> {
         let mut leaves: Vec<usize> = self.wanted.iter().filter_map(|wanted| Some(wanted.source.as_ref()?.leaf)).collect();
         leaves.sort_unstable();
         leaves.dedup();
-        let Some(starts) = leaves.iter().map(|leaf| page_starts(metadata, group, *leaf)).collect::<Option<Vec<_>>>() else {
+        let Some(mut starts) = leaves.iter().map(|leaf| page_starts(metadata, group, *leaf)).collect::<Option<Vec<_>>>() else {
             return Ok(None);
         };
+        if self.wanted.iter().any(|wanted| wanted.asked.as_ref().is_some_and(Asked::is_of_positions)) {
+            starts.push((0..rows.unsigned_abs()).step_by(ROWS_OF_RUN).collect());
+        }
         let intervals = intervals(&starts, rows.unsigned_abs());
         if intervals.len() < 2 {
             return Ok(None);
         }
-        let mut values = Vec::with_capacity(self.wanted.len());
-        for wanted in &self.wanted {
+        let pages = Pages { group, intervals: &intervals, starts: &starts, rows: rows.unsigned_abs() };
+        let in_file = |interval: &Interval| first_row + interval.rows.start..first_row + interval.rows.end;
+        let runs: Vec<Range<u64>> = intervals.iter().map(in_file).collect();
+        let values = |wanted: &Wanted<'_>| {
             let column = wanted.source.as_ref().and_then(|source| leaves.iter().position(|leaf| *leaf == source.leaf));
-            values.push(self.page_values(wanted, group, column, &intervals, &starts, rows.unsigned_abs())?);
-        }
-        let rows = intervals.into_iter().map(|interval| first_row + interval.rows.start..first_row + interval.rows.end);
-        Ok(Some((rows.collect(), values)))
+            self.values(wanted, &runs, |kind| self.page_values(wanted, kind, column, &pages))
+        };
+        let values = self.wanted.iter().map(values).collect::<Result<_>>()?;
+        Ok(Some((runs, values)))
     }
 
-    fn page_values(
-        &self,
-        wanted: &Wanted<'_>,
-        group: usize,
-        column: Option<usize>,
-        intervals: &[Interval],
-        starts: &[Vec<u64>],
-        rows: u64,
-    ) -> Result<ArrayRef> {
+    fn page_values(&self, wanted: &Wanted<'_>, kind: StatKind, column: Option<usize>, pages: &Pages<'_>) -> Result<ArrayRef> {
+        let Pages { group, intervals, starts, rows } = *pages;
         let count = intervals.len();
         let length = |interval: &Interval| (interval.rows.end - interval.rows.start).cast_signed();
-        match (
-            wanted.statistic.kind,
-            &wanted.source,
-            column,
-            self.file.metadata().column_index(),
-            self.file.metadata().offset_index(),
-        ) {
+        match (kind, &wanted.source, column, self.file.metadata().column_index(), self.file.metadata().offset_index()) {
             (StatKind::NumRecords, ..) => Ok(Arc::new(Int64Array::from_iter_values(intervals.iter().map(length)))),
-            (StatKind::TightBounds, ..) => Ok(Arc::new(BooleanArray::from(vec![self.exact; count]))),
+            (StatKind::TightBounds, ..) => Ok(Arc::new(BooleanArray::from(vec![self.known.exact; count]))),
             (StatKind::NullCount, Some(source), Some(column), Some(column_index), Some(offset_index)) => {
                 let counts = source.converter(self.file)?.data_page_null_counts(column_index, offset_index, &[group]);
                 let (Ok(counts), Some(starts)) = (counts, starts.get(column)) else { return unknown(wanted.statistic, count) };
@@ -215,6 +267,28 @@ impl<'a> Bounds<'a> {
             ),
             _ => values,
         })
+    }
+}
+
+impl<'a> Wanted<'a> {
+    fn find(file: &ParquetFile, columns: &FileColumns, known: Known<'_>, statistic: &'a StatColumn) -> Self {
+        let Some(kind) = asked_of_rows(statistic).and_then(RowColumnKind::of_name) else {
+            return Self { statistic, asked: None, source: Source::find(file, columns, known.schema, statistic) };
+        };
+        // A column that cannot be understood may hold anything.
+        let moved = known.logged.moved_column(kind).filter(|name| columns.may_have(name));
+        let source = moved.and_then(|name| {
+            let schema = StructType { fields: vec![StructField::new(name, PrimitiveType::Long, true)] };
+            let stored = StatColumn { path: vec![name.to_owned()], ..statistic.clone() };
+            Source::find(file, columns, &schema, &stored)
+        });
+        Self { statistic, asked: Some(Asked { kind, may_have_moved: moved.is_some() }), source }
+    }
+}
+
+impl Asked {
+    fn is_of_positions(&self) -> bool {
+        matches!(self.kind, RowColumnKind::RowId | RowColumnKind::RowIndex)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::{DataType as ArrowType, FieldRef, Schema};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema};
 use datafusion_physical_expr::PhysicalExpr;
 
 use lakebed_core::schema::StructType;
@@ -13,12 +13,16 @@ use lakebed_core::schema::arrow::schema_to_arrow;
 use super::RowTest;
 use super::columns::Columns;
 use super::form::as_wanted;
-use crate::expr::{Filter, matching_rows};
+use crate::expr::{Filter, OF_ROWS, asked_of_rows, matching_rows};
+use crate::scan::asked::kinds_asked_of_rows;
+use crate::scan::task::RowColumnKind;
 use crate::{Error, Result};
 
 /// A filter and another test, with the columns that they need, ready to run.
 pub(super) struct Condition {
     columns: StructType,
+    /// What it asks of rows besides.
+    of_rows: Vec<RowColumnKind>,
     filter: Option<Compiled>,
     test: Option<Arc<dyn RowTest>>,
     /// The columns that the test looks at, by their places, with their types.
@@ -39,8 +43,16 @@ impl Condition {
         let of_filter = filter.map(Filter::columns).unwrap_or_default();
         let of_test = test.as_ref().map(|test| test.columns()).unwrap_or_default();
         let all: Vec<Vec<String>> = of_filter.iter().chain(&of_test).cloned().collect();
-        let columns = Columns::at_paths(schema, &all)?.into_schema();
-        let own = schema_to_arrow(&columns)?;
+        let (of_rows, of_table): (Vec<_>, Vec<_>) = all.into_iter().partition(|path| asked_of_rows(schema, path).is_some());
+        let columns = Columns::at_paths(schema, &of_table)?.into_schema();
+        let mut own = schema_to_arrow(&columns)?.as_ref().clone();
+        let of_rows = match filter.filter(|_| !of_rows.is_empty()) {
+            Some(filter) => kinds_asked_of_rows(filter, schema)?,
+            None => Vec::new(),
+        };
+        if !of_rows.is_empty() {
+            own = Schema::new(own.fields().iter().cloned().chain([column_of_rows(&of_rows)]).collect::<Vec<_>>());
+        }
         if filter.is_none() && test.is_none() {
             return Ok(None);
         }
@@ -59,7 +71,7 @@ impl Condition {
             }
             None => None,
         };
-        Ok(Some(Self { columns, filter, test, tested }))
+        Ok(Some(Self { columns, of_rows, filter, test, tested }))
     }
 
     /// The columns that it needs, partition columns among them.
@@ -67,7 +79,12 @@ impl Condition {
         &self.columns
     }
 
-    /// Which rows match, given those columns.
+    /// What it asks of rows besides, in the order of the fields of [`column_of_rows`].
+    pub(super) fn of_rows(&self) -> &[RowColumnKind] {
+        &self.of_rows
+    }
+
+    /// Which rows match, given those columns, and behind them the one of what it asks of rows.
     pub(super) fn matches(&self, fields: &[FieldRef], columns: &[ArrayRef], rows: usize) -> Result<BooleanBuffer> {
         let by_filter = match &self.filter {
             Some(filter) => Some(filter.matches(&chosen(&filter.columns, fields, columns, rows)?)?),
@@ -83,6 +100,12 @@ impl Condition {
             None => by_test,
         })
     }
+}
+
+/// The column whose fields are what a condition asks of rows.
+pub(super) fn column_of_rows(kinds: &[RowColumnKind]) -> FieldRef {
+    let fields: Fields = kinds.iter().map(|kind| Field::new(kind.name(), kind.arrow_type(), true)).collect();
+    Arc::new(Field::new(OF_ROWS, ArrowType::Struct(fields), true))
 }
 
 impl Compiled {

@@ -15,8 +15,9 @@ use lakebed_io::dv::read_deletion_vector;
 use lakebed_io::parquet::{PageIndex, ParquetFile};
 use parquet::file::metadata::RowGroupMetaData;
 
-use super::bounds::Bounds;
+use super::bounds::{Bounds, Known};
 use super::fit::{FileColumns, Fit};
+use super::implied::Logged;
 use super::job::{Job, Slot};
 use super::piece::Piece;
 use super::rows::Rows;
@@ -198,6 +199,7 @@ impl Stored {
             deleted,
             range: file.range.clone().map(|bytes| Part { bytes, size: file.size }),
             constants: constants.to_vec(),
+            logged: Logged::new(job, file),
         };
         let task = tokio::task::spawn_blocking(move || work.finish());
         // Statistics and page indexes are bytes that somebody else wrote.
@@ -230,6 +232,7 @@ struct Preparation {
     deleted: Option<DeletionVector>,
     range: Option<Part>,
     constants: Vec<(Scalar, PrimitiveType)>,
+    logged: Logged,
 }
 
 /// The share that a task has in a file.
@@ -283,8 +286,8 @@ impl Preparation {
             first_row = end;
         }
         if let Some(pruner) = self.job.pruner().filter(|pruner| !pruner.wanted().is_empty()) {
-            let exact = self.deleted.is_none();
-            let bounds = Bounds::new(&self.parquet, columns, self.job.physical(), pruner.wanted(), exact);
+            let known = Known { schema: self.job.physical(), logged: &self.logged, exact: self.deleted.is_none() };
+            let bounds = Bounds::new(&self.parquet, columns, known, pruner.wanted());
             let is_complete = self.parquet.has_complete_stats();
             let judge = |statistics: &[ArrayRef], count: usize| {
                 let partitions = self.job.arrays_of_filter(pruner, &arrays(&self.constants, count)?)?;

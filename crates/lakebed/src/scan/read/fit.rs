@@ -144,6 +144,11 @@ impl FileColumns {
         None
     }
 
+    /// Whether the file may have a column of this name.
+    pub(super) fn may_have(&self, name: &str) -> bool {
+        self.schema.fields().iter().any(|field| field.name().to_lowercase() == name.to_lowercase())
+    }
+
     /// The position of a field among those of the file; `guess` is where to look first.
     fn find(&self, fields: &Fields, wanted: &StructField, guess: usize, place: &str) -> Result<Option<usize>> {
         if self.mode == MappingMode::Id && !self.by_name.contains(&wanted.name) {

@@ -13,8 +13,8 @@ use lakebed_io::store::Store;
 use super::condition::Condition;
 use super::form::moving_type;
 use super::{PIECES_PER_CORE, ReadOptions};
-use crate::expr::{Options, filter_schema, parse_filter};
 use crate::memory::MemoryBudget;
+use crate::scan::asked::parse_row_filter;
 use crate::scan::prune::Pruner;
 use crate::scan::task::{ChangeType, OutputColumn, RowColumnKind, ScanFile, ScanTask};
 use crate::{Error, Result};
@@ -32,6 +32,10 @@ pub(super) struct Job {
     physical: StructType,
     partition_columns: Vec<StructField>,
     condition: Option<Condition>,
+    /// Where that comes from which the condition asks of rows.
+    asked: Vec<Slot>,
+    moved_ids: Option<String>,
+    moved_versions: Option<String>,
     pruner: Option<Pruner>,
     wanted: Wanted,
     output: Output,
@@ -80,6 +84,22 @@ pub(super) enum Slot {
     CommitTimestamp,
 }
 
+impl Slot {
+    /// The position of the column of the file that it looks at, if it does.
+    fn position(self) -> Option<usize> {
+        match self {
+            Self::File(position) => Some(position),
+            Self::RowId(moved) | Self::RowCommitVersion(moved) | Self::ChangeType(moved) => moved,
+            _ => None,
+        }
+    }
+
+    /// Whether it is told by the positions of rows.
+    pub(super) fn is_of_positions(self) -> bool {
+        matches!(self, Self::RowIndex | Self::RowId(_))
+    }
+}
+
 impl Job {
     pub(super) fn new(store: &Store, task: &ScanTask, options: ReadOptions) -> Result<Self> {
         let schema = &task.schema;
@@ -91,8 +111,8 @@ impl Job {
         let is_partition = |name: &str| partition_columns.iter().any(|column| column.name == name);
         let (mut pruner, mut tested) = (None, None);
         if let Some(text) = &task.filter {
-            let filter = parse_filter(text, &filter_schema(schema)?, &Options { now_ms: Some(task.now_ms) })?;
-            let of_filter = Pruner::new(&filter, schema, &task.partition_columns, task.mapping_mode)?;
+            let filter = parse_row_filter(schema, text, task.now_ms)?;
+            let of_filter = Pruner::of_footers(&filter, schema, &task.partition_columns, task.mapping_mode)?;
             // Otherwise, files that partition values do not rule out match as a whole.
             if !of_filter.is_exact_on_partitions() {
                 tested = Some(filter);
@@ -108,6 +128,8 @@ impl Job {
             others: StructType::default(),
             by_name: Vec::new(),
         };
+        let of_rows = condition.iter().flat_map(|condition| condition.of_rows());
+        let asked = of_rows.map(|kind| wanted.slot_asked(*kind, task)).collect();
         let slot = |column: &OutputColumn| match column {
             OutputColumn::OfTable(field) => match partition_columns.iter().position(|column| column.name == field.name) {
                 Some(position) => Slot::Partition(position),
@@ -128,6 +150,9 @@ impl Job {
             physical: to_physical(schema, task.mapping_mode),
             partition_columns,
             condition,
+            asked,
+            moved_ids: task.materialized_row_id.clone(),
+            moved_versions: task.materialized_row_commit_version.clone(),
             pruner,
             wanted,
             output,
@@ -180,6 +205,16 @@ impl Job {
     /// What rows are tested for, beyond what partition values decide.
     pub(super) fn condition(&self) -> Option<&Condition> {
         self.condition.as_ref()
+    }
+
+    /// The columns in which files keep the ids and the versions of rows that moved.
+    pub(super) fn moved(&self) -> (Option<&String>, Option<&String>) {
+        (self.moved_ids.as_ref(), self.moved_versions.as_ref())
+    }
+
+    /// Where that comes from which the condition asks of rows, in its order.
+    pub(super) fn asked(&self) -> &[Slot] {
+        &self.asked
     }
 
     pub(super) fn pruner(&self) -> Option<&Pruner> {
@@ -264,6 +299,13 @@ impl Wanted {
         self.tested.fields.len() + self.others.fields.len() - 1
     }
 
+    /// Where that comes from which the condition asks of rows: what the file has of it is read with the condition's columns.
+    fn slot_asked(&mut self, kind: RowColumnKind, task: &ScanTask) -> Slot {
+        let slot = self.slot_of_rows(kind, task);
+        self.tested.fields.append(&mut self.others.fields);
+        slot
+    }
+
     /// Where a column about rows comes from.
     fn slot_of_rows(&mut self, kind: RowColumnKind, task: &ScanTask) -> Slot {
         let rows_tell = |file: &ScanFile| file.change.is_some_and(|change| change.change_type == ChangeType::InFile);
@@ -293,9 +335,9 @@ impl Wanted {
     /// Where a column is found that is not in the schema.
     fn position_by_name(&mut self, name: &str, data_type: PrimitiveType) -> usize {
         if self.by_name.iter().any(|known| known == name)
-            && let Some(position) = self.others.fields.iter().position(|field| field.name == name)
+            && let Some(position) = self.tested.fields.iter().chain(&self.others.fields).position(|field| field.name == name)
         {
-            return self.tested.fields.len() + position;
+            return position;
         }
         self.by_name.push(name.to_owned());
         self.others.fields.push(StructField::new(name, data_type, true));
@@ -326,6 +368,11 @@ impl Output {
             };
         let fields: Fields = self.schema.fields().iter().zip(&self.slots).map(field).collect();
         self.schema = Arc::new(Schema::new(fields));
+    }
+
+    /// Whether something of the output comes from the column of the file at this position.
+    pub(super) fn takes(&self, position: usize) -> bool {
+        self.slots.iter().any(|slot| slot.position() == Some(position))
     }
 
     /// Whether a column of the output comes from there.

@@ -10,6 +10,7 @@ mod condition;
 mod file;
 mod fit;
 pub(crate) mod form;
+mod implied;
 mod job;
 mod leaf;
 mod outbox;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields};
 use arrow_select::filter::{FilterBuilder, FilterPredicate};
 
 use lakebed_io::parquet::Cores;
 
+use super::condition::column_of_rows;
 use super::file::OpenFile;
 use super::fit::{Adapted, Fit};
 use super::form::{as_wanted, in_form};
@@ -123,7 +124,7 @@ impl Packing {
         let marks = marks.unwrap_or_else(|| BooleanBuffer::new_set(batch.num_rows()));
         let (chooser, count) = chooser(&marks);
         if count > 0 {
-            let columns = columns.filter_some(&chooser, |position| self.job.output().has(Slot::File(position)))?;
+            let columns = columns.filter_some(&chooser, |position| self.job.output().takes(position))?;
             let positions = if self.wants_positions() { Some(chooser.filter(&positions.column())?) } else { None };
             found.kept.push(Kept { fields: columns.fields, columns: columns.columns, positions });
         }
@@ -181,6 +182,11 @@ impl Packing {
                 }
             }
         }
+        if !condition.of_rows().is_empty() {
+            let field = column_of_rows(condition.of_rows());
+            tested.push(self.asked_of_rows(&field, columns, positions, count)?);
+            fields.push(field);
+        }
         let matching = condition.matches(&fields, &tested, count)?;
         self.job.count_tested(count as u64, matching.count_set_bits() as u64);
         Ok(Some(match live {
@@ -190,7 +196,19 @@ impl Packing {
     }
 
     fn wants_positions(&self) -> bool {
-        self.job.output().slots().iter().any(|slot| matches!(slot, Slot::RowIndex | Slot::RowId(_)))
+        self.job.output().slots().iter().any(|slot| slot.is_of_positions())
+    }
+
+    /// What the condition asks of rows.
+    fn asked_of_rows(&self, field: &Field, columns: &Adapted, positions: &Positions, count: usize) -> Result<ArrayRef> {
+        let asked = self.job.asked();
+        let positions = asked.iter().any(|slot| slot.is_of_positions()).then(|| positions.column());
+        let values =
+            asked.iter().map(|slot| self.value(*slot, columns, positions.as_ref(), count)).collect::<Result<Vec<_>>>()?;
+        let ArrowType::Struct(fields) = field.data_type() else {
+            return Err(Error::internal("what is asked of rows is no struct"));
+        };
+        Ok(Arc::new(StructArray::try_new(fields.clone(), values, None)?))
     }
 
     /// Puts the output together.
@@ -208,31 +226,7 @@ impl Packing {
                     made.push(column);
                     continue;
                 }
-                Slot::Partition(position) => self.file.constant(position, count)?,
-                Slot::FilePath => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(self.file.path(), count))),
-                Slot::FileSize => Arc::new(Int64Array::from_value(self.file.size().cast_signed(), count)),
-                Slot::FileIndex => Arc::new(Int64Array::from_value(self.file.index() as i64, count)),
-                Slot::RowIndex => Arc::clone(positions.ok_or_else(|| Error::internal("row positions are missing"))?),
-                Slot::RowId(moved) => {
-                    let positions = positions.and_then(|positions| positions.as_primitive_opt::<Int64Type>());
-                    let base = self.file.base_row_id();
-                    let fresh =
-                        |row: usize| Some(base?.wrapping_add(positions.filter(|positions| row < positions.len())?.value(row)));
-                    moved_or(moved.and_then(|position| columns.columns.get(position)), count, fresh)
-                }
-                Slot::RowCommitVersion(moved) => {
-                    let version = self.file.default_row_commit_version();
-                    moved_or(moved.and_then(|position| columns.columns.get(position)), count, |_| version)
-                }
-                Slot::ChangeType(position) => {
-                    let in_file = position.and_then(|position| columns.columns.get(position));
-                    self.change_types(self.file.change()?.change_type, in_file, count)?
-                }
-                Slot::CommitVersion => Arc::new(Int64Array::from_value(self.file.change()?.version.cast_signed(), count)),
-                Slot::CommitTimestamp => {
-                    let micros = self.file.change()?.timestamp_ms.saturating_mul(1000);
-                    Arc::new(TimestampMicrosecondArray::from_value(micros, count).with_timezone("UTC"))
-                }
+                slot => self.value(slot, columns, positions, count)?,
             };
             let nullable = field.is_nullable() || column.null_count() > 0;
             fields.push(if nullable == field.is_nullable() {
@@ -243,6 +237,38 @@ impl Packing {
             made.push(column);
         }
         self.outbox.put(fields, made, count)
+    }
+
+    /// What the log and the positions of rows say of them, and what moved with them.
+    fn value(&self, slot: Slot, columns: &Adapted, positions: Option<&ArrayRef>, count: usize) -> Result<ArrayRef> {
+        Ok(match slot {
+            Slot::File(_) => return Err(Error::internal("a column of the file tells nothing of rows")),
+            Slot::Partition(position) => self.file.constant(position, count)?,
+            Slot::FilePath => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(self.file.path(), count))),
+            Slot::FileSize => Arc::new(Int64Array::from_value(self.file.size().cast_signed(), count)),
+            Slot::FileIndex => Arc::new(Int64Array::from_value(self.file.index() as i64, count)),
+            Slot::RowIndex => Arc::clone(positions.ok_or_else(|| Error::internal("row positions are missing"))?),
+            Slot::RowId(moved) => {
+                let positions = positions.and_then(|positions| positions.as_primitive_opt::<Int64Type>());
+                let base = self.file.base_row_id();
+                let fresh =
+                    |row: usize| Some(base?.wrapping_add(positions.filter(|positions| row < positions.len())?.value(row)));
+                moved_or(moved.and_then(|position| columns.columns.get(position)), count, fresh)
+            }
+            Slot::RowCommitVersion(moved) => {
+                let version = self.file.default_row_commit_version();
+                moved_or(moved.and_then(|position| columns.columns.get(position)), count, |_| version)
+            }
+            Slot::ChangeType(position) => {
+                let in_file = position.and_then(|position| columns.columns.get(position));
+                self.change_types(self.file.change()?.change_type, in_file, count)?
+            }
+            Slot::CommitVersion => Arc::new(Int64Array::from_value(self.file.change()?.version.cast_signed(), count)),
+            Slot::CommitTimestamp => {
+                let micros = self.file.change()?.timestamp_ms.saturating_mul(1000);
+                Arc::new(TimestampMicrosecondArray::from_value(micros, count).with_timezone("UTC"))
+            }
+        })
     }
 
     /// What happened to each row.

@@ -11,11 +11,9 @@ use lakebed_core::schema::arrow::schema_to_arrow;
 use lakebed_core::schema::{StructField, StructType};
 
 use super::{RowColumn, RowColumnKind, ScanTask};
+use crate::expr::OF_ROWS;
 use crate::scan::read::columns::Columns;
 use crate::{Error, Result};
-
-/// What a path to a column about rows begins with.
-const METADATA: &str = "_metadata";
 
 /// What can follow.
 const NAMED: [RowColumnKind; 5] = [
@@ -92,12 +90,12 @@ impl ScanTask {
 
     /// The column about rows that a path names, if it names one.
     fn row_column(&self, path: &str) -> Result<Option<RowColumn>> {
-        let of_rows = path.split_once('.').filter(|(first, _)| first.eq_ignore_ascii_case(METADATA));
+        let of_rows = path.split_once('.').filter(|(first, _)| first.eq_ignore_ascii_case(OF_ROWS));
         let Some((_, name)) = of_rows else { return Ok(None) };
-        if self.schema.index_of(METADATA).is_some() || self.schema.index_of(path).is_some() {
+        if self.schema.index_of(OF_ROWS).is_some() || self.schema.index_of(path).is_some() {
             return Ok(None);
         }
-        let full_name = |kind: RowColumnKind| format!("{METADATA}.{}", kind.name());
+        let full_name = |kind: RowColumnKind| format!("{OF_ROWS}.{}", kind.name());
         match NAMED.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name)) {
             Some(kind) => Ok(Some(RowColumn::new(kind, full_name(kind)))),
             None => {

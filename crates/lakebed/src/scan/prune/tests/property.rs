@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, Int32Array, StringArray, TimestampMicrosecondArray};
+use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Float64Array, Int32Array, StringArray, TimestampMicrosecondArray};
 use lakebed_core::schema::PrimitiveType;
 use lakebed_core::stats::StatKind;
 use proptest::collection::vec;
@@ -14,8 +14,8 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::sample::{Sample, table};
 
-/// One row of x (integer), d (double), s (text), t (instant); p is the file's.
-type Row = (Option<i32>, Option<f64>, Option<String>, Option<i64>);
+/// One row of x (integer), d (double), s (text), t (instant), f (boolean), b (bytes); p is the file's.
+type Row = (Option<i32>, Option<f64>, Option<String>, Option<i64>, Option<bool>, Option<Vec<u8>>);
 
 const DAY: i64 = 86_400_000_000;
 
@@ -39,7 +39,11 @@ fn row() -> impl Strategy<Value = Row> {
         19_782 * DAY,
         3_000_000 * DAY,
     ]);
-    (weighted(0.85, ints), weighted(0.85, doubles), weighted(0.85, texts), weighted(0.85, times))
+    let bytes =
+        select(vec![vec![], vec![0], vec![0x7f], vec![0x80], vec![0x80, 0], vec![0xff], vec![0xff, 0xff, 1], vec![b'a', b'b']]);
+    let some = (weighted(0.85, any::<bool>()), weighted(0.85, bytes));
+    (weighted(0.85, ints), weighted(0.85, doubles), weighted(0.85, texts), weighted(0.85, times), some)
+        .prop_map(|(x, d, s, t, (f, b))| (x, d, s, t, f, b))
 }
 
 /// Neighbouring values more often than not, so that files differ.
@@ -67,9 +71,9 @@ fn sample() -> impl Strategy<Value = Sample> {
         vec(file(), 1..5),
         select(vec![1usize, 2, 32]),
         vec(select(vec![StatKind::Min, StatKind::Max, StatKind::NullCount, StatKind::NumRecords]), 0..2),
-        any::<bool>(),
+        any::<(bool, bool)>(),
     )
-        .prop_map(|(files, prefix, without, complete)| {
+        .prop_map(|(files, prefix, without, (complete, footers))| {
             let fields = [
                 ("p", PrimitiveType::Integer),
                 ("x", PrimitiveType::Integer),
@@ -77,11 +81,14 @@ fn sample() -> impl Strategy<Value = Sample> {
                 ("s", PrimitiveType::String),
                 ("t", PrimitiveType::Timestamp),
                 ("y", PrimitiveType::Integer),
+                ("f", PrimitiveType::Boolean),
+                ("b", PrimitiveType::Binary),
             ];
             let files = files.into_iter().map(|(p, rows)| columns(p, &rows)).collect();
             let mut sample = Sample::new(table(&fields), &["p", "y"], files).generating("y", "YEAR(t)");
             sample.prefix = prefix;
             sample.complete = complete;
+            sample.footers = footers;
             sample.without = if without.len() > 1 { vec![] } else { without };
             sample
         })
@@ -105,6 +112,8 @@ fn columns(p: Option<i32>, rows: &[Row]) -> Vec<ArrayRef> {
         Arc::new(rows.iter().map(|row| row.2.clone()).collect::<StringArray>()),
         Arc::new(times.collect::<TimestampMicrosecondArray>().with_timezone("UTC")),
         Arc::new(Int32Array::from(vec![file_year; rows.len()])),
+        Arc::new(rows.iter().map(|row| row.4).collect::<BooleanArray>()),
+        Arc::new(rows.iter().map(|row| row.5.as_deref()).collect::<BinaryArray>()),
     ]
 }
 
@@ -137,6 +146,10 @@ fn leaf() -> impl Strategy<Value = String> {
     };
     prop_oneof![
         of("x", ints().boxed()),
+        of("f", select(vec!["true", "false"]).boxed()),
+        of("b", select(vec!["X''", "X'00'", "X'7F'", "X'80'", "X'8000'", "X'FF'", "X'FFFF'", "X'6162'", "'ab'"]).boxed()),
+        select(vec!["f", "NOT f", "f AND x > 5", "f OR b > X'80'", "int(f) = 1", "string(f) < 'true'", "string(b) = 'ab'"])
+            .prop_map(String::from),
         of("p", ints().boxed()),
         of("d", doubles().boxed()),
         of("s", texts().boxed()),

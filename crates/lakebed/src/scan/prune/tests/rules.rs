@@ -651,3 +651,32 @@ fn variants_have_null_counts() {
     assert_eq!(left(&sample, "v IS NULL"), [1, 2]);
     assert_eq!(left(&sample, "v IS NOT NULL"), [0, 1]);
 }
+
+#[test]
+fn booleans_and_bytes_have_bounds_in_footers_alone() {
+    let file = |f: Vec<Option<bool>>, b: Vec<&[u8]>| -> Vec<ArrayRef> {
+        vec![Arc::new(BooleanArray::from(f)), Arc::new(BinaryArray::from(b))]
+    };
+    let files = vec![
+        file(vec![Some(true), Some(true)], vec![b"", b"\x7f"]),
+        file(vec![Some(false), None], vec![b"\x80", b"\xff\x01"]),
+        file(vec![Some(true), Some(false)], vec![b"a", b"z"]),
+    ];
+    let mut sample = Sample::new(table(&[("f", PrimitiveType::Boolean), ("b", PrimitiveType::Binary)]), &[], files);
+    assert_eq!(left(&sample, "f AND b = X'80'"), [0, 1, 2]);
+    sample.footers = true;
+    let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");
+    check("f", &[0, 2]);
+    check("NOT f", &[1, 2]);
+    check("f = true", &[0, 2]);
+    check("f <> true", &[1, 2]);
+    check("f IS NOT TRUE", &[1, 2]);
+    check("f IN (false)", &[1, 2]);
+    // Bytes are compared unsigned.
+    check("b = X'80'", &[1]);
+    check("b > X'7F'", &[1]);
+    check("b < X'62'", &[0, 2]);
+    check("b <> X'61'", &[0, 1, 2]);
+    check("b IN (X'80', X'FF02')", &[1]);
+    check("b BETWEEN X'70' AND X'7A'", &[0, 2]);
+}

@@ -28,6 +28,8 @@ pub(super) struct Sample {
     pub(super) without: Vec<StatKind>,
     /// Whether its statistics are complete, and known to be.
     pub(super) complete: bool,
+    /// Whether statistics are those of footers.
+    pub(super) footers: bool,
 }
 
 /// A table's fields by name and type.
@@ -42,7 +44,7 @@ impl Sample {
             Arc::new(Schema::new(schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect::<Vec<Field>>()));
         let files = files.into_iter().map(|columns| RecordBatch::try_new(schema.clone(), columns).unwrap()).collect();
         let partitions = partitions.iter().map(|name| (*name).to_string()).collect();
-        Sample { table, partitions, files, prefix: 32, without: vec![], complete: false }
+        Sample { table, partitions, files, prefix: 32, without: vec![], complete: false, footers: false }
     }
 
     /// The same table with a generation expression for a column.
@@ -58,7 +60,8 @@ impl Sample {
     }
 
     pub(super) fn pruner(&self, text: &str) -> Pruner {
-        Pruner::new(&self.filter(text), &self.table, &self.partitions, MappingMode::None).unwrap()
+        let new = if self.footers { Pruner::of_footers } else { Pruner::new };
+        new(&self.filter(text), &self.table, &self.partitions, MappingMode::None).unwrap()
     }
 
     pub(super) fn prune(&self, text: &str) -> PruneResult {
@@ -102,7 +105,7 @@ impl Sample {
                 Arc::new(self.files.iter().map(|file| Some(nulls(file))).collect::<Int64Array>())
             }
             kind => {
-                let values = self.files.iter().map(|file| bound(&leaf(file, &wanted.path), kind, self.prefix, self.complete));
+                let values = self.files.iter().map(|file| bound(&leaf(file, &wanted.path), kind, self));
                 let null = ScalarValue::try_from(&wanted.arrow_type()).unwrap();
                 ScalarValue::iter_to_array(values.map(|value| value.unwrap_or(null.clone()))).unwrap()
             }
@@ -123,27 +126,46 @@ fn leaf(file: &RecordBatch, path: &[String]) -> ArrayRef {
 }
 
 /// The least or greatest value, null and NaN left out, text cut as Delta's writers cut it. With NaN, complete statistics have no greatest.
-fn bound(array: &ArrayRef, kind: StatKind, prefix: usize, complete: bool) -> Option<ScalarValue> {
+fn bound(array: &ArrayRef, kind: StatKind, sample: &Sample) -> Option<ScalarValue> {
     let is_nan = |value: &ScalarValue| matches!(value, ScalarValue::Float64(Some(x)) if x.is_nan());
-    let mut values = (0..array.len()).map(|row| ScalarValue::try_from_array(array, row).unwrap());
-    if complete && kind == StatKind::Max && values.any(|value| is_nan(&value)) {
+    let values = || (0..array.len()).map(|row| ScalarValue::try_from_array(array, row).unwrap());
+    if sample.complete && kind == StatKind::Max && values().any(|value| is_nan(&value)) {
         return None;
     }
-    let values = (0..array.len()).map(|row| ScalarValue::try_from_array(array, row).unwrap());
     let counts = |value: &ScalarValue| {
         !value.is_null()
             && !is_nan(value)
-            && !matches!(value, ScalarValue::Boolean(_))
+            && (sample.footers || !matches!(value, ScalarValue::Boolean(_) | ScalarValue::Binary(_)))
     };
     let least = kind == StatKind::Min;
-    let chosen = values.filter(counts).reduce(|a, b| if (a < b) == least { a } else { b })?;
-    let ScalarValue::Utf8(Some(text)) = &chosen else { return Some(chosen) };
+    let chosen = values().filter(counts).reduce(|a, b| if (a < b) == least { a } else { b })?;
+    match &chosen {
+        ScalarValue::Utf8(Some(text)) => Some(ScalarValue::Utf8(Some(cut(text, least, sample.prefix)))),
+        ScalarValue::Binary(Some(bytes)) => Some(ScalarValue::Binary(Some(cut_bytes(bytes, least, sample.prefix)))),
+        _ => Some(chosen),
+    }
+}
+
+fn cut(text: &str, least: bool, prefix: usize) -> String {
     if text.chars().count() <= prefix {
-        return Some(chosen);
+        return text.to_owned();
     }
     let mut cut: String = text.chars().take(prefix).collect();
     if !least {
         cut.push(char::MAX);
     }
-    Some(ScalarValue::Utf8(Some(cut)))
+    cut
+}
+
+/// The beginning, for an upper bound with its last byte counted up; all of it if that is not possible.
+fn cut_bytes(bytes: &[u8], least: bool, prefix: usize) -> Vec<u8> {
+    let mut cut = bytes[..prefix.min(bytes.len())].to_vec();
+    if cut.len() == bytes.len() || least {
+        return cut;
+    }
+    match cut.last_mut().filter(|last| **last < u8::MAX) {
+        Some(last) => *last += 1,
+        None => return bytes.to_vec(),
+    }
+    cut
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, StringArray};
+use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Int64Array, StringArray};
 use parquet::file::properties::EnabledStatistics;
 use proptest::prelude::*;
 
@@ -11,6 +11,7 @@ use lakebed_core::schema::PrimitiveType;
 
 use super::*;
 use crate::scan::balance::balanced;
+use crate::scan::read::RowTest;
 use crate::scan::task::{ChangeType, FileChange, RowColumn, RowColumnKind};
 
 /// Columns `a` (long) and `t` (text), with small pages and row groups of `group` rows.
@@ -329,5 +330,173 @@ proptest! {
             table.rows().await
         });
         prop_assert_eq!(rows, expected);
+    }
+}
+
+/// Reads with every file cut to what its own statistics leave, and tells how many rows were looked at.
+async fn tested(table: &Table) -> (Vec<String>, u64) {
+    let counter = Arc::new(Counting::default());
+    let options = ReadOptions { test: Some(counter.clone()), ..table.options.clone() };
+    let rows = super::show(&table.batches_with(options).await.unwrap());
+    (rows, counter.0.load(std::sync::atomic::Ordering::Relaxed))
+}
+
+/// A test that every row passes, and that counts them.
+#[derive(Debug, Default)]
+struct Counting(std::sync::atomic::AtomicU64);
+
+impl RowTest for Counting {
+    fn columns(&self) -> Vec<Vec<String>> {
+        Vec::new()
+    }
+
+    fn test(&self, rows: &RecordBatch) -> Result<arrow_buffer::BooleanBuffer> {
+        self.0.fetch_add(rows.num_rows() as u64, std::sync::atomic::Ordering::Relaxed);
+        Ok(arrow_buffer::BooleanBuffer::new_set(rows.num_rows()))
+    }
+}
+
+#[tokio::test]
+async fn conditions_on_rows_that_never_moved_look_at_one_row_group_at_most() {
+    let mut table = table();
+    for base in [0, 100, 200] {
+        let file = table.add(counted(100, 10)).await;
+        (file.base_row_id, file.default_row_commit_version) = (Some(base), Some(base / 100));
+    }
+    table.columns(&["t"]);
+    let check = async |table: &mut Table, filter: &str, expected: &[&str], looked_at: u64| {
+        let (rows, tested) = tested(table.filter(filter)).await;
+        assert_eq!((rows.iter().map(String::as_str).collect::<Vec<_>>(), tested), (expected.to_vec(), looked_at), "{filter}");
+        assert_eq!(table.rows().await, expected, "{filter}");
+    };
+    check(&mut table, "_metadata.row_id = 123", &["t23"], 10).await;
+    check(&mut table, "_METADATA.Row_Id = 300", &[], 0).await;
+    check(&mut table, "_metadata.row_id IN (5, 205) OR _metadata.row_id = 207", &["t5", "t5", "t7"], 20).await;
+    check(&mut table, "_metadata.row_id > 288 AND a < 97", &["t89", "t90", "t91", "t92", "t93", "t94", "t95", "t96"], 20).await;
+    check(&mut table, "_metadata.row_commit_version = 1 AND a = 3", &["t3"], 10).await;
+    check(&mut table, "_metadata.row_commit_version > 2", &[], 0).await;
+    check(&mut table, "_metadata.row_index = 99", &["t99"; 3], 30).await;
+    check(&mut table, "_metadata.file_path = 'f1.parquet' AND _metadata.row_index < 2", &["t0", "t1"], 10).await;
+    check(&mut table, "_metadata.file_size < 5", &[], 0).await;
+    check(&mut table, "NOT _metadata.row_id >= 2", &["t0", "t1"], 10).await;
+    check(&mut table, "_metadata.row_id % 100 = 7", &["t7"; 3], 300).await;
+    table.task.files[0].base_row_id = None;
+    check(&mut table, "_metadata.row_id IS NULL AND a = 5", &["t5"], 30).await;
+    check(&mut table, "_metadata.row_id < 3", &[], 100).await;
+}
+
+#[tokio::test]
+async fn footers_tell_what_booleans_and_bytes_are_not_there() {
+    let mut table =
+        Table::new(vec![StructField::new("f", PrimitiveType::Boolean, true), StructField::new("b", PrimitiveType::Binary, true)]);
+    // Row groups of true, of false, and of both; bytes rise through 0x80, where signed bytes would not.
+    let f: ArrayRef = Arc::new((0..30).map(|row| Some(!(10..=25).contains(&row))).collect::<BooleanArray>());
+    let b: ArrayRef = Arc::new(BinaryArray::from_iter_values((0..30_u8).map(|row| vec![row * 8; 100])));
+    let batch = RecordBatch::try_from_iter_with_nullable([("f", f, true), ("b", b, true)]).unwrap();
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(10))
+        .set_data_page_row_count_limit(5)
+        .set_write_batch_size(5)
+        .build();
+    table.add(write(&batch, properties)).await;
+    table.columns(&["f"]);
+    for (filter, matching, looked_at) in [
+        ("f", 14, 15),
+        ("NOT f", 16, 20),
+        ("f = true AND b > X'70'", 4, 5),
+        ("b < X'80'", 16, 20),
+        ("b >= X'80'", 14, 15),
+        ("b = X'80'", 0, 5),
+        ("b > X'F0'", 0, 0),
+        ("b IS NULL", 0, 0),
+    ] {
+        let (rows, tested) = tested(table.filter(filter)).await;
+        assert_eq!((rows.len(), tested), (matching, looked_at), "{filter}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_column_about_rows_is_refused_in_conditions() {
+    let mut table = table();
+    table.add(counted(1, 1)).await;
+    let error = table.filter("_metadata.row_ids = 1").error().await;
+    assert!(error.message().contains("there is no field `row_ids`"), "{error}");
+    let error = table.filter("_metadata IS NULL").error().await;
+    assert_eq!(error.message(), "_metadata has no value of its own; name a field of it, as in _metadata.row_id");
+}
+
+#[tokio::test]
+async fn a_column_of_the_table_keeps_its_name_in_conditions() {
+    let inner = StructType { fields: vec![StructField::new("row_id", PrimitiveType::Long, true)] };
+    let mut table = Table::of("_Metadata", inner);
+    let field = Arc::new(Field::new("row_id", arrow_schema::DataType::Int64, true));
+    let values = Arc::new(Int64Array::from(vec![7, 8])) as ArrayRef;
+    let own = Arc::new(arrow_array::StructArray::from(vec![(field, values)])) as ArrayRef;
+    table.add(parquet(vec![("_Metadata", own)])).await.base_row_id = Some(0);
+    assert_eq!(table.filter("_metadata.row_id = 8").rows().await, ["{row_id: 8}"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn conditions_on_moved_rows_give_the_rows_of_a_plain_loop(
+        moved in prop::collection::vec(prop::option::weighted(0.5, 0_i64..100), 1..200),
+        keeps in 0..3,
+        sorted in any::<bool>(),
+        group in 1_usize..80,
+        statistics in any::<bool>(),
+        base in prop::option::weighted(0.9, 100_i64..150),
+        operator in prop::sample::select(vec!["=", "<", ">=", "<>", "IS DISTINCT FROM"]),
+        value in 0_i64..250,
+        selects in any::<bool>(),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let mut moved = moved;
+        match keeps {
+            0 => moved.fill(None),
+            1 => moved.iter_mut().for_each(|id| *id = Some(id.unwrap_or(3))),
+            _ => {}
+        }
+        if sorted {
+            moved.sort();
+        }
+        let ids: Vec<Option<i64>> = moved.iter().enumerate().map(|(row, id)| id.or(base.map(|base| base + row as i64))).collect();
+        let matches = |id: &Option<i64>| match (operator, id) {
+            ("IS DISTINCT FROM", id) => *id != Some(value),
+            (_, None) => false,
+            ("=", Some(id)) => *id == value,
+            ("<", Some(id)) => *id < value,
+            (">=", Some(id)) => *id >= value,
+            (_, Some(id)) => *id != value,
+        };
+        let text = |id: &Option<i64>| id.map_or("-".to_owned(), |id| id.to_string());
+        let expected = ids.iter().enumerate().filter(|(_, id)| matches(id));
+        let expected: Vec<String> = expected.map(|(row, id)| if selects { format!("{row}|{}", text(id)) } else { row.to_string() }).collect();
+        let rows = runtime.block_on(async {
+            let mut table = table();
+            let a: ArrayRef = Arc::new((0..moved.len() as i64).collect::<Int64Array>());
+            let ids: ArrayRef = Arc::new(Int64Array::from(moved.clone()));
+            let mut columns = vec![("a", a)];
+            if keeps > 0 {
+                columns.push(("_row-id-x", ids));
+            }
+            let statistics = if statistics { EnabledStatistics::Page } else { EnabledStatistics::None };
+            let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, values)| (name, values, true))).unwrap();
+            let properties = WriterProperties::builder()
+                .set_max_row_group_row_count(Some(group))
+                .set_data_page_row_count_limit(7)
+                .set_write_batch_size(7)
+                .set_statistics_enabled(statistics)
+                .build();
+            table.add(write(&batch, properties)).await.base_row_id = base;
+            table.task.materialized_row_id = Some("_row-id-x".to_owned());
+            table.columns(if selects { &["a", "_metadata.row_id"] } else { &["a"] });
+            table.filter(&format!("_metadata.row_id {operator} {value}"));
+            table.rows().await
+        });
+        if keeps > 0 || moved.iter().all(Option::is_none) {
+            prop_assert_eq!(rows, expected);
+        }
     }
 }

@@ -1,0 +1,39 @@
+//! Conditions that ask of rows what is no column of their table: where they are, and, in a table that tracks rows, who they are.
+
+use lakebed_core::schema::StructType;
+
+use super::task::RowColumnKind;
+use crate::expr::{Filter, OF_ROWS, Options, asked_of_rows, parse_filter, scan_schema};
+use crate::{Error, Result, Snapshot};
+
+/// A condition on the rows of a table, which may ask for more than its columns.
+pub(crate) fn parse_row_filter(schema: &StructType, text: &str, now_ms: i64) -> Result<Filter> {
+    parse_filter(text, &scan_schema(schema, text)?, &Options { now_ms: Some(now_ms) })
+}
+
+/// What a condition asks of rows, each once.
+pub(crate) fn kinds_asked_of_rows(filter: &Filter, schema: &StructType) -> Result<Vec<RowColumnKind>> {
+    let columns = filter.columns();
+    let asked = columns.iter().filter_map(|path| asked_of_rows(schema, path));
+    let no_name = || Error::predicate(format!("{OF_ROWS} has no value of its own; name a field of it, as in {OF_ROWS}.row_id"));
+    asked.map(|name| name.and_then(RowColumnKind::of_name).ok_or_else(no_name)).collect()
+}
+
+impl Snapshot {
+    /// Refuses a condition that asks of rows what they do not have.
+    pub(crate) fn check_asked_of_rows(&self, filter: &Filter) -> Result<()> {
+        let kinds = kinds_asked_of_rows(filter, self.schema())?;
+        match kinds.into_iter().find(|kind| kind.is_of_row_tracking() && !self.properties().row_tracking) {
+            Some(kind) => Err(not_tracked(self.url(), &format!("{OF_ROWS}.{}", kind.name()), kind)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The table does not track rows, and a column tells of that.
+pub(super) fn not_tracked(url: &str, name: &str, kind: RowColumnKind) -> Error {
+    let what = kind.name();
+    Error::invalid_input(format!(
+        "{url}: column {name}: the table does not track rows (delta.enableRowTracking), so they have no {what}"
+    ))
+}

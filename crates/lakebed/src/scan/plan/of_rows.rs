@@ -1,0 +1,76 @@
+//! What the log implies about the rows of files beyond their statistics: between which values their ids lie, and their like.
+//!
+//! PROTOCOL "Row Tracking": a fresh row's id is that of the file's first row plus its position, and its version the file's. Rows that were
+//! moved keep what they had, which is less: ids are given out in rising order, and versions rise. Read [`statistics`] first.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, new_null_array};
+use lakebed_core::log::files::{FileBatch, column};
+use lakebed_core::schema::PrimitiveType;
+use lakebed_core::stats::{StatColumn, StatKind};
+
+use crate::scan::prune::{Pruner, asked_of_rows};
+use crate::scan::task::RowColumnKind;
+use crate::{Error, Result};
+
+/// The statistics that a pruner wants of these files.
+pub(super) fn statistics(pruner: &Pruner, files: &FileBatch) -> Result<Vec<ArrayRef>> {
+    let mut found = files.stats(pruner.wanted())?;
+    for (wanted, values) in pruner.wanted().iter().zip(&mut found) {
+        if let Some(name) = asked_of_rows(wanted) {
+            let bound = RowColumnKind::of_name(name).map(|kind| bound(kind, wanted.kind, files)).transpose()?;
+            *values = bound.flatten().unwrap_or_else(|| new_null_array(&wanted.arrow_type(), files.len()));
+        }
+    }
+    Ok(found)
+}
+
+/// A bound of what is asked of the rows of each file; None if nothing is known of any.
+fn bound(of: RowColumnKind, side: StatKind, files: &FileBatch) -> Result<Option<ArrayRef>> {
+    Ok(match (of, side) {
+        (RowColumnKind::FilePath, StatKind::Min | StatKind::Max) => Some(Arc::new(files.paths()?.clone())),
+        (RowColumnKind::FileSize, StatKind::Min | StatKind::Max) => Some(Arc::new(files.longs(column::SIZE)?)),
+        (RowColumnKind::RowIndex, StatKind::Min) => Some(Arc::new(Int64Array::from_value(0, files.len()))),
+        (RowColumnKind::RowIndex, StatKind::Max) => Some(Arc::new(last_from(&Int64Array::from_value(0, files.len()), files)?)),
+        (RowColumnKind::RowId, StatKind::Max) => Some(Arc::new(last_from(&files.longs(column::BASE_ROW_ID)?, files)?)),
+        (RowColumnKind::RowCommitVersion, StatKind::Max) => Some(Arc::new(files.longs(column::DEFAULT_ROW_COMMIT_VERSION)?)),
+        _ => None,
+    })
+}
+
+/// The number of each file's last row, if its first has this one.
+fn last_from(first: &Int64Array, files: &FileBatch) -> Result<Int64Array> {
+    let rows = row_counts(files)?;
+    Ok(first.iter().zip(&rows).map(|(first, rows)| first?.checked_add(rows?.checked_sub(1)?)).collect())
+}
+
+/// Where the log has what a bound is made of: columns of files, and whether their row counts are needed, too.
+pub(super) fn sources(wanted: &[StatColumn]) -> (Vec<&'static str>, bool) {
+    let (mut columns, mut counts) = (Vec::new(), false);
+    for kind in wanted.iter().filter_map(asked_of_rows).filter_map(RowColumnKind::of_name) {
+        columns.push(match kind {
+            RowColumnKind::FilePath => column::PATH,
+            RowColumnKind::FileSize => column::SIZE,
+            RowColumnKind::RowId => column::BASE_ROW_ID,
+            RowColumnKind::RowCommitVersion => column::DEFAULT_ROW_COMMIT_VERSION,
+            _ => column::PATH,
+        });
+        counts |= matches!(kind, RowColumnKind::RowId | RowColumnKind::RowIndex);
+    }
+    (columns, counts)
+}
+
+/// How many rows each file has, deleted ones included; null where the log does not say.
+pub(crate) fn row_counts(batch: &FileBatch) -> Result<Int64Array> {
+    let counts = batch.stats(&[row_count()])?;
+    let counts = counts.first().and_then(|counts| counts.as_primitive_opt::<Int64Type>());
+    counts.cloned().ok_or_else(|| Error::internal("row counts of another type"))
+}
+
+/// What the log calls that.
+pub(super) fn row_count() -> StatColumn {
+    StatColumn { kind: StatKind::NumRecords, path: Vec::new(), data_type: PrimitiveType::Long }
+}

@@ -1,0 +1,28 @@
+//! Bounds of what conditions ask of rows, such as their ids: nobody writes them down, the log and footers imply them.
+//!
+//! They stand among the wanted statistics under a path that no column has, so that whoever gathers statistics can tell them apart with
+//! [`asked_of_rows`]; who does not know them leaves them unknown.
+
+use lakebed_core::schema::{PrimitiveType, StructType};
+use lakebed_core::stats::{StatColumn, StatKind};
+
+/// What their paths begin with. Tables have no columns of such names.
+const PLACE: &str = "\u{0}rows";
+
+/// The statistic of what a path asks of rows, if it does.
+pub(super) fn stat_of_rows(kind: StatKind, path: &[String], schema: &StructType) -> Option<StatColumn> {
+    let name = crate::expr::asked_of_rows(schema, path)??;
+    let data_type = match (kind, name) {
+        (StatKind::Min | StatKind::Max, "file_path") => PrimitiveType::String,
+        _ => PrimitiveType::Long,
+    };
+    Some(StatColumn { kind, path: vec![PLACE.to_owned(), name.to_owned()], data_type })
+}
+
+/// The name of what a statistic is about, if that is no column of the table.
+pub(crate) fn asked_of_rows(column: &StatColumn) -> Option<&str> {
+    match column.path.as_slice() {
+        [place, name] if place == PLACE => Some(name),
+        _ => None,
+    }
+}

@@ -1,0 +1,135 @@
+//! Between which values that lies which conditions ask of rows, in parts of a file: ids and positions of rows, and what is the same in all
+//! rows of a file.
+//!
+//! PROTOCOL "Row Tracking": a row has the id and the version that the file keeps for it in a column; where there is none, or null, its id
+//! is that of the file's first row plus its position, and its version the file's. Read [`Logged::bound`] first.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, StringArray};
+
+use lakebed_core::stats::StatKind;
+
+use super::job::Job;
+use crate::scan::task::{RowColumnKind, ScanFile};
+
+/// What is known of the rows of a file before it is opened.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Logged {
+    path: String,
+    size_bytes: u64,
+    base_row_id: Option<i64>,
+    default_row_commit_version: Option<i64>,
+    moved_ids: Option<String>,
+    moved_versions: Option<String>,
+}
+
+/// What a file keeps of moved rows in a column, for some runs of rows.
+pub(super) struct Moved {
+    /// Their bounds on one side.
+    pub(super) bounds: ArrayRef,
+    /// How many rows of each run have not moved.
+    pub(super) nulls: ArrayRef,
+}
+
+impl Logged {
+    pub(super) fn new(job: &Job, file: &ScanFile) -> Self {
+        let (moved_ids, moved_versions) = job.moved();
+        Self {
+            path: file.path.clone(),
+            size_bytes: file.size,
+            base_row_id: file.base_row_id,
+            default_row_commit_version: file.default_row_commit_version,
+            moved_ids: moved_ids.cloned(),
+            moved_versions: moved_versions.cloned(),
+        }
+    }
+
+    /// The column in which a file keeps this of rows that moved.
+    pub(super) fn moved_column(&self, of: RowColumnKind) -> Option<&str> {
+        match of {
+            RowColumnKind::RowId => self.moved_ids.as_deref(),
+            RowColumnKind::RowCommitVersion => self.moved_versions.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Bounds, on one side, of what is asked of runs of rows; None if nothing is known. `moved` is what the file keeps of them.
+    pub(super) fn bound(
+        &self,
+        of: RowColumnKind,
+        side: StatKind,
+        runs: &[Range<u64>],
+        moved: Option<&Moved>,
+    ) -> Option<ArrayRef> {
+        let position = |run: &Range<u64>| match side {
+            StatKind::Min => i64::try_from(run.start).ok(),
+            StatKind::Max => i64::try_from(run.end.checked_sub(1)?).ok(),
+            _ => None,
+        };
+        let fresh = |run: &Range<u64>| match of {
+            RowColumnKind::RowId => self.base_row_id?.checked_add(position(run)?),
+            RowColumnKind::RowCommitVersion => self.default_row_commit_version,
+            RowColumnKind::RowIndex => position(run),
+            RowColumnKind::FileSize => i64::try_from(self.size_bytes).ok(),
+            _ => None,
+        };
+        if !matches!(side, StatKind::Min | StatKind::Max) {
+            return None;
+        }
+        if of == RowColumnKind::FilePath {
+            return Some(Arc::new(StringArray::from_iter_values(std::iter::repeat_n(&self.path, runs.len()))));
+        }
+        let Some(moved) = moved else { return Some(Arc::new(runs.iter().map(fresh).collect::<Int64Array>())) };
+        let bounds = moved.bounds.as_primitive_opt::<Int64Type>()?;
+        let nulls = moved.nulls.as_primitive_opt::<Int64Type>()?;
+        let rows = runs.iter().zip(bounds).zip(nulls);
+        let bound = rows.map(|((run, moved), nulls)| {
+            let length = i64::try_from(run.end - run.start).ok();
+            match nulls {
+                Some(0) => moved,
+                Some(_) if nulls == length => fresh(run),
+                _ if side == StatKind::Min => Some(moved?.min(fresh(run)?)),
+                _ => Some(moved?.max(fresh(run)?)),
+            }
+        });
+        Some(Arc::new(bound.collect::<Int64Array>()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(of: RowColumnKind, moved: Option<(Vec<Option<i64>>, Vec<Option<i64>>)>, min: &[Option<i64>], max: &[Option<i64>]) {
+        let logged = Logged { base_row_id: Some(100), default_row_commit_version: Some(7), ..Logged::default() };
+        let moved = moved.map(|(bounds, nulls)| Moved {
+            bounds: Arc::new(Int64Array::from(bounds)),
+            nulls: Arc::new(Int64Array::from(nulls)),
+        });
+        let runs = [0..10, 10..15, 15..16];
+        for (side, expected) in [(StatKind::Min, min), (StatKind::Max, max)] {
+            let found = logged.bound(of, side, &runs, moved.as_ref()).unwrap();
+            assert_eq!(found.as_primitive::<Int64Type>().iter().collect::<Vec<_>>(), expected, "{side:?}");
+        }
+    }
+
+    #[test]
+    fn fresh_rows_count_from_the_first_id() {
+        check(RowColumnKind::RowId, None, &[Some(100), Some(110), Some(115)], &[Some(109), Some(114), Some(115)]);
+        check(RowColumnKind::RowIndex, None, &[Some(0), Some(10), Some(15)], &[Some(9), Some(14), Some(15)]);
+        check(RowColumnKind::RowCommitVersion, None, &[Some(7); 3], &[Some(7); 3]);
+    }
+
+    #[test]
+    fn moved_rows_widen_the_bounds_of_fresh_ones_and_stand_alone_without_them() {
+        let moved = (vec![Some(5), Some(5), None], vec![Some(0), Some(2), Some(1)]);
+        check(RowColumnKind::RowId, Some(moved), &[Some(5), Some(5), Some(115)], &[Some(5), Some(114), Some(115)]);
+        let unknown = (vec![Some(5), None, None], vec![None, None, Some(0)]);
+        check(RowColumnKind::RowId, Some(unknown), &[Some(5), None, None], &[Some(109), None, None]);
+    }
+}

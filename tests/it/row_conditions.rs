@@ -1,0 +1,106 @@
+//! Conditions that ask of rows what is no column of their table: `_metadata.row_id` and its like.
+
+use std::collections::BTreeSet;
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use futures::TryStreamExt;
+use lakebed::{ErrorKind, Table};
+
+use crate::dml::kit::{Case, stream};
+
+const COLUMNS: [&str; 4] = ["id", "_metadata.row_id", "_metadata.row_commit_version", "_metadata.row_index"];
+
+/// Rows by `COLUMNS`.
+async fn rows(table: &Table, filter: Option<&str>) -> BTreeSet<Vec<Option<i64>>> {
+    let scan = table.snapshot().await.unwrap().scan().select(COLUMNS);
+    let scan = match filter {
+        Some(filter) => scan.filter(filter),
+        None => scan,
+    };
+    let mut rows = BTreeSet::new();
+    let mut batches = scan.stream().await.unwrap();
+    while let Some(batch) = batches.try_next().await.unwrap() {
+        let columns: Vec<_> = batch.columns().iter().map(|column| column.as_primitive::<Int64Type>()).collect();
+        rows.extend(
+            (0..batch.num_rows())
+                .map(|row| columns.iter().map(|column| column.is_valid(row).then(|| column.value(row))).collect::<Vec<_>>()),
+        );
+    }
+    rows
+}
+
+/// Each condition gives the rows of a full scan for which it holds.
+async fn check(table: &Table) {
+    let all = rows(table, None).await;
+    for (place, column) in COLUMNS.iter().enumerate().skip(1) {
+        for value in (-1..45).step_by(3) {
+            for (operator, holds) in [("=", i64::eq as fn(&i64, &i64) -> bool), ("<", i64::lt), (">=", i64::ge), ("<>", i64::ne)]
+            {
+                let condition = format!("{column} {operator} {value}");
+                let expected = all.iter().filter(|row| row[place].is_some_and(|found| holds(&found, &value))).cloned().collect();
+                assert_eq!(rows(table, Some(&condition)).await, expected, "{condition}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn conditions_on_row_ids_find_rows_wherever_they_moved() {
+    for vectors in [true, false] {
+        let case = Case::with(&[("delta.enableRowTracking", true), ("delta.enableDeletionVectors", vectors)], None).await;
+        let table = &case.table;
+        check(table).await;
+        table.update().set("v", "1").filter("id % 3 = 0").run().await.unwrap();
+        check(table).await;
+        table.write(stream((21..=25).map(|id| (id, 0)))).run().await.unwrap();
+        table.delete().filter("_metadata.row_id = 21 OR _metadata.row_id = 2").run().await.unwrap();
+        check(table).await;
+        table.optimize().run().await.unwrap();
+        check(table).await;
+        table.write(stream((26..=27).map(|id| (id, 0)))).run().await.unwrap();
+        table.update().set("v", "2").filter("_metadata.row_id < 4 AND v = 1").run().await.unwrap();
+        table.snapshot().await.unwrap().checkpoint().await.unwrap();
+        check(table).await;
+        let snapshot = table.snapshot().await.unwrap();
+        let scan = || snapshot.scan().filter("_metadata.row_id < 4");
+        assert_eq!(scan().count().await.unwrap(), 3);
+        let tasks = scan().tasks(1 << 20).await.unwrap();
+        assert_eq!(
+            tasks.iter().map(|task| task.filter.as_deref()).collect::<BTreeSet<_>>(),
+            [Some("_metadata.row_id < 4")].into()
+        );
+    }
+}
+
+#[tokio::test]
+async fn files_whose_ids_all_are_less_are_not_opened() {
+    let case = Case::with(&[("delta.enableRowTracking", true)], None).await;
+    let explained = |filter: &'static str| {
+        let table = case.table.clone();
+        async move {
+            let explanation = table.snapshot().await.unwrap().scan().filter(filter).explain().await.unwrap();
+            (explanation.files, explanation.skipped_by_statistics)
+        }
+    };
+    assert_eq!(explained("_metadata.row_id >= 10").await, (1, 1));
+    assert_eq!(explained("_metadata.row_id >= 20").await, (0, 2));
+    assert_eq!(explained("_metadata.row_id = 3").await, (2, 0));
+    assert_eq!(explained("_metadata.row_commit_version > 0").await, (1, 1));
+    assert_eq!(explained("_metadata.row_index > 9").await, (0, 2));
+}
+
+#[tokio::test]
+async fn a_table_that_does_not_track_rows_refuses_to_be_asked_for_them() {
+    let case = Case::new(true).await;
+    let snapshot = case.table.snapshot().await.unwrap();
+    let asked = "_metadata.row_id = 3";
+    let of_scan = snapshot.scan().filter(asked).stream().await.err().unwrap();
+    let of_select = snapshot.scan().select(["_metadata.row_id"]).stream().await.err().unwrap();
+    assert_eq!(of_scan.message(), of_select.message());
+    assert_eq!(case.table.delete().filter(asked).run().await.unwrap_err().message(), of_scan.message());
+    assert_eq!(of_scan.kind(), &ErrorKind::InvalidInput);
+    // Where they are is known all the same.
+    assert_eq!(snapshot.scan().filter("_metadata.row_index < 2").count().await.unwrap(), 4);
+}
