@@ -124,6 +124,7 @@ class Table:
         Among the columns can be named, where the table has no column ``_metadata`` of its own, what tells about rows:
         ``"_metadata.file_path"``, ``"_metadata.file_size"`` and ``"_metadata.row_index"`` (where a row is), and in a table that tracks rows
         ``"_metadata.row_id"`` (which stays with a row when it moves) and ``"_metadata.row_commit_version"`` (the version that last wrote it).
+        They can stand in ``where``, too.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> tracked = {"delta.enableRowTracking": True}

@@ -38,9 +38,9 @@ fn has_no_nan(chunk: &ColumnChunkMetaData) -> bool {
     match (chunk.column_type(), chunk.statistics()) {
         (Type::FLOAT, Some(Statistics::Float(bounds))) => is_number(bounds.max_opt().map(|max| f64::from(*max))),
         (Type::DOUBLE, Some(Statistics::Double(bounds))) => is_number(bounds.max_opt().copied()),
-        // Among these may be numbers of 16 bits.
-        (Type::FLOAT | Type::DOUBLE | Type::FIXED_LEN_BYTE_ARRAY, _) => false,
-        _ => true,
+        // A column of floating-point numbers may have been one of whole numbers.
+        (Type::INT32 | Type::INT64, _) => true,
+        _ => false,
     }
 }
 

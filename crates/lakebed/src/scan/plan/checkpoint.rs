@@ -63,7 +63,7 @@ fn read_options(plan: &Plan, part: &ParquetFile) -> ReadOptions {
     let stats = StatSource::of(part);
     let mut wanted = output_columns(plan, part, stats);
     // Once more after the footers were asked, or for the first time.
-    if let Some(pruner) = plan.pruner.as_ref().filter(|pruner| !plan.prunes_late() || pruner.in_question().len() > 0) {
+    if let Some(pruner) = plan.pruner.as_ref().filter(|pruner| !plan.prunes_late() || pruner.questions().len() > 0) {
         wanted.extend(partition_columns(pruner, &schema));
         wanted.extend(statistics_of(pruner, &schema, stats));
         wanted.extend(tags(pruner));
@@ -176,7 +176,7 @@ fn partition_columns(pruner: &Pruner, schema: &SchemaDescriptor) -> Columns {
 
 /// The tags, if a filter asks whether statistics are complete.
 fn tags(pruner: &Pruner) -> Option<Vec<String>> {
-    (pruner.in_question().len() > 0).then(|| add_column(&[column::TAGS]))
+    (pruner.questions().len() > 0).then(|| add_column(&[column::TAGS]))
 }
 
 /// Where the statistics of a checkpoint's files are.

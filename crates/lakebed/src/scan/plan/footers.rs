@@ -12,7 +12,7 @@ use lakebed_core::schema::mapping::MappingMode;
 use lakebed_io::parquet::{PageIndex, ParquetFile};
 
 use super::Known;
-use crate::scan::prune::Pruner;
+use crate::scan::prune::{Pruner, Question};
 use crate::{Result, Snapshot};
 
 /// Footers that are read side by side.
@@ -48,7 +48,7 @@ impl Footers {
     /// Notes what footers say, for the files that only this question keeps.
     pub(super) async fn ask(&self, snapshot: &Snapshot, pruner: &Pruner, batch: &FileBatch, known: &mut Known) -> Result<()> {
         // By field id, a column may have another name in a file.
-        if known.complete.is_empty() || snapshot.mapping_mode() == MappingMode::Id {
+        if known.answers.is_empty() || snapshot.mapping_mode() == MappingMode::Id {
             return Ok(());
         }
         let files = in_question(pruner, batch, known)?;
@@ -57,8 +57,8 @@ impl Footers {
         }
         // Who reads rows wants the page index, too.
         let footers = read(snapshot, batch, &files, PageIndex::Read).await?;
-        for (path, complete) in pruner.in_question().zip(&mut known.complete) {
-            *complete = or(complete, &of_files(batch, &files, &footers, |footer| is_complete(footer, path)))?;
+        for (question, answers) in pruner.questions().zip(&mut known.answers) {
+            *answers = or(answers, &of_files(batch, &files, &footers, |footer| answer(footer, question)))?;
         }
         Ok(())
     }
@@ -95,8 +95,8 @@ async fn read(
 
 /// The files that would be left out if their statistics were complete.
 fn in_question(pruner: &Pruner, batch: &FileBatch, known: &Known) -> Result<Vec<usize>> {
-    let complete = known.complete.iter().map(|complete| BooleanArray::from(vec![true; complete.len()])).collect();
-    let if_complete = Known { complete, ..known.clone() };
+    let answers = known.answers.iter().map(|answers| BooleanArray::from(vec![true; answers.len()])).collect();
+    let if_complete = Known { answers, ..known.clone() };
     let by_partition = pruner.prune_candidates(batch.len(), &known.partitions)?;
     let keep = and(&by_partition, &pruner.prune_stats(&known.columns(batch.len()))?)?;
     let keep = and(&keep, &not(&pruner.prune_stats(&if_complete.columns(batch.len()))?)?)?;
@@ -109,12 +109,16 @@ async fn open(snapshot: Snapshot, path: String, size: i64, page_index: PageIndex
     ParquetFile::open(&store, &path, size, page_index).await.ok()
 }
 
-/// Whether the footer proves that statistics of this column can only be complete, whoever collected them: no value is NaN, and no field is
-/// null.
-fn is_complete(footer: &ParquetFile, path: &[String]) -> bool {
+/// Whether the footer proves that the statistics of the log are right in this, whoever collected them: since no value is NaN, or no field
+/// is null.
+fn answer(footer: &ParquetFile, question: &Question) -> bool {
+    let (Question::BoundsNan(path) | Question::CountsNullStructs(path)) = question;
     let leaves = footer.metadata().file_metadata().schema_descr().columns();
     let Some(leaf) = leaves.iter().position(|leaf| leaf.path().parts() == path && leaf.max_rep_level() == 0) else {
         return false;
     };
-    footer.has_no_nan(leaf) && (path.len() == 1 || footer.has_no_null(leaf))
+    match question {
+        Question::BoundsNan(_) => footer.has_no_nan(leaf),
+        Question::CountsNullStructs(_) => footer.has_no_null(leaf),
+    }
 }

@@ -193,7 +193,7 @@ impl Plan {
     /// Of the files that the log leaves those that may hold rows, once their footers were asked what the log leaves open.
     async fn select_by_footers(&self, snapshot: &Snapshot, batch: FileBatch) -> Result<FileBatch> {
         let Some(pruner) = self.pruner.as_ref().filter(|_| !batch.is_empty()) else { return Ok(batch) };
-        if pruner.in_question().len() == 0 && !self.options.exact_metrics {
+        if pruner.questions().len() == 0 && !self.options.exact_metrics {
             return Ok(batch);
         }
         let mut known = Known::of(pruner, &batch)?;
@@ -241,21 +241,21 @@ impl Pruner {
 struct Known {
     partitions: Vec<ArrayRef>,
     stats: Vec<ArrayRef>,
-    /// Whether the statistics of each column in question are complete.
-    complete: Vec<BooleanArray>,
+    /// To the questions of the filter about statistics.
+    answers: Vec<BooleanArray>,
 }
 
 impl Known {
     fn of(pruner: &Pruner, batch: &FileBatch) -> Result<Self> {
-        let complete = match pruner.in_question().len() {
+        let answers = match pruner.questions().len() {
             0 => Vec::new(),
-            columns => vec![batch.complete_stats()?; columns],
+            questions => vec![batch.complete_stats()?; questions],
         };
-        Ok(Self { partitions: partition_arrays(pruner, batch)?, stats: of_rows::statistics(pruner, batch)?, complete })
+        Ok(Self { partitions: partition_arrays(pruner, batch)?, stats: of_rows::statistics(pruner, batch)?, answers })
     }
 
     fn columns(&self, files: usize) -> FileColumns<'_> {
-        FileColumns { files, partitions: &self.partitions, stats: &self.stats, complete: &self.complete }
+        FileColumns { files, partitions: &self.partitions, stats: &self.stats, answers: &self.answers }
     }
 }
 

@@ -150,8 +150,8 @@ impl Prover<'_> {
             let high = self.facts.column(Fact::Maximum(path.to_vec()), &data_type);
             found.push(match is_float(&data_type) {
                 true => {
-                    let complete = self.facts.column(Fact::Complete(path.to_vec()), &DataType::Boolean);
-                    let nan = Nan::Unless(Some(branches([(complete, high.clone())], None)));
+                    let holds = self.facts.column(Fact::BoundsNan(path.to_vec()), &DataType::Boolean);
+                    let nan = Nan::Unless(Some(branches([(holds, high.clone())], None)));
                     let bounds = Bounds { low: Some(low), high: Some(high), nan };
                     bounds.map(|bound| FLOAT_BOUND.call(vec![bound], data_type.clone()))
                 }

@@ -26,8 +26,10 @@ pub(crate) enum Fact {
     Maximum(Vec<String>),
     /// How many values of a column are null.
     NullCount(Vec<String>),
-    /// Whether the statistics of a column are complete: the upper bound holds for NaN too, and the count of nulls for those of null structs.
-    Complete(Vec<String>),
+    /// Whether the upper bound of a column holds for NaN, too.
+    BoundsNan(Vec<String>),
+    /// Whether the count of nulls of a field includes those of null structs around it.
+    CountsNullStructs(Vec<String>),
     /// How many rows there are, deleted ones included.
     Rows,
 }

@@ -54,8 +54,17 @@ pub struct Pruner {
     wanted: Vec<StatColumn>,
     /// For each of them, to how many characters its texts are padded when they are read.
     lengths: Vec<Option<u32>>,
-    /// The columns of which it must know whether their statistics are complete, by their logical and their physical paths.
-    in_question: Vec<(Vec<String>, Vec<String>)>,
+    /// What it must know of statistics before they prove anything, and the facts that it becomes.
+    questions: Vec<(Fact, Question)>,
+}
+
+/// What must be known of the statistics of a column, given by its physical path, before they prove anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Question {
+    /// Whether the upper bound holds for NaN, too.
+    BoundsNan(Vec<String>),
+    /// Whether the count of nulls includes those of null structs around the field.
+    CountsNullStructs(Vec<String>),
 }
 
 /// A partition column that a filter needs.
@@ -112,8 +121,8 @@ pub struct FileColumns<'a> {
     /// The arrays of [`Pruner::wanted`]. Deletion vectors and loose bounds change nothing: bounds stay bounds, and of the null
     /// counts only zero and "all" are used, which hold in any case.
     pub stats: &'a [ArrayRef],
-    /// Whether the statistics of [`Pruner::in_question`] are complete.
-    pub complete: &'a [BooleanArray],
+    /// The answers to [`Pruner::questions`].
+    pub answers: &'a [BooleanArray],
 }
 
 /// Which files are left, and what skipped the others.
@@ -185,7 +194,7 @@ impl Pruner {
             statistics: vec![],
             wanted: vec![],
             lengths: vec![],
-            in_question: vec![],
+            questions: vec![],
         };
         pruner.collect_wanted(&partitions, schema, mode);
         Ok(pruner)
@@ -208,12 +217,8 @@ impl Pruner {
         let needed =
             partitions.iter().filter(|name| needs(name)).filter_map(|name| PartitionColumn::of(schema, name, mode)).collect();
         for fact in asked {
-            if let Fact::Complete(path) = &fact
-                && !self.in_question.iter().any(|(other, _)| other == path)
-            {
-                let names: Vec<&str> = path.iter().map(String::as_str).collect();
-                self.in_question.extend(physical_path(schema, &names, mode).map(|physical| (path.clone(), physical)));
-            }
+            let question = question(&fact, schema, mode).filter(|_| !self.questions.iter().any(|(other, _)| *other == fact));
+            self.questions.extend(question.map(|question| (fact.clone(), question)));
             if let Some((column, length)) = stat_column(&fact, schema, mode).filter(|_| !self.statistics.contains(&fact)) {
                 self.statistics.push(fact);
                 self.wanted.push(column);
@@ -233,9 +238,9 @@ impl Pruner {
         &self.wanted
     }
 
-    /// The columns of which it must know whether their statistics are complete, by the physical names that lead to them.
-    pub fn in_question(&self) -> impl ExactSizeIterator<Item = &[String]> {
-        self.in_question.iter().map(|(_, physical)| physical.as_slice())
+    /// What it must know of statistics.
+    pub fn questions(&self) -> impl ExactSizeIterator<Item = &Question> {
+        self.questions.iter().map(|(_, question)| question)
     }
 
     /// The conjuncts of the filter and by what each skips files.
@@ -258,7 +263,7 @@ impl Pruner {
     /// # Errors
     /// If the arrays are not those asked for, or if the filter fails on values after which nobody looks at rows.
     pub fn prune_partitions(&self, files: usize, partitions: &[ArrayRef]) -> Result<BooleanArray> {
-        let known = FileColumns { files, partitions, stats: &[], complete: &[] };
+        let known = FileColumns { files, partitions, stats: &[], answers: &[] };
         self.first_to_skip(&known, true, |conjunct| conjunct.by_partitions.as_ref()).map(|(keep, _)| keep)
     }
 
@@ -267,7 +272,7 @@ impl Pruner {
     /// # Errors
     /// If the arrays are not those asked for.
     pub fn prune_candidates(&self, files: usize, partitions: &[ArrayRef]) -> Result<BooleanArray> {
-        let known = FileColumns { files, partitions, stats: &[], complete: &[] };
+        let known = FileColumns { files, partitions, stats: &[], answers: &[] };
         self.first_to_skip(&known, false, |conjunct| conjunct.by_partitions.as_ref()).map(|(keep, _)| keep)
     }
 
@@ -345,7 +350,7 @@ impl Pruner {
             return Ok(found);
         }
         let partitions: Vec<ArrayRef> = known.partitions.iter().map(|values| Ok(filter(values, left)?)).collect::<Result<_>>()?;
-        let known = FileColumns { files: left.true_count(), partitions: &partitions, stats: &[], complete: &[] };
+        let known = FileColumns { files: left.true_count(), partitions: &partitions, stats: &[], answers: &[] };
         let found = test(&known)?.map_err(|error| failed(text, &error))?;
         let mut found = found.iter();
         Ok(left.iter().map(|left| Some(left == Some(true) && found.next().flatten() == Some(true))).collect())
@@ -377,9 +382,9 @@ impl Pruner {
                 let (low, high) = generated.bounds(&columns)?;
                 Some(if matches!(fact, Fact::GeneratedLow(_)) { low } else { high })
             }
-            Fact::Complete(path) => {
-                let index = self.in_question.iter().position(|(other, _)| other == path)?;
-                known.complete.get(index).map(|complete| Arc::new(complete.clone()) as ArrayRef)
+            Fact::BoundsNan(_) | Fact::CountsNullStructs(_) => {
+                let index = self.questions.iter().position(|(other, _)| other == fact)?;
+                known.answers.get(index).map(|answers| Arc::new(answers.clone()) as ArrayRef)
             }
             statistic => {
                 let index = self.statistics.iter().position(|other| other == statistic)?;
@@ -529,6 +534,16 @@ fn as_spelled(schema: &SchemaRef, names: &[String]) -> Vec<String> {
         index.and_then(|index| schema.fields().get(index)).map_or(name.clone(), |field| field.name().clone())
     };
     names.iter().map(spelled).collect()
+}
+
+/// What has to be asked for a fact.
+fn question(fact: &Fact, schema: &StructType, mode: MappingMode) -> Option<Question> {
+    let physical = |path: &[String]| physical_path(schema, &path.iter().map(String::as_str).collect::<Vec<_>>(), mode);
+    match fact {
+        Fact::BoundsNan(path) => physical(path).map(Question::BoundsNan),
+        Fact::CountsNullStructs(path) => physical(path).map(Question::CountsNullStructs),
+        _ => None,
+    }
 }
 
 /// Where the log keeps a statistic; and to how many characters the texts are padded that it is of.

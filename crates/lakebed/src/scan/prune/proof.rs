@@ -371,7 +371,10 @@ impl<'a> Prover<'a> {
             // Some writers do not count a field of a null struct, so its count of zero proves nothing then.
             answers.push(Some(match path {
                 [_] => is_some,
-                _ => is_some.or(Expr::IsNotTrue(Box::new(self.facts.column(Fact::Complete(path.to_vec()), &DataType::Boolean)))),
+                _ => {
+                    let counts_all = self.facts.column(Fact::CountsNullStructs(path.to_vec()), &DataType::Boolean);
+                    is_some.or(Expr::IsNotTrue(Box::new(counts_all)))
+                }
             }));
         } else {
             self.note(format!("statistics hold no count of nulls of {}", path.join(".")));

@@ -291,8 +291,8 @@ impl Preparation {
             let is_complete = self.parquet.has_complete_stats();
             let judge = |statistics: &[ArrayRef], count: usize| {
                 let partitions = self.job.arrays_of_filter(pruner, &arrays(&self.constants, count)?)?;
-                let complete = vec![BooleanArray::from(vec![is_complete; count]); pruner.in_question().len()];
-                pruner.prune_stats(&FilesKnown { files: count, partitions: &partitions, stats: statistics, complete: &complete })
+                let answers = vec![BooleanArray::from(vec![is_complete; count]); pruner.questions().len()];
+                pruner.prune_stats(&FilesKnown { files: count, partitions: &partitions, stats: statistics, answers: &answers })
             };
             groups = kept_groups(groups, &bounds, judge)?;
         }

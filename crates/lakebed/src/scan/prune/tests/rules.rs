@@ -417,7 +417,7 @@ fn what_fails_for_a_partition_value_fails_the_scan_or_is_left_to_the_rows() {
     // Nobody looks at the rows of a filter on partition columns alone.
     let pruner = sample.pruner("10 / (p - 1) > 0");
     let partitions = sample.partition_values(&pruner);
-    let error = pruner.prune(&FileColumns { files: 3, partitions: &partitions, stats: &[], complete: &[] }).unwrap_err();
+    let error = pruner.prune(&FileColumns { files: 3, partitions: &partitions, stats: &[], answers: &[] }).unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::Predicate, "{error}");
     assert_eq!(left(&sample, "10 / (p - 1) > 0 AND x % 7 = 1"), [0, 1]);
     // A file that an earlier condition rules out cannot fail a later one.
@@ -472,7 +472,7 @@ fn both_phases_together_leave_what_one_go_leaves() {
     let take = |array: &ArrayRef| arrow_select::take::take(array, &kept, None).unwrap();
     let partitions: Vec<ArrayRef> = partitions.iter().map(take).collect();
     let stats: Vec<ArrayRef> = sample.stats(pruner.wanted()).iter().map(take).collect();
-    let known = super::super::FileColumns { files: 2, partitions: &partitions, stats: &stats, complete: &[] };
+    let known = super::super::FileColumns { files: 2, partitions: &partitions, stats: &stats, answers: &[] };
     assert_eq!(pruner.prune_stats(&known).unwrap(), BooleanArray::from(vec![true, false]));
 }
 
@@ -634,7 +634,7 @@ fn there_may_be_no_files() {
     for filter in ["timestampdiff(HOUR, TIMESTAMP '1970-01-01', t) > 20", "round(x, -1) = 10", "x IN (coalesce(x, 1), 2)"] {
         let pruner = sample.pruner(filter);
         let stats: Vec<ArrayRef> = pruner.wanted().iter().map(|column| new_empty_array(&column.arrow_type())).collect();
-        let result = pruner.prune(&FileColumns { files: 0, partitions: &[], stats: &stats, complete: &[] }).unwrap();
+        let result = pruner.prune(&FileColumns { files: 0, partitions: &[], stats: &stats, answers: &[] }).unwrap();
         assert_eq!(result.keep.len(), 0, "{filter}");
     }
 }

@@ -68,9 +68,9 @@ impl Sample {
         let pruner = self.pruner(text);
         let partitions = self.partition_values(&pruner);
         let stats = self.stats(pruner.wanted());
-        let complete = vec![BooleanArray::from(vec![self.complete; self.files.len()]); pruner.in_question().len()];
+        let answers = vec![BooleanArray::from(vec![self.complete; self.files.len()]); pruner.questions().len()];
         let files = self.files.len();
-        pruner.prune(&FileColumns { files, partitions: &partitions, stats: &stats, complete: &complete }).unwrap()
+        pruner.prune(&FileColumns { files, partitions: &partitions, stats: &stats, answers: &answers }).unwrap()
     }
 
     pub(super) fn partition_values(&self, pruner: &Pruner) -> Vec<ArrayRef> {
