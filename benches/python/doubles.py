@@ -124,12 +124,21 @@ def main() -> None:
                     for kind, path in paths.items():
                         files = lb.Table(path).scan(where=where).files().num_rows
                         for took_s in taken[kind]:
-                            line = {"writer": writer, "engine": name, "question": question, "kind": kind, "took_s": took_s, "files": files}
+                            line = {
+                                "writer": writer,
+                                "engine": name,
+                                "question": question,
+                                "kind": kind,
+                                "took_s": took_s,
+                                "files": files,
+                            }
                             out.write(json.dumps(line) + "\n")
                     medians[writer, name, question] = {kind: statistics.median(times) for kind, times in taken.items()}
                     one = medians[writer, name, question]
                     ratio = one["doubles"] / one["decimals"]
-                    print(f"{writer:12} {name:22} {question:7} {one['decimals']:.4f} {one['doubles']:.4f} {ratio:.2f}", flush=True)
+                    print(
+                        f"{writer:12} {name:22} {question:7} {one['decimals']:.4f} {one['doubles']:.4f} {ratio:.2f}", flush=True
+                    )
 
 
 if __name__ == "__main__":

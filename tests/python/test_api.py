@@ -160,7 +160,8 @@ def test_explain_says_why_a_condition_skips_nothing() -> None:
     conjunct = lb.Table(TRIPS).scan(where="city LIKE '%x'").explain().conjuncts[0]
     assert (conjunct.skipped_by_statistics, conjunct.reason) == (4, "the statistics of city allow it")
     reason = lb.Table(TRIPS).scan(where="size(array(fare)) = 2").explain().conjuncts[0].reason
-    assert reason is not None and reason.startswith("size does not keep the order of its arguments")
+    assert reason is not None
+    assert reason.startswith("size does not keep the order of its arguments")
 
 
 def test_refresh_gives_a_new_handle_and_leaves_the_old_one(trips: Path) -> None:

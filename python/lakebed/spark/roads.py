@@ -235,9 +235,7 @@ _MEANINGS = (
 _UTC = {"utc", "etc/utc", "gmt", "z", "+00:00"}
 
 
-def _readings(
-    asked: Asked, planned: _Planned, rows: list[int], are_deleting: bool, complete_bounds: bool
-) -> list[Reading]:
+def _readings(asked: Asked, planned: _Planned, rows: list[int], are_deleting: bool, complete_bounds: bool) -> list[Reading]:
     if not rows:
         return []
     columns = StructType([asked.table_schema[name] for name in asked.partition_columns])

@@ -66,8 +66,8 @@ struct Source {
     leaf: usize,
     /// The type that the file has.
     field: Field,
-    cast: Leaf,
-    trusted: bool,
+    /// How its bounds become those of the table; None if they cannot be had, or are not to be trusted.
+    cast: Option<Leaf>,
 }
 
 /// Runs of rows, and for each the wanted statistics.
@@ -147,7 +147,7 @@ impl<'a> Bounds<'a> {
                 None => unknown(),
             },
             kind @ (StatKind::Min | StatKind::Max) => match &wanted.source {
-                Some(source) if source.trusted => {
+                Some(source) if source.cast.is_some() => {
                     let known = groups.iter().all(|group| !has_signed_bounds(group, source.leaf));
                     if !known {
                         return unknown();
@@ -220,7 +220,7 @@ impl<'a> Bounds<'a> {
                 Ok(Arc::new(intervals.iter().map(of_interval).collect::<Int64Array>()))
             }
             (kind @ (StatKind::Min | StatKind::Max), Some(source), Some(column), Some(column_index), Some(offset_index))
-                if source.trusted =>
+                if source.cast.is_some() =>
             {
                 let converter = source.converter(self.file)?;
                 let values = if kind == StatKind::Min {
@@ -247,8 +247,8 @@ impl<'a> Bounds<'a> {
         statistic: &StatColumn,
         count: usize,
     ) -> Result<ArrayRef> {
-        let Some(values) = values.ok().filter(|values| values.len() == count).and_then(|values| source.cast.adapt(&values).ok())
-        else {
+        let values = values.ok().filter(|values| values.len() == count);
+        let Some(values) = values.zip(source.cast.as_ref()).and_then(|(values, cast)| cast.adapt(&values).ok()) else {
             return unknown(statistic, count);
         };
         Ok(match values.data_type() {
@@ -303,9 +303,14 @@ impl Source {
         if descriptor.max_rep_level() > 0 {
             return None;
         }
+        let field = Field::new(descriptor.name(), found.clone(), true);
+        // Nulls can be counted whatever the type.
+        if statistic.kind == StatKind::NullCount {
+            return Some(Self { leaf, field, cast: None });
+        }
         let cast = Leaf::new(statistic.data_type, &found, &descriptor, columns.rebase()).ok()?;
         let trusted = descriptor.physical_type() != PhysicalType::INT96 && !cast.is_of_old_calendar();
-        Some(Self { leaf, field: Field::new(descriptor.name(), found, true), cast, trusted })
+        Some(Self { leaf, field, cast: Some(cast).filter(|_| trusted) })
     }
 
     fn converter<'b>(&'b self, file: &'b ParquetFile) -> Result<StatisticsConverter<'b>> {

@@ -379,7 +379,7 @@ async fn conditions_on_rows_that_never_moved_look_at_one_row_group_at_most() {
     check(&mut table, "_metadata.file_path = 'f1.parquet' AND _metadata.row_index < 2", &["t0", "t1"], 10).await;
     check(&mut table, "_metadata.file_size < 5", &[], 0).await;
     check(&mut table, "NOT _metadata.row_id >= 2", &["t0", "t1"], 10).await;
-    check(&mut table, "_metadata.row_id % 100 = 7", &["t7"; 3], 300).await;
+    check(&mut table, "_metadata.row_id % 100 = 7", &["t7"; 3], 30).await;
     table.task.files[0].base_row_id = None;
     check(&mut table, "_metadata.row_id IS NULL AND a = 5", &["t5"], 30).await;
     check(&mut table, "_metadata.row_id < 3", &[], 100).await;
