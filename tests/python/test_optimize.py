@@ -286,7 +286,6 @@ def orderable(columns: pa.Schema, table: lb.Table) -> list[str]:
 NOT_WRITTEN = {
     "iceberg_compat_v3": "icebergCompatV3",
     "feature_coordinated_commits": "coordinatedCommits",
-    "void_inside_a_struct": "type void cannot stand inside",
 }
 #: The paths in the log of a copy lead to what it was copied from.
 NOT_COPIED = {"absolute_paths_below_the_root"}
