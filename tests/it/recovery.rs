@@ -253,7 +253,7 @@ async fn a_hole_below_a_checkpoint_hurts_the_versions_in_it_alone() {
         assert!(matches!(error.kind(), ErrorKind::VersionNotFound), "{error}");
         assert!(error.message().contains("the commit of version 2 is missing"), "{error}");
         assert_eq!(versions_told(&builder).await, [4, 1, 0]);
-        // Changes in the hole are lost, which is told, since nobody would miss them else.
+        // The changes in the hole are lost. An error says so, since nobody would notice otherwise.
         let changes = async |start: u64, end: u64| {
             builder.table().changes_between(Bound::Version(start), Some(Bound::Version(end))).await?.plan().await.map(|_| ())
         };

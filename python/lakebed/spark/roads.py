@@ -143,7 +143,7 @@ class _Planned:
         return zip(self.paths, self.places, self.sizes_bytes, self.table.column("deleted_records").to_pylist(), strict=True)
 
     def bounded(self, rows: Sequence[int], complete_bounds: bool) -> list[int]:
-        """Those of the rows whose files have bounds that are known to hold for NaN, or the others. Where nobody asked, all are such files."""
+        """Those of the rows whose files have bounds that are known to hold for NaN, or the others. Without that column, all files count as such."""
         if "complete_bounds" not in self.table.column_names:
             return list(rows) if complete_bounds else []
         told: list[Any] = self.table.column("complete_bounds").to_pylist()

@@ -202,7 +202,7 @@ def test_bounds_of_floats_skip_files_where_they_hold_for_nan(spark: Any, tmp_pat
             if is_checkpoint:
                 table = lb.Table(path)
                 table.checkpoint()
-                # As if the clean-up had come: the commits that tell who wrote are gone.
+                # A clean-up takes the commits away, which tell who wrote.
                 for version in range(table.version):
                     (path / "_delta_log" / f"{version:020}.json").unlink()
             for column in COLUMNS:
@@ -233,7 +233,7 @@ def test_files_of_lakebed_say_that_their_bounds_hold_for_nan(tmp_path: Path) -> 
     assert add["tags"] == {"lakebed.completeStats": "true"}
     footer = pq.ParquetFile(tmp_path / "t" / table.files()["path"][0].as_py()).metadata
     assert footer.metadata[b"lakebed.completeStats"] == b"true"
-    # Where nobody asks, nothing is said.
+    # A table without floating-point columns needs no mark.
     lb.write(tmp_path / "ints", pa.table({"i": [1]}))
     assert '"tags"' not in (tmp_path / "ints/_delta_log" / f"{0:020}.json").read_text()
 

@@ -66,12 +66,12 @@ impl Snapshot {
         if self.is_checksum_wrong() { self.sound() } else { self.clone() }
     }
 
-    /// Whether it stands on a checksum that nobody has held against the log yet.
+    /// Whether protocol and metadata come from a checksum that was not compared with the log yet.
     pub(crate) fn is_to_be_confirmed(&self) -> bool {
         self.inner.head.believed.as_ref().is_some_and(|believed| !believed.is_confirmed.load(Ordering::Relaxed))
     }
 
-    /// This version, whose commits were read, once they and the checkpoint confirm what a checksum told of it; else the same from the log alone.
+    /// This version, if its commits and its checkpoint confirm the checksum. If not, the same version is loaded from the log alone.
     async fn confirmed(self) -> Result<Snapshot> {
         let Some(believed) = self.inner.head.believed.clone().filter(|_| self.is_to_be_confirmed()) else { return Ok(self) };
         match self.held_against_log().await? {

@@ -32,7 +32,7 @@ pub(super) struct Job {
     physical: StructType,
     partition_columns: Vec<StructField>,
     condition: Option<Condition>,
-    /// Where that comes from which the condition asks of rows.
+    /// The sources of row ids, positions and their like in the condition.
     asked: Vec<Slot>,
     moved_ids: Option<String>,
     moved_versions: Option<String>,
@@ -212,7 +212,7 @@ impl Job {
         (self.moved_ids.as_ref(), self.moved_versions.as_ref())
     }
 
-    /// Where that comes from which the condition asks of rows, in its order.
+    /// The sources of row ids, positions and their like in the condition, in its order.
     pub(super) fn asked(&self) -> &[Slot] {
         &self.asked
     }
@@ -299,7 +299,7 @@ impl Wanted {
         self.tested.fields.len() + self.others.fields.len() - 1
     }
 
-    /// Where that comes from which the condition asks of rows: what the file has of it is read with the condition's columns.
+    /// The sources of row ids, positions and their like in a condition. What a file stores of them is read with the condition's columns.
     fn slot_asked(&mut self, kind: RowColumnKind, task: &ScanTask) -> Slot {
         let slot = self.slot_of_rows(kind, task);
         self.tested.fields.append(&mut self.others.fields);

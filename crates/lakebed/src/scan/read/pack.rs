@@ -199,7 +199,7 @@ impl Packing {
         self.job.output().slots().iter().any(|slot| slot.is_of_positions())
     }
 
-    /// What the condition asks of rows.
+    /// The row ids, positions and their like that the condition names.
     fn asked_of_rows(&self, field: &Field, columns: &Adapted, positions: &Positions, count: usize) -> Result<ArrayRef> {
         let asked = self.job.asked();
         let positions = asked.iter().any(|slot| slot.is_of_positions()).then(|| positions.column());
