@@ -1,4 +1,4 @@
-//! Which files a condition on floating-point numbers takes, and what it costs to know whether there is NaN above their bounds.
+//! Conditions on floating-point numbers: which files they skip, and how many footers are read to learn whether bounds hold for NaN.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const PARQUET_MR: &str = "parquet-mr version 1.17.0 (build 1)";
 const DELTA_SPARK: &str = "Apache-Spark/4.2.0 Delta-Lake/4.4.0";
 
-/// Four files of d in 0..1000, 1000..2000 and so on, whose footers name this writer; and their actions.
+/// A table with four files of d in 0..1000, 1000..2000 and so on, whose footers name this writer, and the `add` actions of the files.
 async fn files(created_by: &str) -> (TableBuilder, Vec<Value>) {
     let builder = TableBuilder::with(protocol(&[], &[]), metadata(&["d double"], &[], &[]));
     let mut adds = Vec::new();
@@ -96,7 +96,7 @@ async fn a_tag_tells_of_files_of_lakebed_also_in_a_checkpoint() {
     }
 }
 
-/// Delta Spark names a file of somebody else again when it deletes rows of it.
+/// A DELETE by Delta Spark adds a file of another writer again, with its old statistics.
 #[tokio::test]
 async fn a_file_with_a_deletion_vector_may_have_the_statistics_of_somebody_else() {
     let (mut builder, mut adds) = files("any").await;

@@ -1,4 +1,4 @@
-//! Conditions that ask of rows what is no column of their table: `_metadata.row_id` and its like.
+//! Conditions on `_metadata.row_id` and the other fields of `_metadata`.
 
 use std::collections::BTreeSet;
 

@@ -147,12 +147,12 @@ const fn refused(name: &'static str, why: &'static str) -> Feature {
 }
 
 impl Feature {
-    /// The feature that a caller means by this name, whose case means nothing.
+    /// The feature of this name in a caller's words. The case of the name is ignored.
     pub fn find(name: &str) -> Option<&'static Self> {
         FEATURES.iter().find(|feature| feature.name.eq_ignore_ascii_case(name))
     }
 
-    /// The feature that a protocol names so, to the letter.
+    /// The feature of this name in a protocol. The name must match exactly.
     fn named(name: &str) -> Option<&'static Self> {
         FEATURES.iter().find(|feature| feature.name == name)
     }

@@ -77,7 +77,7 @@ impl FileBatchBuilder {
         Ok(())
     }
 
-    /// Tells of the commit of all files since the last one that was told of, whether their statistics are complete.
+    /// Ends a commit: the files since the end of the last commit get this mark, except those with a deletion vector.
     pub fn end_commit(&mut self, complete_stats: bool) {
         let told = self.complete_stats.len();
         let has_vector = self.has_vector.iter().skip(told);

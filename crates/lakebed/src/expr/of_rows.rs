@@ -1,5 +1,5 @@
-//! What a condition may ask of rows beyond the columns of their table: `_metadata.row_id` and its like, under the names that Spark has for
-//! them. A table that has a column `_metadata` keeps that name for it. Read [`scan_schema`] first.
+//! The fields of `_metadata` in conditions, such as `_metadata.row_id`, under the names that Spark has for them. A table that has a column
+//! `_metadata` keeps that name for it. Read [`scan_schema`] first.
 
 use std::sync::Arc;
 
@@ -21,8 +21,7 @@ const FIELDS: [(&str, DataType); 5] = [
     ("row_commit_version", DataType::Int64),
 ];
 
-/// The schema for which the condition of a scan of a table is parsed: the table's columns, and what can be asked of rows if the text
-/// asks for it.
+/// The schema of the conditions on a table: its columns, and `_metadata` if the text names it.
 pub(crate) fn scan_schema(table: &StructType, text: &str) -> Result<Schema> {
     let schema = filter_schema(table)?;
     if has_own(table) || !text.to_ascii_lowercase().contains(OF_ROWS) {

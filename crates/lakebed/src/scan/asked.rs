@@ -1,4 +1,4 @@
-//! Conditions that ask of rows what is no column of their table: where they are, and, in a table that tracks rows, who they are.
+//! Conditions on `_metadata`: the file and the position of a row, and its id and version in a table that tracks rows.
 
 use lakebed_core::schema::StructType;
 
@@ -6,12 +6,12 @@ use super::task::RowColumnKind;
 use crate::expr::{Filter, OF_ROWS, Options, asked_of_rows, parse_filter, scan_schema};
 use crate::{Error, Result, Snapshot};
 
-/// A condition on the rows of a table, which may ask for more than its columns.
+/// Parses a condition on the columns of a table and on `_metadata`.
 pub(crate) fn parse_row_filter(schema: &StructType, text: &str, now_ms: i64) -> Result<Filter> {
     parse_filter(text, &scan_schema(schema, text)?, &Options { now_ms: Some(now_ms) })
 }
 
-/// What a condition asks of rows, each once.
+/// The fields of `_metadata` that a condition names.
 pub(crate) fn kinds_asked_of_rows(filter: &Filter, schema: &StructType) -> Result<Vec<RowColumnKind>> {
     let columns = filter.columns();
     let asked = columns.iter().filter_map(|path| asked_of_rows(schema, path));
@@ -20,7 +20,7 @@ pub(crate) fn kinds_asked_of_rows(filter: &Filter, schema: &StructType) -> Resul
 }
 
 impl Snapshot {
-    /// Refuses a condition that asks of rows what they do not have.
+    /// Refuses a condition on row ids or versions if the table does not track rows.
     pub(crate) fn check_asked_of_rows(&self, filter: &Filter) -> Result<()> {
         let kinds = kinds_asked_of_rows(filter, self.schema())?;
         match kinds.into_iter().find(|kind| kind.is_of_row_tracking() && !self.properties().row_tracking) {
@@ -30,7 +30,7 @@ impl Snapshot {
     }
 }
 
-/// The table does not track rows, and a column tells of that.
+/// The error for a column of row tracking in a table that does not track rows.
 pub(super) fn not_tracked(url: &str, name: &str, kind: RowColumnKind) -> Error {
     let what = kind.name();
     Error::invalid_input(format!(

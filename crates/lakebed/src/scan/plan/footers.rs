@@ -1,5 +1,6 @@
-//! Files that a filter keeps only since nobody knows whether their bounds hold for NaN, or their null counts for fields of null structs:
-//! the footers tell. Reading these files would read their footers anyway, and finds them in memory then.
+//! Reads footers of files whose statistics in the log prove nothing by themselves: the log does not say whether bounds hold for NaN, or
+//! whether null counts include fields of null structs. Only files that the statistics would skip are read. A scan reads their footers anyway, and
+//! finds them in memory.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,9 +18,9 @@ use crate::{Result, Snapshot};
 
 /// Footers that are read side by side.
 const AT_ONCE: usize = 32;
-/// Footers that one plan reads at most to leave files out. Whoever reads the other files finds out.
+/// Footers that one plan reads at most to skip files. Beyond that files are kept, and the scan skips their row groups.
 const MOST: u64 = 10_000;
-/// Footers that one plan reads at most to tell others what they may skip.
+/// Footers that one plan reads at most for another engine, which then knows whether it may skip row groups.
 const MOST_FOR_OTHERS: u64 = 1_000;
 
 /// How many footers a plan has read.
@@ -32,8 +33,8 @@ impl Footers {
         count > 0 && self.0.fetch_add(count as u64, Ordering::Relaxed) + count as u64 <= most
     }
 
-    /// Of each file whether the upper bounds in its footer are known to hold for NaN. Who writes complete statistics into the log writes
-    /// them into footers, too.
+    /// Of each file whether the upper bounds in its footer are known to hold for NaN. Writers with complete statistics in the log have
+    /// complete statistics in footers, too.
     pub(super) async fn complete_bounds(&self, snapshot: &Snapshot, batch: &FileBatch) -> Result<BooleanArray> {
         let by_log = batch.complete_stats()?;
         let files: Vec<usize> = by_log.iter().enumerate().filter(|(_, told)| *told != Some(true)).map(|(file, _)| file).collect();
@@ -55,7 +56,7 @@ impl Footers {
         if !self.allow(files.len(), MOST) {
             return Ok(());
         }
-        // Who reads rows wants the page index, too.
+        // The scan needs the page index, too.
         let footers = read(snapshot, batch, &files, PageIndex::Read).await?;
         for (question, answers) in pruner.questions().zip(&mut known.answers) {
             *answers = or(answers, &of_files(batch, &files, &footers, |footer| answer(footer, question)))?;
@@ -80,7 +81,7 @@ fn of_files(
     BooleanArray::from(told)
 }
 
-/// The footers of these files. There is none of a file that cannot be read; whoever reads it says so.
+/// The footers of these files. A file that cannot be read has none: the scan that reads it raises the error.
 async fn read(
     snapshot: &Snapshot,
     batch: &FileBatch,

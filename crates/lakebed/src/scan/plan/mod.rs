@@ -236,7 +236,7 @@ impl Pruner {
     }
 }
 
-/// What the log tells of some files, as far as a filter asks for it.
+/// The facts of the log about some files that a filter needs.
 #[derive(Clone)]
 struct Known {
     partitions: Vec<ArrayRef>,

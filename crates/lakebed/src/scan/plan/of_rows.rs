@@ -16,7 +16,7 @@ use crate::scan::prune::{Pruner, asked_of_rows};
 use crate::scan::task::RowColumnKind;
 use crate::{Error, Result};
 
-/// The statistics that a pruner wants of these files.
+/// The statistics of these files for a pruner, with bounds of row ids and their like.
 pub(super) fn statistics(pruner: &Pruner, files: &FileBatch) -> Result<Vec<ArrayRef>> {
     let mut found = files.stats(pruner.wanted())?;
     for (wanted, values) in pruner.wanted().iter().zip(&mut found) {

@@ -1,7 +1,7 @@
-//! Bounds of what conditions ask of rows, such as their ids: nobody writes them down, the log and footers imply them.
+//! Bounds of row ids and the other fields of `_metadata`. No statistics hold them; they follow from the log and from footers.
 //!
-//! They stand among the wanted statistics under a path that no column has, so that whoever gathers statistics can tell them apart with
-//! [`asked_of_rows`]; who does not know them leaves them unknown.
+//! They stand among the wanted statistics under a path that no column has, and [`asked_of_rows`] tells them apart. Code that does not know
+//! them leaves them null, which proves nothing.
 
 use lakebed_core::schema::{PrimitiveType, StructType};
 use lakebed_core::stats::{StatColumn, StatKind};

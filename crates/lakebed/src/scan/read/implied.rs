@@ -1,5 +1,4 @@
-//! Between which values that lies which conditions ask of rows, in parts of a file: ids and positions of rows, and what is the same in all
-//! rows of a file.
+//! Bounds of row ids, positions and the other fields of `_metadata` in parts of a file.
 //!
 //! PROTOCOL "Row Tracking": a row has the id and the version that the file keeps for it in a column; where there is none, or null, its id
 //! is that of the file's first row plus its position, and its version the file's. Read [`Logged::bound`] first.

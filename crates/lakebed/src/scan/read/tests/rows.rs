@@ -333,7 +333,7 @@ proptest! {
     }
 }
 
-/// Reads with every file cut to what its own statistics leave, and tells how many rows were looked at.
+/// Reads the table, and counts the rows that were decoded after its footers had skipped row groups and pages.
 async fn tested(table: &Table) -> (Vec<String>, u64) {
     let counter = Arc::new(Counting::default());
     let options = ReadOptions { test: Some(counter.clone()), ..table.options.clone() };
