@@ -20,7 +20,8 @@ use super::physical::fold;
 use super::syntax::Comparison;
 use super::types;
 
-static ONE_FORM: Spec = Spec::total("one_form", one_form).ordered(&[Order::Rising]);
+/// A float in the form in which equal values have equal bits.
+pub(super) static ONE_FORM: Spec = Spec::total("one_form", one_form).ordered(&[Order::Rising]);
 
 /// The comparison of two values, or why they cannot be compared.
 pub(crate) fn compare(comparison: Comparison, left: Typed, right: Typed) -> Result<Expr, String> {

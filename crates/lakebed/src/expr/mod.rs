@@ -12,6 +12,7 @@ mod cast;
 mod cast_parts;
 mod chars;
 mod compare;
+mod float_test;
 mod function;
 mod interval;
 mod kernel;

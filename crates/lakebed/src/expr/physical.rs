@@ -22,6 +22,7 @@ use datafusion_physical_expr::expressions::BinaryExpr;
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr, create_physical_expr};
 use lakebed_core::{Error, Result};
 
+use super::float_test::FloatTest;
 use super::function;
 use super::kernel::{Kernel, fail};
 use super::types;
@@ -41,8 +42,9 @@ pub(crate) fn compile(expr: &Expr, schema: &Schema) -> DfResult<Arc<dyn Physical
     surroundings.config_options = Some(SPARK_OPTIONS.clone());
     let plain = create_physical_expr(expr, &schema, &surroundings, &PhysicalPlanningContext::default())?;
     let guarded = plain.transform_up(|node| {
-        let Some(guard) = Guard::instead_of(&node) else { return Ok(Transformed::no(node)) };
-        Ok(Transformed::yes(Arc::new(guard) as Arc<dyn PhysicalExpr>))
+        let test = FloatTest::instead_of(&node).map(|test| Arc::new(test) as Arc<dyn PhysicalExpr>);
+        let other = test.or_else(|| Some(Arc::new(Guard::instead_of(&node)?)));
+        Ok(other.map_or_else(|| Transformed::no(node), Transformed::yes))
     })?;
     Ok(guarded.data)
 }
