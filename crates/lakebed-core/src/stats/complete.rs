@@ -11,10 +11,10 @@ use super::columns::{IndexedColumn, IndexedKind};
 use crate::action::CommitInfo;
 use crate::schema::PrimitiveType;
 
-/// The tag of files whose statistics are complete.
+/// The tag of files whose statistics are complete, and the key in their footers.
 pub const COMPLETE_TAG: &str = "lakebed.completeStats";
-/// The value of the tag.
-pub(crate) const COMPLETE: &str = "true";
+/// The value of both.
+pub const COMPLETE: &str = "true";
 
 /// Operations of Delta Spark whose new files all have statistics that it collected from their rows. Others take statistics over from
 /// another table or version, or from the footers of files that others wrote.

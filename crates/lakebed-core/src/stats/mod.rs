@@ -36,8 +36,8 @@ use arrow_schema::DataType as ArrowType;
 
 pub use collect::{FileStats, StatsCollector};
 pub use columns::{IndexedColumn, IndexedKind, StatsPlan};
-pub use complete::COMPLETE_TAG;
-pub(crate) use complete::{COMPLETE, are_complete_in};
+pub(crate) use complete::are_complete_in;
+pub use complete::{COMPLETE, COMPLETE_TAG};
 pub use from_struct::from_struct;
 pub use json::{from_json, from_json_as_written};
 pub use to_json::struct_to_json;

@@ -4,6 +4,7 @@
 //! Read [`ParquetWriter::create`] first. `options` says how files are to be, `dictionary` which columns gain by one; `flat` writes most columns
 //! of numbers and texts, faster than the encoder of all others.
 
+mod bounds;
 mod dictionary;
 mod flat;
 mod nan;
@@ -293,14 +294,15 @@ impl Column {
         if let Some(column) = self.as_flat {
             return Ok(vec![Chunk::Flat(column.close().map_err(|error| error.within(name))?)]);
         }
-        let close = |writer: ArrowColumnWriter| -> parquet::errors::Result<Chunk> {
-            let mut chunk: ArrowColumnChunk = writer.close()?;
+        let close = |writer: ArrowColumnWriter| {
+            let mut chunk: ArrowColumnChunk = writer.close().at(name)?;
             if self.has_nan {
-                nan::without_bounds(&mut chunk)?;
+                nan::without_bounds(&mut chunk).at(name)?;
             }
+            bounds::shorten(&mut chunk).map_err(|error| error.within(name))?;
             Ok(Chunk::Any(chunk))
         };
-        self.writers.into_iter().map(|writer| close(writer).at(name)).collect()
+        self.writers.into_iter().map(close).collect()
     }
 }
 

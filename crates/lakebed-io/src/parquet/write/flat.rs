@@ -19,7 +19,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType as ArrowType;
 use bytes::Bytes;
 use lakebed_core::{Error, Result};
-use parquet::basic::{BoundaryOrder, Encoding, EncodingMask, PageType};
+use parquet::basic::{Encoding, EncodingMask, PageType};
 use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::compression::{Codec, CodecOptions, create_codec};
@@ -33,7 +33,8 @@ use parquet::schema::types::ColumnDescPtr;
 use parquet::util::bit_util::num_required_bits;
 
 use self::keys::put_keys;
-use self::values::{Dictionary, Extreme, Kind, Rows, Values, bounds, statistics, union};
+use self::values::{Dictionary, Extreme, Kind, Rows, Values, page_bounds, statistics, union};
+use super::bounds::PageOrder;
 use crate::at::At;
 
 pub(super) use self::values::as_values;
@@ -66,11 +67,7 @@ pub(super) struct FlatColumn {
     totals: Totals,
     column_index: ColumnIndexBuilder,
     offset_index: OffsetIndexBuilder,
-    /// How the pages so far lie to each other.
-    is_ascending: bool,
-    is_descending: bool,
-    /// The bounds of the last page that has a value.
-    last: Option<(Extreme, Extreme)>,
+    page_order: PageOrder<Extreme>,
     /// Where pages are compressed.
     compressed: Vec<u8>,
 }
@@ -154,9 +151,7 @@ impl Flat {
             totals: Totals::default(),
             column_index: ColumnIndexBuilder::new(self.descriptor.physical_type()),
             offset_index: OffsetIndexBuilder::new(),
-            is_ascending: true,
-            is_descending: true,
-            last: None,
+            page_order: PageOrder::new(),
             compressed: Vec::new(),
         }))
     }
@@ -238,12 +233,7 @@ impl FlatColumn {
             .set_definition_level_histogram(histogram.map(LevelHistogram::from))
             .build()
             .at("a column")?;
-        let order = match (self.is_ascending, self.is_descending) {
-            (true, _) => BoundaryOrder::ASCENDING,
-            (false, true) => BoundaryOrder::DESCENDING,
-            (false, false) => BoundaryOrder::UNORDERED,
-        };
-        column_index.set_boundary_order(order);
+        column_index.set_boundary_order(self.page_order.boundary_order());
         let close = ColumnCloseResult {
             bytes_written: totals.compressed_bytes as u64,
             rows_written: totals.rows,
@@ -383,18 +373,14 @@ impl FlatColumn {
         match page.extremes.take() {
             None => self.column_index.append(true, Vec::new(), Vec::new(), nulls),
             Some(extremes) => {
-                let (below, above) = bounds(kind, &extremes);
+                let (below, above) = page_bounds(kind, &extremes);
                 // Bounds of texts may be cut, and lie to each other in another way than the texts.
                 let known = match kind {
                     Kind::Text => (Extreme::Text(below.clone()), Extreme::Text(above.clone())),
                     _ => extremes.clone(),
                 };
-                if let Some((least, most)) = &self.last {
-                    self.is_ascending &= *least <= known.0 && *most <= known.1;
-                    self.is_descending &= *least >= known.0 && *most >= known.1;
-                }
+                self.page_order.push(known.0, known.1);
                 self.column_index.append(false, below, above, nulls);
-                self.last = Some(known);
                 totals.extremes = union(totals.extremes.take(), Some(extremes));
             }
         }

@@ -2,12 +2,13 @@
 
 use arrow_array::RecordBatch;
 use lakebed_core::Result;
-use lakebed_core::stats::COMPLETE_TAG;
+use lakebed_core::stats::{COMPLETE, COMPLETE_TAG};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
 
+use super::bounds;
 use super::dictionary::without_dictionary;
 use crate::at::At;
 
@@ -120,8 +121,11 @@ impl WriteOptions {
             .set_compression(self.codec.compression()?)
             .set_writer_version(version)
             .set_max_row_group_row_count(Some(self.row_group_rows))
+            // They are shortened when the chunk ends.
+            .set_statistics_truncate_length(Some(bounds::MOST_BYTES))
+            .set_column_index_truncate_length(Some(bounds::MOST_BYTES))
             .set_created_by(concat!("lakebed version ", env!("CARGO_PKG_VERSION")).to_owned())
-            .set_key_value_metadata(Some(vec![KeyValue::new(COMPLETE_TAG.to_owned(), "true".to_owned())]));
+            .set_key_value_metadata(Some(vec![KeyValue::new(COMPLETE_TAG.to_owned(), COMPLETE.to_owned())]));
         for column in &self.bloom_columns {
             properties = properties.set_column_bloom_filter_enabled(ColumnPath::new(column.clone()), true);
         }

@@ -18,10 +18,8 @@ use parquet::basic::Type as PhysicalType;
 use parquet::data_type::ByteArray;
 use parquet::file::statistics::{Statistics, ValueStatistics};
 
+use super::super::bounds::{Bound, Content, bounds};
 use crate::parquet::LENGTH_BYTES;
-
-/// Bounds of texts are cut to so many bytes.
-const MOST_BOUND_BYTES: usize = 64;
 
 /// How a column stores its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -289,16 +287,19 @@ pub(super) fn union(one: Option<(Extreme, Extreme)>, other: Option<(Extreme, Ext
 }
 
 /// A lower and an upper bound as an index of pages has them.
-pub(super) fn bounds(kind: Kind, (least, most): &(Extreme, Extreme)) -> (Vec<u8>, Vec<u8>) {
-    let bytes = |extreme: &Extreme, cut: fn(&[u8]) -> (Vec<u8>, bool)| match extreme {
-        Extreme::Number(number) => {
-            let mut bytes = Vec::new();
+pub(super) fn page_bounds(kind: Kind, (least, most): &(Extreme, Extreme)) -> (Vec<u8>, Vec<u8>) {
+    if let (Extreme::Text(least), Extreme::Text(most)) = (least, most) {
+        let (below, above) = bounds(least, most, Content::Text);
+        return (below.bytes, above.bytes);
+    }
+    let bytes = |extreme: &Extreme| {
+        let mut bytes = Vec::new();
+        if let Extreme::Number(number) = extreme {
             kind.put(*number, &mut bytes);
-            bytes
         }
-        Extreme::Text(text) => cut(text).0,
+        bytes
     };
-    (bytes(least, below), bytes(most, above))
+    (bytes(least), bytes(most))
 }
 
 /// Statistics of rows within these. `is_signed` says whether readers of old understand them.
@@ -319,48 +320,20 @@ pub(super) fn statistics(kind: Kind, extremes: Option<(Extreme, Extreme)>, nulls
             known.with_backwards_compatible_min_max(is_signed).into()
         }
         Kind::Text => {
-            let text = |extreme: Option<Extreme>, cut: fn(&[u8]) -> (Vec<u8>, bool)| match extreme {
-                Some(Extreme::Text(text)) => Some(cut(&text)).map(|(text, is_exact)| (ByteArray::from(text), is_exact)),
+            let known = match (&least, &most) {
+                (Some(Extreme::Text(least)), Some(Extreme::Text(most))) => Some(bounds(least, most, Content::Text)),
                 _ => None,
             };
-            let ((least, least_is_exact), (most, most_is_exact)) = (text(least, below).unzip(), text(most, above).unzip());
-            let known = ValueStatistics::new(least, most, None, Some(nulls), false)
-                .with_min_is_exact(least_is_exact.unwrap_or(false))
-                .with_max_is_exact(most_is_exact.unwrap_or(false));
+            let (below, above) = known.unzip();
+            let is_exact = |bound: &Option<Bound>| bound.as_ref().is_some_and(|bound| bound.is_exact);
+            let is_exact = (is_exact(&below), is_exact(&above));
+            let bytes = |bound: Option<Bound>| bound.map(|bound| ByteArray::from(bound.bytes));
+            let known = ValueStatistics::new(bytes(below), bytes(above), None, Some(nulls), false)
+                .with_min_is_exact(is_exact.0)
+                .with_max_is_exact(is_exact.1);
             known.with_backwards_compatible_min_max(is_signed).into()
         }
     }
-}
-
-/// A short text that is not above this one, and whether it is the same.
-fn below(text: &[u8]) -> (Vec<u8>, bool) {
-    match cut(text) {
-        Some(short) => (short.into(), false),
-        None => (text.to_vec(), true),
-    }
-}
-
-/// A text that is not below this one, and whether it is the same: a short one, where there is one.
-fn above(text: &[u8]) -> (Vec<u8>, bool) {
-    match cut(text).and_then(next) {
-        Some(short) => (short.into(), false),
-        None => (text.to_vec(), true),
-    }
-}
-
-/// The beginning of a long text.
-fn cut(text: &[u8]) -> Option<&str> {
-    let text = std::str::from_utf8(text).ok().filter(|text| text.len() > MOST_BOUND_BYTES)?;
-    Some(&text[..text.floor_char_boundary(MOST_BOUND_BYTES)])
-}
-
-/// A text above all that begin with this one: its last letter that has a next one of the same length is replaced by that.
-fn next(text: &str) -> Option<String> {
-    let next = |(at, letter): (usize, char)| {
-        let next = char::from_u32(letter as u32 + 1).filter(|next| next.len_utf8() == letter.len_utf8())?;
-        Some(format!("{}{next}", &text[..at]))
-    };
-    text.char_indices().rev().find_map(next)
 }
 
 #[cfg(test)]
@@ -368,23 +341,6 @@ mod tests {
     use arrow_array::PrimitiveArray;
 
     use super::*;
-
-    #[test]
-    fn bounds_of_long_texts_are_short() {
-        let short = "é".repeat(32);
-        assert_eq!(below(short.as_bytes()), (short.clone().into_bytes(), true));
-        assert_eq!(above(short.as_bytes()), (short.clone().into_bytes(), true));
-        let long = format!("{}é", "a".repeat(63));
-        assert_eq!(below(long.as_bytes()), ("a".repeat(63).into_bytes(), false));
-        assert_eq!(above(long.as_bytes()), (format!("{}b", "a".repeat(62)).into_bytes(), false));
-        // DEL is the last letter of one byte, and no letter is between U+D7FF and U+E000.
-        let long = format!("ab{}", "\u{7f}".repeat(100));
-        assert_eq!(above(long.as_bytes()), (b"ac".to_vec(), false));
-        let long = format!("b{}", "\u{d7ff}".repeat(40));
-        assert_eq!(above(long.as_bytes()), (b"c".to_vec(), false));
-        let long = "\u{10ffff}".repeat(40);
-        assert_eq!(above(long.as_bytes()), (long.clone().into_bytes(), true));
-    }
 
     #[test]
     fn texts_are_counted_by_their_bytes() {
