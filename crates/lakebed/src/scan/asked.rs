@@ -20,13 +20,33 @@ pub(crate) fn kinds_asked_of_rows(filter: &Filter, schema: &StructType) -> Resul
 }
 
 impl Snapshot {
-    /// Refuses a condition on row ids or versions if the table does not track rows.
-    pub(crate) fn check_asked_of_rows(&self, filter: &Filter) -> Result<()> {
+    /// Parses a condition on rows of this version: on their columns and on `_metadata`. A condition that cannot be decided is refused.
+    pub(crate) fn parse_row_filter(&self, text: &str, now_ms: i64) -> Result<Filter> {
+        let filter = parse_row_filter(self.schema(), text, now_ms).map_err(|error| error.within(self.url()))?;
+        self.refuse_untracked(&filter)?;
+        self.refuse_collations(&filter)?;
+        Ok(filter)
+    }
+
+    fn refuse_untracked(&self, filter: &Filter) -> Result<()> {
         let kinds = kinds_asked_of_rows(filter, self.schema())?;
         match kinds.into_iter().find(|kind| kind.is_of_row_tracking() && !self.properties().row_tracking) {
             Some(kind) => Err(not_tracked(self.url(), &format!("{OF_ROWS}.{}", kind.name()), kind)),
             None => Ok(()),
         }
+    }
+
+    /// Text of another collation is compared otherwise than by its bytes: a filter on it would lose rows.
+    fn refuse_collations(&self, filter: &Filter) -> Result<()> {
+        for path in filter.columns() {
+            let field = path.first().and_then(|name| self.schema().field(name));
+            if field.is_some_and(|field| field.metadata.contains_key("__COLLATIONS")) {
+                let (url, column) = (self.url(), path.join("."));
+                let message = format!("{url}: column {column} has a collation, by which lakebed cannot compare");
+                return Err(Error::unsupported(vec!["collations".to_owned()], message));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -2,11 +2,11 @@
 
 use futures::{StreamExt, TryStreamExt};
 use lakebed_core::log::files::FileBatch;
-use lakebed_core::path::FilePath;
-use lakebed_io::parquet::{PageIndex, ParquetFile};
+use lakebed_io::parquet::PageIndex;
 
 use super::Scan;
 use super::files::deleted_records;
+use super::listed::Listed;
 use super::plan::{Plan, PlanOptions, row_counts};
 use crate::{Error, Result, Snapshot};
 
@@ -52,7 +52,10 @@ async fn count_batch(snapshot: &Snapshot, batch: &FileBatch) -> Result<u64> {
             None => unknown.push(row),
         }
     }
-    let read = |row: usize| async move { live_rows(batch, row, read_row_count(snapshot, batch, row).await?) };
+    let read = |row: usize| async move {
+        let file = Listed::of(snapshot.store(), batch, row)?.open(PageIndex::Skip).await?;
+        live_rows(batch, row, file.num_rows())
+    };
     let read: u64 =
         futures::stream::iter(unknown).map(read).buffered(CONCURRENCY).try_fold(0, |a, b| async move { Ok(a + b) }).await?;
     Ok(known + read)
@@ -72,12 +75,4 @@ fn live_rows(batch: &FileBatch, row: usize, physical: u64) -> Result<u64> {
         let path = batch.paths().map_or("a file", |paths| paths.value(row));
         Error::corrupt(path, format!("its deletion vector deletes {deleted} of {physical} rows"))
     })
-}
-
-async fn read_row_count(snapshot: &Snapshot, batch: &FileBatch, row: usize) -> Result<u64> {
-    let path = FilePath::parse(batch.paths()?.value(row))?;
-    let (store, path) = snapshot.store().resolve(&path)?;
-    let size = batch.longs(lakebed_core::log::files::column::SIZE)?;
-    let size = u64::try_from(size.value(row)).ok();
-    Ok(ParquetFile::open(&store, &path, size, PageIndex::Skip).await?.num_rows())
 }

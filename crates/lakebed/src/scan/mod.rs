@@ -11,13 +11,14 @@ pub(crate) mod balance;
 pub(crate) mod count;
 mod explain;
 pub(crate) mod files;
+mod listed;
 mod pieces;
 
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use self::asked::{not_tracked, parse_row_filter};
+use self::asked::not_tracked;
 use self::task::OutputColumn;
 use crate::expr::Filter;
 use crate::{Error, Result, Snapshot};
@@ -143,27 +144,7 @@ impl Scan {
 
     /// The filter, understood.
     fn parsed_filter(&self) -> Result<Option<Arc<Filter>>> {
-        let filter = self.filter.as_ref().map(|text| parse_row_filter(self.snapshot.schema(), text, self.now_ms)).transpose()?;
-        if let Some(filter) = &filter {
-            self.snapshot.check_asked_of_rows(filter)?;
-            self.refuse_collations(filter)?;
-        }
-        Ok(filter.map(Arc::new))
-    }
-
-    /// Text of another collation is compared otherwise than by its bytes: a filter on it would lose rows.
-    fn refuse_collations(&self, filter: &Filter) -> Result<()> {
-        for path in filter.columns() {
-            let field = path.first().and_then(|name| self.snapshot.schema().field(name));
-            if field.is_some_and(|field| field.metadata.contains_key("__COLLATIONS")) {
-                let message = format!(
-                    "{}: column {} has a collation, by which lakebed cannot compare",
-                    self.snapshot.url(),
-                    path.join(".")
-                );
-                return Err(Error::unsupported(vec!["collations".to_owned()], message));
-            }
-        }
-        Ok(())
+        let parse = |text: &String| self.snapshot.parse_row_filter(text, self.now_ms).map(Arc::new);
+        self.filter.as_ref().map(parse).transpose()
     }
 }

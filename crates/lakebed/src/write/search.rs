@@ -19,7 +19,6 @@ use lakebed_io::dv::read_deletion_vector;
 
 use crate::expr::{Filter, Options, filter_schema, parse_filter};
 use crate::metrics::PlanMetrics;
-use crate::scan::asked::parse_row_filter;
 use crate::scan::count::known_rows;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::scan::prune::Pruner;
@@ -123,9 +122,7 @@ pub(crate) fn parse_condition(table: &str, schema: &StructType, text: &str, now_
 
 /// The same of rows that the table has: it may ask where they are and who they are.
 pub(crate) fn parse_condition_of_rows(snapshot: &Snapshot, text: &str, now_ms: i64) -> Result<Arc<Filter>> {
-    let filter = parse_row_filter(snapshot.schema(), text, now_ms).map_err(|error| error.within(snapshot.url()))?;
-    snapshot.check_asked_of_rows(&filter)?;
-    Ok(Arc::new(filter))
+    snapshot.parse_row_filter(text, now_ms).map(Arc::new)
 }
 
 impl Leaving {

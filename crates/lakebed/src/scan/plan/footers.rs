@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_arith::boolean::{and, not, or};
 use arrow_array::BooleanArray;
 use futures::{StreamExt, stream};
-use lakebed_core::log::files::{FileBatch, column};
-use lakebed_core::path::FilePath;
+use lakebed_core::log::files::FileBatch;
 use lakebed_core::schema::mapping::MappingMode;
 use lakebed_io::parquet::{PageIndex, ParquetFile};
 
 use super::Known;
+use crate::scan::listed::Listed;
 use crate::scan::prune::{Pruner, Question};
 use crate::{Result, Snapshot};
 
@@ -41,7 +41,7 @@ impl Footers {
         if !self.allow(files.len(), MOST_FOR_OTHERS) {
             return Ok(by_log);
         }
-        let footers = read(snapshot, batch, &files, PageIndex::Skip).await?;
+        let footers = read(snapshot, batch, &files, PageIndex::Skip).await;
         let told = of_files(batch, &files, &footers, ParquetFile::has_complete_stats);
         Ok(or(&by_log, &told)?)
     }
@@ -52,12 +52,15 @@ impl Footers {
         if known.answers.is_empty() || snapshot.mapping_mode() == MappingMode::Id {
             return Ok(());
         }
+        if known.answers.iter().all(|answers| answers.true_count() == answers.len()) {
+            return Ok(());
+        }
         let files = in_question(pruner, batch, known)?;
         if !self.allow(files.len(), MOST) {
             return Ok(());
         }
         // The scan needs the page index, too.
-        let footers = read(snapshot, batch, &files, PageIndex::Read).await?;
+        let footers = read(snapshot, batch, &files, PageIndex::Read).await;
         for (question, answers) in pruner.questions().zip(&mut known.answers) {
             *answers = or(answers, &of_files(batch, &files, &footers, |footer| answer(footer, question)))?;
         }
@@ -82,16 +85,10 @@ fn of_files(
 }
 
 /// The footers of these files. A file that cannot be read has none: the scan that reads it raises the error.
-async fn read(
-    snapshot: &Snapshot,
-    batch: &FileBatch,
-    files: &[usize],
-    page_index: PageIndex,
-) -> Result<Vec<Option<ParquetFile>>> {
-    let (paths, sizes) = (batch.paths()?, batch.longs(column::SIZE)?);
-    let opening = |file: &usize| open(snapshot.clone(), paths.value(*file).to_owned(), sizes.value(*file), page_index);
-    let opening: Vec<_> = files.iter().map(opening).collect();
-    Ok(stream::iter(opening).buffered(AT_ONCE).collect().await)
+async fn read(snapshot: &Snapshot, batch: &FileBatch, files: &[usize], page_index: PageIndex) -> Vec<Option<ParquetFile>> {
+    let listed = files.iter().map(|file| Listed::of(snapshot.store(), batch, *file)).collect::<Vec<_>>();
+    let opening = listed.into_iter().map(|file| async move { file.ok()?.open(page_index).await.ok() });
+    stream::iter(opening).buffered(AT_ONCE).collect().await
 }
 
 /// The files that would be left out if their statistics were complete.
@@ -102,12 +99,6 @@ fn in_question(pruner: &Pruner, batch: &FileBatch, known: &Known) -> Result<Vec<
     let keep = and(&by_partition, &pruner.prune_stats(&known.columns(batch.len()))?)?;
     let keep = and(&keep, &not(&pruner.prune_stats(&if_complete.columns(batch.len()))?)?)?;
     Ok(keep.iter().enumerate().filter(|(_, keep)| *keep == Some(true)).map(|(file, _)| file).collect())
-}
-
-async fn open(snapshot: Snapshot, path: String, size: i64, page_index: PageIndex) -> Option<ParquetFile> {
-    let (store, path) = snapshot.store().resolve(&FilePath::parse(&path).ok()?).ok()?;
-    let size = u64::try_from(size).ok().filter(|size| *size > 0);
-    ParquetFile::open(&store, &path, size, page_index).await.ok()
 }
 
 /// Whether the footer proves that the statistics of the log are right in this, whoever collected them: since no value is NaN, or no field

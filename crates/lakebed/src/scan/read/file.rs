@@ -8,7 +8,6 @@ use arrow_array::{ArrayRef, BooleanArray};
 use lakebed_core::ErrorKind;
 use lakebed_core::action::DeletionVectorDescriptor;
 use lakebed_core::dv::DeletionVector;
-use lakebed_core::path::FilePath;
 use lakebed_core::schema::PrimitiveType;
 use lakebed_core::value::{Scalar, scalar_to_array};
 use lakebed_io::dv::read_deletion_vector;
@@ -22,6 +21,7 @@ use super::job::{Job, Slot};
 use super::piece::Piece;
 use super::rows::Rows;
 use super::size::PieceSize;
+use crate::scan::listed::Listed;
 use crate::scan::prune::{FileColumns as FilesKnown, Pruner};
 use crate::scan::task::{ChangeType, FileChange, ScanFile};
 use crate::{Error, Result};
@@ -169,14 +169,12 @@ impl OpenFile {
 
 impl Stored {
     async fn open(job: &Arc<Job>, file: &ScanFile, constants: &[(Scalar, PrimitiveType)]) -> Result<Self> {
-        let (store, path) = job.store().resolve(&FilePath::parse(&file.path)?)?;
-        let cuts_small = job.ahead_bytes().is_some() && store.local_path(&path).is_some();
+        let listed = Listed::new(job.store(), &file.path, Some(file.size))?;
+        let cuts_small = job.ahead_bytes().is_some() && listed.is_local();
         let reads_parts = cuts_small || job.pruner().is_some() || job.limit().is_some() || file.only_deleted_by.is_some();
         let page_index = if reads_parts { PageIndex::Read } else { PageIndex::Skip };
-        // A size of 0 is what writers put who did not know better.
-        let size = Some(file.size).filter(|size| *size > 0);
         let (parquet, deleted, only) = tokio::try_join!(
-            ParquetFile::open(&store, &path, size, page_index),
+            listed.open(page_index),
             vector(job, file.deletion_vector.as_ref()),
             vector(job, file.only_deleted_by.as_ref()),
         )?;
