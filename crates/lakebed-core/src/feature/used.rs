@@ -10,17 +10,20 @@ use crate::{Error, Result};
 /// Features that Delta Spark does not ask for: who knows nothing of them reads and writes the same.
 const NOT_ASKED_FOR: [&str; 2] = ["allowColumnDefaults", "checkpointProtection"];
 
+/// Features that are asked for where the protocol lists none, too.
+const ASKED_OF_ALL: [&str; 2] = ["rowTracking", "typeWidening"];
+
 /// Refuses metadata that uses features which the protocol does not list, as Delta Spark does, for reading as for writing: one of the two is
-/// not what its writer meant, and rows would be read wrongly. Protocols without lists are taken at their word: what their metadata sets
-/// beyond them has no effect.
+/// not what its writer meant, and rows would be read wrongly. Other protocols without lists are taken at their word: what their metadata
+/// sets beyond them has no effect.
 pub fn check_used(protocol: &Protocol, schema: &StructType, properties: &TableProperties, table: &str) -> Result<()> {
-    if protocol.writer_features.is_none() {
-        return Ok(());
-    }
     let listed: Vec<&str> = protocol.writer_features.iter().flatten().map(String::as_str).collect();
     let has = |name: &str| listed.contains(&name) || former_names(name).iter().any(|name| listed.contains(name));
     let mut used = used_features(schema, properties, false);
-    used.retain(|name| !NOT_ASKED_FOR.contains(name));
+    match &protocol.writer_features {
+        Some(_) => used.retain(|name| !NOT_ASKED_FOR.contains(name)),
+        None => used.retain(|name| ASKED_OF_ALL.contains(name)),
+    }
     // Row ids are counted on in a domain.
     if has("rowTracking") {
         used.insert("domainMetadata");
@@ -113,8 +116,9 @@ mod tests {
             let with_needed = [feature, "domainMetadata"];
             check((3, 7, Some(&with_needed)), &column, property, &[]);
             // Old protocols list nothing.
+            let missing = if ["rowTracking", "typeWidening"].contains(&feature) { vec![feature] } else { vec![] };
             for (reader, writer) in [(1, 1), (1, 2), (1, 4), (2, 5), (2, 6)] {
-                check((reader, writer, None), &column, property, &[]);
+                check((reader, writer, None), &column, property, &missing);
             }
         }
     }
