@@ -48,8 +48,7 @@ def frame(spark: SparkSession, asked: Asked, reading: Reading, deleted: DataFram
     options = (
         {**_EXACT, "basePath": places.hadoop_root(asked.root)} if by_directory else {**_EXACT, "recursiveFileLookup": "true"}
     )
-    if types.has_type(read, types.is_floating):
-        options.update(_NOT_BY_BITS if reading.complete_bounds else {**_NOT_BY_BITS, **_NOT_BY_BOUNDS})
+    options.update(_pushdown(read, reading))
     found = spark.read.schema(read).options(**options).parquet(*reading.paths)
     if deleted is not None:
         found = deletions.without(found, deleted)
@@ -60,13 +59,26 @@ def frame(spark: SparkSession, asked: Asked, reading: Reading, deleted: DataFram
         if reading.values is not None and field.name in asked.partition_columns:
             value = partitions.literal(reading.values[field.name], field.dataType)
             return types.converted(value, field.dataType, field)
-        return types.converted(F.col(types.quoted(physical.name)), physical.dataType, field)
+        value = F.col(types.quoted(physical.name))
+        if types.is_floating(field.dataType) and not reading.complete_bounds:
+            # This is the value itself, but no column of the file any more: Spark pushes no filter down for it.
+            value = F.nanvl(value, value)
+        return types.converted(value, physical.dataType, field)
 
     fields = zip(types.shown(schema).fields, types.physical(schema).fields, strict=True)
     columns = {field.name: column(field, physical) for field, physical in fields if field.name in asked.needed.names}
     if asked.where is None:
         return found.select(*[columns[name] for name in asked.schema.names])
     return found.select(*columns.values()).where(asked.where).select(*map(types.quoted, asked.schema.names))
+
+
+def _pushdown(read: StructType, reading: Reading) -> dict[str, str]:
+    """What filters that are pushed down may not use in these files."""
+    if reading.complete_bounds:
+        return _NOT_BY_BITS if types.has_type(read, types.is_floating) else {}
+    # Filters on columns of floating-point numbers are not pushed down, but those on fields in structs are.
+    in_structs = [field for field in read.fields if not types.is_floating(field.dataType)]
+    return {**_NOT_BY_BITS, **_NOT_BY_BOUNDS} if types.has_type(StructType(in_structs), types.is_floating) else {}
 
 
 def _schema(asked: Asked) -> StructType:
