@@ -50,6 +50,8 @@ pub struct TableProperties {
     pub type_widening: bool,
     /// `delta.enableVariantShredding`: false.
     pub variant_shredding: bool,
+    /// `delta.enableMaterializePartitionColumnsFeature`: false.
+    pub materialize_partition_columns: bool,
     /// `delta.enableIcebergCompatV1`: false.
     pub iceberg_compat_v1: bool,
     /// `delta.enableIcebergCompatV2`: false.
@@ -182,6 +184,7 @@ const NAMES: &[&str] = &[
     "delta.enableIcebergCompatV2",
     "delta.enableIcebergCompatV3",
     "delta.enableInCommitTimestamps",
+    "delta.enableMaterializePartitionColumnsFeature",
     "delta.enableRowTracking",
     "delta.enableTypeWidening",
     "delta.enableVariantShredding",
@@ -237,6 +240,7 @@ impl TableProperties {
             materialized_row_commit_version_column: values.get("rowTracking.materializedRowCommitVersionColumnName", text),
             type_widening: values.flag("enableTypeWidening", false),
             variant_shredding: values.flag("enableVariantShredding", false),
+            materialize_partition_columns: values.flag("enableMaterializePartitionColumnsFeature", false),
             iceberg_compat_v1: values.flag("enableIcebergCompatV1", false),
             iceberg_compat_v2: values.flag("enableIcebergCompatV2", false),
             iceberg_compat_v3: values.flag("enableIcebergCompatV3", false),

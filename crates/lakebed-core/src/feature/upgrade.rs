@@ -27,6 +27,7 @@ pub fn used_features(schema: &StructType, properties: &TableProperties, is_clust
         (properties.checkpoint_policy == CheckpointPolicy::V2, "v2Checkpoint"),
         (properties.type_widening, "typeWidening"),
         (properties.variant_shredding, "variantShredding"),
+        (properties.materialize_partition_columns, "materializePartitionColumns"),
         (properties.row_tracking, "rowTracking"),
         (properties.in_commit_timestamps, "inCommitTimestamp"),
         (properties.iceberg_compat_v1, "icebergCompatV1"),

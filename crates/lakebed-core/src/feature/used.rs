@@ -10,19 +10,19 @@ use crate::{Error, Result};
 /// Features that Delta Spark does not ask for: who knows nothing of them reads and writes the same.
 const NOT_ASKED_FOR: [&str; 2] = ["allowColumnDefaults", "checkpointProtection"];
 
-/// Features that are asked for where the protocol lists none, too.
-const ASKED_OF_ALL: [&str; 2] = ["rowTracking", "typeWidening"];
+/// The feature that is asked for where the protocol has no lists, too.
+const ASKED_OF_ALL: &str = "rowTracking";
 
 /// Refuses metadata that uses features which the protocol does not list, as Delta Spark does, for reading as for writing: one of the two is
-/// not what its writer meant, and rows would be read wrongly. Other protocols without lists are taken at their word: what their metadata
-/// sets beyond them has no effect.
+/// not what its writer meant, and rows would be read wrongly. Protocols without lists are taken at their word, but for row tracking: what
+/// else their metadata sets beyond them has no effect.
 pub fn check_used(protocol: &Protocol, schema: &StructType, properties: &TableProperties, table: &str) -> Result<()> {
     let listed: Vec<&str> = protocol.writer_features.iter().flatten().map(String::as_str).collect();
     let has = |name: &str| listed.contains(&name) || former_names(name).iter().any(|name| listed.contains(name));
     let mut used = used_features(schema, properties, false);
     match &protocol.writer_features {
         Some(_) => used.retain(|name| !NOT_ASKED_FOR.contains(name)),
-        None => used.retain(|name| ASKED_OF_ALL.contains(name)),
+        None => used.retain(|name| *name == ASKED_OF_ALL),
     }
     // Row ids are counted on in a domain.
     if has("rowTracking") {
@@ -86,7 +86,7 @@ mod tests {
         format!(r#"{{"name":"c","type":{data_type},"nullable":true,"metadata":{{{metadata}}}}}"#)
     }
 
-    /// Each was tried with Delta Spark 4.4.
+    /// The properties among these are tried with Delta Spark in `test_features.py`.
     #[test]
     fn what_metadata_uses_must_be_listed() {
         let no = ("team", "blue");
@@ -103,6 +103,7 @@ mod tests {
             (PLAIN.to_owned(), ("delta.checkpointPolicy", "v2"), "v2Checkpoint"),
             (PLAIN.to_owned(), ("delta.enableVariantShredding", "true"), "variantShredding"),
             (PLAIN.to_owned(), ("delta.enableIcebergCompatV2", "true"), "icebergCompatV2"),
+            (PLAIN.to_owned(), ("delta.enableMaterializePartitionColumnsFeature", "true"), "materializePartitionColumns"),
             (column(r#""long""#, r#""delta.generationExpression":"id""#), no, "generatedColumns"),
             (column(r#""long""#, r#""delta.identity.start":1"#), no, "identityColumns"),
             (column(r#""long""#, r#""delta.invariants":"{}""#), no, "invariants"),
@@ -116,7 +117,7 @@ mod tests {
             let with_needed = [feature, "domainMetadata"];
             check((3, 7, Some(&with_needed)), &column, property, &[]);
             // Old protocols list nothing.
-            let missing = if ["rowTracking", "typeWidening"].contains(&feature) { vec![feature] } else { vec![] };
+            let missing: Vec<&str> = Some(feature).into_iter().filter(|feature| *feature == "rowTracking").collect();
             for (reader, writer) in [(1, 1), (1, 2), (1, 4), (2, 5), (2, 6)] {
                 check((reader, writer, None), &column, property, &missing);
             }
