@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .python import dml, layout
+from .python import dml, doubles, layout
 from .python.cases import all_cases
 from .python.run import machine_name
 from .python.spark import report as spark
@@ -247,12 +247,15 @@ def machines(figures: dict[str, dict[str, dict[str, float | str]]]) -> list[str]
 def main(arguments: list[str]) -> None:
     """Writes the tables between the markers of the README; a part of which there are no results stays."""
     paths = [Path(a) for a in arguments] or [max((BENCHES / "results").glob("*.jsonl"), key=lambda p: p.stat().st_mtime)]
+    of_doubles = [path for path in paths if path.stem.endswith("-doubles")]
+    paths = [path for path in paths if path not in of_doubles]
     readme = BENCHES / "README.md"
     for name, lines in {
         "results": results(paths),
         "changes": changes(paths),
         "layouts": layouts(paths),
         "spark": spark.lines(paths),
+        "doubles": doubles.lines(of_doubles),
     }.items():
         begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
         if lines:

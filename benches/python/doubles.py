@@ -1,27 +1,34 @@
 """What floating-point columns cost: TPC-H lineitem with doubles beside the same rows with decimals, `python -m benches.python.doubles [SCALE]`.
 
-The tables are written by lakebed, by Delta Spark and by deltalake, in order of `l_orderkey`, in files of 500,000 rows. Each question is
-asked of both tables in turn, by lakebed on one machine and through Spark, and of plain Parquet through Spark. A line of
-`benches/results/<date>-doubles.jsonl` is one sample, with how many files and rows were left to read.
+The tables are written by lakebed, by Delta Spark and by deltalake, in order of `l_orderkey`, in files of 500,000 rows and one row group.
+Each question is asked of both tables in turn, by lakebed on one machine and through Spark, and of plain Parquet through Spark. A line of
+`benches/results/<date>-doubles.jsonl` is one sample. It says how many files are left to read, and through Spark how many rows were
+read: the rows of row groups that were not skipped.
 """
 
 import json
+import shutil
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from datetime import date
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from .run import machine, machine_name
+from .spark.data import with_doubles
 from .spark.engines import Delta
 from .tables import root
 
+KINDS = ("decimals", "doubles")
 ROWS_PER_FILE = 500_000
 WRITERS = ("lakebed", "delta_spark", "deltalake")
 COLUMNS = "l_orderkey, l_extendedprice, l_discount, l_quantity"
-SAMPLES = 7
+SAMPLES = 15
+WARMING = 5
 Questions = dict[str, tuple[str | None, str]]
 
 
@@ -47,10 +54,7 @@ def rows(kind: str, scale: float) -> Any:
     with tempfile.TemporaryDirectory(dir=root()) as scratch:
         found = generate(Path(scratch), scale)
     found = found.append_column("l_key", found["l_orderkey"].cast(pa.decimal128(21, 2)).cast(pa.decimal128(12, 2)))
-    if kind == "decimals":
-        return found
-    fields = [pa.field(f.name, pa.float64()) if pa.types.is_decimal(f.type) else f for f in found.schema]
-    return found.cast(pa.schema(fields))
+    return found if kind == "decimals" else with_doubles(found)
 
 
 def place(kind: str, writer: str, scale: float) -> Path:
@@ -64,40 +68,65 @@ def make(spark: Any, scale: float) -> None:
 
     import lakebed as lb
 
-    for kind in ("decimals", "doubles"):
-        paths = {writer: place(kind, writer, scale) for writer in WRITERS}
-        if all(path.is_dir() for path in paths.values()):
+    for kind in KINDS:
+        if all(place(kind, writer, scale).is_dir() for writer in WRITERS):
             continue
-        data = rows(kind, scale)
-        for start in range(0, data.num_rows, ROWS_PER_FILE):
-            part = data.slice(start, ROWS_PER_FILE)
-            lb.write(paths["lakebed"], part)
-            deltalake.write_deltalake(str(paths["deltalake"]), part, mode="append")
-        for file in lb.Table(paths["lakebed"]).scan().files()["path"].to_pylist():
-            frame = spark.read.parquet(f"{paths['lakebed']}/{file}").coalesce(1)
-            frame.write.format("delta").mode("append").save(str(paths["delta_spark"]))
+        with tempfile.TemporaryDirectory(dir=root()) as scratch:
+            paths = {writer: Path(scratch) / writer for writer in WRITERS}
+            data = rows(kind, scale)
+            for start in range(0, data.num_rows, ROWS_PER_FILE):
+                part = data.slice(start, ROWS_PER_FILE)
+                lb.write(paths["lakebed"], part)
+                deltalake.write_deltalake(str(paths["deltalake"]), part, mode="append")
+            for file in lb.Table(paths["lakebed"]).scan().files()["path"].to_pylist():
+                frame = spark.read.parquet(f"{paths['lakebed']}/{file}").coalesce(1)
+                frame.write.format("delta").mode("append").save(str(paths["delta_spark"]))
+            for writer, path in paths.items():
+                shutil.rmtree(place(kind, writer, scale), ignore_errors=True)
+                path.rename(place(kind, writer, scale))
 
 
-def on_one_machine(path: Path, asked: Questions) -> Iterator[tuple[str, Callable[[], int]]]:
+class OnOneMachine:
     """The questions, asked of lakebed."""
-    import lakebed as lb
 
-    table = lb.Table(path)
-    for name, (where, columns) in asked.items():
-        wanted = None if columns == "*" else columns.split(", ")
-        yield name, lambda where=where, wanted=wanted: table.to_arrow(columns=wanted, where=where).num_rows  # type: ignore[misc]
+    def __init__(self, path: Path) -> None:
+        import lakebed as lb
+
+        self.table = lb.Table(path)
+
+    def ask(self, where: str | None, columns: str) -> None:
+        """The rows as Arrow."""
+        self.table.to_arrow(columns=None if columns == "*" else columns.split(", "), where=where)
+
+    def rows_read(self, where: str | None, columns: str) -> int | None:
+        """Not told."""
+        return None
 
 
-def through_spark(frame: Any, asked: Questions) -> Iterator[tuple[str, Callable[[], int]]]:
+class ThroughSpark:
     """The questions, asked of a frame; the rows stay in Spark."""
-    for name, (where, columns) in asked.items():
-        found = (frame if where is None else frame.where(where)).select(*columns.split(", "))
 
-        def ask(found: Any = found) -> int:
-            found.write.format("noop").mode("overwrite").save()
-            return -1
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
 
-        yield name, ask
+    def ask(self, where: str | None, columns: str) -> None:
+        """The rows to nowhere."""
+        self._found(where, columns).write.format("noop").mode("overwrite").save()
+
+    def rows_read(self, where: str | None, columns: str) -> int | None:
+        """The rows that left the files, before the condition was applied to them."""
+        found = self._found(where, columns).groupBy().count()
+        found.collect()
+        plan = found._jdf.queryExecution().executedPlan()
+        leaves = (plan.finalPhysicalPlan() if plan.nodeName().startswith("Adaptive") else plan).collectLeaves()
+        scans = [leaves.apply(at) for at in range(leaves.size())]
+        while any(scan.nodeName().endswith("QueryStage") for scan in scans):
+            inner = [scan.plan().collectLeaves() for scan in scans]
+            scans = [found.apply(at) for found in inner for at in range(found.size())]
+        return sum(scan.metrics().apply("numOutputRows").value() for scan in scans)
+
+    def _found(self, where: str | None, columns: str) -> Any:
+        return (self.frame if where is None else self.frame.where(where)).select(*columns.split(", "))
 
 
 def main(scale: float) -> None:
@@ -105,50 +134,75 @@ def main(scale: float) -> None:
     import lakebed as lb
     import lakebed.spark as lbs
 
-    asked = questions_at(scale)
     root().mkdir(parents=True, exist_ok=True)
     results = Path(__file__).parents[1] / "results" / f"{date.today()}-doubles.jsonl"
-    medians: dict[tuple[str, str, str], dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as scratch, results.open("a") as out:
         engine = Delta()
-        engine.start("4g", Path(scratch))
+        versions = engine.start("4g", Path(scratch))
         make(engine.spark, scale)
-        for writer in WRITERS:
-            paths = {kind: place(kind, writer, scale) for kind in ("decimals", "doubles")}
-            engines: dict[str, Callable[[Path], Any]] = {
-                "lakebed": lambda path: on_one_machine(path, asked),
-                "lakebed through Spark": lambda path: through_spark(lbs.read(engine.spark, str(path)), asked),
-                "plain Parquet": lambda path: through_spark(engine.spark.read.parquet(str(path)), asked),
-            }
-            for name, asks in engines.items():
-                questions = {kind: dict(asks(path)) for kind, path in paths.items()}
-                for question, (where, _) in asked.items():
-                    taken: dict[str, list[float]] = {kind: [] for kind in paths}
-                    for sample in range(SAMPLES + 2):
-                        for kind in sorted(paths, reverse=bool(sample % 2)):
-                            start = time.perf_counter()
-                            questions[kind][question]()
-                            if sample > 1:
-                                taken[kind].append(time.perf_counter() - start)
-                    for kind, path in paths.items():
-                        files = lb.Table(path).scan(where=where).files().num_rows
-                        for took_s in taken[kind]:
-                            line = {
-                                "writer": writer,
-                                "engine": name,
-                                "question": question,
-                                "kind": kind,
-                                "scale": scale,
-                                "took_s": took_s,
-                                "files": files,
-                            }
-                            out.write(json.dumps(line) + "\n")
-                    medians[writer, name, question] = {kind: statistics.median(times) for kind, times in taken.items()}
-                    one = medians[writer, name, question]
-                    ratio = one["doubles"] / one["decimals"]
-                    print(
-                        f"{writer:12} {name:22} {question:7} {one['decimals']:.4f} {one['doubles']:.4f} {ratio:.2f}", flush=True
-                    )
+        out.write(
+            json.dumps({"machine": machine(), "at": datetime.now(UTC).isoformat(), "versions": versions, "scale": scale}) + "\n"
+        )
+        engines: dict[str, Callable[[Path], OnOneMachine | ThroughSpark]] = {
+            "lakebed": OnOneMachine,
+            "lakebed through Spark": lambda path: ThroughSpark(lbs.read(engine.spark, str(path))),
+            "plain Parquet": lambda path: ThroughSpark(engine.spark.read.parquet(str(path))),
+        }
+        for writer, (name, begin) in product(WRITERS, engines.items()):
+            paths = {kind: place(kind, writer, scale) for kind in KINDS}
+            asked = {kind: begin(path) for kind, path in paths.items()}
+            for question, (where, columns) in questions_at(scale).items():
+                taken: dict[str, list[float]] = {kind: [] for kind in KINDS}
+                for sample in range(SAMPLES + WARMING):
+                    for kind in sorted(KINDS, reverse=bool(sample % 2)):
+                        start = time.perf_counter()
+                        asked[kind].ask(where, columns)
+                        if sample >= WARMING:
+                            taken[kind].append(time.perf_counter() - start)
+                for kind, path in paths.items():
+                    read = {
+                        "files": lb.Table(path).scan(where=where).files().num_rows,
+                        "rows_read": asked[kind].rows_read(where, columns),
+                    }
+                    sample = {"writer": writer, "engine": name, "question": question, "kind": kind} | read
+                    for took_s in taken[kind]:
+                        out.write(json.dumps(sample | {"took_s": took_s}) + "\n")
+                one = {kind: statistics.median(times) for kind, times in taken.items()}
+                ratio = one["doubles"] / one["decimals"]
+                print(f"{writer:12} {name:22} {question:7} {one['decimals']:.4f} {one['doubles']:.4f} {ratio:.2f}", flush=True)
+
+
+def lines(paths: list[Path]) -> list[str]:
+    """The part of `benches/README.md`; nothing if the files hold no such results."""
+    head: dict[str, Any] = {}
+    samples: dict[tuple[str, str, str], dict[str, list[dict[str, Any]]]] = {}
+    for path in paths:
+        for record in map(json.loads, path.read_text().splitlines()):
+            if "machine" in record:
+                head, samples = record | {"name": path.name}, {}
+            else:
+                of_case = samples.setdefault((record["writer"], record["engine"], record["question"]), {})
+                of_case.setdefault(record["kind"], []).append(record)
+    if not samples:
+        return []
+    out = [
+        f"From `results/{head['name']}`, {head['at'][:10]}: {machine_name(head['machine'])}; {head['versions']}; scale {head['scale']:g}.",
+        "",
+        "| files by | engine | question | decimals, s | doubles, s | × | files | rows read |",
+        "|---|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for (writer, engine, question), of_kind in samples.items():
+        took = {kind: statistics.median(record["took_s"] for record in records) for kind, records in of_kind.items()}
+
+        def both(key: str, of_kind: dict[str, list[dict[str, Any]]] = of_kind) -> str:
+            told = [of_kind[kind][0][key] for kind in KINDS]
+            return " / ".join("" if number is None else f"{number:,}" for number in told) if told != [None, None] else ""
+
+        out.append(
+            f"| {writer} | {engine} | {question} | {took['decimals']:.3f} | {took['doubles']:.3f} "
+            f"| {took['doubles'] / took['decimals']:.2f} | {both('files')} | {both('rows_read')} |"
+        )
+    return out
 
 
 if __name__ == "__main__":

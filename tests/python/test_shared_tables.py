@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+import duck
 import lakebed as lb
 from writes import read
 
@@ -179,15 +181,27 @@ def test_statistics_are_those_of_delta_spark(tmp_path: Path, spark: Any) -> None
 
     assert statistics(own_path) == statistics(spark_path)
 
-    # Texts that begin alike have longer bounds than Delta Spark's, which it reads.
-    begins = "a text that is longer than thirty-two characters: "
+
+def test_longer_bounds_of_texts_that_begin_alike_are_read_by_all(spark: Any, tmp_path: Path) -> None:
+    begins = "a text that is longer than thirty-two characters: " * 3
+    path = str(tmp_path / "long")
     for digit in (3, 7):
-        lb.write(tmp_path / "long", pa.table({"s": [f"{begins}{digit}", f"{begins}{digit + 1}"]}))
-    left = lb.Table(tmp_path / "long").scan(where=f"s = '{begins}7'")
+        texts = [f"{begins}{digit}", f"{begins}{digit + 1}"]
+        lb.write(path, pa.table({"s": texts, "b": [text.encode() for text in texts]}))
+    left = lb.Table(path).scan(where=f"s = '{begins}7'")
     assert (left.files().num_rows, left.count()) == (1, 1)
-    found = spark.read.format("delta").load(str(tmp_path / "long")).where(f"s = '{begins}7'")
-    assert (found.count(), len(found.inputFiles())) == (1, 1)
-    assert pa.table(DeltaTable(str(tmp_path / "long")).to_pyarrow_table()).num_rows == 4
+    with duck.connect() as connection:
+        for condition in (f"s = '{begins}7'", f"b = X'{begins.encode().hex()}37'", f"s > '{begins}7'"):
+            assert spark.read.format("delta").load(path).where(condition).count() == 1, condition
+        assert len(spark.read.format("delta").load(path).where(f"s = '{begins}7'").inputFiles()) == 1
+        for condition in (f"s = '{begins}7'", f"b = '{begins}7'::BLOB", f"s > '{begins}7'"):
+            count = connection.execute(f"SELECT count(*) FROM delta_scan('{path}') WHERE {condition}").fetchone()
+            assert count == (1,), condition
+    assert pa.table(DeltaTable(path).to_pyarrow_table(filters=[("s", "=", f"{begins}7")])).num_rows == 1
+    for file in left.files()["path"].to_pylist():
+        group = pq.ParquetFile(f"{path}/{file}").metadata.row_group(0)
+        bounds = [(group.column(at).statistics.min, group.column(at).statistics.max) for at in range(2)]
+        assert bounds == [(f"{begins}7", f"{begins}8"), (f"{begins}7".encode(), f"{begins}8".encode())]
 
 
 def _split(columns: str) -> list[str]:

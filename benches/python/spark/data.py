@@ -1,8 +1,9 @@
 """The tables of TPC-H and TPC-DS at scale factor 1, each a Delta table that lakebed writes in its default form.
 
 `python -m benches.python.spark.data [SUITE ...]` makes those that are missing: `tpch` by tpchgen-cli, `tpcds` by DuckDB's dsdgen
-(0.4 GB and about a minute each). A table stands in `tables.root()/SUITE/NAME`. It has one version and no deletion vectors, so that
-its folder is also what `spark.read.parquet` takes for the same rows: every engine decodes the same files.
+(0.4 GB and about a minute each). `tpch_doubles` has the rows of `tpch` with doubles in the place of decimals. A table stands in
+`tables.root()/SUITE/NAME`. It has one version and no deletion vectors, so that its folder is also what `spark.read.parquet` takes for the
+same rows: every engine decodes the same files.
 """
 
 import shutil
@@ -16,7 +17,7 @@ from typing import Any
 from ..tables import root
 from .queries import connect
 
-SUITES = ("tpch", "tpcds")
+SUITES = ("tpch", "tpch_doubles", "tpcds")
 
 
 def tables(suite: str) -> dict[str, Path]:
@@ -33,6 +34,20 @@ def tpch(scratch: Path) -> Iterator[tuple[str, Any]]:
     subprocess.run([program, "parquet", "-s", "1", "-o", str(scratch)], check=True, capture_output=True)
     for path in sorted(scratch.glob("*.parquet")):
         yield path.stem, pq.read_table(path)
+
+
+def tpch_doubles(scratch: Path) -> Iterator[tuple[str, Any]]:
+    """The same, its decimals as doubles."""
+    for name, rows in tpch(scratch):
+        yield name, with_doubles(rows)
+
+
+def with_doubles(rows: Any) -> Any:
+    """The rows with doubles in the place of decimals."""
+    import pyarrow as pa
+
+    fields = [pa.field(f.name, pa.float64()) if pa.types.is_decimal(f.type) else f for f in rows.schema]
+    return rows.cast(pa.schema(fields))
 
 
 def tpcds(scratch: Path) -> Iterator[tuple[str, Any]]:
@@ -64,7 +79,7 @@ def make(suite: str) -> None:
     root().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=root()) as scratch:
         made = Path(scratch) / "made"
-        rows_of = {"tpch": tpch, "tpcds": tpcds}[suite]
+        rows_of = {"tpch": tpch, "tpch_doubles": tpch_doubles, "tpcds": tpcds}[suite]
         for name, rows in rows_of(Path(scratch)):
             done = lb.write(made / name, plain(rows))
             print(f"{suite}/{name}: {done.metrics.output_rows} rows, {done.metrics.files} files", flush=True)

@@ -22,5 +22,6 @@ def connect(database: Path | None = None) -> Any:
 
 def texts(suite: str) -> dict[str, str]:
     """The queries of a suite by name (`q01`)."""
-    rows = connect().execute(f"SELECT query_nr, query FROM {suite}_queries() ORDER BY 1").fetchall()
+    benchmark = suite.removesuffix("_doubles")
+    rows = connect().execute(f"SELECT query_nr, query FROM {benchmark}_queries() ORDER BY 1").fetchall()
     return {f"q{number:02}": text.strip().rstrip(";") for number, text in rows}

@@ -14,7 +14,12 @@ from .engines import ENGINES
 from .tpc import SUITES
 
 BAR = "parquet"
-TITLES = {"tpch": "TPC-H, SF1", "tpcds": "TPC-DS, SF1", "load": "Load of lineitem, SF1"}
+TITLES = {
+    "tpch": "TPC-H, SF1",
+    "tpch_doubles": "TPC-H with doubles, SF1",
+    "tpcds": "TPC-DS, SF1",
+    "load": "Load of lineitem, SF1",
+}
 
 Samples = dict[str, dict[str, list[dict[str, Any]]]]
 

@@ -12,6 +12,7 @@ use super::cast::cast;
 use super::compare::{compare, is_in};
 use super::lex::{Span, error_at};
 use super::literal::{number, typed_literal};
+use super::of_rows::OF_ROWS;
 use super::operate::{arithmetic, bitwise, negative, plus_literal};
 use super::physical::{fold, fold_if_possible};
 use super::syntax::{Binary, Comparison, Interval, Is, Kind, LikeForm, Node, Unary};
@@ -139,6 +140,9 @@ impl Binder<'_> {
     fn unknown_column(&self, name: &str) -> String {
         let names = || self.schema.fields().iter().map(|field| field.name().as_str());
         let lower = name.to_lowercase();
+        if lower == OF_ROWS {
+            return format!("there is no column `{name}` here; conditions of scans, `delete` and `update` know it");
+        }
         if names().filter(|other| other.to_lowercase() == lower).count() > 1 {
             return format!("`{name}` could be any of several columns that differ by case; write its name exactly");
         }

@@ -79,12 +79,13 @@ fn reason(used: &Used, undecided: u64, kept: u64) -> String {
     match used {
         Used::Nothing(reason) => reason.clone(),
         Used::Partitions(names) => format!("the values of {} allow it", names.join(", ")),
-        Used::Statistics(names) => {
+        Used::Statistics { names, asks_of_nan } => {
             let names = names.join(", ");
+            let missing = if *asks_of_nan { "are missing or may leave NaN out" } else { "are missing" };
             match (kept.saturating_sub(undecided), undecided) {
                 (_, 0) => format!("the statistics of {names} allow it"),
-                (0, _) => format!("statistics of {names} are missing"),
-                (allowed, missing) => format!("the statistics of {names} allow it in {allowed}, and are missing in {missing}"),
+                (0, _) => format!("statistics of {names} {missing}"),
+                (allowed, of_files) => format!("the statistics of {names} allow it in {allowed}, and {missing} in {of_files}"),
             }
         }
     }

@@ -20,7 +20,7 @@ impl Listed {
     /// The file of this path, as the log spells it.
     pub(super) fn new(table: &Store, path: &str, size: Option<u64>) -> Result<Self> {
         let (store, path) = table.resolve(&FilePath::parse(path)?)?;
-        // A size of 0 is what writers put who did not know better.
+        // Some writers do not know the size and put 0.
         Ok(Self { store, path, size: size.filter(|size| *size > 0) })
     }
 

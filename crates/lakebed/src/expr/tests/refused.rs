@@ -37,6 +37,7 @@ fn unknown_names_come_with_the_nearest_ones() {
     check("st.bb = 1", &["no field `bb`", "did you mean `b`?"]);
     check("uper(s) = 'A'", &["no function `uper`", "did you mean `upper`?"]);
     check("i.x = 1", &["INT has no fields"]);
+    check("_metadata.row_id = 1", &["no column `_metadata` here", "conditions of scans, `delete` and `update`"]);
 }
 
 #[test]

@@ -106,7 +106,12 @@ pub enum Used {
     /// By the values of these partition columns.
     Partitions(Vec<String>),
     /// By the statistics of these columns, and perhaps by partition values as well.
-    Statistics(Vec<String>),
+    Statistics {
+        /// The columns.
+        names: Vec<String>,
+        /// Whether some of their bounds count only if they hold for NaN.
+        asks_of_nan: bool,
+    },
     /// By nothing, for this reason.
     Nothing(String),
 }
@@ -463,7 +468,10 @@ impl Preparation<'_> {
         let (by_partitions, _) = self.proof(conjunct, never_nan, Statistics::None)?;
         let (by_statistics, reason) = self.proof(conjunct, never_nan, self.statistics)?;
         let used = match (&by_partitions, &by_statistics) {
-            (_, Some(condition)) if condition.facts.asked().any(is_statistic) => Used::Statistics(statistics_of(condition)),
+            (_, Some(condition)) if condition.facts.asked().any(is_statistic) => Used::Statistics {
+                names: statistics_of(condition),
+                asks_of_nan: condition.facts.asked().any(|fact| matches!(fact, Fact::BoundsNan(_))),
+            },
             (Some(condition), _) => Used::Partitions(partitions_of(condition, self.generated)),
             _ => Used::Nothing(reason),
         };
