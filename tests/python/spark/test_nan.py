@@ -275,3 +275,30 @@ def test_filters_on_numbers_beside_floats_are_pushed_down(spark: Any, tmp_path: 
     (pushed,) = [line for line in plan.splitlines() if "PushedFilters" in line]
     assert "GreaterThanOrEqual(id,3)" in pushed
     assert "(d," not in pushed
+
+
+def test_columns_that_became_floats(spark: Any, tmp_path: Path) -> None:
+    """The older files hold integers or floats, with statistics of these."""
+    path = tmp_path / "t"
+    properties = "'delta.enableTypeWidening' = 'true', 'delta.columnMapping.mode' = 'name'"
+    columns = "id BIGINT, d INT, f FLOAT, s STRUCT<d: INT>"
+    spark.sql(f"CREATE TABLE delta.`{path}` ({columns}) USING delta TBLPROPERTIES ({properties})")
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES (1, 1, 1.0, struct(1)), (2, 3000, 3000.0, struct(3000))")
+    narrow = {"d": pa.array([2600], pa.int32()), "f": pa.array([NAN], pa.float32()), "s": [{"d": 2600}]}
+    lb.write(path, pa.table({"id": [3], **narrow}))
+    for column in COLUMNS:
+        spark.sql(f"ALTER TABLE delta.`{path}` ALTER COLUMN {column} TYPE DOUBLE")
+    lb.write(path, pa.table({"id": [4, 5], "d": [NAN, 4000.5], "f": [NAN, 1e300], "s": [{"d": NAN}, {"d": -0.0}]}))
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES (6, double('NaN'), 16777217D, struct(double('NaN'))), (7, 10.5, 0.1D, null)")
+    conditions = [text.format(column) for text, _ in CONDITIONS for column in COLUMNS]
+    settings = {"spark.databricks.delta.stats.skipping": "false", "spark.sql.parquet.filterPushdown": "false"}
+    with configured(spark, settings):
+        answers = found_by_spark(spark.read.format("delta").load(str(path)), conditions)
+    assert answers["d > 2500"] == [2, 3, 4, 5, 6]
+    assert answers["s.d = 0"] == [5]
+    for is_checkpoint in (False, True):
+        if is_checkpoint:
+            lb.Table(path).checkpoint()
+        for where, rows in answers.items():
+            assert sorted(lb.Table(path).to_arrow(where=where)["id"].to_pylist()) == rows, (where, is_checkpoint)
+    assert found_by_spark(lbs.read(spark, path), conditions[::4]) == {where: answers[where] for where in conditions[::4]}
