@@ -248,6 +248,7 @@ def main(arguments: list[str]) -> None:
     """Writes the tables between the markers of the README; a part of which there are no results stays."""
     paths = [Path(a) for a in arguments] or [max((BENCHES / "results").glob("*.jsonl"), key=lambda p: p.stat().st_mtime)]
     of_doubles = [path for path in paths if path.stem.endswith("-doubles")]
+    of_tpch = [path for path in of_doubles if path.stem.endswith("-tpch-doubles")]
     paths = [path for path in paths if path not in of_doubles]
     readme = BENCHES / "README.md"
     for name, lines in {
@@ -255,7 +256,7 @@ def main(arguments: list[str]) -> None:
         "changes": changes(paths),
         "layouts": layouts(paths),
         "spark": spark.lines(paths),
-        "doubles": doubles.lines(of_doubles),
+        "doubles": doubles.lines([path for path in of_doubles if path not in of_tpch]) + doubles.tpch_lines(of_tpch),
     }.items():
         begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
         if lines:

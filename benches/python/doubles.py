@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .run import machine, machine_name
+from .spark import report
 from .spark.data import with_doubles
 from .spark.engines import Delta
 from .tables import root
@@ -203,6 +204,37 @@ def lines(paths: list[Path]) -> list[str]:
             f"| {took['doubles'] / took['decimals']:.2f} | {both('files')} | {both('rows_read')} |"
         )
     return out
+
+
+def tpch_lines(paths: list[Path]) -> list[str]:
+    """What follows it: TPC-H on both kinds of tables, from results of `spark.tpc`."""
+    samples = report.read_samples(paths)
+    engines = ("parquet", "lakebed")
+    queries = [case.removeprefix("tpch/") for case in samples if case.startswith("tpch/q")]
+    if not queries:
+        return []
+    session = samples[f"tpch/{queries[0]}"]["lakebed"][0]["session"]
+    out = [
+        "",
+        f"TPC-H through Spark, from {', '.join(f'`results/{path.name}`' for path in paths)}, {session['at'][:10]}: "
+        f"{machine_name(session['machine'])}; minima, and sums of them and of medians.",
+        "",
+        f"| query | {' | '.join(f'{engine}: decimals, s | doubles, s | ×' for engine in engines)} |",
+        "|---|" + "---:|" * 3 * len(engines),
+    ]
+
+    def took(engine: str, suite: str, query: str) -> list[float]:
+        return report.seconds(samples[f"{suite}/{query}"][engine])
+
+    def row(name: str, of: Callable[[list[float]], float], queries: list[str]) -> str:
+        cells = []
+        for engine in engines:
+            decimals, doubles = (sum(of(took(engine, suite, query)) for query in queries) for suite in ("tpch", "tpch_doubles"))
+            cells.append(f"{decimals:.2f} | {doubles:.2f} | {doubles / decimals:.2f}")
+        return f"| {name} | {' | '.join(cells)} |"
+
+    out += [row("sum of minima", min, queries), row("sum of medians", statistics.median, queries)]
+    return out + [row(query, min, [query]) for query in queries]
 
 
 if __name__ == "__main__":

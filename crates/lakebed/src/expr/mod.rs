@@ -12,7 +12,7 @@ mod cast;
 mod cast_parts;
 mod chars;
 mod compare;
-mod float_test;
+mod float_compare;
 mod function;
 mod interval;
 mod kernel;

@@ -22,7 +22,7 @@ use datafusion_physical_expr::expressions::BinaryExpr;
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr, create_physical_expr};
 use lakebed_core::{Error, Result};
 
-use super::float_test::FloatTest;
+use super::float_compare::FloatComparison;
 use super::function;
 use super::kernel::{Kernel, fail};
 use super::types;
@@ -42,8 +42,8 @@ pub(crate) fn compile(expr: &Expr, schema: &Schema) -> DfResult<Arc<dyn Physical
     surroundings.config_options = Some(SPARK_OPTIONS.clone());
     let plain = create_physical_expr(expr, &schema, &surroundings, &PhysicalPlanningContext::default())?;
     let guarded = plain.transform_up(|node| {
-        let test = FloatTest::instead_of(&node).map(|test| Arc::new(test) as Arc<dyn PhysicalExpr>);
-        let other = test.or_else(|| Some(Arc::new(Guard::instead_of(&node)?)));
+        let of_floats = FloatComparison::instead_of(&node).map(|other| Arc::new(other) as Arc<dyn PhysicalExpr>);
+        let other = of_floats.or_else(|| Some(Arc::new(Guard::instead_of(&node)?)));
         Ok(other.map_or_else(|| Transformed::no(node), Transformed::yes))
     })?;
     Ok(guarded.data)

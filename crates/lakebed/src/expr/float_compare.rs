@@ -20,15 +20,15 @@ use super::compare::ONE_FORM;
 use super::kernel::{Kernel, fail};
 use super::types;
 
-/// A float compared with a number.
+/// A comparison of a float with a number.
 #[derive(Clone)]
-pub(super) struct FloatTest {
+pub(super) struct FloatComparison {
     value: Arc<dyn PhysicalExpr>,
     operator: Operator,
     number: f64,
 }
 
-impl FloatTest {
+impl FloatComparison {
     /// The same comparison as this one, if it compares a float with a number.
     pub(super) fn instead_of(node: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let binary = node.downcast_ref::<BinaryExpr>()?;
@@ -79,7 +79,7 @@ fn number_of(expr: &Arc<dyn PhysicalExpr>) -> Option<f64> {
     (!number.is_nan()).then_some(number)
 }
 
-impl PhysicalExpr for FloatTest {
+impl PhysicalExpr for FloatComparison {
     fn data_type(&self, _: &Schema) -> DfResult<DataType> {
         Ok(DataType::Boolean)
     }
@@ -114,27 +114,27 @@ impl PhysicalExpr for FloatTest {
     }
 }
 
-impl Display for FloatTest {
+impl Display for FloatComparison {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {} {}", self.value, self.operator, self.number)
     }
 }
 
-impl Debug for FloatTest {
+impl Debug for FloatComparison {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         Display::fmt(self, f)
     }
 }
 
-impl PartialEq for FloatTest {
+impl PartialEq for FloatComparison {
     fn eq(&self, other: &Self) -> bool {
         self.operator == other.operator && self.number.to_bits() == other.number.to_bits() && self.value.eq(&other.value)
     }
 }
 
-impl Eq for FloatTest {}
+impl Eq for FloatComparison {}
 
-impl Hash for FloatTest {
+impl Hash for FloatComparison {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.operator.hash(state);
         self.number.to_bits().hash(state);
