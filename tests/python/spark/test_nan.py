@@ -302,3 +302,25 @@ def test_columns_that_became_floats(spark: Any, tmp_path: Path) -> None:
         for where, rows in answers.items():
             assert sorted(lb.Table(path).to_arrow(where=where)["id"].to_pylist()) == rows, (where, is_checkpoint)
     assert found_by_spark(lbs.read(spark, path), conditions[::4]) == {where: answers[where] for where in conditions[::4]}
+
+
+def test_a_mark_that_another_writer_took_over_is_not_believed(tmp_path: Path) -> None:
+    """pyarrow keeps the keys of a footer with the schema, and writes bounds that leave NaN out."""
+    table = lb.write(tmp_path / "source", pa.table({"id": [1, 2], "d": [5.0, NAN]})).table
+    (file,) = table.files()["path"].to_pylist()
+    (tmp_path / "t").mkdir()
+    pq.write_table(pq.read_table(tmp_path / "source" / file), tmp_path / "t/0.parquet")
+    footer = pq.ParquetFile(tmp_path / "t/0.parquet").metadata
+    assert (footer.metadata[b"lakebed.completeStats"], footer.row_group(0).column(1).statistics.max) == (b"true", 5.0)
+    deltalake.convert_to_deltalake(str(tmp_path / "t"))
+    for where in ("d > 6", "d = double('NaN')", "isnan(d)"):
+        assert lb.Table(tmp_path / "t").to_arrow(where=where)["id"].to_pylist() == [2], where
+
+
+def test_nan_as_a_partition_value(tmp_path: Path) -> None:
+    """It equals the NaN that the statistics of other writers leave out."""
+    rows = pa.table({"id": [1, 2, 3], "p": [NAN, NAN, NAN], "d": [1.0, 5.0, NAN]})
+    deltalake.write_deltalake(str(tmp_path / "t"), rows, partition_by=["p"])
+    equal = ("d = p", "p = d", "d <=> p", "d IN (p, 7)", "NOT d <> p", "abs(p) = d", "coalesce(p, 1D) = d", "greatest(p, 2D) = d")
+    for where in (*equal, "d >= p", "d - p = p AND isnan(d)"):
+        assert lb.Table(tmp_path / "t").to_arrow(where=where)["id"].to_pylist() == [3], where

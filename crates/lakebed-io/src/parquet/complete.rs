@@ -1,7 +1,7 @@
 //! Whose statistics in a footer are complete, as those of the log may be (`lakebed_core::stats`): without an upper bound where there is a
 //! NaN, and with null counts that count the fields of null structs.
 
-use lakebed_core::stats::COMPLETE_TAG;
+use lakebed_core::stats::{COMPLETE, COMPLETE_TAG};
 use parquet::basic::Type;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::statistics::Statistics;
@@ -11,10 +11,16 @@ use super::ParquetFile;
 /// Since this version parquet-mr, the writer of Spark, knows about NaN.
 const PARQUET_MR: (u32, u32) = (1, 10);
 
+/// How `created_by` begins in files of lakebed.
+const LAKEBED: &str = "lakebed version ";
+
 impl ParquetFile {
     /// Whether upper bounds in the footer and in the page index hold for NaN too, and null counts for fields of null structs.
     pub fn has_complete_stats(&self) -> bool {
-        self.key_value(COMPLETE_TAG).is_some() || self.metadata.file_metadata().created_by().is_some_and(is_parquet_mr)
+        let created_by = self.metadata.file_metadata().created_by().unwrap_or_default();
+        // Others who write the rows of a file anew may take its keys over, as pyarrow does.
+        let is_marked = created_by.starts_with(LAKEBED) && self.key_value(COMPLETE_TAG) == Some(COMPLETE);
+        is_marked || is_parquet_mr(created_by)
     }
 
     /// Whether the footer proves that a leaf holds no NaN: whoever wrote it would have left a bound out.

@@ -4,7 +4,8 @@
 
 use std::cmp::Ordering;
 
-use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, make_array};
+use arrow_buffer::NullBuffer;
 use arrow_ord::ord::make_comparator;
 use arrow_schema::{DataType, SortOptions};
 use arrow_select::zip::zip;
@@ -103,6 +104,10 @@ const CHOSEN: &[Order] = &[Order::Chosen];
 static GREATEST: Spec = Spec::total("greatest", |input| best(input, Ordering::Greater)).null_for(0).ordered(CHOSEN);
 static LEAST: Spec = Spec::total("least", |input| best(input, Ordering::Less)).null_for(0).ordered(CHOSEN);
 
+/// The same, but null if a value is.
+pub(crate) static GREATEST_OF_KNOWN: Spec = Spec::total("greatest_of_known", |input| best_of_known(input, Ordering::Greater));
+pub(crate) static LEAST_OF_KNOWN: Spec = Spec::total("least_of_known", |input| best_of_known(input, Ordering::Less));
+
 /// The greatest or least of several values; nulls are passed over.
 fn extreme(args: &Args<'_>, spec: &'static Spec) -> Call {
     args.counts(2, usize::MAX)?;
@@ -123,4 +128,10 @@ fn best(input: &Input<'_>, wanted: Ordering) -> DfResult<ArrayRef> {
         best = zip(&replaces, next, &best)?;
     }
     Ok(best)
+}
+
+fn best_of_known(input: &Input<'_>, wanted: Ordering) -> DfResult<ArrayRef> {
+    let nulls = input.arrays.iter().fold(None, |nulls, array| NullBuffer::union(nulls.as_ref(), array.logical_nulls().as_ref()));
+    let best = best(input, wanted)?;
+    Ok(make_array(best.to_data().into_builder().nulls(nulls).build()?))
 }

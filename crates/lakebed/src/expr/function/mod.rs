@@ -4,6 +4,7 @@
 //! DataFusion and datafusion-spark whose answers are Spark's (`registry`). Read [`call`] first.
 
 mod conditional;
+mod constant;
 mod construct;
 mod datetime;
 mod number;
@@ -20,7 +21,7 @@ use super::cast::cast;
 use super::kernel::Kernel;
 use super::types;
 
-pub(crate) use conditional::branches;
+pub(crate) use conditional::{GREATEST_OF_KNOWN, LEAST_OF_KNOWN, branches};
 #[cfg(test)]
 pub(super) use registry::FUNCTIONS;
 pub(super) use registry::may_fail;

@@ -14,6 +14,7 @@ use datafusion_expr::{Expr, ReturnFieldArgs, ScalarUDF, cast};
 
 use super::super::bind::Typed;
 use super::super::types;
+use super::constant::by_one_row;
 use super::{Args, Call};
 
 /// Spark's name, the name in the registry, and the type every argument is brought to first, if that is fixed.
@@ -121,7 +122,7 @@ static REGISTRY: LazyLock<HashMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
     let nested = datafusion_functions_nested::all_default_nested_functions();
     let spark = datafusion_spark::all_default_scalar_functions();
     let mut registry = HashMap::new();
-    for function in plain.into_iter().chain(nested).chain(spark) {
+    for function in plain.into_iter().chain(nested).chain(spark).map(by_one_row) {
         for alias in function.aliases() {
             registry.insert(alias.clone(), function.clone());
         }

@@ -1,6 +1,7 @@
 //! Expressions against Spark's own answers, and what is refused.
 
 mod chars;
+mod constants;
 mod nulls;
 mod refused;
 mod spark;

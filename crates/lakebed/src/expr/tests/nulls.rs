@@ -15,7 +15,7 @@ use super::super::function::FUNCTIONS;
 use super::super::{Expression, Options, columns_of, null_args, parse_expr};
 
 /// Functions that are computed here; what they become is a call, unless they become something else.
-const OWN: &[&str] = &[
+pub(super) const OWN: &[&str] = &[
     "abs",
     "sign",
     "ceil",
@@ -103,7 +103,7 @@ const OWN: &[&str] = &[
 ];
 
 /// One row of each type, by the names of its columns.
-fn row() -> RecordBatch {
+pub(super) fn row() -> RecordBatch {
     let mut list = ListBuilder::new(Int32Builder::new()).with_field(Field::new("element", DataType::Int32, true));
     list.append_value([Some(1)]);
     let mut map = MapBuilder::new(None, Int32Builder::new(), StringBuilder::new());
@@ -133,7 +133,7 @@ fn without(row: &RecordBatch, name: &str) -> RecordBatch {
 }
 
 /// Calls of a function with up to so many arguments, each a column of its own type or a literal, that can be bound.
-fn calls(name: &str, most: usize, row: &RecordBatch) -> Vec<Expr> {
+pub(super) fn calls(name: &str, most: usize, row: &RecordBatch) -> Vec<Expr> {
     let mut words: Vec<String> = row.schema().fields().iter().map(|field| field.name().clone()).collect();
     words.extend(["'YEAR'", "'MONDAY'", "'yyyy'", "2"].map(String::from));
     let mut lists = vec![vec![]];

@@ -10,12 +10,16 @@ use arrow_array::types::{ArrowPrimitiveType, Float32Type, Float64Type};
 use arrow_array::{ArrayRef, PrimitiveArray};
 use arrow_schema::DataType;
 use datafusion_common::Result as DfResult;
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_expr::{Cast, Expr};
 
 use super::facts::Fact;
 use super::proof::{Prover, Statistics};
 use super::shapes::{even, order_of, where_ordered};
 use crate::expr::{Input, Kernel, Order, Spec, below_one_form, branches, one_form_of, path};
+
+/// The parts that the bounds of one value may have.
+const MOST_NODES: usize = 500;
 
 /// Two values between which all values of an expression lie that are not null.
 #[derive(Debug, Clone)]
@@ -86,6 +90,18 @@ impl Bounds {
     fn is_known(&self) -> bool {
         self.low.is_some() || self.high.is_some()
     }
+
+    fn is_short(&self) -> bool {
+        let mut left = MOST_NODES;
+        let mut count = |expr: &Expr| {
+            let counted = expr.apply(|_| {
+                left = left.saturating_sub(1);
+                Ok(if left == 0 { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+            });
+            counted.is_ok()
+        };
+        self.low.iter().chain(&self.high).chain(self.top()).all(&mut count) && left > 0
+    }
 }
 
 /// Floats of statistics in the form in which they are compared; a bound that is NaN says nothing.
@@ -97,12 +113,18 @@ static FINITE_BOUND: Spec = Spec::total("finite_bound", finite_bound).lenient();
 impl Prover<'_> {
     /// Bounds from each source that has some; several are all true at once.
     pub(super) fn bounds(&mut self, value: &Expr) -> Vec<Bounds> {
-        let found = self.bounds_of(value);
-        found.into_iter().filter(Bounds::is_known).map(|bounds| self.without_nan(value, bounds)).collect()
+        let mut found = self.bounds_of(value);
+        found.retain(Bounds::is_known);
+        // Bounds name those of their arguments several times: of deeply nested calls they would become too long to compute.
+        if !found.iter().all(Bounds::is_short) {
+            self.note("its bounds take too long to compute".to_owned());
+            return vec![];
+        }
+        found.into_iter().map(|bounds| self.where_never_nan(value, bounds)).collect()
     }
 
     /// If a row that matters cannot hold NaN here, the upper bound is one.
-    fn without_nan(&self, value: &Expr, bounds: Bounds) -> Bounds {
+    fn where_never_nan(&self, value: &Expr, bounds: Bounds) -> Bounds {
         let is_never_nan = || self.never_nan.iter().any(|known| below_one_form(known) == below_one_form(value));
         if bounds.may_be_nan() && is_never_nan() { Bounds { nan: Nan::Never, ..bounds } } else { bounds }
     }
@@ -135,7 +157,8 @@ impl Prover<'_> {
         if let [name] = path
             && self.knowledge.partitions.contains(name)
         {
-            return vec![Bounds::exactly(self.facts.column(Fact::Partition(name.clone()), &data_type))];
+            let value = self.facts.column(Fact::Partition(name.clone()), &data_type);
+            return vec![Bounds::exactly(without_nan(value, &data_type))];
         }
         let mut found = Vec::new();
         for (number, generated) in self.knowledge.generated.iter().enumerate() {
@@ -210,7 +233,7 @@ fn of_results(kernel: &Kernel, spec: &'static Spec, of_args: &[Vec<Bounds>], sou
             Some(within) => where_ordered(within, low.as_ref()?, high.as_ref()?, result),
             None => result,
         };
-        Some(if is_float(&kernel.output) { FLOAT_BOUND.call(vec![result], kernel.output.clone()) } else { result })
+        Some(without_nan(result, &kernel.output))
     };
     // A float result may be NaN where its arguments are not, such as the difference of two infinities. One multiplied or divided by a
     // finite number other than zero is not.
@@ -224,6 +247,11 @@ fn of_results(kernel: &Kernel, spec: &'static Spec, of_args: &[Vec<Bounds>], sou
         }
     };
     Bounds { low: result(&low), high: result(&high), nan }
+}
+
+/// A bound of this type, null if it is NaN.
+pub(super) fn without_nan(bound: Expr, data_type: &DataType) -> Expr {
+    if is_float(data_type) { FLOAT_BOUND.call(vec![bound], data_type.clone()) } else { bound }
 }
 
 /// A value where a bound is known.

@@ -4,13 +4,13 @@
 //! Read [`Prover::bounds_of_case`] and [`order_of`] first.
 
 use arrow_schema::DataType;
-use datafusion_common::ScalarValue;
+use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::expr::Case;
-use datafusion_expr::{Expr, lit};
+use datafusion_expr::{Expr, ExprSchemable, lit};
 
-use super::bounds::{Bounds, Nan, where_known};
+use super::bounds::{Bounds, Nan, where_known, without_nan};
 use super::proof::{Answer, Prover, any};
-use crate::expr::{Kernel, Order, Spec, branches};
+use crate::expr::{GREATEST_OF_KNOWN, Kernel, LEAST_OF_KNOWN, Order, Spec, branches};
 
 /// How a result follows the argument at this place, given the other arguments; `None` if it does not.
 pub(super) fn order_of(spec: &Spec, args: &[Expr], place: usize) -> Option<Order> {
@@ -61,7 +61,7 @@ pub(super) fn even(kernel: &Kernel, spec: &'static Spec, bounds: Bounds) -> Opti
     };
     let above = (low.clone().gt_eq(zero.clone()), of(low));
     let below = (high.clone().lt_eq(zero.clone()), of(high));
-    let greatest = extreme(of(low), of(high), true);
+    let greatest = extreme(vec![of(low), of(high)], &kernel.output, true);
     let nan = match &bounds.nan {
         Nan::Never => Nan::Never,
         Nan::Unless(top) => Nan::Unless(top.clone().map(|top| where_known(top, greatest.clone()))),
@@ -69,13 +69,10 @@ pub(super) fn even(kernel: &Kernel, spec: &'static Spec, bounds: Bounds) -> Opti
     Some(Bounds { low: Some(branches([above, below], Some(zero))), high: Some(greatest), nan })
 }
 
-/// The greater or the less of two values, null if one of them is.
-fn extreme(left: Expr, right: Expr, greater: bool) -> Expr {
-    let (left_wins, right_wins) = match greater {
-        true => (left.clone().gt_eq(right.clone()), right.clone().gt(left.clone())),
-        false => (left.clone().lt_eq(right.clone()), right.clone().lt(left.clone())),
-    };
-    branches([(left_wins, left), (right_wins, right)], None)
+/// The greatest or the least of several values of this type, null if one of them is, or if it is NaN.
+fn extreme(values: Vec<Expr>, data_type: &DataType, greatest: bool) -> Expr {
+    let spec = if greatest { &GREATEST_OF_KNOWN } else { &LEAST_OF_KNOWN };
+    without_nan(spec.call(values, data_type.clone()), data_type)
 }
 
 /// The first bounds in files where a value is never null, the others elsewhere.
@@ -99,7 +96,10 @@ impl Prover<'_> {
     /// null.
     pub(super) fn bounds_of_case(&mut self, case: &Case) -> Vec<Bounds> {
         let values = case.when_then_expr.iter().map(|(_, then)| then).chain(&case.else_expr);
-        let of_any = self.bounds_of_chosen(values.map(AsRef::as_ref));
+        let values: Vec<&Expr> = values.map(AsRef::as_ref).filter(|value| !is_null(value)).collect();
+        let Some(data_type) = values.first().and_then(|value| self.result_of(value)) else { return vec![] };
+        let of_values = values.into_iter().map(|value| self.bounds(value)).collect();
+        let of_any = self.among(of_values, &data_type);
         let [(when, then)] = case.when_then_expr.as_slice() else { return of_any };
         match when.as_ref() {
             Expr::IsNotNull(value) if value == then => {
@@ -113,9 +113,11 @@ impl Prover<'_> {
 
     /// The greatest or the least of several values that are not null. It follows them in files where none of them is ever null.
     pub(super) fn bounds_of_extreme(&mut self, kernel: &Kernel, args: &[Expr]) -> Vec<Bounds> {
-        let of_any = self.bounds_of_chosen(args.iter());
+        let of_all: Vec<Vec<Bounds>> = args.iter().map(|arg| self.bounds(arg)).collect();
         let may_be_null = any(args.iter().map(|arg| self.may_be_null(arg)).collect::<Vec<_>>());
-        let of_args: Vec<Bounds> = args.iter().filter_map(|arg| self.bounds(arg).into_iter().next()).collect();
+        let of_args: Vec<Bounds> = of_all.iter().filter_map(|bounds| bounds.first().cloned()).collect();
+        let not_null = args.iter().zip(of_all).filter(|(arg, _)| !is_null(arg)).map(|(_, bounds)| bounds).collect();
+        let of_any = self.among(not_null, &kernel.output);
         if of_args.len() < args.len() {
             return of_any;
         }
@@ -123,7 +125,7 @@ impl Prover<'_> {
         // The kernel passes over null, which as a bound says that nothing is known.
         let result = |bound: fn(&Bounds) -> Option<&Expr>| {
             let bounds = of_args.iter().map(|bounds| bound(bounds).cloned()).collect::<Option<Vec<_>>>()?;
-            bounds.into_iter().reduce(|one, other| extreme(one, other, is_greatest))
+            Some(extreme(bounds, &kernel.output, is_greatest))
         };
         let may_be_nan = of_args.iter().any(Bounds::may_be_nan);
         let nan = if may_be_nan { Nan::Unless(result(Bounds::top)) } else { Nan::Never };
@@ -133,26 +135,34 @@ impl Prover<'_> {
         unless_null(may_be_null, vec![Bounds { low, high, nan }], of_any)
     }
 
-    /// The bounds of a value that is one of several; null is none of them.
-    pub(super) fn bounds_of_chosen<'e>(&mut self, values: impl Iterator<Item = &'e Expr>) -> Vec<Bounds> {
+    /// The type of a value.
+    fn result_of(&self, value: &Expr) -> Option<DataType> {
+        value.get_type(&DFSchema::try_from(self.knowledge.schema.clone()).ok()?).ok()
+    }
+
+    /// The bounds of a value of this type that is one of several. Null is none of them.
+    fn among(&mut self, of_values: Vec<Vec<Bounds>>, data_type: &DataType) -> Vec<Bounds> {
         self.inexact();
-        let values = values.filter(|value| literal(value).is_none_or(|literal| !literal.is_null()));
-        let of_values: Vec<Vec<Bounds>> = values.map(|value| self.bounds(value)).collect();
         let is_nan = |bounds: &Bounds| bounds.high.as_ref().and_then(literal).is_some_and(|value| !is_finite(value));
         if of_values.is_empty() || of_values.iter().any(|bounds| bounds.is_empty() || bounds.iter().any(is_nan)) {
             return vec![];
         }
         let sources = of_values.iter().map(Vec::len).max().unwrap_or(0);
         let of_source = |source: usize| {
-            let chosen = of_values.iter().filter_map(|bounds| bounds.get(source).or(bounds.last())).cloned();
-            chosen.reduce(|one, other| {
-                let top = one.top().zip(other.top()).map(|(one, other)| extreme(one.clone(), other.clone(), true));
-                let nan = if one.may_be_nan() || other.may_be_nan() { Nan::Unless(top) } else { Nan::Never };
-                let low = one.low.zip(other.low).map(|(one, other)| extreme(one, other, false));
-                let high = one.high.zip(other.high).map(|(one, other)| extreme(one, other, true));
-                Bounds { low, high, nan }
-            })
+            let chosen: Vec<&Bounds> = of_values.iter().filter_map(|bounds| bounds.get(source).or(bounds.last())).collect();
+            let of_all = |bound: fn(&Bounds) -> Option<&Expr>, greatest: bool| {
+                let bounds = chosen.iter().map(|bounds| bound(bounds).cloned()).collect::<Option<Vec<_>>>()?;
+                Some(extreme(bounds, data_type, greatest))
+            };
+            let may_be_nan = chosen.iter().any(|bounds| bounds.may_be_nan());
+            let nan = if may_be_nan { Nan::Unless(of_all(Bounds::top, true)) } else { Nan::Never };
+            let (low, high) = (of_all(|bounds| bounds.low.as_ref(), false), of_all(|bounds| bounds.high.as_ref(), true));
+            Bounds { low, high, nan }
         };
-        (0..sources).filter_map(of_source).collect()
+        (0..sources).map(of_source).collect()
     }
+}
+
+fn is_null(expr: &Expr) -> bool {
+    literal(expr).is_some_and(ScalarValue::is_null)
 }

@@ -683,3 +683,28 @@ fn booleans_and_bytes_have_bounds_in_footers_alone() {
     check("b IN (X'80', X'FF02')", &[1]);
     check("b BETWEEN X'70' AND X'7A'", &[0, 2]);
 }
+
+#[test]
+fn long_conditions_take_little_time() {
+    let sample = constants();
+    let list = |item: &dyn Fn(usize) -> String, separator: &str| (0..40).map(item).collect::<Vec<_>>().join(separator);
+    let nested = |open: &str, close: &str| format!("{}x{}", open.repeat(30), close.repeat(30));
+    let of_texts = list(&|at| format!("WHEN s = 'c{at}' THEN 'v{at}'"), " ");
+    let of_numbers = list(&|at| format!("WHEN x = {at} THEN x + {at}"), " ");
+    // Of the file of fives and c3.
+    for (filter, matches) in [
+        (format!("CASE {of_texts} ELSE 'zz' END = 'w'"), false),
+        (format!("CASE {of_texts} ELSE 'zz' END = 'v3'"), true),
+        (format!("CASE {of_numbers} END > 100"), false),
+        (format!("greatest({}) > 100", list(&|at| format!("x + {at}"), ", ")), false),
+        (format!("greatest({}) > 43", list(&|at| format!("x + {at}"), ", ")), true),
+        (format!("least({}) > 100", list(&|at| format!("x + {at}"), ", ")), false),
+        (format!("coalesce({}, x) > 100", list(&|at| format!("x + {at}"), ", ")), false),
+        (format!("{} > 100", nested("abs(", " - 1)")), false),
+        (format!("{} > 100", nested("greatest(1, ", ")")), false),
+        (format!("{} = 5", nested("if(x > 1, x, ", ")")), true),
+        (format!("{} > 100", nested("(1 + ", ") % 7")), false),
+    ] {
+        assert_eq!(left(&sample, &filter).contains(&0), matches, "{filter}");
+    }
+}
