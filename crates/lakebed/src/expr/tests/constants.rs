@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_select::concat::{concat, concat_batches};
 use datafusion_common::ScalarValue;
 use datafusion_expr::{Expr, lit};
@@ -15,14 +15,14 @@ use super::nulls::{OWN, calls, row};
 const ROWS: usize = 3;
 
 /// The call for each row of a batch; None if it fails.
-fn computed(call: &Expr, batch: &RecordBatch) -> Option<arrow_array::ArrayRef> {
+fn computed(call: &Expr, batch: &RecordBatch) -> Option<ArrayRef> {
     compile(call, &batch.schema()).ok()?.evaluate(batch).ok()?.into_array(batch.num_rows()).ok()
 }
 
 #[test]
 fn constants_are_computed_as_columns_of_one_value_are() {
     let row = row();
-    let batch = concat_batches(&row.schema(), vec![&row; ROWS]).unwrap();
+    let batch = concat_batches(&row.schema(), [&row; ROWS]).unwrap();
     let names: BTreeSet<&str> = FUNCTIONS.iter().map(|(name, ..)| *name).chain(OWN.iter().copied()).collect();
     let mut compared = 0;
     for name in names {
@@ -30,7 +30,7 @@ fn constants_are_computed_as_columns_of_one_value_are() {
             let value = |column: &str| Some(lit(ScalarValue::try_from_array(row.column_by_name(column)?, 0).ok()?));
             let constant = replace_columns(&call, value);
             let Some(one) = computed(&call, &row) else { continue };
-            let expected = concat(&vec![one.as_ref(); ROWS]).unwrap();
+            let expected = concat(&[one.as_ref(); ROWS]).unwrap();
             assert_eq!(computed(&call, &batch).as_ref(), Some(&expected), "{call}");
             assert_eq!(computed(&constant, &batch).as_ref(), Some(&expected), "{constant}");
             compared += 1;
@@ -41,7 +41,7 @@ fn constants_are_computed_as_columns_of_one_value_are() {
 
 #[test]
 fn a_branch_that_all_rows_take_is_a_constant() {
-    let batch = concat_batches(&row().schema(), vec![&row(); ROWS]).unwrap();
+    let batch = concat_batches(&row().schema(), [&row(); ROWS]).unwrap();
     let filter = |text: &str| super::parse_filter(text, &batch.schema(), &super::Options::default()).unwrap();
     let found = filter("concat_ws('-', CASE WHEN int > 5 THEN text END, 'b') = 'b'").evaluate(&batch).unwrap();
     assert_eq!((found.len(), found.true_count()), (ROWS, ROWS));
