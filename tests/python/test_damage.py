@@ -134,7 +134,7 @@ for _name, _break in _BREAKS.items():
             Fails(lb.CorruptTableError, r"checkpoint|0{19}0\.json"),
             lambda table, b=_break: b(table.checkpoints()[-1]),
         )
-    add(f"part_{_name}", PARTS, WARNED, lambda table, b=_break: (_classic(table).unlink(), b(table.checkpoints()[-1])))
+    add(f"part_{_name}", PARTS, WARNED, lambda table, b=_break: (_classic(table).unlink(), b(_fullest(table))))
     add(f"sidecar_{_name}", V2, WARNED, lambda table, b=_break: b(table.sidecars()[-1]))
     add(
         f"only_sidecar_{_name}",
@@ -147,6 +147,11 @@ for _name, _break in _BREAKS.items():
 def _classic(table: Broken) -> Path:
     (found,) = (path for path in table.checkpoints() if path.name.count(".") == 2)
     return found
+
+
+def _fullest(table: Broken) -> Path:
+    """The largest part. A reader may need nothing of a smaller one, which can hold no file of the table."""
+    return max(table.checkpoints(), key=lambda path: path.stat().st_size)
 
 
 @damage(HINTED, WARNED)
