@@ -89,7 +89,7 @@ async fn files_of_writers_that_leave_nan_out_are_kept() {
         ("parquet-mr version 1.8.2 (build 1)", false),
         ("parquet-cpp-arrow version 26.0.1", true),
     ] {
-        // Who writes the rows of a file of lakebed anew may take its mark over.
+        // pyarrow copies lakebed's mark into a file that it makes of the rows.
         let mark = is_marked.then(|| vec![KeyValue::new("lakebed.completeStats".to_owned(), "true".to_owned())]);
         let (mut builder, adds) = files_marked(writer, mark).await;
         builder.commit(&adds).await;

@@ -1,4 +1,4 @@
-"""Metadata that uses features which the protocol does not list: lakebed refuses what Delta Spark refuses, and reads what it reads."""
+"""The metadata of a table can use a feature that its protocol does not list. lakebed refuses the same of these tables as Delta Spark."""
 
 from __future__ import annotations
 

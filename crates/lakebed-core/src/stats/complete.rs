@@ -11,9 +11,9 @@ use super::columns::{IndexedColumn, IndexedKind};
 use crate::action::CommitInfo;
 use crate::schema::PrimitiveType;
 
-/// The tag of files whose statistics are complete, and the key in their footers.
+/// Files whose statistics are complete have a tag of this name in the log. Their footers have a key of this name.
 pub const COMPLETE_TAG: &str = "lakebed.completeStats";
-/// The value of both.
+/// The value of the tag and of the key.
 pub const COMPLETE: &str = "true";
 
 /// Operations of Delta Spark whose new files all have statistics that it collected from their rows. Others take statistics over from

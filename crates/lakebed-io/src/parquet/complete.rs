@@ -12,13 +12,13 @@ use super::ParquetFile;
 const PARQUET_MR: (u32, u32) = (1, 10);
 
 /// How `created_by` begins in files of lakebed.
-const LAKEBED: &str = "lakebed version ";
+pub(super) const LAKEBED: &str = "lakebed version ";
 
 impl ParquetFile {
     /// Whether upper bounds in the footer and in the page index hold for NaN too, and null counts for fields of null structs.
     pub fn has_complete_stats(&self) -> bool {
         let created_by = self.metadata.file_metadata().created_by().unwrap_or_default();
-        // Others who write the rows of a file anew may take its keys over, as pyarrow does.
+        // pyarrow copies the keys of a footer into the files that it makes of the rows. The bounds in those are its own.
         let is_marked = created_by.starts_with(LAKEBED) && self.key_value(COMPLETE_TAG) == Some(COMPLETE);
         is_marked || is_parquet_mr(created_by)
     }

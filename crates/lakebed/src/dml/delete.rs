@@ -6,7 +6,7 @@
 use super::change::{Change, ChangeOptions, ChangeOutcome, Prepared, run};
 use crate::transaction::{Operation, Transaction};
 use crate::write::rewrite::{Moves, Rewrite, notes_vectors};
-use crate::write::search::{Leaving, Search, parse_condition_of_rows};
+use crate::write::search::{Leaving, Search};
 use crate::write::target::Target;
 use crate::{Result, Snapshot, Table};
 
@@ -72,7 +72,7 @@ impl Change for Deletion<'_> {
     async fn prepare(&self, snapshot: &Snapshot, mut transaction: Transaction) -> Result<Prepared> {
         let Delete { filter, options, .. } = self.delete;
         let leaving = match filter {
-            Some(text) => Leaving::Where(parse_condition_of_rows(snapshot, text, self.now_ms)?),
+            Some(text) => Leaving::Where(snapshot.parse_row_filter(text, self.now_ms)?),
             None => Leaving::All,
         };
         let target = Target::of_table(snapshot, None, &options.write_options(), self.now_ms).await?;

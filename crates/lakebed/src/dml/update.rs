@@ -15,7 +15,7 @@ use crate::transaction::{Operation, Transaction};
 use crate::write::fill::Incoming;
 use crate::write::rewrite::{Moves, Rewrite, reading};
 use crate::write::rules::WriteRules;
-use crate::write::search::{Leaving, Search, parse_condition_of_rows};
+use crate::write::search::{Leaving, Search};
 use crate::write::shape::{id_columns, ids};
 use crate::write::target::Target;
 use crate::{Error, Result, Snapshot, Table};
@@ -98,7 +98,7 @@ struct Changer {
 impl Change for Updating<'_> {
     async fn prepare(&self, snapshot: &Snapshot, mut transaction: Transaction) -> Result<Prepared> {
         let Update { set, filter, options, .. } = self.update;
-        let condition = filter.as_ref().map(|text| parse_condition_of_rows(snapshot, text, self.now_ms));
+        let condition = filter.as_ref().map(|text| snapshot.parse_row_filter(text, self.now_ms));
         let condition = condition.transpose()?;
         let target = Target::of_table(snapshot, None, &options.write_options(), self.now_ms).await?;
         let schema = filter_schema(snapshot.schema())?;

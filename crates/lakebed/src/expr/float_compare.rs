@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::expr::{Options, parse_filter};
 
-    /// What a filter says of each row, computed in the test from the order of Spark: -inf, numbers, inf, NaN.
+    /// The expected rows follow from Spark's order of floats: -inf, numbers, inf, NaN.
     #[test]
     fn floats_are_compared_as_spark_compares_them() {
         let negative_nan = f64::from_bits(f64::NAN.to_bits() | 1 << 63);

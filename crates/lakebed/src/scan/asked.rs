@@ -1,5 +1,7 @@
 //! Conditions on `_metadata`: the file and the position of a row, and its id and version in a table that tracks rows.
 
+use std::sync::Arc;
+
 use lakebed_core::schema::StructType;
 
 use super::task::RowColumnKind;
@@ -21,11 +23,11 @@ pub(crate) fn kinds_asked_of_rows(filter: &Filter, schema: &StructType) -> Resul
 
 impl Snapshot {
     /// Parses a condition on rows of this version: on their columns and on `_metadata`. A condition that cannot be decided is refused.
-    pub(crate) fn parse_row_filter(&self, text: &str, now_ms: i64) -> Result<Filter> {
+    pub(crate) fn parse_row_filter(&self, text: &str, now_ms: i64) -> Result<Arc<Filter>> {
         let filter = parse_row_filter(self.schema(), text, now_ms).map_err(|error| error.within(self.url()))?;
         self.refuse_untracked(&filter)?;
         self.refuse_collations(&filter)?;
-        Ok(filter)
+        Ok(Arc::new(filter))
     }
 
     fn refuse_untracked(&self, filter: &Filter) -> Result<()> {

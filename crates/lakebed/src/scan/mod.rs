@@ -144,7 +144,6 @@ impl Scan {
 
     /// The filter, understood.
     fn parsed_filter(&self) -> Result<Option<Arc<Filter>>> {
-        let parse = |text: &String| self.snapshot.parse_row_filter(text, self.now_ms).map(Arc::new);
-        self.filter.as_ref().map(parse).transpose()
+        self.filter.as_ref().map(|text| self.snapshot.parse_row_filter(text, self.now_ms)).transpose()
     }
 }

@@ -120,11 +120,6 @@ pub(crate) fn parse_condition(table: &str, schema: &StructType, text: &str, now_
     Ok(Arc::new(parse_filter(text, &filter_schema(schema)?, &options).map_err(|error| error.within(table))?))
 }
 
-/// The same of rows that the table has: it may ask where they are and who they are.
-pub(crate) fn parse_condition_of_rows(snapshot: &Snapshot, text: &str, now_ms: i64) -> Result<Arc<Filter>> {
-    snapshot.parse_row_filter(text, now_ms).map(Arc::new)
-}
-
 impl Leaving {
     /// Tells the transaction what is read to find the rows.
     pub(crate) fn register(&self, transaction: &mut Transaction, snapshot: &Snapshot) -> Result<()> {

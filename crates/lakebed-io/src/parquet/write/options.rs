@@ -11,6 +11,7 @@ use parquet::schema::types::ColumnPath;
 use super::bounds;
 use super::dictionary::without_dictionary;
 use crate::at::At;
+use crate::parquet::complete::LAKEBED;
 
 /// How to write a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,7 +125,7 @@ impl WriteOptions {
             // They are shortened when the chunk ends.
             .set_statistics_truncate_length(Some(bounds::MOST_BYTES))
             .set_column_index_truncate_length(Some(bounds::MOST_BYTES))
-            .set_created_by(concat!("lakebed version ", env!("CARGO_PKG_VERSION")).to_owned())
+            .set_created_by(format!("{LAKEBED}{}", env!("CARGO_PKG_VERSION")))
             .set_key_value_metadata(Some(vec![KeyValue::new(COMPLETE_TAG.to_owned(), COMPLETE.to_owned())]));
         for column in &self.bloom_columns {
             properties = properties.set_column_bloom_filter_enabled(ColumnPath::new(column.clone()), true);

@@ -1,4 +1,4 @@
-//! Calls whose arguments are the same for all rows, computed once.
+//! A call whose arguments are the same for all rows is computed once.
 //!
 //! Arguments can turn out to be so while a batch is computed: a CASE is a constant where all rows take the same branch. Functions of
 //! libraries meet that seldom, and `concat_ws` of datafusion-spark 55 reads beyond its arguments then.

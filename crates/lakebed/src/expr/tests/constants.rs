@@ -1,4 +1,4 @@
-//! Functions whose arguments turn out to be the same for all rows of a batch.
+//! A function gives the same result for constants as for columns in which every row holds that constant.
 
 use std::collections::BTreeSet;
 
