@@ -1,6 +1,7 @@
-"""The main job of lakebed on a table of its own, step by step: run it with `make demo`, or `python examples/demo.py FOLDER` to keep the table.
+"""Shows the main job of lakebed on a table of its own, step by step.
 
-Each step is a function. The demo prints the source of the function as the calls of the step.
+Run it with `make demo`, or with `python examples/demo.py FOLDER` to keep the table. Each step is a
+function. The demo prints the source of the function as the calls of the step.
 """
 
 from __future__ import annotations
@@ -182,7 +183,7 @@ def calls_of(step: Callable[[str], None]) -> str:
 
 
 def show(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A small table."""
+    """Prints a small table."""
     print()
     cells = [list(head), *[[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]]
     widths = [max(len(row[at]) for row in cells) for at in range(len(head))]
@@ -208,7 +209,7 @@ _FILES = ["files", "opened", "skipped"]
 
 
 def files_of(scan: lb.Scan) -> list[object]:
-    """How many files the table has, how many of them a scan opens, and which share it skips."""
+    """The number of files of the table, the number that a scan opens, and the share that it skips."""
     explained = scan.explain()
     skipped = explained.skipped_by_partition + explained.skipped_by_statistics
     return [explained.files + skipped, explained.files, f"{skipped / (explained.files + skipped):.0%}"]
@@ -224,9 +225,9 @@ OLDEST_JAVA = 17
 
 
 def lack_of_spark() -> str:
-    """What to do to see the part about PySpark, or nothing where it can be seen."""
+    """Says what to install for the part about PySpark. Returns an empty string if nothing is missing."""
     home = os.environ.get("JAVA_HOME")
-    # As PySpark does: where JAVA_HOME is set, no other Java is asked.
+    # If JAVA_HOME is set, PySpark uses no other Java.
     java = f"{home}/bin/java" if home else shutil.which("java")
     version = 0 if java is None else version_of(java)
     if version < OLDEST_JAVA:
@@ -241,7 +242,7 @@ def lack_of_spark() -> str:
 
 
 def version_of(java: str) -> int:
-    """The number of a Java, such as 17 or 8 (which says "1.8"); 0 if that does not run."""
+    """The major version of a Java, such as 17 or 8 (Java 8 calls itself "1.8"); 0 if it does not run."""
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
     except (OSError, subprocess.SubprocessError):
@@ -252,7 +253,7 @@ def version_of(java: str) -> int:
 
 @contextmanager
 def with_spark(folder: str) -> Iterator[None]:
-    """Spark on two threads. What it logs goes to a file."""
+    """Starts Spark on two threads. Its log goes to a file."""
     global spark, lbs
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else Spark's workers are whatever `python3` is
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -1,6 +1,7 @@
 """Makes the small table that the demo, the docs and their tests read: `examples/trips`.
 
-Needs `pip install deltalake==1.6.6 pyarrow`, as lakebed itself does not write yet. The result is kept in the repository.
+It needs `pip install deltalake==1.6.6 pyarrow`: deltalake writes the table, so the examples read a table of another
+writer. The result is stored in the repository.
 """
 
 from datetime import date

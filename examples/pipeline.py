@@ -1,7 +1,10 @@
-"""A pipeline end to end on PySpark: raw events in, exactly once; validated, enriched, partitioned; aggregated by a second stream; late data
-backfilled; audited; read by whoever comes.
+"""A pipeline on PySpark from end to end.
 
-Run it with `python examples/pipeline.py`: it needs pyspark and lakebed, and a folder that it makes itself. Each function is one stage.
+A stream reads raw events exactly once, validates and enriches them, and writes them by day. A second
+stream aggregates them. Late data is backfilled, and the tables are audited and read without Spark.
+
+Run it with `python examples/pipeline.py`. It needs pyspark and lakebed, and creates its own folder.
+Each function is one stage.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ EVENT = "id bigint, at timestamp, city_code string, fare double"
 
 
 def land_events(lake: Path, number: int, count: int = 400, days_late: int = 0) -> list[dict[str, object]]:
-    """A file of raw events, as an upstream system drops them: some are broken. Tells the good ones."""
+    """Writes a file of raw events, as an upstream system does. Some are invalid; returns the valid ones."""
     chance = random.Random(number)
     events: list[dict[str, object]] = []
     for place in range(count):
@@ -49,7 +52,7 @@ def land_events(lake: Path, number: int, count: int = 400, days_late: int = 0) -
 
 
 def make_tables(spark: SparkSession, lake: Path) -> None:
-    """The tables of the pipeline: a dimension, and events with everything that they promise."""
+    """Creates the tables of the pipeline: a dimension table, and events partitioned by day."""
     cities = spark.createDataFrame(list(CITIES.items()), "city_code string, city string")
     lbs.write(cities, lake / "cities", mode="error", user_metadata="three cities to begin with")
     events = spark.createDataFrame([], "id bigint, at timestamp, city string, fare double, day date")
@@ -57,7 +60,11 @@ def make_tables(spark: SparkSession, lake: Path) -> None:
 
 
 def ingest(spark: SparkSession, lake: Path) -> None:
-    """Raw events, each exactly once: what is sound into `events`, with its city's name and day; the rest into `quarantine`, with a reason."""
+    """Ingests raw events exactly once.
+
+    Valid events go to `events`, with the name of their city and their day. The others go to
+    `quarantine`, with a reason.
+    """
     cities = lbs.read(spark, lake / "cities")
     write_events = lbs.foreach_batch(lake / "events", app_id="ingest of events")
     write_quarantine = lbs.foreach_batch(lake / "quarantine", app_id="ingest of quarantine")
@@ -76,7 +83,10 @@ def ingest(spark: SparkSession, lake: Path) -> None:
 
 
 def aggregate(spark: SparkSession, lake: Path) -> None:
-    """A second stream, from the first one's table: fares by day and city. A day that gets rows, by whatever commit, is added up anew."""
+    """Aggregates fares by day and city, in a second stream from the table of the first one.
+
+    Every day that gets rows is aggregated again, whatever commit added them.
+    """
     lbs.register(spark)
 
     def add_up(batch: DataFrame, batch_id: int) -> None:
@@ -91,12 +101,15 @@ def aggregate(spark: SparkSession, lake: Path) -> None:
 
 
 def backfill(spark: SparkSession, lake: Path, day: str, events: DataFrame) -> None:
-    """One day anew, as a source of record has it: its rows make way for others in one commit, and no row of another day can slip in."""
+    """Replaces the rows of one day by those of a source of record, in one commit.
+
+    Rows of any other day are refused.
+    """
     lbs.write(events, lake / "events", mode="overwrite", where=f"day = DATE '{day}'", user_metadata=f"backfill of {day}")
 
 
 def audit(lake: Path) -> list[str]:
-    """Who did what when, and what the table was before."""
+    """Lists the commits of the table and the number of rows of each version."""
     table = lb.Table(lake / "events")
     lines = [
         f"{entry.version:>3} {entry.operation:<12} {entry.metrics.get('numOutputRows', '-'):>6} rows" for entry in table.history()
