@@ -46,19 +46,24 @@ lint: build $(VENV)/test.stamp ## formats, lints, types and the stub
 	$(VENV)/bin/mypy
 	$(VENV)/bin/python -m mypy.stubtest lakebed._lakebed --ignore-disjoint-bases
 
-bench: build $(VENV)/test.stamp ## lakebed beside its peers; raw results and the table in benches/README.md
+bench: build $(VENV)/test.stamp ## lakebed beside its peers: makes the tables, measures, and writes the tables in benches/README.md
+	@tests/need cargo cc
 	$(PY) -m pip install --quiet --disable-pip-version-check -r benches/python/requirements.txt
 	$(PY) -m benches.python.tables
 	$(PY) -m benches.python.lineitem
 	$(PY) -m benches.python.dml_data
-	$(PY) -m benches.python.run
+	$(PY) -m benches.python.layout_data
+	$(PY) -m benches.python.run --time-limit 1800
 	$(PY) -m benches.report
 	cargo bench --quiet --profile dev --workspace --bench log --bench filter --bench table
 
-bench-spark: build $(VENV)/test.stamp ## TPC-H, TPC-DS and a load through PySpark, beside Parquet and Delta Spark; an hour
+bench-spark: build $(VENV)/test.stamp ## TPC-H, TPC-DS, loads and floating-point columns through PySpark, beside Parquet and Delta Spark; an hour or two
+	@tests/need java mvn
 	$(PY) -m pip install --quiet --disable-pip-version-check -r benches/python/requirements.txt
 	$(PY) -m benches.python.spark.data
 	$(PY) -m benches.python.spark.tpc
+	$(PY) -m benches.python.spark.tpc --suite tpch,tpch_doubles --engines parquet,lakebed --name "$$(date -u +%F)-tpch-doubles"
+	$(PY) -m benches.python.doubles
 	$(PY) -m benches.report
 
 docs: build ## the Rust reference; the guide's snippets run as tests

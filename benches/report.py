@@ -1,9 +1,8 @@
-"""Makes the tables of `benches/README.md` from raw results: `python -m benches.report [FILE.jsonl ...]` (default: the newest).
+"""Makes the tables of `benches/README.md` from raw results: `python -m benches.report [FILE.jsonl ...]`, by default from all of them.
 
-Of each case and engine the last set of samples counts: the median over its processes, of the first call, of the repeated
-calls (the median in each process) and of the peak of memory above what the imports took. Later files win over earlier ones,
-and cases that there are no more are left out. Changes of rows and layouts have parts of their own, and so has what was taken through
-Spark (`python/spark/report.py`).
+Files are read in the order of their names, which begin with the day. The last set of samples of each case and engine counts. A figure is
+the median over the processes of the set. There is one table for each question. The figures of lakebed are seconds and megabytes, and those
+of the other engines are multiples of them. What was measured through Spark is in `python/spark/report.py` and `python/doubles.py`.
 """
 
 import json
@@ -20,42 +19,19 @@ from .python.spark import report as spark
 
 BENCHES = Path(__file__).parent
 OURS = "lakebed"
-ORDER = [OURS, "lakebed_unflushed", "lakebed_singly", "deltalake", "duckdb", "polars", "spark", "limit"]
-TITLES = {
-    "first": "First call in a new process, seconds (in brackets: × lakebed)",
-    "again": "The same call again on the open table, seconds (in brackets: × lakebed)",
-    "peak": "Peak memory of the first call above the imports, MB (in brackets: × lakebed)",
-    "cpu": "CPU time of the first call, seconds",
-}
-CHANGERS = [OURS, "lakebed_unflushed", "spark", "deltalake", "deltalake_collected"]
-CHANGES = {
-    "first": "First change in a new process, seconds (in brackets: × lakebed in the same form)",
-    "again": "The next change in the same process, seconds (in brackets: × lakebed in the same form)",
-    "rss": "Peak of resident memory in the first change, imports and source included, MB (in brackets: × lakebed in the same form)",
-    "peak": "Peak of memory of the first change above what was there before it, MB (in brackets: × lakebed in the same form)",
-    "cpu": "CPU time of the first change, seconds",
-    "moved": "First change: MB read / written",
-    "files": "New data files / data files that are gone / deletion vectors",
-}
-LAYERS = [OURS, "lakebed_unflushed", "deltalake", "deltalake_spilling", "spark"]
-#: Where the figures of `cluster/TABLE` stand in the row of `zorder/TABLE`.
-CLUSTERED = " cluster"
-LAYOUTS = {
-    "first": "First in a new process, seconds (in brackets: × lakebed)",
-    "again": "The next in the same process, seconds (in brackets: × lakebed)",
-    "rss": "Peak of resident memory, imports included, MB (in brackets: × lakebed)",
-    "cpu": "CPU time, seconds",
-    "moved": "MB read / written",
-    "laid": "Files before → after, MB after",
-    "skipped": "Files that an equality on one column rules out, values of random rows, %: mean of the columns / the least",
-    "skipped_distinct": "The same, each distinct value as likely as any other",
-    "columns": "Files that an equality rules out, values of random rows, %: each column",
-}
-QUERIES = "Files that a query needs"
+ENGINES = [OURS, "lakebed_singly", "deltalake", "deltalake_collected", "deltalake_spilling", "duckdb", "polars", "spark", "limit"]
+READS = ("head5", "count", "one_file", "q6", "q6_columns", "full")
+WRITES = ("append", "checkpoint", "commits", "write")
+#: What stands behind the engine's name in the column of `cluster/TABLE`, in the row of `zorder/TABLE`.
+CLUSTERED = "cluster"
+
+Figure = dict[str, Any]
+Column = tuple[str, str]
+Rows = dict[str, dict[Column, Figure]]
 
 
-def read_samples(paths: list[Path]) -> dict[str, dict[str, dict[str, float | str]]]:
-    """The figures per case and engine."""
+def read_samples(paths: list[Path]) -> dict[tuple[str, str], Figure]:
+    """The figures of each case and engine."""
     sets: dict[tuple[str, str], list[dict[str, Any]]] = {}
     session: dict[str, Any] = {}
     known = {case.name for case in all_cases()}
@@ -63,198 +39,136 @@ def read_samples(paths: list[Path]) -> dict[str, dict[str, dict[str, float | str
         record = json.loads(line)
         if "machine" in record:
             session = record
-            continue
-        key = record["case"], record["engine"]
-        if key[0] not in known:
-            continue
-        if record["run"] == 0:
-            sets[key] = []
-        sets[key].append(record | {"session": session})
-    figures: dict[str, dict[str, dict[str, float | str]]] = {}
-    for (case, engine), samples in sets.items():
-        figures.setdefault(case, {})[engine] = summary(samples)
-    return figures
+        elif record["case"] in known:
+            key = record["case"], record["engine"]
+            if record["run"] == 0:
+                sets[key] = []
+            sets[key].append(record | {"session": session})
+    return {key: figure_of(samples) for key, samples in sets.items()}
 
 
-def summary(samples: list[dict[str, Any]]) -> dict[str, float | str]:
-    """Medians over processes, or a word instead."""
+def figure_of(samples: list[dict[str, Any]]) -> Figure:
+    """The medians over the processes, or a word instead."""
     last = samples[-1]
-    if "skipped" in last:
-        return {"word": "–"}
-    if "failed" in last:
-        return {"word": "fails"}
-    answer = last["answer"]
-    out: dict[str, float | str] = {
-        # Of writers side by side only the time counts in which all of them were ready.
+    if "skipped" in last or "failed" in last:
+        return {"word": "fails" if "failed" in last else ""}
+    again = [statistics.median(s["again_s"]) for s in samples if s["again_s"]]
+    return {
+        # Of writers that run at the same time, only the time counts in which all of them were ready.
         "first": statistics.median(s["answer"].get("took_s", s["first_s"]) for s in samples),
-        "cpu": statistics.median(s["cpu_s"] for s in samples),
+        "again": statistics.median(again) if again else None,
         "peak": statistics.median(s["peak_mb"] - s["base_mb"] for s in samples),
         "rss": statistics.median(s["peak_mb"] for s in samples),
+        "answer": last["answer"],
         "version": str(last["engine_version"]),
-        "machine": f"{machine_name(last['session']['machine'])}, Linux {last['session']['machine']['kernel']}",
+        "machine": machine_name(last["session"]["machine"]),
         "day": last["session"]["at"][:10],
+        "wrong": any("wrong" in s for s in samples),
     }
-    again = [statistics.median(s["again_s"]) for s in samples if s["again_s"]]
-    if again:
-        out["again"] = statistics.median(again)
-    if "read_mb" in last:
-        moved = [statistics.median(s[field] for s in samples) for field in ("read_mb", "written_mb")]
-        out["moved"] = " / ".join(f"{mb:.1f}" if mb < 10 else f"{mb:.0f}" for mb in moved)
-    if "vectors" in answer:
-        out["files"] = f"{answer['new_files']} / {answer['gone_files']} / {answer['vectors']}"
-    if "files_after" in answer:
-        out |= laid(answer)
-    if any("wrong" in s for s in samples):
-        out["wrong"] = "wrong"
-    return out
 
 
-def laid(answer: dict[str, Any]) -> dict[str, float | str]:
-    """How files lie, in words."""
-    out: dict[str, float | str] = {"laid": f"{answer['files_before']} → {answer['files_after']}, {answer['mb_after']:.0f}"}
-    for kind in ("skipped", "skipped_distinct"):
-        if kind in answer:
-            out[kind] = f"{100 * answer[kind]['mean']:.1f} / {100 * answer[kind]['min']:.1f}"
-    if "skipped" in answer:
-        out["columns"] = " ".join(f"{100 * share:.0f}" for share in answer["skipped"]["columns"].values())
-    return out | {f"query {name}": str(files) for name, files in answer.get("queries", {}).items()}
+def seconds(value: float) -> str:
+    """A time in two digits or more."""
+    return f"{value:.4f}" if value < 0.01 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
 
 
-def cell(figure: dict[str, float | str] | None, kind: str, ours: dict[str, float | str] | None) -> str:
-    """One cell: the figure, its ratio to ours, and a word if the answer was wrong."""
+def cost(figure: Figure | None, ours: Figure | None, memory: str) -> str:
+    """A cell: seconds of the first call, of the next one, and megabytes; for others than lakebed, multiples of these."""
     if figure is None or "word" in figure:
         return str(figure["word"]) if figure else ""
-    value = figure.get(kind)
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return "–"
-    text = f"{value:.0f}" if kind in ("peak", "rss") else f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
-    base = ours.get(kind) if ours else None
-    if isinstance(base, float) and base > 0 and figure is not ours and kind != "cpu":
-        text += f" ({value / base:.1f})"
-    return text + (" **wrong**" if "wrong" in figure else "")
+    if ours is None or "word" in ours or figure is ours:
+        times = [seconds(figure[kind]) for kind in ("first", "again") if figure[kind] is not None]
+        text = f"{' / '.join(times)} s, {figure[memory]:.0f} MB"
+    else:
+        both = [kind for kind in ("first", "again") if figure[kind] is not None and ours[kind]]
+        text = "× " + " / ".join(f"{figure[kind] / ours[kind]:.1f}" for kind in both)
+        text += f", × {figure[memory] / ours[memory]:.1f}" if ours[memory] >= 1 else ""
+    return text + (" **wrong**" if figure["wrong"] else "")
 
 
-def table(figures: dict[str, dict[str, dict[str, float | str]]], engines: list[str], kind: str) -> list[str]:
-    """One Markdown table."""
-    lines = ["", f"### {TITLES[kind]}", "", f"| case | {' | '.join(engines)} |", "|---|" + "---:|" * len(engines)]
-    for case, by_engine in figures.items():
-        if any(kind in f for f in by_engine.values()):
-            lines.append(f"| {case} | " + " | ".join(cell(by_engine.get(e), kind, by_engine.get(OURS)) for e in engines) + " |")
-    return lines
+def skipped(figure: Figure | None) -> str:
+    """A cell: the share of files that an equality on one column skips."""
+    answer = {} if figure is None else figure.get("answer", {})
+    return f"{100 * answer['skipped']['mean']:.1f} / {100 * answer['skipped']['min']:.1f}" if "skipped" in answer else ""
 
 
-def change_table(figures: dict[str, dict[str, dict[str, float | str]]], engines: list[str], kind: str) -> list[str]:
-    """One Markdown table of changes: a row for each, engines in each form side by side."""
-    ways = [(e, form) for e in engines for form in dml.FORMS]
-    by_change: dict[str, dict[tuple[str, str], dict[str, float | str]]] = {}
-    for case, by_engine in figures.items():
-        operation, _, name = case.partition("/")
-        form = dml.form_of(name)
-        by_change.setdefault(operation, {}).update({(e, form): f for e, f in by_engine.items() if f.get("word") != "–"})
-    ways = [way for way in ways if any(way in found for found in by_change.values())]
-    lines = [
-        "",
-        f"### {CHANGES[kind]}",
-        "",
-        f"| change | {' | '.join(f'{e} {form}' for e, form in ways)} |",
-        "|---|" + "---:|" * len(ways),
+def table(rows: Rows, cell: Callable[[dict[Column, Figure], Column], str]) -> list[str]:
+    """One Markdown table, without columns that would be empty."""
+    columns = [(e, way) for e in ENGINES for way in ("", *dml.FORMS, CLUSTERED) if any((e, way) in row for row in rows.values())]
+    cells = {name: {column: cell(row, column) for column in columns} for name, row in rows.items()}
+    columns = [column for column in columns if any(of[column] for of in cells.values())]
+    head = f"| case | {' | '.join(f'{e} {way}'.strip() for e, way in columns)} |"
+    return ["", head, "|---|" + "---:|" * len(columns)] + [
+        f"| {name} | {' | '.join(of[column] for column in columns)} |" for name, of in cells.items() if any(of.values())
     ]
-    for operation, found in by_change.items():
-        cells = [cell(found.get((e, form)), kind, found.get((OURS, form))) for e, form in ways]
-        lines.append(f"| {operation} | {' | '.join(cells)} |")
-    return lines
 
 
-def beside(figures: dict[str, dict[str, dict[str, float | str]]]) -> dict[str, dict[str, dict[str, float | str]]]:
-    """The figures of layouts with those of a clustering beside those of the Z-order of the same table."""
-    out: dict[str, dict[str, dict[str, float | str]]] = {}
-    for case, by_engine in figures.items():
-        operation, _, name = case.partition("/")
-        clusters = operation == "cluster"
-        row = out.setdefault(f"zorder/{name}" if clusters else case, {})
-        known = {engine: figure for engine, figure in by_engine.items() if figure.get("word") != "–"}
-        row |= {engine + CLUSTERED: figure for engine, figure in known.items()} if clusters else known
-    return out
+def origin(figures: list[Figure], paths: list[Path]) -> str:
+    """Which files and machines the figures come from."""
+    days: dict[str, set[str]] = {}
+    for figure in figures:
+        if "machine" in figure:
+            days.setdefault(figure["machine"], set()).add(figure["day"])
+    machines = [f"{machine} ({' to '.join(sorted({min(of), max(of)}))})" for machine, of in days.items()]
+    return f"From {', '.join(f'`results/{p.name}`' for p in paths)}; taken on {' and '.join(machines)}."
 
 
-def layout_table(figures: dict[str, dict[str, dict[str, float | str]]], engines: list[str], kind: str) -> list[str]:
-    """One Markdown table of layouts, and after the last one those of the queries of each table."""
-    rows = beside(figures)
-    ways = [way for engine in engines for way in (engine, engine + CLUSTERED) if any(way in row for row in rows.values())]
-
-    def lines(title: str, named: dict[str, tuple[dict[str, dict[str, float | str]], str]]) -> list[str]:
-        out = ["", f"### {title}", "", f"| case | {' | '.join(ways)} |", "|---|" + "---:|" * len(ways)]
-        for name, (row, of) in named.items():
-            out.append(f"| {name} | {' | '.join(cell(row.get(way), of, row.get(OURS)) for way in ways)} |")
-        return out
-
-    shown = {name: (row, kind) for name, row in rows.items() if any(kind in figure for figure in row.values())}
-    out = lines(LAYOUTS[kind], shown) if shown else []
-    if kind == list(LAYOUTS)[-1]:
-        for name, row in rows.items():
-            queries = layout.QUERIES.get(name.partition("/")[2], {})
-            if queries:
-                out += lines(f"{QUERIES}, {name}", {query: (row, f"query {query}") for query in queries})
-    return out
-
-
-def changes(paths: list[Path]) -> list[str]:
-    """What was taken of changes of rows; nothing if the files hold no such results."""
-    return part(paths, dml.is_change, order=CHANGERS, kinds=CHANGES, make=change_table)
-
-
-def layouts(paths: list[Path]) -> list[str]:
-    """What was taken of layouts and of cleaning up; nothing if the files hold no such results."""
-    return part(paths, layout.is_layout, order=LAYERS, kinds=LAYOUTS, make=layout_table)
-
-
-def results(paths: list[Path]) -> list[str]:
-    """What else was taken without Spark; nothing if the files hold no such results."""
-
-    def is_other(operation: str) -> bool:
-        return not (dml.is_change(operation) or layout.is_layout(operation))
-
-    return part(paths, is_other, order=ORDER, kinds=TITLES, make=table)
-
-
-def part(paths: list[Path], belongs: Callable[[str], bool], order: list[str], kinds: dict[str, str], make: Any) -> list[str]:
-    """Tables of each kind for the operations that belong to the part, and what they come from."""
-    figures = {case: of for case, of in read_samples(paths).items() if belongs(case.partition("/")[0])}
-    if not figures:
+def part(paths: list[Path], operations: Callable[[str], bool], memory: str, *, lays: bool = False) -> list[str]:
+    """The table of the operations that belong to a question; empty if there are no results of it."""
+    rows: Rows = {}
+    used = []
+    for path in paths:
+        found = {key: figure for key, figure in read_samples([path]).items() if operations(key[0].partition("/")[0])}
+        used += [path] if found else []
+        for (case, engine), figure in found.items():
+            name, column = place(case, engine)
+            if engine in ENGINES and not (column[1] and figure.get("word") == ""):
+                rows.setdefault(name, {})[column] = figure
+    if not rows:
         return []
-    engines = [e for e in order if any(e in by_engine for by_engine in figures.values())]
-    versions = {e: f["version"] for by_engine in figures.values() for e, f in by_engine.items() if "version" in f}
-    lines = [
-        f"From {', '.join(f'`results/{p.name}`' for p in paths)}; taken on {' and '.join(machines(figures))}; "
-        + ", ".join(f"{e} {versions[e]}" for e in engines if e in versions)
-        + ".",
-    ]
-    for kind in kinds:
-        lines += make(figures, engines, kind)
+
+    def ours(row: dict[Column, Figure], column: Column) -> Figure | None:
+        return row.get((OURS, column[1] if column[1] in dml.FORMS else ""))
+
+    lines = [origin([figure for row in rows.values() for figure in row.values()], used)]
+    lines += table(rows, lambda row, column: cost(row.get(column), ours(row, column), memory))
+    if lays:
+        lines += ["", "Files that an equality on one column skips, in %: mean of the columns / the least"]
+        lines += table(rows, lambda row, column: skipped(row.get(column)))
     return lines
 
 
-def machines(figures: dict[str, dict[str, dict[str, float | str]]]) -> list[str]:
-    """The machines that figures were taken on, and when."""
-    days: dict[str, list[str]] = {}
-    for figure in (f for by_engine in figures.values() for f in by_engine.values() if "machine" in f):
-        days.setdefault(str(figure["machine"]), []).append(str(figure["day"]))
-    return [f"{machine} ({' to '.join(sorted({min(of), max(of)}))})" for machine, of in days.items()]
+def place(case: str, engine: str) -> tuple[str, Column]:
+    """The row and the column of a case: the forms of a changed table, and a clustering beside the Z-order, are columns."""
+    operation, _, name = case.partition("/")
+    if dml.is_change(operation):
+        return operation, (engine, dml.form_of(name))
+    return (f"zorder/{name}", (engine, CLUSTERED)) if operation == CLUSTERED else (case, (engine, ""))
 
 
 def main(arguments: list[str]) -> None:
-    """Writes the tables between the markers of the README; a part of which there are no results stays."""
-    paths = [Path(a) for a in arguments] or [max((BENCHES / "results").glob("*.jsonl"), key=lambda p: p.stat().st_mtime)]
+    """Writes the tables between the markers of the README; a question without results keeps its table."""
+    paths = [Path(a) for a in arguments] or sorted((BENCHES / "results").glob("*.jsonl"))
     of_doubles = [path for path in paths if path.stem.endswith("-doubles")]
     of_tpch = [path for path in of_doubles if path.stem.endswith("-tpch-doubles")]
     paths = [path for path in paths if path not in of_doubles]
+
+    def reads(operation: str) -> bool:
+        return operation in READS
+
+    def writes(operation: str) -> bool:
+        return operation.startswith(WRITES)
+
+    def opens(operation: str) -> bool:
+        return not (reads(operation) or writes(operation) or dml.is_change(operation) or layout.is_layout(operation))
+
     readme = BENCHES / "README.md"
     for name, lines in {
-        "results": results(paths),
-        "changes": changes(paths),
-        "layouts": layouts(paths),
+        "opening": part(paths, opens, "peak"),
+        "reading": part(paths, reads, "peak"),
+        "writing": part(paths, writes, "peak"),
+        "changes": part(paths, dml.is_change, "rss"),
+        "layouts": part(paths, layout.is_layout, "rss", lays=True),
         "spark": spark.lines(paths),
         "doubles": doubles.lines([path for path in of_doubles if path not in of_tpch]) + doubles.tpch_lines(of_tpch),
     }.items():

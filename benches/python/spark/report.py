@@ -1,11 +1,10 @@
-"""The Spark part of `benches/README.md`, from raw results: sums over each suite, then query by query.
+"""The Spark part of `benches/README.md`, from raw results: one row for each suite.
 
 Of each case and engine the last set of samples counts. Sums are over the cases that every engine of the table answered.
 """
 
 import json
 import math
-import statistics
 from pathlib import Path
 from typing import Any
 
@@ -44,55 +43,45 @@ def seconds(records: list[dict[str, Any]]) -> list[float]:
     return [record["took_s"] for record in records if "took_s" in record]
 
 
-def cell(records: list[dict[str, Any]] | None, bar: list[dict[str, Any]] | None) -> str:
-    """The minimum, its ratio to the bar, and a word if something was wrong."""
-    if not records:
-        return ""
-    if not (took := seconds(records)):
-        return "fails"
-    text = f"{min(took):.2f}"
-    if bar and records is not bar and (of_bar := seconds(bar)):
-        text += f" ({min(took) / min(of_bar):.2f})"
-    word = next((f" **{word}**" for word in ("wrong", "duckdb") if any(word in record for record in records)), "")
-    return text + (" **fails**" if len(took) < len(records) else "") + word
+def ratio(records: list[dict[str, Any]], bar: list[dict[str, Any]]) -> float:
+    """The least time of some samples by that of others."""
+    return min(seconds(records)) / min(seconds(bar))
 
 
-def suite_lines(suite: str, samples: Samples, engines: list[str]) -> list[str]:
-    """The table of one suite, its sums first."""
-    cases = [case for case in samples if case.startswith(f"{suite}/")]
-    engines = [e for e in engines if any(e in samples[c] for c in cases)]
-    timed = [c for c in cases if not c.endswith("/open")]
-    common = [c for c in timed if all(seconds(samples[c].get(e, [])) for e in engines)]
-    session = samples[cases[-1]][engines[-1]][-1]["session"]
-    spark = session["spark"]
-    lines = [
-        "",
-        f"### {TITLES[suite]}: seconds (in brackets: × {BAR})",
-        "",
-        f"{session['at'][:10]}: {machine_name(session['machine'])}; "
-        f"`local[{spark['cores']}]`, {spark['memory']} for each driver.",
-        "",
-    ]
-    lines += [f"| case | {' | '.join(engines)} |", "|---|" + "---:|" * len(engines)]
-    for word, of in (("minima", min), ("medians", statistics.median)):
-        sums = {e: math.fsum(of(seconds(samples[c][e])) for c in common) for e in engines}
-        ratios = [f"{s:.1f}" + (f" ({s / sums[BAR]:.3f})" if BAR in sums and e != BAR else "") for e, s in sums.items()]
-        lines.append(f"| sum of {word}, {len(common)} of {len(timed)} | {' | '.join(ratios)} |")
-    for case in cases:
-        row = [cell(samples[case].get(e), samples[case].get(BAR)) for e in engines]
-        lines.append(f"| {case.partition('/')[2]} | {' | '.join(row)} |")
-    return lines
+def suite_row(suite: str, samples: Samples, engines: list[str]) -> str:
+    """The row of one suite: the sum of the minima, its ratio to the bar, and the ratios of the single cases."""
+    timed = [case for case in samples if case.startswith(f"{suite}/") and not case.endswith("/open")]
+    here = [e for e in engines if any(e in samples[c] for c in timed)]
+    common = [c for c in timed if all(seconds(samples[c].get(e, [])) for e in here)]
+    cells = []
+    for engine in engines:
+        if engine not in here:
+            cells.append("")
+            continue
+        sums = {e: math.fsum(min(seconds(samples[c][e])) for c in common) for e in (engine, BAR)}
+        text = f"{sums[engine]:.1f}"
+        if engine != BAR:
+            of_cases = [ratio(samples[c][engine], samples[c][BAR]) for c in common]
+            text += f" (× {sums[engine] / sums[BAR]:.2f}; {min(of_cases):.2f} to {max(of_cases):.2f})"
+        if any(word in record for case in common for record in samples[case][engine] for word in ("wrong", "duckdb")):
+            text += " **wrong**"
+        cells.append(text)
+    session = samples[common[-1]][here[-1]][-1]["session"]
+    name = f"{TITLES[suite]}, {len(common)} of {len(timed)} cases, {session['at'][:10]}, {machine_name(session['machine'])}"
+    return f"| {name} | {' | '.join(cells)} |"
 
 
 def lines(paths: list[Path]) -> list[str]:
-    """All of it; nothing if the files hold no such results."""
+    """The table; nothing if the files hold no such results."""
     samples = read_samples(paths)
     if not samples:
         return []
     engines = [e for e in ENGINES if any(e in of_engine for of_engine in samples.values())]
     versions = {r["engine"]: r["engine_version"] for of in samples.values() for records in of.values() for r in records}
-    out = [f"From {', '.join(f'`results/{p.name}`' for p in paths)}: " + ", ".join(f"{e}: {versions[e]}" for e in engines) + "."]
-    for suite in SUITES:
-        if any(case.startswith(f"{suite}/") for case in samples):
-            out += suite_lines(suite, samples, engines)
-    return out
+    return [
+        f"Versions: {', '.join(f'{engine}: {versions[engine]}' for engine in engines)}.",
+        "",
+        f"| suite | {' | '.join(engines)} |",
+        "|---|" + "---:|" * len(engines),
+        *(suite_row(suite, samples, engines) for suite in SUITES if any(case.startswith(f"{suite}/") for case in samples)),
+    ]
