@@ -9,13 +9,14 @@ use lakebed::write::{PlannedWrite, WriteOptions};
 use lakebed::{ErrorKind, RecordBatchStream};
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use lakebed_tests::TableBuilder;
+use lakebed_tests::lake::stream_of;
 use lakebed_tests::table::text;
 use serde_json::json;
 
 fn stream(rows: i64) -> RecordBatchStream {
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
     let batch = RecordBatch::try_from_iter_with_nullable([("id", ids, true)]).unwrap();
-    RecordBatchStream::from_batches(batch.schema(), vec![batch])
+    stream_of(batch)
 }
 
 fn options(version: i64, batch: Batch) -> WriteOptions {

@@ -7,7 +7,7 @@ use arrow_array::types::{Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, RecordBatch};
 use futures::TryStreamExt;
 use lakebed::checkpoint::CheckpointOutcome;
-use lakebed::{Env, ErrorKind, Snapshot, Table};
+use lakebed::{Env, ErrorKind, Snapshot};
 use lakebed_core::action::{Action, json};
 use lakebed_core::log::checkpoint::{columns, file_actions};
 use lakebed_core::log::segment::{CheckpointFiles, plan};
@@ -26,12 +26,8 @@ use crate::model::Model;
 const NOW_MS: i64 = 1_700_000_000_000;
 const WEEK_MS: i64 = 7 * 86_400_000;
 
-fn table(builder: &TableBuilder) -> Table {
-    Table::at("memory://kit").with_store(builder.store()).with_env(Env::seeded(7)).build().unwrap()
-}
-
 async fn snapshot(builder: &TableBuilder) -> Snapshot {
-    table(builder).snapshot().await.unwrap()
+    builder.table_with(Env::seeded(7)).snapshot().await.unwrap()
 }
 
 async fn write(builder: &TableBuilder) -> CheckpointOutcome {
@@ -297,7 +293,7 @@ async fn a_hint_only_moves_forward() {
         builder.commit(&[add(file)]).await;
     }
     assert!(write(&builder).await.is_last);
-    let older = table(&builder).snapshot_at(1).await.unwrap().checkpoint().await.unwrap();
+    let older = builder.table_with(Env::seeded(7)).snapshot_at(1).await.unwrap().checkpoint().await.unwrap();
     assert!(!older.is_last);
     let ReadHint::Sound(hint) = log::read_hint(&builder.store()).await.unwrap() else { panic!("no hint") };
     assert_eq!(hint.version, 2);
@@ -388,7 +384,7 @@ async fn a_refreshed_snapshot_writes_the_same_checkpoint() {
     let mut builder = TableBuilder::new();
     let mut model = Model::new(NOW_MS - WEEK_MS);
     builder.commit(&model.commit(&mut random)).await;
-    let table = table(&builder);
+    let table = builder.table_with(Env::seeded(7));
     for _ in 0..20 {
         // So that each commit is a layer of its own.
         table.snapshot().await.unwrap().detail().await.unwrap();

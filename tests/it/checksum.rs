@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use lakebed::upkeep::NewCommit;
-use lakebed::{Env, Snapshot, Table};
+use lakebed::{Env, Snapshot};
 use lakebed_core::log::checksum::{FileChanges, VersionChecksum};
 use lakebed_core::path::{LogKind, LogPath, checksum_name};
 use lakebed_io::log;
@@ -14,14 +14,10 @@ use serde_json::{Value, json};
 
 use crate::model::Model;
 
-fn table(builder: &TableBuilder) -> Table {
-    Table::at("memory://kit").with_store(builder.store()).with_env(Env::seeded(7)).build().unwrap()
-}
-
 /// Commits, and gives the snapshot with what its upkeep is told.
 async fn commit(builder: &mut TableBuilder, actions: &[Value], changes: FileChanges) -> (Snapshot, NewCommit) {
     builder.commit(actions).await;
-    let snapshot = table(builder).snapshot().await.unwrap();
+    let snapshot = builder.table_with(Env::seeded(7)).snapshot().await.unwrap();
     let head = [builder.protocol().clone(), builder.metadata().clone()];
     let lines = if snapshot.version() == 0 { text(&[&head, actions].concat()) } else { text(actions) };
     (snapshot, NewCommit { lines: Bytes::from(lines), changes, previous: None })
@@ -48,7 +44,8 @@ async fn checksums_of_random_logs_are_those_of_their_states() {
             let carried_on = next(&mut builder, &actions).await.unwrap();
             assert_eq!((carried_on.num_files as u64, carried_on.table_size_bytes as u64), model.files(), "seed {seed}");
             assert_eq!(written(&builder, version).await.as_ref(), Some(&carried_on));
-            let from_state = table(&builder).snapshot().await.unwrap().checkpoint().await.unwrap().checksum.unwrap();
+            let from_state =
+                builder.table_with(Env::seeded(7)).snapshot().await.unwrap().checkpoint().await.unwrap().checksum.unwrap();
             assert_eq!(carried_on, from_state, "seed {seed}, version {version}");
         }
     }
@@ -183,7 +180,7 @@ async fn upkeep_that_fails_says_so_and_does_no_harm() {
     builder.observed().fail_with("checkpoint.parquet", Fault::Denied, 9);
     let outcome = snapshot.after_commit(&new).await;
     assert_eq!((outcome.checkpoint, outcome.problems.len()), (None, 1), "{:?}", outcome.problems);
-    let detail = table(&builder).snapshot().await.unwrap().detail().await.unwrap();
+    let detail = builder.table_with(Env::seeded(7)).snapshot().await.unwrap().detail().await.unwrap();
     assert_eq!((detail.version, detail.num_files), (1, 1));
 }
 

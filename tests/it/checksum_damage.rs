@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
+use lakebed::Snapshot;
 use lakebed::detail::Detail;
 use lakebed::upkeep::NewCommit;
-use lakebed::{RecordBatchStream, Snapshot};
 use lakebed_core::action::{Metadata, Protocol};
 use lakebed_core::log::checksum::FileChanges;
 use lakebed_core::path::checksum_name;
 use lakebed_tests::TableBuilder;
+use lakebed_tests::lake::stream_of;
 use lakebed_tests::table::{add, metadata, protocol, text};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -91,7 +92,7 @@ async fn append(builder: &TableBuilder) -> Snapshot {
     let columns: [(&str, ArrayRef); 2] =
         [("id", Arc::new(Int64Array::from(vec![1, 2]))), ("name", Arc::new(StringArray::from(vec!["x", "y"])))];
     let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap();
-    let rows = RecordBatchStream::from_batches(batch.schema(), vec![batch]);
+    let rows = stream_of(batch);
     builder.table().write(rows).run().await.unwrap().snapshot.unwrap()
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lakebed::cleanup::CleanupOutcome;
 use lakebed::upkeep::NewCommit;
-use lakebed::{Env, ErrorKind, Snapshot, Table};
+use lakebed::{Env, ErrorKind, Snapshot};
 use lakebed_core::log::checksum::FileChanges;
 use lakebed_core::path::commit_name;
 use lakebed_io::log;
@@ -39,11 +39,7 @@ async fn at(builder: &TableBuilder, day: i64) -> Snapshot {
     let env = Env::seeded(1);
     let wanted = MIDNIGHT_MS + day * DAY_MS + DAY_MS / 2;
     env.advance(Duration::from_millis((wanted - env.now_ms()).unsigned_abs()));
-    table(builder, env).snapshot().await.unwrap()
-}
-
-fn table(builder: &TableBuilder, env: Env) -> Table {
-    Table::at("memory://kit").with_store(builder.store()).with_env(env).build().unwrap()
+    builder.table_with(env).snapshot().await.unwrap()
 }
 
 async fn names(builder: &TableBuilder) -> Vec<String> {
@@ -52,7 +48,7 @@ async fn names(builder: &TableBuilder) -> Vec<String> {
 }
 
 async fn oldest_readable(builder: &TableBuilder) -> u64 {
-    let table = table(builder, Env::seeded(1));
+    let table = builder.table_with(Env::seeded(1));
     for version in 0..11 {
         match table.snapshot_at(version).await {
             Ok(snapshot) => {

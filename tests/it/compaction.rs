@@ -1,15 +1,11 @@
 //! Log compactions that lakebed writes.
 
-use lakebed::{Env, Table};
+use lakebed::Env;
 use lakebed_core::action::json;
 use lakebed_core::path::LOG_DIR;
 use lakebed_tests::TableBuilder;
 use lakebed_tests::table::{add, remove};
 use serde_json::json;
-
-fn table(builder: &TableBuilder) -> Table {
-    Table::at("memory://kit").with_store(builder.store()).with_env(Env::seeded(7)).build().unwrap()
-}
 
 #[tokio::test]
 async fn a_compaction_keeps_what_undoes_older_things() {
@@ -18,7 +14,7 @@ async fn a_compaction_keeps_what_undoes_older_things() {
     builder.commit(&[add("a"), add("b"), domain(false)]).await;
     builder.commit(&[remove("a"), add("c"), json!({"commitInfo": {"operation": "x"}})]).await;
     builder.commit(&[remove("c"), domain(true), add("d")]).await;
-    let snapshot = table(&builder).snapshot().await.unwrap();
+    let snapshot = builder.table_with(Env::seeded(7)).snapshot().await.unwrap();
     let name = snapshot.compact_log(1..=2).await.unwrap().unwrap();
     assert_eq!(name, "00000000000000000001.00000000000000000002.compacted.json");
     let path = builder.store().path_of(&format!("{LOG_DIR}/{name}")).unwrap();
@@ -40,7 +36,7 @@ async fn windows_that_make_no_sense_are_refused() {
     let mut builder = TableBuilder::new();
     builder.commit(&[add("a")]).await;
     builder.commit(&[add("b")]).await;
-    let snapshot = table(&builder).snapshot().await.unwrap();
+    let snapshot = builder.table_with(Env::seeded(7)).snapshot().await.unwrap();
     for window in [0..=0, 1..=2, 5..=9] {
         assert!(snapshot.compact_log(window).await.is_err());
     }

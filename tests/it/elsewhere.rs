@@ -11,9 +11,10 @@ use futures::TryStreamExt;
 use lakebed::create::NewTable;
 use lakebed::transaction::Application;
 use lakebed::write::{Part, PlannedWrite, SchemaMode, WriteMode, WriteOptions, WriteTask, WrittenFiles, write_files};
-use lakebed::{Env, ErrorKind, RecordBatchStream, Result, Table};
+use lakebed::{Env, ErrorKind, Result, Table};
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use lakebed_tests::TableBuilder;
+use lakebed_tests::lake::stream_of;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::json;
 
@@ -22,10 +23,6 @@ fn rows(ids: impl IntoIterator<Item = i64>, name: &str) -> RecordBatch {
     let ids = Int64Array::from_iter_values(ids);
     let names: ArrayRef = Arc::new(StringArray::from(vec![name; ids.len()]));
     RecordBatch::try_from_iter_with_nullable([("id", Arc::new(ids) as ArrayRef, true), ("name", names, true)]).unwrap()
-}
-
-fn stream(rows: RecordBatch) -> RecordBatchStream {
-    RecordBatchStream::from_batches(rows.schema(), vec![rows])
 }
 
 fn columns(names: &[(&str, PrimitiveType)]) -> StructType {
@@ -46,7 +43,7 @@ impl Case {
 
     async fn with_rows(ids: &[i64]) -> Self {
         let case = Self::new();
-        case.table().write(stream(rows(ids.iter().copied(), "old"))).run().await.unwrap();
+        case.table().write(stream_of(rows(ids.iter().copied(), "old"))).run().await.unwrap();
         case
     }
 
@@ -64,7 +61,7 @@ impl Case {
 
     async fn part(&self, task: &WriteTask, number: u64, rows: RecordBatch) -> Result<WrittenFiles> {
         let (part, env) = (Part { number, of: 3 }, Env::seeded(self.1.fetch_add(1, Ordering::Relaxed)));
-        let written = write_files(&self.0.store(), &env, task, part, stream(rows)).await?;
+        let written = write_files(&self.0.store(), &env, task, part, stream_of(rows)).await?;
         WrittenFiles::from_bytes(&written.to_bytes()?)
     }
 
@@ -103,7 +100,7 @@ async fn a_table_is_made_by_the_commit_and_others_may_make_it_first() {
     let case = Case::new();
     let task = case.plan(id_and_name(), WriteOptions::default()).await;
     let written = case.part(&task, 0, rows([7], "mine")).await.unwrap();
-    case.table().write(stream(rows([1], "theirs"))).run().await.unwrap();
+    case.table().write(stream_of(rows([1], "theirs"))).run().await.unwrap();
     assert_eq!(case.table().commit_write(task, vec![written]).await.unwrap().version, 1);
     assert_eq!(case.ids().await, [1, 7]);
 }
@@ -114,14 +111,14 @@ async fn appends_of_others_do_not_matter_to_an_overwrite_of_what_was_seen_but_ar
     let options = WriteOptions { mode: WriteMode::Overwrite, replace_where: Some("id < 10".to_owned()), ..Default::default() };
     let task = case.plan(id_and_name(), options).await;
     let written = case.part(&task, 0, rows([3], "new")).await.unwrap();
-    case.table().write(stream(rows([40], "theirs"))).run().await.unwrap();
+    case.table().write(stream_of(rows([40], "theirs"))).run().await.unwrap();
     case.table().commit_write(task, vec![written]).await.unwrap();
     assert_eq!(case.ids().await, [3, 30, 40]);
 
     let task = case.plan(id_and_name(), WriteOptions { mode: WriteMode::Overwrite, ..Default::default() }).await;
     let written = case.part(&task, 0, rows([5], "new")).await.unwrap();
     let before = case.data_files().await;
-    case.table().write(stream(rows([41], "theirs"))).run().await.unwrap();
+    case.table().write(stream_of(rows([41], "theirs"))).run().await.unwrap();
     let refused = case.table().commit_write(task, vec![written]).await.unwrap_err();
     assert!(matches!(refused.kind(), ErrorKind::CommitConflict { .. }), "{refused}");
     assert_eq!((case.ids().await, case.data_files().await), (vec![3, 30, 40, 41], before));
@@ -133,7 +130,7 @@ async fn rows_are_replaced_again_on_top_of_those_that_others_added_and_the_files
     let options = WriteOptions { mode: WriteMode::Overwrite, replace_where: Some("id < 10".to_owned()), ..Default::default() };
     let task = case.plan(id_and_name(), options).await;
     let written = vec![case.part(&task, 0, rows([3], "new")).await.unwrap()];
-    case.table().write(stream(rows([2], "theirs"))).run().await.unwrap();
+    case.table().write(stream_of(rows([2], "theirs"))).run().await.unwrap();
     let (one, other) = tokio::join!(async { case.table().commit_write(task.clone(), written.clone()).await.unwrap() }, async {
         case.table().commit_write(task.clone(), written.clone()).await.unwrap()
     },);
@@ -181,7 +178,7 @@ async fn the_same_files_are_committed_once_however_often_that_is_asked_for() {
         let task = case.plan(id_and_name(), options.clone()).await;
         let written = vec![case.part(&task, 0, rows([2, 3], "new")).await.unwrap()];
         let first = case.table().commit_write(task.clone(), written.clone()).await.unwrap();
-        case.table().write(stream(rows([200], "theirs"))).run().await.unwrap();
+        case.table().write(stream_of(rows([200], "theirs"))).run().await.unwrap();
         let again = case.table().commit_write(task, written).await.unwrap();
         assert_eq!((again.version, again.is_committed, again.metrics.output_rows), (first.version, true, 2), "{options:?}");
         let kept = if options.replace_where.is_some() { vec![2, 3, 200] } else { vec![1, 2, 3, 200] };
@@ -281,7 +278,7 @@ async fn new_columns_keep_the_names_in_files_that_all_parts_were_told() {
     let task = case.plan(id_and_name(), WriteOptions { schema: SchemaMode::Merge, ..Default::default() }).await;
     let written = case.part(&task, 1, rows([1], "told")).await.unwrap();
     // An append of others in between does not make the names anew.
-    case.table().write(stream(rows([2], "x").project(&[0]).unwrap())).run().await.unwrap();
+    case.table().write(stream_of(rows([2], "x").project(&[0]).unwrap())).run().await.unwrap();
     case.table().commit_write(task, vec![written]).await.unwrap();
     let snapshot = case.table().snapshot().await.unwrap();
     let found = snapshot.scan().filter("name = 'told' AND id = 1").count().await.unwrap();

@@ -2,42 +2,29 @@
 
 use std::sync::Arc;
 
+use lakebed::ErrorKind;
 use lakebed::optimize::{Commits, Layout, Optimize, OptimizeOptions};
-use lakebed::{ErrorKind, Table};
 use lakebed_core::action::Action;
-use lakebed_core::action::json::parse_commit;
 use lakebed_core::path::commit_name;
-use lakebed_tests::{Counts, Fault};
+use lakebed_tests::lake::{MADE, stream, table_over};
+use lakebed_tests::{Fault, Lake};
 use object_store::ObjectStore;
-
-use crate::dml::kit::{Case, MADE, stream, table};
 
 /// Tables of two files are told from those of one by this.
 const FILES: usize = 2;
 
-fn requests(counts: &Counts) -> (usize, usize, usize) {
-    (counts.data_files(), counts.puts, counts.deletes)
-}
-
-/// The actions of a commit.
-async fn actions(table: &Table, version: u64) -> Vec<Action> {
-    let name = commit_name(version);
-    let bytes = table.store().get(&table.store().log_path(&name).unwrap()).await.unwrap();
-    parse_commit(&bytes, &name).unwrap()
-}
-
 #[tokio::test]
 async fn small_files_become_one_in_a_commit_that_changes_no_row() {
-    let case = Case::new(true).await;
-    let before = case.rows().await;
-    let outcome = case.table.optimize().run().await.unwrap();
+    let lake = Lake::new(true).await;
+    let before = lake.rows().await;
+    let outcome = lake.table.optimize().run().await.unwrap();
     assert_eq!((outcome.version, outcome.commits), (MADE + 1, 1));
     // Each file is read once; the file, the commit and its checksum are written.
-    assert_eq!(requests(&case.counts()), (FILES, 3, 0));
-    assert_eq!(case.rows().await, before);
-    assert_eq!(case.check_files().await, MADE + 1);
+    assert_eq!(lake.counts().reads_and_writes(), (FILES, 3, 0));
+    assert_eq!(lake.rows().await, before);
+    assert_eq!(lake.check_files().await, MADE + 1);
     let (mut added, mut removed) = (0, 0);
-    for action in actions(&case.table, MADE + 1).await {
+    for action in lake.actions(MADE + 1).await.unwrap() {
         match action {
             Action::Add(add) => {
                 added += 1;
@@ -62,15 +49,15 @@ async fn what_needs_no_work_is_told_by_the_log_alone() {
     let layouts =
         [Layout::OfTable, Layout::ZOrder(vec!["id".to_owned()]), Layout::Cluster(vec!["v".to_owned(), "id".to_owned()])];
     for layout in layouts {
-        let case = Case::new(false).await;
-        let optimize = || case.table.optimize().layout(layout.clone());
+        let lake = Lake::new(false).await;
+        let optimize = || lake.table.optimize().layout(layout.clone());
         assert_eq!(optimize().run().await.unwrap().commits, 1, "{layout:?}");
-        case.counts();
+        lake.counts();
         let outcome = optimize().run().await.unwrap();
         assert_eq!((outcome.version, outcome.commits, outcome.metrics.seen_files), (MADE + 1, 0, 1), "{layout:?}");
-        assert_eq!(requests(&case.counts()), (0, 0, 0), "{layout:?}");
+        assert_eq!(lake.counts().reads_and_writes(), (0, 0, 0), "{layout:?}");
         // New rows are work again.
-        case.table.write(stream([(100, 1)])).run().await.unwrap();
+        lake.table.write(stream([(100, 1)])).run().await.unwrap();
         let again = optimize().options(OptimizeOptions { layout: layout.clone(), ..OptimizeOptions::default() });
         assert_eq!(again.run().await.unwrap().metrics.removed_files, FILES as u64, "{layout:?}");
     }
@@ -78,25 +65,25 @@ async fn what_needs_no_work_is_told_by_the_log_alone() {
 
 #[tokio::test]
 async fn a_plan_tells_the_files_and_touches_nothing() {
-    let case = Case::new(false).await;
-    let groups = case.table.optimize().plan().await.unwrap();
-    assert_eq!(requests(&case.counts()), (0, 0, 0));
+    let lake = Lake::new(false).await;
+    let groups = lake.table.optimize().plan().await.unwrap();
+    assert_eq!(lake.counts().reads_and_writes(), (0, 0, 0));
     let [group] = groups.as_slice() else { panic!("{groups:?}") };
     assert_eq!((group.partition.as_str(), group.paths.len()), ("", FILES));
     let names: u64 = groups.iter().map(|group| group.size_bytes).sum();
-    let detail = case.table.snapshot().await.unwrap().detail().await.unwrap();
+    let detail = lake.table.snapshot().await.unwrap().detail().await.unwrap();
     assert_eq!((names, detail.version, detail.num_files), (detail.size_bytes, MADE, FILES as u64));
 }
 
 /// A table in four partitions of three files each.
-async fn partitioned() -> Case {
-    let case = Case::with(&[("delta.enableDeletionVectors", true)], Some("v")).await;
+async fn partitioned() -> Lake {
+    let lake = Lake::with(&[("delta.enableDeletionVectors", true)], Some("v")).await;
     for round in 0..3 {
         let rows = (0..4).map(|v| (100 + round * 10 + v, v + 1));
-        case.table.write(stream(rows)).run().await.unwrap();
+        lake.table.write(stream(rows)).run().await.unwrap();
     }
-    case.counts();
-    case
+    lake.counts();
+    lake
 }
 
 fn per_group(optimize: Optimize) -> Optimize {
@@ -105,38 +92,38 @@ fn per_group(optimize: Optimize) -> Optimize {
 
 #[tokio::test]
 async fn groups_are_partitions_and_can_be_versions_of_their_own() {
-    let case = partitioned().await;
-    let before = case.rows().await;
-    let made = case.table.snapshot().await.unwrap().version();
-    let outcome = per_group(case.table.optimize()).run().await.unwrap();
+    let lake = partitioned().await;
+    let before = lake.rows().await;
+    let made = lake.table.snapshot().await.unwrap().version();
+    let outcome = per_group(lake.table.optimize()).run().await.unwrap();
     // Of the partition 0 there are the two files that the table was made with.
     assert_eq!((outcome.version, outcome.commits), (made + 5, 5));
     assert_eq!((outcome.metrics.groups, outcome.metrics.removed_files, outcome.metrics.added_files), (5, 14, 5));
-    assert_eq!(case.rows().await, before);
-    case.check_files().await;
-    let paths = case.table.snapshot().await.unwrap().detail().await.unwrap();
+    assert_eq!(lake.rows().await, before);
+    lake.check_files().await;
+    let paths = lake.table.snapshot().await.unwrap().detail().await.unwrap();
     assert_eq!(paths.num_files, 5);
 }
 
 #[tokio::test]
 async fn a_filter_names_the_partitions() {
-    let case = partitioned().await;
-    let outcome = case.table.optimize().filter("v IN (1, 2)").run().await.unwrap();
+    let lake = partitioned().await;
+    let outcome = lake.table.optimize().filter("v IN (1, 2)").run().await.unwrap();
     assert_eq!((outcome.metrics.groups, outcome.metrics.removed_files, outcome.metrics.seen_files), (2, 6, 6));
 }
 
 #[tokio::test]
 async fn of_many_groups_only_those_are_lost_that_another_writer_changed() {
     for commits in [Commits::PerRun, Commits::PerGroup] {
-        let case = partitioned().await;
-        let before = case.rows().await;
-        let made = case.table.snapshot().await.unwrap().version();
-        let elsewhere = case.seen_elsewhere();
+        let lake = partitioned().await;
+        let before = lake.rows().await;
+        let made = lake.table.snapshot().await.unwrap().version();
+        let elsewhere = lake.seen_elsewhere();
         let keeper = elsewhere.hold(commit_name(made + 1));
-        let slow = table(elsewhere as Arc<dyn ObjectStore>, 3);
+        let slow = table_over(elsewhere as Arc<dyn ObjectStore>, 3);
         let fast = async {
             keeper.reached.await.unwrap();
-            case.table.delete().filter("id = 102").run().await.unwrap();
+            lake.table.delete().filter("id = 102").run().await.unwrap();
             keeper.open.send(()).unwrap();
         };
         let options = OptimizeOptions { commits, ..OptimizeOptions::default() };
@@ -144,83 +131,83 @@ async fn of_many_groups_only_those_are_lost_that_another_writer_changed() {
         let metrics = outcome.unwrap().metrics;
         assert_eq!((metrics.groups, metrics.lost_groups), (4, 1), "{commits:?}");
         let left = before.iter().copied().filter(|(id, _)| *id != 102).collect();
-        assert_eq!(case.rows().await, left, "{commits:?}");
-        case.check_files().await;
+        assert_eq!(lake.rows().await, left, "{commits:?}");
+        lake.check_files().await;
     }
 }
 
 #[tokio::test]
 async fn files_with_deleted_rows_are_freed_of_them() {
-    let case = Case::new(true).await;
-    case.table.optimize().run().await.unwrap();
-    case.table.delete().filter("id = 3").run().await.unwrap();
+    let lake = Lake::new(true).await;
+    lake.table.optimize().run().await.unwrap();
+    lake.table.delete().filter("id = 3").run().await.unwrap();
     // One of twenty is not more than the share that is let be.
-    assert_eq!(case.table.optimize().run().await.unwrap().commits, 0);
-    case.table.delete().filter("id = 4").run().await.unwrap();
-    let before = case.rows().await;
-    let outcome = case.table.optimize().run().await.unwrap();
+    assert_eq!(lake.table.optimize().run().await.unwrap().commits, 0);
+    lake.table.delete().filter("id = 4").run().await.unwrap();
+    let before = lake.rows().await;
+    let outcome = lake.table.optimize().run().await.unwrap();
     assert_eq!((outcome.metrics.vectors_removed, outcome.metrics.rows), (1, 18));
-    assert_eq!(case.rows().await, before);
+    assert_eq!(lake.rows().await, before);
 }
 
 #[tokio::test]
 async fn nothing_stays_of_a_run_that_fails() {
-    let case = partitioned().await;
-    let made = case.table.snapshot().await.unwrap().version();
-    case.observed.fail_with(".parquet", Fault::Denied, 1);
-    let error = case.table.optimize().run().await.unwrap_err();
+    let lake = partitioned().await;
+    let made = lake.table.snapshot().await.unwrap().version();
+    lake.observed.fail_with(".parquet", Fault::Denied, 1);
+    let error = lake.table.optimize().run().await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Store { .. }), "{error}");
-    assert_eq!(case.check_files().await, made);
+    assert_eq!(lake.check_files().await, made);
 }
 
 #[tokio::test]
 async fn a_table_that_wants_it_is_compacted_after_a_checkpoint() {
-    let case = Case::with(&[], None).await;
+    let lake = Lake::with(&[], None).await;
     for id in 100..160 {
-        case.table.write(stream([(id, 0)])).run().await.unwrap();
+        lake.table.write(stream([(id, 0)])).run().await.unwrap();
     }
-    let snapshot = case.table.snapshot().await.unwrap();
-    assert!(case.table.auto_compact(&snapshot).await.unwrap().is_none(), "nobody asked for it");
-    let case = Case::with(&[("delta.autoOptimize.autoCompact", true)], None).await;
+    let snapshot = lake.table.snapshot().await.unwrap();
+    assert!(lake.table.auto_compact(&snapshot).await.unwrap().is_none(), "nobody asked for it");
+    let lake = Lake::with(&[("delta.autoOptimize.autoCompact", true)], None).await;
     let mut compacted = Vec::new();
     for id in 100..160 {
-        let written = case.table.write(stream([(id, 0)])).run().await.unwrap();
-        let outcome = case.table.auto_compact(&written.snapshot.unwrap()).await.unwrap();
+        let written = lake.table.write(stream([(id, 0)])).run().await.unwrap();
+        let outcome = lake.table.auto_compact(&written.snapshot.unwrap()).await.unwrap();
         compacted.extend(outcome.map(|outcome| (outcome.version, outcome.metrics.removed_files)));
     }
     // Version 49 has 50 files, version 50 is a checkpoint and has 51.
     assert_eq!(compacted, [(51, 51)]);
-    let before = case.rows().await;
+    let before = lake.rows().await;
     assert_eq!(before.len(), 80);
-    let history = case.table.snapshot_at(51).await.unwrap().history(Some(1)).await.unwrap();
+    let history = lake.table.snapshot_at(51).await.unwrap().history(Some(1)).await.unwrap();
     assert_eq!(history[0].info.0["operationParameters"]["auto"], true);
 }
 
 #[tokio::test]
 async fn a_table_clustered_by_columns_is_clustered_bit_by_bit() {
-    let case = Case::new(false).await;
-    case.table.cluster_by(["id"]).await.unwrap();
+    let lake = Lake::new(false).await;
+    lake.table.cluster_by(["id"]).await.unwrap();
     let optimize = |full| {
         let options = OptimizeOptions { full, ..OptimizeOptions::default() };
-        case.table.optimize().options(options).run()
+        lake.table.optimize().options(options).run()
     };
     let removed = |outcome: lakebed::optimize::OptimizeOutcome| outcome.metrics.removed_files;
     assert_eq!(removed(optimize(false).await.unwrap()), 2);
     assert_eq!(removed(optimize(false).await.unwrap()), 0);
     // What comes is smaller than what is clustered already, which stays.
-    case.table.write(stream([(30, 0)])).run().await.unwrap();
-    let clustered = case.table.optimize().plan().await.unwrap();
+    lake.table.write(stream([(30, 0)])).run().await.unwrap();
+    let clustered = lake.table.optimize().plan().await.unwrap();
     assert_eq!(clustered[0].paths.len(), 1);
     assert_eq!(removed(optimize(false).await.unwrap()), 1);
     // By other columns only what comes from now on, unless all is asked for.
-    case.table.cluster_by(["v", "id"]).await.unwrap();
+    lake.table.cluster_by(["v", "id"]).await.unwrap();
     assert_eq!(removed(optimize(false).await.unwrap()), 0);
     assert_eq!(removed(optimize(true).await.unwrap()), 2);
     assert_eq!(removed(optimize(false).await.unwrap()), 0);
-    let error = case.table.optimize().layout(Layout::ZOrder(vec!["id".to_owned()])).run().await.unwrap_err();
+    let error = lake.table.optimize().layout(Layout::ZOrder(vec!["id".to_owned()])).run().await.unwrap_err();
     assert!(error.to_string().contains("is clustered by v, id"), "{error}");
-    case.table.cluster_by(Vec::<String>::new()).await.unwrap();
-    case.table.write(stream([(31, 0)])).run().await.unwrap();
+    lake.table.cluster_by(Vec::<String>::new()).await.unwrap();
+    lake.table.write(stream([(31, 0)])).run().await.unwrap();
     assert_eq!(removed(optimize(false).await.unwrap()), 2);
-    case.check_files().await;
+    lake.check_files().await;
 }

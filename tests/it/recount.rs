@@ -10,6 +10,7 @@ use lakebed::write::WriteOptions;
 use lakebed::{ErrorKind, RecordBatchStream};
 use lakebed_core::error::ConflictKind;
 use lakebed_tests::TableBuilder;
+use lakebed_tests::lake::stream_of;
 
 fn rows() -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable([("id", Arc::new(Int64Array::from(vec![1, 2, 3])) as ArrayRef, true)]).unwrap()
@@ -26,7 +27,7 @@ fn options() -> WriteOptions {
 /// A table with batch 3 of three rows.
 async fn table_with_batch() -> Arc<TableBuilder> {
     let builder = TableBuilder::new();
-    let given = RecordBatchStream::from_batches(rows().schema(), vec![rows()]);
+    let given = stream_of(rows());
     builder.table().write(given).options(options()).run().await.unwrap();
     Arc::new(builder)
 }
@@ -46,7 +47,7 @@ async fn a_batch_that_the_table_loses_while_its_rows_are_counted_is_to_be_writte
     assert_eq!(*error.kind(), conflict, "{error}");
     assert!(error.message().contains("write the batch again"), "{error}");
     assert!(builder.table().snapshot().await.is_err());
-    let again = RecordBatchStream::from_batches(rows().schema(), vec![rows()]);
+    let again = stream_of(rows());
     let outcome = builder.table().write(again).options(options()).run().await.unwrap();
     assert_eq!((outcome.is_committed, outcome.metrics.output_rows), (true, 3));
 }

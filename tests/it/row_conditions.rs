@@ -7,8 +7,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use futures::TryStreamExt;
 use lakebed::{ErrorKind, Table};
-
-use crate::dml::kit::{Case, stream};
+use lakebed_tests::Lake;
+use lakebed_tests::lake::stream;
 
 const COLUMNS: [&str; 4] = ["id", "_metadata.row_id", "_metadata.row_commit_version", "_metadata.row_index"];
 
@@ -49,8 +49,8 @@ async fn check(table: &Table) {
 #[tokio::test]
 async fn conditions_on_row_ids_find_rows_wherever_they_moved() {
     for vectors in [true, false] {
-        let case = Case::with(&[("delta.enableRowTracking", true), ("delta.enableDeletionVectors", vectors)], None).await;
-        let table = &case.table;
+        let lake = Lake::with(&[("delta.enableRowTracking", true), ("delta.enableDeletionVectors", vectors)], None).await;
+        let table = &lake.table;
         check(table).await;
         table.update().set("v", "1").filter("id % 3 = 0").run().await.unwrap();
         check(table).await;
@@ -76,9 +76,9 @@ async fn conditions_on_row_ids_find_rows_wherever_they_moved() {
 
 #[tokio::test]
 async fn files_whose_ids_all_are_less_are_not_opened() {
-    let case = Case::with(&[("delta.enableRowTracking", true)], None).await;
+    let lake = Lake::with(&[("delta.enableRowTracking", true)], None).await;
     let explained = |filter: &'static str| {
-        let table = case.table.clone();
+        let table = lake.table.clone();
         async move {
             let explanation = table.snapshot().await.unwrap().scan().filter(filter).explain().await.unwrap();
             (explanation.files, explanation.skipped_by_statistics)
@@ -93,13 +93,13 @@ async fn files_whose_ids_all_are_less_are_not_opened() {
 
 #[tokio::test]
 async fn a_table_that_does_not_track_rows_refuses_to_be_asked_for_them() {
-    let case = Case::new(true).await;
-    let snapshot = case.table.snapshot().await.unwrap();
+    let lake = Lake::new(true).await;
+    let snapshot = lake.table.snapshot().await.unwrap();
     let asked = "_metadata.row_id = 3";
     let of_scan = snapshot.scan().filter(asked).stream().await.err().unwrap();
     let of_select = snapshot.scan().select(["_metadata.row_id"]).stream().await.err().unwrap();
     assert_eq!(of_scan.message(), of_select.message());
-    assert_eq!(case.table.delete().filter(asked).run().await.unwrap_err().message(), of_scan.message());
+    assert_eq!(lake.table.delete().filter(asked).run().await.unwrap_err().message(), of_scan.message());
     assert_eq!(of_scan.kind(), &ErrorKind::InvalidInput);
     // Where they are is known all the same.
     assert_eq!(snapshot.scan().filter("_metadata.row_index < 2").count().await.unwrap(), 4);

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use lakebed::vacuum::{VacuumMode, VacuumOptions};
 use lakebed::{ErrorKind, RecordBatchStream};
+use lakebed_tests::lake::stream_of;
 use lakebed_tests::table::{metadata, protocol};
 use lakebed_tests::{Fault, Form, TableBuilder};
 use serde_json::{Value, json};
@@ -261,7 +262,7 @@ async fn folders_are_listed_once_each_and_files_deleted_together() {
 }
 
 fn inventory(batch: arrow_array::RecordBatch) -> RecordBatchStream {
-    RecordBatchStream::from_batches(batch.schema(), vec![batch])
+    stream_of(batch)
 }
 
 #[tokio::test]

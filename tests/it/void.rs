@@ -6,8 +6,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Int64Array, NullArray, RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, Fields};
-use lakebed::{Error, ErrorKind, RecordBatchStream};
+use lakebed::{Error, ErrorKind};
 use lakebed_tests::TableBuilder;
+use lakebed_tests::lake::stream_of;
 use lakebed_tests::table::{metadata, protocol};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
@@ -29,7 +30,7 @@ async fn table(of_s: &str) -> TableBuilder {
 async fn append(builder: &TableBuilder, s: ArrayRef) -> Result<u64, Error> {
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..s.len() as i64));
     let batch = RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("s", s, true)]).unwrap();
-    let rows = RecordBatchStream::from_batches(batch.schema(), vec![batch]);
+    let rows = stream_of(batch);
     Ok(builder.table().write(rows).run().await?.version)
 }
 

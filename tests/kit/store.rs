@@ -47,6 +47,11 @@ impl Counts {
     pub fn data_files(&self) -> usize {
         self.objects.keys().filter(|name| !name.contains("_delta_log")).count()
     }
+
+    /// How many data files were read, how many objects were written, and how many deletions were asked for.
+    pub fn reads_and_writes(&self) -> (usize, usize, usize) {
+        (self.data_files(), self.puts, self.deletes)
+    }
 }
 
 /// What goes wrong with a request.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use lakebed::Table;
+use lakebed::{Env, Table};
 use lakebed_io::store::Store;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -61,6 +61,11 @@ impl TableBuilder {
     /// The table, without anything that an earlier one may have kept in memory.
     pub fn table(&self) -> Table {
         Table::at("memory://kit").with_store(self.store()).build().unwrap()
+    }
+
+    /// The same with this clock and these identifiers.
+    pub fn table_with(&self, env: Env) -> Table {
+        Table::at("memory://kit").with_store(self.store()).with_env(env).build().unwrap()
     }
 
     /// Writes the next version.

@@ -82,7 +82,10 @@ impl<'a> Check<'a> {
                     self.fault(format!("{} was told that version {version} knows it already", work.id));
                 }
                 Some(Told::Nothing(version)) if !self.changes_nothing(work, *version) => {
-                    self.fault(format!("{} ({:?}) was told that it changes nothing of version {version}", work.id, work.kind));
+                    self.fault(format!(
+                        "{} ({:?}) was told that it changes nothing of version {version}",
+                        work.id, work.deed.verb
+                    ));
                 }
                 _ => {}
             }
@@ -127,14 +130,14 @@ impl<'a> Check<'a> {
                 ErrorKind::Store { not_found: true, .. } => *was_hurt || self.hides_checkpoints(),
                 ErrorKind::CommitUnknown { .. } | ErrorKind::Store { .. } => *was_hurt,
                 // Only rows of a table that is there can be changed.
-                ErrorKind::TableNotFound if work.is_change() || work.is_layout() => {
+                ErrorKind::TableNotFound if work.deed.verb.is_change() || work.deed.verb.is_layout() => {
                     self.world.is_stale || !self.was_seen_before(*began)
                 }
                 ErrorKind::Corrupt { .. } | ErrorKind::VersionNotFound => self.world.is_stale,
                 _ => false,
             };
             if !is_fair {
-                self.fault(format!("{} ({:?}) failed without need: {kind:?}: {message}", work.id, work.kind));
+                self.fault(format!("{} ({:?}) failed without need: {kind:?}: {message}", work.id, work.deed.verb));
             }
         }
         for failure in &self.notes.failures {
@@ -267,7 +270,7 @@ fn is_among(changes: &[&Work], work: &Work) -> bool {
 }
 
 fn names(changes: &[&Work]) -> String {
-    changes.iter().map(|work| format!("{} {:?}", work.id, work.kind)).collect::<Vec<_>>().join(", ")
+    changes.iter().map(|work| format!("{} {:?}", work.id, work.deed.verb)).collect::<Vec<_>>().join(", ")
 }
 
 /// That a version was there.

@@ -12,7 +12,7 @@ pub(crate) fn members<'a>(version: &Version, attempts: &'a [Attempt]) -> Option<
     }
     let mut members: Vec<&Work> = Vec::new();
     for file in &version.added {
-        let member = works.clone().find(|work| work.may_share && file.iter().all(|row| work.rows.contains(row)))?;
+        let member = works.clone().find(|work| work.may_share && file.iter().all(|row| work.deed.rows.contains(row)))?;
         if members.iter().all(|known| known.id != member.id) {
             members.push(member);
         }

@@ -129,11 +129,11 @@ fn writers(random: &mut SmallRng, day: i64, most: usize) -> Vec<(String, Vec<Wor
                 let application = is_numbered.then(|| (format!("app{writer}"), number));
                 let work = Work::random(random, writer, number);
                 // What changes no row has no number: the same may be done again.
-                Work { application: application.filter(|_| !work.is_layout()), ..work }
+                Work { application: application.filter(|_| !work.deed.verb.is_layout()), ..work }
             })
             .collect();
         if is_numbered && random.random_bool(0.5) {
-            let works = works.iter().filter(|work| !work.is_layout()).cloned().collect();
+            let works = works.iter().filter(|work| !work.deed.verb.is_layout()).cloned().collect();
             writers.push((format!("writer {writer}'"), works));
         }
         writers.push((format!("writer {writer}"), works));

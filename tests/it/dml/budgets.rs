@@ -1,14 +1,8 @@
 //! What changes of rows ask of the store, on a table that is open.
 
 use lakebed::dml::merge::{Action, Clause, MergeSource, When};
-use lakebed_tests::Counts;
-
-use super::kit::*;
-
-/// How many data files were read, and how many objects written and deleted.
-fn requests(counts: &Counts) -> (usize, usize, usize) {
-    (counts.data_files(), counts.puts, counts.deletes)
-}
+use lakebed_tests::Lake;
+use lakebed_tests::lake::stream;
 
 const VECTORS: (&str, bool) = ("delta.enableDeletionVectors", true);
 const FEED: (&str, bool) = ("delta.enableChangeDataFeed", true);
@@ -23,12 +17,12 @@ fn check_delete(
 ) -> impl Future<Output = ()> {
     let caller = std::panic::Location::caller();
     async move {
-        let case = Case::with(properties, None).await;
-        let outcome = case.table.delete().filter(filter).run().await.unwrap();
+        let lake = Lake::with(properties, None).await;
+        let outcome = lake.table.delete().filter(filter).run().await.unwrap();
         assert_eq!(outcome.metrics.deleted_rows, Some(rows), "{caller}");
-        assert_eq!(requests(&case.counts()), expected, "{caller}");
-        assert_eq!(case.rows().await.len() as u64, 20 - rows, "{caller}");
-        case.check_files().await;
+        assert_eq!(lake.counts().reads_and_writes(), expected, "{caller}");
+        assert_eq!(lake.rows().await.len() as u64, 20 - rows, "{caller}");
+        lake.check_files().await;
     }
 }
 
@@ -42,11 +36,11 @@ async fn a_delete_of_whole_files_reads_none_and_writes_the_commit_and_its_checks
 
 #[tokio::test]
 async fn a_delete_by_partition_reads_no_file() {
-    let case = Case::with(&[VECTORS, FEED], Some("id")).await;
-    let outcome = case.table.delete().filter("id IN (3, 4, 15)").run().await.unwrap();
+    let lake = Lake::with(&[VECTORS, FEED], Some("id")).await;
+    let outcome = lake.table.delete().filter("id IN (3, 4, 15)").run().await.unwrap();
     assert_eq!((outcome.metrics.deleted_rows, outcome.metrics.removed_files), (Some(3), 3));
-    assert_eq!(requests(&case.counts()), (0, 2, 0));
-    assert_eq!(case.rows().await.len(), 17);
+    assert_eq!(lake.counts().reads_and_writes(), (0, 2, 0));
+    assert_eq!(lake.rows().await.len(), 17);
 }
 
 #[tokio::test]
@@ -78,40 +72,40 @@ async fn nothing_to_delete_writes_nothing() {
 
 #[tokio::test]
 async fn a_second_delete_reads_the_vector_of_the_first() {
-    let case = Case::new(true).await;
-    case.table.delete().filter("id = 3").run().await.unwrap();
-    case.counts();
-    let outcome = case.table.delete().filter("id = 4").run().await.unwrap();
+    let lake = Lake::new(true).await;
+    lake.table.delete().filter("id = 3").run().await.unwrap();
+    lake.counts();
+    let outcome = lake.table.delete().filter("id = 4").run().await.unwrap();
     assert_eq!((outcome.metrics.deleted_rows, outcome.metrics.vectors_updated), (Some(1), 1));
-    let counts = case.counts();
+    let counts = lake.counts();
     let (vectors, data): (Vec<_>, Vec<_>) =
         counts.objects.keys().filter(|name| !name.contains("_delta_log")).partition(|name| name.ends_with(".bin"));
     assert_eq!((vectors.len(), data.len(), counts.puts), (1, 1, 3), "{counts:?}");
-    assert_eq!(case.rows().await.len(), 18);
+    assert_eq!(lake.rows().await.len(), 18);
 }
 
 #[tokio::test]
 async fn an_update_writes_the_rows_that_change_and_where_they_were() {
     for (properties, puts) in [(&[VECTORS][..], 4), (&[VECTORS, FEED][..], 5), (&[][..], 3), (&[FEED][..], 4)] {
-        let case = Case::with(properties, None).await;
-        let outcome = case.table.update().set("v", "1").filter("id = 3").run().await.unwrap();
+        let lake = Lake::with(properties, None).await;
+        let outcome = lake.table.update().set("v", "1").filter("id = 3").run().await.unwrap();
         assert_eq!(outcome.metrics.updated_rows, 1);
-        assert_eq!(requests(&case.counts()), (1, puts, 0), "{properties:?}");
-        let nothing = case.table.update().set("v", "1").filter("id = 33").run().await.unwrap();
+        assert_eq!(lake.counts().reads_and_writes(), (1, puts, 0), "{properties:?}");
+        let nothing = lake.table.update().set("v", "1").filter("id = 33").run().await.unwrap();
         assert!(!nothing.is_committed);
-        assert_eq!(requests(&case.counts()), (0, 0, 0), "{properties:?}");
+        assert_eq!(lake.counts().reads_and_writes(), (0, 0, 0), "{properties:?}");
     }
 }
 
 #[tokio::test]
 async fn a_merge_reads_the_files_that_its_source_may_meet() {
-    let case = Case::new(true).await;
+    let lake = Lake::new(true).await;
     let clause = |when, action| Clause { when, condition: None, action };
     let upsert = async |ids: [i64; 2]| {
         let source = MergeSource::read(stream(ids.map(|id| (id, 9)))).await.unwrap();
-        let merge = case.table.merge(&source, "target.id = source.id").when(clause(When::Matched, Action::UpdateAll));
+        let merge = lake.table.merge(&source, "target.id = source.id").when(clause(When::Matched, Action::UpdateAll));
         let outcome = merge.when(clause(When::NotMatched, Action::InsertAll)).run().await.unwrap();
-        let counts = case.counts();
+        let counts = lake.counts();
         let data = counts.objects.keys().filter(|name| name.ends_with(".parquet") && !name.contains("_delta_log")).count();
         (outcome.metrics.updated_rows, outcome.metrics.inserted_rows, data, counts.puts)
     };
@@ -120,8 +114,8 @@ async fn a_merge_reads_the_files_that_its_source_may_meet() {
     assert_eq!(upsert([30, 31]).await, (0, 2, 0, 3));
     assert_eq!(upsert([15, 32]).await, (1, 1, 1, 4));
     let source = MergeSource::read(stream([(3, 0), (40, 0)])).await.unwrap();
-    let nothing = case.table.merge(&source, "target.id = source.id AND target.v = 77");
+    let nothing = lake.table.merge(&source, "target.id = source.id AND target.v = 77");
     let nothing = nothing.when(clause(When::Matched, Action::Delete)).run().await.unwrap();
     assert!(!nothing.is_committed);
-    assert_eq!(requests(&case.counts()).1, 0);
+    assert_eq!(lake.counts().reads_and_writes().1, 0);
 }

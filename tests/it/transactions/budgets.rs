@@ -3,42 +3,44 @@
 use lakebed::Snapshot;
 use serde_json::json;
 
+use lakebed_tests::Lake;
+
 use super::kit::*;
 
 /// Puts, gets and listings.
 type Requests = (usize, usize, usize);
 
-fn requests(case: &Case) -> Requests {
-    let counts = case.observed.take_counts();
+fn requests(lake: &Lake) -> Requests {
+    let counts = lake.observed.take_counts();
     assert_eq!(counts.deletes, 0);
     (counts.puts, counts.gets + counts.heads, counts.lists)
 }
 
 /// What it costs to begin an append on a snapshot that is there, and to commit it after so many commits of others.
-async fn cost(case: &Case, snapshot: &Snapshot, others: u64) -> [Requests; 2] {
-    requests(case);
-    let mut append = case.begin_on(snapshot).await;
-    let to_begin = requests(case);
+async fn cost(lake: &Lake, snapshot: &Snapshot, others: u64) -> [Requests; 2] {
+    requests(lake);
+    let mut append = begin_on(snapshot).await;
+    let to_begin = requests(lake);
     append.add([add(&file("n", "1", 0))]);
     for version in 1..=others {
-        case.put_commit(snapshot.version() + version, &[json!({"commitInfo": {"isBlindAppend": true}})]).await;
+        lake.put_commit(snapshot.version() + version, &[json!({"commitInfo": {"isBlindAppend": true}})]).await;
     }
     assert_eq!(commit(append).await.unwrap().version, snapshot.version() + others + 1);
-    [to_begin, requests(case)]
+    [to_begin, requests(lake)]
 }
 
 #[track_caller]
 fn check(features: &[&str], properties: &[(&str, &str)], others: u64, expected: [Requests; 2]) -> impl Future<Output = ()> {
     let caller = std::panic::Location::caller();
     async move {
-        let case = Case::empty();
-        let made = commit(case.create(features, properties)).await.unwrap();
-        assert_eq!(cost(&case, &made.snapshot.unwrap(), others).await, expected, "{caller}");
+        let lake = Lake::empty();
+        let made = commit(create(&lake, features, properties)).await.unwrap();
+        assert_eq!(cost(&lake, &made.snapshot.unwrap(), others).await, expected, "{caller}");
         // Also for who opens the table.
-        let case = Case::empty();
-        commit(case.create(features, properties)).await.unwrap();
-        let opened = case.table.snapshot().await.unwrap();
-        assert_eq!(cost(&case, &opened, others).await, expected, "{caller}");
+        let lake = Lake::empty();
+        commit(create(&lake, features, properties)).await.unwrap();
+        let opened = lake.table.snapshot().await.unwrap();
+        assert_eq!(cost(&lake, &opened, others).await, expected, "{caller}");
     }
 }
 
@@ -66,7 +68,7 @@ async fn each_winner_is_read_once() {
 
 #[tokio::test]
 async fn a_table_without_checksums_is_asked_for_one_and_for_its_timestamp() {
-    let case = Case::with(lakebed_tests::table::protocol(&[], &TRACKED), &[TIMESTAMPS]).await;
-    let snapshot = case.table.snapshot().await.unwrap();
-    assert_eq!(cost(&case, &snapshot, 0).await, [(0, 1, 0), (1, 1, 0)]);
+    let lake = two_files_with(lakebed_tests::table::protocol(&[], &TRACKED), &[TIMESTAMPS]).await;
+    let snapshot = lake.table.snapshot().await.unwrap();
+    assert_eq!(cost(&lake, &snapshot, 0).await, [(0, 1, 0), (1, 1, 0)]);
 }

@@ -13,16 +13,16 @@ const FIRST: &str = "00000000000000000001.json";
 
 /// An append to which the store answers with these faults, after another one if `is_late`; at which version it is in the table.
 async fn check(is_late: bool, faults: &[(Fault, usize)], expected: u64) {
-    let case = Case::new().await;
-    let mut append = case.begin().await;
+    let lake = two_files().await;
+    let mut append = begin(&lake).await;
     append.add([add(&file("n", "1", 0))]);
     if is_late {
-        case.put_commit(1, &[json!({"commitInfo": {"txnId": "another"}})]).await;
+        lake.put_commit(1, &[json!({"commitInfo": {"txnId": "another"}})]).await;
     }
-    faults.iter().for_each(|(fault, times)| case.observed.fail_with(FIRST, fault.clone(), *times));
+    faults.iter().for_each(|(fault, times)| lake.observed.fail_with(FIRST, fault.clone(), *times));
     let committed = commit(append).await.unwrap();
     assert_eq!((committed.version, committed.conflicts), (expected, u64::from(is_late)), "{faults:?}");
-    assert_eq!(case.seen().await, (expected, ["a", "b", "n"].map(str::to_owned).into(), 30), "{faults:?}");
+    assert_eq!(seen(&lake).await, (expected, ["a", "b", "n"].map(str::to_owned).into(), 30), "{faults:?}");
 }
 
 #[tokio::test]
@@ -45,53 +45,53 @@ async fn a_taken_version_is_found_to_be_anothers_whatever_is_lost() {
 
 #[tokio::test]
 async fn a_commit_of_which_nothing_can_be_learnt_is_unknown_and_can_be_looked_up() {
-    let case = Case::new().await;
-    let mut append = case.begin().await;
+    let lake = two_files().await;
+    let mut append = begin(&lake).await;
     append.add([add(&file("n", "1", 0))]);
-    case.observed.fail_with(FIRST, Fault::LostReply, 1);
-    case.observed.fail_with(FIRST, Fault::Unavailable, usize::MAX);
+    lake.observed.fail_with(FIRST, Fault::LostReply, 1);
+    lake.observed.fail_with(FIRST, Fault::Unavailable, usize::MAX);
     let error = commit(append).await.unwrap_err();
     let ErrorKind::CommitUnknown { txn_id } = error.kind() else { panic!("{error}") };
-    let Action::CommitInfo(info) = case.actions(1).await.unwrap().swap_remove(0) else { panic!("no commitInfo") };
+    let Action::CommitInfo(info) = lake.actions(1).await.unwrap().swap_remove(0) else { panic!("no commitInfo") };
     assert_eq!(info.text("txnId"), Some(txn_id.as_str()));
 }
 
 #[tokio::test]
 async fn a_commit_that_the_store_refuses_is_not_there() {
-    let case = Case::new().await;
-    let mut append = case.begin().await;
+    let lake = two_files().await;
+    let mut append = begin(&lake).await;
     append.add([add(&file("n", "1", 0))]);
-    case.observed.fail_with(FIRST, Fault::Denied, 1);
+    lake.observed.fail_with(FIRST, Fault::Denied, 1);
     let error = commit(append).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Store { retryable: false, not_found: false, .. }), "{error}");
-    assert_eq!(case.actions(1).await, None);
+    assert_eq!(lake.actions(1).await, None);
 }
 
 #[tokio::test]
 async fn features_that_lakebed_cannot_write_are_refused_before_anything_is_written() {
-    let case = Case::with(protocol(&[], &["icebergCompatV3", "novelty"]), &[]).await;
-    let snapshot = case.table.snapshot().await.unwrap();
-    case.observed.take_counts();
+    let lake = two_files_with(protocol(&[], &["icebergCompatV3", "novelty"]), &[]).await;
+    let snapshot = lake.table.snapshot().await.unwrap();
+    lake.observed.take_counts();
     let error = Transaction::begin(&snapshot, CommitSettings::default()).await.unwrap_err();
     let expected = "memory://kit/t: the table needs writer features that lakebed does not have: icebergCompatV3 (lakebed does not keep its rules yet), novelty (not known to this version)";
     assert_eq!(error.message(), expected);
     let features = vec!["icebergCompatV3".to_owned(), "novelty".to_owned()];
     assert_eq!(*error.kind(), ErrorKind::UnsupportedFeature { features });
-    let counts = case.observed.take_counts();
+    let counts = lake.observed.take_counts();
     assert_eq!(counts.total(), 0, "{counts:?}");
 }
 
 #[tokio::test]
 async fn drafts_that_break_the_table_are_refused_before_anything_is_written() {
-    let case = Case::with(protocol(&[], &["appendOnly"]), &[("delta.appendOnly", "true")]).await;
-    let mut delete = case.begin().await;
+    let lake = two_files_with(protocol(&[], &["appendOnly"]), &[("delta.appendOnly", "true")]).await;
+    let mut delete = begin(&lake).await;
     delete.remove(batch(&[a()]), true);
-    let mut raised = case.begin().await;
+    let mut raised = begin(&lake).await;
     let novelty = serde_json::from_value(protocol(&[], &["appendOnly", "novelty"])["protocol"].clone()).unwrap();
     raised.set_protocol(novelty);
-    case.observed.take_counts();
+    lake.observed.take_counts();
     assert_eq!(*commit(delete).await.unwrap_err().kind(), ErrorKind::InvalidInput);
     assert!(matches!(commit(raised).await.unwrap_err().kind(), ErrorKind::UnsupportedFeature { .. }));
-    let counts = case.observed.take_counts();
+    let counts = lake.observed.take_counts();
     assert_eq!(counts.total(), 0, "{counts:?}");
 }

@@ -12,33 +12,35 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use lakebed_tests::Lake;
+
 use super::kit::*;
 
-async fn append(case: &Case, path: &str) -> Transaction {
-    let mut transaction = case.begin().await;
+async fn append(lake: &Lake, path: &str) -> Transaction {
+    let mut transaction = begin(lake).await;
     transaction.add([add(&file(path, "1", 0))]);
     transaction
 }
 
 #[tokio::test]
 async fn appends_that_meet_share_a_version() {
-    let case = Case::new().await;
-    let all = join_all(["c", "d", "e"].map(|path| append(&case, path))).await;
+    let lake = two_files().await;
+    let all = join_all(["c", "d", "e"].map(|path| append(&lake, path))).await;
     let versions: Vec<u64> = join_all(all.into_iter().map(commit)).await.into_iter().map(|done| done.unwrap().version).collect();
     assert_eq!(versions, [1, 1, 1]);
-    assert_eq!(case.seen().await, (1, ["a", "b", "c", "d", "e"].map(str::to_owned).into(), 50));
+    assert_eq!(seen(&lake).await, (1, ["a", "b", "c", "d", "e"].map(str::to_owned).into(), 50));
 }
 
 #[tokio::test]
 async fn an_append_that_is_refused_fails_alone() {
-    let case = Case::new().await;
-    let sound = append(&case, "c").await;
-    let mut other = case.begin().await;
+    let lake = two_files().await;
+    let sound = append(&lake, "c").await;
+    let mut other = begin(&lake).await;
     other.add([Add { partition_values: HashMap::new(), ..add(&file("d", "1", 0)) }]);
     let (refused, done) = join(commit(other), commit(sound)).await;
     assert_eq!(*refused.unwrap_err().kind(), ErrorKind::Internal);
     assert_eq!(done.unwrap().version, 1);
-    assert_eq!(case.seen().await.2, 30);
+    assert_eq!(seen(&lake).await.2, 30);
 }
 
 type Committing = BoxFuture<'static, Result<Committed>>;
@@ -46,7 +48,7 @@ type Committing = BoxFuture<'static, Result<Committed>>;
 /// Of two appends that cannot share a version it is the first one's turn, and the second one waits for it. Each has a runtime of its own,
 /// as threads have that block for each call: it runs while somebody waits in it.
 struct Meeting {
-    case: Case,
+    lake: Lake,
     first: (Runtime, Committing),
     second: (Runtime, Committing),
 }
@@ -55,14 +57,14 @@ impl Meeting {
     fn new() -> Self {
         let runtimes = [(); 2].map(|()| Builder::new_current_thread().enable_all().build().unwrap());
         let [here, there] = runtimes;
-        let case = here.block_on(Case::new());
-        let [first, second] = ["c", "d"].map(|path| here.block_on(append(&case, path)));
+        let lake = here.block_on(two_files());
+        let [first, second] = ["c", "d"].map(|path| here.block_on(append(&lake, path)));
         let mut first = commit(first).boxed();
         let mut second = second.commit(Operation::new("OTHER")).boxed();
         for (runtime, committing) in [(&here, &mut first), (&there, &mut second)] {
             assert!(runtime.block_on(async { poll_immediate(committing).await }).is_none());
         }
-        Self { case, first: (here, first), second: (there, second) }
+        Self { lake, first: (here, first), second: (there, second) }
     }
 }
 
@@ -72,38 +74,38 @@ fn wait<T>(runtime: &Runtime, work: impl Future<Output = T>) -> T {
 
 #[test]
 fn an_append_is_committed_though_the_runtime_of_the_one_before_it_stands_still() {
-    let Meeting { case, first: (here, first), second: (there, second) } = Meeting::new();
+    let Meeting { lake, first: (here, first), second: (there, second) } = Meeting::new();
     assert_eq!(wait(&here, first).unwrap().version, 1);
     assert_eq!(wait(&there, second).unwrap().version, 2);
-    assert_eq!(wait(&there, case.seen()).2, 40);
+    assert_eq!(wait(&there, seen(&lake)).2, 40);
 }
 
 #[test]
 fn an_append_is_committed_though_the_runtime_of_the_one_before_it_was_shut_down() {
-    let Meeting { case, first: (here, first), second: (there, second) } = Meeting::new();
+    let Meeting { lake, first: (here, first), second: (there, second) } = Meeting::new();
     drop(here);
     let (broken_off, done) = wait(&there, join(first, second));
     assert!(matches!(broken_off.unwrap_err().kind(), ErrorKind::CommitUnknown { .. }));
     assert_eq!(done.unwrap().version, 1);
-    assert_eq!(wait(&there, case.seen()), (1, ["a", "b", "d"].map(str::to_owned).into(), 30));
+    assert_eq!(wait(&there, seen(&lake)), (1, ["a", "b", "d"].map(str::to_owned).into(), 30));
 }
 
 #[test]
 fn who_gives_up_before_the_turn_comes_commits_nothing() {
-    let Meeting { case, first: (here, first), second } = Meeting::new();
+    let Meeting { lake, first: (here, first), second } = Meeting::new();
     drop(second);
     assert_eq!(wait(&here, first).unwrap().version, 1);
-    assert_eq!(wait(&here, case.seen()), (1, ["a", "b", "c"].map(str::to_owned).into(), 30));
+    assert_eq!(wait(&here, seen(&lake)), (1, ["a", "b", "c"].map(str::to_owned).into(), 30));
 }
 
 #[test]
 fn who_gives_up_when_the_turn_has_come_leaves_the_others_theirs() {
-    let Meeting { case, first: (here, first), second: (there, second) } = Meeting::new();
+    let Meeting { lake, first: (here, first), second: (there, second) } = Meeting::new();
     drop(first);
     let (done, is_done) = oneshot::channel::<()>();
     let running = std::thread::spawn(move || here.block_on(is_done));
     assert_eq!(wait(&there, second).unwrap().version, 2);
-    assert_eq!(wait(&there, case.seen()).2, 40);
+    assert_eq!(wait(&there, seen(&lake)).2, 40);
     drop(done);
     running.join().unwrap().unwrap_err();
 }

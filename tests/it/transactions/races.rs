@@ -9,6 +9,8 @@ use lakebed_core::action::{Action, Metadata};
 use lakebed_tests::table::protocol;
 use serde_json::{Value, json};
 
+use lakebed_tests::Lake;
+
 use super::kit::*;
 
 type Deed = fn(&mut Transaction) -> BoxFuture<'_, ()>;
@@ -63,25 +65,25 @@ fn check(first: &str, second: &str, expected: Result<(&'static [&'static str], u
     let names = [first, second].map(str::to_owned);
     let caller = std::panic::Location::caller();
     async move {
-        let case = Case::new().await;
-        let mut both = [case.begin().await, case.begin().await];
+        let lake = two_files().await;
+        let mut both = [begin(&lake).await, begin(&lake).await];
         for (transaction, name) in both.iter_mut().zip(&names) {
             let (_, deed) = DEEDS.iter().find(|(known, _)| known == name).unwrap();
             deed(transaction).await;
         }
         let [one, other] = both;
         assert_eq!(commit(one).await.unwrap().version, 1, "{caller}");
-        let before = case.seen().await;
+        let before = seen(&lake).await;
         match (commit(other).await, expected) {
             (Ok(committed), Ok((files, rows))) => {
                 let files = files.iter().map(|path| (*path).to_owned()).collect();
                 assert_eq!((committed.version, committed.conflicts), (2, 1), "{caller}");
-                assert_eq!(case.seen().await, (2, files, rows), "{caller}");
-                assert_eq!(paths(&committed.snapshot.unwrap()).await, case.seen().await.1, "{caller}");
+                assert_eq!(seen(&lake).await, (2, files, rows), "{caller}");
+                assert_eq!(paths(&committed.snapshot.unwrap()).await, seen(&lake).await.1, "{caller}");
             }
             (Err(error), Err(kind)) => {
                 assert_eq!(conflict(&error), (kind, 1), "{caller}: {error}");
-                assert_eq!(case.seen().await, before, "{caller}");
+                assert_eq!(seen(&lake).await, before, "{caller}");
             }
             (found, expected) => panic!("{caller}: {found:?} instead of {expected:?}"),
         }
@@ -145,35 +147,35 @@ async fn one_run_of_an_application_counts_and_one_change_of_metadata() {
 
 #[tokio::test]
 async fn the_last_rows_of_a_file_take_it_out_of_the_table_whoever_deletes_them() {
-    let case = Case::new().await;
-    let (mut one, mut other) = (case.begin().await, case.begin().await);
+    let lake = two_files().await;
+    let (mut one, mut other) = (begin(&lake).await, begin(&lake).await);
     delete_rows(&mut one, &[0, 1, 2, 3, 4]).await;
     delete_rows(&mut other, &[5, 6, 7, 8, 9]).await;
     commit(one).await.unwrap();
     commit(other).await.unwrap();
-    assert_eq!(case.seen().await, (2, ["b".to_owned()].into(), 10));
+    assert_eq!(seen(&lake).await, (2, ["b".to_owned()].into(), 10));
     // Three on one file, the last of them on top of both others.
-    let case = Case::new().await;
-    let mut all = [case.begin().await, case.begin().await, case.begin().await];
+    let lake = two_files().await;
+    let mut all = [begin(&lake).await, begin(&lake).await, begin(&lake).await];
     for (transaction, position) in all.iter_mut().zip([1, 5, 8]) {
         delete_rows(transaction, &[position]).await;
     }
     for outcome in join_all(all.map(commit)).await {
         outcome.unwrap();
     }
-    assert_eq!(case.seen().await, (3, ["a".to_owned(), "b".to_owned()].into(), 17));
+    assert_eq!(seen(&lake).await, (3, ["a".to_owned(), "b".to_owned()].into(), 17));
 }
 
 #[tokio::test]
 async fn rows_that_were_read_are_missed_also_after_another_moved_them() {
-    let case = Case::new().await;
-    let mut late = case.begin().await;
+    let lake = two_files().await;
+    let mut late = begin(&lake).await;
     read(&mut late, "1", &[a()]);
     late.add([add(&file("copy", "2", 0))]);
-    let mut moving = case.begin().await;
+    let mut moving = begin(&lake).await;
     optimize(&mut moving, &[a()], "o");
     commit(moving).await.unwrap();
-    let mut deleting = case.begin().await;
+    let mut deleting = begin(&lake).await;
     deleting.remove(batch(&[file("o", "1", 0)]), true);
     commit(deleting).await.unwrap();
     let error = commit(late).await.unwrap_err();
@@ -182,10 +184,10 @@ async fn rows_that_were_read_are_missed_also_after_another_moved_them() {
 
 #[tokio::test]
 async fn many_commits_of_others_are_met_in_one_go() {
-    let case = Case::new().await;
-    let late = case.begin().await;
+    let lake = two_files().await;
+    let late = begin(&lake).await;
     for number in 1..=40 {
-        let mut other = case.begin().await;
+        let mut other = begin(&lake).await;
         other.add([add(&file(&format!("o{number}"), "2", 0))]);
         assert_eq!(commit(other).await.unwrap().version, number);
     }
@@ -194,16 +196,16 @@ async fn many_commits_of_others_are_met_in_one_go() {
     late.remove(batch(&[a()]), true);
     let committed = commit(late).await.unwrap();
     assert_eq!((committed.version, committed.conflicts), (41, 1));
-    assert_eq!(case.seen().await.2, 410);
+    assert_eq!(seen(&lake).await.2, 410);
 }
 
 #[tokio::test]
 async fn many_appends_at_once_with_words_of_their_own_all_come_in() {
-    let case = Case::new().await;
+    let lake = two_files().await;
     let mut all = Vec::new();
     for number in 0..20 {
         let settings = CommitSettings { user_metadata: Some("my own".to_owned()), ..CommitSettings::default() };
-        let mut one = Transaction::begin(&case.table.snapshot().await.unwrap(), settings).await.unwrap();
+        let mut one = Transaction::begin(&lake.table.snapshot().await.unwrap(), settings).await.unwrap();
         one.add([add(&file(&format!("n{number}"), "1", 0))]);
         all.push(one);
     }
@@ -211,30 +213,30 @@ async fn many_appends_at_once_with_words_of_their_own_all_come_in() {
         join_all(all.into_iter().map(commit)).await.into_iter().map(|done| done.unwrap().version).collect();
     versions.sort_unstable();
     assert_eq!(versions, (1..=20).collect::<Vec<u64>>());
-    assert_eq!(case.seen().await.2, 220);
+    assert_eq!(seen(&lake).await.2, 220);
 }
 
 #[tokio::test]
 async fn who_is_out_of_patience_has_committed_nothing() {
-    let case = Case::new().await;
-    let snapshot = case.table.snapshot().await.unwrap();
+    let lake = two_files().await;
+    let snapshot = lake.table.snapshot().await.unwrap();
     let mut late = Transaction::begin(&snapshot, impatient()).await.unwrap();
     late.add([add(&file("n", "1", 0))]);
-    case.put_commit(1, &[json!({"commitInfo": {}})]).await;
+    lake.put_commit(1, &[json!({"commitInfo": {}})]).await;
     // Neither the answer to the put nor that to a look at the version arrives, so time passes.
-    case.observed.fail("00000000000000000001.json", 2);
+    lake.observed.fail("00000000000000000001.json", 2);
     let error = commit(late).await.unwrap_err();
     assert_eq!(conflict(&error), (ConcurrentWrite, 1));
     let expected = "memory://kit/t: others were always faster: for 0 s no version could be committed, the last attempt was version 1; nothing was committed, try again";
     assert_eq!(error.message(), expected);
-    assert_eq!(case.actions(2).await, None);
+    assert_eq!(lake.actions(2).await, None);
 }
 
 #[tokio::test]
 async fn what_depends_on_the_version_is_worked_out_on_top_of_the_winners() {
     let properties = [("delta.enableInCommitTimestamps", "true"), ("delta.enableDeletionVectors", "true")];
-    let case = Case::with(protocol(&["deletionVectors"], &FEATURES), &properties).await;
-    let mut late = case.begin().await;
+    let lake = two_files_with(protocol(&["deletionVectors"], &FEATURES), &properties).await;
+    let mut late = begin(&lake).await;
     late.add([add(&file("late", "1", 0))]);
     // From a clock that is ahead.
     let ahead = 1_800_000_000_000_i64;
@@ -243,10 +245,10 @@ async fn what_depends_on_the_version_is_worked_out_on_top_of_the_winners() {
     theirs["defaultRowCommitVersion"] = json!(1);
     let mark = json!({"domain": "delta.rowTracking", "configuration": "{\"rowIdHighWaterMark\":29}", "removed": false});
     let info = json!({"commitInfo": {"inCommitTimestamp": ahead}});
-    case.put_commit(1, &[info, json!({"add": theirs}), json!({"domainMetadata": mark})]).await;
+    lake.put_commit(1, &[info, json!({"add": theirs}), json!({"domainMetadata": mark})]).await;
     assert_eq!(commit(late).await.unwrap().version, 2);
     let mut told = Vec::new();
-    for action in case.actions(2).await.unwrap() {
+    for action in lake.actions(2).await.unwrap() {
         match action {
             Action::CommitInfo(info) => told.push(json!([info.in_commit_timestamp(), info.long("readVersion")])),
             Action::Add(add) => told.push(json!([add.path, add.base_row_id, add.default_row_commit_version])),
@@ -261,23 +263,23 @@ async fn what_depends_on_the_version_is_worked_out_on_top_of_the_winners() {
 
 #[tokio::test]
 async fn in_commit_timestamps_begin_after_the_file_of_the_version_before() {
-    let case = Case::new().await;
+    let lake = two_files().await;
     // The store's clock is far ahead of ours.
     let path = object_store::path::Path::from("t/_delta_log/00000000000000000000.json");
-    let written = case.table.store().head(&path).await.unwrap().last_modified.timestamp_millis();
-    assert!(written > case.table.env().now_ms());
-    let mut transaction = case.begin().await;
+    let written = lake.table.store().head(&path).await.unwrap().last_modified.timestamp_millis();
+    assert!(written > lake.table.env().now_ms());
+    let mut transaction = begin(&lake).await;
     set_property(&mut transaction, "delta.enableInCommitTimestamps", "true");
     commit(transaction).await.unwrap();
-    let Action::CommitInfo(info) = case.actions(1).await.unwrap().swap_remove(0) else { panic!("no commitInfo") };
+    let Action::CommitInfo(info) = lake.actions(1).await.unwrap().swap_remove(0) else { panic!("no commitInfo") };
     assert_eq!(info.in_commit_timestamp(), Some(written + 1));
 }
 
 #[tokio::test]
 async fn partitions_are_the_same_however_another_spells_their_values() {
-    let case = Case::empty();
+    let lake = Lake::empty();
     let metadata = lakebed_tests::table::metadata(&["id long", "t timestamp", "d decimal(9,2)"], &["t", "d"], &[]);
-    case.put_commit(0, &[protocol(&[], &[]), metadata]).await;
+    lake.put_commit(0, &[protocol(&[], &[]), metadata]).await;
     let read = |own: [&str; 2], theirs: [&str; 2]| {
         let own = own.map(|text| Some(text.to_owned()).filter(|text| !text.is_empty()));
         let theirs = json!({"t": theirs[0], "d": theirs[1]});
@@ -291,12 +293,12 @@ async fn partitions_are_the_same_however_another_spells_their_values() {
         (read(["2024-01-01 00:00:00", "1.50"], ["no time", "1.50"]), true),
     ];
     for (number, ((own, theirs), is_same)) in cases.into_iter().enumerate() {
-        let mut late = case.begin().await;
+        let mut late = begin(&lake).await;
         let version = late.snapshot().unwrap().version() + 1;
         late.read_partitions(vec!["t".to_owned(), "d".to_owned()], HashSet::from([own.clone()]));
         let mut added = file(&format!("n{number}"), "", 0);
         added["partitionValues"] = theirs.clone();
-        case.put_commit(version, &[json!({"add": added})]).await;
+        lake.put_commit(version, &[json!({"add": added})]).await;
         late.set_application("app", 1);
         let found = commit(late).await.map_err(|error| conflict(&error).0).map(|_| ());
         assert_eq!(found, if is_same { Err(ConcurrentAppend) } else { Ok(()) }, "{own:?} {theirs}");
@@ -305,12 +307,12 @@ async fn partitions_are_the_same_however_another_spells_their_values() {
 
 #[tokio::test]
 async fn of_two_who_make_a_table_one_does() {
-    let case = Case::empty();
-    let create = || case.create(&[], &[]);
+    let lake = Lake::empty();
+    let create = || create(&lake, &[], &[]);
     let (one, other) = (create(), create());
     assert_eq!(commit(one).await.unwrap().version, 0);
     let error = commit(other).await.unwrap_err();
     assert_eq!(conflict(&error), (ConcurrentWrite, 0));
     assert_eq!(error.message(), "memory://kit/t: another writer made the table first");
-    assert_eq!(case.seen().await, (0, [].into(), 0));
+    assert_eq!(seen(&lake).await, (0, [].into(), 0));
 }

@@ -74,8 +74,7 @@ impl Lake {
     }
 
     pub(super) async fn table(&self) -> Table {
-        let store = self.builder.lock().await.store();
-        Table::at("memory://kit").with_store(store).with_env(self.env.clone()).build().unwrap()
+        self.builder.lock().await.table_with(self.env.clone())
     }
 
     pub(super) async fn commit(&self, actions: &[Value]) {

@@ -1,0 +1,196 @@
+//! The list of deeds: what can be done to the rows of a table, how lakebed does it, and its effect on a list of rows.
+//!
+//! Races and the simulation share the list; each says by its [`Model`] which rows it has. A new verb of lakebed is one more [`Verb`].
+
+use std::fmt::Debug;
+
+use arrow_array::RecordBatch;
+use lakebed::dml::merge::{Action, Clause, MergeSource, When};
+use lakebed::dml::{ChangeOptions, ChangeOutcome};
+use lakebed::optimize::{Layout, OptimizeOptions, OptimizeOutcome};
+use lakebed::write::{WriteMode, WriteOptions, WriteOutcome};
+use lakebed::{RecordBatchStream, Result, Snapshot, Table};
+
+use crate::lake::stream_of;
+
+/// The rows of a table, and what can be said about them in SQL and in Rust alike.
+pub trait Model {
+    type Row: Copy + Ord + Debug + Send + Sync;
+    /// A condition on rows.
+    type Where: Copy + Debug + Send + Sync;
+    /// An assignment to a column.
+    type Set: Copy + Debug + Send + Sync;
+
+    /// The columns that identify a row.
+    const KEYS: &'static [&'static str];
+    /// The columns by which files are clustered.
+    const CLUSTER_BY: &'static [&'static str];
+
+    fn batch(rows: &[Self::Row]) -> RecordBatch;
+    /// Whether two rows have the same keys.
+    fn has_same_keys(one: &Self::Row, other: &Self::Row) -> bool;
+    /// Whether two rows are in the same partition. Without partitions all are.
+    fn is_same_partition(one: &Self::Row, other: &Self::Row) -> bool;
+    fn holds(condition: Self::Where, row: &Self::Row) -> bool;
+    fn where_text(condition: Self::Where) -> String;
+    fn assign(set: Self::Set, row: &mut Self::Row);
+    /// The column and its new value.
+    fn set_text(set: Self::Set) -> (&'static str, String);
+}
+
+/// What is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb<W, S> {
+    Append,
+    Overwrite,
+    /// The rows of the condition make way for the new ones.
+    ReplaceWhere(W),
+    /// The rows of the partitions make way into which new ones come.
+    ReplacePartitions,
+    Delete(W),
+    Update(W, S),
+    /// Rows with the keys of new ones become these, and the others are inserted.
+    Upsert,
+    /// Small files are put together: no row changes.
+    Compact,
+    /// Rows are brought into another order: none changes.
+    Cluster,
+}
+
+/// A verb with the rows that it brings.
+#[derive(Debug, Clone)]
+pub struct Deed<M: Model> {
+    pub verb: Verb<M::Where, M::Set>,
+    pub rows: Vec<M::Row>,
+}
+
+/// What came of a deed.
+#[derive(Debug)]
+pub struct Done {
+    pub version: u64,
+    pub is_committed: bool,
+    pub conflicts: u64,
+    pub snapshot: Option<Snapshot>,
+}
+
+impl<W, S> Verb<W, S> {
+    /// Whether it changes rows where they are.
+    pub fn is_change(&self) -> bool {
+        matches!(self, Self::Delete(_) | Self::Update(..) | Self::Upsert)
+    }
+
+    /// Whether it changes no row.
+    pub fn is_layout(&self) -> bool {
+        matches!(self, Self::Compact | Self::Cluster)
+    }
+
+    /// Whether it brings rows.
+    pub fn brings_rows(&self) -> bool {
+        matches!(self, Self::Append | Self::Overwrite | Self::ReplaceWhere(_) | Self::ReplacePartitions | Self::Upsert)
+    }
+}
+
+impl<M: Model> Deed<M> {
+    /// The rows of the table after the deed, sorted.
+    pub fn apply(&self, before: &[M::Row]) -> Vec<M::Row> {
+        let stay = before.iter().filter(|row| !self.removes(row));
+        let mut after: Vec<M::Row> = stay.copied().collect();
+        if let Verb::Update(condition, set) = self.verb {
+            after.iter_mut().filter(|row| M::holds(condition, row)).for_each(|row| M::assign(set, row));
+        }
+        after.extend(&self.rows);
+        after.sort();
+        after
+    }
+
+    fn removes(&self, row: &M::Row) -> bool {
+        match self.verb {
+            Verb::Append | Verb::Update(..) | Verb::Compact | Verb::Cluster => false,
+            Verb::Overwrite => true,
+            Verb::Delete(condition) | Verb::ReplaceWhere(condition) => M::holds(condition, row),
+            Verb::ReplacePartitions => self.rows.iter().any(|new| M::is_same_partition(new, row)),
+            Verb::Upsert => self.rows.iter().any(|new| M::has_same_keys(new, row)),
+        }
+    }
+
+    /// Does it. A change uses of the options what it has in common with a write.
+    pub async fn run(&self, table: &Table, options: WriteOptions, retries: bool) -> Result<Done> {
+        let change = ChangeOptions {
+            application: options.application.clone(),
+            user_metadata: options.user_metadata.clone(),
+            retries,
+            ..ChangeOptions::default()
+        };
+        match self.verb {
+            Verb::Delete(condition) => {
+                table.delete().filter(M::where_text(condition)).options(change).run().await.map(Done::from)
+            }
+            Verb::Update(condition, set) => {
+                let (column, value) = M::set_text(set);
+                let update = table.update().set(column, value).filter(M::where_text(condition));
+                update.options(change).run().await.map(Done::from)
+            }
+            Verb::Upsert => self.upsert(table, change).await,
+            Verb::Compact | Verb::Cluster => {
+                let clustered = || Layout::Cluster(M::CLUSTER_BY.iter().map(|column| (*column).to_owned()).collect());
+                let optimize = OptimizeOptions {
+                    layout: if matches!(self.verb, Verb::Compact) { Layout::OfTable } else { clustered() },
+                    user_metadata: options.user_metadata,
+                    ..OptimizeOptions::default()
+                };
+                table.optimize().options(optimize).run().await.map(Done::from)
+            }
+            Verb::Append | Verb::Overwrite | Verb::ReplaceWhere(_) | Verb::ReplacePartitions => {
+                table.write(self.data()).options(self.write_options(options)).run().await.map(Done::from)
+            }
+        }
+    }
+
+    async fn upsert(&self, table: &Table, change: ChangeOptions) -> Result<Done> {
+        let source = MergeSource::read(self.data()).await?;
+        let on: Vec<_> = M::KEYS.iter().map(|key| format!("target.{key} = source.{key}")).collect();
+        let clause = |when, action| Clause { when, condition: None, action };
+        let merge = table.merge(&source, on.join(" AND ")).options(change);
+        let merge = merge.when(clause(When::Matched, Action::UpdateAll));
+        merge.when(clause(When::NotMatched, Action::InsertAll)).run().await.map(Done::from)
+    }
+
+    fn write_options(&self, options: WriteOptions) -> WriteOptions {
+        let replace_where = match self.verb {
+            Verb::ReplaceWhere(condition) => Some(M::where_text(condition)),
+            _ => None,
+        };
+        WriteOptions {
+            mode: if matches!(self.verb, Verb::Append) { WriteMode::Append } else { WriteMode::Overwrite },
+            replace_where,
+            dynamic_partitions: matches!(self.verb, Verb::ReplacePartitions),
+            ..options
+        }
+    }
+
+    /// The rows that it brings.
+    pub fn data(&self) -> RecordBatchStream {
+        stream_of(M::batch(&self.rows))
+    }
+}
+
+impl From<ChangeOutcome> for Done {
+    fn from(outcome: ChangeOutcome) -> Self {
+        let ChangeOutcome { version, is_committed, snapshot, metrics, .. } = outcome;
+        Self { version, is_committed, conflicts: metrics.conflicts, snapshot }
+    }
+}
+
+impl From<WriteOutcome> for Done {
+    fn from(outcome: WriteOutcome) -> Self {
+        let WriteOutcome { version, is_committed, snapshot, metrics, .. } = outcome;
+        Self { version, is_committed, conflicts: metrics.conflicts, snapshot }
+    }
+}
+
+impl From<OptimizeOutcome> for Done {
+    fn from(outcome: OptimizeOutcome) -> Self {
+        let OptimizeOutcome { version, commits, snapshot, metrics, .. } = outcome;
+        Self { version, is_committed: commits > 0, conflicts: metrics.conflicts, snapshot }
+    }
+}

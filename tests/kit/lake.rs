@@ -1,0 +1,184 @@
+//! A table in memory as several processes have it, with a view below the store for what no request may change or count.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use futures::TryStreamExt;
+use lakebed::write::WriteOptions;
+use lakebed::{Env, RecordBatchStream, Table};
+use lakebed_core::action::json::parse_commit;
+use lakebed_core::action::{Action, DeletionVectorDescriptor, DvStorage};
+use lakebed_core::path::commit_name;
+use lakebed_io::store::{Store, StoreOptions};
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use serde_json::Value;
+use url::Url;
+
+use crate::store::{Counts, ObservedStore};
+use crate::table::text;
+
+/// Rows as `(id, v)`.
+pub type Rows = BTreeSet<(i64, i64)>;
+
+/// The version at which [`Lake::new`] leaves its table.
+pub const MADE: u64 = 1;
+
+const ROOT: &str = "t";
+
+/// A store, and a table in it.
+pub struct Lake {
+    /// Below the store that counts and fails.
+    memory: Arc<InMemory>,
+    pub observed: Arc<ObservedStore>,
+    /// As the first process has it.
+    pub table: Table,
+}
+
+impl Lake {
+    /// Without a table.
+    pub fn empty() -> Self {
+        let memory = Arc::new(InMemory::new());
+        let observed = ObservedStore::new(Arc::clone(&memory) as Arc<dyn ObjectStore>);
+        let table = table_over(Arc::clone(&observed) as Arc<dyn ObjectStore>, 1);
+        Self { memory, observed, table }
+    }
+
+    /// A table of `id` and `v` with deletion vectors or without. The ids 1 to 10 are in one file, 11 to 20 in another, `v` is 0.
+    pub async fn new(vectors: bool) -> Self {
+        Self::with(&[("delta.enableDeletionVectors", vectors)], None).await
+    }
+
+    /// The same with these properties, and partitioned by this column.
+    pub async fn with(properties: &[(&str, bool)], partition_by: Option<&str>) -> Self {
+        let lake = Self::empty();
+        let properties: HashMap<String, String> =
+            properties.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
+        for ids in [1..=10, 11..=20] {
+            let options = WriteOptions {
+                properties: properties.clone(),
+                partition_by: partition_by.map(|column| vec![column.to_owned()]),
+                ..WriteOptions::default()
+            };
+            lake.table.write(stream(ids.map(|id| (id, 0)))).options(options).run().await.unwrap();
+        }
+        lake.counts();
+        lake
+    }
+
+    /// The table as another process has it over the same counted store.
+    pub fn process(&self, process: u64) -> Table {
+        table_over(Arc::clone(&self.observed) as Arc<dyn ObjectStore>, process)
+    }
+
+    /// The same objects behind a store of its own: commits through one store would go together.
+    pub fn seen_elsewhere(&self) -> Arc<ObservedStore> {
+        ObservedStore::new(Arc::clone(&self.memory) as Arc<dyn ObjectStore>)
+    }
+
+    /// Writes a commit as another engine would, uncounted.
+    pub async fn put_commit(&self, version: u64, actions: &[Value]) {
+        self.memory.put(&commit_path(version), text(actions).into()).await.unwrap();
+    }
+
+    /// The actions of a version, whatever the store above says; none if the version is not there.
+    pub async fn actions(&self, version: u64) -> Option<Vec<Action>> {
+        let found = self.memory.get(&commit_path(version)).await.ok()?;
+        Some(parse_commit(&found.bytes().await.unwrap(), "commit").unwrap())
+    }
+
+    /// The rows as a process sees them that knows nothing yet.
+    pub async fn rows(&self) -> Rows {
+        let table = table_over(Arc::clone(&self.memory) as Arc<dyn ObjectStore>, 2);
+        let batches: Vec<RecordBatch> =
+            table.snapshot().await.unwrap().scan().stream().await.unwrap().try_collect().await.unwrap();
+        let rows = rows_of(&batches);
+        let distinct: Rows = rows.iter().copied().collect();
+        assert_eq!(distinct.len(), rows.len(), "rows are doubled: {rows:?}");
+        distinct
+    }
+
+    /// The newest version in the log, once it is clear that the folder has no file that no commit names.
+    pub async fn check_files(&self) -> u64 {
+        let objects: Vec<_> = self.memory.list(None).try_collect().await.unwrap();
+        let paths: BTreeSet<String> = objects.iter().map(|object| object.location.to_string()).collect();
+        let commits: Vec<&String> = paths.iter().filter(|path| path.contains("_delta_log") && path.ends_with(".json")).collect();
+        let (mut named, mut vectors) = (BTreeSet::new(), BTreeSet::new());
+        for path in &commits {
+            let bytes = self.memory.get(&Path::from(path.as_str())).await.unwrap().bytes().await.unwrap();
+            for action in parse_commit(&bytes, path).unwrap() {
+                match action {
+                    Action::Add(add) => {
+                        named.insert(format!("{ROOT}/{}", add.path));
+                        vectors.extend(add.deletion_vector.as_ref().map(file_of));
+                    }
+                    Action::Cdc(cdc) => {
+                        named.insert(format!("{ROOT}/{}", cdc.path));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let of_kind = |end| -> BTreeSet<String> {
+            paths.iter().filter(|path| path.ends_with(end) && !path.contains("_delta_log")).cloned().collect()
+        };
+        assert_eq!(of_kind(".parquet"), named);
+        assert_eq!(of_kind(".bin").len(), vectors.len(), "files of deletion vectors, and those that commits name");
+        commits.len() as u64 - 1
+    }
+
+    /// The requests since the last call.
+    pub fn counts(&self) -> Counts {
+        self.observed.take_counts()
+    }
+}
+
+fn commit_path(version: u64) -> Path {
+    Path::from(format!("{ROOT}/_delta_log/{}", commit_name(version)))
+}
+
+/// What names the file of a deletion vector.
+fn file_of(vector: &DeletionVectorDescriptor) -> String {
+    assert_eq!(vector.storage_type, DvStorage::UuidRelative);
+    vector.path_or_inline_dv.clone()
+}
+
+/// The table over a store as a process has it, whose clock and identifiers come from the process's number.
+pub fn table_over(store: Arc<dyn ObjectStore>, process: u64) -> Table {
+    let env = Env::seeded(process);
+    let options = StoreOptions { env: env.clone(), ..StoreOptions::default() };
+    let url = Url::parse(&format!("memory://kit/{ROOT}")).unwrap();
+    let store = Store::from_object_store_with(store, Path::from(ROOT), url, options);
+    Table::at("memory://kit").with_store(store).with_env(env).build().unwrap()
+}
+
+/// Rows as a batch of `id` and `v`.
+pub fn batch(rows: impl IntoIterator<Item = (i64, i64)>) -> RecordBatch {
+    let (ids, values): (Vec<i64>, Vec<i64>) = rows.into_iter().unzip();
+    let column = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
+    RecordBatch::try_from_iter([("id", column(ids)), ("v", column(values))]).unwrap()
+}
+
+/// Rows as a stream of one batch.
+pub fn stream(rows: impl IntoIterator<Item = (i64, i64)>) -> RecordBatchStream {
+    stream_of(batch(rows))
+}
+
+/// One batch as a stream.
+pub fn stream_of(batch: RecordBatch) -> RecordBatchStream {
+    RecordBatchStream::from_batches(batch.schema(), vec![batch])
+}
+
+/// The rows of batches with the columns `id` and `v`, in their order.
+pub fn rows_of(batches: &[RecordBatch]) -> Vec<(i64, i64)> {
+    let mut rows = Vec::new();
+    for batch in batches {
+        let column = |name: &str| batch.column_by_name(name).unwrap().as_primitive::<Int64Type>();
+        rows.extend(column("id").values().iter().copied().zip(column("v").values().iter().copied()));
+    }
+    rows
+}
