@@ -55,7 +55,7 @@ bench: build $(VENV)/test.stamp ## lakebed beside its peers: makes the tables, m
 	$(PY) -m benches.python.layout_data
 	$(PY) -m benches.python.run --time-limit 1800
 	$(PY) -m benches.report
-	cargo bench --quiet --profile dev --workspace --bench log --bench filter --bench table
+	cargo bench --quiet --profile dev --workspace --bench log --bench stats --bench merge --bench filter --bench table
 
 bench-spark: build $(VENV)/test.stamp ## TPC-H, TPC-DS, loads and floating-point columns through PySpark, beside Parquet and Delta Spark; an hour or two
 	@tests/need java mvn

@@ -1,6 +1,5 @@
 mod dictionary;
 mod property;
-mod speed;
 
 use std::collections::HashMap;
 

@@ -192,24 +192,3 @@ proptest! {
         });
     }
 }
-
-/// `cargo test --release -p lakebed --lib dml::merge::source -- --ignored --nocapture`
-#[tokio::test]
-#[ignore = "a measurement"]
-#[expect(clippy::disallowed_methods, reason = "it measures time")]
-async fn spilling() {
-    use std::time::Instant;
-    let batches: Vec<RecordBatch> = (0..60).map(|batch| mixed(batch * 65_536..batch * 65_536 + 65_536)).collect();
-    let size: u64 = batches.iter().flat_map(|batch| batch.columns().iter().map(array_bytes)).sum();
-    let mib = |bytes: u64, begun: Instant| bytes as f64 / f64::from(1 << 20) / begun.elapsed().as_secs_f64();
-    for most_bytes in [PLENTY, 64 << 20] {
-        let begun = Instant::now();
-        let source = read(batches.clone(), most_bytes).await.unwrap();
-        let written = mib(size, begun);
-        let begun = Instant::now();
-        for number in 0..source.chunk_count() {
-            source.chunk(number).await.unwrap();
-        }
-        println!("{} MiB, {} chunks: in {written:.0} MiB/s, out {:.0} MiB/s", size >> 20, source.chunk_count(), mib(size, begun));
-    }
-}

@@ -232,19 +232,3 @@ proptest! {
         }
     }
 }
-
-/// `cargo test --release -p lakebed --lib dml::merge::summary -- --ignored --nocapture`
-#[test]
-#[ignore = "a measurement"]
-#[expect(clippy::disallowed_methods, reason = "it measures time")]
-fn adding() {
-    const ROWS: i64 = 6_000_000;
-    let shuffled = (0..ROWS).map(|row| row * 2_654_435_761 % ROWS * 4);
-    let words = shuffled.clone().map(|value| format!("customer-{value:09}"));
-    let words: ArrayRef = Arc::new(StringArray::from_iter_values(words));
-    for (name, array) in [("long", Arc::new(Int64Array::from_iter_values(shuffled)) as ArrayRef), ("string", words)] {
-        let begun = std::time::Instant::now();
-        let text = condition(&array).unwrap();
-        println!("{name}: {:.1} ns/row, {} bytes", begun.elapsed().as_nanos() as f64 / ROWS as f64, text.len());
-    }
-}
