@@ -171,7 +171,7 @@ async fn what_is_missing_or_torn_is_named() {
 }
 
 #[tokio::test]
-async fn a_listing_is_one_request_and_leaves_sidecars_alone() {
+async fn listing_takes_one_request_without_sidecars() {
     let builder = table(Form::UuidJson(3), 4).await;
     for sidecar in 0..3000 {
         builder.put_log(&format!("_sidecars/{sidecar}.parquet"), b"x".to_vec()).await;
@@ -182,7 +182,7 @@ async fn a_listing_is_one_request_and_leaves_sidecars_alone() {
 }
 
 #[tokio::test]
-async fn files_whose_statistics_are_in_json_alone_are_skipped_by_them() {
+async fn json_statistics_alone_skip_files() {
     // Files with ids from 0, 10 and so on to 9 more; of three of them the struct says nothing, of the last one nobody does.
     let actions: Vec<Value> = (0..8_i64)
         .map(|file| {
@@ -216,7 +216,7 @@ async fn files_whose_statistics_are_in_json_alone_are_skipped_by_them() {
 }
 
 #[tokio::test]
-async fn a_file_without_statistics_does_not_cost_reading_the_json_of_the_others() {
+async fn missing_statistics_leave_other_json_unread() {
     let mut random = 1_u64;
     let mut noise = || {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -86,7 +86,7 @@ fn unchanged(mut action: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_checkpoint_holds_the_state_and_is_named_by_the_hint() {
+async fn checkpoint_holds_state_and_writes_hint() {
     let mut builder = TableBuilder::new();
     builder.commit(&[add("a"), add("b"), json!({"txn": {"appId": "x", "version": 1}})]).await;
     builder.commit(&[remove("a"), add("c"), json!({"txn": {"appId": "x", "version": 2, "lastUpdated": 5}})]).await;
@@ -109,7 +109,7 @@ async fn a_checkpoint_holds_the_state_and_is_named_by_the_hint() {
 }
 
 #[tokio::test]
-async fn a_table_is_read_from_its_checkpoint_alone() {
+async fn checkpoint_alone_is_enough_to_read() {
     for mut builder in [TableBuilder::new(), v2_table()] {
         builder.commit(&[add("a"), add("b")]).await;
         builder.commit(&[remove("a")]).await;
@@ -122,7 +122,7 @@ async fn a_table_is_read_from_its_checkpoint_alone() {
 }
 
 #[tokio::test]
-async fn a_v2_checkpoint_has_its_files_in_sidecars() {
+async fn v2_checkpoint_puts_files_in_sidecars() {
     let mut builder = v2_table();
     builder.commit(&[add("a"), remove("b"), json!({"txn": {"appId": "x", "version": 1}})]).await;
     let outcome = write(&builder).await;
@@ -179,7 +179,7 @@ async fn expired_tombstones_and_removed_domains_are_forgotten() {
 }
 
 #[tokio::test]
-async fn transactions_are_forgotten_only_where_the_table_says_so() {
+async fn checkpoint_drops_transactions_only_when_expired() {
     let txn = |app: &str, updated: Option<i64>| match updated {
         Some(updated) => json!({"txn": {"appId": app, "version": 1, "lastUpdated": updated}}),
         None => json!({"txn": {"appId": app, "version": 1}}),
@@ -230,7 +230,7 @@ fn leaf(batches: &[RecordBatch], way: &[&str]) -> arrow_array::ArrayRef {
 }
 
 #[tokio::test]
-async fn typed_statistics_are_those_of_the_text_and_no_wider() {
+async fn typed_statistics_equal_those_of_text() {
     let builder = with_statistics(&[], &statistics(), &json!({"day": "2024-05-06"})).await;
     write(&builder).await;
     let batches = batches(&builder).await;
@@ -253,7 +253,7 @@ async fn typed_statistics_are_those_of_the_text_and_no_wider() {
 }
 
 #[tokio::test]
-async fn properties_decide_in_which_form_statistics_are_kept() {
+async fn properties_choose_form_of_statistics() {
     let has = |batches: &[RecordBatch], name: &str| {
         leaf(batches, &[]).as_struct().column_by_name(name).is_some() && !batches.is_empty()
     };
@@ -269,7 +269,7 @@ async fn properties_decide_in_which_form_statistics_are_kept() {
 }
 
 #[tokio::test]
-async fn text_is_made_of_typed_statistics_where_an_older_checkpoint_has_nothing_else() {
+async fn typed_statistics_alone_become_text() {
     let stats = json!({"numRecords": 10, "minValues": {"id": 3}, "maxValues": {"id": 8}, "nullCount": {"id": 1}});
     let mut file = add("a");
     file["add"]["stats_parsed"] = stats.clone();
@@ -312,7 +312,7 @@ async fn check_read_back(mut builder: TableBuilder, (file, spared): (&str, usize
 }
 
 #[tokio::test]
-async fn a_checkpoint_that_cannot_be_read_is_not_named() {
+async fn unreadable_checkpoint_gets_no_hint() {
     for (fault, may_pass) in [(Fault::NotFound, true), (Fault::Unavailable, true), (Fault::Denied, false)] {
         // Each is put with one request; before the JSON the commit is read.
         check_read_back(TableBuilder::new(), (".parquet", 1), fault.clone(), may_pass).await;
@@ -322,7 +322,7 @@ async fn a_checkpoint_that_cannot_be_read_is_not_named() {
 }
 
 #[tokio::test]
-async fn a_broken_older_checkpoint_does_not_stand_in_the_way() {
+async fn broken_older_checkpoint_does_not_hinder() {
     let mut builder = TableBuilder::new();
     builder.commit(&[add("a")]).await;
     builder.commit(&[add("b")]).await;
@@ -333,7 +333,7 @@ async fn a_broken_older_checkpoint_does_not_stand_in_the_way() {
 }
 
 #[tokio::test]
-async fn a_property_that_makes_no_sense_is_named() {
+async fn invalid_property_is_named_in_error() {
     let properties = [("delta.dataSkippingStatsColumns", "a,,b")];
     let mut builder = TableBuilder::with(protocol(&[], &[]), metadata(&["id long"], &[], &properties));
     builder.commit(&[add("a")]).await;
@@ -350,7 +350,7 @@ async fn unknown_writer_features_are_refused() {
 }
 
 #[tokio::test]
-async fn random_logs_have_the_same_state_in_their_checkpoints() {
+async fn checkpoints_of_random_logs_hold_state() {
     const FORMS: [Form; 5] = [Form::Classic, Form::MultiPart(3), Form::UuidParquet(2), Form::UuidJson(0), Form::ClassicV2(0)];
     for seed in 0..60 {
         let mut random = SmallRng::seed_from_u64(seed);
@@ -424,7 +424,7 @@ async fn all_columns_of_a_file_are_kept() {
 }
 
 #[tokio::test]
-async fn the_checksum_that_a_checkpoint_makes_known_is_that_of_its_state() {
+async fn checkpoint_yields_checksum_of_its_state() {
     let mut builder = TableBuilder::new();
     builder.commit(&[add("a"), add("b"), json!({"txn": {"appId": "x", "version": 1}})]).await;
     builder.commit(&[remove("a")]).await;

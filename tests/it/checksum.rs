@@ -34,7 +34,7 @@ async fn written(builder: &TableBuilder, version: u64) -> Option<VersionChecksum
 }
 
 #[tokio::test]
-async fn checksums_of_random_logs_are_those_of_their_states() {
+async fn checksums_of_random_logs_match_state() {
     for seed in 0..40 {
         let mut random = SmallRng::seed_from_u64(seed);
         let mut builder = TableBuilder::new();
@@ -88,7 +88,7 @@ async fn without_file_actions_nobody_has_to_vouch() {
 }
 
 #[tokio::test]
-async fn a_checksum_that_is_there_is_not_overwritten() {
+async fn existing_checksum_is_not_overwritten() {
     let mut builder = TableBuilder::new();
     builder.put_log(&checksum_name(0), b"somebody else's".to_vec()).await;
     assert!(next(&mut builder, &[add("a")]).await.is_some());
@@ -96,7 +96,7 @@ async fn a_checksum_that_is_there_is_not_overwritten() {
 }
 
 #[tokio::test]
-async fn deletion_vectors_are_counted_from_the_version_that_allows_them() {
+async fn vectors_are_counted_once_allowed() {
     let metadata = metadata(&["id long"], &[], &[]);
     let mut builder = TableBuilder::with(protocol(&[], &[]), metadata);
     let checksum = next(&mut builder, &[add("a")]).await.unwrap();
@@ -112,7 +112,7 @@ async fn deletion_vectors_are_counted_from_the_version_that_allows_them() {
 }
 
 #[tokio::test]
-async fn in_commit_timestamps_are_those_of_the_commit() {
+async fn checksum_takes_in_commit_timestamp() {
     let info = |time: i64| json!({"commitInfo": {"inCommitTimestamp": time, "txnId": format!("t{time}")}});
     let properties = [("delta.enableInCommitTimestamps", "true")];
     let mut builder = TableBuilder::with(protocol(&[], &["inCommitTimestamp"]), metadata(&["id long"], &[], &properties));
@@ -141,7 +141,7 @@ async fn checkpoints(properties: &[(&str, &str)], first_files: u64, versions: u6
 }
 
 #[tokio::test]
-async fn a_checkpoint_is_due_every_so_many_versions() {
+async fn checkpoint_is_written_at_interval() {
     assert_eq!(checkpoints(&[], 1, 22).await, [10, 20]);
     assert_eq!(checkpoints(&[("delta.checkpointInterval", "3")], 1, 8).await, [3, 6]);
     // Where it is not said how many, fewer of those that take long.
@@ -150,7 +150,7 @@ async fn a_checkpoint_is_due_every_so_many_versions() {
 }
 
 #[tokio::test]
-async fn a_checkpoint_that_nobody_wrote_is_made_good_for() {
+async fn missed_checkpoint_is_written_later() {
     let mut builder = TableBuilder::new();
     for version in 0..19 {
         builder.commit(&[add(&format!("f{version}"))]).await;
@@ -163,7 +163,7 @@ async fn a_checkpoint_that_nobody_wrote_is_made_good_for() {
 }
 
 #[tokio::test]
-async fn a_large_commit_is_followed_by_a_checkpoint() {
+async fn large_commit_triggers_checkpoint() {
     let mut builder = TableBuilder::new();
     builder.commit(&[]).await;
     let (snapshot, _) = commit(&mut builder, &[add("a")], FileChanges::Exact).await;
@@ -172,7 +172,7 @@ async fn a_large_commit_is_followed_by_a_checkpoint() {
 }
 
 #[tokio::test]
-async fn upkeep_that_fails_says_so_and_does_no_harm() {
+async fn failed_upkeep_is_reported_commit_stands() {
     let mut builder = TableBuilder::with(protocol(&[], &[]), metadata(&["id long"], &[], &[("delta.checkpointInterval", "1")]));
     builder.commit(&[]).await;
     let (snapshot, new) = commit(&mut builder, &[add("a")], FileChanges::Exact).await;

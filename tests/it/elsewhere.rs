@@ -96,7 +96,7 @@ async fn parts_become_one_version() {
 }
 
 #[tokio::test]
-async fn a_table_is_made_by_the_commit_and_others_may_make_it_first() {
+async fn planned_write_makes_table_or_appends() {
     let case = Case::new();
     let task = case.plan(id_and_name(), WriteOptions::default()).await;
     let written = case.part(&task, 0, rows([7], "mine")).await.unwrap();
@@ -106,7 +106,7 @@ async fn a_table_is_made_by_the_commit_and_others_may_make_it_first() {
 }
 
 #[tokio::test]
-async fn appends_of_others_do_not_matter_to_an_overwrite_of_what_was_seen_but_are_a_conflict_to_all() {
+async fn planned_overwrite_conflicts_with_append_it_covers() {
     let case = Case::with_rows(&[1, 2, 30]).await;
     let options = WriteOptions { mode: WriteMode::Overwrite, replace_where: Some("id < 10".to_owned()), ..Default::default() };
     let task = case.plan(id_and_name(), options).await;
@@ -125,7 +125,7 @@ async fn appends_of_others_do_not_matter_to_an_overwrite_of_what_was_seen_but_ar
 }
 
 #[tokio::test]
-async fn rows_are_replaced_again_on_top_of_those_that_others_added_and_the_files_are_committed_once() {
+async fn planned_replace_repeats_search_not_files() {
     let case = Case::with_rows(&[1, 30]).await;
     let options = WriteOptions { mode: WriteMode::Overwrite, replace_where: Some("id < 10".to_owned()), ..Default::default() };
     let task = case.plan(id_and_name(), options).await;
@@ -139,7 +139,7 @@ async fn rows_are_replaced_again_on_top_of_those_that_others_added_and_the_files
 }
 
 #[tokio::test]
-async fn the_current_time_is_that_of_the_plan_until_the_commit() {
+async fn current_time_of_plan_holds_until_commit() {
     let case = Case::with_rows(&[1, 6, 9]).await;
     let where_ = "id < cast(current_timestamp() AS BIGINT)".to_owned();
     let options = WriteOptions { mode: WriteMode::Overwrite, replace_where: Some(where_), ..Default::default() };
@@ -156,7 +156,7 @@ async fn the_current_time_is_that_of_the_plan_until_the_commit() {
 }
 
 #[tokio::test]
-async fn files_are_not_committed_to_a_table_that_asks_for_more_by_now() {
+async fn written_files_against_stricter_table_are_refused() {
     let case = Case::with_rows(&[1]).await;
     let task = case.plan(id_and_name(), WriteOptions::default()).await;
     let written = case.part(&task, 0, rows([-5], "new")).await.unwrap();
@@ -169,7 +169,7 @@ async fn files_are_not_committed_to_a_table_that_asks_for_more_by_now() {
 }
 
 #[tokio::test]
-async fn the_same_files_are_committed_once_however_often_that_is_asked_for() {
+async fn written_files_commit_once() {
     let overwrite =
         |where_: &str| WriteOptions { mode: WriteMode::Overwrite, replace_where: Some(where_.to_owned()), ..Default::default() };
     let once = WriteOptions { application: Some(Application::new("app", 1)), ..Default::default() };
@@ -194,7 +194,7 @@ async fn the_same_files_are_committed_once_however_often_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn files_for_a_table_that_was_made_anew_are_refused() {
+async fn written_files_for_recreated_table_are_refused() {
     let case = Case::with_rows(&[1]).await;
     let task = case.plan(id_and_name(), WriteOptions::default()).await;
     let written = case.part(&task, 0, rows([2], "new")).await.unwrap();
@@ -225,7 +225,7 @@ async fn a_part_that_is_refused_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_write_that_the_table_knows_is_taken_back() {
+async fn known_application_write_deletes_its_files() {
     let case = Case::with_rows(&[1]).await;
     for (batch, expected) in [(4, Some(1)), (4, None), (3, None), (5, Some(2))] {
         let task = case.plan(id_and_name(), WriteOptions::default()).await;
@@ -241,7 +241,7 @@ async fn a_write_that_the_table_knows_is_taken_back() {
 }
 
 #[tokio::test]
-async fn no_two_parts_give_a_row_the_same_number() {
+async fn identity_values_of_parts_are_distinct() {
     let case = Case::new();
     let mut number = StructField::new("id", PrimitiveType::Long, true);
     for (key, value) in [("start", json!(100)), ("step", json!(10)), ("allowExplicitInsert", json!(false))] {
@@ -267,7 +267,7 @@ async fn no_two_parts_give_a_row_the_same_number() {
 }
 
 #[tokio::test]
-async fn new_columns_keep_the_names_in_files_that_all_parts_were_told() {
+async fn new_columns_keep_planned_physical_names() {
     let case = Case::new();
     let properties: HashMap<String, String> = [("delta.columnMapping.mode".to_owned(), "name".to_owned())].into();
     case.table()
@@ -286,7 +286,7 @@ async fn new_columns_keep_the_names_in_files_that_all_parts_were_told() {
 }
 
 #[test]
-fn what_comes_back_names_files_of_the_table_only() {
+fn written_files_outside_table_are_refused() {
     let bytes = |path: &str| {
         let add = json!({"path": path, "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": true});
         json!({"written_files": 1, "rows": 1, "marks": [], "adds": [add]}).to_string().into_bytes()
@@ -307,7 +307,7 @@ fn told_otherwise(written: &WrittenFiles, change: impl Fn(&mut serde_json::Value
 }
 
 #[tokio::test]
-async fn rows_that_do_not_add_up_are_not_committed() {
+async fn written_rows_must_add_up() {
     let case = Case::with_rows(&[1]).await;
     let task = case.plan(id_and_name(), WriteOptions { mode: WriteMode::Overwrite, ..Default::default() }).await;
     let written = case.part(&task, 0, rows([2, 3], "new")).await.unwrap();

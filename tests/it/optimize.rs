@@ -14,7 +14,7 @@ use object_store::ObjectStore;
 const FILES: usize = 2;
 
 #[tokio::test]
-async fn small_files_become_one_in_a_commit_that_changes_no_row() {
+async fn compact_of_small_files_changes_no_row() {
     let lake = Lake::new(true).await;
     let before = lake.rows().await;
     let outcome = lake.table.optimize().run().await.unwrap();
@@ -45,7 +45,7 @@ async fn small_files_become_one_in_a_commit_that_changes_no_row() {
 }
 
 #[tokio::test]
-async fn what_needs_no_work_is_told_by_the_log_alone() {
+async fn optimize_without_work_reads_no_data() {
     let layouts =
         [Layout::OfTable, Layout::ZOrder(vec!["id".to_owned()]), Layout::Cluster(vec!["v".to_owned(), "id".to_owned()])];
     for layout in layouts {
@@ -64,7 +64,7 @@ async fn what_needs_no_work_is_told_by_the_log_alone() {
 }
 
 #[tokio::test]
-async fn a_plan_tells_the_files_and_touches_nothing() {
+async fn plan_of_optimize_writes_nothing() {
     let lake = Lake::new(false).await;
     let groups = lake.table.optimize().plan().await.unwrap();
     assert_eq!(lake.counts().reads_and_writes(), (0, 0, 0));
@@ -91,7 +91,7 @@ fn per_group(optimize: Optimize) -> Optimize {
 }
 
 #[tokio::test]
-async fn groups_are_partitions_and_can_be_versions_of_their_own() {
+async fn optimize_per_group_commits_each_partition() {
     let lake = partitioned().await;
     let before = lake.rows().await;
     let made = lake.table.snapshot().await.unwrap().version();
@@ -113,7 +113,7 @@ async fn a_filter_names_the_partitions() {
 }
 
 #[tokio::test]
-async fn of_many_groups_only_those_are_lost_that_another_writer_changed() {
+async fn optimize_loses_only_groups_changed_meanwhile() {
     for commits in [Commits::PerRun, Commits::PerGroup] {
         let lake = partitioned().await;
         let before = lake.rows().await;
@@ -137,7 +137,7 @@ async fn of_many_groups_only_those_are_lost_that_another_writer_changed() {
 }
 
 #[tokio::test]
-async fn files_with_deleted_rows_are_freed_of_them() {
+async fn optimize_removes_deleted_rows_from_files() {
     let lake = Lake::new(true).await;
     lake.table.optimize().run().await.unwrap();
     lake.table.delete().filter("id = 3").run().await.unwrap();
@@ -161,7 +161,7 @@ async fn nothing_stays_of_a_run_that_fails() {
 }
 
 #[tokio::test]
-async fn a_table_that_wants_it_is_compacted_after_a_checkpoint() {
+async fn auto_compact_runs_where_property_asks() {
     let lake = Lake::with(&[], None).await;
     for id in 100..160 {
         lake.table.write(stream([(id, 0)])).run().await.unwrap();
@@ -184,7 +184,7 @@ async fn a_table_that_wants_it_is_compacted_after_a_checkpoint() {
 }
 
 #[tokio::test]
-async fn a_table_clustered_by_columns_is_clustered_bit_by_bit() {
+async fn optimize_clusters_clustered_table_incrementally() {
     let lake = Lake::new(false).await;
     lake.table.cluster_by(["id"]).await.unwrap();
     let optimize = |full| {

@@ -47,7 +47,7 @@ async fn check(table: &Table) {
 }
 
 #[tokio::test]
-async fn conditions_on_row_ids_find_rows_wherever_they_moved() {
+async fn row_id_condition_finds_moved_rows() {
     for vectors in [true, false] {
         let lake = Lake::with(&[("delta.enableRowTracking", true), ("delta.enableDeletionVectors", vectors)], None).await;
         let table = &lake.table;
@@ -75,7 +75,7 @@ async fn conditions_on_row_ids_find_rows_wherever_they_moved() {
 }
 
 #[tokio::test]
-async fn files_whose_ids_all_are_less_are_not_opened() {
+async fn row_id_condition_skips_files_below() {
     let lake = Lake::with(&[("delta.enableRowTracking", true)], None).await;
     let explained = |filter: &'static str| {
         let table = lake.table.clone();
@@ -92,7 +92,7 @@ async fn files_whose_ids_all_are_less_are_not_opened() {
 }
 
 #[tokio::test]
-async fn a_table_that_does_not_track_rows_refuses_to_be_asked_for_them() {
+async fn row_id_condition_without_tracking_is_refused() {
     let lake = Lake::new(true).await;
     let snapshot = lake.table.snapshot().await.unwrap();
     let asked = "_metadata.row_id = 3";

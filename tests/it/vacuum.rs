@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use kit::*;
 
 #[tokio::test]
-async fn what_no_version_needs_goes_and_all_else_stays() {
+async fn vacuum_deletes_only_unneeded_files() {
     let lake = Lake::partitioned(&["p", "_q"]).await;
     let live =
         ["a.parquet", "p=a%20b/_q=1/b.parquet", "p=%252F/_q=1/c.parquet", "/lake/t/d.parquet", "memory://kit/lake/t/e.parquet"];
@@ -46,7 +46,7 @@ const PREFIXED: (&str, &str) = ("ab^-aqEH.-t@S}K{vb[*k^", "ab/deletion_vector_d2
 const SHARED: (&str, &str) = ("vBn[lx{q8@P<9BNH/isA", "deletion_vector_61d16c75-6994-46b7-a15b-8b538852e50e.bin");
 
 #[tokio::test]
-async fn files_of_deletion_vectors_stay_with_whatever_needs_them() {
+async fn vacuum_keeps_needed_deletion_vectors() {
     for form in [
         None,
         Some(Form::Classic),
@@ -83,7 +83,7 @@ async fn files_of_deletion_vectors_stay_with_whatever_needs_them() {
 }
 
 #[tokio::test]
-async fn a_tombstone_in_a_checkpoint_counts_unless_a_commit_undid_it() {
+async fn checkpointed_tombstone_counts_unless_added_again() {
     let lake = Lake::new().await;
     lake.commit(&[added("x.parquet")]).await;
     let tombstones = [removed("young.parquet", lake.days_ago(1)), removed("back.parquet", lake.days_ago(1))];
@@ -113,7 +113,7 @@ async fn files_elsewhere_are_never_touched() {
 }
 
 #[tokio::test]
-async fn a_retention_is_refused_that_is_shorter_than_the_tables() {
+async fn retention_below_table_property_is_refused() {
     let lake = Lake::with(&[("delta.deletedFileRetentionDuration", "interval 10 days")]).await;
     lake.commit(&[removed("f.parquet", lake.days_ago(9))]).await;
     lake.put_all(&["f.parquet"]).await;
@@ -129,7 +129,7 @@ async fn a_retention_is_refused_that_is_shorter_than_the_tables() {
 }
 
 #[tokio::test]
-async fn a_retention_longer_than_the_tables_memory_asks_the_commits_or_is_refused() {
+async fn retention_beyond_tombstones_needs_commits() {
     let lake = Lake::timed().await;
     let days = [60, 40, 20];
     for (version, days) in days.into_iter().enumerate() {
@@ -178,7 +178,7 @@ async fn a_dry_run_touches_nothing() {
 }
 
 #[tokio::test]
-async fn the_history_tells_of_it_in_delta_sparks_words() {
+async fn vacuum_writes_history_like_delta_spark() {
     let lake = Lake::new().await;
     lake.commit(&[removed("f.parquet", lake.days_ago(9))]).await;
     lake.put_all(&["f.parquet", "g.parquet"]).await;
@@ -204,7 +204,7 @@ async fn the_history_tells_of_it_in_delta_sparks_words() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_deleted_keeps_no_other_file_and_is_an_error() {
+async fn failed_deletion_is_error_others_proceed() {
     let lake = Lake::new().await;
     lake.put_all(&["a.parquet", "b.parquet", "c.parquet"]).await;
     lake.observed().await.fail_with("b.parquet", Fault::Denied, 1);
@@ -223,7 +223,7 @@ async fn what_cannot_be_deleted_keeps_no_other_file_and_is_an_error() {
 }
 
 #[tokio::test]
-async fn tables_that_lakebed_may_not_write_are_refused() {
+async fn vacuum_of_unwritable_table_is_refused() {
     for feature in ["somethingNew", "catalogManaged"] {
         let mut builder = TableBuilder::with(protocol(&[], &[feature]), metadata(&["id long"], &[], &[]));
         if feature == "catalogManaged" {
@@ -238,7 +238,7 @@ async fn tables_that_lakebed_may_not_write_are_refused() {
 }
 
 #[tokio::test]
-async fn folders_are_listed_once_each_and_files_deleted_together() {
+async fn vacuum_lists_folders_once_deletes_together() {
     let lake = Lake::partitioned(&["p"]).await;
     for folder in 0..20 {
         for file in 0..150 {

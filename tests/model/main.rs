@@ -65,7 +65,7 @@ fn a_lock_suffices_while_nothing_arrives_late() {
 }
 
 #[test]
-fn put_if_absent_and_a_lock_do_not_stand_in_each_others_way() {
+fn put_if_absent_and_lock_work_together() {
     for layout in LAYOUTS {
         check(Protocol { layout, has_lock: true, most_deaths: 3, ..SOUND });
     }
@@ -79,7 +79,7 @@ fn crashes_and_lost_answers_do_no_harm() {
 }
 
 #[test]
-fn without_put_if_absent_and_lock_a_version_is_overwritten() {
+fn unprotected_put_overwrites_version() {
     for layout in LAYOUTS {
         let found = broken(Protocol { layout, writers: 2, put_if_absent: false, ..SOUND });
         assert!(found.contains(&CONSISTENT), "{layout:?}: {found:?}");
@@ -87,25 +87,25 @@ fn without_put_if_absent_and_lock_a_version_is_overwritten() {
 }
 
 #[test]
-fn a_lock_does_not_protect_from_a_put_that_arrives_late() {
+fn lock_alone_loses_to_late_put() {
     let found = broken(Protocol { writers: 2, put_if_absent: false, has_lock: true, loses_answers: true, ..SOUND });
     assert!(found.contains(&CONSISTENT), "{found:?}");
 }
 
 #[test]
-fn who_does_not_look_for_its_own_commit_makes_it_twice() {
+fn writer_ignoring_own_commit_doubles_it() {
     let found = broken(Protocol { writers: 1, loses_answers: true, looks_for_own: false, ..SOUND });
     assert!(found.contains(&ONCE), "{found:?}");
 }
 
 #[test]
-fn who_believes_a_refusal_is_surprised_by_a_put_that_arrives_late() {
+fn trusted_refusal_meets_late_put() {
     let found = broken(Protocol { writers: 1, loses_answers: true, believes_refusals: true, ..SOUND });
     assert_eq!(found, [ONCE]);
 }
 
 #[test]
-fn who_does_not_check_for_conflicts_undoes_what_others_did() {
+fn writer_without_conflict_check_undoes_others() {
     for layout in LAYOUTS {
         let found = broken(Protocol { layout, writers: 2, checks_conflicts: false, ..SOUND });
         assert!(found.contains(&CONSISTENT), "{layout:?}: {found:?}");
@@ -113,7 +113,7 @@ fn who_does_not_check_for_conflicts_undoes_what_others_did() {
 }
 
 #[test]
-fn a_lock_that_the_dead_keep_stops_all_others() {
+fn lock_of_dead_writer_stops_others() {
     let found = broken(Protocol { writers: 2, has_lock: true, most_deaths: 1, frees_locks: false, ..SOUND });
     assert_eq!(found, [LIVE]);
 }

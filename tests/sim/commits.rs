@@ -19,16 +19,14 @@ fn judged(Outcome { trace, problems, .. }: Outcome) -> Result<(), String> {
 }
 
 #[test]
-fn all_changes_come_in_one_order_and_none_is_lost_or_doubled() {
-    seeds::check_each("commits::all_changes_come_in_one_order_and_none_is_lost_or_doubled", SEEDS, |seed| {
-        judged(Plan::random(seed).simulate())
-    });
+fn changes_are_serial_never_lost_or_doubled() {
+    seeds::check_each("commits::changes_are_serial_never_lost_or_doubled", SEEDS, |seed| judged(Plan::random(seed).simulate()));
 }
 
 /// A put whose answer was lost may still be carried out when a later one is refused: where commits meet the most faults that is common.
 #[test]
-fn a_commit_that_was_refused_after_a_lost_answer_does_not_turn_up_later() {
-    seeds::check_each("commits::a_commit_that_was_refused_after_a_lost_answer_does_not_turn_up_later", SEEDS, |seed| {
+fn refused_commit_never_appears_later() {
+    seeds::check_each("commits::refused_commit_never_appears_later", SEEDS, |seed| {
         let mut plan = Plan::random(seed);
         plan.ways.faults = Faults { rate: 0.05, on_commits: 12.0, ..plan.ways.faults };
         judged(plan.simulate())

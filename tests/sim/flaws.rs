@@ -24,41 +24,41 @@ fn a_store_that_ignores_conditions_loses_commits() {
 }
 
 #[test]
-fn a_store_that_forgets_a_commit_has_told_its_writer_a_lie() {
+fn forgotten_commit_is_found() {
     check(Flaw::ForgetsPut, "was told that it is version");
 }
 
 #[test]
-fn a_store_that_loses_a_commit_leaves_writers_without_an_answer() {
+fn lost_commit_is_found() {
     check(Flaw::LosesCommit, "failed without need: CommitUnknown");
 }
 
 #[test]
-fn a_writer_that_does_not_know_its_own_commit_makes_it_twice() {
+fn doubled_commit_is_found() {
     check(Flaw::DisownsCommits, "is added, but was there");
 }
 
 #[test]
-fn a_store_that_lists_the_past_takes_readers_back() {
+fn stale_listing_is_found() {
     check(Flaw::ListsThePast, "after version");
 }
 
 #[test]
-fn a_store_that_swaps_files_shows_other_rows() {
+fn swapped_files_are_found() {
     check(Flaw::SwapsDataFiles, "read [");
 }
 
 #[test]
-fn a_leader_that_forgets_a_member_has_told_it_a_lie() {
+fn forgotten_group_member_is_found() {
     check(Flaw::ForgetsMember, "was told that it is version");
 }
 
 #[test]
-fn a_leader_that_commits_a_member_again_has_it_twice() {
+fn doubled_group_member_is_found() {
     check(Flaw::RepeatsMember, "was committed 2 times");
 }
 
 #[test]
-fn a_store_that_dates_files_back_has_them_vacuumed_before_they_are_committed() {
+fn backdated_files_are_found() {
     check(Flaw::DatesBack, "auditor could not read: Store");
 }

@@ -222,8 +222,8 @@ async fn run(seed: u64) {
 }
 
 #[test]
-fn every_version_is_read_as_the_model_says_or_refused() {
-    seeds::check_each("readers::every_version_is_read_as_the_model_says_or_refused", 150, |seed| {
+fn damaged_logs_read_as_modelled_or_fail() {
+    seeds::check_each("readers::damaged_logs_read_as_modelled_or_fail", 150, |seed| {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
         runtime.block_on(run(seed));
         Ok(())

@@ -27,7 +27,7 @@ fn check_delete(
 }
 
 #[tokio::test]
-async fn a_delete_of_whole_files_reads_none_and_writes_the_commit_and_its_checksum() {
+async fn delete_of_whole_files_reads_no_data() {
     check_delete(&[], "id <= 10", 10, (0, 2, 0)).await;
     check_delete(&[VECTORS], "id <= 10", 10, (0, 2, 0)).await;
     check_delete(&[FEED], "id <= 10", 10, (0, 2, 0)).await;
@@ -44,7 +44,7 @@ async fn a_delete_by_partition_reads_no_file() {
 }
 
 #[tokio::test]
-async fn a_delete_of_some_rows_reads_the_file_that_may_have_them_and_notes_them_in_one_file() {
+async fn delete_of_rows_reads_only_candidate_files() {
     check_delete(&[VECTORS], "id = 3", 1, (1, 3, 0)).await;
     check_delete(&[VECTORS], "id BETWEEN 3 AND 5", 3, (1, 3, 0)).await;
     // One file has the vectors of both.
@@ -54,7 +54,7 @@ async fn a_delete_of_some_rows_reads_the_file_that_may_have_them_and_notes_them_
 }
 
 #[tokio::test]
-async fn a_delete_without_vectors_writes_the_rows_that_stay() {
+async fn delete_without_vectors_copies_remaining_rows() {
     check_delete(&[], "id = 3", 1, (1, 3, 0)).await;
     // And the rows that go.
     check_delete(&[FEED], "id = 3", 1, (1, 4, 0)).await;
@@ -71,7 +71,7 @@ async fn nothing_to_delete_writes_nothing() {
 }
 
 #[tokio::test]
-async fn a_second_delete_reads_the_vector_of_the_first() {
+async fn second_delete_reads_vector_of_first() {
     let lake = Lake::new(true).await;
     lake.table.delete().filter("id = 3").run().await.unwrap();
     lake.counts();
@@ -85,7 +85,7 @@ async fn a_second_delete_reads_the_vector_of_the_first() {
 }
 
 #[tokio::test]
-async fn an_update_writes_the_rows_that_change_and_where_they_were() {
+async fn update_writes_changed_rows_and_vector() {
     for (properties, puts) in [(&[VECTORS][..], 4), (&[VECTORS, FEED][..], 5), (&[][..], 3), (&[FEED][..], 4)] {
         let lake = Lake::with(properties, None).await;
         let outcome = lake.table.update().set("v", "1").filter("id = 3").run().await.unwrap();
@@ -98,7 +98,7 @@ async fn an_update_writes_the_rows_that_change_and_where_they_were() {
 }
 
 #[tokio::test]
-async fn a_merge_reads_the_files_that_its_source_may_meet() {
+async fn merge_reads_only_candidate_files() {
     let lake = Lake::new(true).await;
     let clause = |when, action| Clause { when, condition: None, action };
     let upsert = async |ids: [i64; 2]| {

@@ -187,7 +187,7 @@ async fn appends_come_after_anything() {
 }
 
 #[tokio::test]
-async fn deletes_of_other_rows_of_one_file_come_together_where_vectors_note_them() {
+async fn deletes_of_other_rows_commit_with_vectors() {
     check(delete(3, 3), delete(4, 4), Together, Again).await;
     check(delete(1, 5), delete(6, 10), Together, Again).await;
     check(delete(3, 3), delete(4, 12), Together, Again).await;
@@ -195,7 +195,7 @@ async fn deletes_of_other_rows_of_one_file_come_together_where_vectors_note_them
 }
 
 #[tokio::test]
-async fn deletes_of_the_same_rows_are_done_again() {
+async fn deletes_of_same_rows_run_again() {
     check(delete(3, 3), delete(3, 3), Again, Again).await;
     check(delete(3, 5), delete(5, 7), Again, Again).await;
     check(delete(1, 10), delete(3, 3), Again, Again).await;
@@ -204,7 +204,7 @@ async fn deletes_of_the_same_rows_are_done_again() {
 }
 
 #[tokio::test]
-async fn deletes_come_after_appends_that_they_are_not_about() {
+async fn delete_commits_after_unrelated_append() {
     check(append(100, 0), delete(3, 3), Together, Together).await;
     check(append(100, 0), delete(1, 20), Together, Together).await;
     check(append(3, 7), delete(3, 3), Again, Again).await;
@@ -212,7 +212,7 @@ async fn deletes_come_after_appends_that_they_are_not_about() {
 }
 
 #[tokio::test]
-async fn updates_and_deletes_of_other_rows_come_together_where_vectors_note_them() {
+async fn updates_of_other_rows_commit_with_vectors() {
     check(update(4, 4), delete(3, 3), Together, Again).await;
     check(delete(3, 3), update(4, 4), Together, Again).await;
     check(update(3, 3), update(4, 4), Together, Again).await;
@@ -221,7 +221,7 @@ async fn updates_and_deletes_of_other_rows_come_together_where_vectors_note_them
 }
 
 #[tokio::test]
-async fn updates_and_deletes_of_the_same_rows_are_done_again() {
+async fn updates_of_same_rows_run_again() {
     check(update(3, 3), delete(3, 3), Again, Again).await;
     check(delete(3, 3), update(3, 3), Again, Again).await;
     check(update(3, 3), update(3, 3), Again, Again).await;
@@ -230,7 +230,7 @@ async fn updates_and_deletes_of_the_same_rows_are_done_again() {
 }
 
 #[tokio::test]
-async fn overwrites_of_some_rows_come_after_what_leaves_these_alone() {
+async fn partial_overwrite_commits_after_unrelated_change() {
     check(append(100, 0), replace(8, 12), Together, Together).await;
     check(delete(3, 3), replace(8, 12), Together, Again).await;
     check(update(3, 3), replace(8, 12), Together, Again).await;
@@ -252,7 +252,7 @@ async fn changes_come_after_overwrites_of_other_rows() {
 }
 
 #[tokio::test]
-async fn merges_come_after_what_they_do_not_depend_on() {
+async fn merge_commits_after_unrelated_change() {
     check(append(100, 0), upsert(4, 5), Together, Together).await;
     check(update(15, 15), upsert(4, 5), Together, Together).await;
     check(delete(15, 15), upsert(4, 5), Together, Together).await;
@@ -265,7 +265,7 @@ async fn merges_come_after_what_they_do_not_depend_on() {
 }
 
 #[tokio::test]
-async fn files_are_written_anew_beside_what_leaves_them_alone() {
+async fn optimize_commits_beside_append() {
     for optimize in [compact(), cluster()] {
         check(append(100, 0), optimize.clone(), Together, Together).await;
         check(optimize.clone(), append(100, 0), Together, Together).await;
@@ -273,7 +273,7 @@ async fn files_are_written_anew_beside_what_leaves_them_alone() {
 }
 
 #[tokio::test]
-async fn files_that_another_changed_are_left_to_him() {
+async fn optimize_gives_up_files_changed_meanwhile() {
     for optimize in [compact(), cluster()] {
         for first in [delete(3, 3), delete(1, 10), update(3, 3), replace(8, 12), upsert(4, 5), compact(), cluster()] {
             check(first, optimize.clone(), GivenUp, GivenUp).await;
@@ -282,7 +282,7 @@ async fn files_that_another_changed_are_left_to_him() {
 }
 
 #[tokio::test]
-async fn changes_of_files_that_were_written_anew_are_done_again() {
+async fn change_of_optimized_files_runs_again() {
     for optimize in [compact(), cluster()] {
         check(optimize.clone(), delete(3, 3), Again, Again).await;
         check(optimize.clone(), delete(1, 20), Again, Again).await;

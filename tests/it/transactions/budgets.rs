@@ -48,7 +48,7 @@ const TRACKED: [&str; 3] = ["domainMetadata", "inCommitTimestamp", "rowTracking"
 const TIMESTAMPS: (&str, &str) = ("delta.enableInCommitTimestamps", "true");
 
 #[tokio::test]
-async fn an_append_is_two_puts_the_commit_and_its_checksum() {
+async fn append_puts_commit_and_checksum() {
     check(&[], &[], 0, [(0, 0, 0), (2, 0, 0)]).await;
 }
 
@@ -67,7 +67,7 @@ async fn each_winner_is_read_once() {
 }
 
 #[tokio::test]
-async fn a_table_without_checksums_is_asked_for_one_and_for_its_timestamp() {
+async fn append_without_checksum_asks_for_timestamp() {
     let lake = two_files_with(lakebed_tests::table::protocol(&[], &TRACKED), &[TIMESTAMPS]).await;
     let snapshot = lake.table.snapshot().await.unwrap();
     assert_eq!(cost(&lake, &snapshot, 0).await, [(0, 1, 0), (1, 1, 0)]);

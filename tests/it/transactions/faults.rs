@@ -26,7 +26,7 @@ async fn check(is_late: bool, faults: &[(Fault, usize)], expected: u64) {
 }
 
 #[tokio::test]
-async fn lost_and_late_answers_do_not_write_a_commit_twice() {
+async fn commit_after_lost_reply_writes_once() {
     check(false, &[], 1).await;
     check(false, &[(Fault::LostReply, 1)], 1).await;
     check(false, &[(Fault::LostReply, 1), (Fault::Unavailable, 2)], 1).await;
@@ -36,7 +36,7 @@ async fn lost_and_late_answers_do_not_write_a_commit_twice() {
 }
 
 #[tokio::test]
-async fn a_taken_version_is_found_to_be_anothers_whatever_is_lost() {
+async fn taken_version_after_lost_reply_is_recognized() {
     check(true, &[], 2).await;
     check(true, &[(Fault::LostReply, 1)], 2).await;
     check(true, &[(Fault::Unavailable, 2)], 2).await;
@@ -44,7 +44,7 @@ async fn a_taken_version_is_found_to_be_anothers_whatever_is_lost() {
 }
 
 #[tokio::test]
-async fn a_commit_of_which_nothing_can_be_learnt_is_unknown_and_can_be_looked_up() {
+async fn commit_without_any_reply_is_unknown() {
     let lake = two_files().await;
     let mut append = begin(&lake).await;
     append.add([add(&file("n", "1", 0))]);
@@ -57,7 +57,7 @@ async fn a_commit_of_which_nothing_can_be_learnt_is_unknown_and_can_be_looked_up
 }
 
 #[tokio::test]
-async fn a_commit_that_the_store_refuses_is_not_there() {
+async fn commit_refused_by_store_is_absent() {
     let lake = two_files().await;
     let mut append = begin(&lake).await;
     append.add([add(&file("n", "1", 0))]);
@@ -68,7 +68,7 @@ async fn a_commit_that_the_store_refuses_is_not_there() {
 }
 
 #[tokio::test]
-async fn features_that_lakebed_cannot_write_are_refused_before_anything_is_written() {
+async fn unsupported_feature_is_refused_before_writing() {
     let lake = two_files_with(protocol(&[], &["icebergCompatV3", "novelty"]), &[]).await;
     let snapshot = lake.table.snapshot().await.unwrap();
     lake.observed.take_counts();
@@ -82,7 +82,7 @@ async fn features_that_lakebed_cannot_write_are_refused_before_anything_is_writt
 }
 
 #[tokio::test]
-async fn drafts_that_break_the_table_are_refused_before_anything_is_written() {
+async fn invalid_draft_is_refused_before_writing() {
     let lake = two_files_with(protocol(&[], &["appendOnly"]), &[("delta.appendOnly", "true")]).await;
     let mut delete = begin(&lake).await;
     delete.remove(batch(&[a()]), true);

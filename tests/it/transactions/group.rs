@@ -73,7 +73,7 @@ fn wait<T>(runtime: &Runtime, work: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn an_append_is_committed_though_the_runtime_of_the_one_before_it_stands_still() {
+fn append_commits_beside_stalled_runtime() {
     let Meeting { lake, first: (here, first), second: (there, second) } = Meeting::new();
     assert_eq!(wait(&here, first).unwrap().version, 1);
     assert_eq!(wait(&there, second).unwrap().version, 2);
@@ -81,7 +81,7 @@ fn an_append_is_committed_though_the_runtime_of_the_one_before_it_stands_still()
 }
 
 #[test]
-fn an_append_is_committed_though_the_runtime_of_the_one_before_it_was_shut_down() {
+fn append_commits_after_runtime_shutdown() {
     let Meeting { lake, first: (here, first), second: (there, second) } = Meeting::new();
     drop(here);
     let (broken_off, done) = wait(&there, join(first, second));
@@ -91,7 +91,7 @@ fn an_append_is_committed_though_the_runtime_of_the_one_before_it_was_shut_down(
 }
 
 #[test]
-fn who_gives_up_before_the_turn_comes_commits_nothing() {
+fn append_cancelled_while_waiting_commits_nothing() {
     let Meeting { lake, first: (here, first), second } = Meeting::new();
     drop(second);
     assert_eq!(wait(&here, first).unwrap().version, 1);
@@ -99,7 +99,7 @@ fn who_gives_up_before_the_turn_comes_commits_nothing() {
 }
 
 #[test]
-fn who_gives_up_when_the_turn_has_come_leaves_the_others_theirs() {
+fn append_cancelled_while_leading_keeps_others() {
     let Meeting { lake, first: (here, first), second: (there, second) } = Meeting::new();
     drop(first);
     let (done, is_done) = oneshot::channel::<()>();

@@ -101,7 +101,7 @@ async fn appends_come_after_anything_but_other_metadata() {
 }
 
 #[tokio::test]
-async fn deletes_come_after_what_does_not_touch_what_they_read() {
+async fn delete_commits_after_change_of_other_files() {
     check("append", "delete 1", Err(ConcurrentAppend)).await;
     check("append to 2", "delete 1", Ok((&["b", "n2"], 20))).await;
     check("delete 1", "delete 1", Err(ConcurrentDeleteRead)).await;
@@ -112,7 +112,7 @@ async fn deletes_come_after_what_does_not_touch_what_they_read() {
 }
 
 #[tokio::test]
-async fn overwrites_come_after_nothing_that_they_would_undo_unseen() {
+async fn overwrite_after_unseen_change_conflicts() {
     check("append to 2", "overwrite", Err(ConcurrentAppend)).await;
     check("delete 1", "overwrite", Err(ConcurrentDeleteRead)).await;
     check("optimize 1", "overwrite", Err(ConcurrentDeleteDelete)).await;
@@ -120,7 +120,7 @@ async fn overwrites_come_after_nothing_that_they_would_undo_unseen() {
 }
 
 #[tokio::test]
-async fn rearranging_comes_after_all_that_leaves_its_files_alone() {
+async fn rearranging_commits_unless_its_files_changed() {
     check("append", "optimize 1", Ok((&["b", "n", "o"], 30))).await;
     check("delete 1", "optimize 1", Err(ConcurrentDeleteRead)).await;
     check("rows 3, 4", "optimize 1", Err(ConcurrentDeleteRead)).await;
@@ -129,7 +129,7 @@ async fn rearranging_comes_after_all_that_leaves_its_files_alone() {
 }
 
 #[tokio::test]
-async fn different_rows_of_one_file_are_deleted_by_both_and_the_same_row_by_one() {
+async fn deletes_of_same_row_conflict() {
     check("rows 3, 4", "rows 6 to 9", Ok((&["a", "b"], 14))).await;
     check("rows 3, 4", "rows 4, 5", Err(ConcurrentDeleteDelete)).await;
     check("optimize 1", "rows 3, 4", Err(ConcurrentDeleteDelete)).await;
@@ -138,7 +138,7 @@ async fn different_rows_of_one_file_are_deleted_by_both_and_the_same_row_by_one(
 }
 
 #[tokio::test]
-async fn one_run_of_an_application_counts_and_one_change_of_metadata() {
+async fn second_run_or_metadata_change_conflicts() {
     check("run of app", "run of app", Err(ConcurrentTransaction)).await;
     check("alter", "alter", Err(MetadataChanged)).await;
     check("append", "alter", Ok((&["a", "b", "n"], 30))).await;
@@ -146,7 +146,7 @@ async fn one_run_of_an_application_counts_and_one_change_of_metadata() {
 }
 
 #[tokio::test]
-async fn the_last_rows_of_a_file_take_it_out_of_the_table_whoever_deletes_them() {
+async fn delete_of_last_rows_removes_file() {
     let lake = two_files().await;
     let (mut one, mut other) = (begin(&lake).await, begin(&lake).await);
     delete_rows(&mut one, &[0, 1, 2, 3, 4]).await;
@@ -167,7 +167,7 @@ async fn the_last_rows_of_a_file_take_it_out_of_the_table_whoever_deletes_them()
 }
 
 #[tokio::test]
-async fn rows_that_were_read_are_missed_also_after_another_moved_them() {
+async fn delete_of_moved_rows_conflicts_with_reader() {
     let lake = two_files().await;
     let mut late = begin(&lake).await;
     read(&mut late, "1", &[a()]);
@@ -183,7 +183,7 @@ async fn rows_that_were_read_are_missed_also_after_another_moved_them() {
 }
 
 #[tokio::test]
-async fn many_commits_of_others_are_met_in_one_go() {
+async fn many_winners_are_checked_at_once() {
     let lake = two_files().await;
     let late = begin(&lake).await;
     for number in 1..=40 {
@@ -200,7 +200,7 @@ async fn many_commits_of_others_are_met_in_one_go() {
 }
 
 #[tokio::test]
-async fn many_appends_at_once_with_words_of_their_own_all_come_in() {
+async fn appends_with_own_metadata_all_commit() {
     let lake = two_files().await;
     let mut all = Vec::new();
     for number in 0..20 {
@@ -217,7 +217,7 @@ async fn many_appends_at_once_with_words_of_their_own_all_come_in() {
 }
 
 #[tokio::test]
-async fn who_is_out_of_patience_has_committed_nothing() {
+async fn commit_out_of_patience_commits_nothing() {
     let lake = two_files().await;
     let snapshot = lake.table.snapshot().await.unwrap();
     let mut late = Transaction::begin(&snapshot, impatient()).await.unwrap();
@@ -233,7 +233,7 @@ async fn who_is_out_of_patience_has_committed_nothing() {
 }
 
 #[tokio::test]
-async fn what_depends_on_the_version_is_worked_out_on_top_of_the_winners() {
+async fn rebase_recomputes_what_depends_on_version() {
     let properties = [("delta.enableInCommitTimestamps", "true"), ("delta.enableDeletionVectors", "true")];
     let lake = two_files_with(protocol(&["deletionVectors"], &FEATURES), &properties).await;
     let mut late = begin(&lake).await;
@@ -262,7 +262,7 @@ async fn what_depends_on_the_version_is_worked_out_on_top_of_the_winners() {
 }
 
 #[tokio::test]
-async fn in_commit_timestamps_begin_after_the_file_of_the_version_before() {
+async fn enabling_timestamps_begins_after_previous_commit() {
     let lake = two_files().await;
     // The store's clock is far ahead of ours.
     let path = object_store::path::Path::from("t/_delta_log/00000000000000000000.json");
@@ -276,7 +276,7 @@ async fn in_commit_timestamps_begin_after_the_file_of_the_version_before() {
 }
 
 #[tokio::test]
-async fn partitions_are_the_same_however_another_spells_their_values() {
+async fn partitions_conflict_however_values_are_spelled() {
     let lake = Lake::empty();
     let metadata = lakebed_tests::table::metadata(&["id long", "t timestamp", "d decimal(9,2)"], &["t", "d"], &[]);
     lake.put_commit(0, &[protocol(&[], &[]), metadata]).await;
@@ -306,7 +306,7 @@ async fn partitions_are_the_same_however_another_spells_their_values() {
 }
 
 #[tokio::test]
-async fn of_two_who_make_a_table_one_does() {
+async fn create_by_two_writers_succeeds_once() {
     let lake = Lake::empty();
     let create = || create(&lake, &[], &[]);
     let (one, other) = (create(), create());

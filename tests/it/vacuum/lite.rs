@@ -38,7 +38,7 @@ async fn last(lake: &Lake) -> String {
 }
 
 #[tokio::test]
-async fn what_old_commits_removed_goes_unless_it_is_needed_again() {
+async fn lite_vacuum_keeps_files_needed_again() {
     let lake = lived().await;
     let outcome = lake.vacuum(lite()).await.unwrap();
     assert_eq!(outcome.paths, sorted(["a.parquet", "b.parquet", PREFIXED.1, "_change_data/c.parquet"]));
@@ -47,7 +47,7 @@ async fn what_old_commits_removed_goes_unless_it_is_needed_again() {
 }
 
 #[tokio::test]
-async fn commits_that_were_done_are_not_read_again_and_may_be_gone() {
+async fn lite_vacuum_skips_commits_already_seen() {
     let lake = lived().await;
     lake.vacuum(lite()).await.unwrap();
     lake.put_all(&["a.parquet"]).await;
@@ -63,7 +63,7 @@ async fn commits_that_were_done_are_not_read_again_and_may_be_gone() {
 }
 
 #[tokio::test]
-async fn without_the_commits_since_the_last_time_a_full_one_is_needed_first() {
+async fn lite_vacuum_without_commits_demands_full() {
     let lake = lived().await;
     lake.builder.lock().await.checkpoint(5, &[added("back.parquet")]).await;
     lake.builder.lock().await.delete_log("00000000000000000001.json").await;
@@ -79,7 +79,7 @@ async fn without_the_commits_since_the_last_time_a_full_one_is_needed_first() {
 }
 
 #[tokio::test]
-async fn a_removal_by_a_clock_that_was_ahead_is_not_forgotten() {
+async fn lite_vacuum_remembers_removal_from_future() {
     let lake = Lake::timed().await;
     lake.commit(&[lake.info(20), removed("a.parquet", lake.days_ago(20))]).await;
     lake.commit(&[lake.info(10), removed("b.parquet", lake.days_ago(1))]).await;

@@ -88,7 +88,7 @@ async fn old_empty_folders_go_and_others_stay() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn links_are_neither_followed_nor_deleted_and_what_they_lead_to_stays() {
+async fn vacuum_leaves_links_and_their_targets() {
     use std::os::unix::fs::symlink;
     let root = table(&[added("link/a.parquet"), added("b-link.parquet")]);
     let elsewhere = TempDir::new().unwrap();

@@ -23,27 +23,27 @@ async fn overtaken_by(actions: &[Value]) -> (Result<Vec<String>, lakebed::Error>
 }
 
 #[tokio::test]
-async fn a_file_stays_that_comes_back_after_it_was_found() {
+async fn vacuum_keeps_file_added_meanwhile() {
     let (gone, left) = overtaken_by(&[added("a.parquet")]).await;
     assert_eq!((gone.unwrap(), left), (vec!["b.parquet".to_owned()], vec!["a.parquet".to_owned()]));
 }
 
 #[tokio::test]
-async fn a_file_stays_that_came_back_and_left_again() {
+async fn vacuum_keeps_file_readded_and_removed() {
     let now = Lake::new().await.days_ago(0);
     let (gone, _) = overtaken_by(&[removed("a.parquet", now)]).await;
     assert_eq!(gone.unwrap(), ["b.parquet"]);
 }
 
 #[tokio::test]
-async fn nothing_goes_once_the_table_asks_for_more_than_lakebed_knows() {
+async fn vacuum_stops_at_new_unsupported_feature() {
     let (gone, left) = overtaken_by(&[protocol(&[], &["somethingNew"])]).await;
     assert!(gone.unwrap_err().to_string().contains("somethingNew"));
     assert_eq!(left, ["a.parquet", "b.parquet"]);
 }
 
 #[tokio::test]
-async fn nothing_goes_once_the_table_has_a_longer_retention() {
+async fn vacuum_stops_at_longer_retention() {
     let properties = [("delta.deletedFileRetentionDuration", "interval 30 days")];
     let changed = lakebed_tests::table::metadata(&["id long"], &[], &properties);
     let (gone, left) = overtaken_by(&[changed]).await;
