@@ -38,7 +38,7 @@ fn batch(query: i64, offsets: i64) -> Batch {
 }
 
 #[tokio::test]
-async fn a_batch_is_known_by_its_query_its_offsets_or_its_rows() {
+async fn batch_is_known_by_query_offsets_rows() {
     let nameless = || Batch { query: None, offsets: None, ..batch(0, 0) };
     // What is given after batch 3 of query 1 at the offsets 30 with 5 rows, and what becomes of it.
     let cases = [
@@ -80,7 +80,7 @@ async fn a_batch_is_known_by_its_query_its_offsets_or_its_rows() {
 }
 
 #[tokio::test]
-async fn marks_are_read_from_a_checkpoint_and_without_a_checksum() {
+async fn batch_marks_come_from_checkpoint_without_checksum() {
     let builder = TableBuilder::new();
     assert_eq!(written(&builder, 3, batch(1, 30), 5).await, Ok(true));
     builder.table().snapshot().await.unwrap().checkpoint().await.unwrap();
@@ -92,7 +92,7 @@ async fn marks_are_read_from_a_checkpoint_and_without_a_checksum() {
 }
 
 #[tokio::test]
-async fn marks_of_an_earlier_number_do_not_count() {
+async fn batch_marks_of_earlier_number_are_ignored() {
     let builder = TableBuilder::new();
     assert_eq!(written(&builder, 3, batch(1, 30), 5).await, Ok(true));
     // An engine that makes no marks wrote the next batch.
@@ -104,7 +104,7 @@ async fn marks_of_an_earlier_number_do_not_count() {
 }
 
 #[tokio::test]
-async fn a_plan_asks_for_the_rows_if_nothing_else_tells() {
+async fn plan_asks_for_rows_as_last_resort() {
     let builder = TableBuilder::new();
     assert_eq!(written(&builder, 3, batch(1, 30), 5).await, Ok(true));
     let plan = async |batch: Batch| {
@@ -121,7 +121,7 @@ async fn a_plan_asks_for_the_rows_if_nothing_else_tells() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_writers_of_the_same_batch_one_wins_and_the_others_see_a_repeat() {
+async fn same_batch_by_many_writers_commits_once() {
     let builder = TableBuilder::new();
     for number in 0..4 {
         let writers = (0..6).map(|_| written(&builder, number, batch(1, number), 5));

@@ -27,7 +27,7 @@ async fn checkpointed(commits_after: usize) -> TableBuilder {
 }
 
 #[tokio::test]
-async fn opening_reads_the_hint_the_listing_and_the_checkpoint_once() {
+async fn open_reads_hint_listing_checkpoint_once() {
     let builder = checkpointed(0).await;
     let snapshot = builder.table().snapshot().await.unwrap();
     assert_eq!(snapshot.version(), 3);
@@ -36,7 +36,7 @@ async fn opening_reads_the_hint_the_listing_and_the_checkpoint_once() {
 }
 
 #[tokio::test]
-async fn opening_reads_each_commit_above_the_checkpoint_once() {
+async fn open_reads_each_newer_commit_once() {
     let builder = checkpointed(3).await;
     let snapshot = builder.table().snapshot().await.unwrap();
     assert_eq!(snapshot.version(), 6);
@@ -89,7 +89,7 @@ async fn refreshing_costs_a_listing_and_the_news() {
 }
 
 #[tokio::test]
-async fn a_selective_scan_opens_only_the_files_that_can_match() {
+async fn selective_scan_opens_only_candidate_files() {
     let mut builder = TableBuilder::new();
     let mut actions = Vec::new();
     for file in 0..8_i64 {

@@ -173,7 +173,7 @@ async fn the_log_answers_whatever_its_checksum_says() {
 
 /// A checkpoint is for good, so it holds what the log says, also where the writer opened the table by its checksum.
 #[tokio::test]
-async fn a_wrong_checksum_does_not_get_into_the_next_checkpoint() {
+async fn wrong_checksum_stays_out_of_checkpoint() {
     for seed in 0..40 {
         let builder = table(seed % 2 == 0).await;
         let expected = answers(&builder).await;
@@ -197,7 +197,7 @@ async fn a_wrong_checksum_does_not_get_into_the_next_checkpoint() {
 }
 
 #[tokio::test]
-async fn a_checksum_that_claims_an_unknown_reader_version_is_passed_over() {
+async fn checksum_with_unknown_protocol_is_ignored() {
     let builder = table(true).await;
     let expected = answers(&builder).await;
     let mut lying = checksum(&builder, NEWEST).await;
@@ -209,7 +209,7 @@ async fn a_checksum_that_claims_an_unknown_reader_version_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_blank_commit_is_told_though_its_checksum_is_there() {
+async fn blank_commit_fails_despite_checksum() {
     for version in [1, NEWEST] {
         for blank in ["", "\n", " \r\n\n", "          \n"] {
             let builder = table(false).await;
@@ -221,7 +221,7 @@ async fn a_blank_commit_is_told_though_its_checksum_is_there() {
 }
 
 #[tokio::test]
-async fn counts_of_detail_are_those_of_the_log() {
+async fn detail_counts_come_from_log() {
     let builder = table(true).await;
     let mut lying = checksum(&builder, NEWEST).await;
     lying["numFiles"] = json!(999);
@@ -233,7 +233,7 @@ async fn counts_of_detail_are_those_of_the_log() {
 }
 
 #[tokio::test]
-async fn metadata_that_uses_features_which_the_protocol_does_not_list_is_refused() {
+async fn metadata_with_unlisted_features_is_refused() {
     let properties = [("delta.enableDeletionVectors", "true")];
     let mut builder = TableBuilder::with(protocol(&[], &[]), metadata(&["id long"], &[], &properties));
     builder.commit(&[add("a")]).await;

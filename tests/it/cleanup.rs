@@ -99,7 +99,7 @@ async fn cleaned_up_days_later(days: i64) -> Option<CleanupOutcome> {
 }
 
 #[tokio::test]
-async fn it_comes_with_the_first_checkpoint_of_a_day() {
+async fn cleanup_runs_with_first_daily_checkpoint() {
     // What is too old was so when the last checkpoint was written, whoever wrote that cleaned up.
     assert_eq!(cleaned_up_days_later(-1).await, None);
     assert_eq!(cleaned_up_days_later(2).await.and_then(|outcome| outcome.first_version), Some(10));
@@ -124,7 +124,7 @@ async fn the_property_sets_the_retention() {
 }
 
 #[tokio::test]
-async fn a_broken_checkpoint_is_nothing_to_rest_on() {
+async fn cleanup_does_not_rely_on_broken_checkpoint() {
     let builder = eleven_days(&[], &[], Form::Classic).await;
     builder.put_log("00000000000000000006.checkpoint.parquet", b"PAR1 no more".to_vec()).await;
     assert_eq!(at(&builder, 38).await.clean_up_log().await.unwrap().first_version, Some(3));
@@ -137,7 +137,7 @@ async fn a_broken_checkpoint_is_nothing_to_rest_on() {
 }
 
 #[tokio::test]
-async fn without_a_checkpoint_or_its_commit_nothing_goes() {
+async fn cleanup_without_checkpoint_deletes_nothing() {
     let builder = eleven_days(&[], &[], Form::Classic).await;
     for version in [3, 6, 9] {
         builder.delete_log(&format!("{version:020}.checkpoint.parquet")).await;
@@ -148,7 +148,7 @@ async fn without_a_checkpoint_or_its_commit_nothing_goes() {
 }
 
 #[tokio::test]
-async fn protected_checkpoints_stay_until_all_of_them_may_go() {
+async fn cleanup_keeps_protected_checkpoints_together() {
     let property = [("delta.requireCheckpointProtectionBeforeVersion", "8")];
     let builder = eleven_days(&property, &["checkpointProtection"], Form::Classic).await;
     assert_eq!(at(&builder, 38).await.clean_up_log().await.unwrap().first_version, None);
@@ -156,7 +156,7 @@ async fn protected_checkpoints_stay_until_all_of_them_may_go() {
 }
 
 #[tokio::test]
-async fn a_v2_table_keeps_a_checkpoint_that_others_know_of() {
+async fn v2_table_keeps_checkpoint_of_classic_name() {
     let builder = eleven_days(&[("delta.checkpointPolicy", "v2")], &["v2Checkpoint"], Form::UuidJson(2)).await;
     at(&builder, 38).await.clean_up_log().await.unwrap();
     let found = names(&builder).await;
@@ -169,7 +169,7 @@ async fn a_v2_table_keeps_a_checkpoint_that_others_know_of() {
 }
 
 #[tokio::test]
-async fn sidecars_that_nobody_names_go_when_they_are_old() {
+async fn old_unnamed_sidecars_are_deleted() {
     let builder = eleven_days(&[("delta.checkpointPolicy", "v2")], &["v2Checkpoint"], Form::UuidJson(2)).await;
     builder.put_log("_sidecars/nobody.parquet", b"x".to_vec()).await;
     builder.put_log(".00000000000000000004.json.5c1e.tmp", b"x".to_vec()).await;
@@ -206,7 +206,7 @@ async fn check_application(snapshot: &Snapshot) {
 }
 
 #[tokio::test]
-async fn an_application_is_known_also_when_the_commits_go_meanwhile() {
+async fn application_is_known_after_commits_go() {
     let (mut builder, state) = with_application().await;
     let table = builder.table();
     table.snapshot().await.unwrap();
@@ -222,7 +222,7 @@ async fn an_application_is_known_also_when_the_commits_go_meanwhile() {
 }
 
 #[tokio::test]
-async fn an_application_is_known_also_when_the_checkpoint_goes_meanwhile() {
+async fn application_is_known_after_checkpoint_goes() {
     let (mut builder, state) = with_application().await;
     builder.checkpoint(1, &state).await;
     builder.commit(&[add("f2")]).await;
@@ -237,7 +237,7 @@ async fn an_application_is_known_also_when_the_checkpoint_goes_meanwhile() {
 
 /// What cannot be deleted stays, and what it would need may be gone: no version before the retention is damaged, it is gone.
 #[tokio::test]
-async fn a_clean_up_that_is_half_done_leaves_versions_that_are_read_or_gone() {
+async fn interrupted_cleanup_leaves_no_broken_version() {
     for form in [Form::Classic, Form::MultiPart(2), Form::UuidJson(2)] {
         let features: &[&str] = if form == Form::UuidJson(2) { &["v2Checkpoint"] } else { &[] };
         let builder = eleven_days(&[], features, form).await;
@@ -266,7 +266,7 @@ async fn a_clean_up_that_is_half_done_leaves_versions_that_are_read_or_gone() {
 }
 
 #[tokio::test]
-async fn without_timestamps_of_their_own_commits_are_as_old_as_their_files() {
+async fn commits_without_timestamps_age_by_files() {
     let mut builder = TableBuilder::new();
     for version in 0..4 {
         builder.commit(&[add(&format!("f{version}"))]).await;

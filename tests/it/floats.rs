@@ -61,7 +61,7 @@ fn info(engine: &str, operation: &str) -> Value {
 }
 
 #[tokio::test]
-async fn the_commit_tells_that_delta_spark_collected_the_statistics() {
+async fn commit_info_proves_statistics_of_delta_spark() {
     let (mut builder, mut adds) = files(PARQUET_MR).await;
     adds.insert(0, info(DELTA_SPARK, "WRITE"));
     builder.commit(&adds).await;
@@ -69,7 +69,7 @@ async fn the_commit_tells_that_delta_spark_collected_the_statistics() {
 }
 
 #[tokio::test]
-async fn footers_tell_what_the_log_does_not_and_are_read_once() {
+async fn footers_are_read_once_when_log_silent() {
     for is_checkpoint in [false, true] {
         let (mut builder, adds) = files(PARQUET_MR).await;
         builder.commit(&[[info(DELTA_SPARK, "CONVERT")].as_slice(), &adds].concat()).await;
@@ -83,7 +83,7 @@ async fn footers_tell_what_the_log_does_not_and_are_read_once() {
 }
 
 #[tokio::test]
-async fn files_of_writers_that_leave_nan_out_are_kept() {
+async fn files_of_writers_ignoring_nan_are_kept() {
     for (writer, is_marked) in [
         ("parquet-rs version 59.3.2", false),
         ("parquet-mr version 1.8.2 (build 1)", false),
@@ -98,7 +98,7 @@ async fn files_of_writers_that_leave_nan_out_are_kept() {
 }
 
 #[tokio::test]
-async fn a_tag_tells_of_files_of_lakebed_also_in_a_checkpoint() {
+async fn tag_marks_lakebed_files_in_checkpoint() {
     for is_checkpoint in [false, true] {
         let (mut builder, mut adds) = files("any").await;
         for add in &mut adds {
@@ -115,7 +115,7 @@ async fn a_tag_tells_of_files_of_lakebed_also_in_a_checkpoint() {
 
 /// A DELETE by Delta Spark adds a file of another writer again, with its old statistics.
 #[tokio::test]
-async fn a_file_with_a_deletion_vector_may_have_the_statistics_of_somebody_else() {
+async fn vector_makes_statistics_of_file_uncertain() {
     let (mut builder, mut adds) = files("any").await;
     for (number, add) in adds.iter_mut().enumerate() {
         add["add"]["deletionVector"] = json!({"storageType": "u", "pathOrInlineDv": format!("ab^-aqEH.-t@S}}K{{vb[*k^{number}"), "sizeInBytes": 40, "cardinality": 1});

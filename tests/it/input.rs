@@ -36,7 +36,7 @@ async fn rows(table: &TableBuilder) -> Vec<(i64, i64)> {
 }
 
 #[tokio::test]
-async fn columns_of_batches_are_found_by_name_and_values_keep_their_meaning() {
+async fn columns_of_batches_match_by_name() {
     let table = TableBuilder::new();
     let small: ArrayRef = Arc::new(Int8Array::from(vec![-2]));
     let given = vec![batch([("a", long(&[1])), ("b", long(&[10]))]), batch([("b", small), ("a", long(&[2]))])];
@@ -49,7 +49,7 @@ async fn columns_of_batches_are_found_by_name_and_values_keep_their_meaning() {
 }
 
 #[tokio::test]
-async fn batches_that_do_not_fit_the_first_are_refused_before_anything_is_committed() {
+async fn mismatched_batches_are_refused_before_commit() {
     let table = TableBuilder::new();
     let first = batch([("a", long(&[1])), ("b", long(&[10]))]);
     let cases = [

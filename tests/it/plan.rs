@@ -29,7 +29,7 @@ async fn taken_of(snapshot: &Snapshot, filter: &str) -> Result<Vec<String>, Erro
 }
 
 #[tokio::test]
-async fn a_filter_fails_on_files_of_the_table_but_not_on_those_that_were_removed() {
+async fn filter_fails_on_live_files_only() {
     for form in [Form::Classic, Form::UuidParquet(2), Form::UuidJson(0)] {
         let head = (protocol(&[], &[]), metadata(&["id long", "p integer"], &["p"], &[]));
         let mut builder = TableBuilder::with(head.0, head.1);

@@ -33,7 +33,7 @@ async fn table_with_batch() -> Arc<TableBuilder> {
 }
 
 #[tokio::test]
-async fn a_batch_that_the_table_loses_while_its_rows_are_counted_is_to_be_written_again() {
+async fn batch_lost_during_count_is_written_again() {
     let builder = table_with_batch().await;
     let reading = Arc::clone(&builder);
     let lost = stream::once(async move {
@@ -53,7 +53,7 @@ async fn a_batch_that_the_table_loses_while_its_rows_are_counted_is_to_be_writte
 }
 
 #[tokio::test]
-async fn a_change_of_rows_is_refused_if_only_counting_could_tell_whether_the_table_has_it() {
+async fn change_needing_row_count_is_refused() {
     let builder = table_with_batch().await;
     let delete = async |given: Batch| {
         let options = ChangeOptions { application: batch(given), ..ChangeOptions::default() };

@@ -39,7 +39,7 @@ async fn a_sound_table_gives_its_files() {
 }
 
 #[tokio::test]
-async fn a_hint_that_is_missing_torn_or_lying_costs_nothing_but_a_listing() {
+async fn bad_hint_costs_only_a_listing() {
     for hint in [
         "",
         "{",
@@ -59,7 +59,7 @@ async fn a_hint_that_is_missing_torn_or_lying_costs_nothing_but_a_listing() {
 
 /// A listing may be late to show what is there; a table that somebody makes because of that would take the place of this one.
 #[tokio::test]
-async fn an_empty_listing_beside_a_readable_hint_is_not_the_absence_of_a_table() {
+async fn empty_listing_beside_hint_is_error() {
     let builder = table().await;
     builder.delete_log(&format!("{:020}.checkpoint.parquet", 2)).await;
     for version in 0..5 {
@@ -78,7 +78,7 @@ async fn an_empty_listing_beside_a_readable_hint_is_not_the_absence_of_a_table()
 }
 
 #[tokio::test]
-async fn a_broken_checkpoint_is_replaced_by_the_commits() {
+async fn commits_replace_broken_checkpoint() {
     let name = format!("{:020}.checkpoint.parquet", 2);
     for bytes in [Vec::new(), b"PAR1".to_vec(), vec![7; 5000]] {
         let builder = table().await;
@@ -89,7 +89,7 @@ async fn a_broken_checkpoint_is_replaced_by_the_commits() {
 
 /// Whoever writes a checkpoint puts it in the place of the one that is there, and clean-ups rely on it.
 #[tokio::test]
-async fn a_checkpoint_that_was_replaced_is_read_as_it_is_now() {
+async fn replaced_checkpoint_is_read_anew() {
     let builder = table().await;
     for version in 0..=2 {
         builder.delete_log(&format!("{version:020}.json")).await;
@@ -113,7 +113,7 @@ async fn a_checkpoint_that_was_replaced_is_read_as_it_is_now() {
 }
 
 #[tokio::test]
-async fn a_gap_in_the_commits_is_an_error() {
+async fn gap_in_commits_is_error() {
     let builder = table().await;
     builder.delete_log(&format!("{:020}.json", 3)).await;
     let error = builder.table().snapshot().await.unwrap_err();
@@ -122,7 +122,7 @@ async fn a_gap_in_the_commits_is_an_error() {
 }
 
 #[tokio::test]
-async fn old_commits_may_be_gone_once_there_is_a_checkpoint() {
+async fn commits_below_checkpoint_may_be_missing() {
     let builder = table().await;
     for version in 0..2 {
         builder.delete_log(&format!("{version:020}.json")).await;
@@ -135,7 +135,7 @@ async fn old_commits_may_be_gone_once_there_is_a_checkpoint() {
 }
 
 #[tokio::test]
-async fn compactions_are_left_alone_since_some_lack_removes() {
+async fn compactions_are_not_read() {
     let name = format!("{:020}.{:020}.compacted.json", 3, 4);
     // The second one forgets that b was removed, as the Java Kernel's do once a tombstone is old.
     for compaction in [text(&[add("c"), remove("b"), add("d")]), text(&[add("c"), add("d")]), b"{\"add\":".to_vec()] {
@@ -157,7 +157,7 @@ async fn what_is_unknown_is_ignored() {
 }
 
 #[tokio::test]
-async fn features_that_are_unknown_are_refused_by_name() {
+async fn unknown_features_are_refused_by_name() {
     let mut builder = table().await;
     let protocol = json!({"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["deletionVectors", "teleport"], "writerFeatures": ["deletionVectors", "teleport"]}});
     builder.commit(&[protocol]).await;
@@ -167,7 +167,7 @@ async fn features_that_are_unknown_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn paths_that_leave_the_root_are_refused_before_anything_is_read() {
+async fn paths_outside_root_are_refused_before_reading() {
     for path in ["../secret.parquet", "a/../../secret.parquet", "file:///etc/passwd", "/etc/passwd", "%2E%2E/secret.parquet"] {
         let mut builder = TableBuilder::new();
         builder.commit(&[add(path)]).await;
@@ -232,7 +232,7 @@ async fn a_checkpoint_alone_is_a_table() {
 }
 
 #[tokio::test]
-async fn a_hole_below_a_checkpoint_hurts_the_versions_in_it_alone() {
+async fn gap_below_checkpoint_breaks_only_its_versions() {
     let (features, feed) = (["deletionVectors"], [("delta.enableChangeDataFeed", "true")]);
     let protocol = protocol(&features, &["deletionVectors", "changeDataFeed"]);
     let mut builder = TableBuilder::with(protocol, metadata(&["id long", "name string"], &[], &feed));

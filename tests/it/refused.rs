@@ -21,7 +21,7 @@ async fn error_of(data_type: Value, of_column: Value, configuration: &[(&str, &s
 }
 
 #[tokio::test]
-async fn a_change_of_type_that_is_not_known_names_feature_and_column() {
+async fn unknown_type_change_names_feature_and_column() {
     let change = json!({"delta.typeChanges": [{"fromType": "string", "toType": "long"}]});
     let error = error_of(json!("long"), change, &[]).await;
     assert!(matches!(error.kind(), ErrorKind::UnsupportedFeature { features } if features == &["typeWidening"]), "{error}");
@@ -30,7 +30,7 @@ async fn a_change_of_type_that_is_not_known_names_feature_and_column() {
 }
 
 #[tokio::test]
-async fn columns_that_claim_the_same_data_are_corrupt() {
+async fn columns_sharing_data_are_corrupt() {
     for (id, physical, said) in [(1, "p2", "field id 1"), (2, "p1", "physical name \"p1\"")] {
         let mapping = json!({"delta.columnMapping.id": id, "delta.columnMapping.physicalName": physical});
         for mode in ["name", "id"] {
@@ -43,7 +43,7 @@ async fn columns_that_claim_the_same_data_are_corrupt() {
 }
 
 #[tokio::test]
-async fn types_nested_too_deep_are_refused_in_words_that_say_so() {
+async fn types_nested_too_deep_are_refused() {
     let wrap =
         |inside: Value| json!({"type": "struct", "fields": [{"name": "s", "type": inside, "nullable": true, "metadata": {}}]});
     let deep = (0..60).fold(json!("long"), |inside, _| wrap(inside));

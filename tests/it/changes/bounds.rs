@@ -32,7 +32,7 @@ async fn versions(builder: &TableBuilder, start: Bound, end: Option<Bound>) -> l
 }
 
 #[tokio::test]
-async fn moments_mean_the_versions_that_were_made_between_them() {
+async fn changes_between_timestamps_cover_their_versions() {
     let builder = timed().await;
     let cases = [
         (Timestamp(i64::MIN), None, 0..=3),
@@ -50,7 +50,7 @@ async fn moments_mean_the_versions_that_were_made_between_them() {
 }
 
 #[tokio::test]
-async fn file_times_mean_versions_where_commits_do_not_tell() {
+async fn file_times_stand_in_for_commit_timestamps() {
     let mut builder = fruits(&[FEED]).await;
     let one = file(&builder, "one", &["a/1"]).await;
     builder.commit(&[one]).await;
@@ -60,7 +60,7 @@ async fn file_times_mean_versions_where_commits_do_not_tell() {
 }
 
 #[tokio::test]
-async fn moments_that_no_version_answers_to_are_not_found() {
+async fn changes_at_timestamps_without_versions_fail() {
     let builder = timed().await;
     let cases = [
         (Timestamp(4001), None, "timestamp 1970-01-01T00:00:04.001Z is after the latest commit, version 3"),
@@ -96,7 +96,7 @@ async fn between_two_moments_nothing_need_have_happened() {
 }
 
 #[tokio::test]
-async fn changes_that_the_log_has_forgotten_are_not_passed_over() {
+async fn changes_of_deleted_commits_fail() {
     let builder = timed().await;
     for version in [0, 1] {
         builder.delete_log(&format!("{version:020}.json")).await;

@@ -10,7 +10,7 @@ fn check(counts: &Counts, lists: usize, gets: usize) {
 }
 
 #[tokio::test]
-async fn looking_for_news_lists_once_and_reads_what_is_new() {
+async fn poll_lists_once_reads_new_commits() {
     let mut builder = numbered(20).await;
     let stream = follow(&builder, &[]).await.unwrap();
     let end = stream.latest_offset(None, &files(100)).await.unwrap().unwrap();
@@ -27,7 +27,7 @@ async fn looking_for_news_lists_once_and_reads_what_is_new() {
 }
 
 #[tokio::test]
-async fn a_batch_out_of_a_long_log_reads_its_own_commits() {
+async fn batch_reads_only_its_own_commits() {
     let builder = numbered(60).await;
     let stream = follow(&builder, &[("startingVersion", "1")]).await.unwrap();
     let end = stream.latest_offset(None, &files(3)).await.unwrap().unwrap();

@@ -33,7 +33,7 @@ async fn marked() -> TableBuilder {
 }
 
 #[tokio::test]
-async fn a_new_stream_gives_the_rows_that_are_there() {
+async fn new_stream_gives_existing_rows() {
     assert_eq!(rows(&rewritten().await, &[]).await.unwrap(), ["jack/banana", "sarah/orange"]);
     let mut found = rows(&marked().await, &[]).await.unwrap();
     found.sort();
@@ -41,7 +41,7 @@ async fn a_new_stream_gives_the_rows_that_are_there() {
 }
 
 #[tokio::test]
-async fn a_change_of_rows_stops_a_stream_and_tells_the_remedies() {
+async fn change_of_rows_stops_stream_with_advice() {
     for builder in [rewritten().await, marked().await] {
         check_error(
             rows(&builder, &[("startingVersion", "0")]).await,
@@ -52,7 +52,7 @@ async fn a_change_of_rows_stops_a_stream_and_tells_the_remedies() {
 }
 
 #[tokio::test]
-async fn ignored_changes_give_rewritten_files_as_a_whole() {
+async fn ignored_changes_give_whole_rewritten_files() {
     let options = [("startingVersion", "0"), ("ignoreChanges", "true")];
     let expected = [
         "jack/apple",
@@ -70,7 +70,7 @@ async fn ignored_changes_give_rewritten_files_as_a_whole() {
 }
 
 #[tokio::test]
-async fn ignored_changes_give_what_is_left_of_marked_files() {
+async fn ignored_changes_give_remaining_rows_of_files() {
     let options = [("startingVersion", "0"), ("ignoreChanges", "true")];
     let expected =
         ["jack/apple", "sarah/orange", "john/pineapple", "sarah/orange", "john/pineapple", "jack/banana", "sarah/orange"];
@@ -78,7 +78,7 @@ async fn ignored_changes_give_what_is_left_of_marked_files() {
 }
 
 #[tokio::test]
-async fn commits_that_change_rows_are_skipped_with_what_they_insert() {
+async fn skipped_change_commits_skip_their_inserts() {
     let options = [("startingVersion", "0"), ("skipChangeCommits", "true")];
     for builder in [rewritten().await, marked().await] {
         assert_eq!(rows(&builder, &options).await.unwrap(), INSERTED);
@@ -86,7 +86,7 @@ async fn commits_that_change_rows_are_skipped_with_what_they_insert() {
 }
 
 #[tokio::test]
-async fn deletes_of_whole_files_pass_where_they_are_ignored() {
+async fn ignored_deletes_of_whole_files_pass() {
     let mut builder = fruits(&[]).await;
     let (one, two) = (file(&builder, "one", &["a/1"]).await, file(&builder, "two", &["b/2"]).await);
     builder.commit(from_ref(&one)).await;
@@ -100,7 +100,7 @@ async fn deletes_of_whole_files_pass_where_they_are_ignored() {
 }
 
 #[tokio::test]
-async fn files_that_were_only_moved_are_nothing_new() {
+async fn rearranged_files_are_not_new() {
     let mut builder = fruits(&[]).await;
     let (one, two) = (file(&builder, "one", &["a/1"]).await, file(&builder, "two", &["b/2"]).await);
     builder.commit(from_ref(&one)).await;

@@ -71,7 +71,7 @@ async fn columns_and_conditions_narrow_a_feed() {
 }
 
 #[tokio::test]
-async fn a_new_stream_of_changes_begins_with_the_rows_that_are_there() {
+async fn new_change_stream_begins_with_existing_rows() {
     let mut builder = recorded(true).await;
     let stream = follow(&builder, &[("readChangeFeed", "true")]).await.unwrap();
     let late = file(&builder, "late", &["eve/fig"]).await;
@@ -141,7 +141,7 @@ async fn ranges_that_make_no_sense_are_refused() {
 }
 
 #[tokio::test]
-async fn old_rows_are_given_in_the_columns_of_the_last_version() {
+async fn old_rows_take_columns_of_last_version() {
     let mut builder = fruits(&[FEED]).await;
     let one = file(&builder, "one", &["a/1"]).await;
     builder.commit(&[info(1000), one]).await;
@@ -153,7 +153,7 @@ async fn old_rows_are_given_in_the_columns_of_the_last_version() {
 }
 
 #[tokio::test]
-async fn rows_of_other_partition_columns_are_not_given() {
+async fn changes_across_repartitioning_are_refused() {
     let mut builder = fruits(&[FEED]).await;
     let columns = ["name string", "fruit string"];
     let one = file(&builder, "one", &["a/1"]).await;

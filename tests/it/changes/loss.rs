@@ -6,7 +6,7 @@ use lakebed_tests::table::metadata;
 use super::kit::{batch, check_error, drain, file, files, follow, numbered, rows, undo};
 
 #[tokio::test]
-async fn a_commit_that_is_gone_stops_a_stream_unless_loss_is_allowed() {
+async fn missing_commit_stops_stream_unless_allowed() {
     let builder = numbered(4).await;
     let start = ("startingVersion", "1");
     let stream = follow(&builder, &[start]).await.unwrap();
@@ -19,7 +19,7 @@ async fn a_commit_that_is_gone_stops_a_stream_unless_loss_is_allowed() {
 }
 
 #[tokio::test]
-async fn a_commit_that_a_listing_does_not_show_is_not_gone() {
+async fn unlisted_commit_is_not_lost() {
     for hidden in [2, 3] {
         let builder = numbered(4).await;
         let stream = follow(&builder, &[("startingVersion", "1")]).await.unwrap();
@@ -33,7 +33,7 @@ async fn a_commit_that_a_listing_does_not_show_is_not_gone() {
 }
 
 #[tokio::test]
-async fn what_an_offset_promised_is_not_silently_less() {
+async fn missing_version_below_offset_stops_batch() {
     let builder = numbered(3).await;
     let stream = follow(&builder, &[("startingVersion", "1")]).await.unwrap();
     let end = stream.latest_offset(None, &files(9)).await.unwrap().unwrap();
@@ -43,7 +43,7 @@ async fn what_an_offset_promised_is_not_silently_less() {
 }
 
 #[tokio::test]
-async fn a_table_that_was_put_back_to_an_older_state_is_noticed() {
+async fn stream_notices_table_rolled_back() {
     let builder = numbered(3).await;
     let stream = follow(&builder, &[("startingVersion", "1")]).await.unwrap();
     let tolerant = follow(&builder, &[("startingVersion", "1"), ("failOnDataLoss", "false")]).await.unwrap();
@@ -57,7 +57,7 @@ async fn a_table_that_was_put_back_to_an_older_state_is_noticed() {
 }
 
 #[tokio::test]
-async fn another_table_at_the_same_place_is_noticed() {
+async fn stream_notices_replaced_table() {
     let mut builder = numbered(2).await;
     let stream = follow(&builder, &[("startingVersion", "0")]).await.unwrap();
     let end = stream.latest_offset(None, &files(1)).await.unwrap().unwrap();
@@ -71,7 +71,7 @@ async fn another_table_at_the_same_place_is_noticed() {
 }
 
 #[tokio::test]
-async fn what_comes_behind_the_end_of_a_run_does_not_stop_it() {
+async fn later_versions_do_not_stop_bounded_run() {
     let mut builder = numbered(2).await;
     let stream = follow(&builder, &[("startingVersion", "1")]).await.unwrap();
     let run = ReadLimits { until: Some(stream.newest_offset().await.unwrap()), ..files(9) };
@@ -93,7 +93,7 @@ async fn a_stream_does_not_go_back() {
 }
 
 #[tokio::test]
-async fn a_table_that_needs_more_than_lakebed_has_stops_a_stream() {
+async fn unsupported_feature_stops_stream() {
     let mut builder = numbered(1).await;
     let stream = follow(&builder, &[("startingVersion", "0")]).await.unwrap();
     builder.commit(&[lakebed_tests::table::protocol(&["someNewFeature"], &["someNewFeature"])]).await;

@@ -14,7 +14,7 @@ fn columns(columns: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn a_new_column_stops_a_stream_until_it_is_started_again() {
+async fn new_column_stops_stream_until_restart() {
     let mut builder = fruits(&[]).await;
     let one = file(&builder, "one", &["a/1"]).await;
     builder.commit(&[one]).await;
@@ -34,7 +34,7 @@ async fn a_new_column_stops_a_stream_until_it_is_started_again() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_together_is_not_helped_by_starting_again() {
+async fn incompatible_schema_stops_stream_after_restart() {
     let mut builder = fruits(&[]).await;
     let one = file(&builder, "one", &["a/1"]).await;
     builder.commit(&[one]).await;
@@ -51,7 +51,7 @@ async fn what_cannot_be_read_together_is_not_helped_by_starting_again() {
 }
 
 #[tokio::test]
-async fn columns_that_may_be_null_do_not_stop_a_stream_that_expects_it() {
+async fn relaxed_nullability_does_not_stop_stream() {
     let mut builder = fruits(&[]).await;
     let mut strict = columns(&["name string", "fruit string"]);
     let schema = strict["metaData"]["schemaString"].as_str().unwrap().replace("\"nullable\":true", "\"nullable\":false");
@@ -64,7 +64,7 @@ async fn columns_that_may_be_null_do_not_stop_a_stream_that_expects_it() {
 }
 
 #[tokio::test]
-async fn types_that_become_wider_are_learnt_by_starting_again() {
+async fn wider_type_is_learnt_by_restart() {
     let features = ["typeWidening"];
     let mut builder = TableBuilder::with(protocol(&features, &features), columns(&["name string", "size integer"]));
     builder.commit(&[]).await;
@@ -104,7 +104,7 @@ async fn renamed() -> TableBuilder {
 }
 
 #[tokio::test]
-async fn renamed_columns_stop_a_stream_without_a_log_of_schemas() {
+async fn renamed_column_without_schema_log_stops_stream() {
     let builder = renamed().await;
     check_error(
         rows(&builder, &[("startingVersion", "0")]).await,
@@ -126,7 +126,7 @@ async fn step(builder: &TableBuilder, stream: &Follow, start: Option<&Offset>) -
 }
 
 #[tokio::test]
-async fn a_log_of_schemas_leads_a_stream_over_changes_one_by_one() {
+async fn schema_log_leads_stream_over_each_change() {
     let builder = renamed().await;
     let location = ("schemaTrackingLocation", "memory://changes-steps/checkpoint/_schema");
     let start = ("startingVersion", "0");
@@ -170,7 +170,7 @@ async fn a_log_of_schemas_leads_a_stream_over_changes_one_by_one() {
 }
 
 #[tokio::test]
-async fn changes_without_files_between_them_are_passed_at_once() {
+async fn schema_changes_without_files_pass_together() {
     let features = ["columnMapping"];
     let mut builder = TableBuilder::with(protocol(&features, &features), mapped(&["name", "fruit"]));
     builder.commit(&[]).await;
@@ -191,7 +191,7 @@ async fn changes_without_files_between_them_are_passed_at_once() {
 }
 
 #[tokio::test]
-async fn a_log_outlives_the_commits_whose_schema_it_keeps() {
+async fn schema_log_outlives_its_commits() {
     let mut builder = fruits(&[]).await;
     let location = ("schemaTrackingLocation", "memory://changes-outlived/checkpoint");
     let start = ("startingVersion", "0");
@@ -211,7 +211,7 @@ async fn a_log_outlives_the_commits_whose_schema_it_keeps() {
 }
 
 #[tokio::test]
-async fn a_log_belongs_to_one_stream_of_one_table() {
+async fn schema_log_belongs_to_one_stream() {
     let mut builder = fruits(&[]).await;
     let location = ("schemaTrackingLocation", "memory://changes-shared/checkpoint");
     let (one, two) = (follow(&builder, &[location]).await.unwrap(), follow(&builder, &[location]).await.unwrap());

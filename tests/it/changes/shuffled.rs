@@ -129,7 +129,7 @@ async fn read_on(model: &mut Model, options: &[(&str, &str)], start: &mut Option
 }
 
 #[tokio::test]
-async fn rows_of_appends_come_once_whatever_the_batches() {
+async fn appended_rows_come_once_in_any_batches() {
     for seed in 0..25 {
         let mut model = Model::new(seed).await;
         model.append().await;
@@ -154,7 +154,7 @@ async fn rows_of_appends_come_once_whatever_the_batches() {
 }
 
 #[tokio::test]
-async fn changes_lead_from_nothing_to_the_table_whatever_the_batches() {
+async fn changes_rebuild_table_in_any_batches() {
     for seed in 100..125 {
         let mut model = Model::new(seed).await;
         let options: &[(&str, &str)] =

@@ -22,7 +22,7 @@ fn check_at(offset: &Offset, version: u64, position: Position, is_initial: bool)
 }
 
 #[tokio::test]
-async fn a_stream_begins_with_the_version_or_the_time_that_it_is_told() {
+async fn stream_begins_at_given_version_or_timestamp() {
     let builder = numbered().await;
     assert_eq!(rows(&builder, &[("startingVersion", "3")]).await.unwrap(), ["3/x", "4/x"]);
     assert_eq!(rows(&builder, &[("startingTimestamp", "1971-01-01")]).await.unwrap(), ["1/x", "2/x", "3/x", "4/x"]);
@@ -38,7 +38,7 @@ async fn a_stream_begins_with_the_version_or_the_time_that_it_is_told() {
 }
 
 #[tokio::test]
-async fn in_commit_timestamps_decide_what_a_time_means() {
+async fn in_commit_timestamps_decide_starting_version() {
     let mut builder = TableBuilder::with(
         lakebed_tests::table::protocol(&[], &["inCommitTimestamp"]),
         lakebed_tests::table::metadata(&["name string", "fruit string"], &[], &[("delta.enableInCommitTimestamps", "true")]),
@@ -57,7 +57,7 @@ async fn in_commit_timestamps_decide_what_a_time_means() {
 }
 
 #[tokio::test]
-async fn the_latest_means_what_was_not_there_yet() {
+async fn start_at_latest_gives_only_new_rows() {
     let mut builder = numbered().await;
     let follow = follow(&builder, &[("startingVersion", "latest")]).await.unwrap();
     let start = follow.initial_offset().await.unwrap();
@@ -71,7 +71,7 @@ async fn the_latest_means_what_was_not_there_yet() {
 }
 
 #[tokio::test]
-async fn the_snapshot_comes_in_the_order_of_times_and_paths_then_the_commits() {
+async fn initial_snapshot_comes_ordered_before_commits() {
     let mut builder = fruits(&[]).await;
     let (ccc, b, aa) =
         (file(&builder, "ccc", &["ccc/1"]).await, file(&builder, "b", &["b/1"]).await, file(&builder, "aa", &["aa/1"]).await);
@@ -97,7 +97,7 @@ async fn the_snapshot_comes_in_the_order_of_times_and_paths_then_the_commits() {
 }
 
 #[tokio::test]
-async fn a_first_batch_that_is_read_again_later_gives_the_same_rows() {
+async fn first_batch_read_again_gives_same_rows() {
     let mut builder = numbered().await;
     let stream = follow(&builder, &[]).await.unwrap();
     let start = stream.initial_offset().await.unwrap();
@@ -116,7 +116,7 @@ async fn a_first_batch_that_is_read_again_later_gives_the_same_rows() {
 }
 
 #[tokio::test]
-async fn a_run_that_takes_what_is_available_ends_there() {
+async fn available_now_run_ends_at_newest() {
     let mut builder = numbered().await;
     let stream = follow(&builder, &[("startingVersion", "1")]).await.unwrap();
     let newest = stream.newest_offset().await.unwrap();
@@ -133,7 +133,7 @@ async fn a_run_that_takes_what_is_available_ends_there() {
 }
 
 #[tokio::test]
-async fn an_empty_table_is_passed_without_a_row() {
+async fn empty_table_gives_no_row() {
     let builder = fruits(&[]).await;
     assert_eq!(batches(&builder, &[]).await.unwrap(), [Vec::<String>::new()]);
     let stream = follow(&builder, &[("startingVersion", "latest")]).await.unwrap();
@@ -141,7 +141,7 @@ async fn an_empty_table_is_passed_without_a_row() {
 }
 
 #[tokio::test]
-async fn limits_of_files_and_bytes_hold_for_each_batch() {
+async fn read_limits_hold_for_each_batch() {
     let builder = numbered().await;
     let sizes = |found: Vec<Vec<String>>| found.iter().map(Vec::len).collect::<Vec<_>>();
     for start in [vec![], vec![("startingVersion", "0")]] {

@@ -65,7 +65,7 @@ fn declarations_and_reexports_are_no_arrows() {
 }
 
 #[test]
-fn reexport_used_by_its_own_file_is_arrow() {
+fn reexport_used_in_own_file_is_arrow() {
     let files = [
         ("lib.rs", "mod a;"),
         ("a.rs", "mod child; pub use child::{Child, make}; fn f() -> Child { make() }"),
