@@ -54,7 +54,7 @@ def test_partition_values_keep_their_text(path: str) -> None:
     commit = Path(path) / "_delta_log" / f"{1:020}.json"
     commit.write_text(commit.read_text().replace('"1.50"', '"1.5"'))
     before = rows(path)
-    assert lb.Table(path).optimize().metrics.removed_files in (2, 3)
+    assert lb.Table(path).optimize().metrics.removed_files == 2
     assert rows(path) == before
     assert {add["partitionValues"]["p"] for add in live(path)} <= {"1.5", "1.50"}
 
