@@ -19,6 +19,7 @@ use serde_json::json;
 use crate::clustering::{CLUSTERING_DOMAIN, clustering_domain, key_columns_of};
 use crate::columns::{check_columns, check_constraints, with_checked_notes};
 use crate::scan::plan::{Plan, PlanOptions};
+use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
 
@@ -262,6 +263,12 @@ impl Create {
     pub async fn run(self) -> Result<Snapshot> {
         let url = self.table.store().url().to_owned();
         let planned = self.new.plan(&url, self.table.env())?;
+        // If another writer made the table, the mode decides again.
+        let retryable = match self.mode {
+            CreateMode::Error | CreateMode::Ignore => Retryable::default().or_creation(),
+            CreateMode::Replace => Retryable::default(),
+        };
+        let mut retry = Retry::new(self.table.env(), &self.settings, retryable);
         loop {
             let outcome = match (self.table.try_snapshot().await?, self.mode) {
                 (Some(_), CreateMode::Error) => return Err(exists(&url)),
@@ -272,9 +279,7 @@ impl Create {
             match outcome {
                 Ok(Committed { snapshot: Some(snapshot), .. }) => return Ok(snapshot),
                 Ok(Committed { version, .. }) => return self.table.snapshot_at(version).await,
-                // Somebody else made one: what to do with that is decided above.
-                Err(error) if is_taken(&error) && self.mode != CreateMode::Replace => {}
-                Err(error) => return Err(error),
+                Err(error) => retry.again(error).await?,
             }
         }
     }
@@ -328,9 +333,4 @@ pub(crate) async fn replace_domains(transaction: &mut Transaction, snapshot: &Sn
 /// There is a table where none was expected.
 pub(crate) fn exists(url: &str) -> Error {
     Error::new(ErrorKind::TableExists, format!("{url}: there is a table already"))
-}
-
-/// Whether another writer made the table first.
-pub(crate) fn is_taken(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::CommitConflict { winner_version: 0, .. })
 }

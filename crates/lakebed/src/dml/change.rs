@@ -7,12 +7,13 @@ use lakebed_core::error::ConflictKind;
 
 use crate::memory::MemoryBudget;
 use crate::metrics::PlanMetrics;
+use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{Application, CommitSettings, Committed, Operation, Standing, Transaction};
 use crate::write::data_file::WrittenFile;
 use crate::write::rewrite::FileTotals;
 use crate::write::run::take_back;
 use crate::write::{WriteOptions, check_application, check_file_size};
-use crate::{Error, ErrorKind, Result, Snapshot, Table};
+use crate::{Error, Result, Snapshot, Table};
 
 /// How to change rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,15 +126,11 @@ impl ChangeOptions {
         }
     }
 
-    /// Whether doing it again on top of what another did can go well. One of the same application may have done it already, which is known
-    /// only by looking.
-    fn may_do_again(&self, error: &Error) -> bool {
-        let ErrorKind::CommitConflict { kind, retryable: true, .. } = error.kind() else { return false };
-        match kind {
-            ConflictKind::ConcurrentWrite => false,
-            ConflictKind::ConcurrentTransaction => self.retries || self.application.is_some(),
-            _ => self.retries,
-        }
+    /// The conflicts after which the change is done again on a newer version. Another writer of the
+    /// same application may have done it already, which only a look at the newest version tells.
+    fn retryable(&self) -> Retryable {
+        let all = if self.retries { Retryable::all() } else { Retryable::default() };
+        all.or_if(self.application.is_some(), [ConflictKind::ConcurrentTransaction])
     }
 
     /// How new files are written.
@@ -146,30 +143,22 @@ impl ChangeOptions {
 pub(super) async fn run(table: &Table, options: &ChangeOptions, change: &impl Change) -> Result<ChangeOutcome> {
     check_file_size(options.target_file_size_bytes)?;
     check_application(options.application.as_ref())?;
-    let begun = table.env().monotonic();
-    let mut lost = 0;
+    let mut retry = Retry::new(table.env(), &options.commit_settings(), options.retryable());
     loop {
         let snapshot = table.snapshot().await?.by_log().await?;
-        match attempt(table, &snapshot, options, change, lost).await {
-            Err(error) if options.may_do_again(&error) => {
-                let patience = options.commit_settings().patience;
-                if table.env().monotonic() - begun > patience {
-                    return Err(error);
+        match attempt(table, &snapshot, options, change).await {
+            Ok(mut outcome) => {
+                if outcome.is_committed {
+                    outcome.metrics.conflicts += retry.conflicts();
                 }
-                lost += 1;
+                return Ok(outcome);
             }
-            outcome => return outcome,
+            Err(error) => retry.again(error).await?,
         }
     }
 }
 
-async fn attempt(
-    table: &Table,
-    snapshot: &Snapshot,
-    options: &ChangeOptions,
-    change: &impl Change,
-    lost: u64,
-) -> Result<ChangeOutcome> {
+async fn attempt(table: &Table, snapshot: &Snapshot, options: &ChangeOptions, change: &impl Change) -> Result<ChangeOutcome> {
     let nothing =
         |metrics| ChangeOutcome { version: snapshot.version(), is_committed: false, metrics, snapshot: Some(snapshot.clone()) };
     if let Some(application) = &options.application {
@@ -196,7 +185,7 @@ async fn attempt(
     operation.metrics.insert("executionTimeMs".to_owned(), i64::try_from(taken_ms).unwrap_or(i64::MAX));
     match transaction.commit(operation).await {
         Ok(Committed { version, snapshot, conflicts }) => {
-            metrics.conflicts = lost + conflicts;
+            metrics.conflicts = conflicts;
             if let Some(snapshot) = &snapshot {
                 table.keep(snapshot).await;
             }

@@ -12,6 +12,7 @@ use lakebed_core::log::files::{FileBatch, FileKey};
 use super::run::Job;
 use super::{OptimizeMetrics, OptimizeOptions};
 use crate::scan::plan::{Plan, PlanOptions};
+use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::write::data_file::WrittenFile;
 use crate::write::files::delete_written;
@@ -58,7 +59,7 @@ pub(super) struct Committer<'a> {
 impl Committer<'_> {
     /// Commits these groups as one version, without those that another writer came between.
     pub(super) async fn commit(&mut self, mut groups: Vec<Rearranged>) -> Result<()> {
-        let begun = self.table.env().monotonic();
+        let mut retry = Retry::new(self.table.env(), &self.settings(), retryable());
         while !groups.is_empty() {
             if self.is_behind
                 && let Err(error) = self.look_again().await
@@ -80,11 +81,13 @@ impl Committer<'_> {
                     self.move_on(committed).await;
                     break;
                 }
-                Err(error) if is_of_files(&error) && self.table.env().monotonic() - begun <= self.settings().patience => {
+                Err(error) => {
+                    if let Err(error) = retry.again(error).await {
+                        return self.give_up(groups, error).await;
+                    }
                     self.metrics.conflicts += 1;
                     self.is_behind = true;
                 }
-                Err(error) => return self.give_up(groups, error).await,
             }
         }
         Ok(())
@@ -255,14 +258,12 @@ fn quartiles(sizes: &[u64]) -> Option<[u64; 5]> {
     Some([first, sizes[count / 4], sizes[count / 2], sizes[count * 3 / 4], last])
 }
 
-/// Whether another writer changed files that were read, or what holds for all of them: what it left alone can still be committed.
-fn is_of_files(error: &Error) -> bool {
-    let ErrorKind::CommitConflict { kind, retryable: true, .. } = error.kind() else { return false };
-    matches!(
-        kind,
-        ConflictKind::ConcurrentDeleteRead
-            | ConflictKind::ConcurrentDeleteDelete
-            | ConflictKind::MetadataChanged
-            | ConflictKind::ProtocolChanged
-    )
+/// The conflicts after which the groups that another writer left alone can still be committed.
+fn retryable() -> Retryable {
+    Retryable::of([
+        ConflictKind::ConcurrentDeleteRead,
+        ConflictKind::ConcurrentDeleteDelete,
+        ConflictKind::MetadataChanged,
+        ConflictKind::ProtocolChanged,
+    ])
 }

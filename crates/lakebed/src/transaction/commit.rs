@@ -1,7 +1,5 @@
 //! Committing: put the version if nobody has, else look at who was first and try the next one.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use lakebed_core::commit::conflict::{Current, check};
 use lakebed_core::commit::info::{Operation, Provenance};
@@ -14,15 +12,12 @@ use lakebed_core::property::{IsolationLevel, TableProperties};
 use lakebed_io::log::{CommitPart, PutCommit, put_commit};
 use lakebed_io::store::{Queue, Store, Turn, all_flushed};
 
+use super::retry::Pauses;
 use super::winners::{ReadWinner, read_winners};
 use super::{Transaction, group};
 use crate::snapshot::load;
 use crate::upkeep::NewCommit;
 use crate::{Error, ErrorKind, Result, Snapshot};
-
-/// Pauses between attempts are drawn from nothing up to this, which doubles.
-const FIRST_PAUSE: Duration = Duration::from_millis(4);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// What was committed.
 #[derive(Debug, Clone)]
@@ -217,21 +212,4 @@ fn own_commit(version: u64, bytes: Bytes) -> ReadWinner {
     let path = LogPath::commit(version);
     let part = CommitPart { name: commit_name(version).into(), lines: bytes, start: 0, lines_before: 0, is_last: true };
     ReadWinner { path, parts: vec![part] }
-}
-
-/// Pauses with full jitter: many writers that failed together do not try again together.
-struct Pauses {
-    most: Duration,
-}
-
-impl Pauses {
-    fn new() -> Self {
-        Self { most: FIRST_PAUSE }
-    }
-
-    fn next(&mut self, random: u64) -> Duration {
-        let most = u64::try_from(self.most.as_micros()).unwrap_or(u64::MAX).max(1);
-        self.most = (self.most * 2).min(LONGEST_PAUSE);
-        Duration::from_micros(random % most)
-    }
 }

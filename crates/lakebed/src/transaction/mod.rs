@@ -8,6 +8,7 @@ mod application;
 mod commit;
 mod group;
 mod partitions;
+pub(crate) mod retry;
 mod vectors;
 mod winners;
 

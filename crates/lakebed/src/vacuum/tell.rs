@@ -2,11 +2,9 @@
 
 use super::VacuumOptions;
 use super::retention::Retention;
+use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
-use crate::{ErrorKind, Result, Snapshot, Table};
-
-/// How often such a commit is tried anew on top of one that it does not agree with.
-const ATTEMPTS: usize = 5;
+use crate::{Result, Snapshot, Table};
 
 /// What is to go.
 pub(super) fn start(snapshot: &Snapshot, options: &VacuumOptions, retention: Retention, (files, bytes): (u64, u64)) -> Operation {
@@ -29,20 +27,17 @@ pub(super) fn end(is_done: bool, files: u64, folders: u64) -> Operation {
 /// Commits that, and nothing else, on top of whatever others commit meanwhile.
 pub(super) async fn commit(table: &Table, options: &VacuumOptions, operation: &Operation) -> Result<Committed> {
     let settings = CommitSettings { user_metadata: options.user_metadata.clone(), ..CommitSettings::default() };
-    let mut attempts = 1;
+    let mut retry = Retry::new(table.env(), &settings, Retryable::all());
     loop {
         let transaction = Transaction::begin(&table.snapshot().await?.by_log().await?, settings.clone()).await?;
         match transaction.commit(operation.clone()).await {
-            Err(error) if attempts < ATTEMPTS && matches!(error.kind(), ErrorKind::CommitConflict { retryable: true, .. }) => {
-                attempts += 1;
-            }
-            committed => {
-                let committed = committed?;
+            Ok(committed) => {
                 if let Some(snapshot) = &committed.snapshot {
                     table.keep(snapshot).await;
                 }
                 return Ok(committed);
             }
+            Err(error) => retry.again(error).await?,
         }
     }
 }

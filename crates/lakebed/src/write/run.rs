@@ -22,13 +22,11 @@ use super::known::version_of;
 use super::search::parse_condition;
 use super::target::Target;
 use super::{SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome, check_application, check_file_size};
-use crate::create::{exists, is_taken};
+use crate::create::exists;
 use crate::expr::Filter;
+use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{Standing, Transaction};
 use crate::{Error, ErrorKind, RecordBatchStream, Result, Snapshot, Table};
-
-/// So often a write begins again because others changed the table's schema or made the table.
-const MOST_TRIES: usize = 20;
 
 pub(super) async fn run(table: Table, data: RecordBatchStream, options: WriteOptions) -> Result<WriteOutcome> {
     let schema = schema_from_arrow(&data.schema()).map_err(|error| error.within(table.store().url()))?;
@@ -176,22 +174,15 @@ impl Run {
 
     /// Commits the files, on newer versions too if others are faster.
     pub(super) async fn until_committed(&self, mut begun: Begun, files: &Files) -> Result<WriteOutcome> {
-        let (written_for, mut tries, mut lost) = (begun.target.clone(), 0, 0);
-        let (started, mut after) = (self.table.env().monotonic(), begun.snapshot.as_ref().map(Snapshot::version));
+        let (written_for, mut after) = (begun.target.clone(), begun.snapshot.as_ref().map(Snapshot::version));
+        let mut retry = Retry::new(self.table.env(), &self.options.commit_settings(), self.retryable());
         loop {
             match self.commit(begun, files).await {
                 Ok(mut outcome) => {
-                    outcome.metrics.conflicts += lost;
+                    outcome.metrics.conflicts += retry.conflicts();
                     return Ok(outcome);
                 }
-                Err(error) if self.may_replace_again(&error) => {
-                    if self.table.env().monotonic() - started > self.options.commit_settings().patience {
-                        return Err(error);
-                    }
-                    lost += 1;
-                }
-                Err(error) if self.may_begin_again(&error) && tries < MOST_TRIES => tries += 1,
-                Err(error) => return Err(error),
+                Err(error) => retry.again(error).await?,
             }
             begun = match self.begin(Some(files.rows)).await? {
                 Step::Done(outcome) => return Ok(*outcome),
@@ -225,24 +216,22 @@ impl Run {
         Error::new(kind, format!("{}: {why}", self.table.store().url()))
     }
 
-    /// Rows that meet a condition are replaced on top of whatever another writer committed first: the outcome is that of one write after
-    /// the other. The rows that make way are then searched for again.
-    fn may_replace_again(&self, error: &Error) -> bool {
-        use ConflictKind::{ConcurrentAppend, ConcurrentDeleteDelete, ConcurrentDeleteRead};
-        let ErrorKind::CommitConflict { kind, retryable: true, .. } = error.kind() else { return false };
-        let is_about_rows = matches!(kind, ConcurrentAppend | ConcurrentDeleteRead | ConcurrentDeleteDelete);
-        is_about_rows && self.options.replace_where.is_some()
-    }
-
-    /// Appends do not depend on what others write; and a table that another made first can be appended to.
-    fn may_begin_again(&self, error: &Error) -> bool {
-        let ErrorKind::CommitConflict { kind, .. } = error.kind() else { return false };
-        let by_kind = match kind {
-            ConflictKind::MetadataChanged | ConflictKind::ProtocolChanged => self.options.mode == WriteMode::Append,
-            ConflictKind::ConcurrentTransaction => self.options.application.is_some(),
-            _ => false,
+    /// The conflicts after which the same files are committed on a newer version. Appends do not
+    /// depend on what others write. Rows that meet a condition are replaced on top of whatever
+    /// another writer committed first: the rows that make way are then searched for again. Another
+    /// writer may have committed the same batch of an application, and a table that another writer
+    /// made first can be written to.
+    fn retryable(&self) -> Retryable {
+        use ConflictKind::{
+            ConcurrentAppend, ConcurrentDeleteDelete, ConcurrentDeleteRead, ConcurrentTransaction, MetadataChanged,
+            ProtocolChanged,
         };
-        by_kind || is_taken(error)
+        let options = &self.options;
+        Retryable::default()
+            .or_creation()
+            .or_if(options.mode == WriteMode::Append, [MetadataChanged, ProtocolChanged])
+            .or_if(options.application.is_some(), [ConcurrentTransaction])
+            .or_if(options.replace_where.is_some(), [ConcurrentAppend, ConcurrentDeleteRead, ConcurrentDeleteDelete])
     }
 }
 
