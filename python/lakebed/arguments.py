@@ -217,8 +217,8 @@ def texts(name: str, value: Any) -> set[str] | None:
     return {_characters(name, one) for one in found}
 
 
-def txn(name: str, value: Any) -> tuple[str, int] | None:
-    """An application and its own number of a write."""
+def txn(name: str, value: Any) -> dict[str, Any] | None:
+    """An application and its own number of a write, given as a pair."""
     if value is None:
         return None
     if not isinstance(value, (tuple, list)) or len(value) != 2 or not isinstance(value[0], str):
@@ -233,7 +233,7 @@ def txn(name: str, value: Any) -> tuple[str, int] | None:
         raise _no_sense(name, value, f"its number must be from 0 to {_LONGEST}") from None
     if version is None:
         raise _wrong_type(name, value, 'a pair of a name and a whole number, such as ("my-job", 7)')
-    return _characters(name, value[0]), version
+    return {"id": _characters(name, value[0]), "version": version}
 
 
 def properties(name: str, value: Any) -> dict[str, str]:

@@ -228,7 +228,7 @@ def change_options(
     }
 
 
-def _result(table: Table, changed: tuple[Any, bool, dict[str, int]]) -> ChangeResult:
+def _result(table: Table, changed: tuple[Any, bool, dict[str, Any]]) -> ChangeResult:
     made, committed, metrics = changed
     newer = table._wrap(made, table._given)
     return ChangeResult(newer.version, ChangeMetrics(**metrics), committed, newer)

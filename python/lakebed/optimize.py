@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lakebed.errors import InvalidInputError
+
 if TYPE_CHECKING:
     from lakebed.table import Table
 
@@ -80,11 +82,21 @@ class OptimizeResult:
     table: Table
 
 
+def layout(zorder_by: list[str] | None, cluster_by: list[str] | None) -> dict[str, list[str]] | None:
+    """The order of rows in new files, as `_lakebed` takes it; None is that of the table."""
+    if zorder_by is not None and cluster_by is not None:
+        raise InvalidInputError("zorder_by and cluster_by are two ways to order rows: choose one")
+    if zorder_by is not None:
+        return {"z_order": zorder_by}
+    return None if cluster_by is None else {"cluster": cluster_by}
+
+
 def optimize(table: Table, options: dict[str, Any], progress: bool | Callable[[Progress], Any] | None) -> OptimizeResult:
     """Writes files of a table that is open anew."""
     options = {**options, "progress": _watcher(progress)}
-    handle, commits, metrics, sizes, methods = table._table.optimize(options)
-    found = OptimizeMetrics(**metrics, file_sizes=None if sizes is None else tuple(sizes), methods=methods)
+    handle, commits, metrics = table._table.optimize(options)
+    sizes = metrics["file_sizes"]
+    found = OptimizeMetrics(**{**metrics, "file_sizes": None if sizes is None else tuple(sizes)})
     newer = table._wrap(handle, table._given)
     return OptimizeResult(newer.version, commits, found, newer)
 

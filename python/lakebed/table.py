@@ -584,12 +584,11 @@ class Table:
         >>> result.metrics.removed_files, result.metrics.added_files, result.metrics.rows
         (4, 1, 5)
         """
-        from lakebed.optimize import optimize, plan_optimize
+        from lakebed.optimize import layout, optimize, plan_optimize
 
         options = {
             "where": arguments.text("where", where),
-            "zorder_by": arguments.columns("zorder_by", zorder_by),
-            "cluster_by": arguments.columns("cluster_by", cluster_by),
+            "layout": layout(arguments.columns("zorder_by", zorder_by), arguments.columns("cluster_by", cluster_by)),
             "target_file_size": arguments.file_size("target_file_size", target_file_size),
             "min_files": arguments.integer("min_files", min_files, least=1),
             "max_deleted_share": arguments.number("max_deleted_share", max_deleted_share, most=1),

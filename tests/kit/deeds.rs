@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use lakebed::dml::merge::{Action, Clause, MergeSource, When};
 use lakebed::dml::{ChangeOptions, ChangeOutcome};
 use lakebed::optimize::{Layout, OptimizeOptions, OptimizeOutcome};
-use lakebed::write::{WriteMode, WriteOptions, WriteOutcome};
+use lakebed::write::{PartitionMode, WriteMode, WriteOptions, WriteOutcome};
 use lakebed::{RecordBatchStream, Result, Snapshot, Table};
 
 use crate::lake::stream_of;
@@ -163,7 +163,7 @@ impl<M: Model> Deed<M> {
         WriteOptions {
             mode: if matches!(self.verb, Verb::Append) { WriteMode::Append } else { WriteMode::Overwrite },
             replace_where,
-            dynamic_partitions: matches!(self.verb, Verb::ReplacePartitions),
+            partitions: if matches!(self.verb, Verb::ReplacePartitions) { PartitionMode::Dynamic } else { PartitionMode::Static },
             ..options
         }
     }

@@ -1,12 +1,11 @@
 //! What changes rows: deleting, updating, merging.
 
-use std::collections::HashMap;
-
+use lakebed::dml::ChangeOutcome;
 use lakebed::dml::merge::{Action, Clause, Merge, MergeKey, MergeSource as Source, When};
-use lakebed::dml::{ChangeMetrics, ChangeOptions, ChangeOutcome};
 use lakebed::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use pythonize::pythonize;
 
 use crate::background::after_commit;
 use crate::error::to_py;
@@ -16,25 +15,25 @@ use crate::owned::Owned;
 use crate::runtime::enter;
 use crate::scan::explained;
 use crate::table::Table;
-use crate::write::{application, on_lossy as on_lossy_of, patience, word};
+use crate::write::{on_lossy as on_lossy_of, word};
 
 /// The table afterwards, whether anything was committed, and what was done.
-type Changed = (Table, bool, HashMap<&'static str, u64>);
+type Changed<'py> = (Table, bool, Bound<'py, PyAny>);
 
 #[pymethods]
 impl Table {
-    fn delete_rows(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Changed> {
+    fn delete_rows<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>) -> PyResult<Changed<'py>> {
         let options = Options::of(options);
         let mut delete = self.table(py)?.delete();
         if let Some(filter) = options.get::<String>("where")? {
             delete = delete.filter(filter);
         }
-        delete = delete.options(change_options(&options)?);
+        delete = delete.options(options.rest()?);
         let outcome = enter(py, async move { delete.run().await })?;
         self.changed(py, outcome)
     }
 
-    fn update_rows(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Changed> {
+    fn update_rows<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>) -> PyResult<Changed<'py>> {
         let options = Options::of(options);
         let mut update = self.table(py)?.update();
         for (column, expression) in options.get::<Vec<(String, String)>>("set")?.unwrap_or_default() {
@@ -43,12 +42,12 @@ impl Table {
         if let Some(filter) = options.get::<String>("where")? {
             update = update.filter(filter);
         }
-        update = update.options(change_options(&options)?);
+        update = update.options(options.rest()?);
         let outcome = enter(py, async move { update.run().await })?;
         self.changed(py, outcome)
     }
 
-    fn merge_rows(&self, py: Python<'_>, options: &Bound<'_, PyDict>, source: &MergeSource) -> PyResult<Changed> {
+    fn merge_rows<'py>(&self, py: Python<'py>, options: &Bound<'py, PyDict>, source: &MergeSource) -> PyResult<Changed<'py>> {
         let merge = self.merge(py, options, source)?;
         let outcome = enter(py, async move { merge.run().await })?;
         self.changed(py, outcome)
@@ -119,12 +118,12 @@ impl Table {
         }
         // Counts when the source is read.
         on_lossy_of(text("on_lossy")?.as_deref()).map_err(to_py)?;
-        Ok(merge.options(change_options(&options)?))
+        Ok(merge.options(options.rest()?))
     }
 
-    fn changed(&self, py: Python<'_>, outcome: ChangeOutcome) -> PyResult<Changed> {
+    fn changed<'py>(&self, py: Python<'py>, outcome: ChangeOutcome) -> PyResult<Changed<'py>> {
         after_commit(&self.table(py)?, outcome.snapshot.as_ref());
-        let (is_committed, metrics) = (outcome.is_committed, metrics(&outcome.metrics));
+        let (is_committed, metrics) = (outcome.is_committed, pythonize(py, &outcome.metrics)?);
         Ok((self.sibling(py, outcome.version, outcome.snapshot)?, is_committed, metrics))
     }
 }
@@ -149,44 +148,4 @@ fn clause((when, condition, action, columns): GivenClause) -> Result<Clause> {
 
 fn evolves(given: Option<&str>) -> Result<bool> {
     word("schema", given, &[("enforce", false), ("merge", true)])
-}
-
-/// The last options that are taken: no other may be left.
-fn change_options(options: &Options<'_, '_>) -> PyResult<ChangeOptions> {
-    let seconds: Option<f64> = options.get("timeout")?;
-    let found = ChangeOptions {
-        application: application(options)?,
-        user_metadata: options.get("user_metadata")?,
-        target_file_size_bytes: options.get("target_file_size")?,
-        patience: seconds.map(patience).transpose().map_err(to_py)?,
-        retries: options.get("retry")?.unwrap_or(true),
-    };
-    options.done()?;
-    Ok(found)
-}
-
-fn metrics(metrics: &ChangeMetrics) -> HashMap<&'static str, u64> {
-    let known = metrics.deleted_rows.map(|rows| ("deleted_rows", rows));
-    let all = [
-        ("updated_rows", metrics.updated_rows),
-        ("inserted_rows", metrics.inserted_rows),
-        ("copied_rows", metrics.copied_rows),
-        ("source_rows", metrics.source_rows),
-        ("added_files", metrics.added_files),
-        ("added_bytes", metrics.added_bytes),
-        ("removed_files", metrics.removed_files),
-        ("removed_bytes", metrics.removed_bytes),
-        ("change_files", metrics.change_files),
-        ("vectors_added", metrics.vectors_added),
-        ("vectors_updated", metrics.vectors_updated),
-        ("vectors_removed", metrics.vectors_removed),
-        ("scanned_files", metrics.scanned_files),
-        ("scanned_bytes", metrics.scanned_bytes),
-        ("skipped_by_partition", metrics.skipped_by_partition),
-        ("skipped_by_statistics", metrics.skipped_by_statistics),
-        ("spilled_bytes", metrics.spilled_bytes),
-        ("peak_memory_bytes", metrics.peak_memory_bytes),
-        ("conflicts", metrics.conflicts),
-    ];
-    all.into_iter().chain(known).collect()
 }

@@ -1,15 +1,18 @@
 //! Options as Python hands them over: one dictionary for each operation.
 //!
-//! What is under a key is taken with [`Options::get`]; [`Options::done`] refuses keys that nobody took, so that a mistake on either side of
-//! the extension does not vanish.
+//! The options of a verb are one struct of lakebed, which [`Options::rest`] reads. Other values are taken
+//! with [`Options::get`]. [`Options::rest`] and [`Options::done`] refuse keys that nobody takes, so that
+//! a mistake on either side of the extension does not vanish.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use lakebed::Error;
-use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
+use pyo3::exceptions::{PyException, PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use pythonize::Depythonizer;
+use serde::de::DeserializeOwned;
 
 use crate::error::to_py;
 
@@ -40,6 +43,21 @@ impl<'a, 'py> Options<'a, 'py> {
         }
     }
 
+    /// The options that were not taken yet, as one struct. A key with None counts as not given.
+    pub fn rest<T: DeserializeOwned>(&self) -> PyResult<T> {
+        let (py, taken) = (self.given.py(), self.taken.borrow());
+        let rest = PyDict::new(py);
+        for (key, value) in self.given {
+            if !value.is_none() && !taken.contains(key.extract::<&str>()?) {
+                rest.set_item(key, value)?;
+            }
+        }
+        serde_path_to_error::deserialize(&mut Depythonizer::from_object(&rest)).map_err(|error| {
+            let (key, error) = (error.path().to_string(), PyErr::from(error.into_inner()));
+            unfit(py, &key, &error)
+        })
+    }
+
     /// Refuses what nobody took.
     pub fn done(&self) -> PyResult<()> {
         let taken = self.taken.borrow();
@@ -56,6 +74,19 @@ impl<'a, 'py> Options<'a, 'py> {
 /// An argument that is text, with its name for messages.
 pub fn text(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     value.extract().map_err(|error| named(value.py(), name, &error))
+}
+
+/// The error for an option that no field takes, or that does not fit its field.
+fn unfit(py: Python<'_>, key: &str, error: &PyErr) -> PyErr {
+    // Errors of serde are plain exceptions; those of Python say by their class what is wrong.
+    if !error.get_type(py).is(py.get_type::<PyException>()) {
+        return named(py, key, error);
+    }
+    let message = error.value(py).to_string();
+    match message.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
+        Some((unknown, _)) => PyTypeError::new_err(format!("{unknown} is no option of this operation")),
+        None => to_py(Error::invalid_input(format!("{key}: {message}"))),
+    }
 }
 
 /// The same error with the name of the option. Text that Rust cannot hold is one more thing that makes no sense: Python's own error for it

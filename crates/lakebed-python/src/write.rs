@@ -2,19 +2,15 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use lakebed::create::{CreateMode, NewTable};
-use lakebed::transaction::{Application, Batch, CommitSettings};
-use lakebed::write::{
-    OnLossy, Part, PlannedWrite, SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome, WriteTask, WrittenFiles,
-    write_files_at,
-};
+use lakebed::transaction::CommitSettings;
+use lakebed::write::{OnLossy, Part, PlannedWrite, WriteOptions, WriteOutcome, WriteTask, WrittenFiles, write_files_at};
 use lakebed::{Error, Result};
 use lakebed_core::schema::arrow::schema_from_arrow;
-use lakebed_io::parquet::write::Codec;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use pythonize::pythonize;
 
 use crate::background::after_commit;
 use crate::credentials::PyCredentials;
@@ -52,30 +48,30 @@ impl Table {
 
     /// Writes rows to a place.
     #[staticmethod]
-    fn write(
-        py: Python<'_>,
+    fn write<'py>(
+        py: Python<'py>,
         options: &Bound<'_, PyDict>,
         data: &Bound<'_, PyAny>,
-    ) -> PyResult<(Self, bool, HashMap<&'static str, u64>)> {
+    ) -> PyResult<(Self, bool, Bound<'py, PyAny>)> {
         let options = Options::of(options);
         let place = Table::place_of(&options)?;
         let table = place.table().map_err(to_py)?;
         let outcome = write_to(py, table.clone(), &options, data)?;
         after_commit(&table, outcome.snapshot.as_ref());
-        let (is_committed, metrics) = (outcome.is_committed, metrics(&outcome.metrics));
+        let (is_committed, metrics) = (outcome.is_committed, pythonize(py, &outcome.metrics)?);
         Ok((Table::at(place, table, outcome.version, outcome.snapshot), is_committed, metrics))
     }
 
     /// Writes rows to this table.
-    fn write_rows(
+    fn write_rows<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         options: &Bound<'_, PyDict>,
         data: &Bound<'_, PyAny>,
-    ) -> PyResult<(Self, bool, HashMap<&'static str, u64>)> {
+    ) -> PyResult<(Self, bool, Bound<'py, PyAny>)> {
         let outcome = write_to(py, self.table(py)?, &Options::of(options), data)?;
         after_commit(&self.table(py)?, outcome.snapshot.as_ref());
-        let (is_committed, metrics) = (outcome.is_committed, metrics(&outcome.metrics));
+        let (is_committed, metrics) = (outcome.is_committed, pythonize(py, &outcome.metrics)?);
         Ok((self.sibling(py, outcome.version, outcome.snapshot)?, is_committed, metrics))
     }
 
@@ -91,7 +87,7 @@ impl Table {
         let place = Table::place_of(&options)?;
         let table = place.table().map_err(to_py)?;
         let schema = lakebed_core::schema::parse(schema).map_err(|error| to_py(error.of_caller()))?;
-        let options = write_options(&options)?;
+        let options: WriteOptions = options.rest()?;
         let planning = table.clone();
         match enter(py, async move { planning.plan_write(schema, options).await })? {
             PlannedWrite::Done(outcome) => Ok((None, Some(Table::at(place, table, outcome.version, outcome.snapshot)))),
@@ -109,23 +105,23 @@ impl Table {
 
     /// Commits what was written for a task. The options are those of the plan, of which `txn` may come only now.
     #[staticmethod]
-    fn commit_write(
-        py: Python<'_>,
+    fn commit_write<'py>(
+        py: Python<'py>,
         options: &Bound<'_, PyDict>,
         task: &[u8],
         written: Vec<Vec<u8>>,
-    ) -> PyResult<(Self, bool, HashMap<&'static str, u64>)> {
+    ) -> PyResult<(Self, bool, Bound<'py, PyAny>)> {
         let options = Options::of(options);
         let place = Table::place_of(&options)?;
         let table = place.table().map_err(to_py)?;
         let mut task = WriteTask::from_bytes(task).map_err(to_py)?;
-        if let Some(application) = write_options(&options)?.application {
+        if let Some(application) = options.rest::<WriteOptions>()?.application {
             task = task.with_application(application);
         }
         let committing = table.clone();
         let outcome = enter(py, async move { committing.commit_write(task, files_of(&written)?).await })?;
         after_commit(&table, outcome.snapshot.as_ref());
-        let (is_committed, metrics) = (outcome.is_committed, metrics(&outcome.metrics));
+        let (is_committed, metrics) = (outcome.is_committed, pythonize(py, &outcome.metrics)?);
         Ok((Table::at(place, table, outcome.version, outcome.snapshot), is_committed, metrics))
     }
 
@@ -134,7 +130,7 @@ impl Table {
     fn abort_write(py: Python<'_>, options: &Bound<'_, PyDict>, written: Vec<Vec<u8>>) -> PyResult<()> {
         let options = Options::of(options);
         let table = Table::place_of(&options)?.table().map_err(to_py)?;
-        write_options(&options)?;
+        options.rest::<WriteOptions>()?;
         enter(py, async move {
             table.abort_write(files_of(&written)?).await;
             Ok(())
@@ -166,80 +162,9 @@ fn files_of(written: &[Vec<u8>]) -> Result<Vec<WrittenFiles>> {
 }
 
 fn write_to(py: Python<'_>, table: lakebed::Table, options: &Options<'_, '_>, data: &Bound<'_, PyAny>) -> PyResult<WriteOutcome> {
-    let options = write_options(options)?;
+    let options: WriteOptions = options.rest()?;
     let data = stream_of(data, options.on_lossy)?;
     enter(py, async move { table.write(data).options(options).run().await })
-}
-
-/// For ever is as long as nobody waits.
-pub fn patience(seconds: f64) -> Result<Duration> {
-    const LONGEST_S: f64 = 1e9;
-    match seconds >= 0.0 {
-        true => Ok(Duration::from_secs_f64(seconds.min(LONGEST_S))),
-        false => Err(Error::invalid_input(format!("timeout={seconds}: it must be a number of seconds, 0 or more"))),
-    }
-}
-
-/// The last options that are taken: no other may be left.
-fn write_options(options: &Options<'_, '_>) -> PyResult<WriteOptions> {
-    let text = |key: &str| options.get::<String>(key);
-    let seconds: Option<f64> = options.get("timeout")?;
-    let found = WriteOptions {
-        mode: write_mode(text("mode")?.as_deref()).map_err(to_py)?,
-        replace_where: text("where")?,
-        dynamic_partitions: dynamic_partitions(text("partitions")?.as_deref()).map_err(to_py)?,
-        schema: schema_mode(text("schema")?.as_deref()).map_err(to_py)?,
-        partition_by: options.get("partition_by")?,
-        cluster_by: options.get("cluster_by")?,
-        properties: options.get("properties")?.unwrap_or_default(),
-        application: application(options)?,
-        user_metadata: text("user_metadata")?,
-        target_file_size_bytes: options.get("target_file_size")?,
-        codec: text("compression")?.map(|name| codec(&name)).transpose().map_err(to_py)?,
-        row_group_rows: options.get("row_group_rows")?,
-        bloom_columns: options.get("bloom_columns")?.unwrap_or_default(),
-        on_lossy: on_lossy(text("on_lossy")?.as_deref()).map_err(to_py)?,
-        patience: seconds.map(patience).transpose().map_err(to_py)?,
-    };
-    options.done()?;
-    Ok(found)
-}
-
-/// A number of an application's own, and of a batch of a stream what is known of it.
-pub fn application(options: &Options<'_, '_>) -> PyResult<Option<Application>> {
-    let batch = options.get::<Bound<'_, PyDict>>("batch")?.as_ref().map(batch).transpose()?;
-    match (options.get("txn")?, batch) {
-        (Some((id, version)), batch) => Ok(Some(Application { id, version, batch })),
-        (None, None) => Ok(None),
-        (None, Some(_)) => Err(to_py(Error::invalid_input("a batch goes with txn, which tells its stream and its number"))),
-    }
-}
-
-fn batch(known: &Bound<'_, PyDict>) -> PyResult<Batch> {
-    let known = Options::of(known);
-    let found = Batch {
-        query: known.get("query")?,
-        offsets: known.get("offsets")?,
-        rows: known.get("rows")?,
-        is_trusted: known.get("trusted")?.unwrap_or(false),
-    };
-    known.done()?;
-    Ok(found)
-}
-
-fn metrics(metrics: &WriteMetrics) -> HashMap<&'static str, u64> {
-    let known = metrics.deleted_rows.map(|rows| ("deleted_rows", rows));
-    let all = [
-        ("files", metrics.files),
-        ("output_rows", metrics.output_rows),
-        ("output_bytes", metrics.output_bytes),
-        ("removed_files", metrics.removed_files),
-        ("removed_bytes", metrics.removed_bytes),
-        ("copied_rows", metrics.copied_rows),
-        ("change_files", metrics.change_files),
-        ("conflicts", metrics.conflicts),
-    ];
-    all.into_iter().chain(known).collect()
 }
 
 /// The value that a word stands for. Upper and lower case are the same; without a word it is the first of the list.
@@ -252,34 +177,10 @@ pub fn word<T: Copy>(what: &str, given: Option<&str>, words: &[(&str, T)]) -> Re
     })
 }
 
-fn write_mode(given: Option<&str>) -> Result<WriteMode> {
-    let words = [
-        ("append", WriteMode::Append),
-        ("overwrite", WriteMode::Overwrite),
-        ("error", WriteMode::Error),
-        ("ignore", WriteMode::Ignore),
-    ];
-    word("mode", given, &words)
-}
-
 fn create_mode(given: Option<&str>) -> Result<CreateMode> {
     word("mode", given, &[("error", CreateMode::Error), ("ignore", CreateMode::Ignore), ("replace", CreateMode::Replace)])
 }
 
-fn schema_mode(given: Option<&str>) -> Result<SchemaMode> {
-    word("schema", given, &[("enforce", SchemaMode::Enforce), ("merge", SchemaMode::Merge), ("overwrite", SchemaMode::Overwrite)])
-}
-
-fn dynamic_partitions(given: Option<&str>) -> Result<bool> {
-    word("partitions", given, &[("static", false), ("dynamic", true)])
-}
-
 pub fn on_lossy(given: Option<&str>) -> Result<OnLossy> {
     word("on_lossy", given, &[("error", OnLossy::Error), ("truncate", OnLossy::Truncate)])
-}
-
-fn codec(name: &str) -> Result<Codec> {
-    Codec::parse(name).ok_or_else(|| {
-        Error::invalid_input(format!("compression={name:?}: it must be none, snappy, zstd, zstd(1) to zstd(22), gzip or lz4"))
-    })
 }

@@ -5,6 +5,7 @@
 
 mod process;
 mod wire;
+mod option_value;
 pub mod metrics;
 pub mod memory;
 mod size;

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from lakebed import arguments
 from lakebed.errors import InvalidInputError
 from lakebed.spark import session
 
@@ -68,10 +69,12 @@ class Batch(tuple[str, int]):
         offsets = None if checkpoint is None else _offsets_in(checkpoint, query, number)
         return cls(query, number, _Query(offsets=offsets), trusted=trusted)
 
-    def known(self, rows: int | None = None) -> dict[str, Any]:
-        """What is known of the batch, in the form that `_lakebed` takes; with the number of its rows if they were counted."""
+    def option(self, rows: int | None = None) -> dict[str, Any] | None:
+        """The option ``txn`` as `_lakebed` takes it, with what is known of the batch; and with the number of its rows if they were counted."""
         query, _, offsets = self._query
-        return {"query": _digest(query), "offsets": _digest(offsets), "rows": rows, "trusted": self._trusted}
+        known = {"query": _digest(query), "offsets": _digest(offsets), "rows": rows, "trusted": self._trusted}
+        number = arguments.txn("txn", self)
+        return None if number is None else {**number, "batch": known}
 
     @contextmanager
     def written_once(self, uri: str, rows: DataFrame) -> Iterator[None]:

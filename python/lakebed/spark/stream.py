@@ -241,7 +241,7 @@ class StreamWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSource
         options = self._options
         if query_id is not None:
             batch = Batch.of_sink(query_id, batchId, self._checkpoint, trusted=self._trusted)
-            options = {**options, "txn": batch, "batch": batch.known()}
+            options = {**options, "txn": batch.option()}
         assert task is not None
         _lakebed.Table.commit_write(options, task, files)
 

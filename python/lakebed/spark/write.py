@@ -86,11 +86,11 @@ def write(
         options["partitions"] = session.setting(df.sparkSession, "spark.sql.sources.partitionOverwriteMode", "static")
     schema_text = written.delta_schema(df.schema)
     if isinstance(txn, Batch):
-        options["batch"] = txn.known()
+        options["txn"] = txn.option()
     planned, known = _lakebed.Table.plan_write(options, schema_text)
     if planned is None and known is None:
         assert isinstance(txn, Batch)
-        options["batch"] = txn.known(rows=df.count())
+        options["txn"] = txn.option(rows=df.count())
         planned, known = _lakebed.Table.plan_write(options, schema_text)
     if planned is None:
         assert known is not None

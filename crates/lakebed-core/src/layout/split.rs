@@ -1,5 +1,7 @@
 //! Which file a row goes to, and its place there.
 
+use serde::Serialize;
+
 use super::cuts::Cuts;
 use super::kd::{self, Tree};
 use super::mass::{Mass, Span};
@@ -7,7 +9,8 @@ use super::spread::{spread, spread_again};
 use super::{hilbert, zorder};
 
 /// How files are laid out, the simpler first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Method {
     /// Rows along a Z-order curve.
     ZOrder,

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use lakebed_core::error::ConflictKind;
+use serde::{Deserialize, Serialize};
 
 use crate::memory::MemoryBudget;
 use crate::metrics::PlanMetrics;
@@ -16,17 +17,22 @@ use crate::write::{WriteOptions, check_application, check_file_size};
 use crate::{Error, Result, Snapshot, Table};
 
 /// How to change rows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct ChangeOptions {
     /// An application and its own number of this change: a change that the table knows already is not done again.
+    #[serde(rename = "txn")]
     pub application: Option<Application>,
     /// Words of the caller's own, kept in the history.
     pub user_metadata: Option<String>,
     /// About how large files become; by default what the table's properties say, else 128 MiB.
+    #[serde(rename = "target_file_size")]
     pub target_file_size_bytes: Option<u64>,
     /// How long to go on trying while other writers are faster.
+    #[serde(rename = "timeout", with = "crate::option_value::seconds")]
     pub patience: Option<Duration>,
     /// Whether all is done again on top of a version that another writer made meanwhile and that it depends on; else that is an error.
+    #[serde(rename = "retry")]
     pub retries: bool,
 }
 
@@ -44,7 +50,7 @@ pub struct ChangeOutcome {
 }
 
 /// What was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ChangeMetrics {
     /// Rows that are gone; none if the log does not tell how many there were.
     pub deleted_rows: Option<u64>,

@@ -20,6 +20,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Result, Snapshot, Table};
 
 pub use lakebed_core::layout::Method;
@@ -53,13 +55,16 @@ pub struct Optimize {
 }
 
 /// How to write files anew.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct OptimizeOptions {
     /// Only files that may hold rows for which this Spark SQL expression is true.
+    #[serde(rename = "where")]
     pub filter: Option<String>,
     /// In which order rows lie in the new files.
     pub layout: Layout,
     /// About how large files become; by default what the table's properties say, else 128 MiB, and more for tables of 256 GiB and above.
+    #[serde(rename = "target_file_size")]
     pub target_file_size_bytes: Option<u64>,
     /// Fewer small files than these are not put together.
     pub min_files: usize,
@@ -70,15 +75,18 @@ pub struct OptimizeOptions {
     /// Whether files that lack statistics get them.
     pub fill_statistics: bool,
     /// What becomes a version.
+    #[serde(rename = "commit")]
     pub commits: Commits,
     /// Words of the caller's own, kept in the history.
     pub user_metadata: Option<String>,
     /// How long to go on trying to commit while other writers are faster.
+    #[serde(rename = "timeout", with = "crate::option_value::seconds")]
     pub patience: Option<Duration>,
 }
 
 /// In which order rows lie in new files.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Layout {
     /// By the columns that cluster the table; as they come if there are none.
     #[default]
@@ -90,12 +98,14 @@ pub enum Layout {
 }
 
 /// What becomes a version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Commits {
     /// All that is done.
     #[default]
+    #[serde(rename = "run")]
     PerRun,
     /// Each group of files: what is done is there, whatever becomes of the rest.
+    #[serde(rename = "group")]
     PerGroup,
 }
 
@@ -113,7 +123,7 @@ pub struct OptimizeOutcome {
 }
 
 /// What was done.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct OptimizeMetrics {
     /// Groups of files that were written anew.
     pub groups: u64,

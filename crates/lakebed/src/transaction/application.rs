@@ -5,23 +5,27 @@
 
 use lakebed_core::action::{Action, SetTransaction};
 use lakebed_core::log::checkpoint::columns;
+use serde::{Deserialize, Serialize};
 
 use super::Transaction;
 use crate::{Error, Result, Snapshot};
 
 /// An application and its own number of a write.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Application {
     /// The application's own name.
     pub id: String,
     /// Its own number of this write. A number that the table has, or a lower one, is not written again.
     pub version: i64,
     /// If the write is a batch of a stream: what tells it from another batch with the same number.
+    #[serde(default)]
     pub batch: Option<Batch>,
 }
 
 /// What is known of a batch of a stream. What is not known is not compared.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Batch {
     /// A digest of the identity of the query, which lasts as long as its checkpoint.
     pub query: Option<i64>,
@@ -30,6 +34,7 @@ pub struct Batch {
     /// How many rows it has, where the caller has counted them. A commit counts by itself.
     pub rows: Option<u64>,
     /// Whether a batch with the number of a known one may have another number of rows: the query gives other rows each time that it runs.
+    #[serde(rename = "trusted")]
     pub is_trusted: bool,
 }
 

@@ -18,6 +18,7 @@ mod tell;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
+use serde::{Deserialize, Serialize};
 
 use crate::{RecordBatchStream, Result, Snapshot, Table};
 
@@ -53,12 +54,14 @@ pub struct Vacuum {
 }
 
 /// How to vacuum.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct VacuumOptions {
     /// Where candidates come from.
     pub mode: VacuumMode,
     /// What left the table within this time stays, and so does what is younger; by default `delta.deletedFileRetentionDuration`, a week if the
     /// table does not set it.
+    #[serde(rename = "retention_hours", with = "crate::option_value::hours")]
     pub retention: Option<Duration>,
     /// Whether a retention shorter than that property is refused. Without it, readers of an older version and writers that have not committed
     /// yet may lose their files: then nobody else may use the table meanwhile.
@@ -72,7 +75,8 @@ pub struct VacuumOptions {
 }
 
 /// Where a vacuum looks for files to delete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum VacuumMode {
     /// In the folders of the table: finds also what no commit ever named, such as files of writers that died.
     #[default]
@@ -96,7 +100,7 @@ pub struct VacuumOutcome {
 }
 
 /// What was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct VacuumMetrics {
     /// Files that were looked at: in folders, in an inventory, or among what commits removed.
     pub listed_files: u64,

@@ -13,7 +13,7 @@ use super::rewrite::{Change, FileTotals, Moves, Rewrite, Rewritten, notes_vector
 use super::run::{Begun, Files, Run, take_back};
 use super::search::{Gone, Leaving, Search};
 use super::target::Target;
-use super::{SchemaMode, WriteMetrics, WriteMode, WriteOutcome};
+use super::{PartitionMode, SchemaMode, WriteMetrics, WriteMode, WriteOutcome};
 use crate::create::{PlannedTable, replace_domains};
 use crate::expr::Filter;
 use crate::scan::{ScanFile, read_task};
@@ -110,7 +110,7 @@ impl Run {
         let columns = &target.rules.partition_columns;
         match condition {
             Some(filter) => Leaving::Where(filter),
-            None if self.options.dynamic_partitions && !columns.is_empty() => {
+            None if self.options.partitions == PartitionMode::Dynamic && !columns.is_empty() => {
                 let columns = columns.iter().map(|column| column.physical.clone()).collect();
                 Leaving::Partitions(Partitions::new(Some(snapshot), columns, partitions_of(target, &files.written)))
             }
@@ -130,7 +130,7 @@ impl Run {
         if let Some(text) = &self.options.replace_where {
             operation = operation.with("predicate", text.clone());
         }
-        if self.options.dynamic_partitions {
+        if self.options.partitions == PartitionMode::Dynamic {
             operation = operation.with("isDynamicPartitionOverwrite", true);
         }
         operation = match self.options.schema {

@@ -14,12 +14,14 @@ use arrow_schema::{DataType as ArrowType, Field, Fields, TimeUnit};
 use lakebed_core::schema::arrow::{type_name, type_to_arrow};
 use lakebed_core::schema::char_varchar::pad_column;
 use lakebed_core::schema::{ArrayType, DataType, MapType, PrimitiveType, StructType};
+use serde::{Deserialize, Serialize};
 
 use crate::scan::read::form::{moving_batch, value_type};
 use crate::{Error, Result};
 
 /// What to do with digits that a column cannot hold: nanoseconds, decimals, the last bits of a double.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnLossy {
     /// Refuse the data.
     #[default]

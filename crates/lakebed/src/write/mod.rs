@@ -33,6 +33,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use lakebed_io::parquet::write::Codec;
+use serde::{Deserialize, Serialize};
 
 use crate::transaction::{Application, CommitSettings};
 use crate::{Error, RecordBatchStream, Result, Snapshot, Table};
@@ -69,14 +70,16 @@ pub struct Write {
 }
 
 /// How to write rows.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct WriteOptions {
     /// What becomes of the rows that are there.
     pub mode: WriteMode,
     /// Of an overwrite: only the rows for which this is true make way, and all new rows must meet it.
+    #[serde(rename = "where")]
     pub replace_where: Option<String>,
-    /// Of an overwrite: only the partitions make way into which rows are written.
-    pub dynamic_partitions: bool,
+    /// Of an overwrite: which partitions make way.
+    pub partitions: PartitionMode,
     /// What becomes of the table's schema if the data has another.
     pub schema: SchemaMode,
     /// Of a new table, or with another schema: the columns by whose values files are kept apart. An existing table must have the same.
@@ -86,13 +89,16 @@ pub struct WriteOptions {
     /// Of a new table: its properties. An existing table must have the same.
     pub properties: HashMap<String, String>,
     /// An application and its own number of this write: a write that the table knows already is not done again.
+    #[serde(rename = "txn")]
     pub application: Option<Application>,
     /// Words of the caller's own, kept in the history.
     pub user_metadata: Option<String>,
     /// The approximate size of new files, at least [`LEAST_FILE_SIZE_BYTES`]. The default is the table's property; without one it is 128 MiB,
     /// and more for tables of 256 GiB and above.
+    #[serde(rename = "target_file_size")]
     pub target_file_size_bytes: Option<u64>,
     /// How pages are compressed; by default what the table's properties say, else Snappy.
+    #[serde(rename = "compression", with = "crate::option_value::codec")]
     pub codec: Option<Codec>,
     /// The rows of a row group, at most.
     pub row_group_rows: Option<usize>,
@@ -101,11 +107,13 @@ pub struct WriteOptions {
     /// What to do with digits that a column cannot hold.
     pub on_lossy: OnLossy,
     /// How long to go on trying while other writers are faster.
+    #[serde(rename = "timeout", with = "crate::option_value::seconds")]
     pub patience: Option<Duration>,
 }
 
 /// What becomes of the rows that are there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WriteMode {
     /// They stay.
     #[default]
@@ -118,8 +126,20 @@ pub enum WriteMode {
     Ignore,
 }
 
+/// Which partitions an overwrite replaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartitionMode {
+    /// All of them, or those that the condition tells.
+    #[default]
+    Static,
+    /// Only those into which rows are written.
+    Dynamic,
+}
+
 /// What becomes of the table's schema if the data has another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SchemaMode {
     /// The data must fit.
     #[default]
@@ -144,7 +164,7 @@ pub struct WriteOutcome {
 }
 
 /// What was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct WriteMetrics {
     /// New files.
     pub files: u64,

@@ -21,7 +21,7 @@ use super::input::write_rows;
 use super::known::version_of;
 use super::search::parse_condition;
 use super::target::Target;
-use super::{SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome, check_application, check_file_size};
+use super::{PartitionMode, SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome, check_application, check_file_size};
 use crate::create::exists;
 use crate::expr::Filter;
 use crate::transaction::retry::{Retry, Retryable};
@@ -298,7 +298,7 @@ fn check_options(options: &WriteOptions) -> Result<()> {
     if options.row_group_rows == Some(0) {
         return refuse("row_group_rows=0: a row group has at least one row");
     }
-    match (&options.replace_where, options.dynamic_partitions) {
+    match (&options.replace_where, options.partitions == PartitionMode::Dynamic) {
         (Some(_), _) if !is_overwrite => refuse("where goes with mode=\"overwrite\": it says which rows make way"),
         (_, true) if !is_overwrite => refuse("partitions=\"dynamic\" goes with mode=\"overwrite\": it says which rows make way"),
         (Some(_), true) => refuse("where and partitions=\"dynamic\" both say which rows make way: choose one"),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::transaction::Batch;
-use crate::write::{OnLossy, SchemaMode, WriteMode};
+use crate::write::{OnLossy, PartitionMode, SchemaMode, WriteMode};
 
 fn table() -> TableChange {
     let schema = StructType { fields: vec![StructField::new("id", PrimitiveType::Long, true)] };
@@ -55,13 +55,13 @@ fn options() -> impl Strategy<Value = WriteOptions> {
     let codec = prop::option::of(prop::sample::select(vec!["snappy", "zstd", "gzip", "lz4_raw", "uncompressed"]));
     let texts = (prop::option::of(any::<String>()), prop::option::of(any::<String>()), prop::option::of(application()));
     let columns = (prop::option::of(names()), prop::option::of(names()), names());
-    let numbers = (prop::option::of(any::<u64>()), prop::option::of(any::<usize>()), prop::option::of(0..u64::MAX / 2));
+    let numbers = (prop::option::of(any::<u64>()), prop::option::of(any::<usize>()), prop::option::of(0..1_000_000_000_000_u64));
     let properties = prop::collection::hash_map(any::<String>(), any::<String>(), 0..3);
     (modes, schemas, losses, codec, texts, columns, numbers, properties, any::<bool>()).prop_map(
-        |(mode, schema, on_lossy, codec, texts, columns, numbers, properties, dynamic_partitions)| WriteOptions {
+        |(mode, schema, on_lossy, codec, texts, columns, numbers, properties, is_dynamic)| WriteOptions {
             mode,
             replace_where: texts.0,
-            dynamic_partitions,
+            partitions: if is_dynamic { PartitionMode::Dynamic } else { PartitionMode::Static },
             schema,
             partition_by: columns.0,
             cluster_by: columns.1,
