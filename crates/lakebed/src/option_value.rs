@@ -71,3 +71,79 @@ fn duration<E: Error>(seconds: f64, expected: &str) -> Result<Duration, E> {
     }
     Ok(Duration::from_micros((seconds.min(LONGEST_SECONDS) * 1e6).round() as u64))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::{Value, from_value, json, to_value};
+
+    use crate::optimize::OptimizeOptions;
+    use crate::vacuum::VacuumOptions;
+    use crate::write::{PartitionMode, WriteMode, WriteOptions};
+
+    fn error_of(options: Value) -> String {
+        from_value::<WriteOptions>(options).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn options_have_the_names_of_python() {
+        let given = json!({"mode": "overwrite", "partitions": "dynamic", "timeout": 1.5, "compression": "zstd(3)"});
+        let options: WriteOptions = from_value(given).unwrap();
+        assert_eq!((options.mode, options.partitions), (WriteMode::Overwrite, PartitionMode::Dynamic));
+        assert_eq!(options.patience, Some(Duration::from_millis(1500)));
+        let names = to_value(&options).unwrap();
+        let names: Vec<&str> = names.as_object().unwrap().keys().map(String::as_str).collect();
+        let expected = [
+            "mode",
+            "where",
+            "partitions",
+            "schema",
+            "partition_by",
+            "cluster_by",
+            "properties",
+            "txn",
+            "user_metadata",
+            "target_file_size",
+            "compression",
+            "row_group_rows",
+            "bloom_columns",
+            "on_lossy",
+            "timeout",
+        ];
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn unknown_options_are_refused() {
+        assert!(error_of(json!({"tnx": null})).starts_with("unknown field `tnx`"));
+        assert!(error_of(json!({"txn": {"id": "a", "version": 1, "bacth": null}})).starts_with("unknown field `bacth`"));
+        assert!(from_value::<OptimizeOptions>(json!({"min_file": 1})).is_err());
+        assert!(from_value::<VacuumOptions>(json!({"retention": 1})).is_err());
+    }
+
+    #[test]
+    fn durations_outside_their_range_are_refused() {
+        assert!(error_of(json!({"timeout": -1.0})).contains("a number of seconds, 0 or more"));
+        for hours in [-1.0, f64::MAX] {
+            let error = from_value::<VacuumOptions>(json!({"retention_hours": hours})).unwrap_err().to_string();
+            assert!(error.contains("a number of hours, 0 or more"), "{error}");
+        }
+    }
+
+    #[test]
+    fn durations_come_back_as_they_were() {
+        for seconds in [0.0, 0.25, 3.000_001, 1e9] {
+            let options: WriteOptions = from_value(json!({ "timeout": seconds })).unwrap();
+            assert_eq!(from_value::<WriteOptions>(to_value(&options).unwrap()).unwrap(), options);
+        }
+        let longest: WriteOptions = from_value(json!({"timeout": 1e300})).unwrap();
+        assert_eq!(longest.patience, Some(Duration::from_secs(1_000_000_000)));
+    }
+
+    #[test]
+    fn unknown_codecs_are_refused_with_the_known() {
+        let error = error_of(json!({"compression": "brotli"}));
+        assert!(error.contains("\"brotli\" is unknown: it must be none, snappy, zstd"), "{error}");
+    }
+}
