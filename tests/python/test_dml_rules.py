@@ -475,3 +475,20 @@ def test_rows_of_many_batches_and_row_groups_are_found_by_their_places(path: str
         (2, "update_postimage"): changed,
         (3, "delete"): last.metrics.deleted_rows,
     }
+
+
+@pytest.mark.parametrize("where", ["id > 2 -- the newer ones", "id > 2 /* the newer ones */", "id > 2 -- one\n AND id < 9 -- two"])
+def test_conditions_may_end_with_a_comment(where: str, tmp_path: Path) -> None:
+    rows = pa.table({"id": [1, 2, 3], "v": [0, 0, 0]})
+
+    def table(name: str) -> lb.Table:
+        return lb.write(str(tmp_path / name), rows).table
+
+    assert table("delete").delete(where).table.to_arrow().sort_by("id")["id"].to_pylist() == [1, 2]
+    assert table("update").update({"v": "1"}, where=where).table.to_arrow().sort_by("id")["v"].to_pylist() == [0, 0, 1]
+    new = pa.table({"id": [3], "v": [7]})
+    replaced = lb.write(str(tmp_path / "delete"), new, mode="overwrite", where=where).table
+    assert replaced.to_arrow().sort_by("id").to_pydict() == {"id": [1, 2, 3], "v": [0, 0, 7]}
+    merge = table("merge").merge(pa.table({"id": [1], "v": [5]}), on=f"target.id = source.id AND (source.v = 5) {'-- all'}")
+    merged = merge.when_matched_update().when_not_matched_by_source_delete(where=where.replace("id", "target.id")).execute().table
+    assert merged.to_arrow().sort_by("id").to_pydict() == {"id": [1, 2], "v": [5, 0]}

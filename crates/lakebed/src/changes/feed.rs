@@ -16,6 +16,7 @@ use lakebed_core::schema::{PrimitiveType, StructField, StructType, parse};
 use serde_json::Value;
 
 use super::commits::{ALL, Commit, Commits, Kept, Wanted, lost};
+use crate::expr::Predicate;
 use crate::scan::balance::balanced;
 use crate::scan::task::OutputColumn;
 use crate::scan::{ChangeType, FileChange, RowColumn, RowColumnKind, ScanFile, ScanTask, read_task};
@@ -211,7 +212,7 @@ impl Changes {
             partition_columns: self.snapshot.partition_columns().to_vec(),
             mapping_mode: self.snapshot.mapping_mode(),
             columns: self.columns.clone(),
-            filter: self.filter.clone(),
+            filter: self.filter.clone().map(Predicate::from),
             now_ms: self.now_ms,
             row_columns: feed_columns(),
             ..ScanTask::default()

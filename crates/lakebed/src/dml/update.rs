@@ -110,7 +110,7 @@ impl Change for Updating<'_> {
 
         let scan = snapshot.scan().row_columns(id_columns(snapshot));
         let scan = match &condition {
-            Some(condition) => scan.filter(condition.text()),
+            Some(condition) => scan.filter(Arc::clone(condition)),
             None => scan,
         };
         let expected_bytes = if condition.is_some() { 0 } else { u64::MAX };

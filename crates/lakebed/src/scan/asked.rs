@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lakebed_core::schema::StructType;
 
 use super::task::RowColumnKind;
-use crate::expr::{Filter, OF_ROWS, Options, asked_of_rows, parse_filter, scan_schema};
+use crate::expr::{Filter, OF_ROWS, Options, Predicate, asked_of_rows, parse_filter, scan_schema};
 use crate::{Error, Result, Snapshot};
 
 /// Parses a condition on the columns of a table and on `_metadata`.
@@ -22,6 +22,36 @@ pub(crate) fn kinds_asked_of_rows(filter: &Filter, schema: &StructType) -> Resul
 }
 
 impl Snapshot {
+    /// The filter of a predicate on rows of this version.
+    pub(crate) fn filter_of(&self, predicate: &Predicate, now_ms: i64) -> Result<Arc<Filter>> {
+        match predicate {
+            Predicate::Text(text) => self.parse_row_filter(text, now_ms),
+            Predicate::Filter(filter) => {
+                self.check_bound(filter)?;
+                self.refuse_untracked(filter)?;
+                self.refuse_collations(filter)?;
+                Ok(Arc::clone(filter))
+            }
+        }
+    }
+
+    /// Refuses a filter over columns that the table does not have in the same types.
+    fn check_bound(&self, filter: &Filter) -> Result<()> {
+        let own = scan_schema(self.schema(), filter.text())?;
+        for path in filter.columns() {
+            let Some(name) = path.first() else { continue };
+            let bound = filter.schema().field_with_name(name).map(|field| field.data_type().clone()).ok();
+            let found = own.field_with_name(name).ok();
+            if !found.is_some_and(|field| bound.is_some_and(|bound| bound.equals_datatype(field.data_type()))) {
+                let url = self.url();
+                return Err(Error::predicate(format!(
+                    "{url}: the filter was made for another schema, whose column {name} differs"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Parses a condition on rows of this version: on their columns and on `_metadata`. A condition that cannot be decided is refused.
     pub(crate) fn parse_row_filter(&self, text: &str, now_ms: i64) -> Result<Arc<Filter>> {
         let filter = parse_row_filter(self.schema(), text, now_ms).map_err(|error| error.within(self.url()))?;

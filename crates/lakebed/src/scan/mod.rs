@@ -20,7 +20,7 @@ use arrow_schema::SchemaRef;
 
 use self::asked::not_tracked;
 use self::task::OutputColumn;
-use crate::expr::Filter;
+use crate::expr::{Filter, Predicate};
 use crate::{Error, Result, Snapshot};
 
 pub use explain::{ExplainedConjunct, Explanation};
@@ -45,7 +45,7 @@ pub use task::{ChangeType, FileChange, RowColumn, RowColumnKind, ScanFile, ScanT
 pub struct Scan {
     snapshot: Snapshot,
     columns: Option<Vec<String>>,
-    filter: Option<String>,
+    filter: Option<Predicate>,
     limit: Option<u64>,
     row_columns: Vec<RowColumn>,
     /// What `current_timestamp` means in the filter.
@@ -78,8 +78,8 @@ impl Scan {
     /// Only the rows for which this Spark SQL expression is true. It may ask for what [`select`](Self::select) can tell about rows:
     /// `_metadata.row_id = 5`.
     #[must_use]
-    pub fn filter(mut self, text: impl Into<String>) -> Self {
-        self.filter = Some(text.into());
+    pub fn filter(mut self, predicate: impl Into<Predicate>) -> Self {
+        self.filter = Some(predicate.into());
         self
     }
 
@@ -142,8 +142,14 @@ impl Scan {
         Ok(())
     }
 
-    /// The filter, understood.
+    /// The same with its filter as a tree, so that it is parsed once.
+    fn parsed(self) -> Result<Self> {
+        let filter = self.parsed_filter()?.map(Predicate::from);
+        Ok(Self { filter, ..self })
+    }
+
+    /// The filter as a tree.
     fn parsed_filter(&self) -> Result<Option<Arc<Filter>>> {
-        self.filter.as_ref().map(|text| self.snapshot.parse_row_filter(text, self.now_ms)).transpose()
+        self.filter.as_ref().map(|predicate| self.snapshot.filter_of(predicate, self.now_ms)).transpose()
     }
 }

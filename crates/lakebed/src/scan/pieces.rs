@@ -19,7 +19,7 @@ const FILES_AT_ONCE: usize = 4096;
 impl Scan {
     /// The rows, in the order of the log's files.
     pub async fn stream(&self) -> Result<RecordBatchStream> {
-        let scan = self.by_log().await?;
+        let scan = self.by_log().await?.parsed()?;
         let schema = scan.schema()?;
         let mut files = scan.plan(PlanOptions::default())?.files();
         let batches = produce(2, |sender| async move {

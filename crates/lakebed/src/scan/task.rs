@@ -16,6 +16,7 @@ use lakebed_core::action::{Add, DeletionVectorDescriptor};
 use lakebed_core::schema::StructType;
 use lakebed_core::schema::mapping::MappingMode;
 
+use crate::expr::Predicate;
 use crate::{Error, Result};
 
 pub(crate) use output::OutputColumn;
@@ -36,8 +37,8 @@ pub struct ScanTask {
     pub mapping_mode: MappingMode,
     /// Logical column paths (`a`, `a.b`) in the order of the output, and such as `_metadata.row_id` for columns about rows; None is all columns.
     pub columns: Option<Vec<String>>,
-    /// Only rows for which this Spark SQL expression over logical columns is true.
-    pub filter: Option<String>,
+    /// Only rows for which this predicate over logical columns is true.
+    pub filter: Option<Predicate>,
     /// What `current_timestamp` means in the filter, in milliseconds, so that all tasks of a scan agree.
     pub now_ms: i64,
     /// Rows at most, over all files.

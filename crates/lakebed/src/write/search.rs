@@ -137,7 +137,7 @@ impl Search {
     pub(crate) fn of_places(snapshot: &Snapshot, leaving: Leaving) -> Result<Self> {
         let scan = snapshot.scan().select(Vec::<String>::new());
         let (scan, filter) = match &leaving {
-            Leaving::Where(filter) => (scan.filter(filter.text()), Some(Arc::clone(filter))),
+            Leaving::Where(filter) => (scan.filter(Arc::clone(filter)), Some(Arc::clone(filter))),
             Leaving::All | Leaving::Partitions(_) => (scan, None),
         };
         let plan = plan(snapshot, filter.as_deref())?;
@@ -297,9 +297,7 @@ fn plan(snapshot: &Snapshot, filter: Option<&Filter>) -> Result<Plan> {
 
 /// What must be shown to be impossible for all rows of a file to match.
 fn may_stay(snapshot: &Snapshot, filter: &Filter) -> Result<[Arc<Pruner>; 2]> {
-    let text = filter.text();
-    let pruner = |text: String| snapshot.pruner(&parse_filter(&text, filter.schema(), &Options::default())?);
-    Ok([pruner(format!("NOT ({text})"))?, pruner(format!("({text}) IS NULL"))?])
+    Ok([snapshot.pruner(&filter.negated())?, snapshot.pruner(&filter.is_unknown())?])
 }
 
 impl Whole {

@@ -45,7 +45,7 @@ impl Merge {
         let plan = Plan::new(&self.given, &snapshot, source).await?;
         let mut scan = snapshot.scan();
         if let Some(filter) = &plan.filter {
-            scan = scan.filter(filter.text());
+            scan = scan.filter(std::sync::Arc::clone(filter));
         }
         let key = |key: &super::on::Key| MergeKey {
             target: key.target.text.clone(),

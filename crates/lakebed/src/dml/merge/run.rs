@@ -328,7 +328,7 @@ fn search(plan: &Arc<Plan>, snapshot: &Snapshot, probe: &Arc<Probe>) -> Result<S
         None => scan.row_columns(id_columns(snapshot)),
     };
     if let Some(filter) = &plan.filter {
-        scan = scan.filter(filter.text());
+        scan = scan.filter(Arc::clone(filter));
     }
     let test = Some(Arc::new(Test(Arc::clone(probe))) as _);
     // About as many rows of the target come out as the source has.

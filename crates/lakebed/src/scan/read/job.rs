@@ -13,6 +13,7 @@ use lakebed_io::store::Store;
 use super::condition::Condition;
 use super::form::moving_type;
 use super::{PIECES_PER_CORE, ReadOptions};
+use crate::expr::Predicate;
 use crate::memory::MemoryBudget;
 use crate::scan::asked::parse_row_filter;
 use crate::scan::prune::Pruner;
@@ -110,8 +111,11 @@ impl Job {
         let partition_columns = partition_columns.collect::<Result<Vec<_>>>()?;
         let is_partition = |name: &str| partition_columns.iter().any(|column| column.name == name);
         let (mut pruner, mut tested) = (None, None);
-        if let Some(text) = &task.filter {
-            let filter = parse_row_filter(schema, text, task.now_ms)?;
+        if let Some(predicate) = &task.filter {
+            let filter = match predicate {
+                Predicate::Text(text) => Arc::new(parse_row_filter(schema, text, task.now_ms)?),
+                Predicate::Filter(filter) => Arc::clone(filter),
+            };
             let of_filter = Pruner::of_footers(&filter, schema, &task.partition_columns, task.mapping_mode)?;
             // Otherwise, files that partition values do not rule out match as a whole.
             if !of_filter.is_exact_on_partitions() {
@@ -119,7 +123,7 @@ impl Job {
             }
             pruner = Some(of_filter);
         }
-        let condition = Condition::new(tested.as_ref(), options.test.clone(), schema)?;
+        let condition = Condition::new(tested.as_deref(), options.test.clone(), schema)?;
 
         let tested =
             condition.iter().flat_map(|condition| &condition.columns().fields).filter(|field| !is_partition(&field.name));

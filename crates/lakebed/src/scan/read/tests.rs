@@ -67,7 +67,7 @@ impl Table {
     }
 
     fn filter(&mut self, text: &str) -> &mut Self {
-        self.task.filter = Some(text.to_owned());
+        self.task.filter = Some(text.into());
         self
     }
 

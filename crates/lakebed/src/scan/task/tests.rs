@@ -51,7 +51,7 @@ fn task() -> ScanTask {
         partition_columns: vec!["day".to_owned()],
         mapping_mode: MappingMode::Name,
         columns: Some(vec!["s.x".to_owned(), "id".to_owned()]),
-        filter: Some("id > 5 AND day = DATE '2026-11-21'".to_owned()),
+        filter: Some("id > 5 AND day = DATE '2026-11-21'".into()),
         now_ms: 1_700_000_000_123,
         limit: Some(10),
         row_columns: vec![

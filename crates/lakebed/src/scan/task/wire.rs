@@ -8,6 +8,7 @@ use lakebed_core::action::DeletionVectorDescriptor;
 use lakebed_core::schema;
 
 use super::{ChangeType, FileChange, RowColumn, RowColumnKind, ScanFile, ScanTask, invalid};
+use crate::expr::Predicate;
 use crate::{Error, Result};
 
 /// Counts up when older readers would read rows wrongly.
@@ -79,7 +80,7 @@ pub(super) fn write(task: &ScanTask) -> Result<Vec<u8>> {
         partition_columns: task.partition_columns,
         mapping_mode: task.mapping_mode.to_string(),
         columns: task.columns,
-        filter: task.filter,
+        filter: task.filter.map(|predicate| predicate.text().to_owned()),
         now_ms: task.now_ms,
         limit: task.limit,
         row_columns: task.row_columns.into_iter().map(|column| (column.kind.name().to_owned(), column.name)).collect(),
@@ -103,7 +104,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<ScanTask> {
         partition_columns: wire.partition_columns,
         mapping_mode: wire.mapping_mode.parse().map_err(|said| invalid(format!("the mapping mode {said}")))?,
         columns: wire.columns,
-        filter: wire.filter,
+        filter: wire.filter.map(Predicate::from),
         now_ms: wire.now_ms,
         limit: wire.limit,
         row_columns: row_columns.collect::<Result<_>>()?,

@@ -153,7 +153,7 @@ async fn rows_that_move_on_have_views_and_short_decimals_however_they_are_stored
         let mut table = Table::of("c", data_type);
         table.add(file).await;
         table.options.is_moving = true;
-        table.task.filter = filter.map(str::to_owned);
+        table.task.filter = filter.map(Into::into);
         let batches = table.batches().await.unwrap();
         batches.iter().map(|batch| value_type(batch.column(0).data_type()).clone()).collect::<Vec<_>>()
     };
@@ -189,7 +189,7 @@ async fn rows_that_move_on_come_as_the_keys_that_they_are_stored_as() {
     table.options.is_moving = true;
     assert_eq!(types(&table).await, [keyed(ArrowType::Utf8View), keyed(ArrowType::Int64), ArrowType::Boolean]);
     // What is tested has the usual types.
-    table.task.filter = Some("number = 1".to_owned());
+    table.task.filter = Some("number = 1".into());
     assert_eq!(types(&table).await, [ArrowType::Utf8, ArrowType::Int64, ArrowType::Boolean]);
 }
 
