@@ -296,7 +296,7 @@ fn written_files_outside_table_are_refused() {
         assert!(WrittenFiles::from_bytes(&bytes(outside)).is_err(), "{outside}");
     }
     let refused = WriteTask::from_bytes(br#"{"write_task": 9}"#).unwrap_err();
-    assert!(refused.message().contains("it is of form 9, this version of lakebed reads form 2"), "{refused}");
+    assert!(refused.message().contains("it is of form 9, this version of lakebed reads form 3"), "{refused}");
 }
 
 /// What a part tells, with one number in its bytes another.
