@@ -340,8 +340,8 @@ pub(crate) fn replace_columns(expr: &Expr, mut replace: impl FnMut(&str) -> Opti
     replaced.map_or_else(|_| expr.clone(), |replaced| replaced.data)
 }
 
-/// The schema with every field nullable: a file may hold nulls where its table says it does not, and they must not be lost.
-fn nullable(schema: &Schema) -> Schema {
+/// The schema of filters: every field is nullable, for a file may hold nulls where its table says it does not, and they must not be lost.
+pub(crate) fn nullable(schema: &Schema) -> Schema {
     let keep_length = |field: &FieldRef| Arc::new(chars::keep_length(nullable_field(field).as_ref().clone(), field));
     Schema::new(schema.fields().iter().map(keep_length).collect::<Fields>())
 }

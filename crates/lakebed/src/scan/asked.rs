@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use arrow_schema::Schema;
 use lakebed_core::schema::StructType;
 
 use super::task::RowColumnKind;
-use crate::expr::{Filter, OF_ROWS, Options, Predicate, asked_of_rows, parse_filter, scan_schema};
+use crate::expr::{Filter, OF_ROWS, Options, Predicate, asked_of_rows, nullable, parse_filter, scan_schema};
 use crate::{Error, Result, Snapshot};
 
 /// Parses a condition on the columns of a table and on `_metadata`.
@@ -37,12 +38,11 @@ impl Snapshot {
 
     /// Refuses a filter over columns that the table does not have in the same types.
     fn check_bound(&self, filter: &Filter) -> Result<()> {
-        let own = scan_schema(self.schema(), filter.text())?;
+        let own = nullable(&scan_schema(self.schema(), filter.text())?);
+        let type_in = |schema: &Schema, name: &str| schema.field_with_name(name).map(|field| field.data_type().clone()).ok();
         for path in filter.columns() {
             let Some(name) = path.first() else { continue };
-            let bound = filter.schema().field_with_name(name).map(|field| field.data_type().clone()).ok();
-            let found = own.field_with_name(name).ok();
-            if !found.is_some_and(|field| bound.is_some_and(|bound| bound.equals_datatype(field.data_type()))) {
+            if type_in(&own, name).is_none() || type_in(&own, name) != type_in(filter.schema(), name) {
                 let url = self.url();
                 return Err(Error::predicate(format!(
                     "{url}: the filter was made for another schema, whose column {name} differs"
