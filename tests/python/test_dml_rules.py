@@ -477,7 +477,17 @@ def test_rows_of_many_batches_and_row_groups_are_found_by_their_places(path: str
     }
 
 
-@pytest.mark.parametrize("where", ["id > 2 -- the newer ones", "id > 2 /* the newer ones */", "id > 2 -- one\n AND id < 9 -- two"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "id > 2 -- the newer ones",
+        "id > 2 --",
+        "id > 2 /* the newer ones */",
+        "id > 2 -- one\n AND id < 9 -- two",
+        "id > 2 -- it's a )",
+        "'--' = '--' AND id > 2",
+    ],
+)
 def test_conditions_may_end_with_a_comment(where: str, tmp_path: Path) -> None:
     rows = pa.table({"id": [1, 2, 3], "v": [0, 0, 0]})
 

@@ -1,45 +1,40 @@
-//! Values of options in the form in which they cross the border: to Python, and to other processes.
+//! The form of option values at the border: in Python's dictionaries and in write tasks.
 //!
-//! Options are structs that serde reads and writes. A value whose Rust type has no such form gets it
-//! here: durations are numbers, codecs are names. Ranges are checked where a value is read.
+//! serde reads the option structs. A duration is a number there, and a codec is a name. This module
+//! converts these values, and checks their ranges when it reads them.
 
 use std::time::Duration;
 
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Nobody waits longer, so a larger number means no limit.
-const LONGEST_SECONDS: f64 = 1e9;
-
-/// A duration as a number of seconds.
+/// A duration as a number of seconds. It is exact to the microsecond, up to the longest one.
 pub(crate) mod seconds {
     use super::*;
+
+    /// A longer timeout never ends a call, so a larger number means this one.
+    const LONGEST: f64 = 1e9;
 
     pub(crate) fn serialize<S: Serializer>(value: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
         value.map(|value| value.as_secs_f64()).serialize(serializer)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-        let seconds = Option::<f64>::deserialize(deserializer)?;
-        seconds.map(|seconds| duration(seconds, "a number of seconds, 0 or more")).transpose()
-    }
-}
-
-/// A duration as a number of hours.
-pub(crate) mod hours {
-    use super::*;
-
-    pub(crate) fn serialize<S: Serializer>(value: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-        value.map(|value| value.as_secs_f64() / 3600.0).serialize(serializer)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-        let expected = "a number of hours, 0 or more";
-        let exact = |hours: f64| {
-            Duration::try_from_secs_f64(hours * 3600.0).map_err(|_| D::Error::invalid_value(Unexpected::Float(hours), &expected))
+        let exact = |seconds: f64| match seconds >= 0.0 {
+            true => Ok(Duration::from_micros((seconds.min(LONGEST) * 1e6).round() as u64)),
+            false => Err(D::Error::invalid_value(Unexpected::Float(seconds), &"a number of seconds, 0 or more")),
         };
         Option::<f64>::deserialize(deserializer)?.map(exact).transpose()
     }
+}
+
+/// Reads a duration that is a number of hours.
+pub(crate) fn hours<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let exact = |hours: f64| {
+        let refused = |_| D::Error::invalid_value(Unexpected::Float(hours), &"a number of hours, 0 or more");
+        Duration::try_from_secs_f64(hours * 3600.0).map_err(refused)
+    };
+    Option::<f64>::deserialize(deserializer)?.map(exact).transpose()
 }
 
 /// A codec by its name.
@@ -62,14 +57,6 @@ pub(crate) mod codec {
         };
         Option::<String>::deserialize(deserializer)?.map(parse).transpose()
     }
-}
-
-/// To the microsecond, which a number of seconds tells exactly up to the longest one.
-fn duration<E: Error>(seconds: f64, expected: &str) -> Result<Duration, E> {
-    if seconds.is_nan() || seconds < 0.0 {
-        return Err(E::invalid_value(Unexpected::Float(seconds), &expected));
-    }
-    Ok(Duration::from_micros((seconds.min(LONGEST_SECONDS) * 1e6).round() as u64))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::write::{WriteOptions, check_application, check_file_size};
 use crate::{Error, Result, Snapshot, Table};
 
 /// How to change rows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChangeOptions {
     /// An application and its own number of this change: a change that the table knows already is not done again.
@@ -29,7 +29,7 @@ pub struct ChangeOptions {
     #[serde(rename = "target_file_size")]
     pub target_file_size_bytes: Option<u64>,
     /// How long to go on trying while other writers are faster.
-    #[serde(rename = "timeout", with = "crate::option_value::seconds")]
+    #[serde(rename = "timeout", deserialize_with = "crate::option_value::seconds::deserialize")]
     pub patience: Option<Duration>,
     /// Whether all is done again on top of a version that another writer made meanwhile and that it depends on; else that is an error.
     #[serde(rename = "retry")]

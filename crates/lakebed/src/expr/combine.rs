@@ -1,11 +1,13 @@
-//! Filters made of other filters, without a way through text. Their texts are put together for
-//! messages, the history and other processes, and mean the same when they are parsed.
+//! Filters that are derived from other filters. The tree is derived from the tree, so no text is
+//! parsed. A derived filter also gets a text, for messages, the history and other processes. That
+//! text means the same as the tree when another process parses it.
 
 use std::sync::Arc;
 
 use datafusion_common::ScalarValue;
 use datafusion_expr::Expr;
 
+use super::joined_text::in_parentheses;
 use super::physical::{fold_if_possible, may_fail};
 use super::{Conjunct, Filter};
 
@@ -31,12 +33,6 @@ impl Filter {
         };
         Filter::of(conjuncts, text, Arc::clone(self.schema()))
     }
-}
-
-/// The text of an operand. A comment at its end must not reach the parenthesis.
-pub(crate) fn in_parentheses(text: &str) -> String {
-    let end = if text.contains("--") { "\n" } else { "" };
-    format!("({text}{end})")
 }
 
 #[cfg(test)]

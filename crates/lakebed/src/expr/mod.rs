@@ -16,6 +16,7 @@ mod compare;
 mod float_compare;
 mod function;
 mod interval;
+mod joined_text;
 mod kernel;
 mod lex;
 mod literal;
@@ -53,12 +54,12 @@ pub(crate) use calendar::{Civil, DAY, SECOND, date_text, timestamp_text};
 pub(crate) use cast::castable;
 pub(crate) use cast_parts::may_be_variant;
 pub(crate) use chars::filter_schema;
-pub(crate) use combine::in_parentheses;
 pub(crate) use compare::{below_one_form, one_form_of};
 pub(crate) use function::null_args;
 pub(crate) use function::pattern::Pattern;
 pub(crate) use function::text::{STARTS_WITH, beginning};
 pub(crate) use function::{GREATEST_OF_KNOWN, LEAST_OF_KNOWN, branches};
+pub(crate) use joined_text::joined_text;
 pub(crate) use kernel::{Input, Kernel, Order, Spec};
 pub(crate) use lex::{Span, Suffix, error_at};
 pub(crate) use nested::{field_index, parts, path};
@@ -299,7 +300,7 @@ impl Filter {
         if left.is_empty() {
             return None;
         }
-        let text = left.iter().map(|conjunct| format!("({})", conjunct.text)).collect::<Vec<_>>().join(" AND ");
+        let text = joined_text("AND", left.iter().map(|conjunct| conjunct.text.as_str()));
         Some(Filter::of(left, text, self.schema().clone()))
     }
 }
@@ -340,7 +341,8 @@ pub(crate) fn replace_columns(expr: &Expr, mut replace: impl FnMut(&str) -> Opti
     replaced.map_or_else(|_| expr.clone(), |replaced| replaced.data)
 }
 
-/// The schema of filters: every field is nullable, for a file may hold nulls where its table says it does not, and they must not be lost.
+/// The schema that filters are bound to: every field is nullable. A file may hold nulls where its table
+/// says that it does not, and a filter must not lose such rows.
 pub(crate) fn nullable(schema: &Schema) -> Schema {
     let keep_length = |field: &FieldRef| Arc::new(chars::keep_length(nullable_field(field).as_ref().clone(), field));
     Schema::new(schema.fields().iter().map(keep_length).collect::<Fields>())

@@ -1,4 +1,4 @@
-//! A predicate as it is given: text that is still to be parsed for the schema of a table, or a filter.
+//! A predicate is either text, which a scan parses for the schema of its table, or a filter.
 
 use std::sync::Arc;
 

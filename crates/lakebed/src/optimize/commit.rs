@@ -85,11 +85,11 @@ impl Committer<'_> {
                     if let Err(error) = retry.again(error).await {
                         return self.give_up(groups, error).await;
                     }
-                    self.metrics.conflicts += 1;
                     self.is_behind = true;
                 }
             }
         }
+        self.metrics.conflicts += retry.conflicts();
         Ok(())
     }
 

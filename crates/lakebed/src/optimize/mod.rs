@@ -55,7 +55,7 @@ pub struct Optimize {
 }
 
 /// How to write files anew.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OptimizeOptions {
     /// Only files that may hold rows for which this Spark SQL expression is true.
@@ -80,12 +80,12 @@ pub struct OptimizeOptions {
     /// Words of the caller's own, kept in the history.
     pub user_metadata: Option<String>,
     /// How long to go on trying to commit while other writers are faster.
-    #[serde(rename = "timeout", with = "crate::option_value::seconds")]
+    #[serde(rename = "timeout", deserialize_with = "crate::option_value::seconds::deserialize")]
     pub patience: Option<Duration>,
 }
 
 /// In which order rows lie in new files.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
     /// By the columns that cluster the table; as they come if there are none.
@@ -98,7 +98,7 @@ pub enum Layout {
 }
 
 /// What becomes a version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub enum Commits {
     /// All that is done.
     #[default]

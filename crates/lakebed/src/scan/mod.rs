@@ -142,12 +142,6 @@ impl Scan {
         Ok(())
     }
 
-    /// The same with its filter as a tree, so that it is parsed once.
-    fn parsed(self) -> Result<Self> {
-        let filter = self.parsed_filter()?.map(Predicate::from);
-        Ok(Self { filter, ..self })
-    }
-
     /// The filter as a tree.
     fn parsed_filter(&self) -> Result<Option<Arc<Filter>>> {
         self.filter.as_ref().map(|predicate| self.snapshot.filter_of(predicate, self.now_ms)).transpose()

@@ -10,6 +10,7 @@ use lakebed_io::store::{Store, StoreOptions};
 use super::balance::balanced;
 use super::plan::{Plan, PlanOptions};
 use super::{Scan, ScanFile, ScanTask, read_task};
+use crate::expr::Predicate;
 use crate::stream::{RecordBatchStream, produce};
 use crate::{Error, Result};
 
@@ -19,9 +20,11 @@ const FILES_AT_ONCE: usize = 4096;
 impl Scan {
     /// The rows, in the order of the log's files.
     pub async fn stream(&self) -> Result<RecordBatchStream> {
-        let scan = self.by_log().await?.parsed()?;
-        let schema = scan.schema()?;
-        let mut files = scan.plan(PlanOptions::default())?.files();
+        let scan = self.by_log().await?;
+        let (schema, filter) = (scan.schema()?, scan.parsed_filter()?);
+        let mut files = Plan::new(&scan.snapshot, filter.as_deref(), PlanOptions::default())?.files();
+        // The tasks have the tree, so that the text is not parsed again.
+        let scan = Self { filter: filter.map(Predicate::from), ..scan };
         let batches = produce(2, |sender| async move {
             let mut wanted = scan.limit.unwrap_or(u64::MAX);
             let mut chunk = Vec::new();

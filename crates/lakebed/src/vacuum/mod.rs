@@ -54,14 +54,14 @@ pub struct Vacuum {
 }
 
 /// How to vacuum.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct VacuumOptions {
     /// Where candidates come from.
     pub mode: VacuumMode,
     /// What left the table within this time stays, and so does what is younger; by default `delta.deletedFileRetentionDuration`, a week if the
     /// table does not set it.
-    #[serde(rename = "retention_hours", with = "crate::option_value::hours")]
+    #[serde(rename = "retention_hours", deserialize_with = "crate::option_value::hours")]
     pub retention: Option<Duration>,
     /// Whether a retention shorter than that property is refused. Without it, readers of an older version and writers that have not committed
     /// yet may lose their files: then nobody else may use the table meanwhile.
@@ -75,7 +75,7 @@ pub struct VacuumOptions {
 }
 
 /// Where a vacuum looks for files to delete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VacuumMode {
     /// In the folders of the table: finds also what no commit ever named, such as files of writers that died.

@@ -1,5 +1,7 @@
 //! What a merge would do, told before it is done: by which keys rows find each other, and which files may be concerned.
 
+use std::sync::Arc;
+
 use super::Merge;
 use super::plan::Plan;
 use crate::Result;
@@ -45,7 +47,7 @@ impl Merge {
         let plan = Plan::new(&self.given, &snapshot, source).await?;
         let mut scan = snapshot.scan();
         if let Some(filter) = &plan.filter {
-            scan = scan.filter(std::sync::Arc::clone(filter));
+            scan = scan.filter(Arc::clone(filter));
         }
         let key = |key: &super::on::Key| MergeKey {
             target: key.target.text.clone(),

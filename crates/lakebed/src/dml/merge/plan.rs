@@ -18,7 +18,7 @@ use super::on::On;
 use super::source::Source;
 use super::summary::Summary;
 use super::{Given, When};
-use crate::expr::{Filter, in_parentheses};
+use crate::expr::{Filter, joined_text};
 use crate::write::rewrite::notes_vectors;
 use crate::write::search::parse_condition;
 use crate::write::target::Target;
@@ -182,7 +182,7 @@ impl Plan {
                 parts.extend(summary.condition(path, key.null_safe));
             }
         }
-        let matched = parts.iter().map(|part| in_parentheses(part)).collect::<Vec<_>>().join(" AND ");
+        let matched = joined_text("AND", parts.iter().map(String::as_str));
         let mut all = vec![matched];
         for change in &self.clauses.not_matched_by_source {
             // Tested for rows that match as well, what may fail could fail needlessly.
@@ -191,7 +191,7 @@ impl Plan {
             all.push(text);
         }
         let is_bounded = all.iter().all(|part| !part.is_empty());
-        Ok(is_bounded.then(|| all.iter().map(|part| in_parentheses(part)).collect::<Vec<_>>().join(" OR ")))
+        Ok(is_bounded.then(|| joined_text("OR", all.iter().map(String::as_str))))
     }
 }
 
