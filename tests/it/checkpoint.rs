@@ -1,4 +1,4 @@
-//! Checkpoints from end to end: what reading one asks of the store, and what is written.
+//! Checkpoints from end to end: the requests and memory that reading one costs, and the content of written ones.
 
 mod read;
 mod write;

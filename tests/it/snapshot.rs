@@ -1,4 +1,4 @@
-//! Opening a table: what is recovered from a damaged log, and what is refused.
+//! Opening a table. lakebed reads past some damage of the log, and refuses other tables with a clear error.
 
 mod recovery;
 mod refused;

@@ -1,4 +1,4 @@
-//! What follows a commit: checksums, the cleanup of the log, compactions.
+//! The upkeep after a commit: checksums, the cleanup of the log, and compactions.
 
 mod checksum;
 mod checksum_damage;

@@ -1,6 +1,6 @@
-//! The list of deeds: what can be done to the rows of a table, how lakebed does it, and its effect on a list of rows.
+//! The list of deeds. A deed is a verb with its rows: it runs on a table, and it has an effect on a list of rows.
 //!
-//! Races and the simulation share the list; each says by its [`Model`] which rows it has. A new verb of lakebed is one more [`Verb`].
+//! The races and the simulation share the list. Each of them defines its rows with a [`Model`]. A new verb of lakebed is one more [`Verb`].
 
 use std::fmt::Debug;
 
@@ -38,7 +38,7 @@ pub trait Model {
     fn set_text(set: Self::Set) -> (&'static str, String);
 }
 
-/// What is done.
+/// A kind of deed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb<W, S> {
     Append,
@@ -64,7 +64,7 @@ pub struct Deed<M: Model> {
     pub rows: Vec<M::Row>,
 }
 
-/// What came of a deed.
+/// The outcome of a deed.
 #[derive(Debug)]
 pub struct Done {
     pub version: u64,
@@ -113,7 +113,7 @@ impl<M: Model> Deed<M> {
         }
     }
 
-    /// Does it. A change uses of the options what it has in common with a write.
+    /// Runs the deed. A change of rows takes `application` and `user_metadata` from the options of a write.
     pub async fn run(&self, table: &Table, options: WriteOptions, retries: bool) -> Result<Done> {
         let change = ChangeOptions {
             application: options.application.clone(),

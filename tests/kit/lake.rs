@@ -1,4 +1,4 @@
-//! A table in memory as several processes have it, with a view below the store for what no request may change or count.
+//! A table in memory that several simulated processes use. Tests can also read and write the objects below the counted store.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -141,13 +141,13 @@ fn commit_path(version: u64) -> Path {
     Path::from(format!("{ROOT}/_delta_log/{}", commit_name(version)))
 }
 
-/// What names the file of a deletion vector.
+/// The name of a deletion vector's file.
 fn file_of(vector: &DeletionVectorDescriptor) -> String {
     assert_eq!(vector.storage_type, DvStorage::UuidRelative);
     vector.path_or_inline_dv.clone()
 }
 
-/// The table over a store as a process has it, whose clock and identifiers come from the process's number.
+/// A handle of the table for one simulated process. The process's number seeds its clock and its identifiers.
 pub fn table_over(store: Arc<dyn ObjectStore>, process: u64) -> Table {
     let env = Env::seeded(process);
     let options = StoreOptions { env: env.clone(), ..StoreOptions::default() };

@@ -11,7 +11,7 @@ use crate::options::Options;
 use crate::runtime::enter;
 use crate::table::Table;
 
-/// The table afterwards, how many versions were made, and what was done.
+/// The new table, the number of versions that the run committed, and its metrics.
 type Optimized<'py> = (Table, u64, Bound<'py, PyAny>);
 /// Partition, paths, and size.
 type Planned = (String, Vec<String>, u64);

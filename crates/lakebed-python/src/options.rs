@@ -1,8 +1,8 @@
 //! Options as Python hands them over: one dictionary for each operation.
 //!
-//! The options of a verb are one struct of lakebed, which [`Options::rest`] reads. Other values are taken
-//! with [`Options::get`]. [`Options::rest`] and [`Options::done`] refuse keys that nobody takes, so that
-//! a mistake on either side of the extension does not vanish.
+//! lakebed has one struct for the options of a verb. [`Options::rest`] reads this struct, and
+//! [`Options::get`] reads a single value. [`Options::rest`] and [`Options::done`] refuse unknown keys, so
+//! a misspelled option is an error.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -43,7 +43,7 @@ impl<'a, 'py> Options<'a, 'py> {
         }
     }
 
-    /// The options that were not taken yet, as one struct. A key with None counts as not given.
+    /// Reads all options that [`Self::get`] did not read as one struct. None means that an option is not given.
     pub fn rest<T: DeserializeOwned>(&self) -> PyResult<T> {
         let (py, taken) = (self.given.py(), self.taken.borrow());
         let rest = PyDict::new(py);
@@ -78,7 +78,7 @@ pub fn text(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
 
 /// The error for an option that no field takes, or that does not fit its field.
 fn unfit(py: Python<'_>, key: &str, error: &PyErr) -> PyErr {
-    // Errors of serde are plain exceptions; those of Python say by their class what is wrong.
+    // serde's errors arrive as plain exceptions. Python's own errors have a class that says what is wrong.
     if !error.get_type(py).is(py.get_type::<PyException>()) {
         return named(py, key, error);
     }

@@ -70,7 +70,7 @@ class Batch(tuple[str, int]):
         return cls(query, number, _Query(offsets=offsets), trusted=trusted)
 
     def option(self, rows: int | None = None) -> dict[str, Any] | None:
-        """The option ``txn`` as `_lakebed` takes it, with what is known of the batch; and with the number of its rows if they were counted."""
+        """The option ``txn`` for `_lakebed`, with the facts by which the table recognizes the batch. ``rows`` is its row count, if known."""
         query, _, offsets = self._query
         known = {"query": _digest(query), "offsets": _digest(offsets), "rows": rows, "trusted": self._trusted}
         number = arguments.txn("txn", self)

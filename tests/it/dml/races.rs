@@ -103,7 +103,7 @@ async fn rows(lake: &Lake) -> Rows {
     lake.rows().await.into_iter().collect()
 }
 
-/// What becomes of the second one.
+/// The outcome of the second deed, which began before the first one was committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// It is committed as it is, on top of the first.

@@ -1,7 +1,8 @@
-//! Which file uses which: every path in the code outside of tests, followed to the file that defines what it names.
+//! The arrows between files. An arrow leads from a file to each file that defines an item which the first file uses.
 //!
-//! A declaration `mod x;` and a re-export are no arrows; who uses a re-exported item has an arrow to the file that defines it.
-//! Calls of methods are not seen, as only the compiler knows their types; `Type::function(…)` is.
+//! The arrows come from all paths in the code outside of tests. A declaration `mod x;` and a re-export make no arrow. The use of a
+//! re-exported item makes an arrow to the file that defines the item. A method call makes no arrow, because only the compiler knows
+//! its type. A call of the form `Type::function(…)` does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -90,7 +91,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds the arrows of a path. A module by itself is no arrow: what is used of it is.
+    /// Adds the arrows of a path. A path that names only a module makes no arrow.
     fn follow(&mut self, path: &[String]) {
         for target in self.tree.resolve(self.module, path) {
             let Target::Item { module, name, rest } = target else { continue };

@@ -1,14 +1,14 @@
-//! From a path in the code to the place that defines what it names: through re-exports, glob imports and enclosing modules.
+//! Finds the definition of the item that a path names. It follows re-exports, glob imports and enclosing modules.
 
 use std::collections::BTreeSet;
 
 use super::tree::{Import, ModuleId, Tree};
 
-/// What a path leads to inside its own crate.
+/// The module or item of its own crate that a path names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     Module(ModuleId),
-    /// An item, and what of the path stands behind its name.
+    /// An item, and the segments of the path behind the item's name.
     Item {
         module: ModuleId,
         name: String,
@@ -63,7 +63,7 @@ impl Tree {
         }
     }
 
-    /// What a name means in the scope of a module: what it defines, then what it imports by name, then what glob imports bring.
+    /// The meanings of a name in the scope of a module. Definitions and named imports come first, and glob imports count only without them.
     fn lookup(&self, id: ModuleId, name: &str, visited: &mut BTreeSet<(ModuleId, String)>) -> Vec<Target> {
         if !visited.insert((id, name.to_owned())) {
             return Vec::new();

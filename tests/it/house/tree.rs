@@ -57,7 +57,7 @@ impl Tree {
         tree
     }
 
-    /// Adds a module whose child modules have their files in `folder`.
+    /// Adds a module. `folder` contains the files of its child modules.
     fn add_module(
         &mut self,
         file: &str,

@@ -1,8 +1,8 @@
-//! Beginning again on a newer version: which conflicts allow it, for how long, and with which pause.
+//! The policy for retries on a newer version: which conflicts allow one, for how long, and with which pauses.
 //!
-//! A commit moves past other commits by itself as long as it agrees with them. When it does not
-//! agree, the verb may be begun again on the newest version. Every verb does that with a [`Retry`]
-//! and tells it by [`Retryable`] which conflicts it can answer in this way. Read [`Retry::again`].
+//! A commit moves past other commits by itself as long as it does not conflict with them. After a
+//! conflict, a verb may start again on the newest version. Each verb uses a [`Retry`] for that, and
+//! its [`Retryable`] lists the conflicts after which it starts again. Read [`Retry::again`].
 
 use std::time::Duration;
 
@@ -110,7 +110,7 @@ impl Retry {
         Ok(())
     }
 
-    /// The number of attempts that another writer made vain.
+    /// The number of attempts that failed because of another writer.
     pub(crate) fn conflicts(&self) -> u64 {
         self.conflicts
     }
