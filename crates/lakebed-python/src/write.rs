@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lakebed::create::{CreateMode, NewTable};
+use lakebed::create::CreateMode;
+use lakebed::definition::NewTable;
 use lakebed::transaction::CommitSettings;
 use lakebed::write::{OnLossy, Part, PlannedWrite, WriteOptions, WriteOutcome, WriteTask, WrittenFiles, write_files_at};
 use lakebed::{Error, Result};

@@ -1,13 +1,9 @@
 //! Changing what a table is, while its rows stay.
 
-use lakebed_core::feature::upgrade::upgrade;
-
-use crate::clustering::{clustering_domain, key_columns};
+use crate::clustering::key_columns;
+use crate::definition::Definition;
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::{Error, Result, Snapshot, Table};
-
-/// The features of tables that are clustered.
-const CLUSTERING_FEATURES: [&str; 2] = ["clustering", "domainMetadata"];
 
 /// What came of a change.
 #[derive(Debug, Clone)]
@@ -51,11 +47,9 @@ impl Table {
         if physical == snapshot.physical_clustering_columns().await? {
             return Ok(AlterOutcome { version: snapshot.version(), is_committed: false, snapshot: Some(snapshot) });
         }
+        let definition = Definition::of(&snapshot).await?.clustered_by(physical)?;
         let mut transaction = Transaction::begin(&snapshot, CommitSettings::default()).await?;
-        if let Some(raised) = upgrade(snapshot.protocol(), CLUSTERING_FEATURES)? {
-            transaction.set_protocol(raised);
-        }
-        transaction.set_domain(clustering_domain(&physical));
+        definition.register(None, &mut transaction, &snapshot).await?;
         let new: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         let operation = Operation::new("CLUSTER BY")
             .with("oldClusteringColumns", snapshot.clustering_columns().await?.join(","))

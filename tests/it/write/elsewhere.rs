@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use futures::TryStreamExt;
-use lakebed::create::NewTable;
+use lakebed::definition::NewTable;
 use lakebed::transaction::Application;
 use lakebed::write::{Part, PlannedWrite, SchemaMode, WriteMode, WriteOptions, WriteTask, WrittenFiles, write_files};
 use lakebed::{Env, ErrorKind, Result, Table};

@@ -106,6 +106,27 @@ pub fn primitive_to_arrow(primitive: PrimitiveType) -> Result<ArrowType> {
     })
 }
 
+/// The same with nulls allowed everywhere but in the keys of maps.
+pub fn nullable_type_to_arrow(data_type: &DataType) -> Result<ArrowType> {
+    Ok(nullable_type(&type_to_arrow(data_type)?))
+}
+
+fn nullable_type(data_type: &ArrowType) -> ArrowType {
+    let nullable = |field: &Field| Field::new(field.name(), nullable_type(field.data_type()), true);
+    match data_type {
+        ArrowType::Struct(fields) => ArrowType::Struct(fields.iter().map(|field| nullable(field)).collect()),
+        ArrowType::List(element) => ArrowType::List(Arc::new(nullable(element))),
+        ArrowType::Map(entries, sorted) => {
+            let ArrowType::Struct(fields) = entries.data_type() else { return data_type.clone() };
+            let [key, value] = fields.as_ref() else { return data_type.clone() };
+            let key = Field::new(key.name(), nullable_type(key.data_type()), false);
+            let fields = Fields::from(vec![key, nullable(value)]);
+            ArrowType::Map(Arc::new(Field::new(entries.name(), ArrowType::Struct(fields), false)), *sorted)
+        }
+        other => other.clone(),
+    }
+}
+
 fn fields_to_arrow(fields: &StructType) -> Result<Fields> {
     fields.fields.iter().map(|field| Ok(Field::new(&field.name, type_to_arrow(&field.data_type)?, field.nullable))).collect()
 }

@@ -13,7 +13,7 @@ use lakebed_core::property::TableProperties;
 use lakebed_core::schema::char_varchar::{CHAR_VARCHAR, Limit, limits};
 use lakebed_core::schema::{DataType, StructType};
 
-use crate::columns::invariant;
+use crate::definition::columns::invariant;
 use crate::expr::{Filter, Options, matching_rows, parse_filter};
 use crate::{Error, ErrorKind, Result};
 

@@ -14,7 +14,6 @@ use super::run::{Begun, Files, Run, take_back};
 use super::search::{Gone, Leaving, Search};
 use super::target::Target;
 use super::{PartitionMode, SchemaMode, WriteMetrics, WriteMode, WriteOutcome};
-use crate::create::{PlannedTable, replace_domains};
 use crate::expr::Filter;
 use crate::scan::{ScanFile, read_task};
 use crate::transaction::{Committed, Operation, Partitions, Transaction};
@@ -28,8 +27,7 @@ impl Run {
             Some(transaction) => transaction,
             None => {
                 let (store, env) = (self.table.store().clone(), self.table.env().clone());
-                let (protocol, metadata) = (target.table.protocol.clone(), target.table.metadata.clone());
-                Transaction::create(store, env, protocol, metadata, self.options.commit_settings())?
+                target.table.begin(store, env, self.options.commit_settings())?
             }
         };
         let mut metrics = WriteMetrics::default();
@@ -74,12 +72,9 @@ impl Run {
             transaction.add_unflushed(file.add.clone(), file.unflushed.clone());
         }
         if let Some(snapshot) = &snapshot {
-            change_table(&mut transaction, snapshot, target, &files.marks).await?;
-        } else {
-            target.table.domains.iter().for_each(|domain| transaction.set_domain(domain.clone()));
-            if !files.marks.is_empty() {
-                transaction.set_metadata(with_marks(target, &files.marks)?);
-            }
+            target.register(&files.marks, &mut transaction, snapshot).await?;
+        } else if !files.marks.is_empty() {
+            transaction.set_metadata(with_marks(target, &files.marks)?);
         }
         if let Some(application) = &self.options.application {
             transaction.record(application, Some(files.rows));
@@ -193,29 +188,17 @@ fn partitions_of(target: &Target, written: &[WrittenFile]) -> HashSet<PartitionT
     written.iter().map(texts).collect()
 }
 
-pub(crate) async fn change_table(
-    transaction: &mut Transaction,
-    snapshot: &Snapshot,
-    target: &Target,
-    marks: &[(usize, i64)],
-) -> Result<()> {
-    let change = &target.table;
-    if change.changes_protocol {
-        transaction.set_protocol(change.protocol.clone());
+impl Target {
+    /// Registers what becomes of the table, with how far its identity columns have counted.
+    pub(crate) async fn register(
+        &self,
+        marks: &[(usize, i64)],
+        transaction: &mut Transaction,
+        snapshot: &Snapshot,
+    ) -> Result<()> {
+        let counted = if marks.is_empty() { None } else { Some(with_marks(self, marks)?) };
+        self.table.register(counted, transaction, snapshot).await
     }
-    if !marks.is_empty() {
-        transaction.set_metadata(with_marks(target, marks)?);
-        if !change.changes_metadata {
-            transaction.mark_identity_only();
-        }
-    } else if change.changes_metadata {
-        transaction.set_metadata(change.metadata.clone());
-    }
-    if change.is_replaced {
-        let (protocol, metadata, domains) = (change.protocol.clone(), change.metadata.clone(), change.domains.clone());
-        replace_domains(transaction, snapshot, &PlannedTable { protocol, metadata, domains }).await?;
-    }
-    Ok(())
 }
 
 /// The metadata with the marks of identity columns moved on.

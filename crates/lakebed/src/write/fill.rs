@@ -10,13 +10,14 @@ use arrow_ord::cmp::distinct;
 use arrow_schema::{DataType as ArrowType, Schema, SchemaRef};
 use lakebed_core::schema::arrow::schema_from_arrow;
 use lakebed_core::schema::assign::{Difference, compare};
-use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
+use lakebed_core::schema::{StructField, StructType};
 
 use super::bare::bare;
 use super::check::{Check, forbids_nulls};
 use super::fit::{OnLossy, fit, position};
 use super::identity::Part;
 use super::rules::{Filling, WriteRules};
+use crate::definition::data_schema;
 use crate::expr::Expression;
 use crate::{Error, ErrorKind, Result};
 
@@ -35,30 +36,12 @@ pub struct Incoming {
     on_lossy: OnLossy,
 }
 
-/// The schema of data for a table: what stands in columns that the table has as variants counts as variants.
-pub fn schema_for(table: &StructType, data: &StructType) -> StructType {
-    let mut schema = data.clone();
-    for field in &mut schema.fields {
-        let is_variant = table.field(&field.name).is_some_and(|of_table| of_table.data_type == PrimitiveType::Variant.into());
-        if is_variant && is_variant_struct(&field.data_type) {
-            field.data_type = PrimitiveType::Variant.into();
-        }
-    }
-    schema
-}
-
-fn is_variant_struct(data_type: &DataType) -> bool {
-    let DataType::Struct(fields) = data_type else { return false };
-    let is_binary = |name: &str| fields.field(name).is_some_and(|field| field.data_type == PrimitiveType::Binary.into());
-    fields.fields.len() == 2 && is_binary("metadata") && is_binary("value")
-}
-
 impl Incoming {
     /// # Errors
     /// If the data does not fit into the table, with every difference.
     pub fn new(rules: Arc<WriteRules>, data: &Schema, on_lossy: OnLossy) -> Result<Self> {
         let found = schema_from_arrow(data).map_err(|error| error.within(&rules.table))?;
-        let found = schema_for(&rules.schema, &found);
+        let found = data_schema(&rules.schema, &found);
         refuse_doubled(&found, &rules.table)?;
         let differences = compare(&rules.schema, &found, |name| rules.is_filled(name));
         if !differences.is_empty() {

@@ -10,8 +10,8 @@ use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, MapArray, RecordBatc
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_ord::cmp::distinct;
-use arrow_schema::{DataType as ArrowType, Field, Fields, TimeUnit};
-use lakebed_core::schema::arrow::{type_name, type_to_arrow};
+use arrow_schema::{DataType as ArrowType, Field, TimeUnit};
+use lakebed_core::schema::arrow::{nullable_type_to_arrow, type_name};
 use lakebed_core::schema::char_varchar::pad_column;
 use lakebed_core::schema::{ArrayType, DataType, MapType, PrimitiveType, StructType};
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub enum OnLossy {
 
 /// A column as values of a type; nulls are allowed everywhere, whoever checks them comes later. `column` is for messages.
 pub(crate) fn fit(array: &ArrayRef, to: &DataType, on_lossy: OnLossy, column: &str) -> Result<ArrayRef> {
-    let wanted = loose_type(to)?;
+    let wanted = nullable_type_to_arrow(to)?;
     if array.data_type() == &wanted && !matches!(to, DataType::Primitive(PrimitiveType::Char { .. })) {
         return Ok(Arc::clone(array));
     }
@@ -49,27 +49,6 @@ pub(crate) fn fit(array: &ArrayRef, to: &DataType, on_lossy: OnLossy, column: &s
         DataType::Struct(fields) => fit_struct(array, fields, on_lossy, column),
         DataType::Array(of) => fit_list(array, of, &wanted, on_lossy, column),
         DataType::Map(of) => fit_map(array, of, &wanted, on_lossy, column),
-    }
-}
-
-/// The Arrow type of a Delta type with nulls allowed in all of it but keys.
-pub(crate) fn loose_type(data_type: &DataType) -> Result<ArrowType> {
-    Ok(loose(&type_to_arrow(data_type)?))
-}
-
-fn loose(data_type: &ArrowType) -> ArrowType {
-    let loosened = |field: &Field| Field::new(field.name(), loose(field.data_type()), true);
-    match data_type {
-        ArrowType::Struct(fields) => ArrowType::Struct(fields.iter().map(|field| loosened(field)).collect()),
-        ArrowType::List(element) => ArrowType::List(Arc::new(loosened(element))),
-        ArrowType::Map(entries, sorted) => {
-            let ArrowType::Struct(fields) = entries.data_type() else { return data_type.clone() };
-            let [key, value] = fields.as_ref() else { return data_type.clone() };
-            let key = Field::new(key.name(), loose(key.data_type()), false);
-            let fields = Fields::from(vec![key, loosened(value)]);
-            ArrowType::Map(Arc::new(Field::new(entries.name(), ArrowType::Struct(fields), false)), *sorted)
-        }
-        other => other.clone(),
     }
 }
 
@@ -171,7 +150,7 @@ fn fit_struct(array: &ArrayRef, to: &StructType, on_lossy: OnLossy, column: &str
         let place = format!("{column}.{}", field.name);
         let part = match position(&names, &field.name) {
             Some(index) => fit(given.column(index), &field.data_type, on_lossy, &place)?,
-            None => new_null_array(&loose_type(&field.data_type)?, given.len()),
+            None => new_null_array(&nullable_type_to_arrow(&field.data_type)?, given.len()),
         };
         fields.push(Field::new(&field.name, part.data_type().clone(), true));
         parts.push(part);

@@ -11,7 +11,7 @@ use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, Schem
 use lakebed_core::action::{Metadata, Protocol};
 use lakebed_core::feature::upgrade::{CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START};
 use lakebed_core::property::TableProperties;
-use lakebed_core::schema::arrow::{schema_to_arrow, type_to_arrow};
+use lakebed_core::schema::arrow::{nullable_type_to_arrow, schema_to_arrow, type_to_arrow};
 use lakebed_core::schema::mapping::{FIELD_ID, MappingMode, NESTED_IDS, physical_name};
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
 use lakebed_core::stats::StatsPlan;
@@ -19,9 +19,8 @@ use lakebed_core::value::stored_partition_values;
 use serde_json::Value;
 
 use super::check::Check;
-use super::fit::loose_type;
 use super::identity::Identity;
-use crate::columns::as_type;
+use crate::definition::columns::as_type;
 use crate::expr::{Expression, Options, filter_schema, parse_expr};
 use crate::scan::ChangeType;
 use crate::scan::read::form::moving_type;
@@ -127,7 +126,8 @@ impl WriteRules {
 
     /// The table's columns as batches have them on their way to files: every value may be null, also inside others.
     pub fn loose_schema(&self) -> Result<SchemaRef> {
-        let fields = self.schema.fields.iter().map(|field| Ok(Field::new(&field.name, loose_type(&field.data_type)?, true)));
+        let fields =
+            self.schema.fields.iter().map(|field| Ok(Field::new(&field.name, nullable_type_to_arrow(&field.data_type)?, true)));
         Ok(Arc::new(Schema::new(fields.collect::<Result<Fields>>()?)))
     }
 

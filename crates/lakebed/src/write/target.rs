@@ -4,27 +4,18 @@
 
 use std::sync::Arc;
 
-use lakebed_core::action::{DomainMetadata, Metadata, Protocol};
 use lakebed_core::feature::given::GivenProperties;
-use lakebed_core::feature::upgrade::{
-    CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START, INVARIANTS, upgrade, used_features,
-};
-use lakebed_core::property::{LEAST_FILE_SIZE_BYTES, TableProperties};
-use lakebed_core::schema::evolve::{MergeOptions, merge};
-use lakebed_core::schema::mapping::{FIELD_ID, NESTED_IDS, PHYSICAL_NAME};
+use lakebed_core::feature::upgrade::{CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START, INVARIANTS};
+use lakebed_core::property::LEAST_FILE_SIZE_BYTES;
 use lakebed_core::schema::{StructField, StructType};
 use lakebed_io::env::Env;
 use lakebed_io::parquet::write::{Codec, WriteOptions as ParquetOptions};
-use serde::{Deserialize, Serialize};
 
 use super::data_file::FileOptions;
-use super::fill::schema_for;
 use super::rules::{Contents, WriteRules};
 use super::run::Run;
 use super::{SchemaMode, WriteMode, WriteOptions};
-use crate::clustering::clustering_paths;
-use crate::columns::{check_columns, check_constraints, refuse_filling_of_new, with_checked_notes};
-use crate::create::{NewTable, PlannedTable, add_row_tracking_columns, check_iceberg, columns_named, with_mapping};
+use crate::definition::{Definition, NewTable};
 use crate::{Error, Result, Snapshot};
 
 /// How large files of usual tables become, and those of the largest.
@@ -33,24 +24,10 @@ const LARGEST_FILE_BYTES: u64 = 1 << 30;
 /// A table that would have more files than these has larger ones.
 const USUAL_FILES: u64 = 2048;
 
-/// What a write makes of its table.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct TableChange {
-    pub(super) protocol: Protocol,
-    pub(super) metadata: Metadata,
-    pub(super) domains: Vec<DomainMetadata>,
-    /// The names in files that lead to the columns by which the table is clustered.
-    pub(super) clustering: Vec<Vec<String>>,
-    pub(super) changes_protocol: bool,
-    pub(super) changes_metadata: bool,
-    /// The schema is replaced as a whole, and with it partitioning and clustering.
-    pub(super) is_replaced: bool,
-}
-
 /// The table as a write leaves it, and how its files are written.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
-    pub(super) table: TableChange,
+    pub(super) table: Definition,
     pub(crate) rules: Arc<WriteRules>,
     pub(super) files: FileOptions,
 }
@@ -61,8 +38,8 @@ impl Target {
         let Run { table, schema: data, options, now_ms } = run;
         let (url, env) = (table.store().url(), table.env());
         let table = match snapshot {
-            None => TableChange::new_table(data, options, url, env),
-            Some(snapshot) => TableChange::of(snapshot, data, options, env).await.map_err(|error| within_once(error, url)),
+            None => new_table(data, options).define(url, env),
+            Some(snapshot) => evolved(snapshot, data, options, env).await.map_err(|error| within_once(error, url)),
         };
         let sized = snapshot.map(|snapshot| sized(options, snapshot));
         Self::new(table?, url, sized.as_ref().unwrap_or(options), *now_ms).map_err(|error| within_once(error, url))
@@ -77,8 +54,8 @@ impl Target {
     ) -> Result<Self> {
         let (url, env) = (snapshot.url(), snapshot.env());
         let table = match merging {
-            None => TableChange::none(snapshot).await,
-            Some(data) => TableChange::none(snapshot).await.and_then(|table| table.merged(snapshot, data, env)),
+            None => Definition::of(snapshot).await,
+            Some(data) => Definition::of(snapshot).await.and_then(|table| table.with_columns_of(snapshot, data, env)),
         };
         let target = table.and_then(|table| Self::new(table, url, &sized(options, snapshot), now_ms));
         target.map_err(|error| within_once(error, url))
@@ -92,7 +69,7 @@ impl Target {
         options: &WriteOptions,
         now_ms: i64,
     ) -> Result<Self> {
-        let mut table = TableChange::none(snapshot).await?;
+        let mut table = Definition::of(snapshot).await?;
         table.clustering.extend(columns);
         Self::new(table, snapshot.url(), &sized(options, snapshot), now_ms).map_err(|error| within_once(error, snapshot.url()))
     }
@@ -103,7 +80,7 @@ impl Target {
     }
 
     /// `now_ms` is what the current time means in defaults.
-    pub(super) fn new(table: TableChange, url: &str, options: &WriteOptions, now_ms: i64) -> Result<Self> {
+    pub(super) fn new(table: Definition, url: &str, options: &WriteOptions, now_ms: i64) -> Result<Self> {
         let rules = WriteRules::new(url, &table.protocol, &table.metadata, &table.clustering, now_ms);
         // A schema that comes with this write is the caller's.
         let rules = rules.map_err(|error| if table.changes_metadata { error.of_caller() } else { error })?;
@@ -113,7 +90,7 @@ impl Target {
 
     /// Whether the table gets another schema or protocol.
     pub(crate) fn changes_table(&self) -> bool {
-        self.table.changes_protocol || self.table.changes_metadata
+        self.table.changes_table()
     }
 
     /// Whether files that were written for another state of the table are right for this one too: nothing but columns that may be null
@@ -133,113 +110,35 @@ impl Target {
     }
 }
 
-impl TableChange {
-    fn new_table(data: &StructType, options: &WriteOptions, url: &str, env: &Env) -> Result<Self> {
-        let new = NewTable {
-            schema: data.clone(),
-            partition_by: options.partition_by.clone().unwrap_or_default(),
-            cluster_by: options.cluster_by.clone().unwrap_or_default(),
-            properties: options.properties.clone(),
-            ..NewTable::default()
-        };
-        let PlannedTable { protocol, metadata, domains } = new.plan(url, env)?;
-        let clustering = domains.iter().flat_map(clustering_paths).collect();
-        Ok(Self { protocol, metadata, domains, clustering, changes_protocol: true, changes_metadata: true, is_replaced: false })
+fn new_table(data: &StructType, options: &WriteOptions) -> NewTable {
+    NewTable {
+        schema: data.clone(),
+        partition_by: options.partition_by.clone().unwrap_or_default(),
+        cluster_by: options.cluster_by.clone().unwrap_or_default(),
+        properties: options.properties.clone(),
+        ..NewTable::default()
     }
+}
 
-    async fn of(snapshot: &Snapshot, data: &StructType, options: &WriteOptions, env: &Env) -> Result<Self> {
-        if options.schema == SchemaMode::Overwrite {
-            return Self::replaced(snapshot, data, options, env).map_err(Error::of_caller);
+/// What a write with these options makes of a table.
+async fn evolved(snapshot: &Snapshot, data: &StructType, options: &WriteOptions, env: &Env) -> Result<Definition> {
+    match options.schema {
+        SchemaMode::Overwrite if options.mode != WriteMode::Overwrite => Err(Error::invalid_input(
+            "schema=\"overwrite\" goes with mode=\"overwrite\": the rows that are there have the old schema",
+        )),
+        SchemaMode::Overwrite => {
+            let mut new = new_table(data, options);
+            if options.partition_by.is_none() {
+                new.partition_by = snapshot.partition_columns().to_vec();
+            }
+            Definition::replaced(snapshot, &new, env)
         }
-        check_partitioning(snapshot, options)?;
-        check_properties(snapshot, options)?;
-        let table = Self::none(snapshot).await?;
-        if options.schema == SchemaMode::Merge { table.merged(snapshot, data, env) } else { Ok(table) }
-    }
-
-    /// The table stays as it is.
-    async fn none(snapshot: &Snapshot) -> Result<Self> {
-        Ok(Self {
-            protocol: snapshot.protocol().clone(),
-            metadata: snapshot.metadata().clone(),
-            domains: Vec::new(),
-            clustering: snapshot.physical_clustering_columns().await?,
-            changes_protocol: false,
-            changes_metadata: false,
-            is_replaced: false,
-        })
-    }
-
-    /// The table gets the columns of the data that it lacks.
-    fn merged(self, snapshot: &Snapshot, data: &StructType, env: &Env) -> Result<Self> {
-        self.with_columns_of(snapshot, data, env).map_err(Error::of_caller)
-    }
-
-    fn with_columns_of(mut self, snapshot: &Snapshot, data: &StructType, env: &Env) -> Result<Self> {
-        let found = schema_for(snapshot.schema(), data);
-        let merged = merge(snapshot.schema(), &found, MergeOptions { widen: snapshot.properties().type_widening });
-        if merged == *snapshot.schema() {
-            return Ok(self);
+        SchemaMode::Enforce | SchemaMode::Merge => {
+            check_partitioning(snapshot, options)?;
+            check_properties(snapshot, options)?;
+            let table = Definition::of(snapshot).await?;
+            if options.schema == SchemaMode::Merge { table.with_columns_of(snapshot, data, env) } else { Ok(table) }
         }
-        let schema = with_mapping(&merged, snapshot.properties(), &mut self.metadata.configuration, env);
-        check_columns(&schema, snapshot.properties())?;
-        refuse_filling_of_new(snapshot.schema(), &schema)?;
-        let used = used_features(&schema, snapshot.properties(), false);
-        if let Some(raised) = upgrade(&self.protocol, used)? {
-            self.protocol = raised;
-            self.changes_protocol = true;
-        }
-        self.metadata.schema_string = schema.to_json();
-        self.changes_metadata = true;
-        Ok(self)
-    }
-
-    /// The table stays itself and keeps its properties; columns that stay what they were keep their names in files.
-    fn replaced(snapshot: &Snapshot, data: &StructType, options: &WriteOptions, env: &Env) -> Result<Self> {
-        if options.mode != WriteMode::Overwrite {
-            return Err(Error::invalid_input(
-                "schema=\"overwrite\" goes with mode=\"overwrite\": the rows that are there have the old schema",
-            ));
-        }
-        let mode = snapshot.mapping_mode();
-        check_columns(data, snapshot.properties())?;
-        let mut metadata = snapshot.metadata().clone();
-        let partition_by = match &options.partition_by {
-            Some(names) => names.clone(),
-            None => snapshot.partition_columns().to_vec(),
-        };
-        metadata.partition_columns = columns_named(data, &partition_by, "partition")?;
-        let kept = with_checked_notes(&keeping_notes(data, snapshot.schema()), &metadata.partition_columns)?;
-        let schema = with_mapping(&kept, snapshot.properties(), &mut metadata.configuration, env);
-        metadata.schema_string = schema.to_json();
-        let given = GivenProperties::parse(options.properties.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
-        metadata.configuration.extend(given.configuration);
-        let properties = TableProperties::parse(&metadata.configuration)?;
-        if properties.column_mapping_mode != mode {
-            return Err(Error::invalid_input("delta.columnMapping.mode cannot be changed by a write"));
-        }
-        check_columns(&schema, &properties)?;
-        check_constraints(&schema, &properties)?;
-        check_iceberg(&schema, &properties)?;
-        add_row_tracking_columns(&properties, &mut metadata.configuration, env);
-        let clustering = NewTable {
-            schema: schema.clone(),
-            partition_by,
-            cluster_by: options.cluster_by.clone().unwrap_or_default(),
-            ..NewTable::default()
-        };
-        let domains = clustering.clustering_domains(&schema, mode)?;
-        let used = used_features(&schema, &properties, !domains.is_empty()).into_iter().map(str::to_owned).chain(given.features);
-        let raised = upgrade(snapshot.protocol(), used)?;
-        Ok(Self {
-            clustering: domains.iter().flat_map(clustering_paths).collect(),
-            changes_protocol: raised.is_some(),
-            protocol: raised.unwrap_or_else(|| snapshot.protocol().clone()),
-            changes_metadata: metadata != *snapshot.metadata(),
-            metadata,
-            domains,
-            is_replaced: true,
-        })
     }
 }
 
@@ -295,31 +194,6 @@ fn check_properties(snapshot: &Snapshot, options: &WriteOptions) -> Result<()> {
         }
         None => Ok(()),
     }
-}
-
-/// Columns that stay what they were keep their names and ids in files, and their comments.
-fn keeping_notes(schema: &StructType, old: &StructType) -> StructType {
-    let keep = |field: &StructField| {
-        let mut field = field.clone();
-        let same =
-            old.field(&field.name).filter(|old| old.data_type == field.data_type || same_shape(&old.data_type, &field.data_type));
-        if let Some(old) = same {
-            for key in [PHYSICAL_NAME, FIELD_ID, NESTED_IDS, "comment"] {
-                if let Some(value) = old.metadata.get(key) {
-                    field.metadata.entry(key).or_insert_with(|| value.clone());
-                }
-            }
-            field.data_type = old.data_type.clone();
-        }
-        field
-    };
-    StructType { fields: schema.fields.iter().map(keep).collect() }
-}
-
-/// Whether two types differ in notes alone.
-fn same_shape(one: &lakebed_core::schema::DataType, other: &lakebed_core::schema::DataType) -> bool {
-    let plain = |data_type: &lakebed_core::schema::DataType| super::fit::loose_type(data_type).ok();
-    plain(one).is_some() && plain(one) == plain(other)
 }
 
 fn file_options(rules: &WriteRules, options: &WriteOptions) -> Result<FileOptions> {

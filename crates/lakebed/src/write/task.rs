@@ -12,8 +12,9 @@ use lakebed_core::path::FilePath;
 use lakebed_core::schema::StructType;
 
 use super::rules::Filling;
-use super::target::{TableChange, Target};
+use super::target::Target;
 use super::{OnLossy, WriteOptions};
+use crate::definition::Definition;
 use crate::transaction::Application;
 use crate::{Error, Result};
 
@@ -26,7 +27,7 @@ pub struct WriteTask {
     pub(super) version: Option<u64>,
     /// Of the data.
     pub(super) schema: StructType,
-    pub(super) table: TableChange,
+    pub(super) table: Definition,
     pub(super) options: WriteOptions,
     /// What the current time means in defaults and conditions, so that all processes agree.
     pub(super) now_ms: i64,

@@ -6,7 +6,7 @@ use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
 
 use super::Given;
 use super::names::quoted;
-use crate::columns::as_type;
+use crate::definition::columns::as_type;
 use crate::write::rules::WriteRules;
 
 /// The columns of both tables that must be equal, as text. Null equals null.

@@ -28,7 +28,6 @@ use crate::expr::Expression;
 use crate::scan::read::ReadOptions;
 use crate::transaction::{Operation, Transaction};
 use crate::write::account;
-use crate::write::commit::change_table;
 use crate::write::fill::Incoming;
 use crate::write::rewrite::{Change as Recorded, Moves, Rewrite, reading};
 use crate::write::search::{Found, Gone, Leaving, Search};
@@ -103,7 +102,7 @@ impl Change for Merging<'_> {
         metrics.copied_rows = rewritten.copied_rows;
         metrics.set_totals(&rewritten.register(gone, &mut transaction).await?);
         if !is_empty {
-            change_table(&mut transaction, snapshot, &plan.target, &marks).await?;
+            plan.target.register(&marks, &mut transaction, snapshot).await?;
         }
         let operation = operation(given, &metrics, &counts);
         Ok(Prepared { transaction, operation, files, metrics, is_empty })

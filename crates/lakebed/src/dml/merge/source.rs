@@ -14,6 +14,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Fields, Schema, SchemaRef};
 use futures::TryStreamExt;
 use lakebed_core::schema::StructType;
+use lakebed_core::schema::arrow::nullable_type_to_arrow;
 use lakebed_core::schema::arrow::schema_from_arrow;
 
 use crate::memory::{MemoryBudget, Reservation};
@@ -21,7 +22,7 @@ use crate::size::array_bytes;
 use crate::spill::{Spill, folder, joined};
 use crate::write::OnLossy;
 use crate::write::alike::alike;
-use crate::write::fit::{fit, loose_type};
+use crate::write::fit::fit;
 use crate::{Error, RecordBatchStream, Result};
 
 /// The most bytes of a column in one chunk: offsets reach twice as far.
@@ -80,7 +81,8 @@ impl Source {
         data = alike(data, on_lossy);
         let schema = schema_from_arrow(&data.schema())?;
         refuse_doubled(&schema)?;
-        let fields = schema.fields.iter().map(|field| Ok(Field::new(&field.name, loose_type(&field.data_type)?, true)));
+        let fields =
+            schema.fields.iter().map(|field| Ok(Field::new(&field.name, nullable_type_to_arrow(&field.data_type)?, true)));
         let arrow_schema = Arc::new(Schema::new(fields.collect::<Result<Fields>>()?));
         let mut reading = Reading::new(Arc::clone(&arrow_schema), folder, most_bytes);
         while let Some(batch) = data.try_next().await? {

@@ -6,12 +6,13 @@ use lakebed_io::parquet::write::Codec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::definition::Definition;
 use crate::transaction::Batch;
 use crate::write::{OnLossy, PartitionMode, SchemaMode, WriteMode};
 
-fn table() -> TableChange {
+fn table() -> Definition {
     let schema = StructType { fields: vec![StructField::new("id", PrimitiveType::Long, true)] };
-    TableChange {
+    Definition {
         protocol: Protocol {
             min_reader_version: 3,
             min_writer_version: 7,

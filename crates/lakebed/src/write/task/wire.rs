@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{WriteTask, WrittenFiles};
 use crate::Result;
+use crate::definition::Definition;
 use crate::write::WriteOptions;
-use crate::write::target::TableChange;
 
 /// The forms of tasks and of files. They count up when others would write or commit wrongly, or take another form for damage.
 const TASK: u32 = 3;
@@ -20,7 +20,7 @@ struct Task {
     table_url: String,
     version: Option<u64>,
     schema: String,
-    table: TableChange,
+    table: Definition,
     options: WriteOptions,
     now_ms: i64,
 }

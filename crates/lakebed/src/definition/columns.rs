@@ -27,7 +27,7 @@ const CHANGE_COLUMNS: [&str; 3] = ["_change_type", "_commit_version", "_commit_t
 const FILLING: [&str; 5] = [GENERATION_EXPRESSION, CURRENT_DEFAULT, IDENTITY_START, IDENTITY_STEP, IDENTITY_ALLOW_GIVEN];
 
 /// Refuses columns that no table with these properties can have.
-pub(crate) fn check_columns(schema: &StructType, properties: &TableProperties) -> Result<()> {
+pub(super) fn check_columns(schema: &StructType, properties: &TableProperties) -> Result<()> {
     if schema.fields.is_empty() {
         return Err(Error::invalid_input("a table needs at least one column"));
     }
@@ -81,7 +81,7 @@ fn check_type(data_type: &DataType, name: &str, mode: MappingMode) -> Result<()>
 }
 
 /// The schema of a new table with its notes complete, once they are known to make sense.
-pub(crate) fn with_checked_notes(schema: &StructType, partition_columns: &[String]) -> Result<StructType> {
+pub(super) fn with_checked_notes(schema: &StructType, partition_columns: &[String]) -> Result<StructType> {
     let expressions = filter_schema(schema)?;
     let notes = Notes { schema, expressions: &expressions, partition_columns };
     let fields = schema.fields.iter().map(|field| notes.checked(field)).collect::<Result<_>>()?;
@@ -90,7 +90,7 @@ pub(crate) fn with_checked_notes(schema: &StructType, partition_columns: &[Strin
 }
 
 /// Columns that come to a table with rows can be filled with nothing but null.
-pub(crate) fn refuse_filling_of_new(before: &StructType, after: &StructType) -> Result<()> {
+pub(super) fn refuse_filling_of_new(before: &StructType, after: &StructType) -> Result<()> {
     let is_filled = |field: &&StructField| FILLING.iter().any(|key| field.metadata.contains_key(*key));
     match after.fields.iter().filter(|field| before.field(&field.name).is_none()).find(is_filled) {
         Some(field) => Err(Error::invalid_input(format!(
@@ -218,13 +218,34 @@ impl Notes<'_> {
 }
 
 /// Refuses conditions on rows that cannot be understood: no row could be written to the table.
-pub(crate) fn check_constraints(schema: &StructType, properties: &TableProperties) -> Result<()> {
+pub(super) fn check_constraints(schema: &StructType, properties: &TableProperties) -> Result<()> {
     let expressions = filter_schema(schema)?;
     for (name, condition) in &properties.constraints {
         let options = Options { now_ms: Some(0) };
         parse_filter(condition, &expressions, &options).map_err(|error| error.within(format!("CHECK constraint {name}")))?;
     }
     Ok(())
+}
+
+/// The partition columns of these names, spelled as the schema spells them.
+pub(super) fn partition_columns_of(schema: &StructType, names: &[String]) -> Result<Vec<String>> {
+    let mut columns: Vec<String> = Vec::with_capacity(names.len());
+    for name in names {
+        let field =
+            schema.field(name).ok_or_else(|| Error::invalid_input(format!("partition column {name} is not in the schema")))?;
+        let is_primitive = matches!(&field.data_type, DataType::Primitive(primitive) if *primitive != PrimitiveType::Variant);
+        if !is_primitive {
+            return Err(Error::invalid_input(format!("column {name} cannot be a partition column: its type has no text")));
+        }
+        if columns.contains(&field.name) {
+            return Err(Error::invalid_input(format!("partition column {name} is given twice")));
+        }
+        columns.push(field.name.clone());
+    }
+    if !columns.is_empty() && columns.len() == schema.fields.len() {
+        return Err(Error::invalid_input("all columns are partition columns: at least one must be left for the data files"));
+    }
+    Ok(columns)
 }
 
 /// The condition that a column has of its own, if it has one.

@@ -1,0 +1,45 @@
+//! What lakebed adds to a definition by itself: names and ids of columns in data files, and the hidden columns of row tracking.
+
+use std::collections::HashMap;
+
+use lakebed_core::property::TableProperties;
+use lakebed_core::schema::StructType;
+use lakebed_core::schema::evolve::Mapping;
+use lakebed_core::schema::mapping::MappingMode;
+use lakebed_io::env::Env;
+
+/// The schema with names and ids for the columns that lack them, where column mapping is enabled.
+pub(super) fn with_mapping(
+    schema: &StructType,
+    properties: &TableProperties,
+    configuration: &mut HashMap<String, Option<String>>,
+    env: &Env,
+) -> StructType {
+    let mode = properties.column_mapping_mode;
+    if mode == MappingMode::None {
+        return schema.clone();
+    }
+    let mut mapping = Mapping {
+        max_column_id: properties.column_mapping_max_column_id.unwrap_or(0),
+        new_name: Some(|| format!("col-{}", env.new_uuid())),
+        nested_ids: properties.iceberg_compat_v2,
+    };
+    let schema = mapping.complete(schema, mode);
+    configuration.insert("delta.columnMapping.maxColumnId".to_owned(), Some(mapping.max_column_id.to_string()));
+    schema
+}
+
+/// PROTOCOL "Row Tracking": names of the columns that keep the ids of rows which move between files. No other column has them.
+pub(super) fn add_row_tracking_columns(
+    properties: &TableProperties,
+    configuration: &mut HashMap<String, Option<String>>,
+    env: &Env,
+) {
+    if properties.row_tracking {
+        let mut set = |key: &str, name: String| {
+            configuration.entry(format!("delta.rowTracking.{key}")).or_insert(Some(name));
+        };
+        set("materializedRowIdColumnName", format!("_row-id-col-{}", env.new_uuid()));
+        set("materializedRowCommitVersionColumnName", format!("_row-commit-version-col-{}", env.new_uuid()));
+    }
+}

@@ -1,0 +1,66 @@
+//! The one place where a transaction learns what a table becomes.
+
+use lakebed_core::action::{DomainMetadata, Metadata};
+use lakebed_io::env::Env;
+use lakebed_io::store::Store;
+
+use super::value::Definition;
+use crate::clustering::CLUSTERING_DOMAIN;
+use crate::transaction::{CommitSettings, Transaction};
+use crate::{Result, Snapshot};
+
+impl Definition {
+    /// A transaction that creates the table.
+    pub(crate) fn begin(&self, store: Store, env: Env, settings: CommitSettings) -> Result<Transaction> {
+        let mut transaction = Transaction::create(store, env, self.protocol.clone(), self.metadata.clone(), settings)?;
+        self.set_domains(&mut transaction);
+        Ok(transaction)
+    }
+
+    /// Registers what changes in a table that exists. `counted` is the metadata after identity columns counted on; other
+    /// writers may ignore a change that consists of these counts alone.
+    pub(crate) async fn register(
+        &self,
+        counted: Option<Metadata>,
+        transaction: &mut Transaction,
+        snapshot: &Snapshot,
+    ) -> Result<()> {
+        if self.changes_protocol {
+            transaction.set_protocol(self.protocol.clone());
+        }
+        if let Some(counted) = counted {
+            transaction.set_metadata(counted);
+            if !self.changes_metadata {
+                transaction.mark_identity_only();
+            }
+        } else if self.changes_metadata {
+            transaction.set_metadata(self.metadata.clone());
+        }
+        if self.is_replaced {
+            end_clustering(self, transaction, snapshot).await?;
+        }
+        self.set_domains(transaction);
+        Ok(())
+    }
+
+    /// Registers a new definition in the place of a table that exists. The table keeps its id and all features that it has.
+    pub(crate) async fn register_in_place_of(&self, transaction: &mut Transaction, snapshot: &Snapshot) -> Result<()> {
+        transaction.set_metadata(Metadata { id: snapshot.metadata().id.clone(), ..self.metadata.clone() });
+        transaction.raise_protocol(&self.protocol)?;
+        end_clustering(self, transaction, snapshot).await?;
+        self.set_domains(transaction);
+        Ok(())
+    }
+
+    fn set_domains(&self, transaction: &mut Transaction) {
+        self.domains.iter().for_each(|domain| transaction.set_domain(domain.clone()));
+    }
+}
+
+/// A table that was clustered and is no longer clustered removes the domain of its clustering columns.
+async fn end_clustering(new: &Definition, transaction: &mut Transaction, snapshot: &Snapshot) -> Result<()> {
+    if let (Some(before), true) = (snapshot.domain_metadata(CLUSTERING_DOMAIN).await?, new.domains.is_empty()) {
+        transaction.set_domain(DomainMetadata { removed: true, ..before });
+    }
+    Ok(())
+}
