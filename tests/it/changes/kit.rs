@@ -103,7 +103,7 @@ pub(super) async fn read(store: &Store, tasks: &[ScanTask]) -> Result<Vec<String
     let mut rows = Vec::new();
     for task in tasks {
         let task = ScanTask::from_bytes(&task.to_bytes()?)?;
-        rows.extend(show(&read_task(store, &task).await?.collect_all().await?));
+        rows.extend(show(&read_task(store, task).await?.collect_all().await?));
     }
     Ok(rows)
 }

@@ -69,7 +69,7 @@ async fn row_id_condition_finds_moved_rows() {
         assert_eq!(scan().count().await.unwrap(), 3);
         let tasks = scan().tasks(1 << 20).await.unwrap();
         assert_eq!(
-            tasks.iter().map(|task| task.filter.as_ref().map(Predicate::text)).collect::<BTreeSet<_>>(),
+            tasks.iter().map(|task| task.spec.filter.as_ref().map(Predicate::text)).collect::<BTreeSet<_>>(),
             [Some("_metadata.row_id < 4")].into()
         );
     }

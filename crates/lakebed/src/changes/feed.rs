@@ -18,8 +18,9 @@ use serde_json::Value;
 use super::commits::{ALL, Commit, Commits, Kept, Wanted, lost};
 use crate::expr::Predicate;
 use crate::scan::balance::balanced;
-use crate::scan::task::OutputColumn;
-use crate::scan::{ChangeType, FileChange, RowColumn, RowColumnKind, ScanFile, ScanTask, read_task};
+use crate::scan::output::OutputColumn;
+use crate::scan::read::{ReadOptions, read_files};
+use crate::scan::{ChangeType, FileChange, RowColumn, RowColumnKind, ScanFile, ScanSpec, ScanTask};
 use crate::stream::{RecordBatchStream, produce};
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
 
@@ -132,17 +133,17 @@ impl Changes {
 
     /// The schema of what it gives.
     pub fn schema(&self) -> Result<SchemaRef> {
-        let task = self.task(Vec::new());
-        for column in task.output_columns()? {
+        let spec = self.spec();
+        for column in spec.output_columns()? {
             // Files of changed rows know nothing of the files and rows of the table. PROTOCOL "Row Tracking".
             if let OutputColumn::OfRows(RowColumn { kind, name }) = column
                 && !kind.is_of_change()
             {
-                let message = format!("{}: column {name}: changes do not tell it; a scan of a version does", task.table_url);
+                let message = format!("{}: column {name}: changes do not tell it; a scan of a version does", spec.table_url);
                 return Err(Error::invalid_input(message));
             }
         }
-        task.output_schema()
+        spec.output_schema()
     }
 
     /// The columns of the last version and those of the feed, with Delta's types and the metadata of columns, whatever was selected.
@@ -153,11 +154,11 @@ impl Changes {
     /// The changes, version by version.
     pub async fn stream(&self) -> Result<RecordBatchStream> {
         let schema = self.schema()?;
-        let changes = self.clone();
+        let (changes, spec) = (self.clone(), self.spec());
         let batches = produce(2, |sender| async move {
             let mut commits = changes.commits();
             while let Some(files) = changes.next(&mut commits).await? {
-                let mut rows = read_task(changes.snapshot.store(), &changes.task(files)).await?;
+                let mut rows = read_files(changes.snapshot.store(), &spec, files, ReadOptions::default())?;
                 while let Some(batch) = rows.try_next().await? {
                     if sender.send(Ok(batch)).await.is_err() {
                         return Ok(());
@@ -204,10 +205,9 @@ impl Changes {
         }
     }
 
-    fn task(&self, files: Vec<ScanFile>) -> ScanTask {
-        ScanTask {
+    fn spec(&self) -> ScanSpec {
+        ScanSpec {
             table_url: self.snapshot.url().to_owned(),
-            files,
             schema: self.snapshot.schema().clone(),
             partition_columns: self.snapshot.partition_columns().to_vec(),
             mapping_mode: self.snapshot.mapping_mode(),
@@ -215,7 +215,7 @@ impl Changes {
             filter: self.filter.clone().map(Predicate::from),
             now_ms: self.now_ms,
             row_columns: feed_columns(),
-            ..ScanTask::default()
+            ..ScanSpec::default()
         }
     }
 
@@ -275,7 +275,9 @@ impl PlannedChanges {
 
     /// The files in tasks of about this many bytes.
     pub fn tasks(&self, target_task_size_bytes: u64) -> Vec<ScanTask> {
-        balanced(self.files.clone(), target_task_size_bytes).into_iter().map(|files| self.changes.task(files)).collect()
+        let spec = self.changes.spec();
+        let task = |files| ScanTask { spec: spec.clone(), files };
+        balanced(self.files.clone(), target_task_size_bytes).into_iter().map(task).collect()
     }
 }
 
@@ -344,7 +346,7 @@ pub(super) fn changed_files(commit: Commit) -> Result<Vec<ScanFile>> {
             }
             // The file stays: of the rows that it had, those were deleted which it has no more; and the other way round.
             Some(None) => {}
-            Some(vector) => files.push(ScanFile { only_deleted_by: vector, change, ..file.clone() }),
+            Some(vector) => files.push(ScanFile { only: vector, change, ..file.clone() }),
         }
     }
     Ok(files)

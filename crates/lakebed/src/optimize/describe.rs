@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::plan::Group;
 use super::run::Job;
 use crate::scan::ScanFile;
-use crate::scan::read::{ReadOptions, read_task_with};
+use crate::scan::read::{ReadOptions, read_files};
 use crate::write::fit::stored_batch;
 use crate::write::rules::Contents;
 use crate::{Error, Result};
@@ -34,8 +34,8 @@ async fn collect(job: &Job, file: ScanFile) -> Result<String> {
     let layout = job.target.rules.layout(Contents::Rows)?;
     let mut stats = StatsCollector::new(job.target.rules.stats.clone());
     let file = ScanFile { deletion_vector: None, ..file };
-    let task = job.snapshot.scan().task(vec![file]);
-    let mut rows = read_task_with(job.snapshot.store(), &task, ReadOptions::default())?;
+    let spec = job.snapshot.scan().spec();
+    let mut rows = read_files(job.snapshot.store(), &spec, vec![file], ReadOptions::default())?;
     while let Some(batch) = rows.try_next().await? {
         stats.update(&stored_batch(&job.shape.written(&batch)?, &layout)?)?;
     }

@@ -19,7 +19,7 @@ use crate::expr::Filter;
 use crate::memory::MemoryBudget;
 use crate::metrics::Counter;
 use crate::scan::Scan;
-use crate::scan::read::{ReadOptions, read_task_with};
+use crate::scan::read::{ReadOptions, read_files};
 use crate::stream::SideBySide;
 use crate::transaction::Operation;
 use crate::write::account;
@@ -180,7 +180,7 @@ impl Job {
 
     /// The rows of a group's files, as a scan gives them.
     pub(super) fn read(&self, scan: &Scan, group: &Group, options: ReadOptions) -> Result<RecordBatchStream> {
-        read_task_with(self.snapshot.store(), &scan.task(group.files.scans(&self.partitions)?), options)
+        read_files(self.snapshot.store(), &scan.spec(), group.files.scans(&self.partitions)?, options)
     }
 
     async fn rearrange(self: &Arc<Self>, group: Group, is_described: bool) -> Result<Rearranged> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::Schema;
 use lakebed_core::schema::StructType;
 
-use super::task::RowColumnKind;
+use super::row_column::RowColumnKind;
 use crate::expr::{Filter, OF_ROWS, Options, Predicate, asked_of_rows, nullable, parse_filter, scan_schema};
 use crate::{Error, Result, Snapshot};
 

@@ -1,12 +1,16 @@
-//! Reading a snapshot: what to read is said in a [`Scan`], decided in `plan` and `prune`, done in `read`.
+//! Reading a snapshot. A [`Scan`] says what to read, `plan` and `prune` choose the files, and `read` reads them.
 //!
-//! A [`ScanTask`] is a piece of a scan that can cross processes.
+//! Inside a process, a [`ScanSpec`] and files are what is read. A [`ScanTask`] is the same for another process, as bytes.
 
 pub mod prune;
-pub mod task;
+mod row_column;
+mod file;
+mod spec;
+pub(crate) mod output;
 pub(crate) mod asked;
 pub mod plan;
 pub mod read;
+mod task;
 pub(crate) mod balance;
 pub(crate) mod count;
 mod explain;
@@ -19,14 +23,15 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 
 use self::asked::not_tracked;
-use self::task::OutputColumn;
+use self::output::OutputColumn;
 use crate::expr::{Filter, Predicate};
 use crate::{Error, Result, Snapshot};
 
 pub use explain::{ExplainedConjunct, Explanation};
-pub use pieces::read_task_at;
-pub use read::read_task;
-pub use task::{ChangeType, FileChange, RowColumn, RowColumnKind, ScanFile, ScanTask};
+pub use file::{FileRows, ScanFile};
+pub use row_column::{ChangeType, FileChange, RowColumn, RowColumnKind};
+pub use spec::ScanSpec;
+pub use task::{ScanTask, read_task, read_task_at};
 
 /// What to read of a snapshot. Nothing is read before one of the methods that end it.
 ///
@@ -116,13 +121,13 @@ impl Scan {
     /// The schema of what it gives.
     pub fn schema(&self) -> Result<SchemaRef> {
         self.check_row_columns()?;
-        self.task(Vec::new()).output_schema()
+        self.spec().output_schema()
     }
 
     /// Row columns that would say nothing.
     fn check_row_columns(&self) -> Result<()> {
         let (url, properties) = (self.snapshot.url(), self.snapshot.properties());
-        for column in self.task(Vec::new()).output_columns()? {
+        for column in self.spec().output_columns()? {
             let OutputColumn::OfRows(RowColumn { kind, name }) = column else { continue };
             if kind.is_of_change() {
                 return Err(Error::invalid_input(format!(

@@ -5,11 +5,13 @@ use std::collections::HashSet;
 use arrow_array::{Array, StringArray};
 use futures::StreamExt;
 use lakebed_core::log::files::{FileBatch, column};
-use lakebed_io::store::{Store, StoreOptions};
 
 use super::balance::balanced;
+use super::file::{FileRows, ScanFile};
 use super::plan::{Plan, PlanOptions};
-use super::{Scan, ScanFile, ScanTask, read_task};
+use super::read::{ReadOptions, read_files};
+use super::spec::ScanSpec;
+use super::{Scan, ScanTask};
 use crate::expr::Predicate;
 use crate::stream::{RecordBatchStream, produce};
 use crate::{Error, Result};
@@ -23,8 +25,9 @@ impl Scan {
         let scan = self.by_log().await?;
         let (schema, filter) = (scan.schema()?, scan.parsed_filter()?);
         let mut files = Plan::new(&scan.snapshot, filter.as_deref(), PlanOptions::default())?.files();
-        // The tasks have the tree, so that the text is not parsed again.
+        // The spec has the tree, so that the text is not parsed again.
         let scan = Self { filter: filter.map(Predicate::from), ..scan };
+        let mut spec = scan.spec();
         let batches = produce(2, |sender| async move {
             let mut wanted = scan.limit.unwrap_or(u64::MAX);
             let mut chunk = Vec::new();
@@ -37,9 +40,9 @@ impl Scan {
                 if !last && chunk.len() < FILES_AT_ONCE {
                     continue;
                 }
-                let mut task = scan.task(std::mem::take(&mut chunk));
-                task.limit = scan.limit.map(|_| wanted);
-                let mut rows = read_task(scan.snapshot.store(), &task).await?;
+                spec.limit = scan.limit.map(|_| wanted);
+                let files = std::mem::take(&mut chunk);
+                let mut rows = read_files(scan.snapshot.store(), &spec, files, ReadOptions::default())?;
                 while let Some(batch) = rows.next().await {
                     let batch = batch?;
                     wanted = wanted.saturating_sub(batch.num_rows() as u64);
@@ -68,15 +71,18 @@ impl Scan {
 
     async fn cut(&self, wanted: Option<&HashSet<String>>, target_task_size_bytes: u64) -> Result<Vec<ScanTask>> {
         let files = self.scan_files(wanted).await?;
-        Ok(balanced(files, target_task_size_bytes).into_iter().map(|files| self.task(files)).collect())
+        let spec = self.spec();
+        let task = |files| ScanTask { spec: spec.clone(), files };
+        Ok(balanced(files, target_task_size_bytes).into_iter().map(task).collect())
     }
 
     /// Of these files the rows that deletion vectors delete, in place of those that they leave: a task for each that has one.
     pub async fn deleted_tasks(&self, paths: &HashSet<String>) -> Result<Vec<ScanTask>> {
         let scan = self.by_log().await?;
+        let spec = scan.spec();
         let deleted = |mut file: ScanFile| {
-            file.only_deleted_by = Some(file.deletion_vector.take()?);
-            Some(scan.task(vec![file]))
+            file.only = Some(file.deletion_vector.take()?);
+            Some(ScanTask { spec: spec.clone(), files: vec![file] })
         };
         Ok(scan.scan_files(Some(paths)).await?.into_iter().filter_map(deleted).collect())
     }
@@ -101,12 +107,11 @@ impl Scan {
         Plan::new(&self.snapshot, self.parsed_filter()?.as_deref(), options)
     }
 
-    /// A task that reads these files as this scan says.
-    pub(crate) fn task(&self, files: Vec<ScanFile>) -> ScanTask {
+    /// How the files of this scan are read.
+    pub(crate) fn spec(&self) -> ScanSpec {
         let snapshot = &self.snapshot;
-        ScanTask {
+        ScanSpec {
             table_url: snapshot.url().to_owned(),
-            files,
             schema: snapshot.schema().clone(),
             partition_columns: snapshot.partition_columns().to_vec(),
             mapping_mode: snapshot.mapping_mode(),
@@ -140,7 +145,7 @@ impl ScanFile {
                 path: path.to_owned(),
                 size: u64::try_from(sizes.value(row)).map_err(|_| Error::corrupt(path, "a negative size in the log"))?,
                 partition_values: values.collect(),
-                deletion_vector: batch.deletion_vector(row)?,
+                deletion_vector: batch.deletion_vector(row)?.map(FileRows::Stored),
                 num_records: None,
                 base_row_id: row_ids.is_valid(row).then(|| row_ids.value(row)),
                 default_row_commit_version: versions.is_valid(row).then(|| versions.value(row)),
@@ -154,10 +159,4 @@ impl ScanFile {
 
 fn text_at(texts: &StringArray, row: usize) -> Option<String> {
     texts.is_valid(row).then(|| texts.value(row).to_owned())
-}
-
-/// Reads a task in a process that has nothing but the task and a way to the store.
-pub async fn read_task_at(task: ScanTask, options: StoreOptions) -> Result<RecordBatchStream> {
-    let store = Store::open(&task.table_url, options)?;
-    read_task(&store, &task).await
 }

@@ -15,7 +15,8 @@ use super::search::{Gone, Leaving, Search};
 use super::target::Target;
 use super::{PartitionMode, SchemaMode, WriteMetrics, WriteMode, WriteOutcome};
 use crate::expr::Filter;
-use crate::scan::{ScanFile, read_task};
+use crate::scan::ScanFile;
+use crate::scan::read::{ReadOptions, read_files};
 use crate::transaction::{Committed, Operation, Partitions, Transaction};
 use crate::{Error, Result, Snapshot};
 
@@ -157,7 +158,7 @@ async fn record(rewrite: &mut Rewrite, snapshot: &Snapshot, gone: &Gone, files: 
     }
     rewrite.record_deleted(gone).await?;
     let added = files.written.iter().map(|file| ScanFile::new(file.add.clone(), None)).collect::<Result<Vec<_>>>()?;
-    let mut rows = read_task(snapshot.store(), &snapshot.scan().task(added)).await?;
+    let mut rows = read_files(snapshot.store(), &snapshot.scan().spec(), added, ReadOptions::default())?;
     while let Some(batch) = rows.try_next().await? {
         let batch = rewrite.shape().written(&batch)?;
         rewrite.record(&batch, Change::Insert).await?;

@@ -16,8 +16,8 @@ use super::rules::Contents;
 use super::search::{Gone, Part, totals};
 use super::shape::{Shape, id_columns};
 use super::target::Target;
-use crate::scan::read::{ReadOptions, read_task_with};
-use crate::scan::{Scan, ScanFile};
+use crate::scan::read::{ReadOptions, read_files};
+use crate::scan::{ScanFile, ScanSpec};
 use crate::transaction::Transaction;
 use crate::{Result, Snapshot};
 
@@ -139,9 +139,9 @@ impl Rewrite {
         for batch in &gone.whole {
             files.extend(ScanFile::of_batch(batch, &partitions)?);
         }
+        let spec = self.snapshot.scan().spec();
         for files in files.chunks(FILES_AT_ONCE) {
-            let mut rows =
-                read_task_with(self.snapshot.store(), &self.snapshot.scan().task(files.to_vec()), reading(&self.snapshot, 0))?;
+            let mut rows = read_files(self.snapshot.store(), &spec, files.to_vec(), reading(&self.snapshot, 0))?;
             while let Some(batch) = rows.try_next().await? {
                 let batch = self.shape.written(&batch)?;
                 self.record(&batch, Change::Delete).await?;
@@ -188,21 +188,21 @@ impl Rewrite {
         if self.notes_vectors {
             return Ok(());
         }
-        let scan = self.snapshot.scan().row_columns(id_columns(&self.snapshot));
+        let spec = self.snapshot.scan().row_columns(id_columns(&self.snapshot)).spec();
         for parts in gone.parts.chunks(FILES_AT_ONCE) {
             let mut files = Vec::with_capacity(parts.len());
             for part in parts {
                 files.extend(part.staying(&self.snapshot).await?);
             }
             if !files.is_empty() {
-                self.copy(&scan, files).await?;
+                self.copy(&spec, files).await?;
             }
         }
         Ok(())
     }
 
-    async fn copy(&mut self, scan: &Scan, files: Vec<ScanFile>) -> Result<()> {
-        let mut rows = read_task_with(self.snapshot.store(), &scan.task(files), reading(&self.snapshot, u64::MAX))?;
+    async fn copy(&mut self, spec: &ScanSpec, files: Vec<ScanFile>) -> Result<()> {
+        let mut rows = read_files(self.snapshot.store(), spec, files, reading(&self.snapshot, u64::MAX))?;
         while let Some(batch) = rows.try_next().await? {
             self.copied_rows += batch.num_rows() as u64;
             self.data.write(vec![self.shape.moved(&batch)?]).await?;

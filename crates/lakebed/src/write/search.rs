@@ -15,15 +15,14 @@ use lakebed_core::action::Add;
 use lakebed_core::dv::DeletionVector;
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::schema::StructType;
-use lakebed_io::dv::read_deletion_vector;
 
 use crate::expr::{Filter, Options, filter_schema, parse_filter};
 use crate::metrics::PlanMetrics;
 use crate::scan::count::known_rows;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::scan::prune::Pruner;
-use crate::scan::read::{ReadOptions, read_task_with};
-use crate::scan::{RowColumn, RowColumnKind, Scan, ScanFile};
+use crate::scan::read::{ReadOptions, read_files};
+use crate::scan::{FileRows, RowColumn, RowColumnKind, Scan, ScanFile};
 use crate::transaction::{Partitions, Transaction};
 use crate::{Error, RecordBatchStream, Result, Snapshot};
 
@@ -59,7 +58,6 @@ pub(crate) struct Part {
     /// As the log has it, alone.
     pub(crate) file: FileBatch,
     pub(crate) add: Add,
-    pub(crate) scan: ScanFile,
     /// The rows that it loses, which it had until now.
     pub(crate) rows: DeletionVector,
 }
@@ -109,7 +107,6 @@ enum Whole {
 struct Reading {
     group: u64,
     files: Vec<FileBatch>,
-    scans: Vec<ScanFile>,
     rows: Vec<DeletionVector>,
     stream: RecordBatchStream,
 }
@@ -263,23 +260,22 @@ impl Search {
         if scans.is_empty() {
             return Ok(None);
         }
-        let task = self.scan.task(scans.clone());
-        let stream = read_task_with(self.scan.snapshot().store(), &task, self.read.clone())?;
         let rows = vec![DeletionVector::new(); scans.len()];
+        let stream = read_files(self.scan.snapshot().store(), &self.scan.spec(), scans, self.read.clone())?;
         self.groups += 1;
-        Ok(Some(Reading { group: self.groups, files, scans, rows, stream }))
+        Ok(Some(Reading { group: self.groups, files, rows, stream }))
     }
 
     fn end_reading(&mut self) -> Result<()> {
-        let Some(Reading { files, scans, rows, .. }) = self.readings.pop_front() else { return Ok(()) };
+        let Some(Reading { files, rows, .. }) = self.readings.pop_front() else { return Ok(()) };
         let places = files.iter().flat_map(|batch| (0..batch.len()).map(move |row| (batch, row)));
-        for (((batch, row), scan), rows) in places.zip(scans).zip(rows) {
+        for ((batch, row), rows) in places.zip(rows) {
             if rows.is_empty() {
                 continue;
             }
             let file = batch.slice(row, 1);
             let add = file.to_adds()?.pop().ok_or_else(|| Error::internal("a file without an action"))?;
-            self.found.parts.push(Part { file, add, scan, rows });
+            self.found.parts.push(Part { file, add, rows });
         }
         Ok(())
     }
@@ -371,19 +367,21 @@ impl Gone {
 impl Part {
     /// Of the rows of the file those that leave.
     pub(crate) fn leaving(&self) -> Result<ScanFile> {
-        Ok(ScanFile { deletion_vector: None, only_deleted_by: Some(self.rows.to_inline()?), ..self.scan.clone() })
+        let only = Some(FileRows::Known(Arc::new(self.rows.clone())));
+        Ok(ScanFile { deletion_vector: None, only, ..ScanFile::new(self.add.clone(), None)? })
     }
 
     /// Of the rows of the file those that stay; none if none does.
     pub(crate) async fn staying(&self, snapshot: &Snapshot) -> Result<Option<ScanFile>> {
-        let gone = match &self.scan.deletion_vector {
-            Some(descriptor) => read_deletion_vector(snapshot.store(), descriptor).await?.union(&self.rows),
+        let file = ScanFile::new(self.add.clone(), None)?;
+        let gone = match &file.deletion_vector {
+            Some(deleted) => deleted.read(snapshot.store()).await?.union(&self.rows),
             None => self.rows.clone(),
         };
         if self.add.num_records().is_some_and(|rows| u64::try_from(rows) == Ok(gone.len())) {
             return Ok(None);
         }
-        Ok(Some(ScanFile { deletion_vector: Some(gone.to_inline()?), num_records: None, ..self.scan.clone() }))
+        Ok(Some(ScanFile { deletion_vector: Some(FileRows::Known(Arc::new(gone))), ..file }))
     }
 }
 

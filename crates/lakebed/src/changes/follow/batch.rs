@@ -27,7 +27,7 @@ impl Follow {
         if !end.is_initial {
             self.add_files_of_commits(&begin, end, &mut files).await?;
         }
-        let task = |files| ScanTask { files, ..self.template.clone() };
+        let task = |files| ScanTask { spec: self.spec.clone(), files };
         Ok(balanced(files, target_task_size_bytes).into_iter().map(task).collect())
     }
 

@@ -31,7 +31,7 @@ use self::schema::{Schema, check_table};
 use self::tracking::SchemaLog;
 use super::commits::{Commit, Commits, NONE, Wanted};
 use super::feed::{changes_nothing, feed_columns, with_feed_columns};
-use crate::scan::ScanTask;
+use crate::scan::ScanSpec;
 use crate::{Result, Snapshot, Table};
 
 pub use admission::ReadLimits;
@@ -63,8 +63,8 @@ pub struct Follow {
     /// What the stream reads with.
     schema: Schema,
     protocol: Protocol,
-    /// A task without files.
-    template: ScanTask,
+    /// How files are read.
+    spec: ScanSpec,
     log: Option<Mutex<SchemaLog>>,
     /// Whether the schema came out of the log, rather than from the table.
     is_tracked: bool,
@@ -89,24 +89,24 @@ impl Table {
         };
         let is_tracked = tracked.is_some();
         let (schema, protocol) = tracked.unwrap_or_else(|| (Schema::of_snapshot(&snapshot), snapshot.protocol().clone()));
-        let template = ScanTask {
+        let spec = ScanSpec {
             table_url: snapshot.url().to_owned(),
             schema: schema.columns.clone(),
             partition_columns: schema.metadata.partition_columns.clone(),
             mapping_mode: schema.mode(),
             now_ms: snapshot.env().now_ms(),
             row_columns: if options.read_change_feed { feed_columns() } else { Vec::new() },
-            ..ScanTask::default()
+            ..ScanSpec::default()
         };
         // A table whose columns have the names of the feed's cannot be given with both.
-        template.output_schema()?;
+        spec.output_schema()?;
         Ok(Follow {
             table: self.clone(),
             options,
             snapshot,
             schema,
             protocol,
-            template,
+            spec,
             log,
             is_tracked,
             start: OnceCell::new(),
@@ -120,7 +120,7 @@ impl Table {
 impl Follow {
     /// The schema of what tasks give.
     pub fn schema(&self) -> Result<SchemaRef> {
-        self.template.output_schema()
+        self.spec.output_schema()
     }
 
     /// The same with Delta's types, and with the metadata of its columns.

@@ -13,7 +13,7 @@ use lakebed_core::schema::PrimitiveType;
 use lakebed_core::stats::{StatColumn, StatKind};
 
 use crate::scan::prune::{Pruner, asked_of_rows};
-use crate::scan::task::RowColumnKind;
+use crate::scan::row_column::RowColumnKind;
 use crate::{Error, Result};
 
 /// The statistics of these files for a pruner, with bounds of row ids and their like.

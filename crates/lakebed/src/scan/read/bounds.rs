@@ -25,7 +25,7 @@ use super::implied::{Logged, Moved};
 use super::leaf::Leaf;
 use crate::Result;
 use crate::scan::prune::asked_of_rows;
-use crate::scan::task::RowColumnKind;
+use crate::scan::row_column::RowColumnKind;
 
 /// Where ids or positions of rows are asked for, pages are judged in runs of at most so many rows.
 const ROWS_OF_RUN: usize = 4096;

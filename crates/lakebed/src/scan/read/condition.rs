@@ -15,7 +15,7 @@ use super::columns::Columns;
 use super::form::as_wanted;
 use crate::expr::{Filter, OF_ROWS, asked_of_rows, matching_rows};
 use crate::scan::asked::kinds_asked_of_rows;
-use crate::scan::task::RowColumnKind;
+use crate::scan::row_column::RowColumnKind;
 use crate::{Error, Result};
 
 /// A filter and another test, with the columns that they need, ready to run.

@@ -6,11 +6,9 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BooleanArray};
 
 use lakebed_core::ErrorKind;
-use lakebed_core::action::DeletionVectorDescriptor;
 use lakebed_core::dv::DeletionVector;
 use lakebed_core::schema::PrimitiveType;
 use lakebed_core::value::{Scalar, scalar_to_array};
-use lakebed_io::dv::read_deletion_vector;
 use lakebed_io::parquet::{PageIndex, ParquetFile};
 use parquet::file::metadata::RowGroupMetaData;
 
@@ -21,9 +19,10 @@ use super::job::{Job, Slot};
 use super::piece::Piece;
 use super::rows::Rows;
 use super::size::PieceSize;
+use crate::scan::file::{FileRows, ScanFile};
 use crate::scan::listed::Listed;
 use crate::scan::prune::{FileColumns as FilesKnown, Pruner};
-use crate::scan::task::{ChangeType, FileChange, ScanFile};
+use crate::scan::row_column::{ChangeType, FileChange};
 use crate::{Error, Result};
 
 /// Rows of a file of which a part can be told by its complement: more than files have, few enough to count by the page.
@@ -171,14 +170,14 @@ impl Stored {
     async fn open(job: &Arc<Job>, file: &ScanFile, constants: &[(Scalar, PrimitiveType)]) -> Result<Self> {
         let listed = Listed::new(job.store(), &file.path, Some(file.size))?;
         let cuts_small = job.ahead_bytes().is_some() && listed.is_local();
-        let reads_parts = cuts_small || job.pruner().is_some() || job.limit().is_some() || file.only_deleted_by.is_some();
+        let reads_parts = cuts_small || job.pruner().is_some() || job.limit().is_some() || file.only.is_some();
         let page_index = if reads_parts { PageIndex::Read } else { PageIndex::Skip };
         let (parquet, deleted, only) = tokio::try_join!(
             listed.open(page_index),
-            vector(job, file.deletion_vector.as_ref()),
-            vector(job, file.only_deleted_by.as_ref()),
+            positions(job, file.deletion_vector.as_ref()),
+            positions(job, file.only.as_ref()),
         )?;
-        let last = deleted.iter().chain(&only).filter_map(DeletionVector::last).max();
+        let last = deleted.iter().chain(&only).filter_map(|rows| rows.last()).max();
         if let Some(last) = last.filter(|last| *last >= parquet.num_rows()) {
             let said = format!("its deletion vector deletes row {last}, but it has only {} rows", parquet.num_rows());
             return Err(Error::corrupt(&file.path, said));
@@ -189,7 +188,7 @@ impl Stored {
         let others = only.map(|only| only.complement(parquet.num_rows()));
         let deleted = match (deleted, others) {
             (Some(deleted), Some(others)) => Some(deleted.union(&others)),
-            (deleted, others) => deleted.or(others),
+            (deleted, others) => deleted.map(Arc::unwrap_or_clone).or(others),
         };
         let work = Preparation {
             job: Arc::clone(job),
@@ -365,9 +364,9 @@ fn arrays(constants: &[(Scalar, PrimitiveType)], rows: usize) -> Result<Vec<Arra
     constants.iter().map(|(value, primitive)| scalar_to_array(value, *primitive, rows)).collect()
 }
 
-async fn vector(job: &Job, descriptor: Option<&DeletionVectorDescriptor>) -> Result<Option<DeletionVector>> {
-    match descriptor {
-        Some(descriptor) => read_deletion_vector(job.store(), descriptor).await.map(Some),
+async fn positions(job: &Job, rows: Option<&FileRows>) -> Result<Option<Arc<DeletionVector>>> {
+    match rows {
+        Some(rows) => rows.read(job.store()).await.map(Some),
         None => Ok(None),
     }
 }

@@ -13,7 +13,8 @@ use arrow_array::{ArrayRef, Int64Array, StringArray};
 use lakebed_core::stats::StatKind;
 
 use super::job::Job;
-use crate::scan::task::{RowColumnKind, ScanFile};
+use crate::scan::file::ScanFile;
+use crate::scan::row_column::RowColumnKind;
 
 /// What is known of the rows of a file before it is opened.
 #[derive(Debug, Clone, Default)]

@@ -16,8 +16,11 @@ use super::{PIECES_PER_CORE, ReadOptions};
 use crate::expr::Predicate;
 use crate::memory::MemoryBudget;
 use crate::scan::asked::parse_row_filter;
+use crate::scan::file::ScanFile;
+use crate::scan::output::OutputColumn;
 use crate::scan::prune::Pruner;
-use crate::scan::task::{ChangeType, OutputColumn, RowColumnKind, ScanFile, ScanTask};
+use crate::scan::row_column::{ChangeType, RowColumnKind};
+use crate::scan::spec::ScanSpec;
 use crate::{Error, Result};
 
 /// Rows that have to be tested before their share of matches means something.
@@ -102,21 +105,21 @@ impl Slot {
 }
 
 impl Job {
-    pub(super) fn new(store: &Store, task: &ScanTask, options: ReadOptions) -> Result<Self> {
-        let schema = &task.schema;
-        let partition_columns = task.partition_columns.iter().map(|name| match schema.field(name) {
+    pub(super) fn new(store: &Store, spec: &ScanSpec, read: &[ScanFile], options: ReadOptions) -> Result<Self> {
+        let schema = &spec.schema;
+        let partition_columns = spec.partition_columns.iter().map(|name| match schema.field(name) {
             Some(field) => Ok(field.clone()),
-            None => Err(Error::corrupt(&task.table_url, format!("partition column {name} is not in the schema"))),
+            None => Err(Error::corrupt(&spec.table_url, format!("partition column {name} is not in the schema"))),
         });
         let partition_columns = partition_columns.collect::<Result<Vec<_>>>()?;
         let is_partition = |name: &str| partition_columns.iter().any(|column| column.name == name);
         let (mut pruner, mut tested) = (None, None);
-        if let Some(predicate) = &task.filter {
+        if let Some(predicate) = &spec.filter {
             let filter = match predicate {
-                Predicate::Text(text) => Arc::new(parse_row_filter(schema, text, task.now_ms)?),
+                Predicate::Text(text) => Arc::new(parse_row_filter(schema, text, spec.now_ms)?),
                 Predicate::Filter(filter) => Arc::clone(filter),
             };
-            let of_filter = Pruner::of_footers(&filter, schema, &task.partition_columns, task.mapping_mode)?;
+            let of_filter = Pruner::of_footers(&filter, schema, &spec.partition_columns, spec.mapping_mode)?;
             // Otherwise, files that partition values do not rule out match as a whole.
             if !of_filter.is_exact_on_partitions() {
                 tested = Some(filter);
@@ -133,36 +136,36 @@ impl Job {
             by_name: Vec::new(),
         };
         let of_rows = condition.iter().flat_map(|condition| condition.of_rows());
-        let asked = of_rows.map(|kind| wanted.slot_asked(*kind, task)).collect();
+        let asked = of_rows.map(|kind| wanted.slot_asked(*kind, spec, read)).collect();
         let slot = |column: &OutputColumn| match column {
             OutputColumn::OfTable(field) => match partition_columns.iter().position(|column| column.name == field.name) {
                 Some(position) => Slot::Partition(position),
                 None => Slot::File(wanted.position_of(field)),
             },
-            OutputColumn::OfRows(column) => wanted.slot_of_rows(column.kind, task),
+            OutputColumn::OfRows(column) => wanted.slot_of_rows(column.kind, spec, read),
         };
-        let slots = task.output_columns()?.iter().map(slot).collect();
-        let mut output = Output { schema: task.output_schema()?, slots };
+        let slots = spec.output_columns()?.iter().map(slot).collect();
+        let mut output = Output { schema: spec.output_schema()?, slots };
         let is_moving = options.is_moving && condition.is_none();
         if is_moving {
             output.move_on();
         }
         Ok(Self {
             store: store.clone(),
-            table: task.table_url.clone(),
-            mode: task.mapping_mode,
-            physical: to_physical(schema, task.mapping_mode),
+            table: spec.table_url.clone(),
+            mode: spec.mapping_mode,
+            physical: to_physical(schema, spec.mapping_mode),
             partition_columns,
             condition,
             asked,
-            moved_ids: task.materialized_row_id.clone(),
-            moved_versions: task.materialized_row_commit_version.clone(),
+            moved_ids: spec.materialized_row_id.clone(),
+            moved_versions: spec.materialized_row_commit_version.clone(),
             pruner,
             wanted,
             output,
             is_moving,
-            limit: task.limit,
-            files: task.files.len(),
+            limit: spec.limit,
+            files: read.len(),
             memory: options.memory.clone().unwrap_or_else(MemoryBudget::of_process),
             cores: options.cores.map_or_else(Cores::new, Cores::of),
             options,
@@ -304,27 +307,24 @@ impl Wanted {
     }
 
     /// The sources of row ids, positions and their like in a condition. What a file stores of them is read with the condition's columns.
-    fn slot_asked(&mut self, kind: RowColumnKind, task: &ScanTask) -> Slot {
-        let slot = self.slot_of_rows(kind, task);
+    fn slot_asked(&mut self, kind: RowColumnKind, spec: &ScanSpec, read: &[ScanFile]) -> Slot {
+        let slot = self.slot_of_rows(kind, spec, read);
         self.tested.fields.append(&mut self.others.fields);
         slot
     }
 
     /// Where a column about rows comes from.
-    fn slot_of_rows(&mut self, kind: RowColumnKind, task: &ScanTask) -> Slot {
+    fn slot_of_rows(&mut self, kind: RowColumnKind, spec: &ScanSpec, read: &[ScanFile]) -> Slot {
         let rows_tell = |file: &ScanFile| file.change.is_some_and(|change| change.change_type == ChangeType::InFile);
         match kind {
             RowColumnKind::FilePath => Slot::FilePath,
             RowColumnKind::FileSize => Slot::FileSize,
             RowColumnKind::FileIndex => Slot::FileIndex,
             RowColumnKind::RowIndex => Slot::RowIndex,
-            RowColumnKind::RowId => Slot::RowId(self.moved(task.materialized_row_id.as_ref())),
-            RowColumnKind::RowCommitVersion => Slot::RowCommitVersion(self.moved(task.materialized_row_commit_version.as_ref())),
+            RowColumnKind::RowId => Slot::RowId(self.moved(spec.materialized_row_id.as_ref())),
+            RowColumnKind::RowCommitVersion => Slot::RowCommitVersion(self.moved(spec.materialized_row_commit_version.as_ref())),
             RowColumnKind::ChangeType => Slot::ChangeType(
-                task.files
-                    .iter()
-                    .any(rows_tell)
-                    .then(|| self.position_by_name(ChangeType::CHANGE_TYPE_COLUMN, PrimitiveType::String)),
+                read.iter().any(rows_tell).then(|| self.position_by_name(ChangeType::CHANGE_TYPE_COLUMN, PrimitiveType::String)),
             ),
             RowColumnKind::CommitVersion => Slot::CommitVersion,
             RowColumnKind::CommitTimestamp => Slot::CommitTimestamp,

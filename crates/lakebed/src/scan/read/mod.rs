@@ -1,6 +1,6 @@
 //! Reading the files of a task: Parquet in, the table's rows out.
 //!
-//! [`read_task`] opens the files in order (`file`: metadata, deletion vector, which row groups and pages can hold matches), cuts them into
+//! [`read_files`] opens the files in order (`file`: metadata, deletion vector, which row groups and pages can hold matches), cuts them into
 //! pieces and decodes several pieces at once (`piece`), each of which becomes batches of the table's columns (`fit`, `leaf`, `variant`,
 //! `rebase`; `form` is how rows are decoded the fastest). The batches come out in the order of files and rows. What is decoded and not yet taken counts against a memory budget.
 
@@ -39,7 +39,8 @@ use tokio::task::JoinSet;
 use self::file::OpenFile;
 use self::job::Job;
 use self::outbox::Parcel;
-use super::task::{ScanFile, ScanTask};
+use super::file::ScanFile;
+use super::spec::ScanSpec;
 use crate::memory::MemoryBudget;
 use crate::stream::RecordBatchStream;
 use crate::{Error, Result};
@@ -78,22 +79,15 @@ const PIECES_PER_CORE: usize = 2;
 /// Files whose metadata is read ahead.
 const FILES_AHEAD: usize = 8;
 
-/// The rows of a task, in the order of its files. Must be called within a Tokio runtime.
+/// The rows of files, in the order of the files. Must be called within a Tokio runtime.
 ///
 /// Reading starts when the stream is made and runs ahead of the reader as far as memory allows. Dropping the stream stops it.
-pub async fn read_task(store: &Store, task: &ScanTask) -> Result<RecordBatchStream> {
-    read_task_with(store, task, ReadOptions::default())
-}
-
-/// The same, with options.
-pub fn read_task_with(store: &Store, task: &ScanTask, options: ReadOptions) -> Result<RecordBatchStream> {
-    let job = Arc::new(Job::new(store, task, options)?);
+pub fn read_files(store: &Store, spec: &ScanSpec, files: Vec<ScanFile>, options: ReadOptions) -> Result<RecordBatchStream> {
+    let job = Arc::new(Job::new(store, spec, &files, options)?);
     let schema = Arc::clone(job.output().schema());
-    let wanted = if task.limit == Some(0) { &[] } else { task.files.as_slice() };
-    let files = wanted.iter().cloned().enumerate().collect();
-    let limit = task.limit;
+    let files = if spec.limit == Some(0) { VecDeque::new() } else { files.into_iter().enumerate().collect() };
     let parcels = in_order(job.lanes(), move |lanes| Reading { job, lanes, started_rows: 0 }.run(files));
-    Ok(RecordBatchStream::new(schema, Limited { parcels: Some(parcels), rows_left: limit }))
+    Ok(RecordBatchStream::new(schema, Limited { parcels: Some(parcels), rows_left: spec.limit }))
 }
 
 /// A task that is being read.

@@ -19,7 +19,7 @@ use super::form::{as_wanted, in_form};
 use super::job::{Job, Slot};
 use super::outbox::Outbox;
 use super::rows::{Positions, Rows, Walk};
-use crate::scan::task::ChangeType;
+use crate::scan::row_column::ChangeType;
 use crate::{Error, Result};
 
 /// What happens to the decoded rows of a piece, in order.

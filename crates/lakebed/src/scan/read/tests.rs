@@ -30,8 +30,8 @@ use lakebed_core::dv::DeletionVector;
 use lakebed_core::schema::{DataType, StructField, StructType};
 use lakebed_io::store::Store;
 
-use super::{ReadOptions, read_task_with};
-use crate::scan::task::{ScanFile, ScanTask};
+use super::{ReadOptions, read_files};
+use crate::scan::{FileRows, ScanFile, ScanSpec, ScanTask};
 use crate::{Error, Result};
 
 /// A table under construction.
@@ -47,7 +47,8 @@ impl Table {
         let objects = Arc::new(InMemory::new());
         let url = url::Url::parse("memory://test/").unwrap();
         let store = Store::from_object_store(objects.clone(), Path::default(), url);
-        let task = ScanTask { table_url: "memory://test/".to_owned(), schema: StructType { fields }, ..ScanTask::default() };
+        let spec = ScanSpec { table_url: "memory://test/".to_owned(), schema: StructType { fields }, ..ScanSpec::default() };
+        let task = ScanTask { spec, files: Vec::new() };
         let options = ReadOptions { cores: Some(2), ..ReadOptions::default() };
         Self { objects, store, task, options }
     }
@@ -67,12 +68,12 @@ impl Table {
     }
 
     fn filter(&mut self, text: &str) -> &mut Self {
-        self.task.filter = Some(text.into());
+        self.task.spec.filter = Some(text.into());
         self
     }
 
     fn columns(&mut self, columns: &[&str]) -> &mut Self {
-        self.task.columns = Some(columns.iter().map(|column| (*column).to_owned()).collect());
+        self.task.spec.columns = Some(columns.iter().map(|column| (*column).to_owned()).collect());
         self
     }
 
@@ -81,14 +82,14 @@ impl Table {
     }
 
     async fn batches_with(&self, options: ReadOptions) -> Result<Vec<RecordBatch>> {
-        read_task_with(&self.store, &self.task, options)?.try_collect().await
+        read_files(&self.store, &self.task.spec, self.task.files.clone(), options)?.try_collect().await
     }
 
     /// The rows as text: values separated by `|`, null as `-`. The batches have the schema that the task promises, and are the same if
     /// they are to move on.
     async fn rows(&self) -> Vec<String> {
         let batches = self.batches().await.unwrap();
-        let schema = self.task.output_schema().unwrap();
+        let schema = self.task.spec.output_schema().unwrap();
         for batch in &batches {
             assert_eq!(batch.schema(), schema);
         }
@@ -170,6 +171,6 @@ fn fixed_byte_arrays(message: &str, values: &[&[u8]]) -> Vec<u8> {
     leaf_file::<FixedLenByteArrayType>(message, &values, None, None)
 }
 
-fn deleting(rows: impl IntoIterator<Item = u64>) -> Option<lakebed_core::action::DeletionVectorDescriptor> {
-    Some(rows.into_iter().collect::<DeletionVector>().to_inline().unwrap())
+fn deleting(rows: impl IntoIterator<Item = u64>) -> Option<FileRows> {
+    Some(FileRows::Stored(rows.into_iter().collect::<DeletionVector>().to_inline().unwrap()))
 }

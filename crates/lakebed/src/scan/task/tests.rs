@@ -1,8 +1,11 @@
-use lakebed_core::action::DvStorage;
-use lakebed_core::schema::{PrimitiveType, StructField};
+use lakebed_core::action::{DeletionVectorDescriptor, DvStorage};
+use lakebed_core::schema::mapping::MappingMode;
+use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use proptest::prelude::*;
 
 use super::*;
+use crate::scan::file::FileRows;
+use crate::scan::row_column::{ChangeType, FileChange, RowColumn, RowColumnKind};
 
 fn schema() -> StructType {
     StructType {
@@ -30,8 +33,8 @@ fn file(path: &str) -> ScanFile {
         size: 1234,
         range: Some(100..600),
         partition_values: [("day".to_owned(), Some("2026-11-21".to_owned()))].into(),
-        deletion_vector: Some(vector()),
-        only_deleted_by: Some(DeletionVectorDescriptor { offset: None, ..vector() }),
+        deletion_vector: Some(FileRows::Stored(vector())),
+        only: Some(FileRows::Stored(DeletionVectorDescriptor { offset: None, ..vector() })),
         num_records: Some(100),
         base_row_id: Some(7),
         default_row_commit_version: Some(3),
@@ -41,12 +44,8 @@ fn file(path: &str) -> ScanFile {
 }
 
 fn task() -> ScanTask {
-    ScanTask {
+    let spec = ScanSpec {
         table_url: "s3://bucket/table".to_owned(),
-        files: vec![
-            file("day=2026-11-21/a%20b.parquet"),
-            ScanFile { path: "s3://other/c.parquet".to_owned(), ..Default::default() },
-        ],
         schema: schema(),
         partition_columns: vec!["day".to_owned()],
         mapping_mode: MappingMode::Name,
@@ -60,7 +59,9 @@ fn task() -> ScanTask {
         ],
         materialized_row_id: Some("_row-id-col-1".to_owned()),
         materialized_row_commit_version: Some("_row-commit-version-col-1".to_owned()),
-    }
+    };
+    let other = ScanFile { path: "s3://other/c.parquet".to_owned(), ..Default::default() };
+    ScanTask { spec, files: vec![file("day=2026-11-21/a%20b.parquet"), other] }
 }
 
 /// Bytes that `change` was applied to.
@@ -80,13 +81,14 @@ fn check_refused(bytes: &[u8], expected: &str) {
 fn a_task_comes_back_from_its_bytes() {
     let task = task();
     assert_eq!(ScanTask::from_bytes(&task.to_bytes().unwrap()).unwrap(), task);
-    let plain = ScanTask { table_url: "memory://t/".to_owned(), schema: schema(), ..Default::default() };
+    let spec = ScanSpec { table_url: "memory://t/".to_owned(), schema: schema(), ..Default::default() };
+    let plain = ScanTask { spec, files: Vec::new() };
     assert_eq!(ScanTask::from_bytes(&plain.to_bytes().unwrap()).unwrap(), plain);
 }
 
 #[test]
 fn the_output_schema_is_the_projection_and_then_the_row_columns() {
-    let schema = task().output_schema().unwrap();
+    let schema = task().spec.output_schema().unwrap();
     let fields: Vec<String> =
         schema.fields().iter().map(|field| format!("{} {} {}", field.name(), field.data_type(), field.is_nullable())).collect();
     assert_eq!(fields, [r#"s Struct("x": Utf8) true"#, "id Int64 false", "_path Utf8 false", "_id Int64 true"]);
@@ -123,7 +125,8 @@ fn files_that_lead_elsewhere_or_contradict_themselves_are_refused() {
 #[test]
 fn a_root_with_credentials_never_becomes_bytes() {
     for root in ["https://user:password@host/t", "https://host/t?sig=abc", "not a url"] {
-        let task = ScanTask { table_url: root.to_owned(), ..task() };
+        let mut task = task();
+        task.spec.table_url = root.to_owned();
         let error = task.to_bytes().unwrap_err().to_string();
         assert!(!error.contains("password@") && !error.contains("abc"), "{error}");
     }

@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize};
 use lakebed_core::action::DeletionVectorDescriptor;
 use lakebed_core::schema;
 
-use super::{ChangeType, FileChange, RowColumn, RowColumnKind, ScanFile, ScanTask, invalid};
+use super::{ScanTask, invalid};
 use crate::expr::Predicate;
+use crate::scan::file::{FileRows, ScanFile};
+use crate::scan::row_column::{ChangeType, FileChange, RowColumn, RowColumnKind};
+use crate::scan::spec::ScanSpec;
 use crate::{Error, Result};
 
 /// Counts up when older readers would read rows wrongly.
@@ -72,7 +75,7 @@ struct Change {
 }
 
 pub(super) fn write(task: &ScanTask) -> Result<Vec<u8>> {
-    let task = task.clone();
+    let ScanTask { spec: task, files } = task.clone();
     let wire = Task {
         scan_task: VERSION,
         table_url: task.table_url,
@@ -86,7 +89,7 @@ pub(super) fn write(task: &ScanTask) -> Result<Vec<u8>> {
         row_columns: task.row_columns.into_iter().map(|column| (column.kind.name().to_owned(), column.name)).collect(),
         materialized_row_id: task.materialized_row_id,
         materialized_row_commit_version: task.materialized_row_commit_version,
-        files: task.files.into_iter().map(File::from).collect(),
+        files: files.into_iter().map(File::try_from).collect::<Result<_>>()?,
     };
     crate::wire::to_bytes(&wire)
 }
@@ -97,9 +100,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<ScanTask> {
         Some(kind) => Ok(RowColumn { kind, name }),
         None => Err(invalid(format!("there is no row column {kind}"))),
     });
-    Ok(ScanTask {
+    let spec = ScanSpec {
         table_url: wire.table_url,
-        files: wire.files.into_iter().map(ScanFile::try_from).collect::<Result<_>>()?,
         schema: schema::parse(&wire.schema)?,
         partition_columns: wire.partition_columns,
         mapping_mode: wire.mapping_mode.parse().map_err(|said| invalid(format!("the mapping mode {said}")))?,
@@ -110,24 +112,27 @@ pub(super) fn read(bytes: &[u8]) -> Result<ScanTask> {
         row_columns: row_columns.collect::<Result<_>>()?,
         materialized_row_id: wire.materialized_row_id,
         materialized_row_commit_version: wire.materialized_row_commit_version,
-    })
+    };
+    Ok(ScanTask { spec, files: wire.files.into_iter().map(ScanFile::try_from).collect::<Result<_>>()? })
 }
 
-impl From<ScanFile> for File {
-    fn from(file: ScanFile) -> Self {
-        Self {
+impl TryFrom<ScanFile> for File {
+    type Error = Error;
+
+    fn try_from(file: ScanFile) -> Result<Self> {
+        Ok(Self {
             path: file.path,
             size: file.size,
             range: file.range.map(|range| (range.start, range.end)),
             partition_values: file.partition_values,
-            deletion_vector: file.deletion_vector,
-            only_deleted_by: file.only_deleted_by,
+            deletion_vector: file.deletion_vector.map(FileRows::into_descriptor).transpose()?,
+            only_deleted_by: file.only.map(FileRows::into_descriptor).transpose()?,
             num_records: file.num_records,
             base_row_id: file.base_row_id,
             default_row_commit_version: file.default_row_commit_version,
             modification_time: file.modification_time,
             change: file.change.map(Change::from),
-        }
+        })
     }
 }
 
@@ -140,8 +145,8 @@ impl TryFrom<File> for ScanFile {
             size: file.size,
             range: file.range.map(|(start, end)| start..end),
             partition_values: file.partition_values,
-            deletion_vector: file.deletion_vector,
-            only_deleted_by: file.only_deleted_by,
+            deletion_vector: file.deletion_vector.map(FileRows::Stored),
+            only: file.only_deleted_by.map(FileRows::Stored),
             num_records: file.num_records,
             base_row_id: file.base_row_id,
             default_row_commit_version: file.default_row_commit_version,

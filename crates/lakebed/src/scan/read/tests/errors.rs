@@ -67,14 +67,14 @@ fn claiming(rows: i64) -> Vec<u8> {
 #[tokio::test]
 async fn the_deleted_rows_of_a_file_that_claims_too_many_are_not_counted_up() {
     let mut table = table();
-    table.add(claiming(1 << 60)).await.only_deleted_by = deleting([1]);
+    table.add(claiming(1 << 60)).await.only = deleting([1]);
     let error = table.error().await;
     assert!(
         error.is_corrupt() && error.to_string().contains("f0.parquet: it claims to have 1152921504606846976 rows"),
         "{error}"
     );
     table.task.files.clear();
-    table.add(claiming(3)).await.only_deleted_by = deleting([1]);
+    table.add(claiming(3)).await.only = deleting([1]);
     assert_eq!(table.rows().await, ["1"]);
 }
 
@@ -82,7 +82,7 @@ async fn the_deleted_rows_of_a_file_that_claims_too_many_are_not_counted_up() {
 async fn a_partition_value_that_is_absent_or_no_value_is_corrupt() {
     let mut table =
         Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("p", PrimitiveType::Integer, true)]);
-    table.task.partition_columns = vec!["p".to_owned()];
+    table.task.spec.partition_columns = vec!["p".to_owned()];
     table.add(numbers(1)).await;
     let error = table.error().await.to_string();
     assert!(error.contains("f0.parquet") && error.contains("no value for partition column p"), "{error}");
@@ -96,8 +96,11 @@ async fn a_column_or_filter_that_cannot_be_understood_is_the_callers_error() {
     let mut table = table();
     table.add(numbers(1)).await;
     table.columns(&["b"]);
-    let read =
-        |table: &Table| read_task_with(&table.store, &table.task, table.options.clone()).err().map(|error| error.kind().clone());
+    let read = |table: &Table| {
+        read_files(&table.store, &table.task.spec, table.task.files.clone(), table.options.clone())
+            .err()
+            .map(|error| error.kind().clone())
+    };
     assert_eq!(read(&table), Some(ErrorKind::InvalidInput));
     table.columns(&["a"]).filter("b = 1");
     assert_eq!(read(&table), Some(ErrorKind::Predicate));
@@ -117,7 +120,7 @@ async fn a_filter_that_fails_on_a_row_fails_the_scan() {
 async fn a_filter_that_fails_on_a_partition_value_fails_the_scan() {
     let mut table =
         Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("p", PrimitiveType::String, true)]);
-    table.task.partition_columns = vec!["p".to_owned()];
+    table.task.spec.partition_columns = vec!["p".to_owned()];
     for value in ["x", "7"] {
         table.add(numbers(1)).await.partition_values = [("p".to_owned(), Some(value.to_owned()))].into();
     }

@@ -54,7 +54,7 @@ fn named(top: (&str, Option<i32>), record: (&str, Option<i32>), inner: (&str, Op
 #[tokio::test]
 async fn by_name_columns_are_found_by_physical_name_whatever_their_ids() {
     let mut table = Table::new(fields());
-    table.task.mapping_mode = MappingMode::Name;
+    table.task.spec.mapping_mode = MappingMode::Name;
     table.add(named(("col-1", Some(77)), ("col-2", None), ("col-3", Some(1)))).await;
     // Columns of the logical names are others, long dropped.
     table.add(named(("id", Some(1)), ("s", Some(2)), ("x", Some(3)))).await;
@@ -65,7 +65,7 @@ async fn by_name_columns_are_found_by_physical_name_whatever_their_ids() {
 #[tokio::test]
 async fn by_id_columns_are_found_by_field_id_whatever_their_names() {
     let mut table = Table::new(fields());
-    table.task.mapping_mode = MappingMode::Id;
+    table.task.spec.mapping_mode = MappingMode::Id;
     table.add(named(("a", Some(1)), ("b", Some(2)), ("c", Some(3)))).await;
     // An id that is not there is a column that the file lacks.
     table.add(named(("col-1", Some(9)), ("col-2", Some(2)), ("col-3", Some(8)))).await;
@@ -80,7 +80,7 @@ async fn by_id_columns_are_found_by_field_id_whatever_their_names() {
 #[tokio::test]
 async fn a_field_id_that_several_columns_have_is_refused() {
     let mut table = Table::new(fields());
-    table.task.mapping_mode = MappingMode::Id;
+    table.task.spec.mapping_mode = MappingMode::Id;
     table.add(named(("a", Some(1)), ("b", Some(1)), ("c", Some(3)))).await;
     let error = table.error().await.to_string();
     assert!(error.contains("f0.parquet") && error.contains("column id has the field id 1"), "{error}");
@@ -109,8 +109,8 @@ async fn names_match_exactly_before_they_match_without_case() {
 async fn partition_values_are_looked_up_by_physical_name() {
     let mut table =
         Table::new(vec![mapped("id", 1, "col-1", PrimitiveType::Long), mapped("p", 4, "col-4", PrimitiveType::Integer)]);
-    table.task.mapping_mode = MappingMode::Name;
-    table.task.partition_columns = vec!["p".to_owned()];
+    table.task.spec.mapping_mode = MappingMode::Name;
+    table.task.spec.partition_columns = vec!["p".to_owned()];
     let file = table.add(file_of(vec![(with_id("col-1", Some(1), ArrowType::Int64), longs(&[1]))])).await;
     file.partition_values = [("col-4".to_owned(), Some("7".to_owned()))].into();
     assert_eq!(table.rows().await, ["1|7"]);

@@ -141,7 +141,7 @@ async fn plain_maps_are_read_with_their_types_widened() {
     table.add(parquet(vec![("m", Arc::new(builder.finish()))])).await;
     assert_eq!(table.rows().await, ["{a: 1.5, b: -}", "-"]);
     let refused = MapType { key: PrimitiveType::Long.into(), value: PrimitiveType::Long.into(), value_contains_null: true };
-    table.task.schema.fields[0].data_type = refused.into();
+    table.task.spec.schema.fields[0].data_type = refused.into();
     let mut builder = MapBuilder::new(None, StringBuilder::new(), Int64Builder::new());
     builder.append(true).unwrap();
     table.add(parquet(vec![("m", Arc::new(builder.finish()))])).await;

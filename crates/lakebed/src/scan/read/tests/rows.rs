@@ -12,7 +12,7 @@ use lakebed_core::schema::PrimitiveType;
 use super::*;
 use crate::scan::balance::balanced;
 use crate::scan::read::RowTest;
-use crate::scan::task::{ChangeType, FileChange, RowColumn, RowColumnKind};
+use crate::scan::{ChangeType, FileChange, RowColumn, RowColumnKind};
 
 /// Columns `a` (long) and `t` (text), with small pages and row groups of `group` rows.
 fn stored(a: Vec<Option<i64>>, t: Vec<String>, group: usize, statistics: EnabledStatistics) -> Vec<u8> {
@@ -75,22 +75,22 @@ async fn rows_tell_their_file_and_position_whatever_is_skipped() {
     let mut table = table();
     table.add(counted(100, 30)).await.deletion_vector = deleting([71]);
     table.add(counted(5, 30)).await;
-    table.task.row_columns = vec![row_column(RowColumnKind::RowIndex, "_row"), row_column(RowColumnKind::FilePath, "_file")];
+    table.task.spec.row_columns = vec![row_column(RowColumnKind::RowIndex, "_row"), row_column(RowColumnKind::FilePath, "_file")];
     table.columns(&["t"]).filter("a >= 70 AND a <= 72 OR a = 3");
     assert_eq!(table.rows().await, ["t3|3|f0.parquet", "t70|70|f0.parquet", "t72|72|f0.parquet", "t3|3|f1.parquet"]);
     // Without any column of the table, too.
-    table.columns(&[]).task.filter = None;
-    table.task.limit = Some(2);
+    table.columns(&[]).task.spec.filter = None;
+    table.task.spec.limit = Some(2);
     assert_eq!(table.rows().await, ["0|f0.parquet", "1|f0.parquet"]);
 }
 
 #[tokio::test]
 async fn row_ids_are_those_that_moved_with_rows_or_else_counted_from_the_first() {
     let mut table = table();
-    table.task.row_columns =
+    table.task.spec.row_columns =
         vec![row_column(RowColumnKind::RowId, "_id"), row_column(RowColumnKind::RowCommitVersion, "_version")];
-    table.task.materialized_row_id = Some("_row-id-col-x".to_owned());
-    table.task.materialized_row_commit_version = Some("_row-version-col-x".to_owned());
+    table.task.spec.materialized_row_id = Some("_row-id-col-x".to_owned());
+    table.task.spec.materialized_row_commit_version = Some("_row-version-col-x".to_owned());
     let column = |values: Vec<Option<i64>>| Arc::new(Int64Array::from(values)) as ArrayRef;
     let moved = vec![
         ("a", column(vec![Some(1), Some(2), Some(3)])),
@@ -112,15 +112,15 @@ async fn a_limit_holds_over_files_and_after_the_filter() {
     let mut table = table();
     table.add(counted(10, 4)).await.deletion_vector = deleting([1]);
     table.add(counted(10, 4)).await;
-    table.columns(&["a"]).task.limit = Some(3);
+    table.columns(&["a"]).task.spec.limit = Some(3);
     assert_eq!(table.rows().await, ["0", "2", "3"]);
-    table.task.limit = Some(11);
+    table.task.spec.limit = Some(11);
     assert_eq!(table.rows().await, ["0", "2", "3", "4", "5", "6", "7", "8", "9", "0", "1"]);
     table.filter("a >= 8");
     assert_eq!(table.rows().await, ["8", "9", "8", "9"]);
-    table.task.limit = Some(3);
+    table.task.spec.limit = Some(3);
     assert_eq!(table.rows().await, ["8", "9", "8"]);
-    table.task.limit = Some(0);
+    table.task.spec.limit = Some(0);
     assert_eq!(table.rows().await, [""; 0]);
 }
 
@@ -137,10 +137,10 @@ async fn rows_without_columns_are_counted_from_the_log_alone() {
     });
     let count = |batches: Vec<RecordBatch>| batches.iter().map(RecordBatch::num_rows).sum::<usize>();
     assert_eq!(count(table.batches().await.unwrap()), 98);
-    table.task.limit = Some(7);
+    table.task.spec.limit = Some(7);
     assert_eq!(count(table.batches().await.unwrap()), 7);
     table.task.files.clear();
-    table.task.limit = None;
+    table.task.spec.limit = None;
     table.add(counted(30, 7)).await.deletion_vector = deleting([29]);
     assert_eq!(count(table.batches().await.unwrap()), 29);
     table.filter("a < 10 OR a > 27");
@@ -152,7 +152,7 @@ async fn parts_of_a_file_give_its_rows_once_with_their_positions() {
     let mut table = table();
     let file = table.add(counted(100, 30)).await;
     (file.deletion_vector, file.base_row_id, file.num_records) = (deleting([45]), Some(1000), Some(100));
-    table.task.row_columns = vec![row_column(RowColumnKind::RowIndex, "_row"), row_column(RowColumnKind::RowId, "_id")];
+    table.task.spec.row_columns = vec![row_column(RowColumnKind::RowIndex, "_row"), row_column(RowColumnKind::RowId, "_id")];
     table.columns(&[]);
     let expected: Vec<String> = (0..100).filter(|row| *row != 45).map(|row| format!("{row}|{}", 1000 + row)).collect();
     for parts in [1, 2, 3, 7] {
@@ -165,7 +165,7 @@ async fn parts_of_a_file_give_its_rows_once_with_their_positions() {
         cut(&mut table, parts);
         assert_eq!(table.rows().await, expected);
         // The log knows how many rows the file has, but not how many a part.
-        table.task.row_columns.clear();
+        table.task.spec.row_columns.clear();
         assert_eq!(table.rows().await.len(), 99);
     }
     // What a size that is too small leaves out falls to the last part.
@@ -181,18 +181,18 @@ async fn parts_of_a_file_give_its_rows_once_with_their_positions() {
 async fn rows_that_a_vector_deleted_come_out_alone() {
     let mut table = table();
     let file = table.add(counted(10_000, 3000)).await;
-    file.only_deleted_by = deleting([0, 5, 2999, 3000, 9999]);
+    file.only = deleting([0, 5, 2999, 3000, 9999]);
     file.num_records = Some(10_000);
-    table.task.row_columns = vec![row_column(RowColumnKind::RowIndex, "_row")];
+    table.task.spec.row_columns = vec![row_column(RowColumnKind::RowIndex, "_row")];
     table.columns(&["a"]);
     assert_eq!(table.rows().await, ["0|0", "5|5", "2999|2999", "3000|3000", "9999|9999"]);
     table.task.files[0].deletion_vector = deleting([5, 6, 9999]);
     assert_eq!(table.rows().await, ["0|0", "2999|2999", "3000|3000"]);
     assert_eq!(table.filter("a > 2000").rows().await, ["2999|2999", "3000|3000"]);
-    table.columns(&[]).task.filter = None;
-    table.task.row_columns.clear();
+    table.columns(&[]).task.spec.filter = None;
+    table.task.spec.row_columns.clear();
     assert_eq!(table.rows().await.len(), 3);
-    table.task.files[0].only_deleted_by = deleting([10_000]);
+    table.task.files[0].only = deleting([10_000]);
     assert!(table.error().await.to_string().contains("deletes row 10000, but it has only 10000 rows"));
 }
 
@@ -209,7 +209,7 @@ async fn rows_of_changes_tell_what_happened_to_them_and_when() {
     table.add(parquet(told.clone())).await.change = change(ChangeType::InFile, 4);
     // What a data file says of itself is left over from its writer.
     table.add(parquet(told)).await.change = change(ChangeType::Delete, 5);
-    table.task.row_columns = vec![
+    table.task.spec.row_columns = vec![
         row_column(RowColumnKind::ChangeType, "_change_type"),
         row_column(RowColumnKind::CommitVersion, "_commit_version"),
         row_column(RowColumnKind::CommitTimestamp, "_commit_timestamp"),
@@ -224,7 +224,7 @@ async fn rows_of_changes_tell_what_happened_to_them_and_when() {
     ];
     assert_eq!(table.columns(&["a"]).rows().await, expected);
     assert_eq!(table.filter("a = 7").rows().await, [expected[2], expected[4]]);
-    table.columns(&[]).task.filter = None;
+    table.columns(&[]).task.spec.filter = None;
     assert_eq!(table.rows().await.len(), 6);
     table.task.files[0].change = change(ChangeType::InFile, 3);
     assert!(table.error().await.to_string().contains("some have no _change_type"));
@@ -234,7 +234,7 @@ async fn rows_of_changes_tell_what_happened_to_them_and_when() {
 async fn filters_on_partition_columns_decide_whole_files() {
     let mut table =
         Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("p", PrimitiveType::Integer, true)]);
-    table.task.partition_columns = vec!["p".to_owned()];
+    table.task.spec.partition_columns = vec!["p".to_owned()];
     for partition in ["1", "2"] {
         table.add(parquet(vec![("a", Arc::new(Int64Array::from(vec![10, 20])) as ArrayRef)])).await.partition_values =
             [("p".to_owned(), Some(partition.to_owned()))].into();
@@ -322,9 +322,9 @@ proptest! {
             let mut table = table();
             let file = table.add(stored(case.a.clone(), texts, case.group, statistics)).await;
             file.deletion_vector = if case.deleted.is_empty() { None } else { deleting(case.deleted.iter().copied()) };
-            file.only_deleted_by = case.only.as_ref().and_then(|only| deleting(only.iter().copied()));
+            file.only = case.only.as_ref().and_then(|only| deleting(only.iter().copied()));
             cut(&mut table, case.parts);
-            table.task.row_columns = vec![row_column(RowColumnKind::RowIndex, "_row")];
+            table.task.spec.row_columns = vec![row_column(RowColumnKind::RowIndex, "_row")];
             table.options.batch_rows = Some(case.batch);
             table.columns(&case.columns).filter(&format!("a >= {} AND a < {}", case.low, case.high));
             table.rows().await
@@ -490,7 +490,7 @@ proptest! {
                 .set_statistics_enabled(statistics)
                 .build();
             table.add(write(&batch, properties)).await.base_row_id = base;
-            table.task.materialized_row_id = Some("_row-id-x".to_owned());
+            table.task.spec.materialized_row_id = Some("_row-id-x".to_owned());
             table.columns(if selects { &["a", "_metadata.row_id"] } else { &["a"] });
             table.filter(&format!("_metadata.row_id {operator} {value}"));
             table.rows().await

@@ -40,7 +40,7 @@ async fn rows_come_in_the_order_of_files_and_rows() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_budget_that_is_too_small_only_makes_it_slow() {
     let mut table = numbered(3, 1000, 100).await;
-    table.task.columns = None;
+    table.task.spec.columns = None;
     let memory = MemoryBudget::new(1);
     table.options.memory = Some(memory.clone());
     assert_eq!(table.rows().await.len(), 3000);
@@ -51,8 +51,8 @@ async fn a_budget_that_is_too_small_only_makes_it_slow() {
 async fn two_streams_of_one_small_budget_do_not_wait_for_each_other() {
     let mut table = numbered(3, 1000, 100).await;
     table.options.memory = Some(MemoryBudget::new(1));
-    let mut first = read_task_with(&table.store, &table.task, table.options.clone()).unwrap();
-    let mut second = read_task_with(&table.store, &table.task, table.options.clone()).unwrap();
+    let mut first = read_files(&table.store, &table.task.spec, table.task.files.clone(), table.options.clone()).unwrap();
+    let mut second = read_files(&table.store, &table.task.spec, table.task.files.clone(), table.options.clone()).unwrap();
     let together = async {
         let (mut rows, mut both) = (0, true);
         while both {
@@ -70,7 +70,7 @@ async fn reading_does_not_run_far_ahead_of_its_reader() {
     let mut table = numbered(40, 1000, 1000).await;
     let memory = MemoryBudget::new(1 << 30);
     table.options.memory = Some(memory.clone());
-    let mut stream = read_task_with(&table.store, &table.task, table.options.clone()).unwrap();
+    let mut stream = read_files(&table.store, &table.task.spec, table.task.files.clone(), table.options.clone()).unwrap();
     stream.next().await.unwrap().unwrap();
     tokio::time::sleep(Duration::from_millis(100)).await;
     // A piece is 8 kB of numbers and what was fetched for them; two cores may have four pieces.

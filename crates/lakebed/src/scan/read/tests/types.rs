@@ -153,7 +153,7 @@ async fn rows_that_move_on_have_views_and_short_decimals_however_they_are_stored
         let mut table = Table::of("c", data_type);
         table.add(file).await;
         table.options.is_moving = true;
-        table.task.filter = filter.map(Into::into);
+        table.task.spec.filter = filter.map(Into::into);
         let batches = table.batches().await.unwrap();
         batches.iter().map(|batch| value_type(batch.column(0).data_type()).clone()).collect::<Vec<_>>()
     };
@@ -189,7 +189,7 @@ async fn rows_that_move_on_come_as_the_keys_that_they_are_stored_as() {
     table.options.is_moving = true;
     assert_eq!(types(&table).await, [keyed(ArrowType::Utf8View), keyed(ArrowType::Int64), ArrowType::Boolean]);
     // What is tested has the usual types.
-    table.task.filter = Some("number = 1".into());
+    table.task.spec.filter = Some("number = 1".into());
     assert_eq!(types(&table).await, [ArrowType::Utf8, ArrowType::Int64, ArrowType::Boolean]);
 }
 
@@ -265,7 +265,7 @@ async fn nulls_in_a_column_that_forbids_them_are_not_hidden() {
     assert_eq!(show(&batches), ["1", "-", "2"]);
     let nullable: Vec<bool> = batches.iter().map(|batch| batch.schema().field(0).is_nullable()).collect();
     assert_eq!(nullable, [true, false]);
-    assert!(!table.task.output_schema().unwrap().field(0).is_nullable());
+    assert!(!table.task.spec.output_schema().unwrap().field(0).is_nullable());
 }
 
 #[tokio::test]
@@ -277,7 +277,7 @@ async fn partition_values_come_from_the_log() {
         partition("n", PrimitiveType::Integer),
         partition("at", PrimitiveType::Timestamp),
     ]);
-    table.task.partition_columns = vec!["day".into(), "n".into(), "at".into()];
+    table.task.spec.partition_columns = vec!["day".into(), "n".into(), "at".into()];
     // The file has its own idea of `n`, which counts for nothing.
     let column = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
     let file = table.add(parquet(vec![("c", column(vec![1, 2])), ("n", column(vec![77, 77]))])).await;

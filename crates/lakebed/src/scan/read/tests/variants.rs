@@ -44,7 +44,7 @@ async fn read(column: ArrayRef) -> StructArray {
     let mut table = Table::of("v", PrimitiveType::Variant);
     table.add(parquet(vec![("v", column)])).await;
     let batches = table.batches().await.unwrap();
-    assert_eq!(batches[0].schema(), table.task.output_schema().unwrap());
+    assert_eq!(batches[0].schema(), table.task.spec.output_schema().unwrap());
     batches[0].column(0).as_struct().clone()
 }
 

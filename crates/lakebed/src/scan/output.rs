@@ -1,4 +1,4 @@
-//! The columns that come out of a task, in their order: those of the table, and those about rows.
+//! The columns that come out of a scan, in their order: those of the table, and those about rows.
 //!
 //! Columns about rows stand behind the others under names of the caller's, or among them where a path names them as Spark does:
 //! `_metadata.row_id`. A table that has a column `_metadata` keeps that name for it.
@@ -10,7 +10,8 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use lakebed_core::schema::arrow::schema_to_arrow;
 use lakebed_core::schema::{StructField, StructType};
 
-use super::{RowColumn, RowColumnKind, ScanTask};
+use super::row_column::{RowColumn, RowColumnKind};
+use super::spec::ScanSpec;
 use crate::expr::OF_ROWS;
 use crate::scan::read::columns::Columns;
 use crate::{Error, Result};
@@ -42,7 +43,7 @@ impl OutputColumn {
     }
 }
 
-impl ScanTask {
+impl ScanSpec {
     /// The columns that come out, in order.
     pub(crate) fn output_columns(&self) -> Result<Vec<OutputColumn>> {
         let mut of_table = self.columns.as_ref().map(|paths| Vec::with_capacity(paths.len()));
@@ -112,16 +113,16 @@ mod tests {
 
     use super::*;
 
-    fn task(own: &[&str], columns: Option<&[&str]>) -> ScanTask {
+    fn task(own: &[&str], columns: Option<&[&str]>) -> ScanSpec {
         let inner = StructType { fields: ["x", "y"].map(|name| StructField::new(name, PrimitiveType::Long, true)).into() };
         let mut fields = vec![StructField::new("id", PrimitiveType::Long, true), StructField::new("s", inner, true)];
         fields.extend(own.iter().map(|name| StructField::new(*name, PrimitiveType::Long, true)));
-        ScanTask {
+        ScanSpec {
             table_url: "memory://t/".to_owned(),
             schema: StructType { fields },
             columns: columns.map(|columns| columns.iter().map(|&name| name.to_owned()).collect()),
             row_columns: vec![RowColumn::new(RowColumnKind::RowIndex, "_row")],
-            ..ScanTask::default()
+            ..ScanSpec::default()
         }
     }
 
