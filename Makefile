@@ -67,7 +67,7 @@ bench-spark: build $(VENV)/test.stamp ## TPC-H, TPC-DS, loads and floating-point
 	$(PY) -m benches.report
 
 docs: build ## the Rust reference; the guide's snippets run as tests
-	cargo doc --quiet --no-deps --package lakebed --package lakebed-core --package lakebed-io
+	cargo doc --quiet --no-deps --package lakebed --package lakebed-core --package lakebed-expr --package lakebed-io
 
 wheel: $(VENV)/demo.stamp ## the wheel as it is published, into dist/
 	$(VENV)/bin/maturin build --profile dist --out dist

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Date32Array, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringArray};
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use lakebed::expr::{Options, parse_filter};
+use lakebed_expr::{Options, parse_filter};
 
 const ROWS: i32 = 8192;
 const TEXTS: [&str; 5] = [

@@ -19,7 +19,7 @@ use circles::circles;
 use known::KNOWN_CIRCLES;
 use tree::{Sources, Tree};
 
-const CRATES: [&str; 4] = ["lakebed-core", "lakebed-io", "lakebed", "lakebed-python"];
+const CRATES: [&str; 5] = ["lakebed-core", "lakebed-expr", "lakebed-io", "lakebed", "lakebed-python"];
 
 /// Of this checkout: asked for now, since one that shares the target directory may have compiled the test.
 fn crates_dir() -> PathBuf {

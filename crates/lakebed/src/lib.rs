@@ -11,7 +11,6 @@ pub mod memory;
 mod size;
 mod spill;
 pub mod stream;
-pub mod expr;
 pub mod snapshot;
 pub mod table;
 pub mod scan;
@@ -33,6 +32,7 @@ pub mod vacuum;
 pub mod changes;
 
 pub use lakebed_core::{Error, ErrorKind, Result};
+pub use lakebed_expr::Predicate;
 pub use lakebed_io::env::Env;
 pub use scan::Scan;
 pub use snapshot::Snapshot;

@@ -6,7 +6,7 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use futures::TryStreamExt;
-use lakebed::expr::Predicate;
+use lakebed::Predicate;
 use lakebed::{ErrorKind, Table};
 use lakebed_tests::Lake;
 use lakebed_tests::lake::stream;

@@ -13,10 +13,10 @@ use lakebed_core::property::TableProperties;
 use lakebed_core::schema::compare::{column_changes, first_obstacle};
 use lakebed_core::schema::mapping::MappingMode;
 use lakebed_core::schema::{PrimitiveType, StructField, StructType, parse};
+use lakebed_expr::Predicate;
 use serde_json::Value;
 
 use super::commits::{ALL, Commit, Commits, Kept, Wanted, lost};
-use crate::expr::Predicate;
 use crate::scan::balance::balanced;
 use crate::scan::output::OutputColumn;
 use crate::scan::read::{ReadOptions, read_files};

@@ -12,9 +12,9 @@ use lakebed_core::schema::notes::{
     CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_ALLOW_GIVEN, IDENTITY_START, IDENTITY_STEP, INVARIANTS,
 };
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
+use lakebed_expr::{Options, filter_schema, parse_expr, parse_filter};
 use serde_json::Value;
 
-use crate::expr::{Options, filter_schema, parse_expr, parse_filter};
 use crate::{Error, Result};
 
 /// Letters that no column name may have unless column mapping gives it another.

@@ -18,9 +18,9 @@ use lakebed_core::feature::upgrade::{CURRENT_DEFAULT, GENERATION_EXPRESSION, IDE
 use lakebed_core::schema::arrow::{schema_from_arrow, type_to_arrow};
 use lakebed_core::schema::assign::{Difference, DifferenceKind, compare};
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
+use lakebed_expr::{Expression, Kind, castable, field_index, nearest, parse_syntax, parts};
 use serde_json::Value;
 
-use crate::expr::{Expression, Kind, castable, field_index, nearest, parse_syntax, parts};
 use crate::write::OnLossy;
 use crate::write::fit::fit;
 use crate::{Error, Result};

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
+use lakebed_expr::{Options, filter_schema, parse_expr};
 use lakebed_io::parquet::Cores;
 
 use super::assign::Assignments;
 use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, run};
-use crate::expr::{Options, filter_schema, parse_expr};
 use crate::transaction::{Operation, Transaction};
 use crate::write::fill::Incoming;
 use crate::write::rewrite::{Moves, Rewrite, reading};

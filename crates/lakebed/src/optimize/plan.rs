@@ -8,9 +8,9 @@ use futures::TryStreamExt;
 use lakebed_core::layout::binpack::{self, PackRules, PackedFile};
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::path::hive::partition_dir;
+use lakebed_expr::Filter;
 
 use super::cube::{Cube, Wanted};
-use crate::expr::Filter;
 use crate::scan::ScanFile;
 use crate::scan::files::deleted_records;
 use crate::scan::plan::row_counts;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lakebed_core::feature::check_write;
 use lakebed_core::layout::binpack::PackRules;
+use lakebed_expr::Filter;
 use lakebed_io::parquet::Cores;
 
 use super::cluster::{Clustering, cluster};
@@ -15,7 +16,6 @@ use super::plan::{Choice, Group, Plan, PlannedGroup};
 use super::progress::{Reporter, Watcher};
 use super::{Commits, Layout, OptimizeMetrics, OptimizeOptions, OptimizeOutcome};
 use crate::clustering::key_columns;
-use crate::expr::Filter;
 use crate::memory::MemoryBudget;
 use crate::metrics::Counter;
 use crate::scan::Scan;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use arrow_schema::Schema;
 use lakebed_core::schema::StructType;
+use lakebed_expr::{Filter, OF_ROWS, Options, Predicate, asked_of_rows, nullable, parse_filter, scan_schema};
 
 use super::row_column::RowColumnKind;
-use crate::expr::{Filter, OF_ROWS, Options, Predicate, asked_of_rows, nullable, parse_filter, scan_schema};
 use crate::{Error, Result, Snapshot};
 
 /// Parses a condition on the columns of a table and on `_metadata`.

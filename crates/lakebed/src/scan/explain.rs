@@ -1,10 +1,10 @@
 //! What a scan would read, and why not less.
 
 use futures::TryStreamExt;
+use lakebed_expr::prune::{ConjunctCounts, Used};
 
 use super::Scan;
 use super::plan::{Plan, PlanOptions};
-use super::prune::{ConjunctCounts, Used};
 use crate::Result;
 
 /// What a scan would read. All counts are of files.

@@ -1,8 +1,7 @@
-//! Reading a snapshot. A [`Scan`] says what to read, `plan` and `prune` choose the files, and `read` reads them.
+//! Reading a snapshot. A [`Scan`] says what to read, `plan` chooses the files, and `read` reads them.
 //!
 //! Inside a process, a [`ScanSpec`] and files are what is read. A [`ScanTask`] is the same for another process, as bytes.
 
-pub mod prune;
 mod row_column;
 mod file;
 mod spec;
@@ -21,10 +20,10 @@ mod pieces;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
+use lakebed_expr::{Filter, Predicate};
 
 use self::asked::not_tracked;
 use self::output::OutputColumn;
-use crate::expr::{Filter, Predicate};
 use crate::{Error, Result, Snapshot};
 
 pub use explain::{ExplainedConjunct, Explanation};

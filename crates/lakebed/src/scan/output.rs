@@ -9,10 +9,10 @@ use arrow_schema::{Field, Schema, SchemaRef};
 
 use lakebed_core::schema::arrow::schema_to_arrow;
 use lakebed_core::schema::{StructField, StructType};
+use lakebed_expr::OF_ROWS;
 
 use super::row_column::{RowColumn, RowColumnKind};
 use super::spec::ScanSpec;
-use crate::expr::OF_ROWS;
 use crate::scan::read::columns::Columns;
 use crate::{Error, Result};
 

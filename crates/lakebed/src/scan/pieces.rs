@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use arrow_array::{Array, StringArray};
 use futures::StreamExt;
 use lakebed_core::log::files::{FileBatch, column};
+use lakebed_expr::Predicate;
 
 use super::balance::balanced;
 use super::file::{FileRows, ScanFile};
@@ -12,7 +13,6 @@ use super::plan::{Plan, PlanOptions};
 use super::read::{ReadOptions, read_files};
 use super::spec::ScanSpec;
 use super::{Scan, ScanTask};
-use crate::expr::Predicate;
 use crate::stream::{RecordBatchStream, produce};
 use crate::{Error, Result};
 

@@ -4,7 +4,7 @@ use lakebed_core::schema::StructType;
 use lakebed_core::schema::mapping::MappingMode;
 
 use super::row_column::RowColumn;
-use crate::expr::Predicate;
+use lakebed_expr::Predicate;
 
 /// How the rows of data files become rows of a scan. All files of a scan share it.
 #[derive(Debug, Clone, PartialEq, Default)]

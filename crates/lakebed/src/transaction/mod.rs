@@ -25,11 +25,12 @@ use lakebed_core::feature::upgrade::upgrade;
 use lakebed_core::feature::{check_write, supported_features};
 use lakebed_core::log::files::FileBatch;
 use lakebed_core::path::LogPath;
+use lakebed_expr::Filter;
+use lakebed_expr::prune::Pruner;
 use lakebed_io::env::Env;
 use lakebed_io::store::{Store, Unflushed};
 
-use crate::expr::Filter;
-use crate::scan::prune::Pruner;
+use crate::scan::plan::may_match;
 use crate::snapshot::commit_info;
 use crate::{Result, Snapshot};
 
@@ -261,7 +262,7 @@ impl Predicate {
     /// Whether any of these files may hold rows that were asked for.
     fn may_match(&self, files: &FileBatch) -> Result<bool> {
         match self {
-            Self::Filter(pruner) => Ok(pruner.may_match(files)?.has_true()),
+            Self::Filter(pruner) => Ok(may_match(pruner, files)?.has_true()),
             Self::Partitions(partitions) => partitions.may_hold(files),
         }
     }

@@ -12,9 +12,9 @@ use datafusion_physical_expr::PhysicalExpr;
 use lakebed_core::property::TableProperties;
 use lakebed_core::schema::char_varchar::{CHAR_VARCHAR, Limit, limits};
 use lakebed_core::schema::{DataType, StructType};
+use lakebed_expr::{Filter, Options, matching_rows, parse_filter};
 
 use crate::definition::columns::invariant;
-use crate::expr::{Filter, Options, matching_rows, parse_filter};
 use crate::{Error, ErrorKind, Result};
 
 /// A condition on rows.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::TryStreamExt;
 use lakebed_core::action::Metadata;
+use lakebed_expr::Filter;
 
 use super::data_file::WrittenFile;
 use super::identity::with_mark;
@@ -14,7 +15,6 @@ use super::run::{Begun, Files, Run, take_back};
 use super::search::{Gone, Leaving, Search};
 use super::target::Target;
 use super::{PartitionMode, SchemaMode, WriteMetrics, WriteMode, WriteOutcome};
-use crate::expr::Filter;
 use crate::scan::ScanFile;
 use crate::scan::read::{ReadOptions, read_files};
 use crate::transaction::{Committed, Operation, Partitions, Transaction};

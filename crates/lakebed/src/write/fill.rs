@@ -11,6 +11,7 @@ use arrow_schema::{DataType as ArrowType, Schema, SchemaRef};
 use lakebed_core::schema::arrow::schema_from_arrow;
 use lakebed_core::schema::assign::{Difference, compare};
 use lakebed_core::schema::{StructField, StructType};
+use lakebed_expr::Expression;
 
 use super::bare::bare;
 use super::check::{Check, forbids_nulls};
@@ -18,7 +19,6 @@ use super::fit::{OnLossy, fit, position};
 use super::identity::Part;
 use super::rules::{Filling, WriteRules};
 use crate::definition::data_schema;
-use crate::expr::Expression;
 use crate::{Error, ErrorKind, Result};
 
 /// How batches of one schema become rows of a table.

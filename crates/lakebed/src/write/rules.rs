@@ -16,12 +16,12 @@ use lakebed_core::schema::mapping::{FIELD_ID, MappingMode, NESTED_IDS, physical_
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
 use lakebed_core::stats::StatsPlan;
 use lakebed_core::value::stored_partition_values;
+use lakebed_expr::{Expression, Options, filter_schema, parse_expr};
 use serde_json::Value;
 
 use super::check::Check;
 use super::identity::Identity;
 use crate::definition::columns::as_type;
-use crate::expr::{Expression, Options, filter_schema, parse_expr};
 use crate::scan::ChangeType;
 use crate::scan::read::form::moving_type;
 use crate::{Error, Result};

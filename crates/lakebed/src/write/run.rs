@@ -7,6 +7,7 @@ use futures::TryStreamExt;
 use lakebed_core::error::ConflictKind;
 use lakebed_core::schema::StructType;
 use lakebed_core::schema::arrow::schema_from_arrow;
+use lakebed_expr::Filter;
 use lakebed_io::env::Env;
 use lakebed_io::store::Store;
 
@@ -23,7 +24,6 @@ use super::search::parse_condition;
 use super::target::Target;
 use super::{PartitionMode, SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome, check_application, check_file_size};
 use crate::create::exists;
-use crate::expr::Filter;
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{Standing, Transaction};
 use crate::{Error, ErrorKind, RecordBatchStream, Result, Snapshot, Table};

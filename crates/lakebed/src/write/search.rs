@@ -15,12 +15,12 @@ use lakebed_core::action::Add;
 use lakebed_core::dv::DeletionVector;
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::schema::StructType;
+use lakebed_expr::prune::Pruner;
+use lakebed_expr::{Filter, Options, filter_schema, parse_filter};
 
-use crate::expr::{Filter, Options, filter_schema, parse_filter};
 use crate::metrics::PlanMetrics;
 use crate::scan::count::known_rows;
-use crate::scan::plan::{Plan, PlanOptions};
-use crate::scan::prune::Pruner;
+use crate::scan::plan::{Plan, PlanOptions, may_match};
 use crate::scan::read::{ReadOptions, read_files};
 use crate::scan::{FileRows, RowColumn, RowColumnKind, Scan, ScanFile};
 use crate::transaction::{Partitions, Transaction};
@@ -305,7 +305,7 @@ impl Whole {
             Self::None => all(false),
             Self::Of(partitions) => partitions.holding(files)?,
             Self::Unless([no, unknown]) => {
-                let stays = arrow_arith::boolean::or(&no.may_match(files)?, &unknown.may_match(files)?)?;
+                let stays = arrow_arith::boolean::or(&may_match(no, files)?, &may_match(unknown, files)?)?;
                 arrow_arith::boolean::not(&stays)?
             }
         })

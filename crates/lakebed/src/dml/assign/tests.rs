@@ -2,10 +2,10 @@
 
 use arrow_array::{Date32Array, Decimal128Array, Int32Array, Int64Array, StringArray};
 use lakebed_core::ErrorKind;
+use lakebed_expr::{Options, filter_schema, parse_expr};
 use serde_json::json;
 
 use super::*;
-use crate::expr::{Options, filter_schema, parse_expr};
 
 fn schema() -> StructType {
     let inner = StructType { fields: vec![StructField::new("k", PrimitiveType::Long, true)] };

@@ -7,11 +7,11 @@
 mod tests;
 
 use lakebed_core::schema::{DataType, StructField, StructType};
+use lakebed_expr::{Expression, Filter, field_index};
 use serde_json::{Map, Value, json};
 
 use super::names::{Side, Sides, is_same, quoted};
 use crate::dml::assign::{Absent, Assignments, column_path, find, is_computed, value};
-use crate::expr::{Expression, Filter, field_index};
 use crate::{Error, Result};
 
 /// What becomes of some rows: the first clause of their kind does it whose condition is true for them.

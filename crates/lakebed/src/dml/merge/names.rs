@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use arrow_schema::{Fields, Schema, SchemaRef};
 use lakebed_core::schema::StructType;
-
-use crate::expr::{
+use lakebed_expr::{
     Expression, Filter, Kind, Node, Options, Span, error_at, field_index, filter_schema, nearest, parse_expr, parse_filter,
     parse_syntax,
 };
+
 use crate::{Error, Result};
 
 /// The two tables of a merge by their names.

@@ -7,10 +7,10 @@ mod tests;
 
 use arrow_schema::{DataType, SchemaRef};
 use datafusion_expr::{BinaryExpr, Expr, Operator};
+use lakebed_expr::{Conjunct, Expression, Filter, Kind, Node, below_one_form, columns_of, parse_syntax, path};
 
 use super::names::{Side, Sides};
 use crate::Result;
-use crate::expr::{Conjunct, Expression, Filter, Kind, Node, below_one_form, columns_of, parse_syntax, path};
 
 /// An ON condition.
 #[derive(Debug)]

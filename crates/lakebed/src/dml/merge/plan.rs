@@ -9,6 +9,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array}
 use arrow_schema::{Field, Schema};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take;
+use lakebed_expr::{Filter, joined_text};
 
 use super::clause::{Act, Change, Clause, Clauses, evolving};
 use super::keys::condition;
@@ -18,7 +19,6 @@ use super::on::On;
 use super::source::Source;
 use super::summary::Summary;
 use super::{Given, When};
-use crate::expr::{Filter, joined_text};
 use crate::write::rewrite::notes_vectors;
 use crate::write::search::parse_condition;
 use crate::write::target::Target;

@@ -14,6 +14,7 @@ use arrow_select::filter::filter_record_batch;
 use futures::StreamExt;
 use futures::stream::FuturesOrdered;
 use lakebed_core::dv::DeletionVector;
+use lakebed_expr::Expression;
 use lakebed_io::parquet::Cores;
 
 use super::clause::NewRow;
@@ -24,7 +25,6 @@ use super::probe::{Counts, Decided, Probe, Test, taken_rows};
 use super::source::Source;
 use super::{Given, When};
 use crate::dml::change::{Change, ChangeMetrics, Prepared};
-use crate::expr::Expression;
 use crate::scan::read::ReadOptions;
 use crate::transaction::{Operation, Transaction};
 use crate::write::account;

@@ -14,9 +14,9 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
+use lakebed_expr::{date_text, decimal_text, timestamp_text};
 
 use super::ranges::{Ranges, Value};
-use crate::expr::{date_text, decimal_text, timestamp_text};
 
 /// The most values that are named one by one.
 const MOST_VALUES: usize = 1_000;

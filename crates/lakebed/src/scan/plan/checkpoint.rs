@@ -12,6 +12,7 @@ use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::log::replay::{Layer, Layers};
 use lakebed_core::log::segment::CheckpointFiles;
 use lakebed_core::stats::{StatColumn, StatKind};
+use lakebed_expr::prune::{Pruner, asked_of_rows};
 use lakebed_io::checkpoint;
 use lakebed_io::parquet::{Cores, ParquetFile, ReadOptions};
 use parquet::arrow::ProjectionMask;
@@ -21,7 +22,6 @@ use parquet::schema::types::SchemaDescriptor;
 use super::of_rows::{row_count, sources};
 use super::{Plan, Stop, keep_by_statistics, keep_candidates};
 use crate::metrics::PlanMetrics;
-use crate::scan::prune::{Pruner, asked_of_rows};
 use crate::{Result, Snapshot};
 
 /// The files of a checkpoint in batches. Opening all its parts first shows what is missing or torn before anything is sent.

@@ -9,11 +9,11 @@ use arrow_array::BooleanArray;
 use futures::{StreamExt, stream};
 use lakebed_core::log::files::FileBatch;
 use lakebed_core::schema::mapping::MappingMode;
+use lakebed_expr::prune::{Pruner, Question};
 use lakebed_io::parquet::{PageIndex, ParquetFile};
 
 use super::Known;
 use crate::scan::listed::Listed;
-use crate::scan::prune::{Pruner, Question};
 use crate::{Result, Snapshot};
 
 /// Footers that are read side by side.

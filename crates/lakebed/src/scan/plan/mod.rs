@@ -18,14 +18,14 @@ use futures::stream::{self, BoxStream};
 use futures::{Future, StreamExt};
 use lakebed_core::log::files::{FileBatch, FileKey};
 use lakebed_core::log::replay::{Added, Layers};
+use lakebed_expr::Filter;
+use lakebed_expr::prune::{ConjunctCounts, FileColumns, Pruner};
 use lakebed_io::log;
 use tokio::sync::mpsc::Sender;
 
 use self::footers::Footers;
 pub(crate) use self::of_rows::row_counts;
-use crate::expr::Filter;
 use crate::metrics::{Counter, PlanMetrics};
-use crate::scan::prune::{ConjunctCounts, FileColumns, Pruner};
 use crate::snapshot::runs_at_once;
 use crate::stream::produce;
 use crate::{Error, Result, Snapshot};
@@ -227,13 +227,11 @@ impl Plan {
     }
 }
 
-impl Pruner {
-    /// Of each of these files whether it may hold rows that match.
-    pub(crate) fn may_match(&self, batch: &FileBatch) -> Result<BooleanArray> {
-        let known = Known::of(self, batch)?;
-        let by_partition = self.prune_candidates(batch.len(), &known.partitions)?;
-        Ok(and(&by_partition, &self.prune_stats(&known.columns(batch.len()))?)?)
-    }
+/// Of each of these files whether it may hold rows that match the pruner's filter.
+pub(crate) fn may_match(pruner: &Pruner, batch: &FileBatch) -> Result<BooleanArray> {
+    let known = Known::of(pruner, batch)?;
+    let by_partition = pruner.prune_candidates(batch.len(), &known.partitions)?;
+    Ok(and(&by_partition, &pruner.prune_stats(&known.columns(batch.len()))?)?)
 }
 
 /// The facts of the log about some files that a filter needs.

@@ -11,8 +11,8 @@ use arrow_array::{ArrayRef, Int64Array, new_null_array};
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::schema::PrimitiveType;
 use lakebed_core::stats::{StatColumn, StatKind};
+use lakebed_expr::prune::{Pruner, asked_of_rows};
 
-use crate::scan::prune::{Pruner, asked_of_rows};
 use crate::scan::row_column::RowColumnKind;
 use crate::{Error, Result};
 

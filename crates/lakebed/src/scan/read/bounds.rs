@@ -17,6 +17,7 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use lakebed_core::stats::{StatColumn, StatKind};
+use lakebed_expr::prune::asked_of_rows;
 use lakebed_io::at::At;
 use lakebed_io::parquet::ParquetFile;
 
@@ -24,7 +25,6 @@ use super::fit::FileColumns;
 use super::implied::{Logged, Moved};
 use super::leaf::Leaf;
 use crate::Result;
-use crate::scan::prune::asked_of_rows;
 use crate::scan::row_column::RowColumnKind;
 
 /// Where ids or positions of rows are asked for, pages are judged in runs of at most so many rows.

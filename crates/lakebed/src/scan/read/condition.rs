@@ -9,11 +9,11 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use lakebed_core::schema::StructType;
 use lakebed_core::schema::arrow::schema_to_arrow;
+use lakebed_expr::{Filter, OF_ROWS, asked_of_rows, matching_rows};
 
 use super::RowTest;
 use super::columns::Columns;
 use super::form::as_wanted;
-use crate::expr::{Filter, OF_ROWS, asked_of_rows, matching_rows};
 use crate::scan::asked::kinds_asked_of_rows;
 use crate::scan::row_column::RowColumnKind;
 use crate::{Error, Result};

@@ -9,6 +9,7 @@ use lakebed_core::ErrorKind;
 use lakebed_core::dv::DeletionVector;
 use lakebed_core::schema::PrimitiveType;
 use lakebed_core::value::{Scalar, scalar_to_array};
+use lakebed_expr::prune::{FileColumns as FilesKnown, Pruner};
 use lakebed_io::parquet::{PageIndex, ParquetFile};
 use parquet::file::metadata::RowGroupMetaData;
 
@@ -21,7 +22,6 @@ use super::rows::Rows;
 use super::size::PieceSize;
 use crate::scan::file::{FileRows, ScanFile};
 use crate::scan::listed::Listed;
-use crate::scan::prune::{FileColumns as FilesKnown, Pruner};
 use crate::scan::row_column::{ChangeType, FileChange};
 use crate::{Error, Result};
 

@@ -8,12 +8,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal64Type, Decimal128Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType as ArrowType, FieldRef, Fields, Schema, SchemaRef};
+use lakebed_expr::{saturated, short_type};
 use parquet::basic::{ConvertedType, Type as PhysicalType};
 use parquet::schema::types::SchemaDescriptor;
 
 use super::fit::leaf_count;
 use crate::Result;
-use crate::expr::{saturated, short_type};
 
 /// The type in which values of this one move from file to file, if it is another.
 pub(crate) fn moving_type(data_type: &ArrowType) -> Option<ArrowType> {

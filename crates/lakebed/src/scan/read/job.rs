@@ -7,18 +7,18 @@ use arrow_schema::{FieldRef, Fields, Schema, SchemaRef};
 
 use lakebed_core::schema::mapping::{MappingMode, physical_name, to_physical};
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
+use lakebed_expr::Predicate;
+use lakebed_expr::prune::Pruner;
 use lakebed_io::parquet::Cores;
 use lakebed_io::store::Store;
 
 use super::condition::Condition;
 use super::form::moving_type;
 use super::{PIECES_PER_CORE, ReadOptions};
-use crate::expr::Predicate;
 use crate::memory::MemoryBudget;
 use crate::scan::asked::parse_row_filter;
 use crate::scan::file::ScanFile;
 use crate::scan::output::OutputColumn;
-use crate::scan::prune::Pruner;
 use crate::scan::row_column::{ChangeType, RowColumnKind};
 use crate::scan::spec::ScanSpec;
 use crate::{Error, Result};

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use lakebed_core::action::DeletionVectorDescriptor;
 use lakebed_core::schema;
+use lakebed_expr::Predicate;
 
 use super::{ScanTask, invalid};
-use crate::expr::Predicate;
 use crate::scan::file::{FileRows, ScanFile};
 use crate::scan::row_column::{ChangeType, FileChange, RowColumn, RowColumnKind};
 use crate::scan::spec::ScanSpec;

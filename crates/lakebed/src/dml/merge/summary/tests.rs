@@ -6,10 +6,10 @@ use arrow_array::{
 };
 use arrow_buffer::i256;
 use arrow_schema::{Field, Fields, Schema};
+use lakebed_expr::{Options, parse_filter};
 use proptest::prelude::*;
 
 use super::*;
-use crate::expr::{Options, parse_filter};
 
 fn longs(values: &[Option<i64>]) -> ArrayRef {
     Arc::new(Int64Array::from(values.to_vec()))

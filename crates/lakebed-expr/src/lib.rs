@@ -1,9 +1,12 @@
-//! SQL text to typed expressions with Spark's meaning, and filters made of them.
+//! SQL expressions with Spark's meaning: text to typed expressions, filters made of them, and proofs over statistics (`prune`).
+//!
+//! The crate knows neither tables nor stores.
 //!
 //! The way of a text: `lex` (words) → `parse` and `primary` (syntax tree) → `bind` (columns, types, coercions, functions) →
 //! `physical` (constants folded, compiled, run on batches). The result is a DataFusion [`Expr`], but DataFusion's parser, coercions
 //! and simplifier take no part: their rules are not Spark's. Spark's ANSI mode is on, the session's zone is UTC, names are found
 //! without regard to case. Read [`parse_filter`] first.
+#![warn(missing_docs)]
 
 mod arithmetic;
 mod bind;
@@ -27,6 +30,7 @@ mod parse;
 mod physical;
 mod predicate;
 mod primary;
+pub mod prune;
 mod short;
 mod syntax;
 #[cfg(test)]
@@ -49,27 +53,31 @@ use lakebed_core::{Error, Result};
 
 use bind::{Binder, Typed};
 
-pub(crate) use bind::{join, nearest};
-pub(crate) use calendar::{Civil, DAY, SECOND, date_text, timestamp_text};
-pub(crate) use cast::castable;
+pub(crate) use bind::join;
+pub use bind::nearest;
+pub(crate) use calendar::{Civil, DAY, SECOND};
+pub use calendar::{date_text, timestamp_text};
+pub use cast::castable;
 pub(crate) use cast_parts::may_be_variant;
-pub(crate) use chars::filter_schema;
-pub(crate) use compare::{below_one_form, one_form_of};
+pub use chars::filter_schema;
+pub use compare::below_one_form;
+pub(crate) use compare::one_form_of;
 pub(crate) use function::null_args;
 pub(crate) use function::pattern::Pattern;
 pub(crate) use function::text::{STARTS_WITH, beginning};
 pub(crate) use function::{GREATEST_OF_KNOWN, LEAST_OF_KNOWN, branches};
-pub(crate) use joined_text::joined_text;
+pub use joined_text::joined_text;
 pub(crate) use kernel::{Input, Kernel, Order, Spec};
-pub(crate) use lex::{Span, Suffix, error_at};
-pub(crate) use nested::{field_index, parts, path};
-pub(crate) use of_rows::{OF_ROWS, asked_of_rows, scan_schema};
-pub(crate) use parse::parse as parse_syntax;
+pub(crate) use lex::Suffix;
+pub use lex::{Span, error_at};
+pub use nested::{field_index, parts, path};
+pub use of_rows::{OF_ROWS, asked_of_rows, scan_schema};
+pub use parse::parse as parse_syntax;
 pub(crate) use physical::{compile, failed, kept, may_fail, undecided};
 pub use predicate::Predicate;
-pub(crate) use short::{saturated, short_type};
-pub(crate) use syntax::{Kind, Node};
-pub(crate) use text_value::decimal_text;
+pub use short::{saturated, short_type};
+pub use syntax::{Kind, Node};
+pub use text_value::decimal_text;
 
 /// What an expression may ask of its surroundings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -165,7 +173,7 @@ impl Expression {
     }
 
     /// An expression that was made of parts of others; the schema has its columns. The text is for messages.
-    pub(crate) fn of(expr: Expr, text: &str, schema: &Schema) -> Result<Expression> {
+    pub fn of(expr: Expr, text: &str, schema: &Schema) -> Result<Expression> {
         let schema = Arc::new(nullable(schema));
         let data_type = physical::compile_for(text, &expr, &schema)?.data_type(&schema);
         let data_type = data_type.map_err(|error| physical::failed(text, &error))?;
@@ -173,13 +181,13 @@ impl Expression {
     }
 
     /// The same with its columns under the names that they have in another schema; those without another name keep theirs.
-    pub(crate) fn renamed(&self, schema: &Schema, name: impl Fn(&str) -> Option<String>) -> Result<Expression> {
+    pub fn renamed(&self, schema: &Schema, name: impl Fn(&str) -> Option<String>) -> Result<Expression> {
         let expr = replace_columns(&self.expr, |column| Some(Expr::Column(Column::new_unqualified(name(column)?))));
         Expression::of(expr, &self.text, schema)
     }
 
     /// The same as values of another type, as CAST has it.
-    pub(crate) fn cast_to(&self, to: &DataType) -> Result<Expression> {
+    pub fn cast_to(&self, to: &DataType) -> Result<Expression> {
         let refused = || {
             Error::predicate(format!(
                 "`{}` is {}, which cannot be cast to {}",
@@ -274,7 +282,7 @@ impl Filter {
     ///
     /// # Errors
     /// As [`Filter::physical`].
-    pub(crate) fn physical_short(&self, schema: &Schema) -> Result<(Arc<dyn PhysicalExpr>, Schema)> {
+    pub fn physical_short(&self, schema: &Schema) -> Result<(Arc<dyn PhysicalExpr>, Schema)> {
         let expr = as_bound(self.expr(), self.schema(), schema)?;
         let (expr, schema) = short::shortened(&expr, schema).map_err(|error| physical::failed(self.text(), &error))?;
         Ok((physical::compile_for(self.text(), &expr, &schema)?, schema))
@@ -314,7 +322,7 @@ fn conjunctions(node: &Node) -> Vec<&Node> {
 }
 
 /// The paths of the columns that an expression reads, each once.
-pub(crate) fn columns_of(expr: &Expr) -> Vec<Vec<String>> {
+pub fn columns_of(expr: &Expr) -> Vec<Vec<String>> {
     let mut paths = BTreeSet::new();
     let walked = expr.apply(|node| {
         Ok(match nested::path(node) {
@@ -343,7 +351,7 @@ pub(crate) fn replace_columns(expr: &Expr, mut replace: impl FnMut(&str) -> Opti
 
 /// The schema that filters are bound to: every field is nullable. A file may hold nulls where its table
 /// says that it does not, and a filter must not lose such rows.
-pub(crate) fn nullable(schema: &Schema) -> Schema {
+pub fn nullable(schema: &Schema) -> Schema {
     let keep_length = |field: &FieldRef| Arc::new(chars::keep_length(nullable_field(field).as_ref().clone(), field));
     Schema::new(schema.fields().iter().map(keep_length).collect::<Fields>())
 }

@@ -87,7 +87,7 @@ fn shift(digits: &[u8], power: i32) -> Option<i128> {
 }
 
 /// A whole number of digits with a point, without an exponent.
-pub(crate) fn decimal_text(value: i128, scale: i8) -> String {
+pub fn decimal_text(value: i128, scale: i8) -> String {
     let digits = value.unsigned_abs().to_string();
     let scale = usize::try_from(scale).unwrap_or(0);
     let sign = if value < 0 { "-" } else { "" };

@@ -11,7 +11,7 @@ const PLACE: &str = "\u{0}rows";
 
 /// The statistic of what a path asks of rows, if it does.
 pub(super) fn stat_of_rows(kind: StatKind, path: &[String], schema: &StructType) -> Option<StatColumn> {
-    let name = crate::expr::asked_of_rows(schema, path)??;
+    let name = crate::asked_of_rows(schema, path)??;
     let data_type = match (kind, name) {
         (StatKind::Min | StatKind::Max, "file_path") => PrimitiveType::String,
         _ => PrimitiveType::Long,
@@ -20,7 +20,7 @@ pub(super) fn stat_of_rows(kind: StatKind, path: &[String], schema: &StructType)
 }
 
 /// The name of what a statistic is about, if that is no column of the table.
-pub(crate) fn asked_of_rows(column: &StatColumn) -> Option<&str> {
+pub fn asked_of_rows(column: &StatColumn) -> Option<&str> {
     match column.path.as_slice() {
         [place, name] if place == PLACE => Some(name),
         _ => None,

@@ -19,7 +19,7 @@ use super::function;
 const LENGTH: &str = "lakebed.char.length";
 
 /// The schema for which filters on a table are parsed: with the lengths of its CHAR columns.
-pub(crate) fn filter_schema(table: &StructType) -> Result<Schema> {
+pub fn filter_schema(table: &StructType) -> Result<Schema> {
     let arrow = schema_to_arrow(table)?;
     let with_length = |(field, of_table): (&Field, &DeltaType)| match of_table {
         DeltaType::Primitive(PrimitiveType::Char { length }) => {

@@ -10,7 +10,7 @@ use super::Filter;
 /// messages, the history and other processes.
 ///
 /// ```
-/// use lakebed::expr::Predicate;
+/// use lakebed_expr::Predicate;
 ///
 /// assert_eq!(Predicate::from("id > 5").text(), "id > 5");
 /// ```

@@ -333,7 +333,7 @@ pub(crate) fn join(operator: Operator, conditions: Vec<Expr>) -> Expr {
 }
 
 /// The name that is most like another one, if one is.
-pub(crate) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let wanted = name.to_lowercase();
     let allowed = (wanted.chars().count() / 3).max(1);
     let distance = |other: &str| {

@@ -13,7 +13,7 @@ use super::syntax::{Binary, Comparison, Is, Kind, LikeForm, Node, Unary};
 const MAX_DEPTH: usize = 100;
 
 /// Parses a whole text as one expression.
-pub(crate) fn parse(text: &str) -> Result<Node> {
+pub fn parse(text: &str) -> Result<Node> {
     let mut parser = Parser { text, tokens: tokens(text)?, at: 0, open: 0 };
     if parser.peek() == &Word::End {
         return Err(Error::predicate("an expression is expected, but the text is empty"));

@@ -14,7 +14,7 @@ use super::any_between::any_between;
 use super::bounds::Bounds;
 use super::facts::{Fact, Facts};
 use super::generated::Generated;
-use crate::expr::{Kernel, STARTS_WITH, beginning, below_one_form, columns_of, join, may_be_variant, null_args, path};
+use crate::{Kernel, STARTS_WITH, beginning, below_one_form, columns_of, join, may_be_variant, null_args, path};
 
 /// Above this many values IN is answered by searching the list instead of comparing each value.
 const MANY_VALUES: usize = 8;

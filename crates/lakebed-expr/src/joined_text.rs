@@ -1,7 +1,7 @@
 //! Texts of conditions that are made of the texts of other conditions.
 
 /// The text of conditions that AND or OR joins.
-pub(crate) fn joined_text<'a>(operator: &str, operands: impl IntoIterator<Item = &'a str>) -> String {
+pub fn joined_text<'a>(operator: &str, operands: impl IntoIterator<Item = &'a str>) -> String {
     operands.into_iter().map(in_parentheses).collect::<Vec<_>>().join(&format!(" {operator} "))
 }
 

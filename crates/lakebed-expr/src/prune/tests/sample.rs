@@ -14,7 +14,7 @@ use lakebed_core::stats::{StatColumn, StatKind};
 use serde_json::Value;
 
 use super::super::{FileColumns, PruneResult, Pruner};
-use crate::expr::{Filter, Options, filter_schema, parse_filter};
+use crate::{Filter, Options, filter_schema, parse_filter};
 
 /// Files of one table. Partition columns hold one value in all rows of a file.
 #[derive(Debug)]

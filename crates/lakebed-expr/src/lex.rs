@@ -7,14 +7,16 @@ use lakebed_core::{Error, Result};
 
 /// Where something stands in the text, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Span {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
+pub struct Span {
+    /// The first byte.
+    pub start: usize,
+    /// The byte behind the last one.
+    pub end: usize,
 }
 
 impl Span {
     /// The span from the start of this one to the end of the other.
-    pub(crate) fn to(self, other: Span) -> Span {
+    pub fn to(self, other: Span) -> Span {
         Span { start: self.start, end: other.end.max(self.start) }
     }
 }
@@ -45,7 +47,7 @@ pub(crate) enum Word {
 
 /// The type that the suffix of a number asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Suffix {
+pub enum Suffix {
     None,
     Byte,
     Short,
@@ -62,7 +64,7 @@ const SYMBOLS: [&str; 35] = [
 ];
 
 /// An error at a place of an expression.
-pub(crate) fn error_at(text: &str, span: Span, what: impl std::fmt::Display) -> Error {
+pub fn error_at(text: &str, span: Span, what: impl std::fmt::Display) -> Error {
     let whole = shortened(text);
     let position = text.get(..span.start).map_or(0, |before| before.chars().count()) + 1;
     let rest = text.get(span.start..).unwrap_or_default();

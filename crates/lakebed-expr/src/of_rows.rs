@@ -10,7 +10,7 @@ use lakebed_core::schema::StructType;
 use super::chars::filter_schema;
 
 /// The column whose fields tell about rows.
-pub(crate) const OF_ROWS: &str = "_metadata";
+pub const OF_ROWS: &str = "_metadata";
 
 /// Its fields and their types.
 const FIELDS: [(&str, DataType); 5] = [
@@ -22,7 +22,7 @@ const FIELDS: [(&str, DataType); 5] = [
 ];
 
 /// The schema of the conditions on a table: its columns, and `_metadata` if the text names it.
-pub(crate) fn scan_schema(table: &StructType, text: &str) -> Result<Schema> {
+pub fn scan_schema(table: &StructType, text: &str) -> Result<Schema> {
     let schema = filter_schema(table)?;
     if has_own(table) || !text.to_ascii_lowercase().contains(OF_ROWS) {
         return Ok(schema);
@@ -33,7 +33,7 @@ pub(crate) fn scan_schema(table: &StructType, text: &str) -> Result<Schema> {
 }
 
 /// What the path of a condition asks of rows, if it does not lead to a column of the table: nothing if it asks for all at once.
-pub(crate) fn asked_of_rows<'p>(table: &StructType, path: &'p [String]) -> Option<Option<&'p str>> {
+pub fn asked_of_rows<'p>(table: &StructType, path: &'p [String]) -> Option<Option<&'p str>> {
     let (first, fields) = path.split_first()?;
     (first == OF_ROWS && !has_own(table)).then(|| fields.first().map(String::as_str))
 }

@@ -71,7 +71,7 @@ pub(crate) fn map_types(data_type: &DataType) -> Option<(&DataType, &DataType)> 
 }
 
 /// The index of a field: exact, else the only one that differs by case alone.
-pub(crate) fn field_index(fields: &Fields, name: &str) -> Option<usize> {
+pub fn field_index(fields: &Fields, name: &str) -> Option<usize> {
     if let Some(index) = fields.iter().position(|field| field.name() == name) {
         return Some(index);
     }
@@ -84,7 +84,7 @@ pub(crate) fn field_index(fields: &Fields, name: &str) -> Option<usize> {
 }
 
 /// The names from a column down to a field, if an expression is nothing else.
-pub(crate) fn path(expr: &Expr) -> Option<Vec<String>> {
+pub fn path(expr: &Expr) -> Option<Vec<String>> {
     if let Expr::Column(column) = expr {
         return Some(vec![column.name.clone()]);
     }
@@ -106,7 +106,7 @@ fn field_of(input: &Input<'_>) -> DfResult<ArrayRef> {
 }
 
 /// The fields of structs; those of a null are null.
-pub(crate) fn parts(of: &StructArray) -> Result<Vec<ArrayRef>, ArrowError> {
+pub fn parts(of: &StructArray) -> Result<Vec<ArrayRef>, ArrowError> {
     of.columns().iter().map(|child| visible(child, of.nulls())).collect()
 }
 

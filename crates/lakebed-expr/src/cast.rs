@@ -65,7 +65,7 @@ pub(super) fn widens(from: &DataType, to: &DataType) -> bool {
 }
 
 /// Whether Spark knows a cast from one type to another.
-pub(crate) fn castable(from: &DataType, to: &DataType) -> bool {
+pub fn castable(from: &DataType, to: &DataType) -> bool {
     from == to || widens(from, to) || allowed(from, to)
 }
 

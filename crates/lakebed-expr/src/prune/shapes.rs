@@ -10,7 +10,7 @@ use datafusion_expr::{Expr, ExprSchemable, lit};
 
 use super::bounds::{Bounds, Nan, where_known, without_nan};
 use super::proof::{Answer, Prover, any};
-use crate::expr::{GREATEST_OF_KNOWN, Kernel, LEAST_OF_KNOWN, Order, Spec, branches};
+use crate::{GREATEST_OF_KNOWN, Kernel, LEAST_OF_KNOWN, Order, Spec, branches};
 
 /// How a result follows the argument at this place, given the other arguments; `None` if it does not.
 pub(super) fn order_of(spec: &Spec, args: &[Expr], place: usize) -> Option<Order> {

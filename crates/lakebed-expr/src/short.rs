@@ -16,7 +16,7 @@ use datafusion_expr::{BinaryExpr, Expr, Operator};
 const SHORT_DIGITS: u8 = 18;
 
 /// The same decimals in 64 bits, if they fit.
-pub(crate) fn short_type(data_type: &DataType) -> Option<DataType> {
+pub fn short_type(data_type: &DataType) -> Option<DataType> {
     match data_type {
         DataType::Decimal128(precision, scale) if *precision <= SHORT_DIGITS => Some(DataType::Decimal64(*precision, *scale)),
         _ => None,
@@ -101,7 +101,7 @@ fn literal(expr: Expr) -> Expr {
 }
 
 /// The value, or the end of the range beyond which it lies: that compares alike with all decimals of few digits.
-pub(crate) fn saturated(value: i128) -> i64 {
+pub fn saturated(value: i128) -> i64 {
     i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX })
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use arrow_schema::DataType::{Decimal64, Decimal128};
 
     use super::*;
-    use crate::expr::{Options, parse_filter};
+    use crate::{Options, parse_filter};
 
     #[track_caller]
     fn check(text: &str, short: &[&str]) {

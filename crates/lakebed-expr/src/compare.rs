@@ -111,7 +111,7 @@ pub(crate) fn one_form_of(expr: Expr, data_type: &DataType) -> Expr {
 }
 
 /// The value below the form that comparisons need.
-pub(crate) fn below_one_form(expr: &Expr) -> &Expr {
+pub fn below_one_form(expr: &Expr) -> &Expr {
     match Kernel::of(expr) {
         Some((kernel, [value])) if std::ptr::eq(kernel.spec, &ONE_FORM) => value,
         _ => expr,

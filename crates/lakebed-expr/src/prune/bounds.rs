@@ -16,7 +16,7 @@ use datafusion_expr::{Cast, Expr};
 use super::facts::Fact;
 use super::proof::{Prover, Statistics};
 use super::shapes::{even, order_of, where_ordered};
-use crate::expr::{Input, Kernel, Order, Spec, below_one_form, branches, one_form_of, path};
+use crate::{Input, Kernel, Order, Spec, below_one_form, branches, one_form_of, path};
 
 /// The parts that the bounds of one value may have.
 const MOST_NODES: usize = 500;

@@ -13,7 +13,7 @@ use arrow_schema::{DataType, Schema};
 use lakebed_core::schema::{DataType as Type, PrimitiveType, StructType};
 use serde_json::Value;
 
-use crate::expr::{Civil, DAY, Kind, Node, Pattern, SECOND, Suffix, parse_syntax};
+use crate::{Civil, DAY, Kind, Node, Pattern, SECOND, Suffix, parse_syntax};
 
 /// The zones of the world, and those Spark knows, are at most this far from UTC.
 const FARTHEST_ZONE: i64 = 18 * 3_600 * SECOND;
@@ -212,7 +212,7 @@ fn path_in(schema: &Schema, node: &Node) -> Option<Vec<String>> {
     let mut fields = schema.fields();
     let mut path = Vec::with_capacity(names.len());
     for (index, name) in names.iter().enumerate() {
-        let field = fields.get(crate::expr::field_index(fields, name)?)?;
+        let field = fields.get(crate::field_index(fields, name)?)?;
         path.push(field.name().clone());
         match field.data_type() {
             DataType::Struct(children) => fields = children,

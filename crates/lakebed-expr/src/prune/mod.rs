@@ -31,10 +31,10 @@ use lakebed_core::schema::{DataType, PrimitiveType, StructType};
 use lakebed_core::stats::{StatColumn, StatKind};
 use lakebed_core::{Error, Result};
 
-use crate::expr::{Conjunct, Filter, columns_of, compile, failed, kept, may_fail, undecided};
+use crate::{Conjunct, Filter, columns_of, compile, failed, kept, may_fail, undecided};
 use facts::{Fact, Facts};
 use generated::Generated;
-pub(crate) use of_rows::asked_of_rows;
+pub use of_rows::asked_of_rows;
 use of_rows::stat_of_rows;
 use proof::{Knowledge, Prover, Statistics, never_nan};
 
@@ -481,7 +481,7 @@ impl Preparation<'_> {
     /// A conjunct about partition columns alone is computed as it stands: their values are facts.
     fn exactly(&self, conjunct: &Conjunct) -> Result<Condition> {
         let mut facts = Facts::default();
-        let expr = crate::expr::replace_columns(&conjunct.expr, |name| {
+        let expr = crate::replace_columns(&conjunct.expr, |name| {
             let data_type = self.schema.field_with_name(name).ok()?.data_type();
             Some(facts.column(Fact::Partition(name.to_string()), data_type))
         });
@@ -538,7 +538,7 @@ fn partitions_of(condition: &Condition, generated: &[Generated]) -> Vec<String> 
 /// Partition columns as the schema spells them.
 fn as_spelled(schema: &SchemaRef, names: &[String]) -> Vec<String> {
     let spelled = |name: &String| {
-        let index = crate::expr::field_index(schema.fields(), name);
+        let index = crate::field_index(schema.fields(), name);
         index.and_then(|index| schema.fields().get(index)).map_or(name.clone(), |field| field.name().clone())
     };
     names.iter().map(spelled).collect()

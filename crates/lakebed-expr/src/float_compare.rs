@@ -148,7 +148,7 @@ mod tests {
     use arrow_schema::Field;
 
     use super::*;
-    use crate::expr::{Options, parse_filter};
+    use crate::{Options, parse_filter};
 
     /// The expected rows follow from Spark's order of floats: -inf, numbers, inf, NaN.
     #[test]

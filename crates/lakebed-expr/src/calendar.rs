@@ -72,7 +72,7 @@ pub(crate) fn split(micros: i64) -> (i64, i64) {
 }
 
 /// `2024-02-29`, as Spark writes a date.
-pub(crate) fn date_text(days: i64) -> String {
+pub fn date_text(days: i64) -> String {
     let Civil { year, month, day } = Civil::from_days(days);
     let sign = match year {
         10_000.. => "+",
@@ -83,7 +83,7 @@ pub(crate) fn date_text(days: i64) -> String {
 }
 
 /// `2024-02-29 12:34:56.789`, as Spark writes a time: no zeros at the end.
-pub(crate) fn timestamp_text(micros: i64) -> String {
+pub fn timestamp_text(micros: i64) -> String {
     let (days, time) = split(micros);
     let (seconds, fraction) = (time / SECOND, time % SECOND);
     let clock = format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60);

@@ -1,6 +1,6 @@
 //! The syntax tree of an expression, before names and types are looked up.
 //!
-//! `parse` makes it, `bind` gives it meaning, and `scan::prune` compares it with the expressions of generated columns.
+//! `parse` makes it, `bind` gives it meaning, and `prune` compares it with the expressions of generated columns.
 
 use arrow_schema::DataType;
 
@@ -8,16 +8,19 @@ use super::lex::{Span, Suffix};
 
 /// A part of an expression and where it stands in the text.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
-    pub(crate) span: Span,
-    pub(crate) kind: Kind,
+pub struct Node {
+    /// Where it stands.
+    pub span: Span,
+    /// What it is.
+    pub kind: Kind,
     /// How many levels of nodes stand below; bounded, so that recursion is.
-    pub(crate) depth: usize,
+    pub depth: usize,
 }
 
 /// What a node is.
+#[expect(missing_docs, reason = "the variants have the names of the forms in Spark SQL")]
 #[derive(Debug, Clone)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// `NULL`, `TRUE`, `FALSE`.
     Null,
     Boolean(bool),
@@ -92,7 +95,7 @@ pub(crate) enum Kind {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unary {
+pub enum Unary {
     Plus,
     Minus,
     BitNot,
@@ -100,7 +103,7 @@ pub(crate) enum Unary {
 
 /// Operators that compute a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Binary {
+pub enum Binary {
     Add,
     Subtract,
     Multiply,
@@ -115,7 +118,7 @@ pub(crate) enum Binary {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Comparison {
+pub enum Comparison {
     Equal,
     NotEqual,
     Less,
@@ -129,14 +132,14 @@ pub(crate) enum Comparison {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Is {
+pub enum Is {
     Null,
     True,
     False,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LikeForm {
+pub enum LikeForm {
     Like,
     ILike,
     /// A regular expression.
@@ -145,7 +148,7 @@ pub(crate) enum LikeForm {
 
 /// A length of time as written, in Spark's three kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Interval {
+pub enum Interval {
     Months(i32),
     /// Microseconds; `whole_days` if nothing finer than a day was named.
     Time {
@@ -162,7 +165,7 @@ pub(crate) enum Interval {
 
 impl Node {
     /// A node with its depth.
-    pub(crate) fn new(span: Span, kind: Kind) -> Node {
+    pub fn new(span: Span, kind: Kind) -> Node {
         let depth = kind.children().into_iter().map(|node| node.depth).max().unwrap_or(0) + 1;
         Node { span, kind, depth }
     }
@@ -170,7 +173,7 @@ impl Node {
 
 impl Kind {
     /// The nodes directly below.
-    pub(crate) fn children(&self) -> Vec<&Node> {
+    pub fn children(&self) -> Vec<&Node> {
         match self {
             Kind::Null | Kind::Boolean(_) | Kind::Number { .. } | Kind::Text(_) => vec![],
             Kind::Typed { .. } | Kind::Interval(_) | Kind::Path(_) => vec![],
