@@ -5,6 +5,7 @@
 //! others. Read [`Split`] first.
 
 mod search;
+mod bounds;
 pub mod binpack;
 mod key;
 mod texts;

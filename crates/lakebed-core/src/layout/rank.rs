@@ -5,6 +5,7 @@ use arrow_array::{Array, ArrayRef, make_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
+use super::bounds::{bounds_of, sorted};
 pub use super::key::is_orderable;
 use super::key::{Keys, is_same_order, keys, plain};
 use super::search::counts;
@@ -105,20 +106,4 @@ fn clear_nulls(ranks: &mut [u16], nulls: Option<&NullBuffer>) {
             *rank *= u16::from(is_valid);
         }
     }
-}
-
-pub(super) fn sorted<K: Ord>(mut keys: Vec<K>) -> Vec<K> {
-    keys.sort_unstable();
-    keys
-}
-
-/// Of sorted keys the distinct ones, or those of rows at even distances: a value of many rows is always among these.
-pub(super) fn bounds_of<K: Copy + PartialEq>(mut sorted: Vec<K>, most: usize) -> Vec<K> {
-    let distinct = sorted.chunk_by(|one, other| one == other).count();
-    if distinct > most {
-        sorted = (0..most).filter_map(|place| sorted.get(place * sorted.len() / most).copied()).collect();
-    }
-    sorted.dedup();
-    sorted.shrink_to_fit();
-    sorted
 }

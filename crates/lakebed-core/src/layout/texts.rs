@@ -1,6 +1,6 @@
 //! Bounds of texts and binaries: compared as integers of their first bytes, and as bytes only where these tie.
 
-use super::rank::{bounds_of, sorted};
+use super::bounds::{bounds_of, sorted};
 use super::search::counts;
 
 /// The bytes that a key holds.
