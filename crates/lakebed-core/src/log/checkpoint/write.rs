@@ -8,58 +8,26 @@ mod columns;
 mod files;
 mod fit;
 mod others;
+mod rows;
 mod stats;
+mod table_head;
 #[cfg(test)]
 mod tests;
 mod tombstones;
 
 use std::sync::Arc;
 
-use arrow_array::{Array, RecordBatch, StructArray};
+use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::Result;
 use crate::action::{Action, DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::log::files::FileBatch;
-use crate::property::TableProperties;
-use crate::schema::StructType;
 
 use files::Files;
+pub use rows::Rows;
+pub use table_head::TableHead;
 pub use tombstones::{Tombstones, old_tombstones};
-
-/// Rows that fill one column; all others are null in them.
-#[derive(Debug, Clone)]
-pub struct Rows {
-    /// Which.
-    pub column: String,
-    /// What they fill it with.
-    pub array: StructArray,
-}
-
-impl Rows {
-    /// How many.
-    pub fn len(&self) -> usize {
-        self.array.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-/// What decides about the columns of a table's checkpoint.
-#[derive(Clone, Copy)]
-pub struct TableHead<'a> {
-    /// What readers and writers must know.
-    pub protocol: &'a Protocol,
-    /// Schema, partitioning and properties as the log has them.
-    pub metadata: &'a Metadata,
-    /// The schema in it.
-    pub schema: &'a StructType,
-    /// The properties in it.
-    pub properties: &'a TableProperties,
-}
 
 /// What the files of a table's checkpoint look like.
 pub struct CheckpointRows {

@@ -7,10 +7,10 @@ use arrow_array::{Array, ArrayRef, BooleanArray, MapArray, RecordBatch, StructAr
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields};
 
-use super::TableHead;
 use super::columns;
 use super::fit::fit;
 use super::stats::{ParsedStats, stat_texts};
+use super::table_head::TableHead;
 use crate::feature::supported_features;
 use crate::log::files::{FileBatch, column};
 use crate::property::TableProperties;

@@ -7,8 +7,8 @@ use arrow_array::builder::{ListBuilder, MapBuilder, MapFieldNames, StringBuilder
 use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray, StructArray};
 use arrow_schema::{DataType, Field};
 
-use super::Rows;
 use super::columns;
+use super::rows::Rows;
 use crate::action::{Action, CheckpointMetadata, DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
 use crate::{Error, Result};
 

@@ -1,13 +1,15 @@
 use arrow_array::builder::StructBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Float64Type, Int64Type, TimestampMicrosecondType};
-use arrow_array::{ArrayRef, Int64Array, LargeStringArray, StringArray};
+use arrow_array::{Array, ArrayRef, Int64Array, LargeStringArray, StringArray, StructArray};
 use arrow_schema::{DataType, Fields};
 
 use super::*;
 use crate::action::json::{Part, parse_line};
 use crate::log::checkpoint::{file_actions, other_actions};
 use crate::log::replay::{Layer, Layers};
+use crate::property::TableProperties;
+use crate::schema::StructType;
 
 /// A table with these columns, given as `name type`, and these properties.
 struct Given {
