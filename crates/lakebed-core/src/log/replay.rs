@@ -5,177 +5,20 @@
 //! PROTOCOL "Action Reconciliation": the newest action for (path, dv id) wins; rows of a checkpoint are older than all commits.
 
 mod added;
+mod layer;
+mod load;
+#[cfg(test)]
+mod tests;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use added::{Added, Place};
+pub use layer::Layer;
 
-use super::builder::FileBatchBuilder;
-use super::files::{FileBatch, FileKey};
-use crate::action::json::{FileLine, Line, Part, each_line};
-use crate::action::{Action, CommitInfo, DomainMetadata, Metadata, Protocol, SetTransaction};
+use super::files::FileKey;
+use crate::action::{DomainMetadata, SetTransaction};
 use crate::error::Result;
-use crate::stats::are_complete_in;
-
-/// Longer parts of commits are folded in pieces, so that no text column comes near the 2 GiB at which Arrow's end.
-const PIECE_BYTES: usize = 16 << 20;
-
-/// What a run of consecutive commits says.
-#[derive(Debug, Default)]
-pub struct Layer {
-    /// The newest protocol, if one was set.
-    pub protocol: Option<Protocol>,
-    /// The newest metadata, if some was set.
-    pub metadata: Option<Metadata>,
-    /// The newest of each application.
-    pub transactions: BTreeMap<String, SetTransaction>,
-    /// The newest of each domain, removed ones too: they hide what is older.
-    pub domains: BTreeMap<String, DomainMetadata>,
-    /// Of the newest commit.
-    pub commit_info: Option<CommitInfo>,
-    /// The newest batch first; inside a batch the oldest commit is first.
-    added: Vec<Added>,
-    seen: HashSet<FileKey>,
-}
-
-/// Commits on their way into a layer, newest first. Many small ones share a batch of files.
-#[derive(Default)]
-struct Fold {
-    layer: Layer,
-    adds: FileBatchBuilder,
-    /// How many adds there are.
-    rows: usize,
-    /// Of each part that was read, the adds that hold.
-    alive: Vec<Vec<(usize, FileKey)>>,
-}
-
-impl Fold {
-    /// Reads what is older than all that was read.
-    fn read(&mut self, part: Part<'_>) -> Result<()> {
-        if self.adds.is_full() {
-            self.end_batch()?;
-        }
-        // The add that is alive at this point, or none after a remove.
-        let mut last: HashMap<FileKey, Option<usize>> = HashMap::new();
-        let mut others = Layer::default();
-        each_line(part, |line| {
-            match line {
-                Line::File(FileLine::Add(add)) => {
-                    let id = add.deletion_vector.as_ref().map(|dv| dv.unique_id());
-                    last.insert(FileKey::new(&add.path, id.as_deref()), Some(self.rows));
-                    self.adds.append(&add)?;
-                    self.rows += 1;
-                }
-                Line::File(FileLine::Remove(remove)) => {
-                    let id = remove.deletion_vector.as_ref().map(|dv| dv.unique_id());
-                    last.insert(FileKey::new(&remove.path, id.as_deref()), None);
-                }
-                Line::Other(action) => others.set(action),
-                Line::Nothing => {}
-            }
-            Ok(())
-        })?;
-        // Lines of one commit alone have a commitInfo.
-        self.adds.end_commit(others.commit_info.as_ref().is_some_and(are_complete_in));
-        let added = last.iter().filter_map(|(key, row)| row.map(|row| (row, *key)));
-        let mut alive: Vec<(usize, FileKey)> = added.filter(|(_, key)| !self.layer.seen.contains(key)).collect();
-        alive.sort_unstable();
-        self.alive.push(alive);
-        self.layer.seen.extend(last.into_keys());
-        self.layer.adopt_below(others);
-        Ok(())
-    }
-
-    fn end_batch(&mut self) -> Result<()> {
-        let files = std::mem::take(&mut self.adds).finish()?;
-        self.rows = 0;
-        let alive = std::mem::take(&mut self.alive);
-        let (positions, keys): (Vec<usize>, Vec<FileKey>) = alive.into_iter().rev().flatten().unzip();
-        if !keys.is_empty() {
-            let as_they_are = positions.iter().copied().eq(0..files.len());
-            let files = if as_they_are { files } else { files.take(&positions)? };
-            self.layer.added.push(Added::here(files, keys));
-        }
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<Layer> {
-        self.end_batch()?;
-        Ok(self.layer)
-    }
-}
-
-impl Layer {
-    /// Folds commits or parts of them, which come newest first.
-    pub fn fold<'a>(newest_first: impl IntoIterator<Item = Part<'a>>) -> Result<Self> {
-        let mut fold = Fold::default();
-        for part in newest_first {
-            // The later lines are the newer ones.
-            for piece in part.pieces(PIECE_BYTES).into_iter().rev() {
-                fold.read(piece)?;
-            }
-        }
-        fold.finish()
-    }
-
-    /// What both say, the other one being older. Costs what the smaller one has, unless files are in both.
-    pub fn above(mut self, mut older: Layer) -> Result<Self> {
-        if self.seen.is_disjoint(&older.seen) {
-            self.added.append(&mut older.added);
-        } else {
-            for added in &older.added {
-                self.added.extend(added.shown(|key| self.seen.contains(key))?);
-            }
-        }
-        if self.seen.len() < older.seen.len() {
-            std::mem::swap(&mut self.seen, &mut older.seen);
-        }
-        self.seen.extend(older.seen.drain());
-        self.adopt_below(older);
-        Ok(self)
-    }
-
-    /// The same without what its files are, but with the places, newest first, where that can be read: for layers that are large.
-    #[must_use]
-    pub fn leave_files(mut self, places: Vec<Place>) -> Self {
-        if !self.added.is_empty() {
-            self.added = vec![Added::there(self.added, places)];
-        }
-        self
-    }
-
-    /// The later of two actions of one commit wins.
-    fn set(&mut self, action: Action) {
-        match action {
-            Action::Protocol(protocol) => self.protocol = Some(protocol),
-            Action::Metadata(metadata) => self.metadata = Some(metadata),
-            Action::SetTransaction(txn) => {
-                self.transactions.insert(txn.app_id.clone(), txn);
-            }
-            Action::DomainMetadata(domain) => {
-                self.domains.insert(domain.domain.clone(), domain);
-            }
-            Action::CommitInfo(info) => self.commit_info = Some(info),
-            Action::Add(_) | Action::Remove(_) | Action::Cdc(_) | Action::CheckpointMetadata(_) | Action::Sidecar(_) => {}
-        }
-    }
-
-    /// Everything but files, from something older.
-    fn adopt_below(&mut self, older: Layer) {
-        self.protocol = self.protocol.take().or(older.protocol);
-        self.metadata = self.metadata.take().or(older.metadata);
-        if self.commit_info.is_none() {
-            self.commit_info = older.commit_info;
-        }
-        for (app_id, txn) in older.transactions {
-            self.transactions.entry(app_id).or_insert(txn);
-        }
-        for (name, domain) in older.domains {
-            self.domains.entry(name).or_insert(domain);
-        }
-    }
-}
 
 /// Layers above a checkpoint, newest first. Cheap to clone, and to put a new layer on.
 #[derive(Debug, Clone, Default)]
@@ -242,6 +85,3 @@ impl Layers {
         self.0.iter().find_map(|layer| get(layer))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,14 +1,12 @@
 //! The files that a run of commits added: their actions, or only where these stand and which of them hold.
 
-use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::BooleanArray;
 
-use super::{FileBatch, FileKey, Layer};
-use crate::action::json::Part;
 use crate::error::Result;
+use crate::log::files::{FileBatch, FileKey};
 
 /// Whole lines of a commit, by their place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,12 +22,12 @@ pub struct Place {
 /// Files that commits added.
 #[derive(Debug, Clone)]
 pub struct Added {
-    keys: Vec<FileKey>,
-    actions: Actions,
+    pub(super) keys: Vec<FileKey>,
+    pub(super) actions: Actions,
 }
 
 #[derive(Debug, Clone)]
-enum Actions {
+pub(super) enum Actions {
     /// In the order of the keys.
     Here(FileBatch),
     /// Among those in these places, newest first.
@@ -74,24 +72,5 @@ impl Added {
             Actions::Here(_) => &[],
             Actions::There(places) => places,
         }
-    }
-
-    /// The files, out of what stands in each of the places.
-    pub fn into_files<'a>(self, texts: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<FileBatch>> {
-        let places = match self.actions {
-            Actions::Here(files) => return Ok(vec![files]),
-            Actions::There(places) => places,
-        };
-        let parts =
-            places.iter().zip(texts).map(|(place, bytes)| Part { name: &place.name, bytes, lines_before: place.lines_before });
-        let layer = Layer::fold(parts)?;
-        let wanted: HashSet<FileKey> = self.keys.into_iter().collect();
-        let mut batches = Vec::new();
-        for added in layer.added.iter().rev() {
-            if let Some(Self { actions: Actions::Here(files), .. }) = added.shown(|key| !wanted.contains(key))? {
-                batches.push(files);
-            }
-        }
-        Ok(batches)
     }
 }

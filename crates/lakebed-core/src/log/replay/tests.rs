@@ -1,7 +1,11 @@
+use std::collections::HashMap;
+
 use arrow_array::cast::AsArray;
 use proptest::prelude::*;
 
 use super::*;
+use crate::action::json::Part;
+use crate::log::files::FileBatch;
 
 fn add(path: &str, dv: Option<&str>) -> String {
     let dv = dv.map_or(String::new(), |id| {
