@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 
-use super::{ListedLogFile, Log};
+use super::listing::{ListedLogFile, Log};
 
 /// The longest run of versions up to the latest one that can all be rebuilt; none if the latest one cannot.
 ///

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::path::{checkpoint_name, checksum_name, commit_name};
+use crate::path::{CheckpointKind, LogKind, checkpoint_name, checksum_name, commit_name};
 
 fn file(name: &str) -> ListedLogFile {
     sized(name, 100)

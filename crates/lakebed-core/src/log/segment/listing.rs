@@ -1,0 +1,168 @@
+//! A listing of the log by kinds of file, with the checkpoints that are complete.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::path::{CheckpointKind, LogKind, LogPath};
+
+/// A file of the log as a store lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedLogFile {
+    /// What the name says.
+    pub path: LogPath,
+    /// In bytes.
+    pub size: u64,
+    /// When it was written, in milliseconds since the epoch.
+    pub modified_ms: i64,
+    /// The store's mark of what is in it, without quotation marks; none where the store has no such thing.
+    pub e_tag: Option<String>,
+}
+
+/// A complete checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointFiles {
+    /// The version that it is of.
+    pub version: u64,
+    /// How it is named; of a multi-part checkpoint, its first part.
+    pub kind: CheckpointKind,
+    /// One file, or all parts in order.
+    pub files: Vec<ListedLogFile>,
+}
+
+impl CheckpointFiles {
+    /// The name of the file that stands for the whole; in `unusable`, it rules the whole out.
+    pub fn name(&self) -> String {
+        self.files.first().map_or_else(String::new, |file| file.path.name.clone())
+    }
+}
+
+/// A listing by kinds of file.
+pub(super) struct Log<'a> {
+    pub(super) commits: BTreeMap<u64, &'a LogPath>,
+    /// Complete ones, the best last.
+    pub(super) checkpoints: Vec<CheckpointFiles>,
+    /// By the first version: the last version, and where to find it.
+    compactions: HashMap<u64, Vec<(u64, &'a LogPath)>>,
+    pub(super) checksums: BTreeMap<u64, &'a LogPath>,
+    /// One file of each checkpoint that is not usable as a whole, the newest last.
+    pub(super) broken_checkpoints: Vec<&'a LogPath>,
+}
+
+impl<'a> Log<'a> {
+    pub(super) fn sort(listed: &'a [ListedLogFile], unusable: &HashSet<String>) -> Self {
+        let mut log = Log {
+            commits: BTreeMap::new(),
+            checkpoints: Vec::new(),
+            compactions: HashMap::new(),
+            checksums: BTreeMap::new(),
+            broken_checkpoints: Vec::new(),
+        };
+        let mut groups: BTreeMap<Rank<'a>, Vec<&'a ListedLogFile>> = BTreeMap::new();
+        for file in listed {
+            let path = &file.path;
+            let usable = file.size > 0 && !unusable.contains(&path.name);
+            match path.kind {
+                LogKind::Commit => {
+                    // Of two spellings of one version, the one with twenty digits sorts first.
+                    log.commits.entry(path.version).or_insert(path);
+                }
+                LogKind::Checkpoint(kind) => groups.entry(Rank::of(path, kind)).or_default().push(file),
+                LogKind::Compaction { end } if usable => log.compactions.entry(path.version).or_default().push((end, path)),
+                LogKind::Checksum if usable => {
+                    log.checksums.insert(path.version, path);
+                }
+                LogKind::Compaction { .. } | LogKind::Checksum => {}
+            }
+        }
+        for files in groups.into_values() {
+            match complete(&files, unusable) {
+                Some(checkpoint) => log.checkpoints.push(checkpoint),
+                None => log.broken_checkpoints.extend(files.first().map(|file| &file.path)),
+            }
+        }
+        log
+    }
+
+    /// The latest version that left a trace. Broken checkpoints count: a version whose commit is lost must not go unnoticed.
+    pub(super) fn latest(&self) -> Option<u64> {
+        let commit = self.commits.keys().next_back().copied();
+        let checkpoint = self.checkpoints.last().map(|checkpoint| checkpoint.version);
+        commit.max(checkpoint).max(self.broken_checkpoints.last().map(|path| path.version))
+    }
+
+    /// The first run of versions in `from..=to` that have no commit.
+    pub(super) fn first_gap(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+        if from > to {
+            return None;
+        }
+        let mut expected = from;
+        for &version in self.commits.range(from..=to).map(|(version, _)| version) {
+            if version != expected {
+                return Some((expected, version - 1));
+            }
+            expected += 1;
+        }
+        (expected <= to).then_some((expected, to))
+    }
+
+    /// The commits of `from..=to`, newest first, as few files as compactions allow.
+    pub(super) fn cover(&self, from: u64, to: u64) -> Vec<LogPath> {
+        let mut files = Vec::new();
+        let mut next = from;
+        while next <= to {
+            let fitting = self.compactions.get(&next).into_iter().flatten().filter(|(end, _)| *end > next && *end <= to);
+            let (end, path) = match fitting.max_by_key(|(end, _)| *end) {
+                Some((end, path)) => (*end, Some(*path)),
+                None => (next, self.commits.get(&next).copied()),
+            };
+            files.extend(path.cloned());
+            next = end + 1;
+        }
+        files.reverse();
+        files
+    }
+}
+
+/// What tells one checkpoint from another, the better one greater.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Rank<'a> {
+    version: u64,
+    form: Form<'a>,
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Form<'a> {
+    MultiPart(std::cmp::Reverse<u32>),
+    Classic,
+    Uuid(&'a str),
+}
+
+impl<'a> Rank<'a> {
+    fn of(path: &'a LogPath, kind: CheckpointKind) -> Self {
+        let form = match kind {
+            CheckpointKind::MultiPart { parts, .. } => Form::MultiPart(std::cmp::Reverse(parts)),
+            CheckpointKind::Classic => Form::Classic,
+            CheckpointKind::Uuid { .. } => Form::Uuid(&path.name),
+        };
+        Self { version: path.version, form }
+    }
+}
+
+/// The files of one checkpoint, if none is missing, empty or unusable.
+fn complete(files: &[&ListedLogFile], unusable: &HashSet<String>) -> Option<CheckpointFiles> {
+    if files.iter().any(|file| file.size == 0 || unusable.contains(&file.path.name)) {
+        return None;
+    }
+    let part_of = |file: &ListedLogFile| match file.path.kind {
+        LogKind::Checkpoint(CheckpointKind::MultiPart { part, .. }) => part,
+        _ => 1,
+    };
+    let mut files: Vec<ListedLogFile> = files.iter().map(|&file| file.clone()).collect();
+    files.sort_by_key(part_of);
+    files.dedup_by_key(|file| part_of(file));
+    let LogPath { version, kind: LogKind::Checkpoint(kind), .. } = files.first()?.path else { return None };
+    let parts = match kind {
+        CheckpointKind::MultiPart { parts, .. } => usize::try_from(parts).ok()?,
+        CheckpointKind::Classic | CheckpointKind::Uuid { .. } => 1,
+    };
+    (files.len() == parts).then_some(CheckpointFiles { version, kind, files })
+}
