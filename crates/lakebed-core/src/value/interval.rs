@@ -1,7 +1,7 @@
 //! Intervals as text: `INTERVAL '1-2' YEAR TO MONTH`, `INTERVAL '3 04:05:06.7' DAY TO SECOND`, as Spark prints them.
 
 use super::time::push_fraction;
-use super::trim;
+use super::trim::trim;
 
 /// From large to small, with their size in microseconds.
 const UNITS: [(&str, i128); 4] =

@@ -10,6 +10,7 @@ mod number;
 mod print;
 mod stored;
 mod time;
+mod trim;
 
 pub use column::{parse_partition_column, scalar_to_array};
 pub use print::print_partition_column;
@@ -18,6 +19,7 @@ pub use stored::stored_partition_values;
 use crate::schema::PrimitiveType;
 use crate::schema::char_varchar::pad;
 use crate::{Error, Result};
+use trim::trim;
 
 /// One value of a primitive type. Its type stands beside it: a scalar does not tell a decimal's precision.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,11 +129,6 @@ fn parse_boolean(text: &str) -> Option<bool> {
     let text = trim(text);
     let is_any = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     if is_any(&["true", "t", "yes", "y", "1"]) { Some(true) } else { is_any(&["false", "f", "no", "n", "0"]).then_some(false) }
-}
-
-/// The text without the blanks and control characters around it.
-fn trim(text: &str) -> &str {
-    text.trim_matches(|letter: char| letter <= ' ')
 }
 
 fn not_of_type(text: &str, primitive: PrimitiveType) -> Error {

@@ -3,7 +3,7 @@
 use std::fmt::{Debug, UpperExp};
 use std::str::FromStr;
 
-use super::trim;
+use super::trim::trim;
 
 /// An integer: nothing may follow its digits.
 pub(super) fn parse_integer<T: FromStr>(text: &str) -> Option<T> {

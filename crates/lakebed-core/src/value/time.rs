@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::trim;
+use super::trim::trim;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
