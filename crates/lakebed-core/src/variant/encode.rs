@@ -2,7 +2,7 @@
 
 use crate::Result;
 
-use super::broken;
+use super::error::broken;
 
 const SHORT_STRING: u8 = 1;
 const OBJECT: u8 = 2;

@@ -3,6 +3,7 @@
 //! Everything stays in the binary encoding: what a file has as such is copied, only typed values are encoded. The rules are those of
 //! Parquet's "Variant Binary Encoding" and "Variant Shredding". Start with [`unshred`].
 
+mod error;
 mod encode;
 mod view;
 mod names;
@@ -23,8 +24,6 @@ use scalar::Scalar;
 pub const NO_NAMES: &[u8] = &[1, 0, 0];
 /// The variant that is null, as in JSON.
 pub const NULL_VALUE: &[u8] = &[0];
-
-const SOURCE: &str = "variant";
 
 /// The metadata and the value of each row of a variant column that has a `typed_value`.
 ///
@@ -188,8 +187,4 @@ fn group_of<'a>(what: &str, column: &'a ArrayRef) -> Result<&'a StructArray> {
 fn bytes(column: &ArrayRef) -> Result<&BinaryArray> {
     let found = column.as_binary_opt::<i32>();
     found.ok_or_else(|| Error::schema_mismatch(format!("a variant's bytes are stored as {}", column.data_type())))
-}
-
-fn broken(said: &str) -> Error {
-    Error::corrupt(SOURCE, said)
 }

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use crate::{Error, Result};
 
-use super::{broken, encode, view};
+use super::error::broken;
+use super::{encode, view};
 
 const VERSION: u8 = 1;
 

@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 
-use super::broken;
+use super::error::broken;
 
 /// How many bytes the primitives take, their first byte included; of binary (15) and string (16) what stands before the content.
 const SIZES: [usize; 21] = [1, 1, 1, 2, 3, 5, 9, 9, 6, 10, 18, 5, 9, 9, 5, 5, 5, 9, 9, 9, 17];
