@@ -5,6 +5,7 @@
 //! the newest files of large logs, `web` the log where nothing can be listed.
 
 mod commits;
+mod listed;
 mod near;
 mod put;
 #[cfg(test)]
@@ -20,8 +21,8 @@ use lakebed_core::path::{HINT_NAME, LOG_DIR, LogKind, LogPath};
 
 pub use commits::{CommitPart, read_commits, read_places, without_actions};
 pub use lakebed_core::log::segment::ListedLogFile;
+use listed::listed_file;
 pub use near::find_near;
-use object_store::ObjectMeta;
 pub use put::{PutCommit, put_commit};
 pub use write::{hadoop_checksum_name, put_checksum, write_hint};
 
@@ -97,17 +98,6 @@ async fn list_first(store: &Store, from: u64, most: usize) -> Result<(Vec<Listed
     files.sort_by_key(|file| file.path.version);
     fill_gaps(store, &mut files).await?;
     Ok((files, is_all))
-}
-
-/// The file of the log that an object in the store is.
-fn listed_file(path: LogPath, object: ObjectMeta) -> ListedLogFile {
-    let modified_ms = object.last_modified.timestamp_millis();
-    ListedLogFile { path, size: object.size, modified_ms, e_tag: object.e_tag.map(|tag| unquoted(&tag)) }
-}
-
-/// Services quote the mark in some answers and not in others.
-pub(crate) fn unquoted(e_tag: &str) -> String {
-    e_tag.trim_matches('"').to_owned()
 }
 
 /// What `_last_checkpoint` has to say.

@@ -13,7 +13,8 @@ use lakebed_core::action::json::{lines, parse_line};
 use lakebed_core::error::{Error, ErrorKind, Result};
 use lakebed_core::path::LogPath;
 
-use super::{CommitPart, read_commits, unquoted};
+use super::listed::unquoted;
+use super::{CommitPart, read_commits};
 use crate::env::Env;
 use crate::probe;
 use crate::store::{Put, PutOutcome, Store, Unflushed};

@@ -9,7 +9,7 @@ use lakebed_core::log::segment::ListedLogFile;
 use lakebed_core::path::{LogPath, checkpoint_name, checksum_name, commit_name};
 
 use super::commits::CONCURRENCY;
-use super::listed_file;
+use super::listed::listed_file;
 use crate::store::Store;
 
 /// The checkpoint of version `from`, the commits from there on up to the first that is missing, and the checksum of the last one.

@@ -8,7 +8,7 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use parquet::file::metadata::ParquetMetaData;
 
-use super::PageIndex;
+use super::page_index::PageIndex;
 use crate::store::{Edition, Store};
 
 /// What is kept at most, over all stores of the process.

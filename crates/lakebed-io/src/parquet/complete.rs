@@ -6,7 +6,7 @@ use parquet::basic::Type;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::statistics::Statistics;
 
-use super::ParquetFile;
+use super::file::ParquetFile;
 
 /// Since this version parquet-mr, the writer of Spark, knows about NaN.
 const PARQUET_MR: (u32, u32) = (1, 10);

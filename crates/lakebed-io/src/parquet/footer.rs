@@ -13,8 +13,9 @@ use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 use lakebed_core::{Error, Result};
 
 use super::cache::{self, Known};
+use super::file::ParquetFile;
+use super::page_index::PageIndex;
 use super::source::{Source, open_local};
-use super::{PageIndex, ParquetFile};
 use crate::at::At;
 use crate::store::Store;
 
@@ -26,10 +27,10 @@ const FOOTER_BYTES: u64 = 8;
 
 /// How to open a file.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
-    pub(super) page_index: PageIndex,
+struct Wanted {
+    page_index: PageIndex,
     /// Whether others may replace it.
-    pub(super) is_replaceable: bool,
+    is_replaceable: bool,
 }
 
 impl Wanted {
@@ -38,7 +39,22 @@ impl Wanted {
     }
 }
 
-pub(super) async fn open(store: &Store, path: &Path, size: Option<u64>, wanted: Wanted) -> Result<ParquetFile> {
+impl ParquetFile {
+    /// Reads the metadata of an object, of which the log may have told the `size`; with the size, mostly in one request.
+    ///
+    /// The metadata of files read lately is kept in memory. What is not Parquet, or damaged, is an error that names the object.
+    pub async fn open(store: &Store, path: &Path, size: Option<u64>, page_index: PageIndex) -> Result<Self> {
+        open(store, path, size, Wanted { page_index, is_replaceable: false }).await
+    }
+
+    /// The same of an object that others may replace. All that is read of it is of the object that was there when it was opened, or it is
+    /// an error that [says so](lakebed_core::Error::is_replaced).
+    pub async fn open_replaceable(store: &Store, path: &Path, size: Option<u64>, page_index: PageIndex) -> Result<Self> {
+        open(store, path, size, Wanted { page_index, is_replaceable: true }).await
+    }
+}
+
+async fn open(store: &Store, path: &Path, size: Option<u64>, wanted: Wanted) -> Result<ParquetFile> {
     match store.local_path(path) {
         Some(local) => {
             let (here, name) = (store.clone(), store.describe(path));
@@ -249,23 +265,4 @@ fn is_sound(pages: &OffsetIndexMetaData, rows: i64, size: u64) -> bool {
 
 fn counts_agree(column: &ColumnIndexMetaData, offsets: &OffsetIndexMetaData) -> bool {
     matches!(column, ColumnIndexMetaData::NONE) || column.num_pages() == offsets.page_locations().len() as u64
-}
-
-/// Whether statistics prove that a top-level column is null in every row.
-///
-/// A leaf without repetition is null where its column is; so all leaves of that kind being null proves it for columns that hold at least
-/// one value that is never null in itself, as every action of a checkpoint does.
-pub(super) fn is_all_null(group: &RowGroupMetaData, column: &str) -> bool {
-    let leaves = group.columns().iter().filter(|leaf| {
-        leaf.column_descr().max_rep_level() == 0 && leaf.column_path().parts().first().is_some_and(|root| root == column)
-    });
-    let mut found = false;
-    for leaf in leaves {
-        found = true;
-        let nulls = leaf.statistics().and_then(|statistics| statistics.null_count_opt());
-        if nulls.and_then(|nulls| i64::try_from(nulls).ok()) != Some(group.num_rows()) {
-            return false;
-        }
-    }
-    found
 }

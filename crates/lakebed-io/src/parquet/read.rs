@@ -5,6 +5,7 @@
 //! which the decoder does not give.
 
 mod keyed;
+mod options;
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -13,45 +14,20 @@ use arrow_array::RecordBatch;
 use bytes::Bytes;
 use parquet::DecodeResult;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowFilter, RowSelection, RowSelectionPolicy};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
 use tokio::sync::Semaphore;
 
 use lakebed_core::{Error, Result};
 
 use self::keyed::{Keyed, Wanted};
-use super::ParquetFile;
+pub use self::options::{FilterSource, ReadOptions};
+use super::file::ParquetFile;
 use super::order::{InOrder, in_order};
 use super::slices::{Slice, slices};
 use crate::at::At;
 
 const DEFAULT_BATCH_ROWS: usize = 8192;
-
-/// Makes the filter anew for each decoder.
-pub type FilterSource = Arc<dyn Fn() -> RowFilter + Send + Sync>;
-
-/// What to read of a file, and how. The default is everything.
-#[derive(Clone, Default)]
-pub struct ReadOptions {
-    /// From [`ParquetFile::reader_metadata`], when columns are to be read as other types than the file's own.
-    pub metadata: Option<ArrowReaderMetadata>,
-    /// The leaves.
-    pub projection: Option<ProjectionMask>,
-    /// The row groups, ascending.
-    pub row_groups: Option<Vec<usize>>,
-    /// Rows of the chosen row groups.
-    pub selection: Option<RowSelection>,
-    /// How a selection is applied; the default chooses by its shape.
-    pub selection_policy: RowSelectionPolicy,
-    /// A filter whose columns are decoded first.
-    pub filter: Option<FilterSource>,
-    /// The rows of a batch, at most.
-    pub batch_rows: Option<usize>,
-    /// The rows of all, at most.
-    pub limit: Option<usize>,
-    /// Leaves that may come as keys into a dictionary. They do if one row group is read whole and they are stored so.
-    pub keyed: Vec<usize>,
-}
 
 /// As many permits to compute as there are cores. Cheap to clone; clones share.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
-use super::ParquetFile;
+use super::file::ParquetFile;
 
 /// The decoded bytes of a slice, all columns of the file together, as far as pages allow.
 const SLICE_BYTES: u64 = 32 << 20;

@@ -5,6 +5,7 @@
 
 mod file;
 mod parts;
+mod pending;
 
 use bytes::Bytes;
 use lakebed_core::error::Result;
@@ -77,35 +78,6 @@ impl Upload {
             To::File(file) => file.abort().await,
             To::Parts(parts) => parts.abort().await,
         }
-    }
-}
-
-/// Bytes that wait until there are enough of them.
-#[derive(Debug, Default)]
-struct Pending {
-    pieces: Vec<Bytes>,
-    size: usize,
-}
-
-impl Pending {
-    fn push(&mut self, bytes: Bytes) {
-        self.size += bytes.len();
-        if !bytes.is_empty() {
-            self.pieces.push(bytes);
-        }
-    }
-
-    /// The first `size` bytes, or all if there are fewer.
-    fn take(&mut self, size: usize) -> Vec<Bytes> {
-        let mut left = size;
-        let whole = self.pieces.iter().take_while(|piece| left.checked_sub(piece.len()).inspect(|rest| left = *rest).is_some());
-        let count = whole.count();
-        let mut taken: Vec<Bytes> = self.pieces.drain(..count).collect();
-        if let Some(next) = self.pieces.first_mut().filter(|_| left > 0) {
-            taken.push(next.split_to(left));
-        }
-        self.size -= taken.iter().map(Bytes::len).sum::<usize>();
-        taken
     }
 }
 

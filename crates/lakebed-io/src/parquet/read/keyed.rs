@@ -25,7 +25,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::ReadOptions;
+use super::options::ReadOptions;
 use crate::at::At;
 use crate::parquet::LENGTH_BYTES;
 

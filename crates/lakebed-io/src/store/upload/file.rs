@@ -10,7 +10,7 @@ use lakebed_core::error::{Error, Result};
 use object_store::path::Path;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::Pending;
+use super::pending::Pending;
 use crate::at::{At, written};
 use crate::store::hidden::{Flush, HiddenFile, sync_folder};
 use crate::store::{Existing, Store, Unflushed, local};

@@ -7,7 +7,7 @@ use object_store::{MultipartUpload, ObjectStoreExt, PutPayload};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-use super::Pending;
+use super::pending::Pending;
 use crate::at::At;
 use crate::store::{Existing, Store};
 

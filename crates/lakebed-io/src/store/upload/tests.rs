@@ -11,6 +11,7 @@ use url::Url;
 
 use super::file::BLOCK_BYTES;
 use super::parts::{AT_ONCE, FIRST_PART_BYTES, Sending, part_bytes};
+use super::pending::Pending;
 use super::*;
 use crate::store::StoreOptions;
 use crate::store::tests::kit::{Counts, Fault, ObservedStore};

@@ -1,0 +1,32 @@
+//! The row groups in which a column is null in every row, as far as the statistics of the footer prove it.
+
+use parquet::file::metadata::RowGroupMetaData;
+
+use super::file::ParquetFile;
+
+impl ParquetFile {
+    /// The row groups in which this top-level column is not null everywhere, as far as the statistics tell.
+    pub fn row_groups_with(&self, column: &str) -> Vec<usize> {
+        let groups = self.metadata.row_groups().iter().enumerate();
+        groups.filter(|(_, group)| !is_all_null(group, column)).map(|(index, _)| index).collect()
+    }
+}
+
+/// Whether statistics prove that a top-level column is null in every row.
+///
+/// A leaf without repetition is null where its column is; so all leaves of that kind being null proves it for columns that hold at least
+/// one value that is never null in itself, as every action of a checkpoint does.
+fn is_all_null(group: &RowGroupMetaData, column: &str) -> bool {
+    let leaves = group.columns().iter().filter(|leaf| {
+        leaf.column_descr().max_rep_level() == 0 && leaf.column_path().parts().first().is_some_and(|root| root == column)
+    });
+    let mut found = false;
+    for leaf in leaves {
+        found = true;
+        let nulls = leaf.statistics().and_then(|statistics| statistics.null_count_opt());
+        if nulls.and_then(|nulls| i64::try_from(nulls).ok()) != Some(group.num_rows()) {
+            return false;
+        }
+    }
+    found
+}
