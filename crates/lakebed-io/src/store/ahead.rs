@@ -1,9 +1,7 @@
 //! Reading a little ahead in objects that never change: small pieces of one object are mostly asked for one after the other, by tasks that
 //! know nothing of each other, and a request costs more than the bytes between.
 
-use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use lakebed_core::error::{Error, Result};
@@ -11,26 +9,10 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange};
 
 use super::Store;
+use super::windows::WINDOWS;
 
 /// What is fetched at once.
 const WINDOW_BYTES: u64 = 256 * 1024;
-/// How many windows of an object are kept, and of how many objects: 16 MiB a store at most.
-const WINDOWS: usize = 4;
-const OBJECTS: usize = 16;
-
-/// The windows that were fetched lately.
-#[derive(Default)]
-pub(super) struct Ahead(Mutex<Recent>);
-
-#[derive(Default)]
-struct Recent {
-    objects: HashMap<Path, Arc<Windows>>,
-    oldest_first: VecDeque<Path>,
-}
-
-/// Locked while a window is fetched, so that others who want the same wait for it instead of asking again.
-type Windows = tokio::sync::Mutex<VecDeque<(u64, Bytes)>>;
-
 impl Store {
     /// This range of an object that never changes. Pieces that lie near each other cost one request, whoever asks for them.
     pub async fn get_ahead(&self, path: &Path, range: Range<u64>) -> Result<Bytes> {
@@ -39,7 +21,7 @@ impl Store {
             let bytes = self.get_ranges(path, std::slice::from_ref(&range)).await?;
             return bytes.into_iter().next().ok_or_else(|| Error::internal("a range was asked for and none came"));
         }
-        let windows = self.0.ahead.windows(path);
+        let windows = self.0.windows.of(path);
         let mut windows = windows.lock().await;
         if let Some(bytes) = windows.iter().find_map(|(start, window)| cut(*start, window, &range)) {
             return Ok(bytes);
@@ -64,32 +46,9 @@ impl Store {
     }
 }
 
-impl Ahead {
-    fn windows(&self, path: &Path) -> Arc<Windows> {
-        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(windows) = recent.objects.get(path) {
-            return Arc::clone(windows);
-        }
-        if recent.objects.len() >= OBJECTS
-            && let Some(oldest) = recent.oldest_first.pop_front()
-        {
-            recent.objects.remove(&oldest);
-        }
-        recent.oldest_first.push_back(path.clone());
-        Arc::clone(recent.objects.entry(path.clone()).or_default())
-    }
-}
-
 /// The part of a window that is this range, if all of it is there.
 fn cut(start: u64, window: &Bytes, range: &Range<u64>) -> Option<Bytes> {
     let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
     let to = usize::try_from(range.end.checked_sub(start)?).ok()?;
     (from <= to && to <= window.len()).then(|| window.slice(from..to))
-}
-
-#[cfg(test)]
-impl Ahead {
-    pub(super) fn objects(&self) -> usize {
-        self.0.lock().unwrap().objects.len()
-    }
 }

@@ -18,9 +18,8 @@ use object_store::memory::InMemory;
 use object_store::{BackoffConfig, ClientOptions, HeaderMap, HeaderValue, ObjectStore, RetryConfig};
 use url::Url;
 
-use super::StoreOptions;
 use super::credentials::{Refreshing, for_azure, for_gcs, for_s3};
-use super::options::{self, Settings, settings};
+use super::options::{self, Settings, StoreOptions, settings};
 use super::place::{AZURE_CLOUDS, Place, Service};
 use crate::at::without;
 

@@ -8,6 +8,7 @@ use lakebed_core::error::{Error, Result};
 use object_store::ObjectStore;
 use object_store::path::Path;
 
+use super::file_path::file_path;
 use super::{Store, local};
 use crate::at::{At, written};
 
@@ -49,7 +50,7 @@ impl Store {
     }
 
     async fn delete_files(&self, paths: &[Path]) -> Result<Deletion> {
-        let files: Vec<_> = paths.iter().map(local::file_path).collect();
+        let files: Vec<_> = paths.iter().map(file_path).collect();
         let within = self.within();
         let deleted = tokio::task::spawn_blocking(move || local::delete(&files, &within)).await.at(self.url())?;
         let (mut fates, mut failed) = (Vec::with_capacity(paths.len()), None);

@@ -11,8 +11,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::outcome::{Existing, PutOutcome};
 use super::within::Within;
-use super::{Existing, PutOutcome};
 
 /// When the bytes of a file and its name go to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use lakebed_core::error::Result;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 
+use super::file_path::file_path;
 use super::{Listing, Store, local};
 
 impl Store {
@@ -40,7 +41,7 @@ impl Store {
     async fn list_local(&self, folder: &Path, range: Names<'_>) -> Result<Vec<ObjectMeta>> {
         let (own, after, before) = (folder.clone(), range.after.to_owned(), range.before.map(str::to_owned));
         let work = move |_| local::list(&own, |name| Names { after: &after, before: before.as_deref() }.contains(name));
-        self.blocking(folder, local::file_path(folder), work).await
+        self.blocking(folder, file_path(folder), work).await
     }
 
     async fn list_ordered(&self, folder: &Path, range: Names<'_>, most: usize) -> object_store::Result<Vec<ObjectMeta>> {

@@ -15,16 +15,11 @@ use chrono::{DateTime, Utc};
 use object_store::ObjectMeta;
 use object_store::path::Path;
 
+use super::file_path::file_path;
+use super::folder::Folder;
 use super::hidden::{Flush, HiddenFile};
+use super::outcome::{Existing, PutOutcome};
 use super::within::Within;
-use super::{Existing, Folder, PutOutcome};
-
-/// The file behind an object.
-pub(super) fn file_path(path: &Path) -> PathBuf {
-    let text = path.as_ref();
-    // On Windows an absolute path begins with a drive, not with a slash.
-    if cfg!(windows) { PathBuf::from(text) } else { PathBuf::from(format!("/{text}")) }
-}
 
 pub(super) fn read(file: &FilePath, within: &Within) -> io::Result<Bytes> {
     let mut opened = within.open(file)?;

@@ -13,11 +13,14 @@ mod credentials;
 mod flush;
 mod delete;
 mod edition;
+mod file_path;
+mod folder;
 mod hidden;
 mod identity;
 mod list;
 mod local;
 mod options;
+mod outcome;
 mod parts;
 mod place;
 mod put;
@@ -26,6 +29,7 @@ mod resolve;
 mod turn;
 mod upload;
 mod walk;
+mod windows;
 mod within;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -45,43 +49,19 @@ use url::Url;
 pub use credentials::{CredentialSource, Credentials};
 pub use delete::{Deletion, Fate};
 pub(crate) use edition::Edition;
+use file_path::file_path;
 pub use flush::{Unflushed, all_flushed};
+pub use folder::Folder;
 pub use identity::StoreIdentity;
-pub use options::options_without_secrets;
+pub use options::{StoreOptions, options_without_secrets};
+pub use outcome::{Existing, Put, PutOutcome};
 pub(crate) use parts::Parts;
 use place::{Place, Service};
 pub use place::{absolute_location, is_relative, url_without_secrets};
-pub use put::{Existing, Put, PutOutcome};
 pub use turn::{Queue, Turn, Waiting};
 pub use upload::Upload;
-pub use walk::Folder;
+use windows::Windows;
 pub(crate) use within::Within;
-
-use crate::env::Env;
-
-/// How to reach a store.
-#[derive(Clone, Default)]
-pub struct StoreOptions {
-    /// Storage options, spelled as object_store or deltalake spell them, in any case. A key that is unknown is an error.
-    pub options: HashMap<String, String>,
-    /// Where credentials come from that expire; they replace those of options and environment.
-    pub credentials: Option<Arc<dyn CredentialSource>>,
-    /// Whether paths of the log may lead out of the table's root, as those of shallow clones do.
-    pub allow_absolute_paths: bool,
-    /// The clock by which credentials expire.
-    pub env: Env,
-}
-
-impl fmt::Debug for StoreOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: std::collections::BTreeSet<_> = self.options.keys().collect();
-        f.debug_struct("StoreOptions")
-            .field("options", &names)
-            .field("credentials", &self.credentials.is_some())
-            .field("allow_absolute_paths", &self.allow_absolute_paths)
-            .finish_non_exhaustive()
-    }
-}
 
 /// A folder in a store: the root of a table. Cheap to clone.
 #[derive(Clone)]
@@ -109,7 +89,7 @@ struct Inner {
     options: StoreOptions,
     /// Stores that absolute paths led to.
     others: Mutex<HashMap<Service, Store>>,
-    ahead: ahead::Ahead,
+    windows: Windows,
     /// See [`Store::unproven`].
     unproven: Option<String>,
 }
@@ -151,7 +131,7 @@ impl Store {
             Service::Local => "/".to_owned(),
             _ => base_of(&place.url),
         };
-        let within = Within::new(local::file_path(&place.path), options.allow_absolute_paths);
+        let within = Within::new(file_path(&place.path), options.allow_absolute_paths);
         Ok(Self(Arc::new(Inner {
             object_store: connection.store,
             is_given: false,
@@ -167,7 +147,7 @@ impl Store {
             within,
             options,
             others: Mutex::default(),
-            ahead: ahead::Ahead::default(),
+            windows: Windows::default(),
             unproven,
         })))
     }
@@ -187,7 +167,7 @@ impl Store {
             // Another implementation at the same URL is another store.
             _ => Some(format!("{url}, implementation {}", options.env.new_uuid())),
         };
-        let within = Within::new(local::file_path(&root), options.allow_absolute_paths);
+        let within = Within::new(file_path(&root), options.allow_absolute_paths);
         Self(Arc::new(Inner {
             object_store,
             is_given: true,
@@ -204,7 +184,7 @@ impl Store {
             within,
             options,
             others: Mutex::default(),
-            ahead: ahead::Ahead::default(),
+            windows: Windows::default(),
             unproven,
         }))
     }
@@ -251,7 +231,7 @@ impl Store {
 
     /// The file behind an object, if the store is this machine's file system.
     pub fn local_path(&self, path: &Path) -> Option<PathBuf> {
-        self.is_local().then(|| local::file_path(path))
+        self.is_local().then(|| file_path(path))
     }
 
     /// Where files must lie, if the store is this machine's file system.

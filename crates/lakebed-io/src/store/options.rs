@@ -6,6 +6,7 @@
 //! mistake; a key of another service is skipped, so that one set of options may serve several tables. Read [`settings`] first.
 
 mod harmless;
+mod store_options;
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -19,6 +20,7 @@ use object_store::gcp::GoogleConfigKey;
 use object_store::{BackoffConfig, ClientConfigKey, RetryConfig};
 
 pub use harmless::options_without_secrets;
+pub use store_options::StoreOptions;
 
 /// The options that one service takes, its own kind of key.
 pub(crate) type Settings<K> = HashMap<K, String>;

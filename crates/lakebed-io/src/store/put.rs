@@ -5,42 +5,13 @@ use lakebed_core::error::{Error, ErrorKind, Result};
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutMode, PutPayload, PutResult};
 
+use super::file_path::file_path;
 use super::hidden::{Flush, HiddenFile};
 use super::local::{self, New};
+use super::outcome::{Existing, Put, PutOutcome};
 use super::place::Service;
 use super::{Store, Unflushed, all_flushed};
 use crate::at::{At, written};
-
-/// What came of an attempt to be the first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PutOutcome {
-    /// The object is there, and it is ours.
-    Done,
-    /// There was an object already, which is as it was.
-    Taken,
-}
-
-/// The outcome, with the store's mark of the object if the store has told it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Put {
-    pub(crate) outcome: PutOutcome,
-    pub(crate) e_tag: Option<String>,
-}
-
-impl Put {
-    fn of(outcome: PutOutcome) -> Self {
-        Self { outcome, e_tag: None }
-    }
-}
-
-/// What becomes of an object whose name another is to have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Existing {
-    /// It stays, and the other is not written: for names that nobody else should have.
-    Refuse,
-    /// Readers see the one or the other, whole.
-    Replace,
-}
 
 impl Store {
     /// Writes an object if there is none of that name: of any number of writers exactly one is told [`PutOutcome::Done`].
@@ -199,7 +170,7 @@ impl Store {
         path: &Path,
         work: impl FnOnce(&std::path::Path, &New<'_>) -> std::io::Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (file, unique, within) = (local::file_path(path), self.options().env.new_uuid(), self.within());
+        let (file, unique, within) = (file_path(path), self.options().env.new_uuid(), self.within());
         let done = tokio::task::spawn_blocking(move || work(&file, &New { unique: &unique, within: &within })).await;
         done.at(self.describe(path))?.map_err(|error| written(error, &self.describe(path)))
     }

@@ -6,8 +6,9 @@ use lakebed_core::error::{Error, Result};
 use lakebed_core::path::{AbsolutePath, FilePath};
 use object_store::path::Path;
 
+use super::Store;
+use super::file_path::file_path;
 use super::place::{Place, Service};
-use super::{Store, local};
 
 impl Store {
     /// The object that a path of the log means, and the store to ask for it: this one, or, when absolute paths are allowed, another.
@@ -83,7 +84,7 @@ impl Store {
         if path.prefix_matches(self.root()) {
             return true;
         }
-        let real = |path: &Path| std::fs::canonicalize(local::file_path(path));
+        let real = |path: &Path| std::fs::canonicalize(file_path(path));
         self.0.service == Service::Local
             && matches!((real(path), real(self.root())), (Ok(file), Ok(root)) if file.starts_with(&root))
     }

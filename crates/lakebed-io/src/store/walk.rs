@@ -3,24 +3,11 @@
 use lakebed_core::error::Result;
 use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
-use object_store::{ListResult, ObjectMeta, ObjectStore};
+use object_store::{ListResult, ObjectStore};
 
+use super::file_path::file_path;
+use super::folder::Folder;
 use super::{Listing, Store, local};
-
-/// What lies directly in a folder, or a part of it.
-#[derive(Debug, Default)]
-pub struct Folder {
-    /// The objects, in no order.
-    pub objects: Vec<ObjectMeta>,
-    /// The folders.
-    pub folders: Vec<Path>,
-    /// Where links of the file system lead that lie in it, as far as that is below the root. They themselves are neither objects nor folders.
-    pub links: Vec<Path>,
-    /// When something was added to it or taken away, in milliseconds since the epoch; known of folders of this machine.
-    pub modified_ms: Option<i64>,
-    /// What to ask for next, if there is more of it.
-    pub next_page: Option<String>,
-}
 
 impl Store {
     /// What lies directly in a folder; `page` is what the last answer called the next one. A folder that does not exist is empty.
@@ -52,7 +39,7 @@ impl Store {
 
     async fn list_local_folder(&self, folder: &Path) -> Result<Folder> {
         let (own, root) = (folder.clone(), self.root().clone());
-        self.blocking(folder, local::file_path(folder), move |_| local::list_folder(&own, &root)).await
+        self.blocking(folder, file_path(folder), move |_| local::list_folder(&own, &root)).await
     }
 
     /// Takes folders away in which nothing is, in this order, and tells how many. Only folders of this machine are things of their own.
@@ -61,7 +48,7 @@ impl Store {
         let Some(first) = folders.first().filter(|_| !paths.is_empty()) else { return Ok(0) };
         // Whoever put something there meanwhile is in time: a folder that holds anything cannot be removed so.
         let remove = move |_| Ok(paths.iter().filter(|path| std::fs::remove_dir(path).is_ok()).count() as u64);
-        self.blocking(first, local::file_path(first), remove).await
+        self.blocking(first, file_path(first), remove).await
     }
 }
 

@@ -113,7 +113,7 @@ async fn what_is_kept_of_objects_read_ahead_is_bounded() {
         assert_eq!(store.get_ahead(&path, 5..6).await.unwrap(), [i].as_slice());
     }
     assert_eq!(objects.gets.load(Ordering::SeqCst), 40);
-    assert!(store.0.ahead.objects() <= 16);
+    assert!(store.0.windows.objects() <= 16);
     let last = store.path_of("dv39").unwrap();
     store.get_ahead(&last, 900..910).await.unwrap();
     assert_eq!(objects.gets.load(Ordering::SeqCst), 40);

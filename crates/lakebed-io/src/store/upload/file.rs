@@ -12,8 +12,9 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::pending::Pending;
 use crate::at::{At, written};
+use crate::store::file_path::file_path;
 use crate::store::hidden::{Flush, HiddenFile, sync_folder};
-use crate::store::{Existing, Store, Unflushed, local};
+use crate::store::{Existing, Store, Unflushed};
 
 /// What is given to the disk at once.
 pub(super) const BLOCK_BYTES: usize = 4 << 20;
@@ -124,7 +125,7 @@ impl FileUpload {
 
     /// What is to be written next, and how to make the file if there is none.
     fn next_step(&mut self) -> (Vec<Bytes>, impl FnOnce() -> io::Result<HiddenFile> + Send + use<>) {
-        let (target, unique): (PathBuf, _) = (local::file_path(&self.path), self.store.options().env.new_uuid());
+        let (target, unique): (PathBuf, _) = (file_path(&self.path), self.store.options().env.new_uuid());
         let within = self.store.within();
         (std::mem::take(&mut self.pending).pieces, move || HiddenFile::create(&target, &unique, &within))
     }
