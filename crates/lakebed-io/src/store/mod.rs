@@ -1,36 +1,18 @@
 //! Stores: a table's URL and options become a [`Store`], through which all bytes of the table are read and written.
 //!
 //! Read [`Store::open`] first. `place` understands URLs, `options` the options, `credentials` the callables, `connect` makes the
-//! connection; `read`, `list`, `walk`, `put`, `upload` and `delete` are what one does with it, `local` and `hidden` how on a disk, `within` where
-//! links of a disk may lead, `turn` how
-//! processes of one machine do not get in each other's way, `resolve` how a path of the log finds its file, `identity` which
-//! stores are one, `edition` which objects.
+//! connection; `request` is what one does with it, `local` how on a disk, `commit` what a commit needs, `resolve` how a path of the log
+//! finds its file, `identity` which stores are one.
 
-mod again;
-mod ahead;
+mod commit;
 mod connect;
 mod credentials;
-mod flush;
-mod delete;
-mod edition;
-mod file_path;
-mod folder;
-mod hidden;
 mod identity;
-mod list;
 mod local;
 mod options;
-mod outcome;
-mod parts;
 mod place;
-mod put;
-mod read;
+mod request;
 mod resolve;
-mod turn;
-mod upload;
-mod walk;
-mod windows;
-mod within;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -46,22 +28,22 @@ use object_store::list::PaginatedListStore;
 use object_store::path::Path;
 use url::Url;
 
+pub use commit::flush::{Unflushed, all_flushed};
+pub use commit::local_queue::{Queue, Turn, Waiting};
+pub use commit::outcome::{Existing, Put, PutOutcome};
 pub use credentials::{CredentialSource, Credentials};
-pub use delete::{Deletion, Fate};
-pub(crate) use edition::Edition;
-use file_path::file_path;
-pub use flush::{Unflushed, all_flushed};
-pub use folder::Folder;
 pub use identity::StoreIdentity;
+use local::file_path::file_path;
+pub(crate) use local::within::Within;
 pub use options::{StoreOptions, options_without_secrets};
-pub use outcome::{Existing, Put, PutOutcome};
-pub(crate) use parts::Parts;
 use place::{Place, Service};
 pub use place::{absolute_location, is_relative, url_without_secrets};
-pub use turn::{Queue, Turn, Waiting};
-pub use upload::Upload;
-use windows::Windows;
-pub(crate) use within::Within;
+pub(crate) use request::chunks::Parts;
+pub use request::delete::{Deletion, Fate};
+pub use request::folder::Folder;
+pub(crate) use request::object_version::Edition;
+pub use request::upload::Upload;
+use request::windows::Windows;
 
 /// A folder in a store: the root of a table. Cheap to clone.
 #[derive(Clone)]

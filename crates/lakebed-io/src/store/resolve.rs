@@ -7,8 +7,8 @@ use lakebed_core::path::{AbsolutePath, FilePath};
 use object_store::path::Path;
 
 use super::Store;
-use super::file_path::file_path;
 use super::place::{Place, Service};
+use crate::store::local::file_path::file_path;
 
 impl Store {
     /// The object that a path of the log means, and the store to ask for it: this one, or, when absolute paths are allowed, another.

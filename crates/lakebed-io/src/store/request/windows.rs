@@ -7,12 +7,12 @@ use bytes::Bytes;
 use object_store::path::Path;
 
 /// How many windows of an object are kept, and of how many objects: 16 MiB a store at most.
-pub(super) const WINDOWS: usize = 4;
+pub(in crate::store) const WINDOWS: usize = 4;
 const OBJECTS: usize = 16;
 
 /// The windows that were fetched lately.
 #[derive(Default)]
-pub(super) struct Windows(Mutex<Recent>);
+pub(in crate::store) struct Windows(Mutex<Recent>);
 
 #[derive(Default)]
 struct Recent {
@@ -21,11 +21,11 @@ struct Recent {
 }
 
 /// Locked while a window is fetched, so that others who want the same wait for it instead of asking again.
-pub(super) type ObjectWindows = tokio::sync::Mutex<VecDeque<(u64, Bytes)>>;
+pub(in crate::store) type ObjectWindows = tokio::sync::Mutex<VecDeque<(u64, Bytes)>>;
 
 impl Windows {
     /// The windows of this object.
-    pub(super) fn of(&self, path: &Path) -> Arc<ObjectWindows> {
+    pub(in crate::store) fn of(&self, path: &Path) -> Arc<ObjectWindows> {
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(windows) = recent.objects.get(path) {
             return Arc::clone(windows);
@@ -42,7 +42,7 @@ impl Windows {
 
 #[cfg(test)]
 impl Windows {
-    pub(super) fn objects(&self) -> usize {
+    pub(in crate::store) fn objects(&self) -> usize {
         self.0.lock().unwrap().objects.len()
     }
 }

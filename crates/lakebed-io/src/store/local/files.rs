@@ -15,13 +15,13 @@ use chrono::{DateTime, Utc};
 use object_store::ObjectMeta;
 use object_store::path::Path;
 
-use super::file_path::file_path;
-use super::folder::Folder;
-use super::hidden::{Flush, HiddenFile};
-use super::outcome::{Existing, PutOutcome};
-use super::within::Within;
+use crate::store::commit::outcome::{Existing, PutOutcome};
+use crate::store::local::file_path::file_path;
+use crate::store::local::hidden_file::{Flush, HiddenFile};
+use crate::store::local::within::Within;
+use crate::store::request::folder::Folder;
 
-pub(super) fn read(file: &FilePath, within: &Within) -> io::Result<Bytes> {
+pub(in crate::store) fn read(file: &FilePath, within: &Within) -> io::Result<Bytes> {
     let mut opened = within.open(file)?;
     let size = opened.metadata().map_or(0, |found| found.len());
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
@@ -30,7 +30,7 @@ pub(super) fn read(file: &FilePath, within: &Within) -> io::Result<Bytes> {
 }
 
 /// What a ranged read found.
-pub(super) enum Ranges {
+pub(in crate::store) enum Ranges {
     Read(Vec<Bytes>),
     /// A range leads past the end of the file.
     TooShort {
@@ -38,7 +38,7 @@ pub(super) enum Ranges {
     },
 }
 
-pub(super) fn read_ranges(file: &FilePath, ranges: &[Range<u64>], within: &Within) -> io::Result<Ranges> {
+pub(in crate::store) fn read_ranges(file: &FilePath, ranges: &[Range<u64>], within: &Within) -> io::Result<Ranges> {
     let opened = within.open(file)?;
     let size = opened.metadata()?.len();
     if ranges.iter().any(|range| range.end > size || range.start > range.end) {
@@ -52,7 +52,7 @@ pub(super) fn read_ranges(file: &FilePath, ranges: &[Range<u64>], within: &Withi
     ranges.iter().map(read).collect::<io::Result<_>>().map(Ranges::Read)
 }
 
-pub(super) fn head(file: &FilePath, path: &Path) -> io::Result<ObjectMeta> {
+pub(in crate::store) fn head(file: &FilePath, path: &Path) -> io::Result<ObjectMeta> {
     let found = fs::metadata(file)?;
     if found.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
@@ -61,7 +61,7 @@ pub(super) fn head(file: &FilePath, path: &Path) -> io::Result<ObjectMeta> {
 }
 
 /// The files directly in `folder` whose names pass, in the order of names. A folder that does not exist holds none.
-pub(super) fn list(folder: &Path, passes: impl Fn(&str) -> bool) -> io::Result<Vec<ObjectMeta>> {
+pub(in crate::store) fn list(folder: &Path, passes: impl Fn(&str) -> bool) -> io::Result<Vec<ObjectMeta>> {
     let at = file_path(folder);
     let entries = match fs::read_dir(&at) {
         Ok(entries) => entries,
@@ -93,7 +93,7 @@ pub(super) fn list(folder: &Path, passes: impl Fn(&str) -> bool) -> io::Result<V
 }
 
 /// What lies directly in `folder`. Links are not followed, but it is told where below `root` they lead.
-pub(super) fn list_folder(folder: &Path, root: &Path) -> io::Result<Folder> {
+pub(in crate::store) fn list_folder(folder: &Path, root: &Path) -> io::Result<Folder> {
     let at = file_path(folder);
     let entries = match fs::read_dir(&at) {
         Ok(entries) => entries,
@@ -139,7 +139,13 @@ fn target_below(link: &FilePath, root: &Path) -> Option<Path> {
 }
 
 /// Writes a file; one that is there is replaced or left as it is.
-pub(super) fn put(file: &FilePath, bytes: &[u8], existing: Existing, flush: Flush, new: &New<'_>) -> io::Result<PutOutcome> {
+pub(in crate::store) fn put(
+    file: &FilePath,
+    bytes: &[u8],
+    existing: Existing,
+    flush: Flush,
+    new: &New<'_>,
+) -> io::Result<PutOutcome> {
     let hidden = match existing {
         Existing::Refuse => begin_new(file, bytes, new)?,
         Existing::Replace => Some(begin(file, bytes, new)?),
@@ -148,14 +154,14 @@ pub(super) fn put(file: &FilePath, bytes: &[u8], existing: Existing, flush: Flus
 }
 
 /// What a new file needs besides its name and bytes.
-pub(super) struct New<'a> {
+pub(in crate::store) struct New<'a> {
     /// A text that no other writer gets.
-    pub(super) unique: &'a str,
-    pub(super) within: &'a Within,
+    pub(in crate::store) unique: &'a str,
+    pub(in crate::store) within: &'a Within,
 }
 
 /// Writes a file that has no name yet; none if the name that it is to have is not free.
-pub(super) fn begin_new(file: &FilePath, bytes: &[u8], new: &New<'_>) -> io::Result<Option<HiddenFile>> {
+pub(in crate::store) fn begin_new(file: &FilePath, bytes: &[u8], new: &New<'_>) -> io::Result<Option<HiddenFile>> {
     // Who comes too late need not write.
     if fs::symlink_metadata(file).is_ok() { Ok(None) } else { begin(file, bytes, new).map(Some) }
 }
@@ -167,13 +173,13 @@ fn begin(file: &FilePath, bytes: &[u8], new: &New<'_>) -> io::Result<HiddenFile>
 }
 
 /// Gives a file its name, if it could be begun.
-pub(super) fn publish(hidden: Option<HiddenFile>, existing: Existing, flush: Flush) -> io::Result<PutOutcome> {
+pub(in crate::store) fn publish(hidden: Option<HiddenFile>, existing: Existing, flush: Flush) -> io::Result<PutOutcome> {
     let published = hidden.map_or(Ok(None), |hidden| hidden.publish(existing, flush))?;
     Ok(if published.is_some() { PutOutcome::Done } else { PutOutcome::Taken })
 }
 
 /// Deletes files, and tells of each whether it was there. A folder that a link leads out of the table is left alone, and all that is in it.
-pub(super) fn delete(files: &[PathBuf], within: &Within) -> Vec<io::Result<bool>> {
+pub(in crate::store) fn delete(files: &[PathBuf], within: &Within) -> Vec<io::Result<bool>> {
     let mut are_inside: HashMap<&FilePath, bool> = HashMap::new();
     let mut deleted = Vec::with_capacity(files.len());
     for file in files {

@@ -9,16 +9,17 @@ use lakebed_core::error::{Error, Result};
 use object_store::path::Path;
 use object_store::{GetOptions, OBJECT_STORE_COALESCE_DEFAULT, ObjectMeta, ObjectStoreExt, coalesce_ranges};
 
-use super::edition::Edition;
-use super::{Store, local};
 use crate::at::At;
+use crate::store::Store;
+use crate::store::local::files;
+use crate::store::request::object_version::Edition;
 
 impl Store {
     /// All bytes of an object.
     pub async fn get(&self, path: &Path) -> Result<Bytes> {
         if let Some(file) = self.local_path(path) {
             let within = self.within();
-            return self.blocking(path, file, move |file| local::read(&file, &within)).await;
+            return self.blocking(path, file, move |file| files::read(&file, &within)).await;
         }
         let get = || async { self.object_store().get(path).await?.bytes().await };
         self.again(get).await.map_err(|error| self.failed(&error, path))
@@ -30,9 +31,9 @@ impl Store {
     pub async fn get_ranges(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         if let Some(file) = self.local_path(path) {
             let (wanted, within) = (ranges.to_vec(), self.within());
-            return match self.blocking(path, file, move |file| local::read_ranges(&file, &wanted, &within)).await? {
-                local::Ranges::Read(bytes) => Ok(bytes),
-                local::Ranges::TooShort { size } => Err(self.too_short(path, ranges, size)),
+            return match self.blocking(path, file, move |file| files::read_ranges(&file, &wanted, &within)).await? {
+                files::Ranges::Read(bytes) => Ok(bytes),
+                files::Ranges::TooShort { size } => Err(self.too_short(path, ranges, size)),
             };
         }
         self.fetch_ranges(path, ranges, None).await
@@ -74,7 +75,7 @@ impl Store {
     pub async fn head(&self, path: &Path) -> Result<ObjectMeta> {
         if let Some(file) = self.local_path(path) {
             let own = path.clone();
-            return self.blocking(path, file, move |file| local::head(&file, &own)).await;
+            return self.blocking(path, file, move |file| files::head(&file, &own)).await;
         }
         self.again(|| self.object_store().head(path)).await.map_err(|error| self.failed(&error, path))
     }
@@ -108,7 +109,13 @@ impl Store {
 
     /// Stores answer a range beyond the end in many ways; the object's size tells whether it was that, and what is `seen` of it whether
     /// it is still the same.
-    pub(super) async fn explained(&self, error: Error, path: &Path, ranges: &[Range<u64>], seen: Option<&Edition>) -> Error {
+    pub(in crate::store) async fn explained(
+        &self,
+        error: Error,
+        path: &Path,
+        ranges: &[Range<u64>],
+        seen: Option<&Edition>,
+    ) -> Error {
         use lakebed_core::error::ErrorKind;
         let unclear = matches!(error.kind(), ErrorKind::Store { retryable: false, not_found: false, .. });
         if !unclear {
@@ -121,7 +128,7 @@ impl Store {
         }
     }
 
-    pub(super) fn too_short(&self, path: &Path, ranges: &[Range<u64>], size: u64) -> Error {
+    pub(in crate::store) fn too_short(&self, path: &Path, ranges: &[Range<u64>], size: u64) -> Error {
         let range = ranges.iter().max_by_key(|range| range.end).cloned().unwrap_or_default();
         Error::corrupt(self.describe(path), format!("bytes {} to {} are wanted, but it has only {size}", range.start, range.end))
     }

@@ -11,12 +11,12 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::outcome::{Existing, PutOutcome};
-use super::within::Within;
+use crate::store::commit::outcome::{Existing, PutOutcome};
+use crate::store::local::within::Within;
 
 /// When the bytes of a file and its name go to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flush {
+pub(in crate::store) enum Flush {
     /// The bytes before the file gets its name, the name before it counts as written.
     Both,
     /// When the system sees fit: for what may be lost, or is flushed by others.
@@ -25,7 +25,7 @@ pub(super) enum Flush {
 
 /// A file on its way to a name.
 #[derive(Debug)]
-pub(super) struct HiddenFile {
+pub(in crate::store) struct HiddenFile {
     file: File,
     target: PathBuf,
     /// What the file is called until then, or would be.
@@ -36,7 +36,7 @@ pub(super) struct HiddenFile {
 impl HiddenFile {
     /// Begins a file that is to be called `target`; folders that are missing are made. `unique` tells it from others. No link leads it out
     /// of where it is to be `within`.
-    pub(super) fn create(target: &Path, unique: &str, within: &Within) -> io::Result<Self> {
+    pub(in crate::store) fn create(target: &Path, unique: &str, within: &Within) -> io::Result<Self> {
         let name = target.with_file_name(format!(".lakebed-{unique}.tmp"));
         let (file, is_named) = match open(target, &name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -52,23 +52,23 @@ impl HiddenFile {
     }
 
     /// Appends bytes.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(in crate::store) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)
     }
 
     /// The same file once more, for flushing it while it is written.
-    pub(super) fn again(&self) -> io::Result<File> {
+    pub(in crate::store) fn again(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 
     /// Brings the bytes so far to the disk.
-    pub(super) fn flush(&self) -> io::Result<()> {
+    pub(in crate::store) fn flush(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
     /// Gives the file its name. Gives back the file and its folder, for flushing them later. None if the name is taken and must be kept. That
     /// file and its checksum stay untouched.
-    pub(super) fn publish(self, existing: Existing, flush: Flush) -> io::Result<Option<(File, PathBuf)>> {
+    pub(in crate::store) fn publish(self, existing: Existing, flush: Flush) -> io::Result<Option<(File, PathBuf)>> {
         match existing {
             Existing::Replace => self.publish_over(flush).map(Some),
             Existing::Refuse => self.publish_new(flush),
@@ -175,7 +175,7 @@ impl Drop for HiddenFile {
 }
 
 /// Makes a folder and those above it, and makes them durable: a file is lost with the folder that it is in.
-pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
+pub(in crate::store) fn create_folder(folder: &Path) -> io::Result<()> {
     match fs::create_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let Some(parent) = folder.parent() else { return Err(error) };
@@ -253,12 +253,12 @@ fn leads_to(_name: &Path, _file: &File) -> io::Result<bool> {
 
 /// Elsewhere folders cannot be opened, and the system keeps their entries by itself.
 #[cfg(not(unix))]
-pub(super) fn sync_folder(_folder: &Path) -> io::Result<()> {
+pub(in crate::store) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
 #[cfg(unix)]
-pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(in crate::store) fn sync_folder(folder: &Path) -> io::Result<()> {
     use io::ErrorKind as K;
     match File::open(folder).and_then(|folder| folder.sync_all()) {
         // A folder that may be written but not read, or a file system that keeps folders in its own way.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use object_store::path::Path;
 
 /// The file behind an object.
-pub(super) fn file_path(path: &Path) -> PathBuf {
+pub(in crate::store) fn file_path(path: &Path) -> PathBuf {
     let text = path.as_ref();
     // On Windows an absolute path begins with a drive, not with a slash.
     if cfg!(windows) { PathBuf::from(text) } else { PathBuf::from(format!("/{text}")) }

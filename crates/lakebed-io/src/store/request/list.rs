@@ -5,8 +5,9 @@ use lakebed_core::error::Result;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 
-use super::file_path::file_path;
-use super::{Listing, Store, local};
+use crate::store::local::file_path::file_path;
+use crate::store::local::files;
+use crate::store::{Listing, Store};
 
 impl Store {
     /// The objects directly in `folder` whose names come after `after`, in the order of names. A folder that does not exist is empty.
@@ -40,7 +41,7 @@ impl Store {
 
     async fn list_local(&self, folder: &Path, range: Names<'_>) -> Result<Vec<ObjectMeta>> {
         let (own, after, before) = (folder.clone(), range.after.to_owned(), range.before.map(str::to_owned));
-        let work = move |_| local::list(&own, |name| Names { after: &after, before: before.as_deref() }.contains(name));
+        let work = move |_| files::list(&own, |name| Names { after: &after, before: before.as_deref() }.contains(name));
         self.blocking(folder, file_path(folder), work).await
     }
 

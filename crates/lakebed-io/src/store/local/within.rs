@@ -25,7 +25,7 @@ struct Bounds {
 
 impl Within {
     /// The folder `root`, which need not exist yet.
-    pub(super) fn new(root: PathBuf, follows_links: bool) -> Self {
+    pub(in crate::store) fn new(root: PathBuf, follows_links: bool) -> Self {
         Self(Arc::new(Bounds { root, follows_links, real_root: RwLock::default() }))
     }
 
@@ -38,7 +38,7 @@ impl Within {
 
     /// Refuses a file that was opened outside. This costs one system call, which asks where the open file lies: whatever its name leads to by
     /// then, no other file is read.
-    pub(super) fn check_open(&self, file: &File, path: &Path) -> io::Result<()> {
+    pub(in crate::store) fn check_open(&self, file: &File, path: &Path) -> io::Result<()> {
         if self.0.follows_links || real_path(file, path).is_some_and(|real| self.is_known_to_hold(&real)) {
             return Ok(());
         }
@@ -53,7 +53,7 @@ impl Within {
     }
 
     /// Refuses to make folders outside, where some of those above a file are missing.
-    pub(super) fn check_folders_above(&self, file: &Path) -> io::Result<()> {
+    pub(in crate::store) fn check_folders_above(&self, file: &Path) -> io::Result<()> {
         let nearest = file.ancestors().skip(1).find(|folder| fs::symlink_metadata(folder).is_ok());
         match nearest {
             Some(folder) if !self.0.follows_links && !self.0.root.starts_with(folder) && !self.holds_folder(folder) => {
@@ -64,7 +64,7 @@ impl Within {
     }
 
     /// Whether a folder is the root or lies below it. One that does not exist does no harm.
-    pub(super) fn holds_folder(&self, folder: &Path) -> bool {
+    pub(in crate::store) fn holds_folder(&self, folder: &Path) -> bool {
         match (fs::canonicalize(folder), fs::canonicalize(&self.0.root)) {
             (Ok(folder), Ok(root)) => folder.starts_with(root),
             (Err(error), _) => error.kind() == io::ErrorKind::NotFound,
@@ -73,7 +73,7 @@ impl Within {
     }
 
     /// The error for a file that is not to be deleted.
-    pub(super) fn not_deleted(&self, path: &Path) -> io::Error {
+    pub(in crate::store) fn not_deleted(&self, path: &Path) -> io::Error {
         let (path, root) = (path.display(), self.0.root.display());
         io::Error::other(Error::invalid_input(format!(
             "{path}: a link of the file system leads this folder out of the table {root}, and nothing is deleted there"

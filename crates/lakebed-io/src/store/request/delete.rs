@@ -8,9 +8,10 @@ use lakebed_core::error::{Error, Result};
 use object_store::ObjectStore;
 use object_store::path::Path;
 
-use super::file_path::file_path;
-use super::{Store, local};
 use crate::at::{At, written};
+use crate::store::Store;
+use crate::store::local::file_path::file_path;
+use crate::store::local::files;
 
 /// What became of objects that were to be deleted.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ impl Store {
     async fn delete_files(&self, paths: &[Path]) -> Result<Deletion> {
         let files: Vec<_> = paths.iter().map(file_path).collect();
         let within = self.within();
-        let deleted = tokio::task::spawn_blocking(move || local::delete(&files, &within)).await.at(self.url())?;
+        let deleted = tokio::task::spawn_blocking(move || files::delete(&files, &within)).await.at(self.url())?;
         let (mut fates, mut failed) = (Vec::with_capacity(paths.len()), None);
         for (path, deleted) in paths.iter().zip(deleted) {
             fates.push(match deleted {

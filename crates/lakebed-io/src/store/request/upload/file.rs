@@ -12,8 +12,8 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::pending::Pending;
 use crate::at::{At, written};
-use crate::store::file_path::file_path;
-use crate::store::hidden::{Flush, HiddenFile, sync_folder};
+use crate::store::local::file_path::file_path;
+use crate::store::local::hidden_file::{Flush, HiddenFile, sync_folder};
 use crate::store::{Existing, Store, Unflushed};
 
 /// What is given to the disk at once.

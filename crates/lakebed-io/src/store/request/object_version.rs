@@ -12,12 +12,12 @@ pub(crate) struct Edition {
 }
 
 impl Edition {
-    pub(super) fn of(meta: &ObjectMeta) -> Self {
+    pub(in crate::store) fn of(meta: &ObjectMeta) -> Self {
         Self { size: meta.size, e_tag: meta.e_tag.clone(), modified: meta.last_modified }
     }
 
     /// Whether an answer is about it. Times count where there are no tags: some stores tell only seconds.
-    pub(super) fn is_of(&self, meta: &ObjectMeta) -> bool {
+    pub(in crate::store) fn is_of(&self, meta: &ObjectMeta) -> bool {
         let is_alike = match (&self.e_tag, &meta.e_tag) {
             (Some(tag), Some(other)) => tag == other,
             _ => self.modified == meta.last_modified,

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use super::Store;
 use crate::at::may_pass;
+use crate::store::Store;
 
 /// Nothing is asked again after so long: then the client has tried for long enough.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -17,7 +17,7 @@ const LONGEST_PAUSE_MS: u64 = 2000;
 
 impl Store {
     /// Asks until there is an answer, or an error that will not pass, as often as the option `max_retries` allows.
-    pub(super) async fn again<T, A>(&self, ask: impl Fn() -> A) -> object_store::Result<T>
+    pub(in crate::store) async fn again<T, A>(&self, ask: impl Fn() -> A) -> object_store::Result<T>
     where
         A: Future<Output = object_store::Result<T>>,
     {

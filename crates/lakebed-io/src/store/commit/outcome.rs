@@ -17,7 +17,7 @@ pub struct Put {
 }
 
 impl Put {
-    pub(super) fn of(outcome: PutOutcome) -> Self {
+    pub(in crate::store) fn of(outcome: PutOutcome) -> Self {
         Self { outcome, e_tag: None }
     }
 }

@@ -16,8 +16,8 @@ use lakebed_core::path::LOG_DIR;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
-use super::Store;
 use crate::at::At;
+use crate::store::Store;
 
 /// Who has waited so long goes ahead.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);

@@ -12,8 +12,8 @@ use lakebed_core::error::Result;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
-use super::{Store, Within};
 use crate::at::At;
+use crate::store::{Store, Within};
 
 /// What is left to read of an object.
 pub(crate) struct Parts {

@@ -14,7 +14,7 @@ pub struct Unflushed(Shared<BoxFuture<'static, Result<(), Arc<Error>>>>);
 
 impl Unflushed {
     /// Of work that has begun.
-    pub(super) fn of(work: impl Future<Output = Result<()>> + Send + 'static) -> Self {
+    pub(in crate::store) fn of(work: impl Future<Output = Result<()>> + Send + 'static) -> Self {
         Self(work.map(|done| done.map_err(Arc::new)).boxed().shared())
     }
 

@@ -5,13 +5,13 @@ use lakebed_core::error::{Error, ErrorKind, Result};
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutMode, PutPayload, PutResult};
 
-use super::file_path::file_path;
-use super::hidden::{Flush, HiddenFile};
-use super::local::{self, New};
-use super::outcome::{Existing, Put, PutOutcome};
-use super::place::Service;
-use super::{Store, Unflushed, all_flushed};
 use crate::at::{At, written};
+use crate::store::commit::outcome::{Existing, Put, PutOutcome};
+use crate::store::local::file_path::file_path;
+use crate::store::local::files::{self, New};
+use crate::store::local::hidden_file::{Flush, HiddenFile};
+use crate::store::place::Service;
+use crate::store::{Store, Unflushed, all_flushed};
 
 impl Store {
     /// Writes an object if there is none of that name: of any number of writers exactly one is told [`PutOutcome::Done`].
@@ -26,7 +26,7 @@ impl Store {
         match &self.0.service {
             Service::Local => {
                 let flush = self.flush();
-                let put = self.write_file(path, move |file, new| local::put(file, &bytes, Existing::Refuse, flush, new)).await;
+                let put = self.write_file(path, move |file, new| files::put(file, &bytes, Existing::Refuse, flush, new)).await;
                 put.map(Put::of)
             }
             Service::Http { .. } => Err(self.read_only(path)),
@@ -46,14 +46,14 @@ impl Store {
             return self.put_first(path, bytes).await;
         }
         let begin = self.write_file(path, move |file, new| {
-            let hidden = local::begin_new(file, &bytes, new)?;
+            let hidden = files::begin_new(file, &bytes, new)?;
             hidden.iter().try_for_each(HiddenFile::flush)?;
             Ok(hidden)
         });
         let (begun, others) = futures::join!(begin, all_flushed(others));
         others?;
         let begun = begun?;
-        self.write_file(path, |_, _| local::publish(begun, Existing::Refuse, Flush::Both)).await.map(Put::of)
+        self.write_file(path, |_, _| files::publish(begun, Existing::Refuse, Flush::Both)).await.map(Put::of)
     }
 
     /// The same for what may be lost, where it does not matter who was the first: on this machine it goes to the disk when the system sees
@@ -61,7 +61,7 @@ impl Store {
     pub async fn put_disposable_if_absent(&self, path: &Path, bytes: Bytes) -> Result<PutOutcome> {
         match &self.0.service {
             Service::Local => {
-                self.write_file(path, move |file, new| local::put(file, &bytes, Existing::Refuse, Flush::Later, new)).await
+                self.write_file(path, move |file, new| files::put(file, &bytes, Existing::Refuse, Flush::Later, new)).await
             }
             Service::Http { .. } | Service::Hdfs { .. } => self.put_if_absent(path, bytes).await,
             Service::Memory { .. } | Service::S3 { .. } | Service::Azure { .. } | Service::Gcs { .. } => {
@@ -72,7 +72,7 @@ impl Store {
     }
 
     /// When files of this machine go to the disk.
-    pub(super) fn flush(&self) -> Flush {
+    pub(in crate::store) fn flush(&self) -> Flush {
         if self.0.local_flush { Flush::Both } else { Flush::Later }
     }
 
@@ -90,7 +90,7 @@ impl Store {
         match &self.0.service {
             Service::Local => {
                 let flush = self.flush();
-                let put = self.write_file(path, move |file, new| local::put(file, &bytes, existing, flush, new));
+                let put = self.write_file(path, move |file, new| files::put(file, &bytes, existing, flush, new));
                 if put.await? == PutOutcome::Done { Ok(()) } else { Err(self.taken(path)) }
             }
             Service::Http { .. } => Err(self.read_only(path)),
@@ -99,7 +99,7 @@ impl Store {
     }
 
     /// The same for an object of another store, in one request unless that has to be made again.
-    pub(super) async fn put_object(&self, path: &Path, payload: PutPayload, existing: Existing) -> Result<()> {
+    pub(in crate::store) async fn put_object(&self, path: &Path, payload: PutPayload, existing: Existing) -> Result<()> {
         let mode = match (existing, &self.0.service) {
             // HDFS would need a file of another name first: then the random name has to do.
             (Existing::Replace, _) | (_, Service::Hdfs { .. }) => PutMode::Overwrite,
@@ -120,7 +120,7 @@ impl Store {
     }
 
     /// The error for a name that should have been new.
-    pub(super) fn taken(&self, path: &Path) -> Error {
+    pub(in crate::store) fn taken(&self, path: &Path) -> Error {
         let object = self.describe(path);
         let message =
             format!("{object}: this name was to be new, but an object has it already, which is left as it is; write again");

@@ -8,8 +8,8 @@ use lakebed_core::error::{Error, Result};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange};
 
-use super::Store;
-use super::windows::WINDOWS;
+use crate::store::Store;
+use crate::store::request::windows::WINDOWS;
 
 /// What is fetched at once.
 const WINDOW_BYTES: u64 = 256 * 1024;

@@ -5,9 +5,10 @@ use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
 use object_store::{ListResult, ObjectStore};
 
-use super::file_path::file_path;
-use super::folder::Folder;
-use super::{Listing, Store, local};
+use crate::store::local::file_path::file_path;
+use crate::store::local::files;
+use crate::store::request::folder::Folder;
+use crate::store::{Listing, Store};
 
 impl Store {
     /// What lies directly in a folder; `page` is what the last answer called the next one. A folder that does not exist is empty.
@@ -39,7 +40,7 @@ impl Store {
 
     async fn list_local_folder(&self, folder: &Path) -> Result<Folder> {
         let (own, root) = (folder.clone(), self.root().clone());
-        self.blocking(folder, file_path(folder), move |_| local::list_folder(&own, &root)).await
+        self.blocking(folder, file_path(folder), move |_| files::list_folder(&own, &root)).await
     }
 
     /// Takes folders away in which nothing is, in this order, and tells how many. Only folders of this machine are things of their own.

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use lakebed_core::error::Result;
 use object_store::path::Path;
 
-use super::place::Service;
-use super::{Existing, Store, Unflushed};
+use crate::store::place::Service;
+use crate::store::{Existing, Store, Unflushed};
 use file::FileUpload;
 use parts::PartsUpload;
 

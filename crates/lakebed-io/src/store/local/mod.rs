@@ -1,0 +1,6 @@
+//! Files of this machine.
+
+pub(super) mod file_path;
+pub(super) mod files;
+pub(super) mod hidden_file;
+pub(super) mod within;

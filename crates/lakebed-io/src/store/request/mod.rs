@@ -1,0 +1,16 @@
+//! What is asked of a store: objects are read, listed, written and deleted.
+//!
+//! Each file adds its methods to [`Store`](super::Store). `retry` repeats a request whose answer broke off.
+
+pub(super) mod chunks;
+pub(super) mod delete;
+pub(super) mod folder;
+mod list;
+mod list_recursive;
+pub(super) mod object_version;
+mod put;
+mod read;
+mod readahead;
+mod retry;
+pub(super) mod upload;
+pub(super) mod windows;
