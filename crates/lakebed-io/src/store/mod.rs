@@ -4,15 +4,21 @@
 //! connection; `request` is what one does with it, `local` how on a disk, `commit` what a commit needs, `resolve` how a path of the log
 //! finds its file, `identity` which stores are one.
 
+mod azure;
 mod commit;
 mod connect;
+mod connection;
 mod credentials;
+mod gcs;
+mod hdfs;
+mod http;
 mod identity;
 mod local;
 mod options;
-mod place;
 mod request;
 mod resolve;
+mod s3;
+mod url;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -21,12 +27,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use ::url::Url;
 use lakebed_core::error::{Error, Result};
 use lakebed_core::path::LOG_DIR;
 use object_store::ObjectStore;
 use object_store::list::PaginatedListStore;
 use object_store::path::Path;
-use url::Url;
 
 pub use commit::flush::{Unflushed, all_flushed};
 pub use commit::local_queue::{Queue, Turn, Waiting};
@@ -36,14 +42,16 @@ pub use identity::StoreIdentity;
 use local::file_path::file_path;
 pub(crate) use local::within::Within;
 pub use options::{StoreOptions, options_without_secrets};
-use place::{Place, Service};
-pub use place::{absolute_location, is_relative, url_without_secrets};
+
 pub(crate) use request::chunks::Parts;
 pub use request::delete::{Deletion, Fate};
 pub use request::folder::Folder;
 pub(crate) use request::object_version::Edition;
 pub use request::upload::Upload;
 use request::windows::Windows;
+use url::location::{Place, Service};
+pub use url::parse::{absolute_location, url_without_secrets};
+pub use url::spelling::is_relative;
 
 /// A folder in a store: the root of a table. Cheap to clone.
 #[derive(Clone)]
@@ -117,7 +125,7 @@ impl Store {
         Ok(Self(Arc::new(Inner {
             object_store: connection.store,
             is_given: false,
-            local_flush: options::local_flush(&options.options)?,
+            local_flush: options::own::local_flush(&options.options)?,
             service: connection.service,
             root: place.path,
             url: place.url,
@@ -249,7 +257,7 @@ impl fmt::Debug for Store {
 
 /// The URL up to its path, with a slash.
 fn base_of(url: &Url) -> String {
-    let mut base = url[..url::Position::BeforePath].to_owned();
+    let mut base = url[..::url::Position::BeforePath].to_owned();
     if !base.ends_with('/') {
         base.push('/');
     }

@@ -7,7 +7,7 @@ use lakebed_core::path::{AbsolutePath, FilePath};
 use object_store::path::Path;
 
 use super::Store;
-use super::place::{Place, Service};
+use super::url::location::{Place, Service};
 use crate::store::local::file_path::file_path;
 
 impl Store {

@@ -3,4 +3,5 @@
 pub(super) mod file_path;
 pub(super) mod files;
 pub(super) mod hidden_file;
+pub(super) mod url;
 pub(super) mod within;

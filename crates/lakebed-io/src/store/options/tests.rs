@@ -1,6 +1,12 @@
+use object_store::ClientConfigKey;
+use object_store::aws::AmazonS3ConfigKey;
+use object_store::azure::AzureConfigKey;
+use object_store::gcp::GoogleConfigKey;
+
 use super::*;
 
-fn options(pairs: &[(&str, &str)]) -> HashMap<String, String> {
+/// Options of these names and values.
+pub(super) fn options(pairs: &[(&str, &str)]) -> HashMap<String, String> {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
@@ -100,138 +106,4 @@ fn two_spellings_must_agree() {
     assert!(settings::<AmazonS3ConfigKey>(&[], &[], &options(&[("region", "eu"), ("AWS_REGION", "eu")]), false).is_ok());
     let error = settings::<AmazonS3ConfigKey>(&[], &[], &options(&[("region", "eu"), ("AWS_REGION", "us")]), false).unwrap_err();
     assert_eq!(error.message(), "storage options AWS_REGION and region mean the same and have different values: keep one");
-}
-
-#[test]
-fn unknown_keys_are_named_with_similar_ones() {
-    let refused = |key: &str| check_known(&options(&[(key, "hunter2")])).unwrap_err().to_string();
-    assert_eq!(refused("aws_acces_key_id"), "storage option aws_acces_key_id is not known; similar: aws_access_key_id");
-    assert_eq!(refused("AWS_REGOIN"), "storage option AWS_REGOIN is not known; similar: aws_region");
-    assert_eq!(refused("zzzzzz"), "storage option zzzzzz is not known");
-    assert!(refused("AWS_PROFILE").contains("profiles"));
-    for known in [
-        "AWS_S3_ALLOW_UNSAFE_RENAME",
-        "azure_storage_account_key",
-        "GOOGLE_BUCKET",
-        "timeout",
-        "max_retries",
-        "dfs.ha.namenodes.ns",
-    ] {
-        check_known(&options(&[(known, "x")])).unwrap();
-    }
-}
-
-#[test]
-fn every_suggestion_is_a_key() {
-    for name in SPELLINGS {
-        assert!(is_known(name), "{name}");
-    }
-}
-
-#[test]
-fn retries_are_configurable() {
-    let config = retry(&options(&[
-        ("max_retries", "3"),
-        ("retry_timeout", "90s"),
-        ("backoff_config.init_backoff", "50ms"),
-        ("backoff_config.max_backoff", "2"),
-        ("backoff_config.base", "3"),
-    ]))
-    .unwrap();
-    assert_eq!((config.max_retries, config.retry_timeout), (3, Duration::from_secs(90)));
-    assert_eq!(
-        (config.backoff.init_backoff, config.backoff.max_backoff, config.backoff.base),
-        (Duration::from_millis(50), Duration::from_secs(2), 3.0)
-    );
-    for (key, value) in [
-        ("max_retries", "many"),
-        ("retry_timeout", "-1s"),
-        ("retry_timeout", "3 parsecs"),
-        ("backoff_config.base", "1"),
-        ("backoff_config.base", "NaN"),
-    ] {
-        let error = retry(&options(&[(key, value)])).unwrap_err().to_string();
-        assert!(error.contains(key) && error.contains(value), "{error}");
-    }
-}
-
-#[test]
-fn distances() {
-    for (a, b, expected) in [("", "abc", 3), ("abc", "", 3), ("kitten", "sitting", 3), ("flaw", "lawn", 2), ("same", "same", 0)] {
-        assert_eq!(distance(a, b), expected, "{a} {b}");
-        assert_eq!(distance(b, a), expected, "{b} {a}");
-    }
-}
-
-#[test]
-fn only_what_is_known_to_be_no_secret_is_sent_around() {
-    let kept = |pairs: &[(&str, &str)]| {
-        let mut kept: Vec<_> = options_without_secrets(&options(pairs)).into_iter().collect();
-        kept.sort();
-        kept
-    };
-    let same = |pairs: &[(&str, &str)]| {
-        let mut all: Vec<_> = options(pairs).into_iter().collect();
-        all.sort();
-        assert_eq!(kept(pairs), all);
-    };
-    for name in SPELLINGS {
-        let is_secret = ["secret", "key", "token", "sas"].iter().any(|word| name.contains(word)) && !name.ends_with("_file");
-        assert_eq!(kept(&[(name, "value1")]).is_empty(), is_secret, "{name}");
-    }
-    for name in [
-        "azure_storage_master_key",
-        "AWS_SSE_CUSTOMER_KEY_BASE64",
-        "fabric_session_token",
-        "nobody_knows",
-        "fs.s3a.secret.key",
-        "user_agent",
-    ] {
-        assert_eq!(kept(&[(name, "value1")]), [], "{name}");
-    }
-    same(&[("AWS_REGION", "eu"), ("endpoint", "https://h:9000"), ("aws_allow_http", "true"), ("dfs.ha.namenodes.ns", "a,b")]);
-    same(&[("aws_web_identity_token_file", "/run/token"), ("aws_role_arn", "arn:aws:iam::1:role/r")]);
-    same(&[("google_service_account", "/run/key.json")]);
-}
-
-#[test]
-fn passwords_in_addresses_stay_behind() {
-    let kept = |name: &str, value: &str| options_without_secrets(&options(&[(name, value)])).remove(name);
-    assert_eq!(kept("proxy_url", "http://u:hunter2@proxy:3128").as_deref(), Some("http://proxy:3128/"));
-    assert_eq!(kept("proxy_url", "http://hunter2@proxy:3128").as_deref(), Some("http://proxy:3128/"));
-    assert_eq!(kept("proxy_url", "http://proxy:3128").as_deref(), Some("http://proxy:3128"));
-    assert_eq!(kept("endpoint", "https://h/?sig=hunter2").as_deref(), Some("https://h/"));
-    // Proxies are written without a scheme, too.
-    assert_eq!(kept("proxy_url", "alice:hunter2@proxy:3128").as_deref(), Some("http://proxy:3128/"));
-    assert_eq!(kept("proxy_url", "alice:hunter2@proxy").as_deref(), Some("http://proxy/"));
-    assert_eq!(kept("proxy_url", "proxy:3128").as_deref(), Some("proxy:3128"));
-    for no_address in
-        ["alice:hun/ter2@proxy:3128", "http://alice:12/ter2@proxy", "alice:12/ter2@proxy", "http://alice:hun/ter2@proxy", ""]
-    {
-        assert_eq!(kept("proxy_url", no_address), None, "{no_address}");
-    }
-}
-
-#[test]
-fn settings_of_hadoop_and_of_clients_hold_no_secrets() {
-    let plain = options(&[
-        ("hadoop.security.authentication", "kerberos"),
-        ("hadoop.rpc.protection", "privacy"),
-        ("dfs.data.transfer.protection", "privacy"),
-        ("dfs.encrypt.data.transfer", "true"),
-        ("dfs.namenode.kerberos.principal", "nn/_HOST@EXAMPLE.COM"),
-        ("dfs.ha.namenodes.lake", "nn1,nn2"),
-        ("fs.defaultFS", "hdfs://lake"),
-    ]);
-    assert_eq!(options_without_secrets(&plain), plain);
-    let secret = options(&[("hadoop.security.credential.provider.path", "x"), ("dfs.client.https.keystore.password", "x")]);
-    assert_eq!(options_without_secrets(&secret), HashMap::new());
-}
-
-#[test]
-fn halves_of_identities_stay_behind() {
-    let kept = |pairs: &[(&str, &str)]| options_without_secrets(&options(pairs));
-    assert_eq!(kept(&[("azure_client_id", "id"), ("azure_client_secret", "hunter2")]), HashMap::new());
-    assert_eq!(kept(&[("google_service_account", "{\"private_key\": \"hunter2\"}")]), HashMap::new());
-    assert_eq!(kept(&[("azure_client_id", "id"), ("azure_tenant_id", "t"), ("azure_federated_token_file", "/run/t")]).len(), 3);
 }

@@ -10,7 +10,7 @@ use crate::store::commit::outcome::{Existing, Put, PutOutcome};
 use crate::store::local::file_path::file_path;
 use crate::store::local::files::{self, New};
 use crate::store::local::hidden_file::{Flush, HiddenFile};
-use crate::store::place::Service;
+use crate::store::url::location::Service;
 use crate::store::{Store, Unflushed, all_flushed};
 
 impl Store {

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use lakebed_core::error::Result;
 use object_store::path::Path;
 
-use crate::store::place::Service;
+use crate::store::url::location::Service;
 use crate::store::{Existing, Store, Unflushed};
 use file::FileUpload;
 use parts::PartsUpload;

@@ -1,6 +1,8 @@
 use proptest::prelude::*;
 
-use super::*;
+use super::location::{Place, Service};
+use super::parse::{absolute_location, url_without_secrets};
+use super::spelling::is_relative;
 
 fn check(text: &str, service: Service, path: &str, url: &str) -> Place {
     let place = Place::parse(text).unwrap();

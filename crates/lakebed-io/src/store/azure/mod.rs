@@ -1,0 +1,6 @@
+//! Azure's blob storage and data lake.
+
+pub(super) mod connect;
+pub(super) mod credentials;
+pub(super) mod options;
+pub(super) mod url;

@@ -1,0 +1,24 @@
+//! Connecting to HDFS.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lakebed_core::error::Result;
+
+use super::options::HADOOP_PREFIXES;
+use crate::store::connection::{Asked, Connection, Refused};
+
+impl Asked<'_> {
+    pub(in crate::store) fn hdfs(&self, url: &str) -> Result<Connection, Refused> {
+        self.refuse_credentials("HDFS")?;
+        let config: HashMap<&str, &str> = self
+            .with
+            .options
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .filter(|(name, _)| HADOOP_PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
+            .collect();
+        let store = hdfs_native_object_store::HdfsObjectStoreBuilder::new().with_url(url).with_config(config).build()?;
+        Ok(self.plain(Arc::new(store)))
+    }
+}

@@ -1,0 +1,42 @@
+//! The options of HDFS.
+
+/// Keys of Hadoop's configuration go to the HDFS client as they are.
+pub(in crate::store) const HADOOP_PREFIXES: [&str; 4] = ["dfs.", "fs.", "hadoop.", "ipc."];
+
+/// Where an HDFS cluster is, and how its client behaves.
+pub(in crate::store) fn is_of_hadoop(name: &str) -> bool {
+    const PLAIN: [&str; 30] = [
+        "dfs.nameservices",
+        "dfs.internal.nameservices",
+        "dfs.nameservice.id",
+        "dfs.ha.",
+        "dfs.namenode.rpc-address",
+        "dfs.namenode.servicerpc-address",
+        "dfs.namenode.http-address",
+        "dfs.namenode.https-address",
+        "dfs.namenode.kerberos.principal",
+        "dfs.datanode.kerberos.principal",
+        "dfs.http.policy",
+        "dfs.client.",
+        "dfs.replication",
+        "dfs.blocksize",
+        "dfs.block.size",
+        "dfs.bytes-per-checksum",
+        "dfs.checksum.",
+        "dfs.permissions.",
+        "dfs.data.transfer.protection",
+        "dfs.data.transfer.saslproperties.resolver.class",
+        "dfs.encrypt.data.transfer",
+        "fs.defaultfs",
+        "fs.default.name",
+        "fs.hdfs.impl",
+        "fs.viewfs.",
+        "ipc.client.",
+        "hadoop.rpc.protection",
+        "hadoop.security.authentication",
+        "hadoop.security.authorization",
+        "hadoop.user.group.static.mapping.overrides",
+    ];
+    let is_secret = ["password", "secret", "token", "key", "credential"].iter().any(|word| name.contains(word));
+    !is_secret && PLAIN.iter().any(|plain| name.starts_with(plain))
+}

@@ -1,0 +1,67 @@
+//! Which options hold no secret, so that they may be sent around: only those that are known to hold none.
+//!
+//! Read [`options_without_secrets`].
+
+use std::collections::HashMap;
+use std::str::FromStr;
+
+use object_store::ClientConfigKey;
+use object_store::aws::AmazonS3ConfigKey;
+use object_store::azure::AzureConfigKey;
+use object_store::gcp::GoogleConfigKey;
+use url::Url;
+
+use super::known::WITHOUT_EFFECT;
+use super::own::OWN;
+use super::secrecy::{Held, of_client};
+use crate::store::azure::options::of_azure;
+use crate::store::gcs::options::of_gcs;
+use crate::store::hdfs::options::is_of_hadoop;
+use crate::store::s3::options::of_s3;
+use crate::store::url::location::without_secrets;
+
+/// The options that are known to hold no secret; addresses without user, password and query. Parts of an identity are left out where
+/// another part of it is a secret: halves of two identities must not be mixed.
+pub fn options_without_secrets(options: &HashMap<String, String>) -> HashMap<String, String> {
+    let held = |name: &String| held(&name.trim().to_ascii_lowercase());
+    let is_whole = !options.keys().any(|name| held(name) == Held::SecretOfIdentity);
+    let mut kept = HashMap::new();
+    for (name, value) in options {
+        let value = match held(name) {
+            Held::Plain => Some(value.clone()),
+            Held::Address => address(value),
+            // Some callers give the key itself where its path belongs.
+            Held::Identity if is_whole && !value.contains(['{', '\n']) => Some(value.clone()),
+            _ => None,
+        };
+        kept.extend(value.map(|value| (name.clone(), value)));
+    }
+    kept
+}
+
+/// An address without what may be secret in it; none if it is no address, which may be anything.
+fn address(value: &str) -> Option<String> {
+    let parsed = |text: &str| Url::parse(text).ok().filter(Url::has_host);
+    // `user:password@host` is a URL, too, of the scheme `user`, but without a host.
+    let url = if value.contains("://") { parsed(value)? } else { parsed(&format!("http://{value}"))? };
+    let holds_secrets =
+        !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some();
+    let kept = if holds_secrets { without_secrets(url).into() } else { value.to_owned() };
+    // A password with a slash in it ends up in the path.
+    (!kept.contains('@')).then_some(kept)
+}
+
+/// By the services that know the name. If several services know the name, the strictest of them decides.
+fn held(name: &str) -> Held {
+    let found = [
+        AmazonS3ConfigKey::from_str(name).ok().map(of_s3),
+        AzureConfigKey::from_str(name).ok().map(of_azure),
+        GoogleConfigKey::from_str(name).ok().map(of_gcs),
+        ClientConfigKey::from_str(name).ok().map(of_client),
+    ];
+    let own = OWN.contains(&name) || WITHOUT_EFFECT.contains(&name) || is_of_hadoop(name);
+    found.into_iter().flatten().chain(own.then_some(Held::Plain)).max().unwrap_or(Held::Unknown)
+}
+
+#[cfg(test)]
+mod tests;

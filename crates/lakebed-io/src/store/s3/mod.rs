@@ -1,0 +1,6 @@
+//! S3, and services that speak like it.
+
+pub(super) mod connect;
+pub(super) mod credentials;
+pub(super) mod options;
+pub(super) mod url;

@@ -1,0 +1,118 @@
+//! From a URL or path to a place. Pure but for the working directory, the home folder, and a look whether a file is in a table's place.
+//!
+//! Read [`Place::parse`] first.
+
+use lakebed_core::error::Result;
+use lakebed_core::path::LOG_DIR;
+use url::Url;
+
+use super::location::{Place, Service, decoded, encoded, host, refuse, without_secrets};
+use super::spelling::{SCHEMES, check_path, check_text, is_url, may_have_query};
+use crate::store::local::url::local_path;
+
+impl Place {
+    /// Takes a URL, or a path on this machine, absolute or relative.
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        check_text(text)?;
+        if is_url(text) {
+            let url = Url::parse(text).map_err(|error| refuse(text, format!("not a URL ({error})")))?;
+            Self::from_url(&url, text)
+        } else {
+            check_path(text)?;
+            Self::local(&local_path(text)?)
+        }
+    }
+
+    /// The same for the folder of a table, which is neither a log nor a file.
+    pub(crate) fn of_table(text: &str) -> Result<Self> {
+        let place = Self::parse(text)?;
+        if place.path.parts().any(|name| name.as_ref() == LOG_DIR) {
+            return Err(refuse(text, format!("leads into the log of a table: name the folder that holds {LOG_DIR}")));
+        }
+        if place.service == Service::Local
+            && place.url.to_file_path().is_ok_and(|path| std::fs::metadata(path).is_ok_and(|found| found.is_file()))
+        {
+            return Err(refuse(text, "is a file; a table is a folder"));
+        }
+        Ok(place)
+    }
+
+    /// Takes the parts of a URL whose path is decoded already.
+    pub(crate) fn of_parts(scheme: &str, authority: &str, path: &str) -> Result<Self> {
+        Self::parse(&format!("{scheme}://{authority}{}", encoded(path)))
+    }
+
+    fn from_url(url: &Url, text: &str) -> Result<Self> {
+        let scheme = url.scheme();
+        if url.fragment().is_some() || (url.query().is_some() && !may_have_query(scheme)) {
+            return Err(refuse(text, "`?` and `#` in a name are written %3F and %23 in a URL"));
+        }
+        let password = url.password().is_some();
+        if password && !matches!(scheme, "http" | "https") {
+            return Err(refuse(text, "keys belong in storage options, not in the URL"));
+        }
+        match scheme {
+            "file" => Self::from_file_url(url, text),
+            "memory" => {
+                let name = url.host_str().unwrap_or_default().to_owned();
+                Self::new(Service::Memory { name }, url.clone(), decoded(url.path(), text)?, Vec::new())
+            }
+            "s3" | "s3a" | "s3n" => {
+                let service = Service::S3 { bucket: host(url, text, "bucket")? };
+                Self::new(service, url.clone(), decoded(url.path(), text)?, Vec::new())
+            }
+            "gs" | "gcs" => {
+                let service = Service::Gcs { bucket: host(url, text, "bucket")? };
+                Self::new(service, url.clone(), decoded(url.path(), text)?, Vec::new())
+            }
+            "az" | "azure" | "abfs" | "abfss" | "adl" | "wasb" | "wasbs" => Self::from_azure_url(url, text),
+            "hdfs" | "viewfs" => Self::from_hdfs_url(url, text),
+            "http" | "https" => Self::from_http_url(url, text),
+            other => Err(refuse(text, format!("unknown scheme {other}; known are {SCHEMES}, and paths without a scheme"))),
+        }
+    }
+
+    /// Plain web servers, and the web addresses of S3, R2 and Azure.
+    fn from_http_url(url: &Url, text: &str) -> Result<Self> {
+        let host = host(url, text, "host")?;
+        let path = decoded(url.path(), text)?;
+        if url.scheme() == "https" {
+            if let Some(place) = Self::from_s3_address(url, &host, &path)? {
+                return Ok(place);
+            }
+            if let Some(place) = Self::from_azure_address(url, &host, &path)? {
+                return Ok(place);
+            }
+        }
+        Self::from_web_server(url, path)
+    }
+}
+
+/// The URL or path of a table without keys and signatures, absolute, so that it means the same in another process.
+pub fn url_without_secrets(text: &str) -> Result<String> {
+    let place = Place::parse(text)?;
+    if place.service == Service::Local {
+        return Ok(place.url.into());
+    }
+    // What a web address says beside the place, such as a region, is kept.
+    let mut url = Url::parse(text).map_err(|error| refuse(text, error))?;
+    if url.password().is_some() || matches!(url.scheme(), "http" | "https") {
+        url = without_secrets(url);
+    }
+    url.set_query(None);
+    Ok(url.into())
+}
+
+/// Where a table is, in words that mean the same once the working directory or the home folder is another one: a path on this machine as a
+/// whole path, a URL as it is, keys and signatures included.
+pub fn absolute_location(text: &str) -> Result<String> {
+    let place = Place::of_table(text)?;
+    match place.service {
+        Service::Local => {
+            let path = place.url.to_file_path().map_err(|()| refuse(text, "not a path on this machine"))?;
+            path.into_os_string().into_string().map_err(|_| refuse(text, "not UTF-8"))
+        }
+        Service::Memory { .. } => Ok(place.url.into()),
+        _ => Ok(text.to_owned()),
+    }
+}

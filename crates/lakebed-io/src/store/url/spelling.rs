@@ -1,0 +1,107 @@
+//! How places are spelled: what is a URL, what is a path, and what is surely meant to be something else.
+
+use std::path::Path as FilePath;
+
+use lakebed_core::error::{Error, Result};
+
+use super::location::refuse;
+
+/// The schemes that [`Place::parse`] knows, for messages.
+pub(in crate::store) const SCHEMES: &str =
+    "file, memory, s3, s3a, az, abfs, abfss, adl, wasb, wasbs, gs, hdfs, viewfs, http, https";
+
+/// Schemes that [`Place::parse`] knows beside `file`, in all their spellings: a path does not begin so by chance.
+const KNOWN_SCHEMES: [&str; 17] = [
+    "memory", "s3", "s3a", "s3n", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl", "wasb", "wasbs", "hdfs", "viewfs", "http",
+    "https",
+];
+
+/// Schemes of places where tables are that lakebed does not reach.
+const FOREIGN_SCHEMES: [&str; 3] = ["dbfs", "oss", "ftp"];
+
+/// Whether a text is a path that means another place in another process: it begins in the working directory, or with `~`.
+pub fn is_relative(text: &str) -> bool {
+    !is_url(text) && !FilePath::new(text).is_absolute()
+}
+
+/// `scheme://…`, and `file:/…`. A path that merely contains a colon is a path.
+pub(in crate::store) fn is_url(text: &str) -> bool {
+    let scheme = text.split(':').next().unwrap_or_default();
+    let rest = text.get(scheme.len()..).unwrap_or_default();
+    is_scheme(scheme) && (rest.starts_with("://") || (rest.starts_with(":/") && scheme.eq_ignore_ascii_case("file")))
+}
+
+/// Whether a word may be a URL's scheme. One letter is a drive of Windows.
+fn is_scheme(word: &str) -> bool {
+    word.len() > 1
+        && word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+}
+
+/// Azure carries shared access signatures in the query, web servers anything.
+pub(in crate::store) fn may_have_query(scheme: &str) -> bool {
+    matches!(scheme, "az" | "azure" | "abfs" | "abfss" | "adl" | "wasb" | "wasbs" | "http" | "https")
+}
+
+/// Refuses what is no place at all.
+pub(in crate::store) fn check_text(text: &str) -> Result<()> {
+    if text.trim().is_empty() {
+        return Err(Error::invalid_input("an empty string is no table location"));
+    }
+    if text.contains('\0') {
+        return Err(refuse(&text.replace('\0', "\\0"), "holds a NUL character, which no path can"));
+    }
+    if text != text.trim() && is_url(text.trim()) {
+        return Err(refuse(text, "has blanks before or behind it"));
+    }
+    Ok(())
+}
+
+/// Refuses paths on this machine that are surely meant to be something else.
+pub(in crate::store) fn check_path(text: &str) -> Result<()> {
+    let Some((word, rest)) = text.split_once(':') else { return Ok(()) };
+    let scheme = word.to_ascii_lowercase();
+    let begins_with = |schemes: &[&str]| schemes.contains(&scheme.as_str());
+    if scheme == "dbfs" {
+        let path = rest.trim_start_matches('/');
+        return Err(refuse(
+            text,
+            format!(
+                "a path of DBFS is written /dbfs/{path}, or by the URL of the store that has the table; ./{text} is a folder of that name"
+            ),
+        ));
+    }
+    if is_scheme(word) && rest.starts_with('/') {
+        let written = if begins_with(&KNOWN_SCHEMES) { format!("{}, or ", written(&scheme, rest)) } else { String::new() };
+        return Err(refuse(
+            text,
+            format!("one slash makes neither a URL nor a path: write {written}./{text} for a folder of that name"),
+        ));
+    }
+    if scheme == "file" {
+        return Err(refuse(text, "a file URL is absolute: write file:///folder/table, or the path without file:"));
+    }
+    if begins_with(&KNOWN_SCHEMES) {
+        return Err(refuse(
+            text,
+            format!("a URL has two slashes: write {}, or ./{text} for a folder of that name", written(&scheme, rest)),
+        ));
+    }
+    if begins_with(&FOREIGN_SCHEMES) {
+        return Err(refuse(text, format!("unknown scheme {scheme}; known are {SCHEMES}; ./{text} is a folder of that name")));
+    }
+    let is_drive = word.len() == 1 && word.starts_with(|c: char| c.is_ascii_alphabetic());
+    if cfg!(not(windows)) && is_drive && rest.starts_with(['\\', '/']) {
+        return Err(refuse(
+            text,
+            format!("a drive of Windows, which this machine does not have; write ./{text} for a folder of that name"),
+        ));
+    }
+    Ok(())
+}
+
+/// How the URL is written whose slashes are missing. Those of HDFS need no host, and memory no name.
+fn written(scheme: &str, rest: &str) -> String {
+    let needs_no_host = rest.starts_with('/') && matches!(scheme, "hdfs" | "viewfs" | "memory");
+    format!("{scheme}://{}{}", if needs_no_host { "/" } else { "" }, rest.trim_start_matches('/'))
+}
