@@ -10,6 +10,7 @@ use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 
+use super::abilities::Listing;
 use super::connection::{Asked, Connection, Refused};
 use super::options::{StoreOptions, known, own};
 use super::url::location::{Place, Service};
@@ -22,7 +23,7 @@ pub(crate) fn connect(place: &Place, with: &StoreOptions, environment: &[(String
     let asked = Asked { place, with, environment, retry };
     let secrets = asked.secrets();
     let connected = match &place.service {
-        Service::Local => Ok(asked.plain(Arc::new(LocalFileSystem::new()))),
+        Service::Local => Ok(Connection { listing: Listing::Local, ..asked.plain(Arc::new(LocalFileSystem::new())) }),
         Service::Memory { name } => Ok(asked.plain(memory(name))),
         Service::S3 { bucket } => asked.s3(bucket),
         Service::Azure { account, container } => asked.azure(account.as_deref(), container),

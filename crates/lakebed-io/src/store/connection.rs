@@ -10,6 +10,7 @@ use object_store::list::PaginatedListStore;
 use object_store::{ObjectStore, RetryConfig};
 use url::Url;
 
+use super::abilities::Listing;
 use super::options::own::duration;
 use super::options::{self, Settings, StoreOptions, settings};
 use super::url::location::{Place, Service};
@@ -17,12 +18,14 @@ use super::url::location::{Place, Service};
 /// A store with what [`Store`](super::Store) must know of it.
 pub(crate) struct Connection {
     pub(crate) store: Arc<dyn ObjectStore>,
+    /// The implementation was given, not made from a URL.
+    pub(crate) is_given: bool,
     /// Values that must not appear in messages.
     pub(crate) secrets: Vec<String>,
     /// How often a request is made again.
     pub(crate) max_retries: usize,
-    /// For web servers: the same store without retries, to find out whether it lists folders at all.
-    pub(crate) lister: Option<Arc<dyn ObjectStore>>,
+    /// How folders are listed.
+    pub(crate) listing: Listing,
     /// The same store as one that lists page by page, if it can.
     pub(crate) pages: Option<Arc<dyn PaginatedListStore>>,
     /// With what the options said of it, such as Azure's account.
@@ -57,12 +60,25 @@ impl From<object_store::Error> for Refused {
     }
 }
 
+impl Connection {
+    /// A connection that somebody else made to this service.
+    pub(in crate::store) fn given(store: Arc<dyn ObjectStore>, service: Service) -> Self {
+        let listing = Listing::Ordered;
+        // Whoever gives an implementation decides how often it makes a request again.
+        let max_retries = 0;
+        Self { store, is_given: true, secrets: Vec::new(), max_retries, listing, pages: None, service, endpoint: None }
+    }
+}
+
 impl Asked<'_> {
+    /// A connection to a service that lists in order and has no other ability.
     pub(in crate::store) fn plain(&self, store: Arc<dyn ObjectStore>) -> Connection {
         let (service, max_retries) = (self.place.service.clone(), self.retry.max_retries);
-        Connection { store, secrets: Vec::new(), max_retries, lister: None, pages: None, service, endpoint: None }
+        let listing = Listing::Ordered;
+        Connection { store, is_given: false, secrets: Vec::new(), max_retries, listing, pages: None, service, endpoint: None }
     }
 
+    /// A connection to a service that also lists page by page.
     pub(in crate::store) fn paged<S: ObjectStore + PaginatedListStore>(&self, store: Arc<S>) -> Connection {
         let pages: Arc<dyn PaginatedListStore> = store.clone();
         Connection { pages: Some(pages), ..self.plain(store) }

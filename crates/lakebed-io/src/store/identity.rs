@@ -36,7 +36,7 @@ impl Store {
             root: self.root().clone(),
             options: given,
             credentials: options.credentials.as_ref().map(Same::of),
-            given: self.0.is_given.then(|| Same::of(self.object_store())),
+            given: self.0.connection.is_given.then(|| Same::of(self.object_store())),
         }
     }
 }

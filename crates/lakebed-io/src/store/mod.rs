@@ -1,9 +1,12 @@
 //! Stores: a table's URL and options become a [`Store`], through which all bytes of the table are read and written.
 //!
-//! Read [`Store::open`] first. `place` understands URLs, `options` the options, `credentials` the callables, `connect` makes the
-//! connection; `request` is what one does with it, `local` how on a disk, `commit` what a commit needs, `resolve` how a path of the log
-//! finds its file, `identity` which stores are one.
+//! Read [`Store::open`] first. `url` understands URLs, `options` the options, `credentials` the callables, and `connect` makes the
+//! connection. `request` reads, lists, writes and deletes objects, `commit` holds what a commit needs, and `local` works on files of this
+//! machine. Each service has a folder for what only it does; `abilities` says what it can do. `resolve` finds the file of a path of the
+//! log, and `identity` tells which stores are one.
 
+mod abilities;
+mod address;
 mod azure;
 mod commit;
 mod connect;
@@ -31,15 +34,19 @@ use ::url::Url;
 use lakebed_core::error::{Error, Result};
 use lakebed_core::path::LOG_DIR;
 use object_store::ObjectStore;
-use object_store::list::PaginatedListStore;
 use object_store::path::Path;
 
+use abilities::{Listing, Writing};
+use address::Address;
 pub use commit::flush::{Unflushed, all_flushed};
 pub use commit::local_queue::{Queue, Turn, Waiting};
 pub use commit::outcome::{Existing, Put, PutOutcome};
+use connection::Connection;
 pub use credentials::{CredentialSource, Credentials};
 pub use identity::StoreIdentity;
 use local::file_path::file_path;
+use local::hidden_file::Flush;
+use local::rules::FileRules;
 pub(crate) use local::within::Within;
 pub use options::{StoreOptions, options_without_secrets};
 
@@ -58,42 +65,16 @@ pub use url::spelling::is_relative;
 pub struct Store(Arc<Inner>);
 
 struct Inner {
-    object_store: Arc<dyn ObjectStore>,
-    /// The implementation was given, not made from a URL.
-    is_given: bool,
-    /// Files of this machine are flushed to the disk before they count as written.
-    local_flush: bool,
-    service: Service,
-    root: Path,
-    url: Url,
-    /// What stands before the path of an object in messages: `s3://bucket/`, or `/`.
-    base: String,
-    listing: Listing,
-    /// The same connection, for listing page by page.
-    pages: Option<Arc<dyn PaginatedListStore>>,
-    /// How often a request is made again.
-    max_retries: usize,
-    secrets: Vec<String>,
-    /// Where files of this machine must lie.
-    within: Within,
+    connection: Connection,
+    address: Address,
     options: StoreOptions,
+    /// How files of this machine are treated.
+    file_rules: FileRules,
+    windows: Windows,
     /// Stores that absolute paths led to.
     others: Mutex<HashMap<Service, Store>>,
-    windows: Windows,
     /// See [`Store::unproven`].
     unproven: Option<String>,
-}
-
-/// How a folder is listed with the fewest requests.
-enum Listing {
-    /// From a name on, in the order of names, so that it may end early.
-    Ordered,
-    /// All of the folder, in no order.
-    Whole,
-    /// By reading the directory.
-    Local,
-    /// If this client can; plain web servers cannot.
-    Web(Arc<dyn ObjectStore>),
 }
 
 impl Store {
@@ -108,36 +89,20 @@ impl Store {
 
     fn open_place(place: Place, options: StoreOptions) -> Result<Self> {
         let connection = connect::connect(&place, &options, &options::environment())?;
-        let listing = match (connection.lister, &connection.service) {
-            (Some(lister), _) => Listing::Web(lister),
-            (None, Service::Local) => Listing::Local,
-            (None, Service::Hdfs { .. } | Service::Http { .. }) => Listing::Whole,
-            // Directory buckets of S3 Express list in no order and know no start.
-            (None, Service::S3 { bucket }) if bucket.ends_with("--x-s3") => Listing::Whole,
-            (None, _) => Listing::Ordered,
-        };
-        let unproven = connection.endpoint.map(|endpoint| format!("{} at {endpoint}", place.url));
-        let base = match connection.service {
-            Service::Local => "/".to_owned(),
-            _ => base_of(&place.url),
-        };
+        let unproven = connection.endpoint.as_ref().map(|endpoint| format!("{} at {endpoint}", place.url));
+        let flush = if options::own::local_flush(&options.options)? { Flush::Both } else { Flush::Later };
         let within = Within::new(file_path(&place.path), options.allow_absolute_paths);
+        let address = match connection.service {
+            Service::Local => Address::of_files(place.path, place.url),
+            _ => Address::of_objects(place.path, place.url),
+        };
         Ok(Self(Arc::new(Inner {
-            object_store: connection.store,
-            is_given: false,
-            local_flush: options::own::local_flush(&options.options)?,
-            service: connection.service,
-            root: place.path,
-            url: place.url,
-            base,
-            listing,
-            pages: connection.pages,
-            max_retries: connection.max_retries,
-            secrets: connection.secrets,
-            within,
+            connection,
+            address,
             options,
-            others: Mutex::default(),
+            file_rules: FileRules { within, flush },
             windows: Windows::default(),
+            others: Mutex::default(),
             unproven,
         })))
     }
@@ -149,49 +114,40 @@ impl Store {
 
     /// The same with options, of which those that make a connection mean nothing here.
     pub fn from_object_store_with(object_store: Arc<dyn ObjectStore>, root: Path, url: Url, options: StoreOptions) -> Self {
-        let base = base_of(&url);
+        let within = Within::new(file_path(&root), options.allow_absolute_paths);
+        let address = Address::of_objects(root, url);
         // So that absolute paths below the URL are found to be the table's own.
-        let service = Place::parse(url.as_str()).map_or_else(|_| Service::Memory { name: base.clone() }, |place| place.service);
+        let service = Place::parse(address.url.as_str())
+            .map_or_else(|_| Service::Memory { name: address.base.clone() }, |place| place.service);
         let unproven = match &service {
             Service::Local | Service::Memory { .. } | Service::Hdfs { .. } | Service::Http { .. } => None,
             // Another implementation at the same URL is another store.
-            _ => Some(format!("{url}, implementation {}", options.env.new_uuid())),
+            _ => Some(format!("{}, implementation {}", address.url, options.env.new_uuid())),
         };
-        let within = Within::new(file_path(&root), options.allow_absolute_paths);
         Self(Arc::new(Inner {
-            object_store,
-            is_given: true,
-            local_flush: true,
-            service,
-            root,
-            url,
-            base,
-            listing: Listing::Ordered,
-            pages: None,
-            // Whoever gives an implementation decides that too.
-            max_retries: 0,
-            secrets: Vec::new(),
-            within,
+            connection: Connection::given(object_store, service),
+            address,
             options,
-            others: Mutex::default(),
+            file_rules: FileRules { within, flush: Flush::Both },
             windows: Windows::default(),
+            others: Mutex::default(),
             unproven,
         }))
     }
 
     /// The root's URL, without secrets and without a slash at the end.
     pub fn url(&self) -> &str {
-        self.0.url.as_str()
+        self.0.address.url.as_str()
     }
 
     /// The root as the store names it.
     pub fn root(&self) -> &Path {
-        &self.0.root
+        &self.0.address.root
     }
 
     /// The implementation. Its paths begin at the bucket or file system, not at the root.
     pub fn object_store(&self) -> &Arc<dyn ObjectStore> {
-        &self.0.object_store
+        &self.0.connection.store
     }
 
     /// The options that it was opened with.
@@ -201,12 +157,7 @@ impl Store {
 
     /// The object of this name below the root. The name is taken as it is: nothing is encoded or decoded.
     pub fn path_of(&self, relative: &str) -> Result<Path> {
-        let root = self.0.root.as_ref();
-        let names = relative.split('/').filter(|name| !name.is_empty());
-        let whole = root.split('/').filter(|name| !name.is_empty()).chain(names).collect::<Vec<_>>().join("/");
-        Path::parse(&whole).map_err(|error| {
-            Error::invalid_input(format!("{}{whole}: not a name that a store can hold", self.0.base)).with_source(error)
-        })
+        self.0.address.path_of(relative)
     }
 
     /// The file of this name in the table's log.
@@ -216,7 +167,7 @@ impl Store {
 
     /// An object as messages name it.
     pub fn describe(&self, path: &Path) -> String {
-        format!("{}{path}", self.0.base)
+        self.0.address.describe(path)
     }
 
     /// The file behind an object, if the store is this machine's file system.
@@ -226,17 +177,17 @@ impl Store {
 
     /// Where files must lie, if the store is this machine's file system.
     pub(crate) fn within(&self) -> Within {
-        self.0.within.clone()
+        self.0.file_rules.within.clone()
     }
 
     /// Whether this is the machine's file system.
     pub(crate) fn is_local(&self) -> bool {
-        matches!(self.0.listing, Listing::Local)
+        matches!(self.0.connection.listing, Listing::Local)
     }
 
     /// Whether this is a web server, which may be unable to list its folders or to send parts of a file.
     pub fn is_web(&self) -> bool {
-        matches!(self.0.listing, Listing::Web(_))
+        matches!(self.0.connection.listing, Listing::Web(_))
     }
 
     /// The store by name and address, if nothing is known of it but the protocol that it speaks.
@@ -244,8 +195,13 @@ impl Store {
         self.0.unproven.as_deref()
     }
 
+    /// How objects are written.
+    fn writing(&self) -> Writing {
+        self.0.connection.service.writing()
+    }
+
     fn failed(&self, error: &object_store::Error, path: &Path) -> Error {
-        crate::at::store_error(error, &self.describe(path), &self.0.secrets)
+        crate::at::store_error(error, &self.describe(path), &self.0.connection.secrets)
     }
 }
 
@@ -253,13 +209,4 @@ impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Store").field(&self.url()).finish()
     }
-}
-
-/// The URL up to its path, with a slash.
-fn base_of(url: &Url) -> String {
-    let mut base = url[..::url::Position::BeforePath].to_owned();
-    if !base.ends_with('/') {
-        base.push('/');
-    }
-    base
 }

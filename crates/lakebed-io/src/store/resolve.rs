@@ -18,7 +18,9 @@ impl Store {
             FilePath::Absolute(absolute) => absolute,
         };
         let place = self.place_of(absolute)?;
-        if self.is_same_service(&place.service) && (self.holds(&place.path) || self.0.options.allow_absolute_paths) {
+        if self.0.connection.service.is_meant_by(&place.service)
+            && (self.holds(&place.path) || self.0.options.allow_absolute_paths)
+        {
             return Ok((self.clone(), place.path));
         }
         if !self.0.options.allow_absolute_paths {
@@ -44,7 +46,7 @@ impl Store {
             FilePath::Absolute(absolute) => absolute,
         };
         let place = self.place_of(absolute).ok()?;
-        if self.is_same_service(&place.service) { self.below_root(&place.path).map(str::to_owned) } else { None }
+        if self.0.connection.service.is_meant_by(&place.service) { self.below_root(&place.path).map(str::to_owned) } else { None }
     }
 
     /// What follows the root in an object's name.
@@ -63,20 +65,17 @@ impl Store {
         let own = match &absolute.scheme {
             None => absolute.authority.is_empty(),
             // `hdfs:/x` and `s3:/x` leave the machine or bucket to the configuration: here, to the table.
-            Some(scheme) => absolute.authority.is_empty() && scheme != "file" && self.0.url.scheme() == scheme,
+            Some(scheme) => absolute.authority.is_empty() && scheme != "file" && self.0.address.url.scheme() == scheme,
         };
         if own {
-            return Ok(Place { service: self.0.service.clone(), path: here()?, url: self.0.url.clone(), embedded: Vec::new() });
+            return Ok(Place {
+                service: self.0.connection.service.clone(),
+                path: here()?,
+                url: self.0.address.url.clone(),
+                embedded: Vec::new(),
+            });
         }
         Place::of_parts(absolute.scheme.as_deref().unwrap_or("file"), &absolute.authority, &absolute.path)
-    }
-
-    /// A URL that does not name Azure's account means the one that the options name.
-    fn is_same_service(&self, other: &Service) -> bool {
-        match (&self.0.service, other) {
-            (Service::Azure { container: own, .. }, Service::Azure { account: None, container }) => own == container,
-            (own, other) => own == other,
-        }
     }
 
     /// Whether an object of this service lies below the root, links of the file system followed.
@@ -85,7 +84,7 @@ impl Store {
             return true;
         }
         let real = |path: &Path| std::fs::canonicalize(file_path(path));
-        self.0.service == Service::Local
+        self.0.connection.service == Service::Local
             && matches!((real(path), real(self.root())), (Ok(file), Ok(root)) if file.starts_with(&root))
     }
 }

@@ -4,3 +4,4 @@
 pub(super) mod flush;
 pub(super) mod local_queue;
 pub(super) mod outcome;
+mod put_if_absent;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use lakebed_core::error::Result;
 
 use super::options::HADOOP_PREFIXES;
+use crate::store::abilities::Listing;
 use crate::store::connection::{Asked, Connection, Refused};
 
 impl Asked<'_> {
@@ -19,6 +20,6 @@ impl Asked<'_> {
             .filter(|(name, _)| HADOOP_PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
             .collect();
         let store = hdfs_native_object_store::HdfsObjectStoreBuilder::new().with_url(url).with_config(config).build()?;
-        Ok(self.plain(Arc::new(store)))
+        Ok(Connection { listing: Listing::Whole, ..self.plain(Arc::new(store)) })
     }
 }

@@ -9,6 +9,7 @@ use object_store::http::{HttpBuilder, HttpStore};
 use object_store::{BackoffConfig, ClientOptions, HeaderMap, HeaderValue, RetryConfig};
 use url::Url;
 
+use crate::store::abilities::Listing;
 use crate::store::connection::{Asked, Connection, Refused, USER_AGENT, client_value};
 
 impl Asked<'_> {
@@ -28,8 +29,9 @@ impl Asked<'_> {
         let build = |retry: RetryConfig| -> object_store::Result<Arc<HttpStore>> {
             Ok(Arc::new(HttpBuilder::new().with_url(url.as_str()).with_client_options(client.clone()).with_retry(retry).build()?))
         };
+        // Without retries: many servers do not list folders at all.
         let once = RetryConfig { max_retries: 0, backoff: BackoffConfig::default(), ..self.retry.clone() };
-        Ok(Connection { lister: Some(build(once)?), ..self.plain(build(self.retry.clone())?) })
+        Ok(Connection { listing: Listing::Web(build(once)?), ..self.plain(build(self.retry.clone())?) })
     }
 }
 

@@ -2,4 +2,6 @@
 
 pub(super) mod connect;
 pub(super) mod options;
+mod ranges;
+mod read_only;
 pub(super) mod url;

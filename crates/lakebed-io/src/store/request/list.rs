@@ -5,9 +5,10 @@ use lakebed_core::error::Result;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 
+use crate::store::Store;
+use crate::store::abilities::Listing;
 use crate::store::local::file_path::file_path;
 use crate::store::local::files;
-use crate::store::{Listing, Store};
 
 impl Store {
     /// The objects directly in `folder` whose names come after `after`, in the order of names. A folder that does not exist is empty.
@@ -23,7 +24,7 @@ impl Store {
     /// The same, where stores list in order only the first so many.
     pub async fn list_first(&self, folder: &Path, after: &str, before: Option<&str>, most: usize) -> Result<Vec<ObjectMeta>> {
         let range = Names { after, before };
-        let listed = match &self.0.listing {
+        let listed = match &self.0.connection.listing {
             Listing::Local => return self.list_local(folder, range).await,
             Listing::Ordered => self.again(|| self.list_ordered(folder, range, most)).await,
             Listing::Whole => self.again(|| list_whole(self.object_store().as_ref(), folder, range)).await,

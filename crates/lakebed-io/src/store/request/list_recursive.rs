@@ -5,15 +5,16 @@ use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
 use object_store::{ListResult, ObjectStore};
 
+use crate::store::Store;
+use crate::store::abilities::Listing;
 use crate::store::local::file_path::file_path;
 use crate::store::local::files;
 use crate::store::request::folder::Folder;
-use crate::store::{Listing, Store};
 
 impl Store {
     /// What lies directly in a folder; `page` is what the last answer called the next one. A folder that does not exist is empty.
     pub async fn list_folder(&self, folder: &Path, page: Option<String>) -> Result<Folder> {
-        let listed = match (&self.0.listing, &self.0.pages) {
+        let listed = match (&self.0.connection.listing, &self.0.connection.pages) {
             (Listing::Local, _) => return self.list_local_folder(folder).await,
             (Listing::Web(lister), _) => whole(lister.as_ref(), folder).await,
             (_, None) => self.again(|| whole(self.object_store().as_ref(), folder)).await,

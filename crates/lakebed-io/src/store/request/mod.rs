@@ -5,6 +5,7 @@
 pub(super) mod chunks;
 pub(super) mod delete;
 pub(super) mod folder;
+mod get;
 mod list;
 mod list_recursive;
 pub(super) mod object_version;

@@ -63,14 +63,6 @@ impl Store {
         }
     }
 
-    async fn get_of(&self, path: &Path, options: GetOptions, seen: Option<&OnceLock<Edition>>) -> object_store::Result<Bytes> {
-        let found = self.object_store().get_opts(path, options).await?;
-        match seen.is_none_or(|seen| seen.get_or_init(|| Edition::of(&found.meta)).is_of(&found.meta)) {
-            true => found.bytes().await,
-            false => Err(object_store::Error::Precondition { path: path.to_string(), source: "another has its name".into() }),
-        }
-    }
-
     /// The size of an object and when it was written.
     pub async fn head(&self, path: &Path) -> Result<ObjectMeta> {
         if let Some(file) = self.local_path(path) {
@@ -95,18 +87,6 @@ impl Store {
         }
     }
 
-    async fn cut_ranges(&self, path: &Path, ranges: &[Range<u64>], seen: Option<&OnceLock<Edition>>) -> Result<Vec<Bytes>> {
-        let whole = match self.again(|| self.get_of(path, GetOptions::default(), seen)).await {
-            Err(object_store::Error::Precondition { .. }) if seen.is_some() => return Err(Error::replaced(self.describe(path))),
-            whole => whole.map_err(|error| self.failed(&error, path))?,
-        };
-        let cut = |range: &Range<u64>| {
-            let (start, end) = (usize::try_from(range.start).ok()?, usize::try_from(range.end).ok()?);
-            (start <= end && end <= whole.len()).then(|| whole.slice(start..end))
-        };
-        ranges.iter().map(cut).collect::<Option<_>>().ok_or_else(|| self.too_short(path, ranges, whole.len() as u64))
-    }
-
     /// Stores answer a range beyond the end in many ways; the object's size tells whether it was that, and what is `seen` of it whether
     /// it is still the same.
     pub(in crate::store) async fn explained(
@@ -126,11 +106,6 @@ impl Store {
             Ok(found) if ranges.iter().any(|range| range.end > found.size) => self.too_short(path, ranges, found.size),
             _ => error,
         }
-    }
-
-    pub(in crate::store) fn too_short(&self, path: &Path, ranges: &[Range<u64>], size: u64) -> Error {
-        let range = ranges.iter().max_by_key(|range| range.end).cloned().unwrap_or_default();
-        Error::corrupt(self.describe(path), format!("bytes {} to {} are wanted, but it has only {size}", range.start, range.end))
     }
 }
 

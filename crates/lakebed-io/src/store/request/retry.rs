@@ -24,7 +24,7 @@ impl Store {
         let env = &self.options().env;
         let begun = env.monotonic();
         let mut longest_ms = FIRST_PAUSE_MS;
-        for _ in 0..self.0.max_retries {
+        for _ in 0..self.0.connection.max_retries {
             match ask().await {
                 Err(error) if may_pass(&error) && env.monotonic() - begun < PATIENCE => {
                     tracing::debug!(store = self.url(), "asking again: {error}");

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use lakebed_core::error::Result;
 use object_store::path::Path;
 
-use crate::store::url::location::Service;
+use crate::store::abilities::Writing;
 use crate::store::{Existing, Store, Unflushed};
 use file::FileUpload;
 use parts::PartsUpload;
@@ -34,10 +34,10 @@ impl Store {
     /// Begins to write an object. One that has the name already stays if `existing` says so, but where the object is sent in parts: stores
     /// ask nothing when they put these together, or not without more requests.
     pub async fn upload(&self, path: &Path, existing: Existing) -> Result<Upload> {
-        let to = match &self.0.service {
-            Service::Local => To::File(FileUpload::begin(self, path, existing)),
-            Service::Http { .. } => return Err(self.read_only(path)),
-            _ => To::Parts(PartsUpload::begin(self, path, existing)),
+        let to = match self.writing() {
+            Writing::Files => To::File(FileUpload::begin(self, path, existing)),
+            Writing::ReadOnly => return Err(self.read_only(path)),
+            Writing::ConditionalPut | Writing::Rename => To::Parts(PartsUpload::begin(self, path, existing)),
         };
         Ok(Upload { size: 0, to })
     }

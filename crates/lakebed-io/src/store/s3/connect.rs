@@ -7,6 +7,7 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::client::ClientConfigKey;
 
 use super::credentials::for_s3;
+use crate::store::abilities::Listing;
 use crate::store::connection::{Asked, Connection, Refused, USER_AGENT, check_encrypted, client_value, elsewhere};
 use crate::store::credentials::Refreshing;
 
@@ -28,6 +29,8 @@ impl Asked<'_> {
         if let Some(source) = &self.with.credentials {
             builder = builder.with_credentials(Arc::new(Refreshing::new(Arc::clone(source), self.with.env.clone(), for_s3)));
         }
-        Ok(Connection { endpoint, ..self.paged(Arc::new(builder.build()?)) })
+        // Directory buckets of S3 Express list in no order and know no start.
+        let listing = if bucket.ends_with("--x-s3") { Listing::Whole } else { Listing::Ordered };
+        Ok(Connection { endpoint, listing, ..self.paged(Arc::new(builder.build()?)) })
     }
 }

@@ -1,0 +1,74 @@
+//! Writing an object only where none of its name is.
+
+use bytes::Bytes;
+use lakebed_core::error::Result;
+use object_store::path::Path;
+use object_store::{ObjectStore, PutMode};
+
+use super::flush::{Unflushed, all_flushed};
+use super::outcome::{Existing, Put, PutOutcome};
+use crate::store::Store;
+use crate::store::abilities::Writing;
+use crate::store::local::files;
+use crate::store::local::hidden_file::{Flush, HiddenFile};
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// A commit. Its writer must be told the truth about who was the first.
+    Commit,
+    /// What may be lost, and of which it does not matter who wrote it.
+    Disposable,
+}
+
+impl Store {
+    /// Writes an object if there is none of that name: of any number of writers exactly one is told [`PutOutcome::Done`].
+    ///
+    /// After an error it may be there or not. Over a network also `Taken` may be the answer to the client's second attempt, after the first
+    /// one succeeded and its answer was lost: only the object tells.
+    pub async fn put_if_absent(&self, path: &Path, bytes: Bytes) -> Result<PutOutcome> {
+        self.put_first(path, bytes, Purpose::Commit).await.map(|put| put.outcome)
+    }
+
+    /// The same, but not before other objects are safe, which are flushed meanwhile.
+    pub async fn put_if_absent_after(&self, others: &[Unflushed], path: &Path, bytes: Bytes) -> Result<Put> {
+        if !self.is_local() || self.flush() == Flush::Later {
+            all_flushed(others).await?;
+            return self.put_first(path, bytes, Purpose::Commit).await;
+        }
+        let begin = self.write_file(path, move |file, new| {
+            let hidden = files::begin_new(file, &bytes, new)?;
+            hidden.iter().try_for_each(HiddenFile::flush)?;
+            Ok(hidden)
+        });
+        let (begun, others) = futures::join!(begin, all_flushed(others));
+        others?;
+        let begun = begun?;
+        self.write_file(path, |_, _| files::publish(begun, Existing::Refuse, Flush::Both)).await.map(Put::of)
+    }
+
+    /// The same for what may be lost, where it does not matter who was the first: on this machine it goes to the disk when the system sees
+    /// fit, and over a network `Taken` may be the answer to the writer whose object it is.
+    pub async fn put_disposable_if_absent(&self, path: &Path, bytes: Bytes) -> Result<PutOutcome> {
+        self.put_first(path, bytes, Purpose::Disposable).await.map(|put| put.outcome)
+    }
+
+    async fn put_first(&self, path: &Path, bytes: Bytes, purpose: Purpose) -> Result<Put> {
+        match self.writing() {
+            Writing::Files => {
+                let flush = if purpose == Purpose::Disposable { Flush::Later } else { self.flush() };
+                let put = self.write_file(path, move |file, new| files::put(file, &bytes, Existing::Refuse, flush, new)).await;
+                put.map(Put::of)
+            }
+            Writing::ReadOnly => Err(self.read_only(path)),
+            Writing::Rename => self.put_and_rename(path, bytes).await.map(Put::of),
+            Writing::ConditionalPut => {
+                let put = || self.object_store().put_opts(path, bytes.clone().into(), PutMode::Create.into());
+                // A conditional put that is made again may find its own object there.
+                let put = if purpose == Purpose::Disposable { self.again(put).await } else { put().await };
+                let e_tag = put.as_ref().ok().and_then(|put| put.e_tag.clone());
+                Ok(Put { outcome: self.outcome(put, path)?, e_tag })
+            }
+        }
+    }
+}

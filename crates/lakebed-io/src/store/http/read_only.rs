@@ -1,0 +1,15 @@
+//! The error for writes to a web server.
+
+use lakebed_core::error::{Error, ErrorKind};
+use object_store::path::Path;
+
+use crate::store::Store;
+
+impl Store {
+    /// The error for an object of a web server that was to be written.
+    pub(crate) fn read_only(&self, path: &Path) -> Error {
+        let object = self.describe(path);
+        let message = format!("{object}: a web server is read-only: to write, open the table by the URL of its store");
+        Error::new(ErrorKind::Store { object, retryable: false, not_found: false }, message)
+    }
+}

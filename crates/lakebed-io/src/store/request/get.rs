@@ -1,0 +1,34 @@
+//! One request for an object or a part of it, which looks which edition it is.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use lakebed_core::error::Error;
+use object_store::path::Path;
+use object_store::{GetOptions, ObjectStore};
+
+use super::object_version::Edition;
+use crate::store::Store;
+
+impl Store {
+    /// What the request asks for. Of an object that others may replace, `seen` holds the edition; another one is an error.
+    pub(in crate::store) async fn get_of(
+        &self,
+        path: &Path,
+        options: GetOptions,
+        seen: Option<&OnceLock<Edition>>,
+    ) -> object_store::Result<Bytes> {
+        let found = self.object_store().get_opts(path, options).await?;
+        match seen.is_none_or(|seen| seen.get_or_init(|| Edition::of(&found.meta)).is_of(&found.meta)) {
+            true => found.bytes().await,
+            false => Err(object_store::Error::Precondition { path: path.to_string(), source: "another has its name".into() }),
+        }
+    }
+
+    /// The error for ranges that lead past the end of an object.
+    pub(in crate::store) fn too_short(&self, path: &Path, ranges: &[Range<u64>], size: u64) -> Error {
+        let range = ranges.iter().max_by_key(|range| range.end).cloned().unwrap_or_default();
+        Error::corrupt(self.describe(path), format!("bytes {} to {} are wanted, but it has only {size}", range.start, range.end))
+    }
+}
