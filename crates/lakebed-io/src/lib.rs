@@ -6,6 +6,7 @@ pub mod env;
 pub mod at;
 pub mod store;
 pub mod probe;
+mod cache;
 pub mod parquet;
 pub mod dv;
 pub mod log;

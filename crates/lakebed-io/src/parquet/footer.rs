@@ -12,12 +12,12 @@ use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
 use lakebed_core::{Error, Result};
 
-use super::cache::{self, Known};
 use super::file::ParquetFile;
 use super::page_index::PageIndex;
 use super::source::{Source, open_local};
 use crate::at::At;
-use crate::store::Store;
+use crate::cache::{self, CachedFooter, FileKey};
+use crate::store::{Edition, Store};
 
 /// What is fetched of the end of a remote object before anything is known of it. Most metadata fits, and whole small files.
 const TAIL_BYTES: u64 = 64 * 1024;
@@ -34,8 +34,13 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn is_met_by(self, known: &Known) -> bool {
-        self.page_index == PageIndex::Skip || known.page_index == PageIndex::Read
+    fn is_met_by(self, known: &CachedFooter) -> bool {
+        self.page_index == PageIndex::Skip || known.has_page_index
+    }
+
+    /// The footer to keep once it was read.
+    fn footer(self, metadata: &Arc<ParquetMetaData>, edition: Option<Edition>) -> CachedFooter {
+        CachedFooter { metadata: Arc::clone(metadata), has_page_index: self.page_index == PageIndex::Read, edition }
     }
 }
 
@@ -68,8 +73,8 @@ async fn open(store: &Store, path: &Path, size: Option<u64>, wanted: Wanted) -> 
 /// Whatever takes its name, an open file stays what it is.
 fn open_file(store: &Store, local: &std::path::Path, name: &str, wanted: Wanted) -> Result<ParquetFile> {
     let (source, file) = open_local(store, local, name)?;
-    let key = cache::local_key(local, &file);
-    let known = match key.as_ref().and_then(cache::find) {
+    let key = FileKey::local(local, &file);
+    let known = match key.as_ref().and_then(cache::find_footer) {
         Some(known) if wanted.is_met_by(&known) => return Ok(ParquetFile { source, metadata: known.metadata }),
         known => known,
     };
@@ -84,8 +89,7 @@ fn open_file(store: &Store, local: &std::path::Path, name: &str, wanted: Wanted)
         }
     };
     if let Some(key) = key {
-        let known = Known { metadata: Arc::clone(&metadata), page_index: wanted.page_index, edition: None };
-        cache::insert(key, store, known);
+        cache::insert_footer(key, store, wanted.footer(&metadata, None));
     }
     Ok(ParquetFile { source, metadata })
 }
@@ -106,10 +110,10 @@ async fn open_object(store: &Store, path: &Path, size: Option<u64>, wanted: Want
 }
 
 async fn load_object(store: &Store, path: &Path, size: u64, wanted: Wanted) -> Result<ParquetFile> {
-    let key = cache::remote_key(store, path, size);
+    let key = FileKey::remote(store, path, size);
     let name = store.describe(path).into();
     // Of what may be replaced nothing is known as long as it is not known of which edition.
-    let known = cache::find(&key).filter(|known| !wanted.is_replaceable || known.edition.is_some());
+    let known = cache::find_footer(&key).filter(|known| !wanted.is_replaceable || known.edition.is_some());
     let edition = known.as_ref().and_then(|known| known.edition.clone());
     let seen = wanted.is_replaceable.then(|| Arc::new(edition.map_or_else(OnceLock::new, OnceLock::from)));
     let mut source = Source::Remote { store: store.clone(), path: path.clone(), name, size, whole: None, seen: seen.clone() };
@@ -137,7 +141,7 @@ async fn load_object(store: &Store, path: &Path, size: u64, wanted: Wanted) -> R
         }
     };
     let edition = seen.and_then(|seen| seen.get().cloned());
-    cache::insert(key, store, Known { metadata: Arc::clone(&metadata), page_index: wanted.page_index, edition });
+    cache::insert_footer(key, store, wanted.footer(&metadata, edition));
     Ok(ParquetFile { source, metadata })
 }
 
@@ -154,7 +158,7 @@ enum Progress {
 }
 
 impl Parts {
-    fn new(source: &Source, known: Option<Known>, page_index: PageIndex) -> Result<Self> {
+    fn new(source: &Source, known: Option<CachedFooter>, page_index: PageIndex) -> Result<Self> {
         let (name, size) = (source.name().to_owned(), source.size());
         let decoder = match known {
             Some(known) => ParquetMetaDataPushDecoder::try_new_with_metadata(size, (*known.metadata).clone()),

@@ -3,7 +3,6 @@
 //! What the columns mean (names, types, deleted rows) is decided above, in `lakebed::scan`. Read [`ParquetFile::open`] first, then
 //! [`Decoding`], which turns some row groups of one file into batches; [`order`] runs many of those side by side and keeps their order.
 
-mod cache;
 mod complete;
 mod file;
 mod footer;

@@ -11,8 +11,8 @@ use object_store::path::Path;
 
 use lakebed_core::{Error, Result};
 
-use super::cache;
 use crate::at::At;
+use crate::cache::{self, FileKey};
 use crate::store::{Edition, Store};
 
 /// Local ranges closer than this are read in one go: a system call costs more than copying what lies between.
@@ -69,7 +69,7 @@ impl Source {
                 let read = store.get_ranges_of(path, &ranges, seen).await;
                 // Whoever opens it again must not be told of what is gone.
                 if read.as_ref().is_err_and(Error::is_replaced) {
-                    cache::remove(&cache::remote_key(store, path, *size));
+                    cache::remove(&FileKey::remote(store, path, *size));
                 }
                 read
             }
