@@ -75,13 +75,6 @@ pub const KNOWN_CIRCLES: &[&[&str]] = &[
     &["lakebed/scan/task.rs", "lakebed/scan/task/wire.rs"],
     &["lakebed/transaction/commit.rs", "lakebed/transaction/group.rs"],
     &["lakebed/transaction/mod.rs", "lakebed/transaction/vectors.rs"],
-    &[
-        "lakebed/vacuum/kept.rs",
-        "lakebed/vacuum/mod.rs",
-        "lakebed/vacuum/retention.rs",
-        "lakebed/vacuum/run.rs",
-        "lakebed/vacuum/tell.rs",
-    ],
     &["lakebed/write/data_file.rs", "lakebed/write/partition.rs", "lakebed/write/place.rs"],
     &["lakebed/write/fit.rs", "lakebed/write/rules.rs"],
     &["lakebed/write/mod.rs", "lakebed/write/run.rs", "lakebed/write/target.rs"],

@@ -11,7 +11,7 @@ use lakebed_io::checkpoint::{CheckpointFile, count_rows};
 use lakebed_io::store::Existing;
 
 use super::state::{State, groups_at_once};
-use super::{Summary, Written};
+use super::written::{Summary, Written};
 use crate::{Result, Snapshot};
 
 pub(super) async fn write(snapshot: &Snapshot, rows: CheckpointRows, state: State) -> Result<Written> {

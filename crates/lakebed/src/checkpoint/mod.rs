@@ -4,12 +4,11 @@
 //! they come, into one file or, of a V2 checkpoint, into sidecars. What was written is read again before anybody is told of it.
 
 mod classic;
+mod group_file;
 mod state;
 mod v2;
+mod written;
 
-use std::sync::Arc;
-
-use arrow_schema::SchemaRef;
 use lakebed_core::action::Action;
 use lakebed_core::feature::{check_write, supported_features};
 use lakebed_core::log::checkpoint::write::{CheckpointRows, TableHead};
@@ -17,17 +16,15 @@ use lakebed_core::log::checksum::{Tally, VersionChecksum};
 use lakebed_core::log::hint::Hint;
 use lakebed_core::path::LogPath;
 use lakebed_core::property::CheckpointPolicy;
-use lakebed_io::checkpoint::{CheckpointFile, RowCounts, count_rows};
 use lakebed_io::log;
-use lakebed_io::store::{Existing, Store};
-use object_store::path::Path;
 
 use crate::clustering::clustering_paths;
 use crate::snapshot::commit_info;
-use crate::{Error, ErrorKind, Result, Snapshot};
+use crate::{Error, Result, Snapshot};
 
-use state::{Group, State};
+use state::State;
 pub(crate) use v2::write_compatible_top;
+use written::Written;
 
 /// The protocol's name of the feature without which no V2 checkpoint may be written.
 const V2_FEATURE: &str = "v2Checkpoint";
@@ -51,23 +48,6 @@ pub struct CheckpointOutcome {
     pub is_last: bool,
     /// The checksum of the version, which the checkpoint made known; none if it cannot be known.
     pub checksum: Option<VersionChecksum>,
-}
-
-/// Files of a checkpoint, written and read again.
-struct Written {
-    /// Of the file that is, or leads to, the whole.
-    name: String,
-    size_bytes: u64,
-    summary: Summary,
-    /// What `_last_checkpoint` says of it besides sums.
-    hint: Hint,
-}
-
-/// What was written.
-#[derive(Default)]
-struct Summary {
-    counts: RowCounts,
-    tally: Tally,
 }
 
 impl Snapshot {
@@ -166,59 +146,5 @@ impl Snapshot {
         }
         let head = (self.protocol().clone(), self.metadata().clone());
         VersionChecksum::of_state(tally, head, (Some(transactions), Some(domains)), info.as_ref())
-    }
-}
-
-/// Writes a file of one group, reads it again, and tells its size and what is in it.
-async fn write_group(
-    store: &Store,
-    (path, existing): (&Path, Existing),
-    (rows, schema): (Arc<CheckpointRows>, SchemaRef),
-    group: Group,
-) -> Result<(u64, Summary)> {
-    let mut file = CheckpointFile::begin(store, path, schema, existing).await?;
-    let (row_group, summary) = match group.encode(rows, file.encoders().begin()?).await {
-        Ok(encoded) => encoded,
-        Err(error) => {
-            file.abort().await;
-            return Err(error);
-        }
-    };
-    file.append(row_group).await?;
-    let size_bytes = file.finish().await?;
-    summary.check(count_rows(store, path).await, &store.describe(path))?;
-    Ok((size_bytes, summary))
-}
-
-/// The error of who reads again what was just written. It says nothing about the rest of the log: what a store does not find that has
-/// taken it may be there later, and what is broken was written so.
-fn unread(error: Error, file: &str) -> Error {
-    let message = format!("{file} was written but cannot be read");
-    let kind = match error.kind() {
-        ErrorKind::Store { object, not_found: true, .. } => {
-            ErrorKind::Store { object: object.clone(), retryable: true, not_found: false }
-        }
-        kind @ ErrorKind::Store { .. } => kind.clone(),
-        _ => ErrorKind::Internal,
-    };
-    Error::new(kind, message).with_source(error)
-}
-
-impl Summary {
-    fn add(&mut self, other: &Self) {
-        self.tally.merge(&other.tally);
-        for (column, rows) in &other.counts {
-            *self.counts.entry(column.clone()).or_default() += rows;
-        }
-    }
-
-    /// Refuses what was read of a file that should hold this.
-    fn check(&self, found: Result<RowCounts>, file: &str) -> Result<()> {
-        let found = found.map_err(|error| unread(error, file))?;
-        if found != self.counts {
-            let message = format!("{file} was written with these rows: {:?}, but holds these: {found:?}", self.counts);
-            return Err(Error::internal(message));
-        }
-        Ok(())
     }
 }

@@ -17,7 +17,7 @@ use lakebed_io::checkpoint::{self, Content, Encoder, RowGroup};
 use lakebed_io::log;
 use tokio::sync::mpsc::Sender;
 
-use super::Summary;
+use super::written::Summary;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::stream::produce;
 use crate::{Error, Result, Snapshot};

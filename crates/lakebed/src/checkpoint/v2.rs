@@ -16,8 +16,9 @@ use lakebed_core::path::{CheckpointKind, LogKind, LogPath, SIDECAR_DIR, checkpoi
 use lakebed_io::checkpoint::read_other_actions;
 use lakebed_io::store::Existing;
 
+use super::group_file::write_group;
 use super::state::{Group, State, groups_at_once};
-use super::{Summary, Written, unread, write_group};
+use super::written::{Summary, Written, unread};
 use crate::{Error, Result, Snapshot};
 
 /// Longer lists are left out of `_last_checkpoint`, which is read whenever the table is opened.

@@ -11,16 +11,16 @@ mod inventory;
 mod kept;
 mod list;
 mod lite;
+mod options;
+mod outcome;
 mod retention;
 mod run;
 mod tell;
 
-use std::time::Duration;
+use crate::{RecordBatchStream, Result, Table};
 
-use arrow_array::RecordBatch;
-use serde::{Deserialize, Serialize};
-
-use crate::{RecordBatchStream, Result, Snapshot, Table};
+pub use options::{VacuumMode, VacuumOptions};
+pub use outcome::{VacuumMetrics, VacuumOutcome};
 
 /// Files that are to go, since no version within the retention needs them. Nothing is read before [`run`](Vacuum::run).
 ///
@@ -53,92 +53,10 @@ pub struct Vacuum {
     inventory: Option<RecordBatchStream>,
 }
 
-/// How to vacuum.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct VacuumOptions {
-    /// Where candidates come from.
-    pub mode: VacuumMode,
-    /// What left the table within this time stays, and so does what is younger; by default `delta.deletedFileRetentionDuration`, a week if the
-    /// table does not set it.
-    #[serde(rename = "retention_hours", deserialize_with = "crate::option_value::hours")]
-    pub retention: Option<Duration>,
-    /// Whether a retention shorter than that property is refused. Without it, readers of an older version and writers that have not committed
-    /// yet may lose their files: then nobody else may use the table meanwhile.
-    pub enforce_retention: bool,
-    /// Whether nothing is deleted or written: the outcome tells what would go.
-    pub dry_run: bool,
-    /// Whether two commits without files tell of it in the history, one before and one after.
-    pub log_commits: bool,
-    /// Words of the caller's own, kept in the history.
-    pub user_metadata: Option<String>,
-}
-
-/// Where a vacuum looks for files to delete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum VacuumMode {
-    /// In the folders of the table: finds also what no commit ever named, such as files of writers that died.
-    #[default]
-    Full,
-    /// In the commits since the last vacuum: costs nothing of the size of the table's folders.
-    Lite,
-}
-
-/// What came of a vacuum.
-#[derive(Debug, Clone)]
-pub struct VacuumOutcome {
-    /// The newest version afterwards that is known.
-    pub version: u64,
-    /// What was done.
-    pub metrics: VacuumMetrics,
-    /// What went, or in a dry run would go: `path` below the table as the store names it, `size_bytes`, and `modification_time`, which is null
-    /// where it was not asked for. Of more than a million files the first million.
-    pub files: RecordBatch,
-    /// The table as of that version; none if it could not be read since.
-    pub snapshot: Option<Snapshot>,
-}
-
-/// What was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct VacuumMetrics {
-    /// Files that were looked at: in folders, in an inventory, or among what commits removed.
-    pub listed_files: u64,
-    /// Folders that were looked into.
-    pub listed_folders: u64,
-    /// Files that no version needs, but that are younger than the retention.
-    pub young_files: u64,
-    /// Files that were to go, and their sizes; a commit does not tell the sizes of deletion vectors' files.
-    pub found_files: u64,
-    /// See above.
-    pub found_bytes: u64,
-    /// Files that went, and their sizes.
-    pub deleted_files: u64,
-    /// See above.
-    pub deleted_bytes: u64,
-    /// Files that were not there any more.
-    pub missing_files: u64,
-    /// Folders of this machine that went: old ones with nothing in them.
-    pub deleted_folders: u64,
-}
-
 impl Table {
     /// Deletes the files that no version within the retention needs.
     pub fn vacuum(&self) -> Vacuum {
         Vacuum { table: self.clone(), options: VacuumOptions::default(), inventory: None }
-    }
-}
-
-impl Default for VacuumOptions {
-    fn default() -> Self {
-        Self {
-            mode: VacuumMode::Full,
-            retention: None,
-            enforce_retention: true,
-            dry_run: false,
-            log_commits: true,
-            user_metadata: None,
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::VacuumOptions;
+use super::options::VacuumOptions;
 use crate::{Error, Result, Snapshot};
 
 const HOUR_MS: f64 = 3_600_000.0;

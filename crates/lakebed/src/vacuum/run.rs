@@ -12,8 +12,10 @@ use super::hidden::Hidden;
 use super::kept::Kept;
 use super::list::{Found, Part, Shown, Source};
 use super::lite::{self, Due};
+use super::options::{VacuumMode, VacuumOptions};
+use super::outcome::{VacuumMetrics, VacuumOutcome};
 use super::retention::Retention;
-use super::{VacuumMetrics, VacuumMode, VacuumOptions, VacuumOutcome, full, inventory, tell};
+use super::{full, inventory, tell};
 use crate::transaction::Operation;
 use crate::{Error, RecordBatchStream, Result, Snapshot, Table};
 

@@ -1,6 +1,6 @@
 //! What the history tells of a vacuum, in Delta Spark's words: a commit before anything goes, and one afterwards.
 
-use super::VacuumOptions;
+use super::options::VacuumOptions;
 use super::retention::Retention;
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};

@@ -2,7 +2,7 @@
 //!
 //! A new stream gives the rows that are there (`initial`), then those of each commit. [`Follow::latest_offset`] decides how far a batch goes
 //! (`admission`), [`Follow::tasks`] what it reads (`batch`); both look at the commits with the same rules (`rules`), and the same offsets
-//! always give the same tasks. A stream reads with one schema (`schema`), which it may keep in a log (`tracking`, `evolution`). Nothing has to be
+//! always give the same tasks. A stream reads with one schema (`schema`), which it may keep in a log (`tracking`, `tracked_schema`, `evolution`). Nothing has to be
 //! remembered but the last offset.
 
 mod admission;
@@ -14,6 +14,7 @@ mod options;
 mod rules;
 mod schema;
 mod start;
+mod tracked_schema;
 mod tracking;
 
 use std::ops::{Range, RangeInclusive};
@@ -82,7 +83,7 @@ impl Table {
         let log = SchemaLog::open(&snapshot, &options).await?;
         let (log, tracked) = match log {
             Some(mut log) => {
-                let tracked = evolution::tracked_schema(&snapshot, &options, &mut log).await?;
+                let tracked = tracked_schema::tracked_schema(&snapshot, &options, &mut log).await?;
                 (Some(Mutex::new(log)), tracked)
             }
             None => (None, None),

@@ -1,0 +1,34 @@
+//! A file of a checkpoint that holds one group of rows.
+
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use lakebed_core::log::checkpoint::write::CheckpointRows;
+use lakebed_io::checkpoint::{CheckpointFile, count_rows};
+use lakebed_io::store::{Existing, Store};
+use object_store::path::Path;
+
+use super::state::Group;
+use super::written::Summary;
+use crate::Result;
+
+/// Writes a file of one group, reads it again, and tells its size and what is in it.
+pub(super) async fn write_group(
+    store: &Store,
+    (path, existing): (&Path, Existing),
+    (rows, schema): (Arc<CheckpointRows>, SchemaRef),
+    group: Group,
+) -> Result<(u64, Summary)> {
+    let mut file = CheckpointFile::begin(store, path, schema, existing).await?;
+    let (row_group, summary) = match group.encode(rows, file.encoders().begin()?).await {
+        Ok(encoded) => encoded,
+        Err(error) => {
+            file.abort().await;
+            return Err(error);
+        }
+    };
+    file.append(row_group).await?;
+    let size_bytes = file.finish().await?;
+    summary.check(count_rows(store, path).await, &store.describe(path))?;
+    Ok((size_bytes, summary))
+}
