@@ -2,8 +2,9 @@
 //!
 //! Whoever commits calls [`Table::auto_compact`] afterwards, and need not wait for it.
 
+use super::options::OptimizeOptions;
+use super::outcome::OptimizeOutcome;
 use super::run::run_auto;
-use super::{OptimizeOptions, OptimizeOutcome};
 use crate::{Result, Snapshot, Table};
 
 /// Fewer small files of a partition are left alone.

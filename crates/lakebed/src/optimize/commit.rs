@@ -9,8 +9,9 @@ use lakebed_core::error::ConflictKind;
 use lakebed_core::layout::Method;
 use lakebed_core::log::files::{FileBatch, FileKey};
 
-use super::run::Job;
-use super::{OptimizeMetrics, OptimizeOptions};
+use super::context::RewriteContext;
+use super::options::OptimizeOptions;
+use super::outcome::OptimizeMetrics;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
@@ -38,7 +39,7 @@ pub(super) struct Rearranged {
 pub(super) struct Committer<'a> {
     pub(super) table: &'a Table,
     pub(super) options: &'a OptimizeOptions,
-    pub(super) job: &'a Job,
+    pub(super) context: &'a RewriteContext,
     pub(super) operation: Operation,
     /// A version that is known, on top of which the next commit is tried.
     pub(super) snapshot: Snapshot,
@@ -160,12 +161,12 @@ impl Committer<'_> {
 
     /// Files that were written under other rules must not come into the table.
     async fn check_rules(&self) -> Result<()> {
-        if self.snapshot.metadata() == self.job.snapshot.metadata() {
+        if self.snapshot.metadata() == self.context.snapshot.metadata() {
             return Ok(());
         }
-        let now = Target::of_table(&self.snapshot, None, &self.job.write_options, self.table.env().now_ms()).await?;
+        let now = Target::of_table(&self.snapshot, None, &self.context.write_options, self.table.env().now_ms()).await?;
         let tracks_rows = |snapshot: &Snapshot| snapshot.properties().row_tracking;
-        if now.takes_files_of(&self.job.target) && tracks_rows(&self.snapshot) == tracks_rows(&self.job.snapshot) {
+        if now.takes_files_of(&self.context.target) && tracks_rows(&self.snapshot) == tracks_rows(&self.context.snapshot) {
             return Ok(());
         }
         let message = format!(

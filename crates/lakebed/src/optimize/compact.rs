@@ -2,8 +2,8 @@
 
 use futures::TryStreamExt;
 
+use super::context::RewriteContext;
 use super::plan::Group;
-use super::run::Job;
 use crate::Result;
 use crate::scan::read::ReadOptions;
 use crate::write::data_file::WrittenFile;
@@ -16,16 +16,16 @@ const AHEAD_BYTES: u64 = 32 << 20;
 const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// Writes the rows of a group's files; returns the number of rows and the new files.
-pub(super) async fn compact(job: &Job, group: &Group) -> Result<(u64, Vec<WrittenFile>)> {
-    let shape = job.shape.moving();
-    let mut sink = job.sink(&shape, group)?;
-    let copied = copy(job, group, &shape, &mut sink).await;
+pub(super) async fn compact(context: &RewriteContext, group: &Group) -> Result<(u64, Vec<WrittenFile>)> {
+    let shape = context.shape.moving();
+    let mut sink = context.sink(&shape, group)?;
+    let copied = copy(context, group, &shape, &mut sink).await;
     sink.finish_after(copied).await
 }
 
-async fn copy(job: &Job, group: &Group, shape: &Shape, sink: &mut FileSink) -> Result<u64> {
+async fn copy(context: &RewriteContext, group: &Group, shape: &Shape, sink: &mut FileSink) -> Result<u64> {
     let options = ReadOptions { ahead_bytes: Some(AHEAD_BYTES), is_moving: true, ..ReadOptions::default() };
-    let mut rows = job.read(&job.scan, group, options)?;
+    let mut rows = context.read(&context.scan, group, options)?;
     let (mut batches, mut count, mut all) = (Vec::new(), 0, 0);
     while let Some(batch) = rows.try_next().await? {
         count += batch.num_rows();
@@ -37,6 +37,6 @@ async fn copy(job: &Job, group: &Group, shape: &Shape, sink: &mut FileSink) -> R
         }
     }
     sink.write(batches).await?;
-    job.reporter.add_bytes(group.size_bytes);
+    context.reporter.add_bytes(group.size_bytes);
     Ok(all)
 }

@@ -5,8 +5,8 @@ use lakebed_core::action::Add;
 use lakebed_core::stats::StatsCollector;
 use serde_json::Value;
 
+use super::context::RewriteContext;
 use super::plan::Group;
-use super::run::Job;
 use crate::scan::ScanFile;
 use crate::scan::read::{ReadOptions, read_files};
 use crate::write::fit::stored_batch;
@@ -14,14 +14,14 @@ use crate::write::rules::Contents;
 use crate::{Error, Result};
 
 /// The files of a group as they are, with statistics.
-pub(super) async fn describe(job: &Job, group: &Group) -> Result<Vec<Add>> {
+pub(super) async fn describe(context: &RewriteContext, group: &Group) -> Result<Vec<Add>> {
     let mut described = Vec::with_capacity(group.files.len());
     for batch in group.files.batches()? {
-        for (file, add) in ScanFile::of_batch(&batch, &job.partitions)?.into_iter().zip(batch.to_adds()?) {
-            let stats = collect(job, file).await?;
+        for (file, add) in ScanFile::of_batch(&batch, &context.partitions)?.into_iter().zip(batch.to_adds()?) {
+            let stats = collect(context, file).await?;
             let stats = if add.deletion_vector.is_some() { with_loose_bounds(&stats)? } else { stats };
             let mut tags = add.tags.unwrap_or_default();
-            tags.extend(job.target.rules.stats.tags().unwrap_or_default());
+            tags.extend(context.target.rules.stats.tags().unwrap_or_default());
             let tags = Some(tags).filter(|tags| !tags.is_empty());
             described.push(Add { stats: Some(stats), tags, data_change: false, ..add });
         }
@@ -30,14 +30,14 @@ pub(super) async fn describe(job: &Job, group: &Group) -> Result<Vec<Add>> {
 }
 
 /// Of all rows of a file. PROTOCOL "Per-file Statistics": those that are deleted count too.
-async fn collect(job: &Job, file: ScanFile) -> Result<String> {
-    let layout = job.target.rules.layout(Contents::Rows)?;
-    let mut stats = StatsCollector::new(job.target.rules.stats.clone());
+async fn collect(context: &RewriteContext, file: ScanFile) -> Result<String> {
+    let layout = context.target.rules.layout(Contents::Rows)?;
+    let mut stats = StatsCollector::new(context.target.rules.stats.clone());
     let file = ScanFile { deletion_vector: None, ..file };
     let spec = job.snapshot.scan().spec();
     let mut rows = read_files(job.snapshot.store(), &spec, vec![file], ReadOptions::default())?;
     while let Some(batch) = rows.try_next().await? {
-        stats.update(&stored_batch(&job.shape.written(&batch)?, &layout)?)?;
+        stats.update(&stored_batch(&context.shape.written(&batch)?, &layout)?)?;
     }
     Ok(stats.finish().json)
 }

@@ -74,33 +74,24 @@ pub struct PlannedGroup {
     pub size_bytes: u64,
 }
 
-/// How files are chosen.
+/// What is done to files.
 #[derive(Debug)]
-pub(super) enum Choice {
+pub(super) enum Strategy {
     /// Small files are put together.
     Compact(PackRules),
     /// Rows are clustered.
-    Cluster(Wanted),
-}
-
-/// A file that may be chosen.
-#[derive(Debug, Clone)]
-pub(super) struct Candidate {
-    place: (u32, u32),
-    pub(super) file: PackedFile,
-    modified: i64,
-    pub(super) cube: Option<Cube>,
+    Cluster(ClusterSpec),
 }
 
 impl Plan {
-    pub(super) async fn new(snapshot: &Snapshot, filter: Option<&Filter>, choice: &Choice, describes: bool) -> Result<Self> {
+    pub(super) async fn new(snapshot: &Snapshot, filter: Option<&Filter>, strategy: &Strategy, describes: bool) -> Result<Self> {
         let options = PlanOptions { row_counts: true, whole_actions: true, ..PlanOptions::default() };
         let mut stream = ScanPlan::new(snapshot, filter, options)?.files();
         let mut found = Found { partitions: snapshot.physical_partition_columns(), ..Found::default() };
         while let Some(batch) = stream.try_next().await? {
-            found.add(&batch, choice, describes)?;
+            found.add(&batch, strategy, describes)?;
         }
-        Ok(found.into_plan(choice))
+        Ok(found.into_plan(strategy))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -124,7 +115,7 @@ struct OfPartition {
 }
 
 impl Found {
-    fn add(&mut self, batch: &FileBatch, choice: &Choice, describes: bool) -> Result<()> {
+    fn add(&mut self, batch: &FileBatch, strategy: &Strategy, describes: bool) -> Result<()> {
         self.seen_files += batch.len() as u64;
         let (rows, deleted) = (row_counts(batch)?, deleted_records(batch));
         let (sizes, times) = (batch.longs(column::SIZE)?, batch.longs(column::MODIFICATION_TIME)?);
@@ -133,9 +124,9 @@ impl Found {
             rows: rows.is_valid(row).then(|| u64::try_from(rows.value(row)).unwrap_or(0)),
             deleted_rows: u64::try_from(deleted.value(row)).unwrap_or(0),
         };
-        let is_candidate = |row: usize| match choice {
-            Choice::Compact(rules) => rules.considers(&file(row)),
-            Choice::Cluster(_) => true,
+        let is_candidate = |row: usize| match strategy {
+            Strategy::Compact(rules) => rules.considers(&file(row)),
+            Strategy::Cluster(_) => true,
         };
         let is_wanted: BooleanArray =
             (0..batch.len()).map(|row| Some(is_candidate(row) || describes && rows.is_null(row))).collect();
@@ -145,7 +136,7 @@ impl Found {
         let chosen: Vec<usize> = (0..batch.len()).filter(|row| is_wanted.value(*row)).collect();
         let kept = batch.select(&KEPT)?.filter(&is_wanted)?;
         let texts = self.partitions.iter().map(|name| kept.partition_texts(name)).collect::<Result<Vec<_>>>()?;
-        let cubes = Cube::of_files(&kept)?;
+        let cubes = ZCube::of_files(&kept)?;
         let number = u32::try_from(self.batches.len()).map_err(|_| Error::internal("too many batches of files"))?;
         for (place, row) in chosen.into_iter().enumerate() {
             let text = |texts: &arrow_array::StringArray| texts.is_valid(place).then(|| texts.value(place).to_owned());
@@ -163,7 +154,7 @@ impl Found {
         Ok(())
     }
 
-    fn into_plan(self, choice: &Choice) -> Plan {
+    fn into_plan(self, strategy: &Strategy) -> Plan {
         let batches = Arc::new(self.batches);
         let group = |partition: &Vec<Option<String>>, files: &[&Candidate]| Group {
             partition: partition.clone(),
@@ -175,12 +166,12 @@ impl Found {
         for (partition, OfPartition { mut candidates, undescribed }) in self.by_partition {
             // What was written together lies together.
             candidates.sort_by_key(|candidate| (candidate.modified, candidate.place));
-            let chosen: Vec<Vec<usize>> = match choice {
-                Choice::Compact(rules) => {
+            let chosen: Vec<Vec<usize>> = match strategy {
+                Strategy::Compact(rules) => {
                     let files: Vec<PackedFile> = candidates.iter().map(|candidate| candidate.file).collect();
                     binpack::plan(&files, rules)
                 }
-                Choice::Cluster(wanted) => wanted.choose(&candidates).into_iter().collect(),
+                Strategy::Cluster(spec) => spec.choose(&candidates).into_iter().collect(),
             };
             let mut taken: Vec<(u32, u32)> = chosen.iter().flatten().map(|place| candidates[*place].place).collect();
             taken.sort_unstable();

@@ -7,14 +7,16 @@ use lakebed_core::layout::binpack::PackRules;
 use lakebed_expr::Filter;
 use lakebed_io::parquet::Cores;
 
-use super::cluster::{Clustering, cluster};
+use super::cluster::cluster;
+use super::cluster_spec::{ClusterOrder, ClusterSpec};
 use super::commit::{Committer, Rearranged};
 use super::compact::compact;
-use super::cube::{Arrangement, Wanted};
+use super::context::RewriteContext;
 use super::describe::describe;
-use super::plan::{Choice, Group, Plan, PlannedGroup};
+use super::options::{Commits, Layout, OptimizeOptions};
+use super::outcome::{OptimizeMetrics, OptimizeOutcome};
+use super::plan::{Group, Plan, PlannedGroup, Strategy};
 use super::progress::{Reporter, Watcher};
-use super::{Commits, Layout, OptimizeMetrics, OptimizeOptions, OptimizeOutcome};
 use crate::clustering::key_columns;
 use crate::memory::MemoryBudget;
 use crate::metrics::Counter;
@@ -24,12 +26,12 @@ use crate::stream::SideBySide;
 use crate::transaction::Operation;
 use crate::write::account;
 use crate::write::data_file::WrittenFile;
-use crate::write::files::{FileSink, delete_written};
+use crate::write::files::delete_written;
 use crate::write::search::parse_condition;
 use crate::write::shape::{Shape, id_columns};
 use crate::write::target::Target;
 use crate::write::{WriteOptions, check_file_size};
-use crate::{Error, RecordBatchStream, Result, Snapshot, Table};
+use crate::{Error, Result, Snapshot, Table};
 
 /// What a group takes of the memory budget while its files are put together, about.
 const GROUP_BYTES: u64 = 192 << 20;
@@ -38,34 +40,10 @@ const GROUPS_PER_CORE: usize = 2;
 /// A file may become so many times as large as it should before it is cut, where rows are divided into files beforehand.
 const MOST_TIMES: u64 = 2;
 
-/// What all groups share.
-pub(super) struct Job {
-    pub(super) snapshot: Snapshot,
-    pub(super) target: Target,
-    /// By what the target was made.
-    pub(super) write_options: WriteOptions,
-    pub(super) shape: Shape,
-    /// Of all columns, with those that tell who rows are.
-    pub(super) scan: Scan,
-    /// The names of the partition columns in the log.
-    pub(super) partitions: Vec<String>,
-    /// About how large files become.
-    pub(super) file_bytes: u64,
-    pub(super) reporter: Reporter,
-    pub(super) spilled_bytes: Counter,
-    work: Work,
-}
-
-/// What becomes of the files of a group.
-enum Work {
-    Compact,
-    Cluster(Clustering, Wanted),
-}
-
 /// What is decided on top of a version.
 struct Decided {
     snapshot: Snapshot,
-    work: Work,
+    strategy: Strategy,
     target: Target,
     write_options: WriteOptions,
     file_bytes: u64,
@@ -98,9 +76,9 @@ async fn run_as(table: &Table, options: OptimizeOptions, watcher: Option<Watcher
     if plan.is_empty() {
         return Ok(OptimizeOutcome { version: snapshot.version(), commits: 0, metrics, snapshot: Some(snapshot) });
     }
-    let operation = operation(&options, &decided.work).with("auto", is_auto);
+    let operation = operation(&options, &decided.strategy).with("auto", is_auto);
     let shape = Shape::new(&snapshot, &decided.target)?;
-    let job = Arc::new(Job {
+    let context = Arc::new(RewriteContext {
         target: decided.target,
         write_options: decided.write_options,
         shape,
@@ -109,15 +87,14 @@ async fn run_as(table: &Table, options: OptimizeOptions, watcher: Option<Watcher
         file_bytes: decided.file_bytes,
         reporter: Reporter::new(watcher, plan.groups.iter().map(|group| group.size_bytes).sum(), plan.groups.len() as u64),
         spilled_bytes: Counter::default(),
-        work: decided.work,
         snapshot,
     });
     let mut committer = Committer {
         table,
         options: &options,
-        job: &job,
+        context: &context,
         operation,
-        snapshot: job.snapshot.clone(),
+        snapshot: context.snapshot.clone(),
         sources: Arc::clone(&plan.batches),
         alive: None,
         made: None,
@@ -126,50 +103,20 @@ async fn run_as(table: &Table, options: OptimizeOptions, watcher: Option<Watcher
         metrics,
         sizes: Vec::new(),
     };
-    rearrange(&job, plan, &mut committer).await?;
+    let rewriter = Arc::new(Rewriter { context: Arc::clone(&context), strategy: decided.strategy });
+    rewriter.rearrange_all(plan, &mut committer).await?;
     let Committer { snapshot, made, commits, mut metrics, .. } = committer;
-    metrics.spilled_bytes = job.spilled_bytes.get();
+    metrics.spilled_bytes = context.spilled_bytes.get();
     metrics.peak_memory_bytes = memory.peak_bytes();
     let version = made.unwrap_or_else(|| snapshot.version());
     tracing::info!(table = snapshot.url(), version, groups = metrics.groups, "optimized");
     Ok(OptimizeOutcome { version, commits, metrics, snapshot: Some(snapshot).filter(|snapshot| snapshot.version() == version) })
 }
 
-/// Writes the groups, several at a time, and commits them.
-async fn rearrange(job: &Arc<Job>, plan: Plan, committer: &mut Committer<'_>) -> Result<()> {
-    let groups = plan.groups.into_iter().map(|group| (group, false));
-    let groups = groups.chain(plan.undescribed.into_iter().map(|group| (group, true)));
-    let own = Arc::clone(job);
-    let work = move |(group, is_described): (Group, bool)| {
-        let job = Arc::clone(&own);
-        async move { job.rearrange(group, is_described).await }
-    };
-    let mut rearranged = SideBySide::new(job.at_once(), groups.map(work));
-    let (mut done, mut failed) = (Vec::new(), None);
-    while let Some(group) = rearranged.next().await {
-        let outcome = match group {
-            Ok(group) if failed.is_none() && committer.options.commits == Commits::PerGroup => {
-                committer.commit(vec![group]).await
-            }
-            Ok(group) => {
-                done.push(group);
-                Ok(())
-            }
-            Err(error) => Err(error),
-        };
-        if let Err(error) = outcome {
-            rearranged.stop();
-            failed = failed.or(Some(error));
-        }
-    }
-    match failed {
-        None => committer.commit(done).await,
-        Some(error) => {
-            let written: Vec<WrittenFile> = done.into_iter().flat_map(|group| group.written).collect();
-            delete_written(job.snapshot.store(), &written).await;
-            Err(error)
-        }
-    }
+/// Writes the groups of a run.
+struct Rewriter {
+    context: Arc<RewriteContext>,
+    strategy: Strategy,
 }
 
 impl Job {
@@ -188,30 +135,45 @@ impl Job {
         if is_described {
             return Ok(Rearranged { sources, described: describe(self, &group).await?, ..Rearranged::default() });
         }
-        let (rows, written, method) = match &self.work {
-            Work::Compact => {
-                let (rows, written) = compact(self, &group).await?;
+        match failed {
+            None => committer.commit(done).await,
+            Some(error) => {
+                let written: Vec<WrittenFile> = done.into_iter().flat_map(|group| group.written).collect();
+                delete_written(self.context.snapshot.store(), &written).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn rearrange(&self, group: Group, is_described: bool) -> Result<Rearranged> {
+        let (context, sources) = (&self.context, group.files.batches()?);
+        if is_described {
+            return Ok(Rearranged { sources, described: describe(context, &group).await?, ..Rearranged::default() });
+        }
+        let (rows, written, method) = match &self.strategy {
+            Strategy::Compact(_) => {
+                let (rows, written) = compact(context, &group).await?;
                 (rows, written, None)
             }
-            Work::Cluster(clustering, _) => {
-                let (rows, written, method) = cluster(self, clustering, &group).await?;
+            Strategy::Cluster(spec) => {
+                let (rows, written, method) = cluster(context, spec, &group).await?;
                 (rows, written, Some(method))
             }
         };
-        let mut written = account::checked(self.snapshot.store(), rows, written).await?;
-        if let Work::Cluster(_, wanted) = &self.work {
-            wanted.mark(written.iter_mut().map(|file| &mut file.add), &self.snapshot.env().new_uuid());
+        let mut written = account::checked(context.snapshot.store(), rows, written).await?;
+        if let Strategy::Cluster(spec) = &self.strategy {
+            spec.mark(written.iter_mut().map(|file| &mut file.add), &context.snapshot.env().new_uuid());
         }
-        self.reporter.end_group();
+        context.reporter.end_group();
         Ok(Rearranged { sources, written, method, ..Rearranged::default() })
     }
 
     fn at_once(&self) -> usize {
         let by_memory = usize::try_from(MemoryBudget::of_process().limit_bytes() / GROUP_BYTES).unwrap_or(usize::MAX);
-        match self.work {
-            Work::Compact => by_memory.clamp(1, Cores::new().count() * GROUPS_PER_CORE),
+        match self.strategy {
+            Strategy::Compact(_) => by_memory.clamp(1, Cores::new().count() * GROUPS_PER_CORE),
             // Each takes all cores and what memory it can get.
-            Work::Cluster(..) => 1,
+            Strategy::Cluster(_) => 1,
         }
     }
 }
@@ -231,28 +193,28 @@ async fn decide(table: &Table, options: &OptimizeOptions) -> Result<Decided> {
         min_files: options.min_files,
         max_deleted_share: options.max_deleted_share,
     };
-    let (work, choice) = match clustering(&snapshot, options, rules).await? {
-        None => (Work::Compact, Choice::Compact(rules)),
-        Some((clustering, wanted)) => (Work::Cluster(clustering, wanted.clone()), Choice::Cluster(wanted)),
+    let strategy = match cluster_spec(&snapshot, options, rules).await? {
+        None => Strategy::Compact(rules),
+        Some(spec) => Strategy::Cluster(spec),
     };
-    if let Work::Cluster(clustering, _) = &work {
+    if let Strategy::Cluster(spec) = &strategy {
         write_options.target_file_size_bytes = Some(file_bytes.saturating_mul(MOST_TIMES));
-        let columns = clustering.columns.iter().map(|column| column.physical.clone()).collect();
+        let columns = spec.columns.iter().map(|column| column.physical.clone()).collect();
         target = Target::clustered(&snapshot, columns, &write_options, now_ms).await?;
     }
     let filter: Option<&Filter> = filter.as_deref();
-    let plan = Plan::new(&snapshot, filter, &choice, options.fill_statistics).await?;
-    Ok(Decided { work, target, write_options, file_bytes, plan, snapshot })
+    let plan = Plan::new(&snapshot, filter, &strategy, options.fill_statistics).await?;
+    Ok(Decided { strategy, target, write_options, file_bytes, plan, snapshot })
 }
 
 /// By what rows are clustered, if they are.
-async fn clustering(snapshot: &Snapshot, options: &OptimizeOptions, rules: PackRules) -> Result<Option<(Clustering, Wanted)>> {
+async fn cluster_spec(snapshot: &Snapshot, options: &OptimizeOptions, rules: PackRules) -> Result<Option<ClusterSpec>> {
     let of_table = snapshot.clustering_columns().await?;
     let (names, order) = match &options.layout {
         Layout::OfTable if of_table.is_empty() => return Ok(None),
-        Layout::OfTable => (&of_table, Arrangement::OfTable),
-        Layout::ZOrder(names) => (names, Arrangement::ZOrder),
-        Layout::Cluster(names) => (names, Arrangement::Best),
+        Layout::OfTable => (&of_table, ClusterOrder::OfTable),
+        Layout::ZOrder(names) => (names, ClusterOrder::ZOrder),
+        Layout::Cluster(names) => (names, ClusterOrder::Best),
     };
     if options.layout != Layout::OfTable && !of_table.is_empty() {
         return Err(Error::invalid_input(format!(
@@ -262,9 +224,7 @@ async fn clustering(snapshot: &Snapshot, options: &OptimizeOptions, rules: PackR
         )));
     }
     let columns = key_columns(snapshot, names)?;
-    let names = columns.iter().map(|column| column.name.clone()).collect();
-    let wanted = Wanted { columns: names, order, full: options.full, rules };
-    Ok(Some((Clustering { columns, order }, wanted)))
+    Ok(Some(ClusterSpec { columns, order, full: options.full, rules }))
 }
 
 fn check_options(snapshot: &Snapshot, options: &OptimizeOptions) -> Result<()> {
@@ -276,19 +236,19 @@ fn check_options(snapshot: &Snapshot, options: &OptimizeOptions) -> Result<()> {
 }
 
 /// By Delta Spark's names.
-fn operation(options: &OptimizeOptions, work: &Work) -> Operation {
-    let (zorder, cluster) = match work {
-        Work::Cluster(_, wanted) if wanted.order == Arrangement::ZOrder => (wanted.columns.as_slice(), [].as_slice()),
-        Work::Cluster(_, wanted) => ([].as_slice(), wanted.columns.as_slice()),
-        Work::Compact => ([].as_slice(), [].as_slice()),
+fn operation(options: &OptimizeOptions, strategy: &Strategy) -> Operation {
+    let (zorder, cluster) = match strategy {
+        Strategy::Cluster(spec) if spec.order == ClusterOrder::ZOrder => (spec.column_names(), Vec::new()),
+        Strategy::Cluster(spec) => (Vec::new(), spec.column_names()),
+        Strategy::Compact(_) => (Vec::new(), Vec::new()),
     };
     let predicates: Vec<String> = options.filter.iter().cloned().collect();
     let operation = Operation::new("OPTIMIZE")
         .with_names("predicate", &predicates)
-        .with_names("zOrderBy", zorder)
-        .with_names("clusterBy", cluster);
-    match work {
-        Work::Cluster(_, wanted) if wanted.order == Arrangement::OfTable => operation.with("isFull", options.full),
+        .with_names("zOrderBy", &zorder)
+        .with_names("clusterBy", &cluster);
+    match strategy {
+        Strategy::Cluster(spec) if spec.order == ClusterOrder::OfTable => operation.with("isFull", options.full),
         _ => operation,
     }
 }

@@ -15,9 +15,9 @@ use lakebed_core::layout::{Method, Ranker, Split};
 use lakebed_io::parquet::Cores;
 
 use self::shuffle::{Assigned, Shuffle};
-use super::cube::Arrangement;
+use super::cluster_spec::{ClusterOrder, ClusterSpec};
+use super::context::RewriteContext;
 use super::plan::Group;
-use super::run::Job;
 use crate::Result;
 use crate::clustering::KeyColumn;
 use crate::memory::MemoryBudget;
@@ -36,13 +36,6 @@ const TIMES_IN_MEMORY: u64 = 8;
 /// Of the memory budget, what parts may take that are put into order side by side.
 const SORTED_SHARE: u64 = 4;
 
-/// By what rows are clustered.
-#[derive(Debug, Clone)]
-pub(super) struct Clustering {
-    pub(super) columns: Vec<KeyColumn>,
-    pub(super) order: Arrangement,
-}
-
 /// How to find the bucket of a row.
 struct Compass {
     columns: Vec<KeyColumn>,
@@ -51,40 +44,44 @@ struct Compass {
 }
 
 /// Writes the rows of a group's files; returns the number of rows, the new files, and the method by which the rows were ordered.
-pub(super) async fn cluster(job: &Arc<Job>, clustering: &Clustering, group: &Group) -> Result<(u64, Vec<WrittenFile>, Method)> {
-    let files = files_for(group.live_bytes, job.file_bytes);
+pub(super) async fn cluster(
+    context: &Arc<RewriteContext>,
+    spec: &ClusterSpec,
+    group: &Group,
+) -> Result<(u64, Vec<WrittenFile>, Method)> {
+    let files = files_for(group.live_bytes, context.file_bytes);
     let parts = usize::try_from((group.live_bytes / files as u64).div_ceil(part_bytes())).unwrap_or(1).max(1);
     let cores = Cores::new();
-    let sample = sample::read(job, clustering, group).await?;
-    let order = clustering.order;
+    let sample = sample::read(context, &spec.columns, group).await?;
+    let order = spec.order;
     let split = move || {
         let (rankers, ranks) = sample.ranked()?;
         let split = match order {
-            Arrangement::ZOrder => Split::new(Method::ZOrder, &ranks, files, parts),
-            Arrangement::Best | Arrangement::OfTable => Split::best(&ranks, files, parts),
+            ClusterOrder::ZOrder => Split::new(Method::ZOrder, &ranks, files, parts),
+            ClusterOrder::Best | ClusterOrder::OfTable => Split::best(&ranks, files, parts),
         };
         Ok((rankers, split))
     };
     let (rankers, split) = cores.compute("dividing rows into files", split).await?;
-    let compass = Arc::new(Compass { columns: clustering.columns.clone(), rankers, split });
-    let (rows, shuffle) = scatter(job, group, &compass, &cores).await?;
-    job.spilled_bytes.add(shuffle.spilled_bytes());
-    let written = gather(job, group, Arc::new(shuffle), parts).await?;
+    let compass = Arc::new(Compass { columns: spec.columns.clone(), rankers, split });
+    let (rows, shuffle) = scatter(context, group, &compass, &cores).await?;
+    context.spilled_bytes.add(shuffle.spilled_bytes());
+    let written = gather(context, group, Arc::new(shuffle), parts).await?;
     Ok((rows, written, compass.split.method()))
 }
 
 /// Brings all rows of a group into their buckets, and counts them.
-async fn scatter(job: &Arc<Job>, group: &Group, compass: &Arc<Compass>, cores: &Cores) -> Result<(u64, Shuffle)> {
-    let mut shuffle = Shuffle::new(job.shape.schema(), compass.split.buckets());
+async fn scatter(context: &Arc<RewriteContext>, group: &Group, compass: &Arc<Compass>, cores: &Cores) -> Result<(u64, Shuffle)> {
+    let mut shuffle = Shuffle::new(context.shape.schema(), compass.split.buckets());
     let mut first_row = 0;
-    let rows = job.read(&job.scan, group, ReadOptions::default())?;
+    let rows = context.read(&context.scan, group, ReadOptions::default())?;
     let assigned = rows.map(|rows| {
-        let (job, compass, cores) = (Arc::clone(job), Arc::clone(compass), cores.clone());
+        let (context, compass, cores) = (Arc::clone(context), Arc::clone(compass), cores.clone());
         let first = first_row;
         first_row += rows.as_ref().map_or(0, RecordBatch::num_rows) as u64;
         async move {
             let rows = rows?;
-            let assign = move || compass.assign(&job.shape.moved(&rows)?, first);
+            let assign = move || compass.assign(&context.shape.moved(&rows)?, first);
             cores.compute("finding the files of rows", assign).await
         }
     });
@@ -93,22 +90,22 @@ async fn scatter(job: &Arc<Job>, group: &Group, compass: &Arc<Compass>, cores: &
         shuffle.push(rows).await?;
     }
     drop(assigned);
-    job.reporter.add_bytes(group.size_bytes / 2);
+    context.reporter.add_bytes(group.size_bytes / 2);
     Ok((first_row, shuffle))
 }
 
 /// Writes the files, some side by side.
-async fn gather(job: &Arc<Job>, group: &Group, shuffle: Arc<Shuffle>, parts: usize) -> Result<Vec<WrittenFile>> {
+async fn gather(context: &Arc<RewriteContext>, group: &Group, shuffle: Arc<Shuffle>, parts: usize) -> Result<Vec<WrittenFile>> {
     let files = shuffle.buckets().div_ceil(parts);
     let at_once = MemoryBudget::of_process().limit_bytes() / SORTED_SHARE / (part_bytes() * TIMES_IN_MEMORY);
     let at_once = usize::try_from(at_once).unwrap_or(usize::MAX);
     let bytes = group.live_bytes / 2 / files.max(1) as u64;
-    let (own, group) = (Arc::clone(job), group.clone());
+    let (own, group) = (Arc::clone(context), group.clone());
     let file = move |file: usize| {
-        let (job, group, shuffle) = (Arc::clone(&own), group.clone(), Arc::clone(&shuffle));
+        let (context, group, shuffle) = (Arc::clone(&own), group.clone(), Arc::clone(&shuffle));
         async move {
-            let written = write_file(&job, &group, shuffle, file * parts..(file + 1) * parts).await?;
-            job.reporter.add_bytes(bytes);
+            let written = write_file(&context, &group, shuffle, file * parts..(file + 1) * parts).await?;
+            context.reporter.add_bytes(bytes);
             Ok(written)
         }
     };
@@ -123,14 +120,19 @@ async fn gather(job: &Arc<Job>, group: &Group, shuffle: Arc<Shuffle>, parts: usi
     match failed {
         None => Ok(all),
         Some(error) => {
-            delete_written(job.snapshot.store(), &all).await;
+            delete_written(context.snapshot.store(), &all).await;
             Err(error)
         }
     }
 }
 
-async fn write_file(job: &Job, group: &Group, shuffle: Arc<Shuffle>, buckets: Range<usize>) -> Result<Vec<WrittenFile>> {
-    let mut sink = job.sink(&job.shape, group)?;
+async fn write_file(
+    context: &RewriteContext,
+    group: &Group,
+    shuffle: Arc<Shuffle>,
+    buckets: Range<usize>,
+) -> Result<Vec<WrittenFile>> {
+    let mut sink = context.sink(&context.shape, group)?;
     let filled = fill(&shuffle, buckets, &mut sink).await;
     Ok(sink.finish_after(filled).await?.1)
 }

@@ -5,11 +5,10 @@ use arrow_select::take::take;
 use futures::TryStreamExt;
 use lakebed_core::layout::Ranker;
 
-use super::Clustering;
 use crate::Result;
 use crate::clustering::KeyColumn;
+use crate::optimize::context::RewriteContext;
 use crate::optimize::plan::Group;
-use crate::optimize::run::Job;
 use crate::scan::read::ReadOptions;
 
 /// Rows of a sample, at most.
@@ -30,13 +29,13 @@ pub(super) struct Sample {
 pub(super) type Ranked = (Vec<Ranker>, Vec<Vec<u16>>);
 
 /// Reads the columns of a group's files.
-pub(super) async fn read(job: &Job, clustering: &Clustering, group: &Group) -> Result<Sample> {
-    let names = clustering.columns.iter().map(|column| column.name.clone());
-    let scan = job.snapshot.scan().select(names);
-    let mut sample = Sample { columns: vec![Vec::new(); clustering.columns.len()], rows: 0, step: 1, skip: 0 };
-    let mut rows = job.read(&scan, group, ReadOptions::default())?;
+pub(super) async fn read(context: &RewriteContext, columns: &[KeyColumn], group: &Group) -> Result<Sample> {
+    let names = columns.iter().map(|column| column.name.clone());
+    let scan = context.snapshot.scan().select(names);
+    let mut sample = Sample { columns: vec![Vec::new(); columns.len()], rows: 0, step: 1, skip: 0 };
+    let mut rows = context.read(&scan, group, ReadOptions::default())?;
     while let Some(rows) = rows.try_next().await? {
-        sample.add(&rows, &clustering.columns)?;
+        sample.add(&rows, columns)?;
     }
     Ok(sample)
 }

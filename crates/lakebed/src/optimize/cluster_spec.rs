@@ -1,40 +1,19 @@
-//! Which files are clustered together already, as their tags tell, and which are to be.
-//!
-//! The tags are Delta Spark's: files that were clustered in one go are a cube, with an id and the names of the columns. What its own
-//! clustering leaves open, whether rows lie exactly along a Z-order curve, stands in one more.
+//! By which columns and in which order files are clustered, and which files that concerns.
 
 use std::collections::HashMap;
 
-use arrow_array::{Array, StringArray};
 use lakebed_core::action::Add;
 use lakebed_core::layout::binpack::PackRules;
-use lakebed_core::log::files::{FileBatch, column};
 
-use super::plan::Candidate;
-use crate::Result;
-
-const ID: &str = "ZCUBE_ID";
-const COLUMNS: &str = "ZCUBE_ZORDER_BY";
-const ORDER: &str = "lakebed.layout";
-/// Who clusters the files of tables that are clustered by columns.
-const PROVIDER: &str = "liquid";
-
-/// To what a file belongs that was clustered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Cube {
-    id: Option<String>,
-    /// A list of names as JSON.
-    columns: Option<String>,
-    order: Option<String>,
-    provider: Option<String>,
-}
+use super::candidate::Candidate;
+use super::zcube::{PROVIDER, ZCube};
+use crate::clustering::KeyColumn;
 
 /// How files are to be clustered.
 #[derive(Debug, Clone)]
-pub(super) struct Wanted {
-    /// The names of the columns, as `a` or `a.b`.
-    pub(super) columns: Vec<String>,
-    pub(super) order: Arrangement,
+pub(super) struct ClusterSpec {
+    pub(super) columns: Vec<KeyColumn>,
+    pub(super) order: ClusterOrder,
     /// Whether all files are clustered anew.
     pub(super) full: bool,
     /// When a file has too many deleted rows.
@@ -42,7 +21,7 @@ pub(super) struct Wanted {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Arrangement {
+pub(super) enum ClusterOrder {
     /// Exactly along a Z-order curve.
     ZOrder,
     /// As it is best.
@@ -51,31 +30,10 @@ pub(super) enum Arrangement {
     OfTable,
 }
 
-impl Cube {
-    /// Of each file; none if its tags do not tell of any.
-    pub(super) fn of_files(files: &FileBatch) -> Result<Vec<Option<Self>>> {
-        let tags = [ID, COLUMNS, ORDER].map(|name| files.tag_texts(name));
-        let [id, columns, order] = tags;
-        let (id, columns, order) = (id?, columns?, order?);
-        let provider = files.texts(column::CLUSTERING_PROVIDER)?;
-        let text = |texts: &StringArray, row: usize| texts.is_valid(row).then(|| texts.value(row).to_owned());
-        let cube = |row: usize| {
-            let cube = Self {
-                id: text(&id, row),
-                columns: text(&columns, row),
-                order: text(&order, row),
-                provider: text(&provider, row),
-            };
-            (cube.id.is_some() || cube.provider.is_some()).then_some(cube)
-        };
-        Ok((0..files.len()).map(cube).collect())
-    }
-}
-
-impl Wanted {
+impl ClusterSpec {
     /// The places of the files that are to be clustered together; none if that would change nothing.
     pub(super) fn choose(&self, files: &[Candidate]) -> Option<Vec<usize>> {
-        let chosen = if self.order == Arrangement::OfTable { self.of_table(files) } else { self.of_all(files) };
+        let chosen = if self.order == ClusterOrder::OfTable { self.of_table(files) } else { self.of_all(files) };
         (!chosen.is_empty()).then_some(chosen)
     }
 
@@ -88,7 +46,8 @@ impl Wanted {
     /// Files that are not clustered, with the cubes that are no larger than what comes to them: so each row is clustered anew about as often
     /// as the table doubles. Files of other providers are theirs, and those of other columns stay until all are asked for.
     fn of_table(&self, files: &[Candidate]) -> Vec<usize> {
-        let own: Vec<usize> = (0..files.len()).filter(|place| !files[*place].is_of_others()).collect();
+        let own: Vec<usize> =
+            (0..files.len()).filter(|place| !files[*place].cube.as_ref().is_some_and(ZCube::is_of_others)).collect();
         if self.full {
             return own;
         }
@@ -134,35 +93,31 @@ impl Wanted {
 
     /// Marks new files as clustered in one go.
     pub(super) fn mark<'a>(&self, adds: impl IntoIterator<Item = &'a mut Add>, id: &str) {
-        let mut tags = HashMap::from([(ID, id.to_owned()), (COLUMNS, self.columns_text())]);
-        tags.extend(self.order.name().map(|name| (ORDER, name.to_owned())));
-        let tags: HashMap<String, Option<String>> =
-            tags.into_iter().map(|(name, value)| (name.to_owned(), Some(value))).collect();
-        for add in adds {
-            add.tags.get_or_insert_default().extend(tags.clone());
-            add.clustering_provider = (self.order == Arrangement::OfTable).then(|| PROVIDER.to_owned());
-        }
+        let zcube = ZCube {
+            id: Some(id.to_owned()),
+            columns: Some(self.columns_text()),
+            order: self.order.name().map(str::to_owned),
+            provider: (self.order == ClusterOrder::OfTable).then(|| PROVIDER.to_owned()),
+        };
+        zcube.mark(adds);
     }
 
-    fn is_of(&self, cube: &Cube) -> bool {
+    /// The names of the columns, as `a` or `a.b`.
+    pub(super) fn column_names(&self) -> Vec<String> {
+        self.columns.iter().map(|column| column.name.clone()).collect()
+    }
+
+    fn is_of(&self, cube: &ZCube) -> bool {
         cube.columns == Some(self.columns_text())
-            && (self.order == Arrangement::OfTable || cube.order.as_deref() == self.order.name())
+            && (self.order == ClusterOrder::OfTable || cube.order.as_deref() == self.order.name())
     }
 
     fn columns_text(&self) -> String {
-        serde_json::Value::from(self.columns.clone()).to_string()
+        serde_json::Value::from(self.column_names()).to_string()
     }
 }
 
-impl Candidate {
-    /// Whether another provider clustered it, whose it stays.
-    fn is_of_others(&self) -> bool {
-        let provider = self.cube.as_ref().and_then(|cube| cube.provider.as_deref());
-        provider.is_some_and(|provider| provider != PROVIDER)
-    }
-}
-
-impl Arrangement {
+impl ClusterOrder {
     /// As tags name it.
     fn name(self) -> Option<&'static str> {
         match self {

@@ -1,0 +1,41 @@
+//! What the groups of one OPTIMIZE share.
+
+use super::plan::Group;
+use super::progress::Reporter;
+use crate::metrics::Counter;
+use crate::scan::Scan;
+use crate::scan::read::{ReadOptions, read_task_with};
+use crate::write::WriteOptions;
+use crate::write::files::FileSink;
+use crate::write::shape::Shape;
+use crate::write::target::Target;
+use crate::{RecordBatchStream, Result, Snapshot};
+
+/// What all groups share.
+pub(super) struct RewriteContext {
+    pub(super) snapshot: Snapshot,
+    pub(super) target: Target,
+    /// By what the target was made.
+    pub(super) write_options: WriteOptions,
+    pub(super) shape: Shape,
+    /// Of all columns, with those that tell who rows are.
+    pub(super) scan: Scan,
+    /// The names of the partition columns in the log.
+    pub(super) partitions: Vec<String>,
+    /// About how large files become.
+    pub(super) file_bytes: u64,
+    pub(super) reporter: Reporter,
+    pub(super) spilled_bytes: Counter,
+}
+
+impl RewriteContext {
+    /// Where a group's rows of this form are written.
+    pub(super) fn sink(&self, shape: &Shape, group: &Group) -> Result<FileSink> {
+        Ok(shape.sink(&self.snapshot, &self.target)?.of_partition(group.partition.clone()))
+    }
+
+    /// The rows of a group's files, as a scan gives them.
+    pub(super) fn read(&self, scan: &Scan, group: &Group, options: ReadOptions) -> Result<RecordBatchStream> {
+        read_task_with(self.snapshot.store(), &scan.task(group.files.scans(&self.partitions)?), options)
+    }
+}
