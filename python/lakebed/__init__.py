@@ -17,7 +17,7 @@ from lakebed._lakebed import __version__
 from lakebed.alter import Alter
 from lakebed.changes import Changes
 from lakebed.detail import Checkpoint, Detail, Protocol
-from lakebed.dml import ChangeMetrics, ChangeResult, Merge, MergeExplanation, MergeKey
+from lakebed.dml import Merge, MergeExplanation, MergeKey
 from lakebed.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -35,12 +35,21 @@ from lakebed.errors import (
     VersionNotFoundError,
 )
 from lakebed.history import History, HistoryEntry
-from lakebed.optimize import OptimizeMetrics, OptimizeResult, PlannedGroup, Progress
+from lakebed.maintain import PlannedGroup, Progress
 from lakebed.reader import exists, read
+from lakebed.results import (
+    ChangeMetrics,
+    ChangeResult,
+    CommitResult,
+    OptimizeMetrics,
+    OptimizeResult,
+    VacuumMetrics,
+    VacuumResult,
+    WriteMetrics,
+)
 from lakebed.scan import ExplainedConjunct, Explanation, Scan, read_task
 from lakebed.table import Table
-from lakebed.vacuum import VacuumMetrics, VacuumResult
-from lakebed.writer import CommitResult, WriteMetrics, create, write
+from lakebed.writer import create, write
 
 __all__ = [
     "Alter",

@@ -29,4 +29,4 @@ class Alter:
         ('day', 'id')
         """
         names = arguments.columns("columns", columns) or []
-        return self._table._wrap(self._table._table.cluster_by(names), self._table._given)
+        return self._table._with(self._table._table.cluster_by(names))

@@ -8,63 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lakebed import _lakebed, arguments
 from lakebed.errors import InvalidInputError
+from lakebed.input import begins_anew, stream
+from lakebed.results import ChangeMetrics, ChangeResult
 from lakebed.scan import ExplainedConjunct, Explanation
 
 if TYPE_CHECKING:
     from lakebed.table import Table
 
-__all__ = ["ChangeMetrics", "ChangeResult", "Merge", "MergeExplanation", "MergeKey"]
-
-
-@dataclass(frozen=True)
-class ChangeMetrics:
-    """What a change of rows did."""
-
-    #: Rows that are gone; None where the log does not tell how many there were.
-    deleted_rows: int | None = None
-    #: Rows that are others now, and rows that are new.
-    updated_rows: int = 0
-    inserted_rows: int = 0
-    #: Rows that stayed but had to move to new files.
-    copied_rows: int = 0
-    #: Rows of a merge's source.
-    source_rows: int = 0
-    #: New files and their sizes, and files that are gone.
-    added_files: int = 0
-    added_bytes: int = 0
-    removed_files: int = 0
-    removed_bytes: int = 0
-    #: Files of changed rows, for the change data feed.
-    change_files: int = 0
-    #: Files that got a deletion vector, got another one, or are gone with theirs.
-    vectors_added: int = 0
-    vectors_updated: int = 0
-    vectors_removed: int = 0
-    #: Files that had to be looked at and their sizes.
-    scanned_files: int = 0
-    scanned_bytes: int = 0
-    #: Files that were ruled out; some may have left the table since its last checkpoint. What ``explain`` tells is exact.
-    skipped_by_partition: int = 0
-    skipped_by_statistics: int = 0
-    #: What went to disk because it did not fit into memory.
-    spilled_bytes: int = 0
-    #: The most that the process had reserved of its memory budget meanwhile.
-    peak_memory_bytes: int = 0
-    #: How often another writer was faster.
-    conflicts: int = 0
-
-
-@dataclass(frozen=True)
-class ChangeResult:
-    """What came of a change of rows."""
-
-    #: The version that it became, or the latest one if there was nothing to do.
-    version: int
-    metrics: ChangeMetrics
-    #: False if there was nothing to do: no row was concerned, or the table knew the change already.
-    committed: bool
-    #: The table as of that version.
-    table: Table
+__all__ = ["Merge", "MergeExplanation", "MergeKey", "delete_rows", "update_rows", "upsert_rows"]
 
 
 def delete_rows(table: Table, options: dict[str, Any]) -> ChangeResult:
@@ -153,8 +104,6 @@ class Merge:
     def _read(self) -> _lakebed.MergeSource:
         """The source is read once, however often it is asked for. Where that fails, only a source that begins anew is read again."""
         if self._source is None:
-            from lakebed.input import begins_anew, stream
-
             if self._is_begun and not begins_anew(self._data):
                 raise InvalidInputError(
                     "the source was read in part, by a call that failed: make the merge anew, with a source from its beginning"
@@ -215,20 +164,7 @@ def upsert_rows(table: Table, source: Any, keys: str | Sequence[str], options: d
     return Merge(table, source, {**options, "keys": names}).when_matched_update().when_not_matched_insert().execute()
 
 
-def change_options(
-    *, txn: Any = None, user_metadata: Any = None, target_file_size: Any = None, retry: Any = True, timeout: Any = None
-) -> dict[str, Any]:
-    """What all changes of rows can be told."""
-    return {
-        "txn": arguments.txn("txn", txn),
-        "user_metadata": arguments.words("user_metadata", user_metadata),
-        "target_file_size": arguments.file_size("target_file_size", target_file_size),
-        "retry": arguments.flag("retry", retry),
-        "timeout": arguments.number("timeout", timeout),
-    }
-
-
 def _result(table: Table, changed: tuple[Any, bool, dict[str, Any]]) -> ChangeResult:
     made, committed, metrics = changed
-    newer = table._wrap(made, table._given)
-    return ChangeResult(newer.version, ChangeMetrics(**metrics), committed, newer)
+    newer = table._with(made)
+    return ChangeResult(version=newer.version, metrics=ChangeMetrics(**metrics), committed=committed, table=newer)

@@ -1,6 +1,6 @@
 """Conversion of a caller's data to Arrow: tables, frames, readers, rows, and iterators over batches of any of these kinds.
 
-Read :func:`stream`. Dictionaries become tables in :mod:`lakebed.records`, frames in :mod:`lakebed.frames`. An exception of the caller's own code becomes the cause
+Read :func:`stream`. Dictionaries become tables in :mod:`lakebed.records`, frames in :mod:`lakebed.adapters`. An exception of the caller's own code becomes the cause
 of an :class:`InvalidInputError`. A ``KeyboardInterrupt``, and every other exception that is no ``Exception``, passes through unchanged.
 """
 
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lakebed.adapters.pandas import arrow, is_pandas
+from lakebed.adapters.polars import check_polars
 from lakebed.errors import InvalidInputError, LakebedError
-from lakebed.frames import arrow, check_polars, is_pandas
 from lakebed.values import check_name, printable, shown, with_article
 
 if TYPE_CHECKING:

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from lakebed.errors import TableNotFoundError
+from lakebed.options import Opening, Storage, takes
 from lakebed.scan import Scan
 from lakebed.table import Table
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["exists", "read"]
 
 
+@takes(Opening)
 def read(
     uri: str | os.PathLike[str],
     columns: str | Sequence[str] | None = None,
     *,
     where: str | None = None,
     limit: int | None = None,
-    version: int | None = None,
-    timestamp: datetime | str | None = None,
-    storage_options: Mapping[str, str] | None = None,
-    credentials: Callable[[], Mapping[str, Any]] | None = None,
-    absolute_paths: bool = False,
+    **options: Unpack[Opening],
 ) -> Scan:
     """The rows of a table, not read yet: ``to_pandas()``, ``to_arrow()`` and the other ways out of :class:`lakebed.Scan` read them.
 
@@ -35,23 +35,11 @@ def read(
     >>> lb.read("examples/trips", "city", where="fare > 20").to_pandas()["city"].tolist()
     ['Kyoto', 'Lisbon']
     """
-    table = Table(
-        uri,
-        version=version,
-        timestamp=timestamp,
-        storage_options=storage_options,
-        credentials=credentials,
-        absolute_paths=absolute_paths,
-    )
-    return table.scan(columns, where=where, limit=limit)
+    return Table(uri, **options).scan(columns, where=where, limit=limit)
 
 
-def exists(
-    uri: str | os.PathLike[str],
-    *,
-    storage_options: Mapping[str, str] | None = None,
-    credentials: Callable[[], Mapping[str, Any]] | None = None,
-) -> bool:
+@takes(Storage)
+def exists(uri: str | os.PathLike[str], **options: Unpack[Storage]) -> bool:
     """Whether there is a table at ``uri``. A store that cannot be reached is an error, and so is a table that is damaged.
 
     ``storage_options`` and ``credentials`` are those of :class:`lakebed.Table`.
@@ -61,7 +49,7 @@ def exists(
     (True, False)
     """
     try:
-        Table(uri, storage_options=storage_options, credentials=credentials)
+        Table(uri, **options)
     except TableNotFoundError:
         return False
     return True

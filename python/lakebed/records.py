@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from lakebed.adapters.pandas import is_pandas, series
 from lakebed.errors import InvalidInputError
-from lakebed.frames import is_pandas, series
 from lakebed.values import array_of, check_name, refuse_dtype, with_article
 
 if TYPE_CHECKING:

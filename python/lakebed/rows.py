@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakebed import _lakebed, arguments
-from lakebed.errors import InvalidInputError
-from lakebed.values import shown
+from lakebed.adapters.duckdb import to_duckdb
+from lakebed.adapters.polars import to_polars
+from lakebed.adapters.pyarrow import read, reader, schema_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["Rows", "narrowed", "read", "reader", "schema_of"]
+__all__ = ["Rows", "narrowed"]
 
 
 class Rows(ABC):
@@ -57,21 +58,11 @@ class Rows(ABC):
 
     def to_polars(self) -> pl.DataFrame:
         """All rows as a polars data frame."""
-        import polars as pl
-
-        return pl.DataFrame(self.to_arrow())
+        return to_polars(self.to_arrow())
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
         """A DuckDB relation over all rows, in this ``connection`` or in one of its own."""
-        import duckdb
-
-        connection = connection if connection is not None else duckdb.connect()
-        if not hasattr(connection, "from_arrow"):
-            raise TypeError(f"connection={shown(connection)}: it must be a connection of DuckDB")
-        rows = self.to_arrow()
-        if not rows.column_names:
-            raise InvalidInputError("columns=[]: a relation of DuckDB needs at least one column")
-        return connection.from_arrow(rows)
+        return to_duckdb(self.to_arrow, connection)
 
 
 def narrowed(columns: str | Sequence[str] | None, where: str | None, limit: int | None = None) -> dict[str, Any]:
@@ -82,39 +73,3 @@ def narrowed(columns: str | Sequence[str] | None, where: str | None, limit: int 
         "limit": arguments.integer("limit", limit),
     }
     return {name: value for name, value in found.items() if value is not None}
-
-
-def read(stream: _lakebed.ArrowStream) -> pa.Table:
-    """All of a stream, by the road of pyarrow that does not import pandas."""
-    import pyarrow as pa
-
-    return pa.RecordBatchReader.from_stream(stream.collect()).read_all()
-
-
-def reader(stream: _lakebed.ArrowStream) -> pa.RecordBatchReader:
-    """A stream batch by batch: unlike in a C stream, an error keeps its class and Ctrl-C works."""
-    import pyarrow as pa
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        while (one := stream.next()) is not None:
-            yield from pa.RecordBatchReader.from_stream(one)
-
-    return pa.RecordBatchReader.from_batches(schema_of(stream.__arrow_c_schema__()), batches())
-
-
-def schema_of(capsule: object) -> pa.Schema:
-    """A schema from a capsule: pyarrow asks objects for capsules, so one is wrapped around it."""
-    import pyarrow as pa
-
-    wrapped: Any = _CSchema(capsule)
-    return pa.schema(wrapped)
-
-
-class _CSchema:
-    """Wraps a capsule for pyarrow, which asks objects for capsules."""
-
-    def __init__(self, capsule: object) -> None:
-        self._capsule = capsule
-
-    def __arrow_c_schema__(self) -> object:
-        return self._capsule

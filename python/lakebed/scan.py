@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakebed import _lakebed, arguments
-from lakebed.rows import Rows, narrowed, read, reader
+from lakebed.adapters.pyarrow import read, reader
+from lakebed.options import Storage, takes
+from lakebed.rows import Rows, narrowed
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from typing_extensions import Unpack
 
 __all__ = ["ExplainedConjunct", "Explanation", "Scan", "read_task"]
 
@@ -135,13 +138,8 @@ class Scan(Rows):
         return f"Scan({self._table.uri!r}, version={self._table.version}{options})"
 
 
-def read_task(
-    task: bytes,
-    *,
-    storage_options: Mapping[str, str] | None = None,
-    credentials: Callable[[], Mapping[str, Any]] | None = None,
-    absolute_paths: bool = False,
-) -> pa.RecordBatchReader:
+@takes(Storage)
+def read_task(task: bytes, *, absolute_paths: bool = False, **storage: Unpack[Storage]) -> pa.RecordBatchReader:
     """Runs one piece of a scan, anywhere: ``task`` is one of those that :meth:`Scan.tasks` or :meth:`Changes.tasks` give.
 
     A task holds no secrets: ``storage_options`` and ``credentials`` are given here, or they come from the environment.
@@ -149,6 +147,6 @@ def read_task(
     """
     if not isinstance(task, (bytes, bytearray)):
         raise TypeError(f"task is of type {type(task).__name__}: it must be the bytes of a task")
-    options = arguments.strings("storage_options", storage_options)
-    follows = arguments.flag("absolute_paths", absolute_paths)
-    return reader(_lakebed.read_task(bytes(task), options, arguments.function("credentials", credentials), follows))
+    options = arguments.strings("storage_options", storage.get("storage_options"))
+    credentials = arguments.function("credentials", storage.get("credentials"))
+    return reader(_lakebed.read_task(bytes(task), options, credentials, arguments.flag("absolute_paths", absolute_paths)))

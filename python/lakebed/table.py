@@ -8,13 +8,18 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from lakebed import _lakebed, arguments
+from lakebed.adapters.pyarrow import schema_of
 from lakebed.alter import Alter
-from lakebed.arguments import Commits, Evolution, OnLossy, Partitions, SchemaMode, VacuumMode
+from lakebed.arguments import Evolution, Partitions, SchemaMode, VacuumMode
 from lakebed.changes import Changes
 from lakebed.detail import Checkpoint, Detail, Protocol, protocol
 from lakebed.display import html_table
+from lakebed.dml import Merge, delete_rows, update_rows, upsert_rows
 from lakebed.history import History, entry
-from lakebed.rows import schema_of
+from lakebed.input import stream
+from lakebed.maintain import layout, optimize, plan_optimize, vacuum
+from lakebed.options import Appending, Changing, Merging, Opening, Optimizing, Overwriting, Rewriting, checked, located, takes
+from lakebed.results import CommitResult, WriteMetrics
 from lakebed.scan import Scan
 from lakebed.times import milliseconds, moment
 
@@ -23,11 +28,10 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    from typing_extensions import Unpack
 
-    from lakebed.dml import ChangeResult, Merge
-    from lakebed.optimize import OptimizeResult, PlannedGroup, Progress
-    from lakebed.vacuum import VacuumResult
-    from lakebed.writer import CommitResult
+    from lakebed.maintain import PlannedGroup, Progress
+    from lakebed.results import ChangeResult, OptimizeResult, VacuumResult
 
 __all__ = ["Table"]
 
@@ -48,23 +52,14 @@ class Table:
     4
     """
 
-    def __init__(
-        self,
-        uri: str | os.PathLike[str],
-        *,
-        version: int | None = None,
-        timestamp: datetime | str | None = None,
-        storage_options: Mapping[str, str] | None = None,
-        credentials: Callable[[], Mapping[str, Any]] | None = None,
-        absolute_paths: bool = False,
-    ) -> None:
+    @takes(Opening)
+    def __init__(self, uri: str | os.PathLike[str], **options: Unpack[Opening]) -> None:
+        version, timestamp = options.get("version"), options.get("timestamp")
         if version is not None and timestamp is not None:
             raise TypeError("give version or timestamp, not both")
         self._given: dict[str, Any] = {
-            "uri": arguments.location("uri", uri),
-            "storage_options": arguments.strings("storage_options", storage_options),
-            "credentials": arguments.function("credentials", credentials),
-            "absolute_paths": arguments.flag("absolute_paths", absolute_paths),
+            **located(uri, options),
+            "absolute_paths": arguments.flag("absolute_paths", options.get("absolute_paths", False)),
         }
         at = {
             "version": arguments.integer("version", version),
@@ -78,6 +73,10 @@ class Table:
         self._given = given
         self._table = table
         return self
+
+    def _with(self, table: _lakebed.Table) -> Table:
+        """The handle of another version of this table."""
+        return self._wrap(table, self._given)
 
     @property
     def uri(self) -> str:
@@ -271,22 +270,10 @@ class Table:
 
     def refresh(self) -> Table:
         """A handle on the latest version: costs one listing and the new commits. This handle stays as it is."""
-        return self._wrap(self._table.refresh(), self._given)
+        return self._with(self._table.refresh())
 
-    def append(
-        self,
-        data: Any,
-        *,
-        schema: Evolution = "enforce",
-        txn: tuple[str, int] | None = None,
-        user_metadata: str | None = None,
-        target_file_size: int | None = None,
-        compression: str | None = None,
-        row_group_rows: int | None = None,
-        bloom_columns: str | Sequence[str] | None = None,
-        on_lossy: OnLossy = "error",
-        timeout: float | None = None,
-    ) -> CommitResult:
+    @takes(Appending)
+    def append(self, data: Any, *, schema: Evolution = "enforce", **options: Unpack[Appending]) -> CommitResult:
         """Adds the rows of ``data``, on top of the latest version whatever the version of this handle; the options are those of
         :func:`lakebed.write`. Where the table is gone, or another one was made in its place, nothing is written.
 
@@ -295,25 +282,10 @@ class Table:
         >>> table.append(pa.table({"id": [1, 2]})).version
         1
         """
-        from lakebed.writer import write_rows
+        evolution = arguments.word("schema", schema, Evolution)
+        return self._write(data, {**options, "mode": "append", "schema": evolution})
 
-        return write_rows(
-            self,
-            data,
-            {
-                "mode": "append",
-                "schema": arguments.word("schema", schema, Evolution),
-                "txn": txn,
-                "user_metadata": user_metadata,
-                "target_file_size": target_file_size,
-                "compression": compression,
-                "row_group_rows": row_group_rows,
-                "bloom_columns": bloom_columns,
-                "on_lossy": on_lossy,
-                "timeout": timeout,
-            },
-        )
-
+    @takes(Overwriting)
     def overwrite(
         self,
         data: Any,
@@ -321,17 +293,7 @@ class Table:
         where: str | None = None,
         partitions: Partitions = "static",
         schema: SchemaMode = "enforce",
-        partition_by: str | Sequence[str] | None = None,
-        cluster_by: str | Sequence[str] | None = None,
-        properties: Mapping[str, Any] | None = None,
-        txn: tuple[str, int] | None = None,
-        user_metadata: str | None = None,
-        target_file_size: int | None = None,
-        compression: str | None = None,
-        row_group_rows: int | None = None,
-        bloom_columns: str | Sequence[str] | None = None,
-        on_lossy: OnLossy = "error",
-        timeout: float | None = None,
+        **options: Unpack[Overwriting],
     ) -> CommitResult:
         """Puts the rows of ``data`` in the place of all others, or of those for which ``where`` is true, on top of the latest version; the
         options are those of :func:`lakebed.write`. ``partition_by``, ``cluster_by`` and ``properties`` go with ``schema="overwrite"``.
@@ -341,39 +303,16 @@ class Table:
         >>> table.overwrite(pa.table({"id": [20]}), where="id >= 2").table.count()
         2
         """
-        from lakebed.writer import write_rows
+        replaced = {"mode": "overwrite", "where": where, "partitions": partitions, "schema": schema}
+        return self._write(data, {**options, **replaced})
 
-        return write_rows(
-            self,
-            data,
-            {
-                "mode": "overwrite",
-                "where": where,
-                "partitions": partitions,
-                "schema": schema,
-                "partition_by": partition_by,
-                "cluster_by": cluster_by,
-                "properties": properties,
-                "txn": txn,
-                "user_metadata": user_metadata,
-                "target_file_size": target_file_size,
-                "compression": compression,
-                "row_group_rows": row_group_rows,
-                "bloom_columns": bloom_columns,
-                "on_lossy": on_lossy,
-                "timeout": timeout,
-            },
-        )
+    def _write(self, data: Any, options: dict[str, Any]) -> CommitResult:
+        written, committed, metrics = self._table.write_rows(checked(options), stream(data))
+        newer = self._with(written)
+        return CommitResult(version=newer.version, metrics=WriteMetrics(**metrics), committed=committed, table=newer)
 
-    def delete(
-        self,
-        where: str | None = None,
-        *,
-        txn: tuple[str, int] | None = None,
-        user_metadata: str | None = None,
-        retry: bool = True,
-        timeout: float | None = None,
-    ) -> ChangeResult:
+    @takes(Changing)
+    def delete(self, where: str | None = None, **options: Unpack[Changing]) -> ChangeResult:
         """Deletes the rows for which ``where`` is true, or all rows, on top of the latest version whatever the version of this handle.
 
         A table with ``delta.enableDeletionVectors`` notes the rows beside their files; in others, files are written anew without them. Where
@@ -387,22 +326,10 @@ class Table:
         >>> result.metrics.deleted_rows, result.table.count()
         (2, 1)
         """
-        from lakebed.dml import change_options, delete_rows
+        return delete_rows(self, checked({"where": where, **options}))
 
-        given = change_options(txn=txn, user_metadata=user_metadata, retry=retry, timeout=timeout)
-        return delete_rows(self, {"where": arguments.text("where", where), **given})
-
-    def update(
-        self,
-        set: Mapping[str, str],
-        *,
-        where: str | None = None,
-        txn: tuple[str, int] | None = None,
-        user_metadata: str | None = None,
-        target_file_size: int | None = None,
-        retry: bool = True,
-        timeout: float | None = None,
-    ) -> ChangeResult:
+    @takes(Rewriting)
+    def update(self, set: Mapping[str, str], *, where: str | None = None, **options: Unpack[Rewriting]) -> ChangeResult:
         """Puts values into columns of the rows for which ``where`` is true, or of all rows, on top of the latest version. ``set`` says which: it
         maps columns (``"a.b"`` for a field of a struct) to SQL expressions. ``target_file_size`` is about how large new files become, in bytes.
         The other options are those of :meth:`delete`.
@@ -412,13 +339,9 @@ class Table:
         >>> table.update({"name": "upper(name)"}, where="id > 1").table.to_arrow().sort_by("id")["name"].to_pylist()
         ['a', 'B', 'C']
         """
-        from lakebed.dml import change_options, update_rows
+        return update_rows(self, set, checked({"where": where, **options}))
 
-        given = change_options(
-            txn=txn, user_metadata=user_metadata, target_file_size=target_file_size, retry=retry, timeout=timeout
-        )
-        return update_rows(self, set, {"where": arguments.text("where", where), **given})
-
+    @takes(Merging)
     def merge(
         self,
         source: Any,
@@ -426,13 +349,7 @@ class Table:
         *,
         source_alias: str = "source",
         target_alias: str = "target",
-        schema: Evolution = "enforce",
-        on_lossy: OnLossy = "error",
-        txn: tuple[str, int] | None = None,
-        user_metadata: str | None = None,
-        target_file_size: int | None = None,
-        retry: bool = True,
-        timeout: float | None = None,
+        **options: Unpack[Merging],
     ) -> Merge:
         """A merge of rows into the latest version of this table: say with the ``when_`` methods what becomes of which rows, then ``execute()``.
 
@@ -442,33 +359,12 @@ class Table:
         no column can hold, such as nanoseconds; assignments cast as SQL does. ``target_file_size`` is about how large new files become, in bytes.
         The other options are those of :meth:`delete`.
         """
-        from lakebed.dml import Merge, change_options
+        names = {"on": on, "source_alias": source_alias, "target_alias": target_alias}
+        named = {name: arguments.given(name, arguments.text(name, value)) for name, value in names.items()}
+        return Merge(self, source, {**named, **_merging(options)})
 
-        given = change_options(
-            txn=txn, user_metadata=user_metadata, target_file_size=target_file_size, retry=retry, timeout=timeout
-        )
-        names = {
-            "on": arguments.given("on", arguments.text("on", on)),
-            "source_alias": arguments.given("source_alias", arguments.text("source_alias", source_alias)),
-            "target_alias": arguments.given("target_alias", arguments.text("target_alias", target_alias)),
-            "schema": arguments.word("schema", schema, Evolution),
-            "on_lossy": arguments.word("on_lossy", on_lossy, OnLossy) or "error",
-        }
-        return Merge(self, source, {**names, **given})
-
-    def upsert(
-        self,
-        source: Any,
-        keys: str | Sequence[str],
-        *,
-        schema: Evolution = "enforce",
-        on_lossy: OnLossy = "error",
-        txn: tuple[str, int] | None = None,
-        user_metadata: str | None = None,
-        target_file_size: int | None = None,
-        retry: bool = True,
-        timeout: float | None = None,
-    ) -> ChangeResult:
+    @takes(Merging)
+    def upsert(self, source: Any, keys: str | Sequence[str], **options: Unpack[Merging]) -> ChangeResult:
         """Updates the rows that have the ``keys`` (one or more columns) of a row of ``source`` with all its columns, and inserts its other rows.
         A null among the keys equals a null. Fractions for whole numbers, and other values that a column cannot hold, are refused unless
         ``on_lossy="truncate"``. The other options are those of :meth:`merge`.
@@ -479,88 +375,43 @@ class Table:
         >>> result.metrics.updated_rows, result.metrics.inserted_rows
         (1, 1)
         """
-        from lakebed.dml import change_options, upsert_rows
-
-        given = change_options(
-            txn=txn, user_metadata=user_metadata, target_file_size=target_file_size, retry=retry, timeout=timeout
-        )
-        said = {
-            "schema": arguments.word("schema", schema, Evolution),
-            "on_lossy": arguments.word("on_lossy", on_lossy, OnLossy) or "error",
-        }
-        return upsert_rows(self, source, keys, {**said, **given})
+        return upsert_rows(self, source, keys, _merging(options))
 
     @overload
     def optimize(
         self,
         where: str | None = ...,
         *,
-        zorder_by: str | Sequence[str] | None = ...,
-        cluster_by: str | Sequence[str] | None = ...,
-        target_file_size: int | None = ...,
-        min_files: int = ...,
-        max_deleted_share: float = ...,
-        full: bool = ...,
-        fill_statistics: bool = ...,
-        commit: Commits = ...,
         dry_run: Literal[False] = ...,
         progress: bool | Callable[[Progress], Any] | None = ...,
-        user_metadata: str | None = ...,
-        timeout: float | None = ...,
+        **options: Unpack[Optimizing],
     ) -> OptimizeResult: ...
     @overload
     def optimize(
         self,
         where: str | None = ...,
         *,
-        zorder_by: str | Sequence[str] | None = ...,
-        cluster_by: str | Sequence[str] | None = ...,
-        target_file_size: int | None = ...,
-        min_files: int = ...,
-        max_deleted_share: float = ...,
-        full: bool = ...,
-        fill_statistics: bool = ...,
-        commit: Commits = ...,
         dry_run: Literal[True],
         progress: bool | Callable[[Progress], Any] | None = ...,
-        user_metadata: str | None = ...,
-        timeout: float | None = ...,
+        **options: Unpack[Optimizing],
     ) -> tuple[PlannedGroup, ...]: ...
     @overload
     def optimize(
         self,
         where: str | None = ...,
         *,
-        zorder_by: str | Sequence[str] | None = ...,
-        cluster_by: str | Sequence[str] | None = ...,
-        target_file_size: int | None = ...,
-        min_files: int = ...,
-        max_deleted_share: float = ...,
-        full: bool = ...,
-        fill_statistics: bool = ...,
-        commit: Commits = ...,
         dry_run: bool,
         progress: bool | Callable[[Progress], Any] | None = ...,
-        user_metadata: str | None = ...,
-        timeout: float | None = ...,
+        **options: Unpack[Optimizing],
     ) -> OptimizeResult | tuple[PlannedGroup, ...]: ...
-
+    @takes(Optimizing)
     def optimize(
         self,
         where: str | None = None,
         *,
-        zorder_by: str | Sequence[str] | None = None,
-        cluster_by: str | Sequence[str] | None = None,
-        target_file_size: int | None = None,
-        min_files: int = 2,
-        max_deleted_share: float = 0.05,
-        full: bool = False,
-        fill_statistics: bool = True,
-        commit: Commits = "run",
         dry_run: bool = False,
         progress: bool | Callable[[Progress], Any] | None = None,
-        user_metadata: str | None = None,
-        timeout: float | None = None,
+        **options: Unpack[Optimizing],
     ) -> OptimizeResult | tuple[PlannedGroup, ...]:
         """Writes files of the latest version anew, without changing a row: small files are put together, and files of which more than
         ``max_deleted_share`` of the rows are deleted are freed of these. With ``where``, only files that may hold such rows are looked at.
@@ -584,23 +435,11 @@ class Table:
         >>> result.metrics.removed_files, result.metrics.added_files, result.metrics.rows
         (4, 1, 5)
         """
-        from lakebed.optimize import layout, optimize, plan_optimize
-
-        options = {
-            "where": arguments.text("where", where),
-            "layout": layout(arguments.columns("zorder_by", zorder_by), arguments.columns("cluster_by", cluster_by)),
-            "target_file_size": arguments.file_size("target_file_size", target_file_size),
-            "min_files": arguments.integer("min_files", min_files, least=1),
-            "max_deleted_share": arguments.number("max_deleted_share", max_deleted_share, most=1),
-            "full": arguments.flag("full", full),
-            "fill_statistics": arguments.flag("fill_statistics", fill_statistics),
-            "commit": arguments.word("commit", commit, Commits),
-            "user_metadata": arguments.words("user_metadata", user_metadata),
-            "timeout": arguments.number("timeout", timeout),
-        }
+        given = checked({"where": where, **options})
+        given["layout"] = layout(given.pop("zorder_by", None), given.pop("cluster_by", None))
         watcher = None if isinstance(progress, (bool, type(None))) else arguments.function("progress", progress)
         is_only_planned = arguments.flag("dry_run", dry_run)
-        return plan_optimize(self, options) if is_only_planned else optimize(self, options, watcher or progress is True)
+        return plan_optimize(self, given) if is_only_planned else optimize(self, given, watcher or progress is True)
 
     def vacuum(
         self,
@@ -633,8 +472,6 @@ class Table:
         >>> table.vacuum(0, enforce_retention=False).metrics.deleted_files
         1
         """
-        from lakebed.vacuum import vacuum
-
         options = {
             "retention_hours": arguments.number("retention_hours", retention_hours, finite=True),
             "mode": arguments.word("mode", mode, VacuumMode),
@@ -694,7 +531,8 @@ def _reopen(given: dict[str, Any], version: int, table_id: str) -> Table:
     return Table._wrap(_lakebed.Table.open({**given, "version": version, "id": table_id}), given)
 
 
-def _may_be_secret(name: str, value: str) -> bool:
-    """Whether a storage option may hold a secret: all may that are not known to hold none."""
-    option = {name: value}
-    return _lakebed.options_without_secrets(option) != option
+def _merging(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a merge. It replaces no schema, and its source is read before `_lakebed` could fill in `on_lossy`."""
+    evolution = arguments.word("schema", options.get("schema"), Evolution)
+    given = checked({**options, "schema": evolution})
+    return {**given, "on_lossy": given.get("on_lossy") or "error"}

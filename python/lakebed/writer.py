@@ -3,66 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from lakebed import _lakebed, arguments
-from lakebed.arguments import CreateMode, Mode, OnLossy, Partitions, SchemaMode
+from lakebed.arguments import CreateMode, Mode, Partitions, SchemaMode
 from lakebed.input import arrow_schema, stream
+from lakebed.options import Creating, WritingTo, checked, located, reopening, takes
+from lakebed.results import CommitResult, WriteMetrics
 from lakebed.table import Table
 
-__all__ = ["CommitResult", "Mode", "SchemaMode", "WriteMetrics", "create", "write"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["create", "write"]
 
 
-@dataclass(frozen=True)
-class WriteMetrics:
-    """What a write did."""
-
-    #: New files, their rows (with those that were copied) and their sizes.
-    files: int = 0
-    output_rows: int = 0
-    output_bytes: int = 0
-    #: Files that made way, and their sizes.
-    removed_files: int = 0
-    removed_bytes: int = 0
-    #: Rows that stayed but had to move to new files.
-    copied_rows: int = 0
-    #: Rows that made way; none where the log does not tell how many there were, and where nothing was to make way.
-    deleted_rows: int | None = None
-    #: Files of changed rows, for the change data feed.
-    change_files: int = 0
-    #: How often another writer was faster.
-    conflicts: int = 0
-
-
-@dataclass(frozen=True)
-class CommitResult:
-    """What came of a write."""
-
-    #: The version that it became, or the latest one if there was nothing to do.
-    version: int
-    metrics: WriteMetrics
-    #: False if there was nothing to do: the table was to be left alone, or knew the write already.
-    committed: bool
-    #: The table as of that version.
-    table: Table
-
-
+@takes(Creating)
 def create(
     uri: str | os.PathLike[str],
     schema: Any,
     *,
-    partition_by: str | Sequence[str] | None = None,
-    cluster_by: str | Sequence[str] | None = None,
-    properties: Mapping[str, Any] | None = None,
     constraints: Mapping[str, str] | None = None,
     mode: CreateMode = "error",
     name: str | None = None,
     description: str | None = None,
     user_metadata: str | None = None,
-    storage_options: Mapping[str, str] | None = None,
-    credentials: Callable[[], Mapping[str, Any]] | None = None,
+    **options: Unpack[Creating],
 ) -> Table:
     """Makes a table without rows.
 
@@ -86,42 +53,29 @@ def create(
     >>> table.version, table.partition_columns
     (0, ('day',))
     """
-    options = {
-        **_place(uri, storage_options, credentials),
-        "partition_by": arguments.columns("partition_by", partition_by),
-        "cluster_by": arguments.columns("cluster_by", cluster_by),
-        "properties": arguments.properties("properties", properties),
+    given = {
+        **checked(options),
+        **located(uri, options),
         "constraints": dict(arguments.expressions("constraints", {} if constraints is None else constraints)),
         "mode": arguments.word("mode", mode, CreateMode),
         "name": arguments.words("name", name),
         "description": arguments.words("description", description),
         "user_metadata": arguments.words("user_metadata", user_metadata),
     }
-    made = _lakebed.Table.create(options, arrow_schema(schema))
-    return Table._wrap(made, _given(options))
+    made = _lakebed.Table.create(given, arrow_schema(schema))
+    return Table._wrap(made, reopening(given))
 
 
+@takes(WritingTo)
 def write(
     uri: str | os.PathLike[str],
     data: Any,
     *,
     mode: Mode = "append",
-    partition_by: str | Sequence[str] | None = None,
-    cluster_by: str | Sequence[str] | None = None,
     where: str | None = None,
     partitions: Partitions = "static",
     schema: SchemaMode = "enforce",
-    txn: tuple[str, int] | None = None,
-    user_metadata: str | None = None,
-    target_file_size: int | None = None,
-    properties: Mapping[str, Any] | None = None,
-    compression: str | None = None,
-    row_group_rows: int | None = None,
-    bloom_columns: str | Sequence[str] | None = None,
-    on_lossy: OnLossy = "error",
-    timeout: float | None = None,
-    storage_options: Mapping[str, str] | None = None,
-    credentials: Callable[[], Mapping[str, Any]] | None = None,
+    **options: Unpack[WritingTo],
 ) -> CommitResult:
     """Writes rows to a table, which is made if there is none, in one commit: all of them or none.
 
@@ -153,56 +107,8 @@ def write(
     >>> lb.write("memory://docs/write", pa.table({"id": [4]})).table.count()
     4
     """
-    options = {
-        **_place(uri, storage_options, credentials),
-        **_options(locals()),
-    }
-    written, committed, metrics = _lakebed.Table.write(options, stream(data))
-    table = Table._wrap(written, _given(options))
-    return CommitResult(table.version, WriteMetrics(**metrics), committed, table)
-
-
-def write_rows(table: Table, data: Any, given: Mapping[str, Any]) -> CommitResult:
-    """Writes rows to a table that is open, by the options of :func:`write` that are given."""
-    written, committed, metrics = table._table.write_rows(_options(given), stream(data))
-    newer = Table._wrap(written, table._given)
-    return CommitResult(newer.version, WriteMetrics(**metrics), committed, newer)
-
-
-def _options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a write as `_lakebed` takes them, out of arguments of which some may mean something else."""
-    get = given.get
-    return {
-        "mode": arguments.word("mode", get("mode"), Mode),
-        "where": arguments.text("where", get("where")),
-        "partitions": arguments.word("partitions", get("partitions"), Partitions),
-        "schema": arguments.word("schema", get("schema"), SchemaMode),
-        "txn": arguments.txn("txn", get("txn")),
-        "user_metadata": arguments.words("user_metadata", get("user_metadata")),
-        "target_file_size": arguments.file_size("target_file_size", get("target_file_size")),
-        "compression": arguments.text("compression", get("compression")),
-        "row_group_rows": arguments.integer("row_group_rows", get("row_group_rows"), least=1),
-        "bloom_columns": arguments.columns("bloom_columns", get("bloom_columns")),
-        "on_lossy": arguments.word("on_lossy", get("on_lossy"), OnLossy),
-        "timeout": arguments.number("timeout", get("timeout")),
-        "partition_by": arguments.columns("partition_by", get("partition_by")),
-        "cluster_by": arguments.columns("cluster_by", get("cluster_by")),
-        "properties": arguments.properties("properties", get("properties")),
-    }
-
-
-def _place(
-    uri: str | os.PathLike[str],
-    storage_options: Mapping[str, str] | None,
-    credentials: Callable[[], Mapping[str, Any]] | None,
-) -> dict[str, Any]:
-    return {
-        "uri": arguments.location("uri", uri),
-        "storage_options": arguments.strings("storage_options", storage_options),
-        "credentials": arguments.function("credentials", credentials),
-    }
-
-
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    place = {name: options[name] for name in ("uri", "storage_options", "credentials")}
-    return {**place, "absolute_paths": False}
+    chosen = {"mode": mode, "where": where, "partitions": partitions, "schema": schema}
+    given = {**checked({**options, **chosen}), **located(uri, options)}
+    written, committed, metrics = _lakebed.Table.write(given, stream(data))
+    table = Table._wrap(written, reopening(given))
+    return CommitResult(version=table.version, metrics=WriteMetrics(**metrics), committed=committed, table=table)

@@ -6,6 +6,7 @@ import copy
 import inspect
 import os
 import pickle
+import pydoc
 import re
 import shutil
 import subprocess
@@ -187,6 +188,19 @@ def is_marked_up(name: str, said: str) -> bool:
     """Whether a docstring says this name as code: alone, with a value, or in a call that this one is short for."""
     codes = re.findall(r"``(.+?)``", said, flags=re.DOTALL)
     return any(re.match(rf"{name}(=|$)", code) or re.search(rf"^\w+\(.*\b{name}\b.*\)", code) for code in codes)
+
+
+@pytest.mark.parametrize("name", ["create", "write", "read", "exists", "Table.append", "Table.merge", "Table.optimize"])
+def test_help_names_every_option(name: str) -> None:
+    function = FUNCTIONS[name]
+    shown = pydoc.plain(pydoc.render_doc(function))
+    assert [one.name for one in parameters(function) if f"{one.name}: " not in shown] == []
+
+
+def test_an_unknown_option_is_named_with_its_function(table: lb.Table) -> None:
+    said = r"^Table\.append\(\) got an unexpected keyword argument 'tnx'$"
+    with pytest.raises(TypeError, match=said):
+        table.append(DATA, tnx=("my-job", 7))  # type: ignore[call-arg]
 
 
 def test_a_word_in_prose_documents_no_parameter() -> None:

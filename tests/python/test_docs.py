@@ -15,6 +15,7 @@ import pytest
 
 import lakebed
 import lakebed.changes
+import lakebed.dml
 import lakebed.reader
 import lakebed.scan
 import lakebed.table
@@ -42,7 +43,7 @@ def test_the_blocks_of_the_page_on_spark_run_one_after_the_other(spark: Any) -> 
 
 
 @pytest.mark.parametrize(
-    "module", [lakebed, lakebed.alter, lakebed.changes, lakebed.table, lakebed.reader, lakebed.scan, lakebed.writer]
+    "module", [lakebed, lakebed.alter, lakebed.changes, lakebed.dml, lakebed.table, lakebed.reader, lakebed.scan, lakebed.writer]
 )
 def test_docstring_examples(module: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)

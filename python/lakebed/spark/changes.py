@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lakebed import arguments
+from lakebed.options import Storage, takes
 from lakebed.spark import location, tasks, types
 from lakebed.spark.arguments import check_session, condition
-from lakebed.spark.credentials import Access, Credentials
+from lakebed.spark.credentials import Access
+from lakebed.spark.groups import TASK_BYTES
 from lakebed.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from typing_extensions import Unpack
 
 __all__ = ["changes"]
 
 
+@takes(Storage)
 def changes(
     spark: SparkSession,
     uri: str | os.PathLike[str],
@@ -27,10 +31,9 @@ def changes(
     *,
     columns: str | Sequence[str] | None = None,
     where: str | None = None,
-    storage_options: Mapping[str, str] | None = None,
-    credentials: Credentials | None = None,
     absolute_paths: bool = False,
-    target_task_size: int = 128 << 20,
+    target_task_size: int = TASK_BYTES,
+    **storage: Unpack[Storage],
 ) -> DataFrame:
     """The change data feed of a table as a data frame: what the versions from ``start`` to ``end``, or to the newest one, did to which rows.
 
@@ -45,7 +48,7 @@ def changes(
     check_session(spark)
     target_task_size = arguments.task_size("target_task_size", target_task_size)
     columns, where = arguments.columns("columns", columns), condition(where)
-    access = Access(arguments.strings("storage_options", storage_options), credentials, absolute_paths)
+    access = Access.of({**storage, "absolute_paths": absolute_paths})
     found = Table(location.of_caller(uri), **access.options()).changes(start, end, columns=columns, where=where)
     plan = found._changes.plan()
     pieces = plan.tasks(tasks.fair_size_bytes(spark, plan.size_bytes, target_task_size))

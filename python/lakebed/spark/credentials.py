@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lakebed import _lakebed, arguments
 from lakebed.errors import InvalidInputError
-from lakebed.table import _may_be_secret
 
 __all__ = ["Access", "Credentials"]
 
@@ -29,6 +29,12 @@ class Access:
     credentials: Credentials | None = field(default=None, repr=False)
     #: Whether paths out of the table's root are followed, which shallow clones have.
     absolute_paths: bool = False
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Access:
+        """The access that the arguments of a call describe."""
+        storage_options = arguments.strings("storage_options", options.get("storage_options"))
+        return cls(storage_options, options.get("credentials"), options.get("absolute_paths", False))
 
     def __post_init__(self) -> None:
         secrets = sorted(name for name, value in self.storage_options.items() if _may_be_secret(name, value))
@@ -72,3 +78,9 @@ def _refuse_carried(credentials: Credentials) -> None:
             f"credentials= carries what it returns ({', '.join(carried)}), and Spark would send that around in its plans: the function closes "
             "over it or has it written inside. Let it fetch the secret where it is called, of the environment, a file or a secret store"
         )
+
+
+def _may_be_secret(name: str, value: str) -> bool:
+    """Whether a storage option may hold a secret: all may that are not known to hold none."""
+    option = {name: value}
+    return _lakebed.options_without_secrets(option) != option

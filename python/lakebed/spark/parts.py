@@ -11,11 +11,11 @@ from pyspark.sql.datasource import InputPartition, WriterCommitMessage
 from lakebed import _lakebed
 from lakebed.arguments import Mode, OnLossy, Partitions, SchemaMode
 from lakebed.errors import InvalidInputError
+from lakebed.options import checked, located
 from lakebed.scan import read_task
 from lakebed.spark import types, written
 from lakebed.spark.credentials import Access
 from lakebed.spark.options import Options
-from lakebed.writer import _options, _place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,7 +120,7 @@ def write_options(options: Options, overwrite: bool, access: Access) -> dict[str
         "properties": options.properties(),
     }
     options.done("for writing")
-    return {**_place(options.path, access.storage_options, access.credentials), **_options(given)}
+    return {**located(options.path, access.options()), **checked(given)}
 
 
 def _schema_mode(options: Options, mode: str) -> SchemaMode:

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, cast
 
 from lakebed import arguments
 from lakebed.errors import InvalidInputError
+from lakebed.options import takes
 from lakebed.scan import Scan
 from lakebed.spark import deletions, location, native, roads, tasks, types
 from lakebed.spark.arguments import check_session, condition
-from lakebed.spark.credentials import Access, Credentials
-from lakebed.spark.roads import Asked, Reading, Road, Roads
+from lakebed.spark.credentials import Access
+from lakebed.spark.groups import TASK_BYTES, FrameReading, Road
+from lakebed.spark.roads import Asked, Roads
 from lakebed.table import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+    from typing_extensions import Unpack
 
 __all__ = ["Explanation", "explain", "read"]
 
@@ -29,20 +31,8 @@ __all__ = ["Explanation", "explain", "read"]
 _NOW = re.compile(r"now|current_|local|curdate|unix", re.IGNORECASE)
 
 
-def read(
-    spark: SparkSession,
-    uri: str | os.PathLike[str],
-    *,
-    columns: str | Sequence[str] | None = None,
-    where: str | None = None,
-    version: int | None = None,
-    timestamp: datetime | str | None = None,
-    storage_options: Mapping[str, str] | None = None,
-    credentials: Credentials | None = None,
-    absolute_paths: bool = False,
-    road: Road = "auto",
-    target_task_size: int = 128 << 20,
-) -> DataFrame:
+@takes(FrameReading)
+def read(spark: SparkSession, uri: str | os.PathLike[str], **options: Unpack[FrameReading]) -> DataFrame:
     """A table as a data frame, at one version: that of now, unless ``version`` or ``timestamp`` name another.
 
     The log is read here, the data when Spark runs a query of ``spark``, the session.
@@ -59,11 +49,10 @@ def read(
     - ``storage_options`` say how to reach the store, without secrets: these stay out of Spark's plans. ``credentials`` is a function that
       returns them, which each worker calls; without it workers find them in their own environment.
     """
-    target_task_size = arguments.task_size("target_task_size", target_task_size)
-    plan = _plan(spark, uri, columns, where, version, timestamp, storage_options, credentials, absolute_paths, road)
+    plan = _plan(spark, uri, options)
     frames = [native.frame(spark, plan.asked, reading, _deleted(spark, plan, reading)) for reading in plan.roads.readings]
     if plan.roads.by_arrow or not frames:
-        frames.append(_by_arrow(spark, plan, target_task_size))
+        frames.append(_by_arrow(spark, plan))
     return reduce(lambda one, other: one.unionAll(other), frames)
 
 
@@ -92,27 +81,14 @@ class Explanation:
         return "\n".join([f"{self.table} at version {self.version}", spark, arrow, *reasons])
 
 
-def explain(
-    spark: SparkSession,
-    uri: str | os.PathLike[str],
-    *,
-    columns: str | Sequence[str] | None = None,
-    where: str | None = None,
-    version: int | None = None,
-    timestamp: datetime | str | None = None,
-    storage_options: Mapping[str, str] | None = None,
-    credentials: Credentials | None = None,
-    absolute_paths: bool = False,
-    road: Road = "auto",
-    target_task_size: int = 128 << 20,
-) -> Explanation:
+@takes(FrameReading)
+def explain(spark: SparkSession, uri: str | os.PathLike[str], **options: Unpack[FrameReading]) -> Explanation:
     """Tells by which road :func:`read` with the same arguments would read, and why. It reads the log and no data.
 
     They are ``spark``, ``uri``, ``columns``, ``where``, ``version``, ``timestamp``, ``storage_options``, ``credentials``, ``absolute_paths``,
     ``road`` and ``target_task_size``.
     """
-    target_task_size = arguments.task_size("target_task_size", target_task_size)
-    plan = _plan(spark, uri, columns, where, version, timestamp, storage_options, credentials, absolute_paths, road)
+    plan = _plan(spark, uri, options)
     return Explanation(
         table=plan.table.uri,
         version=plan.table.version,
@@ -121,7 +97,7 @@ def explain(
         spark_reads=len(plan.roads.readings),
         arrow_files=len(plan.roads.by_arrow),
         arrow_size_bytes=plan.arrow_size_bytes,
-        arrow_tasks=len(_tasks(spark, plan, target_task_size)),
+        arrow_tasks=len(_tasks(spark, plan)),
         reasons=dict(plan.roads.reasons),
     )
 
@@ -136,6 +112,7 @@ class _Plan:
     asked: Asked
     files: pa.Table
     roads: Roads
+    target_task_size: int
 
     @cached_property
     def arrow_size_bytes(self) -> int:
@@ -149,23 +126,14 @@ class _Plan:
         return zip(paths, sizes, strict=True)
 
 
-def _plan(
-    spark: SparkSession,
-    uri: str | os.PathLike[str],
-    columns: str | Sequence[str] | None,
-    where: str | None,
-    version: int | None,
-    timestamp: datetime | str | None,
-    storage_options: Mapping[str, str] | None,
-    credentials: Credentials | None,
-    absolute_paths: bool,
-    road: Road,
-) -> _Plan:
+def _plan(spark: SparkSession, uri: str | os.PathLike[str], options: Mapping[str, Any]) -> _Plan:
+    target_task_size = arguments.task_size("target_task_size", options.get("target_task_size", TASK_BYTES))
     check_session(spark)
-    road = cast("Road", arguments.given("road", arguments.word("road", road, Road)))
-    columns, where = arguments.columns("columns", columns), condition(where)
-    access = Access(arguments.strings("storage_options", storage_options), credentials, absolute_paths)
-    table = Table(location.of_caller(uri), version=version, timestamp=timestamp, **access.options())
+    road = cast("Road", arguments.given("road", arguments.word("road", options.get("road", "auto"), Road)))
+    columns, where = arguments.columns("columns", options.get("columns")), condition(options.get("where"))
+    access = Access.of(options)
+    version: dict[str, Any] = {name: options.get(name) for name in ("version", "timestamp")}
+    table = Table(location.of_caller(uri), **version, **access.options())
     if where is not None and _NOW.search(where):
         # What is planned now and run later, here and there, is asked about one moment.
         where = table.scan(where=where).explain().filter
@@ -182,7 +150,7 @@ def _plan(
         mapping_mode=mapping_mode,
         columns=columns,
         where=where,
-        absolute_paths=absolute_paths,
+        absolute_paths=access.absolute_paths,
     )
     # Spark's reader skips row groups by the bounds of all columns of a file or of none.
     files = scan._files_for_engines() if road != "arrow" and types.has_type(table_schema, types.is_floating) else scan.files()
@@ -190,10 +158,10 @@ def _plan(
     if road == "spark" and chosen.by_arrow:
         reasons = "; ".join(f"{count} files: {reason}" for reason, count in chosen.reasons.items())
         raise InvalidInputError(f"{table.uri}: Spark's own reader would not read it exactly, leave out road='spark' ({reasons})")
-    return _Plan(table, access, scan, asked, files, chosen)
+    return _Plan(table, access, scan, asked, files, chosen, target_task_size)
 
 
-def _deleted(spark: SparkSession, plan: _Plan, reading: Reading) -> DataFrame | None:
+def _deleted(spark: SparkSession, plan: _Plan, reading: roads.Reading) -> DataFrame | None:
     if not reading.deleting:
         return None
     scan = plan.table.scan(columns=[], where=plan.asked.where, row_columns=[("row_index", "row"), ("file_size", "size")])
@@ -206,18 +174,18 @@ def _name(plan: _Plan) -> str:
     return f"lakebed {plan.table.uri.rpartition('/')[2]} version {plan.table.version}"
 
 
-def _by_arrow(spark: SparkSession, plan: _Plan, target_task_size: int) -> DataFrame:
-    pieces = _tasks(spark, plan, target_task_size)
+def _by_arrow(spark: SparkSession, plan: _Plan) -> DataFrame:
+    pieces = _tasks(spark, plan)
     # Spark's planner takes the columns that it reads of a file for their share of it, by their types.
     share = types.row_size_bytes(plan.asked.schema) / types.row_size_bytes(plan.asked.table_schema)
     name = f"{_name(plan)}, {len(plan.roads.by_arrow)} files"
     return tasks.frame(spark, name, pieces, plan.access, types.shown(plan.asked.schema), int(plan.arrow_size_bytes * share))
 
 
-def _tasks(spark: SparkSession, plan: _Plan, target_task_size: int) -> list[bytes]:
+def _tasks(spark: SparkSession, plan: _Plan) -> list[bytes]:
     """Tasks that read what Spark's reader does not: of the size that is wanted, but enough of them for all cores."""
     if not plan.roads.by_arrow:
         return []
-    size_bytes = tasks.fair_size_bytes(spark, plan.arrow_size_bytes, target_task_size)
+    size_bytes = tasks.fair_size_bytes(spark, plan.arrow_size_bytes, plan.target_task_size)
     are_all = len(plan.roads.by_arrow) == plan.files.num_rows
     return plan.scan.tasks(target_task_size=size_bytes, paths=None if are_all else plan.roads.by_arrow)

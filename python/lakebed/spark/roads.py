@@ -12,21 +12,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from lakebed.spark import partitions, places, session, types
+from lakebed.spark.groups import Road
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-__all__ = ["Asked", "Reading", "Road", "Roads", "choose"]
-
-#: What a caller may say of the road.
-Road = Literal["auto", "spark", "arrow"]
+__all__ = ["Asked", "Reading", "Roads", "choose"]
 
 #: Reads side by side at most: each is a scan of its own in Spark's plan.
 _MOST_READINGS = 16

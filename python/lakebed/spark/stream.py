@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, DataSourceStreamWrite
 
 from lakebed import _lakebed
 from lakebed.errors import InvalidInputError, SchemaMismatchError, UnsupportedFeatureError
+from lakebed.options import located
 from lakebed.spark import failure, types
 from lakebed.spark.credentials import Access
 from lakebed.spark.options import Options
@@ -32,7 +33,6 @@ from lakebed.spark.parts import (
 )
 from lakebed.spark.repeats import QUERY_ID, Batch, Repeats
 from lakebed.spark.write import write_part
-from lakebed.writer import _place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,8 +82,7 @@ class StreamOptions:
 
     def open(self) -> _lakebed.Follow:
         """The stream, with the table's schema as it is now or as the stream has tracked it."""
-        place = _place(self.path, self.access.storage_options, self.access.credentials)
-        return _lakebed.Follow.open({**place, "options": self.options})
+        return _lakebed.Follow.open({**located(self.path, self.access.options()), "options": self.options})
 
 
 class StreamReader(DataSourceStreamReader):

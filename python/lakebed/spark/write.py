@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from lakebed import _lakebed, arguments
-from lakebed.arguments import Mode, OnLossy, Partitions, SchemaMode
+from lakebed.arguments import Mode
 from lakebed.errors import InvalidInputError
 from lakebed.input import Batches
+from lakebed.options import checked, located, reopening, takes
+from lakebed.results import CommitResult, WriteMetrics
 from lakebed.spark import batches, failure, location, session, types, written
 from lakebed.spark.arguments import check_frame, condition
-from lakebed.spark.credentials import Access, Credentials
+from lakebed.spark.credentials import Access
+from lakebed.spark.groups import BatchWriting, FrameWriting
 from lakebed.spark.repeats import Batch, Repeats
 from lakebed.table import Table
-from lakebed.writer import CommitResult, WriteMetrics, _given, _options, _place
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
+    from typing_extensions import Unpack
 
 __all__ = ["foreach_batch", "write"]
 
@@ -30,29 +33,8 @@ _PARTS_PER_CORE = 2
 MOST_PARTS = 1 << 20
 
 
-def write(
-    df: DataFrame,
-    uri: str | os.PathLike[str],
-    *,
-    mode: Mode = "append",
-    partition_by: str | Sequence[str] | None = None,
-    cluster_by: str | Sequence[str] | None = None,
-    where: str | None = None,
-    partitions: Partitions | None = None,
-    schema: SchemaMode = "enforce",
-    txn: tuple[str, int] | None = None,
-    user_metadata: str | None = None,
-    target_file_size: int | None = None,
-    properties: Mapping[str, Any] | None = None,
-    compression: str | None = None,
-    row_group_rows: int | None = None,
-    bloom_columns: str | Sequence[str] | None = None,
-    on_lossy: OnLossy = "error",
-    timeout: float | None = None,
-    optimize_write: bool | None = None,
-    storage_options: Mapping[str, str] | None = None,
-    credentials: Credentials | None = None,
-) -> CommitResult:
+@takes(FrameWriting)
+def write(df: DataFrame, uri: str | os.PathLike[str], **options: Unpack[FrameWriting]) -> CommitResult:
     """Writes the rows of a data frame to a table, which is made if there is none, in one commit: all of them or none.
 
     Spark's tasks write the files of ``df``, with statistics; this process commits them. What tasks write that fail or run twice is named
@@ -78,54 +60,39 @@ def write(
       returns them, which each worker calls; without it workers find them in their own environment.
     """
     check_frame(df)
-    uri, access = location.of_caller(uri), Access(arguments.strings("storage_options", storage_options), credentials)
-    if optimize_write is not None:
-        arguments.flag("optimize_write", optimize_write)
-    options = {**_place(uri, access.storage_options, credentials), **_options({**locals(), "where": condition(where)})}
-    if options["partitions"] is None and options["mode"] == "overwrite" and where is None and options["schema"] != "overwrite":
-        options["partitions"] = session.setting(df.sparkSession, "spark.sql.sources.partitionOverwriteMode", "static")
+    uri, access = location.of_caller(uri), Access.of(options)
+    optimize_write = _optimize_write(options)
+    given = {**_checked(options), **located(uri, options)}
+    if given["partitions"] is None and given["mode"] == "overwrite" and given["where"] is None and given["schema"] != "overwrite":
+        given["partitions"] = session.setting(df.sparkSession, "spark.sql.sources.partitionOverwriteMode", "static")
     schema_text = written.delta_schema(df.schema)
-    if isinstance(txn, Batch):
-        options["txn"] = txn.option()
-    planned, known = _lakebed.Table.plan_write(options, schema_text)
+    batch = options.get("txn")
+    if isinstance(batch, Batch):
+        given["txn"] = batch.option()
+    planned, known = _lakebed.Table.plan_write(given, schema_text)
     if planned is None and known is None:
-        assert isinstance(txn, Batch)
-        options["txn"] = txn.option(rows=df.count())
-        planned, known = _lakebed.Table.plan_write(options, schema_text)
+        assert isinstance(batch, Batch)
+        given["txn"] = batch.option(rows=df.count())
+        planned, known = _lakebed.Table.plan_write(given, schema_text)
     if planned is None:
         assert known is not None
-        return CommitResult(known.version, WriteMetrics(), False, Table._wrap(known, _given(options)))
+        return _result(known, False, {}, given)
     rows, parts = _arranged(df, planned, optimize_write)
     name = f"lakebed write {os.path.basename(_lakebed.uri_without_secrets(uri).rstrip('/'))}"
     part = WritePart(name, planned["task"], parts, access)
     with failure.told():
         found = batches.counted(rows, lambda rows: rows.mapInArrow(part, "files binary").collect())
-    newer, committed, metrics = _lakebed.Table.commit_write(options, planned["task"], [bytes(row.files) for row in found])
-    return CommitResult(newer.version, WriteMetrics(**metrics), committed, Table._wrap(newer, _given(options)))
+    newer, committed, metrics = _lakebed.Table.commit_write(given, planned["task"], [bytes(row.files) for row in found])
+    return _result(newer, committed, metrics, given)
 
 
+@takes(BatchWriting)
 def foreach_batch(
     uri: str | os.PathLike[str],
     *,
     app_id: str,
     repeats: Repeats = "check",
-    mode: Mode = "append",
-    partition_by: str | Sequence[str] | None = None,
-    cluster_by: str | Sequence[str] | None = None,
-    where: str | None = None,
-    partitions: Partitions | None = None,
-    schema: SchemaMode = "enforce",
-    user_metadata: str | None = None,
-    target_file_size: int | None = None,
-    properties: Mapping[str, Any] | None = None,
-    compression: str | None = None,
-    row_group_rows: int | None = None,
-    bloom_columns: str | Sequence[str] | None = None,
-    on_lossy: OnLossy = "error",
-    timeout: float | None = None,
-    optimize_write: bool | None = None,
-    storage_options: Mapping[str, str] | None = None,
-    credentials: Credentials | None = None,
+    **options: Unpack[BatchWriting],
 ) -> Callable[[DataFrame, int], None]:
     """A function for ``writeStream.foreachBatch`` that writes each batch once, also when Spark repeats it after a failure.
 
@@ -141,18 +108,17 @@ def foreach_batch(
 
     What comes back takes a batch and its number, as Spark gives them, and may be called in a function of your own.
     """
-    options = {name: value for name, value in locals().items() if name not in ("uri", "app_id", "repeats")}
     if not arguments.given("app_id", arguments.words("app_id", app_id)).strip():
         raise InvalidInputError(f"app_id={app_id!r}: the name of the stream is empty")
     trusted = arguments.given("repeats", arguments.word("repeats", repeats, Repeats)) == "trust"
-    options["mode"] = arguments.given("mode", arguments.word("mode", mode, Mode))
-    if options["mode"] not in ("append", "overwrite"):
+    mode = options.get("mode", "append")
+    if arguments.given("mode", arguments.word("mode", mode, Mode)) not in ("append", "overwrite"):
         raise InvalidInputError(
             f"mode={mode!r}: a stream appends its batches, or replaces all rows by each of them: it must be append or overwrite"
         )
     # What makes no sense is told now, and not by the first batch.
-    _options({**options, "where": condition(where)})
-    arguments.strings("storage_options", storage_options)
+    _checked(options)
+    arguments.strings("storage_options", options.get("storage_options"))
     # A Connect server calls the function in a folder of its own.
     place = location.of_caller(uri)
 
@@ -164,6 +130,25 @@ def foreach_batch(
             write(df, place, txn=batch, **options)
 
     return write_batch
+
+
+def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a write as `_lakebed` takes them, those that are not given as well. A stream's batch stands for its `txn`."""
+    given = {"mode": "append", "partitions": None, "schema": "enforce", **options, "where": condition(options.get("where"))}
+    if isinstance(options.get("txn"), Batch):
+        given["txn"] = None
+    given.pop("optimize_write", None)
+    return checked(given)
+
+
+def _optimize_write(options: Mapping[str, Any]) -> bool | None:
+    wanted = options.get("optimize_write")
+    return None if wanted is None else arguments.flag("optimize_write", wanted)
+
+
+def _result(handle: _lakebed.Table, committed: bool, metrics: Mapping[str, Any], options: Mapping[str, Any]) -> CommitResult:
+    table = Table._wrap(handle, reopening(options))
+    return CommitResult(version=table.version, metrics=WriteMetrics(**metrics), committed=committed, table=table)
 
 
 def _arranged(df: DataFrame, planned: Mapping[str, Any], optimize_write: bool | None) -> tuple[DataFrame, int]:

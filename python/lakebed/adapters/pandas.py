@@ -1,4 +1,4 @@
-"""Frames and series of pandas and polars as Arrow. Types that Arrow lacks are refused or converted."""
+"""Frames and series of pandas as Arrow. Types that Arrow lacks are refused or converted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lakebed.values import array_of, check_name, refuse_dtype
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["arrow", "check_polars", "is_pandas", "series"]
+__all__ = ["arrow", "is_pandas", "series"]
 
 
 def is_pandas(data: Any, *names: str) -> bool:
@@ -44,13 +44,6 @@ def series(name: str, values: Any, what: str) -> Any:
     if type(values.dtype).__name__ == "SparseDtype":
         values = values.sparse.to_dense() if hasattr(values, "sparse") else values.to_dense()
     return array_of(name, values, what, nan_is_null=True)
-
-
-def check_polars(frame: Any) -> None:
-    """Refuses frames of polars with names or types that no table has."""
-    for name, dtype in (getattr(frame, "schema", None) or {}).items():
-        check_name(name)
-        refuse_dtype(name, dtype)
 
 
 def _with_index(frame: Any) -> Any:

@@ -1,18 +1,22 @@
-"""Writing files of a table anew: fewer of them, or in an order in which queries need fewer."""
+"""Maintenance of a table: its files written anew, fewer of them or in an order in which queries need fewer, and vacuum, the end of files
+that no version within the retention needs."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lakebed.adapters.pyarrow import read
 from lakebed.errors import InvalidInputError
+from lakebed.input import stream
+from lakebed.results import OptimizeMetrics, OptimizeResult, VacuumMetrics, VacuumResult
 
 if TYPE_CHECKING:
     from lakebed.table import Table
 
-__all__ = ["OptimizeMetrics", "OptimizeResult", "PlannedGroup", "Progress"]
+__all__ = ["PlannedGroup", "Progress", "layout", "optimize", "plan_optimize", "vacuum"]
 
 
 @dataclass(frozen=True)
@@ -37,51 +41,6 @@ class PlannedGroup:
     size_bytes: int
 
 
-@dataclass(frozen=True)
-class OptimizeMetrics:
-    """What was done."""
-
-    #: Groups of files that were written anew, and groups that were given up because another writer changed one of their files.
-    groups: int = 0
-    lost_groups: int = 0
-    #: New files and their sizes, and files that are gone.
-    added_files: int = 0
-    added_bytes: int = 0
-    removed_files: int = 0
-    removed_bytes: int = 0
-    #: Files among those that are gone that had a deletion vector.
-    vectors_removed: int = 0
-    #: Rows of the new files.
-    rows: int = 0
-    #: Files that stayed and got statistics.
-    described_files: int = 0
-    #: Files that were looked at in the log.
-    seen_files: int = 0
-    #: What went to disk because it did not fit into memory.
-    spilled_bytes: int = 0
-    #: The most that the process had reserved of its memory budget meanwhile.
-    peak_memory_bytes: int = 0
-    #: How often another writer was faster.
-    conflicts: int = 0
-    #: The sizes of the new files: the smallest, at a quarter, at half, at three quarters of the way, and the largest.
-    file_sizes: tuple[int, ...] | None = None
-    #: How many of the groups were clustered in which way: ``zorder``, ``hilbert``, ``kdtree``.
-    methods: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class OptimizeResult:
-    """What came of it."""
-
-    #: The last version that it became, or the latest one if there was nothing to do.
-    version: int
-    #: How many versions it became.
-    commits: int
-    metrics: OptimizeMetrics
-    #: The table as of that version.
-    table: Table
-
-
 def layout(zorder_by: list[str] | None, cluster_by: list[str] | None) -> dict[str, list[str]] | None:
     """The order of rows in new files, as `_lakebed` takes it; None is that of the table."""
     if zorder_by is not None and cluster_by is not None:
@@ -97,13 +56,23 @@ def optimize(table: Table, options: dict[str, Any], progress: bool | Callable[[P
     handle, commits, metrics = table._table.optimize(options)
     sizes = metrics["file_sizes"]
     found = OptimizeMetrics(**{**metrics, "file_sizes": None if sizes is None else tuple(sizes)})
-    newer = table._wrap(handle, table._given)
-    return OptimizeResult(newer.version, commits, found, newer)
+    newer = table._with(handle)
+    return OptimizeResult(version=newer.version, commits=commits, metrics=found, table=newer)
 
 
 def plan_optimize(table: Table, options: dict[str, Any]) -> tuple[PlannedGroup, ...]:
     """Which files would be written anew together."""
     return tuple(PlannedGroup(partition, tuple(paths), size) for partition, paths, size in table._table.plan_optimize(options))
+
+
+def vacuum(table: Table, options: dict[str, Any], inventory: Any) -> VacuumResult:
+    """Vacuums a table that is open."""
+    if inventory is not None:
+        inventory = stream(inventory)
+    made, metrics, files = table._table.vacuum(options, inventory)
+    newer = table._with(made)
+    dry_run = bool(options["dry_run"])
+    return VacuumResult(version=newer.version, metrics=VacuumMetrics(**metrics), dry_run=dry_run, files=read(files), table=newer)
 
 
 def _watcher(progress: bool | Callable[[Progress], Any] | None) -> Callable[..., None] | None:

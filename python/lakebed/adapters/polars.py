@@ -1,0 +1,27 @@
+"""Frames of polars: those that are written, and those that rows become."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakebed.values import check_name, refuse_dtype
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+__all__ = ["check_polars", "to_polars"]
+
+
+def check_polars(frame: Any) -> None:
+    """Refuses frames of polars with names or types that no table has."""
+    for name, dtype in (getattr(frame, "schema", None) or {}).items():
+        check_name(name)
+        refuse_dtype(name, dtype)
+
+
+def to_polars(rows: pa.Table) -> pl.DataFrame:
+    """The rows as a polars data frame."""
+    import polars as pl
+
+    return pl.DataFrame(rows)

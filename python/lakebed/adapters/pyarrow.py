@@ -1,0 +1,49 @@
+"""Arrow streams and schemas of the extension as objects of pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from lakebed import _lakebed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["read", "reader", "schema_of"]
+
+
+def read(stream: _lakebed.ArrowStream) -> pa.Table:
+    """All of a stream, by the road of pyarrow that does not import pandas."""
+    import pyarrow as pa
+
+    return pa.RecordBatchReader.from_stream(stream.collect()).read_all()
+
+
+def reader(stream: _lakebed.ArrowStream) -> pa.RecordBatchReader:
+    """A stream batch by batch: unlike in a C stream, an error keeps its class and Ctrl-C works."""
+    import pyarrow as pa
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        while (one := stream.next()) is not None:
+            yield from pa.RecordBatchReader.from_stream(one)
+
+    return pa.RecordBatchReader.from_batches(schema_of(stream.__arrow_c_schema__()), batches())
+
+
+def schema_of(capsule: object) -> pa.Schema:
+    """A schema from a capsule: pyarrow asks objects for capsules, so one is wrapped around it."""
+    import pyarrow as pa
+
+    wrapped: Any = _CSchema(capsule)
+    return pa.schema(wrapped)
+
+
+class _CSchema:
+    """Wraps a capsule for pyarrow, which asks objects for capsules."""
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __arrow_c_schema__(self) -> object:
+        return self._capsule

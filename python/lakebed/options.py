@@ -1,0 +1,259 @@
+"""Groups of keyword arguments that several verbs share, each a ``TypedDict`` for type checkers.
+
+A function names its group in its signature, ``**options: Unpack[Writing]``, and in the decorator :func:`takes`. The decorator shows the fields
+of the group in ``inspect.signature``, which ``help`` and notebooks read, and refuses every other keyword. :func:`checked` checks the values.
+"""
+
+# The annotations of the groups are read at run time, so they are not postponed.
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, TypedDict, TypeVar, get_args, get_origin, get_type_hints
+
+from lakebed import arguments
+from lakebed.arguments import Commits, Evolution, OnLossy, Partitions, SchemaMode
+
+__all__ = [
+    "Appending",
+    "Changing",
+    "Committing",
+    "Creating",
+    "Defining",
+    "Identified",
+    "Merging",
+    "Opening",
+    "Optimizing",
+    "Overwriting",
+    "Rewriting",
+    "Storage",
+    "Writing",
+    "WritingTo",
+    "checked",
+    "located",
+    "reopening",
+    "takes",
+]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Storage(TypedDict, total=False):
+    """How to reach the store.
+
+    - ``storage_options``: options of the store, with the keys of object_store and deltalake.
+    - ``credentials``: a function that returns such options, with ``expires_at`` (a ``datetime``) if they expire. It is called before that.
+    """
+
+    storage_options: Mapping[str, str] | None
+    credentials: Callable[[], Mapping[str, Any]] | None
+
+
+class Opening(Storage, total=False):
+    """Which version to open, and how to reach it.
+
+    - ``version`` or ``timestamp``: the version, by its number or as of a ``datetime`` with a zone (or ISO text with one).
+    - ``absolute_paths``: whether to follow paths out of the table's root, which shallow clones have.
+    """
+
+    version: int | None
+    timestamp: datetime | str | None
+    absolute_paths: Annotated[bool, False]
+
+
+class Committing(TypedDict, total=False):
+    """How to commit.
+
+    - ``user_metadata``: a text of your own, which the history keeps.
+    - ``timeout``: the seconds to keep trying while other writers commit first.
+    """
+
+    user_metadata: str | None
+    timeout: float | None
+
+
+class Identified(Committing, total=False):
+    """How to commit a change once.
+
+    - ``txn``: an application's id and its number of the change. A change that the table knows already is not committed again.
+    """
+
+    txn: tuple[str, int] | None
+
+
+class Writing(Committing, total=False):
+    """How to write data files.
+
+    - ``target_file_size``: about how large files become, in bytes.
+    - ``compression``: the codec of the files.
+    - ``row_group_rows``: the most rows of a row group.
+    - ``bloom_columns``: columns that get Bloom filters.
+    - ``on_lossy``: whether digits that a column cannot hold are an ``error``, or are cut off (``truncate``).
+    """
+
+    target_file_size: int | None
+    compression: str | None
+    row_group_rows: int | None
+    bloom_columns: str | Sequence[str] | None
+    on_lossy: Annotated[OnLossy, "error"]
+
+
+class Defining(TypedDict, total=False):
+    """What a new table is.
+
+    - ``partition_by``: the partition columns.
+    - ``cluster_by``: the clustering columns.
+    - ``properties``: the table's properties.
+    """
+
+    partition_by: str | Sequence[str] | None
+    cluster_by: str | Sequence[str] | None
+    properties: Mapping[str, Any] | None
+
+
+class Creating(Defining, Storage, total=False):
+    """The options of ``create``."""
+
+
+class Appending(Writing, Identified, total=False):
+    """The options of ``Table.append``."""
+
+
+class Overwriting(Appending, Defining, total=False):
+    """The options of ``Table.overwrite``."""
+
+
+class WritingTo(Overwriting, Storage, total=False):
+    """The options of ``write``."""
+
+
+class Changing(Identified, total=False):
+    """The options of a change of rows.
+
+    - ``retry``: whether to do the change again if another writer commits something that it depends on.
+    """
+
+    retry: Annotated[bool, True]
+
+
+class Rewriting(Changing, total=False):
+    """The options of a change that writes new files.
+
+    - ``target_file_size``: about how large new files become, in bytes.
+    """
+
+    target_file_size: int | None
+
+
+class Merging(Rewriting, total=False):
+    """The options of a merge.
+
+    - ``schema``: whether a merge adds columns that only the source has (``merge``), or not (``enforce``).
+    - ``on_lossy``: whether digits of the source that no column can hold are an ``error``, or are cut off (``truncate``).
+    """
+
+    schema: Annotated[Evolution, "enforce"]
+    on_lossy: Annotated[OnLossy, "error"]
+
+
+class Optimizing(Committing, total=False):
+    """The options of ``Table.optimize``."""
+
+    zorder_by: str | Sequence[str] | None
+    cluster_by: str | Sequence[str] | None
+    target_file_size: int | None
+    min_files: Annotated[int, 2]
+    max_deleted_share: Annotated[float, 0.05]
+    full: Annotated[bool, False]
+    fill_statistics: Annotated[bool, True]
+    commit: Annotated[Commits, "run"]
+
+
+def _word(choices: Any) -> Callable[[str, Any], Any]:
+    return functools.partial(arguments.word, choices=choices)
+
+
+#: How the values of an option are checked, and brought into the form that `_lakebed` takes.
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "absolute_paths": arguments.flag,
+    "bloom_columns": arguments.columns,
+    "cluster_by": arguments.columns,
+    "commit": _word(Commits),
+    "compression": arguments.text,
+    "credentials": arguments.function,
+    "fill_statistics": arguments.flag,
+    "full": arguments.flag,
+    "max_deleted_share": functools.partial(arguments.number, most=1),
+    "min_files": functools.partial(arguments.integer, least=1),
+    "mode": _word(arguments.Mode),
+    "on_lossy": _word(OnLossy),
+    "partition_by": arguments.columns,
+    "partitions": _word(Partitions),
+    "properties": arguments.properties,
+    "retry": arguments.flag,
+    "row_group_rows": functools.partial(arguments.integer, least=1),
+    "schema": _word(SchemaMode),
+    "storage_options": arguments.strings,
+    "target_file_size": arguments.file_size,
+    "timeout": arguments.number,
+    "txn": arguments.txn,
+    "user_metadata": arguments.words,
+    "where": arguments.text,
+    "zorder_by": arguments.columns,
+}
+
+
+def checked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options in the form that `_lakebed` takes."""
+    return {name: _CHECKS[name](name, value) for name, value in options.items()}
+
+
+def located(uri: str | os.PathLike[str], storage: Mapping[str, Any]) -> dict[str, Any]:
+    """Where a table is, and how to reach it."""
+    return {
+        "uri": arguments.location("uri", uri),
+        "storage_options": arguments.strings("storage_options", storage.get("storage_options")),
+        "credentials": arguments.function("credentials", storage.get("credentials")),
+    }
+
+
+def reopening(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that open a table again, out of those that wrote it."""
+    return {**{name: options[name] for name in ("uri", "storage_options", "credentials")}, "absolute_paths": False}
+
+
+def takes(group: Any) -> Callable[[_Function], _Function]:
+    """Makes a function whose last parameter is ``**options`` take the options of a group, and no others."""
+    fields = get_type_hints(group, include_extras=True)
+
+    def decorate(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        explicit = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        shared = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, **_of_hint(hint)) for name, hint in fields.items()]
+        known = {one.name for one in [*explicit, *shared]}
+
+        @functools.wraps(function)
+        def call(*args: Any, **options: Any) -> Any:
+            for name in options:
+                if name not in known:
+                    raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument {name!r}")
+            return function(*args, **options)
+
+        call.__signature__ = signature.replace(parameters=[*explicit, *shared])  # type: ignore[attr-defined]
+        call.__annotations__ = {
+            **{name: hint for name, hint in function.__annotations__.items() if name in known or name == "return"},
+            **{one.name: one.annotation for one in shared},
+        }
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def _of_hint(hint: Any) -> dict[str, Any]:
+    """The annotation and the default of a field. The default is None, unless the field is annotated with another one."""
+    if get_origin(hint) is Annotated:
+        annotation, default = get_args(hint)
+        return {"annotation": annotation, "default": default}
+    return {"annotation": hint, "default": None}
