@@ -78,7 +78,7 @@ mod tests {
         let given = json!({"mode": "overwrite", "partitions": "dynamic", "timeout": 1.5, "compression": "zstd(3)"});
         let options: WriteOptions = from_value(given).unwrap();
         assert_eq!((options.mode, options.partitions), (WriteMode::Overwrite, PartitionMode::Dynamic));
-        assert_eq!(options.patience, Some(Duration::from_millis(1500)));
+        assert_eq!(options.timeout, Some(Duration::from_millis(1500)));
         let names = to_value(&options).unwrap();
         let names: Vec<&str> = names.as_object().unwrap().keys().map(String::as_str).collect();
         let expected = [
@@ -125,7 +125,7 @@ mod tests {
             assert_eq!(from_value::<WriteOptions>(to_value(&options).unwrap()).unwrap(), options);
         }
         let longest: WriteOptions = from_value(json!({"timeout": 1e300})).unwrap();
-        assert_eq!(longest.patience, Some(Duration::from_secs(1_000_000_000)));
+        assert_eq!(longest.timeout, Some(Duration::from_secs(1_000_000_000)));
     }
 
     #[test]

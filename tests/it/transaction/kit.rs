@@ -129,5 +129,5 @@ pub(super) fn conflict(error: &Error) -> (ConflictKind, u64) {
 }
 
 pub(super) fn impatient() -> CommitSettings {
-    CommitSettings { patience: Duration::ZERO, ..CommitSettings::default() }
+    CommitSettings { timeout: Duration::ZERO, ..CommitSettings::default() }
 }

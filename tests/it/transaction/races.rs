@@ -217,7 +217,7 @@ async fn appends_with_own_metadata_all_commit() {
 }
 
 #[tokio::test]
-async fn commit_out_of_patience_commits_nothing() {
+async fn commit_out_of_time_commits_nothing() {
     let lake = two_files().await;
     let snapshot = lake.table.snapshot().await.unwrap();
     let mut late = Transaction::begin(&snapshot, impatient()).await.unwrap();

@@ -29,8 +29,8 @@ pub struct ChangeOptions {
     #[serde(rename = "target_file_size")]
     pub target_file_size_bytes: Option<u64>,
     /// How long to go on trying while other writers are faster.
-    #[serde(rename = "timeout", deserialize_with = "crate::option_value::seconds::deserialize")]
-    pub patience: Option<Duration>,
+    #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
+    pub timeout: Option<Duration>,
     /// Whether all is done again on top of a version that another writer made meanwhile and that it depends on; else that is an error.
     #[serde(rename = "retry")]
     pub retries: bool,
@@ -118,7 +118,7 @@ pub(super) trait Change: Sync {
 
 impl Default for ChangeOptions {
     fn default() -> Self {
-        Self { application: None, user_metadata: None, target_file_size_bytes: None, patience: None, retries: true }
+        Self { application: None, user_metadata: None, target_file_size_bytes: None, timeout: None, retries: true }
     }
 }
 
@@ -127,7 +127,7 @@ impl ChangeOptions {
         let defaults = CommitSettings::default();
         CommitSettings {
             user_metadata: self.user_metadata.clone(),
-            patience: self.patience.unwrap_or(defaults.patience),
+            timeout: self.timeout.unwrap_or(defaults.timeout),
             ..defaults
         }
     }

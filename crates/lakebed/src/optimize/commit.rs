@@ -122,7 +122,7 @@ impl Committer<'_> {
         let defaults = CommitSettings::default();
         CommitSettings {
             user_metadata: self.options.user_metadata.clone(),
-            patience: self.options.patience.unwrap_or(defaults.patience),
+            timeout: self.options.timeout.unwrap_or(defaults.timeout),
             ..defaults
         }
     }

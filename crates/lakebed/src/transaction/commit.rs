@@ -79,8 +79,8 @@ impl Transaction {
                 PutCommit::Taken(first) => first,
             };
             conflicts += 1;
-            if self.env.monotonic() - begun > self.settings.patience {
-                return Err(self.out_of_patience(version));
+            if self.env.monotonic() - begun > self.settings.timeout {
+                return Err(self.out_of_time(version));
             }
             // Who pauses before looking sees more; whose turn it is need not make way for others.
             if !turn.is_held() {
@@ -155,8 +155,8 @@ impl Transaction {
         Ok(false)
     }
 
-    fn out_of_patience(&self, version: u64) -> Error {
-        let (table, seconds) = (self.store.url(), self.settings.patience.as_secs());
+    fn out_of_time(&self, version: u64) -> Error {
+        let (table, seconds) = (self.store.url(), self.settings.timeout.as_secs());
         let message = format!(
             "{table}: others were always faster: for {seconds} s no version could be committed, the last attempt was version {version}; nothing was committed, try again"
         );

@@ -183,7 +183,7 @@ async fn commit_together(members: Vec<Member>) {
     for follower in transactions {
         leader.draft.adds.extend(follower.draft.adds);
         leader.unflushed.extend(follower.unflushed);
-        leader.settings.patience = leader.settings.patience.max(follower.settings.patience);
+        leader.settings.timeout = leader.settings.timeout.max(follower.settings.timeout);
     }
     let outcome = leader.commit_alone(operation).await;
     for answer in answers {

@@ -44,7 +44,7 @@ pub use vectors::Noted;
 use vectors::VectorFile;
 
 /// How long a commit goes on trying while others are faster.
-const DEFAULT_PATIENCE: Duration = Duration::from_secs(600);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Changes to a table that become one version, all or nothing.
 #[derive(Debug)]
@@ -79,14 +79,14 @@ pub struct CommitSettings {
     /// Words of the caller's own, kept in the history.
     pub user_metadata: Option<String>,
     /// How long to go on trying while others are faster.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// Notes for other writers.
     pub tags: BTreeMap<String, String>,
 }
 
 impl Default for CommitSettings {
     fn default() -> Self {
-        Self { user_metadata: None, patience: DEFAULT_PATIENCE, tags: BTreeMap::new() }
+        Self { user_metadata: None, timeout: DEFAULT_TIMEOUT, tags: BTreeMap::new() }
     }
 }
 

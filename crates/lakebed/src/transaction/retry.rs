@@ -87,7 +87,7 @@ impl Retry {
         Self {
             env: env.clone(),
             retryable,
-            timeout: settings.patience,
+            timeout: settings.timeout,
             begun: env.monotonic(),
             pauses: Pauses::new(),
             conflicts: 0,
@@ -143,7 +143,7 @@ mod tests {
     }
 
     fn retry(env: &Env, timeout: Duration, retryable: Retryable) -> Retry {
-        Retry::new(env, &CommitSettings { patience: timeout, ..CommitSettings::default() }, retryable)
+        Retry::new(env, &CommitSettings { timeout, ..CommitSettings::default() }, retryable)
     }
 
     #[test]

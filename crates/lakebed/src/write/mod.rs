@@ -107,8 +107,8 @@ pub struct WriteOptions {
     /// What to do with digits that a column cannot hold.
     pub on_lossy: OnLossy,
     /// How long to go on trying while other writers are faster.
-    #[serde(rename = "timeout", with = "crate::option_value::seconds")]
-    pub patience: Option<Duration>,
+    #[serde(with = "crate::option_value::seconds")]
+    pub timeout: Option<Duration>,
 }
 
 /// What becomes of the rows that are there.
@@ -242,7 +242,7 @@ impl WriteOptions {
         let defaults = CommitSettings::default();
         CommitSettings {
             user_metadata: self.user_metadata.clone(),
-            patience: self.patience.unwrap_or(defaults.patience),
+            timeout: self.timeout.unwrap_or(defaults.timeout),
             ..defaults
         }
     }

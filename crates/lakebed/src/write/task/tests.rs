@@ -74,7 +74,7 @@ fn options() -> impl Strategy<Value = WriteOptions> {
             row_group_rows: numbers.1,
             bloom_columns: columns.2,
             on_lossy,
-            patience: numbers.2.map(Duration::from_millis),
+            timeout: numbers.2.map(Duration::from_millis),
         },
     )
 }
