@@ -38,7 +38,7 @@ pub(crate) fn hours<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
 }
 
 /// A codec by its name.
-pub(crate) mod codec {
+pub(crate) mod compression {
     use lakebed_io::parquet::write::Codec;
 
     use super::*;

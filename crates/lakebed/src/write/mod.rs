@@ -98,8 +98,8 @@ pub struct WriteOptions {
     #[serde(rename = "target_file_size")]
     pub target_file_size_bytes: Option<u64>,
     /// How pages are compressed; by default what the table's properties say, else Snappy.
-    #[serde(rename = "compression", with = "crate::option_value::codec")]
-    pub codec: Option<Codec>,
+    #[serde(with = "crate::option_value::compression")]
+    pub compression: Option<Codec>,
     /// The rows of a row group, at most.
     pub row_group_rows: Option<usize>,
     /// Columns that get Bloom filters; fields of structs as `a.b`.

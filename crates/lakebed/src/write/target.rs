@@ -198,7 +198,7 @@ fn check_properties(snapshot: &Snapshot, options: &WriteOptions) -> Result<()> {
 
 fn file_options(rules: &WriteRules, options: &WriteOptions) -> Result<FileOptions> {
     let properties = &rules.properties;
-    let codec = match (options.codec, &properties.parquet_compression_codec) {
+    let codec = match (options.compression, &properties.parquet_compression_codec) {
         (Some(codec), _) => codec,
         (None, Some(name)) => Codec::parse(name).ok_or_else(|| {
             Error::invalid_input(format!(

@@ -53,13 +53,13 @@ fn options() -> impl Strategy<Value = WriteOptions> {
     let modes = prop::sample::select(vec![WriteMode::Append, WriteMode::Overwrite, WriteMode::Error, WriteMode::Ignore]);
     let schemas = prop::sample::select(vec![SchemaMode::Enforce, SchemaMode::Merge, SchemaMode::Overwrite]);
     let losses = prop::sample::select(vec![OnLossy::Error, OnLossy::Truncate]);
-    let codec = prop::option::of(prop::sample::select(vec!["snappy", "zstd", "gzip", "lz4_raw", "uncompressed"]));
+    let compression = prop::option::of(prop::sample::select(vec!["snappy", "zstd", "gzip", "lz4_raw", "uncompressed"]));
     let texts = (prop::option::of(any::<String>()), prop::option::of(any::<String>()), prop::option::of(application()));
     let columns = (prop::option::of(names()), prop::option::of(names()), names());
     let numbers = (prop::option::of(any::<u64>()), prop::option::of(any::<usize>()), prop::option::of(0..1_000_000_000_000_u64));
     let properties = prop::collection::hash_map(any::<String>(), any::<String>(), 0..3);
-    (modes, schemas, losses, codec, texts, columns, numbers, properties, any::<bool>()).prop_map(
-        |(mode, schema, on_lossy, codec, texts, columns, numbers, properties, is_dynamic)| WriteOptions {
+    (modes, schemas, losses, compression, texts, columns, numbers, properties, any::<bool>()).prop_map(
+        |(mode, schema, on_lossy, compression, texts, columns, numbers, properties, is_dynamic)| WriteOptions {
             mode,
             replace_where: texts.0,
             partitions: if is_dynamic { PartitionMode::Dynamic } else { PartitionMode::Static },
@@ -70,7 +70,7 @@ fn options() -> impl Strategy<Value = WriteOptions> {
             application: texts.2,
             user_metadata: texts.1,
             target_file_size_bytes: numbers.0,
-            codec: codec.map(|name| Codec::parse(name).expect("a codec of ours")),
+            compression: compression.map(|name| Codec::parse(name).expect("a codec of ours")),
             row_group_rows: numbers.1,
             bloom_columns: columns.2,
             on_lossy,
