@@ -116,7 +116,7 @@ impl<M: Model> Deed<M> {
     /// Runs the deed. A change of rows takes `application` and `user_metadata` from the options of a write.
     pub async fn run(&self, table: &Table, options: WriteOptions, retries: bool) -> Result<Done> {
         let change = ChangeOptions {
-            application: options.application.clone(),
+            txn: options.txn.clone(),
             user_metadata: options.user_metadata.clone(),
             retries,
             ..ChangeOptions::default()

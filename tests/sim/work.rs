@@ -200,7 +200,7 @@ impl Work {
         let options = WriteOptions {
             partition_by: shape.is_partitioned.then(|| vec!["part".to_owned()]),
             properties: shape.properties.clone(),
-            application: self.application(),
+            txn: self.application(),
             user_metadata: (!self.may_share).then(|| self.id.clone()),
             ..WriteOptions::default()
         };

@@ -116,8 +116,8 @@ impl Table {
         let place = Table::place_of(&options)?;
         let table = place.table().map_err(to_py)?;
         let mut task = WriteTask::from_bytes(task).map_err(to_py)?;
-        if let Some(application) = options.rest::<WriteOptions>()?.application {
-            task = task.with_application(application);
+        if let Some(txn) = options.rest::<WriteOptions>()?.txn {
+            task = task.with_txn(txn);
         }
         let committing = table.clone();
         let outcome = enter(py, async move { committing.commit_write(task, files_of(&written)?).await })?;

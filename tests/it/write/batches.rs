@@ -20,8 +20,8 @@ fn stream(rows: i64) -> RecordBatchStream {
 }
 
 fn options(version: i64, batch: Batch) -> WriteOptions {
-    let application = Some(Application { id: "app".to_owned(), version, batch: Some(batch) });
-    WriteOptions { application, ..WriteOptions::default() }
+    let txn = Some(Application { id: "app".to_owned(), version, batch: Some(batch) });
+    WriteOptions { txn, ..WriteOptions::default() }
 }
 
 /// Whether a batch of so many rows is written to the table, or why it is refused.

@@ -172,7 +172,7 @@ async fn written_files_against_stricter_table_are_refused() {
 async fn written_files_commit_once() {
     let overwrite =
         |where_: &str| WriteOptions { mode: WriteMode::Overwrite, replace_where: Some(where_.to_owned()), ..Default::default() };
-    let once = WriteOptions { application: Some(Application::new("app", 1)), ..Default::default() };
+    let once = WriteOptions { txn: Some(Application::new("app", 1)), ..Default::default() };
     for options in [WriteOptions::default(), once, overwrite("id < 100")] {
         let case = Case::with_rows(&[1]).await;
         let task = case.plan(id_and_name(), options.clone()).await;
@@ -230,12 +230,11 @@ async fn known_application_write_deletes_its_files() {
     for (batch, expected) in [(4, Some(1)), (4, None), (3, None), (5, Some(2))] {
         let task = case.plan(id_and_name(), WriteOptions::default()).await;
         let written = case.part(&task, 0, rows([batch], "new")).await.unwrap();
-        let outcome =
-            case.table().commit_write(task.with_application(Application::new("stream", batch)), vec![written]).await.unwrap();
+        let outcome = case.table().commit_write(task.with_txn(Application::new("stream", batch)), vec![written]).await.unwrap();
         assert_eq!(outcome.is_committed.then_some(outcome.version), expected);
     }
     assert_eq!((case.ids().await, case.data_files().await), (vec![1, 4, 5], 3));
-    let known = WriteOptions { application: Some(Application::new("stream", 5)), ..Default::default() };
+    let known = WriteOptions { txn: Some(Application::new("stream", 5)), ..Default::default() };
     let planned = case.table().plan_write(id_and_name(), known).await.unwrap();
     assert!(matches!(planned, PlannedWrite::Done(outcome) if outcome.version == 2));
 }

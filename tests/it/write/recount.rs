@@ -21,7 +21,7 @@ fn batch(batch: Batch) -> Option<Application> {
 }
 
 fn options() -> WriteOptions {
-    WriteOptions { application: batch(Batch::default()), ..WriteOptions::default() }
+    WriteOptions { txn: batch(Batch::default()), ..WriteOptions::default() }
 }
 
 /// A table with batch 3 of three rows.
@@ -56,7 +56,7 @@ async fn batch_lost_during_count_is_written_again() {
 async fn change_needing_row_count_is_refused() {
     let builder = table_with_batch().await;
     let delete = async |given: Batch| {
-        let options = ChangeOptions { application: batch(given), ..ChangeOptions::default() };
+        let options = ChangeOptions { txn: batch(given), ..ChangeOptions::default() };
         builder.table().delete().filter("id = 1").options(options).run().await
     };
     let error = delete(Batch::default()).await.unwrap_err();

@@ -13,7 +13,7 @@ use crate::transaction::{Application, CommitSettings, Committed, Operation, Stan
 use crate::write::data_file::WrittenFile;
 use crate::write::rewrite::FileTotals;
 use crate::write::run::take_back;
-use crate::write::{WriteOptions, check_application, check_file_size};
+use crate::write::{WriteOptions, check_file_size, check_txn};
 use crate::{Error, Result, Snapshot, Table};
 
 /// How to change rows.
@@ -21,8 +21,7 @@ use crate::{Error, Result, Snapshot, Table};
 #[serde(deny_unknown_fields, default)]
 pub struct ChangeOptions {
     /// An application and its own number of this change: a change that the table knows already is not done again.
-    #[serde(rename = "txn")]
-    pub application: Option<Application>,
+    pub txn: Option<Application>,
     /// Words of the caller's own, kept in the history.
     pub user_metadata: Option<String>,
     /// About how large files become; by default what the table's properties say, else 128 MiB.
@@ -118,7 +117,7 @@ pub(super) trait Change: Sync {
 
 impl Default for ChangeOptions {
     fn default() -> Self {
-        Self { application: None, user_metadata: None, target_file_size_bytes: None, timeout: None, retries: true }
+        Self { txn: None, user_metadata: None, target_file_size_bytes: None, timeout: None, retries: true }
     }
 }
 
@@ -136,7 +135,7 @@ impl ChangeOptions {
     /// same application may have done it already, which only a look at the newest version tells.
     fn retryable(&self) -> Retryable {
         let all = if self.retries { Retryable::all() } else { Retryable::default() };
-        all.or_if(self.application.is_some(), [ConflictKind::ConcurrentTransaction])
+        all.or_if(self.txn.is_some(), [ConflictKind::ConcurrentTransaction])
     }
 
     /// How new files are written.
@@ -148,7 +147,7 @@ impl ChangeOptions {
 /// Does a change, and commits it.
 pub(super) async fn run(table: &Table, options: &ChangeOptions, change: &impl Change) -> Result<ChangeOutcome> {
     check_file_size(options.target_file_size_bytes)?;
-    check_application(options.application.as_ref())?;
+    check_txn(options.txn.as_ref())?;
     let mut retry = Retry::new(table.env(), &options.commit_settings(), options.retryable());
     loop {
         let snapshot = table.snapshot().await?.by_log().await?;
@@ -167,7 +166,7 @@ pub(super) async fn run(table: &Table, options: &ChangeOptions, change: &impl Ch
 async fn attempt(table: &Table, snapshot: &Snapshot, options: &ChangeOptions, change: &impl Change) -> Result<ChangeOutcome> {
     let nothing =
         |metrics| ChangeOutcome { version: snapshot.version(), is_committed: false, metrics, snapshot: Some(snapshot.clone()) };
-    if let Some(application) = &options.application {
+    if let Some(application) = &options.txn {
         match application.standing(snapshot, None).await? {
             Standing::New => {}
             Standing::Known => return Ok(nothing(ChangeMetrics::default())),
@@ -181,7 +180,7 @@ async fn attempt(table: &Table, snapshot: &Snapshot, options: &ChangeOptions, ch
     let transaction = Transaction::begin(snapshot, options.commit_settings()).await?;
     let Prepared { mut transaction, mut operation, files, mut metrics, is_empty } = change.prepare(snapshot, transaction).await?;
     metrics.peak_memory_bytes = memory.peak_bytes();
-    match &options.application {
+    match &options.txn {
         // That it is done is worth a commit, whether rows changed or not.
         Some(application) => transaction.record(application, None),
         None if is_empty => return Ok(nothing(metrics)),

@@ -77,7 +77,7 @@ impl Run {
         } else if !files.marks.is_empty() {
             transaction.set_metadata(with_marks(target, &files.marks)?);
         }
-        if let Some(application) = &self.options.application {
+        if let Some(application) = &self.options.txn {
             transaction.record(application, Some(files.rows));
         }
         let Committed { version, snapshot, conflicts } = transaction.commit(self.operation(target, &metrics)).await?;

@@ -89,8 +89,7 @@ pub struct WriteOptions {
     /// Of a new table: its properties. An existing table must have the same.
     pub properties: HashMap<String, String>,
     /// An application and its own number of this write: a write that the table knows already is not done again.
-    #[serde(rename = "txn")]
-    pub application: Option<Application>,
+    pub txn: Option<Application>,
     /// Words of the caller's own, kept in the history.
     pub user_metadata: Option<String>,
     /// The approximate size of new files, at least [`LEAST_FILE_SIZE_BYTES`]. The default is the table's property; without one it is 128 MiB,
@@ -227,7 +226,7 @@ pub(crate) fn check_file_size(target_file_size_bytes: Option<u64>) -> Result<()>
 }
 
 /// Refuses a number of an application's write that makes no sense.
-pub(crate) fn check_application(application: Option<&Application>) -> Result<()> {
+pub(crate) fn check_txn(application: Option<&Application>) -> Result<()> {
     match application {
         Some(Application { id, version, .. }) if id.is_empty() || *version < 0 => {
             let message = format!("txn=({id:?}, {version}): it must be a name and a number of 0 or more");

@@ -22,7 +22,7 @@ use super::input::write_rows;
 use super::known::version_of;
 use super::search::parse_condition;
 use super::target::Target;
-use super::{PartitionMode, SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome, check_application, check_file_size};
+use super::{PartitionMode, SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome, check_file_size, check_txn};
 use crate::create::exists;
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{Standing, Transaction};
@@ -131,7 +131,7 @@ impl Run {
 
     pub(super) async fn nothing_to_do(&self, snapshot: Option<&Snapshot>, rows: Option<u64>) -> Result<Option<Step>> {
         let Some(snapshot) = snapshot else { return Ok(None) };
-        let standing = match (self.options.mode, &self.options.application) {
+        let standing = match (self.options.mode, &self.options.txn) {
             (WriteMode::Error, _) => return Err(exists(self.table.store().url())),
             (WriteMode::Ignore, _) => Standing::Known,
             (_, Some(application)) => application.standing(snapshot, rows).await?,
@@ -230,7 +230,7 @@ impl Run {
         Retryable::default()
             .or_creation()
             .or_if(options.mode == WriteMode::Append, [MetadataChanged, ProtocolChanged])
-            .or_if(options.application.is_some(), [ConcurrentTransaction])
+            .or_if(options.txn.is_some(), [ConcurrentTransaction])
             .or_if(options.replace_where.is_some(), [ConcurrentAppend, ConcurrentDeleteRead, ConcurrentDeleteDelete])
     }
 }
@@ -294,7 +294,7 @@ fn check_options(options: &WriteOptions) -> Result<()> {
     let is_overwrite = options.mode == WriteMode::Overwrite;
     let refuse = |why: &str| Err(Error::invalid_input(why));
     check_file_size(options.target_file_size_bytes)?;
-    check_application(options.application.as_ref())?;
+    check_txn(options.txn.as_ref())?;
     if options.row_group_rows == Some(0) {
         return refuse("row_group_rows=0: a row group has at least one row");
     }

@@ -88,8 +88,8 @@ impl WriteTask {
 
     /// An application and its own number of this write, where that is known only once the files are written.
     #[must_use]
-    pub fn with_application(mut self, application: Application) -> Self {
-        self.options.application = Some(application);
+    pub fn with_txn(mut self, txn: Application) -> Self {
+        self.options.txn = Some(txn);
         self
     }
 }

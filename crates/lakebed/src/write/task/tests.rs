@@ -67,7 +67,7 @@ fn options() -> impl Strategy<Value = WriteOptions> {
             partition_by: columns.0,
             cluster_by: columns.1,
             properties,
-            application: texts.2,
+            txn: texts.2,
             user_metadata: texts.1,
             target_file_size_bytes: numbers.0,
             compression: compression.map(|name| Codec::parse(name).expect("a codec of ours")),
