@@ -68,7 +68,7 @@ pub struct Deed<M: Model> {
 #[derive(Debug)]
 pub struct Done {
     pub version: u64,
-    pub is_committed: bool,
+    pub committed: bool,
     pub conflicts: u64,
     pub snapshot: Option<Snapshot>,
 }
@@ -176,21 +176,21 @@ impl<M: Model> Deed<M> {
 
 impl From<ChangeOutcome> for Done {
     fn from(outcome: ChangeOutcome) -> Self {
-        let ChangeOutcome { version, is_committed, snapshot, metrics, .. } = outcome;
-        Self { version, is_committed, conflicts: metrics.conflicts, snapshot }
+        let ChangeOutcome { version, committed, snapshot, metrics, .. } = outcome;
+        Self { version, committed, conflicts: metrics.conflicts, snapshot }
     }
 }
 
 impl From<WriteOutcome> for Done {
     fn from(outcome: WriteOutcome) -> Self {
-        let WriteOutcome { version, is_committed, snapshot, metrics, .. } = outcome;
-        Self { version, is_committed, conflicts: metrics.conflicts, snapshot }
+        let WriteOutcome { version, committed, snapshot, metrics, .. } = outcome;
+        Self { version, committed, conflicts: metrics.conflicts, snapshot }
     }
 }
 
 impl From<OptimizeOutcome> for Done {
     fn from(outcome: OptimizeOutcome) -> Self {
         let OptimizeOutcome { version, commits, snapshot, metrics, .. } = outcome;
-        Self { version, is_committed: commits > 0, conflicts: metrics.conflicts, snapshot }
+        Self { version, committed: commits > 0, conflicts: metrics.conflicts, snapshot }
     }
 }

@@ -205,7 +205,7 @@ impl Work {
             ..WriteOptions::default()
         };
         let done = self.deed.run(table, options, self.retries).await?;
-        Ok((done.version, done.is_committed, done.snapshot))
+        Ok((done.version, done.committed, done.snapshot))
     }
 }
 

@@ -123,8 +123,8 @@ impl Table {
 
     fn changed<'py>(&self, py: Python<'py>, outcome: ChangeOutcome) -> PyResult<Changed<'py>> {
         after_commit(&self.table(py)?, outcome.snapshot.as_ref());
-        let (is_committed, metrics) = (outcome.is_committed, pythonize(py, &outcome.metrics)?);
-        Ok((self.sibling(py, outcome.version, outcome.snapshot)?, is_committed, metrics))
+        let (committed, metrics) = (outcome.committed, pythonize(py, &outcome.metrics)?);
+        Ok((self.sibling(py, outcome.version, outcome.snapshot)?, committed, metrics))
     }
 }
 

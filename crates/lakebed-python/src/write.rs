@@ -59,8 +59,8 @@ impl Table {
         let table = place.table().map_err(to_py)?;
         let outcome = write_to(py, table.clone(), &options, data)?;
         after_commit(&table, outcome.snapshot.as_ref());
-        let (is_committed, metrics) = (outcome.is_committed, pythonize(py, &outcome.metrics)?);
-        Ok((Table::at(place, table, outcome.version, outcome.snapshot), is_committed, metrics))
+        let (committed, metrics) = (outcome.committed, pythonize(py, &outcome.metrics)?);
+        Ok((Table::at(place, table, outcome.version, outcome.snapshot), committed, metrics))
     }
 
     /// Writes rows to this table.
@@ -72,8 +72,8 @@ impl Table {
     ) -> PyResult<(Self, bool, Bound<'py, PyAny>)> {
         let outcome = write_to(py, self.table(py)?, &Options::of(options), data)?;
         after_commit(&self.table(py)?, outcome.snapshot.as_ref());
-        let (is_committed, metrics) = (outcome.is_committed, pythonize(py, &outcome.metrics)?);
-        Ok((self.sibling(py, outcome.version, outcome.snapshot)?, is_committed, metrics))
+        let (committed, metrics) = (outcome.committed, pythonize(py, &outcome.metrics)?);
+        Ok((self.sibling(py, outcome.version, outcome.snapshot)?, committed, metrics))
     }
 
     /// Plans a write whose files other processes write: what they must know and what the caller should, or the table if there is nothing to do.
@@ -122,8 +122,8 @@ impl Table {
         let committing = table.clone();
         let outcome = enter(py, async move { committing.commit_write(task, files_of(&written)?).await })?;
         after_commit(&table, outcome.snapshot.as_ref());
-        let (is_committed, metrics) = (outcome.is_committed, pythonize(py, &outcome.metrics)?);
-        Ok((Table::at(place, table, outcome.version, outcome.snapshot), is_committed, metrics))
+        let (committed, metrics) = (outcome.committed, pythonize(py, &outcome.metrics)?);
+        Ok((Table::at(place, table, outcome.version, outcome.snapshot), committed, metrics))
     }
 
     /// Deletes what was written for a task that is not to be committed. The options are those of the plan.

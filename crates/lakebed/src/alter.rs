@@ -11,7 +11,7 @@ pub struct AlterOutcome {
     /// The version that it became, or the latest one if there was nothing to change.
     pub version: u64,
     /// False if the table was so already.
-    pub is_committed: bool,
+    pub committed: bool,
     /// The table as of that version; none if it could not be read since, which does not undo the change.
     pub snapshot: Option<Snapshot>,
 }
@@ -45,7 +45,7 @@ impl Table {
         let columns = if names.is_empty() { Vec::new() } else { key_columns(&snapshot, &names)? };
         let physical: Vec<Vec<String>> = columns.iter().map(|column| column.physical.clone()).collect();
         if physical == snapshot.physical_clustering_columns().await? {
-            return Ok(AlterOutcome { version: snapshot.version(), is_committed: false, snapshot: Some(snapshot) });
+            return Ok(AlterOutcome { version: snapshot.version(), committed: false, snapshot: Some(snapshot) });
         }
         let definition = Definition::of(&snapshot).await?.clustered_by(physical)?;
         let mut transaction = Transaction::begin(&snapshot, CommitSettings::default()).await?;
@@ -58,6 +58,6 @@ impl Table {
         if let Some(snapshot) = &snapshot {
             self.keep(snapshot).await;
         }
-        Ok(AlterOutcome { version, is_committed: true, snapshot })
+        Ok(AlterOutcome { version, committed: true, snapshot })
     }
 }

@@ -92,7 +92,7 @@ async fn update_writes_changed_rows_and_vector() {
         assert_eq!(outcome.metrics.updated_rows, 1);
         assert_eq!(lake.counts().reads_and_writes(), (1, puts, 0), "{properties:?}");
         let nothing = lake.table.update().set("v", "1").filter("id = 33").run().await.unwrap();
-        assert!(!nothing.is_committed);
+        assert!(!nothing.committed);
         assert_eq!(lake.counts().reads_and_writes(), (0, 0, 0), "{properties:?}");
     }
 }
@@ -116,6 +116,6 @@ async fn merge_reads_only_candidate_files() {
     let source = MergeSource::read(stream([(3, 0), (40, 0)])).await.unwrap();
     let nothing = lake.table.merge(&source, "target.id = source.id AND target.v = 77");
     let nothing = nothing.when(clause(When::Matched, Action::Delete)).run().await.unwrap();
-    assert!(!nothing.is_committed);
+    assert!(!nothing.committed);
     assert_eq!(lake.counts().reads_and_writes().1, 0);
 }

@@ -145,7 +145,7 @@ async fn check_race(first: &Deed, second: &Deed, has_vectors: bool, retries: boo
         done
     };
     let (late, early) = join(run(second, &slow, retries), fast).await;
-    assert!(early.is_committed && early.conflicts == 0, "{told}: {early:?}");
+    assert!(early.committed && early.conflicts == 0, "{told}: {early:?}");
     let one_by_one = second.apply(&first.apply(&before));
     let found = rows(&lake).await;
     // A replacement is always done again.
@@ -153,18 +153,18 @@ async fn check_race(first: &Deed, second: &Deed, has_vectors: bool, retries: boo
     match (fate, late) {
         (Together, Ok(done)) => {
             assert_eq!(found, one_by_one, "{told}");
-            assert_eq!((done.is_committed, done.conflicts), (true, 1), "{told}");
+            assert_eq!((done.committed, done.conflicts), (true, 1), "{told}");
         }
         (Again, Ok(done)) if retries || is_replaced => {
             assert_eq!(found, one_by_one, "{told}");
             // What the first one did may leave nothing to do.
-            assert_eq!(done.is_committed, one_by_one != first.apply(&before), "{told}");
-            assert!(!done.is_committed || done.conflicts > 0, "{told}: {done:?}");
+            assert_eq!(done.committed, one_by_one != first.apply(&before), "{told}");
+            assert!(!done.committed || done.conflicts > 0, "{told}: {done:?}");
         }
         (Again, Err(error)) if !retries && !is_replaced => check_conflict(&error, &found, &first.apply(&before), told),
         (GivenUp, Ok(done)) => {
             assert_eq!(found, first.apply(&before), "{told}");
-            assert_eq!((done.is_committed, done.conflicts), (false, 1), "{told}");
+            assert_eq!((done.committed, done.conflicts), (false, 1), "{told}");
         }
         (_, late) => panic!("{told}: {late:?} instead of {fate:?}"),
     }
@@ -299,7 +299,7 @@ async fn many_deletes_at_once_are_all_done() {
         let tables: Vec<Table> = (10..16).map(|process| lake.process(process)).collect();
         let deeds = [delete(1, 1), delete(3, 4), update(5, 6), delete(10, 12), update(6, 7), delete(4, 5)];
         let all = deeds.iter().zip(&tables).map(|(deed, table)| run(deed, table, true));
-        let committed = join_all(all).await.into_iter().filter(|done| done.as_ref().unwrap().is_committed).count() as u64;
+        let committed = join_all(all).await.into_iter().filter(|done| done.as_ref().unwrap().committed).count() as u64;
         assert_eq!(lake.check_files().await, MADE + committed);
         let found: BTreeMap<i64, i64> = lake.rows().await.into_iter().collect();
         // 5 is updated or not before it is deleted, 6 is updated twice; whatever comes first.

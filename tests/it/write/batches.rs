@@ -27,7 +27,7 @@ fn options(version: i64, batch: Batch) -> WriteOptions {
 /// Whether a batch of so many rows is written to the table, or why it is refused.
 async fn written(builder: &TableBuilder, version: i64, batch: Batch, rows: i64) -> Result<bool, String> {
     let outcome = builder.table().write(stream(rows)).options(options(version, batch)).run().await;
-    outcome.map(|outcome| outcome.is_committed).map_err(|error| {
+    outcome.map(|outcome| outcome.committed).map_err(|error| {
         assert_eq!(*error.kind(), ErrorKind::InvalidInput, "{error}");
         error.message().to_owned()
     })

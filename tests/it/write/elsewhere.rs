@@ -180,7 +180,7 @@ async fn written_files_commit_once() {
         let first = case.table().commit_write(task.clone(), written.clone()).await.unwrap();
         case.table().write(stream_of(rows([200], "theirs"))).run().await.unwrap();
         let again = case.table().commit_write(task, written).await.unwrap();
-        assert_eq!((again.version, again.is_committed, again.metrics.output_rows), (first.version, true, 2), "{options:?}");
+        assert_eq!((again.version, again.committed, again.metrics.output_rows), (first.version, true, 2), "{options:?}");
         let kept = if options.replace_where.is_some() { vec![2, 3, 200] } else { vec![1, 2, 3, 200] };
         assert_eq!(case.ids().await, kept, "{options:?}");
     }
@@ -231,7 +231,7 @@ async fn known_application_write_deletes_its_files() {
         let task = case.plan(id_and_name(), WriteOptions::default()).await;
         let written = case.part(&task, 0, rows([batch], "new")).await.unwrap();
         let outcome = case.table().commit_write(task.with_txn(Application::new("stream", batch)), vec![written]).await.unwrap();
-        assert_eq!(outcome.is_committed.then_some(outcome.version), expected);
+        assert_eq!(outcome.committed.then_some(outcome.version), expected);
     }
     assert_eq!((case.ids().await, case.data_files().await), (vec![1, 4, 5], 3));
     let known = WriteOptions { txn: Some(Application::new("stream", 5)), ..Default::default() };

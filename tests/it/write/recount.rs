@@ -49,7 +49,7 @@ async fn batch_lost_during_count_is_written_again() {
     assert!(builder.table().snapshot().await.is_err());
     let again = stream_of(rows());
     let outcome = builder.table().write(again).options(options()).run().await.unwrap();
-    assert_eq!((outcome.is_committed, outcome.metrics.output_rows), (true, 3));
+    assert_eq!((outcome.committed, outcome.metrics.output_rows), (true, 3));
 }
 
 #[tokio::test]
@@ -62,6 +62,6 @@ async fn change_needing_row_count_is_refused() {
     let error = delete(Batch::default()).await.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::InvalidInput, "{error}");
     assert!(error.message().contains("the table has batch 3 of stream 'app', and nothing tells"), "{error}");
-    assert!(!delete(Batch { is_trusted: true, ..Batch::default() }).await.unwrap().is_committed);
+    assert!(!delete(Batch { is_trusted: true, ..Batch::default() }).await.unwrap().committed);
     assert_eq!(builder.table().snapshot().await.unwrap().scan().count().await.unwrap(), 3);
 }

@@ -41,7 +41,7 @@ pub struct ChangeOutcome {
     /// The version that it became, or the latest one if nothing was changed.
     pub version: u64,
     /// False if there was nothing to do: no row was concerned, or the table knew the change already.
-    pub is_committed: bool,
+    pub committed: bool,
     /// What was done.
     pub metrics: ChangeMetrics,
     /// The table as of that version; none if it could not be read since, which does not undo the change.
@@ -153,7 +153,7 @@ pub(super) async fn run(table: &Table, options: &ChangeOptions, change: &impl Ch
         let snapshot = table.snapshot().await?.by_log().await?;
         match attempt(table, &snapshot, options, change).await {
             Ok(mut outcome) => {
-                if outcome.is_committed {
+                if outcome.committed {
                     outcome.metrics.conflicts += retry.conflicts();
                 }
                 return Ok(outcome);
@@ -165,7 +165,7 @@ pub(super) async fn run(table: &Table, options: &ChangeOptions, change: &impl Ch
 
 async fn attempt(table: &Table, snapshot: &Snapshot, options: &ChangeOptions, change: &impl Change) -> Result<ChangeOutcome> {
     let nothing =
-        |metrics| ChangeOutcome { version: snapshot.version(), is_committed: false, metrics, snapshot: Some(snapshot.clone()) };
+        |metrics| ChangeOutcome { version: snapshot.version(), committed: false, metrics, snapshot: Some(snapshot.clone()) };
     if let Some(application) = &options.txn {
         match application.standing(snapshot, None).await? {
             Standing::New => {}
@@ -194,7 +194,7 @@ async fn attempt(table: &Table, snapshot: &Snapshot, options: &ChangeOptions, ch
             if let Some(snapshot) = &snapshot {
                 table.keep(snapshot).await;
             }
-            Ok(ChangeOutcome { version, is_committed: true, metrics, snapshot })
+            Ok(ChangeOutcome { version, committed: true, metrics, snapshot })
         }
         Err(error) => {
             take_back(table.store(), &files, &error).await;

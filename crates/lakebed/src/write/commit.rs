@@ -85,7 +85,7 @@ impl Run {
         if let Some(snapshot) = &snapshot {
             self.table.keep(snapshot).await;
         }
-        Ok(WriteOutcome { version, is_committed: true, metrics, snapshot })
+        Ok(WriteOutcome { version, committed: true, metrics, snapshot })
     }
 
     /// Finds what makes way. Rows that stay of files that go are copied.

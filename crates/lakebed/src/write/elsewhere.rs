@@ -73,7 +73,7 @@ impl Table {
         }
         let outcome = self.commit_files(task, target, &files).await;
         let is_settled = match &outcome {
-            Ok(outcome) => outcome.is_committed,
+            Ok(outcome) => outcome.committed,
             Err(error) => matches!(error.kind(), ErrorKind::CommitUnknown { .. } | ErrorKind::Store { .. }),
         };
         if is_settled {

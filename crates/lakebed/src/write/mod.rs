@@ -155,7 +155,7 @@ pub struct WriteOutcome {
     /// The version that it became, or the latest one if nothing was written.
     pub version: u64,
     /// False if there was nothing to do: the table was to be left alone, or knew the write already.
-    pub is_committed: bool,
+    pub committed: bool,
     /// What was written.
     pub metrics: WriteMetrics,
     /// The table as of that version; none if it could not be read since, which does not undo the write.

@@ -141,7 +141,7 @@ impl Run {
             Standing::New => None,
             Standing::Known => {
                 let (version, metrics) = (snapshot.version(), WriteMetrics::default());
-                let outcome = WriteOutcome { version, is_committed: false, metrics, snapshot: Some(snapshot.clone()) };
+                let outcome = WriteOutcome { version, committed: false, metrics, snapshot: Some(snapshot.clone()) };
                 Some(Step::Done(Box::new(outcome)))
             }
             Standing::Uncounted => Some(Step::CountRows),
@@ -165,7 +165,7 @@ impl Run {
     pub(super) async fn finish(&self, begun: Begun, files: Files) -> Result<WriteOutcome> {
         let outcome = self.until_committed(begun, &files).await;
         match &outcome {
-            Ok(outcome) if !outcome.is_committed => delete_written(self.table.store(), &files.written).await,
+            Ok(outcome) if !outcome.committed => delete_written(self.table.store(), &files.written).await,
             Ok(_) => {}
             Err(error) => take_back(self.table.store(), &files.written, error).await,
         }
@@ -241,7 +241,7 @@ pub(super) async fn outcome_of(table: &Table, after: Option<u64>, files: &Files)
     let Some(version) = version_of(table.store(), after, &paths).await? else { return Ok(None) };
     let mut metrics = WriteMetrics::default();
     metrics.add_files(&files.written, files.rows);
-    Ok(Some(WriteOutcome { version, is_committed: true, metrics, snapshot: Some(table.snapshot_at(version).await?) }))
+    Ok(Some(WriteOutcome { version, committed: true, metrics, snapshot: Some(table.snapshot_at(version).await?) }))
 }
 
 /// Where the number of rows is known.
