@@ -4,7 +4,7 @@ use super::plan::Group;
 use super::progress::Reporter;
 use crate::metrics::Counter;
 use crate::scan::Scan;
-use crate::scan::read::{ReadOptions, read_task_with};
+use crate::scan::read::{ReadOptions, read_files};
 use crate::write::WriteOptions;
 use crate::write::files::FileSink;
 use crate::write::shape::Shape;
@@ -36,6 +36,6 @@ impl RewriteContext {
 
     /// The rows of a group's files, as a scan gives them.
     pub(super) fn read(&self, scan: &Scan, group: &Group, options: ReadOptions) -> Result<RecordBatchStream> {
-        read_task_with(self.snapshot.store(), &scan.task(group.files.scans(&self.partitions)?), options)
+        read_files(self.snapshot.store(), &scan.spec(), group.files.scans(&self.partitions)?, options)
     }
 }

@@ -34,8 +34,8 @@ async fn collect(context: &RewriteContext, file: ScanFile) -> Result<String> {
     let layout = context.target.rules.layout(Contents::Rows)?;
     let mut stats = StatsCollector::new(context.target.rules.stats.clone());
     let file = ScanFile { deletion_vector: None, ..file };
-    let spec = job.snapshot.scan().spec();
-    let mut rows = read_files(job.snapshot.store(), &spec, vec![file], ReadOptions::default())?;
+    let spec = context.snapshot.scan().spec();
+    let mut rows = read_files(context.snapshot.store(), &spec, vec![file], ReadOptions::default())?;
     while let Some(batch) = rows.try_next().await? {
         stats.update(&stored_batch(&context.shape.written(&batch)?, &layout)?)?;
     }

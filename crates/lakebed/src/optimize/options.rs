@@ -30,8 +30,8 @@ pub struct OptimizeOptions {
     /// Words of the caller's own, kept in the history.
     pub user_metadata: Option<String>,
     /// How long to go on trying to commit while other writers are faster.
-    #[serde(rename = "timeout", deserialize_with = "crate::option_value::seconds::deserialize")]
-    pub patience: Option<Duration>,
+    #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
+    pub timeout: Option<Duration>,
 }
 
 /// In which order rows lie in new files.
@@ -71,7 +71,7 @@ impl Default for OptimizeOptions {
             fill_statistics: true,
             commits: Commits::default(),
             user_metadata: None,
-            patience: None,
+            timeout: None,
         }
     }
 }

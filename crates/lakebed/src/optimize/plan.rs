@@ -8,14 +8,16 @@ use futures::TryStreamExt;
 use lakebed_core::layout::binpack::{self, PackRules, PackedFile};
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::path::hive::partition_dir;
-use lakebed_expr::Filter;
 
-use super::cube::{Cube, Wanted};
+use super::candidate::Candidate;
+use super::cluster_spec::ClusterSpec;
+use super::zcube::ZCube;
 use crate::scan::ScanFile;
 use crate::scan::files::deleted_records;
 use crate::scan::plan::row_counts;
 use crate::scan::plan::{Plan as ScanPlan, PlanOptions};
 use crate::{Error, Result, Snapshot};
+use lakebed_expr::Filter;
 
 /// What is kept of the log's words about a file: all but its statistics.
 const KEPT: [&str; 9] = [

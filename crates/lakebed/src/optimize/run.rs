@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use lakebed_core::feature::check_write;
 use lakebed_core::layout::binpack::PackRules;
-use lakebed_expr::Filter;
 use lakebed_io::parquet::Cores;
 
 use super::cluster::cluster;
@@ -20,8 +19,6 @@ use super::progress::{Reporter, Watcher};
 use crate::clustering::key_columns;
 use crate::memory::MemoryBudget;
 use crate::metrics::Counter;
-use crate::scan::Scan;
-use crate::scan::read::{ReadOptions, read_files};
 use crate::stream::SideBySide;
 use crate::transaction::Operation;
 use crate::write::account;
@@ -32,6 +29,7 @@ use crate::write::shape::{Shape, id_columns};
 use crate::write::target::Target;
 use crate::write::{WriteOptions, check_file_size};
 use crate::{Error, Result, Snapshot, Table};
+use lakebed_expr::Filter;
 
 /// What a group takes of the memory budget while its files are put together, about.
 const GROUP_BYTES: u64 = 192 << 20;
@@ -119,21 +117,33 @@ struct Rewriter {
     strategy: Strategy,
 }
 
-impl Job {
-    /// Where a group's rows of this form are written.
-    pub(super) fn sink(&self, shape: &Shape, group: &Group) -> Result<FileSink> {
-        Ok(shape.sink(&self.snapshot, &self.target)?.of_partition(group.partition.clone()))
-    }
-
-    /// The rows of a group's files, as a scan gives them.
-    pub(super) fn read(&self, scan: &Scan, group: &Group, options: ReadOptions) -> Result<RecordBatchStream> {
-        read_files(self.snapshot.store(), &scan.spec(), group.files.scans(&self.partitions)?, options)
-    }
-
-    async fn rearrange(self: &Arc<Self>, group: Group, is_described: bool) -> Result<Rearranged> {
-        let sources = group.files.batches()?;
-        if is_described {
-            return Ok(Rearranged { sources, described: describe(self, &group).await?, ..Rearranged::default() });
+impl Rewriter {
+    /// Writes the groups, several at a time, and commits them.
+    async fn rearrange_all(self: Arc<Self>, plan: Plan, committer: &mut Committer<'_>) -> Result<()> {
+        let groups = plan.groups.into_iter().map(|group| (group, false));
+        let groups = groups.chain(plan.undescribed.into_iter().map(|group| (group, true)));
+        let own = Arc::clone(&self);
+        let work = move |(group, is_described): (Group, bool)| {
+            let rewriter = Arc::clone(&own);
+            async move { rewriter.rearrange(group, is_described).await }
+        };
+        let mut rearranged = SideBySide::new(self.at_once(), groups.map(work));
+        let (mut done, mut failed) = (Vec::new(), None);
+        while let Some(group) = rearranged.next().await {
+            let outcome = match group {
+                Ok(group) if failed.is_none() && committer.options.commits == Commits::PerGroup => {
+                    committer.commit(vec![group]).await
+                }
+                Ok(group) => {
+                    done.push(group);
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = outcome {
+                rearranged.stop();
+                failed = failed.or(Some(error));
+            }
         }
         match failed {
             None => committer.commit(done).await,
