@@ -6,9 +6,9 @@ use std::fmt::Debug;
 
 use arrow_array::RecordBatch;
 use lakebed::dml::merge::{Action, Clause, MergeSource, When};
+use lakebed::dml::write::{PartitionMode, WriteMode, WriteOptions, WriteOutcome};
 use lakebed::dml::{ChangeOptions, ChangeOutcome};
 use lakebed::optimize::{Layout, OptimizeOptions, OptimizeOutcome};
-use lakebed::write::{PartitionMode, WriteMode, WriteOptions, WriteOutcome};
 use lakebed::{RecordBatchStream, Result, Snapshot, Table};
 
 use crate::lake::stream_of;

@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use futures::TryStreamExt;
-use lakebed::write::WriteOptions;
+use lakebed::dml::write::WriteOptions;
 use lakebed::{Env, RecordBatchStream, Table};
 use lakebed_core::action::json::parse_commit;
 use lakebed_core::action::{Action, DeletionVectorDescriptor, DvStorage};

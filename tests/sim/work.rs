@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, Int64Array, RecordBatch, StringArray};
+use lakebed::dml::write::WriteOptions;
 use lakebed::transaction::Application;
-use lakebed::write::WriteOptions;
 use lakebed::{Result, Snapshot, Table};
 use lakebed_tests::deeds::{Deed, Model, Verb};
 use rand::Rng;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use lakebed::create::CreateMode;
 use lakebed::definition::NewTable;
+use lakebed::dml::write::{PlannedWrite, WriteOptions, WriteOutcome, WriteTask, WrittenFiles, write_files_at};
 use lakebed::transaction::CommitSettings;
-use lakebed::write::{OnLossy, Part, PlannedWrite, WriteOptions, WriteOutcome, WriteTask, WrittenFiles, write_files_at};
+use lakebed::write::{OnLossy, Part};
 use lakebed::{Error, Result};
 use lakebed_core::schema::arrow::schema_from_arrow;
 use pyo3::prelude::*;

@@ -25,6 +25,7 @@ pub mod transaction;
 pub mod definition;
 pub mod create;
 pub mod write;
+mod rows;
 pub mod dml;
 pub mod alter;
 pub mod optimize;

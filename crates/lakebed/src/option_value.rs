@@ -65,9 +65,9 @@ mod tests {
 
     use serde_json::{Value, from_value, json, to_value};
 
+    use crate::dml::write::{PartitionMode, WriteMode, WriteOptions};
     use crate::optimize::OptimizeOptions;
     use crate::vacuum::VacuumOptions;
-    use crate::write::{PartitionMode, WriteMode, WriteOptions};
 
     fn error_of(options: Value) -> String {
         from_value::<WriteOptions>(options).unwrap_err().to_string()

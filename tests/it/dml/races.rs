@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use futures::future::{join, join_all};
-use lakebed::write::WriteOptions;
+use lakebed::dml::write::WriteOptions;
 use lakebed::{ErrorKind, Result, Table};
 use lakebed_core::path::commit_name;
 use lakebed_tests::Lake;

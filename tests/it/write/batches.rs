@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use futures::future::join_all;
+use lakebed::dml::write::{PlannedWrite, WriteOptions};
 use lakebed::transaction::{Application, Batch};
-use lakebed::write::{PlannedWrite, WriteOptions};
 use lakebed::{ErrorKind, RecordBatchStream};
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use lakebed_tests::TableBuilder;

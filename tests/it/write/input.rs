@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Float64Array, Int8Array, Int64Array, RecordBatch};
 use lakebed::dml::merge::{Action, Clause, MergeSource, When};
-use lakebed::write::{WriteMode, WriteOptions};
+use lakebed::dml::write::{WriteMode, WriteOptions};
 use lakebed::{ErrorKind, RecordBatchStream};
 use lakebed_tests::TableBuilder;
 

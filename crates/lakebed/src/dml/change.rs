@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::memory::MemoryBudget;
 use crate::metrics::PlanMetrics;
+use crate::rows::rewrite::FileTotals;
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{Application, CommitSettings, Committed, Operation, Standing, Transaction};
 use crate::write::data_file::WrittenFile;
-use crate::write::rewrite::FileTotals;
-use crate::write::run::take_back;
-use crate::write::{WriteOptions, check_file_size, check_txn};
+use crate::write::files::take_back;
+use crate::write::settings::{FileSettings, check_file_size};
 use crate::{Error, Result, Snapshot, Table};
 
 /// How to change rows.
@@ -139,15 +139,15 @@ impl ChangeOptions {
     }
 
     /// How new files are written.
-    pub(super) fn write_options(&self) -> WriteOptions {
-        WriteOptions { target_file_size_bytes: self.target_file_size_bytes, ..WriteOptions::default() }
+    pub(super) fn file_settings(&self) -> FileSettings {
+        FileSettings { target_file_size_bytes: self.target_file_size_bytes, ..FileSettings::default() }
     }
 }
 
 /// Does a change, and commits it.
 pub(super) async fn run(table: &Table, options: &ChangeOptions, change: &impl Change) -> Result<ChangeOutcome> {
     check_file_size(options.target_file_size_bytes)?;
-    check_txn(options.txn.as_ref())?;
+    options.txn.as_ref().map_or(Ok(()), Application::check)?;
     let mut retry = Retry::new(table.env(), &options.commit_settings(), options.retryable());
     loop {
         let snapshot = table.snapshot().await?.by_log().await?;

@@ -4,10 +4,10 @@
 //! table allows that, else the rows that stay are copied.
 
 use super::change::{Change, ChangeOptions, ChangeOutcome, Prepared, run};
+use crate::rows::rewrite::{Moves, Rewrite, notes_vectors};
+use crate::rows::search::{Leaving, Search};
+use crate::rows::target::Target;
 use crate::transaction::{Operation, Transaction};
-use crate::write::rewrite::{Moves, Rewrite, notes_vectors};
-use crate::write::search::{Leaving, Search};
-use crate::write::target::Target;
 use crate::{Result, Snapshot, Table};
 
 /// Rows that are to go. Nothing is read before [`run`](Delete::run).
@@ -75,7 +75,7 @@ impl Change for Deletion<'_> {
             Some(text) => Leaving::Where(snapshot.parse_row_filter(text, self.now_ms)?),
             None => Leaving::All,
         };
-        let target = Target::of_table(snapshot, None, &options.write_options(), self.now_ms).await?;
+        let target = Target::of_table(snapshot, None, &options.file_settings(), self.now_ms).await?;
         leaving.register(&mut transaction, snapshot)?;
         let search = Search::of_places(snapshot, leaving)?;
         let plan = search.metrics();

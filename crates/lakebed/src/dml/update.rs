@@ -11,13 +11,13 @@ use lakebed_io::parquet::Cores;
 
 use super::assign::Assignments;
 use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, run};
+use crate::rows::rewrite::{Moves, Rewrite, reading};
+use crate::rows::search::{Leaving, Search};
+use crate::rows::shape::{id_columns, ids};
+use crate::rows::target::Target;
 use crate::transaction::{Operation, Transaction};
 use crate::write::fill::Incoming;
-use crate::write::rewrite::{Moves, Rewrite, reading};
 use crate::write::rules::WriteRules;
-use crate::write::search::{Leaving, Search};
-use crate::write::shape::{id_columns, ids};
-use crate::write::target::Target;
 use crate::{Error, Result, Snapshot, Table};
 
 /// Rows that are to become others. Nothing is read before [`run`](Update::run).
@@ -100,7 +100,7 @@ impl Change for Updating<'_> {
         let Update { set, filter, options, .. } = self.update;
         let condition = filter.as_ref().map(|text| snapshot.parse_row_filter(text, self.now_ms));
         let condition = condition.transpose()?;
-        let target = Target::of_table(snapshot, None, &options.write_options(), self.now_ms).await?;
+        let target = Target::of_table(snapshot, None, &options.file_settings(), self.now_ms).await?;
         let schema = filter_schema(snapshot.schema())?;
         let parse = |text: &str| parse_expr(text, &schema, &Options { now_ms: Some(self.now_ms) });
         let assignments = Assignments::new(snapshot.schema(), set, &parse).map_err(|error| error.within(snapshot.url()))?;

@@ -12,14 +12,14 @@ use lakebed_core::log::files::{FileBatch, FileKey};
 use super::context::RewriteContext;
 use super::options::OptimizeOptions;
 use super::outcome::OptimizeMetrics;
+use crate::rows::search::totals;
+use crate::rows::target::Target;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{CommitSettings, Committed, Operation, Transaction};
 use crate::write::data_file::WrittenFile;
 use crate::write::files::delete_written;
-use crate::write::run::take_back;
-use crate::write::search::totals;
-use crate::write::target::Target;
+use crate::write::files::take_back;
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
 
 /// What was done to the files of a group.
@@ -164,7 +164,7 @@ impl Committer<'_> {
         if self.snapshot.metadata() == self.context.snapshot.metadata() {
             return Ok(());
         }
-        let now = Target::of_table(&self.snapshot, None, &self.context.write_options, self.table.env().now_ms()).await?;
+        let now = Target::of_table(&self.snapshot, None, &self.context.file_settings, self.table.env().now_ms()).await?;
         let tracks_rows = |snapshot: &Snapshot| snapshot.properties().row_tracking;
         if now.takes_files_of(&self.context.target) && tracks_rows(&self.snapshot) == tracks_rows(&self.context.snapshot) {
             return Ok(());

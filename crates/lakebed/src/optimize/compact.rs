@@ -5,10 +5,10 @@ use futures::TryStreamExt;
 use super::context::RewriteContext;
 use super::plan::Group;
 use crate::Result;
+use crate::rows::shape::Shape;
 use crate::scan::read::ReadOptions;
 use crate::write::data_file::WrittenFile;
 use crate::write::files::FileSink;
-use crate::write::shape::Shape;
 
 /// Rows that are decoded and wait to be written.
 const AHEAD_BYTES: u64 = 32 << 20;

@@ -3,12 +3,12 @@
 use super::plan::Group;
 use super::progress::Reporter;
 use crate::metrics::Counter;
+use crate::rows::shape::Shape;
+use crate::rows::target::Target;
 use crate::scan::Scan;
 use crate::scan::read::{ReadOptions, read_files};
-use crate::write::WriteOptions;
 use crate::write::files::FileSink;
-use crate::write::shape::Shape;
-use crate::write::target::Target;
+use crate::write::settings::FileSettings;
 use crate::{RecordBatchStream, Result, Snapshot};
 
 /// What all groups share.
@@ -16,7 +16,7 @@ pub(super) struct RewriteContext {
     pub(super) snapshot: Snapshot,
     pub(super) target: Target,
     /// By what the target was made.
-    pub(super) write_options: WriteOptions,
+    pub(super) file_settings: FileSettings,
     pub(super) shape: Shape,
     /// Of all columns, with those that tell who rows are.
     pub(super) scan: Scan,

@@ -19,15 +19,15 @@ use super::progress::{Reporter, Watcher};
 use crate::clustering::key_columns;
 use crate::memory::MemoryBudget;
 use crate::metrics::Counter;
+use crate::rows::search::parse_condition;
+use crate::rows::shape::{Shape, id_columns};
+use crate::rows::target::Target;
 use crate::stream::SideBySide;
 use crate::transaction::Operation;
 use crate::write::account;
 use crate::write::data_file::WrittenFile;
 use crate::write::files::delete_written;
-use crate::write::search::parse_condition;
-use crate::write::shape::{Shape, id_columns};
-use crate::write::target::Target;
-use crate::write::{WriteOptions, check_file_size};
+use crate::write::settings::{FileSettings, check_file_size};
 use crate::{Error, Result, Snapshot, Table};
 use lakebed_expr::Filter;
 
@@ -43,7 +43,7 @@ struct Decided {
     snapshot: Snapshot,
     strategy: Strategy,
     target: Target,
-    write_options: WriteOptions,
+    file_settings: FileSettings,
     file_bytes: u64,
     plan: Plan,
 }
@@ -78,7 +78,7 @@ async fn run_as(table: &Table, options: OptimizeOptions, watcher: Option<Watcher
     let shape = Shape::new(&snapshot, &decided.target)?;
     let context = Arc::new(RewriteContext {
         target: decided.target,
-        write_options: decided.write_options,
+        file_settings: decided.file_settings,
         shape,
         scan: snapshot.scan().row_columns(id_columns(&snapshot)),
         partitions: snapshot.physical_partition_columns(),
@@ -195,8 +195,8 @@ async fn decide(table: &Table, options: &OptimizeOptions) -> Result<Decided> {
     check_options(&snapshot, options)?;
     let filter = |text: &String| parse_condition(snapshot.url(), snapshot.schema(), text, now_ms);
     let filter = options.filter.as_ref().map(filter).transpose()?;
-    let mut write_options = WriteOptions { target_file_size_bytes: options.target_file_size_bytes, ..WriteOptions::default() };
-    let mut target = Target::of_table(&snapshot, None, &write_options, now_ms).await?;
+    let mut file_settings = FileSettings { target_file_size_bytes: options.target_file_size_bytes, ..FileSettings::default() };
+    let mut target = Target::of_table(&snapshot, None, &file_settings, now_ms).await?;
     let file_bytes = target.target_file_size_bytes();
     let rules = PackRules {
         target_file_size_bytes: file_bytes,
@@ -208,13 +208,13 @@ async fn decide(table: &Table, options: &OptimizeOptions) -> Result<Decided> {
         Some(spec) => Strategy::Cluster(spec),
     };
     if let Strategy::Cluster(spec) = &strategy {
-        write_options.target_file_size_bytes = Some(file_bytes.saturating_mul(MOST_TIMES));
+        file_settings.target_file_size_bytes = Some(file_bytes.saturating_mul(MOST_TIMES));
         let columns = spec.columns.iter().map(|column| column.physical.clone()).collect();
-        target = Target::clustered(&snapshot, columns, &write_options, now_ms).await?;
+        target = Target::clustered(&snapshot, columns, &file_settings, now_ms).await?;
     }
     let filter: Option<&Filter> = filter.as_deref();
     let plan = Plan::new(&snapshot, filter, &strategy, options.fill_statistics).await?;
-    Ok(Decided { strategy, target, write_options, file_bytes, plan, snapshot })
+    Ok(Decided { strategy, target, file_settings, file_bytes, plan, snapshot })
 }
 
 /// By what rows are clustered, if they are.

@@ -64,6 +64,15 @@ const REMEDY: &str = "Go on with the checkpoint that the table knows, or begin a
                       where foreach_batch names the stream";
 
 impl Application {
+    /// Refuses an identifier without a name, or with a negative number.
+    pub(crate) fn check(&self) -> Result<()> {
+        let Self { id, version, .. } = self;
+        if id.is_empty() || *version < 0 {
+            return Err(Error::invalid_input(format!("txn=({id:?}, {version}): it must be a name and a number of 0 or more")));
+        }
+        Ok(())
+    }
+
     /// A write that is no batch of a stream.
     pub fn new(id: impl Into<String>, version: i64) -> Self {
         Self { id: id.into(), version, batch: None }

@@ -67,7 +67,7 @@ impl Check {
     }
 
     /// A condition that all rows of one write must meet, be they new to the table or not.
-    pub(super) fn of_filter(table: &str, what: String, filter: Filter, schema: &Schema) -> Result<Self> {
+    pub(crate) fn of_filter(table: &str, what: String, filter: Filter, schema: &Schema) -> Result<Self> {
         let compiled = filter.physical(schema)?;
         Ok(Self { table: table.to_owned(), kind: Kind::Condition { what, filter: Box::new(filter), compiled } })
     }

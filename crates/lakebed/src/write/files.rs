@@ -24,8 +24,8 @@ use super::partition::{Gathering, Sorted, Sorter, Window};
 use super::place::{PartitionTexts, Places};
 use super::rules::WriteRules;
 use super::sample::sample;
-use crate::Result;
 use crate::memory::{MemoryBudget, Reservation};
+use crate::{Error, ErrorKind, Result};
 
 /// Of the memory budget, what a window may hold.
 const WINDOW_SHARE: u64 = 4;
@@ -313,4 +313,11 @@ async fn sorted(shared: &Arc<Shared>, sorter: &Arc<Sorter>, rows: RecordBatch) -
     let shared = Arc::clone(shared);
     let sort = move || sorter.sort(&rows, stored_batch(&rows, &shared.layout)?);
     if is_small { sort() } else { cores.compute("sorting by partition", sort).await }
+}
+
+/// Deletes the files of a failed commit, unless the commit may exist: then it may name them.
+pub(crate) async fn take_back(store: &Store, written: &[WrittenFile], error: &Error) {
+    if !matches!(error.kind(), ErrorKind::CommitUnknown { .. }) {
+        delete_written(store, written).await;
+    }
 }

@@ -84,13 +84,13 @@ impl Identity {
     }
 
     /// The one of two marks that is further along.
-    pub(super) fn further(&self, one: i64, other: i64) -> i64 {
+    pub(crate) fn further(&self, one: i64, other: i64) -> i64 {
         if self.step > 0 { one.max(other) } else { one.min(other) }
     }
 }
 
 /// The column with its mark moved on.
-pub(super) fn with_mark(field: &StructField, mark: i64) -> StructField {
+pub(crate) fn with_mark(field: &StructField, mark: i64) -> StructField {
     let mut field = field.clone();
     field.metadata.insert(IDENTITY_MARK.to_owned(), mark.into());
     field

@@ -25,7 +25,7 @@ const MOST_PIECES: usize = 4;
 const FEW_ROWS: usize = 1 << 14;
 
 /// Writes all rows and returns their number, counted as they came in.
-pub(super) async fn write_rows(data: RecordBatchStream, incoming: Arc<Incoming>, sink: &mut FileSink) -> Result<u64> {
+pub(crate) async fn write_rows(data: RecordBatchStream, incoming: Arc<Incoming>, sink: &mut FileSink) -> Result<u64> {
     let cores = Cores::new();
     let mut pieces = Pieces::new(data, sink.target_file_size_bytes());
     let (mut fitted_rows, mut ahead) = (0, Vec::new());

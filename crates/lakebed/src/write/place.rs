@@ -19,7 +19,7 @@ const CHANGES_DIR: &str = "_change_data";
 const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 /// The values of the partition columns, in their order, as the log spells them.
-pub(super) type PartitionTexts = Vec<Option<String>>;
+pub(crate) type PartitionTexts = Vec<Option<String>>;
 
 /// Names files.
 #[derive(Debug, Clone)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Merge;
 use super::plan::Plan;
 use crate::Result;
+use crate::rows::rewrite::notes_vectors;
 use crate::scan::Explanation;
-use crate::write::rewrite::notes_vectors;
 
 /// What a merge would do.
 #[derive(Debug, Clone, PartialEq)]

@@ -19,9 +19,9 @@ use super::on::On;
 use super::source::Source;
 use super::summary::Summary;
 use super::{Given, When};
-use crate::write::rewrite::notes_vectors;
-use crate::write::search::parse_condition;
-use crate::write::target::Target;
+use crate::rows::rewrite::notes_vectors;
+use crate::rows::search::parse_condition;
+use crate::rows::target::Target;
 use crate::{Error, Result, Snapshot};
 
 /// A merge on top of a version.
@@ -51,7 +51,7 @@ impl Plan {
             true => Some(evolving(source.schema(), &given.clauses, &given.target_alias).map_err(within)?),
             false => None,
         };
-        let target = Target::of_table(snapshot, evolving.as_ref(), &given.options.write_options(), given.now_ms).await?;
+        let target = Target::of_table(snapshot, evolving.as_ref(), &given.options.file_settings(), given.now_ms).await?;
         let is_lossless = lossless::is_asked(given, source);
         if is_lossless {
             lossless::check_types(snapshot.url(), &target.rules.schema, source.schema())?;

@@ -14,10 +14,10 @@ use super::clause::{Act, Change};
 use super::index::JoinIndex;
 use super::names::Side;
 use super::plan::{Pairs, Plan, flat_names};
+use crate::rows::shape::{Shape, ids};
 use crate::scan::read::RowTest;
 use crate::size::array_bytes;
 use crate::write::fill::Incoming;
-use crate::write::shape::{Shape, ids};
 use crate::{Error, ErrorKind, Result};
 
 /// A part of the source, ready to meet rows of the target.

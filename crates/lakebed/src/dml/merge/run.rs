@@ -25,13 +25,13 @@ use super::probe::{Counts, Decided, Probe, Test, taken_rows};
 use super::source::Source;
 use super::{Given, When};
 use crate::dml::change::{Change, ChangeMetrics, Prepared};
+use crate::rows::rewrite::{Change as Recorded, Moves, Rewrite, reading};
+use crate::rows::search::{Found, Gone, Leaving, Search};
+use crate::rows::shape::id_columns;
 use crate::scan::read::ReadOptions;
 use crate::transaction::{Operation, Transaction};
 use crate::write::account;
 use crate::write::fill::Incoming;
-use crate::write::rewrite::{Change as Recorded, Moves, Rewrite, reading};
-use crate::write::search::{Found, Gone, Leaving, Search};
-use crate::write::shape::id_columns;
 use crate::{Result, Snapshot};
 
 /// A merge with its source.

@@ -7,17 +7,18 @@ use futures::TryStreamExt;
 use lakebed_core::action::Metadata;
 use lakebed_expr::Filter;
 
-use super::data_file::WrittenFile;
-use super::identity::with_mark;
-use super::place::PartitionTexts;
-use super::rewrite::{Change, FileTotals, Moves, Rewrite, Rewritten, notes_vectors};
-use super::run::{Begun, Files, Run, take_back};
-use super::search::{Gone, Leaving, Search};
-use super::target::Target;
+use super::run::{Begun, Files, Run};
 use super::{PartitionMode, SchemaMode, WriteMetrics, WriteMode, WriteOutcome};
+use crate::rows::rewrite::{Change, FileTotals, Moves, Rewrite, Rewritten, notes_vectors};
+use crate::rows::search::{Gone, Leaving, Search};
+use crate::rows::target::Target;
 use crate::scan::ScanFile;
 use crate::scan::read::{ReadOptions, read_files};
 use crate::transaction::{Committed, Operation, Partitions, Transaction};
+use crate::write::data_file::WrittenFile;
+use crate::write::files::take_back;
+use crate::write::identity::with_mark;
+use crate::write::place::PartitionTexts;
 use crate::{Error, Result, Snapshot};
 
 impl Run {

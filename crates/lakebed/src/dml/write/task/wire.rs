@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{WriteTask, WrittenFiles};
 use crate::Result;
 use crate::definition::Definition;
-use crate::write::WriteOptions;
+use crate::dml::write::WriteOptions;
 
 /// The forms of tasks and of files. They count up when others would write or commit wrongly, or take another form for damage.
 const TASK: u32 = 3;

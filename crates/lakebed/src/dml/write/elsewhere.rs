@@ -13,16 +13,16 @@ use lakebed_core::schema::StructType;
 use lakebed_io::env::Env;
 use lakebed_io::store::{CredentialSource, Store, StoreOptions, all_flushed};
 
-use super::account;
-use super::data_file::WrittenFile;
-use super::files::delete_written;
-use super::identity::Part;
-use super::rules::{Filling, WriteRules};
 use super::run::{Begun, Files, Run, Step, counted_already, outcome_of, write_part};
-use super::search::parse_condition;
-use super::target::Target;
 use super::task::{WriteTask, WrittenFiles};
 use super::{WriteOptions, WriteOutcome};
+use crate::rows::search::parse_condition;
+use crate::rows::target::Target;
+use crate::write::account;
+use crate::write::data_file::WrittenFile;
+use crate::write::files::delete_written;
+use crate::write::identity::Part;
+use crate::write::rules::{Filling, WriteRules};
 use crate::{Error, ErrorKind, RecordBatchStream, Result, Table};
 
 /// What there is to write.
@@ -62,7 +62,7 @@ impl Table {
     /// the same can be tried again.
     pub async fn commit_write(&self, task: WriteTask, written: Vec<WrittenFiles>) -> Result<WriteOutcome> {
         let after = task.version;
-        let target = Target::new(task.table.clone(), self.store().url(), &task.options, task.now_ms)?;
+        let target = Target::new(task.table.clone(), self.store().url(), &task.options.file_settings(), task.now_ms)?;
         check_partitions(&target, &written)?;
         for part in &written {
             account::check(self.store().url(), part.rows, &part.adds)?;
@@ -154,7 +154,7 @@ pub async fn write_files(
         let message = format!("{}: part {} of a write of {} parts: parts count from 0", task.table_url, part.number, part.of);
         return Err(Error::invalid_input(message));
     }
-    let target = Target::new(task.table.clone(), &task.table_url, &task.options, task.now_ms)?;
+    let target = Target::new(task.table.clone(), &task.table_url, &task.options.file_settings(), task.now_ms)?;
     let parse = |text: &String| parse_condition(&task.table_url, &target.rules.schema, text, task.now_ms);
     let condition = task.options.replace_where.as_ref().map(parse).transpose()?;
     let files = write_part(store, env, data, &target, condition.as_ref(), &task.options, part).await?;

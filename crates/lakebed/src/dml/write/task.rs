@@ -11,11 +11,11 @@ use lakebed_core::action::Add;
 use lakebed_core::path::FilePath;
 use lakebed_core::schema::StructType;
 
-use super::rules::Filling;
-use super::target::Target;
 use super::{OnLossy, WriteOptions};
 use crate::definition::Definition;
+use crate::rows::target::Target;
 use crate::transaction::Application;
+use crate::write::rules::Filling;
 use crate::{Error, Result};
 
 /// What to write, for any number of processes that do it together.
@@ -78,7 +78,7 @@ impl WriteTask {
 
     /// Whether rows get numbers: then each process must know which part of how many it is.
     pub fn numbers_rows(&self) -> Result<bool> {
-        let target = Target::new(self.table.clone(), &self.table_url, &self.options, self.now_ms)?;
+        let target = Target::new(self.table.clone(), &self.table_url, &self.options.file_settings(), self.now_ms)?;
         let is_given = |place: usize| {
             let field = target.rules.schema.fields.get(place);
             field.is_some_and(|field| self.schema.fields.iter().any(|given| given.name.eq_ignore_ascii_case(&field.name)))

@@ -11,21 +11,22 @@ use lakebed_expr::Filter;
 use lakebed_io::env::Env;
 use lakebed_io::store::Store;
 
-use super::account;
-use super::alike::alike;
-use super::check::Check;
-use super::data_file::WrittenFile;
-use super::files::{FileSink, delete_written};
-use super::fill::Incoming;
-use super::identity::Part;
-use super::input::write_rows;
 use super::known::version_of;
-use super::search::parse_condition;
-use super::target::Target;
-use super::{PartitionMode, SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome, check_file_size, check_txn};
+use super::{PartitionMode, SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome};
 use crate::create::exists;
+use crate::rows::search::parse_condition;
+use crate::rows::target::Target;
 use crate::transaction::retry::{Retry, Retryable};
-use crate::transaction::{Standing, Transaction};
+use crate::transaction::{Application, Standing, Transaction};
+use crate::write::account;
+use crate::write::alike::alike;
+use crate::write::check::Check;
+use crate::write::data_file::WrittenFile;
+use crate::write::files::{FileSink, delete_written, take_back};
+use crate::write::fill::Incoming;
+use crate::write::identity::Part;
+use crate::write::input::write_rows;
+use crate::write::settings::check_file_size;
 use crate::{Error, ErrorKind, RecordBatchStream, Result, Snapshot, Table};
 
 pub(super) async fn run(table: Table, data: RecordBatchStream, options: WriteOptions) -> Result<WriteOutcome> {
@@ -283,18 +284,11 @@ pub(super) async fn write_part(
     Ok(Files { written, rows, marks: incoming.identity_marks(rows) })
 }
 
-/// Deletes what no commit names after this error; a commit that may be there may name it.
-pub(crate) async fn take_back(store: &Store, written: &[WrittenFile], error: &Error) {
-    if !matches!(error.kind(), ErrorKind::CommitUnknown { .. }) {
-        delete_written(store, written).await;
-    }
-}
-
 fn check_options(options: &WriteOptions) -> Result<()> {
     let is_overwrite = options.mode == WriteMode::Overwrite;
     let refuse = |why: &str| Err(Error::invalid_input(why));
     check_file_size(options.target_file_size_bytes)?;
-    check_txn(options.txn.as_ref())?;
+    options.txn.as_ref().map_or(Ok(()), Application::check)?;
     if options.row_group_rows == Some(0) {
         return refuse("row_group_rows=0: a row group has at least one row");
     }

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::definition::Definition;
+use crate::dml::write::{PartitionMode, SchemaMode, WriteMode};
 use crate::transaction::Batch;
-use crate::write::{OnLossy, PartitionMode, SchemaMode, WriteMode};
+use crate::write::OnLossy;
 
 fn table() -> Definition {
     let schema = StructType { fields: vec![StructField::new("id", PrimitiveType::Long, true)] };

@@ -7,13 +7,13 @@ use arrow_array::{ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{DataType as ArrowType, Field, Fields, Schema, SchemaRef};
 use lakebed_core::schema::StructField;
 
-use super::data_file::FileOptions;
-use super::files::FileSink;
-use super::fit::{OnLossy, fit};
-use super::rules::{Contents, WriteRules};
 use super::target::Target;
 use crate::scan::read::form::{in_form, moving_batch, value_type};
 use crate::scan::{RowColumn, RowColumnKind};
+use crate::write::data_file::FileOptions;
+use crate::write::files::FileSink;
+use crate::write::fit::{OnLossy, fit};
+use crate::write::rules::{Contents, WriteRules};
 use crate::{Result, Snapshot};
 
 /// The names of the columns in which rows bring their ids. Tables have no columns of such names.

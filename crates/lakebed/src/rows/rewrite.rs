@@ -9,16 +9,16 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_schema::{DataType as ArrowType, Field, Schema};
 use futures::TryStreamExt;
 
-use super::account;
-use super::data_file::{FileOptions, WrittenFile};
-use super::files::{FileSink, delete_written};
-use super::rules::Contents;
 use super::search::{Gone, Part, totals};
 use super::shape::{Shape, id_columns};
 use super::target::Target;
 use crate::scan::read::{ReadOptions, read_files};
 use crate::scan::{ScanFile, ScanSpec};
 use crate::transaction::Transaction;
+use crate::write::account;
+use crate::write::data_file::{FileOptions, WrittenFile};
+use crate::write::files::{FileSink, delete_written};
+use crate::write::rules::Contents;
 use crate::{Result, Snapshot};
 
 /// Files that are read in one go.

@@ -1,0 +1,97 @@
+//! The target of a write: the table as it is, as it becomes with the schema of the data, or as it is created. Read [`Target::plan`].
+
+use lakebed_core::feature::given::GivenProperties;
+use lakebed_core::schema::StructType;
+use lakebed_io::env::Env;
+
+use super::run::Run;
+use super::{SchemaMode, WriteMode, WriteOptions};
+use crate::definition::{Definition, NewTable};
+use crate::rows::target::{Target, sized, within_once};
+use crate::{Error, Result, Snapshot};
+
+impl Target {
+    /// Everything that can be refused without reading a row is refused here.
+    pub(super) async fn plan(snapshot: Option<&Snapshot>, run: &Run) -> Result<Self> {
+        let Run { table, schema: data, options, now_ms } = run;
+        let (url, env) = (table.store().url(), table.env());
+        let table = match snapshot {
+            None => new_table(data, options).define(url, env),
+            Some(snapshot) => evolved(snapshot, data, options, env).await.map_err(|error| within_once(error, url)),
+        };
+        let settings = options.file_settings();
+        let settings = match snapshot {
+            Some(snapshot) => sized(&settings, snapshot),
+            None => settings,
+        };
+        Self::new(table?, url, &settings, *now_ms).map_err(|error| within_once(error, url))
+    }
+}
+
+fn new_table(data: &StructType, options: &WriteOptions) -> NewTable {
+    NewTable {
+        schema: data.clone(),
+        partition_by: options.partition_by.clone().unwrap_or_default(),
+        cluster_by: options.cluster_by.clone().unwrap_or_default(),
+        properties: options.properties.clone(),
+        ..NewTable::default()
+    }
+}
+
+/// What a write with these options makes of a table.
+async fn evolved(snapshot: &Snapshot, data: &StructType, options: &WriteOptions, env: &Env) -> Result<Definition> {
+    match options.schema {
+        SchemaMode::Overwrite if options.mode != WriteMode::Overwrite => Err(Error::invalid_input(
+            "schema=\"overwrite\" goes with mode=\"overwrite\": the rows that are there have the old schema",
+        )),
+        SchemaMode::Overwrite => {
+            let mut new = new_table(data, options);
+            if options.partition_by.is_none() {
+                new.partition_by = snapshot.partition_columns().to_vec();
+            }
+            Definition::replaced(snapshot, &new, env)
+        }
+        SchemaMode::Enforce | SchemaMode::Merge => {
+            check_partitioning(snapshot, options)?;
+            check_properties(snapshot, options)?;
+            let table = Definition::of(snapshot).await?;
+            if options.schema == SchemaMode::Merge { table.with_columns_of(snapshot, data, env) } else { Ok(table) }
+        }
+    }
+}
+
+fn check_partitioning(snapshot: &Snapshot, options: &WriteOptions) -> Result<()> {
+    if let Some(asked) = &options.partition_by {
+        let own = snapshot.partition_columns();
+        let same = asked.len() == own.len() && asked.iter().zip(own).all(|(asked, own)| asked.eq_ignore_ascii_case(own));
+        if !same {
+            let message = format!(
+                "the table is partitioned by {own:?}, not by {asked:?}; leave partition_by out, or overwrite the table with schema=\"overwrite\""
+            );
+            return Err(Error::invalid_input(message));
+        }
+    }
+    match &options.cluster_by {
+        Some(asked) if !asked.is_empty() => {
+            Err(Error::invalid_input("the clustering of an existing table is not changed by a write; leave cluster_by out"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Properties are for new tables: one that exists must have them.
+fn check_properties(snapshot: &Snapshot, options: &WriteOptions) -> Result<()> {
+    let given = GivenProperties::parse(options.properties.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+    let differs = given.configuration.iter().find(|(name, value)| snapshot.metadata().property(name) != value.as_deref());
+    match differs {
+        Some((name, value)) => {
+            let own = snapshot.metadata().property(name).map_or("unset".to_owned(), |own| format!("{own:?}"));
+            let message = format!(
+                "the property {name} is {own}, not {:?}: properties of an existing table are not changed by a write",
+                value.as_deref().unwrap_or_default()
+            );
+            Err(Error::invalid_input(message))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,98 @@
+//! The table that files are written for: its definition, what that asks of rows, and how files are encoded.
+
+use std::sync::Arc;
+
+use lakebed_core::feature::upgrade::{CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START, INVARIANTS};
+use lakebed_core::schema::{StructField, StructType};
+
+use crate::definition::Definition;
+use crate::write::data_file::FileOptions;
+use crate::write::rules::WriteRules;
+use crate::write::settings::{FileSettings, suited_file_bytes};
+use crate::{Error, Result, Snapshot};
+
+/// The table as a write leaves it, and how its files are written.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) table: Definition,
+    pub(crate) rules: Arc<WriteRules>,
+    pub(crate) files: FileOptions,
+}
+
+impl Target {
+    /// Of a table that stays as it is, or gets the columns of some data that it lacks.
+    pub(crate) async fn of_table(
+        snapshot: &Snapshot,
+        merging: Option<&StructType>,
+        settings: &FileSettings,
+        now_ms: i64,
+    ) -> Result<Self> {
+        let (url, env) = (snapshot.url(), snapshot.env());
+        let table = match merging {
+            None => Definition::of(snapshot).await,
+            Some(data) => Definition::of(snapshot).await.and_then(|table| table.with_columns_of(snapshot, data, env)),
+        };
+        let target = table.and_then(|table| Self::new(table, url, &sized(settings, snapshot), now_ms));
+        target.map_err(|error| within_once(error, url))
+    }
+
+    /// Of a table that stays as it is, while rows are clustered by these columns, given by the names that lead to them in files: new files
+    /// have statistics of them.
+    pub(crate) async fn clustered(
+        snapshot: &Snapshot,
+        columns: Vec<Vec<String>>,
+        settings: &FileSettings,
+        now_ms: i64,
+    ) -> Result<Self> {
+        let mut table = Definition::of(snapshot).await?;
+        table.clustering.extend(columns);
+        Self::new(table, snapshot.url(), &sized(settings, snapshot), now_ms).map_err(|error| within_once(error, snapshot.url()))
+    }
+
+    /// About how large files become.
+    pub(crate) fn target_file_size_bytes(&self) -> u64 {
+        self.files.target_file_size_bytes
+    }
+
+    /// `now_ms` is what the current time means in defaults.
+    pub(crate) fn new(table: Definition, url: &str, settings: &FileSettings, now_ms: i64) -> Result<Self> {
+        let rules = WriteRules::new(url, &table.protocol, &table.metadata, &table.clustering, now_ms);
+        // A schema that comes with this write is the caller's.
+        let rules = rules.map_err(|error| if table.changes_metadata { error.of_caller() } else { error })?;
+        let files = settings.for_table(&rules)?;
+        Ok(Self { table, rules: Arc::new(rules), files })
+    }
+
+    /// Whether the table gets another schema or protocol.
+    pub(crate) fn changes_table(&self) -> bool {
+        self.table.changes_table()
+    }
+
+    /// Whether files that were written for another state of the table are right for this one too: nothing but columns that may be null
+    /// has come.
+    pub(crate) fn takes_files_of(&self, other: &Target) -> bool {
+        let same_columns = other.table.metadata.partition_columns == self.table.metadata.partition_columns
+            && other.rules.schema.fields.iter().all(|field| self.rules.schema.fields.contains(field));
+        let new = self.rules.schema.fields.iter().filter(|field| !other.rules.schema.fields.contains(field));
+        let rule_keys = [INVARIANTS, GENERATION_EXPRESSION, IDENTITY_START, CURRENT_DEFAULT];
+        let harmless = |field: &StructField| field.nullable && !rule_keys.iter().any(|key| field.metadata.contains_key(*key));
+        let (now, then) = (&self.rules.properties, &other.rules.properties);
+        let same_rules = now.constraints == then.constraints
+            && now.column_mapping_mode == then.column_mapping_mode
+            && now.iceberg_compat_v1 == then.iceberg_compat_v1
+            && now.iceberg_compat_v2 == then.iceberg_compat_v2;
+        same_columns && same_rules && new.into_iter().all(harmless)
+    }
+}
+
+/// The settings with a size of files that suits the table, unless the caller or the table names one.
+pub(crate) fn sized(settings: &FileSettings, snapshot: &Snapshot) -> FileSettings {
+    let named = settings.target_file_size_bytes.or(snapshot.properties().target_file_size_bytes);
+    let table_bytes = snapshot.checksum().and_then(|checksum| u64::try_from(checksum.table_size_bytes).ok()).unwrap_or(0);
+    FileSettings { target_file_size_bytes: named.or(Some(suited_file_bytes(table_bytes))), ..settings.clone() }
+}
+
+/// The table is named once.
+pub(crate) fn within_once(error: Error, url: &str) -> Error {
+    if error.message().starts_with(url) { error } else { error.within(url) }
+}
