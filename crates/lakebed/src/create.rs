@@ -94,11 +94,11 @@ impl Create {
 
     async fn replace(&self, snapshot: &Snapshot, definition: &Definition) -> Result<Committed> {
         let mut transaction = Transaction::begin(snapshot, self.settings.clone()).await?;
-        transaction.read_all();
+        transaction.read().all();
         let plan = Plan::new(snapshot, None, PlanOptions { whole_actions: true, ..PlanOptions::default() })?;
         let mut files = plan.files();
         while let Some(batch) = files.try_next().await? {
-            transaction.read_files(&batch)?;
+            transaction.read().files(&batch)?;
             transaction.remove(batch, true);
         }
         definition.register_in_place_of(&mut transaction, snapshot).await?;

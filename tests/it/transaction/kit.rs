@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use futures::TryStreamExt;
-use lakebed::transaction::{CommitSettings, Committed, Operation, Transaction};
+use lakebed::transaction::{CommitSettings, Committed, Operation, Partitions, Transaction};
 use lakebed::{Error, ErrorKind, Result, Snapshot, Table};
 use lakebed_core::ConflictKind;
 use lakebed_core::action::Add;
@@ -103,13 +103,14 @@ pub(super) async fn commit(transaction: Transaction) -> Result<Committed> {
 
 /// Reads a partition, of which these files are all.
 pub(super) fn read(transaction: &mut Transaction, p: &str, files: &[Value]) {
-    transaction.read_partitions(vec!["p".to_owned()], HashSet::from([vec![Some(p.to_owned())]]));
-    transaction.read_files(&batch(files)).unwrap();
+    let partitions = Partitions::new(transaction.snapshot(), vec!["p".to_owned()], HashSet::from([vec![Some(p.to_owned())]]));
+    transaction.read().partitions(partitions);
+    transaction.read().files(&batch(files)).unwrap();
 }
 
 /// Two files, or one, become one without a change of rows.
 pub(super) fn optimize(transaction: &mut Transaction, gone: &[Value], into: &str) {
-    transaction.read_files(&batch(gone)).unwrap();
+    transaction.read().files(&batch(gone)).unwrap();
     transaction.remove(batch(gone), false);
     transaction.add([Add { data_change: false, ..add(&file(into, "1", 0)) }]);
 }

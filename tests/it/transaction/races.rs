@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use futures::future::{BoxFuture, join_all};
-use lakebed::transaction::{CommitSettings, Transaction};
+use lakebed::transaction::{CommitSettings, Partitions, Transaction};
 use lakebed_core::ConflictKind::{self, *};
 use lakebed_core::action::{Action, Metadata};
 use lakebed_tests::table::protocol;
@@ -33,7 +33,7 @@ const DEEDS: [(&str, Deed); 13] = [
     }),
     ("overwrite", |t| {
         Box::pin(async {
-            t.read_all();
+            t.read().all();
             t.remove(batch(&[a(), file("b", "2", 0)]), true);
             t.add([add(&file("all", "1", 0))]);
         })
@@ -46,7 +46,7 @@ const DEEDS: [(&str, Deed); 13] = [
     ("alter", |t| Box::pin(async { set_property(t, "owner", "me") })),
     ("run of app", |t| {
         Box::pin(async {
-            t.read_application("app");
+            t.read().application("app");
             t.set_application("app", 1);
         })
     }),
@@ -295,7 +295,8 @@ async fn partitions_conflict_however_values_are_spelled() {
     for (number, ((own, theirs), is_same)) in cases.into_iter().enumerate() {
         let mut late = begin(&lake).await;
         let version = late.snapshot().unwrap().version() + 1;
-        late.read_partitions(vec!["t".to_owned(), "d".to_owned()], HashSet::from([own.clone()]));
+        let partitions = Partitions::new(late.snapshot(), vec!["t".to_owned(), "d".to_owned()], HashSet::from([own.clone()]));
+        late.read().partitions(partitions);
         let mut added = file(&format!("n{number}"), "", 0);
         added["partitionValues"] = theirs.clone();
         lake.put_commit(version, &[json!({"add": added})]).await;

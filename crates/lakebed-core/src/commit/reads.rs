@@ -33,6 +33,15 @@ impl Reads {
         Ok(())
     }
 
+    /// Adds what other work of the same transaction read.
+    pub fn extend(&mut self, other: Self) {
+        self.whole_table |= other.whole_table;
+        self.by_predicate |= other.by_predicate;
+        self.by_staying |= other.by_staying;
+        self.paths.extend(other.paths);
+        self.app_ids.extend(other.app_ids);
+    }
+
     /// These files were read too.
     pub(super) fn keys(&mut self, files: impl IntoIterator<Item = FileKey>) {
         self.paths.extend(files);

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::memory::MemoryBudget;
 use crate::metrics::PlanMetrics;
-use crate::rows::rewrite::FileTotals;
+use crate::rows::effects::{Effects, FileTotals};
+use crate::rows::target::Target;
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{Application, CommitSettings, Committed, Operation, Standing, Transaction};
-use crate::write::data_file::WrittenFile;
 use crate::write::files::take_back;
 use crate::write::settings::{FileSettings, check_file_size};
 use crate::{Error, Result, Snapshot, Table};
@@ -95,11 +95,13 @@ pub struct ChangeMetrics {
 
 /// A change that is ready to be committed.
 pub(super) struct Prepared {
-    pub(super) transaction: Transaction,
-    pub(super) operation: Operation,
-    /// What was written for it.
-    pub(super) files: Vec<WrittenFile>,
+    pub(super) effects: Effects,
+    /// What becomes of the table itself, with the marks of its identity columns; none if it stays as it is.
+    pub(super) definition: Option<(Target, Vec<(usize, i64)>)>,
+    /// The metrics so far, without those of files.
     pub(super) metrics: ChangeMetrics,
+    /// What the history says, once all metrics are known.
+    pub(super) operation: Box<dyn FnOnce(&ChangeMetrics) -> Operation + Send>,
     /// Whether anything changes.
     pub(super) is_empty: bool,
 }
@@ -112,7 +114,7 @@ pub(super) trait Change: Sync {
     }
 
     /// Does everything but committing it, on top of a version.
-    fn prepare(&self, snapshot: &Snapshot, transaction: Transaction) -> impl Future<Output = Result<Prepared>> + Send;
+    fn prepare(&self, snapshot: &Snapshot) -> impl Future<Output = Result<Prepared>> + Send;
 }
 
 impl Default for ChangeOptions {
@@ -177,30 +179,39 @@ async fn attempt(table: &Table, snapshot: &Snapshot, options: &ChangeOptions, ch
         refuse_append_only(snapshot)?;
     }
     let (begun, memory) = (snapshot.env().monotonic(), MemoryBudget::of_process().watch());
-    let transaction = Transaction::begin(snapshot, options.commit_settings()).await?;
-    let Prepared { mut transaction, mut operation, files, mut metrics, is_empty } = change.prepare(snapshot, transaction).await?;
-    metrics.peak_memory_bytes = memory.peak_bytes();
-    match &options.txn {
-        // That it is done is worth a commit, whether rows changed or not.
-        Some(application) => transaction.record(application, None),
-        None if is_empty => return Ok(nothing(metrics)),
-        None => {}
-    }
-    let taken_ms = (snapshot.env().monotonic() - begun).as_millis();
-    operation.metrics.insert("executionTimeMs".to_owned(), i64::try_from(taken_ms).unwrap_or(i64::MAX));
-    match transaction.commit(operation).await {
-        Ok(Committed { version, snapshot, conflicts }) => {
-            metrics.conflicts = conflicts;
-            if let Some(snapshot) = &snapshot {
-                table.keep(snapshot).await;
-            }
-            Ok(ChangeOutcome { version, committed: true, metrics, snapshot })
+    // A table that cannot be written is refused before the work.
+    let mut transaction = Transaction::begin(snapshot, options.commit_settings()).await?;
+    let prepared = change.prepare(snapshot).await?;
+    let files = prepared.effects.files();
+    let outcome = async {
+        let Prepared { effects, definition, mut metrics, operation, is_empty } = prepared;
+        metrics.copied_rows = effects.copied_rows;
+        metrics.set_totals(&effects.register(&mut transaction).await?);
+        if let Some((target, marks)) = definition {
+            target.register(&marks, &mut transaction, snapshot).await?;
         }
-        Err(error) => {
-            take_back(table.store(), &files, &error).await;
-            Err(error)
+        let mut operation = operation(&metrics);
+        metrics.peak_memory_bytes = memory.peak_bytes();
+        match &options.txn {
+            // That it is done is worth a commit, whether rows changed or not.
+            Some(application) => transaction.record(application, None),
+            None if is_empty => return Ok(nothing(metrics)),
+            None => {}
         }
+        let taken_ms = (snapshot.env().monotonic() - begun).as_millis();
+        operation.metrics.insert("executionTimeMs".to_owned(), i64::try_from(taken_ms).unwrap_or(i64::MAX));
+        let Committed { version, snapshot, conflicts } = transaction.commit(operation).await?;
+        metrics.conflicts = conflicts;
+        if let Some(snapshot) = &snapshot {
+            table.keep(snapshot).await;
+        }
+        Ok(ChangeOutcome { version, committed: true, metrics, snapshot })
+    };
+    let outcome = outcome.await;
+    if let Err(error) = &outcome {
+        take_back(table.store(), &files, error).await;
     }
+    outcome
 }
 
 /// A change has no rows of its own to be counted.

@@ -3,11 +3,12 @@
 //! Files of which no row is left go as a whole, told by the log where it can; of the others, rows are noted in deletion vectors where the
 //! table allows that, else the rows that stay are copied.
 
-use super::change::{Change, ChangeOptions, ChangeOutcome, Prepared, run};
-use crate::rows::rewrite::{Moves, Rewrite, notes_vectors};
+use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, run};
+use crate::rows::effects::{Effects, notes_vectors};
+use crate::rows::rewrite::{Moves, Rewrite};
 use crate::rows::search::{Leaving, Search};
 use crate::rows::target::Target;
-use crate::transaction::{Operation, Transaction};
+use crate::transaction::Operation;
 use crate::{Result, Snapshot, Table};
 
 /// Rows that are to go. Nothing is read before [`run`](Delete::run).
@@ -69,36 +70,34 @@ struct Deletion<'a> {
 }
 
 impl Change for Deletion<'_> {
-    async fn prepare(&self, snapshot: &Snapshot, mut transaction: Transaction) -> Result<Prepared> {
+    async fn prepare(&self, snapshot: &Snapshot) -> Result<Prepared> {
         let Delete { filter, options, .. } = self.delete;
         let leaving = match filter {
             Some(text) => Leaving::Where(snapshot.parse_row_filter(text, self.now_ms)?),
             None => Leaving::All,
         };
         let target = Target::of_table(snapshot, None, &options.file_settings(), self.now_ms).await?;
-        leaving.register(&mut transaction, snapshot)?;
+        let read = leaving.read_set(snapshot)?;
         let search = Search::of_places(snapshot, leaving)?;
         let plan = search.metrics();
-        let gone = search.all().await?;
-        let mut metrics = super::ChangeMetrics::default();
+        let deleted = search.all().await?;
+        let mut metrics = ChangeMetrics::default();
         metrics.add_plan(&plan);
-        metrics.deleted_rows = gone.rows()?;
-        let is_empty = gone.is_empty();
+        metrics.deleted_rows = deleted.rows()?;
+        let is_empty = deleted.is_empty();
         // What leaves tells the changes by itself, unless rows are copied.
-        let copies = !notes_vectors(snapshot) && !gone.parts.is_empty();
+        let copies = !notes_vectors(snapshot) && !deleted.parts.is_empty();
         let mut rewrite = Rewrite::begin(snapshot, &target, copies)?;
-        if let Err(error) = rewrite.record_deleted(&gone).await {
+        if let Err(error) = rewrite.record_deleted(&deleted).await {
             rewrite.abort().await;
             return Err(error);
         }
-        let rewritten = rewrite.finish(&gone, Moves::default()).await?;
-        let files = rewritten.files();
-        metrics.copied_rows = rewritten.copied_rows;
-        metrics.set_totals(&rewritten.register(gone, &mut transaction).await?);
+        let effects = Effects { read, ..rewrite.finish(deleted, Moves::default()).await? };
         let predicates: Vec<&String> = filter.iter().collect();
         let operation = Operation::new("DELETE").with("predicate", serde_json::json!(predicates).to_string());
-        let deleted_rows = metrics.deleted_rows.map(|rows| ("numDeletedRows", rows));
-        let operation = metrics.to_operation(operation).with_metrics(deleted_rows);
-        Ok(Prepared { transaction, operation, files, metrics, is_empty })
+        let operation = |metrics: &ChangeMetrics| {
+            metrics.to_operation(operation).with_metrics(metrics.deleted_rows.map(|rows| ("numDeletedRows", rows)))
+        };
+        Ok(Prepared { effects, definition: None, metrics, operation: Box::new(operation), is_empty })
     }
 }

@@ -11,11 +11,12 @@ use lakebed_io::parquet::Cores;
 
 use super::assign::Assignments;
 use super::change::{Change, ChangeMetrics, ChangeOptions, ChangeOutcome, Prepared, run};
+use crate::rows::effects::Effects;
 use crate::rows::rewrite::{Moves, Rewrite, reading};
 use crate::rows::search::{Leaving, Search};
 use crate::rows::shape::{id_columns, ids};
 use crate::rows::target::Target;
-use crate::transaction::{Operation, Transaction};
+use crate::transaction::Operation;
 use crate::write::fill::Incoming;
 use crate::write::rules::WriteRules;
 use crate::{Error, Result, Snapshot, Table};
@@ -96,7 +97,7 @@ struct Changer {
 }
 
 impl Change for Updating<'_> {
-    async fn prepare(&self, snapshot: &Snapshot, mut transaction: Transaction) -> Result<Prepared> {
+    async fn prepare(&self, snapshot: &Snapshot) -> Result<Prepared> {
         let Update { set, filter, options, .. } = self.update;
         let condition = filter.as_ref().map(|text| snapshot.parse_row_filter(text, self.now_ms));
         let condition = condition.transpose()?;
@@ -106,7 +107,7 @@ impl Change for Updating<'_> {
         let assignments = Assignments::new(snapshot.schema(), set, &parse).map_err(|error| error.within(snapshot.url()))?;
         let changer = Arc::new(Changer::new(&target.rules, assignments)?);
         let leaving = condition.clone().map_or(Leaving::All, Leaving::Where);
-        leaving.register(&mut transaction, snapshot)?;
+        let read = leaving.read_set(snapshot)?;
 
         let scan = snapshot.scan().row_columns(id_columns(snapshot));
         let scan = match &condition {
@@ -125,17 +126,15 @@ impl Change for Updating<'_> {
             }
         }
         metrics.add_plan(&search.metrics());
-        let gone = search.finish()?;
-        let is_empty = gone.is_empty();
-        let rewritten =
-            rewrite.finish(&gone, Moves { came_in: metrics.updated_rows, to_leave: Some(metrics.updated_rows) }).await?;
-        let files = rewritten.files();
-        metrics.copied_rows = rewritten.copied_rows;
-        metrics.set_totals(&rewritten.register(gone, &mut transaction).await?);
+        let deleted = search.finish()?;
+        let is_empty = deleted.is_empty();
+        let moves = Moves { came_in: metrics.updated_rows, to_leave: Some(metrics.updated_rows) };
+        let effects = Effects { read, ..rewrite.finish(deleted, moves).await? };
         let predicates: Vec<&String> = filter.iter().collect();
         let operation = Operation::new("UPDATE").with("predicate", serde_json::json!(predicates).to_string());
-        let operation = metrics.to_operation(operation).with_metrics([("numUpdatedRows", metrics.updated_rows)]);
-        Ok(Prepared { transaction, operation, files, metrics, is_empty })
+        let operation =
+            |metrics: &ChangeMetrics| metrics.to_operation(operation).with_metrics([("numUpdatedRows", metrics.updated_rows)]);
+        Ok(Prepared { effects, definition: None, metrics, operation: Box::new(operation), is_empty })
     }
 }
 

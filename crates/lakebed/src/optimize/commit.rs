@@ -105,7 +105,7 @@ impl Committer<'_> {
         transaction.keep_row_ids();
         for group in groups {
             for source in &group.sources {
-                transaction.read_files(source)?;
+                transaction.read().files(source)?;
                 if group.described.is_empty() {
                     transaction.remove(source.clone(), false);
                 }

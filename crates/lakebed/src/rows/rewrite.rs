@@ -9,14 +9,15 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_schema::{DataType as ArrowType, Field, Schema};
 use futures::TryStreamExt;
 
-use super::search::{Gone, Part, totals};
+use super::effects::{Effects, notes_vectors};
+use super::search::{DeletedRows, PartOfFile};
 use super::shape::{Shape, id_columns};
 use super::target::Target;
 use crate::scan::read::{ReadOptions, read_files};
 use crate::scan::{ScanFile, ScanSpec};
-use crate::transaction::Transaction;
+use crate::transaction::ReadSet;
 use crate::write::account;
-use crate::write::data_file::{FileOptions, WrittenFile};
+use crate::write::data_file::FileOptions;
 use crate::write::files::{FileSink, delete_written};
 use crate::write::rules::Contents;
 use crate::{Result, Snapshot};
@@ -52,27 +53,6 @@ pub(crate) struct Rewrite {
 pub(crate) struct Moves {
     pub(crate) came_in: u64,
     pub(crate) to_leave: Option<u64>,
-}
-
-/// Files that were written in the place of others.
-#[derive(Debug, Default)]
-pub(crate) struct Rewritten {
-    pub(crate) data: Vec<WrittenFile>,
-    pub(crate) changes: Vec<WrittenFile>,
-    pub(crate) copied_rows: u64,
-}
-
-/// What the files of a table lose and get, for metrics.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct FileTotals {
-    pub(crate) added_files: u64,
-    pub(crate) added_bytes: u64,
-    pub(crate) removed_files: u64,
-    pub(crate) removed_bytes: u64,
-    pub(crate) change_files: u64,
-    pub(crate) vectors_added: u64,
-    pub(crate) vectors_updated: u64,
-    pub(crate) vectors_removed: u64,
 }
 
 impl Rewrite {
@@ -130,13 +110,13 @@ impl Rewrite {
     }
 
     /// Notes of all rows that these files and parts of files lose that they were deleted. They are read for it.
-    pub(crate) async fn record_deleted(&mut self, gone: &Gone) -> Result<()> {
+    pub(crate) async fn record_deleted(&mut self, deleted: &DeletedRows) -> Result<()> {
         if self.changes.is_none() {
             return Ok(());
         }
         let partitions = self.snapshot.physical_partition_columns();
-        let mut files = gone.parts.iter().map(Part::leaving).collect::<Result<Vec<_>>>()?;
-        for batch in &gone.whole {
+        let mut files = deleted.parts.iter().map(PartOfFile::leaving).collect::<Result<Vec<_>>>()?;
+        for batch in &deleted.whole {
             files.extend(ScanFile::of_batch(batch, &partitions)?);
         }
         let spec = self.snapshot.scan().spec();
@@ -152,14 +132,14 @@ impl Rewrite {
 
     /// Ends the files that come. Of files that lose rows the others are copied, unless vectors note the loss. `came_in` is how many rows were
     /// updated or inserted, `to_leave` how many were updated or deleted, where that was counted.
-    pub(crate) async fn finish(mut self, gone: &Gone, Moves { came_in, to_leave }: Moves) -> Result<Rewritten> {
-        let check = |to_leave| account::check_leaving(self.table(), to_leave, gone.rows()?);
+    pub(crate) async fn finish(mut self, deleted: DeletedRows, Moves { came_in, to_leave }: Moves) -> Result<Effects> {
+        let check = |to_leave| account::check_leaving(self.table(), to_leave, deleted.rows()?);
         let rest = match to_leave.map_or(Ok(()), check) {
-            Ok(()) => self.copy_rest(gone).await,
+            Ok(()) => self.copy_rest(&deleted).await,
             Err(error) => Err(error),
         };
         match rest {
-            Ok(()) => self.end(came_in).await,
+            Ok(()) => self.end(deleted, came_in).await,
             Err(error) => {
                 self.abort().await;
                 Err(error)
@@ -184,12 +164,12 @@ impl Rewrite {
         self.data.write(vec![self.shape.identified(rows, ids, None)?]).await
     }
 
-    async fn copy_rest(&mut self, gone: &Gone) -> Result<()> {
+    async fn copy_rest(&mut self, deleted: &DeletedRows) -> Result<()> {
         if self.notes_vectors {
             return Ok(());
         }
         let spec = self.snapshot.scan().row_columns(id_columns(&self.snapshot)).spec();
-        for parts in gone.parts.chunks(FILES_AT_ONCE) {
+        for parts in deleted.parts.chunks(FILES_AT_ONCE) {
             let mut files = Vec::with_capacity(parts.len());
             for part in parts {
                 files.extend(part.staying(&self.snapshot).await?);
@@ -210,7 +190,7 @@ impl Rewrite {
         Ok(())
     }
 
-    async fn end(self, came_in: u64) -> Result<Rewritten> {
+    async fn end(self, deleted: DeletedRows, came_in: u64) -> Result<Effects> {
         let Self { snapshot, data, changes, copied_rows, .. } = self;
         let data = match data.finish().await {
             Ok(data) => account::checked(snapshot.store(), came_in + copied_rows, data).await,
@@ -230,70 +210,14 @@ impl Rewrite {
             None => Ok(Vec::new()),
         };
         match changes {
-            Ok(changes) => Ok(Rewritten { data, changes, copied_rows }),
+            Ok(changes) => {
+                Ok(Effects { added: data, changes, deleted, copied_rows, keeps_row_ids: true, read: ReadSet::default() })
+            }
             Err(error) => {
                 delete_written(snapshot.store(), &data).await;
                 Err(error)
             }
         }
-    }
-}
-
-impl Rewritten {
-    /// All files.
-    pub(crate) fn files(&self) -> Vec<WrittenFile> {
-        self.data.iter().chain(&self.changes).cloned().collect()
-    }
-
-    /// Tells a transaction what comes and what goes.
-    pub(crate) async fn register(&self, gone: Gone, transaction: &mut Transaction) -> Result<FileTotals> {
-        let mut totals = self.totals(&gone, transaction)?;
-        transaction.keep_row_ids();
-        for file in &self.data {
-            transaction.add_unflushed(file.add.clone(), file.unflushed.clone());
-        }
-        for file in &self.changes {
-            transaction.add_changes(file.to_cdc(), file.unflushed.clone());
-        }
-        for files in gone.whole {
-            transaction.read_files(&files)?;
-            transaction.remove(files, true);
-        }
-        if transaction.snapshot().is_some_and(notes_vectors) {
-            let removed = transaction.delete_rows(gone.parts.into_iter().map(|part| (part.add, part.rows)).collect()).await?;
-            totals.removed_files += removed.files;
-            totals.removed_bytes += removed.bytes;
-            totals.vectors_added = removed.vectors_added;
-            totals.vectors_updated = removed.vectors_updated;
-            totals.vectors_removed += removed.vectors_removed;
-        } else {
-            for part in gone.parts {
-                transaction.read_files(&part.file)?;
-                transaction.remove(part.file, true);
-            }
-        }
-        Ok(totals)
-    }
-
-    fn totals(&self, gone: &Gone, transaction: &Transaction) -> Result<FileTotals> {
-        let copied = gone.parts.iter().map(|part| &part.file);
-        let copied = copied.filter(|_| !transaction.snapshot().is_some_and(notes_vectors));
-        let (mut removed_files, mut removed_bytes, mut vectors_removed) = (0, 0, 0);
-        for batch in gone.whole.iter().chain(copied) {
-            let (files, bytes) = totals([batch])?;
-            removed_files += files;
-            removed_bytes += bytes;
-            vectors_removed += batch.has_deletion_vector()?.true_count() as u64;
-        }
-        Ok(FileTotals {
-            added_files: self.data.len() as u64,
-            added_bytes: self.data.iter().map(|file| file.add.size.unsigned_abs()).sum(),
-            removed_files,
-            removed_bytes,
-            change_files: self.changes.len() as u64,
-            vectors_removed,
-            ..FileTotals::default()
-        })
     }
 }
 
@@ -312,9 +236,4 @@ impl Change {
 pub(crate) fn reading(snapshot: &Snapshot, expected_bytes: u64) -> ReadOptions {
     let is_slow = expected_bytes > AHEAD_BYTES || !notes_vectors(snapshot);
     ReadOptions { ahead_bytes: is_slow.then_some(AHEAD_BYTES), ..ReadOptions::default() }
-}
-
-/// Whether rows of a table leave by being noted in deletion vectors.
-pub(crate) fn notes_vectors(snapshot: &Snapshot) -> bool {
-    snapshot.properties().deletion_vectors
 }

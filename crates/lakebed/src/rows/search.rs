@@ -23,7 +23,7 @@ use crate::scan::count::known_rows;
 use crate::scan::plan::{Plan, PlanOptions, may_match};
 use crate::scan::read::{ReadOptions, read_files};
 use crate::scan::{FileRows, RowColumn, RowColumnKind, Scan, ScanFile};
-use crate::transaction::{Partitions, Transaction};
+use crate::transaction::{Partitions, ReadSet};
 use crate::{Error, RecordBatchStream, Result, Snapshot};
 
 /// Groups of files whose rows may be on their way at a time: rows of more than two are never looked at together.
@@ -43,18 +43,18 @@ pub(crate) enum Leaving {
     Partitions(Partitions),
 }
 
-/// The rows that were found to leave.
+/// The rows that leave the table, by file.
 #[derive(Debug, Default)]
-pub(crate) struct Gone {
+pub(crate) struct DeletedRows {
     /// Files of which nothing is left, as the log shows.
     pub(crate) whole: Vec<FileBatch>,
     /// Files that were read.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<PartOfFile>,
 }
 
 /// A file that loses rows, perhaps all.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct PartOfFile {
     /// As the log has it, alone.
     pub(crate) file: FileBatch,
     pub(crate) add: Add,
@@ -81,7 +81,7 @@ pub(crate) struct Search {
     /// The files that are read, and those before them, of which rows may still be on their way to [`Search::leave`].
     readings: VecDeque<Reading>,
     groups: u64,
-    found: Gone,
+    found: DeletedRows,
 }
 
 /// Rows that were found, with the columns of the scan and two behind them, which tell where they are.
@@ -118,14 +118,15 @@ pub(crate) fn parse_condition(table: &str, schema: &StructType, text: &str, now_
 }
 
 impl Leaving {
-    /// Tells the transaction what is read to find the rows.
-    pub(crate) fn register(&self, transaction: &mut Transaction, snapshot: &Snapshot) -> Result<()> {
+    /// What is read to find the rows.
+    pub(crate) fn read_set(&self, snapshot: &Snapshot) -> Result<ReadSet> {
+        let mut read = ReadSet::default();
         match self {
-            Self::All => transaction.read_all(),
-            Self::Where(filter) => transaction.read_where(snapshot.pruner(filter)?),
-            Self::Partitions(partitions) => transaction.read_all_of(partitions.clone()),
+            Self::All => read.all(),
+            Self::Where(filter) => read.matching(snapshot.pruner(filter)?),
+            Self::Partitions(partitions) => read.partitions(partitions.clone()),
         }
-        Ok(())
+        Ok(read)
     }
 }
 
@@ -164,7 +165,7 @@ impl Search {
             read,
             readings: VecDeque::new(),
             groups: 0,
-            found: Gone::default(),
+            found: DeletedRows::default(),
         }
     }
 
@@ -224,7 +225,7 @@ impl Search {
     }
 
     /// Reads to the end, where all rows leave that are found.
-    pub(crate) async fn all(mut self) -> Result<Gone> {
+    pub(crate) async fn all(mut self) -> Result<DeletedRows> {
         while let Some(found) = self.next().await? {
             self.leave(&found, 0..found.rows.num_rows())?;
         }
@@ -232,7 +233,7 @@ impl Search {
     }
 
     /// What was found, once nothing more comes.
-    pub(crate) fn finish(mut self) -> Result<Gone> {
+    pub(crate) fn finish(mut self) -> Result<DeletedRows> {
         while !self.readings.is_empty() {
             self.end_reading()?;
         }
@@ -275,7 +276,7 @@ impl Search {
             }
             let file = batch.slice(row, 1);
             let add = file.to_adds()?.pop().ok_or_else(|| Error::internal("a file without an action"))?;
-            self.found.parts.push(Part { file, add, rows });
+            self.found.parts.push(PartOfFile { file, add, rows });
         }
         Ok(())
     }
@@ -325,7 +326,7 @@ impl Reading {
     }
 }
 
-impl Gone {
+impl DeletedRows {
     /// Takes in what another search found, be it in the same files.
     pub(crate) fn join(&mut self, other: Self) {
         let mut known: HashMap<String, usize> =
@@ -364,7 +365,7 @@ impl Gone {
     }
 }
 
-impl Part {
+impl PartOfFile {
     /// Of the rows of the file those that leave.
     pub(crate) fn leaving(&self) -> Result<ScanFile> {
         let only = Some(FileRows::Known(Arc::new(self.rows.clone())));

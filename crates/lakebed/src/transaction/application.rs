@@ -197,7 +197,7 @@ impl Marks {
 impl Transaction {
     /// This is an application's write, of so many rows if that is known. That no other has made it is looked up.
     pub(crate) fn record(&mut self, application: &Application, rows: Option<u64>) {
-        self.read_application(&application.id);
+        self.read.application(&application.id);
         let last_updated = Some(self.env.now_ms());
         let mut set = |app_id: String, version| self.draft.transactions.push(SetTransaction { app_id, version, last_updated });
         set(application.id.clone(), application.version);

@@ -105,7 +105,7 @@ impl Transaction {
         Provenance {
             read_version: self.base.version,
             isolation: self.draft.isolation(self.base.properties.isolation_level),
-            is_blind_append: self.draft.is_blind_append(&self.reads),
+            is_blind_append: self.draft.is_blind_append(&self.read.reads),
             txn_id: self.env.new_uuid(),
             user_metadata: self.settings.user_metadata.clone(),
             tags: self.settings.tags.clone(),
@@ -133,19 +133,19 @@ impl Transaction {
             let winner = read.winner()?;
             let both_changed = check(self.current(told.isolation), &self.base, &winner, |files| self.may_match(files))?;
             self.join_vectors(&winner, &both_changed).await?;
-            self.reads.follow(&winner);
+            self.read.reads.follow(&winner);
             self.base.advance(&winner)?;
         }
         Ok(winners)
     }
 
     fn current(&self, isolation: IsolationLevel) -> Current<'_> {
-        Current { draft: &self.draft, reads: &self.reads, isolation, table: self.store.url() }
+        Current { draft: &self.draft, reads: &self.read.reads, isolation, table: self.store.url() }
     }
 
     /// Whether any of these files may hold rows that were asked for.
     fn may_match(&self, files: &[FileBatch]) -> Result<bool> {
-        for predicate in &self.predicates {
+        for predicate in &self.read.predicates {
             for batch in files {
                 if predicate.may_match(batch)? {
                     return Ok(true);

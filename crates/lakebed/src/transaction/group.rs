@@ -75,7 +75,7 @@ impl Transaction {
     pub(super) fn may_share(&self) -> bool {
         let draft = &self.draft;
         let only_adds = !draft.adds.is_empty()
-            && draft.is_blind_append(&self.reads)
+            && draft.is_blind_append(&self.read.reads)
             && draft.protocol.is_none()
             && draft.metadata.is_none()
             && draft.transactions.is_empty()

@@ -8,11 +8,12 @@ mod application;
 mod commit;
 mod group;
 mod partitions;
+mod read_set;
 pub(crate) mod retry;
 mod vectors;
 mod winners;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,6 @@ use lakebed_core::action::{Add, Cdc, DomainMetadata, Metadata, Protocol, SetTran
 use lakebed_core::commit::base::{Base, ROW_TRACKING_DOMAIN};
 use lakebed_core::commit::draft::{Draft, Removal};
 use lakebed_core::commit::info::{IDENTITY_ONLY_TAG, ROW_TRACKING_PRESERVED_TAG};
-use lakebed_core::commit::reads::Reads;
 use lakebed_core::feature::upgrade::upgrade;
 use lakebed_core::feature::{check_write, supported_features};
 use lakebed_core::log::files::FileBatch;
@@ -30,16 +30,16 @@ use lakebed_expr::prune::Pruner;
 use lakebed_io::env::Env;
 use lakebed_io::store::{Store, Unflushed};
 
-use crate::scan::plan::may_match;
 use crate::snapshot::commit_info;
 use crate::{Result, Snapshot};
 
 pub(crate) use application::Standing;
-pub(crate) use partitions::Partitions;
 
 pub use application::{Application, Batch};
 pub use commit::Committed;
 pub use lakebed_core::commit::info::Operation;
+pub use partitions::Partitions;
+pub use read_set::ReadSet;
 pub use vectors::Noted;
 use vectors::VectorFile;
 
@@ -55,22 +55,12 @@ pub struct Transaction {
     snapshot: Option<Snapshot>,
     base: Base,
     draft: Draft,
-    reads: Reads,
-    predicates: Vec<Predicate>,
+    read: ReadSet,
     /// Files that the commit has to wait for.
     unflushed: Vec<Unflushed>,
     /// Files of deletion vectors that were written for it.
     vector_files: Vec<VectorFile>,
     settings: CommitSettings,
-}
-
-/// By what rows were read.
-#[derive(Debug)]
-enum Predicate {
-    /// A filter.
-    Filter(Arc<Pruner>),
-    /// Partitions.
-    Partitions(Partitions),
 }
 
 /// How to commit.
@@ -101,8 +91,7 @@ impl Transaction {
             base: base_of(snapshot).await?,
             snapshot: Some(snapshot.clone()),
             draft: Draft::default(),
-            reads: Reads::default(),
-            predicates: Vec::new(),
+            read: ReadSet::default(),
             unflushed: Vec::new(),
             vector_files: Vec::new(),
             settings,
@@ -120,8 +109,7 @@ impl Transaction {
             snapshot: None,
             base,
             draft,
-            reads: Reads::default(),
-            predicates: Vec::new(),
+            read: ReadSet::default(),
             unflushed: Vec::new(),
             vector_files: Vec::new(),
             settings,
@@ -133,41 +121,9 @@ impl Transaction {
         self.snapshot.as_ref()
     }
 
-    /// All rows are read, or all files replaced: nothing of others can be left unseen.
-    pub fn read_all(&mut self) {
-        self.reads.whole_table();
-    }
-
-    /// The rows that a filter matches are read, also those that are not there.
-    pub fn read_where(&mut self, pruner: Arc<Pruner>) {
-        self.reads.by_predicate();
-        self.predicates.push(Predicate::Filter(pruner));
-    }
-
-    /// All rows of some partitions are read, also those that are not there. `columns` are their names in the log.
-    pub fn read_partitions(&mut self, columns: Vec<String>, values: HashSet<Vec<Option<String>>>) {
-        self.read_all_of(Partitions::new(self.snapshot.as_ref(), columns, values));
-    }
-
-    pub(crate) fn read_all_of(&mut self, partitions: Partitions) {
-        self.reads.by_predicate();
-        self.predicates.push(Predicate::Partitions(partitions));
-    }
-
-    /// These files are read.
-    pub fn read_files(&mut self, files: &FileBatch) -> Result<()> {
-        self.reads.files(files)
-    }
-
-    /// What is done depends on rows of these files that it leaves as they are, such as in a merge that adds what it does not find. Else what
-    /// it does is joined with others' deletions in the same files.
-    pub fn depend_on_staying_rows(&mut self) {
-        self.reads.staying_rows();
-    }
-
-    /// How far an application has come counts for what is done.
-    pub fn read_application(&mut self, app_id: &str) {
-        self.reads.application(app_id);
+    /// What the work of this transaction read, as far as it is known.
+    pub fn read(&mut self) -> &mut ReadSet {
+        &mut self.read
     }
 
     /// New files.
@@ -255,16 +211,6 @@ impl Snapshot {
     /// What rules out files that a filter does not match, for what a transaction reads.
     pub(crate) fn pruner(&self, filter: &Filter) -> Result<Arc<Pruner>> {
         Ok(Arc::new(Pruner::new(filter, self.schema(), self.partition_columns(), self.mapping_mode())?))
-    }
-}
-
-impl Predicate {
-    /// Whether any of these files may hold rows that were asked for.
-    fn may_match(&self, files: &FileBatch) -> Result<bool> {
-        match self {
-            Self::Filter(pruner) => Ok(may_match(pruner, files)?.has_true()),
-            Self::Partitions(partitions) => partitions.may_hold(files),
-        }
     }
 }
 

@@ -15,7 +15,7 @@ type Values = Vec<Option<String>>;
 
 /// Some partitions of a table.
 #[derive(Debug, Clone)]
-pub(crate) struct Partitions {
+pub struct Partitions {
     /// With their names in the log.
     columns: Vec<(PrimitiveType, String)>,
     values: HashSet<Values>,
@@ -23,7 +23,7 @@ pub(crate) struct Partitions {
 
 impl Partitions {
     /// The partitions with these values of these columns, which go by their names in the log.
-    pub(crate) fn new(snapshot: Option<&Snapshot>, columns: Vec<String>, values: HashSet<Values>) -> Self {
+    pub fn new(snapshot: Option<&Snapshot>, columns: Vec<String>, values: HashSet<Values>) -> Self {
         let of = |name: String| (type_of(snapshot, &name), name);
         let columns: Vec<(PrimitiveType, String)> = columns.into_iter().map(of).collect();
         let own = |values: Values| spelled(&columns, values.iter().map(Option::as_deref)).unwrap_or(values);

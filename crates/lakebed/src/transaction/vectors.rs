@@ -29,7 +29,7 @@ impl Transaction {
         }
         let mut joined = Vec::with_capacity(changes.len());
         for (file, rows) in changes {
-            self.reads.files(&batch_of(&file)?)?;
+            self.read.reads.files(&batch_of(&file)?)?;
             let file = self.with_row_count(file).await?;
             let old = self.vector_of(&file).await?;
             let deleted = rows.without(&old);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Merge;
 use super::plan::Plan;
 use crate::Result;
-use crate::rows::rewrite::notes_vectors;
+use crate::rows::effects::notes_vectors;
 use crate::scan::Explanation;
 
 /// What a merge would do.

@@ -19,7 +19,7 @@ use super::on::On;
 use super::source::Source;
 use super::summary::Summary;
 use super::{Given, When};
-use crate::rows::rewrite::notes_vectors;
+use crate::rows::effects::notes_vectors;
 use crate::rows::search::parse_condition;
 use crate::rows::target::Target;
 use crate::{Error, Result, Snapshot};

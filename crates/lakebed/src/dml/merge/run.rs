@@ -25,11 +25,12 @@ use super::probe::{Counts, Decided, Probe, Test, taken_rows};
 use super::source::Source;
 use super::{Given, When};
 use crate::dml::change::{Change, ChangeMetrics, Prepared};
+use crate::rows::effects::Effects;
 use crate::rows::rewrite::{Change as Recorded, Moves, Rewrite, reading};
-use crate::rows::search::{Found, Gone, Leaving, Search};
+use crate::rows::search::{DeletedRows, Found, Leaving, Search};
 use crate::rows::shape::id_columns;
 use crate::scan::read::ReadOptions;
-use crate::transaction::{Operation, Transaction};
+use crate::transaction::{Operation, ReadSet};
 use crate::write::account;
 use crate::write::fill::Incoming;
 use crate::{Result, Snapshot};
@@ -50,7 +51,8 @@ struct Place {
 /// What was done so far.
 struct Progress {
     rewrite: Rewrite,
-    gone: Gone,
+    deleted: DeletedRows,
+    read: ReadSet,
     counts: Counts,
     inserted: u64,
     /// Of each column that is numbered, how far it came.
@@ -66,17 +68,18 @@ impl Change for Merging<'_> {
         self.given.clauses.iter().all(|clause| clause.when == When::NotMatched)
     }
 
-    async fn prepare(&self, snapshot: &Snapshot, mut transaction: Transaction) -> Result<Prepared> {
+    async fn prepare(&self, snapshot: &Snapshot) -> Result<Prepared> {
         let (given, source) = (self.given, self.source);
         let plan = Arc::new(Plan::new(given, snapshot, source).await?);
-        plan.filter.clone().map_or(Leaving::All, Leaving::Where).register(&mut transaction, snapshot)?;
+        let mut read = plan.filter.clone().map_or(Leaving::All, Leaving::Where).read_set(snapshot)?;
         if !plan.clauses.not_matched.is_empty() {
             // What is inserted depends on rows that match, be they changed or not.
-            transaction.depend_on_staying_rows();
+            read.staying_rows();
         }
         let mut progress = Progress {
             rewrite: Rewrite::begin(snapshot, &plan.target, plan.records)?,
-            gone: Gone::default(),
+            deleted: DeletedRows::default(),
+            read,
             counts: Counts::default(),
             inserted: 0,
             marks: Vec::new(),
@@ -87,34 +90,31 @@ impl Change for Merging<'_> {
                 ..ChangeMetrics::default()
             },
         };
-        if let Err(error) = progress.run(&plan, snapshot, source, &mut transaction).await {
+        if let Err(error) = progress.run(&plan, snapshot, source).await {
             progress.rewrite.abort().await;
             return Err(error);
         }
-        let Progress { rewrite, gone, counts, inserted, marks, mut metrics, .. } = progress;
+        let Progress { rewrite, deleted, read, counts, inserted, marks, mut metrics, .. } = progress;
         metrics.inserted_rows = inserted;
         metrics.updated_rows = counts.matched_updated + counts.unmatched_updated;
         metrics.deleted_rows = Some(counts.matched_deleted + counts.unmatched_deleted);
         let to_leave = Some(metrics.updated_rows + metrics.deleted_rows.unwrap_or_default());
-        let is_empty = gone.is_empty() && inserted == 0 && !plan.target.changes_table();
-        let rewritten = rewrite.finish(&gone, Moves { came_in: inserted + metrics.updated_rows, to_leave }).await?;
-        let files = rewritten.files();
-        metrics.copied_rows = rewritten.copied_rows;
-        metrics.set_totals(&rewritten.register(gone, &mut transaction).await?);
-        if !is_empty {
-            plan.target.register(&marks, &mut transaction, snapshot).await?;
-        }
-        let operation = operation(given, &metrics, &counts);
-        Ok(Prepared { transaction, operation, files, metrics, is_empty })
+        let is_empty = deleted.is_empty() && inserted == 0 && !plan.target.changes_table();
+        let moves = Moves { came_in: inserted + metrics.updated_rows, to_leave };
+        let effects = Effects { read, ..rewrite.finish(deleted, moves).await? };
+        let definition = (!is_empty).then(|| (plan.target.clone(), marks));
+        let given = given.clone();
+        let operation = move |metrics: &ChangeMetrics| operation(&given, metrics, &counts);
+        Ok(Prepared { effects, definition, metrics, operation: Box::new(operation), is_empty })
     }
 }
 
 impl Progress {
-    async fn run(&mut self, plan: &Arc<Plan>, snapshot: &Snapshot, source: &Source, transaction: &mut Transaction) -> Result<()> {
+    async fn run(&mut self, plan: &Arc<Plan>, snapshot: &Snapshot, source: &Source) -> Result<()> {
         let chunks = source.chunk_count();
         if chunks == 0 {
             let nothing = RecordBatch::new_empty(Arc::clone(source.arrow_schema()));
-            self.meet(plan, snapshot, nothing, Place { is_first: true, is_last: true }, transaction).await?;
+            self.meet(plan, snapshot, nothing, Place { is_first: true, is_last: true }).await?;
         }
         let mut in_parts = 0;
         for number in 0..chunks {
@@ -124,7 +124,7 @@ impl Progress {
                 lossless::check_values(&plan.target.rules.schema, source.schema(), &chunk.rows)?;
             }
             let place = Place { is_first: number == 0, is_last: number + 1 == chunks };
-            self.meet(plan, snapshot, chunk.rows.clone(), place, transaction).await?;
+            self.meet(plan, snapshot, chunk.rows.clone(), place).await?;
         }
         account::check_parts(snapshot.url(), source.rows(), in_parts)
     }
@@ -136,7 +136,6 @@ impl Progress {
         snapshot: &Snapshot,
         chunk: RecordBatch,
         Place { is_first, is_last }: Place,
-        transaction: &mut Transaction,
     ) -> Result<()> {
         if chunk.num_rows() == 0 && plan.clauses.not_matched_by_source.is_empty() {
             return Ok(());
@@ -156,13 +155,13 @@ impl Progress {
             let Some(decided) = deciding.next().await else { break };
             let (found, decided) = decided?;
             decided.matched_source.iter().for_each(|row| matched[*row as usize] = true);
-            self.take(plan, &mut search, &found, decided, transaction).await?;
+            self.take(plan, &mut search, &found, decided).await?;
         }
         if is_first {
             // Of a source in several parts each looks through the same files.
             self.metrics.add_plan(&search.metrics());
         }
-        self.gone.join(search.finish()?);
+        self.deleted.join(search.finish()?);
         self.insert(plan, &chunk, &matched, &cores).await
     }
 
@@ -196,14 +195,7 @@ impl Progress {
     }
 
     /// Writes what becomes of some rows.
-    async fn take(
-        &mut self,
-        plan: &Plan,
-        search: &mut Search,
-        found: &Found,
-        decided: Decided,
-        transaction: &mut Transaction,
-    ) -> Result<()> {
+    async fn take(&mut self, plan: &Plan, search: &mut Search, found: &Found, decided: Decided) -> Result<()> {
         search.leave(found, decided.leaving.iter().map(|row| *row as usize))?;
         let inserts = !plan.clauses.not_matched.is_empty();
         if inserts || self.matched.is_some() {
@@ -211,7 +203,7 @@ impl Progress {
             let matched = if plan.is_of_matches_alone() { &decided.leaving } else { &decided.matched };
             for in_file in search.files_of(found, matched.iter().map(|row| *row as usize))? {
                 if inserts {
-                    transaction.read_files(&in_file.file)?;
+                    self.read.files(&in_file.file)?;
                 }
                 if let (Some(matched), Some(path)) = (&mut self.matched, in_file.file.paths()?.iter().flatten().next()) {
                     let vector = matched.entry(path.to_owned()).or_default();

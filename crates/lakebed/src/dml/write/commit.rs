@@ -9,8 +9,9 @@ use lakebed_expr::Filter;
 
 use super::run::{Begun, Files, Run};
 use super::{PartitionMode, SchemaMode, WriteMetrics, WriteMode, WriteOutcome};
-use crate::rows::rewrite::{Change, FileTotals, Moves, Rewrite, Rewritten, notes_vectors};
-use crate::rows::search::{Gone, Leaving, Search};
+use crate::rows::effects::{Effects, FileTotals, notes_vectors};
+use crate::rows::rewrite::{Change, Moves, Rewrite};
+use crate::rows::search::{DeletedRows, Leaving, Search};
 use crate::rows::target::Target;
 use crate::scan::ScanFile;
 use crate::scan::read::{ReadOptions, read_files};
@@ -25,54 +26,43 @@ impl Run {
     /// Commits files on top of the version that was looked at.
     pub(super) async fn commit(&self, begun: Begun, files: &Files) -> Result<WriteOutcome> {
         let Begun { snapshot, transaction, target, condition } = begun;
-        let mut transaction = match transaction {
+        let transaction = match transaction {
             Some(transaction) => transaction,
             None => {
                 let (store, env) = (self.table.store().clone(), self.table.env().clone());
                 target.table.begin(store, env, self.options.commit_settings())?
             }
         };
-        let mut metrics = WriteMetrics::default();
-        metrics.add_files(&files.written, files.rows);
-        let (mut copies, mut making_way) = (Vec::new(), None);
-        if snapshot.is_none() && self.options.mode == WriteMode::Overwrite {
-            // There is nothing to replace, but to know that is to have looked.
-            transaction.read_all();
-        }
+        let mut effects = Effects::default();
         if let (Some(snapshot), WriteMode::Overwrite) = (&snapshot, self.options.mode) {
-            let leaving = self.leaving(snapshot, condition, &target, files);
-            leaving.register(&mut transaction, snapshot)?;
-            let (gone, rewritten) = self.replace(snapshot, &target, leaving, files).await?;
-            copies = rewritten.files();
-            metrics.copied_rows = rewritten.copied_rows;
-            metrics.output_rows += rewritten.copied_rows;
-            making_way = Some((gone, rewritten));
+            effects = self.replace(snapshot, &target, condition, files).await?;
+        } else if self.options.mode == WriteMode::Overwrite {
+            // There is nothing to replace, but to know that is to have looked.
+            effects.read.all();
         }
-        let outcome = async {
-            if let Some((gone, rewritten)) = making_way {
-                metrics.deleted_rows = gone.rows()?;
-                metrics.add_totals(&rewritten.register(gone, &mut transaction).await?);
-            }
-            self.commit_all(transaction, snapshot, &target, files, metrics).await
-        };
-        let outcome = outcome.await;
+        let copies = effects.files();
+        let outcome = self.commit_effects(transaction, snapshot, &target, files, effects).await;
         if let Err(error) = &outcome {
             take_back(self.table.store(), &copies, error).await;
         }
         outcome
     }
 
-    async fn commit_all(
+    async fn commit_effects(
         &self,
         mut transaction: Transaction,
         snapshot: Option<Snapshot>,
         target: &Target,
         files: &Files,
-        mut metrics: WriteMetrics,
+        mut effects: Effects,
     ) -> Result<WriteOutcome> {
-        for file in &files.written {
-            transaction.add_unflushed(file.add.clone(), file.unflushed.clone());
+        let mut metrics = WriteMetrics { copied_rows: effects.copied_rows, ..WriteMetrics::default() };
+        metrics.output_rows = files.rows + effects.copied_rows;
+        if snapshot.is_some() && self.options.mode == WriteMode::Overwrite {
+            metrics.deleted_rows = effects.deleted.rows()?;
         }
+        effects.added.extend(files.written.iter().cloned());
+        metrics.set_totals(&effects.register(&mut transaction).await?);
         if let Some(snapshot) = &snapshot {
             target.register(&files.marks, &mut transaction, snapshot).await?;
         } else if !files.marks.is_empty() {
@@ -89,18 +79,25 @@ impl Run {
         Ok(WriteOutcome { version, committed: true, metrics, snapshot })
     }
 
-    /// Finds what makes way. Rows that stay of files that go are copied.
-    async fn replace(&self, snapshot: &Snapshot, target: &Target, leaving: Leaving, files: &Files) -> Result<(Gone, Rewritten)> {
-        let gone = Search::of_places(snapshot, leaving)?.all().await?;
+    /// Finds the rows that are replaced. Rows that stay of files that leave are copied.
+    async fn replace(
+        &self,
+        snapshot: &Snapshot,
+        target: &Target,
+        condition: Option<Arc<Filter>>,
+        files: &Files,
+    ) -> Result<Effects> {
+        let leaving = self.leaving(snapshot, condition, target, files);
+        let read = leaving.read_set(snapshot)?;
+        let deleted = Search::of_places(snapshot, leaving)?.all().await?;
         // What leaves and comes tells the changes by itself, unless rows are copied.
-        let copies = !notes_vectors(snapshot) && !gone.parts.is_empty();
+        let copies = !notes_vectors(snapshot) && !deleted.parts.is_empty();
         let mut rewrite = Rewrite::begin(snapshot, target, copies)?;
-        if let Err(error) = record(&mut rewrite, snapshot, &gone, files).await {
+        if let Err(error) = record(&mut rewrite, snapshot, &deleted, files).await {
             rewrite.abort().await;
             return Err(error);
         }
-        let rewritten = rewrite.finish(&gone, Moves::default()).await?;
-        Ok((gone, rewritten))
+        Ok(Effects { read, ..rewrite.finish(deleted, Moves::default()).await? })
     }
 
     fn leaving(&self, snapshot: &Snapshot, condition: Option<Arc<Filter>>, target: &Target, files: &Files) -> Leaving {
@@ -153,11 +150,11 @@ impl Run {
 }
 
 /// Notes the changes of an overwrite, where they are to be noted.
-async fn record(rewrite: &mut Rewrite, snapshot: &Snapshot, gone: &Gone, files: &Files) -> Result<()> {
+async fn record(rewrite: &mut Rewrite, snapshot: &Snapshot, deleted: &DeletedRows, files: &Files) -> Result<()> {
     if !rewrite.records() {
         return Ok(());
     }
-    rewrite.record_deleted(gone).await?;
+    rewrite.record_deleted(deleted).await?;
     let added = files.written.iter().map(|file| ScanFile::new(file.add.clone(), None)).collect::<Result<Vec<_>>>()?;
     let mut rows = read_files(snapshot.store(), &snapshot.scan().spec(), added, ReadOptions::default())?;
     while let Some(batch) = rows.try_next().await? {
@@ -174,9 +171,8 @@ impl WriteMetrics {
         self.output_bytes += written.iter().filter_map(|file| u64::try_from(file.add.size).ok()).sum::<u64>();
     }
 
-    fn add_totals(&mut self, totals: &FileTotals) {
-        self.files += totals.added_files;
-        self.output_bytes += totals.added_bytes;
+    fn set_totals(&mut self, totals: &FileTotals) {
+        (self.files, self.output_bytes) = (totals.added_files, totals.added_bytes);
         (self.removed_files, self.removed_bytes) = (totals.removed_files, totals.removed_bytes);
         self.change_files = totals.change_files;
     }

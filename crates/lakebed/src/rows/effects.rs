@@ -1,0 +1,103 @@
+//! What a change of rows did, as a plain value. The work itself holds no transaction; a transaction learns of it in one place.
+
+use super::search::{DeletedRows, totals};
+use crate::transaction::{ReadSet, Transaction};
+use crate::write::data_file::WrittenFile;
+use crate::{Result, Snapshot};
+
+/// What a change of rows did.
+#[derive(Debug, Default)]
+pub(crate) struct Effects {
+    /// New data files.
+    pub(crate) added: Vec<WrittenFile>,
+    /// Files of the change data feed.
+    pub(crate) changes: Vec<WrittenFile>,
+    /// The rows that leave the table.
+    pub(crate) deleted: DeletedRows,
+    /// Rows of the new files that are copies of rows which stay.
+    pub(crate) copied_rows: u64,
+    /// Whether rows in new files keep their row ids.
+    pub(crate) keeps_row_ids: bool,
+    /// What was read for it.
+    pub(crate) read: ReadSet,
+}
+
+/// What the files of a table lose and get, for metrics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct FileTotals {
+    pub(crate) added_files: u64,
+    pub(crate) added_bytes: u64,
+    pub(crate) removed_files: u64,
+    pub(crate) removed_bytes: u64,
+    pub(crate) change_files: u64,
+    pub(crate) vectors_added: u64,
+    pub(crate) vectors_updated: u64,
+    pub(crate) vectors_removed: u64,
+}
+
+impl Effects {
+    /// All files that were written.
+    pub(crate) fn files(&self) -> Vec<WrittenFile> {
+        self.added.iter().chain(&self.changes).cloned().collect()
+    }
+
+    /// Registers the effects with a transaction. No other place does so.
+    pub(crate) async fn register(self, transaction: &mut Transaction) -> Result<FileTotals> {
+        let mut totals = self.totals(transaction)?;
+        let Self { added, changes, deleted, keeps_row_ids, read, .. } = self;
+        transaction.read().extend(read);
+        if keeps_row_ids {
+            transaction.keep_row_ids();
+        }
+        for file in added {
+            transaction.add_unflushed(file.add, file.unflushed);
+        }
+        for file in changes {
+            transaction.add_changes(file.to_cdc(), file.unflushed);
+        }
+        for files in deleted.whole {
+            transaction.read().files(&files)?;
+            transaction.remove(files, true);
+        }
+        if transaction.snapshot().is_some_and(notes_vectors) {
+            let removed = transaction.delete_rows(deleted.parts.into_iter().map(|part| (part.add, part.rows)).collect()).await?;
+            totals.removed_files += removed.files;
+            totals.removed_bytes += removed.bytes;
+            totals.vectors_added = removed.vectors_added;
+            totals.vectors_updated = removed.vectors_updated;
+            totals.vectors_removed += removed.vectors_removed;
+        } else {
+            for part in deleted.parts {
+                transaction.read().files(&part.file)?;
+                transaction.remove(part.file, true);
+            }
+        }
+        Ok(totals)
+    }
+
+    fn totals(&self, transaction: &Transaction) -> Result<FileTotals> {
+        let copied = self.deleted.parts.iter().map(|part| &part.file);
+        let copied = copied.filter(|_| !transaction.snapshot().is_some_and(notes_vectors));
+        let (mut removed_files, mut removed_bytes, mut vectors_removed) = (0, 0, 0);
+        for batch in self.deleted.whole.iter().chain(copied) {
+            let (files, bytes) = totals([batch])?;
+            removed_files += files;
+            removed_bytes += bytes;
+            vectors_removed += batch.has_deletion_vector()?.true_count() as u64;
+        }
+        Ok(FileTotals {
+            added_files: self.added.len() as u64,
+            added_bytes: self.added.iter().map(|file| file.add.size.unsigned_abs()).sum(),
+            removed_files,
+            removed_bytes,
+            change_files: self.changes.len() as u64,
+            vectors_removed,
+            ..FileTotals::default()
+        })
+    }
+}
+
+/// Whether rows of a table leave by being noted in deletion vectors.
+pub(crate) fn notes_vectors(snapshot: &Snapshot) -> bool {
+    snapshot.properties().deletion_vectors
+}
