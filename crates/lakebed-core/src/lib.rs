@@ -17,5 +17,7 @@ pub mod feature;
 pub mod log;
 pub mod commit;
 pub mod layout;
+#[cfg(test)]
+mod kit;
 
 pub use error::{ConflictKind, Error, ErrorKind, Result};

@@ -9,45 +9,51 @@ use std::ops::RangeInclusive;
 use serde_json::{Value, json};
 
 use super::base::Base;
-use super::draft::{Removal, VectorChange};
+use super::draft::{Draft, Removal, VectorChange};
 use super::winner::Winner;
 use crate::action::json::{AddRef, Part};
-use crate::action::{Add, DeletionVectorDescriptor, Metadata, Protocol};
+use crate::action::{Add, DeletionVectorDescriptor, Metadata};
 use crate::dv::DeletionVector;
+use crate::kit;
+use crate::kit::schema::{field, struct_of};
+pub(super) use crate::kit::table::protocol_with;
 use crate::log::builder::FileBatchBuilder;
 use crate::log::files::FileBatch;
 
 pub(super) const TABLE: &str = "memory://t";
 
-/// Of these features, all of them for readers and writers alike.
-pub(super) fn protocol(features: &[&str]) -> Protocol {
-    let names: Vec<String> = features.iter().map(|name| (*name).to_owned()).collect();
-    Protocol { min_reader_version: 3, min_writer_version: 7, reader_features: Some(names.clone()), writer_features: Some(names) }
-}
-
 pub(super) fn schema_string() -> String {
-    let field = |name: &str, of: &str| json!({"name": name, "type": of, "nullable": true, "metadata": {}});
-    json!({"type": "struct", "fields": [field("p", "string"), field("id", "long")]}).to_string()
+    struct_of(&[field("p", "string"), field("id", "long")])
 }
 
-/// With these properties.
-pub(super) fn metadata(configuration: &[(&str, &str)]) -> Metadata {
-    let configuration = configuration.iter().map(|(key, value)| ((*key).to_owned(), Some((*value).to_owned()))).collect();
-    Metadata {
-        id: "one".to_owned(),
-        name: None,
-        description: None,
-        format: Default::default(),
-        schema_string: schema_string(),
-        partition_columns: vec!["p".to_owned()],
-        configuration,
-        created_time: Some(1),
-    }
+/// The metadata of the table with this configuration.
+pub(super) fn metadata(entries: &[(&str, &str)]) -> Metadata {
+    kit::table::metadata(&schema_string(), &["p"], entries)
 }
 
 /// Version 4 of a table with these features and properties.
 pub(super) fn base(features: &[&str], configuration: &[(&str, &str)]) -> Base {
-    Base::of_version(4, protocol(features), metadata(configuration), None, None).unwrap()
+    Base::of_version(4, protocol_with(features), metadata(configuration), None, None).unwrap()
+}
+
+/// A file of partition 1 with the ids 0 to 9.
+pub(super) fn a() -> Value {
+    file("a", "1", 0..=9)
+}
+
+/// A file of partition 1 with the ids 10 to 19.
+pub(super) fn b() -> Value {
+    file("b", "1", 10..=19)
+}
+
+/// The `add` of a file.
+pub(super) fn added(file: Value) -> Value {
+    json!({"add": file})
+}
+
+/// A draft that adds these files.
+pub(super) fn adding(files: &[Value]) -> Draft {
+    Draft { adds: files.iter().map(add).collect(), ..Draft::default() }
 }
 
 /// The content of an `add`: a file of one partition with these ids, one a row.

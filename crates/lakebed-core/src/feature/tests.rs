@@ -2,27 +2,14 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::ErrorKind;
+use crate::kit::table::{protocol, protocol_with};
 
 const TABLE: &str = "s3://bucket/t";
-
-fn protocol(reader: i32, writer: i32, reader_features: Option<&[&str]>, writer_features: Option<&[&str]>) -> Protocol {
-    let owned = |names: Option<&[&str]>| names.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
-    Protocol {
-        min_reader_version: reader,
-        min_writer_version: writer,
-        reader_features: owned(reader_features),
-        writer_features: owned(writer_features),
-    }
-}
-
-fn with_features(names: &[&str]) -> Protocol {
-    protocol(3, 7, Some(names), Some(names))
-}
 
 /// The features that are named as missing.
 #[track_caller]
 fn missing(names: &[&str]) -> Vec<String> {
-    match check_read(&with_features(names), TABLE).unwrap_err().kind() {
+    match check_read(&protocol_with(names), TABLE).unwrap_err().kind() {
         ErrorKind::UnsupportedFeature { features } => features.clone(),
         other => panic!("{other:?}"),
     }
@@ -53,8 +40,8 @@ fn every_reader_feature_that_is_honoured_may_be_listed() {
         "variantShredding",
         "variantShredding-preview",
     ];
-    assert!(check_read(&with_features(&names), TABLE).is_ok());
-    assert!(check_read(&with_features(&[]), TABLE).is_ok());
+    assert!(check_read(&protocol_with(&names), TABLE).is_ok());
+    assert!(check_read(&protocol_with(&[]), TABLE).is_ok());
     let honoured: Vec<&str> =
         FEATURES.iter().filter(|feature| feature.reading == Reading::Honour).map(|feature| feature.name).collect();
     assert_eq!(honoured, names);
@@ -80,7 +67,7 @@ fn every_other_reader_feature_is_refused_by_name() {
 
 #[test]
 fn a_refusal_names_the_table_the_features_and_what_to_do() {
-    let error = check_read(&with_features(&["deletionVectors", "catalogManaged", "somethingNew"]), TABLE).unwrap_err();
+    let error = check_read(&protocol_with(&["deletionVectors", "catalogManaged", "somethingNew"]), TABLE).unwrap_err();
     assert_eq!(
         error.message(),
         "s3://bucket/t: the table needs reader features that lakebed does not have: catalogManaged (a catalog decides which commits \
@@ -92,7 +79,7 @@ fn a_refusal_names_the_table_the_features_and_what_to_do() {
 fn writer_features_are_no_readers_business() {
     let writer_features = ["rowTracking", "redirectWriterOnly-preview", "icebergWriterCompatV3", "somethingNew"];
     assert!(check_read(&protocol(3, 7, Some(&["deletionVectors"]), Some(&writer_features)), TABLE).is_ok());
-    assert!(check_read(&with_features(&["appendOnly", "inCommitTimestamp"]), TABLE).is_ok());
+    assert!(check_read(&protocol_with(&["appendOnly", "inCommitTimestamp"]), TABLE).is_ok());
 }
 
 #[test]

@@ -168,17 +168,12 @@ pub fn features_of_versions(min_reader_version: i32, min_writer_version: i32) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kit::schema::{array_of, field, field_with, schema};
+    use crate::kit::table::{properties, protocol, protocol_with};
 
     #[track_caller]
     fn check(features: &[&str], reader: i32, writer: i32, reader_features: Option<&[&str]>, writer_features: Option<&[&str]>) {
-        let owned = |names: Option<&[&str]>| names.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
-        let expected = Protocol {
-            min_reader_version: reader,
-            min_writer_version: writer,
-            reader_features: owned(reader_features),
-            writer_features: owned(writer_features),
-        };
-        assert_eq!(protocol_of(features).unwrap(), expected);
+        assert_eq!(protocol_of(features).unwrap(), protocol(reader, writer, reader_features, writer_features));
     }
 
     #[test]
@@ -201,18 +196,13 @@ mod tests {
 
     #[test]
     fn an_upgrade_keeps_what_a_table_has() {
-        let old = Protocol { min_reader_version: 1, min_writer_version: 4, reader_features: None, writer_features: None };
+        let old = protocol(1, 4, None, None);
         assert_eq!(upgrade(&old, ["changeDataFeed", "checkConstraints"]).unwrap(), None);
         let upgraded = upgrade(&old, ["domainMetadata"]).unwrap().unwrap();
         let expected = ["appendOnly", "changeDataFeed", "checkConstraints", "domainMetadata", "generatedColumns", "invariants"];
         assert_eq!(upgraded.writer_features.as_deref().unwrap(), expected);
         assert_eq!((upgraded.min_reader_version, upgraded.min_writer_version, upgraded.reader_features), (1, 7, None));
-        let named = Protocol {
-            min_reader_version: 3,
-            min_writer_version: 7,
-            reader_features: Some(vec!["typeWidening-preview".to_owned()]),
-            writer_features: Some(vec!["typeWidening-preview".to_owned()]),
-        };
+        let named = protocol_with(&["typeWidening-preview"]);
         assert_eq!(upgrade(&named, ["typeWidening"]).unwrap(), None);
         let upgraded = upgrade(&named, ["appendOnly"]).unwrap().unwrap();
         assert_eq!(upgraded.reader_features.as_deref().unwrap(), ["typeWidening-preview"]);
@@ -226,17 +216,14 @@ mod tests {
 
     #[test]
     fn schema_and_properties_tell_what_they_use() {
-        let schema = crate::schema::parse(
-            r#"{"type":"struct","fields":[
-                {"name":"a","type":{"type":"array","elementType":"timestamp_ntz","containsNull":true},"nullable":true,"metadata":{}},
-                {"name":"g","type":"long","nullable":true,"metadata":{"delta.generationExpression":"1"}},
-                {"name":"i","type":"long","nullable":true,"metadata":{"delta.identity.start":1}},
-                {"name":"v","type":"variant","nullable":true,"metadata":{"CURRENT_DEFAULT":"NULL"}}]}"#,
-        );
-        let configuration = [("delta.enableRowTracking", "true"), ("delta.constraints.c", "g > 0")];
-        let configuration = configuration.map(|(key, value)| (key.to_owned(), Some(value.to_owned()))).into();
-        let properties = TableProperties::parse(&configuration).unwrap();
-        let used: Vec<&str> = used_features(&schema.unwrap(), &properties, true).into_iter().collect();
+        let schema = schema(&[
+            field("a", &array_of("timestamp_ntz")),
+            field_with("g", "long", r#""delta.generationExpression":"1""#),
+            field_with("i", "long", r#""delta.identity.start":1"#),
+            field_with("v", "variant", r#""CURRENT_DEFAULT":"NULL""#),
+        ]);
+        let properties = properties(&[("delta.enableRowTracking", "true"), ("delta.constraints.c", "g > 0")]);
+        let used: Vec<&str> = used_features(&schema, &properties, true).into_iter().collect();
         let expected = [
             "allowColumnDefaults",
             "checkConstraints",

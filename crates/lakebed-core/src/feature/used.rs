@@ -58,6 +58,9 @@ fn former_names(name: &str) -> &'static [&'static str] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kit;
+    use crate::kit::schema::{field, field_with, struct_of};
+    use crate::kit::table::properties;
 
     const PLAIN: &str = "";
 
@@ -65,13 +68,11 @@ mod tests {
     #[track_caller]
     fn check(protocol: (i32, i32, Option<&[&str]>), column: &str, property: (&str, &str), missing: &[&str]) {
         let (min_reader_version, min_writer_version, listed) = protocol;
-        let names = listed.map(|names| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
-        let reader_features = names.clone().filter(|_| min_reader_version == 3);
-        let protocol = Protocol { min_reader_version, min_writer_version, reader_features, writer_features: names };
-        let id = r#"{"name":"id","type":"long","nullable":true,"metadata":{}}"#;
-        let columns = if column.is_empty() { id.to_owned() } else { format!("{id},{column}") };
-        let schema = crate::schema::parse(&format!(r#"{{"type":"struct","fields":[{columns}]}}"#)).unwrap();
-        let properties = TableProperties::parse(&[(property.0.to_owned(), Some(property.1.to_owned()))].into()).unwrap();
+        let reader_features = listed.filter(|_| min_reader_version == 3);
+        let protocol = kit::table::protocol(min_reader_version, min_writer_version, reader_features, listed);
+        let columns = [field("id", "long")].into_iter().chain((!column.is_empty()).then(|| column.to_owned()));
+        let schema = kit::schema::schema(&columns.collect::<Vec<_>>());
+        let properties = properties(&[property]);
         match (check_used(&protocol, &schema, &properties, "s3://b/t"), missing) {
             (Ok(()), []) => {}
             (Err(error), missing) if !missing.is_empty() => {
@@ -82,15 +83,11 @@ mod tests {
         }
     }
 
-    fn column(data_type: &str, metadata: &str) -> String {
-        format!(r#"{{"name":"c","type":{data_type},"nullable":true,"metadata":{{{metadata}}}}}"#)
-    }
-
     /// The properties among these are tried with Delta Spark in `test_features.py`.
     #[test]
     fn what_metadata_uses_must_be_listed() {
         let no = ("team", "blue");
-        let nested = r#"{"type":"struct","fields":[{"name":"t","type":"timestamp_ntz","nullable":true,"metadata":{}}]}"#;
+        let nested = struct_of(&[field("t", "timestamp_ntz")]);
         let cases: Vec<(String, (&str, &str), &str)> = vec![
             (PLAIN.to_owned(), ("delta.columnMapping.mode", "name"), "columnMapping"),
             (PLAIN.to_owned(), ("delta.enableDeletionVectors", "true"), "deletionVectors"),
@@ -104,12 +101,12 @@ mod tests {
             (PLAIN.to_owned(), ("delta.enableVariantShredding", "true"), "variantShredding"),
             (PLAIN.to_owned(), ("delta.enableIcebergCompatV2", "true"), "icebergCompatV2"),
             (PLAIN.to_owned(), ("delta.enableMaterializePartitionColumnsFeature", "true"), "materializePartitionColumns"),
-            (column(r#""long""#, r#""delta.generationExpression":"id""#), no, "generatedColumns"),
-            (column(r#""long""#, r#""delta.identity.start":1"#), no, "identityColumns"),
-            (column(r#""long""#, r#""delta.invariants":"{}""#), no, "invariants"),
-            (column(r#""timestamp_ntz""#, ""), no, "timestampNtz"),
-            (column(nested, ""), no, "timestampNtz"),
-            (column(r#""variant""#, ""), no, "variantType"),
+            (field_with("c", "long", r#""delta.generationExpression":"id""#), no, "generatedColumns"),
+            (field_with("c", "long", r#""delta.identity.start":1"#), no, "identityColumns"),
+            (field_with("c", "long", r#""delta.invariants":"{}""#), no, "invariants"),
+            (field_with("c", "timestamp_ntz", ""), no, "timestampNtz"),
+            (field_with("c", &nested, ""), no, "timestampNtz"),
+            (field_with("c", "variant", ""), no, "variantType"),
         ];
         for (column, property, feature) in cases {
             check((3, 7, Some(&[])), &column, property, &[feature]);
@@ -126,16 +123,16 @@ mod tests {
 
     #[test]
     fn what_changes_nothing_for_others_need_not_be_listed() {
-        let default = column(r#""long""#, r#""CURRENT_DEFAULT":"7""#);
+        let default = field_with("c", "long", r#""CURRENT_DEFAULT":"7""#);
         check((3, 7, Some(&[])), &default, ("delta.requireCheckpointProtectionBeforeVersion", "3"), &[]);
         check((3, 7, Some(&[])), PLAIN, ("delta.enableDeletionVectors", "false"), &[]);
     }
 
     #[test]
     fn names_of_old_stand_for_the_new_ones() {
-        check((3, 7, Some(&["timestampWithoutTimezone"])), &column(r#""timestamp_ntz""#, ""), ("team", "blue"), &[]);
+        check((3, 7, Some(&["timestampWithoutTimezone"])), &field_with("c", "timestamp_ntz", ""), ("team", "blue"), &[]);
         check((3, 7, Some(&["typeWidening-preview"])), PLAIN, ("delta.enableTypeWidening", "true"), &[]);
-        check((3, 7, Some(&["variantType-preview"])), &column(r#""variant""#, ""), ("team", "blue"), &[]);
+        check((3, 7, Some(&["variantType-preview"])), &field_with("c", "variant", ""), ("team", "blue"), &[]);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::kit::table::configuration;
 
 fn parse(values: &[(&str, &str)]) -> Result<TableProperties> {
-    TableProperties::parse(&values.iter().map(|(name, value)| ((*name).to_owned(), Some((*value).to_owned()))).collect())
+    TableProperties::parse(&configuration(values))
 }
 
 #[test]

@@ -131,21 +131,12 @@ pub fn is_assignable(from: PrimitiveType, to: PrimitiveType) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse;
     use super::*;
-
-    fn schema(fields: &str) -> StructType {
-        parse(&format!(r#"{{"type":"struct","fields":[{fields}]}}"#)).unwrap()
-    }
-
-    fn field(name: &str, data_type: &str, nullable: bool) -> String {
-        let data_type = if data_type.starts_with('{') { data_type.to_owned() } else { format!("\"{data_type}\"") };
-        format!(r#"{{"name":"{name}","type":{data_type},"nullable":{nullable},"metadata":{{}}}}"#)
-    }
+    use crate::kit::schema::{field, required_field, schema, struct_of};
 
     #[track_caller]
     fn check(table: &[String], data: &[String], expected: &[&str]) {
-        let found = compare(&schema(&table.join(",")), &schema(&data.join(",")), |name| name == "filled");
+        let found = compare(&schema(table), &schema(data), |name| name == "filled");
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(found, expected);
     }
@@ -153,18 +144,13 @@ mod tests {
     #[test]
     fn every_difference_is_told() {
         let table = [
-            field("id", "long", false),
-            field("name", "string", true),
-            field("at", "timestamp", true),
-            field("filled", "long", false),
-            field("need", "date", false),
+            required_field("id", "long"),
+            field("name", "string"),
+            field("at", "timestamp"),
+            required_field("filled", "long"),
+            required_field("need", "date"),
         ];
-        let data = [
-            field("ID", "integer", true),
-            field("name", "long", true),
-            field("at", "timestamp_ntz", true),
-            field("new", "double", true),
-        ];
+        let data = [field("ID", "integer"), field("name", "long"), field("at", "timestamp_ntz"), field("new", "double")];
         check(
             &table,
             &data,
@@ -179,20 +165,19 @@ mod tests {
 
     #[test]
     fn fields_of_structs_are_compared_by_name() {
-        let inner = |fields: &[String]| format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","));
-        let table = [field("s", &inner(&[field("x", "long", true), field("y", "string", false)]), true)];
-        check(&table, &[field("s", &inner(&[field("Y", "string", true), field("X", "byte", true)]), true)], &[]);
+        let table = [field("s", &struct_of(&[field("x", "long"), required_field("y", "string")]))];
+        check(&table, &[field("s", &struct_of(&[field("Y", "string"), field("X", "byte")]))], &[]);
         check(
             &table,
-            &[field("s", &inner(&[field("x", "string", true), field("z", "long", true)]), true)],
+            &[field("s", &struct_of(&[field("x", "string"), field("z", "long")]))],
             &[
                 "~ s.x: long in the table, string in the data (parse the texts first)",
                 "- s.y: string may not be null and is not in the data",
                 "+ s.z: long is in the data, not in the table",
             ],
         );
-        check(&table, &[field("s", "long", true)], &["~ s: struct<x: long, y: string> in the table, long in the data"]);
-        check(&table, &[field("s", "void", true)], &[]);
+        check(&table, &[field("s", "long")], &["~ s: struct<x: long, y: string> in the table, long in the data"]);
+        check(&table, &[field("s", "void")], &[]);
     }
 
     #[test]

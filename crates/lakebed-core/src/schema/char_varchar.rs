@@ -211,14 +211,13 @@ mod tests {
 
     use super::super::parse;
     use super::*;
+    use crate::kit::schema::{array_of, field, field_with, schema, struct_of};
 
     /// The type of a column whose JSON type and words are these, as the lengths of its texts in order, 0 for those without.
     #[track_caller]
     fn check(json: &str, words: &str, expected: &[u32]) {
-        let metadata = serde_json::json!({ CHAR_VARCHAR: words });
-        let schema =
-            format!(r#"{{"type":"struct","fields":[{{"name":"c","type":{json},"nullable":true,"metadata":{metadata}}}]}}"#);
-        let parsed = parse(&schema).unwrap();
+        let metadata = format!("\"{CHAR_VARCHAR}\":{}", serde_json::Value::from(words));
+        let parsed = schema(&[field_with("c", json, &metadata)]);
         let mut lengths = Vec::new();
         collect(&parsed.fields[0].data_type, &mut lengths);
         assert_eq!(lengths, expected, "{words}");
@@ -240,9 +239,9 @@ mod tests {
         }
     }
 
+    /// A struct of strings.
     fn texts(names: &[&str]) -> String {
-        let fields = names.iter().map(|name| format!(r#"{{"name":"{name}","type":"string","nullable":true,"metadata":{{}}}}"#));
-        format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.collect::<Vec<_>>().join(","))
+        struct_of(&names.iter().map(|name| field(name, "string")).collect::<Vec<_>>())
     }
 
     const LIST: &str = r#"{"type":"array","elementType":"string","containsNull":true}"#;
@@ -250,13 +249,13 @@ mod tests {
 
     #[test]
     fn lengths_come_from_sparks_words_for_the_type() {
-        check(r#""string""#, "char(6)", &[6]);
-        check(r#""string""#, " CHAR( 6 )", &[6]);
-        check(r#""string""#, "varchar(6)", &[0]);
+        check("string", "char(6)", &[6]);
+        check("string", " CHAR( 6 )", &[6]);
+        check("string", "varchar(6)", &[0]);
         check(&texts(&["x", "y"]), "struct<x:char(3),y:varchar(2)>", &[3, 0]);
         check(LIST, "array<char(2)>", &[2]);
         check(MAP, "map<char(2),char(4)>", &[2, 4]);
-        let deep = format!(r#"{{"type":"array","elementType":{},"containsNull":true}}"#, texts(&["x", "y", "z"]));
+        let deep = array_of(&texts(&["x", "y", "z"]));
         check(&deep, "array<struct<x:string,y:char(2),z:char(5)>>", &[0, 2, 5]);
         check(&texts(&["a,b", "c:d", "e`f"]), "struct<`a,b`:char(1),`c:d`:char(2),`e``f`:char(3)>", &[1, 2, 3]);
     }
@@ -270,7 +269,7 @@ mod tests {
     #[test]
     fn words_that_do_not_fit_change_nothing() {
         for words in ["", "char", "char(", "char(-1)", "char(99999999999)", "char(3", "string", "array<char(3)>", "é"] {
-            check(r#""string""#, words, &[0]);
+            check("string", words, &[0]);
         }
         for words in ["struct<", "struct<x>", "struct<x:char(3)", "array<char(3)>", "struct<,>", "struct<`x:char(3)>"] {
             check(&texts(&["x"]), words, &[0]);
@@ -281,10 +280,8 @@ mod tests {
 
     #[test]
     fn a_length_that_would_fill_the_memory_is_refused_by_name() {
-        let metadata = format!(r#"{{"{CHAR_VARCHAR}":"char(2000000000)"}}"#);
-        let schema =
-            format!(r#"{{"type":"struct","fields":[{{"name":"c","type":"string","nullable":true,"metadata":{metadata}}}]}}"#);
-        let error = parse(&schema).unwrap_err();
+        let metadata = format!(r#""{CHAR_VARCHAR}":"char(2000000000)""#);
+        let error = parse(&struct_of(&[field_with("c", "string", &metadata)])).unwrap_err();
         assert_eq!(error.message(), "schema: column c: char(2000000000) is longer than lakebed pads, 65535 characters");
     }
 

@@ -221,21 +221,17 @@ mod tests {
 
     use super::super::arbitrary::any_struct;
     use super::super::assign::compare;
-    use super::super::parse;
     use super::*;
-
-    fn schema(fields: &str) -> StructType {
-        parse(&format!(r#"{{"type":"struct","fields":[{fields}]}}"#)).unwrap()
-    }
+    use crate::kit::schema::schema_of;
 
     #[test]
     fn new_columns_come_last_and_may_be_null() {
-        let table = schema(r#"{"name":"id","type":"long","nullable":false,"metadata":{"comment":"key"}}"#);
-        let data = schema(
+        let table = schema_of(r#"{"name":"id","type":"long","nullable":false,"metadata":{"comment":"key"}}"#);
+        let data = schema_of(
             r#"{"name":"New","type":{"type":"array","elementType":"date","containsNull":false},"nullable":false,"metadata":{}},
                {"name":"ID","type":"long","nullable":true,"metadata":{}}"#,
         );
-        let expected = schema(
+        let expected = schema_of(
             r#"{"name":"id","type":"long","nullable":false,"metadata":{"comment":"key"}},
                {"name":"New","type":{"type":"array","elementType":"date","containsNull":true},"nullable":true,"metadata":{}}"#,
         );
@@ -244,17 +240,17 @@ mod tests {
 
     #[test]
     fn types_become_wider_where_that_is_allowed() {
-        let table = schema(
+        let table = schema_of(
             r#"{"name":"a","type":"integer","nullable":true,"metadata":{"delta.typeChanges":[{"toType":"integer","fromType":"short"}]}},
                {"name":"l","type":{"type":"array","elementType":"float","containsNull":true},"nullable":true,"metadata":{}},
                {"name":"v","type":"void","nullable":true,"metadata":{}}"#,
         );
-        let data = schema(
+        let data = schema_of(
             r#"{"name":"a","type":"long","nullable":true,"metadata":{}},
                {"name":"l","type":{"type":"array","elementType":"double","containsNull":true},"nullable":true,"metadata":{}},
                {"name":"v","type":"date","nullable":true,"metadata":{}}"#,
         );
-        let widened = schema(
+        let widened = schema_of(
             r#"{"name":"a","type":"long","nullable":true,"metadata":{"delta.typeChanges":[{"toType":"integer","fromType":"short"},{"toType":"long","fromType":"integer"}]}},
                {"name":"l","type":{"type":"array","elementType":"double","containsNull":true},"nullable":true,"metadata":{"delta.typeChanges":[{"toType":"double","fromType":"float","fieldPath":"element"}]}},
                {"name":"v","type":"date","nullable":true,"metadata":{}}"#,
@@ -267,9 +263,9 @@ mod tests {
 
     #[test]
     fn a_whole_number_makes_no_column_of_fractions() {
-        let table = schema(r#"{"name":"a","type":"integer","nullable":true,"metadata":{}}"#);
+        let table = schema_of(r#"{"name":"a","type":"integer","nullable":true,"metadata":{}}"#);
         for wider in ["double", "decimal(12,2)"] {
-            let data = schema(&format!(r#"{{"name":"a","type":"{wider}","nullable":true,"metadata":{{}}}}"#));
+            let data = schema_of(&format!(r#"{{"name":"a","type":"{wider}","nullable":true,"metadata":{{}}}}"#));
             assert_eq!(merge(&table, &data, MergeOptions { widen: true }), table);
         }
     }
@@ -278,12 +274,12 @@ mod tests {
     fn names_and_ids_are_given_once() {
         let mut names = (1..).map(|number| format!("col-{number}"));
         let mut mapping = Mapping { max_column_id: 0, new_name: Some(|| names.next().unwrap()), nested_ids: true };
-        let table = schema(
+        let table = schema_of(
             r#"{"name":"a","type":"long","nullable":true,"metadata":{"delta.columnMapping.id":7,"delta.columnMapping.physicalName":"p"}},
                {"name":"m","type":{"type":"map","keyType":"string","valueType":{"type":"array","elementType":{"type":"struct","fields":[{"name":"x","type":"long","nullable":true,"metadata":{}}]},"containsNull":true},"valueContainsNull":true},"nullable":true,"metadata":{}}"#,
         );
         let completed = mapping.complete(&table, MappingMode::Name);
-        let expected = schema(
+        let expected = schema_of(
             r#"{"name":"a","type":"long","nullable":true,"metadata":{"delta.columnMapping.id":7,"delta.columnMapping.physicalName":"p"}},
                {"name":"m","type":{"type":"map","keyType":"string","valueType":{"type":"array","elementType":{"type":"struct","fields":[{"name":"x","type":"long","nullable":true,"metadata":{"delta.columnMapping.id":9,"delta.columnMapping.physicalName":"col-2"}}]},"containsNull":true},"valueContainsNull":true},"nullable":true,
                 "metadata":{"delta.columnMapping.id":8,"delta.columnMapping.physicalName":"col-1","delta.columnMapping.nested.ids":{"col-1.key":10,"col-1.value":11,"col-1.value.element":12}}}"#,

@@ -187,29 +187,24 @@ fn type_to_physical(data_type: &DataType, mode: MappingMode) -> DataType {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{arbitrary::any_struct, parse};
+    use super::super::arbitrary::any_struct;
     use super::*;
+    use crate::kit::schema::{array_of, field_with, map_of, schema, struct_of};
 
     /// `id` as `c1` (1), `s` as `c2` (2) with `x` as `c3` (3), `a` as `c4` (4): array of struct with `y` as `c5` (5), `m` as `c6` (6): map.
     fn mapped() -> StructType {
         let field = |name: &str, id: u8, data_type: &str| {
-            format!(
-                r#"{{"name":"{name}","type":{data_type},"nullable":true,"metadata":{{"comment":"k","delta.columnMapping.id":{id},"delta.columnMapping.physicalName":"c{id}"}}}}"#
-            )
+            let metadata = format!(r#""comment":"k","delta.columnMapping.id":{id},"delta.columnMapping.physicalName":"c{id}""#);
+            field_with(name, data_type, &metadata)
         };
-        let struct_of = |fields: &[String]| format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","));
-        let list = format!(r#"{{"type":"array","elementType":{},"containsNull":true}}"#, struct_of(&[field("y", 5, "\"long\"")]));
-        let map = format!(
-            r#"{{"type":"map","keyType":"string","valueType":{},"valueContainsNull":true}}"#,
-            struct_of(&[field("z", 7, "\"long\"")])
-        );
-        parse(&struct_of(&[
-            field("id", 1, "\"long\""),
-            field("s", 2, &struct_of(&[field("x", 3, "\"string\"")])),
+        let list = array_of(&struct_of(&[field("y", 5, "long")]));
+        let map = map_of("string", &struct_of(&[field("z", 7, "long")]));
+        schema(&[
+            field("id", 1, "long"),
+            field("s", 2, &struct_of(&[field("x", 3, "string")])),
             field("a", 4, &list),
             field("m", 6, &map),
-        ]))
-        .unwrap()
+        ])
     }
 
     #[test]
@@ -264,14 +259,12 @@ mod tests {
     fn check_claims(fields: [(u8, &str); 4], expected: Option<&str>) {
         let [a, s, x, y] = fields;
         let field = |name: &str, (id, physical): (u8, &str), data_type: &str| {
-            format!(
-                r#"{{"name":"{name}","type":{data_type},"nullable":true,"metadata":{{"delta.columnMapping.id":{id},"delta.columnMapping.physicalName":"{physical}"}}}}"#
-            )
+            let metadata = format!(r#""delta.columnMapping.id":{id},"delta.columnMapping.physicalName":"{physical}""#);
+            field_with(name, data_type, &metadata)
         };
-        let struct_of = |fields: &[String]| format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","));
-        let inner = struct_of(&[field("x", x, "\"long\""), field("y", y, "\"long\"")]);
-        let list = format!(r#"{{"type":"array","elementType":{inner},"containsNull":true}}"#);
-        let schema = parse(&struct_of(&[field("a", a, "\"long\""), field("s", s, &list)])).unwrap();
+        let inner = struct_of(&[field("x", x, "long"), field("y", y, "long")]);
+        let list = array_of(&inner);
+        let schema = schema(&[field("a", a, "long"), field("s", s, &list)]);
         for mode in [MappingMode::Id, MappingMode::Name] {
             let found = check_mapping(&schema, mode).map_err(|error| (error.is_corrupt(), error.message().to_owned()));
             assert_eq!(found.err(), expected.map(|expected| (true, expected.to_owned())));

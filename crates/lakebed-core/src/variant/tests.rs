@@ -2,17 +2,10 @@ use std::sync::Arc;
 
 use arrow_array::builder::{Int64Builder, ListBuilder};
 use arrow_array::{Date32Array, Decimal128Array, Int64Array, StringArray};
-use arrow_buffer::NullBuffer;
 use arrow_schema::Field;
 
 use super::*;
-
-/// A group of these columns, null where `valid` says so.
-fn group(columns: Vec<(&str, ArrayRef)>, valid: Option<Vec<bool>>) -> StructArray {
-    let fields = columns.iter().map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
-    let fields = fields.collect::<Vec<_>>().into();
-    StructArray::new(fields, columns.into_iter().map(|(_, column)| column).collect(), valid.map(NullBuffer::from))
-}
+use crate::kit::arrow::struct_array;
 
 fn binary(values: &[Option<&[u8]>]) -> ArrayRef {
     Arc::new(BinaryArray::from(values.to_vec()))
@@ -20,7 +13,7 @@ fn binary(values: &[Option<&[u8]>]) -> ArrayRef {
 
 /// One row: its metadata, `value` and `typed_value`.
 fn variant(metadata: &[u8], value: Option<&[u8]>, typed: ArrayRef) -> StructArray {
-    group(vec![("metadata", binary(&[Some(metadata)])), ("value", binary(&[value])), ("typed_value", typed)], None)
+    struct_array(vec![("metadata", binary(&[Some(metadata)])), ("value", binary(&[value])), ("typed_value", typed)], None)
 }
 
 #[track_caller]
@@ -63,9 +56,9 @@ fn what_does_not_have_the_type_is_taken_as_it_is() {
 
 /// An object with typed `a` and `z`, of which `z` is not there.
 fn object(a: i64) -> ArrayRef {
-    let a = group(vec![("value", binary(&[None])), ("typed_value", Arc::new(Int64Array::from(vec![a])))], None);
-    let z = group(vec![("typed_value", Arc::new(Int64Array::from(vec![None])))], None);
-    Arc::new(group(vec![("z", Arc::new(z)), ("a", Arc::new(a))], None))
+    let a = struct_array(vec![("value", binary(&[None])), ("typed_value", Arc::new(Int64Array::from(vec![a])))], None);
+    let z = struct_array(vec![("typed_value", Arc::new(Int64Array::from(vec![None])))], None);
+    Arc::new(struct_array(vec![("z", Arc::new(z)), ("a", Arc::new(a))], None))
 }
 
 #[test]
@@ -81,7 +74,7 @@ fn fields_stand_in_the_order_of_their_names() {
 
 #[test]
 fn elements_without_a_value_are_null() {
-    let elements = group(
+    let elements = struct_array(
         vec![
             ("value", binary(&[Some(&[4]), None, None])),
             ("typed_value", Arc::new(Int64Array::from(vec![None, Some(7), None]))),
@@ -113,6 +106,6 @@ fn broken_bytes_are_refused() {
 fn an_object_whose_fields_share_their_bytes_is_refused() {
     // Two fields, both at offset 0: a short string of ten bytes, of which the object has only one.
     let shared = [&[2, 2, 0, 1, 0, 0, 11, 10 << 2 | 1][..], b"aaaaaaaaaa"].concat();
-    let fields = group(vec![("c", Arc::new(group(vec![("value", binary(&[None]))], None)) as ArrayRef)], None);
+    let fields = struct_array(vec![("c", Arc::new(struct_array(vec![("value", binary(&[None]))], None)) as ArrayRef)], None);
     check_error(&variant(NAMES, Some(&shared), Arc::new(fields)), "variant: the fields of an object are larger than the object");
 }

@@ -11,6 +11,8 @@ use crate::action::{
     Add, Cdc, CheckpointMetadata, DeletionVectorDescriptor, DomainMetadata, DvStorage, Format, Metadata, Protocol, Remove,
     SetTransaction, Sidecar,
 };
+use crate::kit::check_corrupt;
+use crate::kit::table::string_map;
 
 #[track_caller]
 fn check(line: &str, expected: Action) {
@@ -24,13 +26,8 @@ fn check_nothing(line: &str) {
 
 #[track_caller]
 fn check_error(commit: &str, expected: &str) {
-    let error = parse_commit(commit.as_bytes(), "00000000000000000003.json").unwrap_err();
-    assert!(error.is_corrupt());
-    assert_eq!(error.message(), format!("00000000000000000003.json: {expected}"));
-}
-
-fn texts(entries: &[(&str, Option<&str>)]) -> HashMap<String, Option<String>> {
-    entries.iter().map(|(key, value)| ((*key).to_owned(), value.map(str::to_owned))).collect()
+    let parsed = parse_commit(commit.as_bytes(), "00000000000000000003.json");
+    check_corrupt(parsed, &format!("00000000000000000003.json: {expected}"));
 }
 
 fn plain_add(path: &str) -> Add {
@@ -56,12 +53,12 @@ fn an_add_with_everything_is_read_field_by_field() {
         line,
         Action::Add(Add {
             path: "day=2026-01-31/part%20a.parquet".to_owned(),
-            partition_values: texts(&[("day", Some("2026-01-31")), ("x", None)]),
+            partition_values: string_map(&[("day", Some("2026-01-31")), ("x", None)]),
             size: 452,
             modification_time: 1_769_860_800_000,
             data_change: false,
             stats: Some(r#"{"numRecords":2}"#.to_owned()),
-            tags: Some(texts(&[("ZCUBE_ID", Some("z"))])),
+            tags: Some(string_map(&[("ZCUBE_ID", Some("z"))])),
             deletion_vector: Some(DeletionVectorDescriptor {
                 storage_type: DvStorage::UuidRelative,
                 path_or_inline_dv: "ab^-aqEH.-t@S}K{vb[*k^".to_owned(),
@@ -134,7 +131,7 @@ fn nulls_mean_absent() {
 fn null_values_of_properties_are_kept() {
     let line = r#"{"metaData":{"id":"i","format":{"provider":"parquet","options":{}},"schemaString":"{}","partitionColumns":["p"],"configuration":{"delta.appendOnly":null,"a":"b"},"createdTime":7}}"#;
     let Some(Action::Metadata(metadata)) = parse_line(line.as_bytes()).unwrap() else { panic!("not a metaData") };
-    assert_eq!(metadata.configuration, texts(&[("delta.appendOnly", None), ("a", Some("b"))]));
+    assert_eq!(metadata.configuration, string_map(&[("delta.appendOnly", None), ("a", Some("b"))]));
     assert_eq!((metadata.created_time, metadata.partition_columns), (Some(7), vec!["p".to_owned()]));
 }
 
@@ -186,9 +183,15 @@ fn keys_of_other_actions_may_be_null() {
 #[test]
 fn numbers_flags_and_texts_of_the_wrong_kind_are_understood() {
     let expected = Add {
-        partition_values: texts(&[("i", Some("1")), ("b", Some("true")), ("d", Some("1.50")), ("n", None), ("s", Some("x"))]),
+        partition_values: string_map(&[
+            ("i", Some("1")),
+            ("b", Some("true")),
+            ("d", Some("1.50")),
+            ("n", None),
+            ("s", Some("x")),
+        ]),
         stats: Some(r#"{"numRecords":2}"#.to_owned()),
-        tags: Some(texts(&[("t", Some("5"))])),
+        tags: Some(string_map(&[("t", Some("5"))])),
         deletion_vector: Some(DeletionVectorDescriptor {
             storage_type: DvStorage::Inline,
             path_or_inline_dv: "x".to_owned(),
@@ -288,7 +291,7 @@ fn commit_info_keeps_every_key_and_digit() {
 
 #[test]
 fn printed_lines_have_sorted_maps() {
-    let add = Add { partition_values: texts(&[("c", None), ("a", Some("1")), ("b", Some("2"))]), ..plain_add("x/y") };
+    let add = Add { partition_values: string_map(&[("c", None), ("a", Some("1")), ("b", Some("2"))]), ..plain_add("x/y") };
     assert_eq!(
         Action::Add(add).to_line().unwrap(),
         r#"{"add":{"path":"x/y","partitionValues":{"a":"1","b":"2","c":null},"size":1,"modificationTime":2,"dataChange":true}}"#

@@ -11,7 +11,7 @@ fn known(base: &Base) -> (Option<u64>, Protocol, Metadata, TableProperties, Opti
 
 fn begun() -> Base {
     let mark = row_ids::domain(9).unwrap();
-    Base::of_version(4, protocol(&["rowTracking"]), metadata(&[("owner", "me")]), Some(&mark), Some(1_000)).unwrap()
+    Base::of_version(4, protocol_with(&["rowTracking"]), metadata(&[("owner", "me")]), Some(&mark), Some(1_000)).unwrap()
 }
 
 fn advanced(mut base: Base, version: u64, actions: &[Value]) -> Base {
@@ -33,7 +33,8 @@ fn a_winner_without_news_changes_the_version_alone() {
 
 #[test]
 fn everything_that_a_winner_sets_is_taken_over() {
-    let (new_protocol, new_metadata) = (protocol(&["rowTracking", "deletionVectors"]), metadata(&[("delta.appendOnly", "true")]));
+    let (new_protocol, new_metadata) =
+        (protocol_with(&["rowTracking", "deletionVectors"]), metadata(&[("delta.appendOnly", "true")]));
     let actions = [
         json!({"commitInfo": {"inCommitTimestamp": 2_000}}),
         json!({"protocol": new_protocol}),
@@ -56,9 +57,9 @@ fn the_mark_of_row_ids_never_falls() {
 
 #[test]
 fn before_the_first_version_nothing_is_known_but_what_the_table_is_to_be() {
-    let base = Base::of_nothing(protocol(&["rowTracking"]), metadata(&[])).unwrap();
+    let base = Base::of_nothing(protocol_with(&["rowTracking"]), metadata(&[])).unwrap();
     let expected =
-        (None, protocol(&["rowTracking"]), metadata(&[]), TableProperties::parse(&Default::default()).unwrap(), None, -1);
+        (None, protocol_with(&["rowTracking"]), metadata(&[]), TableProperties::parse(&Default::default()).unwrap(), None, -1);
     assert_eq!(known(&base), expected);
     assert_eq!(base.next_version(), 0);
 }

@@ -103,18 +103,6 @@ fn blind() -> Value {
     json!({"commitInfo": {"operation": "WRITE", "isBlindAppend": true}})
 }
 
-fn added(file: Value) -> Value {
-    json!({"add": file})
-}
-
-fn a() -> Value {
-    file("a", "1", 0..=9)
-}
-
-fn b() -> Value {
-    file("b", "1", 10..=19)
-}
-
 fn c() -> Value {
     file("c", "2", 0..=9)
 }

@@ -35,10 +35,6 @@ fn check(draft: &Draft, base: &Base, expected: &[Value]) {
     assert_eq!(render(draft, base), expected);
 }
 
-fn adding(files: &[Value]) -> Draft {
-    Draft { adds: files.iter().map(add).collect(), ..Draft::default() }
-}
-
 /// With this version instead, and what came with it.
 fn at(base: Base, version: u64, in_commit_timestamp: Option<i64>, row_id_high_water_mark: i64) -> Base {
     Base { version: Some(version), in_commit_timestamp, row_id_high_water_mark, ..base }
@@ -87,7 +83,7 @@ fn actions_of_every_kind_come_after_it() {
     let cdc = json!({"path": "_change_data/x", "partitionValues": {"p": "1"}, "size": 5, "dataChange": false});
     let txn = json!({"appId": "app", "version": 2, "lastUpdated": 9});
     let draft = Draft {
-        protocol: Some(protocol(&["v2Checkpoint"])),
+        protocol: Some(protocol_with(&["v2Checkpoint"])),
         metadata: Some(metadata(&[("owner", "me")])),
         removes: vec![removal(&[file("old", "1", 0..=9)], true), removal(&[], true)],
         cdc: vec![serde_json::from_value(cdc.clone()).unwrap()],
@@ -99,7 +95,7 @@ fn actions_of_every_kind_come_after_it() {
         "path": "old", "deletionTimestamp": NOW, "dataChange": true, "extendedFileMetadata": true, "partitionValues": {"p": "1"}, "size": 100,
     });
     let expected = [
-        json!({"protocol": protocol(&["v2Checkpoint"])}),
+        json!({"protocol": protocol_with(&["v2Checkpoint"])}),
         json!({"metaData": metadata(&[("owner", "me")])}),
         json!({"txn": txn}),
         json!({"add": file("new", "1", 10..=19)}),
@@ -175,7 +171,7 @@ fn a_file_from_before_row_tracking_gets_row_ids_with_its_vector() {
 
 #[test]
 fn row_ids_begin_with_the_feature_and_rest_while_it_is_suspended() {
-    let draft = Draft { protocol: Some(protocol(&TRACKED)), ..adding(&[file("a", "1", 0..=9)]) };
+    let draft = Draft { protocol: Some(protocol_with(&TRACKED)), ..adding(&[file("a", "1", 0..=9)]) };
     check_row_ids(&draft, &base(&[], &[]), &[(0, 5)], Some(r#"{"rowIdHighWaterMark":9}"#));
     let suspended = base(&TRACKED, &[("delta.rowTrackingSuspended", "true")]);
     check(&adding(&[file("a", "1", 0..=9)]), &suspended, &[json!({"add": file("a", "1", 0..=9)})]);
@@ -225,7 +221,7 @@ fn a_table_that_gets_in_commit_timestamps_says_since_when_on_every_base() {
 #[test]
 fn a_table_that_was_made_with_them_or_has_them_does_not() {
     let draft = Draft { metadata: Some(metadata(&[TIMESTAMPS])), ..Draft::default() };
-    let made = Base::of_nothing(protocol(&["inCommitTimestamp"]), metadata(&[TIMESTAMPS])).unwrap();
+    let made = Base::of_nothing(protocol_with(&["inCommitTimestamp"]), metadata(&[TIMESTAMPS])).unwrap();
     check(&draft, &made, &[json!({"metaData": metadata(&[TIMESTAMPS])})]);
     check_timestamp(&draft, &made, Some(NOW));
     check(&draft, &base(&["inCommitTimestamp"], &[TIMESTAMPS]), &[json!({"metaData": metadata(&[TIMESTAMPS])})]);
@@ -270,7 +266,7 @@ fn commits_that_only_move_rows_look_at_nobodys_additions() {
     check(&moving, lowered);
     check(&Draft { domains: vec![row_ids::domain(5).unwrap()], ..moving.clone() }, lowered);
     check(&Draft { metadata: Some(metadata(&[])), ..moving.clone() }, kept);
-    check(&Draft { protocol: Some(protocol(&[])), ..moving.clone() }, kept);
+    check(&Draft { protocol: Some(protocol_with(&[])), ..moving.clone() }, kept);
     let txn = SetTransaction { app_id: "a".to_owned(), version: 1, last_updated: None };
     check(&Draft { transactions: vec![txn], ..moving.clone() }, kept);
     let domain = DomainMetadata { domain: "d".to_owned(), configuration: String::new(), removed: false };

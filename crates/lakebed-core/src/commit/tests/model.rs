@@ -58,7 +58,7 @@ impl World {
     /// Version 0, with the keys 0 to 2, 3 to 5 and 6 to 8 in a file each.
     pub(super) fn new() -> Self {
         let mut world = Self { log: Vec::new(), contents: HashMap::new() };
-        let (protocol, metadata) = (protocol(&FEATURES), metadata(&PROPERTIES));
+        let (protocol, metadata) = (protocol_with(&FEATURES), metadata(&PROPERTIES));
         let adds = [0, 3, 6].map(|first| world.write((first..first + 3).map(|key| (key, 1 << key)).collect(), true));
         let draft =
             Draft { protocol: Some(protocol.clone()), metadata: Some(metadata.clone()), adds: adds.into(), ..Draft::default() };
@@ -129,7 +129,7 @@ impl World {
     }
 
     fn base(&self, version: u64) -> Base {
-        let mut base = Base::of_nothing(protocol(&FEATURES), metadata(&PROPERTIES)).unwrap();
+        let mut base = Base::of_nothing(protocol_with(&FEATURES), metadata(&PROPERTIES)).unwrap();
         (0..=version).for_each(|version| base.advance(&self.winner(version)).unwrap());
         base
     }

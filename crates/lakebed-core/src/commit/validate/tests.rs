@@ -6,14 +6,6 @@ use crate::action::{DomainMetadata, Metadata, SetTransaction};
 use crate::commit::draft::Removal;
 use crate::commit::tests::*;
 
-fn a() -> Value {
-    file("a", "1", 0..=9)
-}
-
-fn adding(files: &[Value]) -> Draft {
-    Draft { adds: files.iter().map(add).collect(), ..Draft::default() }
-}
-
 fn removing(removes: Vec<Removal>) -> Draft {
     Draft { removes, ..Draft::default() }
 }
@@ -114,7 +106,7 @@ fn files_have_the_partition_values_of_the_table_under_their_names_in_files() {
     let schema_string = schema_string().replacen("\"metadata\":{}", notes, 1);
     assert!(schema_string.contains("col-1"));
     let mapped = Metadata { schema_string, ..metadata(&[("delta.columnMapping.mode", "name")]) };
-    let mapped = Base::of_version(4, protocol(&["columnMapping"]), mapped, None, None).unwrap();
+    let mapped = Base::of_version(4, protocol_with(&["columnMapping"]), mapped, None, None).unwrap();
     check(&with_values(json!({"col-1": "1"})), &mapped, None);
     check(&with_values(json!({"p": "1"})), &mapped, internal(&wrong("col-1")));
     // Those of the metadata that comes with the files.
@@ -131,7 +123,7 @@ fn features_that_lakebed_cannot_write_are_named() {
         format!("memory://t: the table needs {kind} features that lakebed does not have: novelty (not known to this version)")
     };
     let kind = || ErrorKind::UnsupportedFeature { features: vec!["novelty".to_owned()] };
-    let of_writers = crate::action::Protocol { reader_features: Some(Vec::new()), ..protocol(&["novelty"]) };
+    let of_writers = crate::action::Protocol { reader_features: Some(Vec::new()), ..protocol_with(&["novelty"]) };
     let reader = unknown("reader");
     check_on(&Draft::default(), &base(&["novelty"], &[]), Some((kind(), &reader)));
     let writer = unknown("writer");

@@ -3,18 +3,6 @@ use serde_json::{Value, json};
 use super::*;
 use crate::commit::tests::*;
 
-fn add_line(file: Value) -> Value {
-    json!({"add": file})
-}
-
-fn a() -> Value {
-    file("a", "1", 0..=9)
-}
-
-fn b() -> Value {
-    file("b", "1", 10..=19)
-}
-
 /// The paths of the files with new rows, and the keys of those of which rows were removed or changed.
 #[track_caller]
 fn check(actions: &[Value], added: &[&str], changed: &[&str]) {
@@ -34,32 +22,32 @@ fn check(actions: &[Value], added: &[&str], changed: &[&str]) {
 #[test]
 fn added_files_bring_rows_and_removed_ones_take_them() {
     check(&[], &[], &[]);
-    check(&[add_line(a()), add_line(b())], &["a", "b"], &[]);
+    check(&[added(a()), added(b())], &["a", "b"], &[]);
     check(&[remove(&a()), remove(&b())], &[], &["a", "b"]);
-    check(&[remove(&a()), add_line(b())], &["b"], &["a"]);
+    check(&[remove(&a()), added(b())], &["b"], &["a"]);
 }
 
 #[test]
 fn files_that_are_only_rearranged_neither_bring_nor_take() {
-    check(&[remove(&rearranged(a())), add_line(rearranged(b()))], &[], &[]);
-    check(&[add_line(rearranged(a()))], &[], &[]);
+    check(&[remove(&rearranged(a())), added(rearranged(b()))], &[], &[]);
+    check(&[added(rearranged(a()))], &[], &[]);
     // As soon as any row changes, nothing is sure of the others.
     check(&[remove(&rearranged(a())), remove(&b())], &[], &["a", "b"]);
-    check(&[remove(&rearranged(a())), add_line(b())], &["b"], &["a"]);
+    check(&[remove(&rearranged(a())), added(b())], &["b"], &["a"]);
 }
 
 #[test]
 fn a_file_that_loses_rows_brings_none_and_one_that_gets_them_back_does() {
-    check(&[remove(&a()), add_line(with_vector(&a(), &[1]))], &[], &["a"]);
-    check(&[remove(&with_vector(&a(), &[1])), add_line(with_vector(&a(), &[1, 2]))], &[], &["a"]);
-    check(&[remove(&with_vector(&a(), &[1, 2])), add_line(with_vector(&a(), &[1]))], &["a"], &["a"]);
-    check(&[remove(&with_vector(&a(), &[1])), add_line(a())], &["a"], &["a"]);
+    check(&[remove(&a()), added(with_vector(&a(), &[1]))], &[], &["a"]);
+    check(&[remove(&with_vector(&a(), &[1])), added(with_vector(&a(), &[1, 2]))], &[], &["a"]);
+    check(&[remove(&with_vector(&a(), &[1, 2])), added(with_vector(&a(), &[1]))], &["a"], &["a"]);
+    check(&[remove(&with_vector(&a(), &[1])), added(a())], &["a"], &["a"]);
 }
 
 #[test]
 fn a_changed_file_is_known_with_both_its_vectors() {
     let two = with_vector(&a(), &[1, 2]);
-    let winner = winner(5, &[remove(&with_vector(&a(), &[1])), add_line(two.clone()), remove(&b())]);
+    let winner = winner(5, &[remove(&with_vector(&a(), &[1])), added(two.clone()), remove(&b())]);
     assert_eq!(winner.changed("a"), Some(&add(&two)));
     assert_eq!(winner.removed_vector("a"), Some(&descriptor(&[1])));
     assert_eq!((winner.changed("b"), winner.removed_vector("b"), winner.removes("b")), (None, None, true));
@@ -72,7 +60,7 @@ fn everything_else_is_kept_as_it_stands() {
     let info = json!({"operation": "WRITE", "isBlindAppend": false});
     let actions = [
         json!({"commitInfo": info}),
-        json!({"protocol": protocol(&["v2Checkpoint"])}),
+        json!({"protocol": protocol_with(&["v2Checkpoint"])}),
         json!({"metaData": metadata(&[("owner", "me")])}),
         json!({"txn": txn}),
         json!({"domainMetadata": domain}),
@@ -81,7 +69,7 @@ fn everything_else_is_kept_as_it_stands() {
     ];
     let winner = winner(5, &actions);
     assert_eq!(winner.version, 5);
-    assert_eq!(winner.protocol, Some(protocol(&["v2Checkpoint"])));
+    assert_eq!(winner.protocol, Some(protocol_with(&["v2Checkpoint"])));
     assert_eq!(winner.metadata, Some(metadata(&[("owner", "me")])));
     assert_eq!(winner.transactions, [serde_json::from_value(txn).unwrap()]);
     assert_eq!(winner.domains, [serde_json::from_value(domain).unwrap()]);
@@ -101,7 +89,7 @@ fn an_append_is_blind_if_its_writer_says_so() {
 
 #[test]
 fn a_commit_in_parts_says_the_same_as_in_one() {
-    let text = lines(&[remove(&a()), add_line(with_vector(&a(), &[1])), add_line(b()), add_line(file("c", "2", 0..=9))]);
+    let text = lines(&[remove(&a()), added(with_vector(&a(), &[1])), added(b()), added(file("c", "2", 0..=9))]);
     let whole = Winner::read(5, [Part::whole(text.as_bytes(), "x")]).unwrap();
     for bytes in [1, 200, 400] {
         let pieces = Part::whole(text.as_bytes(), "x").pieces(bytes);

@@ -8,11 +8,8 @@ use arrow_schema::DataType;
 use proptest::prelude::*;
 
 use super::Numbers;
+use crate::kit::arrow::array;
 use crate::layout::{Ranker, is_orderable};
-
-fn array(array: impl Array + 'static) -> ArrayRef {
-    Arc::new(array)
-}
 
 /// Ranks of all values where some of them are the sample: of two values never the lesser one has the greater rank, and sampled ones
 /// have equal ranks only if they are equal.

@@ -1,30 +1,20 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use arrow_array::builder::{
-    BooleanBuilder, Int32Builder, Int64Builder, LargeListBuilder, LargeStringBuilder, ListBuilder, MapBuilder, MapFieldNames,
-    StringBuilder, StringViewBuilder,
+    BooleanBuilder, Int32Builder, LargeListBuilder, LargeStringBuilder, ListBuilder, MapBuilder, MapFieldNames, StringBuilder,
+    StringViewBuilder,
 };
-use arrow_array::{ArrayRef, StructArray};
-use arrow_buffer::NullBuffer;
 use arrow_cast::cast;
-use arrow_schema::{DataType, Field, Fields};
+use arrow_schema::DataType;
 
 use super::*;
+use crate::kit::arrow::{batch, longs, string_array, struct_column};
+use crate::kit::check_corrupt;
+use crate::kit::table::{protocol, string_map};
 
 const FILE: &str = "00000000000000000007.checkpoint.parquet";
-
-fn texts(values: &[Option<&str>]) -> ArrayRef {
-    let mut builder = StringBuilder::new();
-    values.iter().for_each(|value| builder.append_option(*value));
-    Arc::new(builder.finish())
-}
-
-fn longs(values: &[Option<i64>]) -> ArrayRef {
-    let mut builder = Int64Builder::new();
-    values.iter().for_each(|value| builder.append_option(*value));
-    Arc::new(builder.finish())
-}
 
 fn ints(values: &[Option<i32>]) -> ArrayRef {
     let mut builder = Int32Builder::new();
@@ -62,23 +52,9 @@ fn maps(values: &[Option<Entries<'_>>]) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
-fn structs(fields: &[(&str, ArrayRef)], valid: &[bool]) -> ArrayRef {
-    let types: Fields = fields.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
-    let arrays = fields.iter().map(|(_, array)| Arc::clone(array)).collect();
-    Arc::new(StructArray::new(types, arrays, Some(NullBuffer::from(valid.to_vec()))))
-}
-
-fn batch(columns: &[(&str, ArrayRef)]) -> RecordBatch {
-    RecordBatch::try_from_iter_with_nullable(columns.iter().map(|(name, array)| (*name, Arc::clone(array), true))).unwrap()
-}
-
-fn owned(entries: Entries<'_>) -> HashMap<String, Option<String>> {
-    entries.iter().map(|(key, value)| ((*key).to_owned(), value.map(str::to_owned))).collect()
-}
-
 #[track_caller]
 fn check(columns: &[(&str, ArrayRef)], expected: &[Action]) {
-    let batch = batch(columns);
+    let batch = batch(columns.to_vec());
     let mut actions = other_actions(&batch, FILE).unwrap();
     actions.extend(file_actions(&batch, FILE).unwrap());
     assert_eq!(actions, expected);
@@ -86,20 +62,17 @@ fn check(columns: &[(&str, ArrayRef)], expected: &[Action]) {
 
 #[track_caller]
 fn check_error(columns: &[(&str, ArrayRef)], expected: &str) {
-    let batch = batch(columns);
-    let error = other_actions(&batch, FILE).and_then(|_| file_actions(&batch, FILE)).unwrap_err();
-    assert!(error.is_corrupt());
-    assert_eq!(error.message(), format!("{FILE}: {expected}"));
+    let batch = batch(columns.to_vec());
+    let actions = other_actions(&batch, FILE).and_then(|_| file_actions(&batch, FILE));
+    check_corrupt(actions, &format!("{FILE}: {expected}"));
 }
 
-fn protocol(reader: i32, writer: i32, reader_features: Option<&[&str]>, writer_features: Option<&[&str]>) -> Action {
-    let names = |features: &[&str]| features.iter().map(|name| (*name).to_owned()).collect();
-    Action::Protocol(Protocol {
-        min_reader_version: reader,
-        min_writer_version: writer,
-        reader_features: reader_features.map(names),
-        writer_features: writer_features.map(names),
-    })
+fn structs(fields: &[(&str, ArrayRef)], valid: &[bool]) -> ArrayRef {
+    struct_column(fields.to_vec(), Some(valid.to_vec()))
+}
+
+fn protocol_action(reader: i32, writer: i32, reader_features: Option<&[&str]>, writer_features: Option<&[&str]>) -> Action {
+    Action::Protocol(protocol(reader, writer, reader_features, writer_features))
 }
 
 fn txn(app_id: &str, version: i64, last_updated: Option<i64>) -> Action {
@@ -121,17 +94,17 @@ fn each_row_is_the_action_whose_struct_it_fills() {
     );
     let format = structs(
         &[
-            ("provider", texts(&[None, Some("parquet"), None, None])),
+            ("provider", string_array(&[None, Some("parquet"), None, None])),
             ("options", maps(&[None, Some(&[("k", Some("v"))]), None, None])),
         ],
         &only(1),
     );
     let metadata = structs(
         &[
-            ("id", texts(&[None, Some("i"), None, None])),
-            ("name", texts(&[None, None, None, None])),
+            ("id", string_array(&[None, Some("i"), None, None])),
+            ("name", string_array(&[None, None, None, None])),
             ("format", format),
-            ("schemaString", texts(&[None, Some("{}"), None, None])),
+            ("schemaString", string_array(&[None, Some("{}"), None, None])),
             ("partitionColumns", lists(&[None, Some(&["a", "b"]), None, None])),
             ("configuration", maps(&[None, Some(&[("x", Some("1")), ("y", None)]), None, None])),
             ("createdTime", longs(&[None, Some(5), None, None])),
@@ -140,7 +113,7 @@ fn each_row_is_the_action_whose_struct_it_fills() {
     );
     let txns = structs(
         &[
-            ("appId", texts(&[None, None, Some("app"), None])),
+            ("appId", string_array(&[None, None, Some("app"), None])),
             ("version", longs(&[None, None, Some(9), None])),
             ("lastUpdated", longs(&[None, None, Some(10), None])),
         ],
@@ -150,15 +123,15 @@ fn each_row_is_the_action_whose_struct_it_fills() {
         id: "i".to_owned(),
         name: None,
         description: None,
-        format: Format { provider: "parquet".to_owned(), options: owned(&[("k", Some("v"))]) },
+        format: Format { provider: "parquet".to_owned(), options: string_map(&[("k", Some("v"))]) },
         schema_string: "{}".to_owned(),
         partition_columns: vec!["a".to_owned(), "b".to_owned()],
-        configuration: owned(&[("x", Some("1")), ("y", None)]),
+        configuration: string_map(&[("x", Some("1")), ("y", None)]),
         created_time: Some(5),
     });
     check(
         &[("txn", txns), ("metaData", metadata), ("protocol", protocols), ("unknown", longs(&[None; 4]))],
-        &[protocol(3, 7, Some(&["deletionVectors"]), Some(&[])), expected_metadata, txn("app", 9, Some(10))],
+        &[protocol_action(3, 7, Some(&["deletionVectors"]), Some(&[])), expected_metadata, txn("app", 9, Some(10))],
     );
 }
 
@@ -167,10 +140,10 @@ fn missing_columns_and_fields_are_tolerated() {
     check(&[("other", longs(&[Some(1)]))], &[]);
     check(
         &[("protocol", structs(&[("minReaderVersion", ints(&[Some(1)])), ("minWriterVersion", ints(&[Some(2)]))], &[true]))],
-        &[protocol(1, 2, None, None)],
+        &[protocol_action(1, 2, None, None)],
     );
     check(
-        &[("metaData", structs(&[("id", texts(&[Some("i")])), ("schemaString", texts(&[Some("{}")]))], &[true]))],
+        &[("metaData", structs(&[("id", string_array(&[Some("i")])), ("schemaString", string_array(&[Some("{}")]))], &[true]))],
         &[Action::Metadata(Metadata {
             id: "i".to_owned(),
             name: None,
@@ -193,8 +166,8 @@ fn features_that_are_null_are_not_an_empty_list() {
             &[true],
         )
     };
-    check(&[("protocol", fields(lists(&[None])))], &[protocol(3, 7, None, None)]);
-    check(&[("protocol", fields(lists(&[Some(&[])])))], &[protocol(3, 7, Some(&[]), None)]);
+    check(&[("protocol", fields(lists(&[None])))], &[protocol_action(3, 7, None, None)]);
+    check(&[("protocol", fields(lists(&[Some(&[])])))], &[protocol_action(3, 7, Some(&[]), None)]);
 }
 
 #[test]
@@ -205,7 +178,7 @@ fn other_arrow_types_for_the_same_values_are_read_alike() {
     let mut views = StringViewBuilder::new();
     views.append_value("app");
     let dictionary =
-        cast(&texts(&[Some("{}")]), &DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))).unwrap();
+        cast(&string_array(&[Some("{}")]), &DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))).unwrap();
     check(
         &[
             (
@@ -224,10 +197,10 @@ fn other_arrow_types_for_the_same_values_are_read_alike() {
                 ),
             ),
             ("txn", structs(&[("appId", Arc::new(views.finish())), ("version", ints(&[Some(-4)]))], &[true])),
-            ("domainMetadata", structs(&[("domain", texts(&[Some("d")])), ("configuration", dictionary)], &[true])),
+            ("domainMetadata", structs(&[("domain", string_array(&[Some("d")])), ("configuration", dictionary)], &[true])),
         ],
         &[
-            protocol(3, 7, Some(&["v2Checkpoint"]), Some(&["a"])),
+            protocol_action(3, 7, Some(&["v2Checkpoint"]), Some(&["a"])),
             txn("app", -4, None),
             Action::DomainMetadata(DomainMetadata { domain: "d".to_owned(), configuration: "{}".to_owned(), removed: false }),
         ],
@@ -242,14 +215,14 @@ fn maps_of_large_text_are_read_alike() {
     builder.append(true).unwrap();
     let sidecar = structs(
         &[
-            ("path", texts(&[Some("s.parquet")])),
+            ("path", string_array(&[Some("s.parquet")])),
             ("sizeInBytes", longs(&[Some(5)])),
             ("modificationTime", longs(&[Some(6)])),
             ("tags", Arc::new(builder.finish())),
         ],
         &[true],
     );
-    let tags = Some(owned(&[("k", Some("v"))]));
+    let tags = Some(string_map(&[("k", Some("v"))]));
     check(
         &[("sidecar", sidecar)],
         &[Action::Sidecar(Sidecar { path: "s.parquet".to_owned(), size_in_bytes: 5, modification_time: 6, tags })],
@@ -259,7 +232,11 @@ fn maps_of_large_text_are_read_alike() {
 #[test]
 fn a_struct_that_is_never_null_but_blank_says_nothing() {
     let fields = structs(
-        &[("appId", texts(&[None, Some("app")])), ("version", longs(&[None, Some(1)])), ("tags", lists(&[Some(&[]), Some(&[])]))],
+        &[
+            ("appId", string_array(&[None, Some("app")])),
+            ("version", longs(&[None, Some(1)])),
+            ("tags", lists(&[Some(&[]), Some(&[])])),
+        ],
         &[true, true],
     );
     check(&[("txn", fields)], &[txn("app", 1, None)]);
@@ -267,8 +244,10 @@ fn a_struct_that_is_never_null_but_blank_says_nothing() {
 
 #[test]
 fn values_below_a_null_struct_do_not_count() {
-    let fields =
-        structs(&[("appId", texts(&[Some("garbage"), Some("app")])), ("version", longs(&[Some(0), Some(1)]))], &[false, true]);
+    let fields = structs(
+        &[("appId", string_array(&[Some("garbage"), Some("app")])), ("version", longs(&[Some(0), Some(1)]))],
+        &[false, true],
+    );
     check(&[("txn", fields)], &[txn("app", 1, None)]);
 }
 
@@ -276,8 +255,8 @@ fn values_below_a_null_struct_do_not_count() {
 fn adds_and_removes_are_read_with_their_deletion_vectors() {
     let descriptor = structs(
         &[
-            ("storageType", texts(&[Some("u"), Some("garbage"), None])),
-            ("pathOrInlineDv", texts(&[Some("ab"), Some("garbage"), None])),
+            ("storageType", string_array(&[Some("u"), Some("garbage"), None])),
+            ("pathOrInlineDv", string_array(&[Some("ab"), Some("garbage"), None])),
             ("offset", ints(&[Some(1), None, None])),
             ("sizeInBytes", ints(&[Some(40), None, None])),
             ("cardinality", longs(&[Some(6), None, None])),
@@ -286,19 +265,19 @@ fn adds_and_removes_are_read_with_their_deletion_vectors() {
     );
     let adds = structs(
         &[
-            ("path", texts(&[Some("a"), Some("b"), None])),
+            ("path", string_array(&[Some("a"), Some("b"), None])),
             ("partitionValues", maps(&[Some(&[("p", Some("1"))]), None, None])),
             ("size", longs(&[Some(10), Some(20), None])),
             ("modificationTime", longs(&[Some(11), Some(21), None])),
             ("dataChange", flags(&[Some(false), Some(true), None])),
-            ("stats", texts(&[Some("{}"), None, None])),
+            ("stats", string_array(&[Some("{}"), None, None])),
             ("deletionVector", descriptor),
             ("baseRowId", longs(&[Some(0), None, None])),
         ],
         &[true, true, false],
     );
     let removes = structs(
-        &[("path", texts(&[None, None, Some("c")])), ("deletionTimestamp", longs(&[None, None, Some(7)]))],
+        &[("path", string_array(&[None, None, Some("c")])), ("deletionTimestamp", longs(&[None, None, Some(7)]))],
         &[false, false, true],
     );
     let add = |path: &str, size: i64| Add {
@@ -318,7 +297,7 @@ fn adds_and_removes_are_read_with_their_deletion_vectors() {
         &[("add", adds), ("remove", removes)],
         &[
             Action::Add(Add {
-                partition_values: owned(&[("p", Some("1"))]),
+                partition_values: string_map(&[("p", Some("1"))]),
                 data_change: false,
                 stats: Some("{}".to_owned()),
                 deletion_vector: Some(DeletionVectorDescriptor {
@@ -352,8 +331,8 @@ fn adds_and_removes_are_read_with_their_deletion_vectors() {
 #[test]
 fn broken_rows_are_errors_that_name_the_field() {
     let txn = |app_id: ArrayRef, version: ArrayRef| [("txn", structs(&[("appId", app_id), ("version", version)], &[true]))];
-    check_error(&txn(texts(&[None]), longs(&[Some(1)])), "txn without appId");
-    check_error(&txn(texts(&[Some("a")]), texts(&[Some("x")])), "version of txn cannot be read as Int64");
+    check_error(&txn(string_array(&[None]), longs(&[Some(1)])), "txn without appId");
+    check_error(&txn(string_array(&[Some("a")]), string_array(&[Some("x")])), "version of txn cannot be read as Int64");
     check_error(&[("txn", longs(&[Some(1)]))], "column txn is not a struct but Int64");
     let protocol = |reader: ArrayRef, features: ArrayRef| {
         let fields = [("minReaderVersion", reader), ("minWriterVersion", ints(&[Some(1)])), ("readerFeatures", features)];
@@ -364,16 +343,23 @@ fn broken_rows_are_errors_that_name_the_field() {
     with_null.values().append_null();
     with_null.append(true);
     check_error(&protocol(ints(&[Some(1)]), Arc::new(with_null.finish())), "a null in readerFeatures");
-    check_error(&[("add", structs(&[("path", texts(&[Some("a")]))], &[true]))], "add without size");
-    let unknown = structs(&[("storageType", texts(&[Some("q")])), ("pathOrInlineDv", texts(&[Some("x")]))], &[true]);
+    check_error(&[("add", structs(&[("path", string_array(&[Some("a")]))], &[true]))], "add without size");
+    let unknown =
+        structs(&[("storageType", string_array(&[Some("q")])), ("pathOrInlineDv", string_array(&[Some("x")]))], &[true]);
     check_error(
-        &[("add", structs(&[("path", texts(&[Some("a")])), ("size", longs(&[Some(1)])), ("deletionVector", unknown)], &[true]))],
+        &[(
+            "add",
+            structs(&[("path", string_array(&[Some("a")])), ("size", longs(&[Some(1)])), ("deletionVector", unknown)], &[true]),
+        )],
         "a deletion vector of unknown storage type \"q\"",
     );
     check_error(
         &[(
             "add",
-            structs(&[("path", texts(&[Some("a")])), ("size", longs(&[Some(1)])), ("tags", texts(&[Some("x")]))], &[true]),
+            structs(
+                &[("path", string_array(&[Some("a")])), ("size", longs(&[Some(1)])), ("tags", string_array(&[Some("x")]))],
+                &[true],
+            ),
         )],
         "tags is not a map but Utf8",
     );

@@ -1,6 +1,8 @@
 use serde_json::json;
 
 use super::*;
+use crate::kit::check_corrupt;
+use crate::kit::table::{metadata, protocol};
 
 const NAME: &str = "00000000000000000005.crc";
 
@@ -37,9 +39,7 @@ fn check_error(changes: &[(&str, Value)], expected: &str) {
     for (key, change) in changes {
         value[*key] = change.clone();
     }
-    let error = parse(&value).unwrap_err();
-    assert!(error.is_corrupt());
-    assert_eq!(error.message(), format!("{NAME}: {expected}"));
+    check_corrupt(parse(&value), &format!("{NAME}: {expected}"));
 }
 
 #[test]
@@ -50,17 +50,8 @@ fn every_field_of_use_is_read() {
         VersionChecksum {
             table_size_bytes: 1234,
             num_files: 2,
-            metadata: Metadata {
-                id: "i".to_owned(),
-                name: None,
-                description: None,
-                format: Default::default(),
-                schema_string: "{}".to_owned(),
-                partition_columns: Vec::new(),
-                configuration: Default::default(),
-                created_time: None,
-            },
-            protocol: Protocol { min_reader_version: 1, min_writer_version: 2, reader_features: None, writer_features: None },
+            metadata: Metadata { created_time: None, ..metadata("{}", &[], &[]) },
+            protocol: protocol(1, 2, None, None),
             set_transactions: Some(vec![SetTransaction { app_id: "a".to_owned(), version: 7, last_updated: Some(8) }]),
             domain_metadata: Some(vec![DomainMetadata {
                 domain: "delta.rowTracking".to_owned(),

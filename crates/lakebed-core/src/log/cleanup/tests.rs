@@ -2,19 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ErrorKind;
+use crate::kit::listing::{checkpoint_file, commit_file, log_file};
 use crate::log::segment::plan as segment_plan;
-
-fn file(name: &str) -> ListedLogFile {
-    ListedLogFile { path: LogPath::parse(name).unwrap(), size: 1, modified_ms: 0, e_tag: None }
-}
-
-fn commit(version: u64) -> ListedLogFile {
-    file(&format!("{version:020}.json"))
-}
-
-fn checkpoint(version: u64) -> ListedLogFile {
-    file(&format!("{version:020}.checkpoint.parquet"))
-}
 
 fn rules(cutoff_version: u64) -> CleanupRules {
     CleanupRules { cutoff_version, ..CleanupRules::default() }
@@ -35,10 +24,15 @@ fn retention_ends_at_a_midnight() {
 
 #[test]
 fn everything_before_the_checkpoint_goes_version_by_version() {
-    let mut listed: Vec<ListedLogFile> = (0..8).map(commit).collect();
-    listed.extend([checkpoint(2), checkpoint(5), file("00000000000000000003.crc"), file("00000000000000000005.crc")]);
-    listed.push(file("00000000000000000004.00000000000000000006.compacted.json"));
-    listed.push(file("00000000000000000004.checkpoint.0000000001.0000000002.parquet"));
+    let mut listed: Vec<ListedLogFile> = (0..8).map(commit_file).collect();
+    listed.extend([
+        checkpoint_file(2),
+        checkpoint_file(5),
+        log_file("00000000000000000003.crc"),
+        log_file("00000000000000000005.crc"),
+    ]);
+    listed.push(log_file("00000000000000000004.00000000000000000006.compacted.json"));
+    listed.push(log_file("00000000000000000004.checkpoint.0000000001.0000000002.parquet"));
     let plan = plan(&listed, &rules(6)).unwrap();
     assert_eq!(plan.first_version, 5);
     let names: Vec<&str> = plan.files.iter().map(|path| path.name.trim_start_matches('0')).collect();
@@ -58,17 +52,17 @@ fn everything_before_the_checkpoint_goes_version_by_version() {
 
 #[test]
 fn without_ground_to_stand_on_nothing_goes() {
-    let commits: Vec<ListedLogFile> = (0..8).map(commit).collect();
+    let commits: Vec<ListedLogFile> = (0..8).map(commit_file).collect();
     assert_eq!(plan(&commits, &rules(6)), None, "no checkpoint");
     let with = |more: Vec<ListedLogFile>| [commits.clone(), more].concat();
-    assert_eq!(plan(&with(vec![checkpoint(7)]), &rules(6)), None, "a checkpoint within the retention");
-    assert_eq!(plan(&with(vec![checkpoint(0)]), &rules(6)), None, "nothing older than it");
+    assert_eq!(plan(&with(vec![checkpoint_file(7)]), &rules(6)), None, "a checkpoint within the retention");
+    assert_eq!(plan(&with(vec![checkpoint_file(0)]), &rules(6)), None, "nothing older than it");
     let protected = CleanupRules { protected_before: 6, ..rules(6) };
-    assert_eq!(plan(&with(vec![checkpoint(5)]), &protected), None);
-    assert!(plan(&with(vec![checkpoint(5)]), &CleanupRules { protected_before: 5, ..rules(6) }).is_some());
-    let broken = CleanupRules { unusable: HashSet::from([checkpoint(5).path.name]), ..rules(6) };
-    assert_eq!(plan(&with(vec![checkpoint(5)]), &broken), None);
-    let mut without_its_commit = with(vec![checkpoint(5)]);
+    assert_eq!(plan(&with(vec![checkpoint_file(5)]), &protected), None);
+    assert!(plan(&with(vec![checkpoint_file(5)]), &CleanupRules { protected_before: 5, ..rules(6) }).is_some());
+    let broken = CleanupRules { unusable: HashSet::from([checkpoint_file(5).path.name]), ..rules(6) };
+    assert_eq!(plan(&with(vec![checkpoint_file(5)]), &broken), None);
+    let mut without_its_commit = with(vec![checkpoint_file(5)]);
     without_its_commit.remove(5);
     assert_eq!(plan(&without_its_commit, &rules(6)), None);
 }
@@ -79,16 +73,16 @@ fn any_listing() -> impl Strategy<Value = Vec<ListedLogFile>> {
     let checkpoints = prop::collection::vec((0_u64..24, 0..5), 0..6);
     let compactions = prop::collection::vec((0_u64..20, 1_u64..5), 0..3);
     (commits, checkpoints, compactions).prop_map(|(commits, checkpoints, compactions)| {
-        let commits = commits.into_iter().zip(0_u64..).filter(|(there, _)| *there).map(|(_, version)| commit(version));
+        let commits = commits.into_iter().zip(0_u64..).filter(|(there, _)| *there).map(|(_, version)| commit_file(version));
         let checkpoints = checkpoints.into_iter().flat_map(|(version, form)| match form {
-            0 => vec![checkpoint(version)],
-            1 => vec![file(&format!("{version:020}.checkpoint.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.json"))],
-            2 => (1..=2).map(|part| file(&format!("{version:020}.checkpoint.{part:010}.0000000002.parquet"))).collect(),
-            3 => vec![file(&format!("{version:020}.checkpoint.0000000001.0000000002.parquet"))],
-            _ => vec![ListedLogFile { size: 0, ..checkpoint(version) }],
+            0 => vec![checkpoint_file(version)],
+            1 => vec![log_file(&format!("{version:020}.checkpoint.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.json"))],
+            2 => (1..=2).map(|part| log_file(&format!("{version:020}.checkpoint.{part:010}.0000000002.parquet"))).collect(),
+            3 => vec![log_file(&format!("{version:020}.checkpoint.0000000001.0000000002.parquet"))],
+            _ => vec![ListedLogFile { size: 0, ..checkpoint_file(version) }],
         });
         let compactions =
-            compactions.into_iter().map(|(from, more)| file(&format!("{from:020}.{:020}.compacted.json", from + more)));
+            compactions.into_iter().map(|(from, more)| log_file(&format!("{from:020}.{:020}.compacted.json", from + more)));
         commits.chain(checkpoints).chain(compactions).collect()
     })
 }
@@ -101,9 +95,9 @@ fn is_gone(listed: &[ListedLogFile], version: u64) -> bool {
 
 #[test]
 fn a_clean_up_that_breaks_off_leaves_all_versions_from_one_on() {
-    let mut listed: Vec<ListedLogFile> = (0..12).map(commit).collect();
-    listed.extend([checkpoint(2), checkpoint(5), checkpoint(9)]);
-    listed.extend((1..=2).map(|part| file(&format!("00000000000000000007.checkpoint.{part:010}.0000000002.parquet"))));
+    let mut listed: Vec<ListedLogFile> = (0..12).map(commit_file).collect();
+    listed.extend([checkpoint_file(2), checkpoint_file(5), checkpoint_file(9)]);
+    listed.extend((1..=2).map(|part| log_file(&format!("00000000000000000007.checkpoint.{part:010}.0000000002.parquet"))));
     let plan = plan(&listed, &rules(10)).unwrap();
     let mut oldest = 0;
     for done in 0..=plan.files.len() {

@@ -5,18 +5,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::action::json::Part;
+use crate::kit::commit::{add_line, remove_line};
 use crate::log::files::FileBatch;
-
-fn add(path: &str, dv: Option<&str>) -> String {
-    let dv = dv.map_or(String::new(), |id| {
-        format!(r#","deletionVector":{{"storageType":"u","pathOrInlineDv":"{id}","sizeInBytes":1,"cardinality":1}}"#)
-    });
-    format!(r#"{{"add":{{"path":"{path}","partitionValues":{{}},"size":1,"modificationTime":0,"dataChange":true{dv}}}}}"#)
-}
-
-fn remove(path: &str, dv: Option<&str>) -> String {
-    add(path, dv).replace("\"add\"", "\"remove\"")
-}
 
 fn whole(text: &String) -> Part<'_> {
     Part::whole(text.as_bytes(), "commit")
@@ -62,7 +52,11 @@ fn batches(layers: &Layers) -> Vec<FileBatch> {
 
 #[test]
 fn files_are_visible_in_the_order_of_their_commits() {
-    let commits = [vec![add("a", None), add("b", None)], vec![add("c", None)], vec![remove("b", None), add("d", None)]];
+    let commits = [
+        vec![add_line("a", None), add_line("b", None)],
+        vec![add_line("c", None)],
+        vec![remove_line("b", None), add_line("d", None)],
+    ];
     let commits: Vec<&[String]> = commits.iter().map(Vec::as_slice).collect();
     assert_eq!(visible(&[&commits]), ["a", "c", "d"]);
     let split: Vec<&[&[String]]> = commits.chunks(1).collect();
@@ -73,9 +67,9 @@ fn files_are_visible_in_the_order_of_their_commits() {
 #[test]
 fn large_commits_become_several_batches() {
     let stats = "x".repeat(10 << 20);
-    let large = |path: &str| add(path, None).replace("\"dataChange\"", &format!("\"stats\":\"{stats}\",\"dataChange\""));
-    let commit = [large("a"), large("b"), large("c"), remove("b", None), large("d"), large("e")];
-    let layers = Layers::new(Layer::fold([&commit.join("\n"), &add("older", None)].map(whole)).unwrap());
+    let large = |path: &str| add_line(path, None).replace("\"dataChange\"", &format!("\"stats\":\"{stats}\",\"dataChange\""));
+    let commit = [large("a"), large("b"), large("c"), remove_line("b", None), large("d"), large("e")];
+    let layers = Layers::new(Layer::fold([&commit.join("\n"), &add_line("older", None)].map(whole)).unwrap());
     let batches = batches(&layers);
     let paths: Vec<Vec<Option<&str>>> = batches.iter().map(|batch| batch.paths().unwrap().iter().collect()).collect();
     assert_eq!(paths, [vec![Some("older")], vec![Some("a")], vec![Some("c"), Some("d"), Some("e")]]);
@@ -83,10 +77,10 @@ fn large_commits_become_several_batches() {
 
 #[test]
 fn a_file_with_another_vector_is_another_file() {
-    let swap = vec![remove("a", None), add("a", Some("one"))];
-    assert_eq!(visible(&[&[&[add("a", None)], &swap]]), ["a#one"]);
+    let swap = vec![remove_line("a", None), add_line("a", Some("one"))];
+    assert_eq!(visible(&[&[&[add_line("a", None)], &swap]]), ["a#one"]);
     assert_eq!(
-        visible(&[&[&[add("a", Some("one"))], &[remove("a", None)]]]),
+        visible(&[&[&[add_line("a", Some("one"))], &[remove_line("a", None)]]]),
         ["a#one"],
         "a remove without the vector is of another file"
     );
@@ -94,13 +88,13 @@ fn a_file_with_another_vector_is_another_file() {
 
 #[test]
 fn adding_a_file_again_replaces_it() {
-    assert_eq!(visible(&[&[&[add("a", None)], &[add("b", None)], &[add("a", None)]]]), ["b", "a"]);
+    assert_eq!(visible(&[&[&[add_line("a", None)], &[add_line("b", None)], &[add_line("a", None)]]]), ["b", "a"]);
 }
 
 #[test]
 fn the_last_of_two_actions_of_one_commit_wins() {
-    assert_eq!(visible(&[&[&[add("a", None), remove("a", None)]]]), [""; 0]);
-    assert_eq!(visible(&[&[&[remove("a", None), add("a", None)]]]), ["a"]);
+    assert_eq!(visible(&[&[&[add_line("a", None), remove_line("a", None)]]]), [""; 0]);
+    assert_eq!(visible(&[&[&[remove_line("a", None), add_line("a", None)]]]), ["a"]);
 }
 
 #[test]
@@ -158,7 +152,7 @@ fn replayed(commits: &[Vec<Said>]) -> Vec<String> {
 }
 
 fn text(commit: &[Said]) -> String {
-    let line = |(added, path, dv): &Said| if *added { add(path, *dv) } else { remove(path, *dv) };
+    let line = |(added, path, dv): &Said| if *added { add_line(path, *dv) } else { remove_line(path, *dv) };
     commit.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 

@@ -3,30 +3,19 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::kit::listing::{checkpoint_file, commit_file, log_file, log_file_with_size};
 use crate::path::{CheckpointKind, LogKind, checkpoint_name, checksum_name, commit_name};
 
-fn file(name: &str) -> ListedLogFile {
-    sized(name, 100)
-}
-
-fn sized(name: &str, size: u64) -> ListedLogFile {
-    ListedLogFile { path: LogPath::parse(name).unwrap(), size, modified_ms: 0, e_tag: None }
-}
-
 fn commits(versions: impl IntoIterator<Item = u64>) -> Vec<ListedLogFile> {
-    versions.into_iter().map(|version| file(&commit_name(version))).collect()
-}
-
-fn checkpoint(version: u64) -> ListedLogFile {
-    file(&checkpoint_name(version))
+    versions.into_iter().map(|version| commit_file(version)).collect()
 }
 
 fn part(version: u64, part: u32, parts: u32) -> ListedLogFile {
-    file(&format!("{version:020}.checkpoint.{part:010}.{parts:010}.parquet"))
+    log_file(&format!("{version:020}.checkpoint.{part:010}.{parts:010}.parquet"))
 }
 
 fn compaction(start: u64, end: u64) -> ListedLogFile {
-    file(&format!("{start:020}.{end:020}.compacted.json"))
+    log_file(&format!("{start:020}.{end:020}.compacted.json"))
 }
 
 fn listing(files: &[&[ListedLogFile]]) -> Vec<ListedLogFile> {
@@ -73,7 +62,7 @@ fn commits_alone_make_a_version() {
 
 #[test]
 fn the_newest_checkpoint_not_above_the_target_is_taken() {
-    let listed = listing(&[&commits(0..=25), &[checkpoint(10), checkpoint(20)]]);
+    let listed = listing(&[&commits(0..=25), &[checkpoint_file(10), checkpoint_file(20)]]);
     check(&listed, None, 25, Some(20), &[25, 24, 23, 22, 21]);
     check(&listed, Some(20), 20, Some(20), &[]);
     check(&listed, Some(19), 19, Some(10), &[19, 18, 17, 16, 15, 14, 13, 12, 11]);
@@ -82,22 +71,22 @@ fn the_newest_checkpoint_not_above_the_target_is_taken() {
 
 #[test]
 fn a_checkpoint_needs_no_commit_beside_it() {
-    check(&[checkpoint(10)], None, 10, Some(10), &[]);
-    check(&listing(&[&[checkpoint(10)], &commits(11..=12)]), None, 12, Some(10), &[12, 11]);
+    check(&[checkpoint_file(10)], None, 10, Some(10), &[]);
+    check(&listing(&[&[checkpoint_file(10)], &commits(11..=12)]), None, 12, Some(10), &[12, 11]);
 }
 
 #[test]
 fn a_listing_may_begin_at_the_checkpoint() {
-    check(&listing(&[&[checkpoint(10)], &commits(10..=12)]), None, 12, Some(10), &[12, 11]);
+    check(&listing(&[&[checkpoint_file(10)], &commits(10..=12)]), None, 12, Some(10), &[12, 11]);
 }
 
 #[test]
 fn incomplete_and_empty_checkpoints_are_passed_over() {
-    let incomplete = listing(&[&commits(0..=5), &[checkpoint(2), part(4, 1, 3), part(4, 3, 3)]]);
+    let incomplete = listing(&[&commits(0..=5), &[checkpoint_file(2), part(4, 1, 3), part(4, 3, 3)]]);
     check(&incomplete, None, 5, Some(2), &[5, 4, 3]);
-    let empty = listing(&[&commits(0..=5), &[checkpoint(2), sized(&checkpoint_name(4), 0)]]);
+    let empty = listing(&[&commits(0..=5), &[checkpoint_file(2), log_file_with_size(&checkpoint_name(4), 0)]]);
     check(&empty, None, 5, Some(2), &[5, 4, 3]);
-    let empty_part = listing(&[&commits(0..=5), &[part(4, 1, 2), sized(&part(4, 2, 2).path.name, 0)]]);
+    let empty_part = listing(&[&commits(0..=5), &[part(4, 1, 2), log_file_with_size(&part(4, 2, 2).path.name, 0)]]);
     check(&empty_part, None, 5, None, &[5, 4, 3, 2, 1, 0]);
 }
 
@@ -113,14 +102,14 @@ fn parts_of_checkpoints_with_other_numbers_of_parts_do_not_mix() {
 
 #[test]
 fn a_number_of_parts_beyond_all_reason_costs_nothing() {
-    let listed = listing(&[&commits(0..=1), &[file("00000000000000000001.checkpoint.1.4294967295.parquet")]]);
+    let listed = listing(&[&commits(0..=1), &[log_file("00000000000000000001.checkpoint.1.4294967295.parquet")]]);
     check(&listed, None, 1, None, &[1, 0]);
 }
 
 #[test]
 fn at_one_version_unique_names_come_before_classic_ones_and_many_parts_last() {
-    let (a, b) = (file("00000000000000000004.checkpoint.aa.parquet"), file("00000000000000000004.checkpoint.bb.json"));
-    let all = [part(4, 1, 1), part(4, 1, 2), part(4, 2, 2), checkpoint(4), a.clone(), b.clone()];
+    let (a, b) = (log_file("00000000000000000004.checkpoint.aa.parquet"), log_file("00000000000000000004.checkpoint.bb.json"));
+    let all = [part(4, 1, 1), part(4, 1, 2), part(4, 2, 2), checkpoint_file(4), a.clone(), b.clone()];
     let chosen = |without: &[&ListedLogFile]| {
         let unusable = without.iter().map(|file| file.path.name.clone()).collect();
         plan(&all, None, &unusable).unwrap().checkpoint.unwrap()
@@ -129,13 +118,13 @@ fn at_one_version_unique_names_come_before_classic_ones_and_many_parts_last() {
     assert_eq!(chosen(&[]).kind, CheckpointKind::Uuid { json: true });
     assert_eq!(chosen(&[&b]).name(), a.path.name);
     assert_eq!(chosen(&[&b, &a]).name(), checkpoint_name(4));
-    assert_eq!(chosen(&[&b, &a, &checkpoint(4)]).files, [part(4, 1, 1)]);
-    assert_eq!(chosen(&[&b, &a, &checkpoint(4), &part(4, 1, 1)]).files, [part(4, 1, 2), part(4, 2, 2)]);
+    assert_eq!(chosen(&[&b, &a, &checkpoint_file(4)]).files, [part(4, 1, 1)]);
+    assert_eq!(chosen(&[&b, &a, &checkpoint_file(4), &part(4, 1, 1)]).files, [part(4, 1, 2), part(4, 2, 2)]);
 }
 
 #[test]
 fn without_an_unusable_checkpoint_an_older_one_or_the_commits_serve() {
-    let listed = listing(&[&commits(0..=25), &[checkpoint(10), part(20, 1, 2), part(20, 2, 2)]]);
+    let listed = listing(&[&commits(0..=25), &[checkpoint_file(10), part(20, 1, 2), part(20, 2, 2)]]);
     let without = |names: &[String]| plan(&listed, None, &names.iter().cloned().collect()).unwrap();
     let second_part = part(20, 2, 2).path.name;
     assert_eq!(without(std::slice::from_ref(&second_part)).checkpoint.unwrap().version, 10);
@@ -154,7 +143,7 @@ fn a_gap_is_an_error_that_names_it() {
         "_delta_log: version 6 cannot be rebuilt: the commits of versions 5 to 6 are missing",
     );
     check(&torn, Some(4), 4, None, &[4, 3, 2, 1, 0]);
-    let above = listing(&[&[checkpoint(10)], &commits(10..=11), &commits(13..=13)]);
+    let above = listing(&[&[checkpoint_file(10)], &commits(10..=11), &commits(13..=13)]);
     check_error(&above, None, &corrupt(), "_delta_log: version 13 cannot be rebuilt: the commit of version 12 is missing");
     check_error(
         &commits(3..=4),
@@ -166,13 +155,13 @@ fn a_gap_is_an_error_that_names_it() {
 
 #[test]
 fn a_checkpoint_above_a_gap_heals_it() {
-    let listed = listing(&[&commits(0..=4), &commits(8..=9), &[checkpoint(7)]]);
+    let listed = listing(&[&commits(0..=4), &commits(8..=9), &[checkpoint_file(7)]]);
     check(&listed, None, 9, Some(7), &[9, 8]);
 }
 
 #[test]
 fn a_version_whose_commit_is_lost_does_not_vanish_with_its_checkpoint() {
-    let listed = listing(&[&commits(0..=9), &[sized(&checkpoint_name(10), 0)]]);
+    let listed = listing(&[&commits(0..=9), &[log_file_with_size(&checkpoint_name(10), 0)]]);
     check_error(
         &listed,
         None,
@@ -183,7 +172,7 @@ fn a_version_whose_commit_is_lost_does_not_vanish_with_its_checkpoint() {
 
 #[test]
 fn versions_beyond_the_log_are_not_found() {
-    let cleaned = listing(&[&commits(8..=12), &[checkpoint(10)]]);
+    let cleaned = listing(&[&commits(8..=12), &[checkpoint_file(10)]]);
     check_error(
         &cleaned,
         Some(13),
@@ -202,13 +191,13 @@ fn versions_beyond_the_log_are_not_found() {
 #[test]
 fn a_directory_without_commits_and_checkpoints_is_no_table() {
     check_error(&[], None, &ErrorKind::TableNotFound, "there are no commits in _delta_log");
-    check_error(&[file(&checksum_name(3))], None, &ErrorKind::TableNotFound, "there are no commits in _delta_log");
+    check_error(&[log_file(&checksum_name(3))], None, &ErrorKind::TableNotFound, "there are no commits in _delta_log");
 }
 
 #[test]
 fn compactions_stand_for_the_commits_that_they_cover() {
     let names_of = |extra: &[ListedLogFile], target: Option<u64>| {
-        let listed = listing(&[&commits(0..=12), &[checkpoint(4)], extra]);
+        let listed = listing(&[&commits(0..=12), &[checkpoint_file(4)], extra]);
         plan(&listed, target, &HashSet::new()).unwrap().commits.iter().map(|path| (path.version, path.kind)).collect::<Vec<_>>()
     };
     let commit = |version| (version, LogKind::Commit);
@@ -225,7 +214,7 @@ fn compactions_stand_for_the_commits_that_they_cover() {
 
 #[test]
 fn empty_and_unusable_compactions_are_passed_over() {
-    let listed = listing(&[&commits(0..=3), &[compaction(0, 3), sized(&compaction(1, 2).path.name, 0)]]);
+    let listed = listing(&[&commits(0..=3), &[compaction(0, 3), log_file_with_size(&compaction(1, 2).path.name, 0)]]);
     assert_eq!(names(&plan_latest(&listed).unwrap().commits), [compaction(0, 3).path.name]);
     let unusable = HashSet::from([compaction(0, 3).path.name]);
     check(&listing(&[&commits(0..=3)]), None, 3, None, &[3, 2, 1, 0]);
@@ -240,8 +229,9 @@ fn a_compaction_does_not_hide_a_missing_commit() {
 
 #[test]
 fn the_checksum_lies_between_checkpoint_and_version() {
-    let crc = |version| file(&checksum_name(version));
-    let listed = listing(&[&commits(0..=12), &[checkpoint(10), crc(3), crc(10), crc(11), sized(&checksum_name(12), 0)]]);
+    let crc = |version| log_file(&checksum_name(version));
+    let listed =
+        listing(&[&commits(0..=12), &[checkpoint_file(10), crc(3), crc(10), crc(11), log_file_with_size(&checksum_name(12), 0)]]);
     let checksum = |target: Option<u64>, unusable: &[String]| {
         let segment = plan(&listed, target, &unusable.iter().cloned().collect()).unwrap();
         segment.checksum.map(|path| path.version)
@@ -255,7 +245,7 @@ fn the_checksum_lies_between_checkpoint_and_version() {
 
 #[test]
 fn of_two_spellings_of_a_version_the_long_one_counts() {
-    let listed = [file(&commit_name(0)), file(&commit_name(1)), file("1.json")];
+    let listed = [log_file(&commit_name(0)), log_file(&commit_name(1)), log_file("1.json")];
     assert_eq!(names(&plan_latest(&listed).unwrap().commits), [commit_name(1), commit_name(0)]);
 }
 
@@ -264,11 +254,11 @@ fn the_reconstructible_range_reaches_back_to_a_base() {
     assert_eq!(reconstructible_range(&[]), None);
     assert_eq!(reconstructible_range(&commits(0..=7)), Some(0..=7));
     assert_eq!(reconstructible_range(&commits(3..=7)), None);
-    assert_eq!(reconstructible_range(&listing(&[&commits(0..=7), &[checkpoint(5)]])), Some(0..=7));
-    assert_eq!(reconstructible_range(&listing(&[&commits(3..=7), &[checkpoint(5)]])), Some(5..=7));
-    assert_eq!(reconstructible_range(&listing(&[&commits(0..=4), &commits(6..=7), &[checkpoint(5)]])), Some(0..=7));
-    assert_eq!(reconstructible_range(&listing(&[&commits(0..=4), &commits(9..=9), &[checkpoint(8)]])), Some(8..=9));
-    assert_eq!(reconstructible_range(&[checkpoint(5), checkpoint(8)]), Some(8..=8));
+    assert_eq!(reconstructible_range(&listing(&[&commits(0..=7), &[checkpoint_file(5)]])), Some(0..=7));
+    assert_eq!(reconstructible_range(&listing(&[&commits(3..=7), &[checkpoint_file(5)]])), Some(5..=7));
+    assert_eq!(reconstructible_range(&listing(&[&commits(0..=4), &commits(6..=7), &[checkpoint_file(5)]])), Some(0..=7));
+    assert_eq!(reconstructible_range(&listing(&[&commits(0..=4), &commits(9..=9), &[checkpoint_file(8)]])), Some(8..=9));
+    assert_eq!(reconstructible_range(&[checkpoint_file(5), checkpoint_file(8)]), Some(8..=8));
     assert_eq!(reconstructible_range(&listing(&[&commits(0..=4), &commits(6..=7)])), None);
     assert_eq!(reconstructible_range(&listing(&[&commits(5..=7), &[part(5, 1, 2)]])), None);
 }
@@ -282,8 +272,8 @@ prop_compose! {
         compactions in proptest::collection::vec((0_u64..20, 1_u64..6), 0..6),
     ) -> Vec<ListedLogFile> {
         let mut listed = Vec::new();
-        listed.extend(commits.into_iter().map(|version| file(&commit_name(version))));
-        listed.extend(classic.into_iter().map(checkpoint));
+        listed.extend(commits.into_iter().map(|version| commit_file(version)));
+        listed.extend(classic.into_iter().map(checkpoint_file));
         listed.extend(first_halves.into_iter().map(|version| part(version, 1, 2)));
         listed.extend(second_halves.into_iter().map(|version| part(version, 2, 2)));
         listed.extend(compactions.into_iter().map(|(start, width)| compaction(start, start + width)));

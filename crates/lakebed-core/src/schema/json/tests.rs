@@ -2,18 +2,18 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ErrorKind;
+use crate::kit::schema::{field, schema, struct_of};
 use crate::schema::arbitrary::{any_field_metadata, any_struct};
 
 /// The type that a column `c` of this JSON type has.
 #[track_caller]
 fn type_of(json: &str) -> DataType {
-    let schema = format!(r#"{{"type":"struct","fields":[{{"name":"c","type":{json},"nullable":true,"metadata":{{}}}}]}}"#);
-    parse(&schema).unwrap().fields.remove(0).data_type
+    schema(&[field("c", json)]).fields.remove(0).data_type
 }
 
 #[track_caller]
 fn check(spelling: &str, expected: PrimitiveType) {
-    assert_eq!(type_of(&format!("{spelling:?}")), DataType::Primitive(expected), "{spelling}");
+    assert_eq!(type_of(spelling), DataType::Primitive(expected), "{spelling}");
 }
 
 #[track_caller]
@@ -163,9 +163,7 @@ proptest! {
 
 /// A long below so many structs, that of the table among them.
 fn nested(structs: usize) -> String {
-    (0..structs).fold("\"long\"".to_owned(), |inside, _| {
-        format!(r#"{{"type":"struct","fields":[{{"name":"s","type":{inside},"nullable":true,"metadata":{{}}}}]}}"#)
-    })
+    (0..structs).fold("long".to_owned(), |inside, _| struct_of(&[field("s", &inside)]))
 }
 
 #[test]

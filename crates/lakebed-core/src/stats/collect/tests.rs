@@ -1,8 +1,6 @@
 mod dictionary;
 mod property;
 
-use std::collections::HashMap;
-
 use arrow_array::types::Int32Type;
 use arrow_array::{
     BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float32Array, Float64Array, Int8Array, Int16Array,
@@ -13,29 +11,15 @@ use arrow_cast::cast;
 use arrow_schema::{DataType, Field};
 
 use super::*;
-use crate::property::TableProperties;
+use crate::kit::arrow::{array, batch, decimals, struct_column, timestamps};
+use crate::kit::table::properties;
 use crate::schema::arrow::schema_from_arrow;
 use crate::schema::mapping::MappingMode;
 use crate::schema::{PrimitiveType, StructField, StructType};
 
-fn array<A: Array + 'static>(array: A) -> ArrayRef {
-    Arc::new(array)
-}
-
-fn fields(fields: Vec<(&str, ArrayRef)>, valid: Option<Vec<bool>>) -> ArrayRef {
-    let (names, arrays): (Vec<_>, Vec<_>) =
-        fields.into_iter().map(|(name, array)| (Arc::new(Field::new(name, array.data_type().clone(), true)), array)).unzip();
-    array(StructArray::new(names.into(), arrays, valid.map(NullBuffer::from)))
-}
-
-fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
-    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
-}
-
 /// The plan of a table with the columns of a batch and this one property.
 fn plan(batch: &RecordBatch, property: (&str, &str)) -> Arc<StatsPlan> {
-    let configuration = HashMap::from([(format!("delta.{}", property.0), Some(property.1.to_owned()))]);
-    let properties = TableProperties::parse(&configuration).unwrap();
+    let properties = properties(&[(&format!("delta.{}", property.0), property.1)]);
     let schema = schema_from_arrow(batch.schema_ref()).unwrap();
     Arc::new(StatsPlan::new(&schema, MappingMode::None, &[], &properties, &[]).unwrap())
 }
@@ -111,18 +95,10 @@ fn check_column(column: impl Array + 'static, low: &str, high: &str, nulls: usiz
     check(vec![("c", array(column))], &format!("{{\"numRecords\":{rows},{bounds},\"nullCount\":{{\"c\":{nulls}}}}}"));
 }
 
-fn decimals(values: Vec<i128>, precision: u8, scale: i8) -> Decimal128Array {
-    Decimal128Array::from(values).with_precision_and_scale(precision, scale).unwrap()
-}
-
-fn instants(values: Vec<i64>) -> TimestampMicrosecondArray {
-    TimestampMicrosecondArray::from(values).with_timezone("UTC")
-}
-
 // Unless they say otherwise, the texts here are those that Delta Spark 4.4.0 wrote for the same rows.
 #[test]
 fn every_type_has_its_count_of_nulls_and_most_have_bounds() {
-    let inner = fields(
+    let inner = struct_column(
         vec![
             ("z", array(StringArray::from(vec!["q"]))),
             ("w", array(ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1)])]))),
@@ -143,10 +119,10 @@ fn every_type_has_its_count_of_nulls_and_most_have_bounds() {
             ("s", array(StringArray::from(vec!["a"]))),
             ("bi", array(BinaryArray::from(vec![&b"\0"[..]]))),
             ("dt", array(Date32Array::from(vec![19_723]))),
-            ("ts", array(instants(vec![1_704_112_496_123_999]))),
+            ("ts", array(timestamps(vec![1_704_112_496_123_999]))),
             ("tn", array(TimestampMicrosecondArray::from(vec![1_704_112_496_123_999]))),
             ("a", array(ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1)])]))),
-            ("st", fields(vec![("x", array(Int32Array::from(vec![1]))), ("y", inner)], None)),
+            ("st", struct_column(vec![("x", array(Int32Array::from(vec![1]))), ("y", inner)], None)),
         ],
         concat!(
             r#"{"numRecords":1,"minValues":{"i8":-128,"i16":-3,"i32":5,"i64":9223372036854775807,"f":1.1,"d":1.1,"dc":1.50,"#,
@@ -163,13 +139,13 @@ fn every_type_has_its_count_of_nulls_and_most_have_bounds() {
 #[test]
 fn columns_of_nulls_have_no_bounds_but_structs_stay() {
     let list = new_null_array(ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1)])]).data_type(), 1);
-    let inner = fields(vec![("z", array(StringArray::from(vec!["q"]))), ("w", list)], None);
+    let inner = struct_column(vec![("z", array(StringArray::from(vec!["q"]))), ("w", list)], None);
     check(
         vec![
             ("b", array(BooleanArray::from(vec![None]))),
             ("i8", array(Int8Array::from(vec![None]))),
             ("s", array(StringArray::from(vec![None::<&str>]))),
-            ("st", fields(vec![("x", array(Int32Array::from(vec![1]))), ("y", inner)], Some(vec![false]))),
+            ("st", struct_column(vec![("x", array(Int32Array::from(vec![1]))), ("y", inner)], Some(vec![false]))),
         ],
         concat!(
             r#"{"numRecords":1,"minValues":{"st":{"y":{}}},"maxValues":{"st":{"y":{}}},"#,
@@ -181,14 +157,20 @@ fn columns_of_nulls_have_no_bounds_but_structs_stay() {
 #[test]
 fn without_columns_that_have_bounds_there_are_no_bounds() {
     let flag = || array(BooleanArray::from(vec![true]));
-    check(vec![("b", flag()), ("st", fields(vec![("b", flag())], None))], r#"{"numRecords":1,"nullCount":{"b":0,"st":{"b":0}}}"#);
+    check(
+        vec![("b", flag()), ("st", struct_column(vec![("b", flag())], None))],
+        r#"{"numRecords":1,"nullCount":{"b":0,"st":{"b":0}}}"#,
+    );
     check_with(("dataSkippingNumIndexedCols", "0"), vec![("b", flag())], r#"{"numRecords":1}"#);
 }
 
 #[test]
 fn the_fields_of_a_null_struct_are_null() {
-    let y = fields(vec![("z", array(StringArray::from(vec!["no", "no", "q"])))], Some(vec![true, false, true]));
-    let st = fields(vec![("x", array(Int32Array::from(vec![Some(0), Some(1), None]))), ("y", y)], Some(vec![false, true, true]));
+    let y = struct_column(vec![("z", array(StringArray::from(vec!["no", "no", "q"])))], Some(vec![true, false, true]));
+    let st = struct_column(
+        vec![("x", array(Int32Array::from(vec![Some(0), Some(1), None]))), ("y", y)],
+        Some(vec![false, true, true]),
+    );
     let a = ListArray::from_iter_primitive::<Int32Type, _, _>([None, Some([Some(1)]), None]);
     check(
         vec![("st", st), ("a", array(a))],
@@ -215,13 +197,13 @@ fn a_column_that_is_not_there_is_null_and_void_is_null_anyway() {
         fields: vec![StructField::new("x", PrimitiveType::Integer, true), StructField::new("y", PrimitiveType::Integer, true)],
     };
     schema.fields.push(StructField::new("st", inner, true));
-    let properties = TableProperties::parse(&HashMap::new()).unwrap();
+    let properties = properties(&[]);
     let plan = Arc::new(StatsPlan::new(&schema, MappingMode::None, &[], &properties, &[]).unwrap());
     let i = || array(Int32Array::from(vec![1]));
     let expected = r#"{"numRecords":1,"minValues":{"i":1,"st":{}},"maxValues":{"i":1,"st":{}},"nullCount":{"i":0,"v":1,"j":1,"st":{"x":1,"y":1}}}"#;
     assert_eq!(collect(&plan, &[batch(vec![("i", i())])]), expected);
     assert_eq!(collect(&plan, &[batch(vec![("v", array(NullArray::new(1))), ("other", i()), ("i", i())])]), expected);
-    let later = batch(vec![("st", fields(vec![("y", i())], None)), ("i", i())]);
+    let later = batch(vec![("st", struct_column(vec![("y", i())], None)), ("i", i())]);
     let expected = r#"{"numRecords":2,"minValues":{"i":1,"st":{"y":1}},"maxValues":{"i":1,"st":{"y":1}},"nullCount":{"i":0,"v":2,"j":2,"st":{"x":2,"y":1}}}"#;
     assert_eq!(collect(&plan, &[batch(vec![("i", i())]), later]), expected);
 }
@@ -290,7 +272,7 @@ fn a_zero_is_no_less_than_zero_as_a_maximum() {
 #[test]
 fn timestamps_are_cut_off_at_milliseconds() {
     check_column(
-        instants(vec![-100, 1_704_112_496_123_999]),
+        timestamps(vec![-100, 1_704_112_496_123_999]),
         r#""1969-12-31T23:59:59.999Z""#,
         r#""2024-01-01T12:34:56.123Z""#,
         0,
@@ -301,15 +283,15 @@ fn timestamps_are_cut_off_at_milliseconds() {
         r#""0001-01-01T00:00:00.000""#,
         0,
     );
-    check_column(instants(vec![253_402_300_799_999_999]), r#""9999-12-31T23:59:59.999Z""#, r#""9999-12-31T23:59:59.999Z""#, 0);
+    check_column(timestamps(vec![253_402_300_799_999_999]), r#""9999-12-31T23:59:59.999Z""#, r#""9999-12-31T23:59:59.999Z""#, 0);
     check_column(Date32Array::from(vec![-719_162, 2_932_896]), r#""0001-01-01""#, r#""9999-12-31""#, 0);
 }
 
 #[test]
 fn years_of_other_than_four_digits_are_left_out() {
     // Spark writes them with a sign.
-    check_column(instants(vec![0, 253_402_300_800_000_000]), r#""1970-01-01T00:00:00.000Z""#, "", 0);
-    check_column(instants(vec![i64::MIN, 0]), "", r#""1970-01-01T00:00:00.000Z""#, 0);
+    check_column(timestamps(vec![0, 253_402_300_800_000_000]), r#""1970-01-01T00:00:00.000Z""#, "", 0);
+    check_column(timestamps(vec![i64::MIN, 0]), "", r#""1970-01-01T00:00:00.000Z""#, 0);
     check_column(TimestampMicrosecondArray::from(vec![-62_135_596_800_000_001, i64::MAX]), "", "", 0);
     check_column(Date32Array::from(vec![-719_163, 0]), "", r#""1970-01-01""#, 0);
     check_column(Date32Array::from(vec![i32::MIN, i32::MAX]), "", "", 0);

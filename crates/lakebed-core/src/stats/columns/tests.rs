@@ -1,30 +1,28 @@
-use std::collections::HashMap;
-
 use super::*;
-use crate::schema::parse;
+use crate::kit::schema::{array_of, field_with, map_of, struct_of};
+use crate::kit::table::{configuration, properties};
+use crate::kit::{self, strings};
 
 /// `a`, `s` with `x`, `y` (with `z`, `arr` and `w`) and `v`, `m`, `d.t`, `B`. Physical names have a `p-` before them.
 fn schema() -> StructType {
-    let field = |name: &str, data_type: &str| {
-        format!(
-            r#"{{"name":"{name}","type":{data_type},"nullable":true,"metadata":{{"delta.columnMapping.physicalName":"p-{name}"}}}}"#
-        )
-    };
-    let struct_of = |fields: &[String]| format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","));
-    let array = r#"{"type":"array","elementType":"integer","containsNull":true}"#;
-    let map = r#"{"type":"map","keyType":"string","valueType":"integer","valueContainsNull":true}"#;
-    let y = struct_of(&[field("z", "\"string\""), field("arr", array), field("w", "\"integer\"")]);
-    let s = struct_of(&[field("x", "\"integer\""), field("y", &y), field("v", "\"boolean\"")]);
-    let fields =
-        [field("a", "\"integer\""), field("s", &s), field("m", map), field("d.t", "\"integer\""), field("B", "\"integer\"")];
-    parse(&struct_of(&fields)).unwrap()
+    let field =
+        |name: &str, data_type: &str| field_with(name, data_type, &format!(r#""delta.columnMapping.physicalName":"p-{name}""#));
+    let y = struct_of(&[field("z", "string"), field("arr", &array_of("integer")), field("w", "integer")]);
+    let s = struct_of(&[field("x", "integer"), field("y", &y), field("v", "boolean")]);
+    let fields = [
+        field("a", "integer"),
+        field("s", &s),
+        field("m", &map_of("string", "integer")),
+        field("d.t", "integer"),
+        field("B", "integer"),
+    ];
+    kit::schema::schema(&fields)
 }
 
 fn plan(schema: &StructType, property: (&str, &str), partition_columns: &[&str], clustering: &[&[&str]]) -> Result<StatsPlan> {
-    let configuration = HashMap::from([(format!("delta.{}", property.0), Some(property.1.to_owned()))]);
-    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    let clustering: Vec<_> = clustering.iter().map(|path| owned(path)).collect();
-    StatsPlan::new(schema, MappingMode::None, &owned(partition_columns), &TableProperties::parse(&configuration)?, &clustering)
+    let properties = TableProperties::parse(&configuration(&[(&format!("delta.{}", property.0), property.1)]))?;
+    let clustering: Vec<_> = clustering.iter().map(|path| strings(path)).collect();
+    StatsPlan::new(schema, MappingMode::None, &strings(partition_columns), &properties, &clustering)
 }
 
 /// The leaves with statistics, those without bounds in brackets.
@@ -87,7 +85,7 @@ fn names_win_over_the_number() {
     let properties = TableProperties {
         data_skipping_num_indexed_cols: Some(1),
         data_skipping_stats_columns: Some("B".to_owned()),
-        ..TableProperties::parse(&HashMap::new()).unwrap()
+        ..properties(&[])
     };
     let plan = StatsPlan::new(&schema(), MappingMode::None, &[], &properties, &[]).unwrap();
     assert_eq!(leaves(plan.columns()), ["B"]);
@@ -127,10 +125,7 @@ fn clustering_columns_have_statistics_whatever_the_properties_say() {
 
 #[test]
 fn names_are_physical_in_the_plan_and_logical_in_properties() {
-    let properties = TableProperties {
-        data_skipping_stats_columns: Some("s.x,B".to_owned()),
-        ..TableProperties::parse(&HashMap::new()).unwrap()
-    };
+    let properties = TableProperties { data_skipping_stats_columns: Some("s.x,B".to_owned()), ..properties(&[]) };
     let clustering = [vec!["p-s".to_owned(), "p-y".to_owned(), "p-w".to_owned()]];
     for mode in [MappingMode::Name, MappingMode::Id] {
         let plan = StatsPlan::new(&schema(), mode, &["a".to_owned()], &properties, &clustering).unwrap();

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Decimal128Array, StringArray, TimestampMicrosecondArray};
 
 use super::*;
+use crate::kit::arrow::{decimals, timestamps};
+use crate::kit::strings;
 
 fn column(kind: StatKind, path: &[&str], data_type: PrimitiveType) -> StatColumn {
-    StatColumn { kind, path: path.iter().map(|name| (*name).to_owned()).collect(), data_type }
+    StatColumn { kind, path: strings(path), data_type }
 }
 
 fn min(name: &str, data_type: PrimitiveType) -> StatColumn {
@@ -41,12 +43,4 @@ fn read(text: &str, wanted: StatColumn) -> ArrayRef {
 fn check(text: &str, wanted: StatColumn, expected: impl arrow_array::Array + 'static) {
     let expected: ArrayRef = Arc::new(expected);
     assert_eq!(&read(text, wanted), &expected, "{text}");
-}
-
-fn timestamps(values: impl Into<TimestampMicrosecondArray>) -> TimestampMicrosecondArray {
-    values.into().with_timezone("UTC")
-}
-
-fn decimals(values: Vec<Option<i128>>, precision: u8, scale: i8) -> Decimal128Array {
-    Decimal128Array::from(values).with_precision_and_scale(precision, scale).unwrap()
 }

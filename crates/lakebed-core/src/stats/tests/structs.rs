@@ -6,24 +6,13 @@ use arrow_array::{
     LargeStringArray, ListArray, StringArray, StructArray, TimestampMicrosecondArray, TimestampMillisecondArray,
     TimestampNanosecondArray,
 };
-use arrow_buffer::NullBuffer;
-use arrow_schema::Field;
 
 use super::*;
+use crate::kit::arrow::{array, struct_array};
 use PrimitiveType::{Date, Double, Float, Integer, Long, String as Text, Timestamp, TimestampNtz};
 
 fn fields(fields: Vec<(&str, ArrayRef)>) -> StructArray {
-    fields_or_null(fields, None)
-}
-
-fn fields_or_null(fields: Vec<(&str, ArrayRef)>, valid: Option<Vec<bool>>) -> StructArray {
-    let (names, arrays): (Vec<_>, Vec<_>) =
-        fields.into_iter().map(|(name, array)| (Arc::new(Field::new(name, array.data_type().clone(), true)), array)).unzip();
-    StructArray::new(names.into(), arrays, valid.map(NullBuffer::from))
-}
-
-fn array<A: Array + 'static>(array: A) -> ArrayRef {
-    Arc::new(array)
+    struct_array(fields, None)
 }
 
 /// A bound `a` of one file, stored like this.
@@ -57,9 +46,9 @@ fn every_kind_is_found_in_a_struct() {
 
 #[test]
 fn a_statistic_is_null_where_a_struct_around_it_is() {
-    let inner = fields_or_null(vec![("x", array(Int64Array::from(vec![1, 2, 3, 4])))], Some(vec![true, true, false, true]));
-    let values = fields_or_null(vec![("place", array(inner))], Some(vec![true, false, true, true]));
-    let parsed = fields_or_null(
+    let inner = struct_array(vec![("x", array(Int64Array::from(vec![1, 2, 3, 4])))], Some(vec![true, true, false, true]));
+    let values = struct_array(vec![("place", array(inner))], Some(vec![true, false, true, true]));
+    let parsed = struct_array(
         vec![("minValues", array(values)), ("numRecords", array(Int64Array::from(vec![1, 2, 3, 4])))],
         Some(vec![true, true, true, false]),
     );
@@ -158,9 +147,9 @@ fn a_struct_is_written_as_delta_spark_writes_statistics() {
         ("small", array(Float32Array::from(vec![Some(0.1), Some(f32::NEG_INFINITY)]))),
         ("flag", array(BooleanArray::from(vec![Some(true), None]))),
         ("list", array(ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1)]), Some([Some(2)])]))),
-        ("place", array(fields_or_null(vec![("x", array(Int64Array::from(vec![Some(1), None])))], Some(vec![true, true])))),
+        ("place", array(struct_array(vec![("x", array(Int64Array::from(vec![Some(1), None])))], Some(vec![true, true])))),
     ]);
-    let parsed = fields_or_null(
+    let parsed = struct_array(
         vec![
             ("numRecords", array(Int64Array::from(vec![3, 4, 5]))),
             ("minValues", array(arrow_select::concat::concat(&[&values, &values.slice(0, 1)]).unwrap())),

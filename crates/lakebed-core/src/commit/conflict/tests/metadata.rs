@@ -6,7 +6,7 @@ type Properties<'a> = &'a [(&'a str, &'a str)];
 
 /// What an append says to a winner's metadata: `ok`, or what the winner changed.
 fn outcome(old: Metadata, new: &Metadata) -> String {
-    let base = Base::of_version(4, protocol(&["columnMapping"]), old, None, None).unwrap();
+    let base = Base::of_version(4, protocol_with(&["columnMapping"]), old, None, None).unwrap();
     let wish = Wish::default().adds(&[file("new", "1", 0..=9)]);
     match wish.check(&base, &[said("ALTER"), json!({"metaData": new})]) {
         Ok(_) => "ok".to_owned(),

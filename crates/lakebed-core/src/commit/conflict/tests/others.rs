@@ -28,28 +28,32 @@ fn check_protocol(before: &Protocol, after: &Protocol, expected: &str) {
 #[test]
 fn features_may_come_and_may_not_go() {
     let again = "run the operation again on top of it";
-    check_protocol(&protocol(&["deletionVectors"]), &protocol(&["deletionVectors", "v2Checkpoint"]), "ok");
-    check_protocol(&protocol(&["deletionVectors"]), &protocol(&["deletionVectors"]), "ok");
+    check_protocol(&protocol_with(&["deletionVectors"]), &protocol_with(&["deletionVectors", "v2Checkpoint"]), "ok");
+    check_protocol(&protocol_with(&["deletionVectors"]), &protocol_with(&["deletionVectors"]), "ok");
     let dropped = |name: &str| format!("it dropped the table feature {name}; {again}");
-    check_protocol(&protocol(&["deletionVectors", "v2Checkpoint"]), &protocol(&["v2Checkpoint"]), &dropped("deletionVectors"));
+    check_protocol(
+        &protocol_with(&["deletionVectors", "v2Checkpoint"]),
+        &protocol_with(&["v2Checkpoint"]),
+        &dropped("deletionVectors"),
+    );
     // Old versions say the same as lists of all that they imply.
-    check_protocol(&old(1, 2), &protocol(&["appendOnly", "invariants"]), "ok");
+    check_protocol(&old(1, 2), &protocol_with(&["appendOnly", "invariants"]), "ok");
     check_protocol(&old(1, 2), &old(1, 4), "ok");
-    check_protocol(&old(1, 3), &protocol(&["appendOnly", "invariants"]), &dropped("checkConstraints"));
+    check_protocol(&old(1, 3), &protocol_with(&["appendOnly", "invariants"]), &dropped("checkConstraints"));
 }
 
 #[test]
 fn a_feature_that_lakebed_does_not_have_is_named() {
     let expected = "it changed the protocol to one that lakebed cannot write; run the operation again on top of it: memory://t: the table needs reader features that lakebed does not have: novelty (not known to this version)";
-    check_protocol(&protocol(&[]), &protocol(&["novelty"]), expected);
+    check_protocol(&protocol_with(&[]), &protocol_with(&["novelty"]), expected);
 }
 
 #[test]
 fn two_changes_of_protocol_are_a_conflict_whatever_they_are() {
     let mut wish = Wish::default();
-    wish.draft.protocol = Some(protocol(&["v2Checkpoint"]));
+    wish.draft.protocol = Some(protocol_with(&["v2Checkpoint"]));
     let base = base(&[], &[]);
-    assert_eq!(wish.outcome(&base, &[json!({"protocol": protocol(&["deletionVectors"])})]), "Protocol");
+    assert_eq!(wish.outcome(&base, &[json!({"protocol": protocol_with(&["deletionVectors"])})]), "Protocol");
     assert_eq!(wish.outcome(&base, &[blind(), added(file("n", "1", 0..=9))]), "ok");
 }
 
@@ -97,6 +101,6 @@ fn what_is_first_found_is_what_is_told() {
     assert_eq!(wish.outcome(&base, &with_txn), "Transaction");
     let with_metadata = [with_txn, vec![json!({"metaData": metadata(&[("owner", "me")])})]].concat();
     assert_eq!(wish.outcome(&base, &with_metadata), "Metadata");
-    let with_protocol = [with_metadata, vec![json!({"protocol": protocol(&["novelty"])})]].concat();
+    let with_protocol = [with_metadata, vec![json!({"protocol": protocol_with(&["novelty"])})]].concat();
     assert_eq!(wish.outcome(&base, &with_protocol), "Protocol");
 }

@@ -6,6 +6,10 @@ use arrow_schema::{DataType, Fields};
 
 use super::*;
 use crate::action::json::{Part, parse_line};
+use crate::kit;
+use crate::kit::commit::{add_line_with_stats, added_files};
+use crate::kit::schema::{field, struct_of};
+use crate::kit::table::{metadata, properties, protocol_with};
 use crate::log::checkpoint::{file_actions, other_actions};
 use crate::log::replay::{Layer, Layers};
 use crate::property::TableProperties;
@@ -19,35 +23,19 @@ struct Given {
     properties: TableProperties,
 }
 
-fn given(columns: &[&str], partition_columns: &[&str], properties: &[(&str, &str)], features: &[&str]) -> Given {
-    let field = |column: &&str| {
-        let (name, data_type) = column.split_once(' ').unwrap();
-        let data_type = if data_type.starts_with('{') { data_type.to_owned() } else { format!("\"{data_type}\"") };
-        format!(r#"{{"name":"{name}","type":{data_type},"nullable":true,"metadata":{{}}}}"#)
-    };
-    let fields: Vec<String> = columns.iter().map(field).collect();
-    let schema_string = format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","));
-    let configuration = properties.iter().map(|(name, value)| ((*name).to_owned(), Some((*value).to_owned()))).collect();
-    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+fn given(columns: &[&str], partition_columns: &[&str], entries: &[(&str, &str)], features: &[&str]) -> Given {
+    let fields: Vec<String> = columns
+        .iter()
+        .map(|column| {
+            let (name, data_type) = column.split_once(' ').unwrap();
+            field(name, data_type)
+        })
+        .collect();
     Given {
-        protocol: Protocol {
-            min_reader_version: 3,
-            min_writer_version: 7,
-            reader_features: Some(names(features)),
-            writer_features: Some(names(features)),
-        },
-        schema: crate::schema::parse(&schema_string).unwrap(),
-        properties: TableProperties::parse(&configuration).unwrap(),
-        metadata: Metadata {
-            id: "i".to_owned(),
-            name: None,
-            description: None,
-            format: Default::default(),
-            schema_string,
-            partition_columns: names(partition_columns),
-            configuration,
-            created_time: Some(1),
-        },
+        protocol: protocol_with(features),
+        metadata: metadata(&struct_of(&fields), partition_columns, entries),
+        schema: kit::schema::schema(&fields),
+        properties: properties(entries),
     }
 }
 
@@ -56,19 +44,6 @@ impl Given {
         let Given { protocol, metadata, schema, properties } = self;
         CheckpointRows::new(TableHead { protocol, metadata, schema, properties }, &[]).unwrap()
     }
-}
-
-/// The files that these lines add.
-fn files(lines: &[String]) -> FileBatch {
-    let text = lines.join("\n");
-    let layers = Layers::new(Layer::fold([Part::whole(text.as_bytes(), "x")]).unwrap());
-    let added = layers.visible_files().next().unwrap().unwrap();
-    added.into_files([]).unwrap().remove(0)
-}
-
-fn add_with(stats: &str) -> String {
-    let stats = serde_json::Value::from(stats);
-    format!(r#"{{"add":{{"path":"a","partitionValues":{{}},"size":1,"modificationTime":2,"dataChange":true,"stats":{stats}}}}}"#)
 }
 
 fn child(array: &StructArray, way: &[&str]) -> ArrayRef {
@@ -124,7 +99,7 @@ fn columns_stand_in_delta_sparks_order() {
 fn statistics_are_those_of_indexed_columns() {
     let nested = r#"s {"type":"struct","fields":[{"name":"x","type":"short","nullable":true,"metadata":{}},{"name":"f","type":"boolean","nullable":true,"metadata":{}}]}"#;
     let given = given(&["p date", nested, "b binary", "id long"], &["p"], &[("delta.dataSkippingNumIndexedCols", "3")], &[]);
-    let array = given.rows().adds(&files(&[add_with("{}")])).unwrap().array;
+    let array = given.rows().adds(&added_files(&[add_line_with_stats("{}")])).unwrap().array;
     let stats = child(&array, &["stats_parsed"]);
     assert_eq!(stats.as_struct().column_names(), ["numRecords", "minValues", "maxValues", "nullCount"]);
     assert_eq!(child(&array, &["stats_parsed", "minValues"]).as_struct().column_names(), ["s"]);
@@ -137,7 +112,7 @@ fn statistics_are_those_of_indexed_columns() {
 fn bounds_are_written_as_they_are_and_not_as_readers_widen_them() {
     let given = given(&["t timestamp", "d double", "m decimal(20,3)"], &[], &[], &[]);
     let text = r#"{"numRecords":1,"minValues":{"t":"1700-01-01T00:00:00.123+00:19","d":-0.0,"m":12345678901234.5},"maxValues":{"t":"2024-01-01T00:00:00.999Z","d":"NaN","m":12345678901234.500}}"#;
-    let array = given.rows().adds(&files(&[add_with(text)])).unwrap().array;
+    let array = given.rows().adds(&added_files(&[add_line_with_stats(text)])).unwrap().array;
     let time = |name: &str| child(&array, &["stats_parsed", name, "t"]).as_primitive::<TimestampMicrosecondType>().value(0);
     assert_eq!(time("maxValues"), 1_704_067_200_999_000);
     // Nineteen minutes before that midnight in UTC.
@@ -154,8 +129,8 @@ fn bounds_are_written_as_they_are_and_not_as_readers_widen_them() {
 #[test]
 fn what_is_not_known_is_null_at_every_level() {
     let given = given(&["id long"], &[], &[], &["deletionVectors"]);
-    let lines = [add_with(r#"{"numRecords":3}"#), add_with("not json").replace("\"a\"", "\"b\"")];
-    let array = given.rows().adds(&files(&lines)).unwrap().array;
+    let lines = [add_line_with_stats(r#"{"numRecords":3}"#), add_line_with_stats("not json").replace("\"a\"", "\"b\"")];
+    let array = given.rows().adds(&added_files(&lines)).unwrap().array;
     let parsed = child(&array, &["stats_parsed"]);
     assert!(parsed.is_valid(0) && parsed.is_null(1));
     assert!(child(&array, &["stats_parsed", "minValues"]).is_null(0));

@@ -1,22 +1,19 @@
 use arrow_array::builder::{Int32Builder, MapBuilder, StringBuilder};
 use arrow_array::types::{Int8Type, Int16Type};
 use arrow_array::{
-    BinaryArray, Date32Array, Date64Array, Decimal128Array, Decimal256Array, DictionaryArray, Float32Array, Float64Array,
-    Int8Array, Int16Array, Int32Array, Int64Array, LargeListArray, StringArray, StringViewArray, TimestampMillisecondArray,
-    TimestampNanosecondArray, TimestampSecondArray, UInt32Array,
+    BinaryArray, Date32Array, Date64Array, Decimal256Array, DictionaryArray, Float32Array, Float64Array, Int8Array, Int16Array,
+    Int32Array, Int64Array, LargeListArray, StringArray, StringViewArray, TimestampMillisecondArray, TimestampNanosecondArray,
+    TimestampSecondArray, UInt32Array,
 };
 use arrow_buffer::i256;
 use arrow_schema::Field;
 use proptest::prelude::*;
 
 use super::*;
+use crate::kit::arrow::decimals;
 
 fn micros(zone: Option<&str>) -> ArrowType {
     ArrowType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into))
-}
-
-fn decimal(values: impl IntoIterator<Item = Option<i128>>, precision: u8, scale: i8) -> Decimal128Array {
-    Decimal128Array::from_iter(values).with_precision_and_scale(precision, scale).unwrap()
 }
 
 /// Casting to the type of what is expected gives it.
@@ -54,18 +51,18 @@ fn small_integers_without_annotation_are_read_and_checked() {
 
 #[test]
 fn decimals_widen_exactly() {
-    check(decimal([Some(-12345), None], 5, 2), decimal([Some(-12_345_000), None], 10, 5));
-    check(decimal([Some(12345)], 5, 2), decimal([Some(12345)], 38, 2));
-    check(Int32Array::from(vec![-7]), decimal([Some(-700)], 12, 2));
-    check(Int64Array::from(vec![i64::MIN]), decimal([Some(-922_337_203_685_477_580_800)], 22, 2));
+    check(decimals(vec![Some(-12345), None], 5, 2), decimals(vec![Some(-12_345_000), None], 10, 5));
+    check(decimals(vec![Some(12345)], 5, 2), decimals(vec![Some(12345)], 38, 2));
+    check(Int32Array::from(vec![-7]), decimals(vec![Some(-700)], 12, 2));
+    check(Int64Array::from(vec![i64::MIN]), decimals(vec![Some(-922_337_203_685_477_580_800)], 22, 2));
     let wide = Decimal256Array::from(vec![i256::from_i128(-123)]).with_precision_and_scale(50, 1).unwrap();
-    check(wide, decimal([Some(-12300)], 10, 3));
+    check(wide, decimals(vec![Some(-12300)], 10, 3));
 }
 
 #[test]
 fn a_decimal_that_does_not_fit_is_an_error() {
     check_error(
-        decimal([Some(99_999)], 5, 0),
+        decimals(vec![Some(99_999)], 5, 0),
         &ArrowType::Decimal128(5, 1),
         "a value stored as decimal(5,0) does not fit into decimal(5,1): 99999 with 0 decimals",
     );
@@ -75,7 +72,7 @@ fn a_decimal_that_does_not_fit_is_an_error() {
         "a value stored as decimal(20,0) does not fit into decimal(2,0): 100 with 0 decimals",
     );
     check_error(
-        decimal([Some(10)], 5, 1),
+        decimals(vec![Some(10)], 5, 1),
         &ArrowType::Decimal128(5, 0),
         "a column stored as decimal(5,1) cannot be read as decimal(5,0): Delta allows no such change of type",
     );
@@ -192,7 +189,7 @@ proptest! {
         value in -99_999_999_999_i128..=99_999_999_999, precision in 11..=20_u8, scale in 0..=11_u8, more in 0..=9_u8, finer in 0..=9_u8,
     ) {
         prop_assume!(finer <= more);
-        let from: ArrayRef = Arc::new(decimal([Some(value)], precision, scale.cast_signed()));
+        let from: ArrayRef = Arc::new(decimals(vec![Some(value)], precision, scale.cast_signed()));
         let cast = cast_up(&from, &ArrowType::Decimal128(precision + more, (scale + finer).cast_signed())).unwrap();
         let factor = 10_i128.pow(u32::from(finer));
         prop_assert_eq!(cast.as_primitive::<Decimal128Type>().value(0), value * factor);

@@ -105,8 +105,9 @@ fn of_a_large_dictionary_a_few_rows_count() {
 
 #[test]
 fn in_a_null_struct_no_value_counts() {
-    let st = fields(vec![("c", dictionary([Some(0), Some(1), None, Some(3)], &longs()))], Some(vec![false, true, true, true]));
-    let plain = fields(vec![("c", longs())], None);
+    let st =
+        struct_column(vec![("c", dictionary([Some(0), Some(1), None, Some(3)], &longs()))], Some(vec![false, true, true, true]));
+    let plain = struct_column(vec![("c", longs())], None);
     let plan = plan(&batch(vec![("st", plain)]), ("other", ""));
     let expected = r#"{"numRecords":4,"minValues":{"st":{"c":3}},"maxValues":{"st":{"c":5}},"nullCount":{"st":{"c":2}}}"#;
     assert_eq!(collect(&plan, &[batch(vec![("st", st)])]), expected);

@@ -1,0 +1,51 @@
+//! Arrow arrays and batches.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    Array, ArrayRef, Decimal128Array, Int64Array, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray,
+};
+use arrow_buffer::NullBuffer;
+use arrow_schema::Field;
+
+/// An array behind a pointer.
+pub fn array(array: impl Array + 'static) -> ArrayRef {
+    Arc::new(array)
+}
+
+/// A batch with these nullable columns.
+pub fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
+}
+
+/// A struct with these nullable fields. `valid` says which rows are not null; without it none is null.
+pub fn struct_array(fields: Vec<(&str, ArrayRef)>, valid: Option<Vec<bool>>) -> StructArray {
+    let (fields, arrays): (Vec<_>, Vec<_>) =
+        fields.into_iter().map(|(name, array)| (Arc::new(Field::new(name, array.data_type().clone(), true)), array)).unzip();
+    StructArray::new(fields.into(), arrays, valid.map(NullBuffer::from))
+}
+
+/// The same as an array behind a pointer.
+pub fn struct_column(fields: Vec<(&str, ArrayRef)>, valid: Option<Vec<bool>>) -> ArrayRef {
+    array(struct_array(fields, valid))
+}
+
+/// Decimals, given as unscaled values.
+pub fn decimals(values: impl Into<Decimal128Array>, precision: u8, scale: i8) -> Decimal128Array {
+    values.into().with_precision_and_scale(precision, scale).unwrap()
+}
+
+/// Timestamps with the time zone UTC.
+pub fn timestamps(micros: impl Into<TimestampMicrosecondArray>) -> TimestampMicrosecondArray {
+    micros.into().with_timezone("UTC")
+}
+
+/// An array of strings.
+pub fn string_array(values: &[Option<&str>]) -> ArrayRef {
+    array(StringArray::from(values.to_vec()))
+}
+
+/// 64-bit integers.
+pub fn longs(values: &[Option<i64>]) -> ArrayRef {
+    array(Int64Array::from(values.to_vec()))
+}

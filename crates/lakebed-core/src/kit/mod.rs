@@ -1,0 +1,23 @@
+//! Fixtures that the unit tests of this crate share.
+//!
+//! A fixture that only one room needs stays with the tests of that room.
+
+pub mod arrow;
+pub mod commit;
+pub mod listing;
+pub mod schema;
+pub mod table;
+
+use crate::Result;
+
+/// Checks that the result is an error about corrupt data with exactly this message.
+#[track_caller]
+pub fn check_corrupt<T>(result: Result<T>, message: &str) {
+    let Err(error) = result else { panic!("no error, instead of: {message}") };
+    assert_eq!((error.is_corrupt(), error.message()), (true, message));
+}
+
+/// Owned strings.
+pub fn strings(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
