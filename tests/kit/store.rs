@@ -412,7 +412,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn ranges_that_lie_apart_and_pages_of_a_listing_count_one_by_one() {
+    async fn store_counts_ranges_and_listing_pages() {
         let store = ObservedStore::new(Arc::new(InMemory::new()));
         for i in 0..2001 {
             store.put(&Path::from(format!("d/{i:04}")), "0".into()).await.unwrap();
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn faults_strike_as_often_as_told_and_where_told() {
+    async fn store_faults_strike_as_configured() {
         let store = ObservedStore::new(Arc::new(InMemory::new()));
         let (a, b) = (Path::from("t/a.json"), Path::from("t/b.json"));
         store.put(&a, "0123456789".into()).await.unwrap();
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_late_put_arrives_after_the_next_request_and_keeps_its_condition() {
+    async fn late_put_arrives_later_with_its_condition() {
         let store = ObservedStore::new(Arc::new(InMemory::new()));
         let path = Path::from("t/a.json");
         store.fail_with("a.json", Fault::Late, 1);
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn uploads_in_parts_and_deletions_are_counted_and_fail() {
+    async fn store_counts_and_fails_uploads_and_deletions() {
         let store = ObservedStore::new(Arc::new(InMemory::new()));
         let path = Path::from("t/a");
         let mut upload = store.put_multipart(&path).await.unwrap();

@@ -109,7 +109,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn long_texts_are_read_as_serde_json_reads_texts(pieces in prop::collection::vec(prop_oneof![
+        fn read_long_string_agrees_with_serde_json(pieces in prop::collection::vec(prop_oneof![
             4 => "[a-z ü😀]{0,12}".prop_map(String::from),
             4 => prop::sample::select(vec![r#"\""#, r"\\", r"\/", r"\n", r"\u00e9", r"\ud83d\ude00"]).prop_map(str::to_owned),
             1 => prop::sample::select(vec![r"\x", r"\u12", r"\ud83d", r"\ude00", r"\ud83d\u0041", "\"", "\n"]).prop_map(str::to_owned),

@@ -58,13 +58,13 @@ fn native(number: fn(u32) -> [u8; 4], bitmaps: &[&[u8]]) -> Vec<u8> {
 }
 
 #[test]
-fn the_inline_example_of_the_specification_is_read() {
+fn read_inline_example_of_specification() {
     let vector = DeletionVector::from_inline(&inline(SPECIFIED_INLINE, 40, 6)).unwrap();
     assert_eq!(rows(&vector), SPECIFIED_ROWS);
 }
 
 #[test]
-fn an_inline_vector_of_delta_spark_is_read_without_its_padding() {
+fn read_delta_sparks_inline_vector_ignores_padding() {
     // Rows 1, 3, 5: 38 bytes, filled up to 40.
     let text = "^Bg9^0rr910000000000iXQKl0rr91000625c8Xg0rri41POJ5";
     assert_eq!(rows(&DeletionVector::from_inline(&inline(text, 38, 3)).unwrap()), [1, 3, 5]);
@@ -72,7 +72,7 @@ fn an_inline_vector_of_delta_spark_is_read_without_its_padding() {
 }
 
 #[test]
-fn inline_vectors_that_do_not_fit_their_descriptor_are_corrupt() {
+fn read_inline_vector_contradicting_descriptor_is_corrupt() {
     check_corrupt(
         DeletionVector::from_inline(&inline(SPECIFIED_INLINE, 40, 5)),
         "the log says that 5 rows are deleted, the deletion vector deletes 6",
@@ -86,14 +86,14 @@ fn inline_vectors_that_do_not_fit_their_descriptor_are_corrupt() {
 }
 
 #[test]
-fn the_portable_form_keeps_upper_halves_and_skips_empty_buckets() {
+fn read_portable_form_skips_empty_buckets() {
     let bytes = portable(&[(0, &BITMAP_EMPTY), (1, &BITMAP_1_3), (0x7fff_ffff, &BITMAP_1_3)]);
     let top = 0x7fff_ffff_u64 << 32;
     assert_eq!(rows(&DeletionVector::parse(&bytes).unwrap()), [(1 << 32) + 1, (1 << 32) + 3, top + 1, top + 3]);
 }
 
 #[test]
-fn both_byte_orders_of_the_native_form_are_read() {
+fn read_native_form_of_both_byte_orders() {
     for number in [u32::to_le_bytes as fn(u32) -> [u8; 4], u32::to_be_bytes] {
         let bytes = native(number, &[&BITMAP_1_3, &BITMAP_EMPTY, &BITMAP_1_3]);
         assert_eq!(rows(&DeletionVector::parse(&bytes).unwrap()), [1, 3, (2 << 32) + 1, (2 << 32) + 3]);
@@ -114,7 +114,7 @@ fn damaged_vectors_are_corrupt() {
 }
 
 #[test]
-fn counts_that_the_bytes_cannot_hold_are_refused_without_allocating() {
+fn read_impossible_counts_fails_without_allocating() {
     let mut many_buckets = 1_681_511_377_u32.to_le_bytes().to_vec();
     many_buckets.extend(u64::MAX.to_le_bytes());
     check_corrupt(DeletionVector::parse(&many_buckets), "ends too early");
@@ -142,7 +142,7 @@ fn places_follow_the_examples_of_the_specification() {
 }
 
 #[test]
-fn places_outside_the_table_or_of_negative_size_are_refused() {
+fn locate_outside_table_or_negative_is_refused() {
     let of = |text: &str| descriptor(DvStorage::UuidRelative, text, Some(1), 40, 6);
     for text in ["../x^-aqEH.-t@S}K{vb[*k^", "a/../../^-aqEH.-t@S}K{vb[*k^", "/etc^-aqEH.-t@S}K{vb[*k^", "..^-aqEH.-t@S}K{vb[*k^"]
     {
@@ -160,7 +160,7 @@ fn places_outside_the_table_or_of_negative_size_are_refused() {
 }
 
 #[test]
-fn a_file_begins_with_its_version_and_frames_each_vector_big_endian() {
+fn write_file_frames_vectors_big_endian() {
     let vector: DeletionVector = [1, 3].into_iter().collect();
     let id = Uuid::parse_str("d2c639aa-8816-431a-aaf6-d3fe2512ff61").unwrap();
     let (bytes, descriptors) = frame(&[vector], id, "ab").unwrap();
@@ -174,7 +174,7 @@ fn a_file_begins_with_its_version_and_frames_each_vector_big_endian() {
 }
 
 #[test]
-fn framed_vectors_that_do_not_fit_their_descriptor_are_corrupt() {
+fn read_framed_vector_contradicting_descriptor_is_corrupt() {
     let vectors: Vec<DeletionVector> = vec![[1, 3].into_iter().collect(), (0..5000).collect()];
     let (bytes, descriptors) = frame(&vectors, Uuid::nil(), "").unwrap();
     let second = &bytes[descriptors[1].offset.unwrap() as usize..];
@@ -211,7 +211,7 @@ fn kept_ranges_go_around_deleted_rows() {
 }
 
 #[test]
-fn rows_that_java_cannot_read_are_not_written() {
+fn write_refuses_rows_java_cannot_read() {
     let vector: DeletionVector = [i64::MAX as u64].into_iter().collect();
     assert_eq!(DeletionVector::parse(&vector.serialize().unwrap()).unwrap(), vector);
     let vector: DeletionVector = [1 << 63].into_iter().collect();

@@ -25,7 +25,7 @@ fn legacy_protocols_are_read() {
 }
 
 #[test]
-fn every_reader_feature_that_is_honoured_may_be_listed() {
+fn read_allows_every_supported_feature() {
     let names = [
         "columnMapping",
         "deletionVectors",
@@ -48,7 +48,7 @@ fn every_reader_feature_that_is_honoured_may_be_listed() {
 }
 
 #[test]
-fn every_other_reader_feature_is_refused_by_name() {
+fn read_names_every_unsupported_feature() {
     let refused = [
         "catalogManaged",
         "catalogOwned-preview",
@@ -66,7 +66,7 @@ fn every_other_reader_feature_is_refused_by_name() {
 }
 
 #[test]
-fn a_refusal_names_the_table_the_features_and_what_to_do() {
+fn refuse_names_table_features_and_remedy() {
     let error = check_read(&protocol_with(&["deletionVectors", "catalogManaged", "somethingNew"]), TABLE).unwrap_err();
     assert_eq!(
         error.message(),
@@ -95,7 +95,7 @@ fn protocols_that_are_not_known_are_refused() {
 }
 
 #[test]
-fn features_listed_below_version_three_are_checked_all_the_same() {
+fn read_checks_features_below_version_three() {
     assert!(check_read(&protocol(1, 2, Some(&["deletionVectors"]), None), TABLE).is_ok());
     assert!(check_read(&protocol(1, 2, Some(&["somethingNew"]), None), TABLE).is_err());
 }

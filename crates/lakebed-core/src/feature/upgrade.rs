@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_gets_the_lowest_protocol_that_has_its_features() {
+    fn protocol_is_lowest_with_the_features() {
         check(&[], 1, 2, None, None);
         check(&["checkConstraints"], 1, 3, None, None);
         check(&["changeDataFeed"], 1, 7, None, Some(&["appendOnly", "changeDataFeed", "invariants"]));

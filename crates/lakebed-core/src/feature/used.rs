@@ -122,14 +122,14 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_nothing_for_others_need_not_be_listed() {
+    fn check_ignores_features_harmless_to_readers() {
         let default = field_with("c", "long", r#""CURRENT_DEFAULT":"7""#);
         check((3, 7, Some(&[])), &default, ("delta.requireCheckpointProtectionBeforeVersion", "3"), &[]);
         check((3, 7, Some(&[])), PLAIN, ("delta.enableDeletionVectors", "false"), &[]);
     }
 
     #[test]
-    fn names_of_old_stand_for_the_new_ones() {
+    fn check_accepts_preview_feature_names() {
         check((3, 7, Some(&["timestampWithoutTimezone"])), &field_with("c", "timestamp_ntz", ""), ("team", "blue"), &[]);
         check((3, 7, Some(&["typeWidening-preview"])), PLAIN, ("delta.enableTypeWidening", "true"), &[]);
         check((3, 7, Some(&["variantType-preview"])), &field_with("c", "variant", ""), ("team", "blue"), &[]);

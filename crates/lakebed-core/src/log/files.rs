@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_an_add_are_no_files_however_that_is_spelled() {
+    fn read_checkpoint_ignores_rows_without_add() {
         // As deltalake writes them: the path is required, the struct is not there.
         check(StringArray::from(vec!["a", "", "b"]), Some(vec![true, false, true]), &["a", "b"]);
         // As Delta Spark writes them: both are null.

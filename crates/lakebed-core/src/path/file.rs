@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_colon_without_a_slash_is_part_of_a_name() {
+    fn parse_colon_without_slash_is_relative() {
         check_relative("a:b.parquet", "a:b.parquet");
         check_relative("p=1:/f.parquet", "p=1:/f.parquet");
         check_relative("1a:/f.parquet", "1a:/f.parquet");
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_lead_elsewhere_or_nowhere_are_refused() {
+    fn parse_path_outside_table_is_refused() {
         for text in [
             "",
             "/",
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_spelled_as_delta_spark_spells_them() {
+    fn encode_path_matches_delta_spark() {
         assert_eq!(FilePath::encode("p=a%2Fb c/f-é.parquet"), "p=a%252Fb%20c/f-é.parquet");
         assert_eq!(FilePath::encode("k=,;!$&'()*+@~_-./ü{}"), "k=,;!$&'()*+@~_-./ü%7B%7D");
     }

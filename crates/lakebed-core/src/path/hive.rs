@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_holds_columns_in_order_and_names_nulls() {
+    fn hive_directory_keeps_order_and_names_nulls() {
         let dir = partition_dir([("a=b", Some("x/y")), ("n", None), ("e", Some("")), ("s", Some(" "))]);
         assert_eq!(dir, "a%3Db=x%2Fy/n=__HIVE_DEFAULT_PARTITION__/e=__HIVE_DEFAULT_PARTITION__/s= ");
         assert_eq!(partition_dir([]), "");

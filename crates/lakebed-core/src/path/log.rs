@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_log_file_is_known_by_its_name() {
+    fn parse_every_kind_of_log_name() {
         check("00000000000000000007.json", 7, LogKind::Commit);
         check("7.json", 7, LogKind::Commit);
         check("09223372036854775807.json", 9_223_372_036_854_775_807, LogKind::Commit);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_a_version_is_ignored() {
+    fn parse_other_log_names_gives_none() {
         for name in [
             "",
             ".",

@@ -160,7 +160,7 @@ fn every_property_is_read() {
 }
 
 #[test]
-fn the_change_feeds_old_name_counts_unless_the_new_one_is_set() {
+fn parse_change_feed_prefers_new_name() {
     let old = ("delta.enableChangeDataCapture", "true");
     assert!(parse(&[old]).unwrap().change_data_feed);
     assert!(!parse(&[old, ("delta.enableChangeDataFeed", "false")]).unwrap().change_data_feed);
@@ -181,7 +181,7 @@ fn what_a_reader_needs_must_be_understood() {
 }
 
 #[test]
-fn what_only_writers_need_counts_as_unset_and_is_listed() {
+fn parse_bad_writer_property_counts_as_unset() {
     for (name, value, expected) in [
         ("delta.appendOnly", "maybe", "must be true or false"),
         ("delta.checkpointInterval", "0", "must be a whole number above 0"),

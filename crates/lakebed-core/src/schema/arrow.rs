@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn other_arrow_forms_count_as_the_plain_ones() {
+    fn convert_other_arrow_encodings_gives_plain_types() {
         let element = || Arc::new(Field::new("item", ArrowType::LargeUtf8, true));
         for (arrow, delta) in [
             (ArrowType::Utf8View, PrimitiveType::String),
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_is_known_by_its_extension_name() {
+    fn convert_variant_needs_its_extension_name() {
         let storage = primitive_to_arrow(PrimitiveType::Variant).unwrap();
         let named = [(EXTENSION_NAME.to_owned(), VARIANT_EXTENSION.to_owned())];
         let field = Field::new("v", storage.clone(), true).with_metadata(named.into());
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_delta_type_can_hold_names_its_column() {
+    fn convert_unsupported_type_names_the_column() {
         let inner = Field::new("t", ArrowType::Time32(TimeUnit::Second), true);
         let error = from_arrow(ArrowType::Struct(vec![inner].into())).unwrap_err();
         assert_eq!(error.message(), "column c.t: no Delta type can hold time");
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_of_the_wrong_kind_is_refused_with_its_column() {
+    fn convert_wrong_metadata_kind_names_the_column() {
         let noted = |key: &str, text: &str| {
             let field = Field::new("x", ArrowType::Int64, true).with_metadata([(key.to_owned(), text.to_owned())].into());
             let outer = Field::new("s", ArrowType::Struct(vec![field].into()), true);

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_may_be_written_to_other_numbers_but_floats_to_floats_only() {
+    fn assign_numbers_refuses_floats_for_other_numbers() {
         use PrimitiveType as P;
         let decimal = P::Decimal { precision: 10, scale: 2 };
         for (from, to) in

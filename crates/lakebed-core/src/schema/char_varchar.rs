@@ -248,7 +248,7 @@ mod tests {
     const MAP: &str = r#"{"type":"map","keyType":"string","valueType":"string","valueContainsNull":true}"#;
 
     #[test]
-    fn lengths_come_from_sparks_words_for_the_type() {
+    fn parse_char_lengths_from_sparks_type_string() {
         check("string", "char(6)", &[6]);
         check("string", " CHAR( 6 )", &[6]);
         check("string", "varchar(6)", &[0]);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_told_by_position_and_if_there_are_others_by_name() {
+    fn match_char_fields_by_position_then_name() {
         check(&texts(&["new", "y"]), "struct<old:char(3),y:char(2)>", &[3, 2]);
         check(&texts(&["x", "added", "Y"]), "struct<x:char(3),y:char(2)>", &[3, 0, 2]);
     }
@@ -279,14 +279,14 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_would_fill_the_memory_is_refused_by_name() {
+    fn parse_huge_char_length_names_the_column() {
         let metadata = format!(r#""{CHAR_VARCHAR}":"char(2000000000)""#);
         let error = parse(&struct_of(&[field_with("c", "string", &metadata)])).unwrap_err();
         assert_eq!(error.message(), "schema: column c: char(2000000000) is longer than lakebed pads, 65535 characters");
     }
 
     #[test]
-    fn texts_are_padded_by_characters_and_longer_ones_stay() {
+    fn pad_counts_characters_and_keeps_longer_strings() {
         let texts = StringArray::from(vec![Some("ab"), Some(""), None, Some("é"), Some("abc"), Some("abcd"), Some("a\t")]);
         let padded = pad_column(&texts, 3).unwrap();
         let expected = vec![Some("ab "), Some("   "), None, Some("é  "), Some("abc"), Some("abcd"), Some("a\t ")];
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upper_bound_covers_texts_that_padding_lifts_above_it() {
+    fn pad_upper_bound_covers_padded_strings() {
         let bounds = StringArray::from(vec![Some("ab"), Some("a\tz"), Some("abcd"), Some("\u{1}"), None]);
         let expected = StringArray::from(vec![Some("ab!"), Some("a!"), Some("abcd"), Some("!"), None]);
         assert_eq!(pad_upper_bounds(&bounds, 3), expected);
@@ -302,7 +302,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn padded_texts_lie_between_the_stored_lower_and_the_padded_upper_bound(
+        fn pad_keeps_strings_between_padded_bounds(
             texts in proptest::collection::vec("[ab \t\u{1}~é]{0,5}", 1..6),
             length in 0_u32..7,
         ) {

@@ -225,7 +225,7 @@ mod tests {
     use crate::kit::schema::schema_of;
 
     #[test]
-    fn new_columns_come_last_and_may_be_null() {
+    fn merge_puts_new_nullable_columns_last() {
         let table = schema_of(r#"{"name":"id","type":"long","nullable":false,"metadata":{"comment":"key"}}"#);
         let data = schema_of(
             r#"{"name":"New","type":{"type":"array","elementType":"date","containsNull":false},"nullable":false,"metadata":{}},
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_number_makes_no_column_of_fractions() {
+    fn merge_never_widens_integers_to_fractions() {
         let table = schema_of(r#"{"name":"a","type":"integer","nullable":true,"metadata":{}}"#);
         for wider in ["double", "decimal(12,2)"] {
             let data = schema_of(&format!(r#"{{"name":"a","type":"{wider}","nullable":true,"metadata":{{}}}}"#));

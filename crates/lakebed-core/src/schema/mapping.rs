@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn physical_schema_has_physical_names_at_every_level_and_keeps_ids() {
+    fn map_schema_renames_every_level_keeps_ids() {
         for mode in [MappingMode::Id, MappingMode::Name] {
             let json = to_physical(&mapped(), mode).to_json();
             let names: Vec<&str> = json.split(r#""name":""#).skip(1).filter_map(|rest| rest.split('"').next()).collect();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_without_physical_name_is_called_by_its_own() {
+    fn map_field_without_physical_name_keeps_name() {
         let field = StructField::new("plain", super::super::PrimitiveType::Long, true);
         assert_eq!(physical_name(&field, MappingMode::Name), "plain");
         assert_eq!(field_id(&field), None);
@@ -302,7 +302,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn a_schema_without_mapping_metadata_is_its_own_physical_one(schema in any_struct()) {
+        fn map_schema_without_mapping_changes_nothing(schema in any_struct()) {
             for mode in [MappingMode::None, MappingMode::Id, MappingMode::Name] {
                 prop_assert_eq!(&to_physical(&schema, mode), &schema);
             }

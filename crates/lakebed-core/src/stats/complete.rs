@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn commits_of_delta_spark_that_collect_statistics_are_known() {
+    fn recognize_delta_spark_commits_with_statistics() {
         check("Apache-Spark/4.2.0 Delta-Lake/4.4.0", "WRITE", true);
         check("Apache-Spark/4.2.0-SNAPSHOT Delta-Lake/4.4.0", "MERGE", true);
         // These take statistics over that somebody else collected.

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_the_log_cannot_tell_from_null_become_null() {
+    fn store_empty_values_gives_null() {
         let texts = StringArray::from(vec![Some("a"), Some(""), None, Some("__HIVE_DEFAULT_PARTITION__"), Some(" ")]);
         let expected = [Some("a"), None, None, None, Some(" ")];
         let stored = stored_partition_values(Arc::new(texts.slice(1, 4)), PrimitiveType::String).unwrap();

@@ -52,7 +52,7 @@ fn check_bad(primitive: PrimitiveType, texts: &[&str]) {
 }
 
 #[test]
-fn no_text_and_the_empty_text_are_null() {
+fn parse_missing_or_empty_string_gives_null() {
     for primitive in EVERY_PRIMITIVE {
         assert_eq!(Scalar::parse_partition(None, primitive).unwrap(), Scalar::Null);
         assert_eq!(parse("", primitive).unwrap(), Scalar::Null);
@@ -63,7 +63,7 @@ fn no_text_and_the_empty_text_are_null() {
 }
 
 #[test]
-fn text_and_bytes_are_kept_as_they_are() {
+fn parse_strings_and_bytes_keeps_them() {
     for text in [" ", "a/b=%20", "é日", "NULL", "__HIVE_DEFAULT_PARTITION__", "\u{1}\u{2}\u{3}"] {
         check(Scalar::String(text.to_owned()), PrimitiveType::String, text);
         check(Scalar::Binary(text.as_bytes().to_vec()), PrimitiveType::Binary, text);
@@ -325,7 +325,7 @@ fn column(texts: &[Option<&str>], primitive: PrimitiveType) -> Result<ArrayRef> 
 }
 
 #[test]
-fn a_column_has_the_arrow_type_and_the_nulls_of_its_texts() {
+fn parse_column_gives_arrow_type_and_nulls() {
     for primitive in EVERY_PRIMITIVE {
         let parsed = column(&[None, Some("")], primitive).unwrap();
         assert_eq!(*parsed.data_type(), primitive_to_arrow(primitive).unwrap());
@@ -360,7 +360,7 @@ fn a_sliced_column_parses_its_own_rows() {
 }
 
 #[test]
-fn a_bad_text_in_a_column_is_named() {
+fn parse_column_names_bad_value() {
     for primitive in [PrimitiveType::Long, PrimitiveType::Boolean, PrimitiveType::Void, PrimitiveType::Variant] {
         let error = column(&[None, Some("oops")], primitive).unwrap_err();
         assert_eq!(error.message(), format!("partition value \"oops\": is not of type {primitive}"));
@@ -376,7 +376,7 @@ fn a_scalar_of_another_type_is_refused() {
 }
 
 #[test]
-fn a_value_too_large_to_repeat_is_refused() {
+fn repeat_too_large_value_is_refused() {
     let error = scalar_to_array(&Scalar::String("ab".to_owned()), PrimitiveType::String, 1 << 30).unwrap_err();
     assert_eq!(error.message(), "a value of 2 bytes cannot be repeated 1073741824 times in one array");
 }
@@ -413,7 +413,7 @@ proptest! {
 
     // Debug tells -0.0 from 0.0 and finds NaN equal to itself.
     #[test]
-    fn what_is_written_is_read_as_the_same((scalar, primitive) in any_scalar()) {
+    fn print_then_parse_gives_same_scalar((scalar, primitive) in any_scalar()) {
         let text = scalar.to_partition().unwrap();
         let read = Scalar::parse_partition(text.as_deref(), primitive).unwrap();
         prop_assert_eq!(format!("{:?}", read), format!("{:?}", scalar));

@@ -49,7 +49,7 @@ fn primitives_are_encoded_by_their_type() {
 }
 
 #[test]
-fn what_does_not_have_the_type_is_taken_as_it_is() {
+fn unshred_copies_untyped_values() {
     check(&variant(NAMES, Some(&[4]), Arc::new(Int64Array::from(vec![None]))), NAMES, &[4]);
     check(&variant(NAMES, None, Arc::new(Int64Array::from(vec![None]))), NAMES, NULL_VALUE);
 }
@@ -62,7 +62,7 @@ fn object(a: i64) -> ArrayRef {
 }
 
 #[test]
-fn fields_stand_in_the_order_of_their_names() {
+fn unshred_sorts_fields_by_name() {
     // The rest is {"": true, "b": null}.
     let rest = [2, 2, 1, 0, 1, 0, 2, 0, 4];
     check(&variant(NAMES, Some(&rest), object(1)), NAMES, &[2, 3, 1, 2, 0, 9, 0, 10, 11, 24, 1, 0, 0, 0, 0, 0, 0, 0, 4, 0]);
@@ -103,7 +103,7 @@ fn broken_bytes_are_refused() {
 }
 
 #[test]
-fn an_object_whose_fields_share_their_bytes_is_refused() {
+fn unshred_refuses_fields_that_share_bytes() {
     // Two fields, both at offset 0: a short string of ten bytes, of which the object has only one.
     let shared = [&[2, 2, 0, 1, 0, 0, 11, 10 << 2 | 1][..], b"aaaaaaaaaa"].concat();
     let fields = struct_array(vec![("c", Arc::new(struct_array(vec![("value", binary(&[None]))], None)) as ArrayRef)], None);

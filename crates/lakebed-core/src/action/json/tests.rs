@@ -47,7 +47,7 @@ fn plain_add(path: &str) -> Add {
 }
 
 #[test]
-fn an_add_with_everything_is_read_field_by_field() {
+fn read_full_add_gives_every_field() {
     let line = r#"{"add":{"path":"day=2026-01-31/part%20a.parquet","partitionValues":{"day":"2026-01-31","x":null},"size":452,"modificationTime":1769860800000,"dataChange":false,"stats":"{\"numRecords\":2}","tags":{"ZCUBE_ID":"z"},"deletionVector":{"storageType":"u","pathOrInlineDv":"ab^-aqEH.-t@S}K{vb[*k^","offset":0,"sizeInBytes":40,"cardinality":6},"baseRowId":10,"defaultRowCommitVersion":4,"clusteringProvider":"liquid"}}"#;
     check(
         line,
@@ -136,7 +136,7 @@ fn null_values_of_properties_are_kept() {
 }
 
 #[test]
-fn the_list_of_features_may_be_empty_or_absent() {
+fn read_empty_features_differ_from_absent() {
     let protocol = |reader_features: Option<Vec<&str>>| {
         Action::Protocol(Protocol {
             min_reader_version: 3,
@@ -181,7 +181,7 @@ fn keys_of_other_actions_may_be_null() {
 }
 
 #[test]
-fn numbers_flags_and_texts_of_the_wrong_kind_are_understood() {
+fn read_values_of_other_json_types() {
     let expected = Add {
         partition_values: string_map(&[
             ("i", Some("1")),
@@ -213,13 +213,13 @@ fn numbers_flags_and_texts_of_the_wrong_kind_are_understood() {
 }
 
 #[test]
-fn a_fraction_is_not_taken_for_a_whole_number() {
+fn read_fraction_as_integer_fails() {
     check_error(r#"{"txn":{"appId":"a","version":1.5}}"#, "line 1: txn: invalid number");
     check_error(r#"{"txn":{"appId":"a","version":9223372036854775808}}"#, "line 1: txn: invalid number");
 }
 
 #[test]
-fn what_is_missing_is_named_with_file_and_line() {
+fn read_missing_field_names_file_and_line() {
     check_error("{\"commitInfo\":{}}\n\n{\"add\":{\"size\":1}}\n", "line 3: add without path");
     check_error(
         r#"{"add":{"path":"a","partitionValues":{},"modificationTime":2,"dataChange":true}}"#,
@@ -260,7 +260,7 @@ fn lines_end_as_on_any_system() {
 }
 
 #[test]
-fn file_actions_are_passed_over_when_only_the_others_are_wanted() {
+fn read_other_actions_skips_file_actions() {
     let commit = concat!(
         r#"{"commitInfo":{"operation":"WRITE"}}"#,
         "\n{\"add\":{broken\n",
@@ -299,7 +299,7 @@ fn printed_lines_have_sorted_maps() {
 }
 
 #[test]
-fn an_action_inside_other_json_is_read_like_a_line() {
+fn read_nested_action_like_a_line() {
     let line = json!({"add": null, "sidecar": {"path": "s.parquet", "sizeInBytes": 5, "modificationTime": 6}});
     let sidecar = Sidecar { path: "s.parquet".to_owned(), size_in_bytes: 5, modification_time: 6, tags: None };
     assert_eq!(from_value(line).unwrap(), Some(Action::Sidecar(sidecar)));
@@ -437,7 +437,7 @@ fn damage() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn pieces_are_whole_lines_and_all_of_them(text in "[ab\n]{0,40}", bytes in 0..20_usize, before in 0..3_usize) {
+    fn split_into_pieces_keeps_whole_lines(text in "[ab\n]{0,40}", bytes in 0..20_usize, before in 0..3_usize) {
         let part = Part { lines_before: before, ..Part::whole(text.as_bytes(), "commit") };
         let pieces = part.pieces(bytes);
         prop_assert_eq!(pieces.iter().flat_map(|piece| piece.bytes).copied().collect::<Vec<u8>>(), text.as_bytes());
@@ -460,7 +460,7 @@ proptest! {
     }
 
     #[test]
-    fn a_borrowed_vector_has_the_id_of_an_owned_one(dv in any_dv()) {
+    fn borrowed_vector_has_id_of_owned(dv in any_dv()) {
         prop_assert_eq!(DvRef::from(dv.clone()).unique_id(), dv.unique_id());
     }
 

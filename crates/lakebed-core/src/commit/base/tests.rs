@@ -25,14 +25,14 @@ fn domain(name: &str, mark: i64) -> Value {
 }
 
 #[test]
-fn a_winner_without_news_changes_the_version_alone() {
+fn advance_over_plain_winner_changes_version_only() {
     let expected = Base { version: Some(5), in_commit_timestamp: None, ..begun() };
     assert_eq!(known(&advanced(begun(), 5, &[json!({"add": file("a", "1", 0..=9)})])), known(&expected));
     assert_eq!(expected.next_version(), 6);
 }
 
 #[test]
-fn everything_that_a_winner_sets_is_taken_over() {
+fn advance_takes_everything_that_winner_sets() {
     let (new_protocol, new_metadata) =
         (protocol_with(&["rowTracking", "deletionVectors"]), metadata(&[("delta.appendOnly", "true")]));
     let actions = [
@@ -56,7 +56,7 @@ fn the_mark_of_row_ids_never_falls() {
 }
 
 #[test]
-fn before_the_first_version_nothing_is_known_but_what_the_table_is_to_be() {
+fn base_of_nothing_has_only_definition() {
     let base = Base::of_nothing(protocol_with(&["rowTracking"]), metadata(&[])).unwrap();
     let expected =
         (None, protocol_with(&["rowTracking"]), metadata(&[]), TableProperties::parse(&Default::default()).unwrap(), None, -1);

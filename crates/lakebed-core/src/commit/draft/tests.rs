@@ -41,7 +41,7 @@ fn at(base: Base, version: u64, in_commit_timestamp: Option<i64>, row_id_high_wa
 }
 
 #[test]
-fn the_first_line_tells_who_did_what_with_keys_in_delta_sparks_order() {
+fn render_commit_info_in_delta_sparks_order() {
     let mut operation = operation();
     operation.metrics.insert("numFiles".to_owned(), 1);
     let told = Provenance {
@@ -120,7 +120,7 @@ fn removed_files_stay_known_as_they_were() {
 }
 
 #[test]
-fn a_file_with_more_rows_deleted_is_removed_and_added_with_all_it_had() {
+fn render_vector_change_removes_and_adds_file() {
     let was = with(file("a", "1", 0..=9), json!({"tags": {"k": "v"}, "baseRowId": 20, "defaultRowCommitVersion": 2}));
     let draft = Draft { vectors: vec![vector_change(&was, &[1], &[3])], ..Draft::default() };
     let gone = json!({
@@ -146,7 +146,7 @@ fn check_row_ids(draft: &Draft, base: &Base, expected: &[(i64, i64)], mark: Opti
 const TRACKED: [&str; 2] = ["rowTracking", "domainMetadata"];
 
 #[test]
-fn row_ids_are_worked_out_anew_on_every_base() {
+fn render_gives_row_ids_for_each_base() {
     let draft = adding(&[file("a", "1", 0..=9), file("b", "1", 0..=4)]);
     let base = || base(&TRACKED, &[]);
     check_row_ids(&draft, &at(base(), 4, None, -1), &[(0, 5), (10, 5)], Some(r#"{"rowIdHighWaterMark":14}"#));
@@ -154,7 +154,7 @@ fn row_ids_are_worked_out_anew_on_every_base() {
 }
 
 #[test]
-fn files_that_have_row_ids_keep_them_and_files_without_rows_move_no_mark() {
+fn render_keeps_row_ids_that_files_have() {
     let moved = with(file("a", "1", 0..=9), json!({"baseRowId": 7, "defaultRowCommitVersion": 2}));
     let base = || at(base(&TRACKED, &[]), 4, None, 99);
     check_row_ids(&adding(&[moved]), &base(), &[(7, 2)], None);
@@ -164,13 +164,13 @@ fn files_that_have_row_ids_keep_them_and_files_without_rows_move_no_mark() {
 }
 
 #[test]
-fn a_file_from_before_row_tracking_gets_row_ids_with_its_vector() {
+fn vector_gives_row_ids_to_old_file() {
     let draft = Draft { vectors: vec![vector_change(&file("a", "1", 0..=9), &[], &[3])], ..Draft::default() };
     check_row_ids(&draft, &at(base(&TRACKED, &[]), 4, None, 99), &[(100, 5)], Some(r#"{"rowIdHighWaterMark":109}"#));
 }
 
 #[test]
-fn row_ids_begin_with_the_feature_and_rest_while_it_is_suspended() {
+fn render_gives_row_ids_unless_suspended() {
     let draft = Draft { protocol: Some(protocol_with(&TRACKED)), ..adding(&[file("a", "1", 0..=9)]) };
     check_row_ids(&draft, &base(&[], &[]), &[(0, 5)], Some(r#"{"rowIdHighWaterMark":9}"#));
     let suspended = base(&TRACKED, &[("delta.rowTrackingSuspended", "true")]);
@@ -188,7 +188,7 @@ fn check_timestamp(draft: &Draft, base: &Base, expected: Option<i64>) {
 const TIMESTAMPS: (&str, &str) = ("delta.enableInCommitTimestamps", "true");
 
 #[test]
-fn in_commit_timestamps_rise_whatever_the_clock_says() {
+fn render_in_commit_timestamps_always_rise() {
     let base = |before| at(base(&["inCommitTimestamp"], &[TIMESTAMPS]), 4, Some(before), -1);
     check_timestamp(&Draft::default(), &base(NOW - 1), Some(NOW));
     check_timestamp(&Draft::default(), &base(NOW), Some(NOW + 1));
@@ -207,7 +207,7 @@ fn enablement(version: &str, timestamp: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_table_that_gets_in_commit_timestamps_says_since_when_on_every_base() {
+fn render_enabled_timestamps_record_enablement() {
     let draft = Draft { metadata: Some(metadata(&[TIMESTAMPS])), ..Draft::default() };
     let base = || base(&["inCommitTimestamp"], &[]);
     check(&draft, &at(base(), 4, None, -1), &enablement("5", "1000"));
@@ -219,7 +219,7 @@ fn a_table_that_gets_in_commit_timestamps_says_since_when_on_every_base() {
 }
 
 #[test]
-fn a_table_that_was_made_with_them_or_has_them_does_not() {
+fn render_existing_timestamps_record_no_enablement() {
     let draft = Draft { metadata: Some(metadata(&[TIMESTAMPS])), ..Draft::default() };
     let made = Base::of_nothing(protocol_with(&["inCommitTimestamp"]), metadata(&[TIMESTAMPS])).unwrap();
     check(&draft, &made, &[json!({"metaData": metadata(&[TIMESTAMPS])})]);
@@ -228,7 +228,7 @@ fn a_table_that_was_made_with_them_or_has_them_does_not() {
 }
 
 #[test]
-fn what_the_log_rests_on_outlives_a_replacement_of_the_metadata() {
+fn render_replaced_metadata_keeps_log_properties() {
     let since = [("delta.inCommitTimestampEnablementVersion", "2"), ("delta.inCommitTimestampEnablementTimestamp", "500")];
     let guard = ("delta.requireCheckpointProtectionBeforeVersion", "3");
     let base = base(&["inCommitTimestamp"], &[since[0], since[1], guard, TIMESTAMPS]);
@@ -241,7 +241,7 @@ fn what_the_log_rests_on_outlives_a_replacement_of_the_metadata() {
 }
 
 #[test]
-fn a_draft_is_empty_without_actions_and_files_do_not_count_where_there_are_none() {
+fn draft_is_empty_without_actions() {
     let none = Draft { removes: vec![removal(&[], true)], ..Draft::default() };
     let flags = |draft: &Draft| (draft.is_empty(), draft.has_file_actions());
     assert_eq!(flags(&none), (true, false));
@@ -251,7 +251,7 @@ fn a_draft_is_empty_without_actions_and_files_do_not_count_where_there_are_none(
 }
 
 #[test]
-fn commits_that_only_move_rows_look_at_nobodys_additions() {
+fn draft_that_moves_rows_ignores_additions() {
     use IsolationLevel::{Serializable, SnapshotIsolation, WriteSerializable};
     #[track_caller]
     fn check(draft: &Draft, expected: [IsolationLevel; 2]) {
@@ -277,7 +277,7 @@ fn commits_that_only_move_rows_look_at_nobodys_additions() {
 }
 
 #[test]
-fn an_append_is_blind_if_it_read_nothing_and_removes_nothing() {
+fn draft_is_blind_without_reads_and_removes() {
     #[track_caller]
     fn check(draft: &Draft, read: fn(&mut Reads), expected: bool) {
         let mut reads = Reads::default();
@@ -297,7 +297,7 @@ fn an_append_is_blind_if_it_read_nothing_and_removes_nothing() {
 }
 
 #[test]
-fn a_file_without_a_number_of_rows_cannot_get_row_ids() {
+fn render_file_without_row_count_fails() {
     let draft = adding(&[with(file("a", "1", 0..=9), json!({"stats": null}))]);
     let error = draft.render(&base(&TRACKED, &[]), &operation(), &told(), NOW);
     check_error(

@@ -9,7 +9,7 @@ fn file_of(stats: &str) -> Add {
 }
 
 #[test]
-fn each_file_begins_where_the_one_before_ends() {
+fn give_row_ids_continues_after_last_file() {
     let mut ids = RowIds::above(9, 3);
     assert_eq!(ids.high_water_mark(), 9);
     assert_eq!(ids.give(&file_of(r#"{"numRecords":5}"#)).unwrap(), (10, 3));
@@ -20,7 +20,7 @@ fn each_file_begins_where_the_one_before_ends() {
 }
 
 #[test]
-fn a_number_of_rows_that_cannot_be_is_refused() {
+fn give_row_ids_refuses_impossible_row_count() {
     let give = |stats: &str, mark| RowIds::above(mark, 3).give(&file_of(stats));
     for stats in ["", "{}", "[]", r#"{"numRecords":-1}"#, r#"{"numRecords":"many"}"#] {
         let expected = "a: a file of a table with row tracking needs the number of its rows in its statistics";
@@ -30,7 +30,7 @@ fn a_number_of_rows_that_cannot_be_is_refused() {
 }
 
 #[test]
-fn the_mark_is_read_as_it_is_written() {
+fn row_id_mark_round_trips() {
     for mark in [-1, 0, i64::MAX] {
         assert_eq!(high_water_mark(Some(&domain(mark).unwrap())).unwrap(), mark);
     }

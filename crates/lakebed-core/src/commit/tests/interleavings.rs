@@ -154,7 +154,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn what_commits_is_as_if_one_had_come_after_the_other(
+    fn concurrent_commits_equal_some_serial_order(
         begun in prop::collection::vec((deed(), 0..4_u64), 2..5),
         isolation in prop::sample::select(vec![Serializable, WriteSerializable, SnapshotIsolation]),
     ) {
@@ -163,7 +163,7 @@ proptest! {
 }
 
 #[test]
-fn deletes_of_different_rows_of_one_file_both_commit() {
+fn delete_different_rows_of_file_commits_both() {
     let begun = [(Deed::DeleteRows(0..=0), 0), (Deed::DeleteRows(1..=1), 0), (Deed::UpdateRows(2..=2, 1000), 0)];
     assert_eq!(check(&begun, Serializable), [Ok(1), Ok(2), Ok(3)]);
     let begun = [(Deed::DeleteRows(0..=1), 0), (Deed::DeleteRows(1..=2), 0)];
@@ -171,7 +171,7 @@ fn deletes_of_different_rows_of_one_file_both_commit() {
 }
 
 #[test]
-fn rows_that_were_read_are_missed_also_after_they_were_moved() {
+fn read_conflicts_with_delete_after_rearrangement() {
     let begun = [(Deed::Optimize(0..=5), 0), (Deed::DeleteRows(0..=0), 1), (Deed::Sum(0..=2, 9), 0)];
     for isolation in [Serializable, WriteSerializable, SnapshotIsolation] {
         assert_eq!(check(&begun, isolation), [Ok(1), Ok(2), Err(ConflictKind::ConcurrentDeleteRead)]);
@@ -179,7 +179,7 @@ fn rows_that_were_read_are_missed_also_after_they_were_moved() {
 }
 
 #[test]
-fn a_blind_append_stays_unseen_where_only_writes_are_serializable() {
+fn blind_append_is_unseen_under_write_serializable() {
     let begun = [(Deed::Append((1, 1)), 0), (Deed::Sum(0..=2, 9), 0)];
     assert_eq!(check(&begun, Serializable), [Ok(1), Err(ConflictKind::ConcurrentAppend)]);
     assert_eq!(check(&begun, WriteSerializable), [Ok(1), Ok(2)]);
@@ -189,7 +189,7 @@ fn a_blind_append_stays_unseen_where_only_writes_are_serializable() {
 }
 
 #[test]
-fn additions_elsewhere_by_their_statistics_are_no_conflict() {
+fn add_outside_predicate_by_statistics_commits() {
     let begun = [(Deed::Append((9, 1)), 0), (Deed::Update(6..=8, 1000), 0), (Deed::Delete(0..=5), 0)];
     assert_eq!(check(&begun, Serializable), [Ok(1), Ok(2), Ok(3)]);
 }

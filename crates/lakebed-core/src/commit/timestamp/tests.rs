@@ -44,14 +44,14 @@ fn check_error<T: std::fmt::Debug>(result: Result<T>, expected: &str) {
 }
 
 #[test]
-fn file_times_that_run_backwards_are_pushed_forwards() {
+fn monotonise_moves_backward_times_forward() {
     assert_eq!(monotonised(&[5, 3, 3, 10, 6, 7, 20]), [5, 6, 7, 10, 11, 12, 20]);
     assert_eq!(monotonised(&[]), [0_i64; 0]);
     assert_eq!(monotonised(&[i64::MAX, 0, 0]), [i64::MAX; 3]);
 }
 
 #[test]
-fn a_timestamp_means_the_latest_version_that_is_not_younger() {
+fn find_timestamp_gives_latest_version_before_it() {
     let commits = times(4, &[1000, 2000, 3000]);
     assert_eq!(by_file_times(1000, &commits).unwrap(), 4);
     assert_eq!(by_file_times(1999, &commits).unwrap(), 4);
@@ -69,7 +69,7 @@ fn searches_go_by_the_adjusted_times() {
 }
 
 #[test]
-fn timestamps_beyond_the_commits_are_errors_that_name_the_nearest_one() {
+fn find_timestamp_outside_commits_names_nearest() {
     let commits = times(4, &[0, 1_767_225_600_000]);
     check_error(
         by_file_times(-1, &commits),
@@ -87,7 +87,7 @@ fn timestamps_beyond_the_commits_are_errors_that_name_the_nearest_one() {
 }
 
 #[test]
-fn in_commit_timestamps_count_from_their_enablement_on() {
+fn find_uses_in_commit_timestamps_after_enablement() {
     // File times of versions 0 to 3, in-commit timestamps 500, 600 of versions 2 and 3. The file times of these are nonsense.
     let commits = times(0, &[100, 200, 9000, 50]);
     let ict = Some(IctEnablement { version: 2, timestamp_ms: 500 });
@@ -110,7 +110,7 @@ fn in_commit_timestamps_count_from_their_enablement_on() {
 }
 
 #[test]
-fn when_the_commits_before_the_enablement_are_gone_older_timestamps_are_errors() {
+fn find_timestamp_before_remaining_enablement_fails() {
     let commits = times(7, &[0, 0]);
     for (ict_version, ict_timestamp) in [(7, 500), (3, 500), (0, i64::MIN)] {
         let ict = Some(IctEnablement { version: ict_version, timestamp_ms: ict_timestamp });
@@ -126,7 +126,7 @@ fn when_the_commits_before_the_enablement_are_gone_older_timestamps_are_errors()
 }
 
 #[test]
-fn an_enablement_above_the_commits_in_sight_leaves_them_to_their_file_times() {
+fn find_before_later_enablement_uses_file_times() {
     let ict = Some(IctEnablement { version: 9, timestamp_ms: 500 });
     let found = run(150, &times(0, &[100, 200]), ict, |_| unreachable!()).unwrap();
     assert_eq!(found, (0, 0));
@@ -198,14 +198,14 @@ proptest! {
     }
 
     #[test]
-    fn every_version_is_found_at_its_own_time(table in any_table()) {
+    fn find_own_timestamp_gives_each_version(table in any_table()) {
         for (commit, time) in table.commits.iter().zip(table.times()) {
             prop_assert_eq!(table.version_at(time).unwrap(), commit.version);
         }
     }
 
     #[test]
-    fn a_search_gives_the_last_version_not_younger(table in any_table(), timestamp in -10_i64..500) {
+    fn find_agrees_with_linear_search(table in any_table(), timestamp in -10_i64..500) {
         let times = table.times();
         let expected = times.iter().zip(&table.commits).filter(|(time, _)| **time <= timestamp).map(|(_, commit)| commit.version).max();
         let expected = expected.filter(|_| timestamp <= *times.last().unwrap());

@@ -35,7 +35,7 @@ fn what_is_right_passes() {
 }
 
 #[test]
-fn tables_to_which_rows_are_only_appended_lose_none() {
+fn append_only_table_refuses_removals() {
     let base = base(&["appendOnly"], &[("delta.appendOnly", "true")]);
     let message = "memory://t: the table is append-only (delta.appendOnly is true), so no rows may be removed or changed; unset the property first";
     let refused = || Some((ErrorKind::InvalidInput, message));
@@ -54,7 +54,7 @@ fn tables_to_which_rows_are_only_appended_lose_none() {
 }
 
 #[test]
-fn a_path_stands_once_among_additions_and_once_among_removals() {
+fn draft_refuses_path_added_twice() {
     let internal = |message| Some((ErrorKind::Internal, message));
     check(&adding(&[a(), a()]), internal("a: added twice in one commit"));
     check(&adding(&[a(), with_vector(&a(), &[1])]), internal("a: added twice in one commit"));
@@ -90,7 +90,7 @@ fn applications_and_domains_are_set_once() {
 }
 
 #[test]
-fn files_have_the_partition_values_of_the_table_under_their_names_in_files() {
+fn draft_requires_partition_values_by_physical_name() {
     let with_values = |values: Value| adding(&[with(a(), json!({"partitionValues": values}))]);
     let wrong = |names: &str| format!("a: its partition values are not those of the table's partition columns [{names:?}]");
     let internal = |message: &str| Some((ErrorKind::Internal, message.to_owned()));

@@ -20,7 +20,7 @@ fn check(actions: &[Value], added: &[&str], changed: &[&str]) {
 }
 
 #[test]
-fn added_files_bring_rows_and_removed_ones_take_them() {
+fn winner_adds_and_removes_change_rows() {
     check(&[], &[], &[]);
     check(&[added(a()), added(b())], &["a", "b"], &[]);
     check(&[remove(&a()), remove(&b())], &[], &["a", "b"]);
@@ -28,7 +28,7 @@ fn added_files_bring_rows_and_removed_ones_take_them() {
 }
 
 #[test]
-fn files_that_are_only_rearranged_neither_bring_nor_take() {
+fn winner_rearranged_files_change_no_rows() {
     check(&[remove(&rearranged(a())), added(rearranged(b()))], &[], &[]);
     check(&[added(rearranged(a()))], &[], &[]);
     // As soon as any row changes, nothing is sure of the others.
@@ -37,7 +37,7 @@ fn files_that_are_only_rearranged_neither_bring_nor_take() {
 }
 
 #[test]
-fn a_file_that_loses_rows_brings_none_and_one_that_gets_them_back_does() {
+fn winner_vector_adds_only_restored_rows() {
     check(&[remove(&a()), added(with_vector(&a(), &[1]))], &[], &["a"]);
     check(&[remove(&with_vector(&a(), &[1])), added(with_vector(&a(), &[1, 2]))], &[], &["a"]);
     check(&[remove(&with_vector(&a(), &[1, 2])), added(with_vector(&a(), &[1]))], &["a"], &["a"]);
@@ -45,7 +45,7 @@ fn a_file_that_loses_rows_brings_none_and_one_that_gets_them_back_does() {
 }
 
 #[test]
-fn a_changed_file_is_known_with_both_its_vectors() {
+fn winner_changed_file_keeps_both_vectors() {
     let two = with_vector(&a(), &[1, 2]);
     let winner = winner(5, &[remove(&with_vector(&a(), &[1])), added(two.clone()), remove(&b())]);
     assert_eq!(winner.changed("a"), Some(&add(&two)));
@@ -77,7 +77,7 @@ fn everything_else_is_kept_as_it_stands() {
 }
 
 #[test]
-fn an_append_is_blind_if_its_writer_says_so() {
+fn winner_is_blind_if_commit_info_says() {
     let said = |info: Value| winner(5, &[json!({"commitInfo": info})]).is_blind_append();
     assert!(said(json!({"isBlindAppend": true})));
     assert!(said(json!({"isBlindAppend": "true"})));
@@ -88,7 +88,7 @@ fn an_append_is_blind_if_its_writer_says_so() {
 }
 
 #[test]
-fn a_commit_in_parts_says_the_same_as_in_one() {
+fn winner_read_in_parts_equals_whole() {
     let text = lines(&[remove(&a()), added(with_vector(&a(), &[1])), added(b()), added(file("c", "2", 0..=9))]);
     let whole = Winner::read(5, [Part::whole(text.as_bytes(), "x")]).unwrap();
     for bytes in [1, 200, 400] {

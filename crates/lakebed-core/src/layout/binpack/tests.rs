@@ -33,7 +33,7 @@ fn large_files_are_left_alone() {
 }
 
 #[test]
-fn nothing_is_written_again_for_the_sake_of_little() {
+fn plan_skips_rewrites_with_little_gain() {
     check(&[70, 17], &[]);
     check(&[70, 18], &[&[70, 18]]);
     // The little ones go together, and the larger one waits until they are more.
@@ -41,7 +41,7 @@ fn nothing_is_written_again_for_the_sake_of_little() {
 }
 
 #[test]
-fn files_with_many_deleted_rows_are_written_anew_be_it_alone() {
+fn plan_rewrites_file_with_many_deleted_rows() {
     let deleted = |size, rows, deleted_rows| PackedFile { size_bytes: size, rows, deleted_rows };
     let large = deleted(400, Some(100), 6);
     assert_eq!(plan(&[large], &RULES), [[0]]);
@@ -63,7 +63,7 @@ fn fewer_files_than_asked_for_are_left() {
 
 proptest! {
     #[test]
-    fn each_file_is_in_one_bin_at_most_and_repeating_comes_to_an_end(
+    fn plan_uses_files_once_and_converges(
         sizes in prop::collection::vec((0_u64..120, 0_u64..30), 0..200), min_files in 0_usize..6,
     ) {
         let rules = PackRules { min_files, ..RULES };

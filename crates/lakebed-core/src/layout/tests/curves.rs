@@ -57,7 +57,7 @@ fn check_hilbert(columns: usize, bits: usize) {
 }
 
 #[test]
-fn neighbours_along_hilberts_curve_are_neighbours_in_the_grid() {
+fn hilbert_neighbours_are_neighbours_in_grid() {
     for (columns, bits) in [(1, 10), (2, 1), (2, 6), (3, 4), (4, 3), (5, 2), (8, 2), (13, 1)] {
         check_hilbert(columns, bits);
     }
@@ -71,7 +71,7 @@ fn hilbert_of_one_column_is_its_order() {
 }
 
 #[test]
-fn columns_without_rows_and_very_many_columns_have_keys() {
+fn curve_keys_exist_for_extreme_shapes() {
     for keys in [zorder::keys, hilbert::keys] {
         assert!(keys(&[]).is_empty());
         assert!(keys(&[vec![], vec![]]).is_empty());

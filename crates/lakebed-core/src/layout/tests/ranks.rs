@@ -167,7 +167,7 @@ proptest! {
 }
 
 #[test]
-fn too_many_values_share_ranks_evenly_and_heavy_ones_are_bounds() {
+fn rank_many_values_bounds_heavy_values() {
     let mut numbers = Numbers(7);
     let values: Vec<i64> =
         (0..400_000).map(|_| if numbers.below(10) == 0 { 500_000 } else { numbers.below(1_000_000) as i64 }).collect();
@@ -184,7 +184,7 @@ fn too_many_values_share_ranks_evenly_and_heavy_ones_are_bounds() {
 }
 
 #[test]
-fn long_texts_are_ranked_by_what_statistics_hold() {
+fn rank_long_strings_by_statistics_prefix() {
     let text = |middle: &str, end: &str| format!("{}{middle}{}{end}", "c".repeat(40), "x".repeat(100));
     let texts = array(StringArray::from(vec![text("a", "1"), text("a", "2"), text("b", "0")]));
     let ranks = Ranker::of_sample(&[Arc::clone(&texts)]).unwrap().ranks(&texts).unwrap();

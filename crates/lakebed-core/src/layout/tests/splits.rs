@@ -62,7 +62,7 @@ fn skipping_one_by_one(sample: &[Vec<u16>], files: &[u32], count: usize) -> Vec<
 
 proptest! {
     #[test]
-    fn every_row_is_in_a_bucket_however_rows_are_batched(
+    fn split_ignores_batching_of_rows(
         sample in any_sample(), other in any_sample(), method in any_method(), files in 1..30_usize, parts in 1..4_usize, batch in 1..200_usize,
     ) {
         let split = Split::new(method, &sample, files, parts);
@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn rows_without_ties_are_divided_to_within_one(rows in 1..3_000_usize, columns in 1..5_usize, method in any_method(), files in 1..40_usize, parts in 1..4_usize) {
+    fn split_distinct_rows_within_one_row(rows in 1..3_000_usize, columns in 1..5_usize, method in any_method(), files in 1..40_usize, parts in 1..4_usize) {
         let mut numbers = Numbers(rows as u64);
         let mut shuffled = || {
             let mut order: Vec<(u64, u16)> = (1..=rows as u16).map(|rank| (numbers.next(), rank)).collect();
@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn no_file_has_much_more_than_its_share(sample in any_sample(), method in any_method(), files in 1..30_usize) {
+    fn split_gives_no_file_too_much(sample in any_sample(), method in any_method(), files in 1..30_usize) {
         let split = Split::new(method, &sample, files, 1);
         let share = sample[0].len() as f64 / files as f64;
         let most = rows_of(&split.assign(&sample, 0), files).into_iter().max().unwrap_or(0) as f64;
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn equal_rows_along_a_curve_stay_together_unless_they_fill_a_file(sample in any_sample(), is_hilbert in any::<bool>(), files in 1..30_usize) {
+    fn split_keeps_equal_rows_together(sample in any_sample(), is_hilbert in any::<bool>(), files in 1..30_usize) {
         let method = if is_hilbert { Method::Hilbert } else { Method::ZOrder };
         let split = Split::new(method, &sample, files, 1);
         let mut rows: Vec<(u128, u32)> = split.keys(&sample).into_iter().zip(split.assign(&sample, 0)).collect();
@@ -165,7 +165,7 @@ fn equal_rows_are_spread_evenly() {
 }
 
 #[test]
-fn without_rows_or_columns_there_is_little_to_split() {
+fn split_without_rows_or_columns_works() {
     for method in Method::ALL {
         for (sample, files) in [(vec![], 5), (vec![vec![]], 5), (vec![vec![], vec![]], 1), (vec![vec![1, 2], vec![2, 1]], 1)] {
             let split = Split::new(method, &sample, files, 2);
@@ -238,7 +238,7 @@ fn skewed_columns_are_skipped_evenly() {
 }
 
 #[test]
-fn of_dates_that_go_together_one_cut_serves_all() {
+fn split_correlated_dates_by_one_cut() {
     let mut numbers = Numbers(7);
     let ordered = numbers.column(ROWS, 2_400);
     let mut later =

@@ -81,7 +81,7 @@ fn txn(app_id: &str, version: i64, last_updated: Option<i64>) -> Action {
 
 /// Four rows: a protocol, a metaData, a txn, and an add that nobody asked for.
 #[test]
-fn each_row_is_the_action_whose_struct_it_fills() {
+fn read_row_gives_action_of_nonnull_struct() {
     let only = |row: usize| (0..4).map(|index| index == row).collect::<Vec<_>>();
     let protocols = structs(
         &[
@@ -159,7 +159,7 @@ fn missing_columns_and_fields_are_tolerated() {
 }
 
 #[test]
-fn features_that_are_null_are_not_an_empty_list() {
+fn read_null_features_differ_from_empty_list() {
     let fields = |features: ArrayRef| {
         structs(
             &[("minReaderVersion", ints(&[Some(3)])), ("minWriterVersion", ints(&[Some(7)])), ("readerFeatures", features)],
@@ -171,7 +171,7 @@ fn features_that_are_null_are_not_an_empty_list() {
 }
 
 #[test]
-fn other_arrow_types_for_the_same_values_are_read_alike() {
+fn read_other_arrow_types_gives_same_actions() {
     let mut large = LargeListBuilder::new(LargeStringBuilder::new());
     large.values().append_value("v2Checkpoint");
     large.append(true);
@@ -230,7 +230,7 @@ fn maps_of_large_text_are_read_alike() {
 }
 
 #[test]
-fn a_struct_that_is_never_null_but_blank_says_nothing() {
+fn read_blank_nonnull_struct_gives_no_action() {
     let fields = structs(
         &[
             ("appId", string_array(&[None, Some("app")])),
@@ -243,7 +243,7 @@ fn a_struct_that_is_never_null_but_blank_says_nothing() {
 }
 
 #[test]
-fn values_below_a_null_struct_do_not_count() {
+fn read_null_struct_ignores_its_values() {
     let fields = structs(
         &[("appId", string_array(&[Some("garbage"), Some("app")])), ("version", longs(&[Some(0), Some(1)]))],
         &[false, true],
@@ -252,7 +252,7 @@ fn values_below_a_null_struct_do_not_count() {
 }
 
 #[test]
-fn adds_and_removes_are_read_with_their_deletion_vectors() {
+fn read_file_actions_keeps_deletion_vectors() {
     let descriptor = structs(
         &[
             ("storageType", string_array(&[Some("u"), Some("garbage"), None])),
@@ -329,7 +329,7 @@ fn adds_and_removes_are_read_with_their_deletion_vectors() {
 }
 
 #[test]
-fn broken_rows_are_errors_that_name_the_field() {
+fn read_broken_row_names_the_field() {
     let txn = |app_id: ArrayRef, version: ArrayRef| [("txn", structs(&[("appId", app_id), ("version", version)], &[true]))];
     check_error(&txn(string_array(&[None]), longs(&[Some(1)])), "txn without appId");
     check_error(&txn(string_array(&[Some("a")]), string_array(&[Some("x")])), "version of txn cannot be read as Int64");
@@ -377,7 +377,7 @@ fn columns_hold_the_leaves_below_them() {
 }
 
 #[test]
-fn a_v2_checkpoint_says_of_which_version_it_is() {
+fn check_v2_checkpoint_requires_its_version() {
     let version = |version: i64| Action::CheckpointMetadata(CheckpointMetadata { version, tags: None });
     let sidecar = Action::Sidecar(Sidecar { path: "s".to_owned(), size_in_bytes: 1, modification_time: 1, tags: None });
     let message =

@@ -81,21 +81,21 @@ fn what_is_not_there_is_not_known() {
 }
 
 #[test]
-fn an_empty_list_is_known_to_be_empty() {
+fn parse_checksum_keeps_empty_lists() {
     let mut value = complete();
     value["setTransactions"] = json!([]);
     assert_eq!(parse(&value).unwrap().set_transactions, Some(Vec::new()));
 }
 
 #[test]
-fn a_list_with_a_broken_entry_is_not_known() {
+fn parse_checksum_drops_list_with_broken_entry() {
     let mut value = complete();
     value["setTransactions"] = json!([{"appId": "a", "version": 7}, {"appId": "b"}]);
     assert_eq!(parse(&value).unwrap().set_transactions, None);
 }
 
 #[test]
-fn without_sums_protocol_or_metadata_it_is_none() {
+fn parse_checksum_without_required_field_fails() {
     check_error(&[("metadata", Value::Null)], "a checksum file without metadata");
     check_error(&[("protocol", json!({"minReaderVersion": 1}))], "a checksum file without protocol");
     check_error(&[("numFiles", Value::Null)], "a checksum file without numFiles");
@@ -117,7 +117,7 @@ fn what_is_written_is_read_again() {
 }
 
 #[test]
-fn a_histogram_that_contradicts_itself_is_not_known() {
+fn parse_checksum_drops_contradictory_histogram() {
     for broken in [
         json!({"sortedBinBoundaries": [0, 10], "fileCounts": [2], "totalBytes": [1234]}),
         json!({"sortedBinBoundaries": [10, 0], "fileCounts": [2, 0], "totalBytes": [1234, 0]}),
@@ -198,7 +198,7 @@ mod succession {
     }
 
     #[test]
-    fn transactions_of_a_table_that_forgets_them_are_not_listed() {
+    fn next_checksum_omits_transactions_that_expire() {
         let mut value = complete();
         value["metadata"]["configuration"] = json!({"delta.setTransactionRetentionDuration": "interval 1 day"});
         assert_eq!(next(&parse(&value).unwrap(), "").unwrap().set_transactions, None);

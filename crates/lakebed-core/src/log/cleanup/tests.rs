@@ -23,7 +23,7 @@ fn retention_ends_at_a_midnight() {
 }
 
 #[test]
-fn everything_before_the_checkpoint_goes_version_by_version() {
+fn plan_cleanup_deletes_older_files_by_version() {
     let mut listed: Vec<ListedLogFile> = (0..8).map(commit_file).collect();
     listed.extend([
         checkpoint_file(2),
@@ -94,7 +94,7 @@ fn is_gone(listed: &[ListedLogFile], version: u64) -> bool {
 }
 
 #[test]
-fn a_clean_up_that_breaks_off_leaves_all_versions_from_one_on() {
+fn interrupted_cleanup_keeps_a_run_of_versions() {
     let mut listed: Vec<ListedLogFile> = (0..12).map(commit_file).collect();
     listed.extend([checkpoint_file(2), checkpoint_file(5), checkpoint_file(9)]);
     listed.extend((1..=2).map(|part| log_file(&format!("00000000000000000007.checkpoint.{part:010}.0000000002.parquet"))));
@@ -114,7 +114,7 @@ fn a_clean_up_that_breaks_off_leaves_all_versions_from_one_on() {
 
 proptest! {
     #[test]
-    fn whatever_is_deleted_first_older_versions_are_read_or_gone(
+    fn partial_cleanup_leaves_versions_readable_or_gone(
         listed in any_listing(),
         cutoff in 0_u64..24,
         deleted in prop::collection::vec(any::<bool>(), 64),
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn no_retained_version_is_lost_however_far_a_clean_up_comes(listed in any_listing(), cutoff in 0_u64..24, done in 0.0..1.0) {
+    fn partial_cleanup_never_loses_a_retained_version(listed in any_listing(), cutoff in 0_u64..24, done in 0.0..1.0) {
         if let Some(plan) = plan(&listed, &rules(cutoff)) {
             prop_assert!(plan.first_version <= cutoff);
             let deleted = &plan.files[..(plan.files.len() as f64 * done) as usize];
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn what_can_be_read_is_what_can_be_planned(listed in any_listing()) {
+    fn readable_versions_are_those_with_a_plan(listed in any_listing()) {
         let found = readable_versions(&listed, &HashSet::new());
         for version in 0..26 {
             prop_assert_eq!(found.contains(&version), readable(&listed, version), "version {}", version);

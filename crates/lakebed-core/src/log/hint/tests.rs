@@ -40,7 +40,7 @@ fn checksums_are_those_of_the_specification() {
 }
 
 #[test]
-fn long_arrays_have_a_checksum_by_each_order() {
+fn hash_long_array_accepts_both_orders() {
     let text = r#"{"version":1,"tags":{"l":["v0","v1","v2","v3","v4","v5","v6","v7","v8","v9","v10"]}}"#;
     let (by_path, by_entry) = ("b1f93047fd39fbbfe7994f70c49ff4af", "8f47127b21bff350ca0c675f216b1685");
     assert_eq!(canonical::checksums(&object(text)), [by_path, by_entry]);
@@ -55,7 +55,7 @@ fn long_arrays_have_a_checksum_by_each_order() {
 
 /// What Delta Spark 4 writes, checksum included.
 #[test]
-fn a_hint_of_delta_spark_is_read_and_printed_the_same() {
+fn parse_and_print_delta_sparks_hint() {
     let text = r#"{"version":1,"size":2,"parts":3,"sizeInBytes":20,"numOfAddFiles":2,"checkpointSchema":{"type":"struct","fields":[{"name":"c1","type":"integer","nullable":false,"metadata":{}}]},"checksum":"524d4e2226f3c3f923df4ee42dae347e"}"#;
     let hint = Hint {
         version: 1,
@@ -74,7 +74,7 @@ fn a_hint_of_delta_spark_is_read_and_printed_the_same() {
 }
 
 #[test]
-fn the_notes_on_a_v2_checkpoint_are_read() {
+fn parse_hint_reads_v2_checkpoint() {
     let text = r#"{"version":7,"size":3,"v2Checkpoint":{"path":"00000000000000000007.checkpoint.u.json","sizeInBytes":10,"modificationTime":11,
         "nonFileActions":[{"protocol":{"minReaderVersion":1,"minWriterVersion":2}},{"future":{}}],
         "sidecarFiles":[{"path":"s.parquet","sizeInBytes":5,"modificationTime":6}]}}"#;
@@ -102,13 +102,13 @@ fn half_a_list_of_actions_is_none() {
 }
 
 #[test]
-fn fields_of_the_wrong_kind_are_as_good_as_absent() {
+fn parse_hint_ignores_fields_of_wrong_type() {
     let text = r#"{"version":"12","size":"many","parts":-1,"sizeInBytes":1.5,"numOfAddFiles":[],"checkpointSchema":"x","v2Checkpoint":{},"tags":7,"checksum":null}"#;
     assert_eq!(parse(text.as_bytes()).unwrap(), Hint { version: 12, ..Hint::default() });
 }
 
 #[test]
-fn what_cannot_be_trusted_is_refused_with_the_reason() {
+fn parse_untrustworthy_hint_names_the_reason() {
     check_refused(b"", "it is empty");
     check_refused(b" \n", "it is empty");
     check_refused(b"{\"version\":1", "it is not sound JSON");
@@ -128,7 +128,7 @@ fn what_cannot_be_trusted_is_refused_with_the_reason() {
 }
 
 #[test]
-fn numbers_do_not_count_as_objects_with_keys() {
+fn hash_numbers_differs_from_objects() {
     assert_eq!(parse(br#"{"version":5,"tags":{"a":[1,2,1.5,-3,1e400,null,true,"x"]}}"#).unwrap().version, 5);
 }
 
@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn a_change_of_any_leaf_changes_the_checksum(hint in any_hint(), at in any::<prop::sample::Index>(), other in "[a-z]{1,5}") {
+    fn hash_changes_with_every_leaf(hint in any_hint(), at in any::<prop::sample::Index>(), other in "[a-z]{1,5}") {
         let text = hint.to_json().unwrap();
         let mut changed: Value = serde_json::from_str(&text).unwrap();
         let mut places = Vec::new();

@@ -51,7 +51,7 @@ fn batches(layers: &Layers) -> Vec<FileBatch> {
 }
 
 #[test]
-fn files_are_visible_in_the_order_of_their_commits() {
+fn replay_orders_files_by_commit() {
     let commits = [
         vec![add_line("a", None), add_line("b", None)],
         vec![add_line("c", None)],
@@ -76,7 +76,7 @@ fn large_commits_become_several_batches() {
 }
 
 #[test]
-fn a_file_with_another_vector_is_another_file() {
+fn replay_separates_files_by_deletion_vector() {
     let swap = vec![remove_line("a", None), add_line("a", Some("one"))];
     assert_eq!(visible(&[&[&[add_line("a", None)], &swap]]), ["a#one"]);
     assert_eq!(
@@ -92,13 +92,13 @@ fn adding_a_file_again_replaces_it() {
 }
 
 #[test]
-fn the_last_of_two_actions_of_one_commit_wins() {
+fn replay_takes_last_action_of_a_commit() {
     assert_eq!(visible(&[&[&[add_line("a", None), remove_line("a", None)]]]), [""; 0]);
     assert_eq!(visible(&[&[&[remove_line("a", None), add_line("a", None)]]]), ["a"]);
 }
 
 #[test]
-fn local_paths_are_the_same_with_and_without_a_scheme() {
+fn replay_ignores_scheme_of_local_paths() {
     assert_eq!(FileKey::new("file:///x/a", None), FileKey::new("/x/a", None));
     assert_eq!(FileKey::new("file:/x/a", None), FileKey::new("/x/a", None));
     assert_ne!(FileKey::new("x/a", None), FileKey::new("/x/a", None));

@@ -61,7 +61,7 @@ fn commits_alone_make_a_version() {
 }
 
 #[test]
-fn the_newest_checkpoint_not_above_the_target_is_taken() {
+fn plan_takes_newest_checkpoint_up_to_target() {
     let listed = listing(&[&commits(0..=25), &[checkpoint_file(10), checkpoint_file(20)]]);
     check(&listed, None, 25, Some(20), &[25, 24, 23, 22, 21]);
     check(&listed, Some(20), 20, Some(20), &[]);
@@ -91,7 +91,7 @@ fn incomplete_and_empty_checkpoints_are_passed_over() {
 }
 
 #[test]
-fn parts_of_checkpoints_with_other_numbers_of_parts_do_not_mix() {
+fn plan_never_mixes_multi_part_checkpoints() {
     let listed = listing(&[&commits(0..=5), &[part(4, 1, 3), part(4, 2, 3), part(4, 3, 4), part(4, 1, 2), part(4, 2, 2)]]);
     let segment = plan_latest(&listed).unwrap();
     let files = segment.checkpoint.unwrap().files;
@@ -101,13 +101,13 @@ fn parts_of_checkpoints_with_other_numbers_of_parts_do_not_mix() {
 }
 
 #[test]
-fn a_number_of_parts_beyond_all_reason_costs_nothing() {
+fn plan_ignores_huge_number_of_parts() {
     let listed = listing(&[&commits(0..=1), &[log_file("00000000000000000001.checkpoint.1.4294967295.parquet")]]);
     check(&listed, None, 1, None, &[1, 0]);
 }
 
 #[test]
-fn at_one_version_unique_names_come_before_classic_ones_and_many_parts_last() {
+fn plan_prefers_uuid_then_classic_then_parts() {
     let (a, b) = (log_file("00000000000000000004.checkpoint.aa.parquet"), log_file("00000000000000000004.checkpoint.bb.json"));
     let all = [part(4, 1, 1), part(4, 1, 2), part(4, 2, 2), checkpoint_file(4), a.clone(), b.clone()];
     let chosen = |without: &[&ListedLogFile]| {
@@ -123,7 +123,7 @@ fn at_one_version_unique_names_come_before_classic_ones_and_many_parts_last() {
 }
 
 #[test]
-fn without_an_unusable_checkpoint_an_older_one_or_the_commits_serve() {
+fn plan_replaces_unusable_checkpoint_by_older_files() {
     let listed = listing(&[&commits(0..=25), &[checkpoint_file(10), part(20, 1, 2), part(20, 2, 2)]]);
     let without = |names: &[String]| plan(&listed, None, &names.iter().cloned().collect()).unwrap();
     let second_part = part(20, 2, 2).path.name;
@@ -133,7 +133,7 @@ fn without_an_unusable_checkpoint_an_older_one_or_the_commits_serve() {
 }
 
 #[test]
-fn a_gap_is_an_error_that_names_it() {
+fn plan_with_gap_names_missing_commits() {
     let torn = listing(&[&commits(0..=4), &commits(8..=9)]);
     check_error(&torn, None, &corrupt(), "_delta_log: version 9 cannot be rebuilt: the commits of versions 5 to 7 are missing");
     check_error(
@@ -160,7 +160,7 @@ fn a_checkpoint_above_a_gap_heals_it() {
 }
 
 #[test]
-fn a_version_whose_commit_is_lost_does_not_vanish_with_its_checkpoint() {
+fn plan_fails_when_newest_commit_is_lost() {
     let listed = listing(&[&commits(0..=9), &[log_file_with_size(&checkpoint_name(10), 0)]]);
     check_error(
         &listed,
@@ -189,13 +189,13 @@ fn versions_beyond_the_log_are_not_found() {
 }
 
 #[test]
-fn a_directory_without_commits_and_checkpoints_is_no_table() {
+fn plan_without_commits_finds_no_table() {
     check_error(&[], None, &ErrorKind::TableNotFound, "there are no commits in _delta_log");
     check_error(&[log_file(&checksum_name(3))], None, &ErrorKind::TableNotFound, "there are no commits in _delta_log");
 }
 
 #[test]
-fn compactions_stand_for_the_commits_that_they_cover() {
+fn plan_replaces_commits_by_compactions() {
     let names_of = |extra: &[ListedLogFile], target: Option<u64>| {
         let listed = listing(&[&commits(0..=12), &[checkpoint_file(4)], extra]);
         plan(&listed, target, &HashSet::new()).unwrap().commits.iter().map(|path| (path.version, path.kind)).collect::<Vec<_>>()
@@ -222,7 +222,7 @@ fn empty_and_unusable_compactions_are_passed_over() {
 }
 
 #[test]
-fn a_compaction_does_not_hide_a_missing_commit() {
+fn plan_with_compaction_reports_missing_commit() {
     let listed = listing(&[&commits(0..=1), &commits(3..=4), &[compaction(1, 3)]]);
     check_error(&listed, None, &corrupt(), "_delta_log: version 4 cannot be rebuilt: the commit of version 2 is missing");
 }
@@ -244,13 +244,13 @@ fn the_checksum_lies_between_checkpoint_and_version() {
 }
 
 #[test]
-fn of_two_spellings_of_a_version_the_long_one_counts() {
+fn plan_prefers_commit_name_of_twenty_digits() {
     let listed = [log_file(&commit_name(0)), log_file(&commit_name(1)), log_file("1.json")];
     assert_eq!(names(&plan_latest(&listed).unwrap().commits), [commit_name(1), commit_name(0)]);
 }
 
 #[test]
-fn the_reconstructible_range_reaches_back_to_a_base() {
+fn range_reaches_back_to_checkpoint_or_zero() {
     assert_eq!(reconstructible_range(&[]), None);
     assert_eq!(reconstructible_range(&commits(0..=7)), Some(0..=7));
     assert_eq!(reconstructible_range(&commits(3..=7)), None);
@@ -297,12 +297,12 @@ fn rebuildable(listed: &[ListedLogFile], version: u64) -> bool {
 
 proptest! {
     #[test]
-    fn a_plan_exists_exactly_when_the_version_can_be_rebuilt(listed in any_log(), version in 0_u64..20) {
+    fn plan_exists_exactly_for_rebuildable_versions(listed in any_log(), version in 0_u64..20) {
         prop_assert_eq!(plan(&listed, Some(version), &HashSet::new()).is_ok(), rebuildable(&listed, version));
     }
 
     #[test]
-    fn a_plan_covers_each_version_above_the_checkpoint_once(listed in any_log(), version in 0_u64..20) {
+    fn plan_covers_each_version_once(listed in any_log(), version in 0_u64..20) {
         if let Ok(segment) = plan(&listed, Some(version), &HashSet::new()) {
             let covered: Vec<u64> = segment.commits.iter().rev().flat_map(|path| match path.kind {
                 LogKind::Compaction { end } => path.version..=end,
@@ -314,7 +314,7 @@ proptest! {
     }
 
     #[test]
-    fn the_range_holds_exactly_the_versions_joined_to_the_latest(listed in any_log()) {
+    fn range_holds_versions_joined_to_the_latest(listed in any_log()) {
         let good: BTreeSet<u64> = (0..20).filter(|version| rebuildable(&listed, *version)).collect();
         let traces = listed.iter().filter(|file| match file.path.kind {
             LogKind::Commit => true,
@@ -330,7 +330,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_the_listing_does_not_matter(listed in any_log(), rotate in 0_usize..20) {
+    fn plan_ignores_order_of_listing(listed in any_log(), rotate in 0_usize..20) {
         let mut rotated = listed.clone();
         rotated.rotate_left(rotate.min(listed.len()));
         let (one, other) = (plan_latest(&listed), plan_latest(&rotated));

@@ -64,7 +64,7 @@ fn check_changes(old: &str, new: &str, expected: &str) {
 }
 
 #[test]
-fn rows_may_lack_columns_but_not_have_more() {
+fn compare_allows_missing_columns_but_no_more() {
     check_obstacle("id long", "id long, name string", false, None);
     check_obstacle("id long, name string", "id long", false, Some("column name is not there"));
     check_obstacle("s {x long}", "s {x long, y long}", false, None);
@@ -73,7 +73,7 @@ fn rows_may_lack_columns_but_not_have_more() {
 }
 
 #[test]
-fn types_are_equal_or_become_wider_if_that_is_asked_for() {
+fn compare_allows_wider_types_on_request() {
     check_obstacle("id integer", "id long", false, Some("column id has the type integer instead of long"));
     check_obstacle("id integer", "id long", true, None);
     check_obstacle("id long", "id integer", true, Some("column id has the type long instead of integer"));
@@ -82,7 +82,7 @@ fn types_are_equal_or_become_wider_if_that_is_asked_for() {
 }
 
 #[test]
-fn nulls_are_not_given_where_none_are_expected() {
+fn compare_refuses_nulls_for_required_columns() {
     check_obstacle("id long", "id long not null", false, Some("column id may be null"));
     check_obstacle("id long not null", "id long", false, None);
 }

@@ -58,7 +58,7 @@ fn older_and_narrower_spellings_are_read() {
 }
 
 #[test]
-fn bounded_text_is_text_that_remembers_its_bound() {
+fn parse_varchar_gives_string_and_keeps_length() {
     let schema = parse(r#"{"type":"struct","fields":[{"name":"c","type":"varchar(10)"}]}"#).unwrap();
     assert_eq!(
         schema.to_json(),
@@ -68,12 +68,12 @@ fn bounded_text_is_text_that_remembers_its_bound() {
 }
 
 #[test]
-fn a_user_defined_type_is_read_as_what_it_is_stored_as() {
+fn parse_user_defined_type_gives_stored_type() {
     assert_eq!(type_of(r#"{"type":"udt","class":"x.Y","sqlType":"long"}"#), DataType::Primitive(PrimitiveType::Long));
 }
 
 #[test]
-fn a_schema_prints_as_delta_spark_prints_it() {
+fn print_schema_matches_delta_spark() {
     let json = concat!(
         r#"{"type":"struct","fields":["#,
         r#"{"name":"id","type":"long","nullable":false,"metadata":{"comment":"k","x":1.50,"delta.columnMapping.id":9007199254740993}},"#,
@@ -103,7 +103,7 @@ fn impossible_decimals_are_refused() {
 }
 
 #[test]
-fn names_that_differ_by_case_alone_are_refused_at_every_level() {
+fn parse_refuses_names_differing_only_by_case() {
     let twice = r#"{"type":"struct","fields":[{"name":"É","type":"long"},{"name":"é","type":"long"}]}"#;
     let message = "stands there more than once (names that differ by case alone are the same)";
     check_error(twice, &format!("schema: column é: {message}"));
@@ -167,7 +167,7 @@ fn nested(structs: usize) -> String {
 }
 
 #[test]
-fn types_nested_too_deep_are_refused_in_words_that_say_so() {
+fn parse_deeply_nested_type_names_the_limit() {
     assert_eq!(parse(&nested(42)).unwrap().to_json(), nested(42));
     let error = parse(&nested(43)).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::UnsupportedFeature { .. }), "{error}");

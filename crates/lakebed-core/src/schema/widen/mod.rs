@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_protocols_changes_are_widenings_and_no_others() {
+    fn widen_allows_exactly_the_protocols_changes() {
         let names = [
             "byte",
             "short",
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_cannot_be_followed_names_its_column() {
+    fn read_unknown_type_change_names_the_column() {
         assert!(check_type_changes(&schema_with_change("integer", "long")).is_ok());
         for (from, to) in [("long", "integer"), ("integer", "complex"), ("string", "long")] {
             let error = check_type_changes(&schema_with_change(from, to)).unwrap_err();

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lower_bound_counts_letters_and_the_upper_one_units() {
+    fn cut_counts_code_points_and_utf16_units() {
         let x = |count: usize| "x".repeat(count);
         check(&(x(31) + "😀"), 32, &(x(31) + "😀"), Some(&(x(31) + "😀")));
         check(&(x(31) + "😀a"), 32, &(x(31) + "😀"), Some(&(x(31) + "😀\u{7f}")));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_last_letters_is_extended_or_has_no_upper_bound() {
+    fn cut_greatest_characters_extends_or_drops_bound() {
         let last = |count: usize| "\u{10ffff}".repeat(count);
         let after_x = |text: String| "x".repeat(32) + &text;
         check(&last(16), 32, &last(16), Some(&last(16)));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_of_nothing_leaves_a_lower_bound() {
+    fn cut_to_zero_leaves_lower_bound() {
         check("abc", 0, "", None);
         check("", 0, "", Some(""));
         check("abc", u32::MAX, "abc", Some("abc"));

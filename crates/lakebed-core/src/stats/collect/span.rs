@@ -113,7 +113,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_span_is_that_of_the_values_that_are_not_null(
+        fn span_covers_only_valid_values(
             values in prop::collection::vec((any::<i32>(), prop::bool::weighted(0.9)), 0..300), all in any::<bool>(), from in any::<prop::sample::Index>(),
         ) {
             let from = if values.is_empty() { 0 } else { from.index(values.len()) };

@@ -33,7 +33,7 @@ fn collect(plan: &Arc<StatsPlan>, batches: &[RecordBatch]) -> String {
 }
 
 #[test]
-fn texts_that_begin_the_same_have_longer_bounds() {
+fn collect_common_prefix_gives_longer_bounds() {
     let start = "https://example.com/articles/2024/";
     let texts = || {
         vec![("a", array(StringArray::from(vec![format!("{start}{}", "a".repeat(40)), format!("{start}{}", "b".repeat(40))])))]
@@ -97,7 +97,7 @@ fn check_column(column: impl Array + 'static, low: &str, high: &str, nulls: usiz
 
 // Unless they say otherwise, the texts here are those that Delta Spark 4.4.0 wrote for the same rows.
 #[test]
-fn every_type_has_its_count_of_nulls_and_most_have_bounds() {
+fn collect_every_type_counts_nulls() {
     let inner = struct_column(
         vec![
             ("z", array(StringArray::from(vec!["q"]))),
@@ -137,7 +137,7 @@ fn every_type_has_its_count_of_nulls_and_most_have_bounds() {
 }
 
 #[test]
-fn columns_of_nulls_have_no_bounds_but_structs_stay() {
+fn collect_all_null_columns_gives_no_bounds() {
     let list = new_null_array(ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1)])]).data_type(), 1);
     let inner = struct_column(vec![("z", array(StringArray::from(vec!["q"]))), ("w", list)], None);
     check(
@@ -155,7 +155,7 @@ fn columns_of_nulls_have_no_bounds_but_structs_stay() {
 }
 
 #[test]
-fn without_columns_that_have_bounds_there_are_no_bounds() {
+fn collect_without_bounded_columns_omits_bounds() {
     let flag = || array(BooleanArray::from(vec![true]));
     check(
         vec![("b", flag()), ("st", struct_column(vec![("b", flag())], None))],
@@ -165,7 +165,7 @@ fn without_columns_that_have_bounds_there_are_no_bounds() {
 }
 
 #[test]
-fn the_fields_of_a_null_struct_are_null() {
+fn collect_counts_fields_of_null_structs() {
     let y = struct_column(vec![("z", array(StringArray::from(vec!["no", "no", "q"])))], Some(vec![true, false, true]));
     let st = struct_column(
         vec![("x", array(Int32Array::from(vec![Some(0), Some(1), None]))), ("y", y)],
@@ -182,7 +182,7 @@ fn the_fields_of_a_null_struct_are_null() {
 }
 
 #[test]
-fn tight_bounds_are_said_where_they_are_wanted() {
+fn collect_writes_tight_bounds_on_request() {
     let batch = batch(vec![("i", array(Int32Array::from(vec![1])))]);
     let plan = Arc::new(StatsPlan::clone(&plan(&batch, ("other", ""))).with_tight_bounds(true));
     let expected = r#"{"numRecords":1,"minValues":{"i":1},"maxValues":{"i":1},"nullCount":{"i":0},"tightBounds":true}"#;
@@ -190,7 +190,7 @@ fn tight_bounds_are_said_where_they_are_wanted() {
 }
 
 #[test]
-fn a_column_that_is_not_there_is_null_and_void_is_null_anyway() {
+fn collect_missing_or_void_column_counts_nulls() {
     let whole = [("i", PrimitiveType::Integer), ("v", PrimitiveType::Void), ("j", PrimitiveType::Integer)];
     let mut schema = StructType { fields: whole.map(|(name, data_type)| StructField::new(name, data_type, true)).into() };
     let inner = StructType {
@@ -209,7 +209,7 @@ fn a_column_that_is_not_there_is_null_and_void_is_null_anyway() {
 }
 
 #[test]
-fn a_file_without_rows_has_statistics_without_values() {
+fn collect_empty_file_gives_only_counts() {
     let empty =
         batch(vec![("i", array(Int32Array::from(Vec::<i32>::new()))), ("s", array(StringArray::from(Vec::<&str>::new())))]);
     let expected = r#"{"numRecords":0,"minValues":{},"maxValues":{},"nullCount":{"i":0,"s":0}}"#;
@@ -218,7 +218,7 @@ fn a_file_without_rows_has_statistics_without_values() {
 }
 
 #[test]
-fn texts_are_compared_as_utf8_and_cut_off() {
+fn collect_strings_compares_bytes_and_cuts() {
     check_column(StringArray::from(vec![Some("\u{ffff}"), Some("😀"), None]), "\"\u{ffff}\"", "\"😀\"", 1);
     check_column(StringArray::from(vec!["b", ""]), r#""""#, r#""b""#, 0);
     let long = "abcdefghijklmnopqrstuvwxyz0123456789";
@@ -253,7 +253,7 @@ fn floats_are_spelled_as_java_spells_them() {
 }
 
 #[test]
-fn nan_is_above_all_and_is_left_out() {
+fn collect_omits_nan_bounds() {
     // Spark writes "NaN".
     check_column(Float64Array::from(vec![Some(1.0), Some(f64::NAN), None]), "1.0", "", 1);
     check_column(Float32Array::from(vec![-f32::NAN, 1.0]), "1.0", "", 0);
@@ -261,7 +261,7 @@ fn nan_is_above_all_and_is_left_out() {
 }
 
 #[test]
-fn a_zero_is_no_less_than_zero_as_a_maximum() {
+fn collect_zero_bounds_cover_both_signs() {
     // Of zeros of both signs Spark writes the first one, for both bounds.
     check_column(Float64Array::from(vec![-0.0, 0.0]), "-0.0", "0.0", 0);
     check_column(Float32Array::from(vec![0.0, -0.0]), "-0.0", "0.0", 0);
@@ -288,7 +288,7 @@ fn timestamps_are_cut_off_at_milliseconds() {
 }
 
 #[test]
-fn years_of_other_than_four_digits_are_left_out() {
+fn collect_omits_years_outside_four_digits() {
     // Spark writes them with a sign.
     check_column(timestamps(vec![0, 253_402_300_800_000_000]), r#""1970-01-01T00:00:00.000Z""#, "", 0);
     check_column(timestamps(vec![i64::MIN, 0]), "", r#""1970-01-01T00:00:00.000Z""#, 0);

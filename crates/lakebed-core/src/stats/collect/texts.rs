@@ -314,7 +314,7 @@ mod tests {
         }
 
         #[test]
-        fn bounds_of_texts_that_begin_the_same_are_longer_and_hold(
+        fn bounds_of_common_prefix_are_longer(
             same in prop_oneof![0_usize..80, 950_usize..1100], letter in prop::sample::select(vec!["a", "é", "😀"]),
             ends in prop::collection::vec("[a-c😀]{0,50}", 1..6),
         ) {
@@ -335,7 +335,7 @@ mod tests {
         }
 
         #[test]
-        fn keys_are_in_the_order_of_their_texts(a in any_text(), b in any_text()) {
+        fn key_order_follows_string_order(a in any_text(), b in any_text()) {
             let array = StringArray::from(vec![a.as_str(), b.as_str()]);
             let (mut keys, mut keys_of_views) = (Vec::new(), Vec::new());
             array.push_keys(0, &mut keys);

@@ -92,7 +92,7 @@ fn names_win_over_the_number() {
 }
 
 #[test]
-fn what_is_no_list_of_names_is_refused() {
+fn plan_with_malformed_column_names_is_refused() {
     for list in ["a,", ",a", "a,,B", "`a", "a`", "``", "a.", ".a", "a b", "`a`b", "a..b"] {
         let error = plan(&schema(), ("dataSkippingStatsColumns", list), &[], &[]).unwrap_err();
         assert_eq!(
@@ -116,7 +116,7 @@ fn partition_columns_neither_count_nor_have_statistics() {
 }
 
 #[test]
-fn clustering_columns_have_statistics_whatever_the_properties_say() {
+fn plan_always_includes_clustering_columns() {
     for property in [("dataSkippingNumIndexedCols", "1"), ("dataSkippingStatsColumns", "a")] {
         let plan = plan(&schema(), property, &[], &[&["B"], &["s", "y", "w"], &["nope"], &["s", "y"]]).unwrap();
         assert_eq!(leaves(plan.columns()), ["a", "s.y.w", "B"]);
@@ -124,7 +124,7 @@ fn clustering_columns_have_statistics_whatever_the_properties_say() {
 }
 
 #[test]
-fn names_are_physical_in_the_plan_and_logical_in_properties() {
+fn plan_uses_physical_names() {
     let properties = TableProperties { data_skipping_stats_columns: Some("s.x,B".to_owned()), ..properties(&[]) };
     let clustering = [vec!["p-s".to_owned(), "p-y".to_owned(), "p-w".to_owned()]];
     for mode in [MappingMode::Name, MappingMode::Id] {

@@ -11,7 +11,7 @@ use PrimitiveType::{Boolean, Byte, Date, Double, Float, Integer, Long, Short, St
 const SPARK: &str = r#"{"numRecords":3,"minValues":{"id":-7,"name":"a, {b}","at":"2024-02-29T12:34:56.789Z","day":"2024-02-29","price":12345678901234567.89,"place":{"x":1.5,"y":{"z":"in"}}},"maxValues":{"id":9007199254740993,"name":"z\"}","at":"2024-02-29T13:34:56.789+01:00","day":"9999-12-31","price":99999999999999999.99,"place":{"x":1.0E10,"y":{"z":"out"}}},"nullCount":{"id":0,"name":1,"at":0,"day":0,"price":2,"place":{"x":0,"y":{"z":3}}},"tightBounds":false}"#;
 
 #[test]
-fn every_kind_is_found_in_a_text_of_delta_spark() {
+fn read_delta_spark_stats_finds_every_kind() {
     let price = PrimitiveType::Decimal { precision: 19, scale: 2 };
     check(SPARK, rows(), Int64Array::from(vec![3]));
     check(SPARK, tight(), BooleanArray::from(vec![false]));
@@ -32,7 +32,7 @@ fn every_kind_is_found_in_a_text_of_delta_spark() {
 }
 
 #[test]
-fn wanted_statistics_come_in_their_order_with_a_row_for_each_text() {
+fn read_keeps_order_of_columns_and_rows() {
     let texts = StringArray::from(vec![
         Some(r#"{"numRecords":1,"minValues":{"a":1,"b":"x"},"nullCount":{"a":5}}"#),
         None,
@@ -125,7 +125,7 @@ fn decimals_are_exact() {
 }
 
 #[test]
-fn decimals_that_went_through_a_float_are_moved_outwards() {
+fn read_decimals_through_float_moves_bounds_outwards() {
     // delta-rs writes the float nearest to 0.123456789012345678, which is above it.
     let wide = PrimitiveType::Decimal { precision: 20, scale: 18 };
     let text = r#"{"minValues":{"a":0.12345678901234568},"maxValues":{"a":0.12345678901234568}}"#;
@@ -136,7 +136,7 @@ fn decimals_that_went_through_a_float_are_moved_outwards() {
 }
 
 #[test]
-fn floats_are_ordered_as_the_table_orders_them() {
+fn read_floats_in_order_of_table() {
     let text = r#"{"minValues":{"a":"-Infinity","b":"NaN","c":0.0,"d":3.4028235E38,"e":1},"maxValues":{"a":"Infinity","b":"NaN","c":-0.0,"d":NaN,"e":0.1}}"#;
     check(text, min("a", Double), Float64Array::from(vec![f64::NEG_INFINITY]));
     check(text, max("a", Double), Float64Array::from(vec![f64::INFINITY]));
@@ -153,7 +153,7 @@ fn floats_are_ordered_as_the_table_orders_them() {
 }
 
 #[test]
-fn bounds_of_doubles_hold_for_floats_of_the_same_text() {
+fn read_double_bounds_hold_for_floats() {
     // The float 1.1 is above the double 1.1, the float 1.3 below the double 1.3.
     let text = r#"{"minValues":{"a":1.3,"b":1.1,"c":1e300,"d":-1e-300},"maxValues":{"a":1.1,"b":1.3,"c":-1e300,"d":1e-300}}"#;
     check(text, min("a", Double), Float64Array::from(vec![1.299_999_952_316_284_2]));
@@ -198,7 +198,7 @@ fn timestamps_come_in_many_spellings() {
 }
 
 #[test]
-fn the_zone_of_a_wall_clock_is_passed_over() {
+fn read_timestamp_ntz_ignores_zone() {
     let text =
         r#"{"minValues":{"a":"2024-02-29T12:34:56.789+01:00","b":"2024-02-29"},"maxValues":{"a":"2024-02-29 12:34:56.789Z"}}"#;
     check(text, min("a", TimestampNtz), TimestampMicrosecondArray::from(vec![1_709_210_096_789_000]));
@@ -254,7 +254,7 @@ fn booleans_and_types_without_bounds() {
 }
 
 #[test]
-fn tight_bounds_are_true_unless_the_text_says_otherwise() {
+fn read_tight_bounds_defaults_to_true() {
     for (text, expected) in [
         ("{}", Some(true)),
         (r#"{"tightBounds":null}"#, Some(true)),
@@ -279,7 +279,7 @@ fn the_last_of_equal_names_counts() {
 }
 
 #[test]
-fn a_name_may_be_a_column_and_a_struct() {
+fn read_name_as_column_and_as_struct() {
     let text = r#"{"minValues":{"a":{"b":1,"a":2},"b":3}}"#;
     check(text, column(StatKind::Min, &["a", "b"], Long), Int64Array::from(vec![1]));
     check(text, column(StatKind::Min, &["a", "a"], Long), Int64Array::from(vec![2]));
@@ -304,7 +304,7 @@ fn names_and_strings_may_need_escapes() {
 }
 
 #[test]
-fn a_name_is_not_found_in_what_stands_between_two_strings() {
+fn read_ignores_names_between_two_strings() {
     let text = r#"{"minValues":{"x":"y",":5,":"z","":"w"}}"#;
     check(text, min(",", Long), Int64Array::from(vec![None]));
     check(text, min(":5,", Text), StringArray::from(vec!["z"]));
@@ -323,7 +323,7 @@ fn space_may_stand_anywhere_between() {
 }
 
 #[test]
-fn many_wanted_names_are_found_as_well_as_few() {
+fn read_finds_many_names_at_once() {
     let names: Vec<String> = (0..40).map(|number| format!("c{number}")).collect();
     let values: Vec<String> = names.iter().enumerate().map(|(value, name)| format!("\"{name}\":{value}")).collect();
     let text = StringArray::from(vec![format!("{{\"maxValues\":{{{}}}}}", values.join(","))]);

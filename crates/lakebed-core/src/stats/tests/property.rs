@@ -108,7 +108,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn a_walk_finds_what_a_whole_parse_finds(
+    fn scan_agrees_with_full_json_parse(
         statistics in any_statistics(), style in any_style(), paths in prop::collection::vec(prop::collection::vec(any_name(), 1..3), 1..12)
     ) {
         let mut text = String::new();
@@ -157,7 +157,7 @@ proptest! {
     }
 
     #[test]
-    fn text_made_of_a_struct_says_the_same(
+    fn struct_to_json_reads_the_same(
         longs in prop::collection::vec(any::<Option<i64>>(), 4), doubles in prop::collection::vec(any::<Option<f64>>(), 4),
         floats in prop::collection::vec(any::<Option<f32>>(), 4), texts in prop::collection::vec(prop::option::of("\\PC{0,8}|[\"\\\\\n\u{0}-\u{1f}]{1,4}"), 4),
         // Years -9999 to 9999, in milliseconds and in days.
@@ -195,7 +195,7 @@ proptest! {
     }
 
     #[test]
-    fn a_decimal_through_a_float_stays_a_bound(units in -(10_i128.pow(34))..10_i128.pow(34), shift in 0..34_u32, scale in 0..30_u8) {
+    fn decimal_through_float_stays_a_bound(units in -(10_i128.pow(34))..10_i128.pow(34), shift in 0..34_u32, scale in 0..30_u8) {
         let units = units / 10_i128.pow(shift);
         let float = units as f64 / 10_f64.powi(scale.into());
         let text = serde_json::Value::from(float).to_string();
@@ -207,7 +207,7 @@ proptest! {
     }
 
     #[test]
-    fn a_decimal_with_all_its_digits_is_exact(units in any::<i64>(), scale in 1..18_u8) {
+    fn decimal_with_all_digits_is_exact(units in any::<i64>(), scale in 1..18_u8) {
         let sign = if units < 0 { "-" } else { "" };
         let digits = format!("{:0width$}", units.unsigned_abs(), width = usize::from(scale) + 1);
         let (whole, fraction) = digits.split_at(digits.len() - usize::from(scale));

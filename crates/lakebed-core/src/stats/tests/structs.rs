@@ -45,7 +45,7 @@ fn every_kind_is_found_in_a_struct() {
 }
 
 #[test]
-fn a_statistic_is_null_where_a_struct_around_it_is() {
+fn read_null_parent_struct_gives_null() {
     let inner = struct_array(vec![("x", array(Int64Array::from(vec![1, 2, 3, 4])))], Some(vec![true, true, false, true]));
     let values = struct_array(vec![("place", array(inner))], Some(vec![true, false, true, true]));
     let parsed = struct_array(
@@ -58,7 +58,7 @@ fn a_statistic_is_null_where_a_struct_around_it_is() {
 }
 
 #[test]
-fn what_is_not_there_or_of_no_use_is_null() {
+fn read_missing_or_unusable_statistic_gives_null() {
     let list = array(ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1)])]));
     for stored in
         [list, array(StringArray::from(vec!["1"])), array(Float64Array::from(vec![1.0])), array(BooleanArray::from(vec![true]))]
@@ -79,7 +79,7 @@ fn what_is_not_there_or_of_no_use_is_null() {
 }
 
 #[test]
-fn types_from_which_a_column_was_widened_are_cast() {
+fn read_casts_types_before_widening() {
     check(&bounds(array(Int16Array::from(vec![-7]))), min("a", Integer), Int32Array::from(vec![-7]));
     check(&bounds(array(Int32Array::from(vec![-7]))), min("a", Long), Int64Array::from(vec![-7]));
     check(&bounds(array(Int32Array::from(vec![-7]))), min("a", Double), Float64Array::from(vec![-7.0]));
@@ -104,7 +104,7 @@ fn other_encodings_of_a_type_are_read() {
 }
 
 #[test]
-fn timestamps_of_any_unit_follow_the_rule_of_milliseconds() {
+fn read_timestamps_of_any_unit_keeps_milliseconds() {
     // One nanosecond before the epoch is in the microsecond before it.
     let nanos = bounds(array(TimestampNanosecondArray::from(vec![-1])));
     check(&nanos, min("a", Timestamp), timestamps(vec![-1]));
@@ -135,7 +135,7 @@ fn floats_of_a_struct_are_ordered_too() {
 }
 
 #[test]
-fn a_struct_is_written_as_delta_spark_writes_statistics() {
+fn struct_to_json_matches_delta_spark() {
     let values = fields(vec![
         ("id", array(Int32Array::from(vec![Some(-7), None]))),
         ("na\"me", array(StringArray::from(vec![Some("a\n\u{1}\\é"), None]))),

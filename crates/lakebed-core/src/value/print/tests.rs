@@ -78,7 +78,7 @@ fn values_are_spelled_as_spark_spells_them() {
 }
 
 #[test]
-fn void_has_no_text_and_a_variant_is_refused() {
+fn print_void_gives_null_and_refuses_variant() {
     check(NullArray::new(2), PrimitiveType::Void, &[None, None]);
     let error = print_partition_column(&StructArray::new_empty_fields(1, None), PrimitiveType::Variant).unwrap_err();
     assert_eq!(error.message(), "a variant cannot be a partition value");
@@ -102,7 +102,7 @@ fn a_slice_prints_its_own_rows() {
 }
 
 #[test]
-fn more_values_than_are_remembered_keep_their_texts() {
+fn print_many_values_beyond_cache_is_exact() {
     let days = || (0..3 * REMEMBERED as i32).map(|day| day % 7_000);
     let printed = print_partition_column(&Date32Array::from_iter_values(days()), PrimitiveType::Date).unwrap();
     let parsed = parse_partition_column(&printed, PrimitiveType::Date).unwrap();
@@ -179,7 +179,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn what_is_printed_is_parsed_as_the_same((array, data_type) in any_column()) {
+    fn print_then_parse_gives_same_column((array, data_type) in any_column()) {
         let printed = print_partition_column(&array, data_type).unwrap();
         let parsed = parse_partition_column(&printed, data_type).unwrap();
         prop_assert_eq!(parsed.data_type(), &primitive_to_arrow(data_type).unwrap());
@@ -189,7 +189,7 @@ proptest! {
     }
 
     #[test]
-    fn texts_are_the_same_just_where_values_are((array, data_type) in any_column()) {
+    fn print_gives_equal_strings_for_equal_values((array, data_type) in any_column()) {
         let printed = print_partition_column(&array, data_type).unwrap();
         let (mut texts, mut values) = (HashMap::new(), HashMap::new());
         for (row, text) in printed.iter().enumerate() {
@@ -200,7 +200,7 @@ proptest! {
     }
 
     #[test]
-    fn a_padded_text_is_printed_and_parsed_as_the_same(rows in any_rows("[a-zé]{0,4} {0,2}"), length in 6..8_u32) {
+    fn print_then_parse_keeps_padded_strings(rows in any_rows("[a-zé]{0,4} {0,2}"), length in 6..8_u32) {
         let texts = StringArray::from(rows);
         let padded = crate::schema::char_varchar::pad_column(&texts, length).unwrap();
         let char = PrimitiveType::Char { length };

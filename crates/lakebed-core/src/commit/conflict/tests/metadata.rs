@@ -26,7 +26,7 @@ fn check(old: Properties<'_>, new: Properties<'_>, expected: &str) {
 }
 
 #[test]
-fn properties_that_do_no_harm_to_files_written_before_may_come() {
+fn add_harmless_property_is_no_conflict() {
     let tracking = [
         ("delta.enableRowTracking", "true"),
         ("delta.rowTracking.materializedRowIdColumnName", "_row-id-col-1"),
@@ -48,7 +48,7 @@ fn properties_that_do_no_harm_to_files_written_before_may_come() {
 }
 
 #[test]
-fn the_same_properties_may_not_come_with_other_values() {
+fn add_harmless_property_with_other_value_conflicts() {
     for (key, from, to) in [
         ("delta.enableRowTracking", "true", "false"),
         ("delta.enableDeletionVectors", "true", "false"),
@@ -62,7 +62,7 @@ fn the_same_properties_may_not_come_with_other_values() {
 }
 
 #[test]
-fn any_other_property_is_a_conflict_and_so_is_one_that_goes() {
+fn change_other_property_or_remove_one_conflicts() {
     for key in [
         "delta.appendOnly",
         "delta.constraints.positive",
@@ -88,7 +88,7 @@ fn a_property_that_is_null_is_none() {
 }
 
 #[test]
-fn another_table_and_another_layout_are_conflicts_and_another_name_is_none() {
+fn change_table_id_or_layout_conflicts() {
     let changed = |change: fn(&mut Metadata)| {
         let mut new = metadata(&[]);
         change(&mut new);
@@ -103,7 +103,7 @@ fn another_table_and_another_layout_are_conflicts_and_another_name_is_none() {
 }
 
 #[test]
-fn two_changes_of_metadata_are_a_conflict_whatever_they_are() {
+fn change_metadata_twice_always_conflicts() {
     let mut wish = Wish::default();
     wish.draft.metadata = Some(metadata(&[("owner", "me")]));
     let error =
@@ -135,7 +135,7 @@ fn check_schema(old: (&str, String), new: (&str, String), expected: &str) {
 }
 
 #[test]
-fn columns_may_be_mapped_as_long_as_their_data_is_found_under_the_same_names() {
+fn map_columns_keeping_physical_names_commits() {
     let plain = || ("none", schema(json!({}), json!({})));
     let first = || ("name", mapped(("p-1", 1), ("p-2", 2)));
     check_schema(plain(), ("name", mapped(("id", 1), ("x", 2))), "ok");
@@ -151,7 +151,7 @@ fn columns_may_be_mapped_as_long_as_their_data_is_found_under_the_same_names() {
 }
 
 #[test]
-fn marks_of_identity_columns_may_move_and_nothing_else_of_the_schema_may() {
+fn move_identity_mark_is_only_schema_change() {
     let marked = |mark: i64| schema(json!({"delta.identity.start": 1, "delta.identity.step": 1, IDENTITY_MARK: mark}), json!({}));
     let old = || ("none", marked(7));
     check_schema(old(), ("none", marked(8)), "ok");

@@ -43,13 +43,13 @@ fn features_may_come_and_may_not_go() {
 }
 
 #[test]
-fn a_feature_that_lakebed_does_not_have_is_named() {
+fn winner_with_unknown_feature_is_named() {
     let expected = "it changed the protocol to one that lakebed cannot write; run the operation again on top of it: memory://t: the table needs reader features that lakebed does not have: novelty (not known to this version)";
     check_protocol(&protocol_with(&[]), &protocol_with(&["novelty"]), expected);
 }
 
 #[test]
-fn two_changes_of_protocol_are_a_conflict_whatever_they_are() {
+fn change_protocol_twice_always_conflicts() {
     let mut wish = Wish::default();
     wish.draft.protocol = Some(protocol_with(&["v2Checkpoint"]));
     let base = base(&[], &[]);
@@ -62,7 +62,7 @@ fn txn(app_id: &str) -> Value {
 }
 
 #[test]
-fn an_application_that_was_looked_up_must_not_have_come_further() {
+fn advance_of_read_application_conflicts() {
     let base = base(&[], &[]);
     let mut wish = Wish::default();
     wish.draft.transactions.push(serde_json::from_value(txn("mine")["txn"].clone()).unwrap());
@@ -76,7 +76,7 @@ fn an_application_that_was_looked_up_must_not_have_come_further() {
 }
 
 #[test]
-fn a_domain_is_set_by_one_of_both_unless_it_is_worked_out_anew() {
+fn set_domain_twice_conflicts_unless_recomputed() {
     let base = base(&[], &[]);
     let domain = |name: &str| json!({"domainMetadata": {"domain": name, "configuration": "{}", "removed": false}});
     let sets = |name: &str| {
@@ -90,7 +90,7 @@ fn a_domain_is_set_by_one_of_both_unless_it_is_worked_out_anew() {
 }
 
 #[test]
-fn what_is_first_found_is_what_is_told() {
+fn conflict_check_reports_metadata_before_rows() {
     // Metadata before applications, these before rows.
     let mut wish = Wish::default().reads_all().adds(&[file("new", "1", 0..=9)]);
     wish.reads.application("mine");

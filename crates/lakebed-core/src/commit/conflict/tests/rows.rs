@@ -68,7 +68,7 @@ fn optimized(gone: [Value; 2], into: Value) -> Vec<Value> {
 }
 
 #[test]
-fn appends_and_changes_of_others_conflict_with_those_who_should_have_seen_them() {
+fn append_by_winner_conflicts_with_its_readers() {
     let rewrite = |gone: Value, rest: Value| vec![said("UPDATE"), remove(&gone), added(rest)];
     let winners = [
         ("append 1", vec![blind(), added(file("n", "1", 5..=6))]),
@@ -102,7 +102,7 @@ fn appends_and_changes_of_others_conflict_with_those_who_should_have_seen_them()
 }
 
 #[test]
-fn removals_of_others_conflict_with_those_who_read_or_removed_the_file() {
+fn remove_by_winner_conflicts_with_file_users() {
     let winners = [
         ("delete a", vec![said("DELETE"), remove(&a())]),
         ("delete d", vec![said("DELETE"), remove(&d())]),
@@ -143,7 +143,7 @@ fn check_vectors(before: &[u64], actions: &[Value], expected: &str) {
 }
 
 #[test]
-fn vectors_of_one_file_are_joined_when_both_stand_on_the_same_one() {
+fn join_vectors_with_same_base_is_allowed() {
     let (none, one, other) = (a(), with_vector(&a(), &[1]), with_vector(&a(), &[2]));
     let more = |before: &[u64]| added(with_vector(&a(), &[before, &[7]].concat()));
     check_vectors(&[], &[remove(&none), more(&[])], "join a");
@@ -154,7 +154,7 @@ fn vectors_of_one_file_are_joined_when_both_stand_on_the_same_one() {
 }
 
 #[test]
-fn a_file_is_joined_with_if_some_of_its_rows_were_moved_and_not_if_all_were() {
+fn join_file_unless_all_rows_moved() {
     // Row 7 is in another file now: as good as deleted.
     let moved = [remove(&rearranged(a())), added(rearranged(with_vector(&a(), &[7]))), added(rearranged(file("n", "1", 7..=7)))];
     check_vectors(&[], &moved, "join a");
@@ -162,7 +162,7 @@ fn a_file_is_joined_with_if_some_of_its_rows_were_moved_and_not_if_all_were() {
 }
 
 #[test]
-fn an_update_that_notes_rows_in_a_vector_shows_its_new_rows() {
+fn update_by_vector_shows_its_new_rows() {
     let update = |ids| [said("UPDATE"), remove(&a()), added(with_vector(&a(), &[7])), added(file("n", "1", ids))];
     check_vectors(&[], &update(50..=50), "join a");
     check_vectors(&[], &update(5..=5), "Append");
@@ -176,7 +176,7 @@ fn who_read_all_rows_joins_with_nobody() {
 }
 
 #[test]
-fn rows_that_come_back_to_a_file_are_new_to_those_who_did_not_see_them() {
+fn restore_deleted_rows_conflicts_with_their_readers() {
     let base = base(&["deletionVectors"], &[]);
     let narrow = with(with_vector(&a(), &[5, 6, 7, 8, 9]), json!({"stats": file("a", "1", 0..=4)["stats"]}));
     let wish = Wish::default().asks(Some("1"), (5, 9)).adds(&[file("n", "2", 1..=1)]);
@@ -189,7 +189,7 @@ fn rows_that_come_back_to_a_file_are_new_to_those_who_did_not_see_them() {
 }
 
 #[test]
-fn a_file_that_a_winner_removed_is_not_put_back() {
+fn join_never_restores_file_winner_removed() {
     // Statistics gathered anew, or row ids given later.
     let wish = Wish::default().reads(&[a()]).adds(&[rearranged(a())]);
     let base = base(&[], &[]);
@@ -200,7 +200,7 @@ fn a_file_that_a_winner_removed_is_not_put_back() {
 }
 
 #[test]
-fn what_a_winner_noted_about_a_file_is_not_overwritten() {
+fn join_never_overwrites_row_ids_of_winner() {
     // Such as row ids, which the file must keep.
     let noted = [added(rearranged(with(a(), json!({"baseRowId": 100, "defaultRowCommitVersion": 5}))))];
     check_vectors(&[], &noted, "Append");
@@ -210,7 +210,7 @@ fn what_a_winner_noted_about_a_file_is_not_overwritten() {
 }
 
 #[test]
-fn rows_that_were_read_are_followed_to_the_files_into_which_they_are_moved() {
+fn reads_follow_rows_into_rearranged_files() {
     let base = base(&[], &[]);
     let mut wish = Wish::default().asks(Some("1"), (0, 9)).reads(&[a()]).adds(&[file("n", "2", 1..=1)]);
     let moved = optimized([a(), b()], file("ab", "1", 0..=19));

@@ -109,7 +109,7 @@ fn statistics_are_those_of_indexed_columns() {
 }
 
 #[test]
-fn bounds_are_written_as_they_are_and_not_as_readers_widen_them() {
+fn write_parsed_stats_keeps_unwidened_bounds() {
     let given = given(&["t timestamp", "d double", "m decimal(20,3)"], &[], &[], &[]);
     let text = r#"{"numRecords":1,"minValues":{"t":"1700-01-01T00:00:00.123+00:19","d":-0.0,"m":12345678901234.5},"maxValues":{"t":"2024-01-01T00:00:00.999Z","d":"NaN","m":12345678901234.500}}"#;
     let array = given.rows().adds(&added_files(&[add_line_with_stats(text)])).unwrap().array;
@@ -127,7 +127,7 @@ fn bounds_are_written_as_they_are_and_not_as_readers_widen_them() {
 }
 
 #[test]
-fn what_is_not_known_is_null_at_every_level() {
+fn write_parsed_stats_leaves_unknown_null() {
     let given = given(&["id long"], &[], &[], &["deletionVectors"]);
     let lines = [add_line_with_stats(r#"{"numRecords":3}"#), add_line_with_stats("not json").replace("\"a\"", "\"b\"")];
     let array = given.rows().adds(&added_files(&lines)).unwrap().array;
@@ -140,7 +140,7 @@ fn what_is_not_known_is_null_at_every_level() {
 }
 
 #[test]
-fn rows_of_other_writers_checkpoints_are_put_right() {
+fn write_rows_repairs_other_writers_checkpoints() {
     let given = given(&["id long"], &[], &[("delta.checkpoint.writeStatsAsStruct", "false")], &[]);
     let vector = Fields::from(vec![Field::new("storageType", DataType::Utf8, true), Field::new("offset", DataType::Int64, true)]);
     let mut vectors = StructBuilder::from_fields(vector, 1);
@@ -164,7 +164,7 @@ fn rows_of_other_writers_checkpoints_are_put_right() {
 }
 
 #[test]
-fn everything_else_is_read_as_it_was_written() {
+fn write_other_actions_round_trips() {
     let lines = [
         r#"{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":[],"writerFeatures":["x"]}}"#,
         r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#,
@@ -220,7 +220,7 @@ fn check_tombstones(commits: &[&str], old: &str, expected: &[&str]) {
 }
 
 #[test]
-fn tombstones_are_the_newest_unexpired_removals_of_what_is_gone() {
+fn collect_tombstones_keeps_newest_unexpired_removals() {
     let add = r#"{"add":{"path":"a","partitionValues":{},"size":1,"modificationTime":2,"dataChange":true}}"#;
     let remove =
         |path: &str, time: i64| format!(r#"{{"remove":{{"path":"{path}","deletionTimestamp":{time},"dataChange":true}}}}"#);

@@ -42,7 +42,7 @@ fn numbers_widen() {
 }
 
 #[test]
-fn small_integers_without_annotation_are_read_and_checked() {
+fn cast_unannotated_small_integers_checks_range() {
     check(Int32Array::from(vec![-128, 127]), Int8Array::from(vec![-128, 127]));
     check(Int32Array::from(vec![32767]), Int16Array::from(vec![32767]));
     let message = "a value stored as integer does not fit into byte: 128";
@@ -60,7 +60,7 @@ fn decimals_widen_exactly() {
 }
 
 #[test]
-fn a_decimal_that_does_not_fit_is_an_error() {
+fn cast_decimal_out_of_range_fails() {
     check_error(
         decimals(vec![Some(99_999)], 5, 0),
         &ArrowType::Decimal128(5, 1),
@@ -126,7 +126,7 @@ fn what_delta_does_not_widen_is_refused() {
 }
 
 #[test]
-fn lists_and_maps_are_cast_part_by_part() {
+fn cast_lists_and_maps_casts_their_values() {
     let rows = vec![Some(vec![Some(1), None]), None, Some(vec![])];
     let list = LargeListArray::from_iter_primitive::<Int16Type, _, _>(rows.clone());
     let to = ArrowType::List(Arc::new(Field::new("element", ArrowType::Int64, true)));

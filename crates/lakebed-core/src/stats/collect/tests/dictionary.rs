@@ -45,7 +45,7 @@ fn only_values_that_rows_have_count() {
 }
 
 #[test]
-fn what_stands_under_a_null_key_does_not_count() {
+fn collect_ignores_values_under_null_keys() {
     let longs = longs();
     for under in [0, 2, -1, 6, i32::MIN, i32::MAX] {
         let keys = Int32Array::new(vec![1, under, 3].into(), Some(vec![true, false, true].into()));
@@ -54,7 +54,7 @@ fn what_stands_under_a_null_key_does_not_count() {
 }
 
 #[test]
-fn rows_that_are_sliced_off_do_not_count() {
+fn collect_ignores_sliced_off_rows() {
     let longs = longs();
     let rows =
         dictionary([Some(0), None, Some(2)].into_iter().cycle().take(100).chain([Some(3), None, Some(1), Some(0)]), &longs);
@@ -66,14 +66,14 @@ fn rows_that_are_sliced_off_do_not_count() {
 }
 
 #[test]
-fn without_rows_or_values_there_are_no_bounds() {
+fn collect_empty_dictionary_gives_no_bounds() {
     let longs = longs();
     check_arrays(&longs, vec![dictionary([], &longs), dictionary([None, Some(5), None], &longs)], "", "", 3);
     check_arrays(&longs, vec![dictionary([], &longs.slice(0, 0)), dictionary([None, None], &longs.slice(0, 0))], "", "", 2);
 }
 
 #[test]
-fn a_dictionary_that_comes_again_gives_its_other_values() {
+fn collect_repeated_dictionary_finds_other_values() {
     let longs = longs().slice(0, 5);
     let part = |keys: [i32; 2]| dictionary(keys.map(Some), &longs);
     // A reader's way: the same buffers, another array.
@@ -95,7 +95,7 @@ fn dictionaries_and_plain_values_take_turns() {
 }
 
 #[test]
-fn of_a_large_dictionary_a_few_rows_count() {
+fn collect_few_rows_of_large_dictionary() {
     let longs = array(Int64Array::from_iter((0..1_000).map(|number| (number != 500).then_some(number))));
     check_arrays(&longs, vec![dictionary([Some(700), None, Some(20), Some(500)], &longs)], "20", "700", 2);
     check_arrays(&longs, vec![dictionary([Some(700)], &longs), dictionary([Some(999)], &longs)], "700", "999", 0);

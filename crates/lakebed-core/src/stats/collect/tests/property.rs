@@ -120,7 +120,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn bounds_enclose_all_values_and_counts_are_exact((batch, cuts) in any_batch(), prefix in prop_oneof![0..6_u32, Just(32), Just(u32::MAX)]) {
+    fn collect_encloses_values_and_counts_exactly((batch, cuts) in any_batch(), prefix in prop_oneof![0..6_u32, Just(32), Just(u32::MAX)]) {
         let plan = plan(&batch, ("dataSkippingStringPrefixLength", &prefix.to_string()));
         let json = collect(&plan, std::slice::from_ref(&batch));
         prop_assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok(), "{}", json);
