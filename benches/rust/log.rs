@@ -4,7 +4,7 @@ use arrow_array::StringArray;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use lakebed_benches::{commit, statistics};
-use lakebed_core::action::json::{self, Part};
+use lakebed_core::action::json::{self, CommitLines};
 use lakebed_core::dv::DeletionVector;
 use lakebed_core::log::replay::{Layer, Layers};
 use lakebed_core::schema::PrimitiveType;
@@ -28,9 +28,9 @@ fn parse_commit(bencher: Bencher) {
 #[divan::bench]
 fn replay_commit(bencher: Bencher) {
     let text = commit(FILES);
-    bencher
-        .counter(BytesCount::of_str(&text))
-        .bench(|| Layer::fold([Part::whole(text.as_bytes(), "commit")]).map(|layer| Layers::new(layer).visible_files().count()));
+    bencher.counter(BytesCount::of_str(&text)).bench(|| {
+        Layer::fold([CommitLines::whole(text.as_bytes(), "commit")]).map(|layer| Layers::new(layer).visible_files().count())
+    });
 }
 
 /// The bounds of one column out of three.

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
-use lakebed_core::action::json::Part;
+use lakebed_core::action::json::CommitLines;
 use lakebed_core::feature::check_write;
 use lakebed_core::log::compaction::compact;
 use lakebed_core::path::commit_name;
@@ -34,7 +34,7 @@ impl Snapshot {
         }
         let commits = self.read_newest_first(versions).await?;
         let parts: Vec<(String, &Bytes)> = (first..=last).rev().map(commit_name).zip(&commits).collect();
-        let kept = compact(parts.iter().map(|(name, bytes)| Part::whole(bytes, name)))?;
+        let kept = compact(parts.iter().map(|(name, bytes)| CommitLines::whole(bytes, name)))?;
         let mut text = Vec::with_capacity(kept.iter().map(|line| line.len() + 1).sum());
         for line in kept {
             text.extend_from_slice(line);

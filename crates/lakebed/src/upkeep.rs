@@ -3,7 +3,7 @@
 //! [`Snapshot::after_commit`] does all of it; each step can be asked for alone.
 
 use bytes::Bytes;
-use lakebed_core::action::json::Part;
+use lakebed_core::action::json::CommitLines;
 use lakebed_core::log::checksum::{FileChanges, Successor, VersionChecksum};
 use lakebed_core::path::{LogKind, LogPath, checksum_name, commit_name};
 use lakebed_io::log::{self, ReadHint};
@@ -80,7 +80,7 @@ impl Snapshot {
                 None => return Ok(None),
             },
         };
-        next.read(Part::whole(&commit.lines, &commit_name(self.version())))?;
+        next.read(CommitLines::whole(&commit.lines, &commit_name(self.version())))?;
         let Some(checksum) = next.finish() else { return Ok(None) };
         log::put_checksum(self.store(), self.version(), &checksum).await?;
         Ok(Some(checksum))

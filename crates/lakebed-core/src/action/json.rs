@@ -36,7 +36,7 @@ pub enum Line<'a> {
 
 /// Whole lines of a commit: all of them, or one run of them after the other.
 #[derive(Debug, Clone, Copy)]
-pub struct Part<'a> {
+pub struct CommitLines<'a> {
     /// Of the file.
     pub name: &'a str,
     /// Nothing but whole lines.
@@ -45,14 +45,14 @@ pub struct Part<'a> {
     pub lines_before: usize,
 }
 
-impl<'a> Part<'a> {
+impl<'a> CommitLines<'a> {
     /// A commit in one part.
     pub fn whole(bytes: &'a [u8], name: &'a str) -> Self {
         Self { name, bytes, lines_before: 0 }
     }
 
     /// The same lines in parts of `bytes` and what is left of the last line.
-    pub fn pieces(self, bytes: usize) -> Vec<Part<'a>> {
+    pub fn pieces(self, bytes: usize) -> Vec<CommitLines<'a>> {
         let mut pieces = Vec::new();
         let mut rest = self;
         while let Some(end) = rest.bytes.get(bytes..).and_then(|tail| memchr(b'\n', tail)) {
@@ -98,13 +98,13 @@ fn clean(line: &[u8]) -> &[u8] {
 }
 
 /// Gives every line to `take`, in order. Errors name the file and the line.
-pub fn each_line<'a>(part: Part<'a>, take: impl FnMut(Line<'a>) -> Result<()>) -> Result<()> {
+pub fn each_line<'a>(part: CommitLines<'a>, take: impl FnMut(Line<'a>) -> Result<()>) -> Result<()> {
     part.each(|_| false, take)
 }
 
 /// Gives every action to `take` that is neither `add` nor `remove`. Most of these it passes over by their first bytes, so that they may be
 /// broken without notice.
-pub fn each_other(part: Part<'_>, mut take: impl FnMut(Action) -> Result<()>) -> Result<()> {
+pub fn each_other(part: CommitLines<'_>, mut take: impl FnMut(Action) -> Result<()>) -> Result<()> {
     // A line holds one action: nothing can follow.
     let is_file = |line: &[u8]| line.starts_with(b"{\"add\":{") || line.starts_with(b"{\"remove\":{");
     part.each(is_file, |line| match line {
@@ -116,7 +116,7 @@ pub fn each_other(part: Part<'_>, mut take: impl FnMut(Action) -> Result<()>) ->
 /// All actions of a commit, compaction or JSON checkpoint. Errors name the file and the line.
 pub fn parse_commit(bytes: &[u8], name: &str) -> Result<Vec<Action>> {
     let mut actions = Vec::new();
-    each_line(Part::whole(bytes, name), |line| {
+    each_line(CommitLines::whole(bytes, name), |line| {
         actions.extend(line.into_action());
         Ok(())
     })?;

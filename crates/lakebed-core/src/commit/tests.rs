@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::base::Base;
 use super::draft::{Draft, Removal, VectorChange};
 use super::winner::Winner;
-use crate::action::json::{AddRef, Part};
+use crate::action::json::{AddRef, CommitLines};
 use crate::action::{Add, DeletionVectorDescriptor, Metadata};
 use crate::dv::DeletionVector;
 use crate::kit;
@@ -132,7 +132,7 @@ pub(super) fn lines(actions: &[Value]) -> String {
 }
 
 pub(super) fn winner(version: u64, actions: &[Value]) -> Winner {
-    Winner::read(version, [Part::whole(lines(actions).as_bytes(), "winner.json")]).unwrap()
+    Winner::read(version, [CommitLines::whole(lines(actions).as_bytes(), "winner.json")]).unwrap()
 }
 
 #[track_caller]

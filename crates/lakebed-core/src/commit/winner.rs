@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use arrow_array::BooleanArray;
 
 use crate::Result;
-use crate::action::json::{AddRef, FileLine, Line, Part, each_line};
+use crate::action::json::{AddRef, CommitLines, FileLine, Line, each_line};
 use crate::action::{Action, Add, CommitInfo, DeletionVectorDescriptor, DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::log::builder::FileBatchBuilder;
 use crate::log::files::{FileBatch, FileKey};
@@ -54,7 +54,7 @@ impl Removed {
 
 impl Winner {
     /// What the lines of a commit say.
-    pub fn read<'a>(version: u64, parts: impl IntoIterator<Item = Part<'a>>) -> Result<Self> {
+    pub fn read<'a>(version: u64, parts: impl IntoIterator<Item = CommitLines<'a>>) -> Result<Self> {
         let mut winner = Self {
             version,
             protocol: None,

@@ -1,6 +1,6 @@
 //! Lines of commits, and the files that they add.
 
-use crate::action::json::Part;
+use crate::action::json::CommitLines;
 use crate::log::files::FileBatch;
 use crate::log::replay::{Layer, Layers};
 
@@ -23,7 +23,7 @@ pub fn add_line_with_stats(stats: &str) -> String {
 /// The files that a commit of these lines adds.
 pub fn added_files(lines: &[String]) -> FileBatch {
     let text = lines.join("\n");
-    let layers = Layers::new(Layer::fold([Part::whole(text.as_bytes(), "x")]).unwrap());
+    let layers = Layers::new(Layer::fold([CommitLines::whole(text.as_bytes(), "x")]).unwrap());
     let added = layers.visible_files().next().unwrap().unwrap();
     added.into_files([]).unwrap().remove(0)
 }

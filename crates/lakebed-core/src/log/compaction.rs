@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use super::files::FileKey;
 use crate::action::Action;
-use crate::action::json::{FileLine, Line, Part, lines, read_line};
+use crate::action::json::{CommitLines, FileLine, Line, lines, read_line};
 use crate::{Error, Result};
 
 /// What an action is about: of all actions about the same only the newest counts.
@@ -26,7 +26,7 @@ enum Subject {
 /// The lines of the compaction of these commits, which come newest first, each of them whole.
 ///
 /// They are the commits' own lines, byte for byte, so that fields that nobody here knows are kept.
-pub fn compact<'a>(newest_first: impl IntoIterator<Item = Part<'a>>) -> Result<Vec<&'a [u8]>> {
+pub fn compact<'a>(newest_first: impl IntoIterator<Item = CommitLines<'a>>) -> Result<Vec<&'a [u8]>> {
     let mut seen = HashSet::new();
     let mut kept = Vec::new();
     for commit in newest_first {

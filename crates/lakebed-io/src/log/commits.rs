@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
-use lakebed_core::action::json::Part;
+use lakebed_core::action::json::CommitLines;
 use lakebed_core::error::{Error, Result};
 use lakebed_core::log::replay::Place;
 use lakebed_core::path::LogPath;
@@ -43,8 +43,8 @@ impl CommitPart {
     }
 
     /// For reading what the lines say.
-    pub fn part(&self) -> Part<'_> {
-        Part { name: &self.name, bytes: &self.lines, lines_before: self.lines_before }
+    pub fn part(&self) -> CommitLines<'_> {
+        CommitLines { name: &self.name, bytes: &self.lines, lines_before: self.lines_before }
     }
 
     /// For reading the lines again.

@@ -8,7 +8,7 @@ use arrow_array::{Array, RecordBatch};
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use lakebed_core::action::Action;
-use lakebed_core::action::json::Part;
+use lakebed_core::action::json::CommitLines;
 use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::checkpoint::write::{CheckpointRows, Rows, Tombstones, old_tombstones, state_actions};
 use lakebed_core::log::files::FileBatch;
@@ -127,7 +127,7 @@ impl State {
 async fn send_old_tombstones(old: &Content, layers: &Layers, expired_ms: i64, sink: &mut Sink<'_>) -> Result<()> {
     if let Some((name, bytes)) = &old.json {
         let mut tombstones = Tombstones::of_checkpoint(layers, expired_ms);
-        sink.push_tombstones(tombstones.read(Part::whole(bytes, name))?).await?;
+        sink.push_tombstones(tombstones.read(CommitLines::whole(bytes, name))?).await?;
         sink.push_tombstones(tombstones.finish()?).await?;
     }
     for part in &old.parts {

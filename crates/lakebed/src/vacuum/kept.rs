@@ -10,7 +10,7 @@ use std::pin::pin;
 use arrow_array::RecordBatch;
 use futures::{Stream, StreamExt, TryStreamExt};
 use lakebed_core::action::DeletionVectorDescriptor;
-use lakebed_core::action::json::{FileLine, Line, Part, each_line};
+use lakebed_core::action::json::{CommitLines, FileLine, Line, each_line};
 use lakebed_core::dv::{self, DvPlace};
 use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::checkpoint::write::old_tombstones;
@@ -102,7 +102,7 @@ impl Kept {
         let Some(files) = &snapshot.segment().checkpoint else { return Ok(()) };
         let content = checkpoint::open(store, files).await?;
         if let Some((name, bytes)) = &content.json {
-            let named = named_in(Part::whole(bytes, name), Which::Tombstones, self.retention.cutoff_ms)?;
+            let named = named_in(CommitLines::whole(bytes, name), Which::Tombstones, self.retention.cutoff_ms)?;
             self.extend(named);
         }
         for part in &content.parts {
@@ -200,7 +200,7 @@ fn named_by(
     parts.map_ok(read).try_buffered(runs_at_once()).boxed()
 }
 
-fn named_in(part: Part<'_>, which: Which, cutoff_ms: i64) -> Result<Vec<Named>> {
+fn named_in(part: CommitLines<'_>, which: Which, cutoff_ms: i64) -> Result<Vec<Named>> {
     let mut named = Vec::new();
     each_line(part, |line| match line {
         Line::File(FileLine::Add(add)) if which == Which::All => {

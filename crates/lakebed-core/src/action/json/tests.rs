@@ -269,7 +269,7 @@ fn read_other_actions_skips_file_actions() {
         r#"{"txn":{"appId":"a","version":1}}"#,
     );
     let mut seen = Vec::new();
-    each_other(Part::whole(commit.as_bytes(), "c"), |action| {
+    each_other(CommitLines::whole(commit.as_bytes(), "c"), |action| {
         seen.push(action);
         Ok(())
     })
@@ -277,7 +277,9 @@ fn read_other_actions_skips_file_actions() {
     let info = CommitInfo(Map::from_iter([("operation".to_owned(), "WRITE".into())]));
     let txn = SetTransaction { app_id: "a".to_owned(), version: 1, last_updated: None };
     assert_eq!(seen, [Action::CommitInfo(info), Action::SetTransaction(txn)]);
-    let error = each_other(Part { lines_before: 40, ..Part::whole(b"{\"add\":{}}\n{\"txn\":{}}", "c") }, |_| Ok(())).unwrap_err();
+    let error =
+        each_other(CommitLines { lines_before: 40, ..CommitLines::whole(b"{\"add\":{}}\n{\"txn\":{}}", "c") }, |_| Ok(()))
+            .unwrap_err();
     assert_eq!(error.message(), "c: line 42: txn without appId");
 }
 
@@ -438,7 +440,7 @@ fn damage() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn split_into_pieces_keeps_whole_lines(text in "[ab\n]{0,40}", bytes in 0..20_usize, before in 0..3_usize) {
-        let part = Part { lines_before: before, ..Part::whole(text.as_bytes(), "commit") };
+        let part = CommitLines { lines_before: before, ..CommitLines::whole(text.as_bytes(), "commit") };
         let pieces = part.pieces(bytes);
         prop_assert_eq!(pieces.iter().flat_map(|piece| piece.bytes).copied().collect::<Vec<u8>>(), text.as_bytes());
         let mut lines = before;

@@ -135,7 +135,7 @@ impl World {
     }
 
     fn winner(&self, version: u64) -> Winner {
-        Winner::read(version, [Part::whole(&self.log[version as usize], "commit")]).unwrap()
+        Winner::read(version, [CommitLines::whole(&self.log[version as usize], "commit")]).unwrap()
     }
 
     /// Does it as a transaction on top of this version, on which others may have come since.

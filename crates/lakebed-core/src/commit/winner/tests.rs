@@ -90,9 +90,9 @@ fn winner_is_blind_if_commit_info_says() {
 #[test]
 fn winner_read_in_parts_equals_whole() {
     let text = lines(&[remove(&a()), added(with_vector(&a(), &[1])), added(b()), added(file("c", "2", 0..=9))]);
-    let whole = Winner::read(5, [Part::whole(text.as_bytes(), "x")]).unwrap();
+    let whole = Winner::read(5, [CommitLines::whole(text.as_bytes(), "x")]).unwrap();
     for bytes in [1, 200, 400] {
-        let pieces = Part::whole(text.as_bytes(), "x").pieces(bytes);
+        let pieces = CommitLines::whole(text.as_bytes(), "x").pieces(bytes);
         assert!(pieces.len() > 1);
         let winner = Winner::read(5, pieces).unwrap();
         assert_eq!(
@@ -105,7 +105,7 @@ fn winner_read_in_parts_equals_whole() {
 
 #[test]
 fn a_broken_line_is_named() {
-    let broken = Winner::read(5, [Part::whole(b"{\"add\":{}}\n", "00000000000000000005.json")]).unwrap_err();
+    let broken = Winner::read(5, [CommitLines::whole(b"{\"add\":{}}\n", "00000000000000000005.json")]).unwrap_err();
     assert!(broken.is_corrupt());
     assert!(broken.message().starts_with("00000000000000000005.json: line 1: "), "{broken}");
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::tally::{Tally, may_have_vectors};
 use super::{MAX_LISTED, VersionChecksum};
 use crate::Result;
-use crate::action::json::{FileLine, Line, Part, each_line};
+use crate::action::json::{CommitLines, FileLine, Line, each_line};
 use crate::action::{Action, CommitInfo, DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::log::files::FileKey;
 use crate::property::TableProperties;
@@ -69,7 +69,7 @@ impl Successor {
     }
 
     /// Takes lines of the commit.
-    pub fn read(&mut self, part: Part<'_>) -> Result<()> {
+    pub fn read(&mut self, part: CommitLines<'_>) -> Result<()> {
         each_line(part, |line| {
             match line {
                 Line::File(FileLine::Add(add)) => {

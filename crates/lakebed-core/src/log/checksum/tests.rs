@@ -158,13 +158,13 @@ fn files_are_counted_where_they_belong() {
 }
 
 mod succession {
-    use crate::action::json::Part;
+    use crate::action::json::CommitLines;
 
     use super::*;
 
     fn next(previous: &VersionChecksum, lines: &str) -> Option<VersionChecksum> {
         let mut next = Successor::of(previous, FileChanges::Exact);
-        next.read(Part::whole(lines.as_bytes(), NAME)).unwrap();
+        next.read(CommitLines::whole(lines.as_bytes(), NAME)).unwrap();
         next.finish()
     }
 
@@ -215,7 +215,7 @@ mod succession {
     #[test]
     fn a_table_begins_with_its_first_commit() {
         let mut first = Successor::of_nothing();
-        first.read(Part::whole(b"{\"commitInfo\":{}}", NAME)).unwrap();
+        first.read(CommitLines::whole(b"{\"commitInfo\":{}}", NAME)).unwrap();
         assert_eq!(first.finish(), None, "no protocol, no metadata");
     }
 }

@@ -46,7 +46,7 @@ fn any_commits() -> impl Strategy<Value = Vec<String>> {
 /// All that a reader can find out about what commits say: the files that they left in the table, those that they hide in older state, and
 /// the rest.
 fn state(newest_first: &[&[u8]]) -> (BTreeMap<String, i64>, BTreeSet<String>, String) {
-    let parts = newest_first.iter().map(|bytes| Part::whole(bytes, "x"));
+    let parts = newest_first.iter().map(|bytes| CommitLines::whole(bytes, "x"));
     let layers = Layers::new(Layer::fold(parts).unwrap());
     let mut files = BTreeMap::new();
     for added in layers.visible_files() {
@@ -71,18 +71,18 @@ fn state(newest_first: &[&[u8]]) -> (BTreeMap<String, i64>, BTreeSet<String>, St
 }
 
 fn compacted(newest_first: &[&[u8]]) -> Vec<u8> {
-    compact(newest_first.iter().map(|bytes| Part::whole(bytes, "x"))).unwrap().join(&b'\n')
+    compact(newest_first.iter().map(|bytes| CommitLines::whole(bytes, "x"))).unwrap().join(&b'\n')
 }
 
 #[test]
 fn lines_are_kept_byte_for_byte() {
     let line = br#"{"add":{"path":"a","size":1,"fromTheFuture":{"x":1},"partitionValues":{}}}"#;
-    assert_eq!(compact([Part::whole(line, "x")]).unwrap(), [line]);
+    assert_eq!(compact([CommitLines::whole(line, "x")]).unwrap(), [line]);
 }
 
 #[test]
 fn a_broken_line_is_named() {
-    let error = compact([Part::whole(b"{}\n{\"add\":", "7.json")]).unwrap_err();
+    let error = compact([CommitLines::whole(b"{}\n{\"add\":", "7.json")]).unwrap_err();
     assert!(error.is_corrupt() && error.message().starts_with("7.json: line 2: "), "{error}");
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::added::{Added, Place};
-use crate::action::json::{FileLine, Line, Part, each_line};
+use crate::action::json::{CommitLines, FileLine, Line, each_line};
 use crate::action::{Action, CommitInfo, DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::error::Result;
 use crate::log::builder::FileBatchBuilder;
@@ -44,7 +44,7 @@ struct Fold {
 
 impl Fold {
     /// Reads what is older than all that was read.
-    fn read(&mut self, part: Part<'_>) -> Result<()> {
+    fn read(&mut self, part: CommitLines<'_>) -> Result<()> {
         if self.adds.is_full() {
             self.end_batch()?;
         }
@@ -100,7 +100,7 @@ impl Fold {
 
 impl Layer {
     /// Folds commits or parts of them, which come newest first.
-    pub fn fold<'a>(newest_first: impl IntoIterator<Item = Part<'a>>) -> Result<Self> {
+    pub fn fold<'a>(newest_first: impl IntoIterator<Item = CommitLines<'a>>) -> Result<Self> {
         let mut fold = Fold::default();
         for part in newest_first {
             // The later lines are the newer ones.

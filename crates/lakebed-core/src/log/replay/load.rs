@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::added::{Actions, Added};
 use super::layer::Layer;
-use crate::action::json::Part;
+use crate::action::json::CommitLines;
 use crate::error::Result;
 use crate::log::files::{FileBatch, FileKey};
 
@@ -15,8 +15,11 @@ impl Added {
             Actions::Here(files) => return Ok(vec![files]),
             Actions::There(places) => places,
         };
-        let parts =
-            places.iter().zip(texts).map(|(place, bytes)| Part { name: &place.name, bytes, lines_before: place.lines_before });
+        let parts = places.iter().zip(texts).map(|(place, bytes)| CommitLines {
+            name: &place.name,
+            bytes,
+            lines_before: place.lines_before,
+        });
         let layer = Layer::fold(parts)?;
         let wanted: HashSet<FileKey> = self.keys.into_iter().collect();
         let mut batches = Vec::new();

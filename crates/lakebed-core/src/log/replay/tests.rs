@@ -4,12 +4,12 @@ use arrow_array::cast::AsArray;
 use proptest::prelude::*;
 
 use super::*;
-use crate::action::json::Part;
+use crate::action::json::CommitLines;
 use crate::kit::commit::{add_line, remove_line};
 use crate::log::files::FileBatch;
 
-fn whole(text: &String) -> Part<'_> {
-    Part::whole(text.as_bytes(), "commit")
+fn whole(text: &String) -> CommitLines<'_> {
+    CommitLines::whole(text.as_bytes(), "commit")
 }
 
 /// Folds commits, given oldest first, and lists what is visible as `path` or `path#dv`.
@@ -111,7 +111,7 @@ fn the_newest_of_everything_else_wins() {
 {"domainMetadata":{"domain":"d","configuration":"1","removed":false}}"#;
     let new = r#"{"txn":{"appId":"x","version":2}}
 {"domainMetadata":{"domain":"d","configuration":"1","removed":true}}"#;
-    let layer = Layer::fold([Part::whole(new.as_bytes(), "new"), Part::whole(old.as_bytes(), "old")]).unwrap();
+    let layer = Layer::fold([CommitLines::whole(new.as_bytes(), "new"), CommitLines::whole(old.as_bytes(), "old")]).unwrap();
     assert_eq!(layer.transactions["x"].version, 2, "versions may go down");
     assert!(layer.domains["d"].removed);
 }
@@ -119,7 +119,7 @@ fn the_newest_of_everything_else_wins() {
 #[test]
 fn maps_and_numbers_come_through() {
     let line = r#"{"add":{"path":"a","partitionValues":{"p":"1","q":null},"size":7,"modificationTime":8,"dataChange":true,"baseRowId":5}}"#;
-    let layer = Layer::fold([Part::whole(line.as_bytes(), "commit")]).unwrap();
+    let layer = Layer::fold([CommitLines::whole(line.as_bytes(), "commit")]).unwrap();
     let batch = &batches(&Layers::new(layer))[0];
     assert_eq!(batch.longs("size").unwrap().value(0), 7);
     assert_eq!(batch.longs("baseRowId").unwrap().value(0), 5);
@@ -169,7 +169,7 @@ proptest! {
         for (run, is_joined, is_left) in runs {
             let (now, later) = rest.split_at(run.min(rest.len()));
             rest = later;
-            let layer = Layer::fold(now.iter().rev().map(|name| Part::whole(texts[name].as_bytes(), name))).unwrap();
+            let layer = Layer::fold(now.iter().rev().map(|name| CommitLines::whole(texts[name].as_bytes(), name))).unwrap();
             let place = |name: &&str| Place { name: (*name).into(), bytes: 0..texts[name].len() as u64, lines_before: 0 };
             let layer = if is_left { layer.leave_files(now.iter().rev().map(place).collect()) } else { layer };
             match layers.pop() {
@@ -186,7 +186,7 @@ proptest! {
         commit in prop::collection::vec(any_said(), 0..30), bytes in 1..2000_usize, is_left in any::<bool>()
     ) {
         let text = text(&commit);
-        let part = |piece: Part<'_>| {
+        let part = |piece: CommitLines<'_>| {
             let layer = Layer::fold([piece]).unwrap();
             let start = (piece.bytes.as_ptr() as usize - text.as_ptr() as usize) as u64;
             let place = Place { name: "c0".into(), bytes: start..start + piece.bytes.len() as u64, lines_before: piece.lines_before };

@@ -6,7 +6,7 @@ use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::ArrowError;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
-use lakebed_core::action::json::Part;
+use lakebed_core::action::json::CommitLines;
 use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::log::replay::{Layer, Layers};
@@ -33,7 +33,7 @@ pub(super) async fn rows(
     let content = checkpoint::open(snapshot.store(), files).await.map_err(Stop::of_checkpoint)?;
     let mut batches = Vec::new();
     if let Some((name, bytes)) = content.json {
-        let layer = Layer::fold([Part::whole(&bytes, &name)]).map_err(Stop::of_checkpoint)?;
+        let layer = Layer::fold([CommitLines::whole(&bytes, &name)]).map_err(Stop::of_checkpoint)?;
         for added in Layers::new(layer).visible_files() {
             batches.extend(added?.into_files([])?.into_iter().map(|batch| plan.early(batch)));
         }

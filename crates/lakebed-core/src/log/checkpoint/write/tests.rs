@@ -5,7 +5,7 @@ use arrow_array::{Array, ArrayRef, Int64Array, LargeStringArray, StringArray, St
 use arrow_schema::{DataType, Fields};
 
 use super::*;
-use crate::action::json::{Part, parse_line};
+use crate::action::json::{CommitLines, parse_line};
 use crate::kit;
 use crate::kit::commit::{add_line_with_stats, added_files};
 use crate::kit::schema::{field, struct_of};
@@ -190,7 +190,7 @@ fn write_other_actions_round_trips() {
 /// The tombstones that commits, the oldest first, leave above an older checkpoint of these lines.
 #[track_caller]
 fn check_tombstones(commits: &[&str], old: &str, expected: &[&str]) {
-    let parts = || commits.iter().rev().map(|commit| Part::whole(commit.as_bytes(), "x"));
+    let parts = || commits.iter().rev().map(|commit| CommitLines::whole(commit.as_bytes(), "x"));
     let layers = Layers::new(Layer::fold(parts()).unwrap());
     let rows = given(&["id long"], &[], &[], &[]).rows();
     let mut found = Vec::new();
@@ -213,7 +213,7 @@ fn check_tombstones(commits: &[&str], old: &str, expected: &[&str]) {
     }
     take(of_commits.finish().unwrap());
     let mut of_old = Tombstones::of_checkpoint(&layers, 5);
-    take(of_old.read(Part::whole(old.as_bytes(), "y")).unwrap());
+    take(of_old.read(CommitLines::whole(old.as_bytes(), "y")).unwrap());
     take(of_old.finish().unwrap());
     found.sort();
     assert_eq!(found, expected);

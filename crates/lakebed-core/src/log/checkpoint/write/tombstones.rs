@@ -12,7 +12,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 
-use crate::action::json::{FileLine, Line, Part, RemoveRef, lines, read_line};
+use crate::action::json::{CommitLines, FileLine, Line, RemoveRef, lines, read_line};
 use crate::log::builder::{append_descriptor, append_text_map, descriptor_builder, text_map_builder};
 use crate::log::files::{FileBatch, FileKey};
 use crate::log::replay::Layers;
@@ -47,7 +47,7 @@ impl<'a> Tombstones<'a> {
     }
 
     /// Looks through lines that are older than all that it has seen; gives a batch when one is full.
-    pub fn read(&mut self, part: Part<'_>) -> Result<Option<RecordBatch>> {
+    pub fn read(&mut self, part: CommitLines<'_>) -> Result<Option<RecordBatch>> {
         for (number, line) in lines(part.bytes) {
             // A line holds one action: nothing can follow.
             if line.starts_with(b"{\"add\":{") {
