@@ -13,7 +13,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use added::{Added, Place};
+pub use added::{Added, CommitRange};
 pub use layer::Layer;
 
 use super::files::FileKey;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use lakebed_core::action::json::CommitLines;
 use lakebed_core::error::{Error, Result};
-use lakebed_core::log::replay::Place;
+use lakebed_core::log::replay::CommitRange;
 use lakebed_core::path::LogPath;
 use memchr::{memchr_iter, memrchr};
 
@@ -48,9 +48,9 @@ impl CommitPart {
     }
 
     /// For reading the lines again.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> CommitRange {
         let bytes = self.start..self.start + self.lines.len() as u64;
-        Place { name: Arc::clone(&self.name), bytes, lines_before: self.lines_before }
+        CommitRange { name: Arc::clone(&self.name), bytes, lines_before: self.lines_before }
     }
 }
 
@@ -75,8 +75,8 @@ pub fn without_actions(name: &str) -> Error {
 }
 
 /// The lines in these places.
-pub async fn read_places(store: &Store, places: &[Place]) -> Result<Vec<Bytes>> {
-    let read = |place: Place| async move {
+pub async fn read_places(store: &Store, places: &[CommitRange]) -> Result<Vec<Bytes>> {
+    let read = |place: CommitRange| async move {
         let path = store.log_path(&place.name)?;
         store.get_ranges(&path, std::slice::from_ref(&place.bytes)).await
     };

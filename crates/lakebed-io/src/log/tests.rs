@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use futures::TryStreamExt;
-use lakebed_core::log::replay::Place;
+use lakebed_core::log::replay::CommitRange;
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -145,7 +145,7 @@ async fn large_commits_come_in_parts_of_whole_lines() {
             let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
             assert!(commits == [vec!["last"], lines.clone(), lines, vec!["first"], vec![]], "{} parts", parts.len());
 
-            let places: Vec<Place> = parts.iter().map(CommitPart::place).collect();
+            let places: Vec<CommitRange> = parts.iter().map(CommitPart::place).collect();
             let again = read_places(&store, &places).await.unwrap();
             assert!(again.iter().zip(&parts).all(|(again, part)| *again == part.lines), "other lines");
         }

@@ -10,7 +10,7 @@ use crate::log::files::{FileBatch, FileKey};
 
 /// Whole lines of a commit, by their place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct CommitRange {
     /// Of the file.
     pub name: Arc<str>,
     /// In the file.
@@ -31,7 +31,7 @@ pub(super) enum Actions {
     /// In the order of the keys.
     Here(FileBatch),
     /// Among those in these places, newest first.
-    There(Arc<[Place]>),
+    There(Arc<[CommitRange]>),
 }
 
 impl Added {
@@ -40,7 +40,7 @@ impl Added {
     }
 
     /// Only what tells them among the files in these places.
-    pub(super) fn there(all: Vec<Self>, places: Vec<Place>) -> Self {
+    pub(super) fn there(all: Vec<Self>, places: Vec<CommitRange>) -> Self {
         Self { keys: all.into_iter().flat_map(|added| added.keys).collect(), actions: Actions::There(places.into()) }
     }
 
@@ -67,7 +67,7 @@ impl Added {
     }
 
     /// What has to be read to know more of the files than their keys.
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[CommitRange] {
         match &self.actions {
             Actions::Here(_) => &[],
             Actions::There(places) => places,

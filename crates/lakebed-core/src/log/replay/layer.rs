@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::added::{Added, Place};
+use super::added::{Added, CommitRange};
 use crate::action::json::{CommitLines, FileLine, Line, each_line};
 use crate::action::{Action, CommitInfo, DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::error::Result;
@@ -130,7 +130,7 @@ impl Layer {
 
     /// The same without what its files are, but with the places, newest first, where that can be read: for layers that are large.
     #[must_use]
-    pub fn leave_files(mut self, places: Vec<Place>) -> Self {
+    pub fn leave_files(mut self, places: Vec<CommitRange>) -> Self {
         if !self.added.is_empty() {
             self.added = vec![Added::there(self.added, places)];
         }

@@ -32,7 +32,7 @@ fn names_with(layers: &Layers, texts: &HashMap<&str, String>) -> Vec<String> {
     for added in layers.visible_files() {
         let added = added.unwrap();
         let places = added.places().to_vec();
-        let text = |place: &Place| {
+        let text = |place: &CommitRange| {
             let bytes = usize::try_from(place.bytes.start).unwrap()..usize::try_from(place.bytes.end).unwrap();
             texts[&*place.name][bytes].as_bytes()
         };
@@ -170,7 +170,7 @@ proptest! {
             let (now, later) = rest.split_at(run.min(rest.len()));
             rest = later;
             let layer = Layer::fold(now.iter().rev().map(|name| CommitLines::whole(texts[name].as_bytes(), name))).unwrap();
-            let place = |name: &&str| Place { name: (*name).into(), bytes: 0..texts[name].len() as u64, lines_before: 0 };
+            let place = |name: &&str| CommitRange { name: (*name).into(), bytes: 0..texts[name].len() as u64, lines_before: 0 };
             let layer = if is_left { layer.leave_files(now.iter().rev().map(place).collect()) } else { layer };
             match layers.pop() {
                 Some(older) if is_joined => layers.push(layer.above(older).unwrap()),
@@ -189,7 +189,7 @@ proptest! {
         let part = |piece: CommitLines<'_>| {
             let layer = Layer::fold([piece]).unwrap();
             let start = (piece.bytes.as_ptr() as usize - text.as_ptr() as usize) as u64;
-            let place = Place { name: "c0".into(), bytes: start..start + piece.bytes.len() as u64, lines_before: piece.lines_before };
+            let place = CommitRange { name: "c0".into(), bytes: start..start + piece.bytes.len() as u64, lines_before: piece.lines_before };
             if is_left { layer.leave_files(vec![place]) } else { layer }
         };
         let parts = whole(&text).pieces(bytes).into_iter().map(part);
