@@ -4,7 +4,7 @@
 //! [`Layers::visible_files`] gives the files that the commits left alive, [`Layers::hides`] tells which rows of the checkpoint they undid.
 //! PROTOCOL "Action Reconciliation": the newest action for (path, dv id) wins; rows of a checkpoint are older than all commits.
 
-mod added;
+mod added_files;
 mod layer;
 mod load;
 #[cfg(test)]
@@ -13,7 +13,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use added::{Added, CommitRange};
+pub use added_files::{AddedFiles, CommitRange};
 pub use layer::Layer;
 
 use super::files::FileKey;
@@ -45,7 +45,7 @@ impl Layers {
     }
 
     /// The files that these commits added and that are still there, oldest commit first.
-    pub fn visible_files(&self) -> impl Iterator<Item = Result<Added>> + '_ {
+    pub fn visible_files(&self) -> impl Iterator<Item = Result<AddedFiles>> + '_ {
         self.0.iter().enumerate().rev().flat_map(|(depth, layer)| {
             let newer = self.0.get(..depth).unwrap_or_default();
             let is_hidden = |key: &FileKey| newer.iter().any(|layer| layer.seen.contains(key));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::added::{Added, CommitRange};
+use super::added_files::{AddedFiles, CommitRange};
 use crate::action::json::{CommitLines, FileLine, Line, each_line};
 use crate::action::{Action, CommitInfo, DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::error::Result;
@@ -27,7 +27,7 @@ pub struct Layer {
     /// Of the newest commit.
     pub commit_info: Option<CommitInfo>,
     /// The newest batch first; inside a batch the oldest commit is first.
-    pub(super) added: Vec<Added>,
+    pub(super) added: Vec<AddedFiles>,
     pub(super) seen: HashSet<FileKey>,
 }
 
@@ -87,7 +87,7 @@ impl Fold {
         if !keys.is_empty() {
             let as_they_are = positions.iter().copied().eq(0..files.len());
             let files = if as_they_are { files } else { files.take(&positions)? };
-            self.layer.added.push(Added::here(files, keys));
+            self.layer.added.push(AddedFiles::kept(files, keys));
         }
         Ok(())
     }
@@ -132,7 +132,7 @@ impl Layer {
     #[must_use]
     pub fn leave_files(mut self, places: Vec<CommitRange>) -> Self {
         if !self.added.is_empty() {
-            self.added = vec![Added::there(self.added, places)];
+            self.added = vec![AddedFiles::in_log(self.added, places)];
         }
         self
     }

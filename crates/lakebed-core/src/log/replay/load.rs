@@ -2,18 +2,18 @@
 
 use std::collections::HashSet;
 
-use super::added::{Actions, Added};
+use super::added_files::{Actions, AddedFiles};
 use super::layer::Layer;
 use crate::action::json::CommitLines;
 use crate::error::Result;
 use crate::log::files::{FileBatch, FileKey};
 
-impl Added {
+impl AddedFiles {
     /// The files, out of what stands in each of the places.
     pub fn into_files<'a>(self, texts: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<FileBatch>> {
         let places = match self.actions {
-            Actions::Here(files) => return Ok(vec![files]),
-            Actions::There(places) => places,
+            Actions::Kept(files) => return Ok(vec![files]),
+            Actions::InLog(places) => places,
         };
         let parts = places.iter().zip(texts).map(|(place, bytes)| CommitLines {
             name: &place.name,
@@ -24,7 +24,7 @@ impl Added {
         let wanted: HashSet<FileKey> = self.keys.into_iter().collect();
         let mut batches = Vec::new();
         for added in layer.added.iter().rev() {
-            if let Some(Self { actions: Actions::Here(files), .. }) = added.shown(|key| !wanted.contains(key))? {
+            if let Some(Self { actions: Actions::Kept(files), .. }) = added.shown(|key| !wanted.contains(key))? {
                 batches.push(files);
             }
         }

@@ -17,7 +17,7 @@ use arrow_array::{ArrayRef, BooleanArray};
 use futures::stream::{self, BoxStream};
 use futures::{Future, StreamExt};
 use lakebed_core::log::files::{FileBatch, FileKey};
-use lakebed_core::log::replay::{Added, Layers};
+use lakebed_core::log::replay::{AddedFiles, Layers};
 use lakebed_expr::Filter;
 use lakebed_expr::prune::{ConjunctCounts, FileColumns, Pruner};
 use lakebed_io::log;
@@ -147,7 +147,7 @@ impl Plan {
     fn select_added(
         &self,
         snapshot: &Snapshot,
-        added: Result<Added>,
+        added: Result<AddedFiles>,
     ) -> impl Future<Output = Result<Vec<FileBatch>, Stop>> + Send + use<> {
         let (plan, snapshot) = (self.clone(), snapshot.clone());
         async move {

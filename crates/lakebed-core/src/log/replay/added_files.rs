@@ -21,7 +21,7 @@ pub struct CommitRange {
 
 /// Files that commits added.
 #[derive(Debug, Clone)]
-pub struct Added {
+pub struct AddedFiles {
     pub(super) keys: Vec<FileKey>,
     pub(super) actions: Actions,
 }
@@ -29,19 +29,19 @@ pub struct Added {
 #[derive(Debug, Clone)]
 pub(super) enum Actions {
     /// In the order of the keys.
-    Here(FileBatch),
+    Kept(FileBatch),
     /// Among those in these places, newest first.
-    There(Arc<[CommitRange]>),
+    InLog(Arc<[CommitRange]>),
 }
 
-impl Added {
-    pub(super) fn here(files: FileBatch, keys: Vec<FileKey>) -> Self {
-        Self { keys, actions: Actions::Here(files) }
+impl AddedFiles {
+    pub(super) fn kept(files: FileBatch, keys: Vec<FileKey>) -> Self {
+        Self { keys, actions: Actions::Kept(files) }
     }
 
     /// Only what tells them among the files in these places.
-    pub(super) fn there(all: Vec<Self>, places: Vec<CommitRange>) -> Self {
-        Self { keys: all.into_iter().flat_map(|added| added.keys).collect(), actions: Actions::There(places.into()) }
+    pub(super) fn in_log(all: Vec<Self>, places: Vec<CommitRange>) -> Self {
+        Self { keys: all.into_iter().flat_map(|added| added.keys).collect(), actions: Actions::InLog(places.into()) }
     }
 
     /// Those that are not hidden, if there are any.
@@ -55,8 +55,8 @@ impl Added {
         }
         let keys = self.keys.iter().zip(shown.values()).filter(|(_, shown)| *shown).map(|(key, _)| *key).collect();
         let actions = match &self.actions {
-            Actions::Here(files) => Actions::Here(files.filter(&shown)?),
-            Actions::There(places) => Actions::There(Arc::clone(places)),
+            Actions::Kept(files) => Actions::Kept(files.filter(&shown)?),
+            Actions::InLog(places) => Actions::InLog(Arc::clone(places)),
         };
         Ok(Some(Self { keys, actions }))
     }
@@ -69,8 +69,8 @@ impl Added {
     /// What has to be read to know more of the files than their keys.
     pub fn places(&self) -> &[CommitRange] {
         match &self.actions {
-            Actions::Here(_) => &[],
-            Actions::There(places) => places,
+            Actions::Kept(_) => &[],
+            Actions::InLog(places) => places,
         }
     }
 }
