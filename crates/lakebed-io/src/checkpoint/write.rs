@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_schema::SchemaRef;
 use lakebed_core::error::{Error, Result};
-use lakebed_core::log::checkpoint::write::Rows;
+use lakebed_core::log::checkpoint::write::ActionRows;
 use object_store::path::Path;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves};
@@ -102,7 +102,7 @@ impl Encoders {
 
 impl Encoder {
     /// Takes rows.
-    pub fn write(&mut self, rows: &Rows) -> Result<()> {
+    pub fn write(&mut self, rows: &ActionRows) -> Result<()> {
         if self.schema.index_of(&rows.column).is_err() {
             return Err(Error::internal(format!("{}: a file without the column {}", self.name, rows.column)));
         }

@@ -10,7 +10,7 @@ use futures::stream::BoxStream;
 use lakebed_core::action::Action;
 use lakebed_core::action::json::CommitLines;
 use lakebed_core::log::checkpoint::columns;
-use lakebed_core::log::checkpoint::write::{CheckpointRows, Rows, Tombstones, old_tombstones, state_actions};
+use lakebed_core::log::checkpoint::write::{ActionRows, CheckpointRows, Tombstones, old_tombstones, state_actions};
 use lakebed_core::log::files::FileBatch;
 use lakebed_core::log::replay::Layers;
 use lakebed_io::checkpoint::{self, Content, Encoder, RowGroup};
@@ -50,7 +50,7 @@ pub(super) struct Group {
 }
 
 enum Piece {
-    Others(Rows),
+    Others(ActionRows),
     Files(FileBatch),
     Tombstones(RecordBatch),
 }
@@ -84,7 +84,7 @@ impl State {
     }
 
     /// Files and tombstones, behind the rows of `first`.
-    pub(super) fn groups(self, first: Vec<Rows>) -> BoxStream<'static, Result<Group>> {
+    pub(super) fn groups(self, first: Vec<ActionRows>) -> BoxStream<'static, Result<Group>> {
         produce(1, |sender| async move {
             let mut group = Group::default();
             first.into_iter().for_each(|rows| group.push(Piece::Others(rows)));
@@ -169,7 +169,7 @@ impl Sink<'_> {
 
 impl Group {
     /// Of these rows alone.
-    pub(super) fn of(rows: Vec<Rows>) -> Self {
+    pub(super) fn of(rows: Vec<ActionRows>) -> Self {
         let mut group = Self::default();
         rows.into_iter().for_each(|rows| group.push(Piece::Others(rows)));
         group

@@ -8,7 +8,7 @@ mod columns;
 mod files;
 mod fit;
 mod others;
-mod rows;
+mod action_rows;
 mod stats;
 mod table_head;
 #[cfg(test)]
@@ -24,8 +24,8 @@ use crate::Result;
 use crate::action::{Action, DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::log::files::FileBatch;
 
+pub use action_rows::ActionRows;
 use files::Files;
-pub use rows::Rows;
 pub use table_head::TableHead;
 pub use tombstones::{Tombstones, old_tombstones};
 
@@ -62,17 +62,17 @@ impl CheckpointRows {
     }
 
     /// The rows of files of the table.
-    pub fn adds(&self, files: &FileBatch) -> Result<Rows> {
-        Ok(Rows { column: self.files.add_field().name().clone(), array: self.files.adds(files)? })
+    pub fn adds(&self, files: &FileBatch) -> Result<ActionRows> {
+        Ok(ActionRows { column: self.files.add_field().name().clone(), array: self.files.adds(files)? })
     }
 
     /// The rows of tombstones, as [`Tombstones`] and [`old_tombstones`] give them.
-    pub fn removes(&self, tombstones: &RecordBatch) -> Result<Rows> {
-        Ok(Rows { column: self.files.remove_field().name().clone(), array: self.files.removes(tombstones)? })
+    pub fn removes(&self, tombstones: &RecordBatch) -> Result<ActionRows> {
+        Ok(ActionRows { column: self.files.remove_field().name().clone(), array: self.files.removes(tombstones)? })
     }
 
     /// The rows of all other actions, kind by kind.
-    pub fn others(&self, actions: &[Action]) -> Result<Vec<Rows>> {
+    pub fn others(&self, actions: &[Action]) -> Result<Vec<ActionRows>> {
         others::other_rows(actions)
     }
 }

@@ -7,13 +7,13 @@ use arrow_array::builder::{ListBuilder, MapBuilder, MapFieldNames, StringBuilder
 use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray, StructArray};
 use arrow_schema::{DataType, Field};
 
+use super::action_rows::ActionRows;
 use super::columns;
-use super::rows::Rows;
 use crate::action::{Action, CheckpointMetadata, DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
 use crate::{Error, Result};
 
 /// The rows of these actions, kind by kind. File actions are none of them, `commitInfo` and `cdc` have no place in a checkpoint.
-pub(super) fn other_rows(actions: &[Action]) -> Result<Vec<Rows>> {
+pub(super) fn other_rows(actions: &[Action]) -> Result<Vec<ActionRows>> {
     let mut kinds = Kinds::default();
     for action in actions {
         match action {
@@ -42,7 +42,7 @@ struct Kinds<'a> {
 }
 
 impl Kinds<'_> {
-    fn rows(&self) -> Result<Vec<Rows>> {
+    fn rows(&self) -> Result<Vec<ActionRows>> {
         let v2 = columns::v2_only();
         let [checkpoint, sidecar] = v2.as_slice() else { return Err(Error::internal("the columns of V2 checkpoints")) };
         let found = [
@@ -55,7 +55,7 @@ impl Kinds<'_> {
         ];
         let rows = found
             .into_iter()
-            .map(|(field, columns)| Ok(Rows { column: field.name().clone(), array: struct_of(field, columns)? }));
+            .map(|(field, columns)| Ok(ActionRows { column: field.name().clone(), array: struct_of(field, columns)? }));
         Ok(rows.collect::<Result<Vec<_>>>()?.into_iter().filter(|rows| !rows.is_empty()).collect())
     }
 

@@ -178,7 +178,7 @@ fn write_other_actions_round_trips() {
     let actions: Vec<Action> = lines.iter().map(|line| parse_line(line.as_bytes()).unwrap().unwrap()).collect();
     let rows = given(&["id long"], &[], &[], &[]).rows().others(&actions).unwrap();
     let mut found = Vec::new();
-    for Rows { column, array } in rows {
+    for ActionRows { column, array } in rows {
         let batch = RecordBatch::try_from_iter([(column, Arc::new(array) as ArrayRef)]).unwrap();
         found.extend(other_actions(&batch, "x").unwrap());
     }

@@ -4,14 +4,14 @@ use arrow_array::{Array, StructArray};
 
 /// Rows that fill one column; all others are null in them.
 #[derive(Debug, Clone)]
-pub struct Rows {
+pub struct ActionRows {
     /// Which.
     pub column: String,
     /// What they fill it with.
     pub array: StructArray,
 }
 
-impl Rows {
+impl ActionRows {
     /// How many.
     pub fn len(&self) -> usize {
         self.array.len()
