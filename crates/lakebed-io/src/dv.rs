@@ -1,7 +1,7 @@
 //! Deletion vectors, wherever they are.
 
 use lakebed_core::action::DeletionVectorDescriptor;
-use lakebed_core::dv::{DeletionVector, DvPlace, check_file_version, frame, place};
+use lakebed_core::dv::{DeletionVector, DvLocation, check_file_version, frame, location};
 use lakebed_core::error::{Error, Result};
 
 use crate::env::Env;
@@ -15,9 +15,9 @@ const NEAR_THE_START: u64 = 64 * 1024;
 ///
 /// A vector is one ranged request, and several of one file are mostly one request together.
 pub async fn read_deletion_vector(store: &Store, descriptor: &DeletionVectorDescriptor) -> Result<DeletionVector> {
-    let (path, range) = match place(descriptor)? {
-        DvPlace::Inline => return DeletionVector::from_inline(descriptor),
-        DvPlace::File { path, range } => (path, range),
+    let (path, range) = match location(descriptor)? {
+        DvLocation::Inline => return DeletionVector::from_inline(descriptor),
+        DvLocation::File { path, range } => (path, range),
     };
     let (store, object) = store.resolve(&path)?;
     // PROTOCOL "Deletion Vector File Storage Format": version byte first. One request brings it where the vector stands near; a vector at 0
@@ -40,7 +40,7 @@ pub async fn write_deletion_vectors(
     let id = env.new_uuid();
     let id = id.parse().map_err(|error| Error::internal(format!("{id} is not a UUID")).with_source(error))?;
     let (bytes, descriptors) = frame(vectors, id, "")?;
-    let Some(DvPlace::File { path, .. }) = descriptors.first().map(place).transpose()? else { return Ok(descriptors) };
+    let Some(DvLocation::File { path, .. }) = descriptors.first().map(location).transpose()? else { return Ok(descriptors) };
     let (store, object) = store.resolve(&path)?;
     store.put_new(&object, bytes.into()).await?;
     Ok(descriptors)

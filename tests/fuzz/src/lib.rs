@@ -14,7 +14,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, BinaryArray, Int64Array, StringArray, StructArray};
 use arrow_schema::{Field, Fields};
 use lakebed_core::action::{Action, DeletionVectorDescriptor, DvStorage, json};
-use lakebed_core::dv::{DeletionVector, place};
+use lakebed_core::dv::{DeletionVector, location};
 use lakebed_core::log::{checksum::VersionChecksum, hint};
 use lakebed_core::path::{FilePath, LogPath};
 use lakebed_core::schema::{self, PrimitiveType};
@@ -50,7 +50,7 @@ pub fn deletion_vector(bytes: &[u8]) {
         let path_or_inline_dv = text.clone().into_owned();
         let descriptor =
             DeletionVectorDescriptor { storage_type, path_or_inline_dv, offset: Some(1), size_in_bytes: 40, cardinality: 6 };
-        let _ = place(&descriptor);
+        let _ = location(&descriptor);
         let _ = DeletionVector::from_inline(&descriptor);
         let _ = DeletionVector::parse_framed(bytes, &descriptor);
     }

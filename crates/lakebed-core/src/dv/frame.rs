@@ -5,7 +5,7 @@
 
 use uuid::Uuid;
 
-use super::place::{describe, uuid_text};
+use super::location::{describe, uuid_text};
 use super::{DeletionVector, z85};
 use crate::action::{DeletionVectorDescriptor, DvStorage};
 use crate::{Error, Result};

@@ -127,7 +127,7 @@ fn read_impossible_counts_fails_without_allocating() {
 fn places_follow_the_examples_of_the_specification() {
     let relative = descriptor(DvStorage::UuidRelative, "ab^-aqEH.-t@S}K{vb[*k^", Some(4), 40, 6);
     let path = FilePath::Relative("ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin".to_owned());
-    assert_eq!(place(&relative).unwrap(), DvPlace::File { path, range: 4..52 });
+    assert_eq!(location(&relative).unwrap(), DvLocation::File { path, range: 4..52 });
 
     let text = "s3://mytable/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin";
     let absolute = descriptor(DvStorage::AbsolutePath, text, None, 40, 6);
@@ -136,9 +136,9 @@ fn places_follow_the_examples_of_the_specification() {
         authority: "mytable".to_owned(),
         path: "/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin".to_owned(),
     });
-    assert_eq!(place(&absolute).unwrap(), DvPlace::File { path, range: 0..48 });
+    assert_eq!(location(&absolute).unwrap(), DvLocation::File { path, range: 0..48 });
 
-    assert_eq!(place(&inline(SPECIFIED_INLINE, 40, 6)).unwrap(), DvPlace::Inline);
+    assert_eq!(location(&inline(SPECIFIED_INLINE, 40, 6)).unwrap(), DvLocation::Inline);
 }
 
 #[test]
@@ -146,16 +146,16 @@ fn locate_outside_table_or_negative_is_refused() {
     let of = |text: &str| descriptor(DvStorage::UuidRelative, text, Some(1), 40, 6);
     for text in ["../x^-aqEH.-t@S}K{vb[*k^", "a/../../^-aqEH.-t@S}K{vb[*k^", "/etc^-aqEH.-t@S}K{vb[*k^", "..^-aqEH.-t@S}K{vb[*k^"]
     {
-        assert!(place(&of(text)).unwrap_err().is_corrupt(), "{text}");
+        assert!(location(&of(text)).unwrap_err().is_corrupt(), "{text}");
     }
-    check_corrupt(place(&of("short")), "not a UUID");
-    check_corrupt(place(&of("\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"")), "not a UUID");
-    check_corrupt(place(&of("é^-aqEH.-t@S}K{vb[*k")), "not a UUID");
-    check_corrupt(place(&descriptor(DvStorage::AbsolutePath, "x/y.bin", Some(1), 40, 6)), "should be absolute");
-    check_corrupt(place(&descriptor(DvStorage::AbsolutePath, "/x/y.bin", Some(-1), 40, 6)), "offset is negative");
-    check_corrupt(place(&descriptor(DvStorage::AbsolutePath, "/x/y.bin", Some(1), -40, 6)), "size is negative");
+    check_corrupt(location(&of("short")), "not a UUID");
+    check_corrupt(location(&of("\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"")), "not a UUID");
+    check_corrupt(location(&of("é^-aqEH.-t@S}K{vb[*k")), "not a UUID");
+    check_corrupt(location(&descriptor(DvStorage::AbsolutePath, "x/y.bin", Some(1), 40, 6)), "should be absolute");
+    check_corrupt(location(&descriptor(DvStorage::AbsolutePath, "/x/y.bin", Some(-1), 40, 6)), "offset is negative");
+    check_corrupt(location(&descriptor(DvStorage::AbsolutePath, "/x/y.bin", Some(1), -40, 6)), "size is negative");
     // An escape in a prefix is part of its name: `u` paths are no URIs.
-    let DvPlace::File { path, .. } = place(&of("%2e%2e^-aqEH.-t@S}K{vb[*k^")).unwrap() else { panic!("not a file") };
+    let DvLocation::File { path, .. } = location(&of("%2e%2e^-aqEH.-t@S}K{vb[*k^")).unwrap() else { panic!("not a file") };
     assert_eq!(path, FilePath::Relative("%2e%2e/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin".to_owned()));
 }
 
@@ -251,7 +251,7 @@ proptest! {
         let id = Uuid::from_u128(0x1234);
         let (bytes, descriptors) = frame(&vectors, id, &prefix).unwrap();
         for (vector, descriptor) in vectors.iter().zip(&descriptors) {
-            let DvPlace::File { path, range } = place(descriptor).unwrap() else { panic!("not a file") };
+            let DvLocation::File { path, range } = location(descriptor).unwrap() else { panic!("not a file") };
             let slash = if prefix.is_empty() { "" } else { "/" };
             prop_assert_eq!(path, FilePath::Relative(format!("{prefix}{slash}deletion_vector_{id}.bin")));
             let framed = &bytes[range.start as usize..range.end as usize];

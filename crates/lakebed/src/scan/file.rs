@@ -118,7 +118,7 @@ impl FileRows {
 
     fn check(&self) -> Result<()> {
         match self {
-            Self::Stored(descriptor) => lakebed_core::dv::place(descriptor).map(|_| ()),
+            Self::Stored(descriptor) => lakebed_core::dv::location(descriptor).map(|_| ()),
             Self::Known(_) => Ok(()),
         }
     }

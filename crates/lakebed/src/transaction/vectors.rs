@@ -7,7 +7,7 @@ use lakebed_core::action::json::AddRef;
 use lakebed_core::action::{Add, DeletionVectorDescriptor};
 use lakebed_core::commit::draft::{Removal, VectorChange};
 use lakebed_core::commit::winner::Winner;
-use lakebed_core::dv::{DeletionVector, DvPlace, place};
+use lakebed_core::dv::{DeletionVector, DvLocation, location};
 use lakebed_core::error::ConflictKind;
 use lakebed_core::log::builder::FileBatchBuilder;
 use lakebed_core::log::files::FileBatch;
@@ -143,9 +143,9 @@ pub(super) struct VectorFile(FilePath);
 impl VectorFile {
     /// The one that this vector is in; none if it is in no file.
     fn of(descriptor: &DeletionVectorDescriptor) -> Result<Option<Self>> {
-        Ok(match place(descriptor)? {
-            DvPlace::Inline => None,
-            DvPlace::File { path, .. } => Some(Self(path)),
+        Ok(match location(descriptor)? {
+            DvLocation::Inline => None,
+            DvLocation::File { path, .. } => Some(Self(path)),
         })
     }
 }

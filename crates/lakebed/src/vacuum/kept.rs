@@ -11,7 +11,7 @@ use arrow_array::RecordBatch;
 use futures::{Stream, StreamExt, TryStreamExt};
 use lakebed_core::action::DeletionVectorDescriptor;
 use lakebed_core::action::json::{CommitLines, FileLine, Line, each_line};
-use lakebed_core::dv::{self, DvPlace};
+use lakebed_core::dv::{self, DvLocation};
 use lakebed_core::log::checkpoint::columns;
 use lakebed_core::log::checkpoint::write::old_tombstones;
 use lakebed_core::log::files::{FileBatch, FileKey};
@@ -222,7 +222,7 @@ fn named_in(part: CommitLines<'_>, which: Which, cutoff_ms: i64) -> Result<Vec<N
 fn name(path: &str, vector: Option<&DeletionVectorDescriptor>, named: &mut Vec<Named>) -> Result<()> {
     named.push(key(&FilePath::parse(path)?));
     if let Some(vector) = vector
-        && let DvPlace::File { path, .. } = dv::place(vector)?
+        && let DvLocation::File { path, .. } = dv::location(vector)?
     {
         named.push(key(&path));
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::{StreamExt, TryStreamExt};
 use lakebed_core::action::json::{FileLine, Line, each_line};
 use lakebed_core::action::{Action, DeletionVectorDescriptor};
-use lakebed_core::dv::{self, DvPlace};
+use lakebed_core::dv::{self, DvLocation};
 use lakebed_core::log::files::FileKey;
 use lakebed_core::path::{FilePath, LogPath};
 use lakebed_io::log::{self, CommitPart};
@@ -121,7 +121,7 @@ impl Reader {
                 self.push(&FilePath::parse(&remove.path)?, remove.size, &mut removed);
                 let vector = remove.deletion_vector.map(DeletionVectorDescriptor::from);
                 if let Some(vector) = vector
-                    && let DvPlace::File { path, .. } = dv::place(&vector)?
+                    && let DvLocation::File { path, .. } = dv::location(&vector)?
                 {
                     self.push(&path, None, &mut removed);
                 }

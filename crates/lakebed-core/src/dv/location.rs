@@ -16,7 +16,7 @@ const FRAME_SIZE: u64 = 4 + 4;
 
 /// Where the bytes of a deletion vector are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DvPlace {
+pub enum DvLocation {
     /// In the descriptor: read it by [`DeletionVector::from_inline`](super::DeletionVector::from_inline).
     Inline,
     /// In a file: read these bytes and give them to [`DeletionVector::parse_framed`](super::DeletionVector::parse_framed).
@@ -29,11 +29,11 @@ pub enum DvPlace {
 }
 
 /// Where this vector is. An absent `offset` is 0.
-pub fn place(descriptor: &DeletionVectorDescriptor) -> Result<DvPlace> {
+pub fn location(descriptor: &DeletionVectorDescriptor) -> Result<DvLocation> {
     let text = &descriptor.path_or_inline_dv;
     let refused = |why: &str| Error::corrupt(format!("deletion vector {text:?}"), why);
     let path = match descriptor.storage_type {
-        DvStorage::Inline => return Ok(DvPlace::Inline),
+        DvStorage::Inline => return Ok(DvLocation::Inline),
         DvStorage::UuidRelative => {
             let name = relative_name(text).ok_or_else(|| refused("this is not a UUID in Z85"))?;
             match FilePath::parse(&FilePath::encode(&name))? {
@@ -48,7 +48,7 @@ pub fn place(descriptor: &DeletionVectorDescriptor) -> Result<DvPlace> {
     };
     let offset = u64::try_from(descriptor.offset.unwrap_or(0)).map_err(|_| refused("its offset is negative"))?;
     let size = u64::try_from(descriptor.size_in_bytes).map_err(|_| refused("its size is negative"))?;
-    Ok(DvPlace::File { path, range: offset..offset + size + FRAME_SIZE })
+    Ok(DvLocation::File { path, range: offset..offset + size + FRAME_SIZE })
 }
 
 /// How `pathOrInlineDv` names a file.
