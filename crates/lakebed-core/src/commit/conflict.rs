@@ -30,7 +30,7 @@ const MODE: &str = "delta.columnMapping.mode";
 
 /// A transaction that has not been committed.
 #[derive(Debug, Clone, Copy)]
-pub struct Current<'a> {
+pub struct PendingTransaction<'a> {
     /// What it wants.
     pub draft: &'a Draft,
     /// What it read.
@@ -48,21 +48,21 @@ pub struct Current<'a> {
 /// [`ErrorKind::CommitConflict`](crate::ErrorKind::CommitConflict) if the transaction cannot stand after the winner. Otherwise the paths
 /// of the files of which both have deleted rows, which agree if the rows are others.
 pub fn check(
-    current: Current<'_>,
+    pending: PendingTransaction<'_>,
     base: &Base,
     winner: &Winner,
     may_match: impl FnOnce(&[FileBatch]) -> Result<bool>,
 ) -> Result<Vec<String>> {
-    let against = Against { current, winner };
-    against.protocol(base)?;
-    against.metadata(base)?;
-    against.domains()?;
-    against.applications()?;
-    against.added(may_match)?;
-    against.noted()?;
-    let both_changed = against.both_changed();
-    against.removed_and_read(&both_changed)?;
-    against.removed_twice(&both_changed)?;
+    let check = ConflictCheck { pending, winner };
+    check.protocol(base)?;
+    check.metadata(base)?;
+    check.domains()?;
+    check.applications()?;
+    check.added(may_match)?;
+    check.noted()?;
+    let both_changed = check.both_changed();
+    check.removed_and_read(&both_changed)?;
+    check.removed_twice(&both_changed)?;
     Ok(both_changed.into_iter().collect())
 }
 
@@ -75,21 +75,21 @@ impl Reads {
     }
 }
 
-struct Against<'a> {
-    current: Current<'a>,
+struct ConflictCheck<'a> {
+    pending: PendingTransaction<'a>,
     winner: &'a Winner,
 }
 
-impl Against<'_> {
+impl ConflictCheck<'_> {
     fn protocol(&self, base: &Base) -> Result<()> {
         let Some(protocol) = &self.winner.protocol else { return Ok(()) };
-        let table = self.current.table;
+        let table = self.pending.table;
         if let Err(error) = check_read(protocol, table).and_then(|()| check_write(protocol, table)) {
             let conflict =
                 self.conflict(ConflictKind::ProtocolChanged, "it changed the protocol to one that lakebed cannot write");
             return Err(conflict.with_source(error));
         }
-        if self.current.draft.protocol.is_some() {
+        if self.pending.draft.protocol.is_some() {
             return Err(self.conflict(ConflictKind::ProtocolChanged, "both change the protocol"));
         }
         let after = supported_features(protocol);
@@ -101,7 +101,7 @@ impl Against<'_> {
 
     fn metadata(&self, base: &Base) -> Result<()> {
         let Some(metadata) = &self.winner.metadata else { return Ok(()) };
-        if self.current.draft.metadata.is_some() {
+        if self.pending.draft.metadata.is_some() {
             return Err(self.conflict(ConflictKind::MetadataChanged, "both change schema or properties"));
         }
         match metadata_difference(&base.metadata, metadata) {
@@ -111,7 +111,7 @@ impl Against<'_> {
     }
 
     fn domains(&self) -> Result<()> {
-        let own = |name: &str| self.current.draft.domains.iter().any(|domain| domain.domain == name);
+        let own = |name: &str| self.pending.draft.domains.iter().any(|domain| domain.domain == name);
         let mut theirs = self.winner.domains.iter().map(|domain| domain.domain.as_str()).filter(|name| *name != row_ids::DOMAIN);
         match theirs.find(|name| own(name)) {
             Some(name) => {
@@ -122,7 +122,7 @@ impl Against<'_> {
     }
 
     fn applications(&self) -> Result<()> {
-        match self.winner.transactions.iter().find(|txn| self.current.reads.has_application(&txn.app_id)) {
+        match self.winner.transactions.iter().find(|txn| self.pending.reads.has_application(&txn.app_id)) {
             Some(txn) => {
                 let message = format!("it set application {:?} to version {}", txn.app_id, txn.version);
                 Err(self.conflict(ConflictKind::ConcurrentTransaction, message))
@@ -132,10 +132,10 @@ impl Against<'_> {
     }
 
     fn added(&self, may_match: impl FnOnce(&[FileBatch]) -> Result<bool>) -> Result<()> {
-        let (reads, winner) = (self.current.reads, self.winner);
-        let looks_at = match self.current.isolation {
+        let (reads, winner) = (self.pending.reads, self.winner);
+        let looks_at = match self.pending.isolation {
             IsolationLevel::SnapshotIsolation => false,
-            IsolationLevel::WriteSerializable if self.current.draft.metadata.is_none() => !winner.is_blind_append(),
+            IsolationLevel::WriteSerializable if self.pending.draft.metadata.is_none() => !winner.is_blind_append(),
             IsolationLevel::WriteSerializable | IsolationLevel::Serializable => true,
         };
         if !looks_at || winner.added.is_empty() || !reads.is_of_data() {
@@ -150,10 +150,10 @@ impl Against<'_> {
     /// The files of which both only deleted rows, from the same state, unless what is done depends on rows that stay.
     fn both_changed(&self) -> BTreeSet<String> {
         let mut paths = BTreeSet::new();
-        if !self.current.reads.is_of_deleted_rows_alone() {
+        if !self.pending.reads.is_of_deleted_rows_alone() {
             return paths;
         }
-        for change in &self.current.draft.vectors {
+        for change in &self.pending.draft.vectors {
             let path = &change.before.path;
             let is_same = self.winner.removed_vector(path) == change.before.deletion_vector.as_ref();
             if self.winner.changed(path).is_some() && is_same {
@@ -164,14 +164,14 @@ impl Against<'_> {
     }
 
     fn removed_and_read(&self, both_changed: &BTreeSet<String>) -> Result<()> {
-        let reads = self.current.reads;
+        let reads = self.pending.reads;
         let agreed: HashSet<_> = both_changed.iter().map(|path| path_key(path)).collect();
         let mut removed = self.winner.keys_of_changed_rows().filter(|key| !agreed.contains(key));
         if removed.any(|key| reads.is_whole_table() || reads.has_key(key)) {
             return Err(self.conflict(ConflictKind::ConcurrentDeleteRead, "it removed or changed rows that this one has read"));
         }
         // A file with news about it, such as statistics: to write these would bring the file back.
-        match self.current.draft.adds.iter().find(|add| self.winner.removes(&add.path)) {
+        match self.pending.draft.adds.iter().find(|add| self.winner.removes(&add.path)) {
             Some(add) => Err(self.conflict(ConflictKind::ConcurrentDeleteRead, format!("it removed {}", add.path))),
             None => Ok(()),
         }
@@ -179,7 +179,7 @@ impl Against<'_> {
 
     /// What another noted about a file, such as row ids, would be lost if the file was put into the log as it was before.
     fn noted(&self) -> Result<()> {
-        let draft = self.current.draft;
+        let draft = self.pending.draft;
         let mut own = draft.vectors.iter().map(|change| &change.before.path).chain(draft.adds.iter().map(|add| &add.path));
         match own.find(|path| self.winner.notes(path)) {
             Some(path) => Err(self.conflict(ConflictKind::ConcurrentAppend, format!("it changed what the log says of {path}"))),
@@ -188,7 +188,7 @@ impl Against<'_> {
     }
 
     fn removed_twice(&self, both_changed: &BTreeSet<String>) -> Result<()> {
-        let own = self.current.draft.removed_paths()?;
+        let own = self.pending.draft.removed_paths()?;
         match own.into_iter().find(|path| self.winner.removes(path) && !both_changed.contains(*path)) {
             Some(path) => {
                 let message = format!("both removed or changed rows of {path}");
@@ -200,7 +200,7 @@ impl Against<'_> {
 
     fn conflict(&self, kind: ConflictKind, what: impl std::fmt::Display) -> Error {
         let who = self.winner.info.as_ref().and_then(|info| info.text("operation")).unwrap_or("another commit");
-        let (table, version) = (self.current.table, self.winner.version);
+        let (table, version) = (self.pending.table, self.winner.version);
         let message =
             format!("{table}: {who} was committed first, as version {version}: {what}; run the operation again on top of it");
         Error::new(ErrorKind::CommitConflict { kind, winner_version: version, retryable: true }, message)

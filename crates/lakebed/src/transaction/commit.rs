@@ -1,7 +1,7 @@
 //! Committing: put the version if nobody has, else look at who was first and try the next one.
 
 use bytes::Bytes;
-use lakebed_core::commit::conflict::{Current, check};
+use lakebed_core::commit::conflict::{PendingTransaction, check};
 use lakebed_core::commit::info::{Operation, Provenance};
 use lakebed_core::commit::validate;
 use lakebed_core::error::ConflictKind;
@@ -131,7 +131,7 @@ impl Transaction {
         let winners = read_winners(&self.store, from, first).await?;
         for read in &winners {
             let winner = read.winner()?;
-            let both_changed = check(self.current(told.isolation), &self.base, &winner, |files| self.may_match(files))?;
+            let both_changed = check(self.pending(told.isolation), &self.base, &winner, |files| self.may_match(files))?;
             self.join_vectors(&winner, &both_changed).await?;
             self.read.reads.follow(&winner);
             self.base.advance(&winner)?;

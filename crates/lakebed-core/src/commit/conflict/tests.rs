@@ -75,9 +75,9 @@ impl Wish {
 
     fn check(&self, base: &Base, actions: &[Value]) -> Result<Vec<String>> {
         let isolation = self.draft.isolation(self.isolation);
-        let current = Current { draft: &self.draft, reads: &self.reads, isolation, table: TABLE };
+        let pending = PendingTransaction { draft: &self.draft, reads: &self.reads, isolation, table: TABLE };
         let may_match = |found: &[FileBatch]| Ok(self.asks.iter().any(|asks| found.iter().any(|files| asks.may_match(files))));
-        check(current, base, &winner(5, actions), may_match)
+        check(pending, base, &winner(5, actions), may_match)
     }
 
     /// `ok`, the kind of the conflict, or the files whose vectors are to be joined.

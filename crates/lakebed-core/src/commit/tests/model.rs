@@ -10,7 +10,7 @@ use super::*;
 use crate::ErrorKind;
 use crate::action::Action;
 use crate::action::json::parse_commit;
-use crate::commit::conflict::{Current, check};
+use crate::commit::conflict::{PendingTransaction, check};
 use crate::commit::draft::Draft;
 use crate::commit::info::{Operation, Provenance};
 use crate::commit::reads::Reads;
@@ -147,9 +147,9 @@ impl World {
         let mut base = self.base(snapshot);
         for version in snapshot + 1..=self.latest() {
             let winner = self.winner(version);
-            let current = Current { draft: &plan.draft, reads: &plan.reads, isolation, table: TABLE };
+            let pending = PendingTransaction { draft: &plan.draft, reads: &plan.reads, isolation, table: TABLE };
             let joined =
-                check(current, &base, &winner, |files| Ok(files.iter().any(|files| plan.may_match(files)))).map_err(kind_of)?;
+                check(pending, &base, &winner, |files| Ok(files.iter().any(|files| plan.may_match(files)))).map_err(kind_of)?;
             joined.iter().try_for_each(|path| plan.join(&winner, path))?;
             plan.reads.follow(&winner);
             base.advance(&winner).unwrap();
