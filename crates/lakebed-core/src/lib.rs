@@ -4,7 +4,7 @@
 //! Modules stand bottom to top: each uses only those above its own line.
 
 pub mod error;
-mod text;
+mod json_string;
 pub mod path;
 pub mod schema;
 pub mod value;

@@ -17,7 +17,7 @@ use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-pub use file::{AddRef, DvRef, FileLine, RemoveRef, Texts};
+pub use file::{AddRef, DvRef, FileLine, RemoveRef, StringEntries};
 pub(crate) use lenient::long;
 
 use super::{Action, CommitInfo};

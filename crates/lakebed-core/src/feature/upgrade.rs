@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use super::{Feature, FeatureKind, READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, supported_features};
 use crate::action::Protocol;
 use crate::property::{CheckpointPolicy, TableProperties};
+pub use crate::schema::field_metadata::{CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START, INVARIANTS};
 use crate::schema::mapping::MappingMode;
-pub use crate::schema::notes::{CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START, INVARIANTS};
 use crate::schema::{DataType, FieldMetadata, PrimitiveType, StructType};
 use crate::{Error, Result};
 

@@ -18,7 +18,7 @@ const LANES: usize = 32;
 pub(super) struct Tree {
     nodes: Vec<Node>,
     /// The files of each node; they count for leaves only.
-    files: Vec<Files>,
+    files: Vec<FileSpan>,
     /// The most steps from the root to a leaf.
     depth: usize,
 }
@@ -34,7 +34,7 @@ struct Node {
 
 /// Files among which the rows of a leaf are spread.
 #[derive(Debug, Clone, Copy)]
-struct Files {
+struct FileSpan {
     first: u32,
     count: u32,
 }
@@ -47,7 +47,7 @@ impl Tree {
         for start in (0..rows).step_by(LANES) {
             let leaves = self.leaves(columns, start);
             for (row, leaf) in (start..rows).zip(leaves) {
-                let files = self.files.get(leaf as usize).copied().unwrap_or(Files { first: 0, count: 1 });
+                let files = self.files.get(leaf as usize).copied().unwrap_or(FileSpan { first: 0, count: 1 });
                 let place = if files.count == 1 { 0 } else { part(spread(first_row + row as u64), files.count) };
                 assigned.push(files.first + place);
             }

@@ -15,7 +15,7 @@ use crate::{Error, Result};
 pub(super) enum Keys<'a> {
     Words(Vec<u64>),
     Wide(Vec<u128>),
-    Texts(Vec<&'a [u8]>),
+    Strings(Vec<&'a [u8]>),
 }
 
 /// Whether values of this type have keys.
@@ -103,7 +103,7 @@ fn natives<V: ArrowNativeType, K>(array: &dyn Array, key: impl Fn(V) -> K) -> Ve
 }
 
 fn texts<'a, T: AsRef<[u8]> + ?Sized + 'a>(array: impl ArrayAccessor<Item = &'a T>) -> Keys<'a> {
-    Keys::Texts(ArrayIter::new(array).map(|text| text.map_or(&[][..], AsRef::as_ref)).collect())
+    Keys::Strings(ArrayIter::new(array).map(|text| text.map_or(&[][..], AsRef::as_ref)).collect())
 }
 
 fn signed(value: i64) -> u64 {

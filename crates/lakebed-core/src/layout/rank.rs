@@ -9,7 +9,7 @@ use super::bounds::{bounds_of, sorted};
 pub use super::key::is_orderable;
 use super::key::{Keys, is_same_order, keys, plain};
 use super::search::counts;
-use super::texts::Texts;
+use super::string_bounds::StringBounds;
 use crate::{Error, Result};
 
 /// As many bounds as ranks of 16 bits tell apart, beside nulls and what is below all bounds.
@@ -34,7 +34,7 @@ enum Bounds {
     None,
     Words(Vec<u64>),
     Wide(Vec<u128>),
-    Texts(Texts),
+    Strings(StringBounds),
 }
 
 impl Ranker {
@@ -48,13 +48,13 @@ impl Ranker {
             match keys(array)? {
                 Keys::Words(keys) => words.extend(valid(array, keys)),
                 Keys::Wide(keys) => wide.extend(valid(array, keys)),
-                Keys::Texts(keys) => texts.extend(valid(array, keys)),
+                Keys::Strings(keys) => texts.extend(valid(array, keys)),
             }
         }
         let bounds = match (words.is_empty(), wide.is_empty(), texts.is_empty()) {
             (false, ..) => Bounds::Words(bounds_of(sorted(words), MOST_BOUNDS)),
             (_, false, _) => Bounds::Wide(bounds_of(sorted(wide), MOST_BOUNDS)),
-            (.., false) => Bounds::Texts(Texts::of_sample(&texts, MOST_BOUNDS)),
+            (.., false) => Bounds::Strings(StringBounds::of_sample(&texts, MOST_BOUNDS)),
             _ => Bounds::None,
         };
         Ok(Self { bounds, data_type })
@@ -77,7 +77,7 @@ impl Ranker {
         let counts = match (&self.bounds, keys(&array)?) {
             (Bounds::Words(bounds), Keys::Words(keys)) => counts(bounds, &keys),
             (Bounds::Wide(bounds), Keys::Wide(keys)) => counts(bounds, &keys),
-            (Bounds::Texts(bounds), Keys::Texts(keys)) => bounds.counts(&keys),
+            (Bounds::Strings(bounds), Keys::Strings(keys)) => bounds.counts(&keys),
             (Bounds::None, _) => vec![0; array.len()],
             _ => return Err(Error::internal(format!("bounds of another type than {}", array.data_type()))),
         };

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::cuts::Cuts;
 use super::kd::{self, Tree};
-use super::mass::{Mass, Span};
+use super::rank_histogram::{RankHistogram, Span};
 use super::spread::{spread, spread_again};
 use super::{hilbert, zorder};
 
@@ -58,8 +58,8 @@ enum Shape {
 impl Split {
     /// From sampled rows. All columns are equally long, here and below.
     pub fn new(method: Method, sample: &[Vec<u16>], files: usize, parts: usize) -> Self {
-        let masses: Vec<Mass> = sample.iter().map(|column| Mass::of(column)).collect();
-        Self::of_masses(method, sample, &masses, files.max(1), parts.max(1))
+        let histograms: Vec<RankHistogram> = sample.iter().map(|column| RankHistogram::of(column)).collect();
+        Self::of_masses(method, sample, &histograms, files.max(1), parts.max(1))
     }
 
     /// The one that skips most of the sample, be it by little.
@@ -119,17 +119,17 @@ impl Split {
     /// For each column, the share of files that a query for one value need not read, on average over the values of sampled rows: a
     /// file is read if the value lies between its least and its greatest. Files without sampled rows do not count.
     pub fn skipping(&self, sample: &[Vec<u16>]) -> Vec<f64> {
-        let masses: Vec<Mass> = sample.iter().map(|column| Mass::of(column)).collect();
+        let histograms: Vec<RankHistogram> = sample.iter().map(|column| RankHistogram::of(column)).collect();
         let mut files = self.assign(sample, 0);
         files.iter_mut().for_each(|file| *file /= self.parts as u32);
-        skipping(sample, &masses, &files, self.files)
+        skipping(sample, &histograms, &files, self.files)
     }
 
-    fn of_masses(method: Method, sample: &[Vec<u16>], masses: &[Mass], files: usize, parts: usize) -> Self {
-        let places = masses.iter().map(Mass::places).collect();
+    fn of_masses(method: Method, sample: &[Vec<u16>], histograms: &[RankHistogram], files: usize, parts: usize) -> Self {
+        let places = histograms.iter().map(RankHistogram::places).collect();
         let shape = match method {
             Method::ZOrder | Method::Hilbert => Shape::Curve { is_hilbert: method == Method::Hilbert, cuts: Cuts::default() },
-            Method::KdTree => Shape::Tree { tree: kd::build(sample, masses, files), cuts: Cuts::default() },
+            Method::KdTree => Shape::Tree { tree: kd::build(sample, histograms, files), cuts: Cuts::default() },
         };
         let mut split = Self { files, parts, places, shape };
         let keys = split.keys(sample);
@@ -179,13 +179,13 @@ fn place(column: &[u16], places: &[u16]) -> Vec<u16> {
     column.iter().map(|rank| places.get(usize::from(*rank)).copied().unwrap_or(last)).collect()
 }
 
-fn skipping(sample: &[Vec<u16>], masses: &[Mass], files_of_rows: &[u32], files: usize) -> Vec<f64> {
+fn skipping(sample: &[Vec<u16>], histograms: &[RankHistogram], files_of_rows: &[u32], files: usize) -> Vec<f64> {
     let mut has_rows = vec![false; files];
     for file in files_of_rows {
         has_rows[*file as usize] = true;
     }
     let count = has_rows.iter().filter(|has_rows| **has_rows).count().max(1);
-    let skipping = sample.iter().zip(masses).map(|(column, mass)| {
+    let skipping = sample.iter().zip(histograms).map(|(column, mass)| {
         let mut spans = vec![Span::EMPTY; files];
         for (file, rank) in files_of_rows.iter().zip(column) {
             spans[*file as usize].add(*rank);

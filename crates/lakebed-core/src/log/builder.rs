@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Fields};
 
 use super::files::{FileBatch, column};
-use crate::action::json::{AddRef, DvRef, Texts};
+use crate::action::json::{AddRef, DvRef, StringEntries};
 use crate::error::{Error, Result};
 
 /// Text of which a batch is full: far below the 2 GiB at which Arrow's text columns end, and little enough to be copied.
@@ -109,11 +109,14 @@ pub(super) fn text_map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
     MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new())
 }
 
-fn text_bytes(map: Option<&Texts<'_>>) -> usize {
+fn text_bytes(map: Option<&StringEntries<'_>>) -> usize {
     map.into_iter().flatten().map(|(key, value)| key.len() + value.as_deref().map_or(0, str::len)).sum()
 }
 
-pub(super) fn append_text_map(builder: &mut MapBuilder<StringBuilder, StringBuilder>, map: Option<&Texts<'_>>) -> Result<()> {
+pub(super) fn append_text_map(
+    builder: &mut MapBuilder<StringBuilder, StringBuilder>,
+    map: Option<&StringEntries<'_>>,
+) -> Result<()> {
     for (key, value) in map.into_iter().flatten() {
         builder.keys().append_value(key);
         builder.values().append_option(value.as_deref());

@@ -4,7 +4,7 @@
 //! them nobody wants values. JSON tops of V2 checkpoints are lines of actions, which [`json`](crate::action::json) reads.
 //! Start with [`other_actions`]; [`write`](mod@write) is the way back.
 
-mod rows;
+mod struct_rows;
 #[cfg(test)]
 mod tests;
 pub mod write;
@@ -17,7 +17,7 @@ use crate::action::{
 };
 use crate::{Error, Result};
 
-use rows::Rows;
+use struct_rows::StructRows;
 
 /// The columns that answer a question, each by the names on the way from the root. What stands below a column belongs to it.
 pub mod columns {
@@ -90,7 +90,7 @@ pub fn check_v2(actions: &[Action], version: u64, file: &str, classic_name: bool
 }
 
 fn protocols(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()> {
-    let Some(rows) = Rows::of(batch, "protocol", file)? else { return Ok(()) };
+    let Some(rows) = StructRows::of(batch, "protocol", file)? else { return Ok(()) };
     let (mut min_reader_version, mut min_writer_version) = (rows.ints("minReaderVersion")?, rows.ints("minWriterVersion")?);
     let (mut reader_features, mut writer_features) = (rows.lists("readerFeatures")?, rows.lists("writerFeatures")?);
     for _ in 0..rows.len() {
@@ -105,7 +105,7 @@ fn protocols(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Resu
 }
 
 fn metadata(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()> {
-    let Some(rows) = Rows::of(batch, "metaData", file)? else { return Ok(()) };
+    let Some(rows) = StructRows::of(batch, "metaData", file)? else { return Ok(()) };
     let (mut id, mut name, mut description) = (rows.texts("id")?, rows.texts("name")?, rows.texts("description")?);
     let (mut schema_string, mut partition_columns) = (rows.texts("schemaString")?, rows.lists("partitionColumns")?);
     let (mut configuration, mut created_time) = (rows.maps("configuration")?, rows.longs("createdTime")?);
@@ -125,7 +125,7 @@ fn metadata(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Resul
     Ok(())
 }
 
-fn formats(metadata: &Rows<'_>) -> Result<Vec<Format>> {
+fn formats(metadata: &StructRows<'_>) -> Result<Vec<Format>> {
     let Some(rows) = metadata.structs("format")? else { return Ok(Vec::new()) };
     let (mut provider, mut options) = (rows.texts("provider")?, rows.maps("options")?);
     Ok((0..rows.len())
@@ -137,7 +137,7 @@ fn formats(metadata: &Rows<'_>) -> Result<Vec<Format>> {
 }
 
 fn transactions(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()> {
-    let Some(rows) = Rows::of(batch, "txn", file)? else { return Ok(()) };
+    let Some(rows) = StructRows::of(batch, "txn", file)? else { return Ok(()) };
     let (mut app_id, mut version, mut last_updated) = (rows.texts("appId")?, rows.longs("version")?, rows.longs("lastUpdated")?);
     for _ in 0..rows.len() {
         actions.push(Action::SetTransaction(SetTransaction {
@@ -150,7 +150,7 @@ fn transactions(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> R
 }
 
 fn domains(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()> {
-    let Some(rows) = Rows::of(batch, "domainMetadata", file)? else { return Ok(()) };
+    let Some(rows) = StructRows::of(batch, "domainMetadata", file)? else { return Ok(()) };
     let (mut domain, mut configuration, mut removed) =
         (rows.texts("domain")?, rows.texts("configuration")?, rows.flags("removed")?);
     for _ in 0..rows.len() {
@@ -164,7 +164,7 @@ fn domains(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result
 }
 
 fn checkpoint_metadata(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()> {
-    let Some(rows) = Rows::of(batch, "checkpointMetadata", file)? else { return Ok(()) };
+    let Some(rows) = StructRows::of(batch, "checkpointMetadata", file)? else { return Ok(()) };
     let (mut version, mut tags) = (rows.longs("version")?, rows.maps("tags")?);
     for _ in 0..rows.len() {
         let version = rows.required("version", version.take())?;
@@ -174,7 +174,7 @@ fn checkpoint_metadata(batch: &RecordBatch, file: &str, actions: &mut Vec<Action
 }
 
 fn sidecars(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()> {
-    let Some(rows) = Rows::of(batch, "sidecar", file)? else { return Ok(()) };
+    let Some(rows) = StructRows::of(batch, "sidecar", file)? else { return Ok(()) };
     let (mut path, mut size_in_bytes) = (rows.texts("path")?, rows.longs("sizeInBytes")?);
     let (mut modification_time, mut tags) = (rows.longs("modificationTime")?, rows.maps("tags")?);
     for _ in 0..rows.len() {
@@ -189,7 +189,7 @@ fn sidecars(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Resul
 }
 
 fn adds(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()> {
-    let Some(rows) = Rows::of(batch, "add", file)? else { return Ok(()) };
+    let Some(rows) = StructRows::of(batch, "add", file)? else { return Ok(()) };
     let (mut path, mut partition_values, mut size) = (rows.texts("path")?, rows.maps("partitionValues")?, rows.longs("size")?);
     let (mut modification_time, mut data_change) = (rows.longs("modificationTime")?, rows.flags("dataChange")?);
     let (mut stats, mut tags, mut clustering_provider) =
@@ -215,7 +215,7 @@ fn adds(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()
 }
 
 fn removes(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result<()> {
-    let Some(rows) = Rows::of(batch, "remove", file)? else { return Ok(()) };
+    let Some(rows) = StructRows::of(batch, "remove", file)? else { return Ok(()) };
     let (mut path, mut deletion_timestamp, mut data_change) =
         (rows.texts("path")?, rows.longs("deletionTimestamp")?, rows.flags("dataChange")?);
     let (mut extended_file_metadata, mut partition_values) = (rows.flags("extendedFileMetadata")?, rows.maps("partitionValues")?);
@@ -240,7 +240,7 @@ fn removes(batch: &RecordBatch, file: &str, actions: &mut Vec<Action>) -> Result
     Ok(())
 }
 
-fn deletion_vectors(files: &Rows<'_>) -> Result<Vec<Option<DeletionVectorDescriptor>>> {
+fn deletion_vectors(files: &StructRows<'_>) -> Result<Vec<Option<DeletionVectorDescriptor>>> {
     let Some(rows) = files.structs("deletionVector")? else { return Ok(Vec::new()) };
     let (mut storage_type, mut path_or_inline_dv) = (rows.texts("storageType")?, rows.texts("pathOrInlineDv")?);
     let (mut offset, mut size_in_bytes, mut cardinality) =
@@ -264,7 +264,7 @@ fn deletion_vectors(files: &Rows<'_>) -> Result<Vec<Option<DeletionVectorDescrip
     Ok(descriptors)
 }
 
-fn dv_storage(rows: &Rows<'_>, letter: Option<String>) -> Result<DvStorage> {
+fn dv_storage(rows: &StructRows<'_>, letter: Option<String>) -> Result<DvStorage> {
     let letter = rows.required("storageType", letter)?;
     DvStorage::of_letter(&letter).ok_or_else(|| rows.corrupt(format!("a deletion vector of unknown storage type {letter:?}")))
 }

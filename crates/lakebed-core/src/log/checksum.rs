@@ -3,7 +3,7 @@
 //! Whoever reads it saves the replay that would give the same. It is disposable: one that lacks something is as good as none.
 //! [`Successor`] makes the next one out of a commit, [`VersionChecksum::of_state`] one out of a whole state.
 
-mod against;
+mod difference;
 mod histogram;
 mod successor;
 mod tally;
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use crate::action::{Action, DomainMetadata, Metadata, Protocol, SetTransaction, json};
 use crate::{Error, Result};
 
-pub use against::{metadata_difference, protocol_difference};
+pub use difference::{metadata_difference, protocol_difference};
 pub use histogram::{DeletedRecordCounts, FileSizeHistogram};
 pub use successor::{FileChanges, Successor};
 pub use tally::Tally;

@@ -10,7 +10,7 @@ mod tests;
 
 use std::collections::HashSet;
 
-use listing::Log;
+use listing::SortedListing;
 pub use listing::{CheckpointFiles, ListedLogFile};
 pub use range::{readable_versions, reconstructible_range};
 
@@ -39,7 +39,7 @@ pub struct LogSegment {
 /// If several checkpoints are of one version, one with a unique name is taken before a classic one, as its file actions stand in files
 /// that opening need not touch; then the multi-part one of fewest parts. Among equals the last name wins.
 pub fn plan(listed: &[ListedLogFile], target: Option<u64>, unusable: &HashSet<String>) -> Result<LogSegment> {
-    let log = Log::sort(listed, unusable);
+    let log = SortedListing::sort(listed, unusable);
     let latest = log.latest().ok_or_else(|| {
         let message = format!("there are no commits in {LOG_DIR}");
         Error::new(ErrorKind::TableNotFound, message)
@@ -58,7 +58,7 @@ pub fn plan(listed: &[ListedLogFile], target: Option<u64>, unusable: &HashSet<St
     Ok(LogSegment { version, checkpoint, commits, checksum })
 }
 
-impl Log<'_> {
+impl SortedListing<'_> {
     fn gap(&self, from: u64, to: u64, version: u64, asked_for: bool) -> Error {
         let missing = match from == to {
             true => format!("the commit of version {from} is missing"),

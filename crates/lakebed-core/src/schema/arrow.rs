@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType as ArrowType, Field, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit};
 
-use super::notes::{notes_from_arrow, notes_to_arrow};
+use super::field_metadata::{metadata_from_arrow, metadata_to_arrow};
 use super::types::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
 use crate::{Error, Result};
 
@@ -28,7 +28,7 @@ pub fn schema_with_notes(schema: &StructType) -> Result<SchemaRef> {
 
 fn noted_fields(arrow: &Fields, schema: &StructType) -> Fields {
     let noted = |(arrow, field): (&Arc<Field>, &StructField)| {
-        let mut notes = notes_to_arrow(&field.metadata);
+        let mut notes = metadata_to_arrow(&field.metadata);
         notes.extend(extension(&field.data_type));
         arrow.as_ref().clone().with_data_type(noted_type(arrow.data_type(), &field.data_type)).with_metadata(notes)
     };
@@ -141,7 +141,7 @@ pub fn schema_from_arrow(schema: &Schema) -> Result<StructType> {
 fn fields_from_arrow(fields: &Fields, place: &str) -> Result<StructType> {
     let fields = fields.iter().map(|field| {
         let data_type = field_type(field, &format!("{place}{}", field.name()))?;
-        let metadata = notes_from_arrow(field.metadata(), &format!("{place}{}", field.name()))?;
+        let metadata = metadata_from_arrow(field.metadata(), &format!("{place}{}", field.name()))?;
         Ok(StructField { metadata, ..StructField::new(field.name(), data_type, field.is_nullable()) })
     });
     Ok(StructType { fields: fields.collect::<Result<_>>()? })

@@ -16,7 +16,7 @@ use crate::{Error, Result};
 /// is an error that names its column. Types may nest as deep as the JSON parser goes, 128 brackets: 42 structs, or 127 arrays.
 pub fn parse(json: &str) -> Result<StructType> {
     let value: Value = serde_json::from_str(json).map_err(not_json)?;
-    match parse_type(&value, &Place::Root)? {
+    match parse_type(&value, &SchemaPath::Root)? {
         DataType::Struct(fields) => Ok(fields),
         _ => Err(Error::corrupt("schema", "is not a struct")),
     }
@@ -25,8 +25,8 @@ pub fn parse(json: &str) -> Result<StructType> {
 /// The parser tells its limit by words alone.
 fn not_json(error: serde_json::Error) -> Error {
     if error.to_string().starts_with("recursion limit exceeded") {
-        let place = format!("at character {}", error.column());
-        let message = format!("schema: {place} its types are nested deeper than lakebed reads (42 structs in one another)");
+        let path = format!("at character {}", error.column());
+        let message = format!("schema: {path} its types are nested deeper than lakebed reads (42 structs in one another)");
         return Error::unsupported(vec!["deeply nested types".to_owned()], message).with_source(error);
     }
     Error::corrupt("schema", "is not the JSON of a schema").with_source(error)
@@ -94,8 +94,8 @@ impl fmt::Display for DataType {
             Self::Map(map) => write!(f, "map<{}, {}>", map.key, map.value),
             Self::Struct(fields) => {
                 f.write_str("struct<")?;
-                for (place, field) in fields.fields.iter().enumerate() {
-                    let comma = if place == 0 { "" } else { ", " };
+                for (path, field) in fields.fields.iter().enumerate() {
+                    let comma = if path == 0 { "" } else { ", " };
                     write!(f, "{comma}{}: {}", field.name, field.data_type)?;
                 }
                 f.write_str(">")
@@ -117,71 +117,71 @@ fn struct_to_value(fields: &StructType) -> Value {
 }
 
 /// Where in the schema a type stands, for errors: built only when one is printed.
-enum Place<'a> {
+enum SchemaPath<'a> {
     Root,
-    Inside(&'a Place<'a>, &'a str),
+    Inside(&'a SchemaPath<'a>, &'a str),
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for SchemaPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root => f.write_str("schema"),
-            Self::Inside(Place::Root, name) => write!(f, "schema: column {name}"),
+            Self::Inside(SchemaPath::Root, name) => write!(f, "schema: column {name}"),
             Self::Inside(parent, name) => write!(f, "{parent}.{name}"),
         }
     }
 }
 
-fn parse_type(value: &Value, place: &Place) -> Result<DataType> {
+fn parse_type(value: &Value, path: &SchemaPath) -> Result<DataType> {
     match value {
-        Value::String(name) => parse_primitive_name(name).map(DataType::Primitive).ok_or_else(|| unknown_type(name, place)),
-        Value::Object(object) => match text(object, "type", place)? {
-            "struct" => Ok(DataType::Struct(parse_struct(object, place)?)),
+        Value::String(name) => parse_primitive_name(name).map(DataType::Primitive).ok_or_else(|| unknown_type(name, path)),
+        Value::Object(object) => match text(object, "type", path)? {
+            "struct" => Ok(DataType::Struct(parse_struct(object, path)?)),
             "array" => Ok(DataType::from(ArrayType {
-                element: parse_type(part(object, "elementType", place)?, &Place::Inside(place, "element"))?,
-                contains_null: flag(object, "containsNull", place)?,
+                element: parse_type(part(object, "elementType", path)?, &SchemaPath::Inside(path, "element"))?,
+                contains_null: flag(object, "containsNull", path)?,
             })),
             "map" => Ok(DataType::from(MapType {
-                key: parse_type(part(object, "keyType", place)?, &Place::Inside(place, "key"))?,
-                value: parse_type(part(object, "valueType", place)?, &Place::Inside(place, "value"))?,
-                value_contains_null: flag(object, "valueContainsNull", place)?,
+                key: parse_type(part(object, "keyType", path)?, &SchemaPath::Inside(path, "key"))?,
+                value: parse_type(part(object, "valueType", path)?, &SchemaPath::Inside(path, "value"))?,
+                value_contains_null: flag(object, "valueContainsNull", path)?,
             })),
-            "udt" => parse_type(part(object, "sqlType", place)?, place),
-            other => Err(unknown_type(other, place)),
+            "udt" => parse_type(part(object, "sqlType", path)?, path),
+            other => Err(unknown_type(other, path)),
         },
-        other => Err(Error::corrupt(place.to_string(), format!("{other} is not a type"))),
+        other => Err(Error::corrupt(path.to_string(), format!("{other} is not a type"))),
     }
 }
 
-fn parse_struct(object: &Map<String, Value>, place: &Place) -> Result<StructType> {
-    let Value::Array(list) = part(object, "fields", place)? else {
-        return Err(Error::corrupt(place.to_string(), "the fields of a struct are not a list"));
+fn parse_struct(object: &Map<String, Value>, path: &SchemaPath) -> Result<StructType> {
+    let Value::Array(list) = part(object, "fields", path)? else {
+        return Err(Error::corrupt(path.to_string(), "the fields of a struct are not a list"));
     };
     let mut seen = HashSet::with_capacity(list.len());
     let mut fields = Vec::with_capacity(list.len());
     for value in list {
-        let field = parse_field(value, place)?;
+        let field = parse_field(value, path)?;
         if !seen.insert(field.name.to_lowercase()) {
             let message = "stands there more than once (names that differ by case alone are the same)";
-            return Err(Error::corrupt(Place::Inside(place, &field.name).to_string(), message));
+            return Err(Error::corrupt(SchemaPath::Inside(path, &field.name).to_string(), message));
         }
         fields.push(field);
     }
     Ok(StructType { fields })
 }
 
-fn parse_field(value: &Value, place: &Place) -> Result<StructField> {
+fn parse_field(value: &Value, path: &SchemaPath) -> Result<StructField> {
     let Value::Object(object) = value else {
-        return Err(Error::corrupt(place.to_string(), "a field of a struct is not an object"));
+        return Err(Error::corrupt(path.to_string(), "a field of a struct is not an object"));
     };
-    let name = text(object, "name", place)?;
-    let place = Place::Inside(place, name);
-    let type_value = part(object, "type", &place)?;
-    let data_type = parse_type(type_value, &place)?;
+    let name = text(object, "name", path)?;
+    let path = SchemaPath::Inside(path, name);
+    let type_value = part(object, "type", &path)?;
+    let data_type = parse_type(type_value, &path)?;
     let mut metadata = match object.get("metadata") {
         None | Some(Value::Null) => FieldMetadata::new(),
         Some(Value::Object(metadata)) => metadata.clone(),
-        Some(_) => return Err(Error::corrupt(place.to_string(), "its metadata is not an object")),
+        Some(_) => return Err(Error::corrupt(path.to_string(), "its metadata is not an object")),
     };
     if let Value::String(spelling) = type_value
         && is_bounded_text(spelling)
@@ -190,10 +190,10 @@ fn parse_field(value: &Value, place: &Place) -> Result<StructField> {
         metadata.insert(CHAR_VARCHAR.to_owned(), type_value.clone());
     }
     let data_type = match metadata.get(CHAR_VARCHAR) {
-        Some(Value::String(words)) => with_lengths(data_type, words).map_err(|error| error.within(&place))?,
+        Some(Value::String(words)) => with_lengths(data_type, words).map_err(|error| error.within(&path))?,
         _ => data_type,
     };
-    Ok(StructField { name: name.to_owned(), data_type, nullable: flag(object, "nullable", &place)?, metadata })
+    Ok(StructField { name: name.to_owned(), data_type, nullable: flag(object, "nullable", &path)?, metadata })
 }
 
 /// The primitive of this spelling.
@@ -244,25 +244,25 @@ fn is_bounded_text(name: &str) -> bool {
     inner.is_some_and(|length| length.trim().parse::<u32>().is_ok())
 }
 
-fn unknown_type(name: &str, place: &Place) -> Error {
-    let message = format!("{place}: its type {name:?} is not one that lakebed knows");
+fn unknown_type(name: &str, path: &SchemaPath) -> Error {
+    let message = format!("{path}: its type {name:?} is not one that lakebed knows");
     Error::unsupported(vec![format!("type {name}")], message)
 }
 
-fn part<'a>(object: &'a Map<String, Value>, key: &str, place: &Place) -> Result<&'a Value> {
-    object.get(key).ok_or_else(|| Error::corrupt(place.to_string(), format!("{key:?} is missing")))
+fn part<'a>(object: &'a Map<String, Value>, key: &str, path: &SchemaPath) -> Result<&'a Value> {
+    object.get(key).ok_or_else(|| Error::corrupt(path.to_string(), format!("{key:?} is missing")))
 }
 
-fn text<'a>(object: &'a Map<String, Value>, key: &str, place: &Place) -> Result<&'a str> {
-    part(object, key, place)?.as_str().ok_or_else(|| Error::corrupt(place.to_string(), format!("{key:?} is not text")))
+fn text<'a>(object: &'a Map<String, Value>, key: &str, path: &SchemaPath) -> Result<&'a str> {
+    part(object, key, path)?.as_str().ok_or_else(|| Error::corrupt(path.to_string(), format!("{key:?} is not text")))
 }
 
 /// A flag about nulls; where it is absent, they are allowed.
-fn flag(object: &Map<String, Value>, key: &str, place: &Place) -> Result<bool> {
+fn flag(object: &Map<String, Value>, key: &str, path: &SchemaPath) -> Result<bool> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(true),
         Some(Value::Bool(flag)) => Ok(*flag),
-        Some(_) => Err(Error::corrupt(place.to_string(), format!("{key:?} is neither true nor false"))),
+        Some(_) => Err(Error::corrupt(path.to_string(), format!("{key:?} is neither true nor false"))),
     }
 }
 

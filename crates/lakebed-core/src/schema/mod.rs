@@ -10,7 +10,7 @@ pub mod compare;
 pub mod evolve;
 mod json;
 pub mod mapping;
-pub mod notes;
+pub mod field_metadata;
 mod types;
 pub mod widen;
 

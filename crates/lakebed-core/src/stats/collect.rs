@@ -5,7 +5,7 @@ mod cut;
 mod dictionary;
 mod json;
 mod span;
-mod texts;
+mod string_bounds;
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use self::bounds::Bounds;
 use self::dictionary::Dictionary;
 use self::json::write_bound;
 use super::columns::{IndexedColumn, IndexedKind, StatsPlan};
-use crate::text::write_string;
+use crate::json_string::write_string;
 use crate::{Error, Result};
 
 /// Collects the statistics of one data file: what Delta Spark would write for the same rows.
@@ -73,7 +73,8 @@ impl StatsCollector {
     /// [`type_to_arrow`](crate::schema::arrow::type_to_arrow); texts may be views, decimals of few digits in 64 bits, and any column a
     /// dictionary of such values with keys of 32 bits. A column or field that is not there is null in every row.
     pub fn update(&mut self, batch: &RecordBatch) -> Result<()> {
-        let rows = Rows { fields: batch.schema_ref().fields(), arrays: batch.columns(), nulls: None, count: batch.num_rows() };
+        let rows =
+            StructRows { fields: batch.schema_ref().fields(), arrays: batch.columns(), nulls: None, count: batch.num_rows() };
         rows.update(&mut self.columns, self.plan.columns())?;
         self.rows += batch.num_rows() as i64;
         Ok(())
@@ -111,7 +112,7 @@ fn new_columns(indexed: &[IndexedColumn], string_prefix_length: u32) -> Vec<Colu
 }
 
 /// The rows of a batch, or of a struct in it.
-struct Rows<'b> {
+struct StructRows<'b> {
     fields: &'b Fields,
     arrays: &'b [ArrayRef],
     /// Rows where a struct around them is null.
@@ -119,7 +120,7 @@ struct Rows<'b> {
     count: usize,
 }
 
-impl Rows<'_> {
+impl StructRows<'_> {
     fn update(&self, columns: &mut [Column], indexed: &[IndexedColumn]) -> Result<()> {
         let mut from = 0;
         for (column, indexed) in columns.iter_mut().zip(indexed) {
@@ -147,9 +148,9 @@ impl Rows<'_> {
         (from..self.fields.len()).chain(0..from).find(is_it)
     }
 
-    fn within<'s>(&self, array: &'s ArrayRef, nulls: Option<NullBuffer>) -> Result<Rows<'s>> {
+    fn within<'s>(&self, array: &'s ArrayRef, nulls: Option<NullBuffer>) -> Result<StructRows<'s>> {
         let inner = array.as_struct_opt().ok_or_else(|| Error::internal(format!("{} is not a struct", array.data_type())))?;
-        Ok(Rows { fields: inner.fields(), arrays: inner.columns(), nulls, count: self.count })
+        Ok(StructRows { fields: inner.fields(), arrays: inner.columns(), nulls, count: self.count })
     }
 }
 

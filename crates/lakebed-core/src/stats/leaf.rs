@@ -12,7 +12,7 @@ use arrow_array::{ArrayRef, new_null_array};
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 
 use super::bound::Bound;
-use super::scan::Written;
+use super::scan::JsonLiteral;
 use super::{StatColumn, StatKind, number, time};
 
 /// The builder of one array.
@@ -81,8 +81,8 @@ impl Leaf {
     }
 
     /// Appends what a text says of this statistic.
-    pub(super) fn append(&mut self, written: Option<&Written<'_>>) {
-        let text = written.map(Written::text);
+    pub(super) fn append(&mut self, written: Option<&JsonLiteral<'_>>) {
+        let text = written.map(JsonLiteral::text);
         match self {
             Self::Count(builder) => builder.append_option(text.and_then(number::integer).filter(|count| *count >= 0)),
             Self::Tight(builder) => builder.append_option(text.map_or(Some(true), boolean)),
@@ -93,10 +93,10 @@ impl Leaf {
             Self::Long(builder) => builder.append_option(integer::<Int64Type>(text)),
             Self::Float(builder, bound) => builder.append_option(float(text).and_then(|value| bound.float(value))),
             Self::Double(builder, bound) => builder.append_option(float(text).and_then(|value| bound.double(value))),
-            Self::String(builder) => builder.append_option(written.and_then(Written::quoted)),
-            Self::Date(builder) => builder.append_option(written.and_then(Written::quoted).and_then(time::date)),
+            Self::String(builder) => builder.append_option(written.and_then(JsonLiteral::quoted)),
+            Self::Date(builder) => builder.append_option(written.and_then(JsonLiteral::quoted).and_then(time::date)),
             Self::Timestamp(builder, bound, zoned) => {
-                let said = written.and_then(Written::quoted);
+                let said = written.and_then(JsonLiteral::quoted);
                 builder.append_option(said.and_then(|said| time::timestamp(said, *zoned, *bound)));
             }
             Self::Decimal(builder, bound, precision, scale) => {
@@ -132,18 +132,18 @@ impl Leaf {
     }
 }
 
-impl Written<'_> {
+impl JsonLiteral<'_> {
     fn text(&self) -> &str {
         match self {
-            Written::Bare(text) => text,
-            Written::Quoted(text) => text,
+            JsonLiteral::Bare(text) => text,
+            JsonLiteral::Quoted(text) => text,
         }
     }
 
     fn quoted(&self) -> Option<&str> {
         match self {
-            Written::Bare(_) => None,
-            Written::Quoted(text) => Some(text),
+            JsonLiteral::Bare(_) => None,
+            JsonLiteral::Quoted(text) => Some(text),
         }
     }
 }

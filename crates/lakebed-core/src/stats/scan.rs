@@ -10,17 +10,17 @@ use std::ops::Range;
 use memchr::{memchr, memchr_iter, memchr2};
 
 use super::paths::{Child, NodeId, Paths};
-use crate::text::unescape;
+use crate::json_string::unescape;
 
 /// Finds the wanted values of one text after the other.
 pub(super) struct Scan<'p> {
     paths: &'p Paths,
-    found: Vec<Found>,
+    found: Vec<ValueRange>,
 }
 
 /// Where a value stands in its text: a string without its quotes, or a number, `true`, `false` or `null`.
 #[derive(Debug, Clone, Copy)]
-enum Found {
+enum ValueRange {
     Absent,
     Bare { from: usize, to: usize },
     Quoted { from: usize, to: usize, escaped: bool },
@@ -28,7 +28,7 @@ enum Found {
 
 /// A value as it is written.
 #[derive(Debug, PartialEq)]
-pub(super) enum Written<'a> {
+pub(super) enum JsonLiteral<'a> {
     /// A number, `true` or `false`.
     Bare(&'a str),
     /// What a string says.
@@ -37,29 +37,31 @@ pub(super) enum Written<'a> {
 
 impl<'p> Scan<'p> {
     pub(super) fn new(paths: &'p Paths) -> Self {
-        Self { paths, found: vec![Found::Absent; paths.slots()] }
+        Self { paths, found: vec![ValueRange::Absent; paths.slots()] }
     }
 
     /// Walks through a text. False if it is not one object; then nothing was found in it.
     pub(super) fn walk(&mut self, text: &str) -> bool {
-        self.found.fill(Found::Absent);
+        self.found.fill(ValueRange::Absent);
         let bytes = text.as_bytes();
         let end = object(bytes, after_space(bytes, 0)).and_then(|inside| self.walk_object(bytes, inside, Paths::ROOT));
         let whole = end.is_some_and(|end| after_space(bytes, end) == bytes.len());
         if !whole {
-            self.found.fill(Found::Absent);
+            self.found.fill(ValueRange::Absent);
         }
         whole
     }
 
     /// What the last walk found for this slot in `text`; none for what is absent, null or not a plain value.
-    pub(super) fn value<'a>(&self, text: &'a str, slot: usize) -> Option<Written<'a>> {
+    pub(super) fn value<'a>(&self, text: &'a str, slot: usize) -> Option<JsonLiteral<'a>> {
         match *self.found.get(slot)? {
-            Found::Absent => None,
-            Found::Bare { from, to } => text.get(from..to).filter(|bare| *bare != "null").map(Written::Bare),
-            Found::Quoted { from, to, escaped: false } => text.get(from..to).map(|said| Written::Quoted(Cow::Borrowed(said))),
-            Found::Quoted { from, to, escaped: true } => {
-                unescape(text.get(from..to)?).map(|said| Written::Quoted(Cow::Owned(said)))
+            ValueRange::Absent => None,
+            ValueRange::Bare { from, to } => text.get(from..to).filter(|bare| *bare != "null").map(JsonLiteral::Bare),
+            ValueRange::Quoted { from, to, escaped: false } => {
+                text.get(from..to).map(|said| JsonLiteral::Quoted(Cow::Borrowed(said)))
+            }
+            ValueRange::Quoted { from, to, escaped: true } => {
+                unescape(text.get(from..to)?).map(|said| JsonLiteral::Quoted(Cow::Owned(said)))
             }
         }
     }
@@ -101,7 +103,7 @@ impl<'p> Scan<'p> {
     /// Takes the value at a wanted name, or those within it, to behind its end.
     fn walk_value(&mut self, text: &[u8], at: usize, node: NodeId) -> Option<usize> {
         for slot in self.paths.within(node) {
-            self.set(*slot, Found::Absent);
+            self.set(*slot, ValueRange::Absent);
         }
         let slot = self.paths.slot(node);
         match *text.get(at)? {
@@ -115,12 +117,12 @@ impl<'p> Scan<'p> {
             b'{' | b'[' => skip(text, at),
             b'"' => {
                 let Quoted { from, to, escaped, end } = string(text, at)?;
-                slot.inspect(|slot| self.set(*slot, Found::Quoted { from, to, escaped }));
+                slot.inspect(|slot| self.set(*slot, ValueRange::Quoted { from, to, escaped }));
                 Some(end)
             }
             _ => {
                 let to = bare(text, at)?;
-                slot.inspect(|slot| self.set(*slot, Found::Bare { from: at, to }));
+                slot.inspect(|slot| self.set(*slot, ValueRange::Bare { from: at, to }));
                 Some(to)
             }
         }
@@ -138,7 +140,7 @@ impl<'p> Scan<'p> {
         }
     }
 
-    fn set(&mut self, slot: usize, found: Found) {
+    fn set(&mut self, slot: usize, found: ValueRange) {
         if let Some(place) = self.found.get_mut(slot) {
             *place = found;
         }

@@ -14,7 +14,7 @@ use arrow_schema::{DataType as ArrowType, TimeUnit};
 use chrono::{DateTime, NaiveDate, SecondsFormat};
 
 use super::from_struct::micros;
-use crate::text::write_string;
+use crate::json_string::write_string;
 
 /// The JSON text of each row of `stats_parsed`; null where the row is.
 ///

@@ -5,8 +5,8 @@
 
 mod error;
 mod encode;
-mod view;
-mod names;
+mod decode;
+mod dictionary;
 mod scalar;
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 
 use crate::{Error, Result};
 
-use names::Names;
+use dictionary::Dictionary;
 use scalar::Scalar;
 
 /// Version 1, no names.
@@ -32,7 +32,7 @@ pub fn unshred(stored: &StructArray) -> Result<(BinaryArray, BinaryArray)> {
     let metadata = stored.column_by_name("metadata").ok_or_else(|| Error::schema_mismatch("a variant without its metadata"))?;
     let metadata = bytes(metadata)?;
     let group = Group::new(stored)?;
-    let mut names = Names::default();
+    let mut names = Dictionary::default();
     let (mut all_metadata, mut values) = (Column::default(), Column::default());
     for row in 0..stored.len() {
         if stored.is_null(row) {
@@ -83,13 +83,13 @@ struct Group<'a> {
 }
 
 enum Typed<'a> {
-    Object(&'a StructArray, Vec<Member<'a>>),
+    Object(&'a StructArray, Vec<ShreddedField<'a>>),
     List(&'a ListArray, Box<Group<'a>>),
     Scalar(Scalar<'a>),
 }
 
 /// A field of an object that has columns of its own.
-struct Member<'a> {
+struct ShreddedField<'a> {
     name: &'a str,
     stored: &'a StructArray,
     group: Group<'a>,
@@ -107,7 +107,7 @@ impl<'a> Group<'a> {
     }
 
     /// Appends the value of a row; false if there is none.
-    fn write(&self, row: usize, names: &mut Names, out: &mut Vec<u8>) -> Result<bool> {
+    fn write(&self, row: usize, names: &mut Dictionary, out: &mut Vec<u8>) -> Result<bool> {
         match &self.typed {
             Some(Typed::Object(stored, members)) if stored.is_valid(row) => {
                 write_object(members, self.value(row), row, names, out)?;
@@ -131,13 +131,19 @@ impl<'a> Typed<'a> {
         let Some(object) = column.as_struct_opt() else { return Ok(Self::Scalar(Scalar::new(column)?)) };
         let members = object.fields().iter().zip(object.columns()).map(|(field, column)| {
             let stored = group_of(field.name(), column)?;
-            Ok(Member { name: field.name(), stored, group: Group::new(stored)? })
+            Ok(ShreddedField { name: field.name(), stored, group: Group::new(stored)? })
         });
         Ok(Self::Object(object, members.collect::<Result<_>>()?))
     }
 }
 
-fn write_object(members: &[Member<'_>], rest: Option<&[u8]>, row: usize, names: &mut Names, out: &mut Vec<u8>) -> Result<()> {
+fn write_object(
+    members: &[ShreddedField<'_>],
+    rest: Option<&[u8]>,
+    row: usize,
+    names: &mut Dictionary,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     let mut values = Vec::new();
     let mut fields = Vec::with_capacity(members.len());
     for member in members {
@@ -148,7 +154,7 @@ fn write_object(members: &[Member<'_>], rest: Option<&[u8]>, row: usize, names: 
         }
     }
     if let Some(rest) = rest {
-        for (id, value) in view::object_fields(rest)? {
+        for (id, value) in decode::object_fields(rest)? {
             // What has columns of its own counts, should a writer have left it here, too.
             let name = names.name(id)?;
             if members.iter().all(|member| member.name.as_bytes() != name) {
@@ -164,7 +170,7 @@ fn write_object(members: &[Member<'_>], rest: Option<&[u8]>, row: usize, names: 
     encode::object(&fields, &values, out)
 }
 
-fn write_list(list: &ListArray, element: &Group<'_>, row: usize, names: &mut Names, out: &mut Vec<u8>) -> Result<()> {
+fn write_list(list: &ListArray, element: &Group<'_>, row: usize, names: &mut Dictionary, out: &mut Vec<u8>) -> Result<()> {
     let offsets = list.value_offsets();
     let at = |index: usize| offsets.get(index).and_then(|offset| usize::try_from(*offset).ok()).unwrap_or(0);
     let mut values = Vec::new();

@@ -7,10 +7,10 @@ use arrow_array::{RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::Schema;
 use lakebed_core::property::TableProperties;
 use lakebed_core::schema::char_varchar::{CHAR_VARCHAR, limits};
-use lakebed_core::schema::mapping::MappingMode;
-use lakebed_core::schema::notes::{
+use lakebed_core::schema::field_metadata::{
     CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_ALLOW_GIVEN, IDENTITY_START, IDENTITY_STEP, INVARIANTS,
 };
+use lakebed_core::schema::mapping::MappingMode;
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
 use lakebed_expr::{Options, filter_schema, parse_expr, parse_filter};
 use serde_json::Value;

@@ -7,7 +7,7 @@ use arrow_cast::cast;
 use arrow_schema::DataType as ArrowType;
 use lakebed_core::commit::conflict::IDENTITY_MARK;
 use lakebed_core::schema::StructField;
-use lakebed_core::schema::notes::{IDENTITY_ALLOW_GIVEN, IDENTITY_START, IDENTITY_STEP};
+use lakebed_core::schema::field_metadata::{IDENTITY_ALLOW_GIVEN, IDENTITY_START, IDENTITY_STEP};
 use serde_json::Value;
 
 use crate::{Error, Result};

@@ -8,7 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::action::{Add, DeletionVectorDescriptor, DvStorage, Remove, dv};
-use crate::text::long_text;
+use crate::json_string::long_string;
 
 /// A file action.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +20,7 @@ pub enum FileLine<'a> {
 }
 
 /// Keys and texts, in the order of the line; of a key that stands twice the later text counts.
-pub type Texts<'a> = Vec<(Cow<'a, str>, Option<Cow<'a, str>>)>;
+pub type StringEntries<'a> = Vec<(Cow<'a, str>, Option<Cow<'a, str>>)>;
 
 /// [`Add`], borrowed.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -31,7 +31,7 @@ pub struct AddRef<'a> {
     pub path: Cow<'a, str>,
     /// See [`Add::partition_values`].
     #[serde(borrow, default, deserialize_with = "texts")]
-    pub partition_values: Texts<'a>,
+    pub partition_values: StringEntries<'a>,
     /// See [`Add::size`].
     pub size: i64,
     /// See [`Add::modification_time`].
@@ -41,11 +41,11 @@ pub struct AddRef<'a> {
     #[serde(default)]
     pub data_change: bool,
     /// See [`Add::stats`].
-    #[serde(borrow, default, deserialize_with = "long_text")]
+    #[serde(borrow, default, deserialize_with = "long_string")]
     pub stats: Option<Cow<'a, str>>,
     /// See [`Add::tags`].
     #[serde(borrow, default, deserialize_with = "optional_texts")]
-    pub tags: Option<Texts<'a>>,
+    pub tags: Option<StringEntries<'a>>,
     /// See [`Add::deletion_vector`].
     #[serde(borrow, default)]
     pub deletion_vector: Option<DvRef<'a>>,
@@ -78,16 +78,16 @@ pub struct RemoveRef<'a> {
     pub extended_file_metadata: Option<bool>,
     /// See [`Remove::partition_values`].
     #[serde(borrow, default, deserialize_with = "optional_texts")]
-    pub partition_values: Option<Texts<'a>>,
+    pub partition_values: Option<StringEntries<'a>>,
     /// See [`Remove::size`].
     #[serde(default)]
     pub size: Option<i64>,
     /// See [`Remove::stats`].
-    #[serde(borrow, default, deserialize_with = "long_text")]
+    #[serde(borrow, default, deserialize_with = "long_string")]
     pub stats: Option<Cow<'a, str>>,
     /// See [`Remove::tags`].
     #[serde(borrow, default, deserialize_with = "optional_texts")]
-    pub tags: Option<Texts<'a>>,
+    pub tags: Option<StringEntries<'a>>,
     /// See [`Remove::deletion_vector`].
     #[serde(borrow, default)]
     pub deletion_vector: Option<DvRef<'a>>,
@@ -220,11 +220,11 @@ impl From<DeletionVectorDescriptor> for DvRef<'_> {
     }
 }
 
-fn owned_texts(texts: Texts<'_>) -> HashMap<String, Option<String>> {
+fn owned_texts(texts: StringEntries<'_>) -> HashMap<String, Option<String>> {
     texts.into_iter().map(|(key, value)| (key.into_owned(), value.map(Cow::into_owned))).collect()
 }
 
-fn cow_texts<'a>(texts: HashMap<String, Option<String>>) -> Texts<'a> {
+fn cow_texts<'a>(texts: HashMap<String, Option<String>>) -> StringEntries<'a> {
     texts.into_iter().map(|(key, value)| (Cow::Owned(key), value.map(Cow::Owned))).collect()
 }
 
@@ -237,7 +237,7 @@ fn optional_text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<O
 }
 
 /// A map inside an `Option`.
-struct Entries<'a>(Texts<'a>);
+struct Entries<'a>(StringEntries<'a>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -263,10 +263,10 @@ impl<'de> Visitor<'de> for EntriesVisitor {
     }
 }
 
-fn optional_texts<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Texts<'a>>, D::Error> {
+fn optional_texts<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<StringEntries<'a>>, D::Error> {
     Ok(Option::<Entries<'a>>::deserialize(deserializer)?.map(|map| map.0))
 }
 
-fn texts<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Texts<'a>, D::Error> {
+fn texts<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<StringEntries<'a>, D::Error> {
     Ok(optional_texts(deserializer)?.unwrap_or_default())
 }

@@ -7,7 +7,7 @@ use crate::commit::tests::*;
 use crate::log::files::column;
 
 mod metadata;
-mod others;
+mod other_actions;
 mod rows;
 
 /// What a transaction wants and read.

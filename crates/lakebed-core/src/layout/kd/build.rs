@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::choose::{Choice, Sampled, choose, sorted};
+use super::choose::{CellSample, Choice, choose, sorted};
 use super::slices::{Slice, slices};
-use super::{Files, Node, Tree};
-use crate::layout::mass::Mass;
+use super::{FileSpan, Node, Tree};
+use crate::layout::rank_histogram::RankHistogram;
 
 /// Rows of a cell by which its cut is chosen.
 const PROBE: usize = 512;
@@ -15,27 +15,27 @@ struct Cell {
     node: usize,
     depth: usize,
     rows: Range<usize>,
-    files: Files,
+    files: FileSpan,
 }
 
 /// A slice with the greatest rank in it.
-struct Part {
+struct CutSlice {
     slice: Slice,
     high: u16,
 }
 
 /// Cuts the sampled rows into files of about equally many rows.
-pub(crate) fn build(sample: &[Vec<u16>], masses: &[Mass], files: usize) -> Tree {
+pub(crate) fn build(sample: &[Vec<u16>], histograms: &[RankHistogram], files: usize) -> Tree {
     let count = sample.first().map_or(0, Vec::len);
     let mean = count as f64 / files as f64;
     let mut rows: Vec<u32> = (0..count as u32).collect();
     let mut tree = Tree::default();
-    let mut cells = vec![Cell { node: tree.add(1), depth: 0, rows: 0..count, files: Files { first: 0, count: files as u32 } }];
+    let mut cells = vec![Cell { node: tree.add(1), depth: 0, rows: 0..count, files: FileSpan { first: 0, count: files as u32 } }];
     while let Some(cell) = cells.pop() {
         tree.files[cell.node] = cell.files;
         tree.depth = tree.depth.max(cell.depth);
         let of_cell = &mut rows[cell.rows.clone()];
-        if let Some((column, parts)) = cut(sample, masses, of_cell, &cell, mean) {
+        if let Some((column, parts)) = cut(sample, histograms, of_cell, &cell, mean) {
             tree.grow(cell, column, &parts, &mut cells);
         }
     }
@@ -43,7 +43,13 @@ pub(crate) fn build(sample: &[Vec<u16>], masses: &[Mass], files: usize) -> Tree 
 }
 
 /// Sorts the rows by the column that is best cut, and tells where.
-fn cut(sample: &[Vec<u16>], masses: &[Mass], rows: &mut [u32], cell: &Cell, mean: f64) -> Option<(usize, Vec<Part>)> {
+fn cut(
+    sample: &[Vec<u16>],
+    histograms: &[RankHistogram],
+    rows: &mut [u32],
+    cell: &Cell,
+    mean: f64,
+) -> Option<(usize, Vec<CutSlice>)> {
     let files = cell.files.count as usize;
     if files < 2 || rows.len() < 2 {
         return None;
@@ -51,18 +57,18 @@ fn cut(sample: &[Vec<u16>], masses: &[Mass], rows: &mut [u32], cell: &Cell, mean
     let step = rows.len().div_ceil(PROBE);
     let probe: Vec<u32> = rows.iter().step_by(step).copied().collect();
     let probe_mean = mean * probe.len() as f64 / rows.len() as f64;
-    let probed = choose(Sampled { sample, masses, rows: &probe, files, mean: probe_mean }, cell.node);
+    let probed = choose(CellSample { sample, histograms, rows: &probe, files, mean: probe_mean }, cell.node);
     probed.and_then(|choice| cut_at(sample, rows, files, mean, choice)).or_else(|| {
-        let choice = choose(Sampled { sample, masses, rows, files, mean }, cell.node)?;
+        let choice = choose(CellSample { sample, histograms, rows, files, mean }, cell.node)?;
         cut_at(sample, rows, files, mean, choice)
     })
 }
 
-fn cut_at(sample: &[Vec<u16>], rows: &mut [u32], files: usize, mean: f64, choice: Choice) -> Option<(usize, Vec<Part>)> {
+fn cut_at(sample: &[Vec<u16>], rows: &mut [u32], files: usize, mean: f64, choice: Choice) -> Option<(usize, Vec<CutSlice>)> {
     let (ranks, in_order) = sorted(&sample[choice.column], rows);
     rows.copy_from_slice(&in_order);
     let slices = slices(&ranks, files, choice.slices, mean)?;
-    Some((choice.column, slices.into_iter().map(|slice| Part { slice, high: ranks[slice.end - 1] }).collect()))
+    Some((choice.column, slices.into_iter().map(|slice| CutSlice { slice, high: ranks[slice.end - 1] }).collect()))
 }
 
 impl Tree {
@@ -71,13 +77,13 @@ impl Tree {
         let first = self.nodes.len();
         for node in first..first + count {
             self.nodes.push(Node { column: 0, cut: u16::MAX, child: node as u32 });
-            self.files.push(Files { first: 0, count: 1 });
+            self.files.push(FileSpan { first: 0, count: 1 });
         }
         first
     }
 
     /// Makes the parts of a cell cells of their own, below as few steps as they need.
-    fn grow(&mut self, cell: Cell, column: usize, parts: &[Part], cells: &mut Vec<Cell>) {
+    fn grow(&mut self, cell: Cell, column: usize, parts: &[CutSlice], cells: &mut Vec<Cell>) {
         let mut open = vec![(cell.node, cell.depth, 0..parts.len())];
         while let Some((node, depth, range)) = open.pop() {
             if range.len() > 1 {
@@ -94,7 +100,7 @@ impl Tree {
                 node,
                 depth,
                 rows: cell.rows.start + from.end..cell.rows.start + to.end,
-                files: Files { first: cell.files.first + from.file as u32, count: (to.file - from.file) as u32 },
+                files: FileSpan { first: cell.files.first + from.file as u32, count: (to.file - from.file) as u32 },
             });
         }
     }

@@ -1,7 +1,7 @@
 //! Which column of a cell to cut, and into how many slices.
 
 use super::slices::{Slice, slices};
-use crate::layout::mass::{Mass, Span};
+use crate::layout::rank_histogram::{RankHistogram, Span};
 
 /// The slices of a trial.
 const TRIAL: usize = 3;
@@ -19,9 +19,9 @@ pub(super) struct Choice {
 
 /// Rows that will be cut into files.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sampled<'s> {
+pub(super) struct CellSample<'s> {
     pub(super) sample: &'s [Vec<u16>],
-    pub(super) masses: &'s [Mass],
+    pub(super) histograms: &'s [RankHistogram],
     pub(super) rows: &'s [u32],
     pub(super) files: usize,
     /// Rows of a file, on average over all files.
@@ -38,7 +38,7 @@ struct Trial {
 
 /// The column that most is to be cut, if cuts of small parts of a slice are given one by one to the column where they save most. None
 /// if no column can be cut. Where columns have equal rights, the cell's `turn` decides.
-pub(super) fn choose(cell: Sampled, turn: usize) -> Option<Choice> {
+pub(super) fn choose(cell: CellSample, turn: usize) -> Option<Choice> {
     let mut widths = widths(cell, cell.rows);
     let columns = (0..widths.len()).map(|place| (place + turn) % widths.len());
     let trials: Vec<Trial> = columns.filter_map(|column| trial(cell, column, &widths)).collect();
@@ -58,7 +58,7 @@ pub(super) fn choose(cell: Sampled, turn: usize) -> Option<Choice> {
 }
 
 /// Cuts a column to see what becomes of all; none if it cannot be cut.
-fn trial(cell: Sampled, column: usize, before: &[f64]) -> Option<Trial> {
+fn trial(cell: CellSample, column: usize, before: &[f64]) -> Option<Trial> {
     let (ranks, rows) = sorted(&cell.sample[column], cell.rows);
     let mut after = vec![0.0; before.len()];
     let mut entropy = 0.0;
@@ -76,9 +76,9 @@ fn trial(cell: Sampled, column: usize, before: &[f64]) -> Option<Trial> {
 }
 
 /// For each column, the share of values that make a query read these rows.
-fn widths(cell: Sampled, rows: &[u32]) -> Vec<f64> {
+fn widths(cell: CellSample, rows: &[u32]) -> Vec<f64> {
     let spans = cell.sample.iter().map(|column| Span::of(rows.iter().map(|row| column[*row as usize])));
-    spans.zip(cell.masses).map(|(span, mass)| mass.share(span)).collect()
+    spans.zip(cell.histograms).map(|(span, mass)| mass.share(span)).collect()
 }
 
 /// Ranks in order, and their rows.

@@ -5,9 +5,9 @@
 //! is not.
 
 mod columns;
-mod files;
-mod fit;
-mod others;
+mod file_rows;
+mod cast;
+mod other_rows;
 mod action_rows;
 mod stats;
 mod table_head;
@@ -25,19 +25,19 @@ use crate::action::{Action, DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::log::files::FileBatch;
 
 pub use action_rows::ActionRows;
-use files::Files;
+use file_rows::FileRows;
 pub use table_head::TableHead;
 pub use tombstones::{Tombstones, old_tombstones};
 
 /// What the files of a table's checkpoint look like.
 pub struct CheckpointRows {
-    files: Files,
+    files: FileRows,
 }
 
 impl CheckpointRows {
     /// For a table with this head; `clustering` are the physical paths of the columns that cluster it.
     pub fn new(table: TableHead<'_>, clustering: &[Vec<String>]) -> Result<Self> {
-        Ok(Self { files: Files::new(table, clustering)? })
+        Ok(Self { files: FileRows::new(table, clustering)? })
     }
 
     /// The columns of a file that holds all actions.
@@ -73,7 +73,7 @@ impl CheckpointRows {
 
     /// The rows of all other actions, kind by kind.
     pub fn others(&self, actions: &[Action]) -> Result<Vec<ActionRows>> {
-        others::other_rows(actions)
+        other_rows::other_rows(actions)
     }
 }
 

@@ -16,12 +16,12 @@ pub struct Tally {
     pub(super) num_files: i64,
     pub(super) size_bytes: i64,
     pub(super) sizes: Option<FileSizeHistogram>,
-    pub(super) vectors: Option<Vectors>,
+    pub(super) vectors: Option<VectorTally>,
 }
 
 /// Sums over deletion vectors; files without one count as having lost no row.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Vectors {
+pub(super) struct VectorTally {
     pub(super) count: i64,
     pub(super) deleted: i64,
     pub(super) by_deleted: Option<DeletedRecordCounts>,
@@ -30,7 +30,7 @@ pub(super) struct Vectors {
 impl Default for Tally {
     /// Of no files.
     fn default() -> Self {
-        let vectors = Vectors { count: 0, deleted: 0, by_deleted: Some(DeletedRecordCounts::default()) };
+        let vectors = VectorTally { count: 0, deleted: 0, by_deleted: Some(DeletedRecordCounts::default()) };
         Self { num_files: 0, size_bytes: 0, sizes: Some(FileSizeHistogram::default()), vectors: Some(vectors) }
     }
 }
@@ -38,9 +38,9 @@ impl Default for Tally {
 impl Tally {
     pub(super) fn of(checksum: &VersionChecksum) -> Self {
         let vectors = match (checksum.num_deletion_vectors, checksum.num_deleted_records) {
-            (Some(count), Some(deleted)) => Some(Vectors { count, deleted, by_deleted: checksum.deleted_record_counts }),
+            (Some(count), Some(deleted)) => Some(VectorTally { count, deleted, by_deleted: checksum.deleted_record_counts }),
             // Before a table may have deletion vectors it has none.
-            _ if !may_have_vectors(&checksum.protocol) => Some(Vectors { count: 0, deleted: 0, by_deleted: None }),
+            _ if !may_have_vectors(&checksum.protocol) => Some(VectorTally { count: 0, deleted: 0, by_deleted: None }),
             _ => None,
         };
         Self {
@@ -105,7 +105,7 @@ impl Tally {
     }
 }
 
-impl Vectors {
+impl VectorTally {
     fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.deleted += other.deleted;

@@ -36,7 +36,7 @@ impl CheckpointFiles {
 }
 
 /// A listing by kinds of file.
-pub(super) struct Log<'a> {
+pub(super) struct SortedListing<'a> {
     pub(super) commits: BTreeMap<u64, &'a LogPath>,
     /// Complete ones, the best last.
     pub(super) checkpoints: Vec<CheckpointFiles>,
@@ -47,16 +47,16 @@ pub(super) struct Log<'a> {
     pub(super) broken_checkpoints: Vec<&'a LogPath>,
 }
 
-impl<'a> Log<'a> {
+impl<'a> SortedListing<'a> {
     pub(super) fn sort(listed: &'a [ListedLogFile], unusable: &HashSet<String>) -> Self {
-        let mut log = Log {
+        let mut log = SortedListing {
             commits: BTreeMap::new(),
             checkpoints: Vec::new(),
             compactions: HashMap::new(),
             checksums: BTreeMap::new(),
             broken_checkpoints: Vec::new(),
         };
-        let mut groups: BTreeMap<Rank<'a>, Vec<&'a ListedLogFile>> = BTreeMap::new();
+        let mut groups: BTreeMap<CheckpointRank<'a>, Vec<&'a ListedLogFile>> = BTreeMap::new();
         for file in listed {
             let path = &file.path;
             let usable = file.size > 0 && !unusable.contains(&path.name);
@@ -65,7 +65,7 @@ impl<'a> Log<'a> {
                     // Of two spellings of one version, the one with twenty digits sorts first.
                     log.commits.entry(path.version).or_insert(path);
                 }
-                LogKind::Checkpoint(kind) => groups.entry(Rank::of(path, kind)).or_default().push(file),
+                LogKind::Checkpoint(kind) => groups.entry(CheckpointRank::of(path, kind)).or_default().push(file),
                 LogKind::Compaction { end } if usable => log.compactions.entry(path.version).or_default().push((end, path)),
                 LogKind::Checksum if usable => {
                     log.checksums.insert(path.version, path);
@@ -124,24 +124,24 @@ impl<'a> Log<'a> {
 
 /// What tells one checkpoint from another, the better one greater.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Rank<'a> {
+struct CheckpointRank<'a> {
     version: u64,
-    form: Form<'a>,
+    form: CheckpointForm<'a>,
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Form<'a> {
+enum CheckpointForm<'a> {
     MultiPart(std::cmp::Reverse<u32>),
     Classic,
     Uuid(&'a str),
 }
 
-impl<'a> Rank<'a> {
+impl<'a> CheckpointRank<'a> {
     fn of(path: &'a LogPath, kind: CheckpointKind) -> Self {
         let form = match kind {
-            CheckpointKind::MultiPart { parts, .. } => Form::MultiPart(std::cmp::Reverse(parts)),
-            CheckpointKind::Classic => Form::Classic,
-            CheckpointKind::Uuid { .. } => Form::Uuid(&path.name),
+            CheckpointKind::MultiPart { parts, .. } => CheckpointForm::MultiPart(std::cmp::Reverse(parts)),
+            CheckpointKind::Classic => CheckpointForm::Classic,
+            CheckpointKind::Uuid { .. } => CheckpointForm::Uuid(&path.name),
         };
         Self { version: path.version, form }
     }

@@ -3,19 +3,19 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 
-use super::listing::{ListedLogFile, Log};
+use super::listing::{ListedLogFile, SortedListing};
 
 /// The longest run of versions up to the latest one that can all be rebuilt; none if the latest one cannot.
 ///
 /// A version can be rebuilt from a complete checkpoint and the commits above it, or from all commits since version 0. So commits older
 /// than the earliest checkpoint count only if they reach back to version 0.
 pub fn reconstructible_range(listed: &[ListedLogFile]) -> Option<RangeInclusive<u64>> {
-    rebuildable(&Log::sort(listed, &HashSet::new()))
+    rebuildable(&SortedListing::sort(listed, &HashSet::new()))
 }
 
 /// All versions that can be rebuilt without the checkpoints named in `unusable`.
 pub fn readable_versions(listed: &[ListedLogFile], unusable: &HashSet<String>) -> BTreeSet<u64> {
-    let log = Log::sort(listed, unusable);
+    let log = SortedListing::sort(listed, unusable);
     let mut readable: BTreeSet<u64> = log.checkpoints.iter().map(|checkpoint| checkpoint.version).collect();
     for &version in log.commits.keys() {
         if version.checked_sub(1).is_none_or(|before| readable.contains(&before)) {
@@ -25,7 +25,7 @@ pub fn readable_versions(listed: &[ListedLogFile], unusable: &HashSet<String>) -
     readable
 }
 
-pub(super) fn rebuildable(log: &Log<'_>) -> Option<RangeInclusive<u64>> {
+pub(super) fn rebuildable(log: &SortedListing<'_>) -> Option<RangeInclusive<u64>> {
     let checkpoints: BTreeSet<u64> = log.checkpoints.iter().map(|checkpoint| checkpoint.version).collect();
     let versions: BTreeSet<u64> = checkpoints.iter().chain(log.commits.keys()).copied().collect();
     let mut run: Option<RangeInclusive<u64>> = None;

@@ -10,7 +10,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType as ArrowType;
 
 use super::span::{Key, Span, double_key, double_of_key, float_key, float_of_key};
-use super::texts::Texts;
+use super::string_bounds::StringBounds;
 use crate::schema::PrimitiveType;
 use crate::value::Scalar;
 use crate::{Error, Result};
@@ -27,7 +27,7 @@ pub(super) enum Bounds {
     Timestamp(Span<i64>),
     TimestampNtz(Span<i64>),
     Decimal(Span<i128>, u8),
-    String(Texts),
+    String(StringBounds),
 }
 
 impl Bounds {
@@ -44,7 +44,7 @@ impl Bounds {
             PrimitiveType::Timestamp => Self::Timestamp(Span::EMPTY),
             PrimitiveType::TimestampNtz => Self::TimestampNtz(Span::EMPTY),
             PrimitiveType::Decimal { scale, .. } => Self::Decimal(Span::EMPTY, scale),
-            PrimitiveType::String | PrimitiveType::Char { .. } => Self::String(Texts::new(string_prefix_length)),
+            PrimitiveType::String | PrimitiveType::Char { .. } => Self::String(StringBounds::new(string_prefix_length)),
             _ => return None,
         })
     }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use chrono::{DateTime, SecondsFormat};
 
-use crate::text::write_string;
+use crate::json_string::write_string;
 use crate::value::Scalar;
 
 /// The days, and the microseconds, whose years have four digits and no sign.

@@ -143,7 +143,7 @@ fn a_dictionary_of_another_type_is_refused() {
 
 /// A batch's column, made of a dictionary.
 #[derive(Debug, Clone)]
-struct Part {
+struct TestBatch {
     of_first: bool,
     /// What a row has, unless it is null.
     keys: Vec<(prop::sample::Index, bool)>,
@@ -156,10 +156,10 @@ enum Form {
     Plain,
     Dictionary,
     /// The same buffers in another array.
-    Again,
+    Repeated,
 }
 
-impl Part {
+impl TestBatch {
     /// The column, and the same one plain.
     fn arrays(&self, dictionaries: &[ArrayRef; 2]) -> [ArrayRef; 2] {
         let values = &dictionaries[usize::from(self.of_first)];
@@ -176,20 +176,20 @@ impl Part {
         let column = match self.form {
             Form::Plain => Arc::clone(&plain),
             Form::Dictionary => dictionary,
-            Form::Again => arrow_array::make_array(dictionary.to_data()),
+            Form::Repeated => arrow_array::make_array(dictionary.to_data()),
         };
         [column, plain]
     }
 }
 
-fn any_part() -> impl Strategy<Value = Part> {
+fn any_part() -> impl Strategy<Value = TestBatch> {
     let valid = prop::sample::select(vec![0.05, 0.8, 1.0]).prop_flat_map(|share| {
         let key = (any::<prop::sample::Index>(), prop::bool::weighted(share));
         prop_oneof![prop::collection::vec(key.clone(), 0..8), prop::collection::vec(key, 0..200)]
     });
-    let form = prop_oneof![1 => Just(Form::Plain), 3 => Just(Form::Dictionary), 2 => Just(Form::Again)];
+    let form = prop_oneof![1 => Just(Form::Plain), 3 => Just(Form::Dictionary), 2 => Just(Form::Repeated)];
     (prop::bool::weighted(0.8), valid, prop_oneof![Just(0_usize), 0..70_usize], form)
-        .prop_map(|(of_first, keys, from, form)| Part { of_first, keys, from, form })
+        .prop_map(|(of_first, keys, from, form)| TestBatch { of_first, keys, from, form })
 }
 
 /// Two dictionaries of the same type.

@@ -17,14 +17,14 @@ const ABOVE_ALL: u128 = u128::MAX;
 
 /// Bounds in order, without what all of the sample begins with.
 #[derive(Debug, Clone)]
-pub(super) struct Texts {
+pub(super) struct StringBounds {
     common: Vec<u8>,
     keys: Vec<u128>,
     /// What follows behind each key; none at all if all keys hold whole texts.
     tails: Vec<Box<[u8]>>,
 }
 
-impl Texts {
+impl StringBounds {
     pub(super) fn of_sample(sample: &[&[u8]], most: usize) -> Self {
         let common = common(sample);
         let rests = || sample.iter().map(|text| text.get(common.len()..).unwrap_or_default());

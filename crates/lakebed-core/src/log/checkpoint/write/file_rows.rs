@@ -7,8 +7,8 @@ use arrow_array::{Array, ArrayRef, BooleanArray, MapArray, RecordBatch, StructAr
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields};
 
+use super::cast::cast_to_field;
 use super::columns;
-use super::fit::fit;
 use super::stats::{ParsedStats, stat_texts};
 use super::table_head::TableHead;
 use crate::feature::supported_features;
@@ -21,7 +21,7 @@ use crate::stats::StatsPlan;
 use crate::{Error, Result, action};
 
 /// What a checkpoint has of the files of a table.
-pub(super) struct Files {
+pub(super) struct FileRows {
     add: Field,
     remove: Field,
     writes_json: bool,
@@ -30,7 +30,7 @@ pub(super) struct Files {
     partitions: Vec<(String, PrimitiveType)>,
 }
 
-impl Files {
+impl FileRows {
     pub(super) fn new(table: TableHead<'_>, clustering: &[Vec<String>]) -> Result<Self> {
         let TableHead { protocol, metadata, schema, properties } = table;
         let parsed = match properties.checkpoint_write_stats_as_struct {
@@ -109,8 +109,8 @@ fn common_column(batch: &RecordBatch, field: &Field) -> Result<ArrayRef> {
     match field.name().as_str() {
         // Nothing changes by being in a checkpoint.
         "dataChange" => Ok(Arc::new(BooleanArray::from(vec![false; batch.num_rows()]))),
-        name @ column::DELETION_VECTOR => deletion_vectors(fit(batch.column_by_name(name), field, batch.num_rows())?),
-        name => fit(batch.column_by_name(name), field, batch.num_rows()),
+        name @ column::DELETION_VECTOR => deletion_vectors(cast_to_field(batch.column_by_name(name), field, batch.num_rows())?),
+        name => cast_to_field(batch.column_by_name(name), field, batch.num_rows()),
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// Reads a string that is long and full of escapes, such as statistics; serde_json takes twice as long.
-pub(crate) fn long_text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, str>>, D::Error> {
+pub(crate) fn long_string<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, str>>, D::Error> {
     let Some(raw) = Option::<&'de RawValue>::deserialize(deserializer)? else { return Ok(None) };
     let inside = raw.get().strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     let inside = inside.ok_or_else(|| Error::custom("not a string"))?;
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[derive(Deserialize)]
-    struct Long<'a>(#[serde(borrow, deserialize_with = "long_text")] Option<Cow<'a, str>>);
+    struct Long<'a>(#[serde(borrow, deserialize_with = "long_string")] Option<Cow<'a, str>>);
 
     fn read(json: &str) -> Option<Option<Cow<'_, str>>> {
         serde_json::from_str::<Long<'_>>(json).ok().map(|long| long.0)

@@ -33,7 +33,7 @@ const NUMBERS: [&str; 2] = [IDENTITY_START, IDENTITY_STEP];
 ///
 /// # Errors
 /// If a note is not a value of its kind.
-pub(super) fn notes_from_arrow(metadata: &HashMap<String, String>, place: &str) -> Result<FieldMetadata> {
+pub(super) fn metadata_from_arrow(metadata: &HashMap<String, String>, place: &str) -> Result<FieldMetadata> {
     let mut notes = FieldMetadata::new();
     let refused =
         |key: &str, text: &str, wanted: &str| Error::invalid_input(format!("column {place}: {key} is {text:?}, not {wanted}"));
@@ -55,8 +55,8 @@ pub(super) fn notes_from_arrow(metadata: &HashMap<String, String>, place: &str) 
     Ok(notes)
 }
 
-/// The inverse of [`notes_from_arrow`].
-pub(super) fn notes_to_arrow(notes: &FieldMetadata) -> HashMap<String, String> {
+/// The inverse of [`metadata_from_arrow`].
+pub(super) fn metadata_to_arrow(notes: &FieldMetadata) -> HashMap<String, String> {
     let is_kept = |key: &str| TEXTS.contains(&key) || NUMBERS.contains(&key) || key == IDENTITY_ALLOW_GIVEN;
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     notes.iter().filter(|(key, _)| is_kept(key)).map(|(key, value)| (key.clone(), text(value))).collect()

@@ -2,12 +2,12 @@
 
 /// The rows of one column's sample by rank.
 #[derive(Debug, Clone)]
-pub(super) struct Mass {
+pub(super) struct RankHistogram {
     /// How many rows have a lesser rank; the last one is the number of all rows.
     below: Vec<u32>,
 }
 
-impl Mass {
+impl RankHistogram {
     pub(super) fn of(column: &[u16]) -> Self {
         let most = column.iter().max().map_or(0, |rank| usize::from(*rank) + 1);
         let mut below = vec![0; most + 1];

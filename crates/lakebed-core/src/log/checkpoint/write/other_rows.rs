@@ -14,7 +14,7 @@ use crate::{Error, Result};
 
 /// The rows of these actions, kind by kind. File actions are none of them, `commitInfo` and `cdc` have no place in a checkpoint.
 pub(super) fn other_rows(actions: &[Action]) -> Result<Vec<ActionRows>> {
-    let mut kinds = Kinds::default();
+    let mut kinds = ActionsByKind::default();
     for action in actions {
         match action {
             Action::Protocol(found) => kinds.protocols.push(found),
@@ -32,7 +32,7 @@ pub(super) fn other_rows(actions: &[Action]) -> Result<Vec<ActionRows>> {
 }
 
 #[derive(Default)]
-struct Kinds<'a> {
+struct ActionsByKind<'a> {
     protocols: Vec<&'a Protocol>,
     metadata: Vec<&'a Metadata>,
     transactions: Vec<&'a SetTransaction>,
@@ -41,7 +41,7 @@ struct Kinds<'a> {
     sidecars: Vec<&'a Sidecar>,
 }
 
-impl Kinds<'_> {
+impl ActionsByKind<'_> {
     fn rows(&self) -> Result<Vec<ActionRows>> {
         let v2 = columns::v2_only();
         let [checkpoint, sidecar] = v2.as_slice() else { return Err(Error::internal("the columns of V2 checkpoints")) };

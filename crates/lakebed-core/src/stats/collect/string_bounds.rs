@@ -15,7 +15,7 @@ const USUAL_PREFIX: u32 = 32;
 const LONGEST_PREFIX: u32 = 1024;
 
 /// The least and the greatest text so far, as far as their bytes count.
-pub(super) struct Texts {
+pub(super) struct StringBounds {
     low: Option<Vec<u8>>,
     high: Option<Vec<u8>>,
     prefix: u32,
@@ -24,15 +24,16 @@ pub(super) struct Texts {
     rows: Vec<u32>,
 }
 
-impl Texts {
+impl StringBounds {
     pub(super) fn new(prefix: u32) -> Self {
         Self { low: None, high: None, prefix, keys: Vec::new(), rows: Vec::new() }
     }
 
     /// Takes in the texts that are not null.
-    pub(super) fn update<T: TextArray>(&mut self, texts: &T, nulls: Option<&NullBuffer>) {
+    pub(super) fn update<T: Utf8Array>(&mut self, texts: &T, nulls: Option<&NullBuffer>) {
         let (skipped, span) = self.fill_keys(texts, nulls);
-        let part = Part { texts, nulls, keys: &self.keys, compared: skipped + BYTES, counts: bytes_that_count(self.longest()) };
+        let part =
+            KeyedStrings { texts, nulls, keys: &self.keys, compared: skipped + BYTES, counts: bytes_that_count(self.longest()) };
         if let Some(low) = part.find(span.low, |text, other| text < other, self.low.as_deref(), &mut self.rows) {
             self.low = Some(low.to_vec());
         }
@@ -42,7 +43,7 @@ impl Texts {
     }
 
     /// Makes keys of the first bytes by which texts differ, and tells how many bytes come before these.
-    fn fill_keys<T: TextArray>(&mut self, texts: &T, nulls: Option<&NullBuffer>) -> (usize, Span<u64>) {
+    fn fill_keys<T: Utf8Array>(&mut self, texts: &T, nulls: Option<&NullBuffer>) -> (usize, Span<u64>) {
         let mut skipped = 0;
         loop {
             self.keys.clear();
@@ -90,14 +91,14 @@ impl Texts {
 }
 
 /// Texts in any of their forms.
-pub(super) trait TextArray {
+pub(super) trait Utf8Array {
     fn bytes(&self, row: usize) -> &[u8];
 
     /// Makes keys of the bytes behind those that are skipped, see [`key`].
     fn push_keys(&self, skipped: usize, keys: &mut Vec<u64>);
 }
 
-impl TextArray for StringArray {
+impl Utf8Array for StringArray {
     fn bytes(&self, row: usize) -> &[u8] {
         self.value(row).as_bytes()
     }
@@ -111,7 +112,7 @@ impl TextArray for StringArray {
     }
 }
 
-impl TextArray for StringViewArray {
+impl Utf8Array for StringViewArray {
     fn bytes(&self, row: usize) -> &[u8] {
         self.value(row).as_bytes()
     }
@@ -130,7 +131,7 @@ impl TextArray for StringViewArray {
 }
 
 /// An array with its keys.
-struct Part<'t, T> {
+struct KeyedStrings<'t, T> {
     texts: &'t T,
     nulls: Option<&'t NullBuffer>,
     keys: &'t [u64],
@@ -140,7 +141,7 @@ struct Part<'t, T> {
     counts: usize,
 }
 
-impl<'t, T: TextArray> Part<'t, T> {
+impl<'t, T: Utf8Array> KeyedStrings<'t, T> {
     /// Of the texts of a key the first in an order, if it comes before the one that is known.
     fn find(
         &self,
@@ -299,7 +300,7 @@ mod tests {
             let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(texts.len() + 1)).chain([0, texts.len()]).collect();
             ends.sort_unstable();
             let views = StringViewArray::from(&array);
-            let (mut found, mut found_in_views) = (Texts::new(u32::MAX), Texts::new(u32::MAX));
+            let (mut found, mut found_in_views) = (StringBounds::new(u32::MAX), StringBounds::new(u32::MAX));
             for pair in ends.windows(2) {
                 let part = array.slice(pair[0], pair[1] - pair[0]);
                 found.update(&part, part.nulls());
@@ -319,7 +320,7 @@ mod tests {
             ends in prop::collection::vec("[a-c😀]{0,50}", 1..6),
         ) {
             let texts: Vec<String> = ends.iter().map(|end| format!("{}{end}", letter.repeat(same))).collect();
-            let mut found = Texts::new(USUAL_PREFIX);
+            let mut found = StringBounds::new(USUAL_PREFIX);
             found.update(&StringArray::from_iter_values(&texts), None);
             let (least, greatest) = (texts.iter().min().unwrap(), texts.iter().max().unwrap());
             let (low, high) = (found.low().unwrap(), found.high());

@@ -15,7 +15,7 @@ use arrow_select::filter::filter;
 use crate::{Error, Result};
 
 /// The rows that fill the struct of one kind of action.
-pub(super) struct Rows<'a> {
+pub(super) struct StructRows<'a> {
     file: &'a str,
     kind: &'static str,
     structs: StructArray,
@@ -25,16 +25,16 @@ pub(super) struct Rows<'a> {
 pub(super) type TextMap = HashMap<String, Option<String>>;
 
 /// The values of one field, row by row.
-pub(super) struct Cells<T>(std::vec::IntoIter<Option<T>>);
+pub(super) struct FieldValues<T>(std::vec::IntoIter<Option<T>>);
 
-impl<T> Cells<T> {
+impl<T> FieldValues<T> {
     /// The value of the next row.
     pub(super) fn take(&mut self) -> Option<T> {
         self.0.next().flatten()
     }
 }
 
-impl<'a> Rows<'a> {
+impl<'a> StructRows<'a> {
     /// The rows of this kind; none if there is no such column or nobody fills it.
     pub(super) fn of(batch: &RecordBatch, kind: &'static str, file: &'a str) -> Result<Option<Self>> {
         let Some(column) = batch.column_by_name(kind).filter(|column| column.data_type() != &DataType::Null) else {
@@ -75,17 +75,17 @@ impl<'a> Rows<'a> {
         Ok(Some(Self { file: self.file, kind: field, structs }))
     }
 
-    pub(super) fn texts(&self, field: &str) -> Result<Cells<String>> {
+    pub(super) fn texts(&self, field: &str) -> Result<FieldValues<String>> {
         let Some(texts) = self.cast(field, &DataType::Utf8)? else { return Ok(self.nothing()) };
-        Ok(Cells::collect(texts.as_string::<i32>().iter().map(|text| text.map(str::to_owned))))
+        Ok(FieldValues::collect(texts.as_string::<i32>().iter().map(|text| text.map(str::to_owned))))
     }
 
-    pub(super) fn longs(&self, field: &str) -> Result<Cells<i64>> {
+    pub(super) fn longs(&self, field: &str) -> Result<FieldValues<i64>> {
         let Some(longs) = self.cast(field, &DataType::Int64)? else { return Ok(self.nothing()) };
-        Ok(Cells::collect(longs.as_primitive::<Int64Type>().iter()))
+        Ok(FieldValues::collect(longs.as_primitive::<Int64Type>().iter()))
     }
 
-    pub(super) fn ints(&self, field: &str) -> Result<Cells<i32>> {
+    pub(super) fn ints(&self, field: &str) -> Result<FieldValues<i32>> {
         let longs = self.longs(field)?.0;
         let ints: Result<Vec<Option<i32>>> = longs
             .map(|long| match long.map(i32::try_from).transpose() {
@@ -93,15 +93,15 @@ impl<'a> Rows<'a> {
                 Err(_) => Err(self.corrupt(format!("{field} does not fit in 32 bits"))),
             })
             .collect();
-        Ok(Cells(ints?.into_iter()))
+        Ok(FieldValues(ints?.into_iter()))
     }
 
-    pub(super) fn flags(&self, field: &str) -> Result<Cells<bool>> {
+    pub(super) fn flags(&self, field: &str) -> Result<FieldValues<bool>> {
         let Some(flags) = self.cast(field, &DataType::Boolean)? else { return Ok(self.nothing()) };
-        Ok(Cells::collect(flags.as_boolean().iter()))
+        Ok(FieldValues::collect(flags.as_boolean().iter()))
     }
 
-    pub(super) fn lists(&self, field: &str) -> Result<Cells<Vec<String>>> {
+    pub(super) fn lists(&self, field: &str) -> Result<FieldValues<Vec<String>>> {
         let wanted = DataType::List(Arc::new(Field::new("element", DataType::Utf8, true)));
         let Some(lists) = self.cast(field, &wanted)? else { return Ok(self.nothing()) };
         let lists: Result<Vec<Option<Vec<String>>>> = lists
@@ -109,7 +109,7 @@ impl<'a> Rows<'a> {
             .iter()
             .map(|list| list.map(|list| self.elements(field, list.as_string())).transpose())
             .collect();
-        Ok(Cells(lists?.into_iter()))
+        Ok(FieldValues(lists?.into_iter()))
     }
 
     fn elements(&self, field: &str, list: &StringArray) -> Result<Vec<String>> {
@@ -117,7 +117,7 @@ impl<'a> Rows<'a> {
         texts.ok_or_else(|| self.corrupt(format!("a null in {field}")))
     }
 
-    pub(super) fn maps(&self, field: &str) -> Result<Cells<TextMap>> {
+    pub(super) fn maps(&self, field: &str) -> Result<FieldValues<TextMap>> {
         let Some(column) = self.column(field) else { return Ok(self.nothing()) };
         let maps = column.as_map_opt().ok_or_else(|| self.corrupt(format!("{field} is not a map but {}", column.data_type())))?;
         let (keys, values) =
@@ -126,7 +126,7 @@ impl<'a> Rows<'a> {
         let cells: Result<Vec<Option<TextMap>>> = (0..maps.len())
             .map(|row| maps.is_valid(row).then(|| self.entries(field, maps, row, (keys, values))).transpose())
             .collect();
-        Ok(Cells(cells?.into_iter()))
+        Ok(FieldValues(cells?.into_iter()))
     }
 
     fn entries(&self, field: &str, maps: &MapArray, row: usize, (keys, values): (&StringArray, &StringArray)) -> Result<TextMap> {
@@ -166,12 +166,12 @@ impl<'a> Rows<'a> {
             .map_err(|error| self.corrupt(format!("{field} of {} cannot be read as {wanted}", self.kind)).with_source(error))
     }
 
-    fn nothing<T>(&self) -> Cells<T> {
-        Cells::collect((0..self.len()).map(|_| None))
+    fn nothing<T>(&self) -> FieldValues<T> {
+        FieldValues::collect((0..self.len()).map(|_| None))
     }
 }
 
-impl<T> Cells<T> {
+impl<T> FieldValues<T> {
     fn collect(values: impl Iterator<Item = Option<T>>) -> Self {
         Self(values.collect::<Vec<_>>().into_iter())
     }

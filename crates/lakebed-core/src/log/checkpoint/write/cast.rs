@@ -10,42 +10,45 @@ use arrow_schema::{DataType, Field, FieldRef, Fields};
 use crate::{Error, Result};
 
 /// An array of `rows` values for the column; null throughout if there is none to make it of.
-pub(super) fn fit(found: Option<&ArrayRef>, field: &Field, rows: usize) -> Result<ArrayRef> {
+pub(super) fn cast_to_field(found: Option<&ArrayRef>, field: &Field, rows: usize) -> Result<ArrayRef> {
     let Some(array) = found.filter(|array| array.data_type() != &DataType::Null) else {
         return Ok(new_null_array(field.data_type(), rows));
     };
     match field.data_type() {
         wanted if array.data_type() == wanted => Ok(Arc::clone(array)),
         DataType::Struct(fields) => match array.as_struct_opt() {
-            Some(structs) => Ok(Arc::new(fit_struct(structs, fields)?)),
-            None => Err(misfit(field, array)),
+            Some(structs) => Ok(Arc::new(cast_struct(structs, fields)?)),
+            None => Err(cast_error(field, array)),
         },
         DataType::Map(entries, _) => match array.as_map_opt() {
-            Some(map) => Ok(Arc::new(fit_map(map, entries)?)),
-            None => Err(misfit(field, array)),
+            Some(map) => Ok(Arc::new(cast_map(map, entries)?)),
+            None => Err(cast_error(field, array)),
         },
         wanted => {
             let options = CastOptions { safe: false, ..CastOptions::default() };
-            cast_with_options(array, wanted, &options).map_err(|error| misfit(field, array).with_source(error))
+            cast_with_options(array, wanted, &options).map_err(|error| cast_error(field, array).with_source(error))
         }
     }
 }
 
-fn fit_struct(structs: &StructArray, fields: &Fields) -> Result<StructArray> {
-    let columns = fields.iter().map(|field| fit(structs.column_by_name(field.name()), field, structs.len()));
+fn cast_struct(structs: &StructArray, fields: &Fields) -> Result<StructArray> {
+    let columns = fields.iter().map(|field| cast_to_field(structs.column_by_name(field.name()), field, structs.len()));
     Ok(StructArray::try_new(fields.clone(), columns.collect::<Result<_>>()?, structs.nulls().cloned())?)
 }
 
-fn fit_map(map: &MapArray, entries: &FieldRef) -> Result<MapArray> {
+fn cast_map(map: &MapArray, entries: &FieldRef) -> Result<MapArray> {
     let DataType::Struct(fields) = entries.data_type() else {
         return Err(Error::internal("a map whose entries are no struct"));
     };
     let [key, value] = fields.as_ref() else { return Err(Error::internal("a map without key and value")) };
-    let columns = vec![fit(Some(map.keys()), key, map.keys().len())?, fit(Some(map.values()), value, map.values().len())?];
+    let columns = vec![
+        cast_to_field(Some(map.keys()), key, map.keys().len())?,
+        cast_to_field(Some(map.values()), value, map.values().len())?,
+    ];
     let pairs = StructArray::try_new(fields.clone(), columns, None)?;
     Ok(MapArray::try_new(Arc::clone(entries), map.offsets().clone(), pairs, map.nulls().cloned(), false)?)
 }
 
-fn misfit(field: &Field, array: &ArrayRef) -> Error {
+fn cast_error(field: &Field, array: &ArrayRef) -> Error {
     Error::corrupt("_delta_log", format!("{} cannot be read as {}, it is {}", field.name(), field.data_type(), array.data_type()))
 }

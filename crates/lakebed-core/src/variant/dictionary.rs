@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use crate::{Error, Result};
 
 use super::error::broken;
-use super::{encode, view};
+use super::{decode, encode};
 
 const VERSION: u8 = 1;
 
 /// The dictionary of the row that was read last.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct Dictionary {
     metadata: Vec<u8>,
     names: Vec<Vec<u8>>,
     ids: HashMap<Vec<u8>, u32>,
@@ -20,7 +20,7 @@ pub(super) struct Names {
     read: usize,
 }
 
-impl Names {
+impl Dictionary {
     /// Rows mostly have the names of the row before.
     pub(super) fn read(&mut self, metadata: &[u8]) -> Result<()> {
         if self.metadata == metadata && self.names.len() == self.read && !metadata.is_empty() {
@@ -35,12 +35,12 @@ impl Names {
             return Err(Error::schema_mismatch(format!("a variant of the unknown version {}", header & 0xF)));
         }
         let width = usize::from(header >> 6) + 1;
-        let count = view::number(metadata, 1, width)?;
+        let count = decode::number(metadata, 1, width)?;
         let offsets = 1 + width;
         let text = offsets + (count + 1) * width;
         for index in 0..count {
-            let start = view::number(metadata, offsets + index * width, width)?;
-            let end = view::number(metadata, offsets + (index + 1) * width, width)?;
+            let start = decode::number(metadata, offsets + index * width, width)?;
+            let end = decode::number(metadata, offsets + (index + 1) * width, width)?;
             let name = metadata.get(text + start..text + end).ok_or_else(|| broken("a name lies outside its metadata"))?;
             self.add(name)?;
         }
