@@ -1,12 +1,13 @@
 //! The one error type of all crates: opaque, with a kind that tells the caller what to do.
 //!
-//! A message says what went wrong, where (which table, file or line) and, when there is something to do, what to do.
-//! Read [`ErrorKind`] first.
+//! A message says what went wrong, where (which table, file or line) and, when there is something
+//! to do, what to do. Read [`ErrorKind`] first.
 
 use std::error::Error as StdError;
 use std::fmt;
 
-/// How the Parquet decoder says that a column of a batch would be larger than Arrow's offsets reach.
+/// How the Parquet decoder says that a column of a batch would be larger than Arrow's offsets
+/// reach.
 const OVERFLOW: &str = "index overflow decoding byte array";
 
 /// `Result` with lakebed's [`Error`].
@@ -65,7 +66,8 @@ pub enum ErrorKind {
         /// Whether the same operation, begun again on the newest version, may succeed.
         retryable: bool,
     },
-    /// Nobody could say whether a commit was written. Its files must stay; the id tells it from others if it turns up in the log.
+    /// Nobody could say whether a commit was written. Its files must stay; the id tells it from
+    /// others if it turns up in the log.
     CommitUnknown {
         /// `commitInfo.txnId` of the commit.
         txn_id: String,
@@ -78,7 +80,8 @@ pub enum ErrorKind {
     Internal,
 }
 
-/// In what two concurrent commits do not agree. The names are Delta Spark's, without their "Exception".
+/// In what two concurrent commits do not agree. The names are Delta Spark's, without their
+/// "Exception".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConflictKind {
@@ -171,7 +174,8 @@ impl Error {
         Self::new(ErrorKind::Internal, message)
     }
 
-    /// More than the 2 GiB that a text or binary column of one batch can hold. The remedy is fewer rows at a time.
+    /// More than the 2 GiB that a text or binary column of one batch can hold. The remedy is fewer
+    /// rows at a time.
     pub fn batch_too_large(what: impl fmt::Display) -> Self {
         Self::internal(format!("{OVERFLOW}: {what}"))
     }
@@ -196,7 +200,8 @@ impl Error {
         matches!(self.0.kind, ErrorKind::Store { not_found: true, .. })
     }
 
-    /// An object that was being read has gone, and another has its name: who opens that may succeed.
+    /// An object that was being read has gone, and another has its name: who opens that may
+    /// succeed.
     pub fn replaced(object: impl Into<String>) -> Self {
         let object = object.into();
         let message = format!("{object}: was replaced by another while it was read");
@@ -208,7 +213,8 @@ impl Error {
         matches!(self.0.kind, ErrorKind::Store { retryable: true, not_found: true, .. })
     }
 
-    /// The same error, where the caller gave what is at fault. Only the caller can mend it then, so it is no damage of the table.
+    /// The same error, where the caller gave what is at fault. Only the caller can mend it then, so
+    /// it is no damage of the table.
     #[must_use]
     pub fn of_caller(mut self) -> Self {
         if self.is_corrupt() {
@@ -217,7 +223,8 @@ impl Error {
         self
     }
 
-    /// Whether the bytes of the table are at fault, so that another copy of the same facts may serve.
+    /// Whether the bytes of the table are at fault, so that another copy of the same facts may
+    /// serve.
     pub fn is_corrupt(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Corrupt { .. })
     }

@@ -1,7 +1,9 @@
-//! The table of table features: their names, which old protocol versions imply them, and what readers and writers do about each.
+//! The table of table features: their names, which old protocol versions imply them, and what
+//! readers and writers do about each.
 //!
-//! [`check_read`] says whether a table may be read, [`check_write`] whether it may be written to; [`upgrade`](mod@upgrade) gives a table
-//! more of them, as a caller's properties may ask for ([`given`]). PROTOCOL "Table Features" and "Valid Feature Names in Table Features".
+//! [`check_read`] says whether a table may be read, [`check_write`] whether it may be written to;
+//! [`upgrade`](mod@upgrade) gives a table more of them, as a caller's properties may ask for
+//! ([`given`]). PROTOCOL "Table Features" and "Valid Feature Names in Table Features".
 
 pub mod given;
 pub mod upgrade;
@@ -179,7 +181,8 @@ pub fn supported_features(protocol: &Protocol) -> Vec<&str> {
     names
 }
 
-/// Refuses a table that lakebed cannot read rightly; the error names the table and every feature that stands in the way.
+/// Refuses a table that lakebed cannot read rightly; the error names the table and every feature
+/// that stands in the way.
 ///
 /// What stands in `writerFeatures` alone is no reader's business, known or not.
 pub fn check_read(protocol: &Protocol, table: &str) -> Result<()> {
@@ -199,8 +202,9 @@ pub fn check_read(protocol: &Protocol, table: &str) -> Result<()> {
     refuse_listed(protocol.reader_features.as_deref(), table, "reader", reason_not_to_read)
 }
 
-/// Refuses a table to which lakebed cannot write rightly, before anything is written; the error names the table and every feature that
-/// stands in the way. Whoever writes reads too: see [`check_read`].
+/// Refuses a table to which lakebed cannot write rightly, before anything is written; the error
+/// names the table and every feature that stands in the way. Whoever writes reads too: see
+/// [`check_read`].
 pub fn check_write(protocol: &Protocol, table: &str) -> Result<()> {
     check_read(protocol, table)?;
     let version = protocol.min_writer_version;

@@ -7,7 +7,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// Reads a string that is long and full of escapes, such as statistics; serde_json takes twice as long.
+/// Reads a string that is long and full of escapes, such as statistics; serde_json takes twice as
+/// long.
 pub(crate) fn long_string<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, str>>, D::Error> {
     let Some(raw) = Option::<&'de RawValue>::deserialize(deserializer)? else { return Ok(None) };
     let inside = raw.get().strip_prefix('"').and_then(|text| text.strip_suffix('"'));
@@ -18,7 +19,8 @@ pub(crate) fn long_string<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) ->
     unescape(inside).map(|said| Some(Cow::Owned(said))).ok_or_else(|| Error::custom("a string with a wrong escape"))
 }
 
-/// What a string says whose text between the quotes is this; none if an escape is wrong or half of a surrogate pair.
+/// What a string says whose text between the quotes is this; none if an escape is wrong or half of
+/// a surrogate pair.
 pub(crate) fn unescape(text: &str) -> Option<String> {
     let mut said = String::with_capacity(text.len());
     let mut rest = text;

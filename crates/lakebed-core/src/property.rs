@@ -1,7 +1,9 @@
-//! Table properties, with Delta Spark's defaults. [`TableProperties::parse`] reads a table's configuration.
+//! Table properties, with Delta Spark's defaults. [`TableProperties::parse`] reads a table's
+//! configuration.
 //!
-//! A value that cannot be understood stops a reader only where it could read wrong rows or a wrong version: column mapping and
-//! in-commit timestamps. Any other counts as unset and is listed in [`TableProperties::unreadable`], for writers to refuse.
+//! A value that cannot be understood stops a reader only where it could read wrong rows or a wrong
+//! version: column mapping and in-commit timestamps. Any other counts as unset and is listed in
+//! [`TableProperties::unreadable`], for writers to refuse.
 
 mod measure;
 
@@ -15,7 +17,8 @@ use crate::{Error, Result};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Files are not asked to be smaller: they would be little but their footers. A table that says less gets files of this size.
+/// Files are not asked to be smaller: they would be little but their footers. A table that says
+/// less gets files of this size.
 pub const LEAST_FILE_SIZE_BYTES: u64 = 1024;
 
 /// A table's configuration as properties of their types.
@@ -27,14 +30,16 @@ pub struct TableProperties {
     pub column_mapping_max_column_id: Option<i64>,
     /// `delta.enableInCommitTimestamps`: false.
     pub in_commit_timestamps: bool,
-    /// `delta.inCommitTimestampEnablementVersion`: the first version that has one, if older ones have none.
+    /// `delta.inCommitTimestampEnablementVersion`: the first version that has one, if older ones
+    /// have none.
     pub in_commit_timestamp_enablement_version: Option<u64>,
     /// `delta.inCommitTimestampEnablementTimestamp`: its timestamp.
     pub in_commit_timestamp_enablement_timestamp: Option<i64>,
 
     /// `delta.appendOnly`: false.
     pub append_only: bool,
-    /// `delta.enableDeletionVectors`: false. New vectors may be written; existing ones count always.
+    /// `delta.enableDeletionVectors`: false. New vectors may be written; existing ones count
+    /// always.
     pub deletion_vectors: bool,
     /// `delta.enableChangeDataFeed`, once `delta.enableChangeDataCapture`: false.
     pub change_data_feed: bool,
@@ -42,9 +47,11 @@ pub struct TableProperties {
     pub row_tracking: bool,
     /// `delta.rowTrackingSuspended`: false.
     pub row_tracking_suspended: bool,
-    /// `delta.rowTracking.materializedRowIdColumnName`: the physical column that keeps row ids of moved rows.
+    /// `delta.rowTracking.materializedRowIdColumnName`: the physical column that keeps row ids of
+    /// moved rows.
     pub materialized_row_id_column: Option<String>,
-    /// `delta.rowTracking.materializedRowCommitVersionColumnName`: the one that keeps their commit versions.
+    /// `delta.rowTracking.materializedRowCommitVersionColumnName`: the one that keeps their commit
+    /// versions.
     pub materialized_row_commit_version_column: Option<String>,
     /// `delta.enableTypeWidening`: false.
     pub type_widening: bool,
@@ -67,7 +74,8 @@ pub struct TableProperties {
     /// `delta.isolationLevel`: Serializable.
     pub isolation_level: IsolationLevel,
 
-    /// `delta.checkpointInterval`: unset, which means 10 commits, or more where checkpoints are large.
+    /// `delta.checkpointInterval`: unset, which means 10 commits, or more where checkpoints are
+    /// large.
     pub checkpoint_interval: Option<u64>,
     /// `delta.checkpointPolicy`: classic.
     pub checkpoint_policy: CheckpointPolicy,
@@ -104,7 +112,8 @@ pub struct TableProperties {
     pub auto_compact: Option<String>,
     /// `delta.autoOptimize.optimizeWrite`: left to the writer.
     pub optimize_write: Option<bool>,
-    /// `delta.targetFileSize`: left to the writer. [`LEAST_FILE_SIZE_BYTES`] where the table says less.
+    /// `delta.targetFileSize`: left to the writer. [`LEAST_FILE_SIZE_BYTES`] where the table says
+    /// less.
     pub target_file_size_bytes: Option<u64>,
     /// `delta.parquet.compression.codec`: left to the writer.
     pub parquet_compression_codec: Option<String>,
@@ -217,8 +226,8 @@ pub fn known_name(name: &str) -> Option<&'static str> {
 }
 
 impl TableProperties {
-    /// Reads a configuration; an empty one gives the defaults. Null counts as unset, and so does a key in another case: Delta Spark
-    /// looks keys up exactly.
+    /// Reads a configuration; an empty one gives the defaults. Null counts as unset, and so does a
+    /// key in another case: Delta Spark looks keys up exactly.
     pub fn parse(configuration: &HashMap<String, Option<String>>) -> Result<Self> {
         let mut values = Values { configuration, unreadable: Vec::new() };
         Ok(Self {
@@ -278,7 +287,8 @@ impl TableProperties {
         })
     }
 
-    /// Refuses properties whose values were not understood: a writer must not act as if they were unset.
+    /// Refuses properties whose values were not understood: a writer must not act as if they were
+    /// unset.
     pub fn check_readable(&self) -> Result<()> {
         match self.unreadable.first() {
             None => Ok(()),

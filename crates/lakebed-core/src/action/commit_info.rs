@@ -1,7 +1,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Who did what, when: free JSON with a few keys that have a meaning. PROTOCOL "Commit Provenance Information".
+/// Who did what, when: free JSON with a few keys that have a meaning. PROTOCOL "Commit Provenance
+/// Information".
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CommitInfo(pub Map<String, Value>);

@@ -1,8 +1,9 @@
 //! The lines of a commit: JSON in, actions out, and back.
 //!
-//! File actions, of which there may be millions, come out borrowed from the line ([`FileLine`]); the others owned. A line is first read
-//! strictly; one that does not fit is read a second time by `lenient`, which knows what writers get wrong. What is unknown is ignored.
-//! Start with [`each_line`].
+//! File actions, of which there may be millions, come out borrowed from the line ([`FileLine`]);
+//! the others owned. A line is first read strictly; one that does not fit is read a second time by
+//! `lenient`, which knows what writers get wrong. What is unknown is ignored. Start with
+//! [`each_line`].
 
 mod file;
 mod lenient;
@@ -74,7 +75,8 @@ impl<'a> CommitLines<'a> {
     }
 }
 
-/// The lines that hold something, with their numbers from 1: without byte order mark, line breaks and surrounding blanks.
+/// The lines that hold something, with their numbers from 1: without byte order mark, line breaks
+/// and surrounding blanks.
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut rest = bytes;
     let mut number = 0;
@@ -102,8 +104,8 @@ pub fn each_line<'a>(part: CommitLines<'a>, take: impl FnMut(Line<'a>) -> Result
     part.each(|_| false, take)
 }
 
-/// Gives every action to `take` that is neither `add` nor `remove`. Most of these it passes over by their first bytes, so that they may be
-/// broken without notice.
+/// Gives every action to `take` that is neither `add` nor `remove`. Most of these it passes over by
+/// their first bytes, so that they may be broken without notice.
 pub fn each_other(part: CommitLines<'_>, mut take: impl FnMut(Action) -> Result<()>) -> Result<()> {
     // A line holds one action: nothing can follow.
     let is_file = |line: &[u8]| line.starts_with(b"{\"add\":{") || line.starts_with(b"{\"remove\":{");
@@ -159,7 +161,8 @@ impl Line<'_> {
 }
 
 impl Action {
-    /// The line of a commit, without its line break. The keys of maps are sorted, so that equal actions give equal lines.
+    /// The line of a commit, without its line break. The keys of maps are sorted, so that equal
+    /// actions give equal lines.
     pub fn to_line(&self) -> Result<String> {
         Ok(self.to_value()?.to_string())
     }

@@ -1,4 +1,5 @@
-//! The actions of a commit, one file each, with the protocol's names. `json` reads a line of a commit.
+//! The actions of a commit, one file each, with the protocol's names. `json` reads a line of a
+//! commit.
 
 mod add;
 mod cdc;

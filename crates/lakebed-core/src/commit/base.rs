@@ -1,4 +1,5 @@
-//! What a draft stands on: the newest version that the transaction knows, as far as a commit depends on it.
+//! What a draft stands on: the newest version that the transaction knows, as far as a commit
+//! depends on it.
 
 use super::row_ids;
 use super::winner::Winner;
@@ -19,14 +20,16 @@ pub struct Base {
     pub metadata: Metadata,
     /// The metadata's configuration, understood.
     pub properties: TableProperties,
-    /// Of that version's commit, if the table has such. If the draft begins with them, the time of that commit's file.
+    /// Of that version's commit, if the table has such. If the draft begins with them, the time of
+    /// that commit's file.
     pub in_commit_timestamp: Option<i64>,
     /// The highest row id given so far.
     pub row_id_high_water_mark: i64,
 }
 
 impl Base {
-    /// The state of a version. `row_tracking` is that domain, `in_commit_timestamp` the one of the version's commit.
+    /// The state of a version. `row_tracking` is that domain, `in_commit_timestamp` the one of the
+    /// version's commit.
     pub fn of_version(
         version: u64,
         protocol: Protocol,

@@ -1,9 +1,10 @@
 //! Whether a transaction may still commit after another one was there first.
 //!
-//! The rules are Delta Spark's, winner by winner in the order of their versions, with three refinements that keep them safe: an added
-//! file matters only if its statistics, not its partition alone, let it hold rows that were read; commits that only rearrange files do
-//! not matter to those who did not touch these files; and two transactions that delete different rows of one file both commit. Read
-//! [`check`].
+//! The rules are Delta Spark's, winner by winner in the order of their versions, with three
+//! refinements that keep them safe: an added file matters only if its statistics, not its partition
+//! alone, let it hold rows that were read; commits that only rearrange files do not matter to those
+//! who did not touch these files; and two transactions that delete different rows of one file both
+//! commit. Read [`check`].
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -41,12 +42,13 @@ pub struct PendingTransaction<'a> {
     pub table: &'a str,
 }
 
-/// Holds a transaction against one winner, which came right after `base`. `may_match` tells whether any of some files may hold rows that
-/// the transaction's predicates asked for.
+/// Holds a transaction against one winner, which came right after `base`. `may_match` tells whether
+/// any of some files may hold rows that the transaction's predicates asked for.
 ///
 /// # Errors
-/// [`ErrorKind::CommitConflict`](crate::ErrorKind::CommitConflict) if the transaction cannot stand after the winner. Otherwise the paths
-/// of the files of which both have deleted rows, which agree if the rows are others.
+/// [`ErrorKind::CommitConflict`](crate::ErrorKind::CommitConflict) if the transaction cannot stand
+/// after the winner. Otherwise the paths of the files of which both have deleted rows, which agree
+/// if the rows are others.
 pub fn check(
     pending: PendingTransaction<'_>,
     base: &Base,
@@ -147,7 +149,8 @@ impl ConflictCheck<'_> {
         Ok(())
     }
 
-    /// The files of which both only deleted rows, from the same state, unless what is done depends on rows that stay.
+    /// The files of which both only deleted rows, from the same state, unless what is done depends
+    /// on rows that stay.
     fn both_changed(&self) -> BTreeSet<String> {
         let mut paths = BTreeSet::new();
         if !self.pending.reads.is_of_deleted_rows_alone() {
@@ -177,7 +180,8 @@ impl ConflictCheck<'_> {
         }
     }
 
-    /// What another noted about a file, such as row ids, would be lost if the file was put into the log as it was before.
+    /// What another noted about a file, such as row ids, would be lost if the file was put into the
+    /// log as it was before.
     fn noted(&self) -> Result<()> {
         let draft = self.pending.draft;
         let mut own = draft.vectors.iter().map(|change| &change.before.path).chain(draft.adds.iter().map(|add| &add.path));
@@ -248,8 +252,8 @@ fn is_harmless(key: &str, before: &str, value: &str) -> bool {
     }
 }
 
-/// A schema may get names and ids of column mapping, as long as data is found where it was, and the marks of identity columns may move:
-/// nothing of that touches files written under the old one.
+/// A schema may get names and ids of column mapping, as long as data is found where it was, and the
+/// marks of identity columns may move: nothing of that touches files written under the old one.
 fn schema_difference(old: &Metadata, new: &Metadata) -> Option<String> {
     if old.schema_string == new.schema_string && old.property(MODE) == new.property(MODE) {
         return None;

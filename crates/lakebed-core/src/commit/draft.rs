@@ -1,7 +1,9 @@
-//! What a transaction wants to change, and the lines of the commit that does it on top of a version.
+//! What a transaction wants to change, and the lines of the commit that does it on top of a
+//! version.
 //!
-//! A draft knows no version. Whatever depends on the version or on what others gave out meanwhile (row ids, commit versions of rows,
-//! in-commit timestamps) is decided each time [`Draft::render`] is called, so that trying again after a conflict needs no mending.
+//! A draft knows no version. Whatever depends on the version or on what others gave out meanwhile
+//! (row ids, commit versions of rows, in-commit timestamps) is decided each time [`Draft::render`]
+//! is called, so that trying again after a conflict needs no mending.
 
 use std::collections::HashMap;
 
@@ -88,7 +90,8 @@ impl Draft {
         !removes && self.cdc.is_empty() && !reads.is_of_data()
     }
 
-    /// Under which rules others are looked at: commits that only move rows about need not see what others add.
+    /// Under which rules others are looked at: commits that only move rows about need not see what
+    /// others add.
     pub fn isolation(&self, of_table: IsolationLevel) -> IsolationLevel {
         let others = self.protocol.is_some() || self.metadata.is_some() || !self.transactions.is_empty();
         let domains = self.domains.iter().any(|domain| domain.domain != row_ids::DOMAIN);
@@ -190,7 +193,8 @@ fn in_commit_timestamp(base: &Base, now_ms: i64) -> i64 {
     base.in_commit_timestamp.map_or(now_ms, |before| now_ms.max(before.saturating_add(1)))
 }
 
-/// Metadata with what older versions are read by: since when there are in-commit timestamps, and which checkpoints must stay.
+/// Metadata with what older versions are read by: since when there are in-commit timestamps, and
+/// which checkpoints must stay.
 fn with_history(metadata: &Metadata, base: &Base, version: u64, in_commit_timestamp: Option<i64>) -> Metadata {
     let mut metadata = metadata.clone();
     let configuration = &mut metadata.configuration;

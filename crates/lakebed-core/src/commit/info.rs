@@ -1,4 +1,5 @@
-//! What a commit tells about itself, in Delta Spark's words. PROTOCOL "Commit Provenance Information".
+//! What a commit tells about itself, in Delta Spark's words. PROTOCOL "Commit Provenance
+//! Information".
 
 use std::collections::BTreeMap;
 

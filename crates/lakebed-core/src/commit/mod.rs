@@ -1,7 +1,9 @@
-//! Commits: what a transaction wants ([`draft`]), whether a table may have it ([`validate`]), what it read ([`reads`]), what others
-//! committed meanwhile ([`winner`]), whether the two agree ([`conflict`]), and when versions were made ([`timestamp`]).
+//! Commits: what a transaction wants ([`draft`]), whether a table may have it ([`validate`]), what
+//! it read ([`reads`]), what others committed meanwhile ([`winner`]), whether the two agree
+//! ([`conflict`]), and when versions were made ([`timestamp`]).
 //!
-//! All of it computes: the transaction in `lakebed` reads and writes. Read [`draft::Draft`] first, then [`conflict::check`].
+//! All of it computes: the transaction in `lakebed` reads and writes. Read [`draft::Draft`] first,
+//! then [`conflict::check`].
 
 pub mod base;
 pub mod conflict;

@@ -1,4 +1,5 @@
-//! What a transaction read of the table, as far as files go. The predicates by which it read stay with who can evaluate them.
+//! What a transaction read of the table, as far as files go. The predicates by which it read stay
+//! with who can evaluate them.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -52,7 +53,8 @@ impl Reads {
         self.by_staying = true;
     }
 
-    /// Whether somebody else's changes in a file of which rows are deleted here do not matter as long as they concern other rows.
+    /// Whether somebody else's changes in a file of which rows are deleted here do not matter as
+    /// long as they concern other rows.
     pub(super) fn is_of_deleted_rows_alone(&self) -> bool {
         !self.whole_table && !self.by_staying
     }

@@ -1,4 +1,5 @@
-//! Fresh row ids. PROTOCOL "Row IDs": each new file gets the next ids above the table's high-water mark, one for every physical row.
+//! Fresh row ids. PROTOCOL "Row IDs": each new file gets the next ids above the table's high-water
+//! mark, one for every physical row.
 
 use serde::{Deserialize, Serialize};
 

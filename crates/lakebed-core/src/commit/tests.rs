@@ -1,5 +1,5 @@
-//! What the tests of commits share: bases, drafts and winners out of lines of JSON. The table has the columns `p string`, by which it is
-//! partitioned, and `id long`.
+//! What the tests of commits share: bases, drafts and winners out of lines of JSON. The table has
+//! the columns `p string`, by which it is partitioned, and `id long`.
 
 mod interleavings;
 mod model;

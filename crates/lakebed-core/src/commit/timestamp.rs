@@ -1,8 +1,9 @@
 //! When versions were made, and which version a timestamp means.
 //!
-//! Two clocks: the times of the commit files, made strictly increasing ([`monotonise`]), and the in-commit timestamps of tables that have
-//! them, from the version on at which they got them. The latter stand inside the commits, so [`Search`] asks for those few that it
-//! needs. PROTOCOL "In-Commit Timestamps".
+//! Two clocks: the times of the commit files, made strictly increasing ([`monotonise`]), and the
+//! in-commit timestamps of tables that have them, from the version on at which they got them. The
+//! latter stand inside the commits, so [`Search`] asks for those few that it needs. PROTOCOL
+//! "In-Commit Timestamps".
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,8 @@ pub struct VersionTime {
     pub timestamp_ms: i64,
 }
 
-/// Since when a table has in-commit timestamps. A table that was made with them has them since version 0.
+/// Since when a table has in-commit timestamps. A table that was made with them has them since
+/// version 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IctEnablement {
     /// The first version that has one.
@@ -31,9 +33,11 @@ pub struct IctEnablement {
     pub timestamp_ms: i64,
 }
 
-/// Makes the times of commit files strictly increasing: each at least a millisecond later than the one before.
+/// Makes the times of commit files strictly increasing: each at least a millisecond later than the
+/// one before.
 ///
-/// The commits must be in order. The outcome depends on the first of them, as it does in Delta Spark.
+/// The commits must be in order. The outcome depends on the first of them, as it does in Delta
+/// Spark.
 pub fn monotonise(commits: &mut [VersionTime]) {
     let mut least = i64::MIN;
     for commit in commits {
@@ -44,7 +48,8 @@ pub fn monotonise(commits: &mut [VersionTime]) {
 
 /// The search for the version that a timestamp means: the latest one that is not younger.
 ///
-/// Call [`step`](Self::step) until it is done; whenever it wants to know a version's in-commit timestamp, [`learn`](Self::learn) it.
+/// Call [`step`](Self::step) until it is done; whenever it wants to know a version's in-commit
+/// timestamp, [`learn`](Self::learn) it.
 #[derive(Debug, Clone)]
 pub struct Search {
     timestamp_ms: i64,
@@ -73,9 +78,11 @@ pub enum Step {
 }
 
 impl Search {
-    /// Searches among commits: those of the versions that can be rebuilt, in order, with the times of their files.
+    /// Searches among commits: those of the versions that can be rebuilt, in order, with the times
+    /// of their files.
     ///
-    /// PROTOCOL "Recommendations for Readers of Tables with In-Commit Timestamps": the enablement decides which clock a timestamp is read by.
+    /// PROTOCOL "Recommendations for Readers of Tables with In-Commit Timestamps": the enablement
+    /// decides which clock a timestamp is read by.
     pub fn new(timestamp_ms: i64, commits: &[VersionTime], ict: Option<IctEnablement>) -> Result<Self> {
         let (Some(first), Some(last)) = (commits.first(), commits.last()) else {
             return Err(Error::new(ErrorKind::VersionNotFound, "the log has no commits, so no version has a timestamp"));

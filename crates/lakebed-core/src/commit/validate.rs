@@ -10,7 +10,8 @@ use crate::property::TableProperties;
 use crate::schema::mapping::{MappingMode, physical_name};
 use crate::{Error, Result, feature};
 
-/// Refuses a draft that would break the table or the protocol on top of `base`. `table` is for messages.
+/// Refuses a draft that would break the table or the protocol on top of `base`. `table` is for
+/// messages.
 pub fn check(draft: &Draft, base: &Base, table: &str) -> Result<()> {
     let protocol = draft.protocol.as_ref().unwrap_or(&base.protocol);
     feature::check_write(protocol, table)?;

@@ -33,7 +33,8 @@ pub struct Winner {
     removed: HashMap<FileKey, Removed>,
     /// Files that it left with more rows deleted.
     changed: HashMap<FileKey, Add>,
-    /// Files that it put into the log without any new rows: they were there, or took in rows of others.
+    /// Files that it put into the log without any new rows: they were there, or took in rows of
+    /// others.
     moved: HashSet<FileKey>,
 }
 
@@ -112,8 +113,8 @@ impl Winner {
         }
     }
 
-    /// The paths, as keys, of the files whose rows it removed or changed. Those of files that were only rearranged are not among them:
-    /// their rows are in the table as before.
+    /// The paths, as keys, of the files whose rows it removed or changed. Those of files that were
+    /// only rearranged are not among them: their rows are in the table as before.
     pub(super) fn keys_of_changed_rows(&self) -> impl Iterator<Item = &FileKey> {
         let only_rearranged = self.added.is_empty() && self.removed.values().all(|removed| !removed.data_change);
         self.removed.keys().filter(move |_| !only_rearranged)

@@ -112,7 +112,8 @@ impl DeletionVector {
         )
     }
 
-    /// The runs of rows among these that are not deleted, ascending and disjoint. It costs the number of runs, not of rows.
+    /// The runs of rows among these that are not deleted, ascending and disjoint. It costs the
+    /// number of runs, not of rows.
     pub fn kept_ranges(&self, rows: Range<u64>) -> Vec<Range<u64>> {
         let mut kept = Vec::new();
         let mut from = rows.start;

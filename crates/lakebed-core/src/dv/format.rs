@@ -1,9 +1,11 @@
 //! The bytes of one deletion vector. PROTOCOL "Deletion Vector Format".
 //!
-//! Three forms are read, told apart by their first four bytes; all hold standard 32-bit Roaring bitmaps, one for each distinct upper half
-//! of a row. The portable form is the one that is specified and written. The native form is what Delta Spark wrote before: the number of
-//! bitmaps, then for each its size and its bytes, where the n-th bitmap is for the upper half n. Of the native form there are two byte
-//! orders; the example for inline vectors in the specification itself is big-endian and native.
+//! Three forms are read, told apart by their first four bytes; all hold standard 32-bit Roaring
+//! bitmaps, one for each distinct upper half of a row. The portable form is the one that is
+//! specified and written. The native form is what Delta Spark wrote before: the number of bitmaps,
+//! then for each its size and its bytes, where the n-th bitmap is for the upper half n. Of the
+//! native form there are two byte orders; the example for inline vectors in the specification
+//! itself is big-endian and native.
 
 use roaring::{RoaringBitmap, RoaringTreemap};
 
@@ -62,7 +64,8 @@ struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Counts are never trusted with memory: each bucket has to be there before there is room for it.
+    /// Counts are never trusted with memory: each bucket has to be there before there is room for
+    /// it.
     fn portable(&mut self) -> Result<Vec<(u32, RoaringBitmap)>> {
         let count = u64::from_le_bytes(self.array()?);
         let mut buckets = Vec::new();

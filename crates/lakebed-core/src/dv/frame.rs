@@ -1,7 +1,8 @@
 //! Files of deletion vectors. PROTOCOL "Deletion Vector File Storage Format".
 //!
-//! Such a file is one byte of version and then, for each vector, its size, its bytes and their CRC-32; size and checksum are big-endian,
-//! the vector itself little-endian. A descriptor's `offset` points at the size.
+//! Such a file is one byte of version and then, for each vector, its size, its bytes and their
+//! CRC-32; size and checksum are big-endian, the vector itself little-endian. A descriptor's
+//! `offset` points at the size.
 
 use uuid::Uuid;
 
@@ -26,7 +27,8 @@ pub fn check_file_version(version: Option<u8>, descriptor: &DeletionVectorDescri
 }
 
 impl DeletionVector {
-    /// Reads a vector from a file's bytes, which start at the descriptor's offset and may go on behind the vector.
+    /// Reads a vector from a file's bytes, which start at the descriptor's offset and may go on
+    /// behind the vector.
     pub fn parse_framed(bytes: &[u8], descriptor: &DeletionVectorDescriptor) -> Result<Self> {
         let name = describe(descriptor);
         let short = || Error::corrupt(&name, format!("the file ends before its deletion vector at {}", offset_of(descriptor)));
@@ -79,7 +81,8 @@ impl DeletionVector {
     }
 }
 
-/// The bytes of a file with these vectors, and a descriptor for each, for a file named by `id` in the directory `prefix` of the table.
+/// The bytes of a file with these vectors, and a descriptor for each, for a file named by `id` in
+/// the directory `prefix` of the table.
 pub fn frame(vectors: &[DeletionVector], id: Uuid, prefix: &str) -> Result<(Vec<u8>, Vec<DeletionVectorDescriptor>)> {
     let mut bytes = vec![FILE_VERSION];
     let mut descriptors = Vec::with_capacity(vectors.len());

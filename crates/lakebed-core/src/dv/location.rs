@@ -17,9 +17,11 @@ const FRAME_SIZE: u64 = 4 + 4;
 /// Where the bytes of a deletion vector are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DvLocation {
-    /// In the descriptor: read it by [`DeletionVector::from_inline`](super::DeletionVector::from_inline).
+    /// In the descriptor: read it by
+    /// [`DeletionVector::from_inline`](super::DeletionVector::from_inline).
     Inline,
-    /// In a file: read these bytes and give them to [`DeletionVector::parse_framed`](super::DeletionVector::parse_framed).
+    /// In a file: read these bytes and give them to
+    /// [`DeletionVector::parse_framed`](super::DeletionVector::parse_framed).
     File {
         /// Relative to the table root, or absolute, as in shallow clones.
         path: FilePath,

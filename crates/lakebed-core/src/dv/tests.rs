@@ -9,7 +9,8 @@ use crate::path::{AbsolutePath, FilePath};
 const SPECIFIED_INLINE: &str = "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L";
 const SPECIFIED_ROWS: [u64; 6] = [3, 4, 7, 11, 18, 29];
 
-/// One Roaring bitmap by its own specification: no runs, one container of key 0, of rows 1 and 3, whose values begin at byte 16.
+/// One Roaring bitmap by its own specification: no runs, one container of key 0, of rows 1 and 3,
+/// whose values begin at byte 16.
 const BITMAP_1_3: [u8; 20] = [0x3a, 0x30, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 16, 0, 0, 0, 1, 0, 3, 0];
 /// A Roaring bitmap without containers.
 const BITMAP_EMPTY: [u8; 8] = [0x3a, 0x30, 0, 0, 0, 0, 0, 0];
@@ -224,7 +225,8 @@ fn z85_follows_its_own_example() {
     assert_eq!(z85::encode(&[0x86, 0x4f, 0xd2, 0x6f, 0xb5, 0x59, 0xf7, 0x5b]), "HelloWorld");
     assert_eq!(z85::decode("HelloWorld").unwrap(), [0x86, 0x4f, 0xd2, 0x6f, 0xb5, 0x59, 0xf7, 0x5b]);
     assert_eq!(z85::decode("%nSc0").unwrap(), [0xff; 4]);
-    // One above the largest number of four bytes, a group that is not whole, a character that is none.
+    // One above the largest number of four bytes, a group that is not whole, a character that is
+    // none.
     assert_eq!(z85::decode("%nSc1"), None);
     assert_eq!(z85::decode("Hello1"), None);
     assert_eq!(z85::decode("Hell\""), None);

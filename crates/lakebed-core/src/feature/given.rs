@@ -1,4 +1,5 @@
-//! Properties as a caller gives them: what goes into the table's configuration, and what is a wish about its protocol.
+//! Properties as a caller gives them: what goes into the table's configuration, and what is a wish
+//! about its protocol.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,8 +18,8 @@ pub struct GivenProperties {
 }
 
 impl GivenProperties {
-    /// Sorts the caller's properties; names of Delta's own are found in any case. What starts with `delta.` must be known, and its value
-    /// must make sense; other names are the caller's.
+    /// Sorts the caller's properties; names of Delta's own are found in any case. What starts with
+    /// `delta.` must be known, and its value must make sense; other names are the caller's.
     pub fn parse<'a>(given: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         let mut parsed = Self::default();
         let (mut reader, mut writer) = (None, None);

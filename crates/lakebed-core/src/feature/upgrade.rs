@@ -1,7 +1,8 @@
-//! Which features a table must have for what its metadata says, and the lowest protocol that has them.
+//! Which features a table must have for what its metadata says, and the lowest protocol that has
+//! them.
 //!
-//! Tables stay readable for as many as can be: without features beyond the old ones they get an old protocol version, else the features
-//! are named one by one. Nothing is ever taken away here.
+//! Tables stay readable for as many as can be: without features beyond the old ones they get an old
+//! protocol version, else the features are named one by one. Nothing is ever taken away here.
 
 use std::collections::BTreeSet;
 
@@ -151,7 +152,8 @@ fn with_lists(protocol: Protocol, names: &BTreeSet<&str>) -> Protocol {
     Protocol { reader_features, writer_features, ..protocol }
 }
 
-/// The features that a protocol of these old versions would imply, for who asks for versions rather than features.
+/// The features that a protocol of these old versions would imply, for who asks for versions rather
+/// than features.
 pub fn features_of_versions(min_reader_version: i32, min_writer_version: i32) -> Result<Vec<String>> {
     let known = (1..=READER_FEATURES_VERSION).contains(&min_reader_version)
         && (1..=WRITER_FEATURES_VERSION).contains(&min_writer_version);

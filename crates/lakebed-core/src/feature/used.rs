@@ -13,9 +13,10 @@ const NOT_ASKED_FOR: [&str; 2] = ["allowColumnDefaults", "checkpointProtection"]
 /// The feature that is asked for where the protocol has no lists, too.
 const ASKED_OF_ALL: &str = "rowTracking";
 
-/// Refuses metadata that uses features which the protocol does not list, as Delta Spark does, for reading as for writing: one of the two is
-/// not what its writer meant, and rows would be read wrongly. Protocols without lists are taken at their word, but for row tracking: what
-/// else their metadata sets beyond them has no effect.
+/// Refuses metadata that uses features which the protocol does not list, as Delta Spark does, for
+/// reading as for writing: one of the two is not what its writer meant, and rows would be read
+/// wrongly. Protocols without lists are taken at their word, but for row tracking: what else their
+/// metadata sets beyond them has no effect.
 pub fn check_used(protocol: &Protocol, schema: &StructType, properties: &TableProperties, table: &str) -> Result<()> {
     let listed: Vec<&str> = protocol.writer_features.iter().flatten().map(String::as_str).collect();
     let has = |name: &str| listed.contains(&name) || former_names(name).iter().any(|name| listed.contains(name));

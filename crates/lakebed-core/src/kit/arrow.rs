@@ -18,7 +18,8 @@ pub fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
 }
 
-/// A struct with these nullable fields. `valid` says which rows are not null; without it none is null.
+/// A struct with these nullable fields. `valid` says which rows are not null; without it none is
+/// null.
 pub fn struct_array(fields: Vec<(&str, ArrayRef)>, valid: Option<Vec<bool>>) -> StructArray {
     let (fields, arrays): (Vec<_>, Vec<_>) =
         fields.into_iter().map(|(name, array)| (Arc::new(Field::new(name, array.data_type().clone(), true)), array)).unzip();

@@ -2,7 +2,8 @@
 
 use crate::schema::{StructType, parse};
 
-/// A nullable column. `data_type` is the name of a primitive type, or the JSON object of a nested type.
+/// A nullable column. `data_type` is the name of a primitive type, or the JSON object of a nested
+/// type.
 pub fn field(name: &str, data_type: &str) -> String {
     field_with(name, data_type, "")
 }

@@ -1,7 +1,8 @@
 //! Which files of a partition are put together into larger ones, and which are written anew alone.
 //!
-//! Two rules keep it from writing the same rows for ever: a bin must leave fewer files than it takes, and no file is written again for
-//! the sake of others that are much smaller than it. So each row is written again about as often as the table doubles. Read [`plan`].
+//! Two rules keep it from writing the same rows for ever: a bin must leave fewer files than it
+//! takes, and no file is written again for the sake of others that are much smaller than it. So
+//! each row is written again about as often as the table doubles. Read [`plan`].
 
 /// A file no smaller than this share of the target is left alone.
 const LARGE: f64 = 0.75;
@@ -65,7 +66,8 @@ impl PackRules {
     }
 }
 
-/// The bins of one partition: the places of the files that become one, in their order. Files that stay as they are are in none.
+/// The bins of one partition: the places of the files that become one, in their order. Files that
+/// stay as they are are in none.
 pub fn plan(files: &[PackedFile], rules: &PackRules) -> Vec<Vec<usize>> {
     let mut bins: Vec<Bin> = Vec::new();
     for (place, file) in files.iter().enumerate().filter(|(_, file)| rules.considers(file)) {

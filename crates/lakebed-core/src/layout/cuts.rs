@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::search::counts;
 
-/// Where parts begin, but for the first: at a key, and at a fraction of the rows that have this key. The rows of a key stay together
-/// unless they are more than a part holds.
+/// Where parts begin, but for the first: at a key, and at a fraction of the rows that have this
+/// key. The rows of a key stay together unless they are more than a part holds.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cuts {
     keys: Vec<u128>,
@@ -14,8 +14,8 @@ pub(super) struct Cuts {
 }
 
 impl Cuts {
-    /// Cuts this range of all sorted keys, and tells the ranges of the parts. Ranges may begin and end within a key, or even a row
-    /// where there are more parts than rows.
+    /// Cuts this range of all sorted keys, and tells the ranges of the parts. Ranges may begin and
+    /// end within a key, or even a row where there are more parts than rows.
     pub(super) fn add(&mut self, sorted: &[u128], range: Range<f64>, parts: usize) -> Vec<Range<f64>> {
         let mut ranges = Vec::with_capacity(parts);
         let mut start = range.start;

@@ -9,8 +9,8 @@ const KEY_BITS: usize = 128;
 /// Rows for which one instruction works side by side, and some more.
 const LANES: usize = 64;
 
-/// The place of each row along the curve, from the key's most significant bit on. Of more than eight columns only so many bits count
-/// as find room, and of more than 128 only the first.
+/// The place of each row along the curve, from the key's most significant bit on. Of more than
+/// eight columns only so many bits count as find room, and of more than 128 only the first.
 pub fn keys(columns: &[Vec<u16>]) -> Vec<u128> {
     let columns = columns.get(..KEY_BITS).unwrap_or(columns);
     let bits = (KEY_BITS / columns.len().max(1)).min(RANK_BITS);
@@ -31,8 +31,8 @@ pub fn keys(columns: &[Vec<u16>]) -> Vec<u128> {
     zorder::keys(&turned)
 }
 
-/// Skilling's transform ("Programming the Hilbert curve", 2004) from coordinates to the curve's place, whose bits lie in turn in the
-/// columns; of many rows at once, hence without branches.
+/// Skilling's transform ("Programming the Hilbert curve", 2004) from coordinates to the curve's
+/// place, whose bits lie in turn in the columns; of many rows at once, hence without branches.
 fn turn(columns: &mut [[u16; LANES]], bits: usize) {
     let Some((first, others)) = columns.split_first_mut() else { return };
     for bit in (1..bits).rev() {

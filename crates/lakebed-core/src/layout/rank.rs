@@ -15,12 +15,12 @@ use crate::{Error, Result};
 /// As many bounds as ranks of 16 bits tell apart, beside nulls and what is below all bounds.
 const MOST_BOUNDS: usize = 65_534;
 
-/// What ranks the values of one column: the distinct values of a sample, or if these are too many, some that have equally many rows
-/// between them.
+/// What ranks the values of one column: the distinct values of a sample, or if these are too many,
+/// some that have equally many rows between them.
 ///
-/// The order is that of Delta's statistics: NaN is above all numbers, both zeros are the same, texts and binaries are compared by
-/// their bytes. Texts that differ only far behind what the whole sample begins with have the same rank; no statistics tell them
-/// apart either.
+/// The order is that of Delta's statistics: NaN is above all numbers, both zeros are the same,
+/// texts and binaries are compared by their bytes. Texts that differ only far behind what the whole
+/// sample begins with have the same rank; no statistics tell them apart either.
 #[derive(Debug, Clone)]
 pub struct Ranker {
     bounds: Bounds,
@@ -60,7 +60,8 @@ impl Ranker {
         Ok(Self { bounds, data_type })
     }
 
-    /// Null is 0, every other value 1 and how many bounds are not above it: of two values the lesser one never has the greater rank.
+    /// Null is 0, every other value 1 and how many bounds are not above it: of two values the
+    /// lesser one never has the greater rank.
     pub fn ranks(&self, values: &dyn Array) -> Result<Vec<u16>> {
         check_type(self.data_type.as_ref(), values.data_type())?;
         if let Some(dictionary) = values.as_any_dictionary_opt() {

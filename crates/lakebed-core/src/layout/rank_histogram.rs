@@ -40,7 +40,8 @@ impl RankHistogram {
         f64::from(rows) / f64::from(self.values())
     }
 
-    /// For each rank, where its first row lies among all, in 16 bits: ranks of many rows are far from the next.
+    /// For each rank, where its first row lies among all, in 16 bits: ranks of many rows are far
+    /// from the next.
     pub(super) fn places(&self) -> Vec<u16> {
         let rows = u64::from(self.below(usize::MAX)).max(1);
         let place = |below: &u32| u16::try_from((u64::from(*below) << 16) / rows).unwrap_or(u16::MAX);

@@ -2,7 +2,8 @@
 
 use std::hint::select_unpredictable;
 
-/// Keys that are searched for side by side, so that the processor waits for all their loads together.
+/// Keys that are searched for side by side, so that the processor waits for all their loads
+/// together.
 const LANES: usize = 16;
 
 /// For each key, how many of the sorted bounds are not above it.

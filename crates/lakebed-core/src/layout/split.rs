@@ -34,10 +34,11 @@ impl Method {
     }
 }
 
-/// The division of rows, known by their ranks in each column, into files of about equally many rows, and of each file into parts
-/// that lie in order and have equally many rows.
+/// The division of rows, known by their ranks in each column, into files of about equally many
+/// rows, and of each file into parts that lie in order and have equally many rows.
 ///
-/// Buckets are numbered from 0 on; those of a file come one after the other: `bucket / parts` is the file.
+/// Buckets are numbered from 0 on; those of a file come one after the other: `bucket / parts` is
+/// the file.
 #[derive(Debug, Clone)]
 pub struct Split {
     files: usize,
@@ -89,8 +90,9 @@ impl Split {
         self.files * self.parts
     }
 
-    /// The bucket of each row. Rows of the same ranks are in the same one, unless no cut between ranks leaves files of a fair size:
-    /// then rows are spread evenly by their number in the whole input, where these begin with `first_row`.
+    /// The bucket of each row. Rows of the same ranks are in the same one, unless no cut between
+    /// ranks leaves files of a fair size: then rows are spread evenly by their number in the whole
+    /// input, where these begin with `first_row`.
     pub fn assign(&self, columns: &[Vec<u16>], first_row: u64) -> Vec<u32> {
         match &self.shape {
             Shape::Curve { cuts, .. } => cuts.counts(&self.keys(columns), |row| spread(first_row + row as u64)),
@@ -116,8 +118,9 @@ impl Split {
         }
     }
 
-    /// For each column, the share of files that a query for one value need not read, on average over the values of sampled rows: a
-    /// file is read if the value lies between its least and its greatest. Files without sampled rows do not count.
+    /// For each column, the share of files that a query for one value need not read, on average
+    /// over the values of sampled rows: a file is read if the value lies between its least and its
+    /// greatest. Files without sampled rows do not count.
     pub fn skipping(&self, sample: &[Vec<u16>]) -> Vec<f64> {
         let histograms: Vec<RankHistogram> = sample.iter().map(|column| RankHistogram::of(column)).collect();
         let mut files = self.assign(sample, 0);

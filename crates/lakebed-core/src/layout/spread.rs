@@ -1,7 +1,7 @@
 //! Numbers of rows that lie evenly, for rows that nothing else tells apart.
 
-/// A fraction of 2^32 for each row: those of rows next to one another, or at any distance, lie evenly (Weyl's sequence of the golden
-/// ratio).
+/// A fraction of 2^32 for each row: those of rows next to one another, or at any distance, lie
+/// evenly (Weyl's sequence of the golden ratio).
 pub(super) fn spread(row: u64) -> u32 {
     (row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }

@@ -1,4 +1,5 @@
-//! Bounds of texts and binaries: compared as integers of their first bytes, and as bytes only where these tie.
+//! Bounds of texts and binaries: compared as integers of their first bytes, and as bytes only where
+//! these tie.
 
 use super::bounds::{bounds_of, sorted};
 use super::search::counts;

@@ -12,7 +12,8 @@ use super::files::{FileBatch, column};
 use crate::action::json::{AddRef, DvRef, StringEntries};
 use crate::error::{Error, Result};
 
-/// Text of which a batch is full: far below the 2 GiB at which Arrow's text columns end, and little enough to be copied.
+/// Text of which a batch is full: far below the 2 GiB at which Arrow's text columns end, and little
+/// enough to be copied.
 const FULL_BYTES: usize = 16 << 20;
 
 /// Appends `add` actions; [`finish`](Self::finish) gives the batch.
@@ -77,7 +78,8 @@ impl FileBatchBuilder {
         Ok(())
     }
 
-    /// Ends a commit: the files since the end of the last commit get this mark, except those with a deletion vector.
+    /// Ends a commit: the files since the end of the last commit get this mark, except those with a
+    /// deletion vector.
     pub fn end_commit(&mut self, complete_stats: bool) {
         let told = self.complete_stats.len();
         let has_vector = self.has_vector.iter().skip(told);

@@ -1,8 +1,9 @@
 //! The rows of a checkpoint: which columns answer which question, and what its rows say as actions.
 //!
-//! One struct column per action; each row fills one of them. Files as Arrow columns are not here but in `files`: of a million of
-//! them nobody wants values. JSON tops of V2 checkpoints are lines of actions, which [`json`](crate::action::json) reads.
-//! Start with [`other_actions`]; [`write`](mod@write) is the way back.
+//! One struct column per action; each row fills one of them. Files as Arrow columns are not here
+//! but in `files`: of a million of them nobody wants values. JSON tops of V2 checkpoints are lines
+//! of actions, which [`json`](crate::action::json) reads. Start with [`other_actions`];
+//! [`write`](mod@write) is the way back.
 
 mod struct_rows;
 #[cfg(test)]
@@ -19,7 +20,8 @@ use crate::{Error, Result};
 
 use struct_rows::StructRows;
 
-/// The columns that answer a question, each by the names on the way from the root. What stands below a column belongs to it.
+/// The columns that answer a question, each by the names on the way from the root. What stands
+/// below a column belongs to it.
 pub mod columns {
     /// A set of columns.
     pub type Columns = &'static [&'static [&'static str]];
@@ -68,8 +70,9 @@ pub fn file_actions(batch: &RecordBatch, file: &str) -> Result<Vec<Action>> {
     Ok(actions)
 }
 
-/// Checks the top file of a V2 checkpoint of `version`, or a file that may be one: PROTOCOL "V2 Spec" wants one `checkpointMetadata`, of
-/// that very version. A classic name leaves it open which of the two specifications the file follows.
+/// Checks the top file of a V2 checkpoint of `version`, or a file that may be one: PROTOCOL "V2
+/// Spec" wants one `checkpointMetadata`, of that very version. A classic name leaves it open which
+/// of the two specifications the file follows.
 pub fn check_v2(actions: &[Action], version: u64, file: &str, classic_name: bool) -> Result<()> {
     let mut found = actions.iter().filter_map(|action| match action {
         Action::CheckpointMetadata(found) => Some(found.version),

@@ -1,7 +1,9 @@
-//! The checksum file of a version (`.crc`): sums over its state, and parts of the state itself. PROTOCOL "Version Checksum File".
+//! The checksum file of a version (`.crc`): sums over its state, and parts of the state itself.
+//! PROTOCOL "Version Checksum File".
 //!
-//! Whoever reads it saves the replay that would give the same. It is disposable: one that lacks something is as good as none.
-//! [`Successor`] makes the next one out of a commit, [`VersionChecksum::of_state`] one out of a whole state.
+//! Whoever reads it saves the replay that would give the same. It is disposable: one that lacks
+//! something is as good as none. [`Successor`] makes the next one out of a commit,
+//! [`VersionChecksum::of_state`] one out of a whole state.
 
 mod difference;
 mod histogram;
@@ -21,7 +23,8 @@ pub use histogram::{DeletedRecordCounts, FileSizeHistogram};
 pub use successor::{FileChanges, Successor};
 pub use tally::Tally;
 
-/// More transactions or domains than these are not listed: the file is read whenever the table is opened.
+/// More transactions or domains than these are not listed: the file is read whenever the table is
+/// opened.
 const MAX_LISTED: usize = 100;
 
 /// What the file says of a version.
@@ -53,7 +56,8 @@ pub struct VersionChecksum {
     pub file_size_histogram: Option<FileSizeHistogram>,
 }
 
-/// The fields of use; the rest, among them possibly every file of the table, is passed over without a copy.
+/// The fields of use; the rest, among them possibly every file of the table, is passed over without
+/// a copy.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Fields {
@@ -76,7 +80,8 @@ struct Fields {
 }
 
 impl VersionChecksum {
-    /// Reads the file `name`. Fails if it lacks sums, protocol or metadata, as those of old writers do.
+    /// Reads the file `name`. Fails if it lacks sums, protocol or metadata, as those of old writers
+    /// do.
     pub fn parse(bytes: &[u8], name: &str) -> Result<Self> {
         let fields: Fields =
             serde_json::from_slice(bytes).map_err(|error| Error::corrupt(name, "not a checksum file").with_source(error))?;

@@ -1,7 +1,8 @@
-//! Which files of the log may go: those of versions that nobody has to be able to read any more. PROTOCOL "Metadata Cleanup".
+//! Which files of the log may go: those of versions that nobody has to be able to read any more.
+//! PROTOCOL "Metadata Cleanup".
 //!
-//! Pure: the listing and the age of versions come in, names go out. Nothing is given up that a retained version needs: [`plan`] proves
-//! it on what would be left.
+//! Pure: the listing and the age of versions come in, names go out. Nothing is given up that a
+//! retained version needs: [`plan`] proves it on what would be left.
 
 #[cfg(test)]
 mod tests;
@@ -17,9 +18,11 @@ const DAY_MS: i64 = 86_400_000;
 /// What decides about a clean-up besides the listing.
 #[derive(Debug, Clone, Default)]
 pub struct CleanupRules {
-    /// The newest version that is older than the retention: it is the oldest one that is to stay readable.
+    /// The newest version that is older than the retention: it is the oldest one that is to stay
+    /// readable.
     pub cutoff_version: u64,
-    /// Up to this version checkpoints are protected: either all of them go, with their commits, or none.
+    /// Up to this version checkpoints are protected: either all of them go, with their commits, or
+    /// none.
     pub protected_before: u64,
     /// Checkpoints that turned out to be broken; they stay, but nothing may rely on them.
     pub unusable: HashSet<String>,
@@ -30,17 +33,20 @@ pub struct CleanupRules {
 pub struct CleanupPlan {
     /// The oldest version that stays readable: there is a checkpoint of it.
     pub first_version: u64,
-    /// The files to delete, in this order: whenever it is interrupted, all versions from one on are left.
+    /// The files to delete, in this order: whenever it is interrupted, all versions from one on are
+    /// left.
     pub files: Vec<LogPath>,
 }
 
-/// The moment before which versions are older than the retention, cut off at midnight as in Delta Spark: one clean-up a day does.
+/// The moment before which versions are older than the retention, cut off at midnight as in Delta
+/// Spark: one clean-up a day does.
 pub fn cutoff_ms(now_ms: i64, retention_ms: i64) -> i64 {
     let moment = now_ms.saturating_sub(retention_ms);
     moment.saturating_sub(moment.rem_euclid(DAY_MS))
 }
 
-/// What may be deleted; nothing if there is no checkpoint to fall back on, or nothing older than it.
+/// What may be deleted; nothing if there is no checkpoint to fall back on, or nothing older than
+/// it.
 pub fn plan(listed: &[ListedLogFile], rules: &CleanupRules) -> Option<CleanupPlan> {
     let segment = segment::plan(listed, Some(rules.cutoff_version), &rules.unusable).ok()?;
     let first_version = segment.checkpoint.as_ref()?.version;

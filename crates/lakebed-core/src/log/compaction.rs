@@ -1,7 +1,9 @@
-//! Log compactions: the commits of a window in one file, without what later ones of them undid. PROTOCOL "Log Compaction Files".
+//! Log compactions: the commits of a window in one file, without what later ones of them undid.
+//! PROTOCOL "Log Compaction Files".
 //!
-//! A compaction stands above state that is older than its window, so everything that undoes something must stay in it, whatever its age:
-//! the removal of a file that was added before the window, the removal of a domain. Read [`compact`].
+//! A compaction stands above state that is older than its window, so everything that undoes
+//! something must stay in it, whatever its age: the removal of a file that was added before the
+//! window, the removal of a domain. Read [`compact`].
 
 #[cfg(test)]
 mod tests;
@@ -37,7 +39,8 @@ pub fn compact<'a>(newest_first: impl IntoIterator<Item = CommitLines<'a>>) -> R
             })?;
             of_commit.extend(subject(said).map(|subject| (subject, line)));
         }
-        // Should a commit say two things of one subject, the later line is the newer one, as when it is replayed.
+        // Should a commit say two things of one subject, the later line is the newer one, as when
+        // it is replayed.
         for (subject, line) in of_commit.into_iter().rev() {
             if seen.insert(subject) {
                 kept.push(line);

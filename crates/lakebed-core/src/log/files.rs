@@ -1,7 +1,8 @@
 //! File actions as Arrow columns.
 //!
-//! A [`FileBatch`] holds some of the columns of `add`, one row a file, whether they come from a checkpoint or from commits;
-//! [`FileBatch::from_checkpoint`] and [`builder`](super::builder) make them. A [`FileKey`] is what tells two logical files apart.
+//! A [`FileBatch`] holds some of the columns of `add`, one row a file, whether they come from a
+//! checkpoint or from commits; [`FileBatch::from_checkpoint`] and [`builder`](super::builder) make
+//! them. A [`FileKey`] is what tells two logical files apart.
 
 use std::sync::Arc;
 
@@ -44,20 +45,23 @@ pub mod column {
     pub const DEFAULT_ROW_COMMIT_VERSION: &str = "defaultRowCommitVersion";
     /// Who clustered the file.
     pub const CLUSTERING_PROVIDER: &str = "clusteringProvider";
-    /// Whether the commit tells that the statistics are complete. No column of `add`: only files from commits have it.
+    /// Whether the commit tells that the statistics are complete. No column of `add`: only files
+    /// from commits have it.
     pub const COMPLETE_STATS: &str = "completeStats";
 }
 
 /// What tells two logical files apart: the path and the deletion vector, hashed to 128 bits.
 ///
-/// PROTOCOL "Action Reconciliation": (path, dv id) is the primary key. A hash keeps a million keys in 16 MB.
+/// PROTOCOL "Action Reconciliation": (path, dv id) is the primary key. A hash keeps a million keys
+/// in 16 MB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileKey(u128);
 
 impl FileKey {
     /// The key of a file with this path and deletion vector id.
     pub fn new(path: &str, dv_id: Option<&str>) -> Self {
-        // An absolute path without a scheme means the local file system; no UTF-8 text holds the byte 0xFF.
+        // An absolute path without a scheme means the local file system; no UTF-8 text holds the
+        // byte 0xFF.
         let rest = path.strip_prefix("file:///").or_else(|| path.strip_prefix("file:/"));
         let local = rest.map(|rest| format!("/{rest}"));
         let path = local.as_deref().unwrap_or(path);
@@ -113,7 +117,8 @@ impl FileBatch {
         let Some(files) = batch.column_by_name(name).and_then(|array| array.as_struct_opt()) else {
             return Err(Error::internal(format!("a checkpoint batch without its {name} column")));
         };
-        // Some writers spell a missing action as one without a path; where the path is required, it is the action that is missing.
+        // Some writers spell a missing action as one without a path; where the path is required, it
+        // is the action that is missing.
         let path = files.column_by_name(column::PATH).and_then(|path| path.logical_nulls());
         let present = present(files.len(), NullBuffer::union(files.nulls(), path.as_ref()));
         Ok((Self::new(RecordBatch::from(without_nulls(files)?))?, present))
@@ -234,8 +239,8 @@ impl FileBatch {
         }
     }
 
-    /// Of each file whether its statistics are known to be complete: whether upper bounds hold for NaN, and null counts for fields of
-    /// null structs. It needs the tags.
+    /// Of each file whether its statistics are known to be complete: whether upper bounds hold for
+    /// NaN, and null counts for fields of null structs. It needs the tags.
     pub fn complete_stats(&self) -> Result<BooleanArray> {
         let tags = self.tag_texts(COMPLETE_TAG)?;
         let by_commit = self.column(column::COMPLETE_STATS).and_then(|array| array.as_boolean_opt());
@@ -259,7 +264,8 @@ impl FileBatch {
         value::parse_partition_column(&self.partition_texts(physical)?, data_type)
     }
 
-    /// Whether `partitionValues_parsed` cannot differ from the text: a timestamp's text has no zone of its own, CHAR is padded on the way.
+    /// Whether `partitionValues_parsed` cannot differ from the text: a timestamp's text has no zone
+    /// of its own, CHAR is padded on the way.
     pub fn trusts_parsed(data_type: PrimitiveType) -> bool {
         use PrimitiveType as P;
         matches!(data_type, P::String | P::Long | P::Integer | P::Short | P::Byte | P::Date | P::Boolean)
@@ -277,7 +283,8 @@ impl FileBatch {
         Ok(Some(arrow_cast::cast(array, &wanted)?))
     }
 
-    /// The wanted statistics, one array each; null where unknown. Where the struct says none of them, the JSON is asked.
+    /// The wanted statistics, one array each; null where unknown. Where the struct says none of
+    /// them, the JSON is asked.
     pub fn stats(&self, wanted: &[StatColumn]) -> Result<Vec<ArrayRef>> {
         let parsed = self.column(column::STATS_PARSED).and_then(|array| array.as_struct_opt());
         let texts = self.column(column::STATS).and_then(|array| array.as_string_opt::<i32>());
@@ -388,7 +395,8 @@ mod tests {
 
     use super::*;
 
-    /// The files of a checkpoint whose rows have these paths, in a struct that is null where `is_add` is false.
+    /// The files of a checkpoint whose rows have these paths, in a struct that is null where
+    /// `is_add` is false.
     #[track_caller]
     fn check(paths: StringArray, is_add: Option<Vec<bool>>, expected: &[&str]) {
         let fields = Fields::from(vec![Field::new(column::PATH, ArrowType::Utf8, paths.is_nullable())]);

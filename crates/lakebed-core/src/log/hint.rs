@@ -1,6 +1,8 @@
-//! `_last_checkpoint`: where a checkpoint was last written. A hint, nothing more: any field may be stale or wrong.
+//! `_last_checkpoint`: where a checkpoint was last written. A hint, nothing more: any field may be
+//! stale or wrong.
 //!
-//! [`parse`] refuses what cannot be trusted at all: text that is torn, or whose checksum differs. PROTOCOL "Last Checkpoint File Schema".
+//! [`parse`] refuses what cannot be trusted at all: text that is torn, or whose checksum differs.
+//! PROTOCOL "Last Checkpoint File Schema".
 
 mod canonical;
 #[cfg(test)]
@@ -120,14 +122,16 @@ impl Hint {
     /// The content of the file, with its checksum.
     pub fn to_json(&self) -> Result<String> {
         let mut fields = self.to_fields()?;
-        // Two readings of the rules may give two checksums: then none is better than one that some readers find wrong.
+        // Two readings of the rules may give two checksums: then none is better than one that some
+        // readers find wrong.
         if let [checksum] = canonical::checksums(&fields).as_slice() {
             fields.insert(canonical::CHECKSUM_KEY.to_owned(), Value::String(checksum.clone()));
         }
         Ok(Value::Object(fields).to_string())
     }
 
-    /// `version`, `size` and `parts` first: a torn read by clients that check nothing then has them from one write.
+    /// `version`, `size` and `parts` first: a torn read by clients that check nothing then has them
+    /// from one write.
     fn to_fields(&self) -> Result<Map<String, Value>> {
         let mut fields = Map::new();
         fields.insert("version".to_owned(), self.version.into());

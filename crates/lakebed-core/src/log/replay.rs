@@ -1,8 +1,10 @@
 //! Action reconciliation of commits: who is in the table, newest commit first.
 //!
-//! A [`Layer`] is what a run of consecutive commits says, folded into one. A snapshot is a stack of layers above a checkpoint:
-//! [`Layers::visible_files`] gives the files that the commits left alive, [`Layers::hides`] tells which rows of the checkpoint they undid.
-//! PROTOCOL "Action Reconciliation": the newest action for (path, dv id) wins; rows of a checkpoint are older than all commits.
+//! A [`Layer`] is what a run of consecutive commits says, folded into one. A snapshot is a stack of
+//! layers above a checkpoint: [`Layers::visible_files`] gives the files that the commits left
+//! alive, [`Layers::hides`] tells which rows of the checkpoint they undid. PROTOCOL "Action
+//! Reconciliation": the newest action for (path, dv id) wins; rows of a checkpoint are older than
+//! all commits.
 
 mod added_files;
 mod layer;

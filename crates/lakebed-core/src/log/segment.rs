@@ -1,7 +1,8 @@
 //! Which files of the log make a version: the newest complete checkpoint and the commits above it.
 //!
-//! Pure: the listing comes in, names go out. Checkpoints and compactions are disposable; what turned out to be broken is named in
-//! `unusable`, and the plan does without it. Commits cannot be replaced: a gap among those needed is an error. Start with [`plan`].
+//! Pure: the listing comes in, names go out. Checkpoints and compactions are disposable; what
+//! turned out to be broken is named in `unusable`, and the plan does without it. Commits cannot be
+//! replaced: a gap among those needed is an error. Start with [`plan`].
 
 mod listing;
 mod range;
@@ -24,7 +25,8 @@ pub struct LogSegment {
     pub version: u64,
     /// The state that the commits stand on.
     pub checkpoint: Option<CheckpointFiles>,
-    /// The commits above the checkpoint, newest first. A compaction stands for the commits that it covers.
+    /// The commits above the checkpoint, newest first. A compaction stands for the commits that it
+    /// covers.
     pub commits: Vec<LogPath>,
     /// The newest checksum that is neither newer than the version nor older than the checkpoint.
     pub checksum: Option<LogPath>,
@@ -32,12 +34,14 @@ pub struct LogSegment {
 
 /// Plans how to read version `target`, or the latest one that the listing shows.
 ///
-/// The listing may begin at any version, as long as no later file is missing; if it lacks what is needed, the error is the same as if the
-/// log lacked it. Empty checkpoints, compactions and checksums count as absent, and so does everything in `unusable` but commits.
-/// Whoever mistrusts compactions leaves them out of the listing.
+/// The listing may begin at any version, as long as no later file is missing; if it lacks what is
+/// needed, the error is the same as if the log lacked it. Empty checkpoints, compactions and
+/// checksums count as absent, and so does everything in `unusable` but commits. Whoever mistrusts
+/// compactions leaves them out of the listing.
 ///
-/// If several checkpoints are of one version, one with a unique name is taken before a classic one, as its file actions stand in files
-/// that opening need not touch; then the multi-part one of fewest parts. Among equals the last name wins.
+/// If several checkpoints are of one version, one with a unique name is taken before a classic one,
+/// as its file actions stand in files that opening need not touch; then the multi-part one of
+/// fewest parts. Among equals the last name wins.
 pub fn plan(listed: &[ListedLogFile], target: Option<u64>, unusable: &HashSet<String>) -> Result<LogSegment> {
     let log = SortedListing::sort(listed, unusable);
     let latest = log.latest().ok_or_else(|| {
@@ -69,7 +73,8 @@ impl SortedListing<'_> {
             None => missing,
             Some(path) => format!("{missing} and checkpoint {} is unusable", path.name),
         };
-        // A clean-up takes the oldest versions and may have stopped halfway: what is older than all that holds together is gone.
+        // A clean-up takes the oldest versions and may have stopped halfway: what is older than all
+        // that holds together is gone.
         let is_older = range::rebuildable(self).is_some_and(|range| version < *range.start());
         if asked_for && (is_older || (from == 0 && broken.is_none())) {
             let message = format!("version {version} can no longer be rebuilt: {why}{}", self.rebuildable());

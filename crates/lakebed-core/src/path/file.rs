@@ -1,7 +1,8 @@
 //! Where an action points to: the `path` of a file action, sidecar or deletion vector, decoded.
 //!
-//! The log spells paths as URIs. They are decoded exactly once, here: a directory that Hive escaping named `p=a%2Fb` is spelled
-//! `p=a%252Fb` in the log, and it is `p=a%2Fb` that the store must be asked for.
+//! The log spells paths as URIs. They are decoded exactly once, here: a directory that Hive
+//! escaping named `p=a%2Fb` is spelled `p=a%252Fb` in the log, and it is `p=a%2Fb` that the store
+//! must be asked for.
 
 use std::fmt;
 
@@ -29,7 +30,8 @@ pub struct AbsolutePath {
     pub path: String,
 }
 
-/// What Delta Spark escapes in a path, and the colon: in the first directory it would look like a scheme.
+/// What Delta Spark escapes in a path, and the colon: in the first directory it would look like a
+/// scheme.
 const ESCAPED: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -51,9 +53,10 @@ const ESCAPED: &AsciiSet = &CONTROLS
 impl FilePath {
     /// Reads the `path` of an action.
     ///
-    /// A scheme counts only when a slash follows it: `s3://b/f`, `file:/f` and `/f` are absolute, `a:b.parquet` is a relative name with a
-    /// colon. Escapes that are none (`100%`) stay as they are, as does `+`. Segments `.` and `..`, written or escaped, are refused: a
-    /// table is untrusted input. Empty segments (`a//b`) are dropped, as Hadoop's paths do.
+    /// A scheme counts only when a slash follows it: `s3://b/f`, `file:/f` and `/f` are absolute,
+    /// `a:b.parquet` is a relative name with a colon. Escapes that are none (`100%`) stay as they
+    /// are, as does `+`. Segments `.` and `..`, written or escaped, are refused: a table is
+    /// untrusted input. Empty segments (`a//b`) are dropped, as Hadoop's paths do.
     pub fn parse(text: &str) -> Result<Self> {
         let (scheme, rest) = split_scheme(text);
         if scheme.is_none() && !rest.starts_with('/') {

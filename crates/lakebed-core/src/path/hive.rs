@@ -1,6 +1,7 @@
 //! Hive-style partition directories: `day=2024-01-01/city=a%2Fb`.
 //!
-//! Readers never take values from directories; they are for other tools, and for people. [`partition_dir`] builds one.
+//! Readers never take values from directories; they are for other tools, and for people.
+//! [`partition_dir`] builds one.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -8,7 +9,8 @@ use std::fmt::Write;
 /// The directory name of a null.
 pub const NULL_NAME: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// Escapes a column name or value for a directory name, as Hive and Spark do: `%` and two upper-case hex digits.
+/// Escapes a column name or value for a directory name, as Hive and Spark do: `%` and two
+/// upper-case hex digits.
 pub fn escape(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(is_escaped) {
         return Cow::Borrowed(text);
@@ -51,7 +53,8 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The directory of these columns and values, not yet spelled as a URI. Null and the empty text are the same.
+/// The directory of these columns and values, not yet spelled as a URI. Null and the empty text are
+/// the same.
 pub fn partition_dir<'a>(values: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> String {
     let mut dir = String::new();
     for (name, value) in values {

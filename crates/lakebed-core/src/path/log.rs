@@ -57,11 +57,11 @@ pub enum CheckpointKind {
 }
 
 impl LogPath {
-    /// What a file in the log is, by its name alone; `None` for everything that readers must ignore: hidden files, uploads under way,
-    /// names that nobody has defined.
+    /// What a file in the log is, by its name alone; `None` for everything that readers must
+    /// ignore: hidden files, uploads under way, names that nobody has defined.
     ///
-    /// The patterns are those of Delta Spark: versions need not have twenty digits, and the unique part of a V2 checkpoint's name is
-    /// any text without a dot.
+    /// The patterns are those of Delta Spark: versions need not have twenty digits, and the unique
+    /// part of a V2 checkpoint's name is any text without a dot.
     pub fn parse(name: &str) -> Option<Self> {
         let mut segments = name.split('.');
         let version = parse_version(segments.next()?)?;

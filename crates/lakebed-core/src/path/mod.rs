@@ -1,6 +1,8 @@
-//! Names: of the files in the log, of data files as actions spell them, and of Hive-style partition directories.
+//! Names: of the files in the log, of data files as actions spell them, and of Hive-style partition
+//! directories.
 //!
-//! Nothing here looks at a store. [`LogPath::parse`] says what a file in `_delta_log` is, [`FilePath::parse`] where an action points to.
+//! Nothing here looks at a store. [`LogPath::parse`] says what a file in `_delta_log` is,
+//! [`FilePath::parse`] where an action points to.
 
 mod file;
 pub mod hive;

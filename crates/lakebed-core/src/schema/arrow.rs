@@ -1,4 +1,5 @@
-//! The Arrow form of schemas. One Delta type has one Arrow type here, whatever a file stores; `widen` brings other ones to it.
+//! The Arrow form of schemas. One Delta type has one Arrow type here, whatever a file stores;
+//! `widen` brings other ones to it.
 
 use std::sync::Arc;
 
@@ -19,8 +20,9 @@ pub fn schema_to_arrow(schema: &StructType) -> Result<SchemaRef> {
     Ok(Arc::new(Schema::new(fields_to_arrow(schema)?)))
 }
 
-/// The same with the notes on columns in the metadata of fields, so that [`schema_from_arrow`] gives the same schema again. What belongs to
-/// one table alone stays behind: names and ids of column mapping, marks of identity columns, former types.
+/// The same with the notes on columns in the metadata of fields, so that [`schema_from_arrow`]
+/// gives the same schema again. What belongs to one table alone stays behind: names and ids of
+/// column mapping, marks of identity columns, former types.
 pub fn schema_with_notes(schema: &StructType) -> Result<SchemaRef> {
     let arrow = schema_to_arrow(schema)?;
     Ok(Arc::new(Schema::new(noted_fields(arrow.fields(), schema))))
@@ -131,9 +133,11 @@ fn fields_to_arrow(fields: &StructType) -> Result<Fields> {
     fields.fields.iter().map(|field| Ok(Field::new(&field.name, type_to_arrow(&field.data_type)?, field.nullable))).collect()
 }
 
-/// The Delta schema that can hold what an Arrow schema describes; the inverse of [`schema_to_arrow`], and more: large, view, dictionary
-/// and fixed-size forms count as the plain ones, unsigned integers as the next wider signed ones. A variant is known by its extension
-/// name alone. Notes on columns are taken from the metadata of fields. What no Delta type can hold is an error that names the column.
+/// The Delta schema that can hold what an Arrow schema describes; the inverse of
+/// [`schema_to_arrow`], and more: large, view, dictionary and fixed-size forms count as the plain
+/// ones, unsigned integers as the next wider signed ones. A variant is known by its extension name
+/// alone. Notes on columns are taken from the metadata of fields. What no Delta type can hold is an
+/// error that names the column.
 pub fn schema_from_arrow(schema: &Schema) -> Result<StructType> {
     fields_from_arrow(schema.fields(), "")
 }
@@ -380,7 +384,8 @@ mod tests {
         );
     }
 
-    /// The same schema without what Arrow's form does not keep: metadata, and which structs are variants.
+    /// The same schema without what Arrow's form does not keep: metadata, and which structs are
+    /// variants.
     fn plain(schema: &StructType) -> StructType {
         let fields = schema.fields.iter();
         StructType {

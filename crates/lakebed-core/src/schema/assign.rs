@@ -1,7 +1,9 @@
-//! Which data may be written to which column, and what does not fit, as a list that people can read.
+//! Which data may be written to which column, and what does not fit, as a list that people can
+//! read.
 //!
-//! Names are found without regard to case, in any order. Numbers may be written to narrower types, value by value, where nothing is lost;
-//! text never becomes a number, nor a wall-clock time an instant. Read [`compare`] first.
+//! Names are found without regard to case, in any order. Numbers may be written to narrower types,
+//! value by value, where nothing is lost; text never becomes a number, nor a wall-clock time an
+//! instant. Read [`compare`] first.
 
 use std::fmt;
 
@@ -65,8 +67,8 @@ fn hint(table: &DataType, data: &DataType) -> Option<&'static str> {
     }
 }
 
-/// Everything that keeps data of one schema from being written to columns of another. `is_filled` tells which columns of the table get
-/// their values otherwise, if the data does not have them.
+/// Everything that keeps data of one schema from being written to columns of another. `is_filled`
+/// tells which columns of the table get their values otherwise, if the data does not have them.
 pub fn compare(table: &StructType, data: &StructType, is_filled: impl Fn(&str) -> bool) -> Vec<Difference> {
     let mut differences = Vec::new();
     for field in &table.fields {

@@ -1,8 +1,8 @@
 //! CHAR(n): text that is padded with blanks to n characters when it is read, as Spark does.
 //!
-//! In the log such a text is a `string`; which texts of a column are CHAR or VARCHAR is said by a type in Spark's words under
-//! [`CHAR_VARCHAR`] in the metadata of the column, once for everything inside it. VARCHAR matters to writers alone. Read
-//! [`with_lengths`] first, then [`pad`].
+//! In the log such a text is a `string`; which texts of a column are CHAR or VARCHAR is said by a
+//! type in Spark's words under [`CHAR_VARCHAR`] in the metadata of the column, once for everything
+//! inside it. VARCHAR matters to writers alone. Read [`with_lengths`] first, then [`pad`].
 
 use std::borrow::Cow;
 use std::iter::repeat_n;
@@ -20,7 +20,8 @@ pub const CHAR_VARCHAR: &str = "__CHAR_VARCHAR_TYPE_STRING";
 /// Longer ones are refused: a few files would fill the memory with blanks.
 const MOST_CHARACTERS: u32 = u16::MAX as u32;
 
-/// The type with the lengths that Spark's words for it give to the texts inside. What the words do not fit stays as it is.
+/// The type with the lengths that Spark's words for it give to the texts inside. What the words do
+/// not fit stays as it is.
 pub(super) fn with_lengths(data_type: DataType, words: &str) -> Result<DataType> {
     Ok(match data_type {
         DataType::Primitive(PrimitiveType::String) => match char_length(words) {
@@ -51,7 +52,8 @@ pub(super) fn with_lengths(data_type: DataType, words: &str) -> Result<DataType>
     })
 }
 
-/// Fields are told by their position, since renaming one leaves the words as they are; by name if there are more or fewer words.
+/// Fields are told by their position, since renaming one leaves the words as they are; by name if
+/// there are more or fewer words.
 fn fields_with_lengths(fields: StructType, words: &[&str]) -> Result<StructType> {
     let named: Vec<(Cow<'_, str>, &str)> = words.iter().filter_map(|words| name_and_type(words)).collect();
     let by_position = named.len() == fields.fields.len();
@@ -82,7 +84,8 @@ pub enum Limit {
     Entries(Option<Box<Limit>>, Option<Box<Limit>>),
 }
 
-/// How long the texts of a column may be whose type Spark's words tell; none if nothing bounds them.
+/// How long the texts of a column may be whose type Spark's words tell; none if nothing bounds
+/// them.
 pub fn limits(data_type: &DataType, words: &str) -> Option<Limit> {
     match data_type {
         DataType::Primitive(PrimitiveType::String | PrimitiveType::Char { .. }) => {
@@ -184,10 +187,12 @@ pub fn pad_column(texts: &StringArray, length: u32) -> Result<ArrayRef> {
     Ok(Arc::new(padded.finish()))
 }
 
-/// For each upper bound of stored texts one of the padded ones. A lower bound holds as it is, for padding makes no text less.
+/// For each upper bound of stored texts one of the padded ones. A lower bound holds as it is, for
+/// padding makes no text less.
 ///
-/// It is not the padded bound: below "a\n" there is "a", and "a " is above it. But no padded text goes above the bound's beginning, up
-/// to its first character below the blank, with the character after the blank behind it: so nothing has to be padded.
+/// It is not the padded bound: below "a\n" there is "a", and "a " is above it. But no padded text
+/// goes above the bound's beginning, up to its first character below the blank, with the character
+/// after the blank behind it: so nothing has to be padded.
 pub fn pad_upper_bounds(bounds: &StringArray, length: u32) -> StringArray {
     let padded = |bound: &str| {
         let plain = bound.find(|letter| letter < ' ').and_then(|end| bound.get(..end)).unwrap_or(bound);
@@ -213,7 +218,8 @@ mod tests {
     use super::*;
     use crate::kit::schema::{array_of, field, field_with, schema, struct_of};
 
-    /// The type of a column whose JSON type and words are these, as the lengths of its texts in order, 0 for those without.
+    /// The type of a column whose JSON type and words are these, as the lengths of its texts in
+    /// order, 0 for those without.
     #[track_caller]
     fn check(json: &str, words: &str, expected: &[u32]) {
         let metadata = format!("\"{CHAR_VARCHAR}\":{}", serde_json::Value::from(words));

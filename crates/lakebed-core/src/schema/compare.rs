@@ -1,7 +1,8 @@
-//! What a later schema of a table does to readers of an earlier one: whether its rows can still be given in the old columns, and what became
-//! of columns.
+//! What a later schema of a table does to readers of an earlier one: whether its rows can still be
+//! given in the old columns, and what became of columns.
 //!
-//! [`first_obstacle`] answers the first, by logical names, as Delta Spark's streams ask it; [`column_changes`] the second, by physical names.
+//! [`first_obstacle`] answers the first, by logical names, as Delta Spark's streams ask it;
+//! [`column_changes`] the second, by physical names.
 
 use std::fmt;
 
@@ -11,8 +12,8 @@ use super::widen::is_widening;
 
 /// Why rows of one schema cannot be given as rows of another; None if they can.
 ///
-/// Columns that the rows lack are null. Every column that they have must be asked for, must have the same type (or, if `widen`, a wider
-/// one), and must not hold nulls where none are expected.
+/// Columns that the rows lack are null. Every column that they have must be asked for, must have
+/// the same type (or, if `widen`, a wider one), and must not hold nulls where none are expected.
 pub fn first_obstacle(rows: &StructType, wanted: &StructType, widen: bool) -> Option<String> {
     in_struct(rows, wanted, widen, "")
 }
@@ -66,7 +67,8 @@ fn kind(data_type: &DataType) -> String {
     }
 }
 
-/// What became of columns between two schemas of a table, told apart by their physical names. Columns are named by their paths.
+/// What became of columns between two schemas of a table, told apart by their physical names.
+/// Columns are named by their paths.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ColumnChanges {
     /// From the old path to the new one.

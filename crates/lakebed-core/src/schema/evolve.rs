@@ -1,6 +1,7 @@
 //! Schemas that grow with the data that is written: new columns and fields, wider types.
 //!
-//! Read [`merge`] first. What a column was stays with it: its place, its metadata, whether it may be null.
+//! Read [`merge`] first. What a column was stays with it: its place, its metadata, whether it may
+//! be null.
 
 use serde_json::{Value, json};
 
@@ -16,8 +17,8 @@ pub struct MergeOptions {
     pub widen: bool,
 }
 
-/// The table's schema with everything that the data has and it lacks. Types that do not go together stay as they are: comparing the data
-/// with the outcome finds them.
+/// The table's schema with everything that the data has and it lacks. Types that do not go together
+/// stay as they are: comparing the data with the outcome finds them.
 pub fn merge(table: &StructType, data: &StructType, options: MergeOptions) -> StructType {
     let mut fields: Vec<StructField> = Vec::with_capacity(table.fields.len());
     for field in &table.fields {
@@ -71,7 +72,8 @@ fn merge_type(table: &DataType, data: &DataType, path: &str, options: MergeOptio
     }
 }
 
-/// Whether a column has to become wider for such data. A whole number does not turn a column into one of fractions by itself.
+/// Whether a column has to become wider for such data. A whole number does not turn a column into
+/// one of fractions by itself.
 fn is_wider(from: PrimitiveType, to: PrimitiveType) -> bool {
     let changes_kind = matches!(
         (from, to),
@@ -98,12 +100,14 @@ fn nullable(data_type: &DataType) -> DataType {
     }
 }
 
-/// Gives physical names and field ids to fields that have none. PROTOCOL "Writer Requirements for Column Mapping".
+/// Gives physical names and field ids to fields that have none. PROTOCOL "Writer Requirements for
+/// Column Mapping".
 #[derive(Debug)]
 pub struct Mapping<N> {
     /// The highest id given so far.
     pub max_column_id: i64,
-    /// Makes a physical name, which no other column has; without one the first physical names are the logical ones.
+    /// Makes a physical name, which no other column has; without one the first physical names are
+    /// the logical ones.
     pub new_name: Option<N>,
     /// Whether elements, keys and values get ids too, as Iceberg wants it.
     pub nested_ids: bool,

@@ -1,4 +1,5 @@
-//! The notes on a column: what Delta keeps in a field's metadata. The fields of Arrow schemas carry them under the same keys, as text.
+//! The notes on a column: what Delta keeps in a field's metadata. The fields of Arrow schemas carry
+//! them under the same keys, as text.
 
 use std::collections::HashMap;
 
@@ -28,8 +29,8 @@ const TEXTS: [&str; 5] = [COMMENT, GENERATION_EXPRESSION, CURRENT_DEFAULT, INVAR
 /// The notes that are whole numbers.
 const NUMBERS: [&str; 2] = [IDENTITY_START, IDENTITY_STEP];
 
-/// The notes among the metadata of an Arrow field. Other metadata stays behind: ids and names of column mapping too, which each table gives
-/// anew. `place` is for messages.
+/// The notes among the metadata of an Arrow field. Other metadata stays behind: ids and names of
+/// column mapping too, which each table gives anew. `place` is for messages.
 ///
 /// # Errors
 /// If a note is not a value of its kind.

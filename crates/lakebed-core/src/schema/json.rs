@@ -1,4 +1,5 @@
-//! The JSON form of schemas, `schemaString` in the log. [`parse`] reads it, [`StructType::to_json`] writes it as Delta Spark does.
+//! The JSON form of schemas, `schemaString` in the log. [`parse`] reads it, [`StructType::to_json`]
+//! writes it as Delta Spark does.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -11,9 +12,11 @@ use crate::{Error, Result};
 
 /// Parses a table's schema.
 ///
-/// Spellings that Spark still reads are taken too: bare `decimal`, `null` for void, `timestamp_ltz`, intervals of narrower fields,
-/// user-defined types (read as what they are stored as), absent `nullable` (true) and absent `metadata` (none). A type that is not known
-/// is an error that names its column. Types may nest as deep as the JSON parser goes, 128 brackets: 42 structs, or 127 arrays.
+/// Spellings that Spark still reads are taken too: bare `decimal`, `null` for void,
+/// `timestamp_ltz`, intervals of narrower fields, user-defined types (read as what they are stored
+/// as), absent `nullable` (true) and absent `metadata` (none). A type that is not known is an error
+/// that names its column. Types may nest as deep as the JSON parser goes, 128 brackets: 42 structs,
+/// or 127 arrays.
 pub fn parse(json: &str) -> Result<StructType> {
     let value: Value = serde_json::from_str(json).map_err(not_json)?;
     match parse_type(&value, &SchemaPath::Root)? {

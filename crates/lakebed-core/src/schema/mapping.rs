@@ -1,7 +1,9 @@
-//! Column mapping: which physical name and field id stands for a logical column. PROTOCOL "Column Mapping".
+//! Column mapping: which physical name and field id stands for a logical column. PROTOCOL "Column
+//! Mapping".
 //!
-//! Data files, statistics, partition values and clustering columns speak physical names; the schema's own names and
-//! `metaData.partitionColumns` are logical. [`to_physical`] translates a whole schema, [`physical_path`] one column.
+//! Data files, statistics, partition values and clustering columns speak physical names; the
+//! schema's own names and `metaData.partitionColumns` are logical. [`to_physical`] translates a
+//! whole schema, [`physical_path`] one column.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -64,12 +66,14 @@ pub fn physical_name(field: &StructField, mode: MappingMode) -> &str {
     }
 }
 
-/// The field id that the schema's metadata holds. It means something only in a schema of [`to_physical`], or when the mode is not none.
+/// The field id that the schema's metadata holds. It means something only in a schema of
+/// [`to_physical`], or when the mode is not none.
 pub fn field_id(field: &StructField) -> Option<i32> {
     field.metadata.get(FIELD_ID)?.as_i64()?.try_into().ok()
 }
 
-/// Refuses a schema in which two columns claim the same data: the same field id anywhere in it, or the same physical path.
+/// Refuses a schema in which two columns claim the same data: the same field id anywhere in it, or
+/// the same physical path.
 pub fn check_mapping(schema: &StructType, mode: MappingMode) -> Result<()> {
     if mode == MappingMode::None {
         return Ok(());
@@ -84,7 +88,8 @@ struct Claims {
 }
 
 impl Claims {
-    /// Structs below different parents may use the same physical names; within one struct each is its own.
+    /// Structs below different parents may use the same physical names; within one struct each is
+    /// its own.
     fn check_struct(&mut self, fields: &StructType, place: &str) -> Result<()> {
         let mut names: HashMap<&str, &str> = HashMap::with_capacity(fields.fields.len());
         for field in &fields.fields {
@@ -120,14 +125,14 @@ fn claimed(column: &str, other: &str, what: &str) -> Error {
     Error::corrupt(format!("schema: column {column}"), format!("has the {what}, which is that of column {other}"))
 }
 
-/// The schema as data files have it: physical names at every level, with the field ids still in the metadata. Without mapping, the
-/// names stay and stray mapping metadata is left out.
+/// The schema as data files have it: physical names at every level, with the field ids still in the
+/// metadata. Without mapping, the names stay and stray mapping metadata is left out.
 pub fn to_physical(schema: &StructType, mode: MappingMode) -> StructType {
     StructType { fields: schema.fields.iter().map(|field| field_to_physical(field, mode)).collect() }
 }
 
-/// The physical path of a column given by logical names; `None` if there is no such column. Inside arrays and maps the path goes on
-/// with `element`, `key` and `value`.
+/// The physical path of a column given by logical names; `None` if there is no such column. Inside
+/// arrays and maps the path goes on with `element`, `key` and `value`.
 pub fn physical_path(schema: &StructType, logical: &[&str], mode: MappingMode) -> Option<Vec<String>> {
     let (first, rest) = logical.split_first()?;
     let field = schema.field(first)?;
@@ -191,7 +196,8 @@ mod tests {
     use super::*;
     use crate::kit::schema::{array_of, field_with, map_of, schema, struct_of};
 
-    /// `id` as `c1` (1), `s` as `c2` (2) with `x` as `c3` (3), `a` as `c4` (4): array of struct with `y` as `c5` (5), `m` as `c6` (6): map.
+    /// `id` as `c1` (1), `s` as `c2` (2) with `x` as `c3` (3), `a` as `c4` (4): array of struct
+    /// with `y` as `c5` (5), `m` as `c6` (6): map.
     fn mapped() -> StructType {
         let field = |name: &str, id: u8, data_type: &str| {
             let metadata = format!(r#""comment":"k","delta.columnMapping.id":{id},"delta.columnMapping.physicalName":"c{id}""#);

@@ -1,5 +1,6 @@
-//! Schemas: their types, their JSON form in the log, their Arrow form, physical names, which old types may stand for which new ones, which
-//! data may be written to which column, how a schema grows with it, and what that does to readers of the old one.
+//! Schemas: their types, their JSON form in the log, their Arrow form, physical names, which old
+//! types may stand for which new ones, which data may be written to which column, how a schema
+//! grows with it, and what that does to readers of the old one.
 //!
 //! Read [`StructType`] first, then [`parse`].
 

@@ -65,7 +65,8 @@ pub struct MapType {
 pub enum PrimitiveType {
     /// UTF-8 text.
     String,
-    /// UTF-8 text that is padded with blanks when it is read, by Spark's word on a column of strings; see `char_varchar`.
+    /// UTF-8 text that is padded with blanks when it is read, by Spark's word on a column of
+    /// strings; see `char_varchar`.
     Char {
         /// Characters at least.
         length: u32,

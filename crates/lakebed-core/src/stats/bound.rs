@@ -1,4 +1,5 @@
-//! Which way a bound may give way without becoming wrong, and the rules that follow from it, for text and struct alike.
+//! Which way a bound may give way without becoming wrong, and the rules that follow from it, for
+//! text and struct alike.
 
 /// The side of the values on which a bound lies.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,7 +16,8 @@ pub(super) enum Bound {
 const CUT_OFF_MICROS: i64 = 999;
 
 impl Bound {
-    /// The bound of the timestamps that the log may have cut off to this one. PROTOCOL "Per-file Statistics": to milliseconds.
+    /// The bound of the timestamps that the log may have cut off to this one. PROTOCOL "Per-file
+    /// Statistics": to milliseconds.
     pub(super) fn timestamp(self, micros: i64) -> i64 {
         match self {
             Self::Lower | Self::Exact => micros,
@@ -32,8 +34,9 @@ impl Bound {
         }
     }
 
-    /// The bound as a total order of floats needs it; none for a minimum of NaN, which only some writers mean. It may have been written
-    /// for a 32-bit float, of which its text is only the nearest one: then that float counts.
+    /// The bound as a total order of floats needs it; none for a minimum of NaN, which only some
+    /// writers mean. It may have been written for a 32-bit float, of which its text is only the
+    /// nearest one: then that float counts.
     pub(super) fn double(self, value: f64) -> Option<f64> {
         let float = f64::from(value as f32);
         let may_be_float = float.is_finite() && float != 0.0;

@@ -1,4 +1,5 @@
-//! The statistics of a data file, collected from the batches that are written to it. Read [`StatsCollector`] first.
+//! The statistics of a data file, collected from the batches that are written to it. Read
+//! [`StatsCollector`] first.
 
 mod bounds;
 mod cut;
@@ -24,8 +25,9 @@ use crate::{Error, Result};
 
 /// Collects the statistics of one data file: what Delta Spark would write for the same rows.
 ///
-/// Bounds are the least and the greatest value, texts and timestamps cut off. NaN is above all numbers; where it is a bound there is none,
-/// nor is there one of a year outside 1 to 9999. A maximum of −0.0 is 0.0, since readers that tell them apart would lose rows.
+/// Bounds are the least and the greatest value, texts and timestamps cut off. NaN is above all
+/// numbers; where it is a bound there is none, nor is there one of a year outside 1 to 9999. A
+/// maximum of −0.0 is 0.0, since readers that tell them apart would lose rows.
 pub struct StatsCollector {
     plan: Arc<StatsPlan>,
     columns: Vec<Column>,
@@ -70,8 +72,9 @@ impl StatsCollector {
     }
 
     /// Takes in the rows of a batch, whose columns have physical names and the types of
-    /// [`type_to_arrow`](crate::schema::arrow::type_to_arrow); texts may be views, decimals of few digits in 64 bits, and any column a
-    /// dictionary of such values with keys of 32 bits. A column or field that is not there is null in every row.
+    /// [`type_to_arrow`](crate::schema::arrow::type_to_arrow); texts may be views, decimals of few
+    /// digits in 64 bits, and any column a dictionary of such values with keys of 32 bits. A column
+    /// or field that is not there is null in every row.
     pub fn update(&mut self, batch: &RecordBatch) -> Result<()> {
         let rows =
             StructRows { fields: batch.schema_ref().fields(), arrays: batch.columns(), nulls: None, count: batch.num_rows() };
@@ -130,7 +133,8 @@ impl StructRows<'_> {
                 continue;
             };
             from = place + 1;
-            // Also the nulls of an array that has no buffer for them, and those among the values of a dictionary.
+            // Also the nulls of an array that has no buffer for them, and those among the values of
+            // a dictionary.
             let nulls = NullBuffer::union(self.nulls.as_ref(), array.logical_nulls().as_ref());
             let updated = match (column, &indexed.kind) {
                 (Column::Struct(columns), IndexedKind::Struct(fields)) => self.within(array, nulls)?.update(columns, fields),
@@ -142,7 +146,8 @@ impl StructRows<'_> {
         Ok(())
     }
 
-    /// Where the field of this name is. Fields come in the order of the plan, as a rule, so the search begins behind the last one found.
+    /// Where the field of this name is. Fields come in the order of the plan, as a rule, so the
+    /// search begins behind the last one found.
     fn find(&self, name: &str, from: usize) -> Option<usize> {
         let is_it = |place: &usize| self.fields.get(*place).is_some_and(|field| field.name() == name);
         (from..self.fields.len()).chain(0..from).find(is_it)
@@ -180,7 +185,8 @@ impl Statistic {
         self == Self::NullCount || indexed.has_bounds()
     }
 
-    /// Writes an object with this statistic of each column. Structs are there even when nothing is in them, as Delta Spark has them.
+    /// Writes an object with this statistic of each column. Structs are there even when nothing is
+    /// in them, as Delta Spark has them.
     fn write_fields(self, columns: &[Column], indexed: &[IndexedColumn], out: &mut String) {
         out.push('{');
         let mut comma = false;

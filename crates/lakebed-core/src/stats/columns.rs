@@ -1,4 +1,5 @@
-//! Which columns of a table have statistics, and which of these have bounds: as Delta Spark decides it.
+//! Which columns of a table have statistics, and which of these have bounds: as Delta Spark decides
+//! it.
 
 use crate::property::TableProperties;
 use crate::schema::mapping::{MappingMode, physical_name};
@@ -25,18 +26,22 @@ pub struct IndexedColumn {
 /// What statistics a column has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IndexedKind {
-    /// A count of nulls, and bounds of this type if the column's type has them. A text is a string, whatever its length.
+    /// A count of nulls, and bounds of this type if the column's type has them. A text is a string,
+    /// whatever its length.
     Leaf(Option<PrimitiveType>),
     /// Those of these fields.
     Struct(Vec<IndexedColumn>),
 }
 
 impl StatsPlan {
-    /// The columns that the properties choose, and those that cluster the table, in the order of the schema.
+    /// The columns that the properties choose, and those that cluster the table, in the order of
+    /// the schema.
     ///
-    /// `schema` and `partition_columns` have logical names, `clustering` has physical paths. Partition columns have no statistics, and do
-    /// not count towards `delta.dataSkippingNumIndexedCols`; every other leaf does, whatever its type. A name in
-    /// `delta.dataSkippingStatsColumns` that no column has is passed over: Delta Spark refuses it where the property is set.
+    /// `schema` and `partition_columns` have logical names, `clustering` has physical paths.
+    /// Partition columns have no statistics, and do not count towards
+    /// `delta.dataSkippingNumIndexedCols`; every other leaf does, whatever its type. A name in
+    /// `delta.dataSkippingStatsColumns` that no column has is passed over: Delta Spark refuses it
+    /// where the property is set.
     pub fn new(
         schema: &StructType,
         mode: MappingMode,
@@ -58,7 +63,8 @@ impl StatsPlan {
         })
     }
 
-    /// Says so in each file's statistics when their bounds are tight. Delta Spark does where the table supports deletion vectors.
+    /// Says so in each file's statistics when their bounds are tight. Delta Spark does where the
+    /// table supports deletion vectors.
     #[must_use]
     pub fn with_tight_bounds(mut self, tight_bounds: bool) -> Self {
         self.tight_bounds = tight_bounds;
@@ -141,7 +147,8 @@ impl Choice<'_> {
     }
 }
 
-/// The type of a leaf's bounds; none for booleans, binaries, arrays, maps, variants, intervals and void.
+/// The type of a leaf's bounds; none for booleans, binaries, arrays, maps, variants, intervals and
+/// void.
 fn bounded(leaf: &DataType) -> Option<PrimitiveType> {
     use PrimitiveType::*;
     let DataType::Primitive(primitive) = leaf else { return None };
@@ -157,8 +164,8 @@ fn not_names(list: &str) -> Error {
     Error::corrupt("property delta.dataSkippingStatsColumns", message)
 }
 
-/// The paths of a list such as `a, s.x, ``odd, name```, in lower case. Blank text has none. Names that SQL would want in backticks may go
-/// without: a column of that name is what is meant.
+/// The paths of a list such as `a, s.x, ``odd, name```, in lower case. Blank text has none. Names
+/// that SQL would want in backticks may go without: a column of that name is what is meant.
 fn parse_names(list: &str) -> Option<Vec<Vec<String>>> {
     let mut rest = list.trim();
     let mut names = Vec::new();

@@ -1,8 +1,11 @@
-//! Which statistics are complete: their upper bounds hold for NaN too, and their null counts count the fields of null structs.
+//! Which statistics are complete: their upper bounds hold for NaN too, and their null counts count
+//! the fields of null structs.
 //!
-//! To Spark, NaN is above all numbers. Most writers leave NaN out of bounds, as Parquet asks them to, so that nothing is known above an
-//! upper bound of theirs. Spark's own statistics, and lakebed's, have no upper bound where there is a NaN. Whose statistics a file has, its
-//! tags tell where lakebed wrote it ([`COMPLETE_TAG`]), and the commit that added it where Delta Spark did ([`are_complete_in`]).
+//! To Spark, NaN is above all numbers. Most writers leave NaN out of bounds, as Parquet asks them
+//! to, so that nothing is known above an upper bound of theirs. Spark's own statistics, and
+//! lakebed's, have no upper bound where there is a NaN. Whose statistics a file has, its tags tell
+//! where lakebed wrote it ([`COMPLETE_TAG`]), and the commit that added it where Delta Spark did
+//! ([`are_complete_in`]).
 
 use std::collections::HashMap;
 
@@ -11,13 +14,15 @@ use super::columns::{IndexedColumn, IndexedKind};
 use crate::action::CommitInfo;
 use crate::schema::PrimitiveType;
 
-/// Files whose statistics are complete have a tag of this name in the log. Their footers have a key of this name.
+/// Files whose statistics are complete have a tag of this name in the log. Their footers have a key
+/// of this name.
 pub const COMPLETE_TAG: &str = "lakebed.completeStats";
 /// The value of the tag and of the key.
 pub const COMPLETE: &str = "true";
 
-/// Operations of Delta Spark whose new files all have statistics that it collected from their rows. Others take statistics over from
-/// another table or version, or from the footers of files that others wrote.
+/// Operations of Delta Spark whose new files all have statistics that it collected from their rows.
+/// Others take statistics over from another table or version, or from the footers of files that
+/// others wrote.
 const COLLECTING: [&str; 10] = [
     "WRITE",
     "STREAMING UPDATE",
@@ -31,7 +36,8 @@ const COLLECTING: [&str; 10] = [
     "REORG",
 ];
 
-/// Whether all new files of a commit have complete statistics. A file with a deletion vector may be an old one.
+/// Whether all new files of a commit have complete statistics. A file with a deletion vector may be
+/// an old one.
 pub(crate) fn are_complete_in(info: &CommitInfo) -> bool {
     let is_delta_spark = info.text("engineInfo").is_some_and(|engine| {
         engine.strip_prefix("Apache-Spark/").and_then(|rest| rest.split_once(' ')).is_some_and(|(_, rest)| {
@@ -42,7 +48,8 @@ pub(crate) fn are_complete_in(info: &CommitInfo) -> bool {
 }
 
 impl StatsPlan {
-    /// The tags of a file with statistics of this plan: none where nobody asks whether they are complete.
+    /// The tags of a file with statistics of this plan: none where nobody asks whether they are
+    /// complete.
     pub fn tags(&self) -> Option<HashMap<String, Option<String>>> {
         let tag = || HashMap::from([(COMPLETE_TAG.to_owned(), Some(COMPLETE.to_owned()))]);
         self.columns().iter().any(is_in_question).then(tag)

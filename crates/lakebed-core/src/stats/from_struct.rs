@@ -18,10 +18,11 @@ use super::{StatColumn, StatKind};
 
 const MICROS_A_DAY: i64 = 86_400_000_000;
 
-/// The wanted statistics of many files from their `stats_parsed`: the same arrays as [`from_json`](super::from_json) gives for the text.
+/// The wanted statistics of many files from their `stats_parsed`: the same arrays as
+/// [`from_json`](super::from_json) gives for the text.
 ///
-/// What is stored in a type from which a column was widened is cast; what is not there, or in a type that has no exact place in the
-/// column's, is null.
+/// What is stored in a type from which a column was widened is cast; what is not there, or in a
+/// type that has no exact place in the column's, is null.
 pub fn from_struct(parsed: &StructArray, wanted: &[StatColumn]) -> Vec<ArrayRef> {
     wanted
         .iter()

@@ -7,15 +7,17 @@ use super::leaf::Leaf;
 use super::paths::Paths;
 use super::scan::Scan;
 
-/// The wanted statistics of many files from their JSON text: an array for each, with a row for each text.
+/// The wanted statistics of many files from their JSON text: an array for each, with a row for each
+/// text.
 ///
-/// A text that is null or not one JSON object has nulls everywhere. Otherwise [`StatKind::TightBounds`](super::StatKind::TightBounds) is
-/// true where the text does not have it.
+/// A text that is null or not one JSON object has nulls everywhere. Otherwise
+/// [`StatKind::TightBounds`](super::StatKind::TightBounds) is true where the text does not have it.
 pub fn from_json(texts: &StringArray, wanted: &[StatColumn]) -> Vec<ArrayRef> {
     read(texts, wanted, Leaf::new)
 }
 
-/// The same as they are written: no bound is moved, and what the text does not have is null. For writing them in another form.
+/// The same as they are written: no bound is moved, and what the text does not have is null. For
+/// writing them in another form.
 pub fn from_json_as_written(texts: &StringArray, wanted: &[StatColumn]) -> Vec<ArrayRef> {
     read(texts, wanted, Leaf::as_written)
 }

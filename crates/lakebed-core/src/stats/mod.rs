@@ -1,21 +1,30 @@
-//! Statistics of data files. For readers: a few leaves out of many, as Arrow arrays, one row for each file.
+//! Statistics of data files. For readers: a few leaves out of many, as Arrow arrays, one row for
+//! each file.
 //!
-//! An action carries statistics as JSON text, a checkpoint may carry them as a struct (`stats_parsed`) too, or instead. [`from_json`] and
-//! [`from_struct`] give the same arrays for either; [`struct_to_json`] writes the text that is missing when there is only the struct.
-//! What the arrays mean for a predicate is not decided here. Read [`StatColumn`] first.
+//! An action carries statistics as JSON text, a checkpoint may carry them as a struct
+//! (`stats_parsed`) too, or instead. [`from_json`] and [`from_struct`] give the same arrays for
+//! either; [`struct_to_json`] writes the text that is missing when there is only the struct. What
+//! the arrays mean for a predicate is not decided here. Read [`StatColumn`] first.
 //!
-//! Whatever is absent, null or makes no sense becomes null, which says nothing about the file: a writer's broken statistics may cost time,
-//! they never cost rows. For the same reason bounds are made wider where the log keeps less than the data has:
-//! - Timestamps are cut off at milliseconds in the log, so a [`StatKind::Max`] is the last microsecond that is cut off to it: 999 µs
-//!   later. Written with an offset that was itself cut off at minutes (local mean time), both bounds give way by 59 s.
-//! - A decimal of more than 15 digits that may have come out of a 64-bit float, as delta-rs writes them, gives way by what was lost on the way.
-//! - A zero is −0.0 as a minimum and 0.0 as a maximum of floats, for writers do not tell them apart. A minimum of NaN is null.
-//! - Of a double column that was once a float, old files have bounds like `1.1`, written for the float 1.1, which is above the double 1.1.
-//!   So a bound of doubles is moved to the nearest float if that lies outwards.
+//! Whatever is absent, null or makes no sense becomes null, which says nothing about the file: a
+//! writer's broken statistics may cost time, they never cost rows. For the same reason bounds are
+//! made wider where the log keeps less than the data has:
+//! - Timestamps are cut off at milliseconds in the log, so a [`StatKind::Max`] is the last
+//!   microsecond that is cut off to it: 999 µs later. Written with an offset that was itself cut
+//!   off at minutes (local mean time), both bounds give way by 59 s.
+//! - A decimal of more than 15 digits that may have come out of a 64-bit float, as delta-rs writes
+//!   them, gives way by what was lost on the way.
+//! - A zero is −0.0 as a minimum and 0.0 as a maximum of floats, for writers do not tell them
+//!   apart. A minimum of NaN is null.
+//! - Of a double column that was once a float, old files have bounds like `1.1`, written for the
+//!   float 1.1, which is above the double 1.1. So a bound of doubles is moved to the nearest float
+//!   if that lies outwards.
 //!
-//! A bound from here is therefore no value of the file, even where [`StatKind::TightBounds`] is true.
+//! A bound from here is therefore no value of the file, even where [`StatKind::TightBounds`] is
+//! true.
 //!
-//! Writers begin with [`StatsPlan`], which says what statistics a table's files have, and [`StatsCollector`], which collects them.
+//! Writers begin with [`StatsPlan`], which says what statistics a table's files have, and
+//! [`StatsCollector`], which collects them.
 
 mod bound;
 mod collect;
@@ -64,14 +73,16 @@ pub enum StatKind {
 pub struct StatColumn {
     /// Which.
     pub kind: StatKind,
-    /// Of which column: its physical name, and those of the fields below it. Empty for statistics of the file.
+    /// Of which column: its physical name, and those of the fields below it. Empty for statistics
+    /// of the file.
     pub path: Vec<String>,
     /// The column's present type; bounds come as it is in Arrow. Without meaning for other kinds.
     pub data_type: PrimitiveType,
 }
 
 impl StatColumn {
-    /// The type of the array that [`from_json`] and [`from_struct`] give: Int64 for counts, Boolean for [`StatKind::TightBounds`].
+    /// The type of the array that [`from_json`] and [`from_struct`] give: Int64 for counts, Boolean
+    /// for [`StatKind::TightBounds`].
     pub fn arrow_type(&self) -> ArrowType {
         match self.kind {
             StatKind::NumRecords | StatKind::NullCount => ArrowType::Int64,

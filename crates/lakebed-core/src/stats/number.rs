@@ -12,7 +12,8 @@ const DIGITS_OF_FLOAT: u8 = 15;
 /// Of the shortest texts that tell a 64-bit float from its neighbours, the longest have so many.
 const DIGITS_OF_NEIGHBOURS: RangeInclusive<usize> = 16..=17;
 
-/// More than what is lost on that way, relative to the value: three roundings, one of them of a power of ten.
+/// More than what is lost on that way, relative to the value: three roundings, one of them of a
+/// power of ten.
 const LOST_BY_FLOAT: f64 = 8.0 * f64::EPSILON;
 
 /// An integer, also when it is written `1.0` or `1e3`.
@@ -22,8 +23,9 @@ pub(super) fn integer(text: &str) -> Option<i64> {
 
 /// The bound of a decimal column in units of its last digit.
 ///
-/// Delta Spark writes decimals exactly, with all digits that their scale has. delta-rs sends them through a 64-bit float; what comes out
-/// may lie on the wrong side of the value, so it is moved outwards.
+/// Delta Spark writes decimals exactly, with all digits that their scale has. delta-rs sends them
+/// through a 64-bit float; what comes out may lie on the wrong side of the value, so it is moved
+/// outwards.
 pub(super) fn decimal(text: &str, precision: u8, scale: u8, bound: Bound) -> Option<i128> {
     if bound == Bound::Exact || precision <= DIGITS_OF_FLOAT || !may_be_of_float(text, scale) {
         return exact(text, precision, scale);
@@ -50,8 +52,8 @@ fn exact(text: &str, precision: u8, scale: u8) -> Option<i128> {
     }
 }
 
-/// Whether a number is written as floats are: with an exponent, with other digits behind the point than those of the scale, or with just
-/// so many digits as tell a float from its neighbours.
+/// Whether a number is written as floats are: with an exponent, with other digits behind the point
+/// than those of the scale, or with just so many digits as tell a float from its neighbours.
 fn may_be_of_float(text: &str, scale: u8) -> bool {
     if text.contains(['e', 'E']) {
         return true;

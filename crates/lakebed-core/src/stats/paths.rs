@@ -92,7 +92,8 @@ impl Paths {
         self.search(node, name).ok()
     }
 
-    /// The names under this one, if they are few, no path goes on below them and each can be looked for.
+    /// The names under this one, if they are few, no path goes on below them and each can be looked
+    /// for.
     pub(super) fn few_leaves(&self, node: NodeId) -> Option<&[Child]> {
         let children = &self.nodes[node.0].children;
         let few = children.len() <= FEW && children.iter().all(|child| child.is_word() && !self.goes_on(child.node));
@@ -107,7 +108,8 @@ impl Paths {
 }
 
 impl Child {
-    /// Whether the name cannot be what stands between the closing quote of one string and the opening quote of the next.
+    /// Whether the name cannot be what stands between the closing quote of one string and the
+    /// opening quote of the next.
     fn is_word(&self) -> bool {
         self.name.trim_ascii_start().first().is_some_and(|first| !b",:]}".contains(first))
     }

@@ -1,8 +1,10 @@
-//! The walk through one text of statistics: it goes into objects on the way to wanted values and jumps over all others.
+//! The walk through one text of statistics: it goes into objects on the way to wanted values and
+//! jumps over all others.
 //!
-//! A table of a million files has half a gigabyte of such text, of which a query wants a few numbers, so this neither builds values nor
-//! looks at what it skips more closely than to find its end. Of a name that comes twice in an object the last one counts, as for Delta
-//! Spark; therefore a walk always goes to the end, past the last wanted value.
+//! A table of a million files has half a gigabyte of such text, of which a query wants a few
+//! numbers, so this neither builds values nor looks at what it skips more closely than to find its
+//! end. Of a name that comes twice in an object the last one counts, as for Delta Spark; therefore
+//! a walk always goes to the end, past the last wanted value.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -18,7 +20,8 @@ pub(super) struct Scan<'p> {
     found: Vec<ValueRange>,
 }
 
-/// Where a value stands in its text: a string without its quotes, or a number, `true`, `false` or `null`.
+/// Where a value stands in its text: a string without its quotes, or a number, `true`, `false` or
+/// `null`.
 #[derive(Debug, Clone, Copy)]
 enum ValueRange {
     Absent,
@@ -52,7 +55,8 @@ impl<'p> Scan<'p> {
         whole
     }
 
-    /// What the last walk found for this slot in `text`; none for what is absent, null or not a plain value.
+    /// What the last walk found for this slot in `text`; none for what is absent, null or not a
+    /// plain value.
     pub(super) fn value<'a>(&self, text: &'a str, slot: usize) -> Option<JsonLiteral<'a>> {
         match *self.found.get(slot)? {
             ValueRange::Absent => None,
@@ -128,8 +132,8 @@ impl<'p> Scan<'p> {
         }
     }
 
-    /// Looks for a name in an object without objects and escapes: there, its quotes can only be those of a string of its own, and with a
-    /// colon behind it that string is a name.
+    /// Looks for a name in an object without objects and escapes: there, its quotes can only be
+    /// those of a string of its own, and with a colon behind it that string is a name.
     fn search_flat(&mut self, text: &[u8], object: Range<usize>, leaf: &Child) {
         let Some(inside) = text.get(object.clone()) else { return };
         for place in leaf.quoted.find_iter(inside) {
@@ -199,8 +203,9 @@ fn skip(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Behind the end of an object that has no object within: at its first closing brace, if that does not stand in a string. With no
-/// backslash before it, it does just when an odd number of quotes precedes it.
+/// Behind the end of an object that has no object within: at its first closing brace, if that does
+/// not stand in a string. With no backslash before it, it does just when an odd number of quotes
+/// precedes it.
 fn skip_flat(text: &[u8], at: usize) -> Option<usize> {
     let inside = text.get(at + 1..)?;
     let to = memchr(b'}', inside)?;

@@ -17,9 +17,11 @@ use crate::schema::arrow::{UTC, primitive_to_arrow};
 use crate::schema::char_varchar::pad_column;
 use crate::{Error, Result};
 
-/// Parses a column of partition values, as [`Scalar::parse_partition`] does one of them, into the Arrow type of the column.
+/// Parses a column of partition values, as [`Scalar::parse_partition`] does one of them, into the
+/// Arrow type of the column.
 ///
-/// A text that repeats the one before it costs a comparison. A text that is not of the type is an error that names it.
+/// A text that repeats the one before it costs a comparison. A text that is not of the type is an
+/// error that names it.
 pub fn parse_partition_column(texts: &StringArray, primitive: PrimitiveType) -> Result<ArrayRef> {
     Ok(match primitive {
         PrimitiveType::String => {

@@ -1,4 +1,5 @@
-//! Intervals as text: `INTERVAL '1-2' YEAR TO MONTH`, `INTERVAL '3 04:05:06.7' DAY TO SECOND`, as Spark prints them.
+//! Intervals as text: `INTERVAL '1-2' YEAR TO MONTH`, `INTERVAL '3 04:05:06.7' DAY TO SECOND`, as
+//! Spark prints them.
 
 use super::time::push_fraction;
 use super::trim::trim;
@@ -19,7 +20,8 @@ pub(super) fn parse_months(text: &str) -> Option<i32> {
     i32::try_from(if negative { -months } else { months }).ok()
 }
 
-/// Microseconds of a text with any run of days, hours, minutes and seconds. The quoted part may stand alone if it has all.
+/// Microseconds of a text with any run of days, hours, minutes and seconds. The quoted part may
+/// stand alone if it has all.
 pub(super) fn parse_micros(text: &str) -> Option<i64> {
     let (negative, amounts, units) = split(text)?;
     let units = units.unwrap_or("DAY TO SECOND").to_ascii_uppercase();

@@ -1,8 +1,10 @@
-//! Single values, and the text in which the log keeps partition values. PROTOCOL "Partition Value Serialization".
+//! Single values, and the text in which the log keeps partition values. PROTOCOL "Partition Value
+//! Serialization".
 //!
-//! [`Scalar::parse_partition`] and [`Scalar::to_partition`] are each other's inverse, and for whole columns [`parse_partition_column`]
-//! and [`print_partition_column`]. Reading takes what Spark's casts from text take, as long as nothing of the text is lost; writing
-//! spells values as Delta Spark does.
+//! [`Scalar::parse_partition`] and [`Scalar::to_partition`] are each other's inverse, and for whole
+//! columns [`parse_partition_column`] and [`print_partition_column`]. Reading takes what Spark's
+//! casts from text take, as long as nothing of the text is lost; writing spells values as Delta
+//! Spark does.
 
 mod column;
 mod interval;
@@ -21,7 +23,8 @@ use crate::schema::char_varchar::pad;
 use crate::{Error, Result};
 use trim::trim;
 
-/// One value of a primitive type. Its type stands beside it: a scalar does not tell a decimal's precision.
+/// One value of a primitive type. Its type stands beside it: a scalar does not tell a decimal's
+/// precision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scalar {
     /// No value.
@@ -64,8 +67,9 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// The value that a partition value's text means. No text and the empty text are null; a timestamp without a zone is in UTC, and the
-    /// zone of a timestamp for a type without one is passed over.
+    /// The value that a partition value's text means. No text and the empty text are null; a
+    /// timestamp without a zone is in UTC, and the zone of a timestamp for a type without one is
+    /// passed over.
     pub fn parse_partition(text: Option<&str>, primitive: PrimitiveType) -> Result<Self> {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(Self::Null) };
         let scalar = match primitive {
@@ -92,7 +96,8 @@ impl Scalar {
         scalar.ok_or_else(|| not_of_type(text, primitive))
     }
 
-    /// The text that a partition value is kept as; `None` for null, and for empty text and bytes, which cannot be told from it.
+    /// The text that a partition value is kept as; `None` for null, and for empty text and bytes,
+    /// which cannot be told from it.
     ///
     /// Bytes that are not UTF-8 have no text, and are an error.
     pub fn to_partition(&self) -> Result<Option<String>> {

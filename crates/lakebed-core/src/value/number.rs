@@ -15,7 +15,8 @@ pub(super) fn parse_float<T: FromStr>(text: &str) -> Option<T> {
     trim(text).parse().ok()
 }
 
-/// A float as Java prints it: always with a point, with an exponent below a thousandth and from ten millions on.
+/// A float as Java prints it: always with a point, with an exponent below a thousandth and from ten
+/// millions on.
 pub(super) fn format_float<T: Debug + UpperExp>(size: f64, value: &T) -> String {
     if size == 0.0 || (1e-3..1e7).contains(&size) {
         return format!("{value:?}");
@@ -31,7 +32,8 @@ pub(super) fn format_float<T: Debug + UpperExp>(size: f64, value: &T) -> String 
     }
 }
 
-/// The number of smallest units in a decimal, given in plain or scientific notation. What does not fit exactly is none.
+/// The number of smallest units in a decimal, given in plain or scientific notation. What does not
+/// fit exactly is none.
 pub(super) fn parse_decimal(text: &str, precision: u8, scale: u8) -> Option<i128> {
     let text = trim(text);
     let (digits, exponent) = match text.split_once(['e', 'E']) {

@@ -13,11 +13,12 @@ use super::{Scalar, parse_partition_column};
 use crate::schema::PrimitiveType;
 use crate::{Error, Result};
 
-/// Prints a column as partition values, as [`Scalar::to_partition`] does one of them: the inverse of [`parse_partition_column`]. Null and
-/// the empty text are null.
+/// Prints a column as partition values, as [`Scalar::to_partition`] does one of them: the inverse
+/// of [`parse_partition_column`]. Null and the empty text are null.
 ///
-/// Equal values have equal texts and different ones different texts, so a text may stand for its value: every NaN is the same, −0.0 is
-/// not 0.0. A value that was printed not long ago costs a copy of its text.
+/// Equal values have equal texts and different ones different texts, so a text may stand for its
+/// value: every NaN is the same, −0.0 is not 0.0. A value that was printed not long ago costs a
+/// copy of its text.
 pub fn print_partition_column(array: &dyn Array, data_type: PrimitiveType) -> Result<StringArray> {
     use PrimitiveType as P;
     match data_type {

@@ -11,8 +11,9 @@ use crate::path::hive::NULL_NAME;
 use crate::schema::PrimitiveType;
 use crate::{Error, Result};
 
-/// New values of a partition column in the form in which the table keeps them. The empty text and the name of Hive's partition of nulls
-/// become null, as they do in Delta Spark, and so do the same values as bytes: PROTOCOL "Partition Value Serialization".
+/// New values of a partition column in the form in which the table keeps them. The empty text and
+/// the name of Hive's partition of nulls become null, as they do in Delta Spark, and so do the same
+/// values as bytes: PROTOCOL "Partition Value Serialization".
 pub fn stored_partition_values(values: ArrayRef, data_type: PrimitiveType) -> Result<ArrayRef> {
     let other_type = || Error::internal(format!("values of {} are not those of {data_type}", values.data_type()));
     Ok(match data_type {
@@ -30,7 +31,8 @@ pub fn stored_partition_values(values: ArrayRef, data_type: PrimitiveType) -> Re
     })
 }
 
-/// The same values with null in place of those that have no form of their own; none if there are no such values.
+/// The same values with null in place of those that have no form of their own; none if there are no
+/// such values.
 fn with_nulls<T: ByteArrayType<Offset = i32>>(values: &GenericByteArray<T>) -> Result<Option<GenericByteArray<T>>> {
     let bytes = values.value_data();
     let is_kept = |ends: &[i32]| match ends {

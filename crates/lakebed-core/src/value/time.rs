@@ -1,6 +1,7 @@
 //! Dates and times as text.
 //!
-//! The calendar is the proleptic Gregorian one. Years have four digits; below 0 and beyond 9999 they have a sign, as in Java.
+//! The calendar is the proleptic Gregorian one. Years have four digits; below 0 and beyond 9999
+//! they have a sign, as in Java.
 
 use std::fmt::Write;
 
@@ -23,7 +24,8 @@ pub(super) fn parse_date(text: &str) -> Option<i32> {
     i32::try_from(parse_moment(text)?.days).ok()
 }
 
-/// The instant of a text, in microseconds; UTC unless it names a zone. Digits beyond the microsecond are dropped.
+/// The instant of a text, in microseconds; UTC unless it names a zone. Digits beyond the
+/// microsecond are dropped.
 pub(super) fn parse_timestamp(text: &str) -> Option<i64> {
     let moment = parse_moment(text)?;
     wall_clock(&moment)?.checked_sub(moment.offset_seconds.unwrap_or(0) * MICROS_PER_SECOND)
@@ -133,7 +135,8 @@ fn seconds_of_day(hour: i64, minute: i64, second: i64) -> Option<i64> {
     (hour < 24 && minute < 60 && second < 60).then_some((hour * 60 + minute) * 60 + second)
 }
 
-/// `Z`, `UTC`, `GMT`, or these or nothing with `±h[h][:mm[:ss]]` or `±hhmm`. Zones by name are not known.
+/// `Z`, `UTC`, `GMT`, or these or nothing with `±h[h][:mm[:ss]]` or `±hhmm`. Zones by name are not
+/// known.
 fn parse_offset(cursor: &mut Cursor) -> Option<Option<i64>> {
     if cursor.is_empty() {
         return Some(None);

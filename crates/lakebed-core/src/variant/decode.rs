@@ -1,10 +1,12 @@
-//! Values in the encoding, taken apart as far as that is needed: the fields of an object, and where a value ends.
+//! Values in the encoding, taken apart as far as that is needed: the fields of an object, and where
+//! a value ends.
 
 use crate::{Error, Result};
 
 use super::error::broken;
 
-/// How many bytes the primitives take, their first byte included; of binary (15) and string (16) what stands before the content.
+/// How many bytes the primitives take, their first byte included; of binary (15) and string (16)
+/// what stands before the content.
 const SIZES: [usize; 21] = [1, 1, 1, 2, 3, 5, 9, 9, 6, 10, 18, 5, 9, 9, 5, 5, 5, 9, 9, 9, 17];
 const COUNTED: std::ops::RangeInclusive<usize> = 15..=16;
 
@@ -19,7 +21,8 @@ pub(super) fn object_fields(value: &[u8]) -> Result<Vec<(u32, &[u8])>> {
         let id = u32::try_from(id).map_err(|_| short())?;
         Ok((id, rest.get(..size(rest)?).ok_or_else(short)?))
     };
-    // Fields do not share bytes: else a small object could be taken apart into as many bytes as one likes.
+    // Fields do not share bytes: else a small object could be taken apart into as many bytes as one
+    // likes.
     let (mut fields, mut bytes) = (Vec::new(), 0);
     for index in 0..layout.count {
         let (id, value_of_field) = field(index)?;

@@ -48,7 +48,8 @@ impl Dictionary {
         Ok(())
     }
 
-    /// The id of a name, which is new to the dictionary if a writer left it out since it is the name of a column.
+    /// The id of a name, which is new to the dictionary if a writer left it out since it is the
+    /// name of a column.
     pub(super) fn id(&mut self, name: &[u8]) -> Result<u32> {
         match self.ids.get(name) {
             Some(id) => Ok(*id),

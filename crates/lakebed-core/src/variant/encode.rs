@@ -12,7 +12,8 @@ const SHORT: usize = 63;
 /// From so many members on, their number takes four bytes.
 const LARGE: usize = 256;
 
-/// An object of these fields, in the order of their names: under which id each is known and where its value starts.
+/// An object of these fields, in the order of their names: under which id each is known and where
+/// its value starts.
 pub(super) fn object(fields: &[(u32, usize)], values: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let is_large = fields.len() >= LARGE;
     let id_width = width(fields.iter().map(|(id, _)| *id as usize).max().unwrap_or(0))?;

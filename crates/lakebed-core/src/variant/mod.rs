@@ -1,7 +1,8 @@
 //! Variants of which a file stores parts in columns of their own ("shredded"), put together again.
 //!
-//! Everything stays in the binary encoding: what a file has as such is copied, only typed values are encoded. The rules are those of
-//! Parquet's "Variant Binary Encoding" and "Variant Shredding". Start with [`unshred`].
+//! Everything stays in the binary encoding: what a file has as such is copied, only typed values
+//! are encoded. The rules are those of Parquet's "Variant Binary Encoding" and "Variant Shredding".
+//! Start with [`unshred`].
 
 mod error;
 mod encode;
@@ -76,7 +77,8 @@ impl Column {
     }
 }
 
-/// A value as a file stores it: in the encoding, typed, or in both when it is an object of which some fields are typed.
+/// A value as a file stores it: in the encoding, typed, or in both when it is an object of which
+/// some fields are typed.
 struct Group<'a> {
     value: Option<&'a BinaryArray>,
     typed: Option<Typed<'a>>,

@@ -1,4 +1,5 @@
-//! `add` and `remove` borrowed from their line, so that a fold over millions of them allocates only for escaped text.
+//! `add` and `remove` borrowed from their line, so that a fold over millions of them allocates only
+//! for escaped text.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

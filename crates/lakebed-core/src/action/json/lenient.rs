@@ -1,5 +1,6 @@
-//! What writers get wrong in JSON, put right before serde sees it: nulls for absent fields, numbers and booleans as text, other
-//! scalars where text belongs, statistics that are an object instead of its text. Read [`repair`] first.
+//! What writers get wrong in JSON, put right before serde sees it: nulls for absent fields, numbers
+//! and booleans as text, other scalars where text belongs, statistics that are an object instead of
+//! its text. Read [`repair`] first.
 
 use serde_json::{Map, Value};
 
@@ -29,7 +30,8 @@ const TEXT_MAPS: [&str; 4] = ["partitionValues", "tags", "configuration", "optio
 /// Fields that are structs themselves.
 const STRUCTS: [&str; 2] = ["deletionVector", "format"];
 
-/// The same action with every field in the form that the protocol gives it, as far as its meaning is beyond doubt.
+/// The same action with every field in the form that the protocol gives it, as far as its meaning
+/// is beyond doubt.
 pub(super) fn repair(action: Map<String, Value>) -> Map<String, Value> {
     action.into_iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| repair_field(key, value)).collect()
 }
@@ -53,7 +55,8 @@ fn repair_field(key: String, value: Value) -> (String, Value) {
     (key, value)
 }
 
-/// The whole number that a value means: itself, its text, or one with a fraction of zero (`1.0`, `1e3`).
+/// The whole number that a value means: itself, its text, or one with a fraction of zero (`1.0`,
+/// `1e3`).
 pub(crate) fn long(value: &Value) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {

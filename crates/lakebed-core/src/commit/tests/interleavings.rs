@@ -1,8 +1,10 @@
-//! Transactions of a few operations in every order, held against what they would have done one after the other.
+//! Transactions of a few operations in every order, held against what they would have done one
+//! after the other.
 //!
-//! Whatever commits must leave the rows that the same operations leave when they run alone, in the order of their versions, on the rows
-//! that they are promised to see: all of them (Serializable), all but blind appends since they began (WriteSerializable), or no rows at
-//! all that came since they began (SnapshotIsolation).
+//! Whatever commits must leave the rows that the same operations leave when they run alone, in the
+//! order of their versions, on the rows that they are promised to see: all of them (Serializable),
+//! all but blind appends since they began (WriteSerializable), or no rows at all that came since
+//! they began (SnapshotIsolation).
 
 use std::ops::RangeInclusive;
 
@@ -77,8 +79,8 @@ impl Reference {
     }
 }
 
-/// Runs them one after the other, each on top of the version on which it begins (or the latest, if that comes first), and tells what
-/// became of each.
+/// Runs them one after the other, each on top of the version on which it begins (or the latest, if
+/// that comes first), and tells what became of each.
 #[track_caller]
 fn check(begun: &[Begun], isolation: IsolationLevel) -> Vec<Result<u64, ConflictKind>> {
     let (mut world, mut reference) = (World::new(), Reference::new(isolation));

@@ -1,5 +1,6 @@
-//! A table small enough to be understood at a glance, changed by operations that plan, check and render as the real ones do: its log is
-//! the lines of real commits, its data files are lists of rows.
+//! A table small enough to be understood at a glance, changed by operations that plan, check and
+//! render as the real ones do: its log is the lines of real commits, its data files are lists of
+//! rows.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;

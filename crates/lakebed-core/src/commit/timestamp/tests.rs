@@ -12,7 +12,8 @@ fn monotonised(timestamps: &[i64]) -> Vec<i64> {
     commits.into_iter().map(|commit| commit.timestamp_ms).collect()
 }
 
-/// Runs a search to its end; `in_commit` gives the in-commit timestamps by version. Also tells how many it read.
+/// Runs a search to its end; `in_commit` gives the in-commit timestamps by version. Also tells how
+/// many it read.
 fn run(
     timestamp_ms: i64,
     commits: &[VersionTime],
@@ -88,7 +89,8 @@ fn find_timestamp_outside_commits_names_nearest() {
 
 #[test]
 fn find_uses_in_commit_timestamps_after_enablement() {
-    // File times of versions 0 to 3, in-commit timestamps 500, 600 of versions 2 and 3. The file times of these are nonsense.
+    // File times of versions 0 to 3, in-commit timestamps 500, 600 of versions 2 and 3. The file
+    // times of these are nonsense.
     let commits = times(0, &[100, 200, 9000, 50]);
     let ict = Some(IctEnablement { version: 2, timestamp_ms: 500 });
     let version_at =
@@ -143,7 +145,8 @@ fn a_search_among_many_commits_reads_few() {
     assert_eq!((version, reads), (9999, 1));
 }
 
-/// Versions from somewhere on, the file times of all, and the in-commit timestamps from the enablement on.
+/// Versions from somewhere on, the file times of all, and the in-commit timestamps from the
+/// enablement on.
 #[derive(Debug, Clone)]
 struct Table {
     commits: Vec<VersionTime>,
@@ -180,7 +183,8 @@ prop_compose! {
     ) -> Table {
         let commits = times(first, &file_times);
         let enabled = enabled.filter(|at| *at < commits.len());
-        // In-commit timestamps begin above every adjusted file time, as the protocol asks of the commit that enables them.
+        // In-commit timestamps begin above every adjusted file time, as the protocol asks of the
+        // commit that enables them.
         let mut clock = 200;
         let in_commit: Vec<i64> = steps.iter().map(|step| { clock += step; clock }).collect();
         let ict = enabled.map(|at| IctEnablement { version: commits[at].version, timestamp_ms: in_commit[at] });

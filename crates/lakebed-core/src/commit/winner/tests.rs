@@ -3,7 +3,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::commit::tests::*;
 
-/// The paths of the files with new rows, and the keys of those of which rows were removed or changed.
+/// The paths of the files with new rows, and the keys of those of which rows were removed or
+/// changed.
 #[track_caller]
 fn check(actions: &[Value], added: &[&str], changed: &[&str]) {
     let winner = winner(5, actions);

@@ -92,7 +92,8 @@ proptest! {
         }
     }
 
-    /// A table that grows by one small file at a time and is packed after each: a byte is written again about as often as the table doubles.
+    /// A table that grows by one small file at a time and is packed after each: a byte is written
+    /// again about as often as the table doubles.
     #[test]
     fn bytes_are_not_written_again_for_ever(size in 1_u64..20) {
         let (mut files, mut written) = (Vec::new(), 0);

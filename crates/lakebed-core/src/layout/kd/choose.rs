@@ -31,13 +31,14 @@ pub(super) struct CellSample<'s> {
 /// What cutting a column does to the width of each.
 struct Trial {
     column: usize,
-    /// By which power of the number of slices widths shrink: 1 for the column itself if its rows lie evenly, 0 for columns that have
-    /// nothing to do with it.
+    /// By which power of the number of slices widths shrink: 1 for the column itself if its rows
+    /// lie evenly, 0 for columns that have nothing to do with it.
     powers: Vec<f64>,
 }
 
-/// The column that most is to be cut, if cuts of small parts of a slice are given one by one to the column where they save most. None
-/// if no column can be cut. Where columns have equal rights, the cell's `turn` decides.
+/// The column that most is to be cut, if cuts of small parts of a slice are given one by one to the
+/// column where they save most. None if no column can be cut. Where columns have equal rights, the
+/// cell's `turn` decides.
 pub(super) fn choose(cell: CellSample, turn: usize) -> Option<Choice> {
     let mut widths = widths(cell, cell.rows);
     let columns = (0..widths.len()).map(|place| (place + turn) % widths.len());

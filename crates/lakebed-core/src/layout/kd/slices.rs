@@ -11,8 +11,9 @@ pub(super) struct Slice {
     pub(super) file: usize,
 }
 
-/// Cuts sorted ranks into up to so many slices of about equally many files. A slice has whole files, none of them with too few or too
-/// many rows, and no rank is in two slices. None if there is no such cut.
+/// Cuts sorted ranks into up to so many slices of about equally many files. A slice has whole
+/// files, none of them with too few or too many rows, and no rank is in two slices. None if there
+/// is no such cut.
 pub(super) fn slices(ranks: &[u16], files: usize, count: usize, mean: f64) -> Option<Vec<Slice>> {
     let end = Slice { end: ranks.len(), file: files };
     let mut slices: Vec<Slice> = Vec::with_capacity(count);
@@ -22,7 +23,8 @@ pub(super) fn slices(ranks: &[u16], files: usize, count: usize, mean: f64) -> Op
         let last = slices.last().copied().unwrap_or_default();
         let cuts = near(ranks, goal).map(|place| {
             let nearest = (place * files + ranks.len() / 2) / ranks.len().max(1);
-            // As near to the goal as a row without others of its value: what is rounded off is not rounded again.
+            // As near to the goal as a row without others of its value: what is rounded off is not
+            // rounded again.
             let file = if place == goal { file } else { nearest.max(last.file + 1).min(files - 1) };
             Slice { end: place, file }
         });
@@ -43,7 +45,8 @@ fn near(ranks: &[u16], place: usize) -> [usize; 2] {
     if place - start <= end - place { [start, end] } else { [end, start] }
 }
 
-/// Whether the files between two cuts have neither too few nor too many rows. Of very small files a few rows more are not too many.
+/// Whether the files between two cuts have neither too few nor too many rows. Of very small files a
+/// few rows more are not too many.
 fn is_fair(from: Slice, to: Slice, mean: f64) -> bool {
     if to.file <= from.file || to.end <= from.end {
         return false;

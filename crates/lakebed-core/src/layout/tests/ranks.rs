@@ -11,8 +11,8 @@ use super::Numbers;
 use crate::kit::arrow::array;
 use crate::layout::{Ranker, is_orderable};
 
-/// Ranks of all values where some of them are the sample: of two values never the lesser one has the greater rank, and sampled ones
-/// have equal ranks only if they are equal.
+/// Ranks of all values where some of them are the sample: of two values never the lesser one has
+/// the greater rank, and sampled ones have equal ranks only if they are equal.
 fn check<T>(values: &[Option<T>], order: impl Fn(&T, &T) -> Ordering, make: impl Fn(&[Option<T>]) -> ArrayRef) {
     check_where(values, order, |_, _| true, make);
 }

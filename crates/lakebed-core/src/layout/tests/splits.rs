@@ -193,8 +193,8 @@ fn very_many_files_are_filled() {
     }
 }
 
-/// What each method skips of rows by a sample of every fifth, in per cent on average over columns: at least so much. The last column
-/// is the least that a k-d tree skips of any column.
+/// What each method skips of rows by a sample of every fifth, in per cent on average over columns:
+/// at least so much. The last column is the least that a k-d tree skips of any column.
 #[track_caller]
 fn check_skipping(rows: &[Vec<u16>], files: usize, [zorder, hilbert, kd_tree, each]: [f64; 4]) {
     let sample: Vec<Vec<u16>> = rows.iter().map(|column| column.iter().step_by(5).copied().collect()).collect();

@@ -1,4 +1,5 @@
-//! The rows of one action's struct column, field by field, whatever Arrow types the Parquet reader chose for them.
+//! The rows of one action's struct column, field by field, whatever Arrow types the Parquet reader
+//! chose for them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -181,7 +182,8 @@ fn not_a_struct(file: &str, kind: &str, found: &DataType) -> Error {
     Error::corrupt(file, format!("column {kind} is not a struct but {found}"))
 }
 
-/// Which rows fill the struct. Some writers never leave it null but its fields, and lists and maps empty: that is not filled either.
+/// Which rows fill the struct. Some writers never leave it null but its fields, and lists and maps
+/// empty: that is not filled either.
 fn filled(structs: &StructArray) -> BooleanBuffer {
     let mut any = BooleanBuffer::new_unset(structs.len());
     for column in structs.columns().iter().filter(|column| !column.data_type().is_nested()) {

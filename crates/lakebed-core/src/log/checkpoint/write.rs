@@ -1,8 +1,9 @@
-//! The rows of a checkpoint that is to be written, as Arrow batches in the schema that readers expect.
+//! The rows of a checkpoint that is to be written, as Arrow batches in the schema that readers
+//! expect.
 //!
-//! Start with [`CheckpointRows`]: it says which columns the table's properties want and brings files, tombstones and everything else into
-//! them. What of the state belongs into a checkpoint is decided here too ([`state_actions`], [`Tombstones`]); how batches become a file
-//! is not.
+//! Start with [`CheckpointRows`]: it says which columns the table's properties want and brings
+//! files, tombstones and everything else into them. What of the state belongs into a checkpoint is
+//! decided here too ([`state_actions`], [`Tombstones`]); how batches become a file is not.
 
 mod columns;
 mod file_rows;
@@ -35,7 +36,8 @@ pub struct CheckpointRows {
 }
 
 impl CheckpointRows {
-    /// For a table with this head; `clustering` are the physical paths of the columns that cluster it.
+    /// For a table with this head; `clustering` are the physical paths of the columns that cluster
+    /// it.
     pub fn new(table: TableHead<'_>, clustering: &[Vec<String>]) -> Result<Self> {
         Ok(Self { files: FileRows::new(table, clustering)? })
     }
@@ -77,9 +79,11 @@ impl CheckpointRows {
     }
 }
 
-/// Everything of a table's state but its files, as a checkpoint has it: without removed domains and expired transactions.
+/// Everything of a table's state but its files, as a checkpoint has it: without removed domains and
+/// expired transactions.
 ///
-/// Only a table with a retention for transactions forgets them, those of which nobody knows the age first, as in Delta Spark.
+/// Only a table with a retention for transactions forgets them, those of which nobody knows the age
+/// first, as in Delta Spark.
 pub fn state_actions(
     head: (&Protocol, &Metadata),
     transactions: impl IntoIterator<Item = SetTransaction>,

@@ -41,8 +41,8 @@ fn same_schema(one: &str, other: &str) -> bool {
 }
 
 impl VersionChecksum {
-    /// The name of what the commits above a checkpoint contradict, besides protocol and metadata, if there is such. Where there is no
-    /// checkpoint they are the `whole` log.
+    /// The name of what the commits above a checkpoint contradict, besides protocol and metadata,
+    /// if there is such. Where there is no checkpoint they are the `whole` log.
     pub fn contradicted_by(&self, layers: &Layers, whole: bool) -> Option<&'static str> {
         let timestamp = layers.newest(|layer| layer.commit_info.as_ref()).and_then(|info| info.in_commit_timestamp());
         if self.in_commit_timestamp.zip(timestamp).is_some_and(|(told, found)| told != found) {

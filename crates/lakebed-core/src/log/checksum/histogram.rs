@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-/// The sizes from which on a bin counts, in Delta Spark's histograms: 0, powers of two from 8 KiB on, then these MiB. Spark compares its
-/// own histogram with the one it reads, and fails if their bins differ.
+/// The sizes from which on a bin counts, in Delta Spark's histograms: 0, powers of two from 8 KiB
+/// on, then these MiB. Spark compares its own histogram with the one it reads, and fails if their
+/// bins differ.
 const FROM_KIB: [i64; 8] = [0, 8, 16, 32, 64, 128, 256, 512];
 const FROM_MIB: [i64; 87] = [
     1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 124, 128, 132, 136, 140, 144, 160,
@@ -74,7 +75,8 @@ impl FileSizeHistogram {
     }
 }
 
-/// Files by how many rows deletion vectors delete of them. PROTOCOL "Deleted Record Counts Histogram Schema".
+/// Files by how many rows deletion vectors delete of them. PROTOCOL "Deleted Record Counts
+/// Histogram Schema".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeletedRecordCounts(pub [i64; 10]);
 
@@ -90,7 +92,8 @@ impl DeletedRecordCounts {
 
     /// So many files more, or less, that have lost so many rows.
     pub(super) fn count(&mut self, deleted: i64, files: i64) {
-        // The bins are 0, numbers of one digit, of two and so on; the last one begins where 32 bits end.
+        // The bins are 0, numbers of one digit, of two and so on; the last one begins where 32 bits
+        // end.
         let bin = match deleted {
             i64::MIN..=0 => 0,
             deleted if deleted >= i64::from(i32::MAX) => 9,

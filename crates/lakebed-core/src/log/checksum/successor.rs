@@ -1,6 +1,7 @@
 //! The checksum of a version out of that of the version before and the commit between them.
 //!
-//! A wrong checksum makes Delta Spark refuse the table, so there is none rather than one that is guessed.
+//! A wrong checksum makes Delta Spark refuse the table, so there is none rather than one that is
+//! guessed.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,18 +16,22 @@ use crate::property::TableProperties;
 /// What is known of the commit besides its lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileChanges {
-    /// Its writer knows that every file that it adds was not in the table, and that every file that it removes was.
+    /// Its writer knows that every file that it adds was not in the table, and that every file that
+    /// it removes was.
     Exact,
-    /// It may add a file that is in the table already, or remove one that is not: then sums cannot be carried on.
+    /// It may add a file that is in the table already, or remove one that is not: then sums cannot
+    /// be carried on.
     Unknown,
 }
 
-/// A checksum in the making: shown all lines of one commit, it gives the checksum of the version that the commit made.
+/// A checksum in the making: shown all lines of one commit, it gives the checksum of the version
+/// that the commit made.
 pub struct Successor {
     changes: FileChanges,
     state: State,
     tally: Tally,
-    /// The files that the commit names: a file that comes twice makes the order of lines count, which they do not have.
+    /// The files that the commit names: a file that comes twice makes the order of lines count,
+    /// which they do not have.
     touched: HashSet<FileKey>,
     is_known: bool,
 }
@@ -131,13 +136,15 @@ impl State {
     }
 }
 
-/// What a transaction of such a table says may be forgotten between the commit and its reader: Delta Spark does not list them then.
+/// What a transaction of such a table says may be forgotten between the commit and its reader:
+/// Delta Spark does not list them then.
 pub(super) fn forgets_transactions(metadata: &Metadata) -> bool {
     TableProperties::parse(&metadata.configuration).map_or(true, |properties| properties.set_transaction_retention_ms.is_some())
 }
 
 impl VersionChecksum {
-    /// The checksum of a version from its whole state; `info` is its commit's. Nothing if the state cannot be that of a table.
+    /// The checksum of a version from its whole state; `info` is its commit's. Nothing if the state
+    /// cannot be that of a table.
     ///
     /// Of transactions and domains `None` means that they are not known.
     pub fn of_state(

@@ -43,8 +43,8 @@ fn any_commits() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(prop::collection::vec(any_action(), 0..8).prop_map(|lines| lines.join("\n")), 1..9)
 }
 
-/// All that a reader can find out about what commits say: the files that they left in the table, those that they hide in older state, and
-/// the rest.
+/// All that a reader can find out about what commits say: the files that they left in the table,
+/// those that they hide in older state, and the rest.
 fn state(newest_first: &[&[u8]]) -> (BTreeMap<String, i64>, BTreeSet<String>, String) {
     let parts = newest_first.iter().map(|bytes| CommitLines::whole(bytes, "x"));
     let layers = Layers::new(Layer::fold(parts).unwrap());

@@ -1,7 +1,9 @@
-//! The checksum of `_last_checkpoint`: MD5 of a canonical form of its JSON. PROTOCOL "JSON checksum".
+//! The checksum of `_last_checkpoint`: MD5 of a canonical form of its JSON. PROTOCOL "JSON
+//! checksum".
 //!
-//! The form is a list of `path=value`, one for each leaf. The specification sorts it by path, Delta Spark by the whole entry; these differ
-//! when an array holds more than ten scalars (`"a"+1="x"` against `"a"+10="y"`). [`checksums`] gives both.
+//! The form is a list of `path=value`, one for each leaf. The specification sorts it by path, Delta
+//! Spark by the whole entry; these differ when an array holds more than ten scalars (`"a"+1="x"`
+//! against `"a"+10="y"`). [`checksums`] gives both.
 
 use std::collections::HashSet;
 use std::fmt::{self, Write};

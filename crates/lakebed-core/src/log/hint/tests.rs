@@ -21,7 +21,8 @@ fn check_refused(text: &[u8], expected: &str) {
     assert!(error.message().starts_with(&format!("_last_checkpoint: {expected}")), "{error}");
 }
 
-/// The example of the specification, and those of Delta Spark's own tests whose canonical form is known.
+/// The example of the specification, and those of Delta Spark's own tests whose canonical form is
+/// known.
 #[test]
 fn checksums_are_those_of_the_specification() {
     check_checksum(

@@ -1,4 +1,5 @@
-//! The files that a run of commits added: their actions, or only where these stand and which of them hold.
+//! The files that a run of commits added: their actions, or only where these stand and which of
+//! them hold.
 
 use std::ops::Range;
 use std::sync::Arc;

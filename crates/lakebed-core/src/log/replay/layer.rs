@@ -10,7 +10,8 @@ use crate::log::builder::FileBatchBuilder;
 use crate::log::files::FileKey;
 use crate::stats::are_complete_in;
 
-/// Longer parts of commits are folded in pieces, so that no text column comes near the 2 GiB at which Arrow's end.
+/// Longer parts of commits are folded in pieces, so that no text column comes near the 2 GiB at
+/// which Arrow's end.
 const PIECE_BYTES: usize = 16 << 20;
 
 /// What a run of consecutive commits says.
@@ -111,7 +112,8 @@ impl Layer {
         fold.finish()
     }
 
-    /// What both say, the other one being older. Costs what the smaller one has, unless files are in both.
+    /// What both say, the other one being older. Costs what the smaller one has, unless files are
+    /// in both.
     pub fn above(mut self, mut older: Layer) -> Result<Self> {
         if self.seen.is_disjoint(&older.seen) {
             self.added.append(&mut older.added);
@@ -128,7 +130,8 @@ impl Layer {
         Ok(self)
     }
 
-    /// The same without what its files are, but with the places, newest first, where that can be read: for layers that are large.
+    /// The same without what its files are, but with the places, newest first, where that can be
+    /// read: for layers that are large.
     #[must_use]
     pub fn leave_files(mut self, places: Vec<CommitRange>) -> Self {
         if !self.added.is_empty() {

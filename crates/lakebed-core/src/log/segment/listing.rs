@@ -13,7 +13,8 @@ pub struct ListedLogFile {
     pub size: u64,
     /// When it was written, in milliseconds since the epoch.
     pub modified_ms: i64,
-    /// The store's mark of what is in it, without quotation marks; none where the store has no such thing.
+    /// The store's mark of what is in it, without quotation marks; none where the store has no such
+    /// thing.
     pub e_tag: Option<String>,
 }
 
@@ -82,7 +83,8 @@ impl<'a> SortedListing<'a> {
         log
     }
 
-    /// The latest version that left a trace. Broken checkpoints count: a version whose commit is lost must not go unnoticed.
+    /// The latest version that left a trace. Broken checkpoints count: a version whose commit is
+    /// lost must not go unnoticed.
     pub(super) fn latest(&self) -> Option<u64> {
         let commit = self.commits.keys().next_back().copied();
         let checkpoint = self.checkpoints.last().map(|checkpoint| checkpoint.version);

@@ -5,10 +5,12 @@ use std::ops::RangeInclusive;
 
 use super::listing::{ListedLogFile, SortedListing};
 
-/// The longest run of versions up to the latest one that can all be rebuilt; none if the latest one cannot.
+/// The longest run of versions up to the latest one that can all be rebuilt; none if the latest one
+/// cannot.
 ///
-/// A version can be rebuilt from a complete checkpoint and the commits above it, or from all commits since version 0. So commits older
-/// than the earliest checkpoint count only if they reach back to version 0.
+/// A version can be rebuilt from a complete checkpoint and the commits above it, or from all
+/// commits since version 0. So commits older than the earliest checkpoint count only if they reach
+/// back to version 0.
 pub fn reconstructible_range(listed: &[ListedLogFile]) -> Option<RangeInclusive<u64>> {
     rebuildable(&SortedListing::sort(listed, &HashSet::new()))
 }

@@ -1,8 +1,9 @@
 //! From the type that a file stores to the type that the schema asks for.
 //!
-//! Besides the widenings there are the several ways in which Parquet files hold one type: large and view forms of text and bytes,
-//! timestamps in other units, small integers without annotation, lists whose child has another name. Every cast is exact: a value
-//! that does not fit is an error, never a null or a rounded one.
+//! Besides the widenings there are the several ways in which Parquet files hold one type: large and
+//! view forms of text and bytes, timestamps in other units, small integers without annotation,
+//! lists whose child has another name. Every cast is exact: a value that does not fit is an error,
+//! never a null or a rounded one.
 
 use std::sync::Arc;
 
@@ -23,9 +24,9 @@ const MILLIS_PER_DAY: i64 = 86_400_000;
 
 /// Brings an array as read from a file to the Arrow type of its column, exactly.
 ///
-/// Lists and maps are cast part by part, structs field by field: by name, with nulls for fields that the file lacks, and without those
-/// that the type lacks. A zone other than UTC is only a label; times without a zone count as UTC where an instant is asked for, and the
-/// reverse.
+/// Lists and maps are cast part by part, structs field by field: by name, with nulls for fields
+/// that the file lacks, and without those that the type lacks. A zone other than UTC is only a
+/// label; times without a zone count as UTC where an instant is asked for, and the reverse.
 pub fn cast_up(array: &ArrayRef, to: &ArrowType) -> Result<ArrayRef> {
     use ArrowType::*;
     let from = array.data_type();

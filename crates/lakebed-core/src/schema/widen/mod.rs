@@ -1,7 +1,8 @@
 //! Old types that may stand for new ones. PROTOCOL "Type Widening".
 //!
-//! [`is_widening`] says which primitives a column may be changed to, [`check_type_changes`] refuses a table with other changes, and
-//! [`cast_up`] brings what a file stores to the type that the schema asks for.
+//! [`is_widening`] says which primitives a column may be changed to, [`check_type_changes`] refuses
+//! a table with other changes, and [`cast_up`] brings what a file stores to the type that the
+//! schema asks for.
 
 mod cast;
 
@@ -16,7 +17,8 @@ use crate::{Error, Result};
 /// Under which key a field's metadata keeps the history of its type.
 pub const TYPE_CHANGES: &str = "delta.typeChanges";
 
-/// Whether a column of one type may become another without losing anything. Every type may stay what it is.
+/// Whether a column of one type may become another without losing anything. Every type may stay
+/// what it is.
 pub fn is_widening(from: PrimitiveType, to: PrimitiveType) -> bool {
     use PrimitiveType::{Byte, Date, Decimal, Double, Float, Integer, Long, Short, TimestampNtz};
     /// How many digits stand before the point.
@@ -39,7 +41,8 @@ pub fn is_widening(from: PrimitiveType, to: PrimitiveType) -> bool {
     }
 }
 
-/// Refuses a schema with a change of type in its history that lakebed cannot follow, naming the column.
+/// Refuses a schema with a change of type in its history that lakebed cannot follow, naming the
+/// column.
 pub fn check_type_changes(schema: &StructType) -> Result<()> {
     check_struct(schema, "")
 }

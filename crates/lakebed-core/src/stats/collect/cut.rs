@@ -3,8 +3,9 @@
 /// Above all letters of ASCII but itself, and short.
 const LAST_OF_ASCII: char = '\u{7f}';
 
-/// The bytes from the beginning of a text that decide what [`cut_low`] and [`cut_high`] make of it: neither looks at more than twice the
-/// prefix and a few letters more, and a UTF-16 unit is at most three bytes of UTF-8.
+/// The bytes from the beginning of a text that decide what [`cut_low`] and [`cut_high`] make of it:
+/// neither looks at more than twice the prefix and a few letters more, and a UTF-16 unit is at most
+/// three bytes of UTF-8.
 pub(super) fn bytes_that_count(prefix: u32) -> usize {
     usize::try_from(prefix).unwrap_or(usize::MAX).saturating_mul(6).saturating_add(24)
 }
@@ -15,11 +16,12 @@ pub(super) fn cut_low(text: &str, prefix: u32) -> &str {
     end.and_then(|(end, _)| text.get(..end)).unwrap_or(text)
 }
 
-/// The upper bound of a text: of a long one its beginning, with a letter behind it that is above the one cut off; none if there is no
-/// such letter near.
+/// The upper bound of a text: of a long one its beginning, with a letter behind it that is above
+/// the one cut off; none if there is no such letter near.
 ///
-/// Lengths are counted in UTF-16 units and no pair of surrogates is cut. Where the letter to cut off is the last of Unicode, the
-/// beginning is extended until another one comes, up to twice the prefix.
+/// Lengths are counted in UTF-16 units and no pair of surrogates is cut. Where the letter to cut
+/// off is the last of Unicode, the beginning is extended until another one comes, up to twice the
+/// prefix.
 pub(super) fn cut_high(text: &str, prefix: u32) -> Option<String> {
     let prefix = u64::from(prefix);
     let mut letters = text.char_indices().peekable();

@@ -1,4 +1,5 @@
-//! Columns that come as dictionaries: of each dictionary the values that rows have, each of them once.
+//! Columns that come as dictionaries: of each dictionary the values that rows have, each of them
+//! once.
 
 use std::sync::Arc;
 
@@ -19,11 +20,13 @@ pub(super) struct Dictionary {
     given_count: usize,
 }
 
-/// Where a dictionary has more values than this for each row of a batch, the values of the rows are given, one for each row.
+/// Where a dictionary has more values than this for each row of a batch, the values of the rows are
+/// given, one for each row.
 const MOST_VALUES_PER_ROW: usize = 8;
 
 impl Dictionary {
-    /// The values that rows have which are not null. All are valid; those that were given of the last dictionary may be missing.
+    /// The values that rows have which are not null. All are valid; those that were given of the
+    /// last dictionary may be missing.
     pub(super) fn give_new(
         last: &mut Option<Self>,
         array: &DictionaryArray<Int32Type>,
@@ -62,12 +65,14 @@ impl Dictionary {
     }
 }
 
-/// Whether both are the same memory. Readers of Parquet make a new array for each batch, around the same buffers.
+/// Whether both are the same memory. Readers of Parquet make a new array for each batch, around the
+/// same buffers.
 fn is_same(values: &ArrayRef, other: &ArrayRef) -> bool {
     Arc::ptr_eq(values, other) || values.to_data().ptr_eq(&other.to_data())
 }
 
-/// Marks what keys point at, and the last place for those that are null: without a branch that depends on either.
+/// Marks what keys point at, and the last place for those that are null: without a branch that
+/// depends on either.
 fn mark(used: &mut [bool], keys: &[i32], nulls: Option<&NullBuffer>) {
     let Some(last) = used.len().checked_sub(1) else { return };
     let mut mark = |place: usize| {

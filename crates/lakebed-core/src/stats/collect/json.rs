@@ -11,10 +11,12 @@ use crate::value::Scalar;
 const DAYS: RangeInclusive<i32> = -719_162..=2_932_896;
 const MICROS: RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 
-/// Writes a bound as Delta Spark spells it, timestamps cut off at milliseconds; none if it is better left out, which no reader minds.
+/// Writes a bound as Delta Spark spells it, timestamps cut off at milliseconds; none if it is
+/// better left out, which no reader minds.
 ///
-/// Left out are NaN, which JSON does not know and some readers take for a number like others, and years before 1 or after 9999, which
-/// many calendars do not have. Decimals are never in scientific notation, unlike Spark's: not all readers take an exponent for exact.
+/// Left out are NaN, which JSON does not know and some readers take for a number like others, and
+/// years before 1 or after 9999, which many calendars do not have. Decimals are never in scientific
+/// notation, unlike Spark's: not all readers take an exponent for exact.
 pub(super) fn write_bound(bound: &Scalar, out: &mut String) -> Option<()> {
     match bound {
         Scalar::String(text) => {

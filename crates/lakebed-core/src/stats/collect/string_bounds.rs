@@ -1,7 +1,7 @@
 //! The least and the greatest text of a column, compared as UTF-8.
 //!
-//! Nearly every text is passed by with a comparison of integers, made of its first bytes; only where these tie with a bound are texts
-//! themselves compared.
+//! Nearly every text is passed by with a comparison of integers, made of its first bytes; only
+//! where these tie with a bound are texts themselves compared.
 
 use arrow_array::{Array, StringArray, StringViewArray};
 use arrow_buffer::NullBuffer;
@@ -9,7 +9,8 @@ use arrow_buffer::NullBuffer;
 use super::cut::{bytes_that_count, cut_high, cut_low};
 use super::span::Span;
 
-/// How many letters bounds keep where nobody asks for another number: there, texts that begin the same keep more.
+/// How many letters bounds keep where nobody asks for another number: there, texts that begin the
+/// same keep more.
 const USUAL_PREFIX: u32 = 32;
 /// What they keep at most: long enough for addresses.
 const LONGEST_PREFIX: u32 = 1024;
@@ -42,7 +43,8 @@ impl StringBounds {
         }
     }
 
-    /// Makes keys of the first bytes by which texts differ, and tells how many bytes come before these.
+    /// Makes keys of the first bytes by which texts differ, and tells how many bytes come before
+    /// these.
     fn fill_keys<T: Utf8Array>(&mut self, texts: &T, nulls: Option<&NullBuffer>) -> (usize, Span<u64>) {
         let mut skipped = 0;
         loop {
@@ -56,8 +58,8 @@ impl StringBounds {
         }
     }
 
-    /// How many letters bounds keep. Of texts that begin the same, bounds of the usual length would tell little or nothing: they keep as
-    /// many more as the least and the greatest have in common.
+    /// How many letters bounds keep. Of texts that begin the same, bounds of the usual length would
+    /// tell little or nothing: they keep as many more as the least and the greatest have in common.
     fn kept(&self) -> u32 {
         let (Some(low), Some(high)) = (&self.low, &self.high) else { return self.prefix };
         // A file of one long text is worth no long bounds.
@@ -208,8 +210,9 @@ const HELD: [u64; BYTES + 2] = {
     held
 };
 
-/// The bytes of a text behind those that are skipped, and how many there are, up to one more than a key holds. Keys are in the order of
-/// their texts, and only long texts of different bytes have the same.
+/// The bytes of a text behind those that are skipped, and how many there are, up to one more than a
+/// key holds. Keys are in the order of their texts, and only long texts of different bytes have the
+/// same.
 #[inline(always)]
 fn key(data: &[u8], ends: &[i32], skipped: usize) -> u64 {
     let [start, end] = ends else { return 0 };

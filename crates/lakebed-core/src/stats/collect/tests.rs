@@ -95,7 +95,8 @@ fn check_column(column: impl Array + 'static, low: &str, high: &str, nulls: usiz
     check(vec![("c", array(column))], &format!("{{\"numRecords\":{rows},{bounds},\"nullCount\":{{\"c\":{nulls}}}}}"));
 }
 
-// Unless they say otherwise, the texts here are those that Delta Spark 4.4.0 wrote for the same rows.
+// Unless they say otherwise, the texts here are those that Delta Spark 4.4.0 wrote for the same
+// rows.
 #[test]
 fn collect_every_type_counts_nulls() {
     let inner = struct_column(

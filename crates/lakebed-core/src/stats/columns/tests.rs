@@ -3,7 +3,8 @@ use crate::kit::schema::{array_of, field_with, map_of, struct_of};
 use crate::kit::table::{configuration, properties};
 use crate::kit::{self, strings};
 
-/// `a`, `s` with `x`, `y` (with `z`, `arr` and `w`) and `v`, `m`, `d.t`, `B`. Physical names have a `p-` before them.
+/// `a`, `s` with `x`, `y` (with `z`, `arr` and `w`) and `v`, `m`, `d.t`, `B`. Physical names have a
+/// `p-` before them.
 fn schema() -> StructType {
     let field =
         |name: &str, data_type: &str| field_with(name, data_type, &format!(r#""delta.columnMapping.physicalName":"p-{name}""#));

@@ -209,7 +209,8 @@ fn read_timestamp_ntz_ignores_zone() {
 
 #[test]
 fn offsets_without_their_seconds_widen_a_timestamp() {
-    // Noon of 1883-11-18 in Los Angeles, at -07:52:58, is -2717640422000000 µs; the offset's seconds are not written.
+    // Noon of 1883-11-18 in Los Angeles, at -07:52:58, is -2717640422000000 µs; the offset's
+    // seconds are not written.
     let text = r#"{"minValues":{"a":"1883-11-18T12:00:00.000-07:52"},"maxValues":{"a":"1883-11-18T12:00:00.000-07:52"}}"#;
     check(text, min("a", Timestamp), timestamps(vec![-2_717_640_480_000_000 - 59_000_000]));
     check(text, max("a", Timestamp), timestamps(vec![-2_717_640_480_000_000 + 59_000_000 + 999]));

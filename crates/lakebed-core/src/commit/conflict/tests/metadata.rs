@@ -140,7 +140,8 @@ fn map_columns_keeping_physical_names_commits() {
     let first = || ("name", mapped(("p-1", 1), ("p-2", 2)));
     check_schema(plain(), ("name", mapped(("id", 1), ("x", 2))), "ok");
     check_schema(first(), first(), "ok");
-    // A column that was dropped and made anew, and a table that was replaced by one of the same columns.
+    // A column that was dropped and made anew, and a table that was replaced by one of the same
+    // columns.
     check_schema(first(), ("name", mapped(("p-3", 1), ("p-2", 2))), "the schema");
     check_schema(first(), ("name", mapped(("p-1", 1), ("p-3", 2))), "the schema");
     check_schema(first(), ("name", mapped(("p-1", 3), ("p-2", 2))), "the schema");

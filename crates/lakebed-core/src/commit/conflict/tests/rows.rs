@@ -1,5 +1,6 @@
-//! Rows: every kind of transaction against every kind of winner, on a table of four files: `a` and `b` with the ids 0 to 9 and 10 to 19
-//! in the partition 1, `c` and `d` with the same in the partition 2.
+//! Rows: every kind of transaction against every kind of winner, on a table of four files: `a` and
+//! `b` with the ids 0 to 9 and 10 to 19 in the partition 1, `c` and `d` with the same in the
+//! partition 2.
 
 use super::*;
 

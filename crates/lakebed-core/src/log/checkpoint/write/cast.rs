@@ -1,4 +1,5 @@
-//! Arrays brought to the type of a checkpoint's column, whatever types and order of fields they were read in.
+//! Arrays brought to the type of a checkpoint's column, whatever types and order of fields they
+//! were read in.
 
 use std::sync::Arc;
 

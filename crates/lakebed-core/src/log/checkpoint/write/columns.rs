@@ -1,4 +1,5 @@
-//! The columns of a checkpoint in the order and the types that Delta Spark writes. PROTOCOL "Checkpoint Schema".
+//! The columns of a checkpoint in the order and the types that Delta Spark writes. PROTOCOL
+//! "Checkpoint Schema".
 //!
 //! Everything may be null: a row fills the struct of one action.
 

@@ -114,7 +114,8 @@ fn common_column(batch: &RecordBatch, field: &Field) -> Result<ArrayRef> {
     }
 }
 
-/// Some writers spell a vector that is not there as a struct of nulls, which others take for one that is.
+/// Some writers spell a vector that is not there as a struct of nulls, which others take for one
+/// that is.
 fn deletion_vectors(array: ArrayRef) -> Result<ArrayRef> {
     let Some(structs) = array.as_struct_opt() else { return Err(Error::internal("deletion vectors that are no structs")) };
     let (fields, columns, nulls) = structs.clone().into_parts();

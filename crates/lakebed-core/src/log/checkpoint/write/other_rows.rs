@@ -12,7 +12,8 @@ use super::columns;
 use crate::action::{Action, CheckpointMetadata, DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
 use crate::{Error, Result};
 
-/// The rows of these actions, kind by kind. File actions are none of them, `commitInfo` and `cdc` have no place in a checkpoint.
+/// The rows of these actions, kind by kind. File actions are none of them, `commitInfo` and `cdc`
+/// have no place in a checkpoint.
 pub(super) fn other_rows(actions: &[Action]) -> Result<Vec<ActionRows>> {
     let mut kinds = ActionsByKind::default();
     for action in actions {

@@ -1,8 +1,10 @@
-//! Which files the table no longer has, but still has to remember: their readers may not be done with them.
+//! Which files the table no longer has, but still has to remember: their readers may not be done
+//! with them.
 //!
-//! [`Tombstones`] is shown the commits above the old checkpoint, newest first; it keeps the newest `remove` of each file that is not in
-//! the table again, unless it is older than the retention. Of those of that checkpoint, which [`old_tombstones`] and
-//! [`Tombstones::of_checkpoint`] are shown, those count that no commit touched. PROTOCOL "Action Reconciliation".
+//! [`Tombstones`] is shown the commits above the old checkpoint, newest first; it keeps the newest
+//! `remove` of each file that is not in the table again, unless it is older than the retention. Of
+//! those of that checkpoint, which [`old_tombstones`] and [`Tombstones::of_checkpoint`] are shown,
+//! those count that no commit touched. PROTOCOL "Action Reconciliation".
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,7 +30,8 @@ pub struct Tombstones<'a> {
     is_below: bool,
     /// What was removed at this time or before is forgotten.
     expired_ms: i64,
-    /// The files that the commits left in the table; found out when the first of them removes something.
+    /// The files that the commits left in the table; found out when the first of them removes
+    /// something.
     alive: Option<HashSet<FileKey>>,
     /// The files of which the newest tombstone was found.
     taken: HashSet<FileKey>,
@@ -46,7 +49,8 @@ impl<'a> Tombstones<'a> {
         Self { is_below: true, ..Self::of_commits(layers, expired_ms) }
     }
 
-    /// Looks through lines that are older than all that it has seen; gives a batch when one is full.
+    /// Looks through lines that are older than all that it has seen; gives a batch when one is
+    /// full.
     pub fn read(&mut self, part: CommitLines<'_>) -> Result<Option<RecordBatch>> {
         for (number, line) in lines(part.bytes) {
             // A line holds one action: nothing can follow.
@@ -93,7 +97,8 @@ impl<'a> Tombstones<'a> {
     }
 }
 
-/// The tombstones among the rows of an older checkpoint that still count: those that no commit above it touched.
+/// The tombstones among the rows of an older checkpoint that still count: those that no commit
+/// above it touched.
 pub fn old_tombstones(batch: &RecordBatch, layers: &Layers, expired_ms: i64) -> Result<RecordBatch> {
     let removes = FileBatch::removes_of_checkpoint(batch)?;
     let times = removes.column("deletionTimestamp").and_then(|array| array.as_primitive_opt::<Int64Type>());
