@@ -26,7 +26,8 @@ fn batches() -> Vec<RecordBatch> {
     (0..BATCHES).map(batch).collect()
 }
 
-/// The memory budget of the process in MB: the source fits into the first one, and is spilled by the second one.
+/// The memory budget of the process in MB: the source fits into the first one, and is spilled by
+/// the second one.
 #[divan::bench(args = [4_096, 64], sample_count = 10)]
 fn read_source(bencher: Bencher, budget_mb: u64) {
     MemoryBudget::set_limit_bytes_of_process(budget_mb << 20);

@@ -1,4 +1,5 @@
-//! Statistics of rows that are written: the columns of TPC-H's lineitem, and columns that come as dictionaries.
+//! Statistics of rows that are written: the columns of TPC-H's lineitem, and columns that come as
+//! dictionaries.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -106,7 +107,8 @@ fn with_nulls(column: &ArrayRef) -> ArrayRef {
     make_array(data.expect("as many flags as values"))
 }
 
-/// So many texts as a dictionary. If not all of its values are used, all keys of every batch are looked at.
+/// So many texts as a dictionary. If not all of its values are used, all keys of every batch are
+/// looked at.
 fn dictionary(values: usize, is_whole: bool) -> ArrayRef {
     let keys = Int32Array::from_iter_values(numbers(values as u64).map(|key| key as i32));
     let count = if is_whole { values } else { values + 1 };

@@ -1,4 +1,5 @@
-//! Whole tables on local disk, those that `benches/python` generates; what was not generated is left out.
+//! Whole tables on local disk, those that `benches/python` generates; what was not generated is
+//! left out.
 
 use divan::Bencher;
 use futures::TryStreamExt;

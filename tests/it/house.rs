@@ -1,7 +1,8 @@
-//! The house: crates depend one way, inside a crate a module uses only those listed above it in `lib.rs`, and no two files use
-//! each other.
+//! The house: crates depend one way, inside a crate a module uses only those listed above it in
+//! `lib.rs`, and no two files use each other.
 //!
-//! `cargo test --quiet --workspace -- house --nocapture` prints which file uses which, and the circles that are left.
+//! `cargo test --quiet --workspace -- house --nocapture` prints which file uses which, and the
+//! circles that are left.
 
 mod arrows;
 mod circles;
@@ -21,7 +22,8 @@ use tree::{Sources, Tree};
 
 const CRATES: [&str; 5] = ["lakebed-core", "lakebed-expr", "lakebed-io", "lakebed", "lakebed-python"];
 
-/// Of this checkout: asked for now, since one that shares the target directory may have compiled the test.
+/// Of this checkout: asked for now, since one that shares the target directory may have compiled
+/// the test.
 fn crates_dir() -> PathBuf {
     PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap()).parent().unwrap().join("crates")
 }
@@ -75,7 +77,8 @@ fn print_graph(name: &str, arrows: &Arrows) {
     }
 }
 
-/// Prints a circle with its arrows: the pairs of files that use each other first, as they are the shortest way to break it.
+/// Prints a circle with its arrows: the pairs of files that use each other first, as they are the
+/// shortest way to break it.
 fn print_circle(name: &str, circle: &BTreeSet<String>, arrows: &Arrows) {
     println!("circle of {} files in {name}:", circle.len());
     println!("  {}", list(circle));

@@ -1,4 +1,5 @@
-//! The public API on an in-memory store, and the house itself. A folder has the name of the room of `lakebed` that it tests.
+//! The public API on an in-memory store, and the house itself. A folder has the name of the room of
+//! `lakebed` that it tests.
 
 mod budget;
 mod changes;

@@ -1,4 +1,5 @@
-//! Random logs, and the state that they lead to: worked out by the rules of action reconciliation, one action at a time.
+//! Random logs, and the state that they lead to: worked out by the rules of action reconciliation,
+//! one action at a time.
 
 use std::collections::BTreeMap;
 

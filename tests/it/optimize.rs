@@ -1,4 +1,5 @@
-//! Writing files anew: what it asks of the store, what is left alone, and what the log says afterwards.
+//! Writing files anew: what it asks of the store, what is left alone, and what the log says
+//! afterwards.
 
 use std::sync::Arc;
 

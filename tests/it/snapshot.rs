@@ -1,4 +1,5 @@
-//! Opening a table. lakebed reads past some damage of the log, and refuses other tables with a clear error.
+//! Opening a table. lakebed reads past some damage of the log, and refuses other tables with a
+//! clear error.
 
 mod recovery;
 mod refused;

@@ -146,7 +146,8 @@ async fn retention_beyond_tombstones_needs_commits() {
         let outcome = lake.vacuum(VacuumOptions { mode, ..thirty_days() }).await.unwrap();
         assert_eq!(outcome.paths, ["0.parquet", "1.parquet"], "{mode:?}");
     }
-    // The one of forty days ago shows where the thirty days begin, and the one of twenty days ago tells what left within them.
+    // The one of forty days ago shows where the thirty days begin, and the one of twenty days ago
+    // tells what left within them.
     for (version, is_known) in [(0, true), (1, true), (2, false), (3, false)] {
         lake.builder.lock().await.delete_log(&format!("{version:020}.json")).await;
         let outcome = lake.vacuum(thirty_days()).await;
@@ -255,7 +256,8 @@ async fn vacuum_lists_folders_once_deletes_together() {
     assert_eq!(outcome.metrics.deleted_files, 3000);
     let counts = observed.take_counts();
     assert_eq!((counts.deletes, observed.take_deletions()), (3000, 3));
-    // The root and its twenty folders; for news at first, twice before anything goes, and of the whole log at last.
+    // The root and its twenty folders; for news at first, twice before anything goes, and of the
+    // whole log at last.
     assert_eq!((counts.lists, outcome.metrics.listed_folders), (21 + 4, 21));
     // Whether the last vacuum left a note, and the one of this.
     assert_eq!((counts.gets, counts.puts), (1, 1));

@@ -16,7 +16,8 @@ pub enum Form {
     Classic,
     /// So many files, V1.
     MultiPart(usize),
-    /// One file with a classic name, V2, and so many sidecars; without any, the file actions are in the file.
+    /// One file with a classic name, V2, and so many sidecars; without any, the file actions are in
+    /// the file.
     ClassicV2(usize),
     /// A Parquet top with a unique name and so many sidecars.
     UuidParquet(usize),
@@ -77,7 +78,8 @@ fn split(actions: &[Value], parts: usize) -> Vec<Vec<Value>> {
 
 fn encode(actions: &[Value], schema: &SchemaRef, group_rows: usize) -> Vec<u8> {
     let mut decoder = ReaderBuilder::new(Arc::clone(schema)).with_batch_size(actions.len().max(1)).build_decoder().unwrap();
-    // Through text, since serde_json's numbers of any precision are not numbers to other serializers.
+    // Through text, since serde_json's numbers of any precision are not numbers to other
+    // serializers.
     decoder.decode(&text_of(actions)).unwrap();
     let batch = decoder.flush().unwrap().unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(schema)));
     parquet_bytes(&batch, group_rows)

@@ -1,6 +1,8 @@
-//! The list of deeds. A deed is a verb with its rows: it runs on a table, and it has an effect on a list of rows.
+//! The list of deeds. A deed is a verb with its rows: it runs on a table, and it has an effect on a
+//! list of rows.
 //!
-//! The races and the simulation share the list. Each of them defines its rows with a [`Model`]. A new verb of lakebed is one more [`Verb`].
+//! The races and the simulation share the list. Each of them defines its rows with a [`Model`]. A
+//! new verb of lakebed is one more [`Verb`].
 
 use std::fmt::Debug;
 
@@ -113,7 +115,8 @@ impl<M: Model> Deed<M> {
         }
     }
 
-    /// Runs the deed. A change of rows takes `application` and `user_metadata` from the options of a write.
+    /// Runs the deed. A change of rows takes `application` and `user_metadata` from the options of
+    /// a write.
     pub async fn run(&self, table: &Table, options: WriteOptions, retries: bool) -> Result<Done> {
         let change = ChangeOptions {
             txn: options.txn.clone(),

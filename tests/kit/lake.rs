@@ -1,4 +1,5 @@
-//! A table in memory that several simulated processes use. Tests can also read and write the objects below the counted store.
+//! A table in memory that several simulated processes use. Tests can also read and write the
+//! objects below the counted store.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -48,7 +49,8 @@ impl Lake {
         Self { memory, observed, table }
     }
 
-    /// A table of `id` and `v` with deletion vectors or without. The ids 1 to 10 are in one file, 11 to 20 in another, `v` is 0.
+    /// A table of `id` and `v` with deletion vectors or without. The ids 1 to 10 are in one file,
+    /// 11 to 20 in another, `v` is 0.
     pub async fn new(vectors: bool) -> Self {
         Self::with(&[("delta.enableDeletionVectors", vectors)], None).await
     }
@@ -102,7 +104,8 @@ impl Lake {
         distinct
     }
 
-    /// The newest version in the log, once it is clear that the folder has no file that no commit names.
+    /// The newest version in the log, once it is clear that the folder has no file that no commit
+    /// names.
     pub async fn check_files(&self) -> u64 {
         let objects: Vec<_> = self.memory.list(None).try_collect().await.unwrap();
         let paths: BTreeSet<String> = objects.iter().map(|object| object.location.to_string()).collect();
@@ -147,7 +150,8 @@ fn file_of(vector: &DeletionVectorDescriptor) -> String {
     vector.path_or_inline_dv.clone()
 }
 
-/// A handle of the table for one simulated process. The process's number seeds its clock and its identifiers.
+/// A handle of the table for one simulated process. The process's number seeds its clock and its
+/// identifiers.
 pub fn table_over(store: Arc<dyn ObjectStore>, process: u64) -> Table {
     let env = Env::seeded(process);
     let options = StoreOptions { env: env.clone(), ..StoreOptions::default() };

@@ -1,4 +1,5 @@
-//! A store around another one: it counts what is asked of it, and fails or forgets where it is told to.
+//! A store around another one: it counts what is asked of it, and fails or forgets where it is told
+//! to.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -27,7 +28,8 @@ pub struct Counts {
     pub heads: usize,
     /// One for each page.
     pub lists: usize,
-    /// Objects, copies, and what an upload in parts takes: one to begin it, one a part, one to complete it.
+    /// Objects, copies, and what an upload in parts takes: one to begin it, one a part, one to
+    /// complete it.
     pub puts: usize,
     /// Objects that were to be deleted, each by itself.
     pub deletes: usize,
@@ -48,7 +50,8 @@ impl Counts {
         self.objects.keys().filter(|name| !name.contains("_delta_log")).count()
     }
 
-    /// How many data files were read, how many objects were written, and how many deletions were asked for.
+    /// How many data files were read, how many objects were written, and how many deletions were
+    /// asked for.
     pub fn reads_and_writes(&self) -> (usize, usize, usize) {
         (self.data_files(), self.puts, self.deletes)
     }
@@ -160,7 +163,8 @@ impl ObservedStore {
         self.deletions.swap(0, Ordering::Relaxed)
     }
 
-    /// The next `times` requests for objects, or listings of folders, whose name ends so fail; passingly.
+    /// The next `times` requests for objects, or listings of folders, whose name ends so fail;
+    /// passingly.
     pub fn fail(&self, suffix: &str, times: usize) {
         self.fail_with(suffix, Fault::Unavailable, times);
     }
@@ -175,12 +179,14 @@ impl ObservedStore {
         self.failing.lock().unwrap().push(Failing { suffix: suffix.to_owned(), fault, spared, times: 1 });
     }
 
-    /// No listing shows objects whose name ends so, which are there all the same: as if they had been made while it ran.
+    /// No listing shows objects whose name ends so, which are there all the same: as if they had
+    /// been made while it ran.
     pub fn unlist(&self, suffix: &str) {
         self.unlisted.lock().unwrap().push(suffix.to_owned());
     }
 
-    /// The next put of an object whose name ends so waits until it is let through, so that another writer can be faster.
+    /// The next put of an object whose name ends so waits until it is let through, so that another
+    /// writer can be faster.
     pub fn hold(&self, suffix: String) -> Keeper {
         let ((reach, reached), (open, opened)) = (channel(), channel());
         *self.held.lock().unwrap() = Some(Held { suffix, reach, opened });
@@ -200,7 +206,8 @@ impl ObservedStore {
         check(&self.failing, path)
     }
 
-    /// Carries out the puts for this object that were late by a request, and lets others be late no longer.
+    /// Carries out the puts for this object that were late by a request, and lets others be late no
+    /// longer.
     async fn arrive(&self, location: &Path) {
         let due = {
             let mut late = self.late.lock().unwrap();
@@ -342,7 +349,8 @@ impl ObjectStore for ObservedStore {
         Ok(Box::new(ObservedUpload { inner, location: location.to_string(), counts, failing }))
     }
 
-    // `get_ranges` is left to its default, which joins near ranges and comes here for each of what remains.
+    // `get_ranges` is left to its default, which joins near ranges and comes here for each of what
+    // remains.
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         {
             let mut counts = self.counts.lock().unwrap();

@@ -16,7 +16,8 @@ use url::Url;
 use crate::checkpoint::{self, Form};
 use crate::store::ObservedStore;
 
-/// A table that grows call by call. Version 0 sets protocol and metadata by itself, and so does every checkpoint.
+/// A table that grows call by call. Version 0 sets protocol and metadata by itself, and so does
+/// every checkpoint.
 pub struct TableBuilder {
     observed: Arc<ObservedStore>,
     protocol: Value,
@@ -27,7 +28,8 @@ pub struct TableBuilder {
 const ROOT: &str = "lake/t";
 
 impl TableBuilder {
-    /// A table with the columns `id long` and `name string`, unpartitioned, that may have deletion vectors.
+    /// A table with the columns `id long` and `name string`, unpartitioned, that may have deletion
+    /// vectors.
     pub fn new() -> Self {
         Self::with(protocol(&["deletionVectors"], &["deletionVectors"]), metadata(&["id long", "name string"], &[], &[]))
     }

@@ -1,8 +1,9 @@
 //! The commit protocol, checked in every state that it can come to.
 //!
-//! The simulations run the real code in a few thousand ways; here a model of it, small enough to be exhaustive, is run in all: with three
-//! writers, with and without partitions, deletion vectors, lost answers and crashes. Where a protection is taken away the check must find
-//! what it protects from, else the model would prove nothing.
+//! The simulations run the real code in a few thousand ways; here a model of it, small enough to be
+//! exhaustive, is run in all: with three writers, with and without partitions, deletion vectors,
+//! lost answers and crashes. Where a protection is taken away the check must find what it protects
+//! from, else the model would prove nothing.
 
 mod protocol;
 mod table;

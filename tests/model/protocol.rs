@@ -1,7 +1,9 @@
-//! The commit protocol as a state machine: writers that start, write their files and race for the next version, over a store that may
-//! keep put-if-absent or not, with a lock or without, with answers that get lost and writers that die.
+//! The commit protocol as a state machine: writers that start, write their files and race for the
+//! next version, over a store that may keep put-if-absent or not, with a lock or without, with
+//! answers that get lost and writers that die.
 //!
-//! Read [`Protocol::next_state`]. Reading and writing data files touches nobody else, so it is one step with the start.
+//! Read [`Protocol::next_state`]. Reading and writing data files touches nobody else, so it is one
+//! step with the start.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +26,8 @@ pub(crate) struct Protocol {
     pub(crate) most_deaths: usize,
     /// What a writer may choose to do.
     pub(crate) operations: &'static [Operation],
-    /// Who does not know what became of its commit looks whose the version is; else a version that is there is another's.
+    /// Who does not know what became of its commit looks whose the version is; else a version that
+    /// is there is another's.
     pub(crate) looks_for_own: bool,
     /// Who is refused says that nothing was committed, though an earlier put of its may yet arrive.
     pub(crate) believes_refusals: bool,

@@ -1,4 +1,5 @@
-//! A table of the model: rows of two columns in immutable files, and a log that says which files count.
+//! A table of the model: rows of two columns in immutable files, and a log that says which files
+//! count.
 
 use std::collections::{BTreeMap, BTreeSet};
 

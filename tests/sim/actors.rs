@@ -1,5 +1,6 @@
-//! Who takes part: writers, readers, and keepers, who keep the log in order and delete what nobody needs. They use lakebed as anybody
-//! would, die, and come back. Those who write several things at once are in [`crowd`](super::crowd).
+//! Who takes part: writers, readers, and keepers, who keep the log in order and delete what nobody
+//! needs. They use lakebed as anybody would, die, and come back. Those who write several things at
+//! once are in [`crowd`](super::crowd).
 
 use std::sync::Arc;
 
@@ -52,7 +53,8 @@ impl Life {
         Self { client, store, table, crashed, held: None }
     }
 
-    /// Another handle of the same process. It has dice of its own: of those who do something at once, any may be the first to throw them.
+    /// Another handle of the same process. It has dice of its own: of those who do something at
+    /// once, any may be the first to throw them.
     pub(crate) fn another_handle(&self, world: &World, seed: u64) -> Table {
         handle(&self.store, &world.network.another_env(self.client, seed))
     }
@@ -152,7 +154,8 @@ impl Actor {
         }
     }
 
-    /// Deletes what no version of the last day needs. A lite vacuum may find that commits are gone which nobody has vacuumed after.
+    /// Deletes what no version of the last day needs. A lite vacuum may find that commits are gone
+    /// which nobody has vacuumed after.
     async fn vacuum(&mut self, mode: VacuumMode) -> Option<()> {
         let options = VacuumOptions { mode, log_commits: self.random.random_bool(0.5), ..VacuumOptions::default() };
         let vacuum = self.life.table.vacuum().options(options);

@@ -1,4 +1,5 @@
-//! The judge: holds what the actors were told and saw against the log, and the log against what the changes mean.
+//! The judge: holds what the actors were told and saw against the log, and the log against what the
+//! changes mean.
 //!
 //! The versions of the log are the one order that everything must agree with. Read [`check`].
 
@@ -157,7 +158,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Whether a listing may lag so far behind that it lacks the checkpoint for which commits were cleaned up.
+    /// Whether a listing may lag so far behind that it lacks the checkpoint for which commits were
+    /// cleaned up.
     fn hides_checkpoints(&self) -> bool {
         self.world.is_stale && self.world.kept_from() > 0
     }
@@ -186,7 +188,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// What began after something else had ended comes later in the order of versions: nobody goes back, everybody reads what they wrote.
+    /// What began after something else had ended comes later in the order of versions: nobody goes
+    /// back, everybody reads what they wrote.
     fn order(&mut self) {
         if self.world.is_stale {
             return;

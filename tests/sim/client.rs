@@ -1,4 +1,5 @@
-//! A client of the simulated store, as lakebed sees it: every call becomes requests that wait for the scheduler.
+//! A client of the simulated store, as lakebed sees it: every call becomes requests that wait for
+//! the scheduler.
 
 use std::collections::BTreeSet;
 use std::fmt;

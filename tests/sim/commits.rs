@@ -1,5 +1,6 @@
-//! Writers and readers in one table, whatever happens on the way to the store: the versions of the log are one order of all changes, in
-//! which every change that was told is found once, and that everybody saw the same way.
+//! Writers and readers in one table, whatever happens on the way to the store: the versions of the
+//! log are one order of all changes, in which every change that was told is found once, and that
+//! everybody saw the same way.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,8 @@ fn changes_are_serial_never_lost_or_doubled() {
     seeds::check_each("commits::changes_are_serial_never_lost_or_doubled", SEEDS, |seed| judged(Plan::random(seed).simulate()));
 }
 
-/// A put whose answer was lost may still be carried out when a later one is refused: where commits meet the most faults that is common.
+/// A put whose answer was lost may still be carried out when a later one is refused: where commits
+/// meet the most faults that is common.
 #[test]
 fn refused_commit_never_appears_later() {
     seeds::check_each("commits::refused_commit_never_appears_later", SEEDS, |seed| {

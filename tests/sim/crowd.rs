@@ -1,4 +1,5 @@
-//! Somebody who makes several changes at once, as the threads of one process do: appends that meet share a version.
+//! Somebody who makes several changes at once, as the threads of one process do: appends that meet
+//! share a version.
 
 use std::sync::Arc;
 

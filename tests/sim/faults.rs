@@ -18,7 +18,8 @@ pub(crate) enum Fault {
     Retried,
     /// The store refuses, for good.
     Denied,
-    /// It is carried out; of the answer the client understands nothing, and not that trying again might help.
+    /// It is carried out; of the answer the client understands nothing, and not that trying again
+    /// might help.
     Garbled,
     /// The client dies. What it had asked for arrives, or not, or later.
     Crash,

@@ -1,4 +1,5 @@
-//! That the judge notices: stores that break their promises, or do what a careless writer would, each of which must lead to a verdict.
+//! That the judge notices: stores that break their promises, or do what a careless writer would,
+//! each of which must lead to a verdict.
 
 use super::objects::Flaw;
 use super::plan::Plan;

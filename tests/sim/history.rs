@@ -1,4 +1,5 @@
-//! The history of a table, read from its log without lakebed: JSON lines one after the other, and the rows of Parquet files.
+//! The history of a table, read from its log without lakebed: JSON lines one after the other, and
+//! the rows of Parquet files.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! What the actors of a simulation lived through, in their own words: what they tried, what came of it, and what they saw.
+//! What the actors of a simulation lived through, in their own words: what they tried, what came of
+//! it, and what they saw.
 
 use std::sync::{Mutex, PoisonError};
 

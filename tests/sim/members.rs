@@ -1,4 +1,5 @@
-//! Whose changes a version is: of one who left his words in the commit, or of all whose rows are in its files.
+//! Whose changes a version is: of one who left his words in the commit, or of all whose rows are in
+//! its files.
 
 use super::history::Version;
 use super::journal::Attempt;

@@ -1,7 +1,8 @@
 //! The scheduler: requests wait here, and one at a time is let through, chosen by the seed alone.
 //!
-//! Nothing is let through before everybody who can compute has come to wait ([`run`](super::run)), so the course of a simulation depends
-//! on no thread's speed. Whose turn it is, how long a request takes and what goes wrong with it are decided in [`Network::step`].
+//! Nothing is let through before everybody who can compute has come to wait ([`run`](super::run)),
+//! so the course of a simulation depends on no thread's speed. Whose turn it is, how long a request
+//! takes and what goes wrong with it are decided in [`Network::step`].
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -125,7 +126,8 @@ impl Network {
         }))
     }
 
-    /// A new client with a clock of its own, which is ahead of others by some milliseconds, and what it hears when it dies.
+    /// A new client with a clock of its own, which is ahead of others by some milliseconds, and
+    /// what it hears when it dies.
     pub(crate) fn join(&self, name: &str, env_seed: u64, ahead_ms: u64) -> (ClientId, Env, oneshot::Receiver<()>) {
         let mut state = self.state();
         let env = Env::seeded(env_seed);
@@ -187,7 +189,8 @@ impl Network {
         state.let_all_arrive();
     }
 
-    /// Days pass. Nothing stays on its way: what was asked for so long ago would come to a table that has forgotten.
+    /// Days pass. Nothing stays on its way: what was asked for so long ago would come to a table
+    /// that has forgotten.
     pub(crate) fn sleep_over(&self) {
         let mut state = self.state();
         state.let_all_arrive();
@@ -273,7 +276,8 @@ impl State {
         self.clients.iter().filter(|client| client.crash.is_some()).for_each(|client| client.advance(passed));
     }
 
-    /// What arrives next. Requests are looked at in an order of their own: that in which they were made may depend on threads.
+    /// What arrives next. Requests are looked at in an order of their own: that in which they were
+    /// made may depend on threads.
     fn choose(&mut self) -> Choice {
         self.waiting.sort_by(|a, b| (a.client, &a.request).cmp(&(b.client, &b.request)));
         let (step, faults, random) = (self.step, &self.ways.faults, &mut self.random);

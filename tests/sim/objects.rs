@@ -1,6 +1,7 @@
 //! The objects of a simulated store, and what a request does to them the moment it arrives.
 //!
-//! Objects change here and nowhere else. A [`Flaw`] is something that no store may do: the checker has to notice it.
+//! Objects change here and nowhere else. A [`Flaw`] is something that no store may do: the checker
+//! has to notice it.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +29,8 @@ pub(crate) enum Flaw {
     ForgetsPut,
     /// Of a commit that several may share, a file is left out.
     ForgetsMember,
-    /// A commit that several may share has a file of such a commit before it once more, under another name.
+    /// A commit that several may share has a file of such a commit before it once more, under
+    /// another name.
     RepeatsMember,
     /// Data files are listed as very old.
     DatesBack,
@@ -179,7 +181,8 @@ impl Objects {
         if self.flaw == Some(Flaw::DatesBack) && !path.contains("_delta_log") { 0 } else { object.written_ms }
     }
 
-    /// A commit that several may share, as a store with a flaw keeps it: as whoever commits for others might make it.
+    /// A commit that several may share, as a store with a flaw keeps it: as whoever commits for
+    /// others might make it.
     fn as_kept(&mut self, commit: &Bytes, now: Moment) -> Bytes {
         let text = String::from_utf8_lossy(commit).into_owned();
         let (adds, others): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("{\"add\""));

@@ -1,4 +1,5 @@
-//! What a seed decides before the beginning: which table, who takes part on which day, what may go wrong.
+//! What a seed decides before the beginning: which table, who takes part on which day, what may go
+//! wrong.
 
 use std::collections::HashMap;
 
@@ -118,7 +119,8 @@ impl Day {
     }
 }
 
-/// Some write each for themselves, with a number for each change or without; some times two do the same work.
+/// Some write each for themselves, with a number for each change or without; some times two do the
+/// same work.
 fn writers(random: &mut SmallRng, day: i64, most: usize) -> Vec<(String, Vec<Work>)> {
     let mut writers = Vec::new();
     for writer in 1..=random.random_range(2..most as i64) {

@@ -1,4 +1,5 @@
-//! Seeded histories of tables, with checkpoints, compactions, clean-ups and damage, against a model of who is in the table at each version.
+//! Seeded histories of tables, with checkpoints, compactions, clean-ups and damage, against a model
+//! of who is in the table at each version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,8 @@ use serde_json::{Value, json};
 
 use super::seeds;
 
-/// A logical file: its path, and how many rows its deletion vector deletes (0 without one), which tells vectors apart here.
+/// A logical file: its path, and how many rows its deletion vector deletes (0 without one), which
+/// tells vectors apart here.
 type File = (String, i64);
 
 /// What the test knows of the table, without lakebed.
@@ -30,7 +32,8 @@ struct Model {
 }
 
 impl Model {
-    /// A version can be rebuilt from the commits alone, or from a checkpoint and the commits above it.
+    /// A version can be rebuilt from the commits alone, or from a checkpoint and the commits above
+    /// it.
     fn can_rebuild(&self, version: u64) -> bool {
         let starts =
             self.checkpoints.iter().filter(|checkpoint| **checkpoint <= version).map(|checkpoint| checkpoint + 1).chain([0]);

@@ -6,7 +6,8 @@ use std::ops::Range;
 use bytes::Bytes;
 use object_store::{GetOptions, GetRange};
 
-/// One request, as a network would carry it. The order among requests is the one in which the scheduler sees those of one client.
+/// One request, as a network would carry it. The order among requests is the one in which the
+/// scheduler sees those of one client.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Request {
     /// Writes an object; one of a new name, if `only_new`.

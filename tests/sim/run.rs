@@ -1,8 +1,11 @@
-//! The runtime of a simulation: one thread, and a scheduler that takes its turn when nobody else has anything to do.
+//! The runtime of a simulation: one thread, and a scheduler that takes its turn when nobody else
+//! has anything to do.
 //!
-//! lakebed computes on blocking threads, of which there is one here. It works only while the other one has nothing to do, so that the order
-//! of what they do depends on the speed of neither. Whenever the runtime would go to sleep, all that this thread was given is done first; if
-//! nobody was woken by it then all who live wait for their store, and the [`Network`] lets one of them go on.
+//! lakebed computes on blocking threads, of which there is one here. It works only while the other
+//! one has nothing to do, so that the order of what they do depends on the speed of neither.
+//! Whenever the runtime would go to sleep, all that this thread was given is done first; if nobody
+//! was woken by it then all who live wait for their store, and the [`Network`] lets one of them go
+//! on.
 
 use std::sync::{Arc, Mutex, mpsc};
 

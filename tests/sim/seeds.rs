@@ -1,13 +1,15 @@
 //! Running a simulation for many seeds.
 //!
-//! lakebed keeps what it read of data files for the whole process, so a run beside another one is not quite the run alone. So one
-//! simulation runs at a time in a process, and there is a process for each core.
+//! lakebed keeps what it read of data files for the whole process, so a run beside another one is
+//! not quite the run alone. So one simulation runs at a time in a process, and there is a process
+//! for each core.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Says to a process which seeds are its own: it takes those that leave this rest when divided by the number of processes.
+/// Says to a process which seeds are its own: it takes those that leave this rest when divided by
+/// the number of processes.
 const SHARE: &str = "LAKEBED_SIM_SHARE";
 
 static ALONE: Mutex<()> = Mutex::new(());
@@ -17,8 +19,9 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a simulation for each of so many seeds, or as the environment says, and fails with a seed that it finds fault with. What a run
-/// returns as an error is printed as it is. `test` is the name of the test that calls.
+/// Runs a simulation for each of so many seeds, or as the environment says, and fails with a seed
+/// that it finds fault with. What a run returns as an error is printed as it is. `test` is the name
+/// of the test that calls.
 pub(crate) fn check_each(test: &str, count: u64, run: impl Fn(u64) -> Result<(), String>) {
     let count = number("LAKEBED_SIM_SEEDS").unwrap_or(count);
     let processes = std::thread::available_parallelism().map_or(1, usize::from);

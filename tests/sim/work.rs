@@ -1,4 +1,5 @@
-//! What writers do, and what it means: the rows that a table has afterwards, worked out from those before.
+//! What writers do, and what it means: the rows that a table has afterwards, worked out from those
+//! before.
 
 use std::sync::Arc;
 
@@ -172,8 +173,8 @@ impl Work {
         self.application.clone().map(|(id, version)| Application::new(id, version))
     }
 
-    /// Whether this change may be refused because another one added or removed a file with these rows: if by the bounds of their columns
-    /// the file may hold rows that make way.
+    /// Whether this change may be refused because another one added or removed a file with these
+    /// rows: if by the bounds of their columns the file may hold rows that make way.
     pub(crate) fn minds(&self, file: &[Row], shape: &Shape) -> bool {
         let spans_part = |part: char| file.iter().any(|row| row.part <= part) && file.iter().any(|row| row.part >= part);
         let spans_writer = |own: i64| file.iter().any(|row| row.writer <= own) && file.iter().any(|row| row.writer >= own);

@@ -1,4 +1,5 @@
-//! The worked cases of streams over an insert, an update and a delete, with rewritten files and with deletion vectors.
+//! The worked cases of streams over an insert, an update and a delete, with rewritten files and
+//! with deletion vectors.
 
 use std::slice::from_ref;
 
@@ -9,7 +10,8 @@ use super::kit::{check_error, file, fruits, moved, rows, undo, without};
 
 const INSERTED: [&str; 3] = ["jack/apple", "sarah/orange", "john/pineapple"];
 
-/// Version 1 inserts, version 2 gives jack a banana, version 3 deletes john; whole files are written anew.
+/// Version 1 inserts, version 2 gives jack a banana, version 3 deletes john; whole files are
+/// written anew.
 async fn rewritten() -> TableBuilder {
     let mut builder = fruits(&[]).await;
     let one = file(&builder, "one", &INSERTED).await;

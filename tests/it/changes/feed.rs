@@ -12,8 +12,9 @@ fn info(timestamp: i64) -> Value {
     json!({"commitInfo": {"operation": "WRITE", "inCommitTimestamp": timestamp}})
 }
 
-/// Version 1 inserts three rows, version 2 gives jack a banana, version 3 deletes john. Updates and deletes write files of changed rows if
-/// `writes_changes`; else the delete leaves only a deletion vector.
+/// Version 1 inserts three rows, version 2 gives jack a banana, version 3 deletes john. Updates and
+/// deletes write files of changed rows if `writes_changes`; else the delete leaves only a deletion
+/// vector.
 async fn recorded(writes_changes: bool) -> TableBuilder {
     let mut builder = fruits(&[FEED]).await;
     let one = file(&builder, "one", &["jack/apple", "sarah/orange", "john/pineapple"]).await;

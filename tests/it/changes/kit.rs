@@ -36,7 +36,8 @@ pub(super) async fn numbered(versions: u64) -> TableBuilder {
     builder
 }
 
-/// Writes a file of rows such as `jack/apple`, and tells its `add`; a third part is what a row says of its change.
+/// Writes a file of rows such as `jack/apple`, and tells its `add`; a third part is what a row says
+/// of its change.
 pub(super) async fn file(builder: &TableBuilder, path: &str, rows: &[&str]) -> Value {
     let names = ["name", "fruit", "_change_type"];
     let parts: Vec<Vec<&str>> = rows.iter().map(|row| row.split('/').collect()).collect();
@@ -123,7 +124,8 @@ pub(super) fn show(batches: &[RecordBatch]) -> Vec<String> {
     rows
 }
 
-/// All batches from an offset, or from the beginning, to where there is nothing new; and the offset there.
+/// All batches from an offset, or from the beginning, to where there is nothing new; and the offset
+/// there.
 pub(super) async fn drain(
     builder: &TableBuilder,
     follow: &Follow,

@@ -87,7 +87,8 @@ fn mapped(columns: &[&str]) -> Value {
     metadata
 }
 
-/// Version 1 adds a file, version 2 renames `fruit` to `food`, version 3 adds a file, version 4 drops `food`, version 5 adds a file.
+/// Version 1 adds a file, version 2 renames `fruit` to `food`, version 3 adds a file, version 4
+/// drops `food`, version 5 adds a file.
 async fn renamed() -> TableBuilder {
     let features = ["columnMapping"];
     let mut builder = TableBuilder::with(protocol(&features, &features), mapped(&["name", "fruit"]));
@@ -130,7 +131,8 @@ async fn schema_log_leads_stream_over_each_change() {
     let builder = renamed().await;
     let location = ("schemaTrackingLocation", "memory://changes-steps/checkpoint/_schema");
     let start = ("startingVersion", "0");
-    // The log begins with the schema of the version that is read first, with which the stream has to be started again.
+    // The log begins with the schema of the version that is read first, with which the stream has
+    // to be started again.
     let stream = follow(&builder, &[start, location]).await.unwrap();
     check_error(stream.latest_offset(None, &files(9)).await, &["changed at version 0", "start the query again"]);
 

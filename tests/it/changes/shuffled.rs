@@ -1,4 +1,5 @@
-//! Random tables, read by streams that are limited, stopped and begun again at random: no row is lost or doubled.
+//! Random tables, read by streams that are limited, stopped and begun again at random: no row is
+//! lost or doubled.
 
 use std::collections::BTreeMap;
 
@@ -101,7 +102,8 @@ impl Model {
     }
 }
 
-/// Reads on, batch by batch: a few of them, each perhaps twice, by a stream that is perhaps a new one.
+/// Reads on, batch by batch: a few of them, each perhaps twice, by a stream that is perhaps a new
+/// one.
 async fn read_on(model: &mut Model, options: &[(&str, &str)], start: &mut Option<Offset>, found: &mut Vec<String>) {
     let mut stream = follow(&model.builder, options).await.unwrap();
     for _ in 0..model.random.random_range(1..5) {

@@ -105,7 +105,8 @@ async fn first_batch_read_again_gives_same_rows() {
     let behind = stream.latest_offset(Some(&start), &files(9)).await.unwrap().unwrap();
     let more = file(&builder, "f5", &["5/x"]).await;
     builder.commit(&[more]).await;
-    // The first batch was never committed, and the table has moved on: its beginning is asked for anew.
+    // The first batch was never committed, and the table has moved on: its beginning is asked for
+    // anew.
     let again = follow(&builder, &[]).await.unwrap();
     let fresh = again.initial_offset().await.unwrap();
     check_at(&fresh, 5, Position::Base, true);

@@ -116,8 +116,8 @@ enum Fate {
 
 use Fate::{Again, GivenUp, Together};
 
-/// Both begin on the same version; the second one has written everything but its commit when the first one commits. With deletion vectors,
-/// and with files that are written anew.
+/// Both begin on the same version; the second one has written everything but its commit when the
+/// first one commits. With deletion vectors, and with files that are written anew.
 #[track_caller]
 fn check(first: Deed, second: Deed, vectors: Fate, copied: Fate) -> impl Future<Output = ()> {
     let caller = std::panic::Location::caller();

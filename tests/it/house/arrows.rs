@@ -1,8 +1,10 @@
-//! The arrows between files. An arrow leads from a file to each file that defines an item which the first file uses.
+//! The arrows between files. An arrow leads from a file to each file that defines an item which the
+//! first file uses.
 //!
-//! The arrows come from all paths in the code outside of tests. A declaration `mod x;` and a re-export make no arrow. The use of a
-//! re-exported item makes an arrow to the file that defines the item. A method call makes no arrow, because only the compiler knows
-//! its type. A call of the form `Type::function(…)` does.
+//! The arrows come from all paths in the code outside of tests. A declaration `mod x;` and a
+//! re-export make no arrow. The use of a re-exported item makes an arrow to the file that defines
+//! the item. A method call makes no arrow, because only the compiler knows its type. A call of the
+//! form `Type::function(…)` does.
 
 use std::collections::{BTreeMap, BTreeSet};
 

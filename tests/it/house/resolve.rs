@@ -1,4 +1,5 @@
-//! Finds the definition of the item that a path names. It follows re-exports, glob imports and enclosing modules.
+//! Finds the definition of the item that a path names. It follows re-exports, glob imports and
+//! enclosing modules.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,8 @@ pub enum Target {
 }
 
 impl Tree {
-    /// All that a path may mean, as one name can be a module, a type and a function at once. Nothing if it leads out of the crate.
+    /// All that a path may mean, as one name can be a module, a type and a function at once.
+    /// Nothing if it leads out of the crate.
     pub fn resolve(&self, module: ModuleId, path: &[String]) -> Vec<Target> {
         self.resolve_guarded(module, path, &mut BTreeSet::new())
     }
@@ -63,7 +65,8 @@ impl Tree {
         }
     }
 
-    /// The meanings of a name in the scope of a module. Definitions and named imports come first, and glob imports count only without them.
+    /// The meanings of a name in the scope of a module. Definitions and named imports come first,
+    /// and glob imports count only without them.
     fn lookup(&self, id: ModuleId, name: &str, visited: &mut BTreeSet<(ModuleId, String)>) -> Vec<Target> {
         if !visited.insert((id, name.to_owned())) {
             return Vec::new();

@@ -1,4 +1,5 @@
-//! The modules of one crate as its sources declare them. Test modules are left out: they may use anything.
+//! The modules of one crate as its sources declare them. Test modules are left out: they may use
+//! anything.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Conditions on floating-point numbers: which files they skip, and how many footers are read to learn whether bounds hold for NaN.
+//! Conditions on floating-point numbers: which files they skip, and how many footers are read to
+//! learn whether bounds hold for NaN.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +14,8 @@ use serde_json::{Value, json};
 const PARQUET_MR: &str = "parquet-mr version 1.17.0 (build 1)";
 const DELTA_SPARK: &str = "Apache-Spark/4.2.0 Delta-Lake/4.4.0";
 
-/// A table with four files of d in 0..1000, 1000..2000 and so on, whose footers name this writer, and the `add` actions of the files.
+/// A table with four files of d in 0..1000, 1000..2000 and so on, whose footers name this writer,
+/// and the `add` actions of the files.
 async fn files(created_by: &str) -> (TableBuilder, Vec<Value>) {
     files_marked(created_by, None).await
 }
@@ -42,7 +44,8 @@ async fn files_marked(created_by: &str, keys: Option<Vec<KeyValue>>) -> (TableBu
     (builder, adds)
 }
 
-/// How many files are left, and how many requests for data files that took; then the same once more.
+/// How many files are left, and how many requests for data files that took; then the same once
+/// more.
 async fn check(builder: &TableBuilder, expected: [(usize, usize); 2]) {
     let table = builder.table();
     let snapshot = table.snapshot().await.unwrap();

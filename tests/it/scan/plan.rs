@@ -44,7 +44,8 @@ async fn filter_fails_on_live_files_only() {
     }
 }
 
-/// Commits too large to be kept, 70 MB in lines of 7 kB: the files of the older one are left where they stand.
+/// Commits too large to be kept, 70 MB in lines of 7 kB: the files of the older one are left where
+/// they stand.
 #[tokio::test]
 async fn large_commits_are_planned_like_small_ones() {
     let file = |number: i64| {

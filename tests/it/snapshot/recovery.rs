@@ -57,7 +57,8 @@ async fn bad_hint_costs_only_a_listing() {
     assert_eq!(files(&builder).await, ["c", "d"]);
 }
 
-/// A listing may be late to show what is there; a table that somebody makes because of that would take the place of this one.
+/// A listing may be late to show what is there; a table that somebody makes because of that would
+/// take the place of this one.
 #[tokio::test]
 async fn empty_listing_beside_hint_is_error() {
     let builder = table().await;
@@ -87,7 +88,8 @@ async fn commits_replace_broken_checkpoint() {
     }
 }
 
-/// Whoever writes a checkpoint puts it in the place of the one that is there, and clean-ups rely on it.
+/// Whoever writes a checkpoint puts it in the place of the one that is there, and clean-ups rely on
+/// it.
 #[tokio::test]
 async fn replaced_checkpoint_is_read_anew() {
     let builder = table().await;

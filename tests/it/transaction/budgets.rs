@@ -16,7 +16,8 @@ fn requests(lake: &Lake) -> Requests {
     (counts.puts, counts.gets + counts.heads, counts.lists)
 }
 
-/// What it costs to begin an append on a snapshot that is there, and to commit it after so many commits of others.
+/// What it costs to begin an append on a snapshot that is there, and to commit it after so many
+/// commits of others.
 async fn cost(lake: &Lake, snapshot: &Snapshot, others: u64) -> [Requests; 2] {
     requests(lake);
     let mut append = begin_on(snapshot).await;
@@ -59,8 +60,8 @@ async fn row_ids_and_timestamps_cost_nothing_more() {
 
 #[tokio::test]
 async fn each_winner_is_read_once() {
-    // One more put that is too late; the winners, the first of them to know whose it is; the version after the last; the checksum that none of
-    // them wrote.
+    // One more put that is too late; the winners, the first of them to know whose it is; the
+    // version after the last; the checksum that none of them wrote.
     check(&[], &[], 1, [(0, 0, 0), (2, 3, 0)]).await;
     check(&[], &[], 2, [(0, 0, 0), (2, 4, 0)]).await;
     check(&[], &[], 10, [(0, 0, 0), (2, 12, 0)]).await;

@@ -11,7 +11,8 @@ use super::kit::*;
 
 const FIRST: &str = "00000000000000000001.json";
 
-/// An append to which the store answers with these faults, after another one if `is_late`; at which version it is in the table.
+/// An append to which the store answers with these faults, after another one if `is_late`; at which
+/// version it is in the table.
 async fn check(is_late: bool, faults: &[(Fault, usize)], expected: u64) {
     let lake = two_files().await;
     let mut append = begin(&lake).await;

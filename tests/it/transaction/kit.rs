@@ -1,4 +1,5 @@
-//! A table for races: partitioned by `p`, with the file `a` in the partition 1 and `b` in the partition 2, ten rows each.
+//! A table for races: partitioned by `p`, with the file `a` in the partition 1 and `b` in the
+//! partition 2, ten rows each.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
@@ -59,7 +60,8 @@ pub(super) async fn begin_on(snapshot: &Snapshot) -> Transaction {
     Transaction::begin(snapshot, CommitSettings::default()).await.unwrap()
 }
 
-/// The files of the newest version as a process sees them that knows nothing yet, and how many rows they have.
+/// The files of the newest version as a process sees them that knows nothing yet, and how many rows
+/// they have.
 pub(super) async fn seen(lake: &Lake) -> (u64, BTreeSet<String>, u64) {
     let table = Table::at("memory://kit").with_store(lake.table.store().clone()).build().unwrap();
     let snapshot = table.snapshot().await.unwrap();

@@ -123,8 +123,8 @@ async fn checksum_takes_in_commit_timestamp() {
     assert_eq!(next(&mut builder, &[add("b")]).await, None, "a commit without the timestamp that it must have");
 }
 
-/// Which versions up to this one have a checkpoint, each of them committed with all its upkeep. The first one adds so many files, the
-/// others one.
+/// Which versions up to this one have a checkpoint, each of them committed with all its upkeep. The
+/// first one adds so many files, the others one.
 async fn checkpoints(properties: &[(&str, &str)], first_files: u64, versions: u64) -> Vec<u64> {
     let mut builder = TableBuilder::with(protocol(&[], &[]), metadata(&["id long"], &[], properties));
     let mut found = Vec::new();

@@ -171,7 +171,8 @@ async fn the_log_answers_whatever_its_checksum_says() {
     }
 }
 
-/// A checkpoint is for good, so it holds what the log says, also where the writer opened the table by its checksum.
+/// A checkpoint is for good, so it holds what the log says, also where the writer opened the table
+/// by its checksum.
 #[tokio::test]
 async fn wrong_checksum_stays_out_of_checkpoint() {
     for seed in 0..40 {

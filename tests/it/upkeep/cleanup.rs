@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 const MIDNIGHT_MS: i64 = 1_699_920_000_000;
 const DAY_MS: i64 = 86_400_000;
 
-/// A table of eleven versions, one made at noon of each of the days 0 to 10, with checkpoints at 3, 6 and 9.
+/// A table of eleven versions, one made at noon of each of the days 0 to 10, with checkpoints at 3,
+/// 6 and 9.
 async fn eleven_days(more_properties: &[(&str, &str)], more_features: &[&str], form: Form) -> TableBuilder {
     let properties = [&[("delta.enableInCommitTimestamps", "true")], more_properties].concat();
     let features = [&["inCommitTimestamp"], more_features].concat();
@@ -72,7 +73,8 @@ async fn versions_before_the_last_old_checkpoint_go() {
     builder.put_log("00000000000000000004.00000000000000000005.compacted.json", b"x".to_vec()).await;
     builder.put_log("00000000000000000006.00000000000000000008.compacted.json", b"x".to_vec()).await;
     builder.put_log("00000000000000000007.00000000000000000008.compacted.json", b"x".to_vec()).await;
-    // Thirty days before day 38 ends the retention, at the midnight before day 8: the commit of day 7 is the last one before.
+    // Thirty days before day 38 ends the retention, at the midnight before day 8: the commit of day
+    // 7 is the last one before.
     let outcome = at(&builder, 38).await.clean_up_log().await.unwrap();
     assert_eq!((outcome.first_version, outcome.log_files), (Some(6), 10));
     let left = ["6.checkpoint.parquet", "6.json", "7.00000000000000000008.compacted.json", "7.json", "8.json"];
@@ -87,7 +89,8 @@ async fn versions_before_the_last_old_checkpoint_go() {
     assert_eq!(at(&builder, 38).await.clean_up_log().await.unwrap().first_version, None);
 }
 
-/// What is cleaned up with the checkpoint of version 10, written on a day after the one of version 9.
+/// What is cleaned up with the checkpoint of version 10, written on a day after the one of version
+/// 9.
 async fn cleaned_up_days_later(days: i64) -> Option<CleanupOutcome> {
     let builder = eleven_days(&[("delta.checkpointInterval", "10")], &[], Form::Classic).await;
     let days_since = (Env::system().now_ms() - MIDNIGHT_MS).div_euclid(DAY_MS);
@@ -179,12 +182,14 @@ async fn old_unnamed_sidecars_are_deleted() {
     let young = at(&builder, 38).await.clean_up_log().await.unwrap();
     assert_eq!((young.first_version, young.sidecars, young.leftovers), (Some(6), 0, 0));
     let old = at(&builder, 365 * 100).await.clean_up_log().await.unwrap();
-    // Two of version 3, and the one that nobody ever named; those of version 6 went with its checkpoint.
+    // Two of version 3, and the one that nobody ever named; those of version 6 went with its
+    // checkpoint.
     assert_eq!((old.first_version, old.sidecars, old.leftovers), (Some(9), 5, 2));
     assert_eq!(oldest_readable(&builder).await, 9);
 }
 
-/// A table of five versions with an application and a domain in version 1, and with these actions in checkpoints.
+/// A table of five versions with an application and a domain in version 1, and with these actions
+/// in checkpoints.
 async fn with_application() -> (TableBuilder, Vec<Value>) {
     let features = ["domainMetadata"];
     let mut builder = TableBuilder::with(protocol(&[], &features), metadata(&["id long"], &[], &[]));
@@ -235,7 +240,8 @@ async fn application_is_known_after_checkpoint_goes() {
     check_application(&snapshot).await;
 }
 
-/// What cannot be deleted stays, and what it would need may be gone: no version before the retention is damaged, it is gone.
+/// What cannot be deleted stays, and what it would need may be gone: no version before the
+/// retention is damaged, it is gone.
 #[tokio::test]
 async fn interrupted_cleanup_leaves_no_broken_version() {
     for form in [Form::Classic, Form::MultiPart(2), Form::UuidJson(2)] {

@@ -10,7 +10,8 @@ fn lite() -> VacuumOptions {
     VacuumOptions { mode: VacuumMode::Lite, ..VacuumOptions::default() }
 }
 
-/// Commits of 50, 40, 9, 8 and 2 days ago, each of which removes a file; the file of the second came back with the fourth.
+/// Commits of 50, 40, 9, 8 and 2 days ago, each of which removes a file; the file of the second
+/// came back with the fourth.
 async fn lived() -> Lake {
     let lake = Lake::timed().await;
     let change =

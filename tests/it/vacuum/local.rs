@@ -1,4 +1,5 @@
-//! Vacuums of a folder of this machine, where files have ages, folders are things, and links lead elsewhere.
+//! Vacuums of a folder of this machine, where files have ages, folders are things, and links lead
+//! elsewhere.
 
 use std::fs::{self, File};
 use std::path::Path;

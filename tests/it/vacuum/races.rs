@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::kit::*;
 
-/// A vacuum that is overtaken by a commit once it has found what may go: what it deletes, or the error, and what is left.
+/// A vacuum that is overtaken by a commit once it has found what may go: what it deletes, or the
+/// error, and what is left.
 async fn overtaken_by(actions: &[Value]) -> (Result<Vec<String>, lakebed::Error>, Vec<String>) {
     let lake = Lake::new().await;
     lake.commit(&[removed("a.parquet", lake.days_ago(9)), removed("b.parquet", lake.days_ago(9))]).await;

@@ -1,4 +1,5 @@
-//! Batches of streams: a batch that is repeated is not written again, and one that only shares its number with a known one is refused.
+//! Batches of streams: a batch that is repeated is not written again, and one that only shares its
+//! number with a known one is refused.
 
 use std::sync::Arc;
 

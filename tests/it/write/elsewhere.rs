@@ -1,4 +1,5 @@
-//! Writes whose files several processes write: what one part writes, what the commit makes of all parts, and what others do in between.
+//! Writes whose files several processes write: what one part writes, what the commit makes of all
+//! parts, and what others do in between.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -260,7 +261,8 @@ async fn identity_values_of_parts_are_distinct() {
         case.table().commit_write(task, written).await.unwrap();
         all.push(case.ids().await);
     }
-    // Part p of three numbers its rows p, p + 3, p + 6, ...; the second write goes on beyond the furthest number.
+    // Part p of three numbers its rows p, p + 3, p + 6, ...; the second write goes on beyond the
+    // furthest number.
     let first = [100, 110, 120, 140, 150, 170];
     let second = first.map(|number| number + 80);
     assert_eq!(all, [first.to_vec(), [first, second].concat()]);

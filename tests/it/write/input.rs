@@ -1,4 +1,5 @@
-//! Streams of batches that are not all alike, and files of any size: every row comes into the table, or none does.
+//! Streams of batches that are not all alike, and files of any size: every row comes into the
+//! table, or none does.
 
 use std::sync::Arc;
 
