@@ -1,12 +1,12 @@
 //! The log on a store: listing it, and reading its commits, hint and checksums. Which files make a version is decided in
 //! `lakebed_core::log::segment`.
 //!
-//! Read [`list_log`] first. `commits` reads commits of any size, `put` writes them, `write` writes hints and checksums, `near` finds
+//! Read [`list_log`] first. `commits` reads commits of any size, `put` writes them, `write` writes hints and checksums, `tail` finds
 //! the newest files of large logs, `web` the log where nothing can be listed.
 
 mod commits;
 mod listed;
-mod near;
+mod tail;
 mod put;
 #[cfg(test)]
 mod tests;
@@ -22,8 +22,8 @@ use lakebed_core::path::{HINT_NAME, LOG_DIR, LogKind, LogPath};
 pub use commits::{CommitPart, read_commits, read_places, without_actions};
 pub use lakebed_core::log::segment::ListedLogFile;
 use listed::listed_file;
-pub use near::find_near;
 pub use put::{PutCommit, put_commit};
+pub use tail::find_near;
 pub use write::{hadoop_checksum_name, put_checksum, write_hint};
 
 use crate::store::Store;

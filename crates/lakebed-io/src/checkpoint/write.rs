@@ -17,7 +17,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
 use crate::at::At;
-use crate::parquet::sending::{self, Blocks, Chunk, Sending};
+use crate::parquet::row_group_buffer::{self, Blocks, Chunk, Sending};
 use crate::store::{Existing, Store};
 
 /// Rows that are taken at once: as many nulls stand ready for each column that they do not fill.
@@ -50,7 +50,7 @@ pub struct Encoder {
 }
 
 /// A row group that is not yet in its file.
-pub struct RowGroup(sending::RowGroup);
+pub struct RowGroup(row_group_buffer::RowGroup);
 
 impl CheckpointFile {
     /// Begins a file with these columns.

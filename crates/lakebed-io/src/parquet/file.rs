@@ -9,8 +9,8 @@ use parquet::file::metadata::ParquetMetaData;
 
 use lakebed_core::Result;
 
+use super::file_bytes::Source;
 use super::int96;
-use super::source::Source;
 use crate::at::At;
 
 /// An open Parquet file: its metadata, and where its bytes are. Cheap to clone.

@@ -13,8 +13,8 @@ use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 use lakebed_core::{Error, Result};
 
 use super::file::ParquetFile;
+use super::file_bytes::{Source, open_local};
 use super::page_index::PageIndex;
-use super::source::{Source, open_local};
 use crate::at::At;
 use crate::cache::{self, CachedFooter, FileKey};
 use crate::store::{Edition, Store};

@@ -3,7 +3,7 @@
 //! What the columns mean (names, types, deleted rows) is decided above, in `lakebed::scan`. Read [`ParquetFile::open`] first, then
 //! [`Decoding`], which turns some row groups of one file into batches; [`order`] runs many of those side by side and keeps their order.
 
-mod complete;
+mod complete_stats;
 mod file;
 mod footer;
 mod int96;
@@ -11,9 +11,9 @@ mod null_columns;
 pub mod order;
 mod page_index;
 mod read;
-pub(crate) mod sending;
-mod slices;
-mod source;
+pub(crate) mod row_group_buffer;
+mod row_slices;
+mod file_bytes;
 #[cfg(test)]
 mod tests;
 pub mod write;

@@ -1,10 +1,10 @@
 //! Turning row groups of one file into Arrow batches.
 //!
 //! The decoder asks for byte ranges; they are fetched without holding a core, then it computes on a thread made for that. A
-//! [`Decoding`] is sequential; [`ParquetFile::read`] decodes several row groups at once. `keyed` reads columns as keys into dictionaries,
+//! [`Decoding`] is sequential; [`ParquetFile::read`] decodes several row groups at once. `dictionary_keys` reads columns as keys into dictionaries,
 //! which the decoder does not give.
 
-mod keyed;
+mod dictionary_keys;
 mod options;
 
 use std::ops::{ControlFlow, Range};
@@ -20,11 +20,11 @@ use tokio::sync::Semaphore;
 
 use lakebed_core::{Error, Result};
 
-use self::keyed::{Keyed, Wanted};
+use self::dictionary_keys::{Keyed, Wanted};
 pub use self::options::{FilterSource, ReadOptions};
 use super::file::ParquetFile;
 use super::order::{InOrder, in_order};
-use super::slices::{Slice, slices};
+use super::row_slices::{Slice, slices};
 use crate::at::At;
 
 const DEFAULT_BATCH_ROWS: usize = 8192;

@@ -1,6 +1,6 @@
 mod bounds;
-mod flat;
-mod keyed;
+mod flat_column;
+mod dictionary_keys;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -30,7 +30,7 @@ use parquet::file::properties::WriterProperties;
 use lakebed_core::{Error, ErrorKind};
 
 use super::order::{Lanes, in_order};
-use super::slices::slices;
+use super::row_slices::slices;
 use super::{Cores, PageIndex, ParquetFile, ReadOptions};
 use crate::store::Store;
 

@@ -1,12 +1,12 @@
 //! Writing Parquet files: batches are encoded column by column on as many cores as are free, and leave for the store row group by row
 //! group. What the columns mean is decided above.
 //!
-//! Read [`ParquetWriter::create`] first. `options` says how files are to be, `dictionary` which columns gain by one; `flat` writes most columns
+//! Read [`ParquetWriter::create`] first. `options` says how files are to be, `dictionary` which columns gain by one; `flat_column` writes most columns
 //! of numbers and texts, faster than the encoder of all others.
 
 mod bounds;
 mod dictionary;
-mod flat;
+mod flat_column;
 mod nan;
 mod options;
 
@@ -26,13 +26,13 @@ use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::SchemaDescriptor;
 
-use self::flat::{Flat, FlatColumn};
+use self::flat_column::{Flat, FlatColumn};
 use super::read::Cores;
-use super::sending::{Blocks, Chunk, RowGroup, Sending, size_bytes};
+use super::row_group_buffer::{Blocks, Chunk, RowGroup, Sending, size_bytes};
 use crate::at::At;
 use crate::store::{Existing, Store, Unflushed};
 
-pub(super) use self::flat::FlatChunk;
+pub(super) use self::flat_column::FlatChunk;
 pub use self::options::{Codec, WriteOptions};
 
 /// Batches of fewer values than this are encoded where they are: to change threads would take longer.
@@ -284,7 +284,7 @@ impl Column {
         if let Some(column) = &mut self.as_flat {
             return column.write(rows).map_err(|error| error.within(name));
         }
-        let rows = flat::as_values(rows)?;
+        let rows = flat_column::as_values(rows)?;
         self.has_nan = self.has_nan || nan::has_nan(&rows);
         let leaves = compute_leaves(&self.field, &rows).at(name)?;
         self.writers.iter_mut().zip(&leaves).try_for_each(|(writer, leaf)| writer.write(leaf)).at(name)

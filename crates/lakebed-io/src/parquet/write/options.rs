@@ -11,7 +11,7 @@ use parquet::schema::types::ColumnPath;
 use super::bounds;
 use super::dictionary::without_dictionary;
 use crate::at::At;
-use crate::parquet::complete::LAKEBED;
+use crate::parquet::complete_stats::LAKEBED;
 
 /// How to write a file.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,9 +3,9 @@
 //!
 //! Keys become those of the row group, so that a value is looked up once for each dictionary that it comes in, and not once for each row.
 //! Values become a page as they stand. What comes out is what the encoder of all other columns would write. Read [`FlatColumn::write`] first;
-//! `values` are what rows bring and dictionaries hold, `keys` packs keys into a page.
+//! `values` are what rows bring and dictionaries hold, `packed_keys` packs keys into a page.
 
-mod keys;
+mod packed_keys;
 mod values;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -32,7 +32,7 @@ use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, Trac
 use parquet::schema::types::ColumnDescPtr;
 use parquet::util::bit_util::num_required_bits;
 
-use self::keys::put_keys;
+use self::packed_keys::put_keys;
 use self::values::{Dictionary, Extreme, Kind, Rows, Values, page_bounds, statistics, union};
 use super::bounds::PageOrder;
 use crate::at::At;
