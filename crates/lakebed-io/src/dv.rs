@@ -23,7 +23,7 @@ pub async fn read_deletion_vector(store: &Store, descriptor: &DeletionVectorDesc
     // PROTOCOL "Deletion Vector File Storage Format": version byte first. One request brings it where the vector stands near; a vector at 0
     // leaves no room for it.
     let start = if (1..=NEAR_THE_START).contains(&range.start) { 0 } else { range.start };
-    let bytes = store.get_ahead(&object, start..range.end).await.map_err(missing)?;
+    let bytes = store.get_with_readahead(&object, start..range.end).await.map_err(missing)?;
     if start < range.start {
         check_file_version(bytes.first().copied(), descriptor)?;
     }

@@ -13,9 +13,9 @@ const SEEDED_START_MS: i64 = 1_700_000_000_000;
 
 /// The clock and the dice. Clones share one clock and one sequence of numbers.
 #[derive(Clone)]
-pub struct Env(Arc<Source>);
+pub struct Env(Arc<Kind>);
 
-enum Source {
+enum Kind {
     System { origin: Instant },
     Seeded(Mutex<Seeded>),
 }
@@ -30,23 +30,23 @@ impl Env {
     /// The machine's clock and randomness.
     #[expect(clippy::disallowed_methods, reason = "Env is where the clock is read")]
     pub fn system() -> Self {
-        Self(Arc::new(Source::System { origin: Instant::now() }))
+        Self(Arc::new(Kind::System { origin: Instant::now() }))
     }
 
     /// A clock that begins at a fixed moment, and numbers that depend on nothing but `seed`.
     pub fn seeded(seed: u64) -> Self {
-        Self(Arc::new(Source::Seeded(Mutex::new(Seeded { rng: SmallRng::seed_from_u64(seed), elapsed: Duration::ZERO }))))
+        Self(Arc::new(Kind::Seeded(Mutex::new(Seeded { rng: SmallRng::seed_from_u64(seed), elapsed: Duration::ZERO }))))
     }
 
     /// Milliseconds since the epoch.
     #[expect(clippy::disallowed_methods, reason = "Env is where the clock is read")]
     pub fn now_ms(&self) -> i64 {
         match &*self.0 {
-            Source::System { .. } => match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Kind::System { .. } => match SystemTime::now().duration_since(UNIX_EPOCH) {
                 Ok(since) => millis(since),
                 Err(before) => -millis(before.duration()),
             },
-            Source::Seeded(seeded) => SEEDED_START_MS.saturating_add(millis(lock(seeded).elapsed)),
+            Kind::Seeded(seeded) => SEEDED_START_MS.saturating_add(millis(lock(seeded).elapsed)),
         }
     }
 
@@ -54,16 +54,16 @@ impl Env {
     #[expect(clippy::disallowed_methods, reason = "Env is where the clock is read")]
     pub fn monotonic(&self) -> Duration {
         match &*self.0 {
-            Source::System { origin } => Instant::now().saturating_duration_since(*origin),
-            Source::Seeded(seeded) => lock(seeded).elapsed,
+            Kind::System { origin } => Instant::now().saturating_duration_since(*origin),
+            Kind::Seeded(seeded) => lock(seeded).elapsed,
         }
     }
 
     /// Waits. A seeded clock jumps instead, and lets other tasks run.
     pub async fn sleep(&self, duration: Duration) {
         match &*self.0 {
-            Source::System { .. } => tokio::time::sleep(duration).await,
-            Source::Seeded(_) => {
+            Kind::System { .. } => tokio::time::sleep(duration).await,
+            Kind::Seeded(_) => {
                 self.advance(duration);
                 tokio::task::yield_now().await;
             }
@@ -72,7 +72,7 @@ impl Env {
 
     /// Moves a seeded clock forward; the system's clock goes its own way.
     pub fn advance(&self, duration: Duration) {
-        if let Source::Seeded(seeded) = &*self.0 {
+        if let Kind::Seeded(seeded) = &*self.0 {
             let mut seeded = lock(seeded);
             seeded.elapsed = seeded.elapsed.saturating_add(duration);
         }
@@ -81,12 +81,12 @@ impl Env {
     /// A random number.
     pub fn random_u64(&self) -> u64 {
         match &*self.0 {
-            Source::System { .. } => {
+            Kind::System { .. } => {
                 let mut bytes = [0; 8];
                 self.fill_from_system(&mut bytes);
                 u64::from_le_bytes(bytes)
             }
-            Source::Seeded(seeded) => lock(seeded).rng.next_u64(),
+            Kind::Seeded(seeded) => lock(seeded).rng.next_u64(),
         }
     }
 
@@ -94,8 +94,8 @@ impl Env {
     pub fn new_uuid(&self) -> String {
         let mut bytes = [0; 16];
         match &*self.0 {
-            Source::System { .. } => self.fill_from_system(&mut bytes),
-            Source::Seeded(seeded) => lock(seeded).rng.fill_bytes(&mut bytes),
+            Kind::System { .. } => self.fill_from_system(&mut bytes),
+            Kind::Seeded(seeded) => lock(seeded).rng.fill_bytes(&mut bytes),
         }
         uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
     }
@@ -123,8 +123,8 @@ impl Default for Env {
 impl std::fmt::Debug for Env {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match &*self.0 {
-            Source::System { .. } => "Env::system",
-            Source::Seeded(_) => "Env::seeded",
+            Kind::System { .. } => "Env::system",
+            Kind::Seeded(_) => "Env::seeded",
         })
     }
 }

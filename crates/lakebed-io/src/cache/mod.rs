@@ -1,7 +1,7 @@
 //! What the process keeps in memory of the files that it read lately, within one budget of bytes.
 //!
 //! Data files never change, so an entry is right as long as it is the same object of the same store. Of what others may replace it tells the
-//! edition, and whoever reads on finds out whether that is still there.
+//! version of the object, and whoever reads on finds out whether that is still there.
 
 mod file_key;
 mod lru;
@@ -16,7 +16,7 @@ pub(crate) use file_key::FileKey;
 use lru::Lru;
 use per_process::PerProcess;
 
-use crate::store::{Edition, Store};
+use crate::store::{ObjectVersion, Store};
 
 /// What is kept at most, over all stores of the process.
 const BUDGET_BYTES: usize = 64 << 20;
@@ -45,7 +45,7 @@ pub(crate) struct CachedFooter {
     /// Whether the index of pages is among the metadata.
     pub(crate) has_page_index: bool,
     /// Of which object it is, if others may replace that.
-    pub(crate) edition: Option<Edition>,
+    pub(crate) version: Option<ObjectVersion>,
 }
 
 /// The footer of a file, perhaps without the page index.

@@ -17,7 +17,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
 use crate::at::At;
-use crate::parquet::row_group_buffer::{self, Blocks, Chunk, Sending};
+use crate::parquet::row_group_buffer::{self, Blocks, Chunk, RowGroupBuffer};
 use crate::store::{Existing, Store};
 
 /// Rows that are taken at once: as many nulls stand ready for each column that they do not fill.
@@ -28,7 +28,7 @@ const UNIQUE: [&[&str]; 3] = [&["add", "path"], &["add", "stats"], &["remove", "
 
 /// A Parquet file that is being written.
 pub struct CheckpointFile {
-    sending: Sending,
+    sending: RowGroupBuffer,
     encoders: Encoders,
 }
 
@@ -62,7 +62,7 @@ impl CheckpointFile {
         let options = ArrowWriterOptions::new().with_properties(properties()).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(Blocks::default(), Arc::clone(&schema), options).at(&name)?;
         let (writer, factory) = writer.into_serialized_writer().at(&name)?;
-        let sending = Sending::new(name.clone(), writer, store.upload(path, existing).await?);
+        let sending = RowGroupBuffer::new(name.clone(), writer, store.upload(path, existing).await?);
         let encoders = Encoders { name: name.into(), schema, factory: Arc::new(factory) };
         Ok(Self { sending, encoders })
     }

@@ -10,7 +10,7 @@ use lakebed_core::log::replay::CommitRange;
 use lakebed_core::path::LogPath;
 use memchr::{memchr_iter, memrchr};
 
-use crate::store::{Parts, Store};
+use crate::store::{ChunkedRead, Store};
 
 /// How many commits are fetched at a time.
 pub(super) const CONCURRENCY: usize = 16;
@@ -60,9 +60,9 @@ pub fn read_commits(store: &Store, paths: &[LogPath]) -> impl Stream<Item = Resu
     let groups: Vec<Vec<LogPath>> = paths.chunks(together).map(<[LogPath]>::to_vec).collect();
     let store = store.clone();
     stream::iter(groups)
-        .map(move |group| Reading::begin(store.clone(), group))
+        .map(move |group| CommitReader::begin(store.clone(), group))
         .buffered(CONCURRENCY.div_ceil(together))
-        .map_ok(|group| stream::iter(group).flat_map(Reading::into_stream))
+        .map_ok(|group| stream::iter(group).flat_map(CommitReader::into_stream))
         .try_flatten()
 }
 
@@ -85,9 +85,9 @@ pub async fn read_places(store: &Store, places: &[CommitRange]) -> Result<Vec<By
 }
 
 /// A commit that is read.
-struct Reading {
+struct CommitReader {
     name: Arc<str>,
-    parts: Parts,
+    parts: ChunkedRead,
     /// The beginning of the next line.
     carry: Vec<u8>,
     start: u64,
@@ -95,10 +95,10 @@ struct Reading {
     ended: bool,
 }
 
-impl Reading {
+impl CommitReader {
     async fn begin(store: Store, group: Vec<LogPath>) -> Result<Vec<Self>> {
         let paths = group.iter().map(|path| store.log_path(&path.name));
-        let parts = store.parts(paths.collect::<Result<_>>()?, PART_BYTES).await?;
+        let parts = store.read_in_chunks(paths.collect::<Result<_>>()?, PART_BYTES).await?;
         let begun = group.into_iter().zip(parts);
         Ok(begun
             .map(|(path, parts)| Self { name: path.name.into(), parts, carry: Vec::new(), start: 0, lines: 0, ended: false })

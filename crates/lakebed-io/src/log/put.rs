@@ -19,7 +19,7 @@ use crate::env::Env;
 use crate::probe;
 use crate::store::{Put, PutOutcome, Store, Unflushed};
 
-/// How long it is tried to write a commit, or to find out whether it was: the client of the store has its own, longer patience with each
+/// How long it is tried to write a commit, or to find out whether it was: the client of the store has its own, longer budget with each
 /// request.
 const BUDGET: Duration = Duration::from_secs(30);
 /// So often at least, however long a request took.
@@ -45,7 +45,7 @@ pub async fn put_commit(store: &Store, version: u64, bytes: Bytes, txn_id: &str,
     probe::check_put_if_absent(store).await?;
     let commit = LogPath::commit(version);
     let object = store.log_path(&commit.name)?;
-    let mut patience = Patience::begin(&store.options().env);
+    let mut budget = RetryBudget::begin(&store.options().env);
     // Once an answer was lost, that request may yet be carried out, whatever the store says to later ones.
     let mut in_doubt = false;
     loop {
@@ -72,7 +72,7 @@ pub async fn put_commit(store: &Store, version: u64, bytes: Bytes, txn_id: &str,
             (Err(error), _) => error,
         };
         in_doubt = true;
-        if !patience.pause().await {
+        if !budget.pause().await {
             return Err(unknown(&store.describe(&object), txn_id, unclear));
         }
     }
@@ -99,18 +99,18 @@ async fn find_winner(store: &Store, commit: &LogPath, txn_id: &str) -> Result<Wi
 }
 
 /// Pauses between attempts, for as long as it is worth trying.
-struct Patience<'a> {
+struct RetryBudget<'a> {
     env: &'a Env,
     until: Duration,
     rounds: u32,
 }
 
-impl<'a> Patience<'a> {
+impl<'a> RetryBudget<'a> {
     fn begin(env: &'a Env) -> Self {
         Self { env, until: env.monotonic() + BUDGET, rounds: 0 }
     }
 
-    /// Waits, unless patience is at its end.
+    /// Waits, unless budget is at its end.
     async fn pause(&mut self) -> bool {
         self.rounds += 1;
         if self.rounds >= ROUNDS && self.env.monotonic() >= self.until {

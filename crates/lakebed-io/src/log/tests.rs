@@ -244,7 +244,7 @@ mod without_listing {
         let (store, _server) = serve(&[("a", "0123456789")]).await;
         let path = store.path_of("a").unwrap();
         assert_eq!(store.get_ranges(&path, &[2..4, 9..10]).await.unwrap(), ["23", "9"]);
-        assert_eq!(store.get_ahead(&path, 1..2).await.unwrap(), "1");
+        assert_eq!(store.get_with_readahead(&path, 1..2).await.unwrap(), "1");
         assert!(store.get_ranges(&path, std::slice::from_ref(&(9..11))).await.unwrap_err().is_corrupt());
         assert!(store.get(&store.path_of("b").unwrap()).await.unwrap_err().is_not_found());
     }

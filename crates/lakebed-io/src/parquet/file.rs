@@ -9,14 +9,14 @@ use parquet::file::metadata::ParquetMetaData;
 
 use lakebed_core::Result;
 
-use super::file_bytes::Source;
+use super::file_bytes::FileBytes;
 use super::int96;
 use crate::at::At;
 
 /// An open Parquet file: its metadata, and where its bytes are. Cheap to clone.
 #[derive(Clone)]
 pub struct ParquetFile {
-    pub(super) source: Source,
+    pub(super) source: FileBytes,
     pub(super) metadata: Arc<ParquetMetaData>,
 }
 

@@ -13,32 +13,32 @@ use lakebed_core::{Error, Result};
 
 use crate::at::At;
 use crate::cache::{self, FileKey};
-use crate::store::{Edition, Store};
+use crate::store::{ObjectVersion, Store};
 
 /// Local ranges closer than this are read in one go: a system call costs more than copying what lies between.
 const LOCAL_GAP: u64 = 16 * 1024;
 
 /// The bytes of one file.
 #[derive(Clone)]
-pub(super) enum Source {
+pub(super) enum FileBytes {
     Local {
         file: Arc<File>,
         size: u64,
         name: Arc<str>,
     },
     /// `whole` holds all bytes of a small object, which came with its metadata. Of an object that others may replace, `seen` tells which
-    /// edition it is; nothing is read of others.
+    /// version it is; nothing is read of others.
     Remote {
         store: Store,
         path: Path,
         name: Arc<str>,
         size: u64,
         whole: Option<Bytes>,
-        seen: Option<Arc<OnceLock<Edition>>>,
+        seen: Option<Arc<OnceLock<ObjectVersion>>>,
     },
 }
 
-impl Source {
+impl FileBytes {
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Local { name, .. } | Self::Remote { name, .. } => name,
@@ -103,10 +103,10 @@ impl Source {
 }
 
 /// Opens a local file.
-pub(super) fn open_local(store: &Store, path: &FilePath, name: &str) -> Result<(Source, std::fs::Metadata)> {
+pub(super) fn open_local(store: &Store, path: &FilePath, name: &str) -> Result<(FileBytes, std::fs::Metadata)> {
     let file = store.within().open(path).at(name)?;
     let metadata = file.metadata().at(name)?;
-    let source = Source::Local { file: Arc::new(file), size: metadata.len(), name: name.into() };
+    let source = FileBytes::Local { file: Arc::new(file), size: metadata.len(), name: name.into() };
     Ok((source, metadata))
 }
 

@@ -13,11 +13,11 @@ use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 use lakebed_core::{Error, Result};
 
 use super::file::ParquetFile;
-use super::file_bytes::{Source, open_local};
+use super::file_bytes::{FileBytes, open_local};
 use super::page_index::PageIndex;
 use crate::at::At;
 use crate::cache::{self, CachedFooter, FileKey};
-use crate::store::{Edition, Store};
+use crate::store::{ObjectVersion, Store};
 
 /// What is fetched of the end of a remote object before anything is known of it. Most metadata fits, and whole small files.
 const TAIL_BYTES: u64 = 64 * 1024;
@@ -27,20 +27,20 @@ const FOOTER_BYTES: u64 = 8;
 
 /// How to open a file.
 #[derive(Debug, Clone, Copy)]
-struct Wanted {
+struct FooterRequest {
     page_index: PageIndex,
     /// Whether others may replace it.
     is_replaceable: bool,
 }
 
-impl Wanted {
+impl FooterRequest {
     fn is_met_by(self, known: &CachedFooter) -> bool {
         self.page_index == PageIndex::Skip || known.has_page_index
     }
 
     /// The footer to keep once it was read.
-    fn footer(self, metadata: &Arc<ParquetMetaData>, edition: Option<Edition>) -> CachedFooter {
-        CachedFooter { metadata: Arc::clone(metadata), has_page_index: self.page_index == PageIndex::Read, edition }
+    fn footer(self, metadata: &Arc<ParquetMetaData>, version: Option<ObjectVersion>) -> CachedFooter {
+        CachedFooter { metadata: Arc::clone(metadata), has_page_index: self.page_index == PageIndex::Read, version }
     }
 }
 
@@ -49,17 +49,17 @@ impl ParquetFile {
     ///
     /// The metadata of files read lately is kept in memory. What is not Parquet, or damaged, is an error that names the object.
     pub async fn open(store: &Store, path: &Path, size: Option<u64>, page_index: PageIndex) -> Result<Self> {
-        open(store, path, size, Wanted { page_index, is_replaceable: false }).await
+        open(store, path, size, FooterRequest { page_index, is_replaceable: false }).await
     }
 
     /// The same of an object that others may replace. All that is read of it is of the object that was there when it was opened, or it is
     /// an error that [says so](lakebed_core::Error::is_replaced).
     pub async fn open_replaceable(store: &Store, path: &Path, size: Option<u64>, page_index: PageIndex) -> Result<Self> {
-        open(store, path, size, Wanted { page_index, is_replaceable: true }).await
+        open(store, path, size, FooterRequest { page_index, is_replaceable: true }).await
     }
 }
 
-async fn open(store: &Store, path: &Path, size: Option<u64>, wanted: Wanted) -> Result<ParquetFile> {
+async fn open(store: &Store, path: &Path, size: Option<u64>, wanted: FooterRequest) -> Result<ParquetFile> {
     match store.local_path(path) {
         Some(local) => {
             let (here, name) = (store.clone(), store.describe(path));
@@ -71,14 +71,14 @@ async fn open(store: &Store, path: &Path, size: Option<u64>, wanted: Wanted) -> 
 }
 
 /// Whatever takes its name, an open file stays what it is.
-fn open_file(store: &Store, local: &std::path::Path, name: &str, wanted: Wanted) -> Result<ParquetFile> {
+fn open_file(store: &Store, local: &std::path::Path, name: &str, wanted: FooterRequest) -> Result<ParquetFile> {
     let (source, file) = open_local(store, local, name)?;
     let key = FileKey::local(local, &file);
     let known = match key.as_ref().and_then(cache::find_footer) {
         Some(known) if wanted.is_met_by(&known) => return Ok(ParquetFile { source, metadata: known.metadata }),
         known => known,
     };
-    let mut parts = Parts::new(&source, known, wanted.page_index)?;
+    let mut parts = FooterDecoder::new(&source, known, wanted.page_index)?;
     let metadata = loop {
         match parts.next()? {
             Progress::Done(metadata) => break metadata,
@@ -94,7 +94,7 @@ fn open_file(store: &Store, local: &std::path::Path, name: &str, wanted: Wanted)
     Ok(ParquetFile { source, metadata })
 }
 
-async fn open_object(store: &Store, path: &Path, size: Option<u64>, wanted: Wanted) -> Result<ParquetFile> {
+async fn open_object(store: &Store, path: &Path, size: Option<u64>, wanted: FooterRequest) -> Result<ParquetFile> {
     let known_size = match size {
         Some(size) => size,
         None => store.head(path).await?.size,
@@ -109,24 +109,24 @@ async fn open_object(store: &Store, path: &Path, size: Option<u64>, wanted: Want
     }
 }
 
-async fn load_object(store: &Store, path: &Path, size: u64, wanted: Wanted) -> Result<ParquetFile> {
+async fn load_object(store: &Store, path: &Path, size: u64, wanted: FooterRequest) -> Result<ParquetFile> {
     let key = FileKey::remote(store, path, size);
     let name = store.describe(path).into();
-    // Of what may be replaced nothing is known as long as it is not known of which edition.
-    let known = cache::find_footer(&key).filter(|known| !wanted.is_replaceable || known.edition.is_some());
-    let edition = known.as_ref().and_then(|known| known.edition.clone());
-    let seen = wanted.is_replaceable.then(|| Arc::new(edition.map_or_else(OnceLock::new, OnceLock::from)));
-    let mut source = Source::Remote { store: store.clone(), path: path.clone(), name, size, whole: None, seen: seen.clone() };
+    // Of what may be replaced nothing is known as long as it is not known of which version of the object.
+    let known = cache::find_footer(&key).filter(|known| !wanted.is_replaceable || known.version.is_some());
+    let version = known.as_ref().and_then(|known| known.version.clone());
+    let seen = wanted.is_replaceable.then(|| Arc::new(version.map_or_else(OnceLock::new, OnceLock::from)));
+    let mut source = FileBytes::Remote { store: store.clone(), path: path.clone(), name, size, whole: None, seen: seen.clone() };
     let known = match known {
         Some(known) if wanted.is_met_by(&known) => return Ok(ParquetFile { source, metadata: known.metadata }),
         known => known,
     };
     let is_new = known.is_none();
-    let mut parts = Parts::new(&source, known, wanted.page_index)?;
+    let mut parts = FooterDecoder::new(&source, known, wanted.page_index)?;
     if is_new {
         let tail = size.saturating_sub(TAIL_BYTES)..size;
         let bytes = source.read(vec![tail.clone()]).await?;
-        if let (0, Some(bytes), Source::Remote { whole, .. }) = (tail.start, bytes.first(), &mut source) {
+        if let (0, Some(bytes), FileBytes::Remote { whole, .. }) = (tail.start, bytes.first(), &mut source) {
             *whole = Some(bytes.clone());
         }
         parts.give(vec![tail], bytes)?;
@@ -140,13 +140,13 @@ async fn load_object(store: &Store, path: &Path, size: u64, wanted: Wanted) -> R
             }
         }
     };
-    let edition = seen.and_then(|seen| seen.get().cloned());
-    cache::insert_footer(key, store, wanted.footer(&metadata, edition));
+    let version = seen.and_then(|seen| seen.get().cloned());
+    cache::insert_footer(key, store, wanted.footer(&metadata, version));
     Ok(ParquetFile { source, metadata })
 }
 
 /// The decoder of metadata, which says what bytes it wants and is given them.
-struct Parts {
+struct FooterDecoder {
     decoder: ParquetMetaDataPushDecoder,
     name: String,
     size: u64,
@@ -157,8 +157,8 @@ enum Progress {
     Done(Arc<ParquetMetaData>),
 }
 
-impl Parts {
-    fn new(source: &Source, known: Option<CachedFooter>, page_index: PageIndex) -> Result<Self> {
+impl FooterDecoder {
+    fn new(source: &FileBytes, known: Option<CachedFooter>, page_index: PageIndex) -> Result<Self> {
         let (name, size) = (source.name().to_owned(), source.size());
         let decoder = match known {
             Some(known) => ParquetMetaDataPushDecoder::try_new_with_metadata(size, (*known.metadata).clone()),

@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 
 use lakebed_core::{Error, Result};
 
-use self::dictionary_keys::{Keyed, Wanted};
+use self::dictionary_keys::{KeyColumns, KeyReader};
 pub use self::options::{FilterSource, ReadOptions};
 use super::file::ParquetFile;
 use super::order::{InOrder, in_order};
@@ -86,7 +86,7 @@ pub struct Decoding {
     file: ParquetFile,
     decoder: ParquetPushDecoder,
     /// The columns that the decoder is not to give, and how it would give all.
-    keyed: Option<(Wanted, ReadOptions)>,
+    keyed: Option<(KeyColumns, ReadOptions)>,
 }
 
 impl ParquetFile {
@@ -96,7 +96,7 @@ impl ParquetFile {
             Some(metadata) => metadata,
             None => self.reader_metadata(None, ArrowReaderOptions::new())?,
         };
-        let Some(wanted) = Wanted::of(&metadata, &options) else {
+        let Some(wanted) = KeyColumns::of(&metadata, &options) else {
             return Ok(Decoding { file: self.clone(), decoder: self.decoder(metadata, options)?, keyed: None });
         };
         options.metadata = Some(metadata.clone());
@@ -168,14 +168,14 @@ impl Decoding {
         S: FnMut(RecordBatch) -> Result<ControlFlow<()>> + Send + 'static,
     {
         let Self { file, decoder, keyed } = self;
-        let mut running = Running { file, decoder, keyed: None, sink };
+        let mut running = RunningDecoder { file, decoder, keyed: None, sink };
         let mut wanted = match keyed {
             // Without any bytes it only says what it needs. No core is taken for that, so that fetching starts at once.
             None => running.advance()?,
             Some((columns, options)) => {
                 let ranges = running.ranges_of(&columns)?;
                 let bytes = running.file.source.read(ranges.clone()).await?;
-                let open = move |running: &mut Running<S>| running.open(columns, options, ranges, bytes);
+                let open = move |running: &mut RunningDecoder<S>| running.open(columns, options, ranges, bytes);
                 let (same, wanted) = running.go_on(cores, open).await?;
                 running = same;
                 wanted
@@ -183,7 +183,7 @@ impl Decoding {
         };
         while let Some(ranges) = wanted {
             let bytes = if ranges.is_empty() { Vec::new() } else { running.file.source.read(ranges.clone()).await? };
-            let push = move |running: &mut Running<S>| running.decoder.push_ranges(ranges, bytes).at(running.file.name());
+            let push = move |running: &mut RunningDecoder<S>| running.decoder.push_ranges(ranges, bytes).at(running.file.name());
             (running, wanted) = running.go_on(cores, push).await?;
         }
         Ok(())
@@ -191,14 +191,14 @@ impl Decoding {
 }
 
 /// A [`Decoding`] that is at work.
-struct Running<S> {
+struct RunningDecoder<S> {
     file: ParquetFile,
     decoder: ParquetPushDecoder,
-    keyed: Option<Keyed>,
+    keyed: Option<KeyReader>,
     sink: S,
 }
 
-impl<S> Running<S>
+impl<S> RunningDecoder<S>
 where
     S: FnMut(RecordBatch) -> Result<ControlFlow<()>>,
 {
@@ -218,7 +218,7 @@ where
     }
 
     /// Where the columns are that are to come as keys, then what the decoder of the others wants to begin with.
-    fn ranges_of(&mut self, wanted: &Wanted) -> Result<Vec<Range<u64>>> {
+    fn ranges_of(&mut self, wanted: &KeyColumns) -> Result<Vec<Range<u64>>> {
         let mut ranges = wanted.ranges(&self.file.metadata);
         if !wanted.are_all()
             && let DecodeResult::NeedsData(others) = self.decoder.try_decode().at(self.file.name())?
@@ -229,10 +229,16 @@ where
     }
 
     /// Opens them, given the bytes of all those ranges. If that is not to be, all columns are left to a decoder.
-    fn open(&mut self, wanted: Wanted, options: ReadOptions, mut ranges: Vec<Range<u64>>, mut bytes: Vec<Bytes>) -> Result<()> {
+    fn open(
+        &mut self,
+        wanted: KeyColumns,
+        options: ReadOptions,
+        mut ranges: Vec<Range<u64>>,
+        mut bytes: Vec<Bytes>,
+    ) -> Result<()> {
         let keyed_count = wanted.leaves().count();
         let (others, of_others) = (ranges.split_off(keyed_count), bytes.split_off(keyed_count));
-        self.keyed = Keyed::open(wanted, bytes, &self.file.metadata).map_err(|error| error.within(self.file.name()))?;
+        self.keyed = KeyReader::open(wanted, bytes, &self.file.metadata).map_err(|error| error.within(self.file.name()))?;
         if self.keyed.is_some() {
             return self.decoder.push_ranges(others, of_others).at(self.file.name());
         }

@@ -96,29 +96,29 @@ impl Chunk {
 }
 
 /// Puts row groups behind each other and sends them, in the background, those of one call at a time: this bounds what is in memory.
-pub(crate) struct Sending {
-    idle: Option<Tail>,
+pub(crate) struct RowGroupBuffer {
+    idle: Option<FileEnd>,
     /// The tail, while there is work; at most one.
-    busy: JoinSet<Result<Tail>>,
+    busy: JoinSet<Result<FileEnd>>,
     is_given_up: Arc<AtomicBool>,
 }
 
 /// The end of a file that grows, and its way out.
-struct Tail {
-    file: Growing,
+struct FileEnd {
+    file: FileWriter,
     upload: Upload,
     is_given_up: Arc<AtomicBool>,
 }
 
-struct Growing {
+struct FileWriter {
     name: String,
     writer: SerializedFileWriter<Blocks>,
 }
 
-impl Sending {
+impl RowGroupBuffer {
     pub(crate) fn new(name: String, writer: SerializedFileWriter<Blocks>, upload: Upload) -> Self {
         let is_given_up = Arc::<AtomicBool>::default();
-        let tail = Tail { file: Growing { name, writer }, upload, is_given_up: Arc::clone(&is_given_up) };
+        let tail = FileEnd { file: FileWriter { name, writer }, upload, is_given_up: Arc::clone(&is_given_up) };
         Self { idle: Some(tail), busy: JoinSet::new(), is_given_up }
     }
 
@@ -156,7 +156,7 @@ impl Sending {
     }
 
     /// Where the file ends, once there is nothing to do.
-    async fn tail(&mut self) -> Result<Tail> {
+    async fn tail(&mut self) -> Result<FileEnd> {
         if let Some(tail) = self.idle.take() {
             return Ok(tail);
         }
@@ -170,7 +170,7 @@ pub(crate) fn size_bytes(group: &RowGroup) -> u64 {
     group.iter().map(|column| column.result().bytes_written).sum()
 }
 
-impl Tail {
+impl FileEnd {
     /// Sends row groups; each block leaves as soon as it is full.
     async fn send(mut self, groups: Vec<RowGroup>) -> Result<Self> {
         let (way, mut blocks) = channel(BLOCKS_AHEAD);
@@ -197,7 +197,7 @@ impl Tail {
     }
 }
 
-impl Growing {
+impl FileWriter {
     fn append(&mut self, groups: Vec<RowGroup>) -> Result<()> {
         for columns in groups {
             let mut group = self.writer.next_row_group().at(&self.name)?;

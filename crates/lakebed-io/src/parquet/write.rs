@@ -26,9 +26,9 @@ use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::SchemaDescriptor;
 
-use self::flat_column::{Flat, FlatColumn};
+use self::flat_column::{FlatColumn, FlatColumnWriter};
 use super::read::Cores;
-use super::row_group_buffer::{Blocks, Chunk, RowGroup, Sending, size_bytes};
+use super::row_group_buffer::{Blocks, Chunk, RowGroup, RowGroupBuffer, size_bytes};
 use crate::at::At;
 use crate::store::{Existing, Store, Unflushed};
 
@@ -41,7 +41,7 @@ const FEW_VALUES: usize = 1 << 16;
 /// A file that is being written. Nobody sees it before it is finished; dropped before, it leaves nothing.
 pub struct ParquetWriter {
     name: String,
-    sending: Sending,
+    sending: RowGroupBuffer,
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     columns: Arc<SchemaDescriptor>,
@@ -68,9 +68,9 @@ struct Column {
     writers: Vec<ArrowColumnWriter>,
     has_nan: bool,
     /// If it can be one.
-    flat: Option<Flat>,
+    flat: Option<FlatColumn>,
     /// Its writer in the place of those, if its rows are to be written so.
-    as_flat: Option<FlatColumn>,
+    as_flat: Option<FlatColumnWriter>,
 }
 
 impl ParquetWriter {
@@ -83,7 +83,7 @@ impl ParquetWriter {
             SerializedFileWriter::new(Blocks::default(), descriptor.root_schema_ptr(), Arc::clone(&properties)).at(&name)?;
         let columns = Arc::new(descriptor);
         let factory = ArrowRowGroupWriterFactory::new(&file, Arc::clone(&schema));
-        let sending = Sending::new(name.clone(), file, store.upload(path, Existing::Refuse).await?);
+        let sending = RowGroupBuffer::new(name.clone(), file, store.upload(path, Existing::Refuse).await?);
         Ok(Self {
             name,
             sending,
@@ -212,7 +212,7 @@ impl ParquetWriter {
                 field: Arc::clone(field),
                 writers: writers.by_ref().take(leaves).collect(),
                 has_nan: false,
-                flat: column.and_then(|column| Flat::of(field.data_type(), column, &self.properties)),
+                flat: column.and_then(|column| FlatColumn::of(field.data_type(), column, &self.properties)),
                 as_flat: None,
             })
         });

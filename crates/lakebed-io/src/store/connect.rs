@@ -1,4 +1,4 @@
-//! From a [`Place`] and options to a connected store of object_store's. Nothing here talks to the network yet.
+//! From a [`StoreLocation`] and options to a connected store of object_store's. Nothing here talks to the network yet.
 //!
 //! Read [`connect`] first.
 
@@ -11,18 +11,18 @@ use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 
 use super::abilities::Listing;
-use super::connection::{Asked, Connection, Refused};
+use super::connection::{ConnectError, ConnectRequest, Connection};
 use super::options::{StoreOptions, known, own};
-use super::url::location::{Place, Service};
+use super::url::location::{Service, StoreLocation};
 use crate::at::without;
 
-/// Connects to the service of `place`. `environment` is [`options::environment`] but in tests.
-pub(crate) fn connect(place: &Place, with: &StoreOptions, environment: &[(String, String)]) -> Result<Connection> {
+/// Connects to the service of `location`. `environment` is [`options::environment`] but in tests.
+pub(crate) fn connect(location: &StoreLocation, with: &StoreOptions, environment: &[(String, String)]) -> Result<Connection> {
     known::check_known(&with.options)?;
     let retry = own::retry(&with.options)?;
-    let asked = Asked { place, with, environment, retry };
+    let asked = ConnectRequest { location, with, environment, retry };
     let secrets = asked.secrets();
-    let connected = match &place.service {
+    let connected = match &location.service {
         Service::Local => Ok(Connection { listing: Listing::Local, ..asked.plain(Arc::new(LocalFileSystem::new())) }),
         Service::Memory { name } => Ok(asked.plain(memory(name))),
         Service::S3 { bucket } => asked.s3(bucket),
@@ -32,10 +32,10 @@ pub(crate) fn connect(place: &Place, with: &StoreOptions, environment: &[(String
         Service::Http { origin } => asked.http(origin),
     };
     let connection = connected.map_err(|error| match error {
-        Refused::Ours(error) => error,
-        Refused::Theirs(error) => Error::invalid_input(format!(
+        ConnectError::Ours(error) => error,
+        ConnectError::Theirs(error) => Error::invalid_input(format!(
             "{}: these storage options do not fit: {}",
-            place.url,
+            location.url,
             without(&error.to_string(), &secrets)
         )),
     })?;

@@ -1,6 +1,6 @@
 //! What a service is connected with, and what comes of it.
 //!
-//! Each service's own folder has a method of [`Asked`] that makes its [`Connection`].
+//! Each service's own folder has a method of [`ConnectRequest`] that makes its [`Connection`].
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use url::Url;
 use super::abilities::Listing;
 use super::options::own::duration;
 use super::options::{self, Settings, StoreOptions, settings};
-use super::url::location::{Place, Service};
+use super::url::location::{Service, StoreLocation};
 
 /// A store with what [`Store`](super::Store) must know of it.
 pub(crate) struct Connection {
@@ -35,26 +35,26 @@ pub(crate) struct Connection {
 }
 
 /// What every service needs to be connected to.
-pub(in crate::store) struct Asked<'a> {
-    pub(in crate::store) place: &'a Place,
+pub(in crate::store) struct ConnectRequest<'a> {
+    pub(in crate::store) location: &'a StoreLocation,
     pub(in crate::store) with: &'a StoreOptions,
     pub(in crate::store) environment: &'a [(String, String)],
     pub(in crate::store) retry: RetryConfig,
 }
 
 /// An error that already says everything, or one of object_store's to be wrapped.
-pub(in crate::store) enum Refused {
+pub(in crate::store) enum ConnectError {
     Ours(Error),
     Theirs(object_store::Error),
 }
 
-impl From<Error> for Refused {
+impl From<Error> for ConnectError {
     fn from(error: Error) -> Self {
         Self::Ours(error)
     }
 }
 
-impl From<object_store::Error> for Refused {
+impl From<object_store::Error> for ConnectError {
     fn from(error: object_store::Error) -> Self {
         Self::Theirs(error)
     }
@@ -70,10 +70,10 @@ impl Connection {
     }
 }
 
-impl Asked<'_> {
+impl ConnectRequest<'_> {
     /// A connection to a service that lists in order and has no other ability.
     pub(in crate::store) fn plain(&self, store: Arc<dyn ObjectStore>) -> Connection {
-        let (service, max_retries) = (self.place.service.clone(), self.retry.max_retries);
+        let (service, max_retries) = (self.location.service.clone(), self.retry.max_retries);
         let listing = Listing::Ordered;
         Connection { store, is_given: false, secrets: Vec::new(), max_retries, listing, pages: None, service, endpoint: None }
     }
@@ -85,14 +85,14 @@ impl Asked<'_> {
     }
 
     pub(in crate::store) fn settings<K: options::Key>(&self) -> Result<Settings<K>> {
-        settings(self.environment, &self.place.embedded, &self.with.options, self.with.credentials.is_some())
+        settings(self.environment, &self.location.embedded, &self.with.options, self.with.credentials.is_some())
     }
 
     /// Everything among options, URL and environment that looks like a secret.
     pub(in crate::store) fn secrets(&self) -> Vec<String> {
         const SECRET: [&str; 8] = ["secret", "token", "key", "sas", "password", "query", "credential", "master"];
         let named = self.with.options.iter().map(|(name, value)| (name.as_str(), value));
-        let embedded = self.place.embedded.iter().map(|(name, value)| (*name, value));
+        let embedded = self.location.embedded.iter().map(|(name, value)| (*name, value));
         let environment = self
             .environment
             .iter()
@@ -116,7 +116,7 @@ impl Asked<'_> {
 
     pub(in crate::store) fn refuse_credentials(&self, what: &str) -> Result<()> {
         match self.with.credentials {
-            Some(_) => Err(Error::invalid_input(format!("{}: {what} takes no credentials source", self.place.url))),
+            Some(_) => Err(Error::invalid_input(format!("{}: {what} takes no credentials source", self.location.url))),
             None => Ok(()),
         }
     }

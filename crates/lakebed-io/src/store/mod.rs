@@ -50,13 +50,13 @@ use local::rules::FileRules;
 pub(crate) use local::within::Within;
 pub use options::{StoreOptions, options_without_secrets};
 
-pub(crate) use request::chunks::Parts;
+pub(crate) use request::chunks::ChunkedRead;
 pub use request::delete::{Deletion, Fate};
 pub use request::folder::Folder;
-pub(crate) use request::object_version::Edition;
+pub(crate) use request::object_version::ObjectVersion;
 pub use request::upload::Upload;
 use request::windows::Windows;
-use url::location::{Place, Service};
+use url::location::{Service, StoreLocation};
 pub use url::parse::{absolute_location, url_without_secrets};
 pub use url::spelling::is_relative;
 
@@ -84,17 +84,17 @@ impl Store {
     /// `http` and `https`; their paths are percent-decoded once. What has no scheme is a local path and taken as it is.
     /// `memory://name` is the same store for the whole process.
     pub fn open(url: &str, options: StoreOptions) -> Result<Self> {
-        Self::open_place(Place::of_table(url)?, options)
+        Self::open_location(StoreLocation::of_table(url)?, options)
     }
 
-    fn open_place(place: Place, options: StoreOptions) -> Result<Self> {
-        let connection = connect::connect(&place, &options, &options::environment())?;
-        let unproven = connection.endpoint.as_ref().map(|endpoint| format!("{} at {endpoint}", place.url));
+    fn open_location(location: StoreLocation, options: StoreOptions) -> Result<Self> {
+        let connection = connect::connect(&location, &options, &options::environment())?;
+        let unproven = connection.endpoint.as_ref().map(|endpoint| format!("{} at {endpoint}", location.url));
         let flush = if options::own::local_flush(&options.options)? { Flush::Both } else { Flush::Later };
-        let within = Within::new(file_path(&place.path), options.allow_absolute_paths);
+        let within = Within::new(file_path(&location.path), options.allow_absolute_paths);
         let address = match connection.service {
-            Service::Local => Address::of_files(place.path, place.url),
-            _ => Address::of_objects(place.path, place.url),
+            Service::Local => Address::of_files(location.path, location.url),
+            _ => Address::of_objects(location.path, location.url),
         };
         Ok(Self(Arc::new(Inner {
             connection,
@@ -117,8 +117,8 @@ impl Store {
         let within = Within::new(file_path(&root), options.allow_absolute_paths);
         let address = Address::of_objects(root, url);
         // So that absolute paths below the URL are found to be the table's own.
-        let service = Place::parse(address.url.as_str())
-            .map_or_else(|_| Service::Memory { name: address.base.clone() }, |place| place.service);
+        let service = StoreLocation::parse(address.url.as_str())
+            .map_or_else(|_| Service::Memory { name: address.base.clone() }, |location| location.service);
         let unproven = match &service {
             Service::Local | Service::Memory { .. } | Service::Hdfs { .. } | Service::Http { .. } => None,
             // Another implementation at the same URL is another store.

@@ -7,7 +7,7 @@ use lakebed_core::path::{AbsolutePath, FilePath};
 use object_store::path::Path;
 
 use super::Store;
-use super::url::location::{Place, Service};
+use super::url::location::{Service, StoreLocation};
 use crate::store::local::file_path::file_path;
 
 impl Store {
@@ -17,11 +17,11 @@ impl Store {
             FilePath::Relative(relative) => return Ok((self.clone(), self.path_of(relative)?)),
             FilePath::Absolute(absolute) => absolute,
         };
-        let place = self.place_of(absolute)?;
-        if self.0.connection.service.is_meant_by(&place.service)
-            && (self.holds(&place.path) || self.0.options.allow_absolute_paths)
+        let location = self.location_of(absolute)?;
+        if self.0.connection.service.is_meant_by(&location.service)
+            && (self.holds(&location.path) || self.0.options.allow_absolute_paths)
         {
-            return Ok((self.clone(), place.path));
+            return Ok((self.clone(), location.path));
         }
         if !self.0.options.allow_absolute_paths {
             return Err(Error::invalid_input(format!(
@@ -30,11 +30,11 @@ impl Store {
             )));
         }
         let mut others = self.0.others.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(other) = others.get(&place.service) {
-            return Ok((other.clone(), place.path));
+        if let Some(other) = others.get(&location.service) {
+            return Ok((other.clone(), location.path));
         }
-        let (service, file) = (place.service.clone(), place.path.clone());
-        let other = Self::open_place(place, self.0.options.clone())?;
+        let (service, file) = (location.service.clone(), location.path.clone());
+        let other = Self::open_location(location, self.0.options.clone())?;
         others.insert(service, other.clone());
         Ok((other, file))
     }
@@ -45,8 +45,12 @@ impl Store {
             FilePath::Relative(relative) => return Some(relative.clone()),
             FilePath::Absolute(absolute) => absolute,
         };
-        let place = self.place_of(absolute).ok()?;
-        if self.0.connection.service.is_meant_by(&place.service) { self.below_root(&place.path).map(str::to_owned) } else { None }
+        let location = self.location_of(absolute).ok()?;
+        if self.0.connection.service.is_meant_by(&location.service) {
+            self.below_root(&location.path).map(str::to_owned)
+        } else {
+            None
+        }
     }
 
     /// What follows the root in an object's name.
@@ -60,7 +64,7 @@ impl Store {
         }
     }
 
-    fn place_of(&self, absolute: &AbsolutePath) -> Result<Place> {
+    fn location_of(&self, absolute: &AbsolutePath) -> Result<StoreLocation> {
         let here = || Path::parse(&absolute.path).map_err(|error| Error::corrupt(&absolute.path, error));
         let own = match &absolute.scheme {
             None => absolute.authority.is_empty(),
@@ -68,14 +72,14 @@ impl Store {
             Some(scheme) => absolute.authority.is_empty() && scheme != "file" && self.0.address.url.scheme() == scheme,
         };
         if own {
-            return Ok(Place {
+            return Ok(StoreLocation {
                 service: self.0.connection.service.clone(),
                 path: here()?,
                 url: self.0.address.url.clone(),
                 embedded: Vec::new(),
             });
         }
-        Place::of_parts(absolute.scheme.as_deref().unwrap_or("file"), &absolute.authority, &absolute.path)
+        StoreLocation::of_parts(absolute.scheme.as_deref().unwrap_or("file"), &absolute.authority, &absolute.path)
     }
 
     /// Whether an object of this service lies below the root, links of the file system followed.

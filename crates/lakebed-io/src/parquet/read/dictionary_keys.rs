@@ -1,7 +1,7 @@
 //! Columns that come as they are stored: as keys into the dictionary of their row group, where all pages are such. A value is then decoded
 //! once, however many rows have it.
 //!
-//! Read [`Keyed::open`] first.
+//! Read [`KeyReader::open`] first.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -30,7 +30,7 @@ use crate::at::At;
 use crate::parquet::LENGTH_BYTES;
 
 /// Which columns of a row group are to come as keys, beside others that do not.
-pub(super) struct Wanted {
+pub(super) struct KeyColumns {
     group: usize,
     /// For each column of a batch, the leaf of one that is to.
     columns: Vec<Option<usize>>,
@@ -39,29 +39,29 @@ pub(super) struct Wanted {
 }
 
 /// Columns of a row group that come as keys.
-pub(super) struct Keyed {
+pub(super) struct KeyReader {
     /// For each column of a batch one that does.
-    columns: Vec<Option<KeyedChunk>>,
+    columns: Vec<Option<KeyChunk>>,
     /// For each its field in the file.
     fields: Vec<FieldRef>,
 }
 
 /// One of them, of which the next rows have not been read.
-struct KeyedChunk {
+struct KeyChunk {
     name: String,
     values: ArrayRef,
-    pages: VecDeque<KeyedPage>,
+    pages: VecDeque<KeyPage>,
 }
 
 /// Rows of which the next ones have not been read.
-struct KeyedPage {
+struct KeyPage {
     rows: usize,
     /// Where rows may be null, 1 for those that are not.
     levels: Option<RleDecoder>,
     keys: RleDecoder,
 }
 
-impl Wanted {
+impl KeyColumns {
     /// Those that `options` allow and the metadata of the file, as far as it tells. None if there are none.
     pub(super) fn of(metadata: &ArrowReaderMetadata, options: &ReadOptions) -> Option<Self> {
         let is_whole = options.selection.is_none() && options.filter.is_none() && options.limit.is_none();
@@ -107,9 +107,9 @@ impl Wanted {
     }
 }
 
-impl Keyed {
+impl KeyReader {
     /// Of the bytes of their leaves. None if anything about one of them is unusual, as where some of its pages hold no keys.
-    pub(super) fn open(wanted: Wanted, bytes: Vec<Bytes>, metadata: &ParquetMetaData) -> Result<Option<Self>> {
+    pub(super) fn open(wanted: KeyColumns, bytes: Vec<Bytes>, metadata: &ParquetMetaData) -> Result<Option<Self>> {
         let group = metadata.row_group(wanted.group);
         let mut bytes = bytes.into_iter();
         let mut columns = Vec::with_capacity(wanted.columns.len());
@@ -118,7 +118,7 @@ impl Keyed {
                 columns.push(None);
                 continue;
             };
-            match KeyedChunk::open(bytes.next().unwrap_or_default(), group, leaf, field.data_type())? {
+            match KeyChunk::open(bytes.next().unwrap_or_default(), group, leaf, field.data_type())? {
                 Some(chunk) => columns.push(Some(chunk)),
                 None => return Ok(None),
             }
@@ -156,14 +156,14 @@ fn may_be_keyed(chunk: &ColumnChunkMetaData, data_type: &ArrowType) -> bool {
         && dictionary(column, &Bytes::new(), 0, data_type).is_some()
 }
 
-impl KeyedChunk {
+impl KeyChunk {
     /// None if anything about it is unusual.
     fn open(bytes: Bytes, group: &RowGroupMetaData, leaf: usize, data_type: &ArrowType) -> Result<Option<Self>> {
         let chunk = group.column(leaf);
         let column = chunk.column_descr();
         let name = column.path().string();
         let rows = usize::try_from(group.num_rows()).unwrap_or(0);
-        let stored = Arc::new(Stored { start: chunk.byte_range().0, bytes });
+        let stored = Arc::new(ColumnBytes { start: chunk.byte_range().0, bytes });
         let mut reader = SerializedPageReader::new(stored, chunk, rows, None).at(&name)?;
         let (mut values, mut pages, mut left) = (None, VecDeque::new(), rows);
         while let Some(page) = reader.get_next_page().at(&name)? {
@@ -172,7 +172,7 @@ impl KeyedChunk {
                     values = dictionary(column, &buf, num_values as usize, data_type);
                 }
                 page => {
-                    let Some(page) = KeyedPage::open(page, column.max_def_level() > 0) else { return Ok(None) };
+                    let Some(page) = KeyPage::open(page, column.max_def_level() > 0) else { return Ok(None) };
                     let Some(rest) = left.checked_sub(page.rows) else { return Ok(None) };
                     left = rest;
                     pages.push_back(page);
@@ -209,7 +209,7 @@ impl KeyedChunk {
     }
 }
 
-impl KeyedPage {
+impl KeyPage {
     /// None for pages of other kinds.
     fn open(page: Page, is_nullable: bool) -> Option<Self> {
         let (rows, levels, keys) = match page {
@@ -356,13 +356,13 @@ fn dictionary(column: &ColumnDescriptor, bytes: &Bytes, count: usize, data_type:
 }
 
 /// Bytes of a file.
-struct Stored {
+struct ColumnBytes {
     /// Where they are in it.
     start: u64,
     bytes: Bytes,
 }
 
-impl Stored {
+impl ColumnBytes {
     fn from(&self, start: u64) -> parquet::errors::Result<Bytes> {
         let start = start.checked_sub(self.start).and_then(|start| usize::try_from(start).ok());
         let bytes = start.filter(|start| *start <= self.bytes.len()).map(|start| self.bytes.slice(start..));
@@ -370,13 +370,13 @@ impl Stored {
     }
 }
 
-impl Length for Stored {
+impl Length for ColumnBytes {
     fn len(&self) -> u64 {
         self.start + self.bytes.len() as u64
     }
 }
 
-impl ChunkReader for Stored {
+impl ChunkReader for ColumnBytes {
     type T = Reader<Bytes>;
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {

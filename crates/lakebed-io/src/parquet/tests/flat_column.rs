@@ -1,4 +1,4 @@
-//! Flat columns as `write/flat.rs` writes them, beside what parquet's own writer makes of the same rows.
+//! Flat columns as `write/flat_column.rs` writes them, beside what parquet's own writer makes of the same rows.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! in the shortest way.
 //!
 //! Keys become those of the row group, so that a value is looked up once for each dictionary that it comes in, and not once for each row.
-//! Values become a page as they stand. What comes out is what the encoder of all other columns would write. Read [`FlatColumn::write`] first;
+//! Values become a page as they stand. What comes out is what the encoder of all other columns would write. Read [`FlatColumnWriter::write`] first;
 //! `values` are what rows bring and dictionaries hold, `packed_keys` packs keys into a page.
 
 mod packed_keys;
@@ -33,7 +33,7 @@ use parquet::schema::types::ColumnDescPtr;
 use parquet::util::bit_util::num_required_bits;
 
 use self::packed_keys::put_keys;
-use self::values::{Dictionary, Extreme, Kind, Rows, Values, page_bounds, statistics, union};
+use self::values::{Dictionary, Extreme, FlatRows, Kind, Values, page_bounds, statistics, union};
 use super::bounds::PageOrder;
 use crate::at::At;
 
@@ -48,15 +48,15 @@ const UNKNOWN: u32 = u32::MAX;
 
 /// A column that can be written so.
 #[derive(Clone)]
-pub(super) struct Flat {
+pub(super) struct FlatColumn {
     kind: Kind,
     descriptor: ColumnDescPtr,
     properties: WriterPropertiesPtr,
 }
 
 /// A column of a row group that is being encoded.
-pub(super) struct FlatColumn {
-    flat: Flat,
+pub(super) struct FlatColumnWriter {
+    flat: FlatColumn,
     codec: Option<Box<dyn Codec>>,
     /// As long as rows are written as keys.
     keys: Option<Keys>,
@@ -119,7 +119,7 @@ pub(crate) struct FlatChunk {
     close: ColumnCloseResult,
 }
 
-impl Flat {
+impl FlatColumn {
     /// A column whose values are of this type; None if it is not to be written so.
     pub(super) fn of(data_type: &ArrowType, descriptor: &ColumnDescPtr, properties: &WriterPropertiesPtr) -> Option<Self> {
         let path = descriptor.path();
@@ -131,7 +131,7 @@ impl Flat {
     }
 
     /// The column, if rows that come like these are written so.
-    pub(super) fn begin(&self, rows: &ArrayRef) -> Result<Option<FlatColumn>> {
+    pub(super) fn begin(&self, rows: &ArrayRef) -> Result<Option<FlatColumnWriter>> {
         let has_dictionary = self.properties.dictionary_enabled(self.descriptor.path());
         if has_dictionary && rows.as_dictionary_opt::<Int32Type>().is_none() {
             return Ok(None);
@@ -141,7 +141,7 @@ impl Flat {
         let levels = LevelEncoder::v1_streaming(self.descriptor.max_def_level());
         let dictionary = Dictionary::new(self.kind);
         let keys = Keys { dictionary, known: None, of_page: Vec::new(), has: Vec::new() };
-        Ok(Some(FlatColumn {
+        Ok(Some(FlatColumnWriter {
             flat: self.clone(),
             codec,
             keys: has_dictionary.then_some(keys),
@@ -169,7 +169,7 @@ impl Flat {
     }
 }
 
-impl FlatColumn {
+impl FlatColumnWriter {
     /// Takes rows, as values or as keys into a dictionary of such.
     pub(super) fn write(&mut self, rows: &ArrayRef) -> Result<()> {
         if self.keys.is_none() {
@@ -211,7 +211,7 @@ impl FlatColumn {
         self.end_page()?;
         self.end_keys()?;
         let Self { flat, dictionary, totals, mut column_index, .. } = self;
-        let Flat { kind, descriptor, properties } = flat;
+        let FlatColumn { kind, descriptor, properties } = flat;
         let of_dictionary = dictionary.is_some().then(|| (PageType::DICTIONARY_PAGE, properties.dictionary_page_encoding(), 1));
         let of_data = totals.pages.iter().map(|(encoding, count)| (PageType::DATA_PAGE, *encoding, *count));
         let pages = of_dictionary.into_iter().chain(of_data);
@@ -273,7 +273,7 @@ impl FlatColumn {
     }
 
     fn write_values(&mut self, rows: &ArrayRef) -> Result<()> {
-        let (rows, mut start) = (Rows::of(rows)?, 0);
+        let (rows, mut start) = (FlatRows::of(rows)?, 0);
         while start < rows.len() {
             let most = self.room().min(ROWS_AT_ONCE).min(rows.len() - start);
             let count = rows.fitting(start..start + most, self.flat.most_page_bytes().saturating_sub(self.page.bytes.len()));

@@ -8,12 +8,14 @@ use object_store::client::ClientConfigKey;
 
 use super::credentials::for_azure;
 use super::url::AZURE_CLOUDS;
-use crate::store::connection::{Asked, Connection, Refused, USER_AGENT, check_encrypted, client_value, elsewhere, is_on};
+use crate::store::connection::{
+    ConnectError, ConnectRequest, Connection, USER_AGENT, check_encrypted, client_value, elsewhere, is_on,
+};
 use crate::store::credentials::Refreshing;
 use crate::store::url::location::Service;
 
-impl Asked<'_> {
-    pub(in crate::store) fn azure(&self, account: Option<&str>, container: &str) -> Result<Connection, Refused> {
+impl ConnectRequest<'_> {
+    pub(in crate::store) fn azure(&self, account: Option<&str>, container: &str) -> Result<Connection, ConnectError> {
         use AzureConfigKey as K;
         let mut found = self.settings::<K>()?;
         // The URL names the account on purpose; an account from the options is for URLs that do not.
@@ -27,7 +29,7 @@ impl Asked<'_> {
         if account.is_none() && !found.contains_key(&K::UseEmulator) {
             let message = format!(
                 "{}: the account is missing: set azure_storage_account_name, or write abfss://{container}@ACCOUNT.dfs.core.windows.net/…",
-                self.place.url
+                self.location.url
             );
             return Err(Error::invalid_input(message).into());
         }

@@ -3,7 +3,7 @@
 use object_store::azure::AzureConfigKey;
 
 use crate::store::options::Key;
-use crate::store::options::secrecy::{Held, of_client};
+use crate::store::options::secrecy::{Secrecy, of_client};
 
 impl Key for AzureConfigKey {
     const ENV_PREFIX: &'static str = "AZURE_";
@@ -36,20 +36,20 @@ impl Key for AzureConfigKey {
 }
 
 /// What an option holds.
-pub(in crate::store) fn of_azure(key: AzureConfigKey) -> Held {
+pub(in crate::store) fn of_azure(key: AzureConfigKey) -> Secrecy {
     use AzureConfigKey as K;
     match key {
-        K::AccountName | K::ContainerName | K::UseEmulator | K::UseFabricEndpoint | K::DisableTagging => Held::Plain,
-        K::Endpoint | K::AuthorityHost => Held::Address,
+        K::AccountName | K::ContainerName | K::UseEmulator | K::UseFabricEndpoint | K::DisableTagging => Secrecy::Plain,
+        K::Endpoint | K::AuthorityHost => Secrecy::Address,
         K::SkipSignature
         | K::UseAzureCli
         | K::ClientId
         | K::AuthorityId
         | K::ObjectId
         | K::MsiResourceId
-        | K::FederatedTokenFile => Held::Identity,
-        K::AccessKey | K::SasKey | K::Token | K::ClientSecret | K::FabricSessionToken => Held::SecretOfIdentity,
+        | K::FederatedTokenFile => Secrecy::Identity,
+        K::AccessKey | K::SasKey | K::Token | K::ClientSecret | K::FabricSessionToken => Secrecy::SecretOfIdentity,
         K::Client(key) => of_client(key),
-        _ => Held::Unknown,
+        _ => Secrecy::Unknown,
     }
 }

@@ -5,9 +5,9 @@ use object_store::path::Path;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-use crate::store::url::location::{Place, Service, decoded, host, refuse, split_first};
+use crate::store::url::location::{Service, StoreLocation, decoded, host, refuse, split_first};
 
-impl Place {
+impl StoreLocation {
     /// `scheme://container@account.host/path` as Hadoop writes it, or `scheme://container/path` with the account among the options.
     pub(in crate::store) fn from_azure_url(url: &Url, text: &str) -> Result<Self> {
         let host = host(url, text, "container")?;

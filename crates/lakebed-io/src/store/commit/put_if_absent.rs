@@ -65,7 +65,7 @@ impl Store {
             Writing::ConditionalPut => {
                 let put = || self.object_store().put_opts(path, bytes.clone().into(), PutMode::Create.into());
                 // A conditional put that is made again may find its own object there.
-                let put = if purpose == Purpose::Disposable { self.again(put).await } else { put().await };
+                let put = if purpose == Purpose::Disposable { self.retry(put).await } else { put().await };
                 let e_tag = put.as_ref().ok().and_then(|put| put.e_tag.clone());
                 Ok(Put { outcome: self.outcome(put, path)?, e_tag })
             }

@@ -9,7 +9,7 @@ fn options(pairs: &[(&str, &str)]) -> StoreOptions {
 }
 
 fn open(url: &str, pairs: &[(&str, &str)]) -> Result<String> {
-    connect(&Place::parse(url)?, &options(pairs), &[]).map(|connection| format!("{:?}", connection.store))
+    connect(&StoreLocation::parse(url)?, &options(pairs), &[]).map(|connection| format!("{:?}", connection.store))
 }
 
 /// What the client was told, by the debugging text of object_store's client.
@@ -49,8 +49,8 @@ fn azure_takes_its_account_from_the_url_or_the_options() {
     check("az://c/t", &[("use_emulator", "true")], &["devstoreaccount1"]);
     let error = open("az://c/t", &[key]).unwrap_err();
     assert!(error.to_string().contains("set azure_storage_account_name"), "{error}");
-    let place = Place::parse("az://c/t").unwrap();
-    let connection = connect(&place, &options(&[key, ("account_name", "acc")]), &[]).unwrap();
+    let location = StoreLocation::parse("az://c/t").unwrap();
+    let connection = connect(&location, &options(&[key, ("account_name", "acc")]), &[]).unwrap();
     assert_eq!(connection.service, Service::Azure { account: Some("acc".into()), container: "c".into() });
 }
 
@@ -90,7 +90,9 @@ fn the_environment_fills_in() {
         .map(|(k, v)| (k.to_owned(), v.to_owned()));
     let client = format!(
         "{:?}",
-        connect(&Place::parse("s3://lake/t").unwrap(), &options(&[("endpoint", "https://mine")]), &environment).unwrap().store
+        connect(&StoreLocation::parse("s3://lake/t").unwrap(), &options(&[("endpoint", "https://mine")]), &environment)
+            .unwrap()
+            .store
     );
     assert!(client.contains("us-west-2") && client.contains("https://mine/lake") && !client.contains("https://env"), "{client}");
 }
@@ -108,24 +110,24 @@ impl CredentialSource for Fixed {
 fn a_source_replaces_other_credentials() {
     for url in ["s3://lake/t", "abfss://c@acc.dfs.core.windows.net/t", "gs://lake/t"] {
         let with = StoreOptions { credentials: Some(Arc::new(Fixed)), ..options(&[]) };
-        let client = format!("{:?}", connect(&Place::parse(url).unwrap(), &with, &[]).unwrap().store);
+        let client = format!("{:?}", connect(&StoreLocation::parse(url).unwrap(), &with, &[]).unwrap().store);
         assert!(client.contains("credentials: Refreshing"), "{client}");
     }
     let with = StoreOptions { credentials: Some(Arc::new(Fixed)), ..options(&[]) };
     assert!(
-        connect(&Place::parse("http://h/t").unwrap(), &with, &[])
+        connect(&StoreLocation::parse("http://h/t").unwrap(), &with, &[])
             .is_err_and(|error| error.to_string().contains("takes no credentials source"))
     );
-    assert!(connect(&Place::parse("/t").unwrap(), &with, &[]).is_ok());
+    assert!(connect(&StoreLocation::parse("/t").unwrap(), &with, &[]).is_ok());
 }
 
 #[test]
 fn secrets_are_known_by_their_names() {
-    let place = Place::parse("https://u:pass12@h/t?x=query1").unwrap();
+    let location = StoreLocation::parse("https://u:pass12@h/t?x=query1").unwrap();
     let with = options(&[("timeout", "30s"), ("proxy_url", "http://proxy")]);
     let environment = [("AWS_SECRET_ACCESS_KEY", "secret1"), ("AWS_REGION", "eu-west-1"), ("HOME_KEY", "home")]
         .map(|(k, v)| (k.to_owned(), v.to_owned()));
-    let mut secrets = connect(&place, &with, &environment).unwrap().secrets;
+    let mut secrets = connect(&location, &with, &environment).unwrap().secrets;
     secrets.sort();
     assert_eq!(secrets, ["pass12", "secret1", "x=query1"]);
 }

@@ -7,15 +7,15 @@ use object_store::client::ClientConfigKey;
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 
 use super::credentials::for_gcs;
-use crate::store::connection::{Asked, Connection, Refused, USER_AGENT, client_value, elsewhere};
+use crate::store::connection::{ConnectError, ConnectRequest, Connection, USER_AGENT, client_value, elsewhere};
 use crate::store::credentials::Refreshing;
 use crate::store::options::Settings;
 
 /// The domain at which Google runs GCS.
 const GOOGLE: [&str; 1] = ["googleapis.com"];
 
-impl Asked<'_> {
-    pub(in crate::store) fn gcs(&self, bucket: &str) -> Result<Connection, Refused> {
+impl ConnectRequest<'_> {
+    pub(in crate::store) fn gcs(&self, bucket: &str) -> Result<Connection, ConnectError> {
         use GoogleConfigKey as K;
         let found = self.settings::<K>()?;
         let endpoint = gcs_address(&found).and_then(|address| elsewhere(&address, &GOOGLE));

@@ -3,7 +3,7 @@
 use object_store::gcp::GoogleConfigKey;
 
 use crate::store::options::Key;
-use crate::store::options::secrecy::{Held, of_client};
+use crate::store::options::secrecy::{Secrecy, of_client};
 
 impl Key for GoogleConfigKey {
     const ENV_PREFIX: &'static str = "GOOGLE_";
@@ -17,14 +17,14 @@ impl Key for GoogleConfigKey {
 }
 
 /// What an option holds.
-pub(in crate::store) fn of_gcs(key: GoogleConfigKey) -> Held {
+pub(in crate::store) fn of_gcs(key: GoogleConfigKey) -> Secrecy {
     use GoogleConfigKey as K;
     match key {
-        K::Bucket => Held::Plain,
-        K::BaseUrl => Held::Address,
-        K::SkipSignature | K::ServiceAccount | K::ApplicationCredentials => Held::Identity,
-        K::ServiceAccountKey => Held::SecretOfIdentity,
+        K::Bucket => Secrecy::Plain,
+        K::BaseUrl => Secrecy::Address,
+        K::SkipSignature | K::ServiceAccount | K::ApplicationCredentials => Secrecy::Identity,
+        K::ServiceAccountKey => Secrecy::SecretOfIdentity,
         K::Client(key) => of_client(key),
-        _ => Held::Unknown,
+        _ => Secrecy::Unknown,
     }
 }

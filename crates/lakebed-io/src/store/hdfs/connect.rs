@@ -7,10 +7,10 @@ use lakebed_core::error::Result;
 
 use super::options::HADOOP_PREFIXES;
 use crate::store::abilities::Listing;
-use crate::store::connection::{Asked, Connection, Refused};
+use crate::store::connection::{ConnectError, ConnectRequest, Connection};
 
-impl Asked<'_> {
-    pub(in crate::store) fn hdfs(&self, url: &str) -> Result<Connection, Refused> {
+impl ConnectRequest<'_> {
+    pub(in crate::store) fn hdfs(&self, url: &str) -> Result<Connection, ConnectError> {
         self.refuse_credentials("HDFS")?;
         let config: HashMap<&str, &str> = self
             .with

@@ -3,9 +3,9 @@
 use lakebed_core::error::Result;
 use url::Url;
 
-use crate::store::url::location::{Place, Service, decoded};
+use crate::store::url::location::{Service, StoreLocation, decoded};
 
-impl Place {
+impl StoreLocation {
     pub(in crate::store) fn from_hdfs_url(url: &Url, text: &str) -> Result<Self> {
         let path = decoded(url.path(), text)?;
         let mut origin = url.clone();

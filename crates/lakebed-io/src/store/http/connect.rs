@@ -10,13 +10,13 @@ use object_store::{BackoffConfig, ClientOptions, HeaderMap, HeaderValue, RetryCo
 use url::Url;
 
 use crate::store::abilities::Listing;
-use crate::store::connection::{Asked, Connection, Refused, USER_AGENT, client_value};
+use crate::store::connection::{ConnectError, ConnectRequest, Connection, USER_AGENT, client_value};
 
-impl Asked<'_> {
-    pub(in crate::store) fn http(&self, origin: &str) -> Result<Connection, Refused> {
+impl ConnectRequest<'_> {
+    pub(in crate::store) fn http(&self, origin: &str) -> Result<Connection, ConnectError> {
         self.refuse_credentials("a web server")?;
         let mut url = Url::parse(origin).map_err(|error| Error::internal(format!("{origin}: {error}")))?;
-        let embedded = |name: &str| self.place.embedded.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str());
+        let embedded = |name: &str| self.location.embedded.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str());
         url.set_query(embedded("http_query"));
         let mut client =
             ClientOptions::new().with_config(ClientConfigKey::UserAgent, USER_AGENT).with_allow_http(url.scheme() == "http");

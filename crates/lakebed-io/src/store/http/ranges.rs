@@ -8,7 +8,7 @@ use lakebed_core::error::{Error, Result};
 use object_store::GetOptions;
 use object_store::path::Path;
 
-use crate::store::{Edition, Store};
+use crate::store::{ObjectVersion, Store};
 
 impl Store {
     /// Fetches the whole object and cuts these ranges out of it.
@@ -16,9 +16,9 @@ impl Store {
         &self,
         path: &Path,
         ranges: &[Range<u64>],
-        seen: Option<&OnceLock<Edition>>,
+        seen: Option<&OnceLock<ObjectVersion>>,
     ) -> Result<Vec<Bytes>> {
-        let whole = match self.again(|| self.get_of(path, GetOptions::default(), seen)).await {
+        let whole = match self.retry(|| self.get_of(path, GetOptions::default(), seen)).await {
             Err(object_store::Error::Precondition { .. }) if seen.is_some() => return Err(Error::replaced(self.describe(path))),
             whole => whole.map_err(|error| self.failed(&error, path))?,
         };

@@ -5,9 +5,9 @@ use object_store::path::Path;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-use crate::store::url::location::{Place, Service, without_secrets};
+use crate::store::url::location::{Service, StoreLocation, without_secrets};
 
-impl Place {
+impl StoreLocation {
     /// A folder on a plain web server.
     pub(in crate::store) fn from_web_server(url: &Url, path: Path) -> Result<Self> {
         let clean = without_secrets(url.clone());

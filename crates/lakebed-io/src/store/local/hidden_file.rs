@@ -57,7 +57,7 @@ impl HiddenFile {
     }
 
     /// The same file once more, for flushing it while it is written.
-    pub(in crate::store) fn again(&self) -> io::Result<File> {
+    pub(in crate::store) fn try_clone(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 
@@ -86,7 +86,7 @@ impl HiddenFile {
         }
         self.unname()?;
         self.settle_name(flush)?;
-        Ok(Some((self.again()?, folder_of(&self.target).to_owned())))
+        Ok(Some((self.try_clone()?, folder_of(&self.target).to_owned())))
     }
 
     fn publish_over(mut self, flush: Flush) -> io::Result<(File, PathBuf)> {
@@ -97,7 +97,7 @@ impl HiddenFile {
             self.is_named = false;
         }
         self.settle_name(flush)?;
-        Ok((self.again()?, folder_of(&self.target).to_owned()))
+        Ok((self.try_clone()?, folder_of(&self.target).to_owned()))
     }
 
     /// Whether the file has its name already: see `link_or_move`.

@@ -5,9 +5,9 @@ use std::path::{Component, Path as FilePath, PathBuf};
 use lakebed_core::error::{Error, Result};
 use url::Url;
 
-use crate::store::url::location::{Place, Service, decoded, refuse};
+use crate::store::url::location::{Service, StoreLocation, decoded, refuse};
 
-impl Place {
+impl StoreLocation {
     pub(crate) fn local(absolute: &FilePath) -> Result<Self> {
         let shown = absolute.display();
         let url = Url::from_file_path(absolute).map_err(|()| Error::invalid_input(format!("{shown}: not an absolute path")))?;

@@ -4,7 +4,7 @@ use object_store::ClientConfigKey;
 
 /// What an option's value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::store) enum Held {
+pub(in crate::store) enum Secrecy {
     /// Nothing that opens a store.
     Plain,
     /// An address, in which a password or a signature may stand.
@@ -18,7 +18,7 @@ pub(in crate::store) enum Held {
 }
 
 /// What an option of the HTTP client holds.
-pub(in crate::store) fn of_client(key: ClientConfigKey) -> Held {
+pub(in crate::store) fn of_client(key: ClientConfigKey) -> Secrecy {
     use ClientConfigKey as K;
     match key {
         K::AllowHttp
@@ -35,8 +35,8 @@ pub(in crate::store) fn of_client(key: ClientConfigKey) -> Held {
         | K::PoolMaxIdlePerHost
         | K::ProxyExcludes
         | K::RandomizeAddresses
-        | K::Timeout => Held::Plain,
-        K::ProxyUrl => Held::Address,
-        _ => Held::Unknown,
+        | K::Timeout => Secrecy::Plain,
+        K::ProxyUrl => Secrecy::Address,
+        _ => Secrecy::Unknown,
     }
 }

@@ -13,7 +13,7 @@ use url::Url;
 
 use super::known::WITHOUT_EFFECT;
 use super::own::OWN;
-use super::secrecy::{Held, of_client};
+use super::secrecy::{Secrecy, of_client};
 use crate::store::azure::options::of_azure;
 use crate::store::gcs::options::of_gcs;
 use crate::store::hdfs::options::is_of_hadoop;
@@ -24,14 +24,14 @@ use crate::store::url::location::without_secrets;
 /// another part of it is a secret: halves of two identities must not be mixed.
 pub fn options_without_secrets(options: &HashMap<String, String>) -> HashMap<String, String> {
     let held = |name: &String| held(&name.trim().to_ascii_lowercase());
-    let is_whole = !options.keys().any(|name| held(name) == Held::SecretOfIdentity);
+    let is_whole = !options.keys().any(|name| held(name) == Secrecy::SecretOfIdentity);
     let mut kept = HashMap::new();
     for (name, value) in options {
         let value = match held(name) {
-            Held::Plain => Some(value.clone()),
-            Held::Address => address(value),
+            Secrecy::Plain => Some(value.clone()),
+            Secrecy::Address => address(value),
             // Some callers give the key itself where its path belongs.
-            Held::Identity if is_whole && !value.contains(['{', '\n']) => Some(value.clone()),
+            Secrecy::Identity if is_whole && !value.contains(['{', '\n']) => Some(value.clone()),
             _ => None,
         };
         kept.extend(value.map(|value| (name.clone(), value)));
@@ -52,7 +52,7 @@ fn address(value: &str) -> Option<String> {
 }
 
 /// By the services that know the name. If several services know the name, the strictest of them decides.
-fn held(name: &str) -> Held {
+fn held(name: &str) -> Secrecy {
     let found = [
         AmazonS3ConfigKey::from_str(name).ok().map(of_s3),
         AzureConfigKey::from_str(name).ok().map(of_azure),
@@ -60,7 +60,7 @@ fn held(name: &str) -> Held {
         ClientConfigKey::from_str(name).ok().map(of_client),
     ];
     let own = OWN.contains(&name) || WITHOUT_EFFECT.contains(&name) || is_of_hadoop(name);
-    found.into_iter().flatten().chain(own.then_some(Held::Plain)).max().unwrap_or(Held::Unknown)
+    found.into_iter().flatten().chain(own.then_some(Secrecy::Plain)).max().unwrap_or(Secrecy::Unknown)
 }
 
 #[cfg(test)]

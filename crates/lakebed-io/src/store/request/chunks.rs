@@ -16,16 +16,16 @@ use crate::at::At;
 use crate::store::{Store, Within};
 
 /// What is left to read of an object.
-pub(crate) struct Parts {
+pub(crate) struct ChunkedRead {
     store: Store,
     path: Path,
     part_bytes: usize,
     /// What was read before it is asked for.
     ahead: Option<Bytes>,
-    source: Source,
+    source: Rest,
 }
 
-enum Source {
+enum Rest {
     /// A file, which is opened with the first read.
     Local(PathBuf, Option<File>),
     Remote(BoxStream<'static, object_store::Result<Bytes>>),
@@ -34,22 +34,22 @@ enum Source {
 
 impl Store {
     /// Begins to read objects in parts of so many bytes; the first parts are read at once.
-    pub(crate) async fn parts(&self, paths: Vec<Path>, part_bytes: usize) -> Result<Vec<Parts>> {
+    pub(crate) async fn read_in_chunks(&self, paths: Vec<Path>, part_bytes: usize) -> Result<Vec<ChunkedRead>> {
         match paths.iter().map(|path| self.local_path(path)).collect() {
-            Some(files) => self.local_parts(paths, files, part_bytes).await,
-            None => try_join_all(paths.into_iter().map(|path| self.remote_parts(path, part_bytes))).await,
+            Some(files) => self.read_local_in_chunks(paths, files, part_bytes).await,
+            None => try_join_all(paths.into_iter().map(|path| self.read_remote_in_chunks(path, part_bytes))).await,
         }
     }
 
     /// To change threads takes longer than to read a small file, so it is done once. When a part of bytes has come together the other files
     /// are left for later.
-    async fn local_parts(&self, paths: Vec<Path>, files: Vec<PathBuf>, part_bytes: usize) -> Result<Vec<Parts>> {
+    async fn read_local_in_chunks(&self, paths: Vec<Path>, files: Vec<PathBuf>, part_bytes: usize) -> Result<Vec<ChunkedRead>> {
         let within = self.within();
         let read = tokio::task::spawn_blocking(move || {
             let mut left = part_bytes;
             let begin = |file: PathBuf| {
                 if left == 0 {
-                    return Ok((None, Source::Local(file, None)));
+                    return Ok((None, Rest::Local(file, None)));
                 }
                 let (bytes, source) = read_file(file, None, part_bytes, &within)?;
                 left = left.saturating_sub(bytes.len());
@@ -58,23 +58,23 @@ impl Store {
             files.into_iter().map(begin).collect::<Vec<io::Result<_>>>()
         });
         let begun = read.await.at(self.url())?.into_iter().zip(paths).map(|(begun, path)| match begun {
-            Ok((ahead, source)) => Ok(Parts { store: self.clone(), path, part_bytes, ahead, source }),
+            Ok((ahead, source)) => Ok(ChunkedRead { store: self.clone(), path, part_bytes, ahead, source }),
             Err(error) => Err(error).at(self.describe(&path)),
         });
         begun.collect()
     }
 
-    async fn remote_parts(&self, path: Path, part_bytes: usize) -> Result<Parts> {
-        let found = self.again(|| self.object_store().get(&path)).await.map_err(|error| self.failed(&error, &path))?;
-        let source = Source::Remote(found.into_stream());
-        let mut parts = Parts { store: self.clone(), path, part_bytes, ahead: None, source };
+    async fn read_remote_in_chunks(&self, path: Path, part_bytes: usize) -> Result<ChunkedRead> {
+        let found = self.retry(|| self.object_store().get(&path)).await.map_err(|error| self.failed(&error, &path))?;
+        let source = Rest::Remote(found.into_stream());
+        let mut parts = ChunkedRead { store: self.clone(), path, part_bytes, ahead: None, source };
         parts.ahead = Some(parts.next().await?);
         Ok(parts)
     }
 }
 
 /// The next part of a file, and what is left of it.
-fn read_file(path: PathBuf, opened: Option<File>, part_bytes: usize, within: &Within) -> io::Result<(Bytes, Source)> {
+fn read_file(path: PathBuf, opened: Option<File>, part_bytes: usize, within: &Within) -> io::Result<(Bytes, Rest)> {
     let mut file = match opened {
         Some(file) => file,
         None => within.open(&path)?,
@@ -82,27 +82,27 @@ fn read_file(path: PathBuf, opened: Option<File>, part_bytes: usize, within: &Wi
     let left = file.metadata()?.len().saturating_sub(file.stream_position()?);
     let mut bytes = Vec::with_capacity(usize::try_from(left).unwrap_or(part_bytes).min(part_bytes) + 1);
     file.by_ref().take(part_bytes as u64).read_to_end(&mut bytes)?;
-    let rest = if bytes.len() == part_bytes { Source::Local(path, Some(file)) } else { Source::End };
+    let rest = if bytes.len() == part_bytes { Rest::Local(path, Some(file)) } else { Rest::End };
     Ok((bytes.into(), rest))
 }
 
-impl Parts {
+impl ChunkedRead {
     /// The next part, or a few more bytes; fewer, perhaps none, only at the end.
     pub(crate) async fn next(&mut self) -> Result<Bytes> {
         if let Some(ahead) = self.ahead.take() {
             return Ok(ahead);
         }
         let part_bytes = self.part_bytes;
-        match std::mem::replace(&mut self.source, Source::End) {
-            Source::End => Ok(Bytes::new()),
-            Source::Local(file, opened) => {
+        match std::mem::replace(&mut self.source, Rest::End) {
+            Rest::End => Ok(Bytes::new()),
+            Rest::Local(file, opened) => {
                 let within = self.store.within();
                 let read = move |file| read_file(file, opened, part_bytes, &within);
                 let (bytes, rest) = self.store.blocking(&self.path, file, read).await?;
                 self.source = rest;
                 Ok(bytes)
             }
-            Source::Remote(mut stream) => {
+            Rest::Remote(mut stream) => {
                 let mut read: Option<Bytes> = None;
                 let mut joined = BytesMut::new();
                 while joined.len() + read.as_ref().map_or(0, Bytes::len) < part_bytes {
@@ -116,7 +116,7 @@ impl Parts {
                         joined.extend_from_slice(&bytes);
                     }
                 }
-                self.source = Source::Remote(stream);
+                self.source = Rest::Remote(stream);
                 Ok(both(read, joined))
             }
         }

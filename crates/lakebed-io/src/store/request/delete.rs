@@ -71,7 +71,7 @@ impl Store {
     async fn delete_objects(&self, paths: &[Path]) -> Deletion {
         let settled = Settled::new(paths);
         // What is gone already, an attempt that comes after finds missing, or deletes again.
-        let deleted = self.again(|| delete_all(self.object_store().as_ref(), paths, &settled)).await;
+        let deleted = self.retry(|| delete_all(self.object_store().as_ref(), paths, &settled)).await;
         // The answer to a request for many does not always say which.
         let blamed = if let [only] = paths { only } else { self.root() };
         let fates = settled.fates(deleted.is_ok());

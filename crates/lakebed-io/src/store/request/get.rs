@@ -1,4 +1,4 @@
-//! One request for an object or a part of it, which looks which edition it is.
+//! One request for an object or a part of it, which looks which version of the object it is.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -8,19 +8,19 @@ use lakebed_core::error::Error;
 use object_store::path::Path;
 use object_store::{GetOptions, ObjectStore};
 
-use super::object_version::Edition;
+use super::object_version::ObjectVersion;
 use crate::store::Store;
 
 impl Store {
-    /// What the request asks for. Of an object that others may replace, `seen` holds the edition; another one is an error.
+    /// What the request asks for. Of an object that others may replace, `seen` holds the version; another one is an error.
     pub(in crate::store) async fn get_of(
         &self,
         path: &Path,
         options: GetOptions,
-        seen: Option<&OnceLock<Edition>>,
+        seen: Option<&OnceLock<ObjectVersion>>,
     ) -> object_store::Result<Bytes> {
         let found = self.object_store().get_opts(path, options).await?;
-        match seen.is_none_or(|seen| seen.get_or_init(|| Edition::of(&found.meta)).is_of(&found.meta)) {
+        match seen.is_none_or(|seen| seen.get_or_init(|| ObjectVersion::of(&found.meta)).is_of(&found.meta)) {
             true => found.bytes().await,
             false => Err(object_store::Error::Precondition { path: path.to_string(), source: "another has its name".into() }),
         }

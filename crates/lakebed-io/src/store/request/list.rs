@@ -26,8 +26,8 @@ impl Store {
         let range = Names { after, before };
         let listed = match &self.0.connection.listing {
             Listing::Local => return self.list_local(folder, range).await,
-            Listing::Ordered => self.again(|| self.list_ordered(folder, range, most)).await,
-            Listing::Whole => self.again(|| list_whole(self.object_store().as_ref(), folder, range)).await,
+            Listing::Ordered => self.retry(|| self.list_ordered(folder, range, most)).await,
+            Listing::Whole => self.retry(|| list_whole(self.object_store().as_ref(), folder, range)).await,
             Listing::Web(lister) => list_whole(lister.as_ref(), folder, range).await,
         };
         match listed {

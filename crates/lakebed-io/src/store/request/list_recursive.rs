@@ -17,7 +17,7 @@ impl Store {
         let listed = match (&self.0.connection.listing, &self.0.connection.pages) {
             (Listing::Local, _) => return self.list_local_folder(folder).await,
             (Listing::Web(lister), _) => whole(lister.as_ref(), folder).await,
-            (_, None) => self.again(|| whole(self.object_store().as_ref(), folder)).await,
+            (_, None) => self.retry(|| whole(self.object_store().as_ref(), folder)).await,
             (_, Some(pages)) => {
                 let prefix = if folder.as_ref().is_empty() { None } else { Some(format!("{folder}/")) };
                 let ask = || {
@@ -25,7 +25,7 @@ impl Store {
                     let options = PaginatedListOptions { delimiter, page_token: page.clone(), ..PaginatedListOptions::default() };
                     pages.list_paginated(prefix.as_deref(), options)
                 };
-                self.again(ask).await.map(|listed| folder_of(listed.result, listed.page_token))
+                self.retry(ask).await.map(|listed| folder_of(listed.result, listed.page_token))
             }
         };
         match listed {

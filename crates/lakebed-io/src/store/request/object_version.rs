@@ -5,13 +5,13 @@ use object_store::ObjectMeta;
 
 /// One of the objects that have a name one after the other, as far as stores tell them apart.
 #[derive(Debug, Clone)]
-pub(crate) struct Edition {
+pub(crate) struct ObjectVersion {
     size: u64,
     e_tag: Option<String>,
     modified: DateTime<Utc>,
 }
 
-impl Edition {
+impl ObjectVersion {
     pub(in crate::store) fn of(meta: &ObjectMeta) -> Self {
         Self { size: meta.size, e_tag: meta.e_tag.clone(), modified: meta.last_modified }
     }

@@ -40,7 +40,7 @@ impl Store {
             (Existing::Replace, _) | (_, Writing::Rename) => PutMode::Overwrite,
             (Existing::Refuse, _) => PutMode::Create,
         };
-        let put = self.again(|| self.object_store().put_opts(path, payload.clone(), mode.clone().into())).await;
+        let put = self.retry(|| self.object_store().put_opts(path, payload.clone(), mode.clone().into())).await;
         match self.outcome(put, path)? {
             PutOutcome::Done => Ok(()),
             PutOutcome::Taken if self.has(path, &payload).await? => Ok(()),

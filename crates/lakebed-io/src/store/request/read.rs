@@ -12,7 +12,7 @@ use object_store::{GetOptions, OBJECT_STORE_COALESCE_DEFAULT, ObjectMeta, Object
 use crate::at::At;
 use crate::store::Store;
 use crate::store::local::files;
-use crate::store::request::object_version::Edition;
+use crate::store::request::object_version::ObjectVersion;
 
 impl Store {
     /// All bytes of an object.
@@ -22,7 +22,7 @@ impl Store {
             return self.blocking(path, file, move |file| files::read(&file, &within)).await;
         }
         let get = || async { self.object_store().get(path).await?.bytes().await };
-        self.again(get).await.map_err(|error| self.failed(&error, path))
+        self.retry(get).await.map_err(|error| self.failed(&error, path))
     }
 
     /// These ranges of an object, each complete. Ranges that lie near each other are fetched together.
@@ -39,13 +39,23 @@ impl Store {
         self.fetch_ranges(path, ranges, None).await
     }
 
-    /// The same of an object that others may replace, no local file: all of the edition that is `seen`, or else of the first that comes.
+    /// The same of an object that others may replace, no local file: all of the version that is `seen`, or else of the first that comes.
     /// That there is another by now is an error of its own.
-    pub(crate) async fn get_ranges_of(&self, path: &Path, ranges: &[Range<u64>], seen: &OnceLock<Edition>) -> Result<Vec<Bytes>> {
+    pub(crate) async fn get_ranges_of(
+        &self,
+        path: &Path,
+        ranges: &[Range<u64>],
+        seen: &OnceLock<ObjectVersion>,
+    ) -> Result<Vec<Bytes>> {
         self.fetch_ranges(path, ranges, Some(seen)).await
     }
 
-    async fn fetch_ranges(&self, path: &Path, ranges: &[Range<u64>], seen: Option<&OnceLock<Edition>>) -> Result<Vec<Bytes>> {
+    async fn fetch_ranges(
+        &self,
+        path: &Path,
+        ranges: &[Range<u64>],
+        seen: Option<&OnceLock<ObjectVersion>>,
+    ) -> Result<Vec<Bytes>> {
         // Stores refuse empty ranges.
         let wanted: Vec<Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).cloned().collect();
         let fetch = || async {
@@ -53,7 +63,7 @@ impl Store {
             let fetch = |range: Range<u64>| self.get_of(path, GetOptions::new().with_range(Some(range)), Some(seen));
             coalesce_ranges(&wanted, fetch, OBJECT_STORE_COALESCE_DEFAULT).await
         };
-        match self.again(fetch).await {
+        match self.retry(fetch).await {
             Ok(bytes) if complete(&bytes, &wanted) => Ok(with_empty_ones(bytes, ranges)),
             Ok(_) => Err(self.too_short(path, ranges, self.head(path).await?.size)),
             // Some web servers send nothing but whole files.
@@ -69,7 +79,7 @@ impl Store {
             let own = path.clone();
             return self.blocking(path, file, move |file| files::head(&file, &own)).await;
         }
-        self.again(|| self.object_store().head(path)).await.map_err(|error| self.failed(&error, path))
+        self.retry(|| self.object_store().head(path)).await.map_err(|error| self.failed(&error, path))
     }
 
     pub(crate) async fn blocking<T: Send + 'static>(
@@ -94,7 +104,7 @@ impl Store {
         error: Error,
         path: &Path,
         ranges: &[Range<u64>],
-        seen: Option<&Edition>,
+        seen: Option<&ObjectVersion>,
     ) -> Error {
         use lakebed_core::error::ErrorKind;
         let unclear = matches!(error.kind(), ErrorKind::Store { retryable: false, not_found: false, .. });

@@ -15,7 +15,7 @@ use crate::store::request::windows::WINDOWS;
 const WINDOW_BYTES: u64 = 256 * 1024;
 impl Store {
     /// This range of an object that never changes. Pieces that lie near each other cost one request, whoever asks for them.
-    pub async fn get_ahead(&self, path: &Path, range: Range<u64>) -> Result<Bytes> {
+    pub async fn get_with_readahead(&self, path: &Path, range: Range<u64>) -> Result<Bytes> {
         let size = range.end.saturating_sub(range.start);
         if size > WINDOW_BYTES / 2 || self.local_path(path).is_some() || self.is_web() {
             let bytes = self.get_ranges(path, std::slice::from_ref(&range)).await?;
@@ -31,7 +31,7 @@ impl Store {
             ..GetOptions::default()
         };
         let get = || async { self.object_store().get_opts(path, options.clone()).await?.bytes().await };
-        let window = match self.again(get).await {
+        let window = match self.retry(get).await {
             Ok(window) => window,
             Err(error) => return Err(self.explained(self.failed(&error, path), path, std::slice::from_ref(&range), None).await),
         };

@@ -1,7 +1,7 @@
 //! Asking again when an answer broke off on its way.
 //!
 //! The clients of stores repeat requests that got no answer or a bad one, but not those of which the answer ended halfway: a page of a
-//! listing, a refusal with its reason. For what may be asked twice, [`Store::again`] does that. Conditional writes are not of that kind:
+//! listing, a refusal with its reason. For what may be asked twice, [`Store::retry`] does that. Conditional writes are not of that kind:
 //! whoever makes them has to look what became of them.
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ const LONGEST_PAUSE_MS: u64 = 2000;
 
 impl Store {
     /// Asks until there is an answer, or an error that will not pass, as often as the option `max_retries` allows.
-    pub(in crate::store) async fn again<T, A>(&self, ask: impl Fn() -> A) -> object_store::Result<T>
+    pub(in crate::store) async fn retry<T, A>(&self, ask: impl Fn() -> A) -> object_store::Result<T>
     where
         A: Future<Output = object_store::Result<T>>,
     {

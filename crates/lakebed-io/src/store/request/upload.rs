@@ -21,11 +21,11 @@ use parts::PartsUpload;
 #[derive(Debug)]
 pub struct Upload {
     size: u64,
-    to: To,
+    to: Destination,
 }
 
 #[derive(Debug)]
-enum To {
+enum Destination {
     File(FileUpload),
     Parts(PartsUpload),
 }
@@ -35,9 +35,9 @@ impl Store {
     /// ask nothing when they put these together, or not without more requests.
     pub async fn upload(&self, path: &Path, existing: Existing) -> Result<Upload> {
         let to = match self.writing() {
-            Writing::Files => To::File(FileUpload::begin(self, path, existing)),
+            Writing::Files => Destination::File(FileUpload::begin(self, path, existing)),
             Writing::ReadOnly => return Err(self.read_only(path)),
-            Writing::ConditionalPut | Writing::Rename => To::Parts(PartsUpload::begin(self, path, existing)),
+            Writing::ConditionalPut | Writing::Rename => Destination::Parts(PartsUpload::begin(self, path, existing)),
         };
         Ok(Upload { size: 0, to })
     }
@@ -48,8 +48,8 @@ impl Upload {
     pub async fn write(&mut self, bytes: Bytes) -> Result<()> {
         self.size += bytes.len() as u64;
         match &mut self.to {
-            To::File(file) => file.write(bytes).await,
-            To::Parts(parts) => parts.write(bytes).await,
+            Destination::File(file) => file.write(bytes).await,
+            Destination::Parts(parts) => parts.write(bytes).await,
         }
     }
 
@@ -63,8 +63,8 @@ impl Upload {
     /// Makes the object visible and whole, and tells its size and what to wait for until it is durable.
     pub async fn finish_unflushed(self) -> Result<(u64, Unflushed)> {
         let unflushed = match self.to {
-            To::File(file) => file.finish().await?,
-            To::Parts(parts) => {
+            Destination::File(file) => file.finish().await?,
+            Destination::Parts(parts) => {
                 parts.finish(self.size).await?;
                 Unflushed::safe()
             }
@@ -75,8 +75,8 @@ impl Upload {
     /// Takes back what was written.
     pub async fn abort(self) {
         match self.to {
-            To::File(file) => file.abort().await,
-            To::Parts(parts) => parts.abort().await,
+            Destination::File(file) => file.abort().await,
+            Destination::Parts(parts) => parts.abort().await,
         }
     }
 }

@@ -8,14 +8,14 @@ use object_store::client::ClientConfigKey;
 
 use super::credentials::for_s3;
 use crate::store::abilities::Listing;
-use crate::store::connection::{Asked, Connection, Refused, USER_AGENT, check_encrypted, client_value, elsewhere};
+use crate::store::connection::{ConnectError, ConnectRequest, Connection, USER_AGENT, check_encrypted, client_value, elsewhere};
 use crate::store::credentials::Refreshing;
 
 /// The domains at which AWS runs S3.
 const AWS: [&str; 3] = ["amazonaws.com", "amazonaws.com.cn", "api.aws"];
 
-impl Asked<'_> {
-    pub(in crate::store) fn s3(&self, bucket: &str) -> Result<Connection, Refused> {
+impl ConnectRequest<'_> {
+    pub(in crate::store) fn s3(&self, bucket: &str) -> Result<Connection, ConnectError> {
         use AmazonS3ConfigKey as K;
         let found = self.settings::<K>()?;
         check_encrypted(&found, &[K::Endpoint, K::S3Endpoint], K::Client(ClientConfigKey::AllowHttp))?;

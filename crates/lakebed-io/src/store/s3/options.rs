@@ -3,7 +3,7 @@
 use object_store::aws::AmazonS3ConfigKey;
 
 use crate::store::options::Key;
-use crate::store::options::secrecy::{Held, of_client};
+use crate::store::options::secrecy::{Secrecy, of_client};
 
 impl Key for AmazonS3ConfigKey {
     const ENV_PREFIX: &'static str = "AWS_";
@@ -33,7 +33,7 @@ impl Key for AmazonS3ConfigKey {
 }
 
 /// What an option holds.
-pub(in crate::store) fn of_s3(key: AmazonS3ConfigKey) -> Held {
+pub(in crate::store) fn of_s3(key: AmazonS3ConfigKey) -> Secrecy {
     use AmazonS3ConfigKey as K;
     match key {
         K::Region
@@ -47,17 +47,17 @@ pub(in crate::store) fn of_s3(key: AmazonS3ConfigKey) -> Held {
         | K::CopyIfNotExists
         | K::ConditionalPut
         | K::DisableTagging
-        | K::RequestPayer => Held::Plain,
-        K::Endpoint | K::S3Endpoint | K::StsEndpoint | K::MetadataEndpoint => Held::Address,
-        K::SkipSignature | K::WebIdentityTokenFile | K::RoleArn | K::RoleSessionName => Held::Identity,
-        K::AccessKeyId | K::SecretAccessKey | K::Token => Held::SecretOfIdentity,
+        | K::RequestPayer => Secrecy::Plain,
+        K::Endpoint | K::S3Endpoint | K::StsEndpoint | K::MetadataEndpoint => Secrecy::Address,
+        K::SkipSignature | K::WebIdentityTokenFile | K::RoleArn | K::RoleSessionName => Secrecy::Identity,
+        K::AccessKeyId | K::SecretAccessKey | K::Token => Secrecy::SecretOfIdentity,
         K::Client(key) => of_client(key),
         // Which way of encryption, and the name of a key that the service keeps; but never a key of one's own.
         K::Encryption(_)
             if matches!(key.as_ref(), "aws_server_side_encryption" | "aws_sse_kms_key_id" | "aws_sse_bucket_key_enabled") =>
         {
-            Held::Plain
+            Secrecy::Plain
         }
-        _ => Held::Unknown,
+        _ => Secrecy::Unknown,
     }
 }

@@ -4,9 +4,9 @@ use lakebed_core::error::Result;
 use object_store::path::Path;
 use url::Url;
 
-use crate::store::url::location::{Place, Service, refuse, split_first};
+use crate::store::url::location::{Service, StoreLocation, refuse, split_first};
 
-impl Place {
+impl StoreLocation {
     /// The web address of a folder in a bucket, if the host is one of S3's or R2's.
     pub(in crate::store) fn from_s3_address(url: &Url, host: &str, path: &Path) -> Result<Option<Self>> {
         let labels: Vec<&str> = host.split('.').collect();

@@ -81,7 +81,7 @@ async fn neighbouring_pieces_cost_one_request_even_at_the_same_time() {
     let content: Vec<u8> = (0..100_000_u32).map(|i| i as u8).collect();
     let path = put(&store, "dv.bin", content.clone()).await;
     let pieces = (0..50_u64).map(|i| i * 100..i * 100 + 40);
-    let read = futures::future::join_all(pieces.clone().map(|range| store.get_ahead(&path, range))).await;
+    let read = futures::future::join_all(pieces.clone().map(|range| store.get_with_readahead(&path, range))).await;
     for (range, bytes) in pieces.zip(read) {
         assert_eq!(bytes.unwrap(), content[range.start as usize..range.end as usize]);
     }
@@ -94,15 +94,15 @@ async fn pieces_far_apart_and_big_ones_are_fetched_by_themselves() {
     let content: Vec<u8> = (0..3_000_000_u32).map(|i| (i / 7) as u8).collect();
     let path = put(&store, "dv.bin", content.clone()).await;
     for range in [2_000_000..2_000_010, 10..20, 0..1_500_000, 2_100_000..2_100_007, 2_999_990..3_000_000] {
-        let bytes = store.get_ahead(&path, range.clone()).await.unwrap();
+        let bytes = store.get_with_readahead(&path, range.clone()).await.unwrap();
         assert_eq!(bytes, content[range.start as usize..range.end as usize]);
     }
     assert_eq!(objects.gets.load(Ordering::SeqCst), 4);
-    let error = store.get_ahead(&path, 2_999_999..3_000_001).await.unwrap_err();
+    let error = store.get_with_readahead(&path, 2_999_999..3_000_001).await.unwrap_err();
     assert!(error.is_corrupt() && error.message().contains("it has only 3000000"), "{error}");
-    let error = store.get_ahead(&path, 5_000_000..5_000_001).await.unwrap_err();
+    let error = store.get_with_readahead(&path, 5_000_000..5_000_001).await.unwrap_err();
     assert!(error.is_corrupt(), "{error}");
-    assert!(store.get_ahead(&store.path_of("none").unwrap(), 0..1).await.unwrap_err().is_not_found());
+    assert!(store.get_with_readahead(&store.path_of("none").unwrap(), 0..1).await.unwrap_err().is_not_found());
 }
 
 #[tokio::test]
@@ -110,11 +110,11 @@ async fn what_is_kept_of_objects_read_ahead_is_bounded() {
     let (objects, store) = counting();
     for i in 0..40 {
         let path = put(&store, &format!("dv{i}"), vec![i; 1000]).await;
-        assert_eq!(store.get_ahead(&path, 5..6).await.unwrap(), [i].as_slice());
+        assert_eq!(store.get_with_readahead(&path, 5..6).await.unwrap(), [i].as_slice());
     }
     assert_eq!(objects.gets.load(Ordering::SeqCst), 40);
     assert!(store.0.windows.objects() <= 16);
     let last = store.path_of("dv39").unwrap();
-    store.get_ahead(&last, 900..910).await.unwrap();
+    store.get_with_readahead(&last, 900..910).await.unwrap();
     assert_eq!(objects.gets.load(Ordering::SeqCst), 40);
 }

@@ -9,7 +9,7 @@ use crate::at::redact;
 
 /// A folder in a store.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct StoreLocation {
     pub(crate) service: Service,
     /// The folder, decoded, as the store names it.
     pub(crate) path: Path,
@@ -31,7 +31,7 @@ pub(crate) enum Service {
     Http { origin: String },
 }
 
-impl Place {
+impl StoreLocation {
     /// `url` may still hold user, query and an unclean path; what is kept of it is made from the other arguments.
     pub(in crate::store) fn new(
         service: Service,

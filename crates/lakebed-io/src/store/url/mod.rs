@@ -1,6 +1,6 @@
-//! What a table's URL or path says. Read [`Place::parse`](location::Place::parse) first.
+//! What a table's URL or path says. Read [`StoreLocation::parse`](location::StoreLocation::parse) first.
 //!
-//! A [`Place`](location::Place) holds no secret: what a URL carried in its query or user part moves to its `embedded` options. What the
+//! A [`StoreLocation`](location::StoreLocation) holds no secret: what a URL carried in its query or user part moves to its `embedded` options. What the
 //! URLs of one service look like is told in the service's own folder.
 
 pub(super) mod location;

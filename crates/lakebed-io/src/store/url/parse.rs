@@ -1,16 +1,16 @@
 //! From a URL or path to a place. Pure but for the working directory, the home folder, and a look whether a file is in a table's place.
 //!
-//! Read [`Place::parse`] first.
+//! Read [`StoreLocation::parse`] first.
 
 use lakebed_core::error::Result;
 use lakebed_core::path::LOG_DIR;
 use url::Url;
 
-use super::location::{Place, Service, decoded, encoded, host, refuse, without_secrets};
+use super::location::{Service, StoreLocation, decoded, encoded, host, refuse, without_secrets};
 use super::spelling::{SCHEMES, check_path, check_text, is_url, may_have_query};
 use crate::store::local::url::local_path;
 
-impl Place {
+impl StoreLocation {
     /// Takes a URL, or a path on this machine, absolute or relative.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         check_text(text)?;
@@ -25,16 +25,16 @@ impl Place {
 
     /// The same for the folder of a table, which is neither a log nor a file.
     pub(crate) fn of_table(text: &str) -> Result<Self> {
-        let place = Self::parse(text)?;
-        if place.path.parts().any(|name| name.as_ref() == LOG_DIR) {
+        let location = Self::parse(text)?;
+        if location.path.parts().any(|name| name.as_ref() == LOG_DIR) {
             return Err(refuse(text, format!("leads into the log of a table: name the folder that holds {LOG_DIR}")));
         }
-        if place.service == Service::Local
-            && place.url.to_file_path().is_ok_and(|path| std::fs::metadata(path).is_ok_and(|found| found.is_file()))
+        if location.service == Service::Local
+            && location.url.to_file_path().is_ok_and(|path| std::fs::metadata(path).is_ok_and(|found| found.is_file()))
         {
             return Err(refuse(text, "is a file; a table is a folder"));
         }
-        Ok(place)
+        Ok(location)
     }
 
     /// Takes the parts of a URL whose path is decoded already.
@@ -77,11 +77,11 @@ impl Place {
         let host = host(url, text, "host")?;
         let path = decoded(url.path(), text)?;
         if url.scheme() == "https" {
-            if let Some(place) = Self::from_s3_address(url, &host, &path)? {
-                return Ok(place);
+            if let Some(location) = Self::from_s3_address(url, &host, &path)? {
+                return Ok(location);
             }
-            if let Some(place) = Self::from_azure_address(url, &host, &path)? {
-                return Ok(place);
+            if let Some(location) = Self::from_azure_address(url, &host, &path)? {
+                return Ok(location);
             }
         }
         Self::from_web_server(url, path)
@@ -90,9 +90,9 @@ impl Place {
 
 /// The URL or path of a table without keys and signatures, absolute, so that it means the same in another process.
 pub fn url_without_secrets(text: &str) -> Result<String> {
-    let place = Place::parse(text)?;
-    if place.service == Service::Local {
-        return Ok(place.url.into());
+    let location = StoreLocation::parse(text)?;
+    if location.service == Service::Local {
+        return Ok(location.url.into());
     }
     // What a web address says beside the place, such as a region, is kept.
     let mut url = Url::parse(text).map_err(|error| refuse(text, error))?;
@@ -106,13 +106,13 @@ pub fn url_without_secrets(text: &str) -> Result<String> {
 /// Where a table is, in words that mean the same once the working directory or the home folder is another one: a path on this machine as a
 /// whole path, a URL as it is, keys and signatures included.
 pub fn absolute_location(text: &str) -> Result<String> {
-    let place = Place::of_table(text)?;
-    match place.service {
+    let location = StoreLocation::of_table(text)?;
+    match location.service {
         Service::Local => {
-            let path = place.url.to_file_path().map_err(|()| refuse(text, "not a path on this machine"))?;
+            let path = location.url.to_file_path().map_err(|()| refuse(text, "not a path on this machine"))?;
             path.into_os_string().into_string().map_err(|_| refuse(text, "not UTF-8"))
         }
-        Service::Memory { .. } => Ok(place.url.into()),
+        Service::Memory { .. } => Ok(location.url.into()),
         _ => Ok(text.to_owned()),
     }
 }

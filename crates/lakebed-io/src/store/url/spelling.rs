@@ -6,11 +6,11 @@ use lakebed_core::error::{Error, Result};
 
 use super::location::refuse;
 
-/// The schemes that [`Place::parse`] knows, for messages.
+/// The schemes that [`StoreLocation::parse`] knows, for messages.
 pub(in crate::store) const SCHEMES: &str =
     "file, memory, s3, s3a, az, abfs, abfss, adl, wasb, wasbs, gs, hdfs, viewfs, http, https";
 
-/// Schemes that [`Place::parse`] knows beside `file`, in all their spellings: a path does not begin so by chance.
+/// Schemes that [`StoreLocation::parse`] knows beside `file`, in all their spellings: a path does not begin so by chance.
 const KNOWN_SCHEMES: [&str; 17] = [
     "memory", "s3", "s3a", "s3n", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl", "wasb", "wasbs", "hdfs", "viewfs", "http",
     "https",

@@ -1,15 +1,15 @@
 use proptest::prelude::*;
 
-use super::location::{Place, Service};
+use super::location::{Service, StoreLocation};
 use super::parse::{absolute_location, url_without_secrets};
 use super::spelling::is_relative;
 
-fn check(text: &str, service: Service, path: &str, url: &str) -> Place {
-    let place = Place::parse(text).unwrap();
-    assert_eq!(place.service, service, "{text}");
-    assert_eq!(place.path.as_ref(), path, "{text}");
-    assert_eq!(place.url.as_str(), url, "{text}");
-    place
+fn check(text: &str, service: Service, path: &str, url: &str) -> StoreLocation {
+    let location = StoreLocation::parse(text).unwrap();
+    assert_eq!(location.service, service, "{text}");
+    assert_eq!(location.path.as_ref(), path, "{text}");
+    assert_eq!(location.url.as_str(), url, "{text}");
+    location
 }
 
 fn s3(bucket: &str) -> Service {
@@ -41,43 +41,46 @@ fn urls_of_every_service() {
 
 #[test]
 fn web_addresses_of_cloud_stores() {
-    let place = check("https://s3.eu-west-1.amazonaws.com/lake/t", s3("lake"), "t", "s3://lake/t");
-    assert_eq!(place.embedded, [("region", "eu-west-1".to_owned())]);
-    let place = check("https://my.lake.s3.eu-west-1.amazonaws.com/t", s3("my.lake"), "t", "s3://my.lake/t");
-    assert_eq!(place.embedded, [("region", "eu-west-1".to_owned()), ("virtual_hosted_style_request", "true".to_owned())]);
-    let place = check("https://acc.r2.cloudflarestorage.com/lake/t", s3("lake"), "t", "s3://lake/t");
-    assert_eq!(place.embedded, [("region", "auto".to_owned()), ("endpoint", "https://acc.r2.cloudflarestorage.com".to_owned())]);
+    let location = check("https://s3.eu-west-1.amazonaws.com/lake/t", s3("lake"), "t", "s3://lake/t");
+    assert_eq!(location.embedded, [("region", "eu-west-1".to_owned())]);
+    let location = check("https://my.lake.s3.eu-west-1.amazonaws.com/t", s3("my.lake"), "t", "s3://my.lake/t");
+    assert_eq!(location.embedded, [("region", "eu-west-1".to_owned()), ("virtual_hosted_style_request", "true".to_owned())]);
+    let location = check("https://acc.r2.cloudflarestorage.com/lake/t", s3("lake"), "t", "s3://lake/t");
+    assert_eq!(
+        location.embedded,
+        [("region", "auto".to_owned()), ("endpoint", "https://acc.r2.cloudflarestorage.com".to_owned())]
+    );
     check("https://acc.blob.core.windows.net/c/t", azure(Some("acc"), "c"), "t", "abfss://c@acc.blob.core.windows.net/t");
 }
 
 #[test]
 fn azure_clouds_and_fabric() {
-    let place = check(
+    let location = check(
         "abfss://ws@onelake.dfs.fabric.microsoft.com/l.Lakehouse/Tables/t",
         azure(Some("onelake"), "ws"),
         "l.Lakehouse/Tables/t",
         "abfss://ws@onelake.dfs.fabric.microsoft.com/l.Lakehouse/Tables/t",
     );
-    assert_eq!(place.embedded, [("use_fabric_endpoint", "true".to_owned())]);
-    let place = Place::parse("abfss://c@acc.dfs.core.chinacloudapi.cn/t").unwrap();
-    assert_eq!(place.embedded, [("endpoint", "https://acc.blob.core.chinacloudapi.cn".to_owned())]);
+    assert_eq!(location.embedded, [("use_fabric_endpoint", "true".to_owned())]);
+    let location = StoreLocation::parse("abfss://c@acc.dfs.core.chinacloudapi.cn/t").unwrap();
+    assert_eq!(location.embedded, [("endpoint", "https://acc.blob.core.chinacloudapi.cn".to_owned())]);
 }
 
 #[test]
 fn a_signature_in_the_url_becomes_an_option_and_is_not_shown() {
-    let place = check(
+    let location = check(
         "abfss://c@acc.dfs.core.windows.net/t?sv=2024&sig=hunter2",
         azure(Some("acc"), "c"),
         "t",
         "abfss://c@acc.dfs.core.windows.net/t",
     );
-    assert_eq!(place.embedded, [("sas_key", "sv=2024&sig=hunter2".to_owned())]);
-    let place = check("https://u:hunter2@h/t?token=x", Service::Http { origin: "https://h/".into() }, "t", "https://h/t");
-    assert_eq!(place.embedded.len(), 3);
+    assert_eq!(location.embedded, [("sas_key", "sv=2024&sig=hunter2".to_owned())]);
+    let location = check("https://u:hunter2@h/t?token=x", Service::Http { origin: "https://h/".into() }, "t", "https://h/t");
+    assert_eq!(location.embedded.len(), 3);
     for text in
         ["s3://key:hunter2@lake/t", "gs://b/t?sig=hunter2", "ftp://u:hunter2@h/t", "abfss://c:hunter2@acc.dfs.core.windows.net/t"]
     {
-        let error = Place::parse(text).unwrap_err();
+        let error = StoreLocation::parse(text).unwrap_err();
         assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
     }
 }
@@ -116,7 +119,7 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
         ("c:/lake/t", "a drive of Windows"),
         ("~root/t", "home folder"),
     ] {
-        let error = Place::parse(text).unwrap_err();
+        let error = StoreLocation::parse(text).unwrap_err();
         assert!(error.to_string().contains(reason), "{text}: {error}");
     }
 }
@@ -132,10 +135,10 @@ fn schemes_are_found_in_any_case() {
 fn a_tilde_is_the_home_folder() {
     let home = std::env::home_dir().unwrap();
     for (text, expected) in [("~", home.clone()), ("~/", home.clone()), ("~/lake/t", home.join("lake/t"))] {
-        assert_eq!(Place::parse(text).unwrap().url.to_file_path().unwrap(), expected, "{text}");
+        assert_eq!(StoreLocation::parse(text).unwrap().url.to_file_path().unwrap(), expected, "{text}");
     }
     let here = std::env::current_dir().unwrap();
-    assert_eq!(Place::parse("./~/t").unwrap().url.to_file_path().unwrap(), here.join("~/t"));
+    assert_eq!(StoreLocation::parse("./~/t").unwrap().url.to_file_path().unwrap(), here.join("~/t"));
 }
 
 #[test]
@@ -171,10 +174,10 @@ fn a_table_is_a_folder_and_no_log() {
         ("s3://lake/t/_delta_log/".to_owned(), "leads into the log"),
         ("s3://lake/t/_delta_log/00000000000000000000.json".to_owned(), "leads into the log"),
     ] {
-        let error = Place::of_table(&text).unwrap_err();
+        let error = StoreLocation::of_table(&text).unwrap_err();
         assert!(error.to_string().contains(reason), "{text}: {error}");
     }
-    Place::of_table(&format!("{root}/b.parquet")).unwrap();
+    StoreLocation::of_table(&format!("{root}/b.parquet")).unwrap();
 }
 
 #[test]
@@ -200,7 +203,7 @@ fn paths_without_a_scheme_are_taken_as_they_are() {
     check("/", Service::Local, "", "file:///");
     let here = std::env::current_dir().unwrap();
     let expected = here.join("a:b/t").to_str().unwrap().trim_start_matches('/').to_owned();
-    assert_eq!(Place::parse("a:b/t").unwrap().path.as_ref(), expected);
+    assert_eq!(StoreLocation::parse("a:b/t").unwrap().path.as_ref(), expected);
 }
 
 #[cfg(unix)]
@@ -210,8 +213,8 @@ fn two_dots_go_up_from_where_a_link_leads() {
     let root = folder.path().canonicalize().unwrap();
     std::fs::create_dir_all(root.join("a/b")).unwrap();
     std::os::unix::fs::symlink(root.join("a/b"), root.join("link")).unwrap();
-    let place = Place::parse(root.join("link/../t").to_str().unwrap()).unwrap();
-    assert_eq!(place.url.to_file_path().unwrap(), root.join("a/t"));
+    let location = StoreLocation::parse(root.join("link/../t").to_str().unwrap()).unwrap();
+    assert_eq!(location.url.to_file_path().unwrap(), root.join("a/t"));
 }
 
 proptest! {
@@ -220,18 +223,18 @@ proptest! {
     fn the_clean_url_leads_back(names in proptest::collection::vec("[ -.0-~äß€]{1,8}", 0..4)) {
         prop_assume!(names.iter().all(|name| name != "." && name != ".."));
         let path = format!("/{}", names.join("/"));
-        let local = Place::parse(&path).unwrap();
+        let local = StoreLocation::parse(&path).unwrap();
         prop_assert_eq!(local.path.as_ref(), names.join("/"));
-        let again = Place::parse(local.url.as_str()).unwrap();
+        let again = StoreLocation::parse(local.url.as_str()).unwrap();
         prop_assert_eq!(&again.path, &local.path);
         prop_assert_eq!(again.url, local.url);
     }
 
     #[test]
     fn no_text_makes_it_panic(text in "\\PC{0,40}") {
-        let _ = Place::parse(&text);
-        let _ = Place::parse(&format!("s3://{text}"));
-        let _ = Place::parse(&format!("abfss://{text}"));
-        let _ = Place::parse(&format!("https://{text}"));
+        let _ = StoreLocation::parse(&text);
+        let _ = StoreLocation::parse(&format!("s3://{text}"));
+        let _ = StoreLocation::parse(&format!("abfss://{text}"));
+        let _ = StoreLocation::parse(&format!("https://{text}"));
     }
 }

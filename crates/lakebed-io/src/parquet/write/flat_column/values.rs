@@ -36,7 +36,7 @@ pub(super) enum Values {
 }
 
 /// Rows: each with a value of its own, or with the key of one.
-pub(super) struct Rows {
+pub(super) struct FlatRows {
     values: Values,
     keys: Option<ScalarBuffer<i32>>,
     nulls: Option<NullBuffer>,
@@ -151,7 +151,7 @@ impl Values {
     }
 }
 
-impl Rows {
+impl FlatRows {
     /// Of values, or keys into such.
     pub(super) fn of(rows: &ArrayRef) -> Result<Self> {
         // Where there are more values than rows, most are not needed.
@@ -357,7 +357,7 @@ mod tests {
         let keys = PrimitiveArray::new(vec![1, 99, 0, -1, 1].into(), Some(vec![true, false, true, false, true].into()));
         let texts: ArrayRef = Arc::new(StringViewArray::from(vec!["b", "aa"]));
         let rows: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, texts).unwrap());
-        let rows = Rows::of(&rows).unwrap();
+        let rows = FlatRows::of(&rows).unwrap();
         assert!(rows.keys.is_some());
         assert_eq!((rows.len(), rows.fitting(0..5, 11), rows.fitting(0..5, 17)), (5, 4, 5));
         let mut page = Vec::new();
@@ -370,7 +370,7 @@ mod tests {
     fn of_more_values_than_rows_only_those_of_the_rows_are_looked_at() {
         let texts: ArrayRef = Arc::new(StringViewArray::from(vec!["a", "b", "c"]));
         let rows: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(vec![2, 0].into(), texts).unwrap());
-        let rows = Rows::of(&rows).unwrap();
+        let rows = FlatRows::of(&rows).unwrap();
         let Values::Texts(texts) = &rows.values else { panic!("no texts") };
         assert_eq!((rows.len(), rows.keys.is_some(), texts.iter().collect::<Vec<_>>()), (2, false, vec![Some("c"), Some("a")]));
     }

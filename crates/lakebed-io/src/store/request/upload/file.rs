@@ -28,7 +28,7 @@ pub(super) struct FileUpload {
     path: Path,
     existing: Existing,
     pending: Pending,
-    file: Writing,
+    file: FileWrite,
     flushing: Flushing,
 }
 
@@ -42,7 +42,7 @@ struct Flushing {
 }
 
 #[derive(Debug)]
-enum Writing {
+enum FileWrite {
     /// The file is made with its first block.
     NotYet,
     /// On another thread.
@@ -58,7 +58,7 @@ impl FileUpload {
             path: path.clone(),
             existing,
             pending: Pending::default(),
-            file: Writing::NotYet,
+            file: FileWrite::NotYet,
             flushing: Flushing::default(),
         }
     }
@@ -74,7 +74,7 @@ impl FileUpload {
         }
         self.flushing.since += self.pending.size;
         let (pieces, begin) = self.next_step();
-        self.file = Writing::Begun(spawn_blocking(move || append(file.map_or_else(begin, Ok)?, &pieces)));
+        self.file = FileWrite::Begun(spawn_blocking(move || append(file.map_or_else(begin, Ok)?, &pieces)));
         Ok(())
     }
 
@@ -104,19 +104,19 @@ impl FileUpload {
     /// The file with all blocks but those that are pending; none if there were no others. Until it is given back, the upload is over.
     async fn written_so_far(&mut self) -> Result<Option<HiddenFile>> {
         let done = match &mut self.file {
-            Writing::NotYet => return Ok(None),
-            Writing::Begun(writing) => writing.await,
-            Writing::Over => {
+            FileWrite::NotYet => return Ok(None),
+            FileWrite::Begun(writing) => writing.await,
+            FileWrite::Over => {
                 return Err(Error::internal(format!("{}: written to after it failed", self.store.describe(&self.path))));
             }
         };
-        self.file = Writing::Over;
+        self.file = FileWrite::Over;
         self.told(done).map(Some)
     }
 
     fn flush_now_and_then(&mut self, file: &HiddenFile) -> Result<()> {
         if self.flushing.since >= FLUSHED_AT_ONCE {
-            let same: File = file.again().map_err(|error| written(error, &self.store.describe(&self.path)))?;
+            let same: File = file.try_clone().map_err(|error| written(error, &self.store.describe(&self.path)))?;
             self.flushing.asked.push(spawn_blocking(move || same.sync_data()));
             self.flushing.since = 0;
         }

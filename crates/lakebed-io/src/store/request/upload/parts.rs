@@ -32,14 +32,14 @@ pub(super) struct PartsUpload {
 #[derive(Debug)]
 pub(super) enum Multipart {
     NotYet,
-    Begun(Box<dyn MultipartUpload>, Sending),
+    Begun(Box<dyn MultipartUpload>, SentParts),
     /// Something went wrong, or it came to its end.
     Over,
 }
 
 /// The parts on their way, and how many there were.
 #[derive(Debug, Default)]
-pub(super) struct Sending {
+pub(super) struct SentParts {
     parts: JoinSet<object_store::Result<()>>,
     begun: usize,
 }
@@ -98,9 +98,9 @@ impl PartsUpload {
     /// Sends what is pending, as far as it fills a part. Waits until there is room for it.
     async fn send_part(&mut self) -> Result<()> {
         if matches!(self.multipart, Multipart::NotYet) {
-            let begun = self.store.again(|| self.store.object_store().put_multipart(&self.path)).await;
+            let begun = self.store.retry(|| self.store.object_store().put_multipart(&self.path)).await;
             let begun = begun.map_err(|error| self.store.failed(&error, &self.path))?;
-            self.multipart = Multipart::Begun(begun, Sending::default());
+            self.multipart = Multipart::Begun(begun, SentParts::default());
         }
         let part_bytes = self.part_bytes();
         let Multipart::Begun(multipart, sending) = &mut self.multipart else { return Err(self.is_over()) };

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use url::Url;
 
 use super::file::BLOCK_BYTES;
-use super::parts::{AT_ONCE, FIRST_PART_BYTES, Sending, part_bytes};
+use super::parts::{AT_ONCE, FIRST_PART_BYTES, SentParts, part_bytes};
 use super::pending::Pending;
 use super::*;
 use crate::store::StoreOptions;
@@ -197,7 +197,7 @@ async fn parts_are_sent_side_by_side_but_not_too_many() {
     let (_, store) = observed();
     let most = Arc::new(AtomicUsize::new(0));
     let slow = Slow { now: Arc::default(), most: Arc::clone(&most) };
-    let begun = parts::Multipart::Begun(Box::new(slow), Sending::default());
+    let begun = parts::Multipart::Begun(Box::new(slow), SentParts::default());
     let mut upload = PartsUpload::begin(&store, &store.path_of("a").unwrap(), Existing::Refuse).with_multipart(begun);
     for _ in 0..20 {
         upload.write(bytes(FIRST_PART_BYTES)).await.unwrap();
