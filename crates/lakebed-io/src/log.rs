@@ -23,7 +23,7 @@ pub use commits::{CommitPart, read_commits, read_places, without_actions};
 pub use lakebed_core::log::segment::ListedLogFile;
 use listed::listed_file;
 pub use put::{PutCommit, put_commit};
-pub use tail::find_near;
+pub use tail::find_tail;
 pub use write::{hadoop_checksum_name, put_checksum, write_hint};
 
 use crate::store::Store;
@@ -51,7 +51,7 @@ pub async fn list_commits(store: &Store, from: u64) -> Result<(Vec<ListedLogFile
     let commits = |listed: Vec<ListedLogFile>| -> Vec<ListedLogFile> {
         listed.into_iter().filter(|file| file.path.is_commit() && file.path.version >= from).collect()
     };
-    if let Some(near) = find_near(store, from).await? {
+    if let Some(near) = find_tail(store, from).await? {
         return Ok((commits(near), true));
     }
     let (listed, is_all) = list_first(store, from, PAGE).await?;

@@ -21,7 +21,7 @@ const CHECKSUMS: u64 = 3;
 
 /// The files of version `from` and later: its classic checkpoint, commits and the newest checksum; none if that is not for certain all there
 /// is, or if the store is not this machine.
-pub async fn find_near(store: &Store, from: u64) -> Result<Option<Vec<ListedLogFile>>> {
+pub async fn find_tail(store: &Store, from: u64) -> Result<Option<Vec<ListedLogFile>>> {
     let folder = store.path_of(LOG_DIR)?;
     let Some(file) = store.local_path(&folder) else { return Ok(None) };
     store.blocking(&folder, file, move |folder| Ok(find(&folder, from))).await

@@ -100,7 +100,7 @@ impl Load<'_> {
     /// The files of the log from a version on, or all of them.
     async fn list(&self, from: Option<u64>) -> Result<Vec<ListedLogFile>> {
         if let Some(from) = from
-            && let Some(near) = log::find_near(self.store, from).await?
+            && let Some(near) = log::find_tail(self.store, from).await?
             && near.first().is_some_and(|file| matches!(file.path.kind, LogKind::Checkpoint(_)) && file.size > 0)
             && self.target.is_none_or(|target| near.iter().any(|file| file.path.version >= target))
         {

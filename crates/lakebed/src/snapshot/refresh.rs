@@ -23,7 +23,7 @@ impl Snapshot {
             return Box::pin(known.refresh()).await;
         }
         // This version is listed again: a table that was dropped and made anew does not go unnoticed.
-        let listed = match log::find_near(self.store(), self.version()).await? {
+        let listed = match log::find_tail(self.store(), self.version()).await? {
             Some(listed) => listed,
             None => log::list_log(self.store(), Some(self.version())).await?,
         };
@@ -58,7 +58,7 @@ impl Snapshot {
     async fn stamp_of_own(&self, path: &LogPath, parts: &[CommitPart], e_tag: Option<String>) -> Result<Option<Stamp>> {
         let Some(last) = parts.last().filter(|part| part.is_last) else { return Ok(None) };
         let size_bytes = last.start + last.lines.len() as u64;
-        let near = log::find_near(self.store(), path.version).await?.unwrap_or_default();
+        let near = log::find_tail(self.store(), path.version).await?.unwrap_or_default();
         let modified_ms = near.iter().find(|file| file.path == *path).map(|file| file.modified_ms);
         Ok(Some(Stamp { size_bytes, modified_ms, e_tag }))
     }

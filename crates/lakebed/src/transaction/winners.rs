@@ -29,7 +29,7 @@ impl ReadWinner {
 
 /// The commits from a version on that is known to be there, and may have been read already.
 pub(super) async fn read_winners(store: &Store, from: u64, first: Option<Vec<CommitPart>>) -> Result<Vec<ReadWinner>> {
-    if let Some(near) = log::find_near(store, from).await? {
+    if let Some(near) = log::find_tail(store, from).await? {
         let commits = near.into_iter().map(|file| file.path).filter(LogPath::is_commit);
         return read_all(store, commits.collect()).await;
     }
