@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_in_urls_are_hidden_and_the_rest_is_kept() {
+    fn urls_lose_only_their_secrets() {
         check("GET https://u:p%40ss@host/a?x=1 failed", "GET https://***@host/a?x=1 failed");
         check("abfss://container@account.dfs.core.windows.net/t", "abfss://container@account.dfs.core.windows.net/t");
         check(
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_answer_in_xml_code_and_message_are_left() {
+    fn xml_answer_keeps_code_and_message() {
         let answer = r#"<?xml version="1.0"?><Error><Code>ExpiredToken</Code><Token-0>FwoGZX</Token-0><Message>It is over.</Message></Error>"#;
         check(&format!("GET x - 400 Bad Request: {answer}"), "GET x - 400 Bad Request: ExpiredToken: It is over.");
         check("a <Error><Code>NoSuchBucket</Code></Error>", "a NoSuchBucket: ");
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_says_why() {
+    fn failed_file_write_says_why() {
         use io::ErrorKind as K;
         for (kind, said, retryable) in [
             (K::StorageFull, "no space is left on the device", false),
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn parquet_errors_tell_a_bad_file_from_a_bad_store() {
+    fn parquet_errors_separate_file_from_store() {
         let at = |error: ParquetError| Err::<(), _>(error).at("t/a.parquet").unwrap_err();
         assert!(at(ParquetError::General("bad magic".into())).is_corrupt());
         let missing = object_store::Error::NotFound { path: "a".into(), source: "x".into() };

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_system_clock_is_this_century_and_monotonic() {
+    fn system_clock_is_current_and_monotonic() {
         let env = Env::system();
         assert!(env.now_ms() > 1_600_000_000_000);
         let before = env.monotonic();

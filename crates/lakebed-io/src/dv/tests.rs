@@ -26,7 +26,7 @@ async fn store_with(name: &str, bytes: Vec<u8>) -> Store {
 const ID: &str = "a8b2b1b0-3c1d-4c57-9f0e-0123456789ab";
 
 #[tokio::test]
-async fn vectors_of_one_file_are_each_read_from_their_place() {
+async fn vectors_sharing_file_are_read_separately() {
     let vectors = [vector(&[0]), vector(&[3, 5, 1 << 40]), vector(&(0..1000).collect::<Vec<_>>())];
     let (bytes, descriptors) = frame(&vectors, ID.parse().unwrap(), "ab").unwrap();
     let store = store_with(&format!("ab/deletion_vector_{ID}.bin"), bytes).await;
@@ -51,7 +51,7 @@ async fn an_inline_vector_needs_no_store() {
 }
 
 #[tokio::test]
-async fn missing_torn_and_wrong_files_are_told_apart() {
+async fn missing_torn_wrong_files_differ() {
     let (bytes, descriptors) = frame(&[vector(&[1, 2, 3])], ID.parse().unwrap(), "").unwrap();
     let name = format!("deletion_vector_{ID}.bin");
     let error = read_deletion_vector(&store_with("x", Vec::new()).await, &descriptors[0]).await.unwrap_err();
@@ -67,7 +67,7 @@ async fn missing_torn_and_wrong_files_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_file_of_another_version_is_refused_by_name() {
+async fn other_file_version_is_refused_by_name() {
     let (mut bytes, descriptors) = frame(&[vector(&[1]), vector(&[2])], ID.parse().unwrap(), "").unwrap();
     bytes[0] = 2;
     let name = format!("deletion_vector_{ID}.bin");
@@ -81,7 +81,7 @@ async fn a_file_of_another_version_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn a_vector_far_from_the_start_is_read_alone() {
+async fn distant_vector_is_read_alone() {
     let many = vector(&(0..200_000).step_by(7).collect::<Vec<_>>());
     let vectors = [many.clone(), many.clone(), many.clone(), many, vector(&[2])];
     let (mut bytes, descriptors) = frame(&vectors, ID.parse().unwrap(), "").unwrap();
@@ -92,7 +92,7 @@ async fn a_vector_far_from_the_start_is_read_alone() {
 }
 
 #[tokio::test]
-async fn a_vector_outside_of_the_table_needs_leave() {
+async fn vector_outside_table_needs_permission() {
     let (_, mut descriptors) = frame(&[vector(&[1])], ID.parse().unwrap(), "").unwrap();
     let descriptor = &mut descriptors[0];
     descriptor.storage_type = DvStorage::AbsolutePath;

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_is_found_with_its_newest_checksum() {
+    fn tail_includes_newest_checksum() {
         let mut names = commits(8..=11);
         names.extend([checkpoint_name(10), checksum_name(9), checksum_name(10)]);
         let expected = [
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_and_an_end_before_the_beginning_are_left_to_the_listing() {
+    fn gap_or_early_end_needs_listing() {
         check(&commits([5, 6, 8]), 5, None);
         check(&commits([5, 6, 9]), 5, None);
         check(&commits(0..=4), 5, None);

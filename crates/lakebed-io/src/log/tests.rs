@@ -23,7 +23,7 @@ fn log_name(version: u64, rest: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_listing_has_the_files_of_versions_and_nothing_else() {
+async fn listing_has_only_files_of_versions() {
     let names: Vec<String> =
         [".json", ".crc", ".checkpoint.parquet", ".checkpoint.0000000001.0000000002.parquet", ".checkpoint.a-b.json"]
             .iter()
@@ -55,7 +55,7 @@ async fn a_listing_has_the_files_of_versions_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_log_that_does_not_exist_is_empty() {
+async fn missing_log_is_empty() {
     assert_eq!(list_log(&store_with(&[("x", "y")]).await, None).await.unwrap(), []);
     let folder = tempfile::tempdir().unwrap();
     for place in [folder.path().join("none"), folder.path().to_owned()] {
@@ -66,7 +66,7 @@ async fn a_log_that_does_not_exist_is_empty() {
 }
 
 #[tokio::test]
-async fn versions_of_few_digits_are_sorted_by_number() {
+async fn short_versions_are_sorted_by_number() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("_delta_log");
     std::fs::create_dir(&log).unwrap();
@@ -103,7 +103,7 @@ async fn stores_with(files: &[(&str, &str)]) -> (tempfile::TempDir, [Store; 2]) 
 }
 
 #[tokio::test]
-async fn commits_come_in_the_order_they_are_asked_for() {
+async fn commits_come_in_requested_order() {
     let files: Vec<(String, String)> = (0..50).map(|version| (log_name(version, ".json"), format!("{version}"))).collect();
     let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let (_folder, stores) = stores_with(&files).await;
@@ -122,7 +122,7 @@ async fn commits_come_in_the_order_they_are_asked_for() {
 
 /// Lines of 0 to 99,999 bytes, of which one alone is larger than a part, with and without a line break at the end; small commits around.
 #[tokio::test]
-async fn large_commits_come_in_parts_of_whole_lines() {
+async fn large_commits_come_in_whole_lines() {
     let mut lines: Vec<String> = (0..400).map(|number| number.to_string().repeat(number * 83)).collect();
     lines.insert(100, "x".repeat(9 << 20));
     for end in ["", "\n"] {

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_lie_where_pages_of_the_column_with_just_enough_of_them_start() {
+    fn cuts_lie_at_page_starts() {
         let fine: Vec<i64> = (0..100).map(|page| page * 7).collect();
         assert_eq!(cuts_of(96 << 20, 700, &[&fine, &[0, 200, 400, 600], &[0, 350]]), Some(vec![0, 200, 400, 700]));
         assert_eq!(cuts_of(96 << 20, 700, &[&[0, 350], &[0]]), Some(vec![0, 350, 700]));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_or_number_of_rows_that_is_a_lie_costs_nothing() {
+    fn false_size_or_row_count_allocates_nothing() {
         assert_eq!(cuts_of(i64::MAX, i64::MAX, &[&[0, 10]]), Some(vec![0, 10, usize::try_from(i64::MAX).unwrap()]));
         assert_eq!(cuts_of(i64::MAX, 1000, &[&[0]]), None);
         assert_eq!(cuts_of(i64::MAX, 0, &[&[0, 10]]), None);

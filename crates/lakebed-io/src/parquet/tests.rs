@@ -144,7 +144,7 @@ async fn try_read_longs(file: &ParquetFile, options: ReadOptions) -> lakebed_cor
 }
 
 #[tokio::test]
-async fn a_small_file_is_read_with_one_request() {
+async fn small_file_is_one_request() {
     let bytes = numbered(1000, 250, 4);
     assert!(bytes.len() < 64 * 1024);
     let fixture = Fixture::with("f.parquet", bytes.clone()).await;
@@ -155,7 +155,7 @@ async fn a_small_file_is_read_with_one_request() {
 }
 
 #[tokio::test]
-async fn metadata_of_a_large_file_costs_one_request_and_is_remembered() {
+async fn metadata_of_large_file_is_cached() {
     let bytes = numbered(4000, 1000, 200);
     let size = bytes.len() as u64;
     assert!(size > 256 * 1024);
@@ -181,7 +181,7 @@ async fn metadata_of_a_large_file_costs_one_request_and_is_remembered() {
 }
 
 #[tokio::test]
-async fn an_unknown_or_wrong_size_is_looked_up() {
+async fn unknown_or_wrong_size_is_requested() {
     let bytes = numbered(4000, 1000, 200);
     let size = bytes.len() as u64;
     for claimed in [None, Some(size - 7), Some(size + 5), Some(0)] {
@@ -192,7 +192,7 @@ async fn an_unknown_or_wrong_size_is_looked_up() {
 }
 
 #[tokio::test]
-async fn what_is_no_parquet_file_is_corrupt_by_name() {
+async fn non_parquet_file_is_corrupt_by_name() {
     let good = numbered(1000, 250, 4);
     let mut long_metadata = good.clone();
     let length_at = good.len() - 8;
@@ -227,7 +227,7 @@ async fn a_missing_file_is_not_found() {
 
 /// Even if every page of one could stand for that of the other.
 #[tokio::test]
-async fn of_an_object_that_was_replaced_and_its_successor_nothing_is_mixed() {
+async fn replaced_object_is_never_mixed_with_successor() {
     let before = numbered(4000, 1000, 200);
     for after in [numbered_from(4000..8000, 1000, 200), numbered_from(4000..8000, 4000, 200), numbered_from(4000..4010, 10, 4)] {
         let fixture = Fixture::with("f.parquet", before.clone()).await;
@@ -302,7 +302,7 @@ async fn options_choose_columns_row_groups_and_rows() {
 }
 
 #[tokio::test]
-async fn large_row_groups_are_cut_where_pages_end_and_read_as_a_whole() {
+async fn large_row_groups_are_cut_at_pages() {
     // Two row groups of 75 MB, with pages of 100 rows.
     let bytes = numbered(50_000, 25_000, 3000);
     let fixture = Fixture::with("f.parquet", bytes).await;
@@ -346,7 +346,7 @@ async fn damaged_pages_are_corrupt_by_name() {
 }
 
 #[tokio::test]
-async fn row_groups_without_a_column_are_known_by_their_statistics() {
+async fn statistics_show_row_groups_without_column() {
     // Rows 0..100 have `add`, the others only `txn`.
     let inner = Fields::from(vec![Field::new("path", DataType::Utf8, false)]);
     let paths: ArrayRef = Arc::new(StringArray::from_iter_values((0..300).map(|row| format!("f{row}"))));
@@ -367,7 +367,7 @@ async fn row_groups_without_a_column_are_known_by_their_statistics() {
 }
 
 #[tokio::test]
-async fn results_keep_the_order_in_which_work_was_started() {
+async fn results_keep_order_of_start() {
     let produce = |mut lanes: Lanes<(u64, u64)>| async move {
         for piece in 0..20 {
             let slot = lanes.slot().await?;
@@ -388,7 +388,7 @@ async fn results_keep_the_order_in_which_work_was_started() {
 }
 
 #[tokio::test]
-async fn no_more_work_runs_than_there_are_slots() {
+async fn work_is_limited_by_slots() {
     let running = Arc::new(Mutex::new((HashSet::new(), 0)));
     let seen = Arc::clone(&running);
     let produce = move |mut lanes: Lanes<usize>| async move {
@@ -415,7 +415,7 @@ async fn no_more_work_runs_than_there_are_slots() {
 }
 
 #[tokio::test]
-async fn an_error_comes_in_its_place_and_ends_the_stream() {
+async fn error_in_order_ends_stream() {
     let produce = |mut lanes: Lanes<usize>| async move {
         for piece in 0..5 {
             let slot = lanes.slot().await?;
@@ -435,7 +435,7 @@ async fn an_error_comes_in_its_place_and_ends_the_stream() {
 }
 
 #[tokio::test]
-async fn work_that_vanishes_is_an_error_and_not_the_end() {
+async fn vanished_work_is_an_error() {
     let dies = |mut lanes: Lanes<usize>| async move {
         let slot = lanes.slot().await?;
         lanes.start(slot, |lane| async move {

@@ -102,7 +102,7 @@ async fn is_empty(store: &Store) -> bool {
 }
 
 #[tokio::test]
-async fn a_store_that_keeps_its_word_passes_and_is_asked_once() {
+async fn sound_store_is_probed_once() {
     for lie in [Lie::None, Lie::Timid] {
         let (objects, store) = lying(lie);
         for _ in 0..3 {
@@ -114,7 +114,7 @@ async fn a_store_that_keeps_its_word_passes_and_is_asked_once() {
 }
 
 #[tokio::test]
-async fn a_store_that_does_not_keep_its_word_is_refused_each_time() {
+async fn unsound_store_is_refused_each_time() {
     for lie in [Lie::Ignored, Lie::LooksFirst, Lie::Overwrites, Lie::Unheard] {
         let (_, store) = lying(lie);
         for _ in 0..2 {
@@ -144,7 +144,7 @@ async fn lost_answers_do_not_condemn_a_store() {
 }
 
 #[tokio::test]
-async fn stores_of_which_enough_is_known_are_not_asked() {
+async fn known_stores_are_not_probed() {
     let observed = ObservedStore::new(Arc::new(InMemory::new()));
     let url = Url::parse("memory://x/t").unwrap();
     check_put_if_absent(&Store::from_object_store(Arc::clone(&observed) as _, Path::from("t"), url)).await.unwrap();

@@ -61,7 +61,7 @@ async fn errors_name_the_object() {
 }
 
 #[tokio::test]
-async fn ranges_are_complete_or_the_object_is_to_blame() {
+async fn ranges_are_complete_or_object_is_corrupt() {
     let store = memory();
     let path = put(&store, "a", "0123456789").await;
     assert_eq!(store.get_ranges(&path, &[2..5, 9..10, 0..0]).await.unwrap(), ["234", "9", ""]);
@@ -76,7 +76,7 @@ async fn ranges_are_complete_or_the_object_is_to_blame() {
 }
 
 #[tokio::test]
-async fn a_listing_holds_the_folder_only_and_is_sorted() {
+async fn listing_is_sorted_without_subfolders() {
     let store = memory();
     for name in ["log/0", "log/1", "log/10", "log/2/x", "log/_s/y", "log/a", "log2/5", "log.d/5"] {
         put(&store, name, "x").await;
@@ -130,7 +130,7 @@ fn relative_paths_stay_below_the_root() {
 }
 
 #[test]
-fn absolute_paths_below_the_root_are_like_relative_ones() {
+fn absolute_paths_below_root_act_as_relative() {
     check_resolve("s3://lake/t", "s3a://lake/t/x%20y", false, Ok(("s3://lake/t/x y", "t/x y")));
     check_resolve("s3://lake/t", "/t/x", false, Ok(("s3://lake/t/x", "t/x")));
     check_resolve("s3://lake", "s3://lake/t/x", false, Ok(("s3://lake/t/x", "t/x")));
@@ -146,7 +146,7 @@ fn absolute_paths_below_the_root_are_like_relative_ones() {
 }
 
 #[test]
-fn a_store_without_a_url_of_its_own_knows_its_absolute_paths() {
+fn given_store_knows_its_absolute_paths() {
     let found = memory().resolve(&FilePath::parse("memory://test/lake/t/x").unwrap()).unwrap();
     assert_eq!(found.1.as_ref(), "lake/t/x");
     assert!(memory().resolve(&FilePath::parse("memory://other/lake/t/x").unwrap()).is_err());

@@ -77,7 +77,7 @@ impl Case {
 }
 
 #[tokio::test]
-async fn a_version_is_written_once_with_one_request() {
+async fn version_is_written_with_one_request() {
     let case = Case::new();
     assert_eq!(case.put().await.unwrap(), Whose::Ours);
     assert_eq!(case.observed.take_counts().total(), 1);
@@ -88,7 +88,7 @@ async fn a_version_is_written_once_with_one_request() {
 }
 
 #[tokio::test]
-async fn a_version_is_anothers_whatever_stands_in_it() {
+async fn any_content_of_others_is_taken() {
     for text in ["no JSON", "{\"add\":{}}\n", "{\"commitInfo\":{\"txnId\":\"other\"}}", "{\"commitInfo\":{\"txnId\":7}}"] {
         let case = Case::taken(text).await;
         assert_eq!(case.put().await.unwrap(), Whose::Others, "{text}");
@@ -113,7 +113,7 @@ async fn a_lost_answer_is_found_out() {
 }
 
 #[tokio::test]
-async fn after_a_lost_answer_a_version_that_looks_damaged_may_be_ours() {
+async fn damaged_version_after_lost_answer_is_ours() {
     Case::new().fail(&[(Fault::LostReply, 1), (Fault::Blank, 2)]).check(Whose::Ours).await;
     let case = Case::new().fail(&[(Fault::LostReply, 1), (Fault::Blank, usize::MAX)]);
     let error = case.put().await.unwrap_err();
@@ -128,7 +128,7 @@ async fn what_was_not_written_is_written_again() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_carried_out_late_counts_once() {
+async fn late_request_counts_once() {
     Case::new().fail(&[(Fault::Late, 1)]).check(Whose::Ours).await;
     let case = Case::new().fail(&[(Fault::Late, 1)]);
     assert!(case.store.put_if_absent(&case.store.log_path(COMMIT).unwrap(), commit("other")).await.is_err());
@@ -138,7 +138,7 @@ async fn a_request_that_is_carried_out_late_counts_once() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_an_error_and_nothing_is_there() {
+async fn refused_put_writes_nothing() {
     let case = Case::new().fail(&[(Fault::Denied, 1)]);
     let error = case.put().await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Store { retryable: false, .. }), "{error}");
@@ -149,7 +149,7 @@ async fn a_refusal_is_an_error_and_nothing_is_there() {
 }
 
 #[tokio::test]
-async fn a_commit_of_which_nothing_can_be_learnt_is_unknown() {
+async fn unreadable_outcome_is_commit_unknown() {
     let case = Case::new().fail(&[(Fault::LostReply, 1), (Fault::Unavailable, usize::MAX)]);
     let begun = case.store.options().env.monotonic();
     let error = case.put().await.unwrap_err();
@@ -161,7 +161,7 @@ async fn a_commit_of_which_nothing_can_be_learnt_is_unknown() {
 }
 
 #[tokio::test]
-async fn commits_of_any_size_are_found_to_be_ours() {
+async fn own_commit_of_any_size_is_recognised() {
     let mut text = format!("{{\"commitInfo\":{{\"note\":\"{}\",\"txnId\":\"ours\"}}}}\n", "x".repeat(6 << 20));
     text.push_str(&"{\"add\":{}}\n".repeat(500_000));
     let case = Case::taken(text).await;
@@ -169,7 +169,7 @@ async fn commits_of_any_size_are_found_to_be_ours() {
 }
 
 #[tokio::test]
-async fn many_writers_share_out_the_versions_under_faults() {
+async fn writers_share_versions_under_faults() {
     let case = Case::new();
     for fault in [Fault::LostReply, Fault::Unavailable, Fault::Late, Fault::LostReply] {
         case.observed.fail_with(".json", fault.clone(), 3);
@@ -204,7 +204,7 @@ async fn local_commits_are_done_or_taken() {
 }
 
 #[tokio::test]
-async fn who_was_first_comes_with_the_answer_where_it_had_to_be_read() {
+async fn winner_read_for_answer_is_returned() {
     let case = Case::taken(commit("other")).await;
     case.observed.take_counts();
     let PutCommit::Taken(Some(parts)) = put_commit(&case.store, 7, commit("ours"), "ours", &[]).await.unwrap() else {

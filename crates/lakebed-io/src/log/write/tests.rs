@@ -8,7 +8,7 @@ fn hint(version: u64) -> Hint {
 }
 
 #[tokio::test]
-async fn a_hint_replaces_older_ones_and_what_hadoop_keeps_of_them() {
+async fn hint_replaces_older_hint_and_hadoop_checksum() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("_delta_log");
     fs::create_dir(&log).unwrap();

@@ -173,7 +173,7 @@ async fn check(file: &ParquetFile, base: ReadOptions, expected: &[&str]) {
 }
 
 #[tokio::test]
-async fn columns_come_as_keys_whatever_way_they_were_written() {
+async fn any_writer_gives_columns_as_keys() {
     for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
         let codecs =
             [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::ZSTD(ZstdLevel::default()), Compression::LZ4_RAW];
@@ -204,7 +204,7 @@ async fn keyed_of_nulls(file: &ParquetFile, base: &ReadOptions) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn only_what_is_asked_for_comes_as_keys() {
+async fn only_requested_columns_come_as_keys() {
     let batch = rows(3000, Nulls::Some);
     let file = open(write(&batch, small())).await;
     let schema = file.metadata().file_metadata().schema_descr_ptr();
@@ -234,7 +234,7 @@ async fn only_what_is_asked_for_comes_as_keys() {
 }
 
 #[tokio::test]
-async fn a_stream_of_all_row_groups_has_the_keys_of_each() {
+async fn stream_has_keys_of_each_row_group() {
     let batch = rows(9000, Nulls::Runs);
     let file = open(write(&batch, small().set_max_row_group_row_count(Some(2000)))).await;
     let base = ReadOptions { keyed: LEAVES.collect(), ..options(&file, &batch) };
@@ -245,7 +245,7 @@ async fn a_stream_of_all_row_groups_has_the_keys_of_each() {
 }
 
 #[tokio::test]
-async fn columns_whose_dictionary_was_given_up_come_as_values() {
+async fn abandoned_dictionary_gives_column_as_values() {
     for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
         let batch = rows(5000, Nulls::Some);
         let properties = || small().set_writer_version(version);
@@ -259,7 +259,7 @@ async fn columns_whose_dictionary_was_given_up_come_as_values() {
 }
 
 #[tokio::test]
-async fn columns_come_as_keys_however_many_values_they_have() {
+async fn any_value_count_gives_keys() {
     let number = |values: usize| move |row: usize| (row * 7 % values) as i64;
     let numbers = |values: usize| Arc::new(Int64Array::from_iter_values((0..5000).map(number(values)))) as ArrayRef;
     let texts = StringViewArray::from_iter_values((0..5000).map(number(4999)).map(|number| format!("the text of {number}")));
@@ -270,7 +270,7 @@ async fn columns_come_as_keys_however_many_values_they_have() {
 }
 
 #[tokio::test]
-async fn where_rows_are_chosen_columns_come_as_values() {
+async fn row_selection_gives_columns_as_values() {
     let batch = rows(3000, Nulls::Some);
     let file = open(write(&batch, small())).await;
     let selection: RowSelection = vec![RowSelector::skip(700), RowSelector::select(1000), RowSelector::skip(1300)].into();
@@ -380,7 +380,7 @@ fn damage(bytes: &mut [u8], random: &mut impl Rng) {
 }
 
 #[tokio::test]
-async fn keys_beyond_their_dictionary_are_corrupt_by_name() {
+async fn keys_beyond_dictionary_are_corrupt() {
     // 5 values have keys of 3 bits, so 7 is one that may be written. A run of one key is its length and the key.
     for nulls in [Nulls::Required, Nulls::None] {
         let numbers = (0..4000).map(|row| if row < 3000 { row % 5 } else { 4 });

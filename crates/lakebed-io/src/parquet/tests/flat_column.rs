@@ -548,7 +548,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn whatever_way_rows_come_the_file_is_that_of_parquets_writer(case in cases()) {
+    fn file_equals_that_of_parquet_writer(case in cases()) {
         case.table().check();
     }
 }
@@ -562,7 +562,7 @@ fn numbers(numbers: impl IntoIterator<Item = i64>) -> Vec<Cell> {
 }
 
 #[test]
-fn every_type_is_written_as_keys_and_plain() {
+fn types_are_written_as_keys_and_plain() {
     for data_type in types() {
         for is_nullable in [false, true] {
             for options in [WriteOptions::default(), plain()] {
@@ -576,7 +576,7 @@ fn every_type_is_written_as_keys_and_plain() {
 }
 
 #[test]
-fn values_that_no_row_has_stay_out_of_the_file() {
+fn values_without_rows_are_not_written() {
     let known = dictionary(&DataType::Utf8View, texts((0..1000).map(|value| format!("value {}", value / 2))));
     let rows = |keys: &[usize]| Rows::keys(&known, keys.iter().map(|key| Some(*key)).collect());
     // 4 and 5 are the same text; row groups know nothing of each other.
@@ -589,7 +589,7 @@ fn values_that_no_row_has_stay_out_of_the_file() {
 }
 
 #[test]
-fn keys_of_a_slice_bring_no_values_of_the_rows_around_it() {
+fn sliced_keys_write_only_own_values() {
     let known = dictionary(&DataType::Int64, numbers(0..100));
     let rows = Rows::keys(&known, (0..100).map(Some).collect());
     let part = Rows { cells: rows.cells[40..50].to_vec(), comes: rows.comes.slice(40, 10) };
@@ -598,7 +598,7 @@ fn keys_of_a_slice_bring_no_values_of_the_rows_around_it() {
 }
 
 #[test]
-fn after_a_dictionary_that_became_too_large_rows_are_plain() {
+fn rows_after_oversized_dictionary_are_plain() {
     for is_nullable in [false, true] {
         // Each dictionary has 600 KB.
         let part = |first: usize| {
@@ -619,7 +619,7 @@ fn after_a_dictionary_that_became_too_large_rows_are_plain() {
 }
 
 #[test]
-fn bounds_of_long_texts_are_those_of_parquets_writer() {
+fn text_bounds_equal_those_of_parquet_writer() {
     let long = |letter: &str, before: usize| format!("{}{}", "m".repeat(before), letter.repeat(80));
     for letter in ["a", "z", "é", "語", "𝄞", "\u{7f}", "\u{7ff}", "\u{d7ff}", "\u{ffff}", "\u{10ffff}"] {
         for before in [0, 1, 60, 61, 62, 63, 64, 65] {
@@ -633,7 +633,7 @@ fn bounds_of_long_texts_are_those_of_parquets_writer() {
 
 /// The bound above a long text may be above that of a greater one, whose letters have more bytes.
 #[test]
-fn the_order_of_pages_is_that_of_their_bounds() {
+fn page_order_is_order_of_bounds() {
     let least = format!("ab{}", "\u{7f}".repeat(100));
     for (first, second) in [(least.clone(), "abé".to_owned()), ("abé".to_owned(), least)] {
         let page = |text: String| texts(std::iter::repeat_n(text, 19_999).chain([String::new()]));
@@ -716,7 +716,7 @@ fn large_texts_have_pages_of_their_own() {
 }
 
 #[test]
-fn values_that_follow_keys_do_not_make_the_dictionary_too_large() {
+fn values_after_keys_keep_dictionary_small() {
     let letters = |letters: &str| texts(letters.chars().map(|letter| letter.to_string().repeat(600 << 10)));
     let known = dictionary(&DataType::Utf8View, letters("a"));
     let values = Rows::values(&DataType::Utf8View, letters("bcdefghij").into_iter().chain([None]).collect());
@@ -726,7 +726,7 @@ fn values_that_follow_keys_do_not_make_the_dictionary_too_large() {
 }
 
 #[test]
-fn nulls_in_a_required_column_are_an_error() {
+fn nulls_in_required_column_are_refused() {
     for data_type in types() {
         let (known, holed) = (dictionary(&data_type, vec![Some(value(&data_type, 1))]), vec![Some(value(&data_type, 1)), None]);
         let of_keys = || Rows::keys(&known, vec![Some(0), None]);
@@ -744,7 +744,7 @@ fn nulls_in_a_required_column_are_an_error() {
 }
 
 #[test]
-fn columns_of_a_file_that_we_wrote_come_as_keys() {
+fn own_files_give_columns_as_keys() {
     let known = dictionary(&DataType::Int64, numbers(0..9));
     let table = Table::of(DataType::Int64, vec![Rows::keys(&known, (0..50_000).map(|row| Some(row % 9)).collect())]);
     let bytes = table.check().bytes;

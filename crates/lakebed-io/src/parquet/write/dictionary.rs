@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_is_the_size_of_the_file() {
+    fn dictionary_is_judged_by_file_size() {
         // 30,000 different values: with all 100,000 rows 30,000 × 8 + 100,000 × 15 / 8 bytes are less than 800,000.
         let wide: ArrayRef = Arc::new(Int64Array::from(drawn(1024, 30_000)));
         assert!(without(vec![("wide", wide)], 100_000, 100_000).is_empty());
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_do_not_count_and_other_types_are_left_alone() {
+    fn nulls_and_other_types_are_ignored() {
         let sparse = drawn(1000, 1 << 40).into_iter().enumerate().map(|(row, value)| (row % 4 == 0).then_some(value));
         let columns: Vec<(&str, ArrayRef)> = vec![
             ("sparse", Arc::new(sparse.collect::<Int64Array>())),
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn how_many_there_are_is_the_inverse_of_how_many_one_meets() {
+    fn estimated_count_inverts_expected_count() {
         for values in [1.0, 10.0, 1000.0, 50_000.0, 400_000.0] {
             let found = how_many(met(values, 1024.0), 1024.0);
             assert!((found / values - 1.0).abs() < 1e-3, "{values}: {found}");

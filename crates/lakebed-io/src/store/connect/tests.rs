@@ -23,7 +23,7 @@ fn check(url: &str, pairs: &[(&str, &str)], expected: &[&str]) {
 const S3: [(&str, &str); 3] = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "hunter2"), ("AWS_REGION", "eu-west-1")];
 
 #[test]
-fn s3_takes_the_options_of_object_store_and_deltalake() {
+fn s3_accepts_options_of_both_libraries() {
     check("s3://lake/t", &S3, &[r#"region: "eu-west-1""#, r#"bucket: "lake""#, r#"https://s3.eu-west-1.amazonaws.com/lake"#]);
     let minio =
         [("AWS_ENDPOINT_URL", "http://127.0.0.1:9000"), ("aws_allow_http", "true"), ("max_retries", "3"), ("timeout", "7")];
@@ -36,7 +36,7 @@ fn s3_takes_the_options_of_object_store_and_deltalake() {
 }
 
 #[test]
-fn azure_takes_its_account_from_the_url_or_the_options() {
+fn azure_account_comes_from_url_or_options() {
     let key = ("azure_storage_account_key", "AAEC");
     check(
         "abfss://c@acc.dfs.core.windows.net/t",
@@ -66,7 +66,7 @@ fn gcs_hdfs_and_web_servers() {
 }
 
 #[test]
-fn options_that_do_not_fit_are_refused_without_their_secrets() {
+fn refused_options_show_no_secrets() {
     for (url, pairs, said) in [
         ("s3://lake/t", &[("aws_acces_key_id", "hunter2")][..], "similar: aws_access_key_id"),
         ("s3://lake/t", &[("endpoint", "http://u:hunter2@127.0.0.1:9000")], "allow_http=true"),

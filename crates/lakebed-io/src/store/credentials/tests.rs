@@ -40,7 +40,7 @@ fn refreshing(life_ms: Option<i64>, fails_from: usize) -> (Arc<Counting>, Env, R
 }
 
 #[tokio::test]
-async fn credentials_are_kept_until_shortly_before_they_expire() {
+async fn credentials_are_kept_until_before_expiry() {
     let (source, env, provider) = refreshing(Some(3_600_000), usize::MAX);
     assert_eq!(provider.get().await.unwrap().key_id, "key1");
     env.advance(Duration::from_millis(3_600_000) - Duration::from_secs(300) - Duration::from_millis(1));
@@ -51,7 +51,7 @@ async fn credentials_are_kept_until_shortly_before_they_expire() {
 }
 
 #[tokio::test]
-async fn short_lived_credentials_keep_a_fifth_as_margin() {
+async fn short_lived_credentials_have_smaller_margin() {
     let (_, env, provider) = refreshing(Some(60_000), usize::MAX);
     provider.get().await.unwrap();
     env.advance(Duration::from_millis(47_999));
@@ -61,7 +61,7 @@ async fn short_lived_credentials_keep_a_fifth_as_margin() {
 }
 
 #[tokio::test]
-async fn undated_credentials_are_asked_for_every_five_minutes() {
+async fn undated_credentials_refresh_after_five_minutes() {
     let (_, env, provider) = refreshing(None, usize::MAX);
     provider.get().await.unwrap();
     env.advance(Duration::from_secs(299));
@@ -71,7 +71,7 @@ async fn undated_credentials_are_asked_for_every_five_minutes() {
 }
 
 #[tokio::test]
-async fn a_failing_source_matters_only_when_the_old_ones_have_expired() {
+async fn failing_source_matters_only_after_expiry() {
     let (_, env, provider) = refreshing(Some(60_000), 2);
     provider.get().await.unwrap();
     env.advance(Duration::from_secs(50));
@@ -89,7 +89,7 @@ async fn many_callers_ask_once() {
 }
 
 #[tokio::test]
-async fn expired_credentials_are_used_and_not_asked_for_in_a_loop() {
+async fn expired_credentials_are_requested_once() {
     let (source, _, provider) = refreshing(Some(-5000), usize::MAX);
     for _ in 0..10 {
         assert_eq!(provider.get().await.unwrap().key_id, "key1");
@@ -116,7 +116,7 @@ fn each_service_takes_its_own_kind() {
 }
 
 #[test]
-fn errors_and_debug_name_keys_but_no_values() {
+fn errors_name_keys_without_values() {
     let given = credentials(&[("aws_access_key_id", "hunter2"), ("typo", "hunter2")]);
     let error = for_s3(&given).unwrap_err();
     assert_eq!(

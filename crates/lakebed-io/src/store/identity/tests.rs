@@ -20,7 +20,7 @@ fn memory() -> Arc<dyn ObjectStore> {
 }
 
 #[test]
-fn stores_around_one_implementation_are_one_if_they_lead_to_one_place() {
+fn given_stores_are_equal_by_implementation() {
     let (here, there) = (memory(), memory());
     let same = [(); 2].map(|()| around(&here, "t", "memory://m/t"));
     let others = [
@@ -35,7 +35,7 @@ fn stores_around_one_implementation_are_one_if_they_lead_to_one_place() {
 
 /// An allocator gives the address of what went to what comes next, unless somebody holds it.
 #[test]
-fn a_store_that_is_gone_is_taken_for_no_later_one() {
+fn dropped_store_never_equals_later_store() {
     let mut gone = HashSet::new();
     for _ in 0..100 {
         let objects = memory();
@@ -45,7 +45,7 @@ fn a_store_that_is_gone_is_taken_for_no_later_one() {
 }
 
 #[test]
-fn stores_that_were_opened_are_one_if_they_are_reached_in_one_way() {
+fn opened_stores_are_equal_by_options() {
     struct Nobody;
     impl CredentialSource for Nobody {
         fn get(&self) -> Result<Credentials> {

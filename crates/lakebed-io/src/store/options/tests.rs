@@ -21,7 +21,7 @@ fn check<K: Key + std::fmt::Debug>(env: &[(&str, &str)], opts: &[(&str, &str)], 
 }
 
 #[test]
-fn keys_in_any_case_with_and_without_prefix() {
+fn keys_match_any_case_and_prefix() {
     use AmazonS3ConfigKey as K;
     check(
         &[],
@@ -92,7 +92,7 @@ fn identities_are_not_mixed() {
 }
 
 #[test]
-fn what_the_url_implies_stands_between_environment_and_options() {
+fn url_wins_over_environment_only() {
     use AmazonS3ConfigKey as K;
     let embedded = [("region", "url".to_owned()), ("endpoint", "https://url".to_owned())];
     let found =

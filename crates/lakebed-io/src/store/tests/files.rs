@@ -27,7 +27,7 @@ const NAMES: [&str; 14] = [
 ];
 
 #[tokio::test]
-async fn odd_names_are_read_listed_and_written_as_they_are() {
+async fn odd_names_are_kept_everywhere() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     for name in NAMES {
@@ -52,7 +52,7 @@ async fn odd_names_are_read_listed_and_written_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_root_of_odd_letters_is_a_root() {
+async fn root_with_odd_letters_works() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["a b%20c", "ü#1", "x?y", "tail ", "p=a%2Fb"] {
         let root = folder.path().join(name);
@@ -66,7 +66,7 @@ async fn a_root_of_odd_letters_is_a_root() {
 }
 
 #[tokio::test]
-async fn a_listing_reads_the_folder_once_and_skips_what_is_no_file() {
+async fn local_listing_skips_all_but_files() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     fs::create_dir_all(log.join("2.json")).unwrap();
@@ -131,7 +131,7 @@ async fn a_refused_permission_is_said_plainly() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_followed_when_absolute_paths_are_compared_with_the_root() {
+fn absolute_paths_below_linked_root_are_inside() {
     let folder = tempfile::tempdir().unwrap();
     let real = folder.path().join("real");
     fs::create_dir_all(real.join("t")).unwrap();

@@ -76,7 +76,7 @@ async fn listing_ends_where_nothing_more_is_wanted() {
 }
 
 #[tokio::test]
-async fn neighbouring_pieces_cost_one_request_even_at_the_same_time() {
+async fn neighbouring_pieces_share_one_request() {
     let (objects, store) = counting();
     let content: Vec<u8> = (0..100_000_u32).map(|i| i as u8).collect();
     let path = put(&store, "dv.bin", content.clone()).await;
@@ -89,7 +89,7 @@ async fn neighbouring_pieces_cost_one_request_even_at_the_same_time() {
 }
 
 #[tokio::test]
-async fn pieces_far_apart_and_big_ones_are_fetched_by_themselves() {
+async fn distant_or_large_pieces_are_fetched_alone() {
     let (objects, store) = counting();
     let content: Vec<u8> = (0..3_000_000_u32).map(|i| (i / 7) as u8).collect();
     let path = put(&store, "dv.bin", content.clone()).await;
@@ -106,7 +106,7 @@ async fn pieces_far_apart_and_big_ones_are_fetched_by_themselves() {
 }
 
 #[tokio::test]
-async fn what_is_kept_of_objects_read_ahead_is_bounded() {
+async fn readahead_memory_is_bounded() {
     let (objects, store) = counting();
     for i in 0..40 {
         let path = put(&store, &format!("dv{i}"), vec![i; 1000]).await;

@@ -214,7 +214,7 @@ async fn deleting_spares_nothing_and_nobody() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_deleted_does_not_keep_the_others() {
+async fn failed_delete_does_not_stop_others() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     fs::create_dir_all(folder.path().join("folder/x")).unwrap();
@@ -241,7 +241,7 @@ async fn a_web_server_is_read_only() {
 }
 
 #[tokio::test]
-async fn a_store_told_not_to_use_conditions_is_refused() {
+async fn store_without_conditional_put_is_refused() {
     let options = [("aws_conditional_put", "disabled"), ("aws_access_key_id", "id"), ("aws_secret_access_key", "hunter2")];
     let options = options.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let store = Store::open("s3://lake/t", StoreOptions { options, ..StoreOptions::default() }).unwrap();

@@ -67,7 +67,7 @@ fn azure_clouds_and_fabric() {
 }
 
 #[test]
-fn a_signature_in_the_url_becomes_an_option_and_is_not_shown() {
+fn url_signature_becomes_hidden_option() {
     let location = check(
         "abfss://c@acc.dfs.core.windows.net/t?sv=2024&sig=hunter2",
         azure(Some("acc"), "c"),
@@ -86,7 +86,7 @@ fn a_signature_in_the_url_becomes_an_option_and_is_not_shown() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_a_reason() {
+fn bad_location_is_refused_with_reason() {
     for (text, reason) in [
         ("", "empty"),
         ("file://data/t", "three slashes: file:///data/"),
@@ -142,7 +142,7 @@ fn a_tilde_is_the_home_folder() {
 }
 
 #[test]
-fn a_location_that_depends_on_the_process_is_told_and_made_absolute() {
+fn relative_location_becomes_absolute() {
     let here = std::env::current_dir().unwrap().to_str().unwrap().to_owned();
     let home = std::env::home_dir().unwrap().to_str().unwrap().to_owned();
     for (text, relative, expected) in [
@@ -162,7 +162,7 @@ fn a_location_that_depends_on_the_process_is_told_and_made_absolute() {
 }
 
 #[test]
-fn a_table_is_a_folder_and_no_log() {
+fn log_folder_is_no_table() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().to_str().unwrap();
     std::fs::write(folder.path().join("a.parquet"), "x").unwrap();
@@ -181,7 +181,7 @@ fn a_table_is_a_folder_and_no_log() {
 }
 
 #[test]
-fn what_is_sent_around_has_no_secrets_and_leads_to_the_same_place() {
+fn url_without_secrets_keeps_location() {
     for (text, expected) in [
         ("s3://lake/a b", "s3://lake/a%20b"),
         ("https://u:hunter2@h/t?token=hunter2", "https://h/t"),
@@ -196,7 +196,7 @@ fn what_is_sent_around_has_no_secrets_and_leads_to_the_same_place() {
 }
 
 #[test]
-fn paths_without_a_scheme_are_taken_as_they_are() {
+fn paths_without_scheme_are_kept() {
     check("/data/a%20b/p=x%2Fy", Service::Local, "data/a%20b/p=x%2Fy", "file:///data/a%2520b/p=x%252Fy");
     check("/data/#1?x y/ü", Service::Local, "data/#1?x y/ü", "file:///data/%231%3Fx%20y/%C3%BC");
     check("/data//t/./", Service::Local, "data/t", "file:///data/t");
@@ -208,7 +208,7 @@ fn paths_without_a_scheme_are_taken_as_they_are() {
 
 #[cfg(unix)]
 #[test]
-fn two_dots_go_up_from_where_a_link_leads() {
+fn dot_dot_follows_links() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     std::fs::create_dir_all(root.join("a/b")).unwrap();

@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn of_more_values_than_rows_only_those_of_the_rows_are_looked_at() {
+    fn unused_dictionary_values_are_not_read() {
         let texts: ArrayRef = Arc::new(StringViewArray::from(vec!["a", "b", "c"]));
         let rows: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(vec![2, 0].into(), texts).unwrap());
         let rows = FlatRows::of(&rows).unwrap();

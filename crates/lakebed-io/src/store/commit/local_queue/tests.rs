@@ -30,7 +30,7 @@ async fn waiting(store: &Store) -> Waiting {
 }
 
 #[tokio::test]
-async fn one_has_the_turn_and_gives_it_back() {
+async fn turn_is_exclusive_until_dropped() {
     let folder = table();
     let (one, other) = (store(&folder, Env::seeded(1)), store(&folder, Env::seeded(2)));
     let turn = asked(&one).await.unwrap();
@@ -41,7 +41,7 @@ async fn one_has_the_turn_and_gives_it_back() {
 }
 
 #[tokio::test]
-async fn whoever_waits_gets_it_when_the_other_is_done() {
+async fn waiter_gets_turn_when_free() {
     let folder = table();
     let (one, other) = (store(&folder, Env::default()), store(&folder, Env::default()));
     let turn = asked(&one).await.unwrap();
@@ -51,7 +51,7 @@ async fn whoever_waits_gets_it_when_the_other_is_done() {
 }
 
 #[tokio::test]
-async fn the_turn_ends_though_a_child_has_the_file_too() {
+async fn turn_ends_despite_inherited_file() {
     let folder = table();
     let (one, other) = (store(&folder, Env::seeded(1)), store(&folder, Env::seeded(2)));
     let turn = asked(&one).await.unwrap();
@@ -63,7 +63,7 @@ async fn the_turn_ends_though_a_child_has_the_file_too() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_long_goes_ahead_and_keeps_nobody_waiting_later() {
+async fn impatient_waiter_proceeds_without_turn() {
     let folder = table();
     let (one, other) = (store(&folder, Env::seeded(1)), store(&folder, Env::seeded(2)));
     let turn = asked(&one).await.unwrap();
@@ -80,7 +80,7 @@ async fn whoever_waits_for_long_goes_ahead_and_keeps_nobody_waiting_later() {
 }
 
 #[tokio::test]
-async fn where_there_is_no_log_there_is_nothing_to_wait_for() {
+async fn missing_log_needs_no_turn() {
     let folder = tempfile::tempdir().unwrap();
     assert!(!asked(&store(&folder, Env::seeded(1))).await.unwrap().is_held());
     assert!(!folder.path().join("_delta_log").exists());

@@ -61,7 +61,7 @@ fn a_name_is_taken_over() {
 }
 
 #[test]
-fn a_file_that_is_given_up_leaves_nothing() {
+fn abandoned_file_leaves_nothing() {
     check(|folder, make| {
         let mut file = make(&folder.join("a"), "1");
         file.write(b"some").unwrap();
@@ -73,7 +73,7 @@ fn a_file_that_is_given_up_leaves_nothing() {
 /// An NFS server did what it was asked, but its answer was lost and the system asked again.
 #[cfg(unix)]
 #[test]
-fn a_name_that_leads_to_the_own_file_was_given_to_it() {
+fn name_of_own_file_counts_as_done() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("a");
     let mut file = named(&target, "1");
@@ -86,7 +86,7 @@ fn a_name_that_leads_to_the_own_file_was_given_to_it() {
 /// A backup, or a tool that finds equal files, links the hidden file too.
 #[cfg(unix)]
 #[test]
-fn a_link_that_others_made_to_the_own_file_gives_no_name_to_it() {
+fn foreign_link_is_not_our_name() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("a");
     let (mut first, mut second) = (named(&target, "1"), named(&target, "2"));
@@ -127,7 +127,7 @@ fn the_checksum_of_an_earlier_file_goes() {
 }
 
 #[test]
-fn what_belongs_to_a_file_that_stays_does_too() {
+fn checksum_of_kept_file_stays() {
     check(|folder, make| {
         for name in ["a", ".a.crc"] {
             fs::write(folder.join(name), "theirs").unwrap();
@@ -151,7 +151,7 @@ fn folders_are_made_by_many_at_once() {
 }
 
 #[test]
-fn a_file_in_the_place_of_a_folder_is_an_error() {
+fn file_instead_of_folder_is_error() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("t"), "").unwrap();
     let error = create(&folder.path().join("t/a"), "1").unwrap_err();

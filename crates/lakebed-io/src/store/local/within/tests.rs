@@ -18,7 +18,7 @@ fn said(result: io::Result<File>) -> String {
 }
 
 #[test]
-fn links_are_followed_as_long_as_they_stay_inside() {
+fn links_inside_table_are_followed() {
     let folder = tables();
     let root = folder.path().join("t");
     symlink("f", root.join("p=1/inside")).unwrap();
@@ -43,7 +43,7 @@ fn links_are_followed_as_long_as_they_stay_inside() {
 }
 
 #[test]
-fn a_root_that_becomes_another_folder_is_looked_at_again() {
+fn replaced_root_is_resolved_again() {
     let folder = tables();
     let (link, within) = (folder.path().join("here"), Within::new(folder.path().join("here"), false));
     assert_eq!(said(within.open(&link.join("p=1/f"))), "opened");

@@ -3,7 +3,7 @@ use super::super::tests::options;
 use super::*;
 
 #[test]
-fn only_what_is_known_to_be_no_secret_is_sent_around() {
+fn only_known_harmless_options_are_kept() {
     let kept = |pairs: &[(&str, &str)]| {
         let mut kept: Vec<_> = options_without_secrets(&options(pairs)).into_iter().collect();
         kept.sort();
@@ -52,7 +52,7 @@ fn passwords_in_addresses_stay_behind() {
 }
 
 #[test]
-fn settings_of_hadoop_and_of_clients_hold_no_secrets() {
+fn hadoop_and_client_settings_are_kept() {
     let plain = options(&[
         ("hadoop.security.authentication", "kerberos"),
         ("hadoop.rpc.protection", "privacy"),

@@ -48,7 +48,7 @@ fn left_in(folder: &std::path::Path) -> usize {
 }
 
 #[tokio::test]
-async fn objects_of_all_sizes_come_out_as_they_went_in() {
+async fn objects_of_all_sizes_round_trip() {
     let folder = tempfile::tempdir().unwrap();
     for store in [local(folder.path()), observed().1] {
         for edge in [0, BLOCK_BYTES, FIRST_PART_BYTES, 3 * FIRST_PART_BYTES] {
@@ -64,7 +64,7 @@ async fn objects_of_all_sizes_come_out_as_they_went_in() {
 }
 
 #[tokio::test]
-async fn what_fits_into_a_part_is_one_request() {
+async fn upload_below_part_size_is_one_request() {
     for (size, puts) in [(0, 1), (FIRST_PART_BYTES, 1), (FIRST_PART_BYTES + 1, 4), (2 * FIRST_PART_BYTES, 4)] {
         let (observed, store) = observed();
         check(&store, size, 300_000).await;
@@ -81,7 +81,7 @@ fn ten_thousand_parts_hold_the_largest_object() {
 }
 
 #[tokio::test]
-async fn nothing_is_seen_before_the_end_and_nothing_is_left_of_what_was_given_up() {
+async fn unfinished_upload_is_invisible_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     for size in [0, 1000, 3 * FIRST_PART_BYTES] {
         let store = local(folder.path());
@@ -102,7 +102,7 @@ async fn nothing_is_seen_before_the_end_and_nothing_is_left_of_what_was_given_up
 }
 
 #[tokio::test]
-async fn an_upload_in_parts_is_taken_back_when_aborted_dropped_or_failed() {
+async fn parts_of_unfinished_upload_are_removed() {
     for size in [1000, 3 * FIRST_PART_BYTES] {
         let in_parts = usize::from(size > FIRST_PART_BYTES);
         for way in ["abort", "drop"] {
@@ -136,7 +136,7 @@ async fn an_upload_in_parts_is_taken_back_when_aborted_dropped_or_failed() {
 }
 
 #[tokio::test]
-async fn the_lost_answer_to_the_last_request_is_made_up_for() {
+async fn lost_answer_to_completion_is_resolved() {
     let (observed, store) = observed();
     let path = store.path_of("a").unwrap();
     let mut upload = store.upload(&path, Existing::Refuse).await.unwrap();
@@ -149,7 +149,7 @@ async fn the_lost_answer_to_the_last_request_is_made_up_for() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_written_is_an_error_at_once_or_at_the_end() {
+async fn unwritable_file_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("d"), "").unwrap();
     let store = local(folder.path());
@@ -193,7 +193,7 @@ impl MultipartUpload for Slow {
 }
 
 #[tokio::test]
-async fn parts_are_sent_side_by_side_but_not_too_many() {
+async fn concurrent_parts_are_limited() {
     let (_, store) = observed();
     let most = Arc::new(AtomicUsize::new(0));
     let slow = Slow { now: Arc::default(), most: Arc::clone(&most) };
@@ -219,7 +219,7 @@ async fn put_twice(store: &Store, first: &'static str, second: &'static str, exi
 }
 
 #[tokio::test]
-async fn an_object_is_not_written_over_unless_that_is_meant() {
+async fn existing_object_is_kept_unless_replaced() {
     let folder = tempfile::tempdir().unwrap();
     for store in [local(folder.path()), observed().1] {
         let error = put_twice(&store, "theirs", "ours", Existing::Refuse).await.unwrap_err();
@@ -234,7 +234,7 @@ async fn an_object_is_not_written_over_unless_that_is_meant() {
 }
 
 #[tokio::test]
-async fn the_own_object_is_known_again_after_a_lost_answer() {
+async fn own_object_is_recognised_after_lost_answer() {
     let (observed, store) = observed();
     let path = store.path_of("a").unwrap();
     // The client asks again by itself, and is told that the object is there.
