@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Filter;
+use crate::filter::Filter;
 
 /// A condition on rows, as text or as a tree.
 ///

@@ -185,7 +185,7 @@ fn common_number(a: &DataType, b: &DataType) -> DataType {
 }
 
 /// A decimal cut to what a decimal can hold.
-fn bounded_decimal(precision: i16, scale: i16) -> DataType {
+pub(crate) fn bounded_decimal(precision: i16, scale: i16) -> DataType {
     let most = i16::from(MAX_DIGITS);
     DataType::Decimal128(precision.min(most) as u8, scale.min(most) as i8)
 }
@@ -209,24 +209,11 @@ pub(crate) fn common_of<'a>(types: impl IntoIterator<Item = &'a DataType>) -> Op
     others.into_iter().chain(strings).try_fold(DataType::Null, |all, next| common(&all, next))
 }
 
-/// The type of the result of `+ - * / %` on two decimals.
-pub(crate) fn decimal_result(operator: super::syntax::Binary, left: (u8, i8), right: (u8, i8)) -> DataType {
-    use super::syntax::Binary;
-    let (p1, s1, p2, s2) = (i16::from(left.0), i16::from(left.1), i16::from(right.0), i16::from(right.1));
-    let (precision, scale) = match operator {
-        Binary::Multiply => (p1 + p2 + 1, s1 + s2),
-        Binary::Divide => {
-            let scale = (s1 + p2 + 1).max(6);
-            (p1 - s1 + s2 + scale, scale)
-        }
-        Binary::Remainder => ((p1 - s1).min(p2 - s2) + s1.max(s2), s1.max(s2)),
-        _ => ((p1 - s1).max(p2 - s2) + s1.max(s2) + 1, s1.max(s2)),
-    };
-    let most = i16::from(MAX_DIGITS);
-    if precision <= most {
-        return bounded_decimal(precision, scale);
-    }
-    // Digits before the point are kept first, but up to six behind it stay.
-    let whole = precision - scale;
-    DataType::Decimal128(MAX_DIGITS, (most - whole).max(scale.min(6)) as i8)
+/// Whether it is a variant, which comes as the struct of its two binaries; its text is not made of them. A struct of two such fields is taken
+/// for one.
+pub(crate) fn may_be_variant(data_type: &DataType) -> bool {
+    let DataType::Struct(fields) = data_type else { return false };
+    let mut names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+    names.sort_unstable();
+    names == ["metadata", "value"] && fields.iter().all(|field| *field.data_type() == DataType::Binary)
 }

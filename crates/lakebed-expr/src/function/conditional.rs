@@ -10,17 +10,18 @@ use arrow_ord::ord::make_comparator;
 use arrow_schema::{DataType, SortOptions};
 use arrow_select::zip::zip;
 use datafusion_common::{Result as DfResult, ScalarValue};
-use datafusion_expr::expr::Case;
 use datafusion_expr::{Expr, lit};
 
-use super::super::bind::Typed;
-use super::super::compare::{compare, one_form_of};
-use super::super::kernel::{Input, Order, Spec};
-use super::super::syntax::Comparison;
-use super::super::types;
-use super::{Args, Call};
+use super::args::{Args, Call};
+use super::compare::compare;
+use super::typed::Typed;
+use crate::evaluate::float_form::one_form_of;
+use crate::evaluate::kernel::{Input, Order, Spec};
+use crate::evaluate::tree::branches;
+use crate::syntax::tree::Comparison;
+use crate::types;
 
-pub(super) fn call(args: &Args<'_>) -> Option<Call> {
+pub(crate) fn call(args: &Args<'_>) -> Option<Call> {
     Some(match args.name {
         "coalesce" | "nvl" | "ifnull" => one_of_all(args),
         "nvl2" => args.count(3).and_then(|()| {
@@ -65,12 +66,6 @@ fn boolean(expr: Expr) -> Call {
 fn choose(conditions: Vec<Expr>, mut values: Vec<Expr>, data_type: DataType) -> Call {
     let otherwise = values.pop();
     Ok(Typed { expr: branches(conditions.into_iter().zip(values), otherwise), data_type })
-}
-
-/// CASE WHEN … THEN … ELSE … END.
-pub(crate) fn branches(pairs: impl IntoIterator<Item = (Expr, Expr)>, otherwise: Option<Expr>) -> Expr {
-    let when_then_expr = pairs.into_iter().map(|(when, then)| (Box::new(when), Box::new(then))).collect();
-    Expr::Case(Case { expr: None, when_then_expr, else_expr: otherwise.map(Box::new) })
 }
 
 fn one_of_all(args: &Args<'_>) -> Call {

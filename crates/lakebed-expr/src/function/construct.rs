@@ -9,16 +9,16 @@ use arrow_schema::{DataType, Field, Fields, SortOptions};
 use arrow_select::interleave::interleave;
 use datafusion_common::{Result as DfResult, ScalarValue};
 
-use super::super::bind::Typed;
-use super::super::kernel::{Input, Spec, fail};
-use super::super::nested::path;
-use super::super::types;
-use super::{Args, Call};
+use super::args::{Args, Call};
+use super::typed::Typed;
+use crate::evaluate::kernel::{Input, Spec, fail};
+use crate::evaluate::nested::path;
+use crate::types;
 
 static STRUCT: Spec = Spec::total("struct", make_struct).null_for(0);
 static MAP: Spec = Spec::total("map", make_map).null_for(0).failing();
 
-pub(super) fn call(args: &Args<'_>) -> Option<Call> {
+pub(crate) fn call(args: &Args<'_>) -> Option<Call> {
     Some(match args.name {
         "struct" => {
             of_fields(args.list.iter().enumerate().map(|(place, value)| (name_of(value, place), value.clone())).collect())

@@ -13,13 +13,17 @@ use arrow_schema::DataType;
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{Expr, lit};
 
-use super::super::bind::Typed;
-use super::super::calendar::{Civil, DAY, SECOND, days_in_month, split};
-use super::super::interval::Unit;
-use super::super::kernel::{Input, Order, Spec, fail};
-use super::super::{time_arithmetic, types};
-use super::pattern::Pattern;
-use super::{Args, Call};
+use super::args::{Args, Call};
+use super::datetime_pattern::Pattern;
+use super::typed::Typed;
+use crate::calendar::{Civil, DAY, SECOND, days_in_month, split};
+use crate::evaluate::cast::cast;
+use crate::evaluate::fold::fold_if_possible;
+use crate::evaluate::kernel::{Input, Order, Spec, fail};
+use crate::evaluate::{arithmetic, time_arithmetic};
+use crate::syntax::interval::Unit;
+use crate::syntax::tree::Binary;
+use crate::types;
 
 const RISING: &[Order] = &[Order::Rising];
 
@@ -96,7 +100,7 @@ static TRY_READ_TIME: Spec = Spec::total("try_to_timestamp", |input| read(input,
 static WHOLE_MONTHS: Spec = Spec::total("months_between", whole_months);
 static FIXED_UNITS: Spec = Spec::total("timestampdiff", fixed_units).ordered(&[Order::Falling, Order::Rising, Order::Constant]);
 
-pub(super) fn call(args: &Args<'_>) -> Option<Call> {
+pub(crate) fn call(args: &Args<'_>) -> Option<Call> {
     Some(match args.name {
         "date_part" | "datepart" => args.count(2).and_then(|()| {
             let field = args.literal(0)?;
@@ -125,7 +129,7 @@ pub(super) fn call(args: &Args<'_>) -> Option<Call> {
         "date_trunc" => args.count(2).and_then(|()| {
             let unit = lit(args.literal(0)?.to_uppercase());
             let time = args.time(1)?;
-            let time = super::super::cast::cast(time.expr, &time.data_type, &types::timestamp(), false).unwrap_or_default();
+            let time = cast(time.expr, &time.data_type, &types::timestamp(), false).unwrap_or_default();
             of(&DATE_TRUNC, vec![unit, time], types::timestamp())
         }),
         "trunc" => args.count(2).and_then(|()| {
@@ -146,14 +150,8 @@ pub(super) fn call(args: &Args<'_>) -> Option<Call> {
         "unix_timestamp" | "to_unix_timestamp" => args.counts(1, 2).and_then(|()| unix_timestamp(args)),
         "date_add" | "dateadd" => args.count(2).and_then(|()| date(time_arithmetic::plus_days(args.date(0)?, args.int(1)?))),
         "date_sub" => args.count(2).and_then(|()| {
-            let days = super::super::arithmetic::operation(
-                super::super::syntax::Binary::Subtract,
-                lit(0i32),
-                args.int(1)?,
-                DataType::Int32,
-                false,
-            );
-            let days = super::super::physical::fold_if_possible(days.unwrap_or_default());
+            let days = arithmetic::operation(Binary::Subtract, lit(0i32), args.int(1)?, DataType::Int32, false);
+            let days = fold_if_possible(days.unwrap_or_default());
             date(time_arithmetic::plus_days(args.date(0)?, days))
         }),
         "datediff" | "date_diff" => args.count(2).and_then(|()| {
@@ -228,8 +226,8 @@ fn read_as(args: &Args<'_>, to: &DataType, try_: bool) -> Call {
     let from = args.data_type(0)?.clone();
     let value = args.get(0)?.expr.clone();
     let cast = |value: Expr, from: &DataType| {
-        super::super::cast::cast(value, from, to, try_)
-            .map(super::super::physical::fold_if_possible)
+        cast(value, from, to, try_)
+            .map(fold_if_possible)
             .ok_or_else(|| format!("{}: {} cannot become {}", args.name, types::name(from), types::name(to)))
     };
     if args.len() == 1 || from != DataType::Utf8 {
@@ -258,11 +256,11 @@ fn unit(args: &Args<'_>) -> Result<Unit, String> {
 }
 
 fn plus_units(args: &Args<'_>) -> Call {
-    use super::super::syntax::Binary;
+    use crate::syntax::tree::Binary;
     let (unit, time) = (unit(args)?, args.time(2)?);
     let scaled = |amount: Expr, factor: Expr, data_type: DataType| {
-        let product = super::super::arithmetic::operation(Binary::Multiply, amount, factor, data_type, false);
-        super::super::physical::fold_if_possible(product.unwrap_or_default())
+        let product = arithmetic::operation(Binary::Multiply, amount, factor, data_type, false);
+        fold_if_possible(product.unwrap_or_default())
     };
     let expr = match (unit.months(), unit.micros()) {
         (Some(months), _) => {
@@ -451,7 +449,7 @@ fn read(input: &Input<'_>, try_: bool) -> DfResult<ArrayRef> {
 /// Computes from two times and a constant.
 fn between(input: &Input<'_>, compute: fn(i64, i64, i64) -> i64) -> DfResult<ArrayRef> {
     let (start, end, unit) = (times(input, 0)?, times(input, 1)?, longs(input, 2)?.value(0));
-    let found = super::super::arithmetic::zip::<_, _, Int64Type>(start, end, |start, end| Ok(Some(compute(start, end, unit))))?;
+    let found = arithmetic::zip::<_, _, Int64Type>(start, end, |start, end| Ok(Some(compute(start, end, unit))))?;
     Ok(Arc::new(found))
 }
 

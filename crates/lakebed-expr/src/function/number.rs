@@ -13,14 +13,14 @@ use arrow_schema::DataType;
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{Expr, lit};
 
-use super::super::arithmetic::{operation, zip};
-use super::super::bind::Typed;
-use super::super::kernel::{Input, Order, Spec, fail};
-use super::super::operate::arithmetic;
-use super::super::syntax::Binary;
-use super::super::text_value::parse_decimal;
-use super::super::types;
-use super::{Args, Call};
+use super::args::{Args, Call};
+use super::operator::arithmetic;
+use super::typed::Typed;
+use crate::evaluate::arithmetic::{operation, zip};
+use crate::evaluate::kernel::{Input, Order, Spec, fail};
+use crate::evaluate::text_value::{decimal_text, parse_decimal};
+use crate::syntax::tree::Binary;
+use crate::types;
 
 const EVEN: &[Order] = &[Order::Even];
 const ROUNDED: &[Order] = &[Order::Rising, Order::Constant];
@@ -79,7 +79,7 @@ static OF_DOUBLE: [OfDouble; 26] = of_double![
     ["rint"] => |x| Some(x.round_ties_even()),
 ];
 
-pub(super) fn call(args: &Args<'_>) -> Option<Call> {
+pub(crate) fn call(args: &Args<'_>) -> Option<Call> {
     if args.len() == 1
         && let Some((_, spec)) = OF_DOUBLE.iter().find(|(names, _)| names.contains(&args.name))
     {
@@ -260,7 +260,7 @@ fn round_float(value: f64, digits: &str, places: i32) -> f64 {
     if places >= 0 {
         let scale = places as i8;
         return match parse_decimal(digits, 38, scale) {
-            Some(decimal) => super::super::text_value::decimal_text(decimal, scale).parse().unwrap_or(value),
+            Some(decimal) => decimal_text(decimal, scale).parse().unwrap_or(value),
             None => value,
         };
     }

@@ -13,12 +13,14 @@ use arrow_schema::{DataType, Field};
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{Expr, lit};
 
-use super::super::arithmetic::operation;
-use super::super::bind::{Typed, like};
-use super::super::kernel::{Input, Order, Spec};
-use super::super::physical::fold_if_possible;
-use super::super::syntax::{Binary, LikeForm};
-use super::{Args, Call, registry};
+use super::args::{Args, Call};
+use super::library;
+use super::like::like;
+use super::typed::Typed;
+use crate::evaluate::arithmetic::operation;
+use crate::evaluate::fold::fold_if_possible;
+use crate::evaluate::kernel::{Input, Order, Spec};
+use crate::syntax::tree::{Binary, LikeForm};
 
 pub(crate) static STARTS_WITH: Spec = Spec::total("startswith", |input| compare(input, |text, part| text.starts_with(part)));
 static ENDS_WITH: Spec = Spec::total("endswith", |input| compare(input, |text, part| text.ends_with(part)));
@@ -30,7 +32,7 @@ static LOCATE: Spec = Spec::total("locate", locate).null_for(2);
 static INITCAP: Spec = Spec::total("initcap", initcap);
 static SPLIT: Spec = Spec::total("split", split);
 
-pub(super) fn call(args: &Args<'_>) -> Option<Call> {
+pub(crate) fn call(args: &Args<'_>) -> Option<Call> {
     Some(match args.name {
         "startswith" => both(args, &STARTS_WITH),
         "endswith" => both(args, &ENDS_WITH),
@@ -63,9 +65,9 @@ pub(super) fn call(args: &Args<'_>) -> Option<Call> {
             let name = if args.name == "trim" { "btrim" } else { args.name };
             args.text(0)
                 .and_then(|characters| Ok((args.text(1)?, characters)))
-                .and_then(|(whole, characters)| registry::call(Args { name, list: vec![text(whole), text(characters)] }))
+                .and_then(|(whole, characters)| library::call(Args { name, list: vec![text(whole), text(characters)] }))
         }
-        "trim" => registry::call(Args { name: "btrim", list: args.list.clone() }),
+        "trim" => library::call(Args { name: "btrim", list: args.list.clone() }),
         "like" => args.count(2).and_then(|()| like(args.get(0)?.clone(), args.get(1)?.clone(), LikeForm::Like, '\\', false)),
         "ilike" => args.count(2).and_then(|()| like(args.get(0)?.clone(), args.get(1)?.clone(), LikeForm::ILike, '\\', false)),
         "rlike" | "regexp" | "regexp_like" => {

@@ -7,8 +7,8 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::{Expr, Operator, lit};
 
 use super::facts::Fact;
-use super::proof::{Answer, Prover, Statistics, all};
-use crate::{branches, columns_of, join, replace_columns};
+use super::prover::{Answer, Prover, Statistics, all};
+use crate::evaluate::tree::{branches, columns_of, join, replace_columns};
 
 impl Prover<'_> {
     /// May some row make the whole condition true? Where the answer is not exact, it is computed in files of one value.

@@ -13,7 +13,12 @@ use arrow_schema::{DataType, Schema};
 use lakebed_core::schema::{DataType as Type, PrimitiveType, StructType};
 use serde_json::Value;
 
-use crate::{Civil, DAY, Kind, Node, Pattern, SECOND, Suffix, parse_syntax};
+use super::fact_source::leaf;
+use crate::calendar::{Civil, DAY, SECOND};
+use crate::function::datetime_pattern::Pattern;
+use crate::parse_syntax;
+use crate::syntax::lex::Suffix;
+use crate::syntax::tree::{Kind, Node};
 
 /// The zones of the world, and those Spark knows, are at most this far from UTC.
 const FARTHEST_ZONE: i64 = 18 * 3_600 * SECOND;
@@ -225,7 +230,7 @@ fn path_in(schema: &Schema, node: &Node) -> Option<Vec<String>> {
 
 /// Whether a column's texts are padded when they are read.
 fn is_padded(table: &StructType, path: &[String]) -> bool {
-    matches!(super::leaf(table, path), Some(Type::Primitive(PrimitiveType::Char { .. })))
+    matches!(leaf(table, path), Some(Type::Primitive(PrimitiveType::Char { .. })))
 }
 
 fn unit_named(node: &Node) -> Option<Unit> {

@@ -5,126 +5,24 @@
 //! row can; `None` is "perhaps", which keeps the file, and so does a null from facts that are not known. Read
 //! [`Prover::may_be_true`] first.
 
-use arrow_schema::{DataType, Schema};
 use datafusion_common::ScalarValue;
 use datafusion_expr::expr::{Case, InList, Like};
-use datafusion_expr::{BinaryExpr, Expr, Operator, binary_expr, lit};
+use datafusion_expr::{BinaryExpr, Expr, Operator, lit};
 
 use super::any_between::any_between;
-use super::bounds::Bounds;
-use super::facts::{Fact, Facts};
-use super::generated::Generated;
-use crate::{Kernel, STARTS_WITH, beginning, below_one_form, columns_of, join, may_be_variant, null_args, path};
+use super::bounds::{Bounds, compare_bounds, is_nan};
+use super::never_nan::never_nan;
+use super::prover::{Answer, Prover, all, any, never};
+use crate::evaluate::float_form::below_one_form;
+use crate::evaluate::kernel::Kernel;
+use crate::evaluate::nested::path;
+use crate::evaluate::tree::columns_of;
+use crate::function::text::{STARTS_WITH, beginning};
 
 /// Above this many values IN is answered by searching the list instead of comparing each value.
 const MANY_VALUES: usize = 8;
 
-/// Which statistics there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Statistics {
-    /// None: only partition values are looked at.
-    None,
-    /// Those of the log: no bounds of booleans and bytes.
-    Log,
-    /// Those of a file's footer, in the form of the log's.
-    Footer,
-}
-
-impl Statistics {
-    /// Whether columns of a type have bounds.
-    pub(super) fn hold_bounds_of(self, data_type: &DataType) -> bool {
-        use DataType::{Binary, Boolean, Date32, Timestamp, Utf8};
-        let of_log = data_type.is_numeric() || matches!(data_type, Date32 | Timestamp(_, _) | Utf8);
-        match self {
-            Self::None => false,
-            Self::Log => of_log,
-            // Bytes are compared unsigned, as Spark does it: bounds that were made otherwise count as unknown.
-            Self::Footer => of_log || matches!(data_type, Boolean | Binary),
-        }
-    }
-}
-
-/// What there is to know.
-#[derive(Clone, Copy)]
-pub(crate) struct Knowledge<'a> {
-    /// The columns, as the filter was bound to them.
-    pub(crate) schema: &'a Schema,
-    /// The partition columns by their names in the schema.
-    pub(crate) partitions: &'a [String],
-    pub(crate) generated: &'a [Generated],
-    pub(crate) statistics: Statistics,
-}
-
-/// Turns conditions on rows into conditions on facts.
-pub(crate) struct Prover<'a> {
-    pub(super) knowledge: Knowledge<'a>,
-    /// The facts asked for so far.
-    pub(super) facts: Facts,
-    /// Values that are not NaN in any row that matters, because other conditions say so.
-    pub(super) never_nan: Vec<Expr>,
-    notes: Vec<String>,
-    inexact: bool,
-}
-
-/// `None` means perhaps.
-pub(super) type Answer = Option<Expr>;
-
-/// All must be possible.
-pub(super) fn all(answers: impl IntoIterator<Item = Answer>) -> Answer {
-    let known: Vec<Expr> = answers.into_iter().flatten().collect();
-    if known.is_empty() { None } else { Some(join(Operator::And, known)) }
-}
-
-/// One must be possible.
-pub(super) fn any(answers: impl IntoIterator<Item = Answer>) -> Answer {
-    answers.into_iter().collect::<Option<Vec<_>>>().map(|known| join(Operator::Or, known))
-}
-
-fn never() -> Answer {
-    Some(lit(false))
-}
-
-impl<'a> Prover<'a> {
-    pub(crate) fn new(knowledge: Knowledge<'a>, never_nan: Vec<Expr>) -> Prover<'a> {
-        Prover { knowledge, facts: Facts::default(), never_nan, notes: Vec::new(), inexact: false }
-    }
-
-    /// The facts asked for, and why conditions could not be decided, if any could not.
-    pub(crate) fn finish(self) -> (Facts, Vec<String>) {
-        (self.facts, self.notes)
-    }
-
-    pub(super) fn note(&mut self, reason: String) {
-        self.inexact();
-        if !self.notes.contains(&reason) {
-            self.notes.push(reason);
-        }
-    }
-
-    /// Says that a file may be kept although its facts, looked at more closely, would rule it out.
-    pub(super) fn inexact(&mut self) {
-        self.inexact = true;
-    }
-
-    pub(super) fn is_inexact(&self) -> bool {
-        self.inexact
-    }
-
-    /// The type of a column or field.
-    pub(super) fn type_of(&self, path: &[String]) -> Option<DataType> {
-        let (first, fields) = path.split_first()?;
-        let mut data_type = self.knowledge.schema.field_with_name(first).ok()?.data_type();
-        for name in fields {
-            let DataType::Struct(fields) = data_type else { return None };
-            data_type = fields.iter().find(|field| field.name() == name)?.data_type();
-        }
-        Some(data_type.clone())
-    }
-
-    pub(super) fn is_partition(&self, path: &[String]) -> bool {
-        matches!(path, [name] if self.knowledge.partitions.contains(name))
-    }
-
+impl Prover<'_> {
     /// May some row make the condition true?
     pub(crate) fn may_be_true(&mut self, condition: &Expr) -> Answer {
         self.may_be(condition, true)
@@ -179,11 +77,6 @@ impl<'a> Prover<'a> {
                 None => self.unknown("an operator"),
             },
         }
-    }
-
-    fn unknown(&mut self, what: &str) -> Answer {
-        self.note(format!("{what} is not understood"));
-        None
     }
 
     /// What is not understood, except that it is null where a value is.
@@ -328,163 +221,6 @@ impl<'a> Prover<'a> {
     /// May a value be null in some row, or not null, as wanted?
     fn nullness(&mut self, value: &Expr, null: bool) -> Answer {
         if null { self.may_be_null(value) } else { self.not_all_null(value) }
-    }
-
-    /// May a value or condition be null in some row?
-    pub(super) fn may_be_null(&mut self, value: &Expr) -> Answer {
-        if let Some(path) = path(value) {
-            return self.may_hold_null(&path);
-        }
-        match value {
-            Expr::Literal(literal, _) => Some(lit(literal.is_null())),
-            Expr::Not(inner) => self.may_be_null(inner),
-            Expr::Cast(cast) => self.may_be_null(&cast.expr),
-            Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::IsTrue(_) | Expr::IsFalse(_) => never(),
-            Expr::IsNotTrue(_) | Expr::IsNotFalse(_) => never(),
-            Expr::BinaryExpr(BinaryExpr { op: Operator::IsDistinctFrom | Operator::IsNotDistinctFrom, .. }) => never(),
-            Expr::BinaryExpr(BinaryExpr { left, right, .. }) => any([self.may_be_null(left), self.may_be_null(right)]),
-            Expr::Like(like) => any([self.may_be_null(&like.expr), self.may_be_null(&like.pattern)]),
-            Expr::InList(InList { expr, list, .. }) => {
-                let mut answers = vec![self.may_be_null(expr)];
-                answers.extend(list.iter().map(|item| self.may_be_null(item)));
-                any(answers)
-            }
-            _ => match Kernel::of(value) {
-                Some((kernel, args)) if kernel.spec.strict => {
-                    any(args.iter().map(|arg| self.may_be_null(arg)).collect::<Vec<_>>())
-                }
-                _ => self.unknown("where a function gives null"),
-            },
-        }
-    }
-
-    fn may_hold_null(&mut self, path: &[String]) -> Answer {
-        if self.is_partition(path) {
-            let data_type = self.type_of(path)?;
-            let value = self.facts.column(Fact::Partition(path.join(".")), &data_type);
-            return Some(Expr::IsNull(Box::new(value)));
-        }
-        let mut answers = Vec::new();
-        if self.knowledge.statistics != Statistics::None && (path.len() == 1 || self.has_null_count(path)) {
-            let count = self.facts.column(Fact::NullCount(path.to_vec()), &DataType::Int64);
-            let is_some = count.gt(lit(0i64));
-            // Some writers do not count a field of a null struct, so its count of zero proves nothing then.
-            answers.push(Some(match path {
-                [_] => is_some,
-                _ => {
-                    let counts_all = self.facts.column(Fact::CountsNullStructs(path.to_vec()), &DataType::Boolean);
-                    is_some.or(Expr::IsNotTrue(Box::new(counts_all)))
-                }
-            }));
-        } else {
-            self.note(format!("statistics hold no count of nulls of {}", path.join(".")));
-        }
-        all(answers)
-    }
-
-    /// May a value be other than null in some row? Only columns in which every value is null rule it out.
-    fn not_all_null(&mut self, value: &Expr) -> Answer {
-        if let Some(path) = path(value) {
-            return self.column_not_all_null(&path);
-        }
-        match value {
-            Expr::Literal(literal, _) if literal.is_null() => never(),
-            Expr::Cast(cast) => self.not_all_null(&cast.expr),
-            Expr::Not(inner) => self.not_all_null(inner),
-            // One side that is true or false may decide these.
-            Expr::BinaryExpr(BinaryExpr { left, op: Operator::And | Operator::Or, right }) => {
-                any([self.not_all_null(left), self.not_all_null(right)])
-            }
-            Expr::BinaryExpr(BinaryExpr { op: Operator::IsDistinctFrom | Operator::IsNotDistinctFrom, .. }) => None,
-            Expr::BinaryExpr(BinaryExpr { left, right, .. }) => all([self.not_all_null(left), self.not_all_null(right)]),
-            Expr::Like(like) => all([self.not_all_null(&like.expr), self.not_all_null(&like.pattern)]),
-            Expr::InList(list) => self.not_all_null(&list.expr),
-            Expr::Case(case) => {
-                let values = case.when_then_expr.iter().map(|(_, then)| then).chain(&case.else_expr);
-                any(values.map(|value| self.not_all_null(value)).collect::<Vec<_>>())
-            }
-            _ => all(null_args(value).iter().map(|arg| self.not_all_null(arg)).collect::<Vec<_>>()),
-        }
-    }
-
-    fn column_not_all_null(&mut self, path: &[String]) -> Answer {
-        if self.is_partition(path) {
-            let data_type = self.type_of(path)?;
-            let value = self.facts.column(Fact::Partition(path.join(".")), &data_type);
-            return Some(Expr::IsNotNull(Box::new(value)));
-        }
-        if self.knowledge.statistics == Statistics::None || !self.has_null_count(path) {
-            return None;
-        }
-        let count = self.facts.column(Fact::NullCount(path.to_vec()), &DataType::Int64);
-        let rows = self.facts.column(Fact::Rows, &DataType::Int64);
-        Some(count.not_eq(rows))
-    }
-
-    /// Structs have no null count of their own, but variants do.
-    fn has_null_count(&self, path: &[String]) -> bool {
-        self.type_of(path).is_some_and(|data_type| !matches!(data_type, DataType::Struct(_)) || may_be_variant(&data_type))
-    }
-}
-
-/// What two bounded values have to fulfil for a comparison to be true in some row.
-fn compare_bounds(left: &Bounds, operator: Operator, right: &Bounds) -> Answer {
-    let pair = |a: Option<&Expr>, operator: Operator, b: Option<&Expr>| {
-        a.zip(b).map(|(a, b)| binary_expr(a.clone(), operator, b.clone()))
-    };
-    let low = |bounds: &'_ Bounds| bounds.low.clone();
-    let (left_low, right_low) = (low(left), low(right));
-    let (left_low, right_low) = (left_low.as_ref(), right_low.as_ref());
-    match operator {
-        Operator::Eq => {
-            // NaN equals NaN: only where both sides may be NaN do bounds have to hold for it.
-            let both_nan = (left.may_be_nan() || bound_is_nan(left)) && (right.may_be_nan() || bound_is_nan(right));
-            let highest = |bounds: &'_ Bounds| if both_nan { bounds.top().cloned() } else { bounds.high.clone() };
-            let (left_high, right_high) = (highest(left), highest(right));
-            all([pair(left_low, Operator::LtEq, right_high.as_ref()), pair(right_low, Operator::LtEq, left_high.as_ref())])
-        }
-        Operator::NotEq => any([pair(left_low, Operator::NotEq, right.top()), pair(left.top(), Operator::NotEq, right_low)]),
-        Operator::Lt | Operator::LtEq => pair(left_low, operator, right.top()),
-        Operator::Gt | Operator::GtEq => pair(left.top(), operator, right_low),
-        _ => None,
-    }
-}
-
-fn bound_is_nan(bounds: &Bounds) -> bool {
-    matches!(&bounds.high, Some(Expr::Literal(value, _)) if is_nan(value))
-}
-
-fn is_nan(value: &ScalarValue) -> bool {
-    match value {
-        ScalarValue::Float32(Some(value)) => value.is_nan(),
-        ScalarValue::Float64(Some(value)) => value.is_nan(),
-        _ => false,
-    }
-}
-
-/// The values that cannot be NaN in a row that makes a condition true, or false, as wanted.
-pub(crate) fn never_nan(condition: &Expr, wanted: bool) -> Vec<Expr> {
-    let number = |expr: &Expr| matches!(expr, Expr::Literal(value, _) if !is_nan(value));
-    match condition {
-        Expr::Not(inner) => never_nan(inner, !wanted),
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) => match (op, wanted) {
-            (Operator::And, true) | (Operator::Or, false) => {
-                never_nan(left, wanted).into_iter().chain(never_nan(right, wanted)).collect()
-            }
-            // NaN is above all, so nothing below something is NaN.
-            (Operator::Lt, true) | (Operator::GtEq, false) => vec![(**left).clone()],
-            (Operator::Gt, true) | (Operator::LtEq, false) => vec![(**right).clone()],
-            (Operator::LtEq, true) | (Operator::Gt, false) if number(right) => vec![(**left).clone()],
-            (Operator::GtEq, true) | (Operator::Lt, false) if number(left) => vec![(**right).clone()],
-            (Operator::Eq, true) | (Operator::NotEq, false) => match (number(left), number(right)) {
-                (_, true) => vec![(**left).clone()],
-                (true, _) => vec![(**right).clone()],
-                _ => vec![],
-            },
-            _ => vec![],
-        },
-        Expr::InList(InList { expr, list, negated }) if *negated != wanted && list.iter().all(number) => vec![(**expr).clone()],
-        _ => vec![],
     }
 }
 

@@ -1,6 +1,9 @@
 //! What Delta Spark 4.4 keeps of a table with CHAR columns.
 
-use arrow_array::{ArrayRef, StringArray, StructArray};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, StringArray, StructArray};
+use arrow_schema::{DataType, Field, Schema};
 use lakebed_core::schema::char_varchar::pad;
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 

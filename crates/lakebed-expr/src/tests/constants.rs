@@ -7,10 +7,10 @@ use arrow_select::concat::{concat, concat_batches};
 use datafusion_common::ScalarValue;
 use datafusion_expr::{Expr, lit};
 
-use super::super::function::FUNCTIONS;
-use super::super::physical::compile;
-use super::super::replace_columns;
 use super::nulls::{OWN, calls, row};
+use crate::evaluate::compile::compile;
+use crate::evaluate::library::FUNCTIONS;
+use crate::evaluate::tree::replace_columns;
 
 const ROWS: usize = 3;
 

@@ -8,10 +8,13 @@ mod spark;
 mod table;
 mod text_values;
 
-use arrow_array::Array;
-use arrow_array::cast::AsArray;
+use std::sync::Arc;
 
-use super::*;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, BooleanArray, RecordBatch};
+use arrow_schema::{DataType, Field, Fields, Schema};
+
+use crate::*;
 
 /// The rows of the sample table, numbered from 1, for which a filter is true.
 fn rows(filter: &str) -> Vec<usize> {

@@ -11,8 +11,11 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema};
 use datafusion_expr::Expr;
 
-use super::super::function::FUNCTIONS;
-use super::super::{Expression, Options, columns_of, null_args, parse_expr};
+use crate::bind::current_time::Options;
+use crate::evaluate::library::FUNCTIONS;
+use crate::evaluate::properties::null_args;
+use crate::evaluate::tree::columns_of;
+use crate::expression::{Expression, parse_expr};
 
 /// Functions that are computed here; what they become is a call, unless they become something else.
 pub(super) const OWN: &[&str] = &[

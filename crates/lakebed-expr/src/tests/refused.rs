@@ -1,7 +1,7 @@
 //! What cannot be understood is refused with its place and what to do.
 
-use super::super::*;
 use super::table::sample;
+use crate::*;
 use lakebed_core::ErrorKind;
 
 /// The message of the error that a filter over the sample table gives.

@@ -3,8 +3,8 @@
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 
-use super::super::*;
 use super::table::sample;
+use crate::*;
 
 /// What is answered otherwise than Spark does, and why.
 const OTHERWISE: &[(&str, &str)] = &[

@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use super::super::calendar::{Civil, DAY, date_text, timestamp_text};
-use super::super::function::pattern::Pattern;
-use super::super::text_value::{
+use crate::calendar::{Civil, DAY, date_text, timestamp_text};
+use crate::evaluate::text_value::{
     decimal_text, float_text, parse_date, parse_decimal, parse_double, parse_long, parse_timestamp, parse_timestamp_ntz,
 };
+use crate::function::datetime_pattern::Pattern;
 
 #[test]
 fn days_of_the_calendar_are_known() {

@@ -11,9 +11,10 @@ use lakebed_core::ErrorKind;
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use lakebed_core::stats::StatKind;
 
-use super::super::{ConjunctCounts, FileColumns, Used};
 use super::left;
 use super::sample::{Sample, table};
+use crate::prune::conjunct::Used;
+use crate::prune::pruner::{ConjunctCounts, FileColumns};
 
 fn ints(values: &[Option<i32>]) -> ArrayRef {
     Arc::new(Int32Array::from(values.to_vec()))

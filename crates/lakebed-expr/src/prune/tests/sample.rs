@@ -13,8 +13,10 @@ use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use lakebed_core::stats::{StatColumn, StatKind};
 use serde_json::Value;
 
-use super::super::{FileColumns, PruneResult, Pruner};
-use crate::{Filter, Options, filter_schema, parse_filter};
+use crate::bind::current_time::Options;
+use crate::bind::schema::filter_schema;
+use crate::filter::{Filter, parse_filter};
+use crate::prune::pruner::{FileColumns, PruneResult, Pruner};
 
 /// Files of one table. Partition columns hold one value in all rows of a file.
 #[derive(Debug)]

@@ -1,0 +1,83 @@
+//! CHAR columns in comparisons: as Spark does, the shorter side is padded with blanks to the length of the longer one.
+//!
+//! That is so for a CHAR column of the table (no field of a struct, no result of a function) that `=`, `<` and their like compare with a
+//! string that is constant, or with another CHAR column, and for IN with such strings or columns alone. Everything else, LIKE and
+//! BETWEEN among it, sees the column's padded values and the other side as it stands. Read [`pair`] first.
+
+use arrow_schema::{DataType, Schema};
+use datafusion_common::ScalarValue;
+use datafusion_expr::{Expr, cast, lit};
+use lakebed_core::schema::char_varchar::pad;
+
+use super::schema::char_length;
+use crate::function;
+use crate::function::typed::Typed;
+
+/// The two sides of a comparison.
+pub(crate) fn pair(schema: &Schema, left: Typed, right: Typed) -> (Typed, Typed) {
+    let lengths = (column_length(schema, &left), column_length(schema, &right));
+    let length = match lengths {
+        (Some(left), Some(right)) => left.max(right),
+        (Some(length), None) => match constant_length(&right) {
+            Some(other) => length.max(other),
+            None => return (left, right),
+        },
+        (None, Some(length)) => match constant_length(&left) {
+            Some(other) => length.max(other),
+            None => return (left, right),
+        },
+        (None, None) => return (left, right),
+    };
+    (padded(schema, left, length), padded(schema, right, length))
+}
+
+/// The value and the list of IN.
+pub(crate) fn with_list(schema: &Schema, value: Typed, list: Vec<Typed>) -> (Typed, Vec<Typed>) {
+    let Some(length) = column_length(schema, &value) else { return (value, list) };
+    let lengths = |of: &dyn Fn(&Typed) -> Option<u32>| list.iter().map(of).collect::<Option<Vec<u32>>>();
+    let constants = lengths(&|item| constant_length(item).or_else(|| is_null_text(item).then_some(0)));
+    let Some(others) = constants.or_else(|| lengths(&|item| column_length(schema, item))) else { return (value, list) };
+    let length = others.into_iter().fold(length, u32::max);
+    let list = list.into_iter().map(|item| padded(schema, item, length)).collect();
+    (padded(schema, value, length), list)
+}
+
+/// A column that was cast: to the type that it has, but Spark sees no column any more.
+pub(crate) fn cast_column(schema: &Schema, value: Typed) -> Typed {
+    match column_length(schema, &value) {
+        Some(_) => Typed { expr: cast(value.expr, value.data_type.clone()), ..value },
+        None => value,
+    }
+}
+
+fn column_length(schema: &Schema, value: &Typed) -> Option<u32> {
+    let Expr::Column(column) = &value.expr else { return None };
+    char_length(schema.field_with_name(&column.name).ok()?)
+}
+
+fn constant_length(value: &Typed) -> Option<u32> {
+    match &value.expr {
+        Expr::Literal(ScalarValue::Utf8(Some(text)), _) => u32::try_from(text.chars().count()).ok(),
+        _ => None,
+    }
+}
+
+/// A null of type string, as CAST gives one. With a bare NULL, IN has no type of its own yet where Spark pads.
+fn is_null_text(value: &Typed) -> bool {
+    matches!(value.expr, Expr::Literal(ScalarValue::Utf8(None), _)) && value.data_type == DataType::Utf8
+}
+
+/// A constant, or a column whose values all have a length already, padded to one.
+fn padded(schema: &Schema, value: Typed, length: u32) -> Typed {
+    match (&value.expr, column_length(schema, &value)) {
+        (Expr::Literal(ScalarValue::Utf8(Some(text)), _), _) => {
+            Typed::literal(ScalarValue::Utf8(Some(pad(text, length).into_owned())))
+        }
+        (_, Some(own)) if own < length => {
+            let count = Typed::literal(ScalarValue::Int32(i32::try_from(length).ok()));
+            let blank = Typed { expr: lit(" "), data_type: DataType::Utf8 };
+            function::call("rpad", vec![value.clone(), count, blank]).unwrap_or(value)
+        }
+        _ => value,
+    }
+}

@@ -1,0 +1,41 @@
+//! Conditions on the rows of a batch: the rows for which they are true, and those for which they are not known to be false.
+
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow_select::filter::prep_null_mask_filter;
+use datafusion_common::Result as DfResult;
+use datafusion_physical_expr::PhysicalExpr;
+
+use super::kernel::fail;
+use crate::types;
+
+/// For each row of a batch whether a condition is true; null counts as false.
+pub(crate) fn matches(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfResult<BooleanArray> {
+    let found = condition.evaluate(batch)?.into_array(batch.num_rows())?;
+    Ok(match booleans(&found)? {
+        found if found.nulls().is_some() => prep_null_mask_filter(found),
+        found => found.clone(),
+    })
+}
+
+/// For each row of a batch whether a condition may be true; null counts as true.
+pub(crate) fn kept(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfResult<BooleanArray> {
+    let found = condition.evaluate(batch)?.into_array(batch.num_rows())?;
+    let found = booleans(&found)?;
+    Ok(match found.nulls() {
+        Some(known) => BooleanArray::new(found.values() | &!known.inner(), None),
+        None => found.clone(),
+    })
+}
+
+/// For each row of a batch whether a condition is null.
+pub(crate) fn undecided(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfResult<BooleanArray> {
+    let found = condition.evaluate(batch)?.into_array(batch.num_rows())?;
+    Ok((0..found.len()).map(|row| Some(found.is_null(row))).collect())
+}
+
+pub(crate) fn booleans(array: &ArrayRef) -> DfResult<&BooleanArray> {
+    array
+        .as_any()
+        .downcast_ref::<BooleanArray>()
+        .ok_or_else(|| fail(format!("a condition gave {}", types::name(array.data_type()))))
+}

@@ -1,0 +1,23 @@
+//! Expressions that run: the kernels that compute what Spark does and Arrow does not, casts, and what compiles expressions.
+//!
+//! Read [`kernel::Kernel`] first.
+
+pub(crate) mod arithmetic;
+pub(crate) mod cast;
+pub(crate) mod castable;
+pub(crate) mod compile;
+pub(crate) mod condition;
+mod constant_call;
+mod float_compare;
+pub(crate) mod float_form;
+pub(crate) mod fold;
+pub(crate) mod kernel;
+pub(crate) mod library;
+pub(crate) mod nested;
+pub(crate) mod properties;
+mod scalar_cast;
+mod short_circuit;
+pub(crate) mod short_decimal;
+pub(crate) mod text_value;
+pub(crate) mod time_arithmetic;
+pub(crate) mod tree;

@@ -1,0 +1,141 @@
+//! Dates, timestamps and intervals added and subtracted.
+//!
+//! Months are calendar months, cut to the last day; days and finer units have a fixed length, as the zone is UTC. Read
+//! [`plus_interval`] and [`difference`] first; plain numbers are in `arithmetic`.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, DurationMicrosecondType, Int32Type, Int64Type, IntervalYearMonthType, TimestampMicrosecondType,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
+use datafusion_common::Result as DfResult;
+use datafusion_expr::{Expr, lit};
+
+use super::arithmetic::zip;
+use super::cast::cast;
+use super::kernel::{Input, Order, Spec, fail};
+use crate::calendar::{Civil, DAY, split};
+use crate::types;
+
+const SUM: &[Order] = &[Order::Rising, Order::Rising];
+const DIFFERENCE: &[Order] = &[Order::Rising, Order::Falling];
+const MONTHS: &[Order] = &[Order::Rising, Order::Constant];
+
+static ADD_DAYS: Spec = Spec::total("date_add", |input| add_days(input, false)).or_null(&QUIET_ADD_DAYS).ordered(SUM);
+static QUIET_ADD_DAYS: Spec = Spec::total("date_add", |input| add_days(input, true)).lenient().ordered(SUM);
+static ADD_MICROS: Spec = Spec::total("time_add", |input| add_micros(input, false)).or_null(&QUIET_ADD_MICROS).ordered(SUM);
+static QUIET_ADD_MICROS: Spec = Spec::total("time_add", |input| add_micros(input, true)).lenient().ordered(SUM);
+// A time near the end of a month is moved to an earlier day but keeps its clock, so timestamps may change places.
+static ADD_MONTHS_TO_TIME: Spec = Spec::total("add_months", add_months_to_time).failing();
+static ADD_MONTHS_TO_DATE: Spec =
+    Spec::total("add_months", |input| add_months_to_date(input, false)).or_null(&QUIET_MONTHS_TO_DATE).ordered(MONTHS);
+static QUIET_MONTHS_TO_DATE: Spec = Spec::total("add_months", |input| add_months_to_date(input, true)).lenient().ordered(MONTHS);
+static DAYS_BETWEEN: Spec = Spec::total("date_diff", days_between).ordered(DIFFERENCE);
+static MICROS_BETWEEN: Spec =
+    Spec::total("-", |input| micros_between(input, false)).or_null(&QUIET_MICROS_BETWEEN).ordered(DIFFERENCE);
+static QUIET_MICROS_BETWEEN: Spec = Spec::total("-", |input| micros_between(input, true)).lenient().ordered(DIFFERENCE);
+
+/// A date some days (an INT) later.
+pub(crate) fn plus_days(date: Expr, days: Expr) -> Expr {
+    ADD_DAYS.call(vec![date, days], DataType::Date32)
+}
+
+/// A date or timestamp some months (an INT or a year-month interval) later.
+pub(crate) fn plus_months(time: Expr, time_type: &DataType, months: Expr) -> Expr {
+    let spec = if *time_type == DataType::Date32 { &ADD_MONTHS_TO_DATE } else { &ADD_MONTHS_TO_TIME };
+    spec.call(vec![time, months], time_type.clone())
+}
+
+/// A timestamp some microseconds (a day-time interval or a BIGINT) later.
+pub(crate) fn plus_micros(time: Expr, time_type: &DataType, micros: Expr) -> Expr {
+    ADD_MICROS.call(vec![time, micros], time_type.clone())
+}
+
+/// The days from the second date to the first, as INT.
+pub(crate) fn days_from(end: Expr, start: Expr) -> Expr {
+    DAYS_BETWEEN.call(vec![end, start], DataType::Int32)
+}
+
+/// The interval between two dates or two timestamps.
+pub(crate) fn difference(end: Expr, start: Expr, data_type: &DataType) -> Expr {
+    if *data_type == DataType::Date32 {
+        let times = [end, start].map(|date| cast(date.clone(), data_type, &types::timestamp(), false).unwrap_or(date));
+        return MICROS_BETWEEN.call(times.to_vec(), types::day_time());
+    }
+    MICROS_BETWEEN.call(vec![end, start], types::day_time())
+}
+
+/// A date with days, or a timestamp with months, days and microseconds, as an interval literal names them.
+pub(crate) fn plus_calendar(time: Expr, time_type: &DataType, months: i32, days: i32, micros: i64) -> Expr {
+    let moved = if months == 0 { time } else { plus_months(time, time_type, lit(months)) };
+    if *time_type == DataType::Date32 {
+        return plus_days(moved, lit(days));
+    }
+    plus_micros(moved, time_type, lit(i64::from(days).saturating_mul(DAY).saturating_add(micros)))
+}
+
+fn add_days(input: &Input<'_>, quiet: bool) -> DfResult<ArrayRef> {
+    let (dates, days) = (input.array(0)?.as_primitive::<Date32Type>(), input.array(1)?.as_primitive::<Int32Type>());
+    let sum = zip::<_, _, Date32Type>(dates, days, |date, days| checked(date.checked_add(days), quiet, "a date"))?;
+    Ok(Arc::new(sum))
+}
+
+fn add_micros(input: &Input<'_>, quiet: bool) -> DfResult<ArrayRef> {
+    let times = input.array(0)?.as_primitive::<TimestampMicrosecondType>();
+    let micros = input.array(1)?;
+    let add = |time: i64, micros: i64| checked(time.checked_add(micros), quiet, "a timestamp");
+    let sum = match micros.data_type() {
+        DataType::Int64 => zip::<_, _, TimestampMicrosecondType>(times, micros.as_primitive::<Int64Type>(), add)?,
+        _ => zip::<_, _, TimestampMicrosecondType>(times, micros.as_primitive::<DurationMicrosecondType>(), add)?,
+    };
+    Ok(Arc::new(sum.with_data_type(input.output.clone())))
+}
+
+fn checked<T>(value: Option<T>, quiet: bool, what: &str) -> DfResult<Option<T>> {
+    match value {
+        None if !quiet => Err(fail(format!("the sum of {what} and an interval is out of range"))),
+        value => Ok(value),
+    }
+}
+
+/// Month counts from an INT or a year-month interval.
+fn months(array: &ArrayRef) -> arrow_array::Int32Array {
+    match array.data_type() {
+        DataType::Int32 => array.as_primitive::<Int32Type>().clone(),
+        _ => array.as_primitive::<IntervalYearMonthType>().unary(|months| months),
+    }
+}
+
+fn add_months_to_date(input: &Input<'_>, quiet: bool) -> DfResult<ArrayRef> {
+    let dates = input.array(0)?.as_primitive::<Date32Type>();
+    let moved = zip::<_, _, Date32Type>(dates, &months(input.array(1)?), |date, months| {
+        let days = Civil::from_days(i64::from(date)).plus_months(i64::from(months)).days();
+        checked(i32::try_from(days).ok(), quiet, "a date")
+    })?;
+    Ok(Arc::new(moved))
+}
+
+fn add_months_to_time(input: &Input<'_>) -> DfResult<ArrayRef> {
+    let times = input.array(0)?.as_primitive::<TimestampMicrosecondType>();
+    let moved = zip::<_, _, TimestampMicrosecondType>(times, &months(input.array(1)?), |time, months| {
+        let (day, clock) = split(time);
+        let day = Civil::from_days(day).plus_months(i64::from(months)).days();
+        checked(day.checked_mul(DAY).and_then(|midnight| midnight.checked_add(clock)), false, "a timestamp")
+    })?;
+    Ok(Arc::new(moved.with_data_type(input.output.clone())))
+}
+
+fn days_between(input: &Input<'_>) -> DfResult<ArrayRef> {
+    let (end, start) = (input.array(0)?.as_primitive::<Date32Type>(), input.array(1)?.as_primitive::<Date32Type>());
+    Ok(Arc::new(zip::<_, _, Int32Type>(end, start, |end, start| Ok(Some(end.wrapping_sub(start))))?))
+}
+
+fn micros_between(input: &Input<'_>, quiet: bool) -> DfResult<ArrayRef> {
+    let end = input.array(0)?.as_primitive::<TimestampMicrosecondType>();
+    let start = input.array(1)?.as_primitive::<TimestampMicrosecondType>();
+    let micros = zip::<_, _, DurationMicrosecondType>(end, start, |end, start| checked(end.checked_sub(start), quiet, "a time"))?;
+    Ok(Arc::new(micros))
+}

@@ -1,0 +1,113 @@
+//! The arguments of a call of a function. Read [`Args`] first.
+
+use arrow_schema::DataType;
+use datafusion_common::ScalarValue;
+use datafusion_expr::Expr;
+
+use super::typed::Typed;
+use crate::evaluate::cast::cast;
+use crate::evaluate::fold::fold_if_possible;
+use crate::types;
+
+/// A function's answer, or why it cannot be called so.
+pub(crate) type Call = Result<Typed, String>;
+
+/// The arguments of one call.
+pub(crate) struct Args<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) list: Vec<Typed>,
+}
+
+impl Args<'_> {
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(crate) fn count(&self, count: usize) -> Result<(), String> {
+        self.counts(count, count)
+    }
+
+    pub(crate) fn counts(&self, least: usize, most: usize) -> Result<(), String> {
+        if (least..=most).contains(&self.list.len()) {
+            return Ok(());
+        }
+        let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        Err(format!("{} takes {wanted} arguments, not {}", self.name, self.list.len()))
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Result<&Typed, String> {
+        self.list.get(index).ok_or_else(|| format!("{} needs more arguments", self.name))
+    }
+
+    pub(crate) fn data_type(&self, index: usize) -> Result<&DataType, String> {
+        self.get(index).map(|arg| &arg.data_type)
+    }
+
+    /// An argument cast to a type. What has parts becomes a text only where the text of an expression says so.
+    pub(crate) fn cast(&self, index: usize, to: &DataType) -> Result<Expr, String> {
+        let given = self.data_type(index)?;
+        if given.is_nested() && *to == DataType::Utf8 {
+            return Err(self.misfit(index, given, to));
+        }
+        self.explicit_cast(index, to)
+    }
+
+    pub(crate) fn explicit_cast(&self, index: usize, to: &DataType) -> Result<Expr, String> {
+        let arg = self.get(index)?;
+        let expr = cast(arg.expr.clone(), &arg.data_type, to, false);
+        expr.map(fold_if_possible).ok_or_else(|| self.misfit(index, &arg.data_type, to))
+    }
+
+    pub(crate) fn misfit(&self, index: usize, given: &DataType, to: &DataType) -> String {
+        format!("{}: argument {} is {}, not {}", self.name, index + 1, types::name(given), types::name(to))
+    }
+
+    pub(crate) fn text(&self, index: usize) -> Result<Expr, String> {
+        self.cast(index, &DataType::Utf8)
+    }
+
+    pub(crate) fn int(&self, index: usize) -> Result<Expr, String> {
+        self.cast(index, &DataType::Int32)
+    }
+
+    pub(crate) fn long(&self, index: usize) -> Result<Expr, String> {
+        self.cast(index, &DataType::Int64)
+    }
+
+    pub(crate) fn double(&self, index: usize) -> Result<Expr, String> {
+        self.cast(index, &DataType::Float64)
+    }
+
+    /// An argument as a date.
+    pub(crate) fn date(&self, index: usize) -> Result<Expr, String> {
+        self.cast(index, &DataType::Date32)
+    }
+
+    /// An argument as a time: a timestamp of either kind stays what it is.
+    pub(crate) fn time(&self, index: usize) -> Result<Typed, String> {
+        let arg = self.get(index)?;
+        if types::is_timestamp(&arg.data_type) {
+            return Ok(arg.clone());
+        }
+        Ok(Typed { expr: self.cast(index, &types::timestamp())?, data_type: types::timestamp() })
+    }
+
+    /// An argument that must be a string in the text itself.
+    pub(crate) fn literal(&self, index: usize) -> Result<&str, String> {
+        match &self.get(index)?.expr {
+            Expr::Literal(ScalarValue::Utf8(Some(text)), _) => Ok(text),
+            _ => Err(format!("{}: argument {} must be a string literal", self.name, index + 1)),
+        }
+    }
+
+    /// The arguments from this place on, in the type they have in common.
+    pub(crate) fn in_common(&self, from: usize) -> Result<(Vec<Expr>, DataType), String> {
+        let list = self.list.get(from..).unwrap_or_default();
+        let data_type = types::common_of(list.iter().map(|arg| &arg.data_type)).ok_or_else(|| {
+            let names: Vec<String> = list.iter().map(|arg| types::name(&arg.data_type)).collect();
+            format!("{}: {} have no common type; use CAST", self.name, names.join(", "))
+        })?;
+        let exprs = (from..self.len()).map(|index| self.cast(index, &data_type)).collect::<Result<_, _>>()?;
+        Ok((exprs, data_type))
+    }
+}

@@ -1,0 +1,178 @@
+//! Between which values the values of an expression lie, as expressions on facts.
+//!
+//! A column lies between its statistics, a partition column is its value, and a function that keeps the order of its arguments
+//! lies between its values at their bounds; what takes more thought is in `result_bounds`. Read [`Prover::bounds`] first.
+
+use arrow_schema::DataType;
+use datafusion_common::DFSchema;
+use datafusion_expr::expr::Case;
+use datafusion_expr::{Cast, Expr, ExprSchemable};
+
+use super::bounds::{Bounds, FLOAT_BOUND, Nan, is_float, without_nan};
+use super::facts::Fact;
+use super::prover::{Prover, Statistics, any};
+use super::result_bounds::{among, even, extreme, is_null, of_results, order_of, unless_null};
+use crate::evaluate::float_form::{below_one_form, one_form_of};
+use crate::evaluate::kernel::{Kernel, Order};
+use crate::evaluate::nested::path;
+use crate::evaluate::tree::branches;
+
+impl Prover<'_> {
+    /// Bounds from each source that has some; several are all true at once.
+    pub(super) fn bounds(&mut self, value: &Expr) -> Vec<Bounds> {
+        let mut found = self.bounds_of(value);
+        found.retain(Bounds::is_known);
+        // Bounds name those of their arguments several times: of deeply nested calls they would become too long to compute.
+        if !found.iter().all(Bounds::is_short) {
+            self.note("its bounds take too long to compute".to_owned());
+            return vec![];
+        }
+        found.into_iter().map(|bounds| self.where_never_nan(value, bounds)).collect()
+    }
+
+    /// If a row that matters cannot hold NaN here, the upper bound is one.
+    fn where_never_nan(&self, value: &Expr, bounds: Bounds) -> Bounds {
+        let is_never_nan = || self.never_nan.iter().any(|known| below_one_form(known) == below_one_form(value));
+        if bounds.may_be_nan() && is_never_nan() { Bounds { nan: Nan::Never, ..bounds } } else { bounds }
+    }
+
+    fn bounds_of(&mut self, value: &Expr) -> Vec<Bounds> {
+        let below = below_one_form(value);
+        if !std::ptr::eq(below, value) {
+            let data_type = Kernel::of(value).map_or(DataType::Float64, |(kernel, _)| kernel.output.clone());
+            return self.bounds_of(below).into_iter().map(|bounds| bounds.map(|bound| one_form_of(bound, &data_type))).collect();
+        }
+        if let Some(path) = path(value) {
+            return self.bounds_of_column(&path);
+        }
+        match value {
+            Expr::Literal(literal, _) if !literal.is_null() => vec![Bounds::exactly(value.clone())],
+            Expr::Cast(Cast { expr, field }) => {
+                let bounds = self.bounds_of(expr);
+                bounds.into_iter().map(|b| b.map(|e| datafusion_expr::cast(e, field.data_type().clone()))).collect()
+            }
+            Expr::Case(case) if case.expr.is_none() => self.bounds_of_case(case),
+            _ => match Kernel::of(value) {
+                Some((kernel, args)) => self.bounds_of_call(kernel, args),
+                None => vec![],
+            },
+        }
+    }
+
+    fn bounds_of_column(&mut self, path: &[String]) -> Vec<Bounds> {
+        let Some(data_type) = self.type_of(path) else { return vec![] };
+        if let [name] = path
+            && self.knowledge.partitions.contains(name)
+        {
+            let value = self.facts.column(Fact::Partition(name.clone()), &data_type);
+            return vec![Bounds::exactly(without_nan(value, &data_type))];
+        }
+        let mut found = Vec::new();
+        for (number, generated) in self.knowledge.generated.iter().enumerate() {
+            if generated.base() == path {
+                let low = Some(self.facts.column(Fact::GeneratedLow(number), &data_type));
+                let high = Some(self.facts.column(Fact::GeneratedHigh(number), &data_type));
+                found.push(Bounds { low, high, nan: Nan::Never });
+            }
+        }
+        if self.knowledge.statistics.hold_bounds_of(&data_type) {
+            let low = self.facts.column(Fact::Minimum(path.to_vec()), &data_type);
+            let high = self.facts.column(Fact::Maximum(path.to_vec()), &data_type);
+            found.push(match is_float(&data_type) {
+                true => {
+                    let holds = self.facts.column(Fact::BoundsNan(path.to_vec()), &DataType::Boolean);
+                    let nan = Nan::Unless(Some(branches([(holds, high.clone())], None)));
+                    let bounds = Bounds { low: Some(low), high: Some(high), nan };
+                    bounds.map(|bound| FLOAT_BOUND.call(vec![bound], data_type.clone()))
+                }
+                false => Bounds { low: Some(low), high: Some(high), nan: Nan::Never },
+            });
+        }
+        if found.is_empty() && self.knowledge.statistics != Statistics::None {
+            self.note(format!("statistics hold no minimum and maximum of {}", path.join(".")));
+        }
+        found
+    }
+
+    /// A call whose result follows its arguments lies between its results at their bounds.
+    fn bounds_of_call(&mut self, kernel: &Kernel, args: &[Expr]) -> Vec<Bounds> {
+        let spec = if kernel.spec.may_fail { kernel.spec.quiet } else { kernel.spec.quiet.or(Some(kernel.spec)) };
+        if spec.is_some_and(|spec| spec.order == [Order::Chosen]) {
+            return self.bounds_of_extreme(kernel, args);
+        }
+        let Some(spec) = spec.filter(|spec| spec.order.len() == args.len() && !args.is_empty()) else {
+            return self.without_order(kernel);
+        };
+        if let ([Order::Even], [arg]) = (spec.order, args) {
+            return self.bounds(arg).into_iter().filter_map(|bounds| even(kernel, spec, bounds)).collect();
+        }
+        let mut of_args = Vec::with_capacity(args.len());
+        for (place, arg) in args.iter().enumerate() {
+            let Some(order) = order_of(spec, args, place) else { return self.without_order(kernel) };
+            let mut bounds = self.bounds(arg);
+            match order {
+                Order::Falling => bounds = bounds.into_iter().map(Bounds::reversed).collect(),
+                Order::RisingUnlessNan => bounds = bounds.into_iter().map(Bounds::where_no_nan).collect(),
+                _ => {}
+            }
+            of_args.push(bounds);
+        }
+        let sources = of_args.iter().map(Vec::len).max().unwrap_or(0);
+        (0..sources).map(|source| of_results(kernel, spec, &of_args, source)).collect()
+    }
+
+    fn without_order(&mut self, kernel: &Kernel) -> Vec<Bounds> {
+        self.note(format!("{} does not keep the order of its arguments", kernel.spec.name));
+        vec![]
+    }
+
+    /// A value of CASE lies between the bounds of those it is chosen from. That of `coalesce` is the first one in files where this is never
+    /// null.
+    pub(super) fn bounds_of_case(&mut self, case: &Case) -> Vec<Bounds> {
+        let values = case.when_then_expr.iter().map(|(_, then)| then).chain(&case.else_expr);
+        let values: Vec<&Expr> = values.map(AsRef::as_ref).filter(|value| !is_null(value)).collect();
+        let Some(data_type) = values.first().and_then(|value| self.result_of(value)) else { return vec![] };
+        let of_values = values.into_iter().map(|value| self.bounds(value)).collect();
+        self.inexact();
+        let of_any = among(of_values, &data_type);
+        let [(when, then)] = case.when_then_expr.as_slice() else { return of_any };
+        match when.as_ref() {
+            Expr::IsNotNull(value) if value == then => {
+                let may_be_null = self.may_be_null(value);
+                let of_first = self.bounds(value);
+                unless_null(may_be_null, of_first, of_any)
+            }
+            _ => of_any,
+        }
+    }
+
+    /// The greatest or the least of several values that are not null. It follows them in files where none of them is ever null.
+    pub(super) fn bounds_of_extreme(&mut self, kernel: &Kernel, args: &[Expr]) -> Vec<Bounds> {
+        let of_all: Vec<Vec<Bounds>> = args.iter().map(|arg| self.bounds(arg)).collect();
+        let may_be_null = any(args.iter().map(|arg| self.may_be_null(arg)).collect::<Vec<_>>());
+        let of_args: Vec<Bounds> = of_all.iter().filter_map(|bounds| bounds.first().cloned()).collect();
+        let not_null = args.iter().zip(of_all).filter(|(arg, _)| !is_null(arg)).map(|(_, bounds)| bounds).collect();
+        self.inexact();
+        let of_any = among(not_null, &kernel.output);
+        if of_args.len() < args.len() {
+            return of_any;
+        }
+        let is_greatest = kernel.spec.name == "greatest";
+        // The kernel passes over null, which as a bound says that nothing is known.
+        let result = |bound: fn(&Bounds) -> Option<&Expr>| {
+            let bounds = of_args.iter().map(|bounds| bound(bounds).cloned()).collect::<Option<Vec<_>>>()?;
+            Some(extreme(bounds, &kernel.output, is_greatest))
+        };
+        let may_be_nan = of_args.iter().any(Bounds::may_be_nan);
+        let nan = if may_be_nan { Nan::Unless(result(Bounds::top)) } else { Nan::Never };
+        let low = result(|bounds| bounds.low.as_ref());
+        // Of NaN and a number the least is the number, which may lie above the bounds of what else could be NaN.
+        let high = if may_be_nan && !is_greatest { result(Bounds::top) } else { result(|bounds| bounds.high.as_ref()) };
+        unless_null(may_be_null, vec![Bounds { low, high, nan }], of_any)
+    }
+
+    /// The type of a value.
+    fn result_of(&self, value: &Expr) -> Option<DataType> {
+        value.get_type(&DFSchema::try_from(self.knowledge.schema.clone()).ok()?).ok()
+    }
+}

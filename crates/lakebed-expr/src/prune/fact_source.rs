@@ -1,0 +1,61 @@
+//! What has to be read or asked for a fact: columns of statistics, and questions about statistics. Read [`stat_column`] first.
+
+use lakebed_core::schema::mapping::{MappingMode, physical_path};
+use lakebed_core::schema::{DataType, PrimitiveType, StructType};
+use lakebed_core::stats::{StatColumn, StatKind};
+
+use super::facts::Fact;
+use super::metadata_statistics::stat_of_rows;
+
+/// What must be known of the statistics of a column, given by its physical path, before they prove anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Question {
+    /// Whether the upper bound holds for NaN, too.
+    BoundsNan(Vec<String>),
+    /// Whether the count of nulls includes those of null structs around the field.
+    CountsNullStructs(Vec<String>),
+}
+
+/// What has to be asked for a fact.
+pub(super) fn question(fact: &Fact, schema: &StructType, mode: MappingMode) -> Option<Question> {
+    let physical = |path: &[String]| physical_path(schema, &path.iter().map(String::as_str).collect::<Vec<_>>(), mode);
+    match fact {
+        Fact::BoundsNan(path) => physical(path).map(Question::BoundsNan),
+        Fact::CountsNullStructs(path) => physical(path).map(Question::CountsNullStructs),
+        _ => None,
+    }
+}
+
+/// Where the log keeps a statistic; and to how many characters the texts are padded that it is of.
+pub(super) fn stat_column(fact: &Fact, schema: &StructType, mode: MappingMode) -> Option<(StatColumn, Option<u32>)> {
+    let (kind, path) = match fact {
+        Fact::Minimum(path) => (StatKind::Min, path),
+        Fact::Maximum(path) => (StatKind::Max, path),
+        Fact::NullCount(path) => (StatKind::NullCount, path),
+        Fact::Rows => {
+            return Some((StatColumn { kind: StatKind::NumRecords, path: vec![], data_type: PrimitiveType::Long }, None));
+        }
+        _ => return None,
+    };
+    if let Some(column) = stat_of_rows(kind, path, schema) {
+        return Some((column, None));
+    }
+    let names: Vec<&str> = path.iter().map(String::as_str).collect();
+    let (data_type, length) = match (kind, leaf(schema, path)?) {
+        (StatKind::NullCount, _) => (PrimitiveType::Long, None),
+        (_, DataType::Primitive(PrimitiveType::Char { length })) => (PrimitiveType::String, Some(*length)),
+        (_, DataType::Primitive(primitive)) => (*primitive, None),
+        _ => return None,
+    };
+    Some((StatColumn { kind, path: physical_path(schema, &names, mode)?, data_type }, length))
+}
+
+pub(super) fn leaf<'s>(schema: &'s StructType, path: &[String]) -> Option<&'s DataType> {
+    let (name, rest) = path.split_first()?;
+    let field = schema.field(name)?;
+    match (&field.data_type, rest) {
+        (data_type, []) => Some(data_type),
+        (DataType::Struct(fields), rest) => leaf(fields, rest),
+        _ => None,
+    }
+}

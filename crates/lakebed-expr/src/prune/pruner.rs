@@ -1,0 +1,353 @@
+//! Decides from what is known about files which of them a filter needs. Read [`Pruner`] first.
+
+use std::sync::Arc;
+
+use arrow_arith::boolean::and;
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, BooleanArray};
+use arrow_schema::SchemaRef;
+use arrow_select::filter::filter;
+use lakebed_core::schema::char_varchar::pad_upper_bounds;
+use lakebed_core::schema::mapping::{MappingMode, physical_name};
+use lakebed_core::schema::{DataType, PrimitiveType, StructType};
+use lakebed_core::stats::StatColumn;
+use lakebed_core::{Error, Result};
+
+use super::condition::Condition;
+use super::conjunct::{Preparation, Prepared, Used};
+use super::fact_source::{Question, question, stat_column};
+use super::facts::Fact;
+use super::generated::Generated;
+use super::never_nan::never_nan;
+use super::prover::Statistics;
+use crate::evaluate::compile::failed;
+use crate::evaluate::condition::kept;
+use crate::filter::Filter;
+
+/// Decides from the log alone which files a filter needs.
+///
+/// Ask [`partition_columns`](Self::partition_columns) and [`wanted`](Self::wanted) what to read, then either
+/// [`prune`](Self::prune) in one go or [`prune_partitions`](Self::prune_partitions) and, for the files that are left,
+/// [`prune_stats`](Self::prune_stats).
+#[derive(Debug)]
+pub struct Pruner {
+    conjuncts: Vec<Prepared>,
+    generated: Vec<Generated>,
+    /// The partition columns whose values are looked at.
+    partitions: Vec<PartitionColumn>,
+    /// The facts behind `wanted`, in the same order.
+    statistics: Vec<Fact>,
+    wanted: Vec<StatColumn>,
+    /// For each of them, to how many characters its texts are padded when they are read.
+    lengths: Vec<Option<u32>>,
+    /// What it must know of statistics before they prove anything, and the facts that it becomes.
+    questions: Vec<(Fact, Question)>,
+}
+
+/// A partition column that a filter needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionColumn {
+    /// Its logical name.
+    pub name: String,
+    /// Its name in the log.
+    pub physical: String,
+    /// Its type.
+    pub data_type: PrimitiveType,
+}
+
+/// What is known about some files, one value each.
+#[derive(Debug, Clone, Copy)]
+pub struct FileColumns<'a> {
+    /// How many files there are.
+    pub files: usize,
+    /// The values of [`Pruner::partition_columns`], typed as the columns are.
+    pub partitions: &'a [ArrayRef],
+    /// The arrays of [`Pruner::wanted`]. Deletion vectors and loose bounds change nothing: bounds stay bounds, and of the null
+    /// counts only zero and "all" are used, which hold in any case.
+    pub stats: &'a [ArrayRef],
+    /// The answers to [`Pruner::questions`].
+    pub answers: &'a [BooleanArray],
+}
+
+/// Which files are left, and what skipped the others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PruneResult {
+    /// For each file whether it may hold rows that match.
+    pub keep: BooleanArray,
+    /// How many files partition values skipped.
+    pub by_partition: usize,
+    /// How many more files statistics skipped.
+    pub by_stats: usize,
+    /// What each conjunct did, in the order of [`Pruner::conjuncts`].
+    pub by_conjunct: Vec<ConjunctCounts>,
+}
+
+/// What one conjunct did with some files. A file is skipped by the first that can: by partition values, then by statistics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ConjunctCounts {
+    /// Files that it skipped by partition values.
+    pub by_partition: usize,
+    /// Files that it skipped by statistics.
+    pub by_stats: usize,
+    /// Files of which it lacks statistics, among those that all conjuncts left.
+    pub undecided: usize,
+}
+
+impl PartitionColumn {
+    fn of(schema: &StructType, name: &str, mode: MappingMode) -> Option<Self> {
+        let field = schema.field(name)?;
+        let DataType::Primitive(data_type) = field.data_type else { return None };
+        Some(Self { name: name.to_owned(), physical: physical_name(field, mode).to_owned(), data_type })
+    }
+}
+
+impl Pruner {
+    /// A pruner for a table's schema, its partition columns by their logical names, and its column mapping.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`](lakebed_core::ErrorKind::Internal) if a condition cannot be compiled.
+    pub fn new(filter: &Filter, schema: &StructType, partition_columns: &[String], mode: MappingMode) -> Result<Pruner> {
+        Self::by(Statistics::Log, filter, schema, partition_columns, mode)
+    }
+
+    /// The same for parts of files, whose statistics their footers have.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn of_footers(filter: &Filter, schema: &StructType, partition_columns: &[String], mode: MappingMode) -> Result<Pruner> {
+        Self::by(Statistics::Footer, filter, schema, partition_columns, mode)
+    }
+
+    fn by(
+        statistics: Statistics,
+        filter: &Filter,
+        schema: &StructType,
+        partition_columns: &[String],
+        mode: MappingMode,
+    ) -> Result<Pruner> {
+        let partitions = as_spelled(filter.schema(), partition_columns);
+        let generated = Generated::of_table(schema, &partitions, filter.schema());
+        let prepare = Preparation { schema: filter.schema(), partitions: &partitions, generated: &generated, statistics };
+        let never_nan = never_nan(filter.expr(), true);
+        let conjuncts = filter.conjuncts();
+        let conjuncts = conjuncts.iter().map(|conjunct| prepare.conjunct(conjunct, &never_nan)).collect::<Result<Vec<_>>>()?;
+        let mut pruner = Pruner {
+            conjuncts,
+            generated,
+            partitions: vec![],
+            statistics: vec![],
+            wanted: vec![],
+            lengths: vec![],
+            questions: vec![],
+        };
+        pruner.collect_wanted(&partitions, schema, mode);
+        Ok(pruner)
+    }
+
+    /// Lists what the conditions ask for. Statistics that no column of the schema has are never known.
+    fn collect_wanted(&mut self, partitions: &[String], schema: &StructType, mode: MappingMode) {
+        let conditions =
+            || self.conjuncts.iter().flat_map(|conjunct| conjunct.by_partitions.iter().chain(&conjunct.by_statistics));
+        let asked: Vec<Fact> = conditions().flat_map(|condition| condition.facts.asked()).cloned().collect();
+        let needs = |name: &String| {
+            asked.iter().any(|fact| match fact {
+                Fact::Partition(column) => column == name,
+                Fact::GeneratedLow(number) | Fact::GeneratedHigh(number) => {
+                    self.generated.get(*number).is_some_and(|generated| generated.columns().contains(name))
+                }
+                _ => false,
+            })
+        };
+        let needed =
+            partitions.iter().filter(|name| needs(name)).filter_map(|name| PartitionColumn::of(schema, name, mode)).collect();
+        for fact in asked {
+            let question = question(&fact, schema, mode).filter(|_| !self.questions.iter().any(|(other, _)| *other == fact));
+            self.questions.extend(question.map(|question| (fact.clone(), question)));
+            if let Some((column, length)) = stat_column(&fact, schema, mode).filter(|_| !self.statistics.contains(&fact)) {
+                self.statistics.push(fact);
+                self.wanted.push(column);
+                self.lengths.push(length);
+            }
+        }
+        self.partitions = needed;
+    }
+
+    /// The partition columns whose values it needs.
+    pub fn partition_columns(&self) -> &[PartitionColumn] {
+        &self.partitions
+    }
+
+    /// The statistics it needs.
+    pub fn wanted(&self) -> &[StatColumn] {
+        &self.wanted
+    }
+
+    /// What it must know of statistics.
+    pub fn questions(&self) -> impl ExactSizeIterator<Item = &Question> {
+        self.questions.iter().map(|(_, question)| question)
+    }
+
+    /// The conjuncts of the filter and by what each skips files.
+    pub fn conjuncts(&self) -> impl Iterator<Item = (&str, &Used)> {
+        self.conjuncts.iter().map(|conjunct| (conjunct.text.as_str(), &conjunct.used))
+    }
+
+    /// Whether partition values alone decide the filter, so that every row of a kept file matches.
+    pub fn is_exact_on_partitions(&self) -> bool {
+        self.conjuncts.iter().all(|conjunct| conjunct.exact)
+    }
+
+    /// Whether partition values alone decide the filter, and some of them may make it fail.
+    pub fn may_fail_on_partitions(&self) -> bool {
+        self.is_exact_on_partitions() && self.conjuncts.iter().any(|conjunct| conjunct.may_fail)
+    }
+
+    /// For each file of the table whether its partition values allow matching rows.
+    ///
+    /// # Errors
+    /// If the arrays are not those asked for, or if the filter fails on values after which nobody looks at rows.
+    pub fn prune_partitions(&self, files: usize, partitions: &[ArrayRef]) -> Result<BooleanArray> {
+        let known = FileColumns { files, partitions, stats: &[], answers: &[] };
+        self.first_to_skip(&known, true, |conjunct| conjunct.by_partitions.as_ref()).map(|(keep, _)| keep)
+    }
+
+    /// The same for files that the table may no longer have: on these a filter cannot fail.
+    ///
+    /// # Errors
+    /// If the arrays are not those asked for.
+    pub fn prune_candidates(&self, files: usize, partitions: &[ArrayRef]) -> Result<BooleanArray> {
+        let known = FileColumns { files, partitions, stats: &[], answers: &[] };
+        self.first_to_skip(&known, false, |conjunct| conjunct.by_partitions.as_ref()).map(|(keep, _)| keep)
+    }
+
+    /// For each file whether its statistics allow matching rows; the files are those that partition values left.
+    ///
+    /// # Errors
+    /// If the arrays are not those asked for.
+    pub fn prune_stats(&self, known: &FileColumns<'_>) -> Result<BooleanArray> {
+        self.first_to_skip(known, false, |conjunct| conjunct.by_statistics.as_ref()).map(|(keep, _)| keep)
+    }
+
+    /// Both, with counts of what skipped how many and of what could not.
+    ///
+    /// # Errors
+    /// If the arrays are not those asked for.
+    pub fn prune(&self, known: &FileColumns<'_>) -> Result<PruneResult> {
+        let (by_partition, counts) = self.first_to_skip(known, true, |conjunct| conjunct.by_partitions.as_ref())?;
+        let mut by_conjunct: Vec<ConjunctCounts> =
+            counts.into_iter().map(|by_partition| ConjunctCounts { by_partition, ..ConjunctCounts::default() }).collect();
+        let mut keep = by_partition.clone();
+        for (conjunct, counts) in self.conjuncts.iter().zip(&mut by_conjunct) {
+            if let Some(condition) = &conjunct.by_statistics {
+                let left = and(&keep, &self.run(condition, known)?)?;
+                counts.by_stats = keep.true_count() - left.true_count();
+                keep = left;
+            }
+        }
+        for (conjunct, counts) in self.conjuncts.iter().zip(&mut by_conjunct) {
+            if let Some(condition) = &conjunct.by_statistics {
+                let undecided = condition.undecided(known.files, |fact| self.fact(fact, known))?;
+                counts.undecided = and(&keep, &undecided)?.true_count();
+            }
+        }
+        Ok(PruneResult {
+            by_partition: known.files - by_partition.true_count(),
+            by_stats: by_partition.true_count() - keep.true_count(),
+            keep,
+            by_conjunct,
+        })
+    }
+
+    /// Applies one condition of each conjunct, and counts the files that each is the first to skip. With `decides`, what fails after which
+    /// nobody looks at rows is an error.
+    fn first_to_skip<'p>(
+        &'p self,
+        known: &FileColumns<'_>,
+        decides: bool,
+        condition: impl Fn(&'p Prepared) -> Option<&'p Condition>,
+    ) -> Result<(BooleanArray, Vec<usize>)> {
+        let mut keep = BooleanArray::from(vec![true; known.files]);
+        let mut counts = Vec::with_capacity(self.conjuncts.len());
+        for conjunct in &self.conjuncts {
+            let before = keep.true_count();
+            if let Some(condition) = condition(conjunct) {
+                let found = match decides && self.is_exact_on_partitions() {
+                    true => self.decide(&conjunct.text, condition, known, &keep)?,
+                    false => self.run(condition, known)?,
+                };
+                keep = and(&keep, &found)?;
+            }
+            counts.push(before - keep.true_count());
+        }
+        Ok((keep, counts))
+    }
+
+    /// Which files match, where nobody looks at rows after this. A condition that fails on a file that those before it left fails the
+    /// scan, as it would on the rows.
+    fn decide(&self, text: &str, condition: &Condition, known: &FileColumns<'_>, left: &BooleanArray) -> Result<BooleanArray> {
+        self.check(known)?;
+        let test = |known: &FileColumns<'_>| {
+            let facts = condition.facts.batch(known.files, |fact| self.fact(fact, known))?;
+            Ok::<_, Error>(kept(condition.run.as_ref(), &facts))
+        };
+        if let Ok(found) = test(known)? {
+            return Ok(found);
+        }
+        let partitions: Vec<ArrayRef> = known.partitions.iter().map(|values| Ok(filter(values, left)?)).collect::<Result<_>>()?;
+        let known = FileColumns { files: left.true_count(), partitions: &partitions, stats: &[], answers: &[] };
+        let found = test(&known)?.map_err(|error| failed(text, &error))?;
+        let mut found = found.iter();
+        Ok(left.iter().map(|left| Some(left == Some(true) && found.next().flatten() == Some(true))).collect())
+    }
+
+    fn run(&self, condition: &Condition, known: &FileColumns<'_>) -> Result<BooleanArray> {
+        self.check(known)?;
+        condition.run(known.files, |fact| self.fact(fact, known))
+    }
+
+    fn check(&self, known: &FileColumns<'_>) -> Result<()> {
+        if known.partitions.len() == self.partitions.len() {
+            return Ok(());
+        }
+        Err(Error::internal(format!("{} partition columns instead of {:?}", known.partitions.len(), self.partitions)))
+    }
+
+    /// The values of a fact, if they are known.
+    fn fact(&self, fact: &Fact, known: &FileColumns<'_>) -> Option<ArrayRef> {
+        let partition = |name: &String| {
+            let index = self.partitions.iter().position(|other| other.name == *name)?;
+            known.partitions.get(index).cloned()
+        };
+        match fact {
+            Fact::Partition(name) => partition(name),
+            Fact::GeneratedLow(number) | Fact::GeneratedHigh(number) => {
+                let generated = self.generated.get(*number)?;
+                let columns = generated.columns().iter().map(partition).collect::<Option<Vec<_>>>()?;
+                let (low, high) = generated.bounds(&columns)?;
+                Some(if matches!(fact, Fact::GeneratedLow(_)) { low } else { high })
+            }
+            Fact::BoundsNan(_) | Fact::CountsNullStructs(_) => {
+                let index = self.questions.iter().position(|(other, _)| other == fact)?;
+                known.answers.get(index).map(|answers| Arc::new(answers.clone()) as ArrayRef)
+            }
+            statistic => {
+                let index = self.statistics.iter().position(|other| other == statistic)?;
+                let stored = known.stats.get(index)?;
+                match (statistic, self.lengths.get(index)?, stored.as_string_opt::<i32>()) {
+                    (Fact::Maximum(_), Some(length), Some(bounds)) => Some(Arc::new(pad_upper_bounds(bounds, *length))),
+                    (Fact::Maximum(_), Some(_), None) => None,
+                    _ => Some(stored.clone()),
+                }
+            }
+        }
+    }
+}
+
+/// Partition columns as the schema spells them.
+fn as_spelled(schema: &SchemaRef, names: &[String]) -> Vec<String> {
+    let spelled = |name: &String| {
+        let index = crate::field_index(schema.fields(), name);
+        index.and_then(|index| schema.fields().get(index)).map_or(name.clone(), |field| field.name().clone())
+    };
+    names.iter().map(spelled).collect()
+}

@@ -1,0 +1,227 @@
+//! Intervals as they are written: `INTERVAL 3 DAYS`, `INTERVAL '1-2' YEAR TO MONTH`, `INTERVAL '1 day 2 hours'`.
+//!
+//! What adding one to a date means is decided in `arithmetic`. Read [`parse`] first.
+
+use lakebed_core::Result;
+
+use super::lex::Word;
+use super::parse::Parser;
+use super::tree::Interval;
+
+const MICROS_PER_SECOND: i64 = 1_000_000;
+const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
+
+/// A unit of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+pub(crate) enum Unit {
+    Year,
+    Quarter,
+    Month,
+    Week,
+    Day,
+    Hour,
+    Minute,
+    Second,
+    Millisecond,
+    Microsecond,
+}
+
+impl Unit {
+    /// The unit of this name, singular or plural.
+    pub(crate) fn parse(name: &str) -> Option<Unit> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "year" | "years" => Unit::Year,
+            "quarter" | "quarters" => Unit::Quarter,
+            "month" | "months" => Unit::Month,
+            "week" | "weeks" => Unit::Week,
+            "day" | "days" => Unit::Day,
+            "hour" | "hours" => Unit::Hour,
+            "minute" | "minutes" => Unit::Minute,
+            "second" | "seconds" => Unit::Second,
+            "millisecond" | "milliseconds" => Unit::Millisecond,
+            "microsecond" | "microseconds" => Unit::Microsecond,
+            _ => return None,
+        })
+    }
+
+    /// How many months it lasts, if it is counted in months.
+    pub(crate) fn months(self) -> Option<i32> {
+        match self {
+            Unit::Year => Some(12),
+            Unit::Quarter => Some(3),
+            Unit::Month => Some(1),
+            _ => None,
+        }
+    }
+
+    /// How many microseconds it lasts, if that is always the same.
+    pub(crate) fn micros(self) -> Option<i64> {
+        match self {
+            Unit::Year | Unit::Quarter | Unit::Month => None,
+            Unit::Week => Some(7 * MICROS_PER_DAY),
+            Unit::Day => Some(MICROS_PER_DAY),
+            Unit::Hour => Some(3_600 * MICROS_PER_SECOND),
+            Unit::Minute => Some(60 * MICROS_PER_SECOND),
+            Unit::Second => Some(MICROS_PER_SECOND),
+            Unit::Millisecond => Some(1_000),
+            Unit::Microsecond => Some(1),
+        }
+    }
+}
+
+/// Whether a word names a unit of time.
+pub(super) fn is_unit(word: &Word) -> bool {
+    matches!(word, Word::Name(name) if Unit::parse(name).is_some())
+}
+
+/// What has been added up so far. `None` inside means that a sum left its range.
+#[derive(Default)]
+struct Sum {
+    months: Option<i32>,
+    days: Option<i64>,
+    micros: Option<i64>,
+}
+
+/// Reads what follows the word INTERVAL.
+pub(super) fn parse(parser: &mut Parser<'_>) -> Result<Interval> {
+    let start = parser.span();
+    let mut sum = Sum::default();
+    let mut first = true;
+    loop {
+        let signed = usize::from(matches!(parser.peek(), Word::Symbol("-" | "+")));
+        let unit_follows = is_unit(parser.peek_nth(signed + 1));
+        match parser.peek_nth(signed) {
+            Word::Number { .. } | Word::Text(_) if first || unit_follows => {}
+            _ => break,
+        }
+        let negative = parser.symbol("-");
+        if !negative {
+            parser.symbol("+");
+        }
+        let (Word::Number { digits: amount, .. } | Word::Text(amount)) = parser.peek().clone() else {
+            return Err(parser.unexpected("a number or a string"));
+        };
+        parser.advance();
+        let added = match unit(parser) {
+            None => sum.add_text(&amount, negative),
+            Some(from) if parser.keyword("TO") => match unit(parser) {
+                Some(to) => sum.add_range(&amount, from, to, negative),
+                None => return Err(parser.unexpected("a unit of time")),
+            },
+            Some(unit) => sum.add(&amount, unit, negative),
+        };
+        if added.is_none() {
+            return Err(parser.error(start, "not an interval that fits Spark's range"));
+        }
+        first = false;
+    }
+    sum.interval().ok_or_else(|| parser.error(start, "not an interval that fits Spark's range"))
+}
+
+fn unit(parser: &mut Parser<'_>) -> Option<Unit> {
+    let Word::Name(name) = parser.peek() else { return None };
+    let unit = Unit::parse(name)?;
+    parser.advance();
+    Some(unit)
+}
+
+impl Sum {
+    /// Adds an amount of one unit; `None` if it is not a number or too large.
+    fn add(&mut self, amount: &str, unit: Unit, negative: bool) -> Option<()> {
+        let amount = amount.trim();
+        if unit == Unit::Second {
+            let micros = seconds_to_micros(amount)?;
+            return self.add_micros(if negative { micros.checked_neg()? } else { micros });
+        }
+        let amount: i64 = amount.parse().ok()?;
+        let amount = if negative { amount.checked_neg()? } else { amount };
+        if let Some(months) = unit.months() {
+            let more = i32::try_from(amount).ok()?.checked_mul(months)?;
+            self.months = Some(self.months.unwrap_or(0).checked_add(more)?);
+            return Some(());
+        }
+        let whole = amount.checked_mul(unit.micros()?)?;
+        match unit {
+            Unit::Week | Unit::Day => {
+                self.days = Some(self.days.unwrap_or(0).checked_add(whole / MICROS_PER_DAY)?);
+                Some(())
+            }
+            _ => self.add_micros(whole),
+        }
+    }
+
+    fn add_micros(&mut self, micros: i64) -> Option<()> {
+        self.micros = Some(self.micros.unwrap_or(0).checked_add(micros)?);
+        Some(())
+    }
+
+    /// `1 day -2 hours`, perhaps with the word interval before it.
+    fn add_text(&mut self, text: &str, negative: bool) -> Option<()> {
+        let mut words = text.split_whitespace().peekable();
+        words.next_if(|word| word.eq_ignore_ascii_case("interval"));
+        words.peek()?;
+        while let Some(amount) = words.next() {
+            self.add(amount, Unit::parse(words.next()?)?, negative)?;
+        }
+        Some(())
+    }
+
+    /// `'1-2' YEAR TO MONTH`, `'1 02:03:04.5' DAY TO SECOND` and what lies between.
+    fn add_range(&mut self, text: &str, from: Unit, to: Unit, negative: bool) -> Option<()> {
+        let text = text.trim();
+        let (minus, text) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text.strip_prefix('+').unwrap_or(text)),
+        };
+        let negative = negative != minus;
+        if (from, to) == (Unit::Year, Unit::Month) {
+            let (years, months) = text.split_once('-')?;
+            self.add(years, Unit::Year, negative)?;
+            return self.add(months, Unit::Month, negative);
+        }
+        let units = [Unit::Day, Unit::Hour, Unit::Minute, Unit::Second];
+        let first = units.iter().position(|unit| *unit == from)?;
+        let last = units.iter().position(|unit| *unit == to)?;
+        let parts: Vec<&str> = text.split([' ', ':']).filter(|part| !part.is_empty()).collect();
+        if last <= first || parts.len() != last - first + 1 {
+            return None;
+        }
+        for (part, unit) in parts.into_iter().zip(&units[first..=last]) {
+            self.add(part, *unit, negative)?;
+        }
+        Some(())
+    }
+
+    fn interval(self) -> Option<Interval> {
+        let time = self.days.is_some() || self.micros.is_some();
+        match (self.months, time) {
+            (Some(months), false) => Some(Interval::Months(months)),
+            (Some(months), true) => {
+                let days = i32::try_from(self.days.unwrap_or(0)).ok()?;
+                Some(Interval::Calendar { months, days, micros: self.micros.unwrap_or(0) })
+            }
+            (None, true) => {
+                let days = self.days.unwrap_or(0).checked_mul(MICROS_PER_DAY)?;
+                let micros = days.checked_add(self.micros.unwrap_or(0))?;
+                Some(Interval::Time { micros, whole_days: self.micros.is_none() })
+            }
+            (None, false) => None,
+        }
+    }
+}
+
+/// `12`, `-1.5`, `0.000001` seconds.
+fn seconds_to_micros(text: &str) -> Option<i64> {
+    let (negative, text) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if fraction.len() > 9 || !fraction.bytes().chain(whole.bytes()).all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let digits: String = fraction.chars().chain("000000".chars()).take(6).collect();
+    let micros = whole.checked_mul(MICROS_PER_SECOND)?.checked_add(digits.parse().ok()?)?;
+    Some(if negative { -micros } else { micros })
+}
