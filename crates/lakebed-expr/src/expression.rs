@@ -11,13 +11,13 @@ use datafusion_physical_expr::PhysicalExpr;
 use lakebed_core::{Error, Result};
 
 use crate::bind::binder::Binder;
-use crate::bind::current_time::{Options, at_time};
+use crate::bind::current_time::{Options, with_current_time};
 use crate::bind::schema::nullable;
 use crate::evaluate::cast::cast;
-use crate::evaluate::compile::{compile_for, failed};
+use crate::evaluate::compile::{compile_for, evaluation_error};
 use crate::evaluate::fold::fold;
 use crate::evaluate::tree::{columns_of, replace_columns};
-use crate::function::typed::Typed;
+use crate::function::typed::TypedExpr;
 use crate::syntax::parse::parse;
 use crate::types;
 
@@ -46,10 +46,10 @@ struct Compiled {
 /// # Errors
 /// As [`parse_filter`].
 pub fn parse_expr(text: &str, schema: &Schema, options: &Options) -> Result<Expression> {
-    let text = at_time(text, options)?;
+    let text = with_current_time(text, options)?;
     let schema = Arc::new(nullable(schema));
     let node = parse(&text)?;
-    let Typed { expr, data_type } = Binder { text: &text, schema: &schema }.bind(&node)?;
+    let TypedExpr { expr, data_type } = Binder { text: &text, schema: &schema }.bind(&node)?;
     Ok(Expression::bound(expr, data_type, text, schema))
 }
 
@@ -62,7 +62,7 @@ impl Expression {
     pub fn of(expr: Expr, text: &str, schema: &Schema) -> Result<Expression> {
         let schema = Arc::new(nullable(schema));
         let data_type = compile_for(text, &expr, &schema)?.data_type(&schema);
-        let data_type = data_type.map_err(|error| failed(text, &error))?;
+        let data_type = data_type.map_err(|error| evaluation_error(text, &error))?;
         Ok(Expression::bound(expr, data_type, text.to_string(), schema))
     }
 
@@ -84,7 +84,7 @@ impl Expression {
         };
         let expr = cast(self.expr.clone(), &self.data_type, to, false).ok_or_else(refused)?;
         // A literal that cannot be cast is a mistake that is better told at once.
-        let expr = fold(expr).map_err(|error| failed(&self.text, &error))?;
+        let expr = fold(expr).map_err(|error| evaluation_error(&self.text, &error))?;
         Ok(Expression::bound(expr, to.clone(), self.text.clone(), Arc::clone(&self.schema)))
     }
 
@@ -109,7 +109,7 @@ impl Expression {
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
         let compiled = self.compiled(batch)?;
         let computed = compiled.evaluate(batch).and_then(|value| value.into_array(batch.num_rows()));
-        computed.map_err(|error| failed(&self.text, &error))
+        computed.map_err(|error| evaluation_error(&self.text, &error))
     }
 
     pub(crate) fn compiled(&self, batch: &RecordBatch) -> Result<Arc<dyn PhysicalExpr>> {

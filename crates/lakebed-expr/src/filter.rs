@@ -13,14 +13,14 @@ use datafusion_physical_expr::PhysicalExpr;
 use lakebed_core::Result;
 
 use crate::bind::binder::Binder;
-use crate::bind::current_time::{Options, at_time};
+use crate::bind::current_time::{Options, with_current_time};
 use crate::bind::schema::nullable;
-use crate::evaluate::compile::{compile_for, failed};
-use crate::evaluate::condition::matches;
+use crate::evaluate::compile::{compile_for, evaluation_error};
+use crate::evaluate::condition::true_rows;
 use crate::evaluate::fold::fold_if_possible;
 use crate::evaluate::properties::may_fail;
 use crate::evaluate::short_decimal::shortened;
-use crate::evaluate::tree::{columns_of, join};
+use crate::evaluate::tree::{columns_of, join_conditions};
 use crate::expression::{Expression, as_bound};
 use crate::syntax::parse::parse;
 use crate::syntax::tree::{Kind, Node};
@@ -51,7 +51,7 @@ pub struct Conjunct {
 /// [`ErrorKind::Predicate`](lakebed_core::ErrorKind::Predicate) with the place in the text for what cannot be understood: unknown
 /// columns and functions, types that do not fit, subqueries, aggregates.
 pub fn parse_filter(text: &str, schema: &Schema, options: &Options) -> Result<Filter> {
-    let text = at_time(text, options)?;
+    let text = with_current_time(text, options)?;
     let schema = Arc::new(nullable(schema));
     let node = parse(&text)?;
     let binder = Binder { text: &text, schema: &schema };
@@ -71,12 +71,12 @@ pub fn parse_filter(text: &str, schema: &Schema, options: &Options) -> Result<Fi
 /// # Errors
 /// What Spark's ANSI mode raises: overflow, division by zero, casts that do not fit.
 pub fn matching_rows(text: &str, condition: &dyn PhysicalExpr, batch: &RecordBatch) -> Result<BooleanArray> {
-    matches(condition, batch).map_err(|error| failed(text, &error))
+    true_rows(condition, batch).map_err(|error| evaluation_error(text, &error))
 }
 
 impl Filter {
     fn of(conjuncts: Vec<Conjunct>, text: String, schema: SchemaRef) -> Filter {
-        let expr = join(Operator::And, conjuncts.iter().map(|conjunct| conjunct.expr.clone()).collect());
+        let expr = join_conditions(Operator::And, conjuncts.iter().map(|conjunct| conjunct.expr.clone()).collect());
         Filter { expression: Expression::bound(expr, DataType::Boolean, text, schema), conjuncts }
     }
 
@@ -119,7 +119,7 @@ impl Filter {
     /// As [`Filter::physical`].
     pub fn physical_short(&self, schema: &Schema) -> Result<(Arc<dyn PhysicalExpr>, Schema)> {
         let expr = as_bound(self.expr(), self.schema(), schema)?;
-        let (expr, schema) = shortened(&expr, schema).map_err(|error| failed(self.text(), &error))?;
+        let (expr, schema) = shortened(&expr, schema).map_err(|error| evaluation_error(self.text(), &error))?;
         Ok((compile_for(self.text(), &expr, &schema)?, schema))
     }
 
@@ -129,7 +129,7 @@ impl Filter {
     /// As [`Filter::physical`] and [`matching_rows`].
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         let condition = self.expression.compiled(batch)?;
-        matches(condition.as_ref(), batch).map_err(|error| failed(self.text(), &error))
+        true_rows(condition.as_ref(), batch).map_err(|error| evaluation_error(self.text(), &error))
     }
 
     /// What is left to look at in rows once the conjuncts about these columns alone have been decided; `None` if nothing is.

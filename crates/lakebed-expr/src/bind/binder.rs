@@ -12,12 +12,12 @@ use super::literal::{number, typed_literal};
 use super::metadata_column::OF_ROWS;
 use crate::evaluate::cast::cast;
 use crate::evaluate::fold::{fold, fold_if_possible};
-use crate::evaluate::tree::join;
+use crate::evaluate::tree::join_conditions;
 use crate::evaluate::{nested, tree};
 use crate::function::compare::{compare, is_in};
 use crate::function::like::like;
 use crate::function::operator::{arithmetic, bitwise, negative, plus_literal};
-use crate::function::typed::Typed;
+use crate::function::typed::TypedExpr;
 use crate::spelling::nearest;
 use crate::syntax::lex::{Span, error_at};
 use crate::syntax::tree::{Binary, Comparison, Interval, Is, Kind, Node, Unary};
@@ -35,25 +35,25 @@ impl Binder<'_> {
     }
 
     /// The typed expression of a node; without columns it is its value.
-    pub(crate) fn bind(&self, node: &Node) -> Result<Typed> {
-        let Typed { expr, data_type } = self.bind_node(node)?;
-        Ok(Typed { expr: fold_if_possible(expr), data_type })
+    pub(crate) fn bind(&self, node: &Node) -> Result<TypedExpr> {
+        let TypedExpr { expr, data_type } = self.bind_node(node)?;
+        Ok(TypedExpr { expr: fold_if_possible(expr), data_type })
     }
 
-    fn bind_node(&self, node: &Node) -> Result<Typed> {
+    fn bind_node(&self, node: &Node) -> Result<TypedExpr> {
         let here = |what: String| self.error(node.span, what);
         match &node.kind {
-            Kind::Null => Ok(Typed::literal(ScalarValue::Null)),
-            Kind::Boolean(value) => Ok(Typed::literal(ScalarValue::Boolean(Some(*value)))),
+            Kind::Null => Ok(TypedExpr::literal(ScalarValue::Null)),
+            Kind::Boolean(value) => Ok(TypedExpr::literal(ScalarValue::Boolean(Some(*value)))),
             Kind::Number { digits, suffix } => {
                 let value = number(digits, *suffix);
-                value.map(Typed::literal).ok_or_else(|| here(format!("the number {digits} is out of the range of its type")))
+                value.map(TypedExpr::literal).ok_or_else(|| here(format!("the number {digits} is out of the range of its type")))
             }
-            Kind::Text(text) => Ok(Typed::literal(ScalarValue::Utf8(Some(text.clone())))),
-            Kind::Typed { word, text } => typed_literal(word, text).map(Typed::literal).map_err(here),
+            Kind::Text(text) => Ok(TypedExpr::literal(ScalarValue::Utf8(Some(text.clone())))),
+            Kind::TypedLiteral { word, text } => typed_literal(word, text).map(TypedExpr::literal).map_err(here),
             Kind::Interval(interval) => match interval {
-                Interval::Months(months) => Ok(Typed::literal(ScalarValue::IntervalYearMonth(Some(*months)))),
-                Interval::Time { micros, .. } => Ok(Typed::literal(ScalarValue::DurationMicrosecond(Some(*micros)))),
+                Interval::Months(months) => Ok(TypedExpr::literal(ScalarValue::IntervalYearMonth(Some(*months)))),
+                Interval::Time { micros, .. } => Ok(TypedExpr::literal(ScalarValue::DurationMicrosecond(Some(*micros)))),
                 Interval::Calendar { .. } => {
                     Err(here("an interval of months and days can only be added to a date or timestamp".into()))
                 }
@@ -66,18 +66,18 @@ impl Binder<'_> {
             Kind::Compare(comparison, left, right) => {
                 let (left, right) = char_padding::pair(self.schema, self.bind(left)?, self.bind(right)?);
                 let compared = compare(*comparison, left, right);
-                compared.map(Typed::boolean).map_err(here)
+                compared.map(TypedExpr::boolean).map_err(here)
             }
             Kind::All(nodes) => self.joined(nodes, Operator::And),
             Kind::Any(nodes) => self.joined(nodes, Operator::Or),
-            Kind::Not(value) => Ok(Typed::boolean(Expr::Not(Box::new(self.condition(value)?)))),
+            Kind::Not(value) => Ok(TypedExpr::boolean(Expr::Not(Box::new(self.condition(value)?)))),
             Kind::Is { value, what, negated } => self.is(value, *what, *negated),
             Kind::Between { value, low, high, negated } => {
                 let value = self.bind(value)?;
                 let above = compare(Comparison::GreaterOrEqual, value.clone(), self.bind(low)?).map_err(here)?;
                 let below = compare(Comparison::LessOrEqual, value, self.bind(high)?).map_err(here)?;
                 let between = above.and(below);
-                Ok(Typed::boolean(if *negated { Expr::Not(Box::new(between)) } else { between }))
+                Ok(TypedExpr::boolean(if *negated { Expr::Not(Box::new(between)) } else { between }))
             }
             Kind::In { value, list, negated } => {
                 if list.is_empty() {
@@ -85,7 +85,7 @@ impl Binder<'_> {
                 }
                 let list = list.iter().map(|item| self.bind(item)).collect::<Result<Vec<_>>>()?;
                 let (value, list) = char_padding::with_list(self.schema, self.bind(value)?, list);
-                is_in(value, list, *negated).map(Typed::boolean).map_err(here)
+                is_in(value, list, *negated).map(TypedExpr::boolean).map_err(here)
             }
             Kind::Like { value, pattern, form, escape, negated } => {
                 like(self.bind(value)?, self.bind(pattern)?, *form, *escape, *negated).map_err(here)
@@ -98,7 +98,7 @@ impl Binder<'_> {
                     .ok_or_else(|| here(format!("{from} cannot be cast to {}", types::name(to))))?;
                 // A literal that cannot be cast is a mistake that is better told at once.
                 let expr = fold(expr).map_err(|error| here(error.strip_backtrace()))?;
-                Ok(Typed { expr, data_type: to.clone() })
+                Ok(TypedExpr { expr, data_type: to.clone() })
             }
             Kind::Call { name, args } => {
                 let mut args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
@@ -111,13 +111,14 @@ impl Binder<'_> {
         }
     }
 
-    fn path(&self, span: Span, path: &[String]) -> Result<Typed> {
+    fn path(&self, span: Span, path: &[String]) -> Result<TypedExpr> {
         let (first, fields) = path.split_first().ok_or_else(|| self.error(span, "a name is missing"))?;
         let Some(index) = nested::field_index(self.schema.fields(), first) else {
             return Err(self.error(span, self.unknown_column(first)));
         };
         let field = self.schema.field(index);
-        let mut value = Typed { expr: Expr::Column(Column::new_unqualified(field.name())), data_type: field.data_type().clone() };
+        let mut value =
+            TypedExpr { expr: Expr::Column(Column::new_unqualified(field.name())), data_type: field.data_type().clone() };
         for name in fields {
             value = self.field(span, value, name)?;
         }
@@ -143,7 +144,7 @@ impl Binder<'_> {
         }
     }
 
-    fn field(&self, span: Span, value: Typed, name: &str) -> Result<Typed> {
+    fn field(&self, span: Span, value: TypedExpr, name: &str) -> Result<TypedExpr> {
         match &value.data_type {
             DataType::Struct(fields) => {
                 let Some(field) = nested::field_index(fields, name).and_then(|index| fields.get(index)) else {
@@ -152,20 +153,20 @@ impl Binder<'_> {
                     return Err(self.error(span, format_args!("there is no field `{name}`{hint}")));
                 };
                 let data_type = field.data_type().clone();
-                Ok(Typed { expr: nested::field(value.expr, field.name(), &data_type), data_type })
+                Ok(TypedExpr { expr: nested::field(value.expr, field.name(), &data_type), data_type })
             }
             DataType::Map(_, _) => {
                 let Some((DataType::Utf8, held)) = nested::map_types(&value.data_type) else {
                     return Err(self.error(span, "only maps with string keys have fields; use map[key]"));
                 };
                 let held = held.clone();
-                Ok(Typed { expr: nested::value(value.expr, lit(name), &held), data_type: held })
+                Ok(TypedExpr { expr: nested::value(value.expr, lit(name), &held), data_type: held })
             }
             other => Err(self.error(span, format_args!("{} has no fields, so `.{name}` means nothing", types::name(other)))),
         }
     }
 
-    fn item(&self, node: &Node, value: &Node, index: &Node) -> Result<Typed> {
+    fn item(&self, node: &Node, value: &Node, index: &Node) -> Result<TypedExpr> {
         let (value, index) = (self.bind(value)?, self.bind(index)?);
         let wanted = match (&value.data_type, nested::map_types(&value.data_type)) {
             (DataType::List(_), _) => DataType::Int32,
@@ -183,17 +184,17 @@ impl Binder<'_> {
         match (&value.data_type, nested::map_types(&value.data_type)) {
             (DataType::List(element), _) => {
                 let data_type = element.data_type().clone();
-                Ok(Typed { expr: nested::item(value.expr, index, nested::Reach::Item, &data_type), data_type })
+                Ok(TypedExpr { expr: nested::item(value.expr, index, nested::ArrayAccess::Item, &data_type), data_type })
             }
             (_, Some((_, held))) => {
                 let data_type = held.clone();
-                Ok(Typed { expr: nested::value(value.expr.clone(), index, &data_type), data_type })
+                Ok(TypedExpr { expr: nested::value(value.expr.clone(), index, &data_type), data_type })
             }
             _ => Err(self.error(node.span, "this has no items")),
         }
     }
 
-    fn unary(&self, unary: Unary, value: &Node) -> Result<std::result::Result<Typed, String>> {
+    fn unary(&self, unary: Unary, value: &Node) -> Result<std::result::Result<TypedExpr, String>> {
         let value = self.bind(value)?;
         Ok(match unary {
             Unary::Plus if types::is_number(&value.data_type) => Ok(value),
@@ -201,13 +202,13 @@ impl Binder<'_> {
             Unary::BitNot if types::is_whole_number(&value.data_type) => {
                 let ones = cast(lit(-1i8), &DataType::Int8, &value.data_type, false).map(fold_if_possible);
                 let expr = binary_expr(value.expr, Operator::BitwiseXor, ones.unwrap_or_default());
-                Ok(Typed { expr, data_type: value.data_type })
+                Ok(TypedExpr { expr, data_type: value.data_type })
             }
             _ => Err(format!("a sign cannot stand before {}", types::name(&value.data_type))),
         })
     }
 
-    fn binary(&self, node: &Node, operator: Binary, left: &Node, right: &Node) -> Result<Typed> {
+    fn binary(&self, node: &Node, operator: Binary, left: &Node, right: &Node) -> Result<TypedExpr> {
         let here = |what: String| self.error(node.span, what);
         if let Kind::Interval(interval) = right.kind
             && matches!(operator, Binary::Add | Binary::Subtract)
@@ -232,7 +233,7 @@ impl Binder<'_> {
 
     /// A node whose values must be true or false.
     pub(crate) fn condition(&self, node: &Node) -> Result<Expr> {
-        let Typed { expr, data_type } = self.bind(node)?;
+        let TypedExpr { expr, data_type } = self.bind(node)?;
         match data_type {
             DataType::Boolean => Ok(expr),
             DataType::Null => Ok(Expr::Literal(ScalarValue::Boolean(None), None)),
@@ -242,17 +243,17 @@ impl Binder<'_> {
         }
     }
 
-    fn joined(&self, nodes: &[Node], operator: Operator) -> Result<Typed> {
+    fn joined(&self, nodes: &[Node], operator: Operator) -> Result<TypedExpr> {
         let conditions = nodes.iter().map(|node| self.condition(node)).collect::<Result<Vec<_>>>()?;
-        Ok(Typed::boolean(join(operator, conditions)))
+        Ok(TypedExpr::boolean(join_conditions(operator, conditions)))
     }
 
-    fn is(&self, value: &Node, what: Is, negated: bool) -> Result<Typed> {
+    fn is(&self, value: &Node, what: Is, negated: bool) -> Result<TypedExpr> {
         let expr = match what {
             Is::Null => Box::new(self.bind(value)?.expr),
             Is::True | Is::False => Box::new(self.condition(value)?),
         };
-        Ok(Typed::boolean(match (what, negated) {
+        Ok(TypedExpr::boolean(match (what, negated) {
             (Is::Null, false) => Expr::IsNull(expr),
             (Is::Null, true) => Expr::IsNotNull(expr),
             (Is::True, false) => Expr::IsTrue(expr),
@@ -262,7 +263,13 @@ impl Binder<'_> {
         }))
     }
 
-    fn case(&self, node: &Node, operand: Option<&Node>, branches: &[(Node, Node)], otherwise: Option<&Node>) -> Result<Typed> {
+    fn case(
+        &self,
+        node: &Node,
+        operand: Option<&Node>,
+        branches: &[(Node, Node)],
+        otherwise: Option<&Node>,
+    ) -> Result<TypedExpr> {
         let operand = operand.map(|operand| self.bind(operand)).transpose()?;
         let mut conditions = Vec::with_capacity(branches.len());
         let mut values = Vec::with_capacity(branches.len() + 1);
@@ -293,6 +300,6 @@ impl Binder<'_> {
             pairs.push((condition, value));
         }
         let otherwise = values.next().transpose()?;
-        Ok(Typed { expr: tree::branches(pairs, otherwise), data_type })
+        Ok(TypedExpr { expr: tree::case_when(pairs, otherwise), data_type })
     }
 }

@@ -11,10 +11,10 @@ use lakebed_core::schema::char_varchar::pad;
 
 use super::schema::char_length;
 use crate::function;
-use crate::function::typed::Typed;
+use crate::function::typed::TypedExpr;
 
 /// The two sides of a comparison.
-pub(crate) fn pair(schema: &Schema, left: Typed, right: Typed) -> (Typed, Typed) {
+pub(crate) fn pair(schema: &Schema, left: TypedExpr, right: TypedExpr) -> (TypedExpr, TypedExpr) {
     let lengths = (column_length(schema, &left), column_length(schema, &right));
     let length = match lengths {
         (Some(left), Some(right)) => left.max(right),
@@ -32,9 +32,9 @@ pub(crate) fn pair(schema: &Schema, left: Typed, right: Typed) -> (Typed, Typed)
 }
 
 /// The value and the list of IN.
-pub(crate) fn with_list(schema: &Schema, value: Typed, list: Vec<Typed>) -> (Typed, Vec<Typed>) {
+pub(crate) fn with_list(schema: &Schema, value: TypedExpr, list: Vec<TypedExpr>) -> (TypedExpr, Vec<TypedExpr>) {
     let Some(length) = column_length(schema, &value) else { return (value, list) };
-    let lengths = |of: &dyn Fn(&Typed) -> Option<u32>| list.iter().map(of).collect::<Option<Vec<u32>>>();
+    let lengths = |of: &dyn Fn(&TypedExpr) -> Option<u32>| list.iter().map(of).collect::<Option<Vec<u32>>>();
     let constants = lengths(&|item| constant_length(item).or_else(|| is_null_text(item).then_some(0)));
     let Some(others) = constants.or_else(|| lengths(&|item| column_length(schema, item))) else { return (value, list) };
     let length = others.into_iter().fold(length, u32::max);
@@ -43,19 +43,19 @@ pub(crate) fn with_list(schema: &Schema, value: Typed, list: Vec<Typed>) -> (Typ
 }
 
 /// A column that was cast: to the type that it has, but Spark sees no column any more.
-pub(crate) fn cast_column(schema: &Schema, value: Typed) -> Typed {
+pub(crate) fn cast_column(schema: &Schema, value: TypedExpr) -> TypedExpr {
     match column_length(schema, &value) {
-        Some(_) => Typed { expr: cast(value.expr, value.data_type.clone()), ..value },
+        Some(_) => TypedExpr { expr: cast(value.expr, value.data_type.clone()), ..value },
         None => value,
     }
 }
 
-fn column_length(schema: &Schema, value: &Typed) -> Option<u32> {
+fn column_length(schema: &Schema, value: &TypedExpr) -> Option<u32> {
     let Expr::Column(column) = &value.expr else { return None };
     char_length(schema.field_with_name(&column.name).ok()?)
 }
 
-fn constant_length(value: &Typed) -> Option<u32> {
+fn constant_length(value: &TypedExpr) -> Option<u32> {
     match &value.expr {
         Expr::Literal(ScalarValue::Utf8(Some(text)), _) => u32::try_from(text.chars().count()).ok(),
         _ => None,
@@ -63,19 +63,19 @@ fn constant_length(value: &Typed) -> Option<u32> {
 }
 
 /// A null of type string, as CAST gives one. With a bare NULL, IN has no type of its own yet where Spark pads.
-fn is_null_text(value: &Typed) -> bool {
+fn is_null_text(value: &TypedExpr) -> bool {
     matches!(value.expr, Expr::Literal(ScalarValue::Utf8(None), _)) && value.data_type == DataType::Utf8
 }
 
 /// A constant, or a column whose values all have a length already, padded to one.
-fn padded(schema: &Schema, value: Typed, length: u32) -> Typed {
+fn padded(schema: &Schema, value: TypedExpr, length: u32) -> TypedExpr {
     match (&value.expr, column_length(schema, &value)) {
         (Expr::Literal(ScalarValue::Utf8(Some(text)), _), _) => {
-            Typed::literal(ScalarValue::Utf8(Some(pad(text, length).into_owned())))
+            TypedExpr::literal(ScalarValue::Utf8(Some(pad(text, length).into_owned())))
         }
         (_, Some(own)) if own < length => {
-            let count = Typed::literal(ScalarValue::Int32(i32::try_from(length).ok()));
-            let blank = Typed { expr: lit(" "), data_type: DataType::Utf8 };
+            let count = TypedExpr::literal(ScalarValue::Int32(i32::try_from(length).ok()));
+            let blank = TypedExpr { expr: lit(" "), data_type: DataType::Utf8 };
             function::call("rpad", vec![value.clone(), count, blank]).unwrap_or(value)
         }
         _ => value,

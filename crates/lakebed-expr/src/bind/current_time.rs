@@ -1,4 +1,4 @@
-//! Functions of the time of a call, such as `current_date()`, become literals in the text. Read [`at_time`] first.
+//! Functions of the time of a call, such as `current_date()`, become literals in the text. Read [`with_current_time`] first.
 
 use lakebed_core::Result;
 
@@ -14,7 +14,7 @@ pub struct Options {
 }
 
 /// The text with calls such as `current_date()` replaced by what they answer at the time of the call.
-pub(crate) fn at_time(text: &str, options: &Options) -> Result<String> {
+pub(crate) fn with_current_time(text: &str, options: &Options) -> Result<String> {
     let Some(now_ms) = options.now_ms else { return Ok(text.to_string()) };
     let node = parse(text)?;
     let mut calls = Vec::new();
@@ -22,7 +22,7 @@ pub(crate) fn at_time(text: &str, options: &Options) -> Result<String> {
     let mut replaced = text.to_string();
     for call in calls.into_iter().rev() {
         let Kind::Call { name, args } = &call.kind else { continue };
-        if let Some(literal) = literal::at_time(name, args.len(), now_ms.saturating_mul(1_000)) {
+        if let Some(literal) = literal::current_time_literal(name, args.len(), now_ms.saturating_mul(1_000)) {
             replaced.replace_range(call.span.start..call.span.end, &literal);
         }
     }

@@ -61,7 +61,7 @@ fn bytes(digits: &str) -> Option<Vec<u8>> {
 }
 
 /// The literal of what a function of the time answers at this time.
-pub(crate) fn at_time(name: &str, args: usize, now_micros: i64) -> Option<String> {
+pub(crate) fn current_time_literal(name: &str, args: usize, now_micros: i64) -> Option<String> {
     if args > 0 {
         return None;
     }

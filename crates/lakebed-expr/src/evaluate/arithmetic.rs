@@ -16,32 +16,43 @@ use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::Result as DfResult;
 use datafusion_expr::Expr;
 
-use super::kernel::{Input, Order, Spec, fail};
+use super::kernel::{KernelInput, KernelSpec, Monotonicity, fail};
 use crate::syntax::tree::Binary;
 use crate::types;
 
-const SUM: &[Order] = &[Order::Rising, Order::Rising];
-const DIFFERENCE: &[Order] = &[Order::Rising, Order::Falling];
-const PRODUCT: &[Order] = &[Order::Scaled, Order::Scaled];
-const QUOTIENT: &[Order] = &[Order::Scaled, Order::Constant];
-const OF_ONE: &[Order] = &[Order::Rising, Order::Constant];
+const SUM: &[Monotonicity] = &[Monotonicity::Increasing, Monotonicity::Increasing];
+const DIFFERENCE: &[Monotonicity] = &[Monotonicity::Increasing, Monotonicity::Decreasing];
+const PRODUCT: &[Monotonicity] = &[Monotonicity::Scaled, Monotonicity::Scaled];
+const QUOTIENT: &[Monotonicity] = &[Monotonicity::Scaled, Monotonicity::Constant];
+const OF_ONE: &[Monotonicity] = &[Monotonicity::Increasing, Monotonicity::Constant];
 
-static ADD: Spec = Spec::total("+", |input| run(input, Binary::Add, false)).or_null(&TRY_ADD).ordered(SUM);
-static TRY_ADD: Spec = Spec::total("try_add", |input| run(input, Binary::Add, true)).lenient().ordered(SUM);
-static SUBTRACT: Spec = Spec::total("-", |input| run(input, Binary::Subtract, false)).or_null(&TRY_SUBTRACT).ordered(DIFFERENCE);
-static TRY_SUBTRACT: Spec = Spec::total("try_subtract", |input| run(input, Binary::Subtract, true)).lenient().ordered(DIFFERENCE);
-static MULTIPLY: Spec = Spec::total("*", |input| run(input, Binary::Multiply, false)).or_null(&TRY_MULTIPLY).ordered(PRODUCT);
-static TRY_MULTIPLY: Spec = Spec::total("try_multiply", |input| run(input, Binary::Multiply, true)).lenient().ordered(PRODUCT);
-static DIVIDE: Spec = Spec::total("/", |input| run(input, Binary::Divide, false)).or_null(&TRY_DIVIDE).ordered(QUOTIENT);
-static TRY_DIVIDE: Spec = Spec::total("try_divide", |input| run(input, Binary::Divide, true)).lenient().ordered(QUOTIENT);
-static REMAINDER: Spec =
-    Spec::total("%", |input| run(input, Binary::Remainder, false)).or_null(&TRY_REMAINDER).ordered(OF_ONE).within(&SAME_QUOTIENT);
-static TRY_REMAINDER: Spec =
-    Spec::total("try_mod", |input| run(input, Binary::Remainder, true)).lenient().ordered(OF_ONE).within(&SAME_QUOTIENT);
-static SAME_QUOTIENT: Spec = Spec::total("same_quotient", same_quotient).lenient();
-static WHOLE_DIVIDE: Spec =
-    Spec::total("div", |input| run(input, Binary::WholeDivide, false)).or_null(&TRY_WHOLE_DIVIDE).ordered(QUOTIENT);
-static TRY_WHOLE_DIVIDE: Spec = Spec::total("div", |input| run(input, Binary::WholeDivide, true)).lenient().ordered(QUOTIENT);
+static ADD: KernelSpec = KernelSpec::total("+", |input| run(input, Binary::Add, false)).with_try(&TRY_ADD).monotonic(SUM);
+static TRY_ADD: KernelSpec = KernelSpec::total("try_add", |input| run(input, Binary::Add, true)).not_strict().monotonic(SUM);
+static SUBTRACT: KernelSpec =
+    KernelSpec::total("-", |input| run(input, Binary::Subtract, false)).with_try(&TRY_SUBTRACT).monotonic(DIFFERENCE);
+static TRY_SUBTRACT: KernelSpec =
+    KernelSpec::total("try_subtract", |input| run(input, Binary::Subtract, true)).not_strict().monotonic(DIFFERENCE);
+static MULTIPLY: KernelSpec =
+    KernelSpec::total("*", |input| run(input, Binary::Multiply, false)).with_try(&TRY_MULTIPLY).monotonic(PRODUCT);
+static TRY_MULTIPLY: KernelSpec =
+    KernelSpec::total("try_multiply", |input| run(input, Binary::Multiply, true)).not_strict().monotonic(PRODUCT);
+static DIVIDE: KernelSpec =
+    KernelSpec::total("/", |input| run(input, Binary::Divide, false)).with_try(&TRY_DIVIDE).monotonic(QUOTIENT);
+static TRY_DIVIDE: KernelSpec =
+    KernelSpec::total("try_divide", |input| run(input, Binary::Divide, true)).not_strict().monotonic(QUOTIENT);
+static REMAINDER: KernelSpec = KernelSpec::total("%", |input| run(input, Binary::Remainder, false))
+    .with_try(&TRY_REMAINDER)
+    .monotonic(OF_ONE)
+    .monotonic_if(&SAME_QUOTIENT);
+static TRY_REMAINDER: KernelSpec = KernelSpec::total("try_mod", |input| run(input, Binary::Remainder, true))
+    .not_strict()
+    .monotonic(OF_ONE)
+    .monotonic_if(&SAME_QUOTIENT);
+static SAME_QUOTIENT: KernelSpec = KernelSpec::total("same_quotient", same_quotient).not_strict();
+static WHOLE_DIVIDE: KernelSpec =
+    KernelSpec::total("div", |input| run(input, Binary::WholeDivide, false)).with_try(&TRY_WHOLE_DIVIDE).monotonic(QUOTIENT);
+static TRY_WHOLE_DIVIDE: KernelSpec =
+    KernelSpec::total("div", |input| run(input, Binary::WholeDivide, true)).not_strict().monotonic(QUOTIENT);
 
 /// The kernel of an operator on two values of one number type (decimals may differ).
 pub(crate) fn operation(operator: Binary, left: Expr, right: Expr, output: DataType, try_: bool) -> Option<Expr> {
@@ -62,7 +73,7 @@ pub(crate) fn operation(operator: Binary, left: Expr, right: Expr, output: DataT
     Some(spec.call(vec![left, right], output))
 }
 
-fn run(input: &Input<'_>, operator: Binary, try_: bool) -> DfResult<ArrayRef> {
+fn run(input: &KernelInput<'_>, operator: Binary, try_: bool) -> DfResult<ArrayRef> {
     let (left, right) = (input.array(0)?, input.array(1)?);
     match (left.data_type(), input.output) {
         (DataType::Decimal128(_, s1), DataType::Decimal128(precision, scale)) => {
@@ -88,7 +99,7 @@ fn run(input: &Input<'_>, operator: Binary, try_: bool) -> DfResult<ArrayRef> {
     }
 }
 
-fn whole<T: ArrowPrimitiveType>(input: &Input<'_>, operator: Binary, try_: bool) -> DfResult<ArrayRef>
+fn whole<T: ArrowPrimitiveType>(input: &KernelInput<'_>, operator: Binary, try_: bool) -> DfResult<ArrayRef>
 where
     T::Native: Into<i64> + TryFrom<i64>,
 {
@@ -118,7 +129,7 @@ fn float(operator: Binary, a: f64, b: f64) -> Option<f64> {
 }
 
 /// Computes row by row; `None` of the operation is null or an error.
-fn each<T: ArrowPrimitiveType, F, O>(input: &Input<'_>, operator: Binary, try_: bool, compute: F) -> DfResult<ArrayRef>
+fn each<T: ArrowPrimitiveType, F, O>(input: &KernelInput<'_>, operator: Binary, try_: bool, compute: F) -> DfResult<ArrayRef>
 where
     F: Fn(T::Native, T::Native) -> Option<O>,
     O: Into<T::Native>,
@@ -148,7 +159,7 @@ pub(crate) fn zip<A: ArrowPrimitiveType, B: ArrowPrimitiveType, T: ArrowPrimitiv
 }
 
 /// Whether a whole number goes into two others as often, so that the remainder rises between them; of other numbers it is not known.
-fn same_quotient(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn same_quotient(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     if !types::is_whole_number(input.array(0)?.data_type()) {
         return Ok(new_null_array(&DataType::Boolean, input.rows));
     }

@@ -12,17 +12,20 @@ use arrow_select::take::take;
 use datafusion_common::Result as DfResult;
 use datafusion_expr::Expr;
 
-use super::castable::{allowed, is_rising, never_fails, widens};
-use super::kernel::{Input, Order, Spec, fail};
+use super::castable::{allowed, is_increasing, never_fails, widens};
+use super::kernel::{KernelInput, KernelSpec, Monotonicity, fail};
 use super::nested::parts;
 use super::scalar_cast;
 use crate::types;
 
-static CAST: Spec = Spec::total("cast", |input| convert(input, false)).or_null(&TRY_CAST);
-static TRY_CAST: Spec = Spec::total("try_cast", |input| convert(input, true)).lenient();
-static RISING_CAST: Spec = Spec::total("cast", |input| convert(input, false)).or_null(&RISING_TRY_CAST).ordered(&[Order::Rising]);
-static RISING_TRY_CAST: Spec = Spec::total("try_cast", |input| convert(input, true)).lenient().ordered(&[Order::Rising]);
-static TOTAL_CAST: Spec = Spec::total("cast", |input| convert(input, false)).ordered(&[Order::Rising]);
+static CAST: KernelSpec = KernelSpec::total("cast", |input| convert(input, false)).with_try(&TRY_CAST);
+static TRY_CAST: KernelSpec = KernelSpec::total("try_cast", |input| convert(input, true)).not_strict();
+static INCREASING_CAST: KernelSpec = KernelSpec::total("cast", |input| convert(input, false))
+    .with_try(&INCREASING_TRY_CAST)
+    .monotonic(&[Monotonicity::Increasing]);
+static INCREASING_TRY_CAST: KernelSpec =
+    KernelSpec::total("try_cast", |input| convert(input, true)).not_strict().monotonic(&[Monotonicity::Increasing]);
+static TOTAL_CAST: KernelSpec = KernelSpec::total("cast", |input| convert(input, false)).monotonic(&[Monotonicity::Increasing]);
 
 /// The expression that brings a value from one type to another; `None` if Spark knows no such cast.
 pub(crate) fn cast(value: Expr, from: &DataType, to: &DataType, try_: bool) -> Option<Expr> {
@@ -35,17 +38,17 @@ pub(crate) fn cast(value: Expr, from: &DataType, to: &DataType, try_: bool) -> O
     if !allowed(from, to) {
         return None;
     }
-    let spec = match (is_rising(from, to), try_) {
+    let spec = match (is_increasing(from, to), try_) {
         _ if never_fails(from, to) => &TOTAL_CAST,
-        (true, false) => &RISING_CAST,
-        (true, true) => &RISING_TRY_CAST,
+        (true, false) => &INCREASING_CAST,
+        (true, true) => &INCREASING_TRY_CAST,
         (false, false) => &CAST,
         (false, true) => &TRY_CAST,
     };
     Some(spec.call(vec![value], to.clone()))
 }
 
-fn convert(input: &Input<'_>, try_: bool) -> DfResult<ArrayRef> {
+fn convert(input: &KernelInput<'_>, try_: bool) -> DfResult<ArrayRef> {
     convert_array(input.array(0)?, input.output, try_)
 }
 

@@ -71,7 +71,7 @@ fn part_types(data_type: &DataType) -> Vec<&DataType> {
 }
 
 /// Whether a greater value stays greater or becomes equal. Text keeps no order, except as bytes.
-pub(crate) fn is_rising(from: &DataType, to: &DataType) -> bool {
+pub(crate) fn is_increasing(from: &DataType, to: &DataType) -> bool {
     let text = |t: &DataType| matches!(t, DataType::Utf8 | DataType::Boolean);
     (!text(from) && !text(to) && !from.is_nested()) || (from, to) == (&DataType::Utf8, &DataType::Binary)
 }

@@ -38,7 +38,7 @@ pub(crate) fn compile(expr: &Expr, schema: &Schema) -> DfResult<Arc<dyn Physical
 }
 
 /// A filter's error for the caller, who knows the filter as text.
-pub(crate) fn failed(text: &str, error: &datafusion_common::DataFusionError) -> Error {
+pub(crate) fn evaluation_error(text: &str, error: &datafusion_common::DataFusionError) -> Error {
     let message = error.strip_backtrace();
     let message = message.strip_prefix("Execution error: ").unwrap_or(&message);
     Error::predicate(format!("the expression `{text}` failed: {message}"))
@@ -46,5 +46,5 @@ pub(crate) fn failed(text: &str, error: &datafusion_common::DataFusionError) -> 
 
 /// The result of compiling, with the text for the error.
 pub(crate) fn compile_for(text: &str, expr: &Expr, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
-    compile(expr, schema).map_err(|error| failed(text, &error))
+    compile(expr, schema).map_err(|error| evaluation_error(text, &error))
 }

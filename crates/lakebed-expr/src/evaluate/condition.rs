@@ -9,7 +9,7 @@ use super::kernel::fail;
 use crate::types;
 
 /// For each row of a batch whether a condition is true; null counts as false.
-pub(crate) fn matches(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfResult<BooleanArray> {
+pub(crate) fn true_rows(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfResult<BooleanArray> {
     let found = condition.evaluate(batch)?.into_array(batch.num_rows())?;
     Ok(match booleans(&found)? {
         found if found.nulls().is_some() => prep_null_mask_filter(found),
@@ -18,7 +18,7 @@ pub(crate) fn matches(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfRe
 }
 
 /// For each row of a batch whether a condition may be true; null counts as true.
-pub(crate) fn kept(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfResult<BooleanArray> {
+pub(crate) fn true_or_null_rows(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfResult<BooleanArray> {
     let found = condition.evaluate(batch)?.into_array(batch.num_rows())?;
     let found = booleans(&found)?;
     Ok(match found.nulls() {
@@ -28,7 +28,7 @@ pub(crate) fn kept(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfResul
 }
 
 /// For each row of a batch whether a condition is null.
-pub(crate) fn undecided(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfResult<BooleanArray> {
+pub(crate) fn null_rows(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfResult<BooleanArray> {
     let found = condition.evaluate(batch)?.into_array(batch.num_rows())?;
     Ok((0..found.len()).map(|row| Some(found.is_null(row))).collect())
 }

@@ -16,8 +16,8 @@ use datafusion_expr::{ColumnarValue, Operator};
 use datafusion_physical_expr::expressions::{BinaryExpr, Literal};
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
-use super::float_form::ONE_FORM;
 use super::kernel::{Kernel, fail};
+use super::normalize_float::NORMALIZE_FLOAT;
 use crate::types;
 
 /// A comparison of a float with a number.
@@ -37,7 +37,7 @@ impl FloatComparison {
                 operator,
                 Operator::Eq | Operator::NotEq | Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq
             );
-            let (value, number) = (value_of_one_form(value)?, number_of(number)?);
+            let (value, number) = (value_below_normalization(value)?, number_of(number)?);
             is_known.then(|| Self { value: Arc::clone(value), operator, number })
         };
         let swapped = || of(binary.right(), binary.left(), binary.op().swap()?);
@@ -62,11 +62,11 @@ fn holds<T: ArrowPrimitiveType<Native: Into<f64>>>(values: &PrimitiveArray<T>, t
 }
 
 /// The float that an expression brings to one form.
-fn value_of_one_form(expr: &Arc<dyn PhysicalExpr>) -> Option<&Arc<dyn PhysicalExpr>> {
+fn value_below_normalization(expr: &Arc<dyn PhysicalExpr>) -> Option<&Arc<dyn PhysicalExpr>> {
     let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
     let inner: &dyn std::any::Any = call.fun().inner().as_ref();
     let kernel = inner.downcast_ref::<Kernel>()?;
-    call.args().first().filter(|_| std::ptr::eq(kernel.spec, &ONE_FORM))
+    call.args().first().filter(|_| std::ptr::eq(kernel.spec, &NORMALIZE_FLOAT))
 }
 
 /// The number that a literal is: neither null nor NaN.

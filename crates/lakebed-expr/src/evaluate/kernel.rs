@@ -12,38 +12,38 @@ use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 /// What a kernel is, apart from the type of its result.
-pub(crate) struct Spec {
+pub(crate) struct KernelSpec {
     /// The name that messages and plans show.
     pub(crate) name: &'static str,
     /// Whether some values make it fail, so that it must not see rows that a condition before it has ruled out.
     pub(crate) may_fail: bool,
     /// The kernel that answers null where this one fails.
-    pub(crate) quiet: Option<&'static Spec>,
+    pub(crate) try_spec: Option<&'static KernelSpec>,
     /// Whether the result is null exactly when an argument is.
     pub(crate) strict: bool,
     /// How many arguments, from the first on, make the result null wherever they are null.
     pub(crate) null_args: usize,
     /// How the result follows each argument; an argument that is not listed is of no order.
-    pub(crate) order: &'static [Order],
+    pub(crate) monotonicity: &'static [Monotonicity],
     /// If the order holds only between some arguments: the kernel that says of the least and the greatest ones, in this order, whether it
     /// holds between them.
-    pub(crate) within: Option<&'static Spec>,
+    pub(crate) monotonic_if: Option<&'static KernelSpec>,
     /// Computes the result, one value a row; the arguments have as many values.
-    pub(crate) run: fn(&Input<'_>) -> DfResult<ArrayRef>,
+    pub(crate) run: fn(&KernelInput<'_>) -> DfResult<ArrayRef>,
 }
 
 /// How a result follows an argument while the other arguments stay as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum Monotonicity {
     /// A greater argument gives no smaller result.
-    Rising,
+    Increasing,
     /// A greater argument gives no greater result.
-    Falling,
+    Decreasing,
     /// There is an order among the other arguments only as long as this one is the same for all rows.
     Constant,
-    /// As `Rising`, as long as the argument is not NaN.
-    RisingUnlessNan,
-    /// Rising where the other argument is a positive constant, falling where it is a negative one.
+    /// As `Increasing`, as long as the argument is not NaN.
+    IncreasingUnlessNan,
+    /// Increasing where the other argument is a positive constant, falling where it is a negative one.
     Scaled,
     /// The result falls up to zero and rises from there, the same on both sides.
     Even,
@@ -51,40 +51,49 @@ pub(crate) enum Order {
     Chosen,
 }
 
-impl Spec {
+impl KernelSpec {
     /// A kernel that never fails and is null exactly when an argument is.
-    pub(crate) const fn total(name: &'static str, run: fn(&Input<'_>) -> DfResult<ArrayRef>) -> Spec {
-        Spec { name, may_fail: false, quiet: None, strict: true, null_args: usize::MAX, order: &[], within: None, run }
+    pub(crate) const fn total(name: &'static str, run: fn(&KernelInput<'_>) -> DfResult<ArrayRef>) -> KernelSpec {
+        KernelSpec {
+            name,
+            may_fail: false,
+            try_spec: None,
+            strict: true,
+            null_args: usize::MAX,
+            monotonicity: &[],
+            monotonic_if: None,
+            run,
+        }
     }
 
     /// The same, following its arguments in this way.
-    pub(crate) const fn ordered(self, order: &'static [Order]) -> Spec {
-        Spec { order, ..self }
+    pub(crate) const fn monotonic(self, monotonicity: &'static [Monotonicity]) -> KernelSpec {
+        KernelSpec { monotonicity, ..self }
     }
 
     /// The same, following its arguments only between those of which this kernel says so.
-    pub(crate) const fn within(self, within: &'static Spec) -> Spec {
-        Spec { within: Some(within), ..self }
+    pub(crate) const fn monotonic_if(self, monotonic_if: &'static KernelSpec) -> KernelSpec {
+        KernelSpec { monotonic_if: Some(monotonic_if), ..self }
     }
 
     /// The same, but only so many arguments, from the first on, make the result null where they are null.
-    pub(crate) const fn null_for(self, null_args: usize) -> Spec {
-        Spec { strict: false, null_args, ..self }
+    pub(crate) const fn with_null_args(self, null_args: usize) -> KernelSpec {
+        KernelSpec { strict: false, null_args, ..self }
     }
 
     /// The same, but some values make it fail.
-    pub(crate) const fn failing(self) -> Spec {
-        Spec { may_fail: true, ..self }
+    pub(crate) const fn fallible(self) -> KernelSpec {
+        KernelSpec { may_fail: true, ..self }
     }
 
     /// The same, but null also for other reasons.
-    pub(crate) const fn lenient(self) -> Spec {
-        Spec { strict: false, ..self }
+    pub(crate) const fn not_strict(self) -> KernelSpec {
+        KernelSpec { strict: false, ..self }
     }
 
     /// The same, with the kernel that answers null where this one fails.
-    pub(crate) const fn or_null(self, quiet: &'static Spec) -> Spec {
-        Spec { may_fail: true, quiet: Some(quiet), ..self }
+    pub(crate) const fn with_try(self, try_spec: &'static KernelSpec) -> KernelSpec {
+        KernelSpec { may_fail: true, try_spec: Some(try_spec), ..self }
     }
 
     /// A call of this kernel.
@@ -95,14 +104,14 @@ impl Spec {
 }
 
 /// The arguments of one evaluation.
-pub(crate) struct Input<'a> {
+pub(crate) struct KernelInput<'a> {
     pub(crate) arrays: &'a [ArrayRef],
     values: &'a [ColumnarValue],
     pub(crate) output: &'a DataType,
     pub(crate) rows: usize,
 }
 
-impl Input<'_> {
+impl KernelInput<'_> {
     /// The argument at this place.
     pub(crate) fn array(&self, index: usize) -> DfResult<&ArrayRef> {
         self.arrays.get(index).ok_or_else(|| fail("an argument is missing"))
@@ -125,7 +134,7 @@ pub(crate) fn fail(message: impl Into<String>) -> datafusion_common::DataFusionE
 /// A kernel with the type of its result.
 #[derive(Clone)]
 pub(crate) struct Kernel {
-    pub(crate) spec: &'static Spec,
+    pub(crate) spec: &'static KernelSpec,
     pub(crate) output: DataType,
     signature: Signature,
 }
@@ -181,7 +190,7 @@ impl ScalarUDFImpl for Kernel {
             return Ok(ColumnarValue::Array(new_empty_array(&self.output)));
         }
         let arrays: Vec<ArrayRef> = args.args.iter().map(|arg| arg.to_array(rows)).collect::<DfResult<_>>()?;
-        let input = Input { arrays: &arrays, values: &args.args, output: &self.output, rows };
+        let input = KernelInput { arrays: &arrays, values: &args.args, output: &self.output, rows };
         let result = (self.spec.run)(&input)?;
         if constant {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));

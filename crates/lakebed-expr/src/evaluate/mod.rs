@@ -9,7 +9,7 @@ pub(crate) mod compile;
 pub(crate) mod condition;
 mod constant_call;
 mod float_compare;
-pub(crate) mod float_form;
+pub(crate) mod normalize_float;
 pub(crate) mod fold;
 pub(crate) mod kernel;
 pub(crate) mod library;

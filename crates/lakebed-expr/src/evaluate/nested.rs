@@ -15,17 +15,20 @@ use arrow_select::take::take;
 use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::{Expr, lit};
 
-use super::kernel::{Input, Kernel, Spec, fail};
+use super::kernel::{Kernel, KernelInput, KernelSpec, fail};
 
-static FIELD: Spec = Spec::total("field", field_of).lenient();
-static ITEM: Spec = Spec::total("item", |input| element(input, |index, len| place(index, len, false))).lenient().failing();
-static GET: Spec =
-    Spec::total("get", |input| element(input, |index, len| Ok(usize::try_from(index).ok().filter(|i| *i < len)))).lenient();
-static ELEMENT_AT: Spec =
-    Spec::total("element_at", |input| element(input, |index, len| place(index, len, true))).lenient().failing();
-static TRY_ELEMENT_AT: Spec =
-    Spec::total("try_element_at", |input| element(input, |index, len| Ok(place(index, len, true).unwrap_or(None)))).lenient();
-static VALUE: Spec = Spec::total("map_value", value_of_key).lenient();
+static FIELD: KernelSpec = KernelSpec::total("field", field_of).not_strict();
+static ITEM: KernelSpec =
+    KernelSpec::total("item", |input| element(input, |index, len| place(index, len, false))).not_strict().fallible();
+static GET: KernelSpec =
+    KernelSpec::total("get", |input| element(input, |index, len| Ok(usize::try_from(index).ok().filter(|i| *i < len))))
+        .not_strict();
+static ELEMENT_AT: KernelSpec =
+    KernelSpec::total("element_at", |input| element(input, |index, len| place(index, len, true))).not_strict().fallible();
+static TRY_ELEMENT_AT: KernelSpec =
+    KernelSpec::total("try_element_at", |input| element(input, |index, len| Ok(place(index, len, true).unwrap_or(None))))
+        .not_strict();
+static VALUE: KernelSpec = KernelSpec::total("map_value", value_of_key).not_strict();
 
 /// A field of a struct.
 pub(crate) fn field(value: Expr, name: &str, data_type: &DataType) -> Expr {
@@ -34,7 +37,7 @@ pub(crate) fn field(value: Expr, name: &str, data_type: &DataType) -> Expr {
 
 /// How to reach into an array.
 #[derive(Clone, Copy)]
-pub(crate) enum Reach {
+pub(crate) enum ArrayAccess {
     /// `array[i]`.
     Item,
     /// `get(array, i)`.
@@ -46,12 +49,12 @@ pub(crate) enum Reach {
 }
 
 /// An element of an array; the index is an INT.
-pub(crate) fn item(array: Expr, index: Expr, reach: Reach, data_type: &DataType) -> Expr {
-    let spec = match reach {
-        Reach::Item => &ITEM,
-        Reach::Get => &GET,
-        Reach::ElementAt => &ELEMENT_AT,
-        Reach::TryElementAt => &TRY_ELEMENT_AT,
+pub(crate) fn item(array: Expr, index: Expr, access: ArrayAccess, data_type: &DataType) -> Expr {
+    let spec = match access {
+        ArrayAccess::Item => &ITEM,
+        ArrayAccess::Get => &GET,
+        ArrayAccess::ElementAt => &ELEMENT_AT,
+        ArrayAccess::TryElementAt => &TRY_ELEMENT_AT,
     };
     spec.call(vec![array, index], data_type.clone())
 }
@@ -98,7 +101,7 @@ pub fn path(expr: &Expr) -> Option<Vec<String>> {
     }
 }
 
-fn field_of(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn field_of(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let parent = input.array(0)?.as_struct_opt().ok_or_else(|| fail("a field is taken of what is no struct"))?;
     let name = input.constant_text(1).ok_or_else(|| fail("a field has no name"))?;
     let child = parent.column_by_name(name).ok_or_else(|| fail(format!("the struct has no field {name}")))?;
@@ -131,7 +134,7 @@ fn place(index: i64, len: usize, from_one: bool) -> DfResult<Option<usize>> {
     }
 }
 
-fn element(input: &Input<'_>, place: impl Fn(i64, usize) -> DfResult<Option<usize>>) -> DfResult<ArrayRef> {
+fn element(input: &KernelInput<'_>, place: impl Fn(i64, usize) -> DfResult<Option<usize>>) -> DfResult<ArrayRef> {
     let lists: &ListArray = input.array(0)?.as_list_opt().ok_or_else(|| fail("an element is taken of what is no array"))?;
     let indices = input.array(1)?.as_primitive::<Int32Type>();
     let rows = (0..lists.len()).map(|row| {
@@ -146,7 +149,7 @@ fn element(input: &Input<'_>, place: impl Fn(i64, usize) -> DfResult<Option<usiz
     Ok(take(lists.values(), &rows, None)?)
 }
 
-fn value_of_key(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn value_of_key(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let maps: &MapArray = input.array(0)?.as_map_opt().ok_or_else(|| fail("a value is taken of what is no map"))?;
     let keys = input.array(1)?;
     let compare = make_comparator(maps.keys(), keys, SortOptions::default())?;
@@ -163,14 +166,14 @@ fn value_of_key(input: &Input<'_>) -> DfResult<ArrayRef> {
     Ok(take(maps.values(), &rows, None)?)
 }
 
-static SIZE: Spec = Spec::total("size", size);
+static SIZE: KernelSpec = KernelSpec::total("size", size);
 
 /// The number of elements or entries.
 pub(crate) fn count(value: Expr) -> Expr {
     SIZE.call(vec![value], DataType::Int32)
 }
 
-fn size(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn size(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let array = input.array(0)?;
     let offsets: &[i32] = match array.data_type() {
         DataType::Map(_, _) => array.as_map().value_offsets(),

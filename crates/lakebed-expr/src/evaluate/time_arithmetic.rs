@@ -16,27 +16,31 @@ use datafusion_expr::{Expr, lit};
 
 use super::arithmetic::zip;
 use super::cast::cast;
-use super::kernel::{Input, Order, Spec, fail};
+use super::kernel::{KernelInput, KernelSpec, Monotonicity, fail};
 use crate::calendar::{Civil, DAY, split};
 use crate::types;
 
-const SUM: &[Order] = &[Order::Rising, Order::Rising];
-const DIFFERENCE: &[Order] = &[Order::Rising, Order::Falling];
-const MONTHS: &[Order] = &[Order::Rising, Order::Constant];
+const SUM: &[Monotonicity] = &[Monotonicity::Increasing, Monotonicity::Increasing];
+const DIFFERENCE: &[Monotonicity] = &[Monotonicity::Increasing, Monotonicity::Decreasing];
+const MONTHS: &[Monotonicity] = &[Monotonicity::Increasing, Monotonicity::Constant];
 
-static ADD_DAYS: Spec = Spec::total("date_add", |input| add_days(input, false)).or_null(&QUIET_ADD_DAYS).ordered(SUM);
-static QUIET_ADD_DAYS: Spec = Spec::total("date_add", |input| add_days(input, true)).lenient().ordered(SUM);
-static ADD_MICROS: Spec = Spec::total("time_add", |input| add_micros(input, false)).or_null(&QUIET_ADD_MICROS).ordered(SUM);
-static QUIET_ADD_MICROS: Spec = Spec::total("time_add", |input| add_micros(input, true)).lenient().ordered(SUM);
+static ADD_DAYS: KernelSpec =
+    KernelSpec::total("date_add", |input| add_days(input, false)).with_try(&TRY_ADD_DAYS).monotonic(SUM);
+static TRY_ADD_DAYS: KernelSpec = KernelSpec::total("date_add", |input| add_days(input, true)).not_strict().monotonic(SUM);
+static ADD_MICROS: KernelSpec =
+    KernelSpec::total("time_add", |input| add_micros(input, false)).with_try(&TRY_ADD_MICROS).monotonic(SUM);
+static TRY_ADD_MICROS: KernelSpec = KernelSpec::total("time_add", |input| add_micros(input, true)).not_strict().monotonic(SUM);
 // A time near the end of a month is moved to an earlier day but keeps its clock, so timestamps may change places.
-static ADD_MONTHS_TO_TIME: Spec = Spec::total("add_months", add_months_to_time).failing();
-static ADD_MONTHS_TO_DATE: Spec =
-    Spec::total("add_months", |input| add_months_to_date(input, false)).or_null(&QUIET_MONTHS_TO_DATE).ordered(MONTHS);
-static QUIET_MONTHS_TO_DATE: Spec = Spec::total("add_months", |input| add_months_to_date(input, true)).lenient().ordered(MONTHS);
-static DAYS_BETWEEN: Spec = Spec::total("date_diff", days_between).ordered(DIFFERENCE);
-static MICROS_BETWEEN: Spec =
-    Spec::total("-", |input| micros_between(input, false)).or_null(&QUIET_MICROS_BETWEEN).ordered(DIFFERENCE);
-static QUIET_MICROS_BETWEEN: Spec = Spec::total("-", |input| micros_between(input, true)).lenient().ordered(DIFFERENCE);
+static ADD_MONTHS_TO_TIME: KernelSpec = KernelSpec::total("add_months", add_months_to_time).fallible();
+static ADD_MONTHS_TO_DATE: KernelSpec =
+    KernelSpec::total("add_months", |input| add_months_to_date(input, false)).with_try(&TRY_MONTHS_TO_DATE).monotonic(MONTHS);
+static TRY_MONTHS_TO_DATE: KernelSpec =
+    KernelSpec::total("add_months", |input| add_months_to_date(input, true)).not_strict().monotonic(MONTHS);
+static DAYS_BETWEEN: KernelSpec = KernelSpec::total("date_diff", days_between).monotonic(DIFFERENCE);
+static MICROS_BETWEEN: KernelSpec =
+    KernelSpec::total("-", |input| micros_between(input, false)).with_try(&TRY_MICROS_BETWEEN).monotonic(DIFFERENCE);
+static TRY_MICROS_BETWEEN: KernelSpec =
+    KernelSpec::total("-", |input| micros_between(input, true)).not_strict().monotonic(DIFFERENCE);
 
 /// A date some days (an INT) later.
 pub(crate) fn plus_days(date: Expr, days: Expr) -> Expr {
@@ -77,16 +81,16 @@ pub(crate) fn plus_calendar(time: Expr, time_type: &DataType, months: i32, days:
     plus_micros(moved, time_type, lit(i64::from(days).saturating_mul(DAY).saturating_add(micros)))
 }
 
-fn add_days(input: &Input<'_>, quiet: bool) -> DfResult<ArrayRef> {
+fn add_days(input: &KernelInput<'_>, try_: bool) -> DfResult<ArrayRef> {
     let (dates, days) = (input.array(0)?.as_primitive::<Date32Type>(), input.array(1)?.as_primitive::<Int32Type>());
-    let sum = zip::<_, _, Date32Type>(dates, days, |date, days| checked(date.checked_add(days), quiet, "a date"))?;
+    let sum = zip::<_, _, Date32Type>(dates, days, |date, days| checked(date.checked_add(days), try_, "a date"))?;
     Ok(Arc::new(sum))
 }
 
-fn add_micros(input: &Input<'_>, quiet: bool) -> DfResult<ArrayRef> {
+fn add_micros(input: &KernelInput<'_>, try_: bool) -> DfResult<ArrayRef> {
     let times = input.array(0)?.as_primitive::<TimestampMicrosecondType>();
     let micros = input.array(1)?;
-    let add = |time: i64, micros: i64| checked(time.checked_add(micros), quiet, "a timestamp");
+    let add = |time: i64, micros: i64| checked(time.checked_add(micros), try_, "a timestamp");
     let sum = match micros.data_type() {
         DataType::Int64 => zip::<_, _, TimestampMicrosecondType>(times, micros.as_primitive::<Int64Type>(), add)?,
         _ => zip::<_, _, TimestampMicrosecondType>(times, micros.as_primitive::<DurationMicrosecondType>(), add)?,
@@ -94,9 +98,9 @@ fn add_micros(input: &Input<'_>, quiet: bool) -> DfResult<ArrayRef> {
     Ok(Arc::new(sum.with_data_type(input.output.clone())))
 }
 
-fn checked<T>(value: Option<T>, quiet: bool, what: &str) -> DfResult<Option<T>> {
+fn checked<T>(value: Option<T>, try_: bool, what: &str) -> DfResult<Option<T>> {
     match value {
-        None if !quiet => Err(fail(format!("the sum of {what} and an interval is out of range"))),
+        None if !try_ => Err(fail(format!("the sum of {what} and an interval is out of range"))),
         value => Ok(value),
     }
 }
@@ -109,16 +113,16 @@ fn months(array: &ArrayRef) -> arrow_array::Int32Array {
     }
 }
 
-fn add_months_to_date(input: &Input<'_>, quiet: bool) -> DfResult<ArrayRef> {
+fn add_months_to_date(input: &KernelInput<'_>, try_: bool) -> DfResult<ArrayRef> {
     let dates = input.array(0)?.as_primitive::<Date32Type>();
     let moved = zip::<_, _, Date32Type>(dates, &months(input.array(1)?), |date, months| {
         let days = Civil::from_days(i64::from(date)).plus_months(i64::from(months)).days();
-        checked(i32::try_from(days).ok(), quiet, "a date")
+        checked(i32::try_from(days).ok(), try_, "a date")
     })?;
     Ok(Arc::new(moved))
 }
 
-fn add_months_to_time(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn add_months_to_time(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let times = input.array(0)?.as_primitive::<TimestampMicrosecondType>();
     let moved = zip::<_, _, TimestampMicrosecondType>(times, &months(input.array(1)?), |time, months| {
         let (day, clock) = split(time);
@@ -128,14 +132,14 @@ fn add_months_to_time(input: &Input<'_>) -> DfResult<ArrayRef> {
     Ok(Arc::new(moved.with_data_type(input.output.clone())))
 }
 
-fn days_between(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn days_between(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let (end, start) = (input.array(0)?.as_primitive::<Date32Type>(), input.array(1)?.as_primitive::<Date32Type>());
     Ok(Arc::new(zip::<_, _, Int32Type>(end, start, |end, start| Ok(Some(end.wrapping_sub(start))))?))
 }
 
-fn micros_between(input: &Input<'_>, quiet: bool) -> DfResult<ArrayRef> {
+fn micros_between(input: &KernelInput<'_>, try_: bool) -> DfResult<ArrayRef> {
     let end = input.array(0)?.as_primitive::<TimestampMicrosecondType>();
     let start = input.array(1)?.as_primitive::<TimestampMicrosecondType>();
-    let micros = zip::<_, _, DurationMicrosecondType>(end, start, |end, start| checked(end.checked_sub(start), quiet, "a time"))?;
+    let micros = zip::<_, _, DurationMicrosecondType>(end, start, |end, start| checked(end.checked_sub(start), try_, "a time"))?;
     Ok(Arc::new(micros))
 }

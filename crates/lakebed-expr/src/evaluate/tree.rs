@@ -10,7 +10,7 @@ use datafusion_expr::{Expr, Operator, binary_expr, lit};
 use super::nested;
 
 /// Conditions joined by AND or OR as a tree of little depth, without those that decide nothing.
-pub(crate) fn join(operator: Operator, conditions: Vec<Expr>) -> Expr {
+pub(crate) fn join_conditions(operator: Operator, conditions: Vec<Expr>) -> Expr {
     let neutral = operator == Operator::And;
     let is = |expr: &Expr, wanted: bool| matches!(expr, Expr::Literal(ScalarValue::Boolean(Some(value)), _) if *value == wanted);
     if conditions.iter().any(|condition| is(condition, !neutral)) {
@@ -32,7 +32,7 @@ pub(crate) fn join(operator: Operator, conditions: Vec<Expr>) -> Expr {
 }
 
 /// CASE WHEN … THEN … ELSE … END.
-pub(crate) fn branches(pairs: impl IntoIterator<Item = (Expr, Expr)>, otherwise: Option<Expr>) -> Expr {
+pub(crate) fn case_when(pairs: impl IntoIterator<Item = (Expr, Expr)>, otherwise: Option<Expr>) -> Expr {
     let when_then_expr = pairs.into_iter().map(|(when, then)| (Box::new(when), Box::new(then))).collect();
     Expr::Case(Case { expr: None, when_then_expr, else_expr: otherwise.map(Box::new) })
 }

@@ -4,18 +4,18 @@ use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::Expr;
 
-use super::typed::Typed;
+use super::typed::TypedExpr;
 use crate::evaluate::cast::cast;
 use crate::evaluate::fold::fold_if_possible;
 use crate::types;
 
 /// A function's answer, or why it cannot be called so.
-pub(crate) type Call = Result<Typed, String>;
+pub(crate) type CallResult = Result<TypedExpr, String>;
 
 /// The arguments of one call.
 pub(crate) struct Args<'a> {
     pub(crate) name: &'a str,
-    pub(crate) list: Vec<Typed>,
+    pub(crate) list: Vec<TypedExpr>,
 }
 
 impl Args<'_> {
@@ -35,7 +35,7 @@ impl Args<'_> {
         Err(format!("{} takes {wanted} arguments, not {}", self.name, self.list.len()))
     }
 
-    pub(crate) fn get(&self, index: usize) -> Result<&Typed, String> {
+    pub(crate) fn get(&self, index: usize) -> Result<&TypedExpr, String> {
         self.list.get(index).ok_or_else(|| format!("{} needs more arguments", self.name))
     }
 
@@ -84,12 +84,12 @@ impl Args<'_> {
     }
 
     /// An argument as a time: a timestamp of either kind stays what it is.
-    pub(crate) fn time(&self, index: usize) -> Result<Typed, String> {
+    pub(crate) fn time(&self, index: usize) -> Result<TypedExpr, String> {
         let arg = self.get(index)?;
         if types::is_timestamp(&arg.data_type) {
             return Ok(arg.clone());
         }
-        Ok(Typed { expr: self.cast(index, &types::timestamp())?, data_type: types::timestamp() })
+        Ok(TypedExpr { expr: self.cast(index, &types::timestamp())?, data_type: types::timestamp() })
     }
 
     /// An argument that must be a string in the text itself.

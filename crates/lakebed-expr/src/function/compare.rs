@@ -8,16 +8,16 @@ use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::{Expr, Operator, binary_expr, in_list};
 
-use super::typed::Typed;
+use super::typed::TypedExpr;
 use crate::evaluate::cast::cast;
-use crate::evaluate::float_form::one_form_of;
 use crate::evaluate::fold::fold;
-use crate::evaluate::tree::join;
+use crate::evaluate::normalize_float::normalized_float;
+use crate::evaluate::tree::join_conditions;
 use crate::syntax::tree::Comparison;
 use crate::types;
 
 /// The comparison of two values, or why they cannot be compared.
-pub(crate) fn compare(comparison: Comparison, left: Typed, right: Typed) -> Result<Expr, String> {
+pub(crate) fn compare(comparison: Comparison, left: TypedExpr, right: TypedExpr) -> Result<Expr, String> {
     let (left, right) = common_form(left, right)?;
     Ok(binary_expr(left, operator(comparison), right))
 }
@@ -37,13 +37,13 @@ fn operator(comparison: Comparison) -> Operator {
 }
 
 /// Both values in a form in which Arrow compares them as Spark does.
-fn common_form(left: Typed, right: Typed) -> Result<(Expr, Expr), String> {
+fn common_form(left: TypedExpr, right: TypedExpr) -> Result<(Expr, Expr), String> {
     let data_type = comparison_type(&left.data_type, &right.data_type)?;
     if let Some(narrow) = narrowed(&left, &right.data_type, &data_type) {
-        return Ok((narrow, one_form_of(right.expr, &right.data_type)));
+        return Ok((narrow, normalized_float(right.expr, &right.data_type)));
     }
     if let Some(narrow) = narrowed(&right, &left.data_type, &data_type) {
-        return Ok((one_form_of(left.expr, &left.data_type), narrow));
+        return Ok((normalized_float(left.expr, &left.data_type), narrow));
     }
     Ok((in_form(left, &data_type)?, in_form(right, &data_type)?))
 }
@@ -64,30 +64,30 @@ fn comparison_type(left: &DataType, right: &DataType) -> Result<DataType, String
 }
 
 /// A literal in the type of the other side, if that means the same as comparing in the common type.
-fn narrowed(literal: &Typed, other: &DataType, common: &DataType) -> Option<Expr> {
+fn narrowed(literal: &TypedExpr, other: &DataType, common: &DataType) -> Option<Expr> {
     let Expr::Literal(value, _) = &literal.expr else { return None };
     if types::is_float(other) || types::is_float(common) || types::digits(other).is_none() || types::digits(common).is_none() {
         return None;
     }
     if literal.data_type == DataType::Utf8 {
         let whole = fold(cast(literal.expr.clone(), &DataType::Utf8, common, false)?).ok()?;
-        return narrowed(&Typed { expr: whole, data_type: common.clone() }, other, common);
+        return narrowed(&TypedExpr { expr: whole, data_type: common.clone() }, other, common);
     }
     let narrow = value.cast_to(other).ok().filter(|narrow| !narrow.is_null())?;
     let wide = narrow.cast_to(common).ok()?;
     (wide == value.cast_to(common).ok()?).then(|| Expr::Literal(narrow, None))
 }
 
-fn in_form(value: Typed, data_type: &DataType) -> Result<Expr, String> {
+fn in_form(value: TypedExpr, data_type: &DataType) -> Result<Expr, String> {
     let from = types::name(&value.data_type);
     let expr = cast(value.expr, &value.data_type, data_type, false)
         .ok_or_else(|| format!("{from} cannot be compared as {}", types::name(data_type)))?;
     let expr = fold(expr).map_err(|error| error.to_string())?;
-    Ok(one_form_of(expr, data_type))
+    Ok(normalized_float(expr, data_type))
 }
 
 /// `value IN (list)`, all in one type, or why that cannot be.
-pub(crate) fn is_in(value: Typed, list: Vec<Typed>, negated: bool) -> Result<Expr, String> {
+pub(crate) fn is_in(value: TypedExpr, list: Vec<TypedExpr>, negated: bool) -> Result<Expr, String> {
     let data_type = list.iter().try_fold(value.data_type.clone(), |all, item| comparison_type(&all, &item.data_type))?;
     let narrow: Option<Vec<Expr>> = list
         .iter()
@@ -105,6 +105,7 @@ pub(crate) fn is_in(value: Typed, list: Vec<Typed>, negated: bool) -> Result<Exp
         return Ok(in_list(value, list, negated));
     }
     // DataFusion finds out whether a list is constant by computing it for no rows, where CASE is null.
-    let found = join(Operator::Or, list.into_iter().map(|item| binary_expr(value.clone(), Operator::Eq, item)).collect());
+    let found =
+        join_conditions(Operator::Or, list.into_iter().map(|item| binary_expr(value.clone(), Operator::Eq, item)).collect());
     Ok(if negated { Expr::Not(Box::new(found)) } else { found })
 }

@@ -12,16 +12,16 @@ use arrow_select::zip::zip;
 use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::{Expr, lit};
 
-use super::args::{Args, Call};
+use super::args::{Args, CallResult};
 use super::compare::compare;
-use super::typed::Typed;
-use crate::evaluate::float_form::one_form_of;
-use crate::evaluate::kernel::{Input, Order, Spec};
-use crate::evaluate::tree::branches;
+use super::typed::TypedExpr;
+use crate::evaluate::kernel::{KernelInput, KernelSpec, Monotonicity};
+use crate::evaluate::normalize_float::normalized_float;
+use crate::evaluate::tree::case_when;
 use crate::syntax::tree::Comparison;
 use crate::types;
 
-pub(crate) fn call(args: &Args<'_>) -> Option<Call> {
+pub(crate) fn call(args: &Args<'_>) -> Option<CallResult> {
     Some(match args.name {
         "coalesce" | "nvl" | "ifnull" => one_of_all(args),
         "nvl2" => args.count(3).and_then(|()| {
@@ -44,12 +44,12 @@ pub(crate) fn call(args: &Args<'_>) -> Option<Call> {
         }
         "isnan" => args.count(1).and_then(|()| {
             let value = args.double(0)?;
-            let nan = one_form_of(value.clone(), &DataType::Float64).eq(lit(f64::NAN));
+            let nan = normalized_float(value.clone(), &DataType::Float64).eq(lit(f64::NAN));
             boolean(nan.and(Expr::IsNotNull(Box::new(value))))
         }),
         "nanvl" => args.count(2).and_then(|()| {
             let value = args.double(0)?;
-            let nan = one_form_of(value.clone(), &DataType::Float64).eq(lit(f64::NAN));
+            let nan = normalized_float(value.clone(), &DataType::Float64).eq(lit(f64::NAN));
             choose(vec![nan], vec![args.double(1)?, value], DataType::Float64)
         }),
         "greatest" => extreme(args, &GREATEST),
@@ -58,20 +58,20 @@ pub(crate) fn call(args: &Args<'_>) -> Option<Call> {
     })
 }
 
-fn boolean(expr: Expr) -> Call {
-    Ok(Typed { expr, data_type: DataType::Boolean })
+fn boolean(expr: Expr) -> CallResult {
+    Ok(TypedExpr { expr, data_type: DataType::Boolean })
 }
 
 /// The value whose condition is the first to hold; the last value has none.
-fn choose(conditions: Vec<Expr>, mut values: Vec<Expr>, data_type: DataType) -> Call {
+fn choose(conditions: Vec<Expr>, mut values: Vec<Expr>, data_type: DataType) -> CallResult {
     let otherwise = values.pop();
-    Ok(Typed { expr: branches(conditions.into_iter().zip(values), otherwise), data_type })
+    Ok(TypedExpr { expr: case_when(conditions.into_iter().zip(values), otherwise), data_type })
 }
 
-fn one_of_all(args: &Args<'_>) -> Call {
+fn one_of_all(args: &Args<'_>) -> CallResult {
     args.counts(1, usize::MAX)?;
     let (values, data_type) = args.in_common(0)?;
-    Ok(Typed { expr: coalesce(values), data_type })
+    Ok(TypedExpr { expr: coalesce(values), data_type })
 }
 
 /// The first of several values of one type that is not null.
@@ -80,41 +80,43 @@ fn coalesce(mut values: Vec<Expr>) -> Expr {
     if values.is_empty() {
         return last;
     }
-    branches(values.into_iter().map(|value| (Expr::IsNotNull(Box::new(value.clone())), value)), Some(last))
+    case_when(values.into_iter().map(|value| (Expr::IsNotNull(Box::new(value.clone())), value)), Some(last))
 }
 
-fn zero() -> Typed {
-    Typed { expr: lit(0i32), data_type: DataType::Int32 }
+fn zero() -> TypedExpr {
+    TypedExpr { expr: lit(0i32), data_type: DataType::Int32 }
 }
 
 /// The first value, but null if it equals the second.
-fn null_if(first: &Typed, second: Typed) -> Call {
+fn null_if(first: &TypedExpr, second: TypedExpr) -> CallResult {
     let equal = compare(Comparison::Equal, first.clone(), second)?;
     let null = ScalarValue::try_from(&first.data_type).map_err(|error| error.to_string())?;
     choose(vec![equal], vec![Expr::Literal(null, None), first.expr.clone()], first.data_type.clone())
 }
 
-const CHOSEN: &[Order] = &[Order::Chosen];
+const CHOSEN: &[Monotonicity] = &[Monotonicity::Chosen];
 
-static GREATEST: Spec = Spec::total("greatest", |input| best(input, Ordering::Greater)).null_for(0).ordered(CHOSEN);
-static LEAST: Spec = Spec::total("least", |input| best(input, Ordering::Less)).null_for(0).ordered(CHOSEN);
+static GREATEST: KernelSpec =
+    KernelSpec::total("greatest", |input| best(input, Ordering::Greater)).with_null_args(0).monotonic(CHOSEN);
+static LEAST: KernelSpec = KernelSpec::total("least", |input| best(input, Ordering::Less)).with_null_args(0).monotonic(CHOSEN);
 
 /// The same, but null if a value is.
-pub(crate) static GREATEST_OF_KNOWN: Spec = Spec::total("greatest_of_known", |input| best_of_known(input, Ordering::Greater));
-pub(crate) static LEAST_OF_KNOWN: Spec = Spec::total("least_of_known", |input| best_of_known(input, Ordering::Less));
+pub(crate) static GREATEST_OF_KNOWN: KernelSpec =
+    KernelSpec::total("greatest_of_known", |input| best_of_known(input, Ordering::Greater));
+pub(crate) static LEAST_OF_KNOWN: KernelSpec = KernelSpec::total("least_of_known", |input| best_of_known(input, Ordering::Less));
 
 /// The greatest or least of several values; nulls are passed over.
-fn extreme(args: &Args<'_>, spec: &'static Spec) -> Call {
+fn extreme(args: &Args<'_>, spec: &'static KernelSpec) -> CallResult {
     args.counts(2, usize::MAX)?;
     let (values, data_type) = args.in_common(0)?;
     if data_type.is_nested() {
         return Err(format!("{} cannot compare {}", args.name, types::name(&data_type)));
     }
-    let values = values.into_iter().map(|value| one_form_of(value, &data_type)).collect();
-    Ok(Typed { expr: spec.call(values, data_type.clone()), data_type })
+    let values = values.into_iter().map(|value| normalized_float(value, &data_type)).collect();
+    Ok(TypedExpr { expr: spec.call(values, data_type.clone()), data_type })
 }
 
-fn best(input: &Input<'_>, wanted: Ordering) -> DfResult<ArrayRef> {
+fn best(input: &KernelInput<'_>, wanted: Ordering) -> DfResult<ArrayRef> {
     let mut best = input.array(0)?.clone();
     for next in input.arrays.iter().skip(1) {
         let compare = make_comparator(next, &best, SortOptions::default())?;
@@ -125,7 +127,7 @@ fn best(input: &Input<'_>, wanted: Ordering) -> DfResult<ArrayRef> {
     Ok(best)
 }
 
-fn best_of_known(input: &Input<'_>, wanted: Ordering) -> DfResult<ArrayRef> {
+fn best_of_known(input: &KernelInput<'_>, wanted: Ordering) -> DfResult<ArrayRef> {
     let nulls = input.arrays.iter().fold(None, |nulls, array| NullBuffer::union(nulls.as_ref(), array.logical_nulls().as_ref()));
     let best = best(input, wanted)?;
     Ok(make_array(best.to_data().into_builder().nulls(nulls).build()?))

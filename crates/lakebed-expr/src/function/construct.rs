@@ -9,16 +9,16 @@ use arrow_schema::{DataType, Field, Fields, SortOptions};
 use arrow_select::interleave::interleave;
 use datafusion_common::{Result as DfResult, ScalarValue};
 
-use super::args::{Args, Call};
-use super::typed::Typed;
-use crate::evaluate::kernel::{Input, Spec, fail};
+use super::args::{Args, CallResult};
+use super::typed::TypedExpr;
+use crate::evaluate::kernel::{KernelInput, KernelSpec, fail};
 use crate::evaluate::nested::path;
 use crate::types;
 
-static STRUCT: Spec = Spec::total("struct", make_struct).null_for(0);
-static MAP: Spec = Spec::total("map", make_map).null_for(0).failing();
+static STRUCT: KernelSpec = KernelSpec::total("struct", make_struct).with_null_args(0);
+static MAP: KernelSpec = KernelSpec::total("map", make_map).with_null_args(0).fallible();
 
-pub(crate) fn call(args: &Args<'_>) -> Option<Call> {
+pub(crate) fn call(args: &Args<'_>) -> Option<CallResult> {
     Some(match args.name {
         "struct" => {
             of_fields(args.list.iter().enumerate().map(|(place, value)| (name_of(value, place), value.clone())).collect())
@@ -30,36 +30,36 @@ pub(crate) fn call(args: &Args<'_>) -> Option<Call> {
 }
 
 /// A field is called as the column that it is made of, else by its place.
-fn name_of(value: &Typed, place: usize) -> String {
+fn name_of(value: &TypedExpr, place: usize) -> String {
     path(&value.expr).and_then(|path| path.last().cloned()).unwrap_or_else(|| format!("col{}", place + 1))
 }
 
-fn named(args: &Args<'_>) -> Result<Vec<(String, Typed)>, String> {
+fn named(args: &Args<'_>) -> Result<Vec<(String, TypedExpr)>, String> {
     if args.len() % 2 == 1 {
         return Err("named_struct takes pairs of a name and a value".to_owned());
     }
     (0..args.len()).step_by(2).map(|at| Ok((args.literal(at)?.to_owned(), args.get(at + 1)?.clone()))).collect()
 }
 
-fn of_fields(fields: Vec<(String, Typed)>) -> Call {
+fn of_fields(fields: Vec<(String, TypedExpr)>) -> CallResult {
     if fields.is_empty() {
         return Err("a struct has at least one field".to_owned());
     }
-    let (names, values): (Vec<String>, Vec<Typed>) = fields.into_iter().unzip();
+    let (names, values): (Vec<String>, Vec<TypedExpr>) = fields.into_iter().unzip();
     let types = names.into_iter().zip(&values).map(|(name, value)| Field::new(name, value.data_type.clone(), true));
     let data_type = DataType::Struct(types.collect::<Fields>());
     let values = values.into_iter().map(|value| value.expr).collect();
-    Ok(Typed { expr: STRUCT.call(values, data_type.clone()), data_type })
+    Ok(TypedExpr { expr: STRUCT.call(values, data_type.clone()), data_type })
 }
 
-fn make_struct(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn make_struct(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let DataType::Struct(fields) = input.output else { return Err(fail("a struct of another type")) };
     let fields =
         fields.iter().zip(input.arrays).map(|(field, array)| field.as_ref().clone().with_data_type(array.data_type().clone()));
     Ok(Arc::new(StructArray::try_new_with_length(fields.collect(), input.arrays.to_vec(), None, input.rows)?))
 }
 
-fn of_pairs(args: &Args<'_>) -> Call {
+fn of_pairs(args: &Args<'_>) -> CallResult {
     if args.len() % 2 == 1 {
         return Err("map takes pairs of a key and a value".to_owned());
     }
@@ -72,13 +72,13 @@ fn of_pairs(args: &Args<'_>) -> Call {
     if args.len() == 0 {
         let nothing = new_empty_array(&DataType::Null);
         let empty = of_entries([Arc::clone(&nothing), nothing], 1).map_err(|error| error.to_string())?;
-        return Ok(Typed::literal(ScalarValue::Map(Arc::new(empty))));
+        return Ok(TypedExpr::literal(ScalarValue::Map(Arc::new(empty))));
     }
     let pairs = keys.into_iter().zip(values).flat_map(|(key, value)| [key, value]).collect();
-    Ok(Typed { expr: MAP.call(pairs, data_type.clone()), data_type })
+    Ok(TypedExpr { expr: MAP.call(pairs, data_type.clone()), data_type })
 }
 
-fn make_map(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn make_map(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let pairs = input.arrays.len() / 2;
     let places: Vec<(usize, usize)> = (0..input.rows).flat_map(|row| (0..pairs).map(move |pair| (pair, row))).collect();
     let column = |first: usize| {

@@ -13,94 +13,123 @@ use arrow_schema::DataType;
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{Expr, lit};
 
-use super::args::{Args, Call};
+use super::args::{Args, CallResult};
 use super::datetime_pattern::Pattern;
-use super::typed::Typed;
+use super::typed::TypedExpr;
 use crate::calendar::{Civil, DAY, SECOND, days_in_month, split};
 use crate::evaluate::cast::cast;
 use crate::evaluate::fold::fold_if_possible;
-use crate::evaluate::kernel::{Input, Order, Spec, fail};
+use crate::evaluate::kernel::{KernelInput, KernelSpec, Monotonicity, fail};
 use crate::evaluate::{arithmetic, time_arithmetic};
-use crate::syntax::interval::Unit;
+use crate::syntax::interval::IntervalUnit;
 use crate::syntax::tree::Binary;
 use crate::types;
 
-const RISING: &[Order] = &[Order::Rising];
+const INCREASING: &[Monotonicity] = &[Monotonicity::Increasing];
 
-static YEAR: Spec = Spec::total("year", |input| of_date(input, |days| Civil::from_days(days).year)).ordered(RISING);
-static QUARTER: Spec = Spec::total("quarter", |input| of_date(input, |days| (Civil::from_days(days).month + 2) / 3))
-    .ordered(RISING)
-    .within(&SAME_YEAR);
-static MONTH: Spec =
-    Spec::total("month", |input| of_date(input, |days| Civil::from_days(days).month)).ordered(RISING).within(&SAME_YEAR);
-static DAY_OF_MONTH: Spec =
-    Spec::total("day", |input| of_date(input, |days| Civil::from_days(days).day)).ordered(RISING).within(&SAME_MONTH);
-static DAY_OF_YEAR: Spec =
-    Spec::total("dayofyear", |input| of_date(input, |days| days - new_year(days) + 1)).ordered(RISING).within(&SAME_YEAR);
-static DAY_OF_WEEK: Spec = Spec::total("dayofweek", |input| of_date(input, |days| (days + 4).rem_euclid(7) + 1))
-    .ordered(RISING)
-    .within(&SAME_WEEK_FROM_SUNDAY);
-static WEEKDAY: Spec =
-    Spec::total("weekday", |input| of_date(input, |days| (days + 3).rem_euclid(7))).ordered(RISING).within(&SAME_WEEK);
-static ISO_DAY: Spec =
-    Spec::total("dayofweek_iso", |input| of_date(input, |days| (days + 3).rem_euclid(7) + 1)).ordered(RISING).within(&SAME_WEEK);
-static WEEK_OF_YEAR: Spec =
-    Spec::total("weekofyear", |input| of_date(input, |days| iso_week(days).1)).ordered(RISING).within(&SAME_YEAR_OF_WEEK);
-static YEAR_OF_WEEK: Spec = Spec::total("yearofweek", |input| of_date(input, |days| iso_week(days).0)).ordered(RISING);
-static UNIX_DATE: Spec = Spec::total("unix_date", |input| of_date(input, |days| days)).ordered(RISING);
-static HOUR: Spec =
-    Spec::total("hour", |input| of_clock(input, |clock| clock / (3_600 * SECOND))).ordered(RISING).within(&SAME_DAY);
-static MINUTE: Spec =
-    Spec::total("minute", |input| of_clock(input, |clock| clock / (60 * SECOND) % 60)).ordered(RISING).within(&SAME_HOUR);
-static SECOND_OF_MINUTE: Spec =
-    Spec::total("second", |input| of_clock(input, |clock| clock / SECOND % 60)).ordered(RISING).within(&SAME_MINUTE);
-static EXACT_SECOND: Spec = Spec::total("exact_second", exact_second).ordered(RISING).within(&SAME_MINUTE);
+static YEAR: KernelSpec =
+    KernelSpec::total("year", |input| of_date(input, |days| Civil::from_days(days).year)).monotonic(INCREASING);
+static QUARTER: KernelSpec = KernelSpec::total("quarter", |input| of_date(input, |days| (Civil::from_days(days).month + 2) / 3))
+    .monotonic(INCREASING)
+    .monotonic_if(&SAME_YEAR);
+static MONTH: KernelSpec = KernelSpec::total("month", |input| of_date(input, |days| Civil::from_days(days).month))
+    .monotonic(INCREASING)
+    .monotonic_if(&SAME_YEAR);
+static DAY_OF_MONTH: KernelSpec = KernelSpec::total("day", |input| of_date(input, |days| Civil::from_days(days).day))
+    .monotonic(INCREASING)
+    .monotonic_if(&SAME_MONTH);
+static DAY_OF_YEAR: KernelSpec = KernelSpec::total("dayofyear", |input| of_date(input, |days| days - new_year(days) + 1))
+    .monotonic(INCREASING)
+    .monotonic_if(&SAME_YEAR);
+static DAY_OF_WEEK: KernelSpec = KernelSpec::total("dayofweek", |input| of_date(input, |days| (days + 4).rem_euclid(7) + 1))
+    .monotonic(INCREASING)
+    .monotonic_if(&SAME_WEEK_FROM_SUNDAY);
+static WEEKDAY: KernelSpec = KernelSpec::total("weekday", |input| of_date(input, |days| (days + 3).rem_euclid(7)))
+    .monotonic(INCREASING)
+    .monotonic_if(&SAME_WEEK);
+static ISO_DAY: KernelSpec = KernelSpec::total("dayofweek_iso", |input| of_date(input, |days| (days + 3).rem_euclid(7) + 1))
+    .monotonic(INCREASING)
+    .monotonic_if(&SAME_WEEK);
+static WEEK_OF_YEAR: KernelSpec = KernelSpec::total("weekofyear", |input| of_date(input, |days| iso_week(days).1))
+    .monotonic(INCREASING)
+    .monotonic_if(&SAME_YEAR_OF_WEEK);
+static YEAR_OF_WEEK: KernelSpec =
+    KernelSpec::total("yearofweek", |input| of_date(input, |days| iso_week(days).0)).monotonic(INCREASING);
+static UNIX_DATE: KernelSpec = KernelSpec::total("unix_date", |input| of_date(input, |days| days)).monotonic(INCREASING);
+static HOUR: KernelSpec = KernelSpec::total("hour", |input| of_clock(input, |clock| clock / (3_600 * SECOND)))
+    .monotonic(INCREASING)
+    .monotonic_if(&SAME_DAY);
+static MINUTE: KernelSpec = KernelSpec::total("minute", |input| of_clock(input, |clock| clock / (60 * SECOND) % 60))
+    .monotonic(INCREASING)
+    .monotonic_if(&SAME_HOUR);
+static SECOND_OF_MINUTE: KernelSpec = KernelSpec::total("second", |input| of_clock(input, |clock| clock / SECOND % 60))
+    .monotonic(INCREASING)
+    .monotonic_if(&SAME_MINUTE);
+static EXACT_SECOND: KernelSpec =
+    KernelSpec::total("exact_second", exact_second).monotonic(INCREASING).monotonic_if(&SAME_MINUTE);
 // Between the first and the last of one of these, the parts of it rise.
-static SAME_YEAR: Spec = Spec::total("same_year", |input| same_by_date(input, |days| Civil::from_days(days).year));
-static SAME_MONTH: Spec = Spec::total("same_month", |input| {
+static SAME_YEAR: KernelSpec = KernelSpec::total("same_year", |input| same_by_date(input, |days| Civil::from_days(days).year));
+static SAME_MONTH: KernelSpec = KernelSpec::total("same_month", |input| {
     same_by_date(input, |days| {
         let date = Civil::from_days(days);
         date.year * 12 + date.month
     })
 });
-static SAME_WEEK: Spec = Spec::total("same_week", |input| same_by_date(input, |days| (days + 3).div_euclid(7)));
-static SAME_WEEK_FROM_SUNDAY: Spec =
-    Spec::total("same_week_from_sunday", |input| same_by_date(input, |days| (days + 4).div_euclid(7)));
-static SAME_YEAR_OF_WEEK: Spec = Spec::total("same_year_of_week", |input| same_by_date(input, |days| iso_week(days).0));
-static SAME_DAY: Spec = Spec::total("same_day", |input| same_by_time(input, |time| time.div_euclid(DAY)));
-static SAME_HOUR: Spec = Spec::total("same_hour", |input| same_by_time(input, |time| time.div_euclid(3_600 * SECOND)));
-static SAME_MINUTE: Spec = Spec::total("same_minute", |input| same_by_time(input, |time| time.div_euclid(60 * SECOND)));
+static SAME_WEEK: KernelSpec = KernelSpec::total("same_week", |input| same_by_date(input, |days| (days + 3).div_euclid(7)));
+static SAME_WEEK_FROM_SUNDAY: KernelSpec =
+    KernelSpec::total("same_week_from_sunday", |input| same_by_date(input, |days| (days + 4).div_euclid(7)));
+static SAME_YEAR_OF_WEEK: KernelSpec =
+    KernelSpec::total("same_year_of_week", |input| same_by_date(input, |days| iso_week(days).0));
+static SAME_DAY: KernelSpec = KernelSpec::total("same_day", |input| same_by_time(input, |time| time.div_euclid(DAY)));
+static SAME_HOUR: KernelSpec =
+    KernelSpec::total("same_hour", |input| same_by_time(input, |time| time.div_euclid(3_600 * SECOND)));
+static SAME_MINUTE: KernelSpec =
+    KernelSpec::total("same_minute", |input| same_by_time(input, |time| time.div_euclid(60 * SECOND)));
 /// Unlike `unix_seconds`, `unix_timestamp` cuts towards zero.
-static UNIX_TIMESTAMP: Spec = Spec::total("unix_timestamp", |input| of_time(input, |t| t / SECOND)).ordered(RISING);
-static UNIX_SECONDS: Spec = Spec::total("unix_seconds", |input| of_time(input, |t| t.div_euclid(SECOND))).ordered(RISING);
-static UNIX_MILLIS: Spec = Spec::total("unix_millis", |input| of_time(input, |t| t.div_euclid(1_000))).ordered(RISING);
-static UNIX_MICROS: Spec = Spec::total("unix_micros", |input| of_time(input, |t| t)).ordered(RISING);
-static TIMESTAMP_SECONDS: Spec =
-    Spec::total("timestamp_seconds", |input| to_time(input, SECOND, false)).or_null(&QUIET_SECONDS).ordered(RISING);
-static QUIET_SECONDS: Spec = Spec::total("timestamp_seconds", |input| to_time(input, SECOND, true)).lenient().ordered(RISING);
-static TIMESTAMP_MILLIS: Spec =
-    Spec::total("timestamp_millis", |input| to_time(input, 1_000, false)).or_null(&QUIET_MILLIS).ordered(RISING);
-static QUIET_MILLIS: Spec = Spec::total("timestamp_millis", |input| to_time(input, 1_000, true)).lenient().ordered(RISING);
-static TIMESTAMP_MICROS: Spec = Spec::total("timestamp_micros", |input| to_time(input, 1, false)).ordered(RISING);
-static FROM_UNIX_DATE: Spec = Spec::total("date_from_unix_date", from_unix_date).ordered(RISING);
-static LAST_DAY: Spec = Spec::total("last_day", last_day).ordered(RISING);
-static NEXT_DAY: Spec = Spec::total("next_day", next_day);
-static MAKE_DATE: Spec = Spec::total("make_date", make_date).failing();
-static DATE_TRUNC: Spec = Spec::total("date_trunc", truncate_time).lenient().ordered(&[Order::Constant, Order::Rising]);
-static TRUNC: Spec = Spec::total("trunc", truncate_date).lenient().ordered(&[Order::Rising, Order::Constant]);
-static DATE_FORMAT: Spec = Spec::total("date_format", |input| format(input, false));
-static SORTED_DATE_FORMAT: Spec = Spec {
-    quiet: Some(&QUIET_DATE_FORMAT),
-    ..Spec::total("date_format", |input| format(input, false)).ordered(&[Order::Rising, Order::Constant])
+static UNIX_TIMESTAMP: KernelSpec =
+    KernelSpec::total("unix_timestamp", |input| of_time(input, |t| t / SECOND)).monotonic(INCREASING);
+static UNIX_SECONDS: KernelSpec =
+    KernelSpec::total("unix_seconds", |input| of_time(input, |t| t.div_euclid(SECOND))).monotonic(INCREASING);
+static UNIX_MILLIS: KernelSpec =
+    KernelSpec::total("unix_millis", |input| of_time(input, |t| t.div_euclid(1_000))).monotonic(INCREASING);
+static UNIX_MICROS: KernelSpec = KernelSpec::total("unix_micros", |input| of_time(input, |t| t)).monotonic(INCREASING);
+static TIMESTAMP_SECONDS: KernelSpec =
+    KernelSpec::total("timestamp_seconds", |input| to_time(input, SECOND, false)).with_try(&TRY_SECONDS).monotonic(INCREASING);
+static TRY_SECONDS: KernelSpec =
+    KernelSpec::total("timestamp_seconds", |input| to_time(input, SECOND, true)).not_strict().monotonic(INCREASING);
+static TIMESTAMP_MILLIS: KernelSpec =
+    KernelSpec::total("timestamp_millis", |input| to_time(input, 1_000, false)).with_try(&TRY_MILLIS).monotonic(INCREASING);
+static TRY_MILLIS: KernelSpec =
+    KernelSpec::total("timestamp_millis", |input| to_time(input, 1_000, true)).not_strict().monotonic(INCREASING);
+static TIMESTAMP_MICROS: KernelSpec =
+    KernelSpec::total("timestamp_micros", |input| to_time(input, 1, false)).monotonic(INCREASING);
+static FROM_UNIX_DATE: KernelSpec = KernelSpec::total("date_from_unix_date", from_unix_date).monotonic(INCREASING);
+static LAST_DAY: KernelSpec = KernelSpec::total("last_day", last_day).monotonic(INCREASING);
+static NEXT_DAY: KernelSpec = KernelSpec::total("next_day", next_day);
+static MAKE_DATE: KernelSpec = KernelSpec::total("make_date", make_date).fallible();
+static DATE_TRUNC: KernelSpec =
+    KernelSpec::total("date_trunc", truncate_time).not_strict().monotonic(&[Monotonicity::Constant, Monotonicity::Increasing]);
+static TRUNC: KernelSpec =
+    KernelSpec::total("trunc", truncate_date).not_strict().monotonic(&[Monotonicity::Increasing, Monotonicity::Constant]);
+static DATE_FORMAT: KernelSpec = KernelSpec::total("date_format", |input| format(input, false));
+static SORTED_DATE_FORMAT: KernelSpec = KernelSpec {
+    try_spec: Some(&TRY_DATE_FORMAT),
+    ..KernelSpec::total("date_format", |input| format(input, false))
+        .monotonic(&[Monotonicity::Increasing, Monotonicity::Constant])
 };
-static QUIET_DATE_FORMAT: Spec =
-    Spec::total("date_format", |input| format(input, true)).lenient().ordered(&[Order::Rising, Order::Constant]);
-static READ_TIME: Spec = Spec::total("to_timestamp", |input| read(input, false)).failing();
-static TRY_READ_TIME: Spec = Spec::total("try_to_timestamp", |input| read(input, true)).lenient();
-static WHOLE_MONTHS: Spec = Spec::total("months_between", whole_months);
-static FIXED_UNITS: Spec = Spec::total("timestampdiff", fixed_units).ordered(&[Order::Falling, Order::Rising, Order::Constant]);
+static TRY_DATE_FORMAT: KernelSpec = KernelSpec::total("date_format", |input| format(input, true))
+    .not_strict()
+    .monotonic(&[Monotonicity::Increasing, Monotonicity::Constant]);
+static READ_TIME: KernelSpec = KernelSpec::total("to_timestamp", |input| read(input, false)).fallible();
+static TRY_READ_TIME: KernelSpec = KernelSpec::total("try_to_timestamp", |input| read(input, true)).not_strict();
+static WHOLE_MONTHS: KernelSpec = KernelSpec::total("months_between", whole_months);
+static FIXED_UNITS: KernelSpec = KernelSpec::total("timestampdiff", fixed_units).monotonic(&[
+    Monotonicity::Decreasing,
+    Monotonicity::Increasing,
+    Monotonicity::Constant,
+]);
 
-pub(crate) fn call(args: &Args<'_>) -> Option<Call> {
+pub(crate) fn call(args: &Args<'_>) -> Option<CallResult> {
     Some(match args.name {
         "date_part" | "datepart" => args.count(2).and_then(|()| {
             let field = args.literal(0)?;
@@ -155,7 +184,7 @@ pub(crate) fn call(args: &Args<'_>) -> Option<Call> {
             date(time_arithmetic::plus_days(args.date(0)?, days))
         }),
         "datediff" | "date_diff" => args.count(2).and_then(|()| {
-            Ok(Typed { expr: time_arithmetic::days_from(args.date(0)?, args.date(1)?), data_type: DataType::Int32 })
+            Ok(TypedExpr { expr: time_arithmetic::days_from(args.date(0)?, args.date(1)?), data_type: DataType::Int32 })
         }),
         "add_months" => {
             args.count(2).and_then(|()| date(time_arithmetic::plus_months(args.date(0)?, &DataType::Date32, args.int(1)?)))
@@ -166,16 +195,16 @@ pub(crate) fn call(args: &Args<'_>) -> Option<Call> {
     })
 }
 
-fn of(spec: &'static Spec, args: Vec<Expr>, data_type: DataType) -> Call {
-    Ok(Typed { expr: spec.call(args, data_type.clone()), data_type })
+fn of(spec: &'static KernelSpec, args: Vec<Expr>, data_type: DataType) -> CallResult {
+    Ok(TypedExpr { expr: spec.call(args, data_type.clone()), data_type })
 }
 
-fn date(expr: Expr) -> Call {
-    Ok(Typed { expr, data_type: DataType::Date32 })
+fn date(expr: Expr) -> CallResult {
+    Ok(TypedExpr { expr, data_type: DataType::Date32 })
 }
 
 /// A part of a date or time by the names that EXTRACT knows.
-fn part(name: &str, args: &Args<'_>) -> Option<Call> {
+fn part(name: &str, args: &Args<'_>) -> Option<CallResult> {
     let spec = match name.to_ascii_lowercase().as_str() {
         "year" | "y" | "years" | "yr" | "yrs" => &YEAR,
         "yearofweek" => &YEAR_OF_WEEK,
@@ -201,19 +230,19 @@ fn part(name: &str, args: &Args<'_>) -> Option<Call> {
     Some(args.date(0).and_then(|date| of(spec, vec![date], DataType::Int32)))
 }
 
-fn unix(args: &Args<'_>, spec: &'static Spec) -> Call {
+fn unix(args: &Args<'_>, spec: &'static KernelSpec) -> CallResult {
     args.count(1)?;
     of(spec, vec![args.time(0)?.expr], DataType::Int64)
 }
 
-fn seconds_to_time(args: &Args<'_>) -> Call {
+fn seconds_to_time(args: &Args<'_>) -> CallResult {
     if types::is_whole_number(args.data_type(0)?) {
         return of(&TIMESTAMP_SECONDS, vec![args.long(0)?], types::timestamp());
     }
-    Ok(Typed { expr: args.cast(0, &types::timestamp())?, data_type: types::timestamp() })
+    Ok(TypedExpr { expr: args.cast(0, &types::timestamp())?, data_type: types::timestamp() })
 }
 
-fn formatted(time: Expr, pattern: &str) -> Call {
+fn formatted(time: Expr, pattern: &str) -> CallResult {
     Pattern::parse(pattern)?;
     // Text of this form is in the order of time for the years that have four digits.
     let sorted = ["yyyy", "yyyy-MM", "yyyy-MM-dd", "yyyy-MM-dd-HH", "yyyyMM", "yyyyMMdd", "yyyyMMddHH", "yyyy-MM-dd HH:mm:ss"];
@@ -222,7 +251,7 @@ fn formatted(time: Expr, pattern: &str) -> Call {
 }
 
 /// `to_date` and its kin: a cast, or reading by a pattern.
-fn read_as(args: &Args<'_>, to: &DataType, try_: bool) -> Call {
+fn read_as(args: &Args<'_>, to: &DataType, try_: bool) -> CallResult {
     let from = args.data_type(0)?.clone();
     let value = args.get(0)?.expr.clone();
     let cast = |value: Expr, from: &DataType| {
@@ -231,15 +260,15 @@ fn read_as(args: &Args<'_>, to: &DataType, try_: bool) -> Call {
             .ok_or_else(|| format!("{}: {} cannot become {}", args.name, types::name(from), types::name(to)))
     };
     if args.len() == 1 || from != DataType::Utf8 {
-        return Ok(Typed { expr: cast(value, &from)?, data_type: to.clone() });
+        return Ok(TypedExpr { expr: cast(value, &from)?, data_type: to.clone() });
     }
     Pattern::parse(args.literal(1)?)?;
     let spec = if try_ { &TRY_READ_TIME } else { &READ_TIME };
     let time = spec.call(vec![value, args.text(1)?], types::timestamp());
-    Ok(Typed { expr: cast(time, &types::timestamp())?, data_type: to.clone() })
+    Ok(TypedExpr { expr: cast(time, &types::timestamp())?, data_type: to.clone() })
 }
 
-fn unix_timestamp(args: &Args<'_>) -> Call {
+fn unix_timestamp(args: &Args<'_>) -> CallResult {
     let time = if *args.data_type(0)? == DataType::Utf8 {
         let pattern = if args.len() == 2 { args.literal(1)? } else { "yyyy-MM-dd HH:mm:ss" };
         Pattern::parse(pattern)?;
@@ -250,12 +279,12 @@ fn unix_timestamp(args: &Args<'_>) -> Call {
     of(&UNIX_TIMESTAMP, vec![time], DataType::Int64)
 }
 
-fn unit(args: &Args<'_>) -> Result<Unit, String> {
+fn unit(args: &Args<'_>) -> Result<IntervalUnit, String> {
     let name = args.literal(0)?;
-    Unit::parse(name).ok_or_else(|| format!("`{name}` is no unit of time"))
+    IntervalUnit::parse(name).ok_or_else(|| format!("`{name}` is no unit of time"))
 }
 
-fn plus_units(args: &Args<'_>) -> Call {
+fn plus_units(args: &Args<'_>) -> CallResult {
     use crate::syntax::tree::Binary;
     let (unit, time) = (unit(args)?, args.time(2)?);
     let scaled = |amount: Expr, factor: Expr, data_type: DataType| {
@@ -272,10 +301,10 @@ fn plus_units(args: &Args<'_>) -> Call {
             time_arithmetic::plus_micros(time.expr, &time.data_type, micros)
         }
     };
-    Ok(Typed { expr, data_type: time.data_type })
+    Ok(TypedExpr { expr, data_type: time.data_type })
 }
 
-fn units_between(args: &Args<'_>) -> Call {
+fn units_between(args: &Args<'_>) -> CallResult {
     let (unit, start, end) = (unit(args)?, args.time(1)?.expr, args.time(2)?.expr);
     match (unit.months(), unit.micros()) {
         (Some(months), _) => of(&WHOLE_MONTHS, vec![start, end, lit(i64::from(months))], DataType::Int64),
@@ -300,70 +329,70 @@ fn day_of_week(name: &str) -> Option<i64> {
     found.map(|index| index as i64)
 }
 
-fn dates<'a>(input: &'a Input<'_>, index: usize) -> DfResult<&'a PrimitiveArray<Date32Type>> {
+fn dates<'a>(input: &'a KernelInput<'_>, index: usize) -> DfResult<&'a PrimitiveArray<Date32Type>> {
     input.array(index)?.as_primitive_opt().ok_or_else(|| fail("a date is expected"))
 }
 
-fn times<'a>(input: &'a Input<'_>, index: usize) -> DfResult<&'a PrimitiveArray<TimestampMicrosecondType>> {
+fn times<'a>(input: &'a KernelInput<'_>, index: usize) -> DfResult<&'a PrimitiveArray<TimestampMicrosecondType>> {
     input.array(index)?.as_primitive_opt().ok_or_else(|| fail("a timestamp is expected"))
 }
 
-fn longs<'a>(input: &'a Input<'_>, index: usize) -> DfResult<&'a PrimitiveArray<Int64Type>> {
+fn longs<'a>(input: &'a KernelInput<'_>, index: usize) -> DfResult<&'a PrimitiveArray<Int64Type>> {
     input.array(index)?.as_primitive_opt().ok_or_else(|| fail("a long is expected"))
 }
 
-fn of_date(input: &Input<'_>, compute: fn(i64) -> i64) -> DfResult<ArrayRef> {
+fn of_date(input: &KernelInput<'_>, compute: fn(i64) -> i64) -> DfResult<ArrayRef> {
     Ok(Arc::new(dates(input, 0)?.unary::<_, Int32Type>(|days| compute(i64::from(days)) as i32)))
 }
 
 /// Whether two dates give the same number.
-fn same_by_date(input: &Input<'_>, number: fn(i64) -> i64) -> DfResult<ArrayRef> {
+fn same_by_date(input: &KernelInput<'_>, number: fn(i64) -> i64) -> DfResult<ArrayRef> {
     let pairs = dates(input, 0)?.iter().zip(dates(input, 1)?);
     let same = pairs.map(|(first, last)| Some(number(i64::from(first?)) == number(i64::from(last?))));
     Ok(Arc::new(same.collect::<BooleanArray>()))
 }
 
 /// Whether two times give the same number.
-fn same_by_time(input: &Input<'_>, number: fn(i64) -> i64) -> DfResult<ArrayRef> {
+fn same_by_time(input: &KernelInput<'_>, number: fn(i64) -> i64) -> DfResult<ArrayRef> {
     let pairs = times(input, 0)?.iter().zip(times(input, 1)?);
     Ok(Arc::new(pairs.map(|(first, last)| Some(number(first?) == number(last?))).collect::<BooleanArray>()))
 }
 
-fn of_clock(input: &Input<'_>, compute: fn(i64) -> i64) -> DfResult<ArrayRef> {
+fn of_clock(input: &KernelInput<'_>, compute: fn(i64) -> i64) -> DfResult<ArrayRef> {
     Ok(Arc::new(times(input, 0)?.unary::<_, Int32Type>(|time| compute(time.rem_euclid(DAY)) as i32)))
 }
 
-fn of_time(input: &Input<'_>, compute: fn(i64) -> i64) -> DfResult<ArrayRef> {
+fn of_time(input: &KernelInput<'_>, compute: fn(i64) -> i64) -> DfResult<ArrayRef> {
     Ok(Arc::new(times(input, 0)?.unary::<_, Int64Type>(compute)))
 }
 
-fn exact_second(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn exact_second(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let seconds = times(input, 0)?.unary::<_, Decimal128Type>(|time| i128::from(time.rem_euclid(60 * SECOND)));
     Ok(Arc::new(seconds.with_data_type(input.output.clone())))
 }
 
-fn to_time(input: &Input<'_>, factor: i64, quiet: bool) -> DfResult<ArrayRef> {
+fn to_time(input: &KernelInput<'_>, factor: i64, try_: bool) -> DfResult<ArrayRef> {
     let scaled = |value: i64| value.checked_mul(factor);
     let checked = |value: i64| scaled(value).ok_or_else(|| fail(format!("{value} is out of the range of timestamps")));
-    let times = match quiet {
+    let times = match try_ {
         true => longs(input, 0)?.unary_opt::<_, TimestampMicrosecondType>(scaled),
         false => longs(input, 0)?.try_unary::<_, TimestampMicrosecondType, _>(checked)?,
     };
     Ok(Arc::new(times.with_data_type(input.output.clone())))
 }
 
-fn from_unix_date(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn from_unix_date(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     Ok(Arc::new(input.array(0)?.as_primitive::<Int32Type>().unary::<_, Date32Type>(|days| days)))
 }
 
-fn last_day(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn last_day(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     Ok(Arc::new(dates(input, 0)?.unary::<_, Date32Type>(|days| {
         let date = Civil::from_days(i64::from(days));
         Civil { day: days_in_month(date.year, date.month), ..date }.days() as i32
     })))
 }
 
-fn next_day(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn next_day(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let wanted = input.constant_text(1).and_then(day_of_week).ok_or_else(|| fail("a day of the week is expected"))?;
     Ok(Arc::new(dates(input, 0)?.unary::<_, Date32Type>(|days| {
         let today = (i64::from(days) + 3).rem_euclid(7);
@@ -371,7 +400,7 @@ fn next_day(input: &Input<'_>) -> DfResult<ArrayRef> {
     })))
 }
 
-fn make_date(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn make_date(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let parts: Vec<_> = (0..3).map(|index| input.array(index).map(|a| a.as_primitive::<Int32Type>())).collect::<DfResult<_>>()?;
     let days = (0..input.rows).map(|row| {
         if parts.iter().any(|part| part.is_null(row)) {
@@ -398,13 +427,13 @@ fn first_day(unit: &str, days: i64) -> Option<i64> {
     })
 }
 
-fn truncate_date(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn truncate_date(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let unit = input.constant_text(1).ok_or_else(|| fail("trunc needs a unit"))?;
     let first = dates(input, 0)?.unary_opt::<_, Date32Type>(|days| i32::try_from(first_day(unit, i64::from(days))?).ok());
     Ok(Arc::new(first))
 }
 
-fn truncate_time(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn truncate_time(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let unit = input.constant_text(0).ok_or_else(|| fail("date_trunc needs a unit"))?;
     let length = match unit {
         "DAY" | "DD" => Some(DAY),
@@ -422,20 +451,20 @@ fn truncate_time(input: &Input<'_>) -> DfResult<ArrayRef> {
     Ok(Arc::new(truncated.with_data_type(input.output.clone())))
 }
 
-fn format(input: &Input<'_>, quiet: bool) -> DfResult<ArrayRef> {
+fn format(input: &KernelInput<'_>, try_: bool) -> DfResult<ArrayRef> {
     let pattern = input.constant_text(1).ok_or_else(|| fail("a pattern is expected"))?;
     let pattern = Pattern::parse(pattern).map_err(fail)?;
     let four_digits = (-719_162 * DAY, 2_932_897 * DAY);
     let times = times(input, 0)?;
     let mut text = StringBuilder::with_capacity(times.len(), times.len() * 10);
     for time in times {
-        let outside = |time: &i64| quiet && (*time < four_digits.0 || *time >= four_digits.1);
+        let outside = |time: &i64| try_ && (*time < four_digits.0 || *time >= four_digits.1);
         text.append_option(time.filter(|time| !outside(time)).map(|time| pattern.format(time)));
     }
     Ok(Arc::new(text.finish()))
 }
 
-fn read(input: &Input<'_>, try_: bool) -> DfResult<ArrayRef> {
+fn read(input: &KernelInput<'_>, try_: bool) -> DfResult<ArrayRef> {
     let name = input.constant_text(1).ok_or_else(|| fail("a pattern is expected"))?;
     let pattern = Pattern::parse(name).map_err(fail)?;
     let times = input.array(0)?.as_string::<i32>().iter().map(|text| match text.map(|text| (text, pattern.read(text))) {
@@ -447,17 +476,17 @@ fn read(input: &Input<'_>, try_: bool) -> DfResult<ArrayRef> {
 }
 
 /// Computes from two times and a constant.
-fn between(input: &Input<'_>, compute: fn(i64, i64, i64) -> i64) -> DfResult<ArrayRef> {
+fn between(input: &KernelInput<'_>, compute: fn(i64, i64, i64) -> i64) -> DfResult<ArrayRef> {
     let (start, end, unit) = (times(input, 0)?, times(input, 1)?, longs(input, 2)?.value(0));
     let found = arithmetic::zip::<_, _, Int64Type>(start, end, |start, end| Ok(Some(compute(start, end, unit))))?;
     Ok(Arc::new(found))
 }
 
-fn fixed_units(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn fixed_units(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     between(input, |start, end, unit| ((i128::from(end) - i128::from(start)) / i128::from(unit)) as i64)
 }
 
-fn whole_months(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn whole_months(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     between(input, |start, end, unit| {
         let ((first, from), (last, to)) = (split(start), split(end));
         let (first, last) = (Civil::from_days(first), Civil::from_days(last));

@@ -9,10 +9,10 @@ use crate::calendar::{Civil, DAY, SECOND, is_leap, split};
 
 /// A pattern, cut into fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pattern(Vec<Part>);
+pub(crate) struct Pattern(Vec<PatternItem>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum PatternItem {
     /// A letter and how often it stands there.
     Field(char, usize),
     Literal(String),
@@ -29,7 +29,7 @@ impl Pattern {
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
             if c == '\'' {
-                parts.push(Part::Literal(quoted(&mut chars).ok_or_else(|| format!("`{text}`: a quote does not close"))?));
+                parts.push(PatternItem::Literal(quoted(&mut chars).ok_or_else(|| format!("`{text}`: a quote does not close"))?));
             } else if c.is_ascii_alphabetic() {
                 let mut count = 1;
                 while chars.next_if_eq(&c).is_some() {
@@ -38,11 +38,11 @@ impl Pattern {
                 if !is_known(c, count) {
                     return Err(format!("the pattern `{text}` holds `{}`, which is not supported", c.to_string().repeat(count)));
                 }
-                parts.push(Part::Field(c, count));
+                parts.push(PatternItem::Field(c, count));
             } else if matches!(c, '[' | ']' | '{' | '}' | '#') {
                 return Err(format!("the pattern `{text}` holds `{c}`, which is not supported"));
             } else {
-                parts.push(Part::Literal(c.to_string()));
+                parts.push(PatternItem::Literal(c.to_string()));
             }
         }
         Ok(Pattern(parts))
@@ -55,8 +55,8 @@ impl Pattern {
         let mut text = String::new();
         for part in &self.0 {
             match part {
-                Part::Literal(literal) => text.push_str(literal),
-                Part::Field(letter, count) => write_field(&mut text, *letter, *count, days, date, clock),
+                PatternItem::Literal(literal) => text.push_str(literal),
+                PatternItem::Field(letter, count) => write_field(&mut text, *letter, *count, days, date, clock),
             }
         }
         text
@@ -68,10 +68,10 @@ impl Pattern {
         let mut rest = text;
         for (index, part) in self.0.iter().enumerate() {
             rest = match part {
-                Part::Literal(literal) => rest.strip_prefix(literal.as_str())?,
-                Part::Field(letter, count) => {
+                PatternItem::Literal(literal) => rest.strip_prefix(literal.as_str())?,
+                PatternItem::Field(letter, count) => {
                     // A field ends at its width when another one follows without anything between.
-                    let adjacent = matches!(self.0.get(index + 1), Some(Part::Field(..)));
+                    let adjacent = matches!(self.0.get(index + 1), Some(PatternItem::Field(..)));
                     fields.read(*letter, *count, adjacent, rest)?
                 }
             };

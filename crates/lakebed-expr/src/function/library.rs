@@ -8,15 +8,15 @@ use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::type_coercion::functions::fields_with_udf;
 use datafusion_expr::{Expr, ReturnFieldArgs, ScalarUDF, cast};
 
-use super::args::{Args, Call};
-use super::typed::Typed;
+use super::args::{Args, CallResult};
+use super::typed::TypedExpr;
 use crate::evaluate::fold::fold_if_possible;
 use crate::evaluate::library::{FUNCTIONS, REGISTRY};
 use crate::spelling::nearest;
 use crate::types;
 
 /// The call of a function of the registry, its arguments brought to the types it takes.
-pub(crate) fn call(args: Args<'_>) -> Call {
+pub(crate) fn call(args: Args<'_>) -> CallResult {
     let Some((_, name, fixed)) = FUNCTIONS.iter().find(|(spark, _, _)| *spark == args.name) else {
         return Err(unknown(args.name));
     };
@@ -25,7 +25,7 @@ pub(crate) fn call(args: Args<'_>) -> Call {
     for index in 0..args.len() {
         let arg = args.get(index)?;
         list.push(match fixed {
-            Some(to) => Typed { expr: args.cast(index, to)?, data_type: to.clone() },
+            Some(to) => TypedExpr { expr: args.cast(index, to)?, data_type: to.clone() },
             None => arg.clone(),
         });
     }
@@ -40,7 +40,7 @@ fn unknown(name: &str) -> String {
     }
 }
 
-fn typed_call(function: &Arc<ScalarUDF>, args: Vec<Typed>) -> datafusion_common::Result<Typed> {
+fn typed_call(function: &Arc<ScalarUDF>, args: Vec<TypedExpr>) -> datafusion_common::Result<TypedExpr> {
     let given: Vec<FieldRef> = args.iter().map(|arg| Arc::new(Field::new("", arg.data_type.clone(), true))).collect();
     let wanted = fields_with_udf(&given, function.as_ref())?;
     let exprs: Vec<Expr> = args
@@ -62,7 +62,7 @@ fn typed_call(function: &Arc<ScalarUDF>, args: Vec<Typed>) -> datafusion_common:
     let expr = Expr::ScalarFunction(ScalarFunction::new_udf(function.clone(), exprs));
     let data_type = of_table(returned.data_type());
     let expr = if data_type == *returned.data_type() { expr } else { cast(expr, data_type.clone()) };
-    Ok(Typed { expr, data_type })
+    Ok(TypedExpr { expr, data_type })
 }
 
 /// The type among those of tables that holds the values of another one.

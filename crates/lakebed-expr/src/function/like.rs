@@ -5,15 +5,21 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::expr::Like;
 use datafusion_expr::{Expr, Operator, binary_expr, lit};
 
-use super::typed::Typed;
+use super::typed::TypedExpr;
 use crate::evaluate::cast::cast;
 use crate::evaluate::fold::{fold, fold_if_possible};
 use crate::syntax::tree::LikeForm;
 use crate::types;
 
 /// LIKE, ILIKE and RLIKE.
-pub(crate) fn like(value: Typed, pattern: Typed, form: LikeForm, escape: char, negated: bool) -> Result<Typed, String> {
-    let text = |value: Typed| {
+pub(crate) fn like(
+    value: TypedExpr,
+    pattern: TypedExpr,
+    form: LikeForm,
+    escape: char,
+    negated: bool,
+) -> Result<TypedExpr, String> {
+    let text = |value: TypedExpr| {
         let from = types::name(&value.data_type);
         let expr = cast(value.expr, &value.data_type, &DataType::Utf8, false).ok_or_else(|| format!("{from} is no text"))?;
         Ok::<Expr, String>(fold_if_possible(expr))
@@ -25,7 +31,7 @@ pub(crate) fn like(value: Typed, pattern: Typed, form: LikeForm, escape: char, n
         // A pattern that does not compile is told at once.
         let trial = binary_expr(lit(""), Operator::RegexMatch, pattern);
         fold(trial).map_err(|error| format!("the regular expression is not understood: {}", error.strip_backtrace()))?;
-        return Ok(Typed::boolean(expr));
+        return Ok(TypedExpr::boolean(expr));
     }
     if escape != '\\' {
         match &pattern {
@@ -34,7 +40,7 @@ pub(crate) fn like(value: Typed, pattern: Typed, form: LikeForm, escape: char, n
         }
     }
     let case_insensitive = form == LikeForm::ILike;
-    Ok(Typed::boolean(Expr::Like(Like::new(negated, Box::new(value), Box::new(pattern), None, case_insensitive))))
+    Ok(TypedExpr::boolean(Expr::Like(Like::new(negated, Box::new(value), Box::new(pattern), None, case_insensitive))))
 }
 
 /// A pattern whose escape character is another one, with backslashes.

@@ -20,11 +20,11 @@ pub(crate) mod typed;
 use arrow_schema::DataType;
 
 use crate::types;
-use args::{Args, Call};
-use typed::Typed;
+use args::{Args, CallResult};
+use typed::TypedExpr;
 
 /// The call of a function by its lower-case name.
-pub(crate) fn call(name: &str, args: Vec<Typed>) -> Call {
+pub(crate) fn call(name: &str, args: Vec<TypedExpr>) -> CallResult {
     if let Some(kind) = refused(name) {
         return Err(format!("{name} is {kind}, which cannot stand in an expression about one row"));
     }
@@ -40,7 +40,7 @@ pub(crate) fn call(name: &str, args: Vec<Typed>) -> Call {
     match cast_name(name) {
         Some(to) => {
             args.count(1)?;
-            args.explicit_cast(0, &to).map(|expr| Typed { expr, data_type: to })
+            args.explicit_cast(0, &to).map(|expr| TypedExpr { expr, data_type: to })
         }
         None => library::call(args),
     }

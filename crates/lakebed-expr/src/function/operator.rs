@@ -6,7 +6,7 @@ use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::{Expr, Operator, binary_expr, lit};
 
-use super::typed::Typed;
+use super::typed::TypedExpr;
 use crate::calendar::DAY;
 use crate::evaluate::cast::cast;
 use crate::evaluate::fold::fold_if_possible;
@@ -14,18 +14,18 @@ use crate::evaluate::{arithmetic as numbers, time_arithmetic};
 use crate::syntax::tree::{Binary, Interval};
 use crate::types;
 
-pub(crate) fn negative(value: Typed) -> Result<Typed, String> {
+pub(crate) fn negative(value: TypedExpr) -> Result<TypedExpr, String> {
     if let Expr::Literal(ScalarValue::IntervalYearMonth(Some(months)), _) = value.expr {
         let months = months.checked_neg().ok_or("the interval is out of range")?;
-        return Ok(Typed::literal(ScalarValue::IntervalYearMonth(Some(months))));
+        return Ok(TypedExpr::literal(ScalarValue::IntervalYearMonth(Some(months))));
     }
     let zero =
         if value.data_type == types::day_time() { ScalarValue::DurationMicrosecond(Some(0)) } else { ScalarValue::Int8(Some(0)) };
-    arithmetic(Binary::Subtract, Typed::literal(zero), value, false)
+    arithmetic(Binary::Subtract, TypedExpr::literal(zero), value, false)
 }
 
 /// A date or timestamp plus or minus an interval literal; `None` if it is neither.
-pub(crate) fn plus_literal(time: Typed, interval: Interval, minus: bool) -> Option<Result<Typed, String>> {
+pub(crate) fn plus_literal(time: TypedExpr, interval: Interval, minus: bool) -> Option<Result<TypedExpr, String>> {
     let is_date = time.data_type == DataType::Date32;
     if !is_date && !types::is_timestamp(&time.data_type) {
         return None;
@@ -33,28 +33,28 @@ pub(crate) fn plus_literal(time: Typed, interval: Interval, minus: bool) -> Opti
     let sign = |value: i32| if minus { value.checked_neg() } else { Some(value) };
     let long_sign = |value: i64| if minus { value.checked_neg() } else { Some(value) };
     let made = || {
-        let Typed { expr, data_type } = time;
+        let TypedExpr { expr, data_type } = time;
         let as_time = |expr: Expr| cast(expr, &data_type, &types::timestamp(), false);
         Some(match interval {
             Interval::Months(months) => {
-                Typed { expr: time_arithmetic::plus_months(expr, &data_type, lit(sign(months)?)), data_type }
+                TypedExpr { expr: time_arithmetic::plus_months(expr, &data_type, lit(sign(months)?)), data_type }
             }
             Interval::Time { micros, whole_days: true } if is_date => {
                 let days = i32::try_from(long_sign(micros)? / DAY).ok()?;
-                Typed { expr: time_arithmetic::plus_days(expr, lit(days)), data_type }
+                TypedExpr { expr: time_arithmetic::plus_days(expr, lit(days)), data_type }
             }
             Interval::Time { micros, .. } if is_date => {
                 let expr = time_arithmetic::plus_micros(as_time(expr)?, &types::timestamp(), lit(long_sign(micros)?));
-                Typed { expr, data_type: types::timestamp() }
+                TypedExpr { expr, data_type: types::timestamp() }
             }
             Interval::Time { micros, .. } => {
-                Typed { expr: time_arithmetic::plus_micros(expr, &data_type, lit(long_sign(micros)?)), data_type }
+                TypedExpr { expr: time_arithmetic::plus_micros(expr, &data_type, lit(long_sign(micros)?)), data_type }
             }
             Interval::Calendar { months, days, micros } => {
                 let (expr, data_type) =
                     if is_date && micros != 0 { (as_time(expr)?, types::timestamp()) } else { (expr, data_type.clone()) };
                 let (months, days, micros) = (sign(months)?, sign(days)?, long_sign(micros)?);
-                Typed { expr: time_arithmetic::plus_calendar(expr, &data_type, months, days, micros), data_type }
+                TypedExpr { expr: time_arithmetic::plus_calendar(expr, &data_type, months, days, micros), data_type }
             }
         })
     };
@@ -62,7 +62,7 @@ pub(crate) fn plus_literal(time: Typed, interval: Interval, minus: bool) -> Opti
 }
 
 /// `+ - * / % DIV` on two values of any types that have a sum, difference and so on.
-pub(crate) fn arithmetic(operator: Binary, left: Typed, right: Typed, try_: bool) -> Result<Typed, String> {
+pub(crate) fn arithmetic(operator: Binary, left: TypedExpr, right: TypedExpr, try_: bool) -> Result<TypedExpr, String> {
     let refuse = |l: &DataType, r: &DataType| format!("{} and {} cannot be combined so", types::name(l), types::name(r));
     if let Some(made) = with_time(operator, &left, &right) {
         return made;
@@ -79,14 +79,15 @@ pub(crate) fn arithmetic(operator: Binary, left: Typed, right: Typed, try_: bool
         Binary::WholeDivide => (DataType::Int64, DataType::Int64),
         _ => (common.clone(), common),
     };
-    let to =
-        |value: Typed| cast(value.expr, &value.data_type, &operands, false).map(fold_if_possible).ok_or_else(|| refuse(&l, &r));
+    let to = |value: TypedExpr| {
+        cast(value.expr, &value.data_type, &operands, false).map(fold_if_possible).ok_or_else(|| refuse(&l, &r))
+    };
     let expr = numbers::operation(operator, to(left)?, to(right)?, output.clone(), try_).ok_or_else(|| refuse(&l, &r))?;
-    Ok(Typed { expr, data_type: output })
+    Ok(TypedExpr { expr, data_type: output })
 }
 
-fn decimal_arithmetic(operator: Binary, left: Typed, right: Typed, try_: bool) -> Result<Typed, String> {
-    let shape = |value: &Typed| match &value.expr {
+fn decimal_arithmetic(operator: Binary, left: TypedExpr, right: TypedExpr, try_: bool) -> Result<TypedExpr, String> {
+    let shape = |value: &TypedExpr| match &value.expr {
         // A whole number as written has as many digits as it shows, not as many as its type allows.
         Expr::Literal(literal, _) if types::is_whole_number(&value.data_type) => {
             (literal.to_string().trim_start_matches('-').len().clamp(1, 38) as u8, 0)
@@ -94,7 +95,7 @@ fn decimal_arithmetic(operator: Binary, left: Typed, right: Typed, try_: bool) -
         _ => types::digits(&value.data_type).unwrap_or((38, 18)),
     };
     let (l, r) = (shape(&left), shape(&right));
-    let decimal = |value: Typed, (precision, scale): (u8, i8)| {
+    let decimal = |value: TypedExpr, (precision, scale): (u8, i8)| {
         let to = DataType::Decimal128(precision, scale);
         cast(value.expr, &value.data_type, &to, false).map(fold_if_possible).ok_or("not a decimal".to_string())
     };
@@ -103,19 +104,19 @@ fn decimal_arithmetic(operator: Binary, left: Typed, right: Typed, try_: bool) -
         let quotient = decimal_result(Binary::Divide, l, r);
         let expr = numbers::operation(Binary::Divide, left, right, quotient.clone(), try_).unwrap_or_default();
         let expr = cast(expr, &quotient, &DataType::Int64, try_).unwrap_or_default();
-        return Ok(Typed { expr, data_type: DataType::Int64 });
+        return Ok(TypedExpr { expr, data_type: DataType::Int64 });
     }
     let output = decimal_result(operator, l, r);
     let expr = numbers::operation(operator, left, right, output.clone(), try_).unwrap_or_default();
-    Ok(Typed { expr, data_type: output })
+    Ok(TypedExpr { expr, data_type: output })
 }
 
 /// Sums and differences in which a date or timestamp takes part.
-fn with_time(operator: Binary, left: &Typed, right: &Typed) -> Option<Result<Typed, String>> {
+fn with_time(operator: Binary, left: &TypedExpr, right: &TypedExpr) -> Option<Result<TypedExpr, String>> {
     let is_time = |t: &DataType| types::is_timestamp(t) || *t == DataType::Date32;
     let (l, r) = (&left.data_type, &right.data_type);
     let (a, b) = (left.expr.clone(), right.expr.clone());
-    let typed = |expr: Expr, data_type: &DataType| Some(Ok(Typed { expr, data_type: data_type.clone() }));
+    let typed = |expr: Expr, data_type: &DataType| Some(Ok(TypedExpr { expr, data_type: data_type.clone() }));
     match operator {
         Binary::Subtract if is_time(l) && is_time(r) => {
             let common = types::common(l, r)?;
@@ -125,25 +126,25 @@ fn with_time(operator: Binary, left: &Typed, right: &Typed) -> Option<Result<Typ
         Binary::Add if is_time(r) && !is_time(l) => with_time(operator, right, left),
         Binary::Add | Binary::Subtract if is_time(l) => {
             let minus = operator == Binary::Subtract;
-            let signed = |value: Typed| if minus { negative(value) } else { Ok(value) };
+            let signed = |value: TypedExpr| if minus { negative(value) } else { Ok(value) };
             if *l == DataType::Date32 && types::is_whole_number(r) && *r != DataType::Int64 {
                 let days = signed(right.clone()).map(|days| cast(days.expr, &days.data_type, &DataType::Int32, false));
-                return Some(
-                    days.map(|days| Typed {
-                        expr: time_arithmetic::plus_days(a, days.unwrap_or_default()),
-                        data_type: l.clone(),
-                    }),
-                );
+                return Some(days.map(|days| TypedExpr {
+                    expr: time_arithmetic::plus_days(a, days.unwrap_or_default()),
+                    data_type: l.clone(),
+                }));
             }
             if *r == types::year_month() {
                 let months = signed(right.clone());
-                return Some(months.map(|m| Typed { expr: time_arithmetic::plus_months(a, l, m.expr), data_type: l.clone() }));
+                return Some(
+                    months.map(|m| TypedExpr { expr: time_arithmetic::plus_months(a, l, m.expr), data_type: l.clone() }),
+                );
             }
             if *r == types::day_time() {
                 let time_type = if *l == DataType::Date32 { types::timestamp() } else { l.clone() };
                 let time = cast(a, l, &time_type, false)?;
                 let micros = signed(right.clone());
-                return Some(micros.map(|m| Typed {
+                return Some(micros.map(|m| TypedExpr {
                     expr: time_arithmetic::plus_micros(time, &time_type, m.expr),
                     data_type: time_type.clone(),
                 }));
@@ -154,16 +155,16 @@ fn with_time(operator: Binary, left: &Typed, right: &Typed) -> Option<Result<Typ
     }
 }
 
-pub(crate) fn bitwise(operator: Binary, left: Typed, right: Typed) -> Result<Typed, String> {
+pub(crate) fn bitwise(operator: Binary, left: TypedExpr, right: TypedExpr) -> Result<TypedExpr, String> {
     let common = types::common(&left.data_type, &right.data_type).filter(types::is_whole_number);
     let common = common.ok_or("bits are those of whole numbers")?;
-    let to = |value: Typed| cast(value.expr, &value.data_type, &common, false).map(fold_if_possible).unwrap_or_default();
+    let to = |value: TypedExpr| cast(value.expr, &value.data_type, &common, false).map(fold_if_possible).unwrap_or_default();
     let operator = match operator {
         Binary::BitAnd => Operator::BitwiseAnd,
         Binary::BitOr => Operator::BitwiseOr,
         _ => Operator::BitwiseXor,
     };
-    Ok(Typed { expr: binary_expr(to(left), operator, to(right)), data_type: common })
+    Ok(TypedExpr { expr: binary_expr(to(left), operator, to(right)), data_type: common })
 }
 
 /// The type of the result of `+ - * / %` on two decimals.

@@ -13,26 +13,31 @@ use arrow_schema::{DataType, Field};
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{Expr, lit};
 
-use super::args::{Args, Call};
+use super::args::{Args, CallResult};
 use super::library;
 use super::like::like;
-use super::typed::Typed;
+use super::typed::TypedExpr;
 use crate::evaluate::arithmetic::operation;
 use crate::evaluate::fold::fold_if_possible;
-use crate::evaluate::kernel::{Input, Order, Spec};
+use crate::evaluate::kernel::{KernelInput, KernelSpec, Monotonicity};
 use crate::syntax::tree::{Binary, LikeForm};
 
-pub(crate) static STARTS_WITH: Spec = Spec::total("startswith", |input| compare(input, |text, part| text.starts_with(part)));
-static ENDS_WITH: Spec = Spec::total("endswith", |input| compare(input, |text, part| text.ends_with(part)));
-static CONTAINS: Spec = Spec::total("contains", |input| compare(input, |text, part| text.contains(part)));
-static SUBSTRING: Spec = Spec::total("substring", substring);
-static BEGINNING: Spec = Spec::total("substring", substring).ordered(&[Order::Rising, Order::Constant, Order::Constant]);
+pub(crate) static STARTS_WITH: KernelSpec =
+    KernelSpec::total("startswith", |input| compare(input, |text, part| text.starts_with(part)));
+static ENDS_WITH: KernelSpec = KernelSpec::total("endswith", |input| compare(input, |text, part| text.ends_with(part)));
+static CONTAINS: KernelSpec = KernelSpec::total("contains", |input| compare(input, |text, part| text.contains(part)));
+static SUBSTRING: KernelSpec = KernelSpec::total("substring", substring);
+static PREFIX: KernelSpec = KernelSpec::total("substring", substring).monotonic(&[
+    Monotonicity::Increasing,
+    Monotonicity::Constant,
+    Monotonicity::Constant,
+]);
 /// A place to begin at that is null makes it zero.
-static LOCATE: Spec = Spec::total("locate", locate).null_for(2);
-static INITCAP: Spec = Spec::total("initcap", initcap);
-static SPLIT: Spec = Spec::total("split", split);
+static LOCATE: KernelSpec = KernelSpec::total("locate", locate).with_null_args(2);
+static INITCAP: KernelSpec = KernelSpec::total("initcap", initcap);
+static SPLIT: KernelSpec = KernelSpec::total("split", split);
 
-pub(crate) fn call(args: &Args<'_>) -> Option<Call> {
+pub(crate) fn call(args: &Args<'_>) -> Option<CallResult> {
     Some(match args.name {
         "startswith" => both(args, &STARTS_WITH),
         "endswith" => both(args, &ENDS_WITH),
@@ -58,7 +63,7 @@ pub(crate) fn call(args: &Args<'_>) -> Option<Call> {
         "split" => args.count(2).and_then(|()| {
             let separator = plain(args.literal(1)?)?;
             let data_type = DataType::List(Arc::new(Field::new("element", DataType::Utf8, true)));
-            Ok(Typed { expr: SPLIT.call(vec![args.text(0)?, lit(separator)], data_type.clone()), data_type })
+            Ok(TypedExpr { expr: SPLIT.call(vec![args.text(0)?, lit(separator)], data_type.clone()), data_type })
         }),
         // trim(characters, text) as a call, btrim(text, characters).
         "trim" | "ltrim" | "rtrim" if args.len() == 2 => {
@@ -77,23 +82,23 @@ pub(crate) fn call(args: &Args<'_>) -> Option<Call> {
     })
 }
 
-fn text(expr: Expr) -> Typed {
-    Typed { expr, data_type: DataType::Utf8 }
+fn text(expr: Expr) -> TypedExpr {
+    TypedExpr { expr, data_type: DataType::Utf8 }
 }
 
-fn both(args: &Args<'_>, spec: &'static Spec) -> Call {
+fn both(args: &Args<'_>, spec: &'static KernelSpec) -> CallResult {
     args.count(2)?;
-    Ok(Typed { expr: spec.call(vec![args.text(0)?, args.text(1)?], DataType::Boolean), data_type: DataType::Boolean })
+    Ok(TypedExpr { expr: spec.call(vec![args.text(0)?, args.text(1)?], DataType::Boolean), data_type: DataType::Boolean })
 }
 
-fn part_of(whole: Expr, from: Expr, length: Expr) -> Typed {
+fn part_of(whole: Expr, from: Expr, length: Expr) -> TypedExpr {
     let begins = from == lit(0i32) || from == lit(1i32);
-    let spec = if begins { &BEGINNING } else { &SUBSTRING };
+    let spec = if begins { &PREFIX } else { &SUBSTRING };
     text(spec.call(vec![whole, from, length], DataType::Utf8))
 }
 
-fn located(args: Vec<Expr>) -> Call {
-    Ok(Typed { expr: LOCATE.call(args, DataType::Int32), data_type: DataType::Int32 })
+fn located(args: Vec<Expr>) -> CallResult {
+    Ok(TypedExpr { expr: LOCATE.call(args, DataType::Int32), data_type: DataType::Int32 })
 }
 
 /// A separator that means itself: without the signs of regular expressions, or with a backslash before each.
@@ -115,16 +120,16 @@ fn plain(pattern: &str) -> Result<String, String> {
     if separator.is_empty() { Err("split: the separator is empty".into()) } else { Ok(separator) }
 }
 
-fn texts<'a>(input: &'a Input<'_>, index: usize) -> DfResult<&'a StringArray> {
+fn texts<'a>(input: &'a KernelInput<'_>, index: usize) -> DfResult<&'a StringArray> {
     Ok(input.array(index)?.as_string::<i32>())
 }
 
-fn compare(input: &Input<'_>, holds: fn(&str, &str) -> bool) -> DfResult<ArrayRef> {
+fn compare(input: &KernelInput<'_>, holds: fn(&str, &str) -> bool) -> DfResult<ArrayRef> {
     let pairs = texts(input, 0)?.iter().zip(texts(input, 1)?);
     Ok(Arc::new(pairs.map(|(text, part)| Some(holds(text?, part?))).collect::<BooleanArray>()))
 }
 
-fn substring(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn substring(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let whole = texts(input, 0)?;
     let (from, length) = (input.array(1)?.as_primitive::<Int32Type>(), input.array(2)?.as_primitive::<Int32Type>());
     let mut parts = StringBuilder::with_capacity(whole.len(), whole.values().len());
@@ -152,7 +157,7 @@ fn cut(text: &str, from: i64, length: i64) -> &str {
     text.get(place(start)..place(end)).unwrap_or_default()
 }
 
-fn locate(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn locate(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let from = input.array(2)?.as_primitive::<Int32Type>();
     let found = texts(input, 0)?.iter().zip(texts(input, 1)?).zip(from).map(|((part, whole), from)| {
         let (part, whole) = (part?, whole?);
@@ -168,7 +173,7 @@ fn locate(input: &Input<'_>) -> DfResult<ArrayRef> {
     Ok(Arc::new(found.collect::<Int32Array>()))
 }
 
-fn initcap(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn initcap(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let capitalised = texts(input, 0)?.iter().map(|text| {
         let mut first = true;
         text.map(|text| {
@@ -187,7 +192,7 @@ fn initcap(input: &Input<'_>) -> DfResult<ArrayRef> {
     Ok(Arc::new(capitalised.collect::<StringArray>()))
 }
 
-fn split(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn split(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let separator = input.constant_text(1).unwrap_or_default();
     let mut lists = ListBuilder::new(StringBuilder::new()).with_field(Field::new("element", DataType::Utf8, true));
     for text in texts(input, 0)? {
@@ -203,6 +208,6 @@ fn split(input: &Input<'_>) -> DfResult<ArrayRef> {
 }
 
 /// The first characters of a text, as an expression that rises with the text.
-pub(crate) fn beginning(text: Expr, length: i32) -> Expr {
-    BEGINNING.call(vec![text, lit(1i32), lit(length)], DataType::Utf8)
+pub(crate) fn prefix_of(text: Expr, length: i32) -> Expr {
+    PREFIX.call(vec![text, lit(1i32), lit(length)], DataType::Utf8)
 }

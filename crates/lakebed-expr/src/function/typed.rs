@@ -1,4 +1,4 @@
-//! An expression with the type of its values. Read [`Typed`] first.
+//! An expression with the type of its values. Read [`TypedExpr`] first.
 
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
@@ -6,18 +6,18 @@ use datafusion_expr::Expr;
 
 /// An expression and the type of its values.
 #[derive(Debug, Clone)]
-pub(crate) struct Typed {
+pub(crate) struct TypedExpr {
     pub(crate) expr: Expr,
     pub(crate) data_type: DataType,
 }
 
-impl Typed {
-    pub(crate) fn literal(value: ScalarValue) -> Typed {
+impl TypedExpr {
+    pub(crate) fn literal(value: ScalarValue) -> TypedExpr {
         let data_type = value.data_type();
-        Typed { expr: Expr::Literal(value, None), data_type }
+        TypedExpr { expr: Expr::Literal(value, None), data_type }
     }
 
-    pub(crate) fn boolean(expr: Expr) -> Typed {
-        Typed { expr, data_type: DataType::Boolean }
+    pub(crate) fn boolean(expr: Expr) -> TypedExpr {
+        TypedExpr { expr, data_type: DataType::Boolean }
     }
 }

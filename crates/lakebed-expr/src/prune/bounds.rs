@@ -11,8 +11,8 @@ use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::{Expr, Operator, binary_expr};
 
 use super::prover::{Answer, all, any};
-use crate::evaluate::kernel::{Input, Spec};
-use crate::evaluate::tree::branches;
+use crate::evaluate::kernel::{KernelInput, KernelSpec};
+use crate::evaluate::tree::case_when;
 
 /// The parts that the bounds of one value may have.
 const MOST_NODES: usize = 500;
@@ -25,12 +25,12 @@ pub(super) struct Bounds {
     /// No value but NaN is greater; absent or null if that is not known.
     pub(super) high: Option<Expr>,
     /// What is above that.
-    pub(super) nan: Nan,
+    pub(super) nan: NanBound,
 }
 
 /// Whether there may be NaN above an upper bound: most writers leave it out of their statistics.
 #[derive(Debug, Clone)]
-pub(super) enum Nan {
+pub(super) enum NanBound {
     /// There is none.
     Never,
     /// There may be, unless this upper bound is known, which holds for NaN too; it is null if it is not known.
@@ -39,35 +39,35 @@ pub(super) enum Nan {
 
 impl Bounds {
     pub(super) fn exactly(value: Expr) -> Bounds {
-        Bounds { low: Some(value.clone()), high: Some(value), nan: Nan::Never }
+        Bounds { low: Some(value.clone()), high: Some(value), nan: NanBound::Never }
     }
 
     pub(super) fn map(self, convert: impl Fn(Expr) -> Expr) -> Bounds {
         let nan = match self.nan {
-            Nan::Never => Nan::Never,
-            Nan::Unless(top) => Nan::Unless(top.map(&convert)),
+            NanBound::Never => NanBound::Never,
+            NanBound::Unless(top) => NanBound::Unless(top.map(&convert)),
         };
         Bounds { low: self.low.map(&convert), high: self.high.map(&convert), nan }
     }
 
     /// Whether there may be NaN above the upper bound.
     pub(super) fn may_be_nan(&self) -> bool {
-        matches!(self.nan, Nan::Unless(_))
+        matches!(self.nan, NanBound::Unless(_))
     }
 
     /// No value is greater, NaN included.
     pub(super) fn top(&self) -> Option<&Expr> {
         match &self.nan {
-            Nan::Never => self.high.as_ref(),
-            Nan::Unless(top) => top.as_ref(),
+            NanBound::Never => self.high.as_ref(),
+            NanBound::Unless(top) => top.as_ref(),
         }
     }
 
     /// The bounds of the values in the opposite order. What was below all is above all then, but for NaN.
     pub(super) fn reversed(self) -> Bounds {
         let nan = match self.nan {
-            Nan::Never => Nan::Never,
-            Nan::Unless(top) => Nan::Unless(top.zip(self.low.clone()).map(|(top, low)| where_known(top, low))),
+            NanBound::Never => NanBound::Never,
+            NanBound::Unless(top) => NanBound::Unless(top.zip(self.low.clone()).map(|(top, low)| where_known(top, low))),
         };
         Bounds { low: self.high, high: self.low, nan }
     }
@@ -75,10 +75,10 @@ impl Bounds {
     /// The bounds where they are known to hold for NaN, too; nothing is known elsewhere.
     pub(super) fn where_no_nan(self) -> Bounds {
         match self.nan {
-            Nan::Never => self,
-            Nan::Unless(top) => {
+            NanBound::Never => self,
+            NanBound::Unless(top) => {
                 let low = top.clone().zip(self.low).map(|(top, low)| where_known(top, low));
-                Bounds { low, high: top, nan: Nan::Never }
+                Bounds { low, high: top, nan: NanBound::Never }
             }
         }
     }
@@ -101,10 +101,10 @@ impl Bounds {
 }
 
 /// Floats of statistics in the form in which they are compared; a bound that is NaN says nothing.
-pub(super) static FLOAT_BOUND: Spec = Spec::total("float_bound", float_bound).lenient();
+pub(super) static FLOAT_BOUND: KernelSpec = KernelSpec::total("float_bound", float_bound).not_strict();
 
 /// The first of two bounds, if both are finite.
-pub(super) static FINITE_BOUND: Spec = Spec::total("finite_bound", finite_bound).lenient();
+pub(super) static FINITE_BOUND: KernelSpec = KernelSpec::total("finite_bound", finite_bound).not_strict();
 
 /// A bound of this type, null if it is NaN.
 pub(super) fn without_nan(bound: Expr, data_type: &DataType) -> Expr {
@@ -113,14 +113,14 @@ pub(super) fn without_nan(bound: Expr, data_type: &DataType) -> Expr {
 
 /// A value where a bound is known.
 pub(super) fn where_known(bound: Expr, value: Expr) -> Expr {
-    branches([(bound.is_not_null(), value)], None)
+    case_when([(bound.is_not_null(), value)], None)
 }
 
 pub(super) fn is_float(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Float32 | DataType::Float64)
 }
 
-fn float_bound(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn float_bound(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let array = input.array(0)?;
     Ok(match array.data_type() {
         DataType::Float32 => {
@@ -130,7 +130,7 @@ fn float_bound(input: &Input<'_>) -> DfResult<ArrayRef> {
     })
 }
 
-fn finite_bound(input: &Input<'_>) -> DfResult<ArrayRef> {
+fn finite_bound(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     let (bound, other) = (input.array(0)?, input.array(1)?);
     Ok(match bound.data_type() {
         DataType::Float32 => Arc::new(where_finite::<Float32Type>(bound.as_primitive(), other.as_primitive(), f32::is_finite)),

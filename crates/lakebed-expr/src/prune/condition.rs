@@ -9,7 +9,7 @@ use lakebed_core::{Error, Result};
 
 use super::facts::{Fact, Facts};
 use crate::evaluate::compile::compile;
-use crate::evaluate::condition::{kept, undecided};
+use crate::evaluate::condition::{null_rows, true_or_null_rows};
 
 /// A condition on facts, false where no row can match.
 #[derive(Debug)]
@@ -33,13 +33,13 @@ impl Condition {
     /// For each row of facts whether it may match. What fails proves nothing.
     pub(super) fn run(&self, rows: usize, provide: impl FnMut(&Fact) -> Option<ArrayRef>) -> Result<BooleanArray> {
         let batch = self.facts.batch(rows, provide)?;
-        Ok(true_where_it_fails(self.run.as_ref(), &batch, kept))
+        Ok(true_where_it_fails(self.run.as_ref(), &batch, true_or_null_rows))
     }
 
     /// For each row of facts whether they do not suffice to tell.
     pub(super) fn undecided(&self, rows: usize, provide: impl FnMut(&Fact) -> Option<ArrayRef>) -> Result<BooleanArray> {
         let batch = self.facts.batch(rows, provide)?;
-        Ok(true_where_it_fails(self.run.as_ref(), &batch, undecided))
+        Ok(true_where_it_fails(self.run.as_ref(), &batch, null_rows))
     }
 }
 

@@ -1,4 +1,4 @@
-//! A conjunct of a filter as conditions on facts. Read [`Preparation::conjunct`] first.
+//! A conjunct of a filter as conditions on facts. Read [`ConjunctCompiler::conjunct`] first.
 
 use arrow_schema::SchemaRef;
 use lakebed_core::{Error, Result};
@@ -6,14 +6,14 @@ use lakebed_core::{Error, Result};
 use super::condition::Condition;
 use super::facts::{Fact, Facts};
 use super::generated::Generated;
-use super::prover::{Knowledge, Prover, Statistics};
+use super::prover::{Knowledge, Prover, StatisticsSource};
 use crate::evaluate::properties::may_fail;
 use crate::evaluate::tree::{columns_of, replace_columns};
 use crate::filter::Conjunct;
 
 /// A conjunct as conditions on what is known.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct PreparedConjunct {
     pub(super) text: String,
     /// Decided by partition values alone, with no need to look at rows.
     pub(super) exact: bool,
@@ -40,15 +40,15 @@ pub enum Used {
 }
 
 /// What conjuncts are prepared with.
-pub(super) struct Preparation<'a> {
+pub(super) struct ConjunctCompiler<'a> {
     pub(super) schema: &'a SchemaRef,
     pub(super) partitions: &'a [String],
     pub(super) generated: &'a [Generated],
-    pub(super) statistics: Statistics,
+    pub(super) statistics: StatisticsSource,
 }
 
-impl Preparation<'_> {
-    pub(super) fn conjunct(&self, conjunct: &Conjunct, never_nan: &[datafusion_expr::Expr]) -> Result<Prepared> {
+impl ConjunctCompiler<'_> {
+    pub(super) fn conjunct(&self, conjunct: &Conjunct, never_nan: &[datafusion_expr::Expr]) -> Result<PreparedConjunct> {
         let text = conjunct.text.clone();
         let may_fail = may_fail(&conjunct.expr);
         let columns = columns_of(&conjunct.expr);
@@ -56,7 +56,7 @@ impl Preparation<'_> {
         if !columns.is_empty() && columns.iter().all(about_partitions) {
             let names = columns.into_iter().flatten().collect();
             let by_partitions = Some(self.exactly(conjunct)?);
-            return Ok(Prepared {
+            return Ok(PreparedConjunct {
                 text,
                 exact: true,
                 may_fail,
@@ -65,7 +65,7 @@ impl Preparation<'_> {
                 used: Used::Partitions(names),
             });
         }
-        let (by_partitions, _) = self.proof(conjunct, never_nan, Statistics::None)?;
+        let (by_partitions, _) = self.proof(conjunct, never_nan, StatisticsSource::None)?;
         let (by_statistics, reason) = self.proof(conjunct, never_nan, self.statistics)?;
         let used = match (&by_partitions, &by_statistics) {
             (_, Some(condition)) if condition.facts.asked().any(is_statistic) => Used::Statistics {
@@ -75,7 +75,7 @@ impl Preparation<'_> {
             (Some(condition), _) => Used::Partitions(partitions_of(condition, self.generated)),
             _ => Used::Nothing(reason),
         };
-        Ok(Prepared { text, exact: false, may_fail, by_partitions, by_statistics, used })
+        Ok(PreparedConjunct { text, exact: false, may_fail, by_partitions, by_statistics, used })
     }
 
     /// A conjunct about partition columns alone is computed as it stands: their values are facts.
@@ -94,7 +94,7 @@ impl Preparation<'_> {
         &self,
         conjunct: &Conjunct,
         never_nan: &[datafusion_expr::Expr],
-        statistics: Statistics,
+        statistics: StatisticsSource,
     ) -> Result<(Option<Condition>, String)> {
         let knowledge = Knowledge { schema: self.schema, partitions: self.partitions, generated: self.generated, statistics };
         let mut prover = Prover::new(knowledge, never_nan.to_vec());

@@ -7,14 +7,14 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::{Expr, Operator, lit};
 
 use super::facts::Fact;
-use super::prover::{Answer, Prover, Statistics, all};
-use crate::evaluate::tree::{branches, columns_of, join, replace_columns};
+use super::prover::{Answer, Prover, StatisticsSource, all};
+use crate::evaluate::tree::{case_when, columns_of, join_conditions, replace_columns};
 
 impl Prover<'_> {
     /// May some row make the whole condition true? Where the answer is not exact, it is computed in files of one value.
     pub(crate) fn may_match(&mut self, condition: &Expr) -> Answer {
         let understood = self.may_be_true(condition);
-        let with_statistics = self.knowledge.statistics != Statistics::None;
+        let with_statistics = self.knowledge.statistics != StatisticsSource::None;
         let computed = if self.is_inexact() && with_statistics { self.unless_constant(condition) } else { None };
         all([understood, computed])
     }
@@ -33,7 +33,7 @@ impl Prover<'_> {
         }
         let value_of = |name: &str| values.iter().find(|(column, _)| column == name).map(|(_, value)| value.clone());
         let computed = Expr::IsTrue(Box::new(replace_columns(condition, value_of)));
-        let varies = Expr::Not(Box::new(join(Operator::And, constant)));
+        let varies = Expr::Not(Box::new(join_conditions(Operator::And, constant)));
         // In this order nothing is computed, and nothing fails, where values differ.
         Some(varies.or(computed))
     }
@@ -61,7 +61,7 @@ impl Prover<'_> {
         let null = lit(ScalarValue::try_from(&data_type).ok()?);
         let all_null = nulls.clone().eq(rows);
         let one_value = nulls.eq(lit(0i64)).and(low.clone().eq(high));
-        let value = branches([(all_null.clone(), null)], Some(low));
+        let value = case_when([(all_null.clone(), null)], Some(low));
         Some((Some(one_value.or(all_null)), value))
     }
 }

@@ -8,14 +8,14 @@ use datafusion_common::DFSchema;
 use datafusion_expr::expr::Case;
 use datafusion_expr::{Cast, Expr, ExprSchemable};
 
-use super::bounds::{Bounds, FLOAT_BOUND, Nan, is_float, without_nan};
+use super::bounds::{Bounds, FLOAT_BOUND, NanBound, is_float, without_nan};
 use super::facts::Fact;
-use super::prover::{Prover, Statistics, any};
+use super::prover::{Prover, StatisticsSource, any};
 use super::result_bounds::{among, even, extreme, is_null, of_results, order_of, unless_null};
-use crate::evaluate::float_form::{below_one_form, one_form_of};
-use crate::evaluate::kernel::{Kernel, Order};
+use crate::evaluate::kernel::{Kernel, Monotonicity};
 use crate::evaluate::nested::path;
-use crate::evaluate::tree::branches;
+use crate::evaluate::normalize_float::{below_one_form, normalized_float};
+use crate::evaluate::tree::case_when;
 
 impl Prover<'_> {
     /// Bounds from each source that has some; several are all true at once.
@@ -33,14 +33,18 @@ impl Prover<'_> {
     /// If a row that matters cannot hold NaN here, the upper bound is one.
     fn where_never_nan(&self, value: &Expr, bounds: Bounds) -> Bounds {
         let is_never_nan = || self.never_nan.iter().any(|known| below_one_form(known) == below_one_form(value));
-        if bounds.may_be_nan() && is_never_nan() { Bounds { nan: Nan::Never, ..bounds } } else { bounds }
+        if bounds.may_be_nan() && is_never_nan() { Bounds { nan: NanBound::Never, ..bounds } } else { bounds }
     }
 
     fn bounds_of(&mut self, value: &Expr) -> Vec<Bounds> {
         let below = below_one_form(value);
         if !std::ptr::eq(below, value) {
             let data_type = Kernel::of(value).map_or(DataType::Float64, |(kernel, _)| kernel.output.clone());
-            return self.bounds_of(below).into_iter().map(|bounds| bounds.map(|bound| one_form_of(bound, &data_type))).collect();
+            return self
+                .bounds_of(below)
+                .into_iter()
+                .map(|bounds| bounds.map(|bound| normalized_float(bound, &data_type)))
+                .collect();
         }
         if let Some(path) = path(value) {
             return self.bounds_of_column(&path);
@@ -72,7 +76,7 @@ impl Prover<'_> {
             if generated.base() == path {
                 let low = Some(self.facts.column(Fact::GeneratedLow(number), &data_type));
                 let high = Some(self.facts.column(Fact::GeneratedHigh(number), &data_type));
-                found.push(Bounds { low, high, nan: Nan::Never });
+                found.push(Bounds { low, high, nan: NanBound::Never });
             }
         }
         if self.knowledge.statistics.hold_bounds_of(&data_type) {
@@ -81,14 +85,14 @@ impl Prover<'_> {
             found.push(match is_float(&data_type) {
                 true => {
                     let holds = self.facts.column(Fact::BoundsNan(path.to_vec()), &DataType::Boolean);
-                    let nan = Nan::Unless(Some(branches([(holds, high.clone())], None)));
+                    let nan = NanBound::Unless(Some(case_when([(holds, high.clone())], None)));
                     let bounds = Bounds { low: Some(low), high: Some(high), nan };
                     bounds.map(|bound| FLOAT_BOUND.call(vec![bound], data_type.clone()))
                 }
-                false => Bounds { low: Some(low), high: Some(high), nan: Nan::Never },
+                false => Bounds { low: Some(low), high: Some(high), nan: NanBound::Never },
             });
         }
-        if found.is_empty() && self.knowledge.statistics != Statistics::None {
+        if found.is_empty() && self.knowledge.statistics != StatisticsSource::None {
             self.note(format!("statistics hold no minimum and maximum of {}", path.join(".")));
         }
         found
@@ -96,14 +100,14 @@ impl Prover<'_> {
 
     /// A call whose result follows its arguments lies between its results at their bounds.
     fn bounds_of_call(&mut self, kernel: &Kernel, args: &[Expr]) -> Vec<Bounds> {
-        let spec = if kernel.spec.may_fail { kernel.spec.quiet } else { kernel.spec.quiet.or(Some(kernel.spec)) };
-        if spec.is_some_and(|spec| spec.order == [Order::Chosen]) {
+        let spec = if kernel.spec.may_fail { kernel.spec.try_spec } else { kernel.spec.try_spec.or(Some(kernel.spec)) };
+        if spec.is_some_and(|spec| spec.monotonicity == [Monotonicity::Chosen]) {
             return self.bounds_of_extreme(kernel, args);
         }
-        let Some(spec) = spec.filter(|spec| spec.order.len() == args.len() && !args.is_empty()) else {
+        let Some(spec) = spec.filter(|spec| spec.monotonicity.len() == args.len() && !args.is_empty()) else {
             return self.without_order(kernel);
         };
-        if let ([Order::Even], [arg]) = (spec.order, args) {
+        if let ([Monotonicity::Even], [arg]) = (spec.monotonicity, args) {
             return self.bounds(arg).into_iter().filter_map(|bounds| even(kernel, spec, bounds)).collect();
         }
         let mut of_args = Vec::with_capacity(args.len());
@@ -111,8 +115,8 @@ impl Prover<'_> {
             let Some(order) = order_of(spec, args, place) else { return self.without_order(kernel) };
             let mut bounds = self.bounds(arg);
             match order {
-                Order::Falling => bounds = bounds.into_iter().map(Bounds::reversed).collect(),
-                Order::RisingUnlessNan => bounds = bounds.into_iter().map(Bounds::where_no_nan).collect(),
+                Monotonicity::Decreasing => bounds = bounds.into_iter().map(Bounds::reversed).collect(),
+                Monotonicity::IncreasingUnlessNan => bounds = bounds.into_iter().map(Bounds::where_no_nan).collect(),
                 _ => {}
             }
             of_args.push(bounds);
@@ -164,7 +168,7 @@ impl Prover<'_> {
             Some(extreme(bounds, &kernel.output, is_greatest))
         };
         let may_be_nan = of_args.iter().any(Bounds::may_be_nan);
-        let nan = if may_be_nan { Nan::Unless(result(Bounds::top)) } else { Nan::Never };
+        let nan = if may_be_nan { NanBound::Unless(result(Bounds::top)) } else { NanBound::Never };
         let low = result(|bounds| bounds.low.as_ref());
         // Of NaN and a number the least is the number, which may lie above the bounds of what else could be NaN.
         let high = if may_be_nan && !is_greatest { result(Bounds::top) } else { result(|bounds| bounds.high.as_ref()) };

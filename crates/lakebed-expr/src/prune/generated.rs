@@ -32,7 +32,7 @@ pub(crate) struct Generated {
     rule: Rule,
 }
 
-/// What the partition columns hold of the base column.
+/// Derived the partition columns hold of the base column.
 #[derive(Debug, Clone, PartialEq)]
 enum Rule {
     /// The value itself.
@@ -40,15 +40,15 @@ enum Rule {
     /// The year, or year and month, and so on down to the hour: one column each.
     Parts,
     /// The time cut to a unit.
-    Truncated(Unit),
+    Truncated(TimeUnit),
     /// The time written by a pattern, which names it down to a unit.
-    Formatted(Pattern, Unit),
+    Formatted(Pattern, TimeUnit),
     /// The first so many characters.
-    Beginning(usize),
+    Prefix(usize),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
+enum TimeUnit {
     Year,
     Quarter,
     Month,
@@ -60,37 +60,38 @@ enum Unit {
 }
 
 /// One generation expression: which part of which base column.
-struct Source {
+struct Derivation {
     base: Vec<String>,
-    what: What,
+    what: Derived,
 }
 
-enum What {
+enum Derived {
     Rule(Rule),
     /// A part that takes others to be of use.
-    Part(Unit),
+    Part(TimeUnit),
 }
 
 impl Generated {
-    /// What the generated partition columns of a table tell of other columns.
+    /// Derived the generated partition columns of a table tell of other columns.
     pub(crate) fn of_table(table: &StructType, partitions: &[String], schema: &Schema) -> Vec<Generated> {
         let mut found = Vec::new();
-        let mut parts: Vec<(Vec<String>, Unit, String)> = Vec::new();
+        let mut parts: Vec<(Vec<String>, TimeUnit, String)> = Vec::new();
         for name in partitions {
-            let Some(Source { base, what }) = source_of(table, name, schema) else { continue };
+            let Some(Derivation { base, what }) = source_of(table, name, schema) else { continue };
             // Writers generate from the text as it was before it was padded.
             if is_padded(table, &base) || is_padded(table, std::slice::from_ref(name)) {
                 continue;
             }
             match what {
-                What::Part(unit) => parts.push((base, unit, name.clone())),
-                What::Rule(rule) => found.extend(Generated::new(base, vec![name.clone()], rule, schema)),
+                Derived::Part(unit) => parts.push((base, unit, name.clone())),
+                Derived::Rule(rule) => found.extend(Generated::new(base, vec![name.clone()], rule, schema)),
             }
         }
-        for (base, _, year) in parts.iter().filter(|(_, unit, _)| *unit == Unit::Year) {
-            let part =
-                |wanted: Unit| parts.iter().find(|(b, unit, _)| b == base && *unit == wanted).map(|(_, _, name)| name.clone());
-            let finer = [Unit::Month, Unit::Day, Unit::Hour].map(part).into_iter().map_while(|name| name);
+        for (base, _, year) in parts.iter().filter(|(_, unit, _)| *unit == TimeUnit::Year) {
+            let part = |wanted: TimeUnit| {
+                parts.iter().find(|(b, unit, _)| b == base && *unit == wanted).map(|(_, _, name)| name.clone())
+            };
+            let finer = [TimeUnit::Month, TimeUnit::Day, TimeUnit::Hour].map(part).into_iter().map_while(|name| name);
             let columns = std::iter::once(year.clone()).chain(finer).collect();
             found.extend(Generated::new(base.clone(), columns, Rule::Parts, schema));
         }
@@ -107,7 +108,7 @@ impl Generated {
             Rule::Parts => time && types.iter().all(DataType::is_integer),
             Rule::Truncated(_) => time && types.iter().all(|t| matches!(t, DataType::Date32 | DataType::Timestamp(_, _))),
             Rule::Formatted(_, _) => time && types == [DataType::Utf8],
-            Rule::Beginning(_) => base_type == DataType::Utf8 && types == [DataType::Utf8],
+            Rule::Prefix(_) => base_type == DataType::Utf8 && types == [DataType::Utf8],
         };
         fits.then_some(Generated { base, base_type, columns, rule })
     }
@@ -127,9 +128,9 @@ impl Generated {
         let first = partitions.first()?;
         match &self.rule {
             Rule::Same => Some((first.clone(), first.clone())),
-            Rule::Beginning(length) => {
+            Rule::Prefix(length) => {
                 let texts = first.as_string_opt::<i32>()?;
-                let high: StringArray = texts.iter().map(|text| last_with_beginning(text?, *length)).collect();
+                let high: StringArray = texts.iter().map(|text| last_with_prefix(text?, *length)).collect();
                 Some((first.clone(), Arc::new(high)))
             }
             rule => {
@@ -173,38 +174,38 @@ fn type_of(schema: &Schema, path: &[String]) -> Option<DataType> {
     Some(data_type.clone())
 }
 
-/// What the generation expression of a partition column says, if it is one of those that are understood.
-fn source_of(table: &StructType, partition: &str, schema: &Schema) -> Option<Source> {
+/// Derived the generation expression of a partition column says, if it is one of those that are understood.
+fn source_of(table: &StructType, partition: &str, schema: &Schema) -> Option<Derivation> {
     let Value::String(text) = table.field(partition)?.metadata.get("delta.generationExpression")? else { return None };
     let node = parse_syntax(text).ok()?;
     let path = |node: &Node| path_in(schema, node);
-    let rule = |node: &Node, rule: Rule| Some(Source { base: path(node)?, what: What::Rule(rule) });
+    let rule = |node: &Node, rule: Rule| Some(Derivation { base: path(node)?, what: Derived::Rule(rule) });
     match &node.kind {
         Kind::Path(_) => rule(&node, Rule::Same),
-        Kind::Cast { value, to: DataType::Date32, .. } => rule(value, Rule::Truncated(Unit::Day)),
+        Kind::Cast { value, to: DataType::Date32, .. } => rule(value, Rule::Truncated(TimeUnit::Day)),
         Kind::Call { name, args } => match (name.as_str(), args.as_slice()) {
-            ("to_date" | "date", [value]) => rule(value, Rule::Truncated(Unit::Day)),
-            ("year", [value]) => Some(Source { base: path(value)?, what: What::Part(Unit::Year) }),
-            ("month", [value]) => Some(Source { base: path(value)?, what: What::Part(Unit::Month) }),
-            ("day" | "dayofmonth", [value]) => Some(Source { base: path(value)?, what: What::Part(Unit::Day) }),
-            ("hour", [value]) => Some(Source { base: path(value)?, what: What::Part(Unit::Hour) }),
+            ("to_date" | "date", [value]) => rule(value, Rule::Truncated(TimeUnit::Day)),
+            ("year", [value]) => Some(Derivation { base: path(value)?, what: Derived::Part(TimeUnit::Year) }),
+            ("month", [value]) => Some(Derivation { base: path(value)?, what: Derived::Part(TimeUnit::Month) }),
+            ("day" | "dayofmonth", [value]) => Some(Derivation { base: path(value)?, what: Derived::Part(TimeUnit::Day) }),
+            ("hour", [value]) => Some(Derivation { base: path(value)?, what: Derived::Part(TimeUnit::Hour) }),
             ("date_trunc", [unit, value]) | ("trunc", [value, unit]) => rule(value, Rule::Truncated(unit_named(unit)?)),
             ("date_format", [value, pattern]) => {
                 let Kind::Text(text) = &pattern.kind else { return None };
                 let unit = match text.as_str() {
-                    "yyyy" => Unit::Year,
-                    "yyyy-MM" | "yyyyMM" => Unit::Month,
-                    "yyyy-MM-dd" | "yyyyMMdd" => Unit::Day,
-                    "yyyy-MM-dd-HH" | "yyyyMMddHH" => Unit::Hour,
+                    "yyyy" => TimeUnit::Year,
+                    "yyyy-MM" | "yyyyMM" => TimeUnit::Month,
+                    "yyyy-MM-dd" | "yyyyMMdd" => TimeUnit::Day,
+                    "yyyy-MM-dd-HH" | "yyyyMMddHH" => TimeUnit::Hour,
                     _ => return None,
                 };
                 rule(value, Rule::Formatted(Pattern::parse(text).ok()?, unit))
             }
             ("substring", [value, from, length]) => match (whole_number(from)?, whole_number(length)?) {
-                (0 | 1, length) => rule(value, Rule::Beginning(length)),
+                (0 | 1, length) => rule(value, Rule::Prefix(length)),
                 _ => None,
             },
-            ("left", [value, length]) => rule(value, Rule::Beginning(whole_number(length)?)),
+            ("left", [value, length]) => rule(value, Rule::Prefix(whole_number(length)?)),
             _ => None,
         },
         _ => None,
@@ -233,17 +234,17 @@ fn is_padded(table: &StructType, path: &[String]) -> bool {
     matches!(leaf(table, path), Some(Type::Primitive(PrimitiveType::Char { .. })))
 }
 
-fn unit_named(node: &Node) -> Option<Unit> {
+fn unit_named(node: &Node) -> Option<TimeUnit> {
     let Kind::Text(name) = &node.kind else { return None };
     Some(match name.to_ascii_uppercase().as_str() {
-        "YEAR" | "YYYY" | "YY" => Unit::Year,
-        "QUARTER" => Unit::Quarter,
-        "MONTH" | "MON" | "MM" => Unit::Month,
-        "WEEK" => Unit::Week,
-        "DAY" | "DD" => Unit::Day,
-        "HOUR" => Unit::Hour,
-        "MINUTE" => Unit::Minute,
-        "SECOND" => Unit::Second,
+        "YEAR" | "YYYY" | "YY" => TimeUnit::Year,
+        "QUARTER" => TimeUnit::Quarter,
+        "MONTH" | "MON" | "MM" => TimeUnit::Month,
+        "WEEK" => TimeUnit::Week,
+        "DAY" | "DD" => TimeUnit::Day,
+        "HOUR" => TimeUnit::Hour,
+        "MINUTE" => TimeUnit::Minute,
+        "SECOND" => TimeUnit::Second,
         _ => return None,
     })
 }
@@ -272,8 +273,8 @@ fn span_of(rule: &Rule, partitions: &[ArrayRef], row: usize) -> Option<(i64, i64
         Rule::Formatted(pattern, unit) => span(pattern.read(first.as_string::<i32>().value(row))?, *unit),
         Rule::Parts => {
             let mut numbers = [1970, 1, 1, 0];
-            let units = [Unit::Year, Unit::Month, Unit::Day, Unit::Hour];
-            let mut unit = Unit::Year;
+            let units = [TimeUnit::Year, TimeUnit::Month, TimeUnit::Day, TimeUnit::Hour];
+            let mut unit = TimeUnit::Year;
             for ((number, part), column) in numbers.iter_mut().zip(units).zip(partitions) {
                 let column = arrow_cast::cast(&column.slice(row, 1), &DataType::Int32).ok()?;
                 // A finer part that is null leaves the coarser ones.
@@ -288,35 +289,35 @@ fn span_of(rule: &Rule, partitions: &[ArrayRef], row: usize) -> Option<(i64, i64
             let midnight = Civil::checked(year, month, day)?.days().checked_mul(DAY)?;
             span(midnight.checked_add(hour * 3_600 * SECOND)?, unit)
         }
-        Rule::Same | Rule::Beginning(_) => None,
+        Rule::Same | Rule::Prefix(_) => None,
     }
 }
 
 /// The span of a unit of time that begins here.
-fn span(start: i64, unit: Unit) -> Option<(i64, i64)> {
+fn span(start: i64, unit: TimeUnit) -> Option<(i64, i64)> {
     let later = |months: i64| {
         let (day, clock) = (start.div_euclid(DAY), start.rem_euclid(DAY));
         Civil::from_days(day).plus_months(months).days().checked_mul(DAY)?.checked_add(clock)
     };
     let end = match unit {
-        Unit::Year => later(12)?,
-        Unit::Quarter => later(3)?,
-        Unit::Month => later(1)?,
-        Unit::Week => start.checked_add(7 * DAY)?,
-        Unit::Day => start.checked_add(DAY)?,
-        Unit::Hour => start.checked_add(3_600 * SECOND)?,
-        Unit::Minute => start.checked_add(60 * SECOND)?,
-        Unit::Second => start.checked_add(SECOND)?,
+        TimeUnit::Year => later(12)?,
+        TimeUnit::Quarter => later(3)?,
+        TimeUnit::Month => later(1)?,
+        TimeUnit::Week => start.checked_add(7 * DAY)?,
+        TimeUnit::Day => start.checked_add(DAY)?,
+        TimeUnit::Hour => start.checked_add(3_600 * SECOND)?,
+        TimeUnit::Minute => start.checked_add(60 * SECOND)?,
+        TimeUnit::Second => start.checked_add(SECOND)?,
     };
     Some((start, end))
 }
 
 /// A text that no text with this beginning exceeds.
-fn last_with_beginning(beginning: &str, length: usize) -> Option<String> {
-    if beginning.chars().count() < length {
-        return Some(beginning.to_string());
+fn last_with_prefix(prefix: &str, length: usize) -> Option<String> {
+    if prefix.chars().count() < length {
+        return Some(prefix.to_string());
     }
-    let mut characters: Vec<char> = beginning.chars().collect();
+    let mut characters: Vec<char> = prefix.chars().collect();
     while let Some(last) = characters.pop() {
         let next = match last {
             '\u{d7ff}' => Some('\u{e000}'),

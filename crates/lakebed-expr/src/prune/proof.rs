@@ -13,11 +13,11 @@ use super::any_between::any_between;
 use super::bounds::{Bounds, compare_bounds, is_nan};
 use super::never_nan::never_nan;
 use super::prover::{Answer, Prover, all, any, never};
-use crate::evaluate::float_form::below_one_form;
 use crate::evaluate::kernel::Kernel;
 use crate::evaluate::nested::path;
+use crate::evaluate::normalize_float::below_one_form;
 use crate::evaluate::tree::columns_of;
-use crate::function::text::{STARTS_WITH, beginning};
+use crate::function::text::{STARTS_WITH, prefix_of};
 
 /// Above this many values IN is answered by searching the list instead of comparing each value.
 const MANY_VALUES: usize = 8;
@@ -170,7 +170,7 @@ impl Prover<'_> {
         let length = i32::try_from(prefix.chars().count()).unwrap_or(i32::MAX);
         let mut answers = vec![self.not_all_null(value)];
         for Bounds { low, high, .. } in self.bounds(value) {
-            let front = |bound: Expr| beginning(bound, length);
+            let front = |bound: Expr| prefix_of(bound, length);
             if excluded {
                 // All begin with it if the least and the greatest do.
                 if let (Some(low), Some(high)) = (low, high) {

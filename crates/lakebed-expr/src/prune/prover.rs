@@ -5,11 +5,11 @@ use datafusion_expr::{Expr, Operator, lit};
 
 use super::facts::Facts;
 use super::generated::Generated;
-use crate::evaluate::tree::join;
+use crate::evaluate::tree::join_conditions;
 
 /// Which statistics there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Statistics {
+pub(crate) enum StatisticsSource {
     /// None: only partition values are looked at.
     None,
     /// Those of the log: no bounds of booleans and bytes.
@@ -18,7 +18,7 @@ pub(crate) enum Statistics {
     Footer,
 }
 
-impl Statistics {
+impl StatisticsSource {
     /// Whether columns of a type have bounds.
     pub(super) fn hold_bounds_of(self, data_type: &DataType) -> bool {
         use DataType::{Binary, Boolean, Date32, Timestamp, Utf8};
@@ -40,7 +40,7 @@ pub(crate) struct Knowledge<'a> {
     /// The partition columns by their names in the schema.
     pub(crate) partitions: &'a [String],
     pub(crate) generated: &'a [Generated],
-    pub(crate) statistics: Statistics,
+    pub(crate) statistics: StatisticsSource,
 }
 
 /// Turns conditions on rows into conditions on facts.
@@ -60,12 +60,12 @@ pub(super) type Answer = Option<Expr>;
 /// All must be possible.
 pub(super) fn all(answers: impl IntoIterator<Item = Answer>) -> Answer {
     let known: Vec<Expr> = answers.into_iter().flatten().collect();
-    if known.is_empty() { None } else { Some(join(Operator::And, known)) }
+    if known.is_empty() { None } else { Some(join_conditions(Operator::And, known)) }
 }
 
 /// One must be possible.
 pub(super) fn any(answers: impl IntoIterator<Item = Answer>) -> Answer {
-    answers.into_iter().collect::<Option<Vec<_>>>().map(|known| join(Operator::Or, known))
+    answers.into_iter().collect::<Option<Vec<_>>>().map(|known| join_conditions(Operator::Or, known))
 }
 
 pub(super) fn never() -> Answer {

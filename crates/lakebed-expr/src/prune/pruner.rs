@@ -14,14 +14,14 @@ use lakebed_core::stats::StatColumn;
 use lakebed_core::{Error, Result};
 
 use super::condition::Condition;
-use super::conjunct::{Preparation, Prepared, Used};
+use super::conjunct::{ConjunctCompiler, PreparedConjunct, Used};
 use super::fact_source::{Question, question, stat_column};
 use super::facts::Fact;
 use super::generated::Generated;
 use super::never_nan::never_nan;
-use super::prover::Statistics;
-use crate::evaluate::compile::failed;
-use crate::evaluate::condition::kept;
+use super::prover::StatisticsSource;
+use crate::evaluate::compile::evaluation_error;
+use crate::evaluate::condition::true_or_null_rows;
 use crate::filter::Filter;
 
 /// Decides from the log alone which files a filter needs.
@@ -31,7 +31,7 @@ use crate::filter::Filter;
 /// [`prune_stats`](Self::prune_stats).
 #[derive(Debug)]
 pub struct Pruner {
-    conjuncts: Vec<Prepared>,
+    conjuncts: Vec<PreparedConjunct>,
     generated: Vec<Generated>,
     /// The partition columns whose values are looked at.
     partitions: Vec<PartitionColumn>,
@@ -107,7 +107,7 @@ impl Pruner {
     /// # Errors
     /// [`ErrorKind::Internal`](lakebed_core::ErrorKind::Internal) if a condition cannot be compiled.
     pub fn new(filter: &Filter, schema: &StructType, partition_columns: &[String], mode: MappingMode) -> Result<Pruner> {
-        Self::by(Statistics::Log, filter, schema, partition_columns, mode)
+        Self::by(StatisticsSource::Log, filter, schema, partition_columns, mode)
     }
 
     /// The same for parts of files, whose statistics their footers have.
@@ -115,11 +115,11 @@ impl Pruner {
     /// # Errors
     /// As [`Self::new`].
     pub fn of_footers(filter: &Filter, schema: &StructType, partition_columns: &[String], mode: MappingMode) -> Result<Pruner> {
-        Self::by(Statistics::Footer, filter, schema, partition_columns, mode)
+        Self::by(StatisticsSource::Footer, filter, schema, partition_columns, mode)
     }
 
     fn by(
-        statistics: Statistics,
+        statistics: StatisticsSource,
         filter: &Filter,
         schema: &StructType,
         partition_columns: &[String],
@@ -127,7 +127,7 @@ impl Pruner {
     ) -> Result<Pruner> {
         let partitions = as_spelled(filter.schema(), partition_columns);
         let generated = Generated::of_table(schema, &partitions, filter.schema());
-        let prepare = Preparation { schema: filter.schema(), partitions: &partitions, generated: &generated, statistics };
+        let prepare = ConjunctCompiler { schema: filter.schema(), partitions: &partitions, generated: &generated, statistics };
         let never_nan = never_nan(filter.expr(), true);
         let conjuncts = filter.conjuncts();
         let conjuncts = conjuncts.iter().map(|conjunct| prepare.conjunct(conjunct, &never_nan)).collect::<Result<Vec<_>>>()?;
@@ -264,7 +264,7 @@ impl Pruner {
         &'p self,
         known: &FileColumns<'_>,
         decides: bool,
-        condition: impl Fn(&'p Prepared) -> Option<&'p Condition>,
+        condition: impl Fn(&'p PreparedConjunct) -> Option<&'p Condition>,
     ) -> Result<(BooleanArray, Vec<usize>)> {
         let mut keep = BooleanArray::from(vec![true; known.files]);
         let mut counts = Vec::with_capacity(self.conjuncts.len());
@@ -288,14 +288,14 @@ impl Pruner {
         self.check(known)?;
         let test = |known: &FileColumns<'_>| {
             let facts = condition.facts.batch(known.files, |fact| self.fact(fact, known))?;
-            Ok::<_, Error>(kept(condition.run.as_ref(), &facts))
+            Ok::<_, Error>(true_or_null_rows(condition.run.as_ref(), &facts))
         };
         if let Ok(found) = test(known)? {
             return Ok(found);
         }
         let partitions: Vec<ArrayRef> = known.partitions.iter().map(|values| Ok(filter(values, left)?)).collect::<Result<_>>()?;
         let known = FileColumns { files: left.true_count(), partitions: &partitions, stats: &[], answers: &[] };
-        let found = test(&known)?.map_err(|error| failed(text, &error))?;
+        let found = test(&known)?.map_err(|error| evaluation_error(text, &error))?;
         let mut found = found.iter();
         Ok(left.iter().map(|left| Some(left == Some(true) && found.next().flatten() == Some(true))).collect())
     }

@@ -7,23 +7,23 @@ use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::{Expr, lit};
 
-use super::bounds::{Bounds, FINITE_BOUND, Nan, is_float, where_known, without_nan};
+use super::bounds::{Bounds, FINITE_BOUND, NanBound, is_float, where_known, without_nan};
 use super::prover::Answer;
-use crate::evaluate::kernel::{Kernel, Order, Spec};
-use crate::evaluate::tree::branches;
+use crate::evaluate::kernel::{Kernel, KernelSpec, Monotonicity};
+use crate::evaluate::tree::case_when;
 use crate::function::conditional::{GREATEST_OF_KNOWN, LEAST_OF_KNOWN};
 
 /// How a result follows the argument at this place, given the other arguments; `None` if it does not.
-pub(super) fn order_of(spec: &Spec, args: &[Expr], place: usize) -> Option<Order> {
-    match spec.order.get(place)? {
-        Order::Constant => literal(args.get(place)?).map(|_| Order::Constant),
-        Order::Scaled if literal(args.get(place)?).is_some() => Some(Order::Constant),
-        Order::Scaled => {
+pub(super) fn order_of(spec: &KernelSpec, args: &[Expr], place: usize) -> Option<Monotonicity> {
+    match spec.monotonicity.get(place)? {
+        Monotonicity::Constant => literal(args.get(place)?).map(|_| Monotonicity::Constant),
+        Monotonicity::Scaled if literal(args.get(place)?).is_some() => Some(Monotonicity::Constant),
+        Monotonicity::Scaled => {
             let factor = literal(args.get(1 - place.min(1))?)?;
             let zero = ScalarValue::new_zero(&factor.data_type()).ok()?;
             match (factor.is_null() || !is_finite(factor), factor.partial_cmp(&zero)?) {
-                (false, std::cmp::Ordering::Greater) => Some(Order::Rising),
-                (false, std::cmp::Ordering::Less) => Some(Order::Falling),
+                (false, std::cmp::Ordering::Greater) => Some(Monotonicity::Increasing),
+                (false, std::cmp::Ordering::Less) => Some(Monotonicity::Decreasing),
                 _ => None,
             }
         }
@@ -47,27 +47,27 @@ fn is_finite(value: &ScalarValue) -> bool {
 }
 
 /// The result where the kernel says that the order holds between the least and the greatest arguments.
-pub(super) fn where_ordered(within: &'static Spec, low: &[Expr], high: &[Expr], result: Expr) -> Expr {
+pub(super) fn where_ordered(within: &'static KernelSpec, low: &[Expr], high: &[Expr], result: Expr) -> Expr {
     let ends = low.iter().chain(high).cloned().collect();
-    branches([(within.call(ends, DataType::Boolean), result)], None)
+    case_when([(within.call(ends, DataType::Boolean), result)], None)
 }
 
 /// The bounds of `abs` and its like.
-pub(super) fn even(kernel: &Kernel, spec: &'static Spec, bounds: Bounds) -> Option<Bounds> {
+pub(super) fn even(kernel: &Kernel, spec: &'static KernelSpec, bounds: Bounds) -> Option<Bounds> {
     let zero = lit(ScalarValue::new_zero(&kernel.output).ok()?);
     let of = |bound: &Expr| spec.call(vec![bound.clone()], kernel.output.clone());
     let (Some(low), Some(high)) = (&bounds.low, &bounds.high) else {
-        let nan = if bounds.may_be_nan() { Nan::Unless(None) } else { Nan::Never };
+        let nan = if bounds.may_be_nan() { NanBound::Unless(None) } else { NanBound::Never };
         return Some(Bounds { low: Some(zero), high: None, nan });
     };
     let above = (low.clone().gt_eq(zero.clone()), of(low));
     let below = (high.clone().lt_eq(zero.clone()), of(high));
     let greatest = extreme(vec![of(low), of(high)], &kernel.output, true);
     let nan = match &bounds.nan {
-        Nan::Never => Nan::Never,
-        Nan::Unless(top) => Nan::Unless(top.clone().map(|top| where_known(top, greatest.clone()))),
+        NanBound::Never => NanBound::Never,
+        NanBound::Unless(top) => NanBound::Unless(top.clone().map(|top| where_known(top, greatest.clone()))),
     };
-    Some(Bounds { low: Some(branches([above, below], Some(zero))), high: Some(greatest), nan })
+    Some(Bounds { low: Some(case_when([above, below], Some(zero))), high: Some(greatest), nan })
 }
 
 /// The greatest or the least of several values of this type, null if one of them is, or if it is NaN.
@@ -81,12 +81,12 @@ pub(super) fn unless_null(may_be_null: Answer, first: Vec<Bounds>, others: Vec<B
     let (Some(may_be_null), Some(first)) = (may_be_null, first.first()) else { return others };
     let never_null = Expr::IsFalse(Box::new(may_be_null));
     let either = |first: Option<&Expr>, other: Option<Expr>| match first {
-        Some(first) => Some(branches([(never_null.clone(), first.clone())], other)),
+        Some(first) => Some(case_when([(never_null.clone(), first.clone())], other)),
         None => other,
     };
     let pair = |other: Bounds| {
         let top = either(first.top(), other.top().cloned());
-        let nan = if first.may_be_nan() || other.may_be_nan() { Nan::Unless(top) } else { Nan::Never };
+        let nan = if first.may_be_nan() || other.may_be_nan() { NanBound::Unless(top) } else { NanBound::Never };
         Bounds { low: either(first.low.as_ref(), other.low), high: either(first.high.as_ref(), other.high), nan }
     };
     others.into_iter().map(pair).collect()
@@ -106,7 +106,7 @@ pub(super) fn among(of_values: Vec<Vec<Bounds>>, data_type: &DataType) -> Vec<Bo
             Some(extreme(bounds, data_type, greatest))
         };
         let may_be_nan = chosen.iter().any(|bounds| bounds.may_be_nan());
-        let nan = if may_be_nan { Nan::Unless(of_all(Bounds::top, true)) } else { Nan::Never };
+        let nan = if may_be_nan { NanBound::Unless(of_all(Bounds::top, true)) } else { NanBound::Never };
         let (low, high) = (of_all(|bounds| bounds.low.as_ref(), false), of_all(|bounds| bounds.high.as_ref(), true));
         Bounds { low, high, nan }
     };
@@ -118,7 +118,7 @@ pub(super) fn is_null(expr: &Expr) -> bool {
 }
 
 /// The bounds of a call from one source of bounds of its arguments.
-pub(super) fn of_results(kernel: &Kernel, spec: &'static Spec, of_args: &[Vec<Bounds>], source: usize) -> Bounds {
+pub(super) fn of_results(kernel: &Kernel, spec: &'static KernelSpec, of_args: &[Vec<Bounds>], source: usize) -> Bounds {
     let chosen: Vec<Option<&Bounds>> = of_args.iter().map(|bounds| bounds.get(source).or(bounds.last())).collect();
     let args = |bound: fn(&Bounds) -> Option<&Expr>| {
         chosen.iter().map(|bounds| bounds.and_then(bound).cloned()).collect::<Option<Vec<_>>>()
@@ -126,7 +126,7 @@ pub(super) fn of_results(kernel: &Kernel, spec: &'static Spec, of_args: &[Vec<Bo
     let (low, high) = (args(|bounds| bounds.low.as_ref()), args(|bounds| bounds.high.as_ref()));
     let result = |args: &Option<Vec<Expr>>| {
         let result = spec.call(args.clone()?, kernel.output.clone());
-        let result = match spec.within {
+        let result = match spec.monotonic_if {
             Some(within) => where_ordered(within, low.as_ref()?, high.as_ref()?, result),
             None => result,
         };
@@ -134,13 +134,13 @@ pub(super) fn of_results(kernel: &Kernel, spec: &'static Spec, of_args: &[Vec<Bo
     };
     // A float result may be NaN where its arguments are not, such as the difference of two infinities. One multiplied or divided by a
     // finite number other than zero is not.
-    let makes_nan = is_float(&kernel.output) && !spec.order.contains(&Order::Scaled);
+    let makes_nan = is_float(&kernel.output) && !spec.monotonicity.contains(&Monotonicity::Scaled);
     let nan = match (makes_nan, chosen.iter().flatten().any(|bounds| bounds.may_be_nan())) {
-        (false, false) => Nan::Never,
-        (false, true) => Nan::Unless(result(&args(Bounds::top))),
+        (false, false) => NanBound::Never,
+        (false, true) => NanBound::Unless(result(&args(Bounds::top))),
         (true, _) => {
             let ends = result(&args(Bounds::top)).zip(result(&low));
-            Nan::Unless(ends.map(|(top, low)| FINITE_BOUND.call(vec![top, low], kernel.output.clone())))
+            NanBound::Unless(ends.map(|(top, low)| FINITE_BOUND.call(vec![top, low], kernel.output.clone())))
         }
     };
     Bounds { low: result(&low), high: result(&high), nan }

@@ -4,7 +4,7 @@
 
 use lakebed_core::Result;
 
-use super::lex::Word;
+use super::lex::TokenKind;
 use super::parse::Parser;
 use super::tree::Interval;
 
@@ -13,7 +13,7 @@ const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
 /// A unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
-pub(crate) enum Unit {
+pub(crate) enum IntervalUnit {
     Year,
     Quarter,
     Month,
@@ -26,20 +26,20 @@ pub(crate) enum Unit {
     Microsecond,
 }
 
-impl Unit {
+impl IntervalUnit {
     /// The unit of this name, singular or plural.
-    pub(crate) fn parse(name: &str) -> Option<Unit> {
+    pub(crate) fn parse(name: &str) -> Option<IntervalUnit> {
         Some(match name.to_ascii_lowercase().as_str() {
-            "year" | "years" => Unit::Year,
-            "quarter" | "quarters" => Unit::Quarter,
-            "month" | "months" => Unit::Month,
-            "week" | "weeks" => Unit::Week,
-            "day" | "days" => Unit::Day,
-            "hour" | "hours" => Unit::Hour,
-            "minute" | "minutes" => Unit::Minute,
-            "second" | "seconds" => Unit::Second,
-            "millisecond" | "milliseconds" => Unit::Millisecond,
-            "microsecond" | "microseconds" => Unit::Microsecond,
+            "year" | "years" => IntervalUnit::Year,
+            "quarter" | "quarters" => IntervalUnit::Quarter,
+            "month" | "months" => IntervalUnit::Month,
+            "week" | "weeks" => IntervalUnit::Week,
+            "day" | "days" => IntervalUnit::Day,
+            "hour" | "hours" => IntervalUnit::Hour,
+            "minute" | "minutes" => IntervalUnit::Minute,
+            "second" | "seconds" => IntervalUnit::Second,
+            "millisecond" | "milliseconds" => IntervalUnit::Millisecond,
+            "microsecond" | "microseconds" => IntervalUnit::Microsecond,
             _ => return None,
         })
     }
@@ -47,9 +47,9 @@ impl Unit {
     /// How many months it lasts, if it is counted in months.
     pub(crate) fn months(self) -> Option<i32> {
         match self {
-            Unit::Year => Some(12),
-            Unit::Quarter => Some(3),
-            Unit::Month => Some(1),
+            IntervalUnit::Year => Some(12),
+            IntervalUnit::Quarter => Some(3),
+            IntervalUnit::Month => Some(1),
             _ => None,
         }
     }
@@ -57,21 +57,21 @@ impl Unit {
     /// How many microseconds it lasts, if that is always the same.
     pub(crate) fn micros(self) -> Option<i64> {
         match self {
-            Unit::Year | Unit::Quarter | Unit::Month => None,
-            Unit::Week => Some(7 * MICROS_PER_DAY),
-            Unit::Day => Some(MICROS_PER_DAY),
-            Unit::Hour => Some(3_600 * MICROS_PER_SECOND),
-            Unit::Minute => Some(60 * MICROS_PER_SECOND),
-            Unit::Second => Some(MICROS_PER_SECOND),
-            Unit::Millisecond => Some(1_000),
-            Unit::Microsecond => Some(1),
+            IntervalUnit::Year | IntervalUnit::Quarter | IntervalUnit::Month => None,
+            IntervalUnit::Week => Some(7 * MICROS_PER_DAY),
+            IntervalUnit::Day => Some(MICROS_PER_DAY),
+            IntervalUnit::Hour => Some(3_600 * MICROS_PER_SECOND),
+            IntervalUnit::Minute => Some(60 * MICROS_PER_SECOND),
+            IntervalUnit::Second => Some(MICROS_PER_SECOND),
+            IntervalUnit::Millisecond => Some(1_000),
+            IntervalUnit::Microsecond => Some(1),
         }
     }
 }
 
 /// Whether a word names a unit of time.
-pub(super) fn is_unit(word: &Word) -> bool {
-    matches!(word, Word::Name(name) if Unit::parse(name).is_some())
+pub(super) fn is_unit(word: &TokenKind) -> bool {
+    matches!(word, TokenKind::Name(name) if IntervalUnit::parse(name).is_some())
 }
 
 /// What has been added up so far. `None` inside means that a sum left its range.
@@ -88,17 +88,17 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Result<Interval> {
     let mut sum = Sum::default();
     let mut first = true;
     loop {
-        let signed = usize::from(matches!(parser.peek(), Word::Symbol("-" | "+")));
+        let signed = usize::from(matches!(parser.peek(), TokenKind::Symbol("-" | "+")));
         let unit_follows = is_unit(parser.peek_nth(signed + 1));
         match parser.peek_nth(signed) {
-            Word::Number { .. } | Word::Text(_) if first || unit_follows => {}
+            TokenKind::Number { .. } | TokenKind::Text(_) if first || unit_follows => {}
             _ => break,
         }
         let negative = parser.symbol("-");
         if !negative {
             parser.symbol("+");
         }
-        let (Word::Number { digits: amount, .. } | Word::Text(amount)) = parser.peek().clone() else {
+        let (TokenKind::Number { digits: amount, .. } | TokenKind::Text(amount)) = parser.peek().clone() else {
             return Err(parser.unexpected("a number or a string"));
         };
         parser.advance();
@@ -118,18 +118,18 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Result<Interval> {
     sum.interval().ok_or_else(|| parser.error(start, "not an interval that fits Spark's range"))
 }
 
-fn unit(parser: &mut Parser<'_>) -> Option<Unit> {
-    let Word::Name(name) = parser.peek() else { return None };
-    let unit = Unit::parse(name)?;
+fn unit(parser: &mut Parser<'_>) -> Option<IntervalUnit> {
+    let TokenKind::Name(name) = parser.peek() else { return None };
+    let unit = IntervalUnit::parse(name)?;
     parser.advance();
     Some(unit)
 }
 
 impl Sum {
     /// Adds an amount of one unit; `None` if it is not a number or too large.
-    fn add(&mut self, amount: &str, unit: Unit, negative: bool) -> Option<()> {
+    fn add(&mut self, amount: &str, unit: IntervalUnit, negative: bool) -> Option<()> {
         let amount = amount.trim();
-        if unit == Unit::Second {
+        if unit == IntervalUnit::Second {
             let micros = seconds_to_micros(amount)?;
             return self.add_micros(if negative { micros.checked_neg()? } else { micros });
         }
@@ -142,7 +142,7 @@ impl Sum {
         }
         let whole = amount.checked_mul(unit.micros()?)?;
         match unit {
-            Unit::Week | Unit::Day => {
+            IntervalUnit::Week | IntervalUnit::Day => {
                 self.days = Some(self.days.unwrap_or(0).checked_add(whole / MICROS_PER_DAY)?);
                 Some(())
             }
@@ -161,25 +161,25 @@ impl Sum {
         words.next_if(|word| word.eq_ignore_ascii_case("interval"));
         words.peek()?;
         while let Some(amount) = words.next() {
-            self.add(amount, Unit::parse(words.next()?)?, negative)?;
+            self.add(amount, IntervalUnit::parse(words.next()?)?, negative)?;
         }
         Some(())
     }
 
     /// `'1-2' YEAR TO MONTH`, `'1 02:03:04.5' DAY TO SECOND` and what lies between.
-    fn add_range(&mut self, text: &str, from: Unit, to: Unit, negative: bool) -> Option<()> {
+    fn add_range(&mut self, text: &str, from: IntervalUnit, to: IntervalUnit, negative: bool) -> Option<()> {
         let text = text.trim();
         let (minus, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, text.strip_prefix('+').unwrap_or(text)),
         };
         let negative = negative != minus;
-        if (from, to) == (Unit::Year, Unit::Month) {
+        if (from, to) == (IntervalUnit::Year, IntervalUnit::Month) {
             let (years, months) = text.split_once('-')?;
-            self.add(years, Unit::Year, negative)?;
-            return self.add(months, Unit::Month, negative);
+            self.add(years, IntervalUnit::Year, negative)?;
+            return self.add(months, IntervalUnit::Month, negative);
         }
-        let units = [Unit::Day, Unit::Hour, Unit::Minute, Unit::Second];
+        let units = [IntervalUnit::Day, IntervalUnit::Hour, IntervalUnit::Minute, IntervalUnit::Second];
         let first = units.iter().position(|unit| *unit == from)?;
         let last = units.iter().position(|unit| *unit == to)?;
         let parts: Vec<&str> = text.split([' ', ':']).filter(|part| !part.is_empty()).collect();

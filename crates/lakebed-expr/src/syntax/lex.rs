@@ -25,12 +25,12 @@ impl Span {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Token {
     pub(crate) span: Span,
-    pub(crate) word: Word,
+    pub(crate) kind: TokenKind,
 }
 
 /// What a word is.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Word {
+pub(crate) enum TokenKind {
     /// An unquoted name or keyword, as written.
     Name(String),
     /// A name in backticks.
@@ -85,13 +85,13 @@ pub(crate) fn shortened(text: &str) -> String {
     }
 }
 
-/// Cuts a text into words; the last one is [`Word::End`].
+/// Cuts a text into words; the last one is [`TokenKind::End`].
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token>> {
     let mut lexer = Lexer { text, at: 0, found: Vec::new() };
     while lexer.skip_blanks()? {
         lexer.next()?;
     }
-    lexer.push(text.len(), Word::End);
+    lexer.push(text.len(), TokenKind::End);
     Ok(lexer.found)
 }
 
@@ -106,8 +106,8 @@ impl<'a> Lexer<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    fn push(&mut self, start: usize, word: Word) {
-        self.found.push(Token { span: Span { start, end: self.at }, word });
+    fn push(&mut self, start: usize, kind: TokenKind) {
+        self.found.push(Token { span: Span { start, end: self.at }, kind });
     }
 
     fn error(&self, start: usize, what: &str) -> Error {
@@ -149,13 +149,13 @@ impl<'a> Lexer<'a> {
             c if is_name_part(c) => {
                 self.at += length_while(self.rest(), is_name_part);
                 let name = self.text[start..self.at].to_string();
-                self.push(start, Word::Name(name));
+                self.push(start, TokenKind::Name(name));
                 Ok(())
             }
             _ => match SYMBOLS.iter().find(|symbol| self.rest().starts_with(**symbol)) {
                 Some(symbol) => {
                     self.at += symbol.len();
-                    self.push(start, Word::Symbol(symbol));
+                    self.push(start, TokenKind::Symbol(symbol));
                     Ok(())
                 }
                 None => Err(self.error(start, &format!("the character `{first}` means nothing here"))),
@@ -167,7 +167,10 @@ impl<'a> Lexer<'a> {
     fn follows_value(&self) -> bool {
         self.found.last().is_some_and(|token| {
             token.span.end == self.at
-                && matches!(token.word, Word::Name(_) | Word::Quoted(_) | Word::Symbol("]") | Word::Symbol(")"))
+                && matches!(
+                    token.kind,
+                    TokenKind::Name(_) | TokenKind::Quoted(_) | TokenKind::Symbol("]") | TokenKind::Symbol(")")
+                )
         })
     }
 
@@ -184,7 +187,7 @@ impl<'a> Lexer<'a> {
                 if name.is_empty() {
                     return Err(self.error(start, "an empty name"));
                 }
-                self.push(start, Word::Quoted(name));
+                self.push(start, TokenKind::Quoted(name));
                 return Ok(());
             }
         }
@@ -202,7 +205,7 @@ impl<'a> Lexer<'a> {
                 rest = &after[quote.len_utf8()..];
             } else if c == quote {
                 self.at = self.text.len() - after.len();
-                self.push(start, Word::Text(value));
+                self.push(start, TokenKind::Text(value));
                 return Ok(());
             } else if c == '\\' && !raw {
                 rest = unescape(after, &mut value);
@@ -236,9 +239,9 @@ impl<'a> Lexer<'a> {
         let digits = rest[..length].to_string();
         self.at += length + word;
         match suffix {
-            Some(suffix) => self.push(start, Word::Number { digits, suffix }),
+            Some(suffix) => self.push(start, TokenKind::Number { digits, suffix }),
             // Spark lets a name begin with a digit.
-            None if length == whole => self.push(start, Word::Name(self.text[start..self.at].to_string())),
+            None if length == whole => self.push(start, TokenKind::Name(self.text[start..self.at].to_string())),
             None => return Err(self.error(start, "not a number")),
         }
         Ok(())

@@ -6,7 +6,7 @@
 
 use lakebed_core::{Error, Result};
 
-use super::lex::{Span, Token, Word, error_at, tokens};
+use super::lex::{Span, Token, TokenKind, error_at, tokens};
 use super::tree::{Binary, Comparison, Is, Kind, LikeForm, Node, Unary};
 
 /// How deep expressions may nest: more would endanger the stack of a thread.
@@ -15,12 +15,12 @@ const MAX_DEPTH: usize = 100;
 /// Parses a whole text as one expression.
 pub fn parse(text: &str) -> Result<Node> {
     let mut parser = Parser { text, tokens: tokens(text)?, at: 0, open: 0 };
-    if parser.peek() == &Word::End {
+    if parser.peek() == &TokenKind::End {
         return Err(Error::predicate("an expression is expected, but the text is empty"));
     }
     let node = parser.expression()?;
     match parser.peek() {
-        Word::End => Ok(node),
+        TokenKind::End => Ok(node),
         _ => Err(parser.unexpected("an operator or the end of the expression")),
     }
 }
@@ -41,11 +41,11 @@ enum Operator {
 }
 
 /// The operator that a word is between two values, and how tightly it binds.
-fn operator(word: &Word) -> Option<(u8, Operator)> {
+fn operator(word: &TokenKind) -> Option<(u8, Operator)> {
     use Operator::{Compare, Value};
     let symbol = match word {
-        Word::Symbol(symbol) => *symbol,
-        Word::Name(name) if name.eq_ignore_ascii_case("div") => "DIV",
+        TokenKind::Symbol(symbol) => *symbol,
+        TokenKind::Name(name) if name.eq_ignore_ascii_case("div") => "DIV",
         _ => return None,
     };
     Some(match symbol {
@@ -71,12 +71,12 @@ fn operator(word: &Word) -> Option<(u8, Operator)> {
 }
 
 impl Parser<'_> {
-    pub(super) fn peek(&self) -> &Word {
+    pub(super) fn peek(&self) -> &TokenKind {
         self.peek_nth(0)
     }
 
-    pub(super) fn peek_nth(&self, ahead: usize) -> &Word {
-        self.tokens.get(self.at + ahead).map_or(&Word::End, |token| &token.word)
+    pub(super) fn peek_nth(&self, ahead: usize) -> &TokenKind {
+        self.tokens.get(self.at + ahead).map_or(&TokenKind::End, |token| &token.kind)
     }
 
     /// Where the next word stands.
@@ -98,7 +98,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn is_keyword(&self, ahead: usize, keyword: &str) -> bool {
-        matches!(self.peek_nth(ahead), Word::Name(name) if name.eq_ignore_ascii_case(keyword))
+        matches!(self.peek_nth(ahead), TokenKind::Name(name) if name.eq_ignore_ascii_case(keyword))
     }
 
     pub(super) fn keyword(&mut self, keyword: &str) -> bool {
@@ -112,7 +112,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn symbol(&mut self, symbol: &str) -> bool {
-        let found = matches!(self.peek(), Word::Symbol(s) if *s == symbol);
+        let found = matches!(self.peek(), TokenKind::Symbol(s) if *s == symbol);
         self.at += usize::from(found);
         found
     }
@@ -138,12 +138,12 @@ impl Parser<'_> {
     /// The `>` behind the parts of a type; `>>` closes two.
     pub(super) fn close_angle(&mut self) -> Result<()> {
         let left = match self.peek() {
-            Word::Symbol(">>>") => ">>",
-            Word::Symbol(">>") => ">",
+            TokenKind::Symbol(">>>") => ">>",
+            TokenKind::Symbol(">>") => ">",
             _ => return self.expect_symbol(">"),
         };
         if let Some(token) = self.tokens.get_mut(self.at) {
-            token.word = Word::Symbol(left);
+            token.kind = TokenKind::Symbol(left);
             token.span.start += 1;
         }
         Ok(())
@@ -265,7 +265,7 @@ impl Parser<'_> {
     fn like(&mut self, start: Span, value: Node, form: LikeForm, negated: bool) -> Result<Node> {
         let all = self.is_keyword(0, "ALL");
         let several = all || self.is_keyword(0, "ANY") || self.is_keyword(0, "SOME");
-        if several && self.peek_nth(1) == &Word::Symbol("(") {
+        if several && self.peek_nth(1) == &TokenKind::Symbol("(") {
             self.at += 2;
             let patterns = self.list()?;
             let mut each = Vec::with_capacity(patterns.len());
@@ -279,7 +279,7 @@ impl Parser<'_> {
         let mut escape = '\\';
         if self.keyword("ESCAPE") {
             escape = match self.peek() {
-                Word::Text(text) if text.chars().count() == 1 => text.chars().next().unwrap_or('\\'),
+                TokenKind::Text(text) if text.chars().count() == 1 => text.chars().next().unwrap_or('\\'),
                 _ => return Err(self.unexpected("a string of one character after ESCAPE")),
             };
             self.advance();
@@ -336,7 +336,7 @@ impl Parser<'_> {
         }
         let mut node = match (signs.last(), self.peek()) {
             // The smallest long has no positive twin, so the sign is part of the number.
-            (Some(Unary::Minus), Word::Number { digits, suffix }) => {
+            (Some(Unary::Minus), TokenKind::Number { digits, suffix }) => {
                 let kind = Kind::Number { digits: format!("-{digits}"), suffix: *suffix };
                 signs.pop();
                 self.advance();
@@ -376,8 +376,8 @@ impl Parser<'_> {
 
     pub(super) fn field_name(&mut self) -> Result<String> {
         let name = match self.peek() {
-            Word::Name(name) | Word::Quoted(name) => name.clone(),
-            Word::Symbol("*") => return Err(self.unexpected("one field; `*` cannot stand here")),
+            TokenKind::Name(name) | TokenKind::Quoted(name) => name.clone(),
+            TokenKind::Symbol("*") => return Err(self.unexpected("one field; `*` cannot stand here")),
             _ => return Err(self.unexpected("the name of a field")),
         };
         self.advance();

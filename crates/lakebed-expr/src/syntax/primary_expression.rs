@@ -5,7 +5,7 @@
 use lakebed_core::Result;
 
 use super::interval;
-use super::lex::{Span, Word};
+use super::lex::{Span, TokenKind};
 use super::parse::Parser;
 use super::tree::{Kind, Node};
 
@@ -14,29 +14,29 @@ impl Parser<'_> {
     pub(super) fn primary(&mut self) -> Result<Node> {
         let start = self.span();
         let kind = match self.peek().clone() {
-            Word::Number { digits, suffix } => {
+            TokenKind::Number { digits, suffix } => {
                 self.advance();
                 Kind::Number { digits, suffix }
             }
-            Word::Text(text) => {
+            TokenKind::Text(text) => {
                 self.advance();
                 Kind::Text(self.following_strings(text))
             }
-            Word::Quoted(name) => {
+            TokenKind::Quoted(name) => {
                 self.advance();
                 self.path(name)?
             }
-            Word::Symbol("(") => return self.parenthesised(),
-            Word::Symbol("*") => return Err(self.unexpected("a value; `*` cannot stand here")),
-            Word::Name(name) => self.word(start, name)?,
-            Word::Symbol(_) | Word::End => return Err(self.unexpected("a value")),
+            TokenKind::Symbol("(") => return self.parenthesised(),
+            TokenKind::Symbol("*") => return Err(self.unexpected("a value; `*` cannot stand here")),
+            TokenKind::Name(name) => self.word(start, name)?,
+            TokenKind::Symbol(_) | TokenKind::End => return Err(self.unexpected("a value")),
         };
         self.node(start, kind)
     }
 
     /// Strings that stand one behind the other are one.
     fn following_strings(&mut self, mut text: String) -> String {
-        while let Word::Text(more) = self.peek().clone() {
+        while let TokenKind::Text(more) = self.peek().clone() {
             text.push_str(&more);
             self.advance();
         }
@@ -46,7 +46,7 @@ impl Parser<'_> {
     fn parenthesised(&mut self) -> Result<Node> {
         self.advance();
         let inner = self.expression()?;
-        if self.peek() == &Word::Symbol(",") {
+        if self.peek() == &TokenKind::Symbol(",") {
             return Err(self.unexpected("`)`; lists of values can only stand behind IN"));
         }
         self.expect_symbol(")")?;
@@ -66,14 +66,14 @@ impl Parser<'_> {
         let upper = name.to_ascii_uppercase();
         let next = self.peek_nth(1).clone();
         match (upper.as_str(), &next) {
-            ("SELECT" | "EXISTS" | "WITH", _) if upper == "SELECT" || next == Word::Symbol("(") => {
+            ("SELECT" | "EXISTS" | "WITH", _) if upper == "SELECT" || next == TokenKind::Symbol("(") => {
                 return Err(self.error(start, "subqueries are not supported here"));
             }
             ("NULL", _) => return self.constant(Kind::Null),
             ("TRUE", _) => return self.constant(Kind::Boolean(true)),
             ("FALSE", _) => return self.constant(Kind::Boolean(false)),
-            ("DATE" | "TIMESTAMP" | "TIMESTAMP_NTZ" | "TIMESTAMP_LTZ" | "X", Word::Text(text)) => {
-                let typed = Kind::Typed { word: upper, text: text.clone() };
+            ("DATE" | "TIMESTAMP" | "TIMESTAMP_NTZ" | "TIMESTAMP_LTZ" | "X", TokenKind::Text(text)) => {
+                let typed = Kind::TypedLiteral { word: upper, text: text.clone() };
                 self.advance();
                 return self.constant(typed);
             }
@@ -82,13 +82,13 @@ impl Parser<'_> {
                 return Ok(Kind::Interval(interval::parse(self)?));
             }
             ("CASE", _) if self.begins_case() => return self.case(),
-            ("CURRENT_DATE" | "CURRENT_TIMESTAMP" | "LOCALTIMESTAMP", _) if next != Word::Symbol("(") => {
+            ("CURRENT_DATE" | "CURRENT_TIMESTAMP" | "LOCALTIMESTAMP", _) if next != TokenKind::Symbol("(") => {
                 return self.constant(Kind::Call { name: upper.to_ascii_lowercase(), args: vec![] });
             }
             _ => {}
         }
         self.advance();
-        if next == Word::Symbol("(") {
+        if next == TokenKind::Symbol("(") {
             self.advance();
             return self.call(start, &upper);
         }
@@ -101,10 +101,10 @@ impl Parser<'_> {
     }
 
     fn begins_interval(&self) -> bool {
-        let signed = matches!(self.peek_nth(1), Word::Symbol("-" | "+"));
+        let signed = matches!(self.peek_nth(1), TokenKind::Symbol("-" | "+"));
         match self.peek_nth(1 + usize::from(signed)) {
-            Word::Text(_) => true,
-            Word::Number { .. } => interval::is_unit(self.peek_nth(2 + usize::from(signed))),
+            TokenKind::Text(_) => true,
+            TokenKind::Number { .. } => interval::is_unit(self.peek_nth(2 + usize::from(signed))),
             _ => false,
         }
     }
@@ -112,8 +112,8 @@ impl Parser<'_> {
     /// `CASE` is a keyword unless what follows shows that a column is meant.
     fn begins_case(&self) -> bool {
         match self.peek_nth(1) {
-            Word::End => false,
-            Word::Symbol(symbol) => matches!(*symbol, "(" | "-" | "+"),
+            TokenKind::End => false,
+            TokenKind::Symbol(symbol) => matches!(*symbol, "(" | "-" | "+"),
             _ => true,
         }
     }
@@ -140,7 +140,7 @@ impl Parser<'_> {
         if self.is_keyword(0, "SELECT") || self.is_keyword(0, "WITH") {
             return Err(self.error(start, "subqueries are not supported here"));
         }
-        if self.is_keyword(0, "DISTINCT") || self.peek() == &Word::Symbol("*") {
+        if self.is_keyword(0, "DISTINCT") || self.peek() == &TokenKind::Symbol("*") {
             return Err(self.error(start, "aggregate functions are not supported here: rows are looked at one by one"));
         }
         let kind = match upper {
@@ -151,7 +151,7 @@ impl Parser<'_> {
                 self.expect_symbol(")")?;
                 Kind::Cast { value, to, try_: upper == "TRY_CAST" }
             }
-            "EXTRACT" if matches!(self.peek(), Word::Name(_)) && self.is_keyword(1, "FROM") => {
+            "EXTRACT" if matches!(self.peek(), TokenKind::Name(_)) && self.is_keyword(1, "FROM") => {
                 let field = self.unit_text()?;
                 self.expect_keyword("FROM")?;
                 self.call_with("date_part", vec![field])?
@@ -173,7 +173,7 @@ impl Parser<'_> {
             }
             // Units stand without quotes: DATEADD(DAY, 1, d).
             "DATEADD" | "DATE_ADD" | "TIMESTAMPADD" | "DATEDIFF" | "DATE_DIFF" | "TIMESTAMPDIFF"
-                if interval::is_unit(self.peek()) && self.peek_nth(1) == &Word::Symbol(",") =>
+                if interval::is_unit(self.peek()) && self.peek_nth(1) == &TokenKind::Symbol(",") =>
             {
                 let unit = self.unit_text()?;
                 self.advance();
@@ -182,7 +182,7 @@ impl Parser<'_> {
             }
             _ => Kind::Call { name: upper.to_ascii_lowercase(), args: self.list()? },
         };
-        if self.is_keyword(0, "OVER") && self.peek_nth(1) == &Word::Symbol("(") {
+        if self.is_keyword(0, "OVER") && self.peek_nth(1) == &TokenKind::Symbol("(") {
             return Err(self.error(start, "window functions are not supported here: rows are looked at one by one"));
         }
         Ok(kind)
@@ -213,7 +213,8 @@ impl Parser<'_> {
     /// `TRIM([BOTH | LEADING | TRAILING] [characters] FROM text)`, or plain arguments.
     fn trim(&mut self) -> Result<Kind> {
         let sides = [("BOTH", "btrim"), ("LEADING", "ltrim"), ("TRAILING", "rtrim")];
-        let side = sides.iter().find(|(keyword, _)| self.is_keyword(0, keyword) && !matches!(self.peek_nth(1), Word::Symbol(_)));
+        let side =
+            sides.iter().find(|(keyword, _)| self.is_keyword(0, keyword) && !matches!(self.peek_nth(1), TokenKind::Symbol(_)));
         if side.is_some() {
             self.advance();
         }

@@ -32,7 +32,7 @@ pub enum Kind {
     /// A string.
     Text(String),
     /// `DATE '…'` and its like: the upper-case word and the string.
-    Typed {
+    TypedLiteral {
         word: String,
         text: String,
     },
@@ -176,7 +176,7 @@ impl Kind {
     pub fn children(&self) -> Vec<&Node> {
         match self {
             Kind::Null | Kind::Boolean(_) | Kind::Number { .. } | Kind::Text(_) => vec![],
-            Kind::Typed { .. } | Kind::Interval(_) | Kind::Path(_) => vec![],
+            Kind::TypedLiteral { .. } | Kind::Interval(_) | Kind::Path(_) => vec![],
             Kind::Field(value, _) | Kind::Unary(_, value) | Kind::Not(value) => vec![value],
             Kind::Is { value, .. } | Kind::Cast { value, .. } => vec![value],
             Kind::Item(left, right) | Kind::Binary(_, left, right) | Kind::Compare(_, left, right) => vec![left, right],

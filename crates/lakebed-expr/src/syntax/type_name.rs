@@ -3,7 +3,7 @@
 use arrow_schema::{DataType, Field};
 use lakebed_core::Result;
 
-use super::lex::{Suffix, Word};
+use super::lex::{Suffix, TokenKind};
 use super::parse::Parser;
 use crate::types;
 
@@ -14,19 +14,19 @@ impl Parser<'_> {
     /// The name of a type.
     pub(super) fn data_type(&mut self) -> Result<DataType> {
         let start = self.span();
-        let Word::Name(name) = self.peek().clone() else {
+        let TokenKind::Name(name) = self.peek().clone() else {
             return Err(self.unexpected("the name of a type"));
         };
         self.advance();
         let lower = name.to_ascii_lowercase();
-        if self.peek() == &Word::Symbol("<") && matches!(lower.as_str(), "array" | "map" | "struct") {
+        if self.peek() == &TokenKind::Symbol("<") && matches!(lower.as_str(), "array" | "map" | "struct") {
             return self.nested(start, |parser| parser.type_of_parts(&lower));
         }
         let mut numbers = Vec::new();
         if self.symbol("(") {
             loop {
                 match self.peek() {
-                    Word::Number { digits, suffix: Suffix::None } => numbers.push(digits.parse::<u8>().ok()),
+                    TokenKind::Number { digits, suffix: Suffix::None } => numbers.push(digits.parse::<u8>().ok()),
                     _ => return Err(self.unexpected("a number")),
                 }
                 self.advance();

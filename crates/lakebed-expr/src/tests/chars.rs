@@ -38,7 +38,7 @@ fn sample() -> (Schema, RecordBatch) {
 }
 
 #[test]
-fn filters_on_char_columns_keep_what_spark_keeps() {
+fn filter_on_char_columns_matches_spark() {
     let (schema, batch) = sample();
     let check = |filter: &str, expected: &[usize]| {
         let found = parse_filter(filter, &schema, &Options::default()).unwrap().evaluate(&batch).unwrap();

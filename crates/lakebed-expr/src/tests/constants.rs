@@ -20,7 +20,7 @@ fn computed(call: &Expr, batch: &RecordBatch) -> Option<ArrayRef> {
 }
 
 #[test]
-fn constants_are_computed_as_columns_of_one_value_are() {
+fn constant_evaluates_like_column_of_it() {
     let row = row();
     let batch = concat_batches(&row.schema(), [&row; ROWS]).unwrap();
     let names: BTreeSet<&str> = FUNCTIONS.iter().map(|(name, ..)| *name).chain(OWN.iter().copied()).collect();
@@ -40,7 +40,7 @@ fn constants_are_computed_as_columns_of_one_value_are() {
 }
 
 #[test]
-fn a_branch_that_all_rows_take_is_a_constant() {
+fn branch_taken_by_all_rows_is_constant() {
     let batch = concat_batches(&row().schema(), [&row(); ROWS]).unwrap();
     let filter = |text: &str| super::parse_filter(text, &batch.schema(), &super::Options::default()).unwrap();
     let found = filter("concat_ws('-', CASE WHEN int > 5 THEN text END, 'b') = 'b'").evaluate(&batch).unwrap();

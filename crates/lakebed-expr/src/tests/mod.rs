@@ -25,7 +25,7 @@ fn rows(filter: &str) -> Vec<usize> {
 }
 
 #[test]
-fn a_filter_keeps_rows_for_which_it_is_true_and_drops_null() {
+fn filter_keeps_true_rows_and_drops_null() {
     assert_eq!(rows("i > 0"), [1, 5, 6]);
     assert_eq!(rows("NOT i > 0"), [2, 4]);
     assert_eq!(rows("i IS NULL"), [3]);
@@ -36,7 +36,7 @@ fn a_filter_keeps_rows_for_which_it_is_true_and_drops_null() {
 }
 
 #[test]
-fn nan_is_equal_to_itself_and_above_all_whatever_its_bits() {
+fn nan_equals_itself_and_exceeds_all() {
     let schema = Schema::new(vec![Field::new("x", DataType::Float64, true)]);
     let negative_nan = f64::from_bits(0xfff8_0000_0000_0001);
     let values = vec![Some(f64::NEG_INFINITY), Some(-0.0), Some(0.0), Some(f64::NAN), Some(negative_nan), None];
@@ -60,7 +60,7 @@ fn nan_is_equal_to_itself_and_above_all_whatever_its_bits() {
 }
 
 #[test]
-fn a_condition_that_fails_is_computed_only_where_the_one_before_it_leaves_the_result_open() {
+fn failing_condition_is_computed_only_where_undecided() {
     assert_eq!(rows("i <> 0 AND 100 / i > 10"), [1]);
     assert_eq!(rows("i = 0 OR 100 / i > 10"), [1, 4]);
     assert_eq!(rows("size(arr) > 2 AND arr[2] = 3"), [1]);
@@ -73,7 +73,7 @@ fn a_condition_that_fails_is_computed_only_where_the_one_before_it_leaves_the_re
 }
 
 #[test]
-fn names_are_found_without_regard_to_case_and_exactly_where_case_decides() {
+fn names_match_by_case_only_if_ambiguous() {
     assert_eq!(rows("I = 1"), [1]);
     assert_eq!(rows("ST.B.C = 'deep'"), [1]);
     let schema = Schema::new(vec![Field::new("a", DataType::Int32, true), Field::new("A", DataType::Int32, true)]);
@@ -85,7 +85,7 @@ fn names_are_found_without_regard_to_case_and_exactly_where_case_decides() {
 }
 
 #[test]
-fn a_filter_tells_its_columns_down_to_the_field_and_its_conjuncts_in_order() {
+fn filter_lists_column_paths_and_ordered_conjuncts() {
     let table = table::sample();
     let filter =
         parse_filter("st.b.c = 'x' AND (i > 1 AND arr[0] = 2) AND (s = 'a' OR m.k = 3)", &table.schema(), &Options::default());
@@ -96,7 +96,7 @@ fn a_filter_tells_its_columns_down_to_the_field_and_its_conjuncts_in_order() {
 }
 
 #[test]
-fn what_is_decided_by_some_columns_can_be_left_out() {
+fn without_conjuncts_about_drops_decided_conjuncts() {
     let schema = table::sample().schema();
     let filter = parse_filter("i = 1 AND (dt > '2024-01-01' OR i = 2) AND l > 3 AND true", &schema, &Options::default()).unwrap();
     let left = filter.without_conjuncts_about(&["i".into(), "dt".into()]).unwrap();
@@ -107,7 +107,7 @@ fn what_is_decided_by_some_columns_can_be_left_out() {
 }
 
 #[test]
-fn the_time_of_the_call_becomes_part_of_the_text() {
+fn current_time_becomes_literal_in_text() {
     let schema = table::sample().schema();
     let options = Options { now_ms: Some(1_709_210_096_789) };
     let filter = parse_filter("ts < now() AND dt = current_date AND s <> 'now()'", &schema, &options).unwrap();
@@ -119,7 +119,7 @@ fn the_time_of_the_call_becomes_part_of_the_text() {
 }
 
 #[test]
-fn literals_take_the_type_of_the_column_so_that_columns_are_compared_as_stored() {
+fn literal_takes_type_of_compared_column() {
     let schema = table::sample().schema();
     let plain = |filter: &str| parse_filter(filter, &schema, &Options::default()).unwrap().expr().to_string();
     assert_eq!(plain("i = 5L"), "i = Int32(5)");
@@ -152,7 +152,7 @@ fn long_lists_and_chains_do_not_nest() {
 }
 
 #[test]
-fn a_filter_runs_on_batches_whose_columns_have_another_form() {
+fn filter_evaluates_batches_of_other_types() {
     let table = table::sample();
     let filter = parse_filter("i > 0 AND s LIKE 'a%'", &table.schema(), &Options::default()).unwrap();
     let wide = arrow_cast::cast(table.column_by_name("i").unwrap(), &DataType::Int64).unwrap();
@@ -164,7 +164,7 @@ fn a_filter_runs_on_batches_whose_columns_have_another_form() {
 }
 
 #[test]
-fn a_field_of_a_null_struct_is_null_whatever_lies_below() {
+fn field_of_null_struct_is_null() {
     let child = Arc::new(arrow_array::Int32Array::from(vec![Some(7), Some(8)]));
     let fields = Fields::from(vec![Field::new("a", DataType::Int32, true)]);
     let parent = arrow_array::StructArray::new(fields, vec![child], Some(vec![false, true].into()));

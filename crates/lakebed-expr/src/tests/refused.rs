@@ -41,7 +41,7 @@ fn unknown_names_come_with_the_nearest_ones() {
 }
 
 #[test]
-fn what_is_about_more_than_one_row_is_refused() {
+fn parse_refuses_functions_over_several_rows() {
     check("i IN (SELECT 1)", &["subqueries"]);
     check("EXISTS (SELECT 1)", &["subqueries"]);
     check("i = (SELECT max(i) FROM t)", &["subqueries"]);

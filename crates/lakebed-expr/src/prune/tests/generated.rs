@@ -49,7 +49,7 @@ fn days(base: PrimitiveType, expression: &str) -> Sample {
 }
 
 #[test]
-fn a_date_of_a_wall_clock_time_is_exact() {
+fn date_of_wall_clock_time_is_exact() {
     for expression in ["CAST(t AS DATE)", "to_date(t)", "date(T)", "`t`::DATE"] {
         let sample = days(PrimitiveType::TimestampNtz, expression);
         let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter} of {expression}");
@@ -70,7 +70,7 @@ fn a_date_of_a_wall_clock_time_is_exact() {
 }
 
 #[test]
-fn a_date_of_an_instant_may_be_that_of_any_zone() {
+fn date_of_instant_allows_any_zone() {
     let sample = days(PrimitiveType::Timestamp, "CAST(t AS DATE)");
     let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");
     check("t = '2024-03-01 05:00:00'", &[1, 2]);

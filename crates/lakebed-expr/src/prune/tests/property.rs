@@ -294,7 +294,7 @@ fn judge(sample: &Sample, text: &str) -> (Vec<usize>, usize, usize) {
 proptest! {
     #![proptest_config(Config::with_cases(3_000))]
     #[test]
-    fn a_file_with_a_matching_row_is_never_skipped(sample in sample(), text in filter()) {
+    fn prune_keeps_files_with_matching_rows(sample in sample(), text in filter()) {
         let (lost, _, _) = judge(&sample, &text);
         prop_assert!(lost.is_empty(), "{} loses rows of files {:?}: {:?}", text, lost, sample.files);
     }

@@ -103,7 +103,7 @@ fn missing_statistics_keep_a_file() {
 }
 
 #[test]
-fn only_the_statistics_that_a_filter_needs_are_wanted() {
+fn pruner_asks_only_for_needed_statistics() {
     let sample = numbers();
     let wanted = |filter: &str| sample.pruner(filter).wanted().iter().map(|column| column.kind).collect::<Vec<_>>();
     assert_eq!(wanted("x < 5"), [StatKind::Min, StatKind::Max, StatKind::NullCount, StatKind::NumRecords]);
@@ -122,7 +122,7 @@ fn doubles() -> Sample {
 }
 
 #[test]
-fn floats_have_no_nan_above_a_maximum_that_holds_for_it() {
+fn prune_trusts_maximum_that_covers_nan() {
     let mut sample = doubles();
     sample.complete = true;
     let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");
@@ -183,7 +183,7 @@ fn floats_may_hide_nan_above_their_maximum() {
 }
 
 #[test]
-fn text_is_compared_by_bytes_and_may_be_cut() {
+fn prune_compares_truncated_text_by_bytes() {
     let file = |values: &[&str]| vec![Arc::new(StringArray::from(values.to_vec())) as ArrayRef];
     let mut sample = Sample::new(
         table(&[("s", PrimitiveType::String)]),
@@ -239,7 +239,7 @@ fn times() -> Sample {
 }
 
 #[test]
-fn functions_of_time_that_keep_its_order_are_seen_through() {
+fn prune_sees_through_monotonic_time_functions() {
     let sample = times();
     let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");
     for column in ["d", "t", "n"] {
@@ -281,7 +281,7 @@ fn functions_of_time_that_keep_its_order_are_seen_through() {
 }
 
 #[test]
-fn years_of_more_than_four_digits_are_out_of_the_order_of_text() {
+fn prune_keeps_files_with_long_year_texts() {
     let file = |days: &[i32]| vec![Arc::new(Date32Array::from(days.to_vec())) as ArrayRef];
     let sample = Sample::new(table(&[("d", PrimitiveType::Date)]), &[], vec![file(&[19_782, 3_000_000]), file(&[19_782])]);
     assert_eq!(left(&sample, "date_format(d, 'yyyy-MM') = '2024-02'"), [0, 1]);
@@ -336,7 +336,7 @@ fn columns_are_compared_with_columns() {
 }
 
 #[test]
-fn booleans_and_bytes_have_no_bounds_but_null_counts() {
+fn prune_uses_null_counts_of_booleans_bytes() {
     let file = |values: &[Option<bool>]| vec![Arc::new(BooleanArray::from(values.to_vec())) as ArrayRef];
     let sample = Sample::new(
         table(&[("b", PrimitiveType::Boolean)]),
@@ -353,7 +353,7 @@ fn booleans_and_bytes_have_no_bounds_but_null_counts() {
 }
 
 #[test]
-fn fields_of_structs_have_statistics_of_their_own() {
+fn prune_uses_statistics_of_struct_fields() {
     let inner = StructType { fields: vec![StructField::new("a", PrimitiveType::Integer, true)] };
     let outer = StructType { fields: vec![StructField::new("s", inner, true)] };
     let fields = Fields::from(vec![Field::new("a", ArrowType::Int32, true)]);
@@ -413,7 +413,7 @@ fn partition_values_are_facts() {
 }
 
 #[test]
-fn what_fails_for_a_partition_value_fails_the_scan_or_is_left_to_the_rows() {
+fn failing_partition_condition_fails_scan_or_waits() {
     let sample = partitioned();
     // Nobody looks at the rows of a filter on partition columns alone.
     let pruner = sample.pruner("10 / (p - 1) > 0");
@@ -427,7 +427,7 @@ fn what_fails_for_a_partition_value_fails_the_scan_or_is_left_to_the_rows() {
 }
 
 #[test]
-fn it_is_told_what_skipped_how_many_and_what_could_not_be_used() {
+fn prune_counts_skipped_files_by_conjunct() {
     let sample = partitioned();
     let result = sample.prune("p = 1 AND x > 5 AND abs(x) % 2 = 0 AND x < 0");
     assert_eq!((result.by_partition, result.by_stats), (2, 1));
@@ -452,7 +452,7 @@ fn it_is_told_what_skipped_how_many_and_what_could_not_be_used() {
 }
 
 #[test]
-fn files_without_statistics_are_told_from_those_whose_statistics_allow_matches() {
+fn prune_counts_files_without_statistics_as_undecided() {
     let mut sample = numbers();
     let undecided = |sample: &Sample, filter: &str| {
         let result = sample.prune(filter);
@@ -466,7 +466,7 @@ fn files_without_statistics_are_told_from_those_whose_statistics_allow_matches()
 }
 
 #[test]
-fn both_phases_together_leave_what_one_go_leaves() {
+fn prune_in_two_phases_equals_one() {
     let sample = partitioned();
     let pruner = sample.pruner("(p = 1 OR x > 20) AND x < 100 AND p IS NOT NULL");
     let partitions = sample.partition_values(&pruner);
@@ -488,7 +488,7 @@ fn chars() -> Sample {
 }
 
 #[test]
-fn statistics_of_stored_texts_hold_for_padded_ones() {
+fn prune_pads_statistics_of_char_columns() {
     let sample = chars();
     let check = |filter: &str, expected: &[usize]| assert_eq!(left(&sample, filter), expected, "{filter}");
     check("c = 'ab'", &[0, 1]);
@@ -526,7 +526,7 @@ fn constants() -> Sample {
 }
 
 #[test]
-fn conditions_are_computed_where_columns_hold_one_value() {
+fn prune_computes_conditions_on_constant_columns() {
     let mut sample = constants();
     let check = |sample: &Sample, filter: &str, expected: &[usize]| assert_eq!(left(sample, filter), expected, "{filter}");
     check(&sample, "upper(s) = 'C3'", &[0, 2, 3]);
@@ -554,7 +554,7 @@ fn conditions_are_computed_where_columns_hold_one_value() {
 }
 
 #[test]
-fn what_is_null_for_null_leaves_out_files_of_nulls() {
+fn null_propagating_condition_skips_files_of_nulls() {
     let sample = constants();
     for filter in [
         "length(s) = 100",
@@ -612,7 +612,7 @@ fn bounds_are_followed_through_functions_of_numbers() {
 }
 
 #[test]
-fn parts_of_times_rise_within_what_they_are_parts_of() {
+fn time_parts_increase_within_their_period() {
     let minute = 60_000_000;
     let file = |first: i64, last: i64| {
         vec![Arc::new(TimestampMicrosecondArray::from(vec![first * minute, last * minute]).with_timezone("UTC")) as ArrayRef]
@@ -657,7 +657,7 @@ fn variants_have_null_counts() {
 }
 
 #[test]
-fn booleans_and_bytes_have_bounds_in_footers_alone() {
+fn prune_by_footer_bounds_booleans_and_bytes() {
     let file = |f: Vec<Option<bool>>, b: Vec<&[u8]>| -> Vec<ArrayRef> {
         vec![Arc::new(BooleanArray::from(f)), Arc::new(BinaryArray::from(b))]
     };
