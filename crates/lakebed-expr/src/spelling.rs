@@ -1,7 +1,7 @@
 //! The name that a caller may have meant, for messages about names that do not exist.
 
 /// The name that is most like another one, if one is.
-pub fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub fn nearest_name<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let wanted = name.to_lowercase();
     let allowed = (wanted.chars().count() / 3).max(1);
     let distance = |other: &str| {

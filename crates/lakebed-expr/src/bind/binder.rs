@@ -9,7 +9,7 @@ use lakebed_core::{Error, Result};
 
 use super::char_padding;
 use super::literal::{number, typed_literal};
-use super::metadata_column::OF_ROWS;
+use super::metadata_column::METADATA_COLUMN;
 use crate::evaluate::cast::cast;
 use crate::evaluate::fold::{fold, fold_if_possible};
 use crate::evaluate::tree::join_conditions;
@@ -18,7 +18,7 @@ use crate::function::compare::{compare, is_in};
 use crate::function::like::like;
 use crate::function::operator::{arithmetic, bitwise, negative, plus_literal};
 use crate::function::typed::TypedExpr;
-use crate::spelling::nearest;
+use crate::spelling::nearest_name;
 use crate::syntax::lex::{Span, error_at};
 use crate::syntax::tree::{Binary, Comparison, Interval, Is, Kind, Node, Unary};
 use crate::{function, types};
@@ -128,13 +128,13 @@ impl Binder<'_> {
     fn unknown_column(&self, name: &str) -> String {
         let names = || self.schema.fields().iter().map(|field| field.name().as_str());
         let lower = name.to_lowercase();
-        if lower == OF_ROWS {
+        if lower == METADATA_COLUMN {
             return format!("there is no column `{name}` here; conditions of scans, `delete` and `update` know it");
         }
         if names().filter(|other| other.to_lowercase() == lower).count() > 1 {
             return format!("`{name}` could be any of several columns that differ by case; write its name exactly");
         }
-        match nearest(name, names()) {
+        match nearest_name(name, names()) {
             Some(near) => format!("there is no column `{name}`; did you mean `{near}`?"),
             None => {
                 let some: Vec<&str> = names().take(12).collect();
@@ -148,7 +148,7 @@ impl Binder<'_> {
         match &value.data_type {
             DataType::Struct(fields) => {
                 let Some(field) = nested::field_index(fields, name).and_then(|index| fields.get(index)) else {
-                    let near = nearest(name, fields.iter().map(|field| field.name().as_str()));
+                    let near = nearest_name(name, fields.iter().map(|field| field.name().as_str()));
                     let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
                     return Err(self.error(span, format_args!("there is no field `{name}`{hint}")));
                 };

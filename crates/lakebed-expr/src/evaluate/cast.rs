@@ -12,9 +12,9 @@ use arrow_select::take::take;
 use datafusion_common::Result as DfResult;
 use datafusion_expr::Expr;
 
-use super::castable::{allowed, is_increasing, never_fails, widens};
+use super::cast_rules::{allowed, is_increasing, never_fails, widens};
 use super::kernel::{KernelInput, KernelSpec, Monotonicity, fail};
-use super::nested::parts;
+use super::nested::struct_fields;
 use super::scalar_cast;
 use crate::types;
 
@@ -68,7 +68,8 @@ fn convert_nested(array: &ArrayRef, to: &DataType, try_: bool) -> DfResult<Array
     match (array.data_type(), to) {
         (DataType::Struct(_), DataType::Struct(fields)) => {
             let given = array.as_struct();
-            let cast = parts(given)?.into_iter().zip(fields).map(|(part, field)| convert_array(&part, field.data_type(), try_));
+            let cast =
+                struct_fields(given)?.into_iter().zip(fields).map(|(part, field)| convert_array(&part, field.data_type(), try_));
             let cast = cast.collect::<DfResult<Vec<_>>>()?;
             Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), cast, given.nulls().cloned(), given.len())?))
         }
@@ -103,7 +104,7 @@ fn nested_to_text(array: &ArrayRef) -> DfResult<ArrayRef> {
     let text = |part: &ArrayRef| Ok::<StringArray, _>(convert_array(part, &DataType::Utf8, false)?.as_string::<i32>().clone());
     match array.data_type() {
         DataType::Struct(_) => {
-            let fields = parts(array.as_struct())?.iter().map(text).collect::<DfResult<Vec<_>>>()?;
+            let fields = struct_fields(array.as_struct())?.iter().map(text).collect::<DfResult<Vec<_>>>()?;
             Ok(joined(array, ['{', '}'], |row| fields.iter().map(|field| shown(field, row)).collect()))
         }
         DataType::List(_) => {

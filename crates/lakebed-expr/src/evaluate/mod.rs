@@ -4,7 +4,7 @@
 
 pub(crate) mod arithmetic;
 pub(crate) mod cast;
-pub(crate) mod castable;
+pub(crate) mod cast_rules;
 pub(crate) mod compile;
 pub(crate) mod condition;
 mod constant_call;

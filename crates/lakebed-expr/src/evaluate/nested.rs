@@ -87,13 +87,13 @@ pub fn field_index(fields: &Fields, name: &str) -> Option<usize> {
 }
 
 /// The names from a column down to a field, if an expression is nothing else.
-pub fn path(expr: &Expr) -> Option<Vec<String>> {
+pub fn column_path(expr: &Expr) -> Option<Vec<String>> {
     if let Expr::Column(column) = expr {
         return Some(vec![column.name.clone()]);
     }
     match Kernel::of(expr)? {
         (kernel, [below, Expr::Literal(ScalarValue::Utf8(Some(name)), _)]) if std::ptr::eq(kernel.spec, &FIELD) => {
-            let mut path = path(below)?;
+            let mut path = column_path(below)?;
             path.push(name.clone());
             Some(path)
         }
@@ -109,7 +109,7 @@ fn field_of(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
 }
 
 /// The fields of structs; those of a null are null.
-pub fn parts(of: &StructArray) -> Result<Vec<ArrayRef>, ArrowError> {
+pub fn struct_fields(of: &StructArray) -> Result<Vec<ArrayRef>, ArrowError> {
     of.columns().iter().map(|child| visible(child, of.nulls())).collect()
 }
 

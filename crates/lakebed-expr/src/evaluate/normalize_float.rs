@@ -37,7 +37,7 @@ pub(crate) fn normalized_float(expr: Expr, data_type: &DataType) -> Expr {
 }
 
 /// The value below the form that comparisons need.
-pub fn below_one_form(expr: &Expr) -> &Expr {
+pub fn without_normalization(expr: &Expr) -> &Expr {
     match Kernel::of(expr) {
         Some((kernel, [value])) if std::ptr::eq(kernel.spec, &NORMALIZE_FLOAT) => value,
         _ => expr,

@@ -16,7 +16,7 @@ use datafusion_expr::{BinaryExpr, Expr, Operator};
 const SHORT_DIGITS: u8 = 18;
 
 /// The same decimals in 64 bits, if they fit.
-pub fn short_type(data_type: &DataType) -> Option<DataType> {
+pub fn short_decimal_type(data_type: &DataType) -> Option<DataType> {
     match data_type {
         DataType::Decimal128(precision, scale) if *precision <= SHORT_DIGITS => Some(DataType::Decimal64(*precision, *scale)),
         _ => None,
@@ -41,7 +41,7 @@ pub(crate) fn shortened(expr: &Expr, schema: &Schema) -> DfResult<(Expr, Schema)
             other => Transformed::no(other),
         })
     })?;
-    let field = |field: &Arc<Field>| match short_type(field.data_type()) {
+    let field = |field: &Arc<Field>| match short_decimal_type(field.data_type()) {
         Some(short) if names.contains(field.name()) => Arc::new(field.as_ref().clone().with_data_type(short)),
         _ => Arc::clone(field),
     };
@@ -75,7 +75,8 @@ fn short_columns(expr: &Expr, schema: &Schema) -> DfResult<Vec<String>> {
         }
         Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
     })?;
-    let is_short = |name: &String| schema.field_with_name(name).is_ok_and(|field| short_type(field.data_type()).is_some());
+    let is_short =
+        |name: &String| schema.field_with_name(name).is_ok_and(|field| short_decimal_type(field.data_type()).is_some());
     Ok(others.into_iter().filter(|(name, left)| *left == 0 && is_short(name)).map(|(name, _)| name).collect())
 }
 
@@ -94,14 +95,14 @@ fn is_literal_of(expr: &Expr, column: &Expr, schema: &Schema) -> bool {
 fn literal(expr: Expr) -> Expr {
     match expr {
         Expr::Literal(ScalarValue::Decimal128(value, precision, scale), meta) if precision <= SHORT_DIGITS => {
-            Expr::Literal(ScalarValue::Decimal64(value.map(saturated), precision, scale), meta)
+            Expr::Literal(ScalarValue::Decimal64(value.map(saturated_to_i64), precision, scale), meta)
         }
         other => other,
     }
 }
 
 /// The value, or the end of the range beyond which it lies: that compares alike with all decimals of few digits.
-pub fn saturated(value: i128) -> i64 {
+pub fn saturated_to_i64(value: i128) -> i64 {
     i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX })
 }
 

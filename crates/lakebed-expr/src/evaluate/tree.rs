@@ -41,7 +41,7 @@ pub(crate) fn case_when(pairs: impl IntoIterator<Item = (Expr, Expr)>, otherwise
 pub fn columns_of(expr: &Expr) -> Vec<Vec<String>> {
     let mut paths = BTreeSet::new();
     let walked = expr.apply(|node| {
-        Ok(match nested::path(node) {
+        Ok(match nested::column_path(node) {
             Some(path) => {
                 paths.insert(path);
                 TreeNodeRecursion::Jump

@@ -12,7 +12,7 @@ use datafusion_common::{Result as DfResult, ScalarValue};
 use super::args::{Args, CallResult};
 use super::typed::TypedExpr;
 use crate::evaluate::kernel::{KernelInput, KernelSpec, fail};
-use crate::evaluate::nested::path;
+use crate::evaluate::nested::column_path;
 use crate::types;
 
 static STRUCT: KernelSpec = KernelSpec::total("struct", make_struct).with_null_args(0);
@@ -31,7 +31,7 @@ pub(crate) fn call(args: &Args<'_>) -> Option<CallResult> {
 
 /// A field is called as the column that it is made of, else by its place.
 fn name_of(value: &TypedExpr, place: usize) -> String {
-    path(&value.expr).and_then(|path| path.last().cloned()).unwrap_or_else(|| format!("col{}", place + 1))
+    column_path(&value.expr).and_then(|path| path.last().cloned()).unwrap_or_else(|| format!("col{}", place + 1))
 }
 
 fn named(args: &Args<'_>) -> Result<Vec<(String, TypedExpr)>, String> {

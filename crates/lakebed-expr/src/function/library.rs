@@ -12,7 +12,7 @@ use super::args::{Args, CallResult};
 use super::typed::TypedExpr;
 use crate::evaluate::fold::fold_if_possible;
 use crate::evaluate::library::{FUNCTIONS, REGISTRY};
-use crate::spelling::nearest;
+use crate::spelling::nearest_name;
 use crate::types;
 
 /// The call of a function of the registry, its arguments brought to the types it takes.
@@ -34,7 +34,7 @@ pub(crate) fn call(args: Args<'_>) -> CallResult {
 
 fn unknown(name: &str) -> String {
     let known = FUNCTIONS.iter().map(|(name, _, _)| *name);
-    match nearest(name, known) {
+    match nearest_name(name, known) {
         Some(near) => format!("there is no function `{name}`; did you mean `{near}`?"),
         None => format!("there is no function `{name}` among those that expressions may call"),
     }

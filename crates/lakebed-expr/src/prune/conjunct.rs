@@ -20,12 +20,12 @@ pub(super) struct PreparedConjunct {
     pub(super) may_fail: bool,
     pub(super) by_partitions: Option<Condition>,
     pub(super) by_statistics: Option<Condition>,
-    pub(super) used: Used,
+    pub(super) used: SkippedBy,
 }
 
 /// By what a conjunct of a filter skips files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Used {
+pub enum SkippedBy {
     /// By the values of these partition columns.
     Partitions(Vec<String>),
     /// By the statistics of these columns, and perhaps by partition values as well.
@@ -62,18 +62,18 @@ impl ConjunctCompiler<'_> {
                 may_fail,
                 by_partitions,
                 by_statistics: None,
-                used: Used::Partitions(names),
+                used: SkippedBy::Partitions(names),
             });
         }
         let (by_partitions, _) = self.proof(conjunct, never_nan, StatisticsSource::None)?;
         let (by_statistics, reason) = self.proof(conjunct, never_nan, self.statistics)?;
         let used = match (&by_partitions, &by_statistics) {
-            (_, Some(condition)) if condition.facts.asked().any(is_statistic) => Used::Statistics {
+            (_, Some(condition)) if condition.facts.asked().any(is_statistic) => SkippedBy::Statistics {
                 names: statistics_of(condition),
                 asks_of_nan: condition.facts.asked().any(|fact| matches!(fact, Fact::BoundsNan(_))),
             },
-            (Some(condition), _) => Used::Partitions(partitions_of(condition, self.generated)),
-            _ => Used::Nothing(reason),
+            (Some(condition), _) => SkippedBy::Partitions(partitions_of(condition, self.generated)),
+            _ => SkippedBy::Nothing(reason),
         };
         Ok(PreparedConjunct { text, exact: false, may_fail, by_partitions, by_statistics, used })
     }

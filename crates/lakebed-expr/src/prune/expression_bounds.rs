@@ -13,8 +13,8 @@ use super::facts::Fact;
 use super::prover::{Prover, StatisticsSource, any};
 use super::result_bounds::{among, even, extreme, is_null, of_results, order_of, unless_null};
 use crate::evaluate::kernel::{Kernel, Monotonicity};
-use crate::evaluate::nested::path;
-use crate::evaluate::normalize_float::{below_one_form, normalized_float};
+use crate::evaluate::nested::column_path;
+use crate::evaluate::normalize_float::{normalized_float, without_normalization};
 use crate::evaluate::tree::case_when;
 
 impl Prover<'_> {
@@ -32,12 +32,12 @@ impl Prover<'_> {
 
     /// If a row that matters cannot hold NaN here, the upper bound is one.
     fn where_never_nan(&self, value: &Expr, bounds: Bounds) -> Bounds {
-        let is_never_nan = || self.never_nan.iter().any(|known| below_one_form(known) == below_one_form(value));
+        let is_never_nan = || self.never_nan.iter().any(|known| without_normalization(known) == without_normalization(value));
         if bounds.may_be_nan() && is_never_nan() { Bounds { nan: NanBound::Never, ..bounds } } else { bounds }
     }
 
     fn bounds_of(&mut self, value: &Expr) -> Vec<Bounds> {
-        let below = below_one_form(value);
+        let below = without_normalization(value);
         if !std::ptr::eq(below, value) {
             let data_type = Kernel::of(value).map_or(DataType::Float64, |(kernel, _)| kernel.output.clone());
             return self
@@ -46,7 +46,7 @@ impl Prover<'_> {
                 .map(|bounds| bounds.map(|bound| normalized_float(bound, &data_type)))
                 .collect();
         }
-        if let Some(path) = path(value) {
+        if let Some(path) = column_path(value) {
             return self.bounds_of_column(&path);
         }
         match value {

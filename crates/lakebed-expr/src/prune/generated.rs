@@ -15,9 +15,10 @@ use serde_json::Value;
 
 use super::fact_source::leaf;
 use crate::calendar::{Civil, DAY, SECOND};
+use crate::evaluate::nested::field_index;
 use crate::function::datetime_pattern::Pattern;
-use crate::parse_syntax;
 use crate::syntax::lex::Suffix;
+use crate::syntax::parse::parse;
 use crate::syntax::tree::{Kind, Node};
 
 /// The zones of the world, and those Spark knows, are at most this far from UTC.
@@ -177,7 +178,7 @@ fn type_of(schema: &Schema, path: &[String]) -> Option<DataType> {
 /// Derived the generation expression of a partition column says, if it is one of those that are understood.
 fn source_of(table: &StructType, partition: &str, schema: &Schema) -> Option<Derivation> {
     let Value::String(text) = table.field(partition)?.metadata.get("delta.generationExpression")? else { return None };
-    let node = parse_syntax(text).ok()?;
+    let node = parse(text).ok()?;
     let path = |node: &Node| path_in(schema, node);
     let rule = |node: &Node, rule: Rule| Some(Derivation { base: path(node)?, what: Derived::Rule(rule) });
     match &node.kind {
@@ -218,7 +219,7 @@ fn path_in(schema: &Schema, node: &Node) -> Option<Vec<String>> {
     let mut fields = schema.fields();
     let mut path = Vec::with_capacity(names.len());
     for (index, name) in names.iter().enumerate() {
-        let field = fields.get(crate::field_index(fields, name)?)?;
+        let field = fields.get(field_index(fields, name)?)?;
         path.push(field.name().clone());
         match field.data_type() {
             DataType::Struct(children) => fields = children,

@@ -1,17 +1,19 @@
 //! Bounds of row ids and the other fields of `_metadata`. No statistics hold them; they follow from the log and from footers.
 //!
-//! They stand among the wanted statistics under a path that no column has, and [`asked_of_rows`] tells them apart. Code that does not know
+//! They stand among the wanted statistics under a path that no column has, and [`metadata_field`] tells them apart. Code that does not know
 //! them leaves them null, which proves nothing.
 
 use lakebed_core::schema::{PrimitiveType, StructType};
 use lakebed_core::stats::{StatColumn, StatKind};
+
+use crate::bind::metadata_column;
 
 /// What their paths begin with. Tables have no columns of such names.
 const PLACE: &str = "\u{0}rows";
 
 /// The statistic of what a path asks of rows, if it does.
 pub(super) fn stat_of_rows(kind: StatKind, path: &[String], schema: &StructType) -> Option<StatColumn> {
-    let name = crate::asked_of_rows(schema, path)??;
+    let name = metadata_column::metadata_field(schema, path)??;
     let data_type = match (kind, name) {
         (StatKind::Min | StatKind::Max, "file_path") => PrimitiveType::String,
         _ => PrimitiveType::Long,
@@ -20,7 +22,7 @@ pub(super) fn stat_of_rows(kind: StatKind, path: &[String], schema: &StructType)
 }
 
 /// The name of what a statistic is about, if that is no column of the table.
-pub fn asked_of_rows(column: &StatColumn) -> Option<&str> {
+pub fn metadata_field(column: &StatColumn) -> Option<&str> {
     match column.path.as_slice() {
         [place, name] if place == PLACE => Some(name),
         _ => None,

@@ -24,7 +24,7 @@ mod result_bounds;
 #[cfg(test)]
 mod tests;
 
-pub use conjunct::Used;
+pub use conjunct::SkippedBy;
 pub use fact_source::Question;
-pub use metadata_statistics::asked_of_rows;
-pub use pruner::{ConjunctCounts, FileColumns, PartitionColumn, PruneResult, Pruner};
+pub use metadata_statistics::metadata_field;
+pub use pruner::{ConjunctCounts, FileFacts, PartitionColumn, PruneResult, Pruner};

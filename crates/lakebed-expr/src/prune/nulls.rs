@@ -7,14 +7,14 @@ use datafusion_expr::{BinaryExpr, Expr, Operator, lit};
 use super::facts::Fact;
 use super::prover::{Answer, Prover, StatisticsSource, all, any, never};
 use crate::evaluate::kernel::Kernel;
-use crate::evaluate::nested::path;
+use crate::evaluate::nested::column_path;
 use crate::evaluate::properties::null_args;
 use crate::types::may_be_variant;
 
 impl Prover<'_> {
     /// May a value or condition be null in some row?
     pub(super) fn may_be_null(&mut self, value: &Expr) -> Answer {
-        if let Some(path) = path(value) {
+        if let Some(path) = column_path(value) {
             return self.may_hold_null(&path);
         }
         match value {
@@ -66,7 +66,7 @@ impl Prover<'_> {
 
     /// May a value be other than null in some row? Only columns in which every value is null rule it out.
     pub(super) fn not_all_null(&mut self, value: &Expr) -> Answer {
-        if let Some(path) = path(value) {
+        if let Some(path) = column_path(value) {
             return self.column_not_all_null(&path);
         }
         match value {

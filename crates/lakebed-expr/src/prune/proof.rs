@@ -14,8 +14,8 @@ use super::bounds::{Bounds, compare_bounds, is_nan};
 use super::never_nan::never_nan;
 use super::prover::{Answer, Prover, all, any, never};
 use crate::evaluate::kernel::Kernel;
-use crate::evaluate::nested::path;
-use crate::evaluate::normalize_float::below_one_form;
+use crate::evaluate::nested::column_path;
+use crate::evaluate::normalize_float::without_normalization;
 use crate::evaluate::tree::columns_of;
 use crate::function::text::{STARTS_WITH, prefix_of};
 
@@ -207,7 +207,7 @@ impl Prover<'_> {
         {
             return self.prefix(value, prefix, !wanted);
         }
-        if path(condition).is_none() {
+        if column_path(condition).is_none() {
             self.note(format!("{} is not understood", describe(condition)));
             return all([self.not_all_null(condition)]);
         }
@@ -261,8 +261,8 @@ fn regex_prefix(pattern: &str) -> Option<String> {
 
 /// A value by its columns, for notes.
 fn describe(value: &Expr) -> String {
-    let value = below_one_form(value);
-    if let Some(path) = path(value) {
+    let value = without_normalization(value);
+    if let Some(path) = column_path(value) {
         return path.join(".");
     }
     let columns: Vec<String> = columns_of(value).iter().map(|path| path.join(".")).collect();

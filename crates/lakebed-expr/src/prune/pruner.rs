@@ -14,7 +14,7 @@ use lakebed_core::stats::StatColumn;
 use lakebed_core::{Error, Result};
 
 use super::condition::Condition;
-use super::conjunct::{ConjunctCompiler, PreparedConjunct, Used};
+use super::conjunct::{ConjunctCompiler, PreparedConjunct, SkippedBy};
 use super::fact_source::{Question, question, stat_column};
 use super::facts::Fact;
 use super::generated::Generated;
@@ -22,11 +22,12 @@ use super::never_nan::never_nan;
 use super::prover::StatisticsSource;
 use crate::evaluate::compile::evaluation_error;
 use crate::evaluate::condition::true_or_null_rows;
+use crate::evaluate::nested::field_index;
 use crate::filter::Filter;
 
 /// Decides from the log alone which files a filter needs.
 ///
-/// Ask [`partition_columns`](Self::partition_columns) and [`wanted`](Self::wanted) what to read, then either
+/// Ask [`partition_columns`](Self::partition_columns) and [`statistics`](Self::statistics) what to read, then either
 /// [`prune`](Self::prune) in one go or [`prune_partitions`](Self::prune_partitions) and, for the files that are left,
 /// [`prune_stats`](Self::prune_stats).
 #[derive(Debug)]
@@ -35,11 +36,11 @@ pub struct Pruner {
     generated: Vec<Generated>,
     /// The partition columns whose values are looked at.
     partitions: Vec<PartitionColumn>,
-    /// The facts behind `wanted`, in the same order.
-    statistics: Vec<Fact>,
-    wanted: Vec<StatColumn>,
+    /// The facts behind `statistics`, in the same order.
+    statistic_facts: Vec<Fact>,
+    statistics: Vec<StatColumn>,
     /// For each of them, to how many characters its texts are padded when they are read.
-    lengths: Vec<Option<u32>>,
+    padded_lengths: Vec<Option<u32>>,
     /// What it must know of statistics before they prove anything, and the facts that it becomes.
     questions: Vec<(Fact, Question)>,
 }
@@ -57,12 +58,12 @@ pub struct PartitionColumn {
 
 /// What is known about some files, one value each.
 #[derive(Debug, Clone, Copy)]
-pub struct FileColumns<'a> {
+pub struct FileFacts<'a> {
     /// How many files there are.
     pub files: usize,
     /// The values of [`Pruner::partition_columns`], typed as the columns are.
     pub partitions: &'a [ArrayRef],
-    /// The arrays of [`Pruner::wanted`]. Deletion vectors and loose bounds change nothing: bounds stay bounds, and of the null
+    /// The arrays of [`Pruner::statistics`]. Deletion vectors and loose bounds change nothing: bounds stay bounds, and of the null
     /// counts only zero and "all" are used, which hold in any case.
     pub stats: &'a [ArrayRef],
     /// The answers to [`Pruner::questions`].
@@ -135,9 +136,9 @@ impl Pruner {
             conjuncts,
             generated,
             partitions: vec![],
+            statistic_facts: vec![],
             statistics: vec![],
-            wanted: vec![],
-            lengths: vec![],
+            padded_lengths: vec![],
             questions: vec![],
         };
         pruner.collect_wanted(&partitions, schema, mode);
@@ -163,10 +164,10 @@ impl Pruner {
         for fact in asked {
             let question = question(&fact, schema, mode).filter(|_| !self.questions.iter().any(|(other, _)| *other == fact));
             self.questions.extend(question.map(|question| (fact.clone(), question)));
-            if let Some((column, length)) = stat_column(&fact, schema, mode).filter(|_| !self.statistics.contains(&fact)) {
-                self.statistics.push(fact);
-                self.wanted.push(column);
-                self.lengths.push(length);
+            if let Some((column, length)) = stat_column(&fact, schema, mode).filter(|_| !self.statistic_facts.contains(&fact)) {
+                self.statistic_facts.push(fact);
+                self.statistics.push(column);
+                self.padded_lengths.push(length);
             }
         }
         self.partitions = needed;
@@ -178,8 +179,8 @@ impl Pruner {
     }
 
     /// The statistics it needs.
-    pub fn wanted(&self) -> &[StatColumn] {
-        &self.wanted
+    pub fn statistics(&self) -> &[StatColumn] {
+        &self.statistics
     }
 
     /// What it must know of statistics.
@@ -188,7 +189,7 @@ impl Pruner {
     }
 
     /// The conjuncts of the filter and by what each skips files.
-    pub fn conjuncts(&self) -> impl Iterator<Item = (&str, &Used)> {
+    pub fn conjuncts(&self) -> impl Iterator<Item = (&str, &SkippedBy)> {
         self.conjuncts.iter().map(|conjunct| (conjunct.text.as_str(), &conjunct.used))
     }
 
@@ -207,7 +208,7 @@ impl Pruner {
     /// # Errors
     /// If the arrays are not those asked for, or if the filter fails on values after which nobody looks at rows.
     pub fn prune_partitions(&self, files: usize, partitions: &[ArrayRef]) -> Result<BooleanArray> {
-        let known = FileColumns { files, partitions, stats: &[], answers: &[] };
+        let known = FileFacts { files, partitions, stats: &[], answers: &[] };
         self.first_to_skip(&known, true, |conjunct| conjunct.by_partitions.as_ref()).map(|(keep, _)| keep)
     }
 
@@ -216,7 +217,7 @@ impl Pruner {
     /// # Errors
     /// If the arrays are not those asked for.
     pub fn prune_candidates(&self, files: usize, partitions: &[ArrayRef]) -> Result<BooleanArray> {
-        let known = FileColumns { files, partitions, stats: &[], answers: &[] };
+        let known = FileFacts { files, partitions, stats: &[], answers: &[] };
         self.first_to_skip(&known, false, |conjunct| conjunct.by_partitions.as_ref()).map(|(keep, _)| keep)
     }
 
@@ -224,7 +225,7 @@ impl Pruner {
     ///
     /// # Errors
     /// If the arrays are not those asked for.
-    pub fn prune_stats(&self, known: &FileColumns<'_>) -> Result<BooleanArray> {
+    pub fn prune_stats(&self, known: &FileFacts<'_>) -> Result<BooleanArray> {
         self.first_to_skip(known, false, |conjunct| conjunct.by_statistics.as_ref()).map(|(keep, _)| keep)
     }
 
@@ -232,7 +233,7 @@ impl Pruner {
     ///
     /// # Errors
     /// If the arrays are not those asked for.
-    pub fn prune(&self, known: &FileColumns<'_>) -> Result<PruneResult> {
+    pub fn prune(&self, known: &FileFacts<'_>) -> Result<PruneResult> {
         let (by_partition, counts) = self.first_to_skip(known, true, |conjunct| conjunct.by_partitions.as_ref())?;
         let mut by_conjunct: Vec<ConjunctCounts> =
             counts.into_iter().map(|by_partition| ConjunctCounts { by_partition, ..ConjunctCounts::default() }).collect();
@@ -262,7 +263,7 @@ impl Pruner {
     /// nobody looks at rows is an error.
     fn first_to_skip<'p>(
         &'p self,
-        known: &FileColumns<'_>,
+        known: &FileFacts<'_>,
         decides: bool,
         condition: impl Fn(&'p PreparedConjunct) -> Option<&'p Condition>,
     ) -> Result<(BooleanArray, Vec<usize>)> {
@@ -284,9 +285,9 @@ impl Pruner {
 
     /// Which files match, where nobody looks at rows after this. A condition that fails on a file that those before it left fails the
     /// scan, as it would on the rows.
-    fn decide(&self, text: &str, condition: &Condition, known: &FileColumns<'_>, left: &BooleanArray) -> Result<BooleanArray> {
+    fn decide(&self, text: &str, condition: &Condition, known: &FileFacts<'_>, left: &BooleanArray) -> Result<BooleanArray> {
         self.check(known)?;
-        let test = |known: &FileColumns<'_>| {
+        let test = |known: &FileFacts<'_>| {
             let facts = condition.facts.batch(known.files, |fact| self.fact(fact, known))?;
             Ok::<_, Error>(true_or_null_rows(condition.run.as_ref(), &facts))
         };
@@ -294,18 +295,18 @@ impl Pruner {
             return Ok(found);
         }
         let partitions: Vec<ArrayRef> = known.partitions.iter().map(|values| Ok(filter(values, left)?)).collect::<Result<_>>()?;
-        let known = FileColumns { files: left.true_count(), partitions: &partitions, stats: &[], answers: &[] };
+        let known = FileFacts { files: left.true_count(), partitions: &partitions, stats: &[], answers: &[] };
         let found = test(&known)?.map_err(|error| evaluation_error(text, &error))?;
         let mut found = found.iter();
         Ok(left.iter().map(|left| Some(left == Some(true) && found.next().flatten() == Some(true))).collect())
     }
 
-    fn run(&self, condition: &Condition, known: &FileColumns<'_>) -> Result<BooleanArray> {
+    fn run(&self, condition: &Condition, known: &FileFacts<'_>) -> Result<BooleanArray> {
         self.check(known)?;
         condition.run(known.files, |fact| self.fact(fact, known))
     }
 
-    fn check(&self, known: &FileColumns<'_>) -> Result<()> {
+    fn check(&self, known: &FileFacts<'_>) -> Result<()> {
         if known.partitions.len() == self.partitions.len() {
             return Ok(());
         }
@@ -313,7 +314,7 @@ impl Pruner {
     }
 
     /// The values of a fact, if they are known.
-    fn fact(&self, fact: &Fact, known: &FileColumns<'_>) -> Option<ArrayRef> {
+    fn fact(&self, fact: &Fact, known: &FileFacts<'_>) -> Option<ArrayRef> {
         let partition = |name: &String| {
             let index = self.partitions.iter().position(|other| other.name == *name)?;
             known.partitions.get(index).cloned()
@@ -331,9 +332,9 @@ impl Pruner {
                 known.answers.get(index).map(|answers| Arc::new(answers.clone()) as ArrayRef)
             }
             statistic => {
-                let index = self.statistics.iter().position(|other| other == statistic)?;
+                let index = self.statistic_facts.iter().position(|other| other == statistic)?;
                 let stored = known.stats.get(index)?;
-                match (statistic, self.lengths.get(index)?, stored.as_string_opt::<i32>()) {
+                match (statistic, self.padded_lengths.get(index)?, stored.as_string_opt::<i32>()) {
                     (Fact::Maximum(_), Some(length), Some(bounds)) => Some(Arc::new(pad_upper_bounds(bounds, *length))),
                     (Fact::Maximum(_), Some(_), None) => None,
                     _ => Some(stored.clone()),
@@ -346,7 +347,7 @@ impl Pruner {
 /// Partition columns as the schema spells them.
 fn as_spelled(schema: &SchemaRef, names: &[String]) -> Vec<String> {
     let spelled = |name: &String| {
-        let index = crate::field_index(schema.fields(), name);
+        let index = field_index(schema.fields(), name);
         index.and_then(|index| schema.fields().get(index)).map_or(name.clone(), |field| field.name().clone())
     };
     names.iter().map(spelled).collect()

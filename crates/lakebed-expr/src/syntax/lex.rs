@@ -46,6 +46,7 @@ pub(crate) enum TokenKind {
 }
 
 /// The type that the suffix of a number asks for.
+#[expect(missing_docs, reason = "the variants have the names of types in Spark SQL")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suffix {
     None,

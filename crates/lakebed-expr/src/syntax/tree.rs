@@ -18,7 +18,6 @@ pub struct Node {
 }
 
 /// What a node is.
-#[expect(missing_docs, reason = "the variants have the names of the forms in Spark SQL")]
 #[derive(Debug, Clone)]
 pub enum Kind {
     /// `NULL`, `TRUE`, `FALSE`.

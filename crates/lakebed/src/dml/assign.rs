@@ -18,7 +18,8 @@ use lakebed_core::feature::upgrade::{CURRENT_DEFAULT, GENERATION_EXPRESSION, IDE
 use lakebed_core::schema::arrow::{schema_from_arrow, type_to_arrow};
 use lakebed_core::schema::assign::{Difference, DifferenceKind, compare};
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
-use lakebed_expr::{Expression, Kind, castable, field_index, nearest, parse_syntax, parts};
+use lakebed_expr::syntax::{Kind, parse};
+use lakebed_expr::{Expression, can_cast, field_index, nearest_name, struct_fields};
 use serde_json::Value;
 
 use crate::write::OnLossy;
@@ -127,7 +128,7 @@ impl Assignments {
         let (DataType::Struct(fields), Some(of_struct)) = (data_type, column.as_struct_opt()) else {
             return Err(Error::internal(format!("column {}: a field is assigned of what is no struct", set.name)));
         };
-        let mut children = parts(of_struct)?;
+        let mut children = struct_fields(of_struct)?;
         let (Some(field), Some(child)) = (fields.fields.get(*place), children.get_mut(*place)) else {
             return Err(Error::internal(format!("column {}: a field is assigned that is not there", set.name)));
         };
@@ -139,7 +140,7 @@ impl Assignments {
 
 /// The names that lead to a column: `a.b`, with backticks around what is no plain name. A text that is nothing of the kind is one name.
 pub(crate) fn column_path(text: &str) -> Result<Vec<String>> {
-    match parse_syntax(text) {
+    match parse(text) {
         Ok(node) => match node.kind {
             Kind::Path(path) => Ok(path),
             _ => Ok(vec![text.to_owned()]),
@@ -173,7 +174,7 @@ fn unknown(fields: &StructType, name: &str, above: Option<&StructField>) -> Erro
         Some(above) => format!("column {} has no field `{name}`", above.name),
         None => format!("the table has no column `{name}`"),
     };
-    Error::predicate(match nearest(name, names()) {
+    Error::predicate(match nearest_name(name, names()) {
         Some(near) => format!("{what}; did you mean `{near}`?"),
         None => format!("{what}; it has {}", names().take(12).collect::<Vec<_>>().join(", ")),
     })
@@ -214,7 +215,7 @@ fn typed(mut value: Expression, field: &StructField, absent: Absent) -> Result<E
         DataType::Primitive(_) => return value.cast_to(&type_to_arrow(&field.data_type)?),
         DataType::Struct(_) | DataType::Array(_) | DataType::Map(_) => {
             let wanted = with_parts_of(&value.data_type, &field.data_type)?;
-            if wanted != value.data_type && castable(&value.data_type, &wanted) {
+            if wanted != value.data_type && can_cast(&value.data_type, &wanted) {
                 value = value.cast_to(&wanted)?;
             }
         }
@@ -302,7 +303,7 @@ fn laid_over(value: &ArrayRef, column: &ArrayRef, to: &DataType, name: &str) -> 
     if !is_partial(fields, given.fields()) {
         return fit(value, to, OnLossy::Error, name);
     }
-    let (given_parts, mut own_parts) = (parts(given)?, parts(own)?);
+    let (given_parts, mut own_parts) = (struct_fields(given)?, struct_fields(own)?);
     for (field, part) in fields.fields.iter().zip(&mut own_parts) {
         let given = field_index(given.fields(), &field.name).and_then(|place| given_parts.get(place));
         if let Some(given) = given {

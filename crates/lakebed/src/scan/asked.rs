@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::Schema;
 use lakebed_core::schema::StructType;
-use lakebed_expr::{Filter, OF_ROWS, Options, Predicate, asked_of_rows, nullable, parse_filter, scan_schema};
+use lakebed_expr::{Filter, METADATA_COLUMN, Options, Predicate, metadata_field, nullable, parse_filter, scan_schema};
 
 use super::row_column::RowColumnKind;
 use crate::{Error, Result, Snapshot};
@@ -17,8 +17,10 @@ pub(crate) fn parse_row_filter(schema: &StructType, text: &str, now_ms: i64) -> 
 /// The fields of `_metadata` that a condition names.
 pub(crate) fn kinds_asked_of_rows(filter: &Filter, schema: &StructType) -> Result<Vec<RowColumnKind>> {
     let columns = filter.columns();
-    let asked = columns.iter().filter_map(|path| asked_of_rows(schema, path));
-    let no_name = || Error::predicate(format!("{OF_ROWS} has no value of its own; name a field of it, as in {OF_ROWS}.row_id"));
+    let asked = columns.iter().filter_map(|path| metadata_field(schema, path));
+    let no_name = || {
+        Error::predicate(format!("{METADATA_COLUMN} has no value of its own; name a field of it, as in {METADATA_COLUMN}.row_id"))
+    };
     asked.map(|name| name.and_then(RowColumnKind::of_name).ok_or_else(no_name)).collect()
 }
 
@@ -63,7 +65,7 @@ impl Snapshot {
     fn refuse_untracked(&self, filter: &Filter) -> Result<()> {
         let kinds = kinds_asked_of_rows(filter, self.schema())?;
         match kinds.into_iter().find(|kind| kind.is_of_row_tracking() && !self.properties().row_tracking) {
-            Some(kind) => Err(not_tracked(self.url(), &format!("{OF_ROWS}.{}", kind.name()), kind)),
+            Some(kind) => Err(not_tracked(self.url(), &format!("{METADATA_COLUMN}.{}", kind.name()), kind)),
             None => Ok(()),
         }
     }

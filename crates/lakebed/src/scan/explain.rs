@@ -1,7 +1,7 @@
 //! What a scan would read, and why not less.
 
 use futures::TryStreamExt;
-use lakebed_expr::prune::{ConjunctCounts, Used};
+use lakebed_expr::prune::{ConjunctCounts, SkippedBy};
 
 use super::Scan;
 use super::plan::{Plan, PlanOptions};
@@ -65,7 +65,7 @@ impl Scan {
     }
 }
 
-fn explained(text: &str, used: &Used, counts: ConjunctCounts, kept: u64) -> ExplainedConjunct {
+fn explained(text: &str, used: &SkippedBy, counts: ConjunctCounts, kept: u64) -> ExplainedConjunct {
     ExplainedConjunct {
         text: text.to_owned(),
         skipped_by_partition: counts.by_partition as u64,
@@ -75,11 +75,11 @@ fn explained(text: &str, used: &Used, counts: ConjunctCounts, kept: u64) -> Expl
 }
 
 /// Why files are left.
-fn reason(used: &Used, undecided: u64, kept: u64) -> String {
+fn reason(used: &SkippedBy, undecided: u64, kept: u64) -> String {
     match used {
-        Used::Nothing(reason) => reason.clone(),
-        Used::Partitions(names) => format!("the values of {} allow it", names.join(", ")),
-        Used::Statistics { names, asks_of_nan } => {
+        SkippedBy::Nothing(reason) => reason.clone(),
+        SkippedBy::Partitions(names) => format!("the values of {} allow it", names.join(", ")),
+        SkippedBy::Statistics { names, asks_of_nan } => {
             let names = names.join(", ");
             let missing = if *asks_of_nan { "are missing or may leave NaN out" } else { "are missing" };
             match (kept.saturating_sub(undecided), undecided) {

@@ -9,7 +9,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 
 use lakebed_core::schema::arrow::schema_to_arrow;
 use lakebed_core::schema::{StructField, StructType};
-use lakebed_expr::OF_ROWS;
+use lakebed_expr::METADATA_COLUMN;
 
 use super::row_column::{RowColumn, RowColumnKind};
 use super::spec::ScanSpec;
@@ -91,12 +91,12 @@ impl ScanSpec {
 
     /// The column about rows that a path names, if it names one.
     fn row_column(&self, path: &str) -> Result<Option<RowColumn>> {
-        let of_rows = path.split_once('.').filter(|(first, _)| first.eq_ignore_ascii_case(OF_ROWS));
+        let of_rows = path.split_once('.').filter(|(first, _)| first.eq_ignore_ascii_case(METADATA_COLUMN));
         let Some((_, name)) = of_rows else { return Ok(None) };
-        if self.schema.index_of(OF_ROWS).is_some() || self.schema.index_of(path).is_some() {
+        if self.schema.index_of(METADATA_COLUMN).is_some() || self.schema.index_of(path).is_some() {
             return Ok(None);
         }
-        let full_name = |kind: RowColumnKind| format!("{OF_ROWS}.{}", kind.name());
+        let full_name = |kind: RowColumnKind| format!("{METADATA_COLUMN}.{}", kind.name());
         match NAMED.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name)) {
             Some(kind) => Ok(Some(RowColumn::new(kind, full_name(kind)))),
             None => {

@@ -13,8 +13,8 @@ use lakebed_core::stats::StatKind;
 
 use super::left;
 use super::sample::{Sample, table};
-use crate::prune::conjunct::Used;
-use crate::prune::pruner::{ConjunctCounts, FileColumns};
+use crate::prune::conjunct::SkippedBy;
+use crate::prune::pruner::{ConjunctCounts, FileFacts};
 
 fn ints(values: &[Option<i32>]) -> ArrayRef {
     Arc::new(Int32Array::from(values.to_vec()))
@@ -105,7 +105,7 @@ fn missing_statistics_keep_a_file() {
 #[test]
 fn pruner_asks_only_for_needed_statistics() {
     let sample = numbers();
-    let wanted = |filter: &str| sample.pruner(filter).wanted().iter().map(|column| column.kind).collect::<Vec<_>>();
+    let wanted = |filter: &str| sample.pruner(filter).statistics().iter().map(|column| column.kind).collect::<Vec<_>>();
     assert_eq!(wanted("x < 5"), [StatKind::Min, StatKind::Max, StatKind::NullCount, StatKind::NumRecords]);
     assert_eq!(wanted("x IS NULL"), [StatKind::NullCount]);
     assert_eq!(wanted("abs(x) % 2 = 1 OR true"), []);
@@ -380,7 +380,7 @@ fn prune_uses_statistics_of_struct_fields() {
     check("s.a = 10", &[1, 2]);
     check("s.a IS NOT NULL", &[0, 1, 2]);
     check("s.a IS NULL", &[0, 1, 2]);
-    assert_eq!(sample.pruner("s.a = 10").wanted()[0].path, ["s", "a"]);
+    assert_eq!(sample.pruner("s.a = 10").statistics()[0].path, ["s", "a"]);
 }
 
 /// Files of p = 1, 2, null, with x in 1..=10, 11..=20, 21..=30.
@@ -418,7 +418,7 @@ fn failing_partition_condition_fails_scan_or_waits() {
     // Nobody looks at the rows of a filter on partition columns alone.
     let pruner = sample.pruner("10 / (p - 1) > 0");
     let partitions = sample.partition_values(&pruner);
-    let error = pruner.prune(&FileColumns { files: 3, partitions: &partitions, stats: &[], answers: &[] }).unwrap_err();
+    let error = pruner.prune(&FileFacts { files: 3, partitions: &partitions, stats: &[], answers: &[] }).unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::Predicate, "{error}");
     assert_eq!(left(&sample, "10 / (p - 1) > 0 AND x % 7 = 1"), [0, 1]);
     // A file that an earlier condition rules out cannot fail a later one.
@@ -434,18 +434,18 @@ fn prune_counts_skipped_files_by_conjunct() {
     let counts = |by_partition, by_stats| ConjunctCounts { by_partition, by_stats, undecided: 0 };
     assert_eq!(result.by_conjunct, [counts(2, 0), counts(0, 0), counts(0, 0), counts(0, 1)]);
     let pruner = sample.pruner("p = 1 AND x > 5 AND size(array(x)) = 1 AND (p = 2 OR x = 3)");
-    let used: Vec<(&str, Used)> = pruner.conjuncts().map(|(text, used)| (text, used.clone())).collect();
-    let of_x = || Used::Statistics { names: vec!["x".into()], asks_of_nan: false };
-    assert_eq!(used[0], ("p = 1", Used::Partitions(vec!["p".into()])));
+    let used: Vec<(&str, SkippedBy)> = pruner.conjuncts().map(|(text, used)| (text, used.clone())).collect();
+    let of_x = || SkippedBy::Statistics { names: vec!["x".into()], asks_of_nan: false };
+    assert_eq!(used[0], ("p = 1", SkippedBy::Partitions(vec!["p".into()])));
     assert_eq!(used[1], ("x > 5", of_x()));
     assert_eq!(used[2], ("size(array(x)) = 1", of_x()));
     assert_eq!(used[3], ("p = 2 OR x = 3", of_x()));
     assert!(!pruner.is_exact_on_partitions());
     let of_floats = Sample::new(table(&[("d", PrimitiveType::Double)]), &[], vec![]);
     let floats = of_floats.pruner("size(array(d)) = 1 AND d > 5");
-    let used: Vec<&Used> = floats.conjuncts().map(|(_, used)| used).collect();
-    assert!(matches!(used[0], Used::Nothing(reason) if reason.contains("size")), "{used:?}");
-    assert_eq!(used[1], &Used::Statistics { names: vec!["d".into()], asks_of_nan: true });
+    let used: Vec<&SkippedBy> = floats.conjuncts().map(|(_, used)| used).collect();
+    assert!(matches!(used[0], SkippedBy::Nothing(reason) if reason.contains("size")), "{used:?}");
+    assert_eq!(used[1], &SkippedBy::Statistics { names: vec!["d".into()], asks_of_nan: true });
     assert!(sample.pruner("p = 1 AND p < 5").is_exact_on_partitions());
     assert!(sample.pruner("true").is_exact_on_partitions());
     assert!(!sample.pruner("NULL").is_exact_on_partitions() || left(&sample, "NULL").is_empty());
@@ -475,8 +475,8 @@ fn prune_in_two_phases_equals_one() {
     let kept = UInt64Array::from(vec![0, 1]);
     let take = |array: &ArrayRef| arrow_select::take::take(array, &kept, None).unwrap();
     let partitions: Vec<ArrayRef> = partitions.iter().map(take).collect();
-    let stats: Vec<ArrayRef> = sample.stats(pruner.wanted()).iter().map(take).collect();
-    let known = super::super::FileColumns { files: 2, partitions: &partitions, stats: &stats, answers: &[] };
+    let stats: Vec<ArrayRef> = sample.stats(pruner.statistics()).iter().map(take).collect();
+    let known = super::super::FileFacts { files: 2, partitions: &partitions, stats: &stats, answers: &[] };
     assert_eq!(pruner.prune_stats(&known).unwrap(), BooleanArray::from(vec![true, false]));
 }
 
@@ -637,8 +637,8 @@ fn there_may_be_no_files() {
     let sample = Sample::new(table(&[("t", PrimitiveType::Timestamp), ("x", PrimitiveType::Integer)]), &[], vec![]);
     for filter in ["timestampdiff(HOUR, TIMESTAMP '1970-01-01', t) > 20", "round(x, -1) = 10", "x IN (coalesce(x, 1), 2)"] {
         let pruner = sample.pruner(filter);
-        let stats: Vec<ArrayRef> = pruner.wanted().iter().map(|column| new_empty_array(&column.arrow_type())).collect();
-        let result = pruner.prune(&FileColumns { files: 0, partitions: &[], stats: &stats, answers: &[] }).unwrap();
+        let stats: Vec<ArrayRef> = pruner.statistics().iter().map(|column| new_empty_array(&column.arrow_type())).collect();
+        let result = pruner.prune(&FileFacts { files: 0, partitions: &[], stats: &stats, answers: &[] }).unwrap();
         assert_eq!(result.keep.len(), 0, "{filter}");
     }
 }

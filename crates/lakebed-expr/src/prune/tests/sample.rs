@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::bind::current_time::Options;
 use crate::bind::schema::filter_schema;
 use crate::filter::{Filter, parse_filter};
-use crate::prune::pruner::{FileColumns, PruneResult, Pruner};
+use crate::prune::pruner::{FileFacts, PruneResult, Pruner};
 
 /// Files of one table. Partition columns hold one value in all rows of a file.
 #[derive(Debug)]
@@ -69,10 +69,10 @@ impl Sample {
     pub(super) fn prune(&self, text: &str) -> PruneResult {
         let pruner = self.pruner(text);
         let partitions = self.partition_values(&pruner);
-        let stats = self.stats(pruner.wanted());
+        let stats = self.stats(pruner.statistics());
         let answers = vec![BooleanArray::from(vec![self.complete; self.files.len()]); pruner.questions().len()];
         let files = self.files.len();
-        pruner.prune(&FileColumns { files, partitions: &partitions, stats: &stats, answers: &answers }).unwrap()
+        pruner.prune(&FileFacts { files, partitions: &partitions, stats: &stats, answers: &answers }).unwrap()
     }
 
     pub(super) fn partition_values(&self, pruner: &Pruner) -> Vec<ArrayRef> {

@@ -11,10 +11,8 @@ use std::sync::Arc;
 
 use arrow_schema::{Fields, Schema, SchemaRef};
 use lakebed_core::schema::StructType;
-use lakebed_expr::{
-    Expression, Filter, Kind, Node, Options, Span, error_at, field_index, filter_schema, nearest, parse_expr, parse_filter,
-    parse_syntax,
-};
+use lakebed_expr::syntax::{Kind, Node, Span, error_at, parse};
+use lakebed_expr::{Expression, Filter, Options, field_index, filter_schema, nearest_name, parse_expr, parse_filter};
 
 use crate::{Error, Result};
 
@@ -197,7 +195,7 @@ impl Sides {
         if names().filter(|other| is_same(other, name)).count() > 1 {
             return format!("`{name}` could be any of several columns{place} that differ by case; write its name exactly");
         }
-        match nearest(name, names()) {
+        match nearest_name(name, names()) {
             Some(near) => format!("there is no column `{name}`{place}; did you mean `{near}`?"),
             None => format!("there is no column `{name}`{place}; there are {}", names().take(12).collect::<Vec<_>>().join(", ")),
         }
@@ -241,7 +239,7 @@ pub(super) fn quoted(path: &[String]) -> String {
 
 /// The text with other names for its columns.
 fn rewritten(text: &str, name: impl Fn(Span, &[String]) -> Result<Vec<String>>) -> Result<String> {
-    let node = parse_syntax(text)?;
+    let node = parse(text)?;
     let mut paths = BTreeMap::new();
     collect_paths(&node, &mut paths);
     let (mut result, mut at) = (String::with_capacity(text.len() * 2), 0);

@@ -7,7 +7,8 @@ mod tests;
 
 use arrow_schema::{DataType, SchemaRef};
 use datafusion_expr::{BinaryExpr, Expr, Operator};
-use lakebed_expr::{Conjunct, Expression, Filter, Kind, Node, below_one_form, columns_of, parse_syntax, path};
+use lakebed_expr::syntax::{Kind, Node, parse};
+use lakebed_expr::{Conjunct, Expression, Filter, column_path, columns_of, without_normalization};
 
 use super::names::{Side, Sides};
 use crate::Result;
@@ -94,7 +95,7 @@ impl Key {
         if target.data_type != source.data_type || !is_hashed(&target.data_type) {
             return Ok(None);
         }
-        let target_path = path(below_one_form(&target.expr));
+        let target_path = column_path(without_normalization(&target.expr));
         Ok(Some(Self { target, source, null_safe, target_path }))
     }
 }
@@ -124,7 +125,7 @@ fn own_expression(sides: &Sides, side: Side, expr: &Expr, text: &str) -> Result<
 /// The texts of both sides of a comparison, for messages.
 fn compared_texts(text: &str) -> (String, String) {
     let part = |node: &Node| text.get(node.span.start..node.span.end).unwrap_or(text).to_owned();
-    match parse_syntax(text).map(|node| node.kind) {
+    match parse(text).map(|node| node.kind) {
         Ok(Kind::Compare(_, left, right)) => (part(&left), part(&right)),
         _ => (text.to_owned(), text.to_owned()),
     }

@@ -12,7 +12,7 @@ use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::log::replay::{Layer, Layers};
 use lakebed_core::log::segment::CheckpointFiles;
 use lakebed_core::stats::{StatColumn, StatKind};
-use lakebed_expr::prune::{Pruner, asked_of_rows};
+use lakebed_expr::prune::{Pruner, metadata_field};
 use lakebed_io::checkpoint;
 use lakebed_io::parquet::{Cores, ParquetFile, ReadOptions};
 use parquet::arrow::ProjectionMask;
@@ -218,8 +218,9 @@ fn null_count(part: &ParquetFile, name: &[&str]) -> Option<u64> {
 
 /// What the log has of the statistics that a pruner wants.
 fn statistics_of(pruner: &Pruner, schema: &SchemaDescriptor, source: StatSource) -> Columns {
-    let (columns, counts) = sources(pruner.wanted());
-    let mut wanted: Vec<StatColumn> = pruner.wanted().iter().filter(|column| asked_of_rows(column).is_none()).cloned().collect();
+    let (columns, counts) = sources(pruner.statistics());
+    let mut wanted: Vec<StatColumn> =
+        pruner.statistics().iter().filter(|column| metadata_field(column).is_none()).cloned().collect();
     if counts {
         wanted.push(row_count());
     }

@@ -19,7 +19,7 @@ use futures::{Future, StreamExt};
 use lakebed_core::log::files::{FileBatch, FileKey};
 use lakebed_core::log::replay::{AddedFiles, Layers};
 use lakebed_expr::Filter;
-use lakebed_expr::prune::{ConjunctCounts, FileColumns, Pruner};
+use lakebed_expr::prune::{ConjunctCounts, FileFacts, Pruner};
 use lakebed_io::log;
 use tokio::sync::mpsc::Sender;
 
@@ -252,8 +252,8 @@ impl Known {
         Ok(Self { partitions: partition_arrays(pruner, batch)?, stats: of_rows::statistics(pruner, batch)?, answers })
     }
 
-    fn columns(&self, files: usize) -> FileColumns<'_> {
-        FileColumns { files, partitions: &self.partitions, stats: &self.stats, answers: &self.answers }
+    fn columns(&self, files: usize) -> FileFacts<'_> {
+        FileFacts { files, partitions: &self.partitions, stats: &self.stats, answers: &self.answers }
     }
 }
 

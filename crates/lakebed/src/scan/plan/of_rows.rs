@@ -11,16 +11,16 @@ use arrow_array::{ArrayRef, Int64Array, new_null_array};
 use lakebed_core::log::files::{FileBatch, column};
 use lakebed_core::schema::PrimitiveType;
 use lakebed_core::stats::{StatColumn, StatKind};
-use lakebed_expr::prune::{Pruner, asked_of_rows};
+use lakebed_expr::prune::{Pruner, metadata_field};
 
 use crate::scan::row_column::RowColumnKind;
 use crate::{Error, Result};
 
 /// The statistics of these files for a pruner, with bounds of row ids and their like.
 pub(super) fn statistics(pruner: &Pruner, files: &FileBatch) -> Result<Vec<ArrayRef>> {
-    let mut found = files.stats(pruner.wanted())?;
-    for (wanted, values) in pruner.wanted().iter().zip(&mut found) {
-        if let Some(name) = asked_of_rows(wanted) {
+    let mut found = files.stats(pruner.statistics())?;
+    for (wanted, values) in pruner.statistics().iter().zip(&mut found) {
+        if let Some(name) = metadata_field(wanted) {
             let bound = RowColumnKind::of_name(name).map(|kind| bound(kind, wanted.kind, files)).transpose()?;
             *values = bound.flatten().unwrap_or_else(|| new_null_array(&wanted.arrow_type(), files.len()));
         }
@@ -50,7 +50,7 @@ fn last_from(first: &Int64Array, files: &FileBatch) -> Result<Int64Array> {
 /// Where the log has what a bound is made of: columns of files, and whether their row counts are needed, too.
 pub(super) fn sources(wanted: &[StatColumn]) -> (Vec<&'static str>, bool) {
     let (mut columns, mut counts) = (Vec::new(), false);
-    for kind in wanted.iter().filter_map(asked_of_rows).filter_map(RowColumnKind::of_name) {
+    for kind in wanted.iter().filter_map(metadata_field).filter_map(RowColumnKind::of_name) {
         columns.push(match kind {
             RowColumnKind::FilePath => column::PATH,
             RowColumnKind::FileSize => column::SIZE,

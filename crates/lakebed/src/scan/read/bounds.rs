@@ -17,7 +17,7 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use lakebed_core::stats::{StatColumn, StatKind};
-use lakebed_expr::prune::asked_of_rows;
+use lakebed_expr::prune::metadata_field;
 use lakebed_io::at::At;
 use lakebed_io::parquet::ParquetFile;
 
@@ -272,7 +272,7 @@ impl<'a> Bounds<'a> {
 
 impl<'a> Wanted<'a> {
     fn find(file: &ParquetFile, columns: &FileColumns, known: Known<'_>, statistic: &'a StatColumn) -> Self {
-        let Some(kind) = asked_of_rows(statistic).and_then(RowColumnKind::of_name) else {
+        let Some(kind) = metadata_field(statistic).and_then(RowColumnKind::of_name) else {
             return Self { statistic, asked: None, source: Source::find(file, columns, known.schema, statistic) };
         };
         // A column that cannot be understood may hold anything.

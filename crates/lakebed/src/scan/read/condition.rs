@@ -9,7 +9,7 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use lakebed_core::schema::StructType;
 use lakebed_core::schema::arrow::schema_to_arrow;
-use lakebed_expr::{Filter, OF_ROWS, asked_of_rows, matching_rows};
+use lakebed_expr::{Filter, METADATA_COLUMN, matching_rows, metadata_field};
 
 use super::RowTest;
 use super::columns::Columns;
@@ -43,7 +43,7 @@ impl Condition {
         let of_filter = filter.map(Filter::columns).unwrap_or_default();
         let of_test = test.as_ref().map(|test| test.columns()).unwrap_or_default();
         let all: Vec<Vec<String>> = of_filter.iter().chain(&of_test).cloned().collect();
-        let (of_rows, of_table): (Vec<_>, Vec<_>) = all.into_iter().partition(|path| asked_of_rows(schema, path).is_some());
+        let (of_rows, of_table): (Vec<_>, Vec<_>) = all.into_iter().partition(|path| metadata_field(schema, path).is_some());
         let columns = Columns::at_paths(schema, &of_table)?.into_schema();
         let mut own = schema_to_arrow(&columns)?.as_ref().clone();
         let of_rows = match filter.filter(|_| !of_rows.is_empty()) {
@@ -105,7 +105,7 @@ impl Condition {
 /// The column whose fields are what a condition asks of rows.
 pub(super) fn column_of_rows(kinds: &[RowColumnKind]) -> FieldRef {
     let fields: Fields = kinds.iter().map(|kind| Field::new(kind.name(), kind.arrow_type(), true)).collect();
-    Arc::new(Field::new(OF_ROWS, ArrowType::Struct(fields), true))
+    Arc::new(Field::new(METADATA_COLUMN, ArrowType::Struct(fields), true))
 }
 
 impl Compiled {

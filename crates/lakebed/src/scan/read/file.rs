@@ -9,7 +9,7 @@ use lakebed_core::ErrorKind;
 use lakebed_core::dv::DeletionVector;
 use lakebed_core::schema::PrimitiveType;
 use lakebed_core::value::{Scalar, scalar_to_array};
-use lakebed_expr::prune::{FileColumns as FilesKnown, Pruner};
+use lakebed_expr::prune::{FileFacts, Pruner};
 use lakebed_io::parquet::{PageIndex, ParquetFile};
 use parquet::file::metadata::RowGroupMetaData;
 
@@ -282,14 +282,14 @@ impl Preparation {
             }
             first_row = end;
         }
-        if let Some(pruner) = self.job.pruner().filter(|pruner| !pruner.wanted().is_empty()) {
+        if let Some(pruner) = self.job.pruner().filter(|pruner| !pruner.statistics().is_empty()) {
             let known = Known { schema: self.job.physical(), logged: &self.logged, exact: self.deleted.is_none() };
-            let bounds = Bounds::new(&self.parquet, columns, known, pruner.wanted());
+            let bounds = Bounds::new(&self.parquet, columns, known, pruner.statistics());
             let is_complete = self.parquet.has_complete_stats();
             let judge = |statistics: &[ArrayRef], count: usize| {
                 let partitions = self.job.arrays_of_filter(pruner, &arrays(&self.constants, count)?)?;
                 let answers = vec![BooleanArray::from(vec![is_complete; count]); pruner.questions().len()];
-                pruner.prune_stats(&FilesKnown { files: count, partitions: &partitions, stats: statistics, answers: &answers })
+                pruner.prune_stats(&FileFacts { files: count, partitions: &partitions, stats: statistics, answers: &answers })
             };
             groups = kept_groups(groups, &bounds, judge)?;
         }

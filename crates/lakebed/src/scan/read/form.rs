@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal64Type, Decimal128Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType as ArrowType, FieldRef, Fields, Schema, SchemaRef};
-use lakebed_expr::{saturated, short_type};
+use lakebed_expr::{saturated_to_i64, short_decimal_type};
 use parquet::basic::{ConvertedType, Type as PhysicalType};
 use parquet::schema::types::SchemaDescriptor;
 
@@ -19,7 +19,7 @@ use crate::Result;
 pub(crate) fn moving_type(data_type: &ArrowType) -> Option<ArrowType> {
     match data_type {
         ArrowType::Utf8 => Some(ArrowType::Utf8View),
-        other => short_type(other),
+        other => short_decimal_type(other),
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn in_form(array: &ArrayRef, wanted: &ArrowType) -> Result<ArrayRef> 
     use ArrowType as T;
     Ok(match (array.data_type(), wanted) {
         (T::Decimal128(..), T::Decimal64(precision, scale)) => {
-            let short = array.as_primitive::<Decimal128Type>().unary::<_, Decimal64Type>(saturated);
+            let short = array.as_primitive::<Decimal128Type>().unary::<_, Decimal64Type>(saturated_to_i64);
             Arc::new(short.with_precision_and_scale(*precision, *scale)?)
         }
         (T::Decimal64(..), T::Decimal128(precision, scale)) => {

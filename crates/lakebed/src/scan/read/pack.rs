@@ -184,7 +184,7 @@ impl Packing {
         }
         if !condition.of_rows().is_empty() {
             let field = column_of_rows(condition.of_rows());
-            tested.push(self.asked_of_rows(&field, columns, positions, count)?);
+            tested.push(self.metadata_field(&field, columns, positions, count)?);
             fields.push(field);
         }
         let matching = condition.matches(&fields, &tested, count)?;
@@ -200,7 +200,7 @@ impl Packing {
     }
 
     /// The row ids, positions and their like that the condition names.
-    fn asked_of_rows(&self, field: &Field, columns: &Adapted, positions: &Positions, count: usize) -> Result<ArrayRef> {
+    fn metadata_field(&self, field: &Field, columns: &Adapted, positions: &Positions, count: usize) -> Result<ArrayRef> {
         let asked = self.job.asked();
         let positions = asked.iter().any(|slot| slot.is_of_positions()).then(|| positions.column());
         let values =

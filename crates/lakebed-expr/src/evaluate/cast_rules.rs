@@ -1,4 +1,4 @@
-//! Which casts Spark knows, and which of them keep the order of values or never fail. Read [`castable`] first.
+//! Which casts Spark knows, and which of them keep the order of values or never fail. Read [`can_cast`] first.
 
 use arrow_schema::DataType;
 
@@ -16,7 +16,7 @@ pub(crate) fn widens(from: &DataType, to: &DataType) -> bool {
 }
 
 /// Whether Spark knows a cast from one type to another.
-pub fn castable(from: &DataType, to: &DataType) -> bool {
+pub fn can_cast(from: &DataType, to: &DataType) -> bool {
     from == to || widens(from, to) || allowed(from, to)
 }
 
@@ -43,17 +43,17 @@ pub(crate) fn allowed(from: &DataType, to: &DataType) -> bool {
 fn nested_allowed(from: &DataType, to: &DataType) -> bool {
     use DataType::{List, Map, Struct, Utf8};
     match (from, to) {
-        (_, Utf8) => !types::may_be_variant(from) && part_types(from).into_iter().all(|part| castable(part, &Utf8)),
+        (_, Utf8) => !types::may_be_variant(from) && part_types(from).into_iter().all(|part| can_cast(part, &Utf8)),
         (Struct(fields), Struct(wanted)) => {
             fields.len() == wanted.len()
-                && fields.iter().zip(wanted).all(|(field, wanted)| castable(field.data_type(), wanted.data_type()))
+                && fields.iter().zip(wanted).all(|(field, wanted)| can_cast(field.data_type(), wanted.data_type()))
         }
-        (List(element), List(wanted)) => castable(element.data_type(), wanted.data_type()),
+        (List(element), List(wanted)) => can_cast(element.data_type(), wanted.data_type()),
         (Map(_, _), Map(_, _)) => match (map_types(from), map_types(to)) {
             // A key that cannot be cast could not be null instead. To text everything can be cast that can be cast at all.
             (Some((key, value)), Some((to_key, to_value))) => {
                 let is_safe = key == to_key || widens(key, to_key) || never_fails(key, to_key) || *to_key == Utf8;
-                is_safe && castable(key, to_key) && castable(value, to_value)
+                is_safe && can_cast(key, to_key) && can_cast(value, to_value)
             }
             _ => false,
         },
