@@ -15,8 +15,6 @@ pub const KNOWN_CIRCLES: &[&[&str]] = &[
         "lakebed-io/store/put.rs",
         "lakebed-io/store/walk.rs",
     ],
-    &["lakebed/changes/follow/evolution.rs", "lakebed/changes/follow/mod.rs"],
-    &["lakebed/checkpoint/classic.rs", "lakebed/checkpoint/mod.rs", "lakebed/checkpoint/state.rs", "lakebed/checkpoint/v2.rs"],
     &[
         "lakebed/dml/merge/keys.rs",
         "lakebed/dml/merge/lossless.rs",
