@@ -7,7 +7,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use lakebed::RecordBatchStream;
 use lakebed::dml::merge::MergeSource;
-use lakebed::memory::MemoryBudget;
+use lakebed::runtime::memory::MemoryBudget;
 
 const BATCH: i64 = 65_536;
 const BATCHES: i64 = 60;

@@ -148,5 +148,5 @@ pub fn read_task(
 /// Sets the memory budget of the process, and of children that it forks. Any number is taken.
 #[pyfunction]
 pub fn set_memory_limit(size_bytes: u64) {
-    lakebed::memory::MemoryBudget::set_limit_bytes_of_process(size_bytes);
+    lakebed::runtime::memory::MemoryBudget::set_limit_bytes_of_process(size_bytes);
 }

@@ -3,14 +3,10 @@
 //! Begin with [`Table::at`]. Modules stand bottom to top: each uses only those above its own line.
 #![warn(missing_docs)]
 
-mod process;
 mod wire;
 mod option_value;
 pub mod metrics;
-pub mod memory;
-mod size;
-mod spill;
-pub mod stream;
+pub mod runtime;
 pub mod snapshot;
 pub mod table;
 pub mod scan;
@@ -35,7 +31,7 @@ pub mod changes;
 pub use lakebed_core::{Error, ErrorKind, Result};
 pub use lakebed_expr::Predicate;
 pub use lakebed_io::env::Env;
+pub use runtime::stream::RecordBatchStream;
 pub use scan::Scan;
 pub use snapshot::Snapshot;
-pub use stream::RecordBatchStream;
 pub use table::Table;

@@ -17,11 +17,11 @@ use lakebed_expr::Predicate;
 use serde_json::Value;
 
 use super::commits::{ALL, Commit, Commits, Kept, Wanted, lost};
+use crate::runtime::stream::{RecordBatchStream, produce};
 use crate::scan::balance::balanced;
 use crate::scan::output::OutputColumn;
 use crate::scan::read::{ReadOptions, read_files};
 use crate::scan::{ChangeType, FileChange, RowColumn, RowColumnKind, ScanFile, ScanSpec, ScanTask};
-use crate::stream::{RecordBatchStream, produce};
 use crate::{Error, ErrorKind, Result, Snapshot, Table};
 
 /// The names of the columns that a feed has behind those of the table.

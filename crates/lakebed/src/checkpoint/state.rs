@@ -18,8 +18,8 @@ use lakebed_io::log;
 use tokio::sync::mpsc::Sender;
 
 use super::written::Summary;
+use crate::runtime::stream::produce;
 use crate::scan::plan::{Plan, PlanOptions};
-use crate::stream::produce;
 use crate::{Error, Result, Snapshot};
 
 /// What a group holds before it is encoded, about. A few of them are in memory at a time, and what becomes of them.

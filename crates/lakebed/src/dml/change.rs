@@ -6,7 +6,6 @@ use std::time::Duration;
 use lakebed_core::error::ConflictKind;
 use serde::{Deserialize, Serialize};
 
-use crate::memory::MemoryBudget;
 use crate::metrics::PlanMetrics;
 use crate::rows::effects::{Effects, FileTotals};
 use crate::rows::target::Target;

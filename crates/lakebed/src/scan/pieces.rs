@@ -13,7 +13,7 @@ use super::plan::{Plan, PlanOptions};
 use super::read::{ReadOptions, read_files};
 use super::spec::ScanSpec;
 use super::{Scan, ScanTask};
-use crate::stream::{RecordBatchStream, produce};
+use crate::runtime::stream::{RecordBatchStream, produce};
 use crate::{Error, Result};
 
 /// Files that are planned before reading begins: enough to keep all cores busy, few enough to hold.

@@ -12,7 +12,7 @@ use lakebed_io::store::{Store, StoreOptions};
 use super::file::ScanFile;
 use super::read::{ReadOptions, read_files};
 use super::spec::ScanSpec;
-use crate::stream::RecordBatchStream;
+use crate::runtime::stream::RecordBatchStream;
 use crate::{Error, Result};
 
 /// Files of one table, and what to read of them.

@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::{Committed, Operation, Transaction};
-use crate::process::PerProcess;
+use crate::runtime::process::PerProcess;
 use crate::{Error, ErrorKind, Result};
 
 /// More appends do not go into one version.

@@ -9,7 +9,7 @@ use object_store::path::Path;
 
 use super::hidden::Hidden;
 use super::list::{Found, Part, Source};
-use crate::stream::produce;
+use crate::runtime::stream::produce;
 use crate::{Error, Result};
 
 /// Folders, or pages of them, that are asked for at a time.

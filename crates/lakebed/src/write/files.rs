@@ -24,7 +24,7 @@ use super::partition::{Gathering, Sorted, Sorter, Window};
 use super::place::{PartitionTexts, Places};
 use super::rules::WriteRules;
 use super::sample::sample;
-use crate::memory::{MemoryBudget, Reservation};
+use crate::runtime::memory::{MemoryBudget, Reservation};
 use crate::{Error, ErrorKind, Result};
 
 /// Of the memory budget, what a window may hold.

@@ -12,7 +12,7 @@ use lakebed_io::parquet::Cores;
 
 use super::files::FileSink;
 use super::fill::Incoming;
-use crate::size::batch_bytes;
+use crate::runtime::size::batch_bytes;
 use crate::{RecordBatchStream, Result};
 
 /// The rows of a piece, at most.

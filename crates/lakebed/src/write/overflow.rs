@@ -14,9 +14,9 @@ use futures::{StreamExt, TryStreamExt, stream};
 use super::data_file::{FEW_ROWS, OpenFile, Shared};
 use super::partition::{Gathering, Part};
 use super::place::PartitionTexts;
-use crate::memory::{MemoryBudget, Reservation};
-use crate::size::batch_bytes;
-use crate::spill::{Spill, folder};
+use crate::runtime::memory::{MemoryBudget, Reservation};
+use crate::runtime::size::batch_bytes;
+use crate::runtime::spill::{Spill, folder};
 use crate::{Error, Result};
 
 /// More files of partitions are not kept open between windows.

@@ -17,7 +17,7 @@ use super::place::PartitionTexts;
 use super::rules::WriteRules;
 use super::sample::evenly;
 use crate::Result;
-use crate::size::batch_bytes;
+use crate::runtime::size::batch_bytes;
 
 /// Where a batch gives fewer rows of a partition than this, all batches are gathered from at once.
 const FEW_ROWS: usize = 64;

@@ -21,7 +21,7 @@ mod summary;
 use std::sync::Arc;
 
 use super::change::{ChangeOptions, ChangeOutcome, run};
-use crate::memory::MemoryBudget;
+use crate::runtime::memory::MemoryBudget;
 use crate::write::OnLossy;
 use crate::{RecordBatchStream, Result, Table};
 

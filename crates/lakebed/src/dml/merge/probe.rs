@@ -15,8 +15,8 @@ use super::index::JoinIndex;
 use super::names::Side;
 use super::plan::{Pairs, Plan, flat_names};
 use crate::rows::shape::{Shape, ids};
+use crate::runtime::size::array_bytes;
 use crate::scan::read::RowTest;
-use crate::size::array_bytes;
 use crate::write::fill::Incoming;
 use crate::{Error, ErrorKind, Result};
 

@@ -1,6 +1,6 @@
 //! The rows of a merge's source, read once: kept in memory, or all of them in a temporary file if they are more than may be kept.
 //!
-//! They come back in parts, as often as somebody asks, since a merge may have to begin again. How the file looks is in `crate::spill`. Read
+//! They come back in parts, as often as somebody asks, since a merge may have to begin again. How the file looks is in `crate::runtime::spill`. Read
 //! [`Source::read`], then [`Source::chunk`].
 
 #[cfg(test)]
@@ -17,9 +17,9 @@ use lakebed_core::schema::StructType;
 use lakebed_core::schema::arrow::nullable_type_to_arrow;
 use lakebed_core::schema::arrow::schema_from_arrow;
 
-use crate::memory::{MemoryBudget, Reservation};
-use crate::size::array_bytes;
-use crate::spill::{Spill, folder, joined};
+use crate::runtime::memory::{MemoryBudget, Reservation};
+use crate::runtime::size::array_bytes;
+use crate::runtime::spill::{Spill, folder, joined};
 use crate::write::OnLossy;
 use crate::write::alike::alike;
 use crate::write::fit::fit;

@@ -20,9 +20,9 @@ use super::context::RewriteContext;
 use super::plan::Group;
 use crate::Result;
 use crate::clustering::KeyColumn;
-use crate::memory::MemoryBudget;
+use crate::runtime::memory::MemoryBudget;
+use crate::runtime::stream::SideBySide;
 use crate::scan::read::ReadOptions;
-use crate::stream::SideBySide;
 use crate::write::data_file::WrittenFile;
 use crate::write::files::{FileSink, delete_written};
 

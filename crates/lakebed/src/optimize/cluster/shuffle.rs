@@ -8,9 +8,9 @@ use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
 use arrow_select::interleave::interleave_record_batch;
 
-use crate::memory::{MemoryBudget, Reservation};
-use crate::size::batch_bytes;
-use crate::spill::{Spill, folder};
+use crate::runtime::memory::{MemoryBudget, Reservation};
+use crate::runtime::size::batch_bytes;
+use crate::runtime::spill::{Spill, folder};
 use crate::write::partition::{Run, in_order};
 use crate::{Error, Result};
 

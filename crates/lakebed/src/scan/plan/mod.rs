@@ -26,8 +26,8 @@ use tokio::sync::mpsc::Sender;
 use self::footers::Footers;
 pub(crate) use self::of_rows::row_counts;
 use crate::metrics::{Counter, PlanMetrics};
+use crate::runtime::stream::produce;
 use crate::snapshot::runs_at_once;
-use crate::stream::produce;
 use crate::{Error, Result, Snapshot};
 
 /// Batches of files that are planned ahead of the reader.

@@ -15,7 +15,7 @@ use lakebed_io::store::Store;
 use super::condition::Condition;
 use super::form::moving_type;
 use super::{PIECES_PER_CORE, ReadOptions};
-use crate::memory::MemoryBudget;
+use crate::runtime::memory::MemoryBudget;
 use crate::scan::asked::parse_row_filter;
 use crate::scan::file::ScanFile;
 use crate::scan::output::OutputColumn;

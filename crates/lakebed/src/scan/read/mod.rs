@@ -41,8 +41,8 @@ use self::job::Job;
 use self::outbox::Parcel;
 use super::file::ScanFile;
 use super::spec::ScanSpec;
-use crate::memory::MemoryBudget;
-use crate::stream::RecordBatchStream;
+use crate::runtime::memory::MemoryBudget;
+use crate::runtime::stream::RecordBatchStream;
 use crate::{Error, Result};
 
 /// How a task is read.

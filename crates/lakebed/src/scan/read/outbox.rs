@@ -8,7 +8,7 @@ use arrow_schema::{FieldRef, Schema, SchemaRef};
 use lakebed_io::parquet::order::LaneSender;
 
 use crate::Result;
-use crate::memory::Reservation;
+use crate::runtime::memory::Reservation;
 
 /// A batch with its share of the memory budget.
 pub(super) struct Parcel {

@@ -22,7 +22,7 @@ use super::pack::{Found, Packing};
 use super::rows::Rows;
 use super::size::{MOST_BATCH_ROWS, PieceSize};
 use crate::Result;
-use crate::memory::Reservation;
+use crate::runtime::memory::Reservation;
 
 /// Some rows of a file.
 pub(super) struct Piece {

@@ -9,7 +9,7 @@ use futures::StreamExt;
 use lakebed_core::schema::PrimitiveType;
 
 use super::*;
-use crate::memory::MemoryBudget;
+use crate::runtime::memory::MemoryBudget;
 
 /// Files of `rows` rows each, with numbers that go on from file to file, in small row groups.
 async fn numbered(files: i64, rows: i64, group: usize) -> Table {

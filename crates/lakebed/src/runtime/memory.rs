@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::oneshot;
 
-use crate::process::PerProcess;
+use crate::runtime::process::PerProcess;
 
 /// Of the memory that the process may have, how much scans may hold by default: a quarter.
 const DEFAULT_SHARE: u64 = 4;
