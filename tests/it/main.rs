@@ -1,7 +1,6 @@
 //! The public API on an in-memory store, and the house itself. A folder has the name of the room of
 //! `lakebed` that it tests.
 
-mod budget;
 mod changes;
 mod checkpoint;
 mod dml;

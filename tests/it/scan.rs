@@ -1,5 +1,6 @@
 //! Which files and rows a scan takes.
 
+mod budgets;
 mod floats;
 mod plan;
 mod row_conditions;

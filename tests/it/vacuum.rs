@@ -18,26 +18,26 @@ use kit::*;
 
 #[tokio::test]
 async fn vacuum_deletes_only_unneeded_files() {
-    let lake = Lake::partitioned(&["p", "_q"]).await;
+    let builder = partitioned(&["p", "_q"]).await;
     let live =
         ["a.parquet", "p=a%20b/_q=1/b.parquet", "p=%252F/_q=1/c.parquet", "/lake/t/d.parquet", "memory://kit/lake/t/e.parquet"];
-    lake.commit(&live.map(added)).await;
+    builder.commit(&live.map(added)).await;
     let kept = ["a.parquet", "p=a b/_q=1/b.parquet", "p=%2F/_q=1/c.parquet", "d.parquet", "e.parquet"];
-    lake.put_all(&kept).await;
-    lake.commit(&[removed("young.parquet", lake.days_ago(6)), removed("old.parquet", lake.days_ago(8))]).await;
-    lake.put_all(&["young.parquet", "old.parquet"]).await;
+    builder.put_all(&kept).await;
+    builder.commit(&[removed("young.parquet", builder.days_ago(6)), removed("old.parquet", builder.days_ago(8))]).await;
+    builder.put_all(&["young.parquet", "old.parquet"]).await;
     let garbage =
         ["nobody.parquet", "p=x/_q=1/f.parquet", "_q=5/g.parquet", "sub/metadata/h", "_change_data/i.parquet", "_delta_index/j"];
-    lake.put_all(&garbage).await;
+    builder.put_all(&garbage).await;
     let hidden = ["_other=1/f", "_tmp/f", "p=x/_tmp/f", ".k", "p=x/.l.crc", "metadata/v1.json", "_SUCCESS", "_qq=1/m"];
-    lake.put_all(&hidden).await;
-    let outcome = lake.vacuum(VacuumOptions::default()).await.unwrap();
+    builder.put_all(&hidden).await;
+    let outcome = vacuum(&builder, VacuumOptions::default()).await.unwrap();
     assert_eq!(outcome.paths, sorted(garbage.iter().chain(&["old.parquet"])));
-    assert_eq!(lake.objects().await, sorted(kept.iter().chain(&hidden).chain(&["young.parquet"])));
+    assert_eq!(builder.objects().await, sorted(kept.iter().chain(&hidden).chain(&["young.parquet"])));
     assert_eq!((outcome.metrics.deleted_files, outcome.metrics.deleted_bytes, outcome.metrics.young_files), (7, 7, 0));
     // Again there is nothing to do, and nothing is told.
     let version = outcome.version;
-    let outcome = lake.vacuum(VacuumOptions::default()).await.unwrap();
+    let outcome = vacuum(&builder, VacuumOptions::default()).await.unwrap();
     assert_eq!((outcome.version, outcome.metrics.found_files), (version, 0));
 }
 
@@ -55,102 +55,102 @@ async fn vacuum_keeps_needed_deletion_vectors() {
         Some(Form::UuidJson(0)),
         Some(Form::UuidJson(2)),
     ] {
-        let lake = Lake::new().await;
+        let builder = table().await;
         let absolute = vector("p", "memory://kit/lake/t/absolute.bin", 1);
         let actions = [
             with_vector(added("a.parquet"), vector("u", PREFIXED.0, 1)),
-            with_vector(removed("b.parquet", lake.days_ago(1)), vector("u", SHARED.0, 1)),
-            with_vector(removed("c.parquet", lake.days_ago(9)), vector("u", SHARED.0, 50)),
+            with_vector(removed("b.parquet", builder.days_ago(1)), vector("u", SHARED.0, 1)),
+            with_vector(removed("c.parquet", builder.days_ago(9)), vector("u", SHARED.0, 50)),
             with_vector(added("d.parquet"), vector("i", "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", 1)),
             with_vector(added("e.parquet"), absolute),
         ];
-        lake.commit(&actions).await;
+        builder.commit(&actions).await;
         if let Some(form) = form {
-            lake.builder.lock().await.checkpoint_as(1, form, &actions, 2).await;
+            builder.checkpoint_as(1, form, &actions, 2).await;
         }
         let kept = [PREFIXED.1, SHARED.1, "a.parquet", "absolute.bin", "b.parquet", "d.parquet", "e.parquet"];
-        lake.put_all(&kept).await;
-        lake.put_all(&["c.parquet", "deletion_vector_00000000-0000-0000-0000-000000000000.bin"]).await;
-        let outcome = lake.vacuum(VacuumOptions::default()).await.unwrap();
+        builder.put_all(&kept).await;
+        builder.put_all(&["c.parquet", "deletion_vector_00000000-0000-0000-0000-000000000000.bin"]).await;
+        let outcome = vacuum(&builder, VacuumOptions::default()).await.unwrap();
         let gone = ["c.parquet", "deletion_vector_00000000-0000-0000-0000-000000000000.bin"];
         assert_eq!(outcome.paths, gone, "{form:?}");
-        assert_eq!(lake.objects().await, sorted(kept), "{form:?}");
+        assert_eq!(builder.objects().await, sorted(kept), "{form:?}");
         // Once nothing needs it, it goes.
         let retention = Some(Duration::from_secs(3600));
         let options = VacuumOptions { retention, enforce_retention: false, ..VacuumOptions::default() };
-        assert_eq!(lake.vacuum(options).await.unwrap().paths, sorted(["b.parquet", SHARED.1]), "{form:?}");
+        assert_eq!(vacuum(&builder, options).await.unwrap().paths, sorted(["b.parquet", SHARED.1]), "{form:?}");
     }
 }
 
 #[tokio::test]
 async fn checkpointed_tombstone_counts_unless_added_again() {
-    let lake = Lake::new().await;
-    lake.commit(&[added("x.parquet")]).await;
-    let tombstones = [removed("young.parquet", lake.days_ago(1)), removed("back.parquet", lake.days_ago(1))];
-    lake.builder.lock().await.checkpoint(1, &[vec![added("x.parquet")], tombstones.to_vec()].concat()).await;
+    let builder = table().await;
+    builder.commit(&[added("x.parquet")]).await;
+    let tombstones = [removed("young.parquet", builder.days_ago(1)), removed("back.parquet", builder.days_ago(1))];
+    builder.checkpoint(1, &[vec![added("x.parquet")], tombstones.to_vec()].concat()).await;
     // Restored, and long removed by a clock that was behind.
-    lake.commit(&[added("back.parquet")]).await;
-    lake.commit(&[removed("back.parquet", lake.days_ago(30))]).await;
-    lake.put_all(&["x.parquet", "young.parquet", "back.parquet"]).await;
-    assert_eq!(lake.vacuum(VacuumOptions::default()).await.unwrap().paths, ["back.parquet"]);
+    builder.commit(&[added("back.parquet")]).await;
+    builder.commit(&[removed("back.parquet", builder.days_ago(30))]).await;
+    builder.put_all(&["x.parquet", "young.parquet", "back.parquet"]).await;
+    assert_eq!(vacuum(&builder, VacuumOptions::default()).await.unwrap().paths, ["back.parquet"]);
 }
 
 #[tokio::test]
 async fn files_elsewhere_are_never_touched() {
-    let lake = Lake::new().await;
+    let builder = table().await;
     let elsewhere =
         ["memory://kit/lake/other/a.parquet", "s3://bucket/t/b.parquet", "dbfs:/mnt/c.parquet", "file:///x/d.parquet"];
-    lake.commit(&elsewhere.map(added)).await;
-    lake.commit(&elsewhere.map(|path| removed(path, lake.days_ago(20)))).await;
-    lake.put_outside("lake/other/a.parquet").await;
+    builder.commit(&elsewhere.map(added)).await;
+    builder.commit(&elsewhere.map(|path| removed(path, builder.days_ago(20)))).await;
+    builder.put_object("lake/other/a.parquet").await;
     // What only begins like the root lies outside of it, too.
-    lake.put_outside("lake/tt/f.parquet").await;
+    builder.put_object("lake/tt/f.parquet").await;
     for mode in [VacuumMode::Full, VacuumMode::Lite] {
-        let outcome = lake.vacuum(VacuumOptions { mode, ..VacuumOptions::default() }).await.unwrap();
+        let outcome = vacuum(&builder, VacuumOptions { mode, ..VacuumOptions::default() }).await.unwrap();
         assert_eq!(outcome.metrics.found_files, 0, "{mode:?}");
     }
-    assert!(lake.is_there("lake/other/a.parquet").await && lake.is_there("lake/tt/f.parquet").await);
+    assert!(builder.has_object("lake/other/a.parquet").await && builder.has_object("lake/tt/f.parquet").await);
 }
 
 #[tokio::test]
 async fn retention_below_table_property_is_refused() {
-    let lake = Lake::with(&[("delta.deletedFileRetentionDuration", "interval 10 days")]).await;
-    lake.commit(&[removed("f.parquet", lake.days_ago(9))]).await;
-    lake.put_all(&["f.parquet"]).await;
+    let builder = table_with(&[("delta.deletedFileRetentionDuration", "interval 10 days")]).await;
+    builder.commit(&[removed("f.parquet", builder.days_ago(9))]).await;
+    builder.put_all(&["f.parquet"]).await;
     let of_days = |days: u64| VacuumOptions { retention: Some(Duration::from_secs(days * 86_400)), ..VacuumOptions::default() };
-    let error = lake.vacuum(of_days(9)).await.unwrap_err();
+    let error = vacuum(&builder, of_days(9)).await.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::InvalidInput);
     assert!(error.to_string().contains("216 hours is shorter than the 240 hours of the table"), "{error}");
     for options in [of_days(10), VacuumOptions::default()] {
-        assert_eq!(lake.vacuum(options).await.unwrap().metrics.found_files, 0);
+        assert_eq!(vacuum(&builder, options).await.unwrap().metrics.found_files, 0);
     }
     let options = VacuumOptions { enforce_retention: false, ..of_days(8) };
-    assert_eq!(lake.vacuum(options).await.unwrap().paths, ["f.parquet"]);
+    assert_eq!(vacuum(&builder, options).await.unwrap().paths, ["f.parquet"]);
 }
 
 #[tokio::test]
 async fn retention_beyond_tombstones_needs_commits() {
-    let lake = Lake::timed().await;
+    let builder = timed().await;
     let days = [60, 40, 20];
     for (version, days) in days.into_iter().enumerate() {
         let gone = format!("{version}.parquet");
-        lake.commit(&[lake.info(days), removed(&gone, lake.days_ago(days))]).await;
-        lake.put_all(&[&gone]).await;
+        builder.commit(&[info(&builder, days), removed(&gone, builder.days_ago(days))]).await;
+        builder.put_all(&[&gone]).await;
     }
     // The checkpoint has forgotten all of them.
-    lake.commit(&[lake.info(1), added("f.parquet")]).await;
-    lake.builder.lock().await.checkpoint(4, &[added("f.parquet")]).await;
+    builder.commit(&[info(&builder, 1), added("f.parquet")]).await;
+    builder.checkpoint(4, &[added("f.parquet")]).await;
     let thirty_days =
         || VacuumOptions { retention: Some(Duration::from_secs(30 * 86_400)), dry_run: true, ..VacuumOptions::default() };
     for mode in [VacuumMode::Full, VacuumMode::Lite] {
-        let outcome = lake.vacuum(VacuumOptions { mode, ..thirty_days() }).await.unwrap();
+        let outcome = vacuum(&builder, VacuumOptions { mode, ..thirty_days() }).await.unwrap();
         assert_eq!(outcome.paths, ["0.parquet", "1.parquet"], "{mode:?}");
     }
     // The one of forty days ago shows where the thirty days begin, and the one of twenty days ago
     // tells what left within them.
     for (version, is_known) in [(0, true), (1, true), (2, false), (3, false)] {
-        lake.builder.lock().await.delete_log(&format!("{version:020}.json")).await;
-        let outcome = lake.vacuum(thirty_days()).await;
+        builder.delete_log(&format!("{version:020}.json")).await;
+        let outcome = vacuum(&builder, thirty_days()).await;
         if is_known {
             assert_eq!(outcome.unwrap().paths, ["0.parquet", "1.parquet"]);
         } else {
@@ -159,34 +159,37 @@ async fn retention_beyond_tombstones_needs_commits() {
             assert!(error.to_string().contains("720 hours is longer than the 168 hours"), "{error}");
         }
     }
-    assert_eq!(lake.vacuum(VacuumOptions { dry_run: true, ..VacuumOptions::default() }).await.unwrap().metrics.found_files, 3);
+    assert_eq!(
+        vacuum(&builder, VacuumOptions { dry_run: true, ..VacuumOptions::default() }).await.unwrap().metrics.found_files,
+        3
+    );
 }
 
 #[tokio::test]
 async fn a_dry_run_touches_nothing() {
-    let lake = Lake::new().await;
-    lake.commit(&[removed("gone.parquet", lake.days_ago(8))]).await;
-    lake.put_all(&["gone.parquet", "nobody.parquet"]).await;
-    let before = lake.all_objects().await;
+    let builder = table().await;
+    builder.commit(&[removed("gone.parquet", builder.days_ago(8))]).await;
+    builder.put_all(&["gone.parquet", "nobody.parquet"]).await;
+    let before = builder.all_objects().await;
     for (mode, found) in [(VacuumMode::Full, 2), (VacuumMode::Lite, 1)] {
-        lake.observed().await.take_counts();
-        let outcome = lake.vacuum(VacuumOptions { dry_run: true, mode, ..VacuumOptions::default() }).await.unwrap();
+        builder.observed().take_counts();
+        let outcome = vacuum(&builder, VacuumOptions { dry_run: true, mode, ..VacuumOptions::default() }).await.unwrap();
         assert_eq!((outcome.metrics.found_files, outcome.paths.len(), outcome.metrics.deleted_files), (found, found as usize, 0));
-        let counts = lake.observed().await.take_counts();
+        let counts = builder.observed().take_counts();
         assert_eq!((counts.puts, counts.deletes), (0, 0));
-        assert_eq!(lake.all_objects().await, before);
+        assert_eq!(builder.all_objects().await, before);
     }
 }
 
 #[tokio::test]
 async fn vacuum_writes_history_like_delta_spark() {
-    let lake = Lake::new().await;
-    lake.commit(&[removed("f.parquet", lake.days_ago(9))]).await;
-    lake.put_all(&["f.parquet", "g.parquet"]).await;
+    let builder = table().await;
+    builder.commit(&[removed("f.parquet", builder.days_ago(9))]).await;
+    builder.put_all(&["f.parquet", "g.parquet"]).await;
     let retention = Some(Duration::from_secs(8 * 86_400));
     let user_metadata = Some("nightly".to_owned());
-    lake.vacuum(VacuumOptions { retention, user_metadata, ..VacuumOptions::default() }).await.unwrap();
-    let (start, end) = (lake.info_of(2).await, lake.info_of(3).await);
+    vacuum(&builder, VacuumOptions { retention, user_metadata, ..VacuumOptions::default() }).await.unwrap();
+    let (start, end) = (builder.commit_info(2).await, builder.commit_info(3).await);
     let told = |info: &Value, key: &str| info[key].clone();
     assert_eq!(told(&start, "operation"), "VACUUM START");
     let parameters =
@@ -199,28 +202,28 @@ async fn vacuum_writes_history_like_delta_spark() {
     assert_eq!(told(&end, "operationMetrics"), json!({"numDeletedFiles": "2", "numVacuumedDirectories": "1"}));
     assert_eq!((told(&start, "userMetadata"), told(&end, "userMetadata")), (json!("nightly"), json!("nightly")));
     // Or not at all.
-    lake.put_all(&["h.parquet"]).await;
-    let outcome = lake.vacuum(VacuumOptions { log_commits: false, ..VacuumOptions::default() }).await.unwrap();
+    builder.put_all(&["h.parquet"]).await;
+    let outcome = vacuum(&builder, VacuumOptions { log_commits: false, ..VacuumOptions::default() }).await.unwrap();
     assert_eq!((outcome.version, outcome.metrics.deleted_files), (3, 1));
 }
 
 #[tokio::test]
 async fn failed_deletion_is_error_others_proceed() {
-    let lake = Lake::new().await;
-    lake.put_all(&["a.parquet", "b.parquet", "c.parquet"]).await;
-    lake.observed().await.fail_with("b.parquet", Fault::Denied, 1);
-    let error = lake.vacuum(VacuumOptions::default()).await.unwrap_err();
+    let builder = table().await;
+    builder.put_all(&["a.parquet", "b.parquet", "c.parquet"]).await;
+    builder.observed().fail_with("b.parquet", Fault::Denied, 1);
+    let error = vacuum(&builder, VacuumOptions::default()).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Store { .. }), "{error}");
     assert!(error.to_string().contains("2 files were deleted, but 1 that should go could not be"), "{error}");
-    assert_eq!(lake.objects().await, ["b.parquet"]);
-    let end = lake.info_of(2).await;
+    assert_eq!(builder.objects().await, ["b.parquet"]);
+    let end = builder.commit_info(2).await;
     assert_eq!(
         (&end["operationParameters"], &end["operationMetrics"]["numDeletedFiles"]),
         (&json!({"status": "FAILED"}), &json!("2"))
     );
-    assert!(!lake.is_there("lake/t/_delta_log/_last_vacuum_info").await);
-    assert_eq!(lake.vacuum(VacuumOptions::default()).await.unwrap().paths, ["b.parquet"]);
-    assert!(lake.is_there("lake/t/_delta_log/_last_vacuum_info").await);
+    assert!(!builder.has_object("lake/t/_delta_log/_last_vacuum_info").await);
+    assert_eq!(vacuum(&builder, VacuumOptions::default()).await.unwrap().paths, ["b.parquet"]);
+    assert!(builder.has_object("lake/t/_delta_log/_last_vacuum_info").await);
 }
 
 #[tokio::test]
@@ -240,16 +243,16 @@ async fn vacuum_of_unwritable_table_is_refused() {
 
 #[tokio::test]
 async fn vacuum_lists_folders_once_deletes_together() {
-    let lake = Lake::partitioned(&["p"]).await;
+    let builder = partitioned(&["p"]).await;
     for folder in 0..20 {
         for file in 0..150 {
-            lake.put_all(&[&format!("p={folder}/{file}.parquet")]).await;
+            builder.put_all(&[&format!("p={folder}/{file}.parquet")]).await;
         }
     }
-    lake.put_all(&["_hidden/f", "_delta_log/_sidecars/f"]).await;
-    let table = lake.table().await;
+    builder.put_all(&["_hidden/f", "_delta_log/_sidecars/f"]).await;
+    let table = builder.table();
     table.snapshot().await.unwrap();
-    let observed = lake.observed().await;
+    let observed = builder.observed();
     observed.take_counts();
     observed.take_deletions();
     let outcome = table.vacuum().options(VacuumOptions { log_commits: false, ..VacuumOptions::default() }).run().await.unwrap();
@@ -269,10 +272,10 @@ fn inventory(batch: arrow_array::RecordBatch) -> RecordBatchStream {
 
 #[tokio::test]
 async fn an_inventory_takes_the_place_of_listing() {
-    let lake = Lake::new().await;
-    lake.commit(&[added("live.parquet"), removed("old.parquet", lake.days_ago(9))]).await;
-    lake.put_all(&["live.parquet", "old.parquet", "nobody.parquet", "unlisted.parquet", "young.parquet", "a%20b"]).await;
-    lake.put_outside("lake/other/f.parquet").await;
+    let builder = table().await;
+    builder.commit(&[added("live.parquet"), removed("old.parquet", builder.days_ago(9))]).await;
+    builder.put_all(&["live.parquet", "old.parquet", "nobody.parquet", "unlisted.parquet", "young.parquet", "a%20b"]).await;
+    builder.put_object("lake/other/f.parquet").await;
     let rows = [
         ("live.parquet", 9),
         ("memory://kit/lake/t/old.parquet", 9),
@@ -284,13 +287,13 @@ async fn an_inventory_takes_the_place_of_listing() {
         ("_delta_log/00000000000000000000.json", 9),
         ("gone.parquet", 9),
     ];
-    let rows: Vec<(String, i64)> = rows.iter().map(|(path, days)| ((*path).to_owned(), lake.days_ago(*days))).collect();
-    let table = lake.table().await;
+    let rows: Vec<(String, i64)> = rows.iter().map(|(path, days)| ((*path).to_owned(), builder.days_ago(*days))).collect();
+    let table = builder.table();
     let outcome = table.vacuum().inventory(inventory(inventory_of(&rows))).run().await.unwrap();
     assert_eq!((outcome.metrics.deleted_files, outcome.metrics.young_files), (4, 1));
-    assert_eq!(lake.objects().await, ["live.parquet", "unlisted.parquet", "young.parquet"]);
+    assert_eq!(builder.objects().await, ["live.parquet", "unlisted.parquet", "young.parquet"]);
     // It need not show everything, so nobody knows whether all is done.
-    assert!(!lake.is_there("lake/t/_delta_log/_last_vacuum_info").await);
+    assert!(!builder.has_object("lake/t/_delta_log/_last_vacuum_info").await);
     let lacking = inventory_of(&rows).project(&[0, 1, 2]).unwrap();
     let error = table.vacuum().inventory(inventory(lacking)).run().await.unwrap_err();
     assert!(error.to_string().contains("no column modificationTime"), "{error}");

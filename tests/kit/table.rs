@@ -1,8 +1,11 @@
 //! Tables made by hand, in an in-memory store.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
+use futures::TryStreamExt;
 use lakebed::{Env, Table};
 use lakebed_io::store::Store;
 use object_store::memory::InMemory;
@@ -22,10 +25,16 @@ pub struct TableBuilder {
     observed: Arc<ObservedStore>,
     protocol: Value,
     metadata: Value,
-    next_version: u64,
+    next_version: AtomicU64,
+    /// The clock and the identifiers of the table's handles. `None` stands for those of the machine.
+    env: Option<Env>,
+    /// How many processes have got an environment.
+    processes: AtomicU64,
 }
 
 const ROOT: &str = "lake/t";
+
+const DAY_MS: i64 = 86_400_000;
 
 impl TableBuilder {
     /// A table with the columns `id long` and `name string`, unpartitioned, that may have deletion
@@ -36,7 +45,35 @@ impl TableBuilder {
 
     /// A table with this protocol and metadata.
     pub fn with(protocol: Value, metadata: Value) -> Self {
-        Self { observed: ObservedStore::new(Arc::new(InMemory::new())), protocol, metadata, next_version: 0 }
+        Self {
+            observed: ObservedStore::new(Arc::new(InMemory::new())),
+            protocol,
+            metadata,
+            next_version: AtomicU64::new(0),
+            env: None,
+            processes: AtomicU64::new(0),
+        }
+    }
+
+    /// The same with a clock that is this many days ahead of the machine's. The store has the machine's clock, so all objects in it
+    /// look this old.
+    #[must_use]
+    pub fn days_ahead(mut self, days: u64) -> Self {
+        let env = Env::seeded(1);
+        let now_ms = Env::system().now_ms() + i64::try_from(days).unwrap() * DAY_MS;
+        env.advance(Duration::from_millis((now_ms - env.now_ms()).unsigned_abs()));
+        self.env = Some(env);
+        self
+    }
+
+    /// The time this many days before the table's clock.
+    pub fn days_ago(&self, days: i64) -> i64 {
+        self.env.as_ref().map_or_else(|| Env::system().now_ms(), Env::now_ms) - days * DAY_MS
+    }
+
+    /// The environment of one more simulated process.
+    pub fn new_env(&self) -> Env {
+        Env::seeded(self.processes.fetch_add(1, Ordering::Relaxed))
     }
 
     /// The `protocol` action of version 0.
@@ -62,7 +99,8 @@ impl TableBuilder {
 
     /// The table, without anything that an earlier one may have kept in memory.
     pub fn table(&self) -> Table {
-        Table::at("memory://kit").with_store(self.store()).build().unwrap()
+        let table = Table::at("memory://kit").with_store(self.store());
+        self.env.iter().fold(table, |table, env| table.with_env(env.clone())).build().unwrap()
     }
 
     /// The same with this clock and these identifiers.
@@ -71,17 +109,17 @@ impl TableBuilder {
     }
 
     /// Writes the next version.
-    pub async fn commit(&mut self, actions: &[Value]) {
+    pub async fn commit(&self, actions: &[Value]) {
+        let version = self.next_version.fetch_add(1, Ordering::Relaxed);
         let head = [self.protocol.clone(), self.metadata.clone()];
         // A commit has one action at least.
         let info = [json!({"commitInfo": {}})];
         let lines = match actions {
-            _ if self.next_version == 0 => text(&[&head, actions].concat()),
+            _ if version == 0 => text(&[&head, actions].concat()),
             [] => text(&info),
             actions => text(actions),
         };
-        self.put_log(&format!("{:020}.json", self.next_version), lines).await;
-        self.next_version += 1;
+        self.put_log(&format!("{version:020}.json"), lines).await;
     }
 
     /// Writes a classic checkpoint with these actions.
@@ -139,6 +177,45 @@ impl TableBuilder {
     pub async fn put(&self, name: &str, bytes: Vec<u8>) {
         self.observed.put(&path(name), bytes.into()).await.unwrap();
     }
+
+    /// Writes files of one byte.
+    pub async fn put_all(&self, names: &[impl AsRef<str>]) {
+        for name in names {
+            self.put(name.as_ref(), b"x".to_vec()).await;
+        }
+    }
+
+    /// The names of all objects of the store, in order.
+    pub async fn all_objects(&self) -> Vec<String> {
+        let all: Vec<_> = self.observed.list(None).try_collect().await.unwrap();
+        sorted(all.iter().map(|object| object.location.as_ref()))
+    }
+
+    /// The names of the table's objects below its root, without those of its log, in order.
+    pub async fn objects(&self) -> Vec<String> {
+        let all = self.all_objects().await;
+        let root = format!("{ROOT}/");
+        let own = all.iter().filter_map(|name| name.strip_prefix(&root));
+        own.filter(|name| !name.starts_with("_delta_log")).map(str::to_owned).collect()
+    }
+
+    /// Whether the store has an object, wherever it lies.
+    pub async fn has_object(&self, name: &str) -> bool {
+        self.observed.head(&Path::from(name)).await.is_ok()
+    }
+
+    /// Writes an object of one byte, wherever it lies.
+    pub async fn put_object(&self, name: &str) {
+        self.observed.put(&Path::from(name), "x".into()).await.unwrap();
+    }
+
+    /// The `commitInfo` of a version that has nothing else.
+    pub async fn commit_info(&self, version: u64) -> Value {
+        let bytes = self.read_log(&format!("{version:020}.json")).await;
+        let lines: Vec<Value> = serde_json::Deserializer::from_slice(&bytes).into_iter().collect::<Result<_, _>>().unwrap();
+        assert_eq!(lines.len(), 1);
+        lines[0]["commitInfo"].clone()
+    }
 }
 
 impl Default for TableBuilder {
@@ -149,6 +226,13 @@ impl Default for TableBuilder {
 
 fn path(name: &str) -> Path {
     Path::parse(format!("{ROOT}/{name}")).unwrap()
+}
+
+/// Names in order.
+pub fn sorted(names: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<String> {
+    let mut names: Vec<String> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();
+    names.sort();
+    names
 }
 
 /// The lines of a commit.
@@ -164,6 +248,16 @@ pub fn add(path: &str) -> Value {
 /// The removal of a file without deletion vector.
 pub fn remove(path: &str) -> Value {
     json!({"remove": {"path": path, "deletionTimestamp": 1_700_000_000_000_i64, "dataChange": true}})
+}
+
+/// The same action of a commit that changes no rows.
+pub fn unchanged(mut action: Value) -> Value {
+    for kind in ["add", "remove"] {
+        if action.get(kind).is_some() {
+            action[kind]["dataChange"] = json!(false);
+        }
+    }
+    action
 }
 
 /// The protocol 3/7 with these features.

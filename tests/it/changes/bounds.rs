@@ -13,7 +13,7 @@ use super::kit::{FEED, add, check_error, file, fruits, show};
 /// Versions 0 to 3, made at the seconds 1 to 4.
 async fn timed() -> TableBuilder {
     let properties = [FEED, ("delta.enableInCommitTimestamps", "true")];
-    let mut builder = TableBuilder::with(
+    let builder = TableBuilder::with(
         protocol(&[], &["inCommitTimestamp", "changeDataFeed"]),
         metadata(&["name string", "fruit string"], &[], &properties),
     );
@@ -51,7 +51,7 @@ async fn changes_between_timestamps_cover_their_versions() {
 
 #[tokio::test]
 async fn file_times_stand_in_for_commit_timestamps() {
-    let mut builder = fruits(&[FEED]).await;
+    let builder = fruits(&[FEED]).await;
     let one = file(&builder, "one", &["a/1"]).await;
     builder.commit(&[one]).await;
     assert_eq!(versions(&builder, Timestamp(0), Some(Timestamp(i64::MAX))).await.unwrap(), 0..=1);

@@ -11,7 +11,7 @@ fn check(counts: &Counts, lists: usize, gets: usize) {
 
 #[tokio::test]
 async fn poll_lists_once_reads_new_commits() {
-    let mut builder = numbered(20).await;
+    let builder = numbered(20).await;
     let stream = follow(&builder, &[]).await.unwrap();
     let end = stream.latest_offset(None, &files(100)).await.unwrap().unwrap();
     builder.observed().take_counts();

@@ -6,14 +6,15 @@ use std::slice::from_ref;
 use lakebed_tests::TableBuilder;
 use serde_json::json;
 
-use super::kit::{check_error, file, fruits, moved, rows, undo, without};
+use super::kit::{check_error, file, fruits, rows, undo, without};
+use lakebed_tests::table::unchanged;
 
 const INSERTED: [&str; 3] = ["jack/apple", "sarah/orange", "john/pineapple"];
 
 /// Version 1 inserts, version 2 gives jack a banana, version 3 deletes john; whole files are
 /// written anew.
 async fn rewritten() -> TableBuilder {
-    let mut builder = fruits(&[]).await;
+    let builder = fruits(&[]).await;
     let one = file(&builder, "one", &INSERTED).await;
     let two = file(&builder, "two", &["jack/banana", "sarah/orange", "john/pineapple"]).await;
     let three = file(&builder, "three", &["jack/banana", "sarah/orange"]).await;
@@ -25,7 +26,7 @@ async fn rewritten() -> TableBuilder {
 
 /// The same with deletion vectors.
 async fn marked() -> TableBuilder {
-    let mut builder = fruits(&[]).await;
+    let builder = fruits(&[]).await;
     let one = file(&builder, "one", &INSERTED).await;
     let two = file(&builder, "two", &["jack/banana"]).await;
     builder.commit(from_ref(&one)).await;
@@ -89,7 +90,7 @@ async fn skipped_change_commits_skip_their_inserts() {
 
 #[tokio::test]
 async fn ignored_deletes_of_whole_files_pass() {
-    let mut builder = fruits(&[]).await;
+    let builder = fruits(&[]).await;
     let (one, two) = (file(&builder, "one", &["a/1"]).await, file(&builder, "two", &["b/2"]).await);
     builder.commit(from_ref(&one)).await;
     builder.commit(&[undo(&one)]).await;
@@ -103,18 +104,18 @@ async fn ignored_deletes_of_whole_files_pass() {
 
 #[tokio::test]
 async fn rearranged_files_are_not_new() {
-    let mut builder = fruits(&[]).await;
+    let builder = fruits(&[]).await;
     let (one, two) = (file(&builder, "one", &["a/1"]).await, file(&builder, "two", &["b/2"]).await);
     builder.commit(from_ref(&one)).await;
     builder.commit(from_ref(&two)).await;
     let both = file(&builder, "both", &["a/1", "b/2"]).await;
-    builder.commit(&[moved(&undo(&one)), moved(&undo(&two)), moved(&both)]).await;
+    builder.commit(&[unchanged(undo(&one)), unchanged(undo(&two)), unchanged(both.clone())]).await;
     assert_eq!(rows(&builder, &[("startingVersion", "0")]).await.unwrap(), ["a/1", "b/2"]);
 }
 
 #[tokio::test]
 async fn excluded_files_are_left_out_everywhere() {
-    let mut builder = fruits(&[]).await;
+    let builder = fruits(&[]).await;
     let (one, two) = (file(&builder, "one_tmp", &["a/1"]).await, file(&builder, "two", &["b/2"]).await);
     builder.commit(&[one, two]).await;
     for start in ["0", "1", "latest"] {

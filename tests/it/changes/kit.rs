@@ -21,14 +21,14 @@ pub(super) const FEED: (&str, &str) = ("delta.enableChangeDataFeed", "true");
 pub(super) async fn fruits(properties: &[(&str, &str)]) -> TableBuilder {
     let features = ["deletionVectors", "changeDataFeed"];
     let metadata = metadata(&["name string", "fruit string"], &[], properties);
-    let mut builder = TableBuilder::with(protocol(&["deletionVectors"], &features), metadata);
+    let builder = TableBuilder::with(protocol(&["deletionVectors"], &features), metadata);
     builder.commit(&[]).await;
     builder
 }
 
 /// The same with a file in each of so many more versions, whose row is `VERSION/x`.
 pub(super) async fn numbered(versions: u64) -> TableBuilder {
-    let mut builder = fruits(&[]).await;
+    let builder = fruits(&[]).await;
     for version in 1..=versions {
         let file = file(&builder, &format!("f{version}"), &[&format!("{version}/x")]).await;
         builder.commit(&[file]).await;
@@ -75,17 +75,6 @@ pub(super) fn without(add: &Value, rows: impl IntoIterator<Item = u64>) -> Value
 /// The file as one of changed rows.
 pub(super) fn changed(add: &Value) -> Value {
     json!({"cdc": {"path": add["add"]["path"], "partitionValues": {}, "size": add["add"]["size"], "dataChange": false}})
-}
-
-/// The same file, of which no row is new.
-pub(super) fn moved(action: &Value) -> Value {
-    let mut action = action.clone();
-    for kind in ["add", "remove"] {
-        if action.get(kind).is_some() {
-            action[kind]["dataChange"] = false.into();
-        }
-    }
-    action
 }
 
 pub(super) async fn follow(builder: &TableBuilder, options: &[(&str, &str)]) -> Result<Follow> {

@@ -58,7 +58,7 @@ async fn stream_notices_table_rolled_back() {
 
 #[tokio::test]
 async fn stream_notices_replaced_table() {
-    let mut builder = numbered(2).await;
+    let builder = numbered(2).await;
     let stream = follow(&builder, &[("startingVersion", "0")]).await.unwrap();
     let end = stream.latest_offset(None, &files(1)).await.unwrap().unwrap();
     let mut other = metadata(&["name string", "fruit string"], &[], &[]);
@@ -72,7 +72,7 @@ async fn stream_notices_replaced_table() {
 
 #[tokio::test]
 async fn later_versions_do_not_stop_bounded_run() {
-    let mut builder = numbered(2).await;
+    let builder = numbered(2).await;
     let stream = follow(&builder, &[("startingVersion", "1")]).await.unwrap();
     let run = ReadLimits { until: Some(stream.newest_offset().await.unwrap()), ..files(9) };
     let one = file(&builder, "f1", &["1/x"]).await;
@@ -94,7 +94,7 @@ async fn a_stream_does_not_go_back() {
 
 #[tokio::test]
 async fn unsupported_feature_stops_stream() {
-    let mut builder = numbered(1).await;
+    let builder = numbered(1).await;
     let stream = follow(&builder, &[("startingVersion", "0")]).await.unwrap();
     builder.commit(&[lakebed_tests::table::protocol(&["someNewFeature"], &["someNewFeature"])]).await;
     check_error(stream.latest_offset(None, &files(9)).await, &["someNewFeature"]);

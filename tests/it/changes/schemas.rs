@@ -15,7 +15,7 @@ fn columns(columns: &[&str]) -> Value {
 
 #[tokio::test]
 async fn new_column_stops_stream_until_restart() {
-    let mut builder = fruits(&[]).await;
+    let builder = fruits(&[]).await;
     let one = file(&builder, "one", &["a/1"]).await;
     builder.commit(&[one]).await;
     let stream = follow(&builder, &[]).await.unwrap();
@@ -35,7 +35,7 @@ async fn new_column_stops_stream_until_restart() {
 
 #[tokio::test]
 async fn incompatible_schema_stops_stream_after_restart() {
-    let mut builder = fruits(&[]).await;
+    let builder = fruits(&[]).await;
     let one = file(&builder, "one", &["a/1"]).await;
     builder.commit(&[one]).await;
     let stream = follow(&builder, &[("startingVersion", "0")]).await.unwrap();
@@ -52,7 +52,7 @@ async fn incompatible_schema_stops_stream_after_restart() {
 
 #[tokio::test]
 async fn relaxed_nullability_does_not_stop_stream() {
-    let mut builder = fruits(&[]).await;
+    let builder = fruits(&[]).await;
     let mut strict = columns(&["name string", "fruit string"]);
     let schema = strict["metaData"]["schemaString"].as_str().unwrap().replace("\"nullable\":true", "\"nullable\":false");
     strict["metaData"]["schemaString"] = schema.into();
@@ -66,7 +66,7 @@ async fn relaxed_nullability_does_not_stop_stream() {
 #[tokio::test]
 async fn wider_type_is_learnt_by_restart() {
     let features = ["typeWidening"];
-    let mut builder = TableBuilder::with(protocol(&features, &features), columns(&["name string", "size integer"]));
+    let builder = TableBuilder::with(protocol(&features, &features), columns(&["name string", "size integer"]));
     builder.commit(&[]).await;
     let stream = follow(&builder, &[("startingVersion", "0")]).await.unwrap();
     builder.commit(&[columns(&["name string", "size long"])]).await;
@@ -91,7 +91,7 @@ fn mapped(columns: &[&str]) -> Value {
 /// drops `food`, version 5 adds a file.
 async fn renamed() -> TableBuilder {
     let features = ["columnMapping"];
-    let mut builder = TableBuilder::with(protocol(&features, &features), mapped(&["name", "fruit"]));
+    let builder = TableBuilder::with(protocol(&features, &features), mapped(&["name", "fruit"]));
     builder.commit(&[]).await;
     let one = file(&builder, "one", &["a/1"]).await;
     builder.commit(&[one]).await;
@@ -174,7 +174,7 @@ async fn schema_log_leads_stream_over_each_change() {
 #[tokio::test]
 async fn schema_changes_without_files_pass_together() {
     let features = ["columnMapping"];
-    let mut builder = TableBuilder::with(protocol(&features, &features), mapped(&["name", "fruit"]));
+    let builder = TableBuilder::with(protocol(&features, &features), mapped(&["name", "fruit"]));
     builder.commit(&[]).await;
     let location = ("schemaLocation", "memory://changes-merged/checkpoint");
     let stream = follow(&builder, &[location]).await.unwrap();
@@ -194,7 +194,7 @@ async fn schema_changes_without_files_pass_together() {
 
 #[tokio::test]
 async fn schema_log_outlives_its_commits() {
-    let mut builder = fruits(&[]).await;
+    let builder = fruits(&[]).await;
     let location = ("schemaTrackingLocation", "memory://changes-outlived/checkpoint");
     let start = ("startingVersion", "0");
     let one = file(&builder, "one", &["a/1"]).await;
@@ -214,7 +214,7 @@ async fn schema_log_outlives_its_commits() {
 
 #[tokio::test]
 async fn schema_log_belongs_to_one_stream() {
-    let mut builder = fruits(&[]).await;
+    let builder = fruits(&[]).await;
     let location = ("schemaTrackingLocation", "memory://changes-shared/checkpoint");
     let (one, two) = (follow(&builder, &[location]).await.unwrap(), follow(&builder, &[location]).await.unwrap());
     let other = follow(&builder, &[location, ("streamingSourceTrackingId", "other")]).await.unwrap();

@@ -9,7 +9,8 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
 
-use super::kit::{FEED, batch, file, follow, fruits, moved, undo, without};
+use super::kit::{FEED, batch, file, follow, fruits, undo, without};
+use lakebed_tests::table::unchanged;
 
 /// A table under way, and what a stream of it must have given.
 struct Model {
@@ -56,7 +57,7 @@ impl Model {
         let (one, two) = (self.live.remove(0), self.live.remove(0));
         let rows = [one.1, two.1].concat();
         let both = self.file(&rows).await;
-        self.builder.commit(&[moved(&undo(&one.0)), moved(&both), moved(&undo(&two.0))]).await;
+        self.builder.commit(&[unchanged(undo(&one.0)), unchanged(both.clone()), unchanged(undo(&two.0))]).await;
         self.live.push((both, rows, Vec::new()));
     }
 

@@ -4,17 +4,7 @@ use lakebed::changes::{Offset, Position, ReadLimits};
 use lakebed_tests::TableBuilder;
 use serde_json::json;
 
-use super::kit::{add, batch, batches, drain, file, files, follow, fruits, rows};
-
-/// Versions 1 to 4 each add the row `<version>/x`.
-async fn numbered() -> TableBuilder {
-    let mut builder = fruits(&[]).await;
-    for version in 1..=4 {
-        let file = file(&builder, &format!("f{version}"), &[&format!("{version}/x")]).await;
-        builder.commit(&[file]).await;
-    }
-    builder
-}
+use super::kit::{add, batch, batches, drain, file, files, follow, fruits, numbered, rows};
 
 #[track_caller]
 fn check_at(offset: &Offset, version: u64, position: Position, is_initial: bool) {
@@ -23,7 +13,7 @@ fn check_at(offset: &Offset, version: u64, position: Position, is_initial: bool)
 
 #[tokio::test]
 async fn stream_begins_at_given_version_or_timestamp() {
-    let builder = numbered().await;
+    let builder = numbered(4).await;
     assert_eq!(rows(&builder, &[("startingVersion", "3")]).await.unwrap(), ["3/x", "4/x"]);
     assert_eq!(rows(&builder, &[("startingTimestamp", "1971-01-01")]).await.unwrap(), ["1/x", "2/x", "3/x", "4/x"]);
     let error = rows(&builder, &[("startingTimestamp", "2999-01-01")]).await.unwrap_err().to_string();
@@ -39,7 +29,7 @@ async fn stream_begins_at_given_version_or_timestamp() {
 
 #[tokio::test]
 async fn in_commit_timestamps_decide_starting_version() {
-    let mut builder = TableBuilder::with(
+    let builder = TableBuilder::with(
         lakebed_tests::table::protocol(&[], &["inCommitTimestamp"]),
         lakebed_tests::table::metadata(&["name string", "fruit string"], &[], &[("delta.enableInCommitTimestamps", "true")]),
     );
@@ -58,7 +48,7 @@ async fn in_commit_timestamps_decide_starting_version() {
 
 #[tokio::test]
 async fn start_at_latest_gives_only_new_rows() {
-    let mut builder = numbered().await;
+    let builder = numbered(4).await;
     let follow = follow(&builder, &[("startingVersion", "latest")]).await.unwrap();
     let start = follow.initial_offset().await.unwrap();
     check_at(&start, 5, Position::Base, false);
@@ -72,7 +62,7 @@ async fn start_at_latest_gives_only_new_rows() {
 
 #[tokio::test]
 async fn initial_snapshot_comes_ordered_before_commits() {
-    let mut builder = fruits(&[]).await;
+    let builder = fruits(&[]).await;
     let (ccc, b, aa) =
         (file(&builder, "ccc", &["ccc/1"]).await, file(&builder, "b", &["b/1"]).await, file(&builder, "aa", &["aa/1"]).await);
     let a = file(&builder, "a", &["a/1"]).await;
@@ -98,7 +88,7 @@ async fn initial_snapshot_comes_ordered_before_commits() {
 
 #[tokio::test]
 async fn first_batch_read_again_gives_same_rows() {
-    let mut builder = numbered().await;
+    let builder = numbered(4).await;
     let stream = follow(&builder, &[]).await.unwrap();
     let start = stream.initial_offset().await.unwrap();
     let within = stream.latest_offset(Some(&start), &files(2)).await.unwrap().unwrap();
@@ -118,7 +108,7 @@ async fn first_batch_read_again_gives_same_rows() {
 
 #[tokio::test]
 async fn available_now_run_ends_at_newest() {
-    let mut builder = numbered().await;
+    let builder = numbered(4).await;
     let stream = follow(&builder, &[("startingVersion", "1")]).await.unwrap();
     let newest = stream.newest_offset().await.unwrap();
     check_at(&newest, 5, Position::Base, false);
@@ -143,7 +133,7 @@ async fn empty_table_gives_no_row() {
 
 #[tokio::test]
 async fn read_limits_hold_for_each_batch() {
-    let builder = numbered().await;
+    let builder = numbered(4).await;
     let sizes = |found: Vec<Vec<String>>| found.iter().map(Vec::len).collect::<Vec<_>>();
     for start in [vec![], vec![("startingVersion", "0")]] {
         let with = |limit| [start.clone(), vec![limit]].concat();

@@ -35,7 +35,7 @@ fn actions() -> Vec<Value> {
 }
 
 async fn table(form: Form, group_rows: usize) -> TableBuilder {
-    let mut builder = TableBuilder::new();
+    let builder = TableBuilder::new();
     builder.commit(&actions()).await;
     builder.checkpoint_as(0, form, &actions(), group_rows).await;
     builder
@@ -122,7 +122,7 @@ async fn other_actions_are_found_in_every_form() {
 
 #[tokio::test]
 async fn of_a_large_checkpoint_opening_reads_little() {
-    let mut builder = TableBuilder::new();
+    let builder = TableBuilder::new();
     let many: Vec<Value> = (0..20_000).map(|file| add(&format!("part-{:032}.parquet", file * 7919 % 20_011))).collect();
     builder.commit(&[]).await;
     builder.checkpoint_as(0, Form::Classic, &many, 2000).await;
@@ -200,7 +200,7 @@ async fn json_statistics_alone_skip_files() {
         .collect();
     // A checkpoint of JSON lines has statistics as text alone.
     for form in FORMS.into_iter().filter(|form| *form != Form::UuidJson(0)) {
-        let mut builder = TableBuilder::new();
+        let builder = TableBuilder::new();
         builder.commit(&actions).await;
         builder.checkpoint_as(0, form, &actions, 3).await;
         let snapshot = builder.table().snapshot().await.unwrap();
@@ -237,7 +237,7 @@ async fn missing_statistics_leave_other_json_unread() {
             action
         })
         .collect();
-    let mut builder = TableBuilder::new();
+    let builder = TableBuilder::new();
     builder.commit(&actions).await;
     builder.checkpoint_as(0, Form::Classic, &actions, 500).await;
     let snapshot = builder.table().snapshot().await.unwrap();

@@ -14,7 +14,7 @@ use lakebed_core::log::segment::{CheckpointFiles, plan};
 use lakebed_io::log::ReadHint;
 use lakebed_io::parquet::{Cores, ReadOptions};
 use lakebed_io::{checkpoint, log};
-use lakebed_tests::table::{add, metadata, protocol, remove};
+use lakebed_tests::table::{add, metadata, protocol, remove, unchanged};
 use lakebed_tests::{Fault, Form, TableBuilder};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -77,18 +77,9 @@ fn v2_table() -> TableBuilder {
     TableBuilder::with(protocol(&features, &features), metadata(&["id long", "name string"], &[], &properties))
 }
 
-fn unchanged(mut action: Value) -> Value {
-    for kind in ["add", "remove"] {
-        if action.get(kind).is_some() {
-            action[kind]["dataChange"] = json!(false);
-        }
-    }
-    action
-}
-
 #[tokio::test]
 async fn checkpoint_holds_state_and_writes_hint() {
-    let mut builder = TableBuilder::new();
+    let builder = TableBuilder::new();
     builder.commit(&[add("a"), add("b"), json!({"txn": {"appId": "x", "version": 1}})]).await;
     builder.commit(&[remove("a"), add("c"), json!({"txn": {"appId": "x", "version": 2, "lastUpdated": 5}})]).await;
     let outcome = write(&builder).await;
@@ -111,7 +102,7 @@ async fn checkpoint_holds_state_and_writes_hint() {
 
 #[tokio::test]
 async fn checkpoint_alone_is_enough_to_read() {
-    for mut builder in [TableBuilder::new(), v2_table()] {
+    for builder in [TableBuilder::new(), v2_table()] {
         builder.commit(&[add("a"), add("b")]).await;
         builder.commit(&[remove("a")]).await;
         write(&builder).await;
@@ -124,7 +115,7 @@ async fn checkpoint_alone_is_enough_to_read() {
 
 #[tokio::test]
 async fn v2_checkpoint_puts_files_in_sidecars() {
-    let mut builder = v2_table();
+    let builder = v2_table();
     builder.commit(&[add("a"), remove("b"), json!({"txn": {"appId": "x", "version": 1}})]).await;
     let outcome = write(&builder).await;
     assert!(outcome.name.ends_with(".json"), "{}", outcome.name);
@@ -140,7 +131,7 @@ async fn v2_checkpoint_puts_files_in_sidecars() {
 
 #[tokio::test]
 async fn an_empty_table_has_a_checkpoint_too() {
-    for mut builder in [TableBuilder::new(), v2_table()] {
+    for builder in [TableBuilder::new(), v2_table()] {
         builder.commit(&[]).await;
         assert_eq!(write(&builder).await.num_files, 0);
         assert_eq!(actions(&builder).await, lines([builder.protocol().clone(), builder.metadata().clone()]));
@@ -158,7 +149,7 @@ async fn expired_tombstones_and_removed_domains_are_forgotten() {
         action["remove"]["deletionTimestamp"] = time.map_or(Value::Null, Value::from);
         action
     };
-    let mut builder = TableBuilder::new();
+    let builder = TableBuilder::new();
     builder
         .commit(&[
             removed_at("young", Some(NOW_MS - WEEK_MS + 1)),
@@ -186,12 +177,12 @@ async fn checkpoint_drops_transactions_only_when_expired() {
         None => json!({"txn": {"appId": app, "version": 1}}),
     };
     let all = [txn("young", Some(NOW_MS - 1000)), txn("old", Some(NOW_MS - 7_200_000)), txn("ageless", None)];
-    let mut builder = TableBuilder::new();
+    let builder = TableBuilder::new();
     builder.commit(&all).await;
     write(&builder).await;
     assert_eq!(actions(&builder).await.len(), 5);
     let properties = [("delta.setTransactionRetentionDuration", "interval 1 hour")];
-    let mut builder = TableBuilder::with(protocol(&[], &[]), metadata(&["id long"], &[], &properties));
+    let builder = TableBuilder::with(protocol(&[], &[]), metadata(&["id long"], &[], &properties));
     builder.commit(&all).await;
     write(&builder).await;
     let expected = [builder.protocol().clone(), builder.metadata().clone(), all[0].clone()];
@@ -202,7 +193,7 @@ async fn checkpoint_drops_transactions_only_when_expired() {
 async fn with_statistics(properties: &[(&str, &str)], stats: &Value, partition: &Value) -> TableBuilder {
     let columns = ["id long", "at timestamp", "price decimal(20,3)", "ratio double", "name string", "flag boolean", "day date"];
     let features = ["deletionVectors"];
-    let mut builder = TableBuilder::with(protocol(&features, &features), metadata(&columns, &["day"], properties));
+    let builder = TableBuilder::with(protocol(&features, &features), metadata(&columns, &["day"], properties));
     let mut file = add("a");
     file["add"]["stats"] = json!(stats.to_string());
     file["add"]["partitionValues"] = partition.clone();
@@ -275,7 +266,7 @@ async fn typed_statistics_alone_become_text() {
     let mut file = add("a");
     file["add"]["stats_parsed"] = stats.clone();
     for form in [Form::Classic, Form::MultiPart(2), Form::UuidParquet(1)] {
-        let mut builder = TableBuilder::new();
+        let builder = TableBuilder::new();
         builder.commit(&[file.clone()]).await;
         builder.checkpoint_as(0, form, std::slice::from_ref(&file), 100).await;
         builder.commit(&[add("b")]).await;
@@ -289,7 +280,7 @@ async fn typed_statistics_alone_become_text() {
 
 #[tokio::test]
 async fn a_hint_only_moves_forward() {
-    let mut builder = TableBuilder::new();
+    let builder = TableBuilder::new();
     for file in ["a", "b", "c"] {
         builder.commit(&[add(file)]).await;
     }
@@ -325,7 +316,7 @@ async fn unreadable_checkpoint_gets_no_hint() {
 
 #[tokio::test]
 async fn broken_older_checkpoint_does_not_hinder() {
-    let mut builder = TableBuilder::new();
+    let builder = TableBuilder::new();
     builder.commit(&[add("a")]).await;
     builder.commit(&[add("b")]).await;
     builder.put_log("00000000000000000000.checkpoint.parquet", b"PAR1 no more".to_vec()).await;
@@ -337,7 +328,7 @@ async fn broken_older_checkpoint_does_not_hinder() {
 #[tokio::test]
 async fn invalid_property_is_named_in_error() {
     let properties = [("delta.dataSkippingStatsColumns", "a,,b")];
-    let mut builder = TableBuilder::with(protocol(&[], &[]), metadata(&["id long"], &[], &properties));
+    let builder = TableBuilder::with(protocol(&[], &[]), metadata(&["id long"], &[], &properties));
     builder.commit(&[add("a")]).await;
     let error = snapshot(&builder).await.checkpoint().await.unwrap_err();
     assert!(error.to_string().contains("dataSkippingStatsColumns") && !error.is_corrupt(), "{error}");
@@ -345,7 +336,7 @@ async fn invalid_property_is_named_in_error() {
 
 #[tokio::test]
 async fn unknown_writer_features_are_refused() {
-    let mut builder = TableBuilder::with(protocol(&[], &["fromTheFuture"]), metadata(&["id long"], &[], &[]));
+    let builder = TableBuilder::with(protocol(&[], &["fromTheFuture"]), metadata(&["id long"], &[], &[]));
     builder.commit(&[add("a")]).await;
     let error = snapshot(&builder).await.checkpoint().await.unwrap_err();
     assert!(error.to_string().contains("fromTheFuture"), "{error}");
@@ -357,7 +348,7 @@ async fn checkpoints_of_random_logs_hold_state() {
     for seed in 0..60 {
         let mut random = SmallRng::seed_from_u64(seed);
         let is_v2 = random.random_bool(0.5);
-        let mut builder = if is_v2 { v2_table() } else { TableBuilder::new() };
+        let builder = if is_v2 { v2_table() } else { TableBuilder::new() };
         let mut model = Model::new(NOW_MS - WEEK_MS);
         let mut version = 0;
         for round in 0..random.random_range(1..4) {
@@ -383,7 +374,7 @@ async fn checkpoints_of_random_logs_hold_state() {
 #[tokio::test]
 async fn a_refreshed_snapshot_writes_the_same_checkpoint() {
     let mut random = SmallRng::seed_from_u64(99);
-    let mut builder = TableBuilder::new();
+    let builder = TableBuilder::new();
     let mut model = Model::new(NOW_MS - WEEK_MS);
     builder.commit(&model.commit(&mut random)).await;
     let table = builder.table_with(Env::seeded(7));
@@ -414,7 +405,7 @@ async fn all_columns_of_a_file_are_kept() {
     gone["remove"]["deletionVector"] = vector;
     gone["remove"]["baseRowId"] = json!(1);
     gone["remove"]["defaultRowCommitVersion"] = json!(2);
-    let mut builder = TableBuilder::new();
+    let builder = TableBuilder::new();
     builder.commit(&[file.clone(), gone.clone()]).await;
     let expected = lines([builder.protocol().clone(), builder.metadata().clone(), unchanged(file), unchanged(gone)]);
     write(&builder).await;
@@ -427,7 +418,7 @@ async fn all_columns_of_a_file_are_kept() {
 
 #[tokio::test]
 async fn checkpoint_yields_checksum_of_its_state() {
-    let mut builder = TableBuilder::new();
+    let builder = TableBuilder::new();
     builder.commit(&[add("a"), add("b"), json!({"txn": {"appId": "x", "version": 1}})]).await;
     builder.commit(&[remove("a")]).await;
     let checksum = write(&builder).await.checksum.unwrap();

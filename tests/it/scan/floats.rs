@@ -65,7 +65,7 @@ fn info(engine: &str, operation: &str) -> Value {
 
 #[tokio::test]
 async fn commit_info_proves_statistics_of_delta_spark() {
-    let (mut builder, mut adds) = files(PARQUET_MR).await;
+    let (builder, mut adds) = files(PARQUET_MR).await;
     adds.insert(0, info(DELTA_SPARK, "WRITE"));
     builder.commit(&adds).await;
     check(&builder, [(2, 0), (2, 0)]).await;
@@ -74,7 +74,7 @@ async fn commit_info_proves_statistics_of_delta_spark() {
 #[tokio::test]
 async fn footers_are_read_once_when_log_silent() {
     for is_checkpoint in [false, true] {
-        let (mut builder, adds) = files(PARQUET_MR).await;
+        let (builder, adds) = files(PARQUET_MR).await;
         builder.commit(&[[info(DELTA_SPARK, "CONVERT")].as_slice(), &adds].concat()).await;
         if is_checkpoint {
             builder.checkpoint(0, &adds).await;
@@ -94,7 +94,7 @@ async fn files_of_writers_ignoring_nan_are_kept() {
     ] {
         // pyarrow copies lakebed's mark into a file that it makes of the rows.
         let mark = is_marked.then(|| vec![KeyValue::new("lakebed.completeStats".to_owned(), "true".to_owned())]);
-        let (mut builder, adds) = files_marked(writer, mark).await;
+        let (builder, adds) = files_marked(writer, mark).await;
         builder.commit(&adds).await;
         check(&builder, [(4, 2), (4, 0)]).await;
     }
@@ -103,7 +103,7 @@ async fn files_of_writers_ignoring_nan_are_kept() {
 #[tokio::test]
 async fn tag_marks_lakebed_files_in_checkpoint() {
     for is_checkpoint in [false, true] {
-        let (mut builder, mut adds) = files("any").await;
+        let (builder, mut adds) = files("any").await;
         for add in &mut adds {
             add["add"]["tags"] = json!({"lakebed.completeStats": "true"});
         }
@@ -119,7 +119,7 @@ async fn tag_marks_lakebed_files_in_checkpoint() {
 /// A DELETE by Delta Spark adds a file of another writer again, with its old statistics.
 #[tokio::test]
 async fn vector_makes_statistics_of_file_uncertain() {
-    let (mut builder, mut adds) = files("any").await;
+    let (builder, mut adds) = files("any").await;
     for (number, add) in adds.iter_mut().enumerate() {
         add["add"]["deletionVector"] = json!({"storageType": "u", "pathOrInlineDv": format!("ab^-aqEH.-t@S}}K{{vb[*k^{number}"), "sizeInBytes": 40, "cardinality": 1});
     }

@@ -32,7 +32,7 @@ async fn taken_of(snapshot: &Snapshot, filter: &str) -> Result<Vec<String>, Erro
 async fn filter_fails_on_live_files_only() {
     for form in [Form::Classic, Form::UuidParquet(2), Form::UuidJson(0)] {
         let head = (protocol(&[], &[]), metadata(&["id long", "p integer"], &["p"], &[]));
-        let mut builder = TableBuilder::with(head.0, head.1);
+        let builder = TableBuilder::with(head.0, head.1);
         let files = [part("one", 1), part("two", 2)];
         builder.commit(&files).await;
         builder.checkpoint_as(0, form, &files, 1).await;
@@ -54,7 +54,7 @@ async fn large_commits_are_planned_like_small_ones() {
         json!({"add": {"path": format!("f{number}"), "partitionValues": {}, "size": 100, "modificationTime": 1, "dataChange": true,
             "stats": stats.to_string()}})
     };
-    let mut builder = TableBuilder::new();
+    let builder = TableBuilder::new();
     builder.commit(&(0..5000).map(file).collect::<Vec<_>>()).await;
     let mut second: Vec<Value> = (5000..10_000).map(file).collect();
     second.push(remove("f7"));

@@ -9,7 +9,7 @@ use serde_json::json;
 
 /// Five versions; a checkpoint at 2; two files live at the end.
 async fn table() -> TableBuilder {
-    let mut builder = TableBuilder::new();
+    let builder = TableBuilder::new();
     builder.commit(&[add("a")]).await;
     builder.commit(&[add("b")]).await;
     builder.commit(&[remove("a")]).await;
@@ -149,7 +149,7 @@ async fn compactions_are_not_read() {
 
 #[tokio::test]
 async fn what_is_unknown_is_ignored() {
-    let mut builder = table().await;
+    let builder = table().await;
     for name in [".tmp", "00000000000000000009.json.tmp", ".00000000000000000001.json.crc", "notes.txt", "_staged_commits/1.json"]
     {
         builder.put_log(name, b"not for us".to_vec()).await;
@@ -160,7 +160,7 @@ async fn what_is_unknown_is_ignored() {
 
 #[tokio::test]
 async fn unknown_features_are_refused_by_name() {
-    let mut builder = table().await;
+    let builder = table().await;
     let protocol = json!({"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["deletionVectors", "teleport"], "writerFeatures": ["deletionVectors", "teleport"]}});
     builder.commit(&[protocol]).await;
     let error = builder.table().snapshot().await.unwrap_err();
@@ -171,7 +171,7 @@ async fn unknown_features_are_refused_by_name() {
 #[tokio::test]
 async fn paths_outside_root_are_refused_before_reading() {
     for path in ["../secret.parquet", "a/../../secret.parquet", "file:///etc/passwd", "/etc/passwd", "%2E%2E/secret.parquet"] {
-        let mut builder = TableBuilder::new();
+        let builder = TableBuilder::new();
         builder.commit(&[add(path)]).await;
         let snapshot = builder.table().snapshot().await.unwrap();
         builder.observed().take_counts();
@@ -237,7 +237,7 @@ async fn a_checkpoint_alone_is_a_table() {
 async fn gap_below_checkpoint_breaks_only_its_versions() {
     let (features, feed) = (["deletionVectors"], [("delta.enableChangeDataFeed", "true")]);
     let protocol = protocol(&features, &["deletionVectors", "changeDataFeed"]);
-    let mut builder = TableBuilder::with(protocol, metadata(&["id long", "name string"], &[], &feed));
+    let builder = TableBuilder::with(protocol, metadata(&["id long", "name string"], &[], &feed));
     for actions in [vec![add("a")], vec![add("b")], vec![remove("a")], vec![add("c")], vec![remove("b"), add("d")]] {
         builder.commit(&actions).await;
     }

@@ -15,7 +15,7 @@ async fn error_of(data_type: Value, of_column: Value, configuration: &[(&str, &s
     schema["fields"].as_array_mut().unwrap().push(column);
     action["metaData"]["schemaString"] = json!(schema.to_string());
     let features = ["columnMapping", "typeWidening"];
-    let mut builder = TableBuilder::with(protocol(&features, &features), action);
+    let builder = TableBuilder::with(protocol(&features, &features), action);
     builder.commit(&[add("f0")]).await;
     builder.table().snapshot().await.unwrap_err()
 }

@@ -30,7 +30,7 @@ fn txn(version: i64) -> Value {
 /// Four versions with their checksums, and perhaps a checkpoint of version 1.
 async fn table(has_checkpoint: bool) -> TableBuilder {
     let metadata = metadata(&["id long", "name string"], &[], &[("delta.appendOnly", "false"), ("team", "blue")]);
-    let mut builder =
+    let builder =
         TableBuilder::with(protocol(&["deletionVectors"], &["deletionVectors", "appendOnly", "domainMetadata"]), metadata);
     let commits =
         [vec![add("a"), txn(1)], vec![add("b"), domain("{}")], vec![add("c"), txn(2)], vec![add("d"), domain(r#"{"k":1}"#)]];
@@ -236,7 +236,7 @@ async fn detail_counts_come_from_log() {
 #[tokio::test]
 async fn metadata_with_unlisted_features_is_refused() {
     let properties = [("delta.enableDeletionVectors", "true")];
-    let mut builder = TableBuilder::with(protocol(&[], &[]), metadata(&["id long"], &[], &properties));
+    let builder = TableBuilder::with(protocol(&[], &[]), metadata(&["id long"], &[], &properties));
     builder.commit(&[add("a")]).await;
     let error = builder.table().snapshot().await.unwrap_err();
     assert!(error.is_corrupt() && error.message().contains("deletionVectors"), "{error}");

@@ -22,7 +22,7 @@ async fn eleven_days(more_properties: &[(&str, &str)], more_features: &[&str], f
     let properties = [&[("delta.enableInCommitTimestamps", "true")], more_properties].concat();
     let features = [&["inCommitTimestamp"], more_features].concat();
     let readers: Vec<&str> = more_features.iter().copied().filter(|feature| *feature == "v2Checkpoint").collect();
-    let mut builder = TableBuilder::with(protocol(&readers, &features), metadata(&["id long"], &[], &properties));
+    let builder = TableBuilder::with(protocol(&readers, &features), metadata(&["id long"], &[], &properties));
     let mut files: Vec<Value> = Vec::new();
     for day in 0..11 {
         files.push(add(&format!("f{day}")));
@@ -192,7 +192,7 @@ async fn old_unnamed_sidecars_are_deleted() {
 /// in checkpoints.
 async fn with_application() -> (TableBuilder, Vec<Value>) {
     let features = ["domainMetadata"];
-    let mut builder = TableBuilder::with(protocol(&[], &features), metadata(&["id long"], &[], &[]));
+    let builder = TableBuilder::with(protocol(&[], &features), metadata(&["id long"], &[], &[]));
     let state = vec![
         json!({"txn": {"appId": "app", "version": 7}}),
         json!({"domainMetadata": {"domain": "d", "configuration": "{}", "removed": false}}),
@@ -212,7 +212,7 @@ async fn check_application(snapshot: &Snapshot) {
 
 #[tokio::test]
 async fn application_is_known_after_commits_go() {
-    let (mut builder, state) = with_application().await;
+    let (builder, state) = with_application().await;
     let table = builder.table();
     table.snapshot().await.unwrap();
     builder.commit(&[add("f2")]).await;
@@ -228,7 +228,7 @@ async fn application_is_known_after_commits_go() {
 
 #[tokio::test]
 async fn application_is_known_after_checkpoint_goes() {
-    let (mut builder, state) = with_application().await;
+    let (builder, state) = with_application().await;
     builder.checkpoint(1, &state).await;
     builder.commit(&[add("f2")]).await;
     let snapshot = builder.table().snapshot().await.unwrap();
@@ -273,7 +273,7 @@ async fn interrupted_cleanup_leaves_no_broken_version() {
 
 #[tokio::test]
 async fn commits_without_timestamps_age_by_files() {
-    let mut builder = TableBuilder::new();
+    let builder = TableBuilder::new();
     for version in 0..4 {
         builder.commit(&[add(&format!("f{version}"))]).await;
     }

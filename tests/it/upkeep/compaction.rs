@@ -10,7 +10,7 @@ use serde_json::json;
 #[tokio::test]
 async fn a_compaction_keeps_what_undoes_older_things() {
     let domain = |removed: bool| json!({"domainMetadata": {"domain": "d", "configuration": "{}", "removed": removed}});
-    let mut builder = TableBuilder::new();
+    let builder = TableBuilder::new();
     builder.commit(&[add("a"), add("b"), domain(false)]).await;
     builder.commit(&[remove("a"), add("c"), json!({"commitInfo": {"operation": "x"}})]).await;
     builder.commit(&[remove("c"), domain(true), add("d")]).await;
@@ -33,7 +33,7 @@ async fn a_compaction_keeps_what_undoes_older_things() {
 
 #[tokio::test]
 async fn windows_that_make_no_sense_are_refused() {
-    let mut builder = TableBuilder::new();
+    let builder = TableBuilder::new();
     builder.commit(&[add("a")]).await;
     builder.commit(&[add("b")]).await;
     let snapshot = builder.table_with(Env::seeded(7)).snapshot().await.unwrap();

@@ -2,6 +2,7 @@
 
 use lakebed::ErrorKind;
 use lakebed::vacuum::{VacuumMode, VacuumOptions};
+use lakebed_tests::TableBuilder;
 
 use super::kit::*;
 use super::{PREFIXED, SHARED};
@@ -16,75 +17,82 @@ async fn lived() -> Lake {
     let lake = Lake::timed().await;
     let change =
         serde_json::json!({"cdc": {"path": "_change_data/c.parquet", "partitionValues": {}, "size": 1, "dataChange": false}});
-    lake.commit(&[lake.info(50), with_vector(removed("a.parquet", lake.days_ago(50)), vector("u", PREFIXED.0, 1)), change]).await;
-    lake.commit(&[lake.info(40), removed("back.parquet", lake.days_ago(40))]).await;
-    lake.commit(&[lake.info(9), with_vector(removed("b.parquet", lake.days_ago(9)), vector("u", SHARED.0, 1))]).await;
-    lake.commit(&[lake.info(8), added("back.parquet"), removed("again.parquet", lake.days_ago(8))]).await;
+    builder
+        .commit(&[
+            info(&builder, 50),
+            with_vector(removed("a.parquet", builder.days_ago(50)), vector("u", PREFIXED.0, 1)),
+            change,
+        ])
+        .await;
+    builder.commit(&[info(&builder, 40), removed("back.parquet", builder.days_ago(40))]).await;
+    builder.commit(&[info(&builder, 9), with_vector(removed("b.parquet", builder.days_ago(9)), vector("u", SHARED.0, 1))]).await;
+    builder.commit(&[info(&builder, 8), added("back.parquet"), removed("again.parquet", builder.days_ago(8))]).await;
     let shared = vector("u", SHARED.0, 60);
-    lake.commit(&[
-        lake.info(2),
-        with_vector(removed("young.parquet", lake.days_ago(2)), shared),
-        removed("again.parquet", lake.days_ago(2)),
-    ])
-    .await;
-    lake.put_all(&["a.parquet", "b.parquet", "back.parquet", "again.parquet", "young.parquet", "nobody.parquet"]).await;
-    lake.put_all(&[PREFIXED.1, SHARED.1, "_change_data/c.parquet"]).await;
-    lake
+    builder
+        .commit(&[
+            info(&builder, 2),
+            with_vector(removed("young.parquet", builder.days_ago(2)), shared),
+            removed("again.parquet", builder.days_ago(2)),
+        ])
+        .await;
+    builder.put_all(&["a.parquet", "b.parquet", "back.parquet", "again.parquet", "young.parquet", "nobody.parquet"]).await;
+    builder.put_all(&[PREFIXED.1, SHARED.1, "_change_data/c.parquet"]).await;
+    builder
 }
 
-async fn last(lake: &Lake) -> String {
-    let store = lake.builder.lock().await.store();
+async fn last(builder: &TableBuilder) -> String {
+    let store = builder.store();
     let bytes = store.get(&store.log_path("_last_vacuum_info").unwrap()).await.unwrap();
     String::from_utf8(bytes.to_vec()).unwrap().trim().to_owned()
 }
 
 #[tokio::test]
 async fn lite_vacuum_keeps_files_needed_again() {
-    let lake = lived().await;
-    let outcome = lake.vacuum(lite()).await.unwrap();
+    let builder = lived().await;
+    let outcome = vacuum(&builder, lite()).await.unwrap();
     assert_eq!(outcome.paths, sorted(["a.parquet", "b.parquet", PREFIXED.1, "_change_data/c.parquet"]));
-    assert_eq!(lake.objects().await, sorted(["again.parquet", "back.parquet", "nobody.parquet", "young.parquet", SHARED.1]));
-    assert_eq!(last(&lake).await, r#"{"latestCommitVersionOutsideOfRetentionWindow":4}"#);
+    assert_eq!(builder.objects().await, sorted(["again.parquet", "back.parquet", "nobody.parquet", "young.parquet", SHARED.1]));
+    assert_eq!(last(&builder).await, r#"{"latestCommitVersionOutsideOfRetentionWindow":4}"#);
 }
 
 #[tokio::test]
 async fn lite_vacuum_skips_commits_already_seen() {
-    let lake = lived().await;
-    lake.vacuum(lite()).await.unwrap();
-    lake.put_all(&["a.parquet"]).await;
-    lake.builder.lock().await.checkpoint(5, &[added("back.parquet")]).await;
+    let builder = lived().await;
+    vacuum(&builder, lite()).await.unwrap();
+    builder.put_all(&["a.parquet"]).await;
+    builder.checkpoint(5, &[added("back.parquet")]).await;
     for version in 0..4 {
-        lake.builder.lock().await.delete_log(&format!("{version:020}.json")).await;
+        builder.delete_log(&format!("{version:020}.json")).await;
     }
-    assert_eq!(lake.vacuum(lite()).await.unwrap().metrics.listed_files, 0);
+    assert_eq!(vacuum(&builder, lite()).await.unwrap().metrics.listed_files, 0);
     // A full one finds what was never named again, and leaves the same behind.
-    let outcome = lake.vacuum(VacuumOptions::default()).await.unwrap();
+    let outcome = vacuum(&builder, VacuumOptions::default()).await.unwrap();
     assert!(outcome.paths.contains(&"a.parquet".to_owned()), "{outcome:?}");
-    assert_eq!(last(&lake).await, r#"{"latestCommitVersionOutsideOfRetentionWindow":4}"#);
+    assert_eq!(last(&builder).await, r#"{"latestCommitVersionOutsideOfRetentionWindow":4}"#);
 }
 
 #[tokio::test]
 async fn lite_vacuum_without_commits_demands_full() {
-    let lake = lived().await;
-    lake.builder.lock().await.checkpoint(5, &[added("back.parquet")]).await;
-    lake.builder.lock().await.delete_log("00000000000000000001.json").await;
-    let error = lake.vacuum(lite()).await.unwrap_err();
+    let builder = lived().await;
+    builder.checkpoint(5, &[added("back.parquet")]).await;
+    builder.delete_log("00000000000000000001.json").await;
+    let error = vacuum(&builder, lite()).await.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::VersionNotFound);
     assert!(error.to_string().contains("version 1 is gone") && error.to_string().contains("run a full one"), "{error}");
     // Delta Spark's full vacuum says nothing of how far it was done.
-    lake.builder.lock().await.put_log("_last_vacuum_info", b"{}".to_vec()).await;
-    assert_eq!(*lake.vacuum(lite()).await.unwrap_err().kind(), ErrorKind::VersionNotFound);
-    lake.vacuum(VacuumOptions::default()).await.unwrap();
-    assert_eq!(last(&lake).await, r#"{"latestCommitVersionOutsideOfRetentionWindow":4}"#);
-    assert_eq!(lake.vacuum(lite()).await.unwrap().metrics.found_files, 0);
+    builder.put_log("_last_vacuum_info", b"{}".to_vec()).await;
+    assert_eq!(*vacuum(&builder, lite()).await.unwrap_err().kind(), ErrorKind::VersionNotFound);
+    vacuum(&builder, VacuumOptions::default()).await.unwrap();
+    assert_eq!(last(&builder).await, r#"{"latestCommitVersionOutsideOfRetentionWindow":4}"#);
+    assert_eq!(vacuum(&builder, lite()).await.unwrap().metrics.found_files, 0);
 }
 
 #[tokio::test]
 async fn lite_vacuum_remembers_removal_from_future() {
-    let lake = Lake::timed().await;
-    lake.commit(&[lake.info(20), removed("a.parquet", lake.days_ago(20))]).await;
-    lake.commit(&[lake.info(10), removed("b.parquet", lake.days_ago(1))]).await;
-    lake.put_all(&["a.parquet", "b.parquet"]).await;
-    assert_eq!(lake.vacuum(lite()).await.unwrap().paths, ["a.parquet"]);
-    assert_eq!(last(&lake).await, r#"{"latestCommitVersionOutsideOfRetentionWindow":1}"#);
+    let builder = timed().await;
+    builder.commit(&[info(&builder, 20), removed("a.parquet", builder.days_ago(20))]).await;
+    builder.commit(&[info(&builder, 10), removed("b.parquet", builder.days_ago(1))]).await;
+    builder.put_all(&["a.parquet", "b.parquet"]).await;
+    assert_eq!(vacuum(&builder, lite()).await.unwrap().paths, ["a.parquet"]);
+    assert_eq!(last(&builder).await, r#"{"latestCommitVersionOutsideOfRetentionWindow":1}"#);
 }

@@ -9,18 +9,18 @@ use super::kit::*;
 /// A vacuum that is overtaken by a commit once it has found what may go: what it deletes, or the
 /// error, and what is left.
 async fn overtaken_by(actions: &[Value]) -> (Result<Vec<String>, lakebed::Error>, Vec<String>) {
-    let lake = Lake::new().await;
-    lake.commit(&[removed("a.parquet", lake.days_ago(9)), removed("b.parquet", lake.days_ago(9))]).await;
-    lake.put_all(&["a.parquet", "b.parquet"]).await;
-    let keeper = lake.observed().await.hold("00000000000000000002.json".to_owned());
-    let vacuum = lake.vacuum(VacuumOptions::default());
+    let builder = table().await;
+    builder.commit(&[removed("a.parquet", builder.days_ago(9)), removed("b.parquet", builder.days_ago(9))]).await;
+    builder.put_all(&["a.parquet", "b.parquet"]).await;
+    let keeper = builder.observed().hold("00000000000000000002.json".to_owned());
+    let vacuum = vacuum(&builder, VacuumOptions::default());
     let overtake = async {
         keeper.reached.await.unwrap();
-        lake.commit(actions).await;
+        builder.commit(actions).await;
         keeper.open.send(()).unwrap();
     };
     let (outcome, ()) = futures::join!(vacuum, overtake);
-    (outcome.map(|outcome| outcome.paths), lake.objects().await)
+    (outcome.map(|outcome| outcome.paths), builder.objects().await)
 }
 
 #[tokio::test]
@@ -31,7 +31,7 @@ async fn vacuum_keeps_file_added_meanwhile() {
 
 #[tokio::test]
 async fn vacuum_keeps_file_readded_and_removed() {
-    let now = Lake::new().await.days_ago(0);
+    let now = table().await.days_ago(0);
     let (gone, _) = overtaken_by(&[removed("a.parquet", now)]).await;
     assert_eq!(gone.unwrap(), ["b.parquet"]);
 }

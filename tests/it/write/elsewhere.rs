@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -13,7 +12,7 @@ use lakebed::definition::NewTable;
 use lakebed::dml::write::{PlannedWrite, SchemaMode, WriteMode, WriteOptions, WriteTask, WrittenFiles, write_files};
 use lakebed::transaction::Application;
 use lakebed::write::Part;
-use lakebed::{Env, ErrorKind, Result, Table};
+use lakebed::{ErrorKind, Result};
 use lakebed_core::schema::{PrimitiveType, StructField, StructType};
 use lakebed_tests::TableBuilder;
 use lakebed_tests::lake::stream_of;
@@ -35,139 +34,122 @@ fn id_and_name() -> StructType {
     columns(&[("id", PrimitiveType::Long), ("name", PrimitiveType::String)])
 }
 
-/// A table, and how many parts were written to it: each has identifiers of its own.
-struct Case(TableBuilder, AtomicU64);
+async fn with_rows(ids: &[i64]) -> TableBuilder {
+    let builder = TableBuilder::new();
+    builder.table().write(stream_of(rows(ids.iter().copied(), "old"))).run().await.unwrap();
+    builder
+}
 
-impl Case {
-    fn new() -> Self {
-        Self(TableBuilder::new(), AtomicU64::new(0))
+async fn plan(builder: &TableBuilder, schema: StructType, options: WriteOptions) -> WriteTask {
+    match builder.table().plan_write(schema, options).await.unwrap() {
+        PlannedWrite::Task(task) => WriteTask::from_bytes(&task.to_bytes().unwrap()).unwrap(),
+        PlannedWrite::Done(outcome) => panic!("nothing to write at version {}", outcome.version),
+        PlannedWrite::CountRows => panic!("this is no batch of a stream"),
     }
+}
 
-    async fn with_rows(ids: &[i64]) -> Self {
-        let case = Self::new();
-        case.table().write(stream_of(rows(ids.iter().copied(), "old"))).run().await.unwrap();
-        case
-    }
+/// Writes a part in a process of its own.
+async fn part(builder: &TableBuilder, task: &WriteTask, number: u64, rows: RecordBatch) -> Result<WrittenFiles> {
+    let part = Part { number, of: 3 };
+    let written = write_files(&builder.store(), &builder.new_env(), task, part, stream_of(rows)).await?;
+    WrittenFiles::from_bytes(&written.to_bytes()?)
+}
 
-    fn table(&self) -> Table {
-        self.0.table()
-    }
-
-    async fn plan(&self, schema: StructType, options: WriteOptions) -> WriteTask {
-        match self.table().plan_write(schema, options).await.unwrap() {
-            PlannedWrite::Task(task) => WriteTask::from_bytes(&task.to_bytes().unwrap()).unwrap(),
-            PlannedWrite::Done(outcome) => panic!("nothing to write at version {}", outcome.version),
-            PlannedWrite::CountRows => panic!("this is no batch of a stream"),
-        }
-    }
-
-    async fn part(&self, task: &WriteTask, number: u64, rows: RecordBatch) -> Result<WrittenFiles> {
-        let (part, env) = (Part { number, of: 3 }, Env::seeded(self.1.fetch_add(1, Ordering::Relaxed)));
-        let written = write_files(&self.0.store(), &env, task, part, stream_of(rows)).await?;
-        WrittenFiles::from_bytes(&written.to_bytes()?)
-    }
-
-    async fn ids(&self) -> Vec<i64> {
-        let snapshot = self.table().snapshot().await.unwrap();
-        let batches = snapshot.scan().select(["id"]).stream().await.unwrap().collect_all().await.unwrap();
-        let mut ids: Vec<i64> =
-            batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect();
-        ids.sort_unstable();
-        ids
-    }
-
-    /// How many data files there are, named by a version or not.
-    async fn data_files(&self) -> usize {
-        let objects: Vec<_> = self.0.observed().list(None).try_collect().await.unwrap();
-        objects.iter().filter(|object| !object.location.as_ref().contains("_delta_log")).count()
-    }
+async fn ids(builder: &TableBuilder) -> Vec<i64> {
+    let snapshot = builder.table().snapshot().await.unwrap();
+    let batches = snapshot.scan().select(["id"]).stream().await.unwrap().collect_all().await.unwrap();
+    let mut ids: Vec<i64> =
+        batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect();
+    ids.sort_unstable();
+    ids
 }
 
 #[tokio::test]
 async fn parts_become_one_version() {
-    let case = Case::with_rows(&[1]).await;
-    let task = case.plan(id_and_name(), WriteOptions::default()).await;
+    let builder = with_rows(&[1]).await;
+    let task = plan(&builder, id_and_name(), WriteOptions::default()).await;
     let mut written = Vec::new();
     for (number, ids) in [(0, [2, 3]), (2, [4, 5])] {
-        written.push(case.part(&task, number, rows(ids, "new")).await.unwrap());
+        written.push(part(&builder, &task, number, rows(ids, "new")).await.unwrap());
     }
-    assert_eq!(case.ids().await, [1], "nothing is seen before the commit");
-    let outcome = case.table().commit_write(task, written).await.unwrap();
+    assert_eq!(ids(&builder).await, [1], "nothing is seen before the commit");
+    let outcome = builder.table().commit_write(task, written).await.unwrap();
     assert_eq!((outcome.version, outcome.metrics.files, outcome.metrics.output_rows), (1, 2, 4));
-    assert_eq!(case.ids().await, [1, 2, 3, 4, 5]);
+    assert_eq!(ids(&builder).await, [1, 2, 3, 4, 5]);
 }
 
 #[tokio::test]
 async fn planned_write_makes_table_or_appends() {
-    let case = Case::new();
-    let task = case.plan(id_and_name(), WriteOptions::default()).await;
-    let written = case.part(&task, 0, rows([7], "mine")).await.unwrap();
-    case.table().write(stream_of(rows([1], "theirs"))).run().await.unwrap();
-    assert_eq!(case.table().commit_write(task, vec![written]).await.unwrap().version, 1);
-    assert_eq!(case.ids().await, [1, 7]);
+    let builder = TableBuilder::new();
+    let task = plan(&builder, id_and_name(), WriteOptions::default()).await;
+    let written = part(&builder, &task, 0, rows([7], "mine")).await.unwrap();
+    builder.table().write(stream_of(rows([1], "theirs"))).run().await.unwrap();
+    assert_eq!(builder.table().commit_write(task, vec![written]).await.unwrap().version, 1);
+    assert_eq!(ids(&builder).await, [1, 7]);
 }
 
 #[tokio::test]
 async fn planned_overwrite_conflicts_with_append_it_covers() {
-    let case = Case::with_rows(&[1, 2, 30]).await;
+    let builder = with_rows(&[1, 2, 30]).await;
     let options = WriteOptions { mode: WriteMode::Overwrite, replace_where: Some("id < 10".to_owned()), ..Default::default() };
-    let task = case.plan(id_and_name(), options).await;
-    let written = case.part(&task, 0, rows([3], "new")).await.unwrap();
-    case.table().write(stream_of(rows([40], "theirs"))).run().await.unwrap();
-    case.table().commit_write(task, vec![written]).await.unwrap();
-    assert_eq!(case.ids().await, [3, 30, 40]);
+    let task = plan(&builder, id_and_name(), options).await;
+    let written = part(&builder, &task, 0, rows([3], "new")).await.unwrap();
+    builder.table().write(stream_of(rows([40], "theirs"))).run().await.unwrap();
+    builder.table().commit_write(task, vec![written]).await.unwrap();
+    assert_eq!(ids(&builder).await, [3, 30, 40]);
 
-    let task = case.plan(id_and_name(), WriteOptions { mode: WriteMode::Overwrite, ..Default::default() }).await;
-    let written = case.part(&task, 0, rows([5], "new")).await.unwrap();
-    let before = case.data_files().await;
-    case.table().write(stream_of(rows([41], "theirs"))).run().await.unwrap();
-    let refused = case.table().commit_write(task, vec![written]).await.unwrap_err();
+    let task = plan(&builder, id_and_name(), WriteOptions { mode: WriteMode::Overwrite, ..Default::default() }).await;
+    let written = part(&builder, &task, 0, rows([5], "new")).await.unwrap();
+    let before = builder.objects().await.len();
+    builder.table().write(stream_of(rows([41], "theirs"))).run().await.unwrap();
+    let refused = builder.table().commit_write(task, vec![written]).await.unwrap_err();
     assert!(matches!(refused.kind(), ErrorKind::CommitConflict { .. }), "{refused}");
-    assert_eq!((case.ids().await, case.data_files().await), (vec![3, 30, 40, 41], before));
+    assert_eq!((ids(&builder).await, builder.objects().await.len()), (vec![3, 30, 40, 41], before));
 }
 
 #[tokio::test]
 async fn planned_replace_repeats_search_not_files() {
-    let case = Case::with_rows(&[1, 30]).await;
+    let builder = with_rows(&[1, 30]).await;
     let options = WriteOptions { mode: WriteMode::Overwrite, replace_where: Some("id < 10".to_owned()), ..Default::default() };
-    let task = case.plan(id_and_name(), options).await;
-    let written = vec![case.part(&task, 0, rows([3], "new")).await.unwrap()];
-    case.table().write(stream_of(rows([2], "theirs"))).run().await.unwrap();
-    let (one, other) = tokio::join!(async { case.table().commit_write(task.clone(), written.clone()).await.unwrap() }, async {
-        case.table().commit_write(task.clone(), written.clone()).await.unwrap()
-    },);
+    let task = plan(&builder, id_and_name(), options).await;
+    let written = vec![part(&builder, &task, 0, rows([3], "new")).await.unwrap()];
+    builder.table().write(stream_of(rows([2], "theirs"))).run().await.unwrap();
+    let (one, other) =
+        tokio::join!(async { builder.table().commit_write(task.clone(), written.clone()).await.unwrap() }, async {
+            builder.table().commit_write(task.clone(), written.clone()).await.unwrap()
+        },);
     assert_eq!((one.version, other.version), (2, 2));
-    assert_eq!(case.ids().await, [3, 30]);
+    assert_eq!(ids(&builder).await, [3, 30]);
 }
 
 #[tokio::test]
 async fn current_time_of_plan_holds_until_commit() {
-    let case = Case::with_rows(&[1, 6, 9]).await;
+    let builder = with_rows(&[1, 6, 9]).await;
     let where_ = "id < cast(current_timestamp() AS BIGINT)".to_owned();
     let options = WriteOptions { mode: WriteMode::Overwrite, replace_where: Some(where_), ..Default::default() };
-    let task = case.plan(id_and_name(), options).await;
+    let task = plan(&builder, id_and_name(), options).await;
     let mut json: serde_json::Value = serde_json::from_slice(&task.to_bytes().unwrap()).unwrap();
     // As if it had been planned five seconds after the beginning of time.
     json["now_ms"] = 5_000.into();
     let task = WriteTask::from_bytes(&serde_json::to_vec(&json).unwrap()).unwrap();
-    let refused = case.part(&task, 0, rows([7], "new")).await.unwrap_err();
+    let refused = part(&builder, &task, 0, rows([7], "new")).await.unwrap_err();
     assert_eq!(*refused.kind(), ErrorKind::ConstraintViolation, "{refused}");
-    let written = case.part(&task, 0, rows([3], "new")).await.unwrap();
-    case.table().commit_write(task, vec![written]).await.unwrap();
-    assert_eq!(case.ids().await, [3, 6, 9]);
+    let written = part(&builder, &task, 0, rows([3], "new")).await.unwrap();
+    builder.table().commit_write(task, vec![written]).await.unwrap();
+    assert_eq!(ids(&builder).await, [3, 6, 9]);
 }
 
 #[tokio::test]
 async fn written_files_against_stricter_table_are_refused() {
-    let case = Case::with_rows(&[1]).await;
-    let task = case.plan(id_and_name(), WriteOptions::default()).await;
-    let written = case.part(&task, 0, rows([-5], "new")).await.unwrap();
-    let mut metadata = serde_json::to_value(case.table().snapshot().await.unwrap().metadata()).unwrap();
+    let builder = with_rows(&[1]).await;
+    let task = plan(&builder, id_and_name(), WriteOptions::default()).await;
+    let written = part(&builder, &task, 0, rows([-5], "new")).await.unwrap();
+    let mut metadata = serde_json::to_value(builder.table().snapshot().await.unwrap().metadata()).unwrap();
     metadata["configuration"]["delta.constraints.positive"] = json!("id > 0");
-    case.0.put_log(&format!("{:020}.json", 1), json!({"metaData": metadata}).to_string().into_bytes()).await;
-    let refused = case.table().commit_write(task, vec![written]).await.unwrap_err();
+    builder.put_log(&format!("{:020}.json", 1), json!({"metaData": metadata}).to_string().into_bytes()).await;
+    let refused = builder.table().commit_write(task, vec![written]).await.unwrap_err();
     assert!(refused.message().contains("another writer changed the table's schema or rules"), "{refused}");
-    assert_eq!((case.ids().await, case.data_files().await), (vec![1], 1));
+    assert_eq!((ids(&builder).await, builder.objects().await.len()), (vec![1], 1));
 }
 
 #[tokio::test]
@@ -176,90 +158,91 @@ async fn written_files_commit_once() {
         |where_: &str| WriteOptions { mode: WriteMode::Overwrite, replace_where: Some(where_.to_owned()), ..Default::default() };
     let once = WriteOptions { txn: Some(Application::new("app", 1)), ..Default::default() };
     for options in [WriteOptions::default(), once, overwrite("id < 100")] {
-        let case = Case::with_rows(&[1]).await;
-        let task = case.plan(id_and_name(), options.clone()).await;
-        let written = vec![case.part(&task, 0, rows([2, 3], "new")).await.unwrap()];
-        let first = case.table().commit_write(task.clone(), written.clone()).await.unwrap();
-        case.table().write(stream_of(rows([200], "theirs"))).run().await.unwrap();
-        let again = case.table().commit_write(task, written).await.unwrap();
+        let builder = with_rows(&[1]).await;
+        let task = plan(&builder, id_and_name(), options.clone()).await;
+        let written = vec![part(&builder, &task, 0, rows([2, 3], "new")).await.unwrap()];
+        let first = builder.table().commit_write(task.clone(), written.clone()).await.unwrap();
+        builder.table().write(stream_of(rows([200], "theirs"))).run().await.unwrap();
+        let again = builder.table().commit_write(task, written).await.unwrap();
         assert_eq!((again.version, again.committed, again.metrics.output_rows), (first.version, true, 2), "{options:?}");
         let kept = if options.replace_where.is_some() { vec![2, 3, 200] } else { vec![1, 2, 3, 200] };
-        assert_eq!(case.ids().await, kept, "{options:?}");
+        assert_eq!(ids(&builder).await, kept, "{options:?}");
     }
     // Of a table that the first commit made.
-    let case = Case::new();
-    let task = case.plan(id_and_name(), WriteOptions { mode: WriteMode::Error, ..Default::default() }).await;
-    let written = vec![case.part(&task, 0, rows([2], "new")).await.unwrap()];
-    case.table().commit_write(task.clone(), written.clone()).await.unwrap();
-    assert_eq!(case.table().commit_write(task, written).await.unwrap().version, 0);
-    assert_eq!(case.ids().await, [2]);
+    let builder = TableBuilder::new();
+    let task = plan(&builder, id_and_name(), WriteOptions { mode: WriteMode::Error, ..Default::default() }).await;
+    let written = vec![part(&builder, &task, 0, rows([2], "new")).await.unwrap()];
+    builder.table().commit_write(task.clone(), written.clone()).await.unwrap();
+    assert_eq!(builder.table().commit_write(task, written).await.unwrap().version, 0);
+    assert_eq!(ids(&builder).await, [2]);
 }
 
 #[tokio::test]
 async fn written_files_for_recreated_table_are_refused() {
-    let case = Case::with_rows(&[1]).await;
-    let task = case.plan(id_and_name(), WriteOptions::default()).await;
-    let written = case.part(&task, 0, rows([2], "new")).await.unwrap();
-    let metadata = serde_json::to_value(case.table().snapshot().await.unwrap().metadata()).unwrap();
-    for object in case.0.observed().list(None).try_collect::<Vec<_>>().await.unwrap() {
-        case.0.observed().delete(&object.location).await.unwrap();
+    let builder = with_rows(&[1]).await;
+    let task = plan(&builder, id_and_name(), WriteOptions::default()).await;
+    let written = part(&builder, &task, 0, rows([2], "new")).await.unwrap();
+    let metadata = serde_json::to_value(builder.table().snapshot().await.unwrap().metadata()).unwrap();
+    for object in builder.observed().list(None).try_collect::<Vec<_>>().await.unwrap() {
+        builder.observed().delete(&object.location).await.unwrap();
     }
     let mut anew = metadata;
     anew["id"] = json!("another");
     let protocol = json!({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}});
-    case.0.put_log(&format!("{:020}.json", 0), format!("{protocol}\n{}", json!({"metaData": anew})).into_bytes()).await;
-    let refused = case.table().commit_write(task, vec![written]).await.unwrap_err();
+    builder.put_log(&format!("{:020}.json", 0), format!("{protocol}\n{}", json!({"metaData": anew})).into_bytes()).await;
+    let refused = builder.table().commit_write(task, vec![written]).await.unwrap_err();
     assert!(refused.message().contains("deleted and made anew"), "{refused}");
-    assert_eq!(case.ids().await, [] as [i64; 0]);
+    assert_eq!(ids(&builder).await, [] as [i64; 0]);
 }
 
 #[tokio::test]
 async fn a_part_that_is_refused_leaves_nothing() {
-    let case = Case::with_rows(&[1]).await;
+    let builder = with_rows(&[1]).await;
     let options = WriteOptions { mode: WriteMode::Overwrite, replace_where: Some("id > 0".to_owned()), ..Default::default() };
-    let task = case.plan(id_and_name(), options).await;
-    let refused = case.part(&task, 0, rows([2, -1], "new")).await.unwrap_err();
+    let task = plan(&builder, id_and_name(), options).await;
+    let refused = part(&builder, &task, 0, rows([2, -1], "new")).await.unwrap_err();
     assert_eq!(*refused.kind(), ErrorKind::ConstraintViolation);
-    let written = case.part(&task, 1, rows([3], "new")).await.unwrap();
-    assert_eq!(case.data_files().await, 2);
-    case.table().abort_write(vec![written]).await;
-    assert_eq!((case.ids().await, case.data_files().await), (vec![1], 1));
+    let written = part(&builder, &task, 1, rows([3], "new")).await.unwrap();
+    assert_eq!(builder.objects().await.len(), 2);
+    builder.table().abort_write(vec![written]).await;
+    assert_eq!((ids(&builder).await, builder.objects().await.len()), (vec![1], 1));
 }
 
 #[tokio::test]
 async fn known_application_write_deletes_its_files() {
-    let case = Case::with_rows(&[1]).await;
+    let builder = with_rows(&[1]).await;
     for (batch, expected) in [(4, Some(1)), (4, None), (3, None), (5, Some(2))] {
-        let task = case.plan(id_and_name(), WriteOptions::default()).await;
-        let written = case.part(&task, 0, rows([batch], "new")).await.unwrap();
-        let outcome = case.table().commit_write(task.with_txn(Application::new("stream", batch)), vec![written]).await.unwrap();
+        let task = plan(&builder, id_and_name(), WriteOptions::default()).await;
+        let written = part(&builder, &task, 0, rows([batch], "new")).await.unwrap();
+        let outcome =
+            builder.table().commit_write(task.with_txn(Application::new("stream", batch)), vec![written]).await.unwrap();
         assert_eq!(outcome.committed.then_some(outcome.version), expected);
     }
-    assert_eq!((case.ids().await, case.data_files().await), (vec![1, 4, 5], 3));
+    assert_eq!((ids(&builder).await, builder.objects().await.len()), (vec![1, 4, 5], 3));
     let known = WriteOptions { txn: Some(Application::new("stream", 5)), ..Default::default() };
-    let planned = case.table().plan_write(id_and_name(), known).await.unwrap();
+    let planned = builder.table().plan_write(id_and_name(), known).await.unwrap();
     assert!(matches!(planned, PlannedWrite::Done(outcome) if outcome.version == 2));
 }
 
 #[tokio::test]
 async fn identity_values_of_parts_are_distinct() {
-    let case = Case::new();
+    let builder = TableBuilder::new();
     let mut number = StructField::new("id", PrimitiveType::Long, true);
     for (key, value) in [("start", json!(100)), ("step", json!(10)), ("allowExplicitInsert", json!(false))] {
         number.metadata.insert(format!("delta.identity.{key}"), value);
     }
     let schema = StructType { fields: vec![number, StructField::new("name", PrimitiveType::String, true)] };
-    case.table().create(NewTable { schema, ..NewTable::default() }).run().await.unwrap();
+    builder.table().create(NewTable { schema, ..NewTable::default() }).run().await.unwrap();
     let mut all = Vec::new();
     for _ in 0..2 {
-        let task = case.plan(columns(&[("name", PrimitiveType::String)]), WriteOptions::default()).await;
+        let task = plan(&builder, columns(&[("name", PrimitiveType::String)]), WriteOptions::default()).await;
         assert!(task.numbers_rows().unwrap());
         let mut written = Vec::new();
-        for (part, count) in [(0, 1), (1, 3), (2, 2)] {
-            written.push(case.part(&task, part, rows(0..count, "x").project(&[1]).unwrap()).await.unwrap());
+        for (number, count) in [(0, 1), (1, 3), (2, 2)] {
+            written.push(part(&builder, &task, number, rows(0..count, "x").project(&[1]).unwrap()).await.unwrap());
         }
-        case.table().commit_write(task, written).await.unwrap();
-        all.push(case.ids().await);
+        builder.table().commit_write(task, written).await.unwrap();
+        all.push(ids(&builder).await);
     }
     // Part p of three numbers its rows p, p + 3, p + 6, ...; the second write goes on beyond the
     // furthest number.
@@ -270,21 +253,22 @@ async fn identity_values_of_parts_are_distinct() {
 
 #[tokio::test]
 async fn new_columns_keep_planned_physical_names() {
-    let case = Case::new();
+    let builder = TableBuilder::new();
     let properties: HashMap<String, String> = [("delta.columnMapping.mode".to_owned(), "name".to_owned())].into();
-    case.table()
+    builder
+        .table()
         .create(NewTable { schema: columns(&[("id", PrimitiveType::Long)]), properties, ..NewTable::default() })
         .run()
         .await
         .unwrap();
-    let task = case.plan(id_and_name(), WriteOptions { schema: SchemaMode::Merge, ..Default::default() }).await;
-    let written = case.part(&task, 1, rows([1], "told")).await.unwrap();
+    let task = plan(&builder, id_and_name(), WriteOptions { schema: SchemaMode::Merge, ..Default::default() }).await;
+    let written = part(&builder, &task, 1, rows([1], "told")).await.unwrap();
     // An append of others in between does not make the names anew.
-    case.table().write(stream_of(rows([2], "x").project(&[0]).unwrap())).run().await.unwrap();
-    case.table().commit_write(task, vec![written]).await.unwrap();
-    let snapshot = case.table().snapshot().await.unwrap();
+    builder.table().write(stream_of(rows([2], "x").project(&[0]).unwrap())).run().await.unwrap();
+    builder.table().commit_write(task, vec![written]).await.unwrap();
+    let snapshot = builder.table().snapshot().await.unwrap();
     let found = snapshot.scan().filter("name = 'told' AND id = 1").count().await.unwrap();
-    assert_eq!((case.ids().await, found), (vec![1, 2], 1));
+    assert_eq!((ids(&builder).await, found), (vec![1, 2], 1));
 }
 
 #[test]
@@ -310,10 +294,10 @@ fn told_otherwise(written: &WrittenFiles, change: impl Fn(&mut serde_json::Value
 
 #[tokio::test]
 async fn written_rows_must_add_up() {
-    let case = Case::with_rows(&[1]).await;
-    let task = case.plan(id_and_name(), WriteOptions { mode: WriteMode::Overwrite, ..Default::default() }).await;
-    let written = case.part(&task, 0, rows([2, 3], "new")).await.unwrap();
-    let other = case.part(&task, 1, rows([4], "new")).await.unwrap();
+    let builder = with_rows(&[1]).await;
+    let task = plan(&builder, id_and_name(), WriteOptions { mode: WriteMode::Overwrite, ..Default::default() }).await;
+    let written = part(&builder, &task, 0, rows([2, 3], "new")).await.unwrap();
+    let other = part(&builder, &task, 1, rows([4], "new")).await.unwrap();
     let cases = [
         (told_otherwise(&written, |told| told["rows"] = json!(3)), "3 rows were given, the new file holds 2"),
         (told_otherwise(&written, |told| told["adds"] = json!([])), "2 rows were given, the 0 new files hold 0"),
@@ -327,7 +311,7 @@ async fn written_rows_must_add_up() {
         ),
     ];
     for (wrong, counts) in cases {
-        let error = case.table().commit_write(task.clone(), vec![other.clone(), wrong]).await.unwrap_err();
+        let error = builder.table().commit_write(task.clone(), vec![other.clone(), wrong]).await.unwrap_err();
         assert_eq!(error.kind(), &ErrorKind::Internal);
         assert!(
             error.message().contains(&format!(
@@ -335,8 +319,8 @@ async fn written_rows_must_add_up() {
             )),
             "{error}"
         );
-        assert_eq!((case.ids().await, case.table().snapshot().await.unwrap().version()), (vec![1], 0));
+        assert_eq!((ids(&builder).await, builder.table().snapshot().await.unwrap().version()), (vec![1], 0));
     }
-    assert_eq!(case.table().commit_write(task, vec![other, written]).await.unwrap().version, 1);
-    assert_eq!(case.ids().await, [2, 3, 4]);
+    assert_eq!(builder.table().commit_write(task, vec![other, written]).await.unwrap().version, 1);
+    assert_eq!(ids(&builder).await, [2, 3, 4]);
 }

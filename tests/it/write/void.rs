@@ -22,7 +22,7 @@ async fn table(of_s: &str) -> TableBuilder {
     let id = r#"{"name":"id","type":"long","nullable":true,"metadata":{}}"#;
     let schema = format!(r#"{{"type":"struct","fields":[{id},{{"name":"s","type":{of_s},"nullable":true,"metadata":{{}}}}]}}"#);
     head["metaData"]["schemaString"] = json!(schema);
-    let mut builder = TableBuilder::with(protocol(&["deletionVectors"], &["deletionVectors"]), head);
+    let builder = TableBuilder::with(protocol(&["deletionVectors"], &["deletionVectors"]), head);
     builder.commit(&[]).await;
     builder
 }
