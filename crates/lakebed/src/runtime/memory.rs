@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reservation_waits_for_room_and_is_given_back() {
+    async fn reservation_waits_until_room_is_released() {
         let budget = MemoryBudget::new(100);
         let first = budget.reserve(60).await;
         assert!(waits(budget.reserve(41)).await);
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_larger_than_the_budget_is_admitted_alone() {
+    async fn reservation_above_budget_is_admitted_alone() {
         let budget = MemoryBudget::new(100);
         let small = budget.reserve(1).await;
         assert!(waits(budget.reserve(1000)).await);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_in_the_environment_is_a_number_of_bytes() {
+    fn environment_limit_is_number_of_bytes() {
         assert_eq!(parse_limit(" 2097152 "), Some(2 << 20));
         assert_eq!([parse_limit("0"), parse_limit("1"), parse_limit("1048575")], [Some(LEAST_LIMIT_BYTES); 3]);
         for named in ["", "2GB", "-1"] {

@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn the_value_of_another_process_is_not_ours() {
+    fn value_of_other_process_is_replaced() {
         let value = PerProcess::new();
         *value.0.write().unwrap() = Some((std::process::id() + 1, 1));
         assert_eq!(value.get(|| 2), Some(2));
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_lock_that_is_held() {
+    fn held_lock_is_not_waited_for() {
         let value = PerProcess::new();
         let held = value.0.write().unwrap();
         assert_eq!(value.get(|| 1), None);

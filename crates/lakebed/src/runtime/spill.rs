@@ -163,14 +163,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_is_the_systems_unless_one_is_named() {
+    fn spill_folder_defaults_to_system_folder() {
         assert_eq!(folder_of(Some("/big/disk".into())), PathBuf::from("/big/disk"));
         assert_eq!(folder_of(Some("".into())), std::env::temp_dir());
         assert_eq!(folder_of(None), std::env::temp_dir());
     }
 
     #[tokio::test]
-    async fn a_folder_that_cannot_be_written_is_named_with_what_to_do() {
+    async fn unwritable_folder_is_named_with_remedy() {
         let error = Spill::create("/no/such/folder".into(), Arc::new(Schema::empty())).await.unwrap_err();
         let text = error.to_string();
         for part in ["beginning a temporary file in /no/such/folder failed", "No such file", FOLDER] {

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_without_reason_makes_no_more_parts_than_its_bytes_allow() {
+    fn task_size_of_zero_makes_bounded_parts() {
         assert_eq!(balanced([ScanFile { size: 5 * MIB, ..ScanFile::default() }], 0).len(), 5);
     }
 }

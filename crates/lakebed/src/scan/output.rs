@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_about_rows_come_where_they_are_named() {
+    fn row_columns_keep_place_in_projection() {
         check(&[], None, "id s _row");
         check(&[], Some(&[]), "_row");
         check(&[], Some(&["_metadata.row_id"]), "_metadata.row_id _row");
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rows_do_not_tell_is_refused_and_nothing_comes_twice() {
+    fn unknown_or_repeated_row_column_is_refused() {
         check_refused(
             &["_metadata.change_type"],
             "there is no column _metadata.change_type; of rows can be asked: _metadata.file_path, _metadata.file_size, \

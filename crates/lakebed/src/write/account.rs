@@ -117,20 +117,20 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_leave_are_those_that_were_to() {
+    fn unexpected_count_of_leaving_rows_is_refused() {
         check_leaving("t", 3, Some(3)).unwrap();
         check_leaving("t", 3, None).unwrap();
         refused(check_leaving("t", 3, Some(4)), "3 rows were to be changed or deleted, 4 leave their files");
     }
 
     #[test]
-    fn rows_of_a_source_are_in_its_parts() {
+    fn lost_rows_of_source_parts_are_refused() {
         check_parts("t", 3, 3).unwrap();
         refused(check_parts("t", 3, 2), "the source has 3 rows, its parts hold 2");
     }
 
     #[test]
-    fn rows_of_a_source_are_inserted_or_passed_over() {
+    fn source_rows_neither_inserted_nor_skipped_fail() {
         check_inserted("t", 3, 1, 2).unwrap();
         refused(check_inserted("t", 3, 1, 1), "3 rows of the source match nothing, 1 of them were inserted and 1 passed over");
     }

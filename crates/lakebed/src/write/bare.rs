@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn values_stay_the_same_without_what_belongs_to_no_row() {
+    fn trimming_unused_elements_keeps_values() {
         for (given, elements) in [
             (lists([true; 3]), 4),
             (lists([true, false, true]), 3),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nulls_of_a_struct_are_those_of_its_fields_too() {
+    fn trimming_drops_field_values_of_null_structs() {
         let field = Field::new("x", lists([true; 3]).data_type().clone(), true);
         let nulls = Some(NullBuffer::from(vec![true, true, false]));
         let given: ArrayRef = Arc::new(StructArray::new(vec![field].into(), vec![lists([true; 3])], nulls));

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_go_on_beyond_the_mark_in_the_direction_of_the_steps() {
+    fn identity_continues_beyond_high_water_mark() {
         check(1, 1, None, [1, 2, 3]);
         check(1, 1, Some(7), [8, 9, 10]);
         check(5, 10, Some(5), [15, 25, 35]);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_numbers_is_an_error() {
+    fn identity_overflow_is_refused() {
         let identity = Identity { start: i64::MAX - 1, step: 1, high_water_mark: None, allows_given: false };
         assert_eq!(identity.mark_after(Part::WHOLE, 2), Some(i64::MAX));
         let error = identity.values(Part::WHOLE, 1, 2, &ArrowType::Int64, "id").unwrap_err();

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn few_but_large_rows_are_not_joined_beyond_a_file() {
+    async fn large_rows_join_up_to_file_size() {
         let rows = |count: usize, length: usize| batch(Arc::new(StringArray::from(vec!["x".repeat(length); count])));
         let batches = [vec![rows(1, 10)], vec![rows(4, 1000); 10], vec![rows(2, 20_000)], vec![rows(1, 10); 3]].concat();
         let found = pieces(batches, 10_000).await;

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_rows_some_are_taken_from_everywhere() {
+    fn sample_of_many_rows_covers_all_parts() {
         let places = evenly([1500, 1, 1499, 3000].into_iter());
         let expected: Vec<(usize, usize)> = (0..6000)
             .step_by(6)

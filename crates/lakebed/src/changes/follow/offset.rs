@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn places_come_in_the_order_in_which_they_are_passed() {
+    fn positions_sort_in_order_of_stream() {
         let places = [Position::Base, Position::SchemaChange, Position::AfterSchemaChange, Position::File(0), Position::File(1)];
         assert!(places.is_sorted());
     }

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_has_a_thousand_files_unless_files_or_bytes_are_limited() {
+    fn batch_without_limits_has_thousand_files() {
         let limits = |options: &[(&str, &str)]| {
             let limits = parse(options).unwrap().limits();
             (limits.max_files, limits.max_bytes)
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_begins_at_a_version_or_a_time() {
+    fn stream_begins_at_version_or_time() {
         let start = |name, value| parse(&[(name, value)]).unwrap().start;
         assert_eq!(start("startingVersion", "0"), Start::Version(0));
         assert_eq!(start("startingTimestamp", "1970-01-02"), Start::Timestamp(86_400_000));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_by_name() {
+    fn invalid_option_is_refused_by_name() {
         check_refused(&[("maxFilesPerTrigger", "0")], "option maxFilesPerTrigger=0: must be a number above 0");
         check_refused(&[("maxBytesPerTrigger", "ten")], "option maxBytesPerTrigger=ten: must be a size such as 10g");
         check_refused(&[("ignoreDeletes", "yes")], "option ignoreDeletes=yes: must be true or false");

@@ -221,7 +221,7 @@ mod tests {
     );
 
     #[test]
-    fn a_file_of_delta_spark_is_understood_and_written_alike() {
+    fn schema_file_of_delta_spark_survives_rewrite() {
         let schema = parse_file(SPARK.as_bytes()).unwrap();
         assert_eq!((schema.delta_commit_version, schema.previous_metadata_seq_num), (3, Some(0)));
         assert_eq!(format!("v1\n{}", serde_json::to_string(&schema).unwrap()), SPARK);

@@ -82,7 +82,7 @@ fn refused(given: &[(&str, &str)]) -> (ErrorKind, String) {
 }
 
 #[test]
-fn values_are_brought_to_the_type_of_the_column() {
+fn assigned_value_gets_type_of_column() {
     let after = after(&[("ID", "name"), ("price", "id * 1.005"), ("code", "'xy'"), ("name", "id > 1")]);
     assert_eq!(after[0], ["7", "NULL", "9"]);
     assert_eq!(after[1], ["false", "true", "true"]);
@@ -92,7 +92,7 @@ fn values_are_brought_to_the_type_of_the_column() {
 }
 
 #[test]
-fn parts_of_values_are_brought_to_the_types_of_the_column_by_their_names() {
+fn nested_fields_are_cast_by_name() {
     let after = after(&[("s", "named_struct('inner', named_struct('K', price), 'A.B', id, 'X', name)")]);
     assert_eq!(after[3], ["{x: 7, a.b: 1, inner: {k: 1}}", "{x: NULL, a.b: 2, inner: {k: 2}}", "{x: 9, a.b: 3, inner: {k: 3}}"]);
     let failing = assignments(&[("s", "named_struct('x', code, 'a.b', '', 'inner', NULL)")], Absent::Refused).unwrap();
@@ -101,7 +101,7 @@ fn parts_of_values_are_brought_to_the_types_of_the_column_by_their_names() {
 }
 
 #[test]
-fn all_values_are_computed_from_the_rows_as_they_were() {
+fn assignments_see_row_before_update() {
     let after = after(&[("id", "s.x"), ("s.x", "id"), ("s.inner.k", "id + 1"), ("Name", "s.inner.k")]);
     assert_eq!(after[0], ["100", "NULL", "300"]);
     assert_eq!(after[1], ["10", "NULL", "NULL"]);
@@ -117,7 +117,7 @@ fn all_values_are_computed_from_the_rows_as_they_were() {
 }
 
 #[test]
-fn a_field_of_a_null_struct_makes_a_struct_of_nulls_and_the_field() {
+fn assigning_field_of_null_struct_makes_struct() {
     let after = after(&[("s.`A.B`", "'new'")]);
     assert_eq!(
         after[3],
@@ -126,7 +126,7 @@ fn a_field_of_a_null_struct_makes_a_struct_of_nulls_and_the_field() {
 }
 
 #[test]
-fn default_is_the_default_of_the_column_or_null_and_leaves_generated_columns_to_the_table() {
+fn default_assigns_column_default_or_null() {
     let after = after(&[("day", " Default "), ("id", "DEFAULT"), ("s", "default"), ("twice", "DEFAULT")]);
     assert_eq!(after[5], ["2024-02-29"; 3]);
     assert_eq!(after[0], ["NULL"; 3]);
@@ -210,7 +210,7 @@ fn struct_set_from_fewer_fields(absent: Absent) -> Result<Vec<String>> {
 }
 
 #[test]
-fn fields_that_a_value_lacks_are_refused_null_or_kept() {
+fn missing_fields_are_refused_null_or_kept() {
     let refused = struct_set_from_fewer_fields(Absent::Refused).unwrap_err();
     assert_eq!(refused.message(), "column s: the value `from` lacks the field s.a.b");
     let null = struct_set_from_fewer_fields(Absent::Null).unwrap();

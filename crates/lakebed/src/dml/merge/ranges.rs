@@ -143,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_put_in_is_covered_and_each_gap_is_empty(
+        fn ranges_cover_values_and_never_overlap(
             parts in prop::collection::vec(prop::collection::vec(-300_i128..300, 0..40), 1..5),
             most in 1_usize..50,
         ) {

@@ -220,7 +220,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
-        fn each_bucket_gives_its_rows_by_their_keys_however_little_fits_into_memory(
+        fn shuffle_sorts_buckets_at_any_memory(
             batches in prop::collection::vec(prop::collection::vec((0_u32..5, any::<u128>(), any::<u64>()), 1..50), 0..8),
             most_bytes in prop_oneof![Just(1_u64), 500_u64..3_000, Just(u64::MAX)],
         ) {

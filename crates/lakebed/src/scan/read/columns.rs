@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_come_in_the_order_in_which_they_are_named() {
+    fn columns_keep_order_of_selection() {
         check(&["m", "id"], "m<,{k l}> id");
         check(&["ID", "ä"], "id Ä");
     }
@@ -255,13 +255,13 @@ mod tests {
     }
 
     #[test]
-    fn names_with_dots_are_found_whole_or_in_backticks() {
+    fn dotted_name_matches_whole_or_in_backticks() {
         check(&["a.b"], "a.b");
         check(&["`a.b`", "`s`.x"], "a.b s{x}");
     }
 
     #[test]
-    fn paths_of_exact_names_come_in_the_order_of_the_table() {
+    fn exact_paths_keep_order_of_table() {
         let path = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let paths = [path(&["a.b"]), path(&["s", "y", "q"]), path(&["id"]), path(&["s", "x"])];
         assert_eq!(print(Columns::at_paths(&schema(), &paths).unwrap().schema()), "id s{x y{q}} a.b");
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_an_error_that_tells_what_is() {
+    fn missing_column_error_lists_columns() {
         check_error(&["nope"], "there is no column nope; there are: id, s, list, m, a.b, Ä");
         check_error(&["s.z"], "there is no column s.z; there are: x, y");
         check_error(&["id.x"], "column id.x: a long has no field x");

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_have_the_same_columns_in_either_form() {
+    fn both_forms_give_same_columns() {
         let decimals =
             (1..=38_u8).flat_map(|precision| [0, precision / 2, precision].map(|scale| (precision, scale.cast_signed())));
         let decimals = decimals.map(|(precision, scale)| ArrowType::Decimal128(precision, scale));

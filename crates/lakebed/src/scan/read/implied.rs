@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn moved_rows_widen_the_bounds_of_fresh_ones_and_stand_alone_without_them() {
+    fn moved_rows_widen_bounds_of_fresh_rows() {
         let moved = (vec![Some(5), Some(5), None], vec![Some(0), Some(2), Some(1)]);
         check(RowColumnKind::RowId, Some(moved), &[Some(5), Some(5), Some(115)], &[Some(5), Some(114), Some(115)]);
         let unknown = (vec![Some(5), None, None], vec![None, None, Some(0)]);

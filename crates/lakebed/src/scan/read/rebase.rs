@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn instants_in_a_zone_keep_what_its_clocks_showed() {
+    fn rebased_instant_keeps_local_time() {
         let zone = Zone::parse("America/Los_Angeles");
         // Local mean time, 7:52:58 behind UTC, ended in 1883; old writers took 8:00:00 for all time before 1900.
         assert_eq!(rebase_micros(&zone, micros("1800-01-01 08:00:00")), micros("1800-01-01 07:52:58"));

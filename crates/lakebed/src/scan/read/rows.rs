@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn only_long_runs_of_deleted_rows_are_skipped() {
+    fn short_runs_of_deleted_rows_are_read() {
         let deleted: DeletionVector = (100..100 + LONG_RUN).chain([5, 7]).chain(9_000..9_000 + LONG_RUN - 1).collect();
         let rows = Rows::all(0..20_000).without_deleted_runs(&deleted);
         assert_eq!(rows.ranges, [0..100, 100 + LONG_RUN..20_000]);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_end_with_a_page_if_one_ends_in_their_second_half() {
+    fn piece_ends_at_page_end_if_near() {
         let cut = |most: u64, pages: &[u64]| -> Vec<Range<u64>> {
             Rows::all(1000..1100).pieces(most, pages).iter().flat_map(|piece| piece.ranges.clone()).collect()
         };

@@ -87,7 +87,7 @@ fn a_task_comes_back_from_its_bytes() {
 }
 
 #[test]
-fn the_output_schema_is_the_projection_and_then_the_row_columns() {
+fn output_schema_ends_with_row_columns() {
     let schema = task().spec.output_schema().unwrap();
     let fields: Vec<String> =
         schema.fields().iter().map(|field| format!("{} {} {}", field.name(), field.data_type(), field.is_nullable())).collect();
@@ -110,7 +110,7 @@ fn bytes_of_something_else_are_refused() {
 }
 
 #[test]
-fn files_that_lead_elsewhere_or_contradict_themselves_are_refused() {
+fn task_with_invalid_files_is_refused() {
     check_refused(&changed(|task| task["files"][0]["path"] = "../secret".into()), "..");
     check_refused(&changed(|task| task["files"][0]["num_records"] = 5.into()), "deletes 6 of 5 rows");
     check_refused(&changed(|task| task["files"][0]["base_row_id"] = (-1).into()), "negative");

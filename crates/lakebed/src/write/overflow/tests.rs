@@ -139,7 +139,7 @@ fn twenty_batches() -> (Vec<Vec<i32>>, u64) {
 }
 
 #[tokio::test]
-async fn each_of_very_many_partitions_becomes_one_file_with_its_rows_in_order() {
+async fn many_partitions_become_one_file_each() {
     let (batches, window_bytes) = twenty_batches();
     let found = Written::of(&batches, &[], window_bytes).await.ids().await;
     let expected: BTreeMap<i32, Vec<Vec<i64>>> = expected(&batches).into_iter().map(|(p, ids)| (p, vec![ids])).collect();
@@ -148,7 +148,7 @@ async fn each_of_very_many_partitions_becomes_one_file_with_its_rows_in_order() 
 }
 
 #[tokio::test]
-async fn where_the_table_does_not_want_it_each_window_makes_its_files() {
+async fn without_overflow_each_window_makes_files() {
     let (batches, window_bytes) = twenty_batches();
     let written = Written::of(&batches, &[(OPTIMIZE, "false")], window_bytes).await;
     assert!(written.files.len() > 6 * 500, "{}", written.files.len());
@@ -275,7 +275,7 @@ fn waiting(overflow: &mut Overflow, rules: &Arc<WriteRules>, batches: &[Vec<i32>
 }
 
 #[test]
-fn rows_wait_unless_they_are_many_or_come_in_the_order_of_their_partitions() {
+fn only_few_unsorted_partition_rows_wait() {
     let rules = rules(&[]);
     let (few, many) = (vec![1; FEW_ROWS - 1], vec![2; FEW_ROWS]);
     let small_bytes = (FEW_ROWS as u64 + 1) * ROW_BYTES;
@@ -333,7 +333,7 @@ fn batches() -> impl Strategy<Value = Vec<Vec<i32>>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn each_partition_has_its_rows_and_few_files(
+    fn each_partition_has_rows_in_few_files(
         batches in batches(),
         window_bytes in prop_oneof![1_u64..200, 1_000_u64..100_000, Just(u64::MAX)],
     ) {

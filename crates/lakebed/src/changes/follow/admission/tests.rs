@@ -35,7 +35,7 @@ fn check(commits: &[&[u64]], start: Offset, limits: &ReadLimits, expected: &str)
 }
 
 #[test]
-fn a_batch_ends_before_the_file_for_which_there_is_no_room() {
+fn batch_ends_before_file_without_room() {
     let commits: [&[u64]; 3] = [&[10, 10, 10], &[], &[10, 10]];
     let base = || offset(1, Position::Base, false);
     check(&commits, base(), &limits(0, 0), "4:-");
@@ -51,7 +51,7 @@ fn a_batch_ends_before_the_file_for_which_there_is_no_room() {
 }
 
 #[test]
-fn a_file_is_taken_as_long_as_there_is_any_room_before_it() {
+fn file_is_admitted_while_room_is_left() {
     let commits: [&[u64]; 1] = [&[100, 1, 1]];
     let base = || offset(1, Position::Base, false);
     check(&commits, base(), &limits(0, 1), "1:0");
@@ -61,7 +61,7 @@ fn a_file_is_taken_as_long_as_there_is_any_room_before_it() {
 }
 
 #[test]
-fn nothing_is_taken_behind_the_end_of_the_run() {
+fn file_behind_end_of_run_is_refused() {
     let commits: [&[u64]; 3] = [&[1], &[1], &[1]];
     let until = |version, position| ReadLimits { until: Some(offset(version, position, false)), ..limits(9, 0) };
     check(&commits, offset(1, Position::Base, false), &until(3, Position::Base), "3:-");
@@ -70,7 +70,7 @@ fn nothing_is_taken_behind_the_end_of_the_run() {
 }
 
 #[test]
-fn the_initial_snapshot_is_left_with_its_last_file() {
+fn last_file_ends_initial_snapshot() {
     let sizes: [&[u64]; 2] = [&[1, 1], &[1]];
     check(&sizes, offset(1, Position::Base, true), &limits(1, 0), "1:0*");
     check(&sizes, offset(1, Position::File(0), true), &limits(1, 0), "2:-");
@@ -124,7 +124,7 @@ fn changed_rows_of_a_commit_stay_together() {
 }
 
 #[test]
-fn files_that_are_left_out_of_a_feed_take_no_room() {
+fn skipped_files_take_no_room_in_batch() {
     let files =
         [Weight { size: 5, is_excluded: true }, Weight { size: 5, is_excluded: false }, Weight { size: 5, is_excluded: false }];
     let mut walk = Walk::new(&offset(1, Position::Base, false), &limits(1, 0));

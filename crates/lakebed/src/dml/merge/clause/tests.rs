@@ -69,7 +69,7 @@ fn shown_rows(columns: &[ArrayRef]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn clauses_of_each_kind_are_understood_over_their_rows() {
+fn clauses_bind_over_rows_they_see() {
     use When::{Matched, NotMatched, NotMatchedBySource};
     let clauses = read(&[
         clause(Matched, "s.name = 'B'", Action::Delete),
@@ -101,7 +101,7 @@ fn clauses_of_each_kind_are_understood_over_their_rows() {
 }
 
 #[test]
-fn a_star_takes_the_columns_of_the_source_by_name() {
+fn star_takes_source_columns_by_name() {
     let mut target = table(&[("name", P::String.into()), ("id", P::Integer.into()), ("twice", P::Long.into())]);
     target.fields[2].metadata.insert(GENERATION_EXPRESSION.into(), json!("id * 2"));
     let all = [clause(When::Matched, "", Action::UpdateAll), clause(When::NotMatched, "", Action::InsertAll)];
@@ -117,7 +117,7 @@ fn a_star_takes_the_columns_of_the_source_by_name() {
 }
 
 #[test]
-fn a_star_without_a_column_is_refused_unless_the_table_evolves() {
+fn star_lacking_column_needs_schema_evolution() {
     let all = [clause(When::Matched, "", Action::UpdateAll)];
     assert_eq!(
         refused(&all, ErrorKind::SchemaMismatch),
@@ -178,7 +178,7 @@ fn columns_that_cannot_get_values_are_refused() {
 }
 
 #[test]
-fn what_the_history_shows_is_what_was_given() {
+fn history_shows_clauses_as_given() {
     let clauses = [
         clause(When::Matched, "s.x > \"1\"", Action::UpdateAll),
         clause(When::NotMatched, "", Action::InsertAll),
@@ -209,7 +209,7 @@ fn evolved(clauses: &[Clause]) -> Vec<String> {
 }
 
 #[test]
-fn a_table_gets_what_is_assigned_under_the_names_of_the_source() {
+fn evolved_columns_have_names_of_source() {
     let update = |columns| clause(When::Matched, "", Action::Update(given(columns)));
     assert_eq!(evolved(&[update(&[("id", "s.id + 1"), ("more", "s.new")])]), ["id: long", "st: x", "More: date"]);
     assert_eq!(evolved(&[update(&[("t.new", "s.new")])]), ["id: integer", "st: x", "new: date"]);

@@ -31,7 +31,7 @@ fn pairs(index: &JoinIndex, keys: &[ArrayRef], rows: usize) -> Vec<(u32, u32)> {
 }
 
 #[test]
-fn rows_with_equal_keys_are_found_in_order() {
+fn rows_with_equal_keys_keep_order() {
     let source = longs(&[Some(7), Some(1), None, Some(7), Some(3)]);
     let index = JoinIndex::new(&[source], &[false], 5).unwrap();
     let target = longs(&[Some(3), Some(8), Some(7), None, Some(7)]);
@@ -39,7 +39,7 @@ fn rows_with_equal_keys_are_found_in_order() {
 }
 
 #[test]
-fn nulls_equal_nulls_only_where_that_is_asked_for() {
+fn nulls_match_only_in_null_safe_keys() {
     let source = [longs(&[Some(1), None, Some(1)]), texts(&[None, Some("a"), Some("a")])];
     let target = [longs(&[Some(1), None, Some(1), None]), texts(&[None, Some("a"), Some("a"), None])];
     let of = |null_safe: &[bool]| pairs(&JoinIndex::new(&source, null_safe, 3).unwrap(), &target, 4);
@@ -61,7 +61,7 @@ fn without_keys_every_row_meets_every_row() {
 }
 
 #[test]
-fn a_block_may_end_in_the_middle_of_a_row() {
+fn block_ends_in_middle_of_row() {
     let index = JoinIndex::new(&[longs(&vec![Some(5); 70_000])], &[false], 70_000).unwrap();
     let blocks: Vec<usize> =
         index.pairs(&[longs(&[Some(5), Some(6), Some(5)])], 3).map(|block| block.unwrap().source_rows.len()).collect();
@@ -79,7 +79,7 @@ fn an_empty_source_matches_nothing() {
 }
 
 #[test]
-fn keys_of_many_types_can_be_hashed_and_other_keys_are_refused() {
+fn unhashable_key_types_are_refused() {
     let floats: ArrayRef = Arc::new(Float64Array::from(vec![0.0, f64::NAN, 1.5]));
     let booleans: ArrayRef = Arc::new(BooleanArray::from(vec![true, false, true]));
     let words: ArrayRef = Arc::new(["a", "b", "a"].into_iter().collect::<DictionaryArray<Int32Type>>());

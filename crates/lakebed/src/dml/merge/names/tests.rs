@@ -46,14 +46,14 @@ fn names_become_those_of_the_flat_schema() {
 }
 
 #[test]
-fn an_alias_goes_before_a_column_of_the_same_name_unless_it_lacks_the_field() {
+fn alias_wins_over_column_of_same_name() {
     check("s.id = 1", "`s.id` = 1");
     check("s.deep = 'x'", "`t.s`.`deep` = 'x'");
     assert_eq!(sides().target_condition("s.id = 1").unwrap().text(), "`t.s`.`id` = 1");
 }
 
 #[test]
-fn a_condition_on_one_table_sees_its_columns_alone() {
+fn condition_of_one_table_sees_its_columns() {
     let sides = sides();
     assert_eq!(sides.source_condition("id > 1 AND s.id < 9").unwrap().text(), "`s.id` > 1 AND `s.id` < 9");
     assert_eq!(sides.target_condition("id > 1 AND value = 'x'").unwrap().text(), "`t.id` > 1 AND `t.value` = 'x'");
@@ -68,7 +68,7 @@ fn a_condition_on_one_table_sees_its_columns_alone() {
 }
 
 #[test]
-fn unknown_and_ambiguous_names_are_refused_with_what_to_write() {
+fn unknown_or_ambiguous_name_is_refused_helpfully() {
     let at = |text: &str| message(sides().condition(text)).split_once("`): ").unwrap().1.to_owned();
     assert_eq!(at("id = 1"), "`id` is a column of both tables; write t.id or s.id");
     assert_eq!(at("valu = 'x'"), "there is no column `valu`; did you mean `value`?");
@@ -92,7 +92,7 @@ fn aliases_must_tell_the_columns_apart() {
 }
 
 #[test]
-fn conditions_about_the_target_become_texts_over_its_own_schema() {
+fn target_condition_prints_over_target_schema() {
     let sides = sides();
     let own = |text: &str| sides.to_target_text(sides.condition(text).unwrap().text());
     assert_eq!(own("t.id > 3 AND t.s.deep = 'x'").as_deref(), Some("`id` > 3 AND `s`.`deep` = 'x'"));
@@ -104,7 +104,7 @@ fn conditions_about_the_target_become_texts_over_its_own_schema() {
 }
 
 #[test]
-fn flat_expressions_run_on_flat_batches_and_keep_the_lengths_of_texts() {
+fn flat_expressions_keep_text_lengths() {
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("t.code", Arc::new(StringArray::from(vec!["ab  ", "abc ", "x   "]))),
         ("s.id", Arc::new(Int64Array::from(vec![1, 2, 3]))),

@@ -45,7 +45,7 @@ fn alone(text: &str) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn equal_values_of_both_tables_are_keys_in_one_type() {
+fn equalities_become_keys_of_one_type() {
     assert_eq!(keys("t.name = s.name"), key("`t.name` = `s.name`: Utf8", Some("name")));
     assert_eq!(keys("s.id = t.s.k"), key("`t.s`.`k` = `s.id`: Int64", Some("s.k")));
     assert_eq!(keys("t.id = s.id"), key("`t.id` = `s.id`: Int64", None));
@@ -62,7 +62,7 @@ fn equal_values_of_both_tables_are_keys_in_one_type() {
 }
 
 #[test]
-fn keys_are_computed_from_rows_of_one_table() {
+fn key_uses_rows_of_one_table() {
     let on = On::new(&sides(), "t.id = s.id AND t.d = s.d AND t.code = s.code").unwrap();
     let target: Vec<(&str, ArrayRef)> = vec![
         ("id", Arc::new(Int32Array::from(vec![1, 2]))),
@@ -101,7 +101,7 @@ fn conditions_on_one_table_are_told_apart() {
 }
 
 #[test]
-fn what_may_fail_does_not_leave_what_stands_before_it() {
+fn fallible_condition_stays_behind_its_guard() {
     let guarded = "t.name <> '' AND CAST(t.name AS INT) > 3";
     assert_eq!(alone(guarded).0.len(), 2);
     assert_eq!(alone(&format!("t.id = s.id AND {guarded}")).0, ["`name` <> ''"]);

@@ -71,7 +71,7 @@ async fn what_fits_is_one_chunk_in_memory() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_lies_in_a_file_and_comes_back_in_chunks() {
+async fn large_source_spills_and_reads_back() {
     let batches = (0..10).map(|batch| mixed(batch * 500..batch * 500 + 500)).collect();
     let source = read(batches, 30_000).await.unwrap();
     assert!(source.spilled_bytes() > 100_000);
@@ -136,7 +136,7 @@ async fn values_become_those_of_deltas_types() {
 }
 
 #[tokio::test]
-async fn a_column_that_is_there_twice_is_refused() {
+async fn duplicate_source_column_is_refused() {
     let column = numbers(0..1).column(0).clone();
     let error =
         read(vec![RecordBatch::try_from_iter([("a", column.clone()), ("A", column)]).unwrap()], PLENTY).await.unwrap_err();
@@ -152,14 +152,14 @@ async fn rows_without_columns_are_counted() {
 }
 
 #[tokio::test]
-async fn a_disk_that_cannot_be_written_is_told_about() {
+async fn unwritable_spill_folder_is_store_error() {
     let data = RecordBatchStream::from_batches(numbers(0..1).schema(), vec![numbers(0..1_000)]);
     let error = Source::read_over("/no/such/folder".into(), data, OnLossy::Error, 100).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Store { .. }), "{error}");
 }
 
 #[test]
-fn what_a_cut_list_does_not_hold_does_not_count() {
+fn sliced_list_counts_its_elements_only() {
     let whole = mixed(0..1_000);
     for (column, field) in whole.columns().iter().zip(whole.schema().fields()) {
         let parts: u64 = (0..10).map(|part| array_bytes(&column.slice(part * 100, 100))).sum();

@@ -35,7 +35,7 @@ fn holds(condition: &str, column: &ArrayRef) -> Vec<bool> {
 }
 
 #[test]
-fn values_are_spelled_as_the_expressions_read_them() {
+fn printed_values_parse_to_themselves() {
     let check = |values: ArrayRef, expected: &str| assert_eq!(condition(&values).as_deref(), Some(expected));
     check(longs(&[Some(3), None, Some(-1), Some(3)]), "`k` IN (-1L, 3L)");
     check(longs(&[Some(i64::MIN), Some(i64::MAX)]), "`k` IN (-9223372036854775808L, 9223372036854775807L)");
@@ -96,7 +96,7 @@ fn nulls_count_where_they_equal_each_other() {
 }
 
 #[test]
-fn the_path_of_a_field_is_found_again() {
+fn path_of_nested_field_is_found() {
     let fields = Fields::from(vec![Field::new("a `b`", DataType::Int64, true)]);
     let nested: ArrayRef = Arc::new(StructArray::new(fields, vec![longs(&[Some(1), None, Some(2)])], None));
     let batch = RecordBatch::try_from_iter([("s.t", nested)]).unwrap();

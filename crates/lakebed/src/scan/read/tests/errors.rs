@@ -18,7 +18,7 @@ fn table() -> Table {
 }
 
 #[tokio::test]
-async fn a_missing_file_is_named_with_its_table_and_a_cause() {
+async fn missing_file_error_names_table_and_cause() {
     let mut table = table();
     table.add(numbers(3)).await;
     table.task.files.push(ScanFile { path: "p=1/gone%20away.parquet".to_owned(), size: 100, ..Default::default() });
@@ -37,14 +37,14 @@ async fn a_damaged_file_is_corrupt_by_name() {
 }
 
 #[tokio::test]
-async fn a_path_that_leads_out_of_the_table_is_refused() {
+async fn path_out_of_table_is_refused() {
     let mut table = table();
     table.task.files.push(ScanFile { path: "../other/f.parquet".to_owned(), ..Default::default() });
     assert!(table.error().await.to_string().contains("../other"));
 }
 
 #[tokio::test]
-async fn a_deletion_vector_of_another_file_is_noticed() {
+async fn deletion_vector_of_other_file_is_refused() {
     let mut table = table();
     table.add(numbers(3)).await.deletion_vector = deleting([1, 3]);
     let error = table.error().await;
@@ -65,7 +65,7 @@ fn claiming(rows: i64) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn the_deleted_rows_of_a_file_that_claims_too_many_are_not_counted_up() {
+async fn excessive_row_count_is_refused_before_reading() {
     let mut table = table();
     table.add(claiming(1 << 60)).await.only = deleting([1]);
     let error = table.error().await;
@@ -79,7 +79,7 @@ async fn the_deleted_rows_of_a_file_that_claims_too_many_are_not_counted_up() {
 }
 
 #[tokio::test]
-async fn a_partition_value_that_is_absent_or_no_value_is_corrupt() {
+async fn absent_or_invalid_partition_value_is_corrupt() {
     let mut table =
         Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("p", PrimitiveType::Integer, true)]);
     table.task.spec.partition_columns = vec!["p".to_owned()];
@@ -92,7 +92,7 @@ async fn a_partition_value_that_is_absent_or_no_value_is_corrupt() {
 }
 
 #[tokio::test]
-async fn a_column_or_filter_that_cannot_be_understood_is_the_callers_error() {
+async fn invalid_column_or_filter_is_invalid_input() {
     let mut table = table();
     table.add(numbers(1)).await;
     table.columns(&["b"]);
@@ -107,7 +107,7 @@ async fn a_column_or_filter_that_cannot_be_understood_is_the_callers_error() {
 }
 
 #[tokio::test]
-async fn a_filter_that_fails_on_a_row_fails_the_scan() {
+async fn filter_failing_on_row_fails_scan() {
     let mut table = table();
     table.add(numbers(3)).await;
     table.filter("10 / a > 1");
@@ -117,7 +117,7 @@ async fn a_filter_that_fails_on_a_row_fails_the_scan() {
 }
 
 #[tokio::test]
-async fn a_filter_that_fails_on_a_partition_value_fails_the_scan() {
+async fn filter_failing_on_partition_value_fails_scan() {
     let mut table =
         Table::new(vec![StructField::new("a", PrimitiveType::Long, true), StructField::new("p", PrimitiveType::String, true)]);
     table.task.spec.partition_columns = vec!["p".to_owned()];

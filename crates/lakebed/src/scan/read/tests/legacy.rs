@@ -31,7 +31,7 @@ async fn dates_of_old_writers_keep_their_names() {
 }
 
 #[tokio::test]
-async fn timestamps_of_old_writers_keep_what_clocks_showed() {
+async fn timestamps_of_old_writers_keep_local_time() {
     let micros = -141_428 * 86_400_000_000_i64;
     let message = "message m { required int64 c (TIMESTAMP(MICROS,true)); }";
     let file = |words: &[(&str, &str)]| leaf_file_by::<Int64Type>(message, &[micros, 1], None, None, words);
@@ -44,7 +44,7 @@ async fn timestamps_of_old_writers_keep_what_clocks_showed() {
 }
 
 #[tokio::test]
-async fn int96_of_old_writers_is_told_by_words_of_its_own() {
+async fn int96_calendar_is_told_by_own_key() {
     let mut value = Int96::new();
     // The Julian day number of 1582-10-14, were there one.
     value.set_data(0, 0, 2_440_588 - 141_428);

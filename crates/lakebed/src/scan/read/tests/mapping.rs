@@ -52,7 +52,7 @@ fn named(top: (&str, Option<i32>), record: (&str, Option<i32>), inner: (&str, Op
 }
 
 #[tokio::test]
-async fn by_name_columns_are_found_by_physical_name_whatever_their_ids() {
+async fn name_mapping_ignores_field_ids() {
     let mut table = Table::new(fields());
     table.task.spec.mapping_mode = MappingMode::Name;
     table.add(named(("col-1", Some(77)), ("col-2", None), ("col-3", Some(1)))).await;
@@ -63,7 +63,7 @@ async fn by_name_columns_are_found_by_physical_name_whatever_their_ids() {
 }
 
 #[tokio::test]
-async fn by_id_columns_are_found_by_field_id_whatever_their_names() {
+async fn id_mapping_ignores_names() {
     let mut table = Table::new(fields());
     table.task.spec.mapping_mode = MappingMode::Id;
     table.add(named(("a", Some(1)), ("b", Some(2)), ("c", Some(3)))).await;
@@ -78,7 +78,7 @@ async fn by_id_columns_are_found_by_field_id_whatever_their_names() {
 }
 
 #[tokio::test]
-async fn a_field_id_that_several_columns_have_is_refused() {
+async fn duplicate_field_id_is_refused() {
     let mut table = Table::new(fields());
     table.task.spec.mapping_mode = MappingMode::Id;
     table.add(named(("a", Some(1)), ("b", Some(1)), ("c", Some(3)))).await;
@@ -94,7 +94,7 @@ async fn without_mapping_stray_physical_names_mean_nothing() {
 }
 
 #[tokio::test]
-async fn names_match_exactly_before_they_match_without_case() {
+async fn exact_name_wins_over_other_case() {
     let column = |name: &str, value: i64| (Field::new(name, ArrowType::Int64, true), longs(&[value]));
     let mut table = Table::of("Id", PrimitiveType::Long);
     table.add(file_of(vec![column("id", 1), column("Id", 2), column("ID", 3)])).await;
@@ -106,7 +106,7 @@ async fn names_match_exactly_before_they_match_without_case() {
 }
 
 #[tokio::test]
-async fn partition_values_are_looked_up_by_physical_name() {
+async fn partition_value_uses_physical_name() {
     let mut table =
         Table::new(vec![mapped("id", 1, "col-1", PrimitiveType::Long), mapped("p", 4, "col-4", PrimitiveType::Integer)]);
     table.task.spec.mapping_mode = MappingMode::Name;

@@ -45,7 +45,7 @@ fn field(name: &str, data_type: impl Into<DataType>) -> StructField {
 }
 
 #[tokio::test]
-async fn fields_of_structs_are_found_reordered_widened_or_null() {
+async fn struct_fields_are_reordered_widened_or_null() {
     let inner =
         record(vec![field("z", PrimitiveType::String), field("new", PrimitiveType::Date), field("x", PrimitiveType::Long)]);
     let mut table = Table::of("s", inner);
@@ -60,7 +60,7 @@ async fn fields_of_structs_are_found_reordered_widened_or_null() {
 }
 
 #[tokio::test]
-async fn a_struct_all_of_whose_fields_are_new_is_still_known_to_be_there() {
+async fn struct_with_only_new_fields_keeps_nulls() {
     let mut table = Table::of("s", record(vec![field("new", PrimitiveType::Long)]));
     let old = structure(vec![("old", longs(vec![Some(1), None, None]))], Some(vec![true, true, false]));
     table.add(parquet(vec![("s", old)])).await;
@@ -84,7 +84,7 @@ fn maps(keys: Vec<&str>, values: ArrayRef) -> ArrayRef {
 }
 
 #[tokio::test]
-async fn a_struct_that_has_only_maps_in_common_with_the_table_is_still_known_to_be_there() {
+async fn struct_sharing_only_maps_keeps_nulls() {
     let inner = record(vec![field("new", PrimitiveType::Long)]);
     let mut table = Table::of("s", inner);
     let deep =
@@ -96,7 +96,7 @@ async fn a_struct_that_has_only_maps_in_common_with_the_table_is_still_known_to_
 }
 
 #[tokio::test]
-async fn a_column_without_type_is_null_whatever_it_is_in_the_table() {
+async fn column_without_type_is_null() {
     let mut table = Table::new(vec![field("l", array(PrimitiveType::Long)), field("x", PrimitiveType::String)]);
     let nothing: ArrayRef = Arc::new(NullArray::new(2));
     table.add(parquet(vec![("l", Arc::clone(&nothing)), ("x", nothing)])).await;
@@ -104,7 +104,7 @@ async fn a_column_without_type_is_null_whatever_it_is_in_the_table() {
 }
 
 #[tokio::test]
-async fn structs_in_lists_in_maps_are_adapted_at_every_level() {
+async fn deeply_nested_structs_are_adapted() {
     let element = record(vec![field("b", PrimitiveType::Long), field("new", PrimitiveType::String)]);
     let map = MapType { key: PrimitiveType::String.into(), value: array(element), value_contains_null: true };
     let mut table = Table::of("m", DataType::from(map));
@@ -128,7 +128,7 @@ async fn structs_in_lists_in_maps_are_adapted_at_every_level() {
 }
 
 #[tokio::test]
-async fn plain_maps_are_read_with_their_types_widened() {
+async fn map_values_are_widened() {
     let map = MapType { key: PrimitiveType::String.into(), value: PrimitiveType::Double.into(), value_contains_null: true };
     let mut table = Table::of("m", DataType::from(map));
     let mut builder = MapBuilder::new(None, StringBuilder::new(), arrow_array::builder::Float32Builder::new());
@@ -178,7 +178,7 @@ async fn lists_of_older_forms_are_read() {
 }
 
 #[tokio::test]
-async fn a_struct_where_the_table_has_a_list_is_refused_by_name() {
+async fn struct_instead_of_list_is_refused() {
     let mut table = Table::of("o", record(vec![field("l", array(PrimitiveType::Long))]));
     let stored = structure(vec![("l", structure(vec![("x", longs(vec![Some(1)]))], None))], None);
     table.add(parquet(vec![("o", stored)])).await;
@@ -187,7 +187,7 @@ async fn a_struct_where_the_table_has_a_list_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn nulls_that_nested_fields_forbid_are_not_hidden() {
+async fn null_in_required_nested_field_is_refused() {
     let inner = record(vec![StructField::new("x", PrimitiveType::Long, false)]);
     let mut table = Table::of("s", inner);
     // A null struct is no null field.

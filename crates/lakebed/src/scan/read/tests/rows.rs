@@ -63,7 +63,7 @@ async fn deleted_rows_do_not_come_out() {
 }
 
 #[tokio::test]
-async fn a_file_of_deleted_rows_alone_gives_none() {
+async fn file_with_all_rows_deleted_is_empty() {
     let mut table = table();
     table.add(counted(30, 10)).await.deletion_vector = deleting(0..30);
     table.add(counted(1, 10)).await;
@@ -71,7 +71,7 @@ async fn a_file_of_deleted_rows_alone_gives_none() {
 }
 
 #[tokio::test]
-async fn rows_tell_their_file_and_position_whatever_is_skipped() {
+async fn file_and_position_are_right_despite_skipping() {
     let mut table = table();
     table.add(counted(100, 30)).await.deletion_vector = deleting([71]);
     table.add(counted(5, 30)).await;
@@ -85,7 +85,7 @@ async fn rows_tell_their_file_and_position_whatever_is_skipped() {
 }
 
 #[tokio::test]
-async fn row_ids_are_those_that_moved_with_rows_or_else_counted_from_the_first() {
+async fn row_ids_are_stored_or_counted() {
     let mut table = table();
     table.task.spec.row_columns =
         vec![row_column(RowColumnKind::RowId, "_id"), row_column(RowColumnKind::RowCommitVersion, "_version")];
@@ -108,7 +108,7 @@ async fn row_ids_are_those_that_moved_with_rows_or_else_counted_from_the_first()
 }
 
 #[tokio::test]
-async fn a_limit_holds_over_files_and_after_the_filter() {
+async fn limit_counts_filtered_rows_across_files() {
     let mut table = table();
     table.add(counted(10, 4)).await.deletion_vector = deleting([1]);
     table.add(counted(10, 4)).await;
@@ -125,7 +125,7 @@ async fn a_limit_holds_over_files_and_after_the_filter() {
 }
 
 #[tokio::test]
-async fn rows_without_columns_are_counted_from_the_log_alone() {
+async fn scan_without_columns_reads_only_log() {
     let mut table = table();
     table.columns(&[]);
     // There is no such file: only the log says how many rows it has.
@@ -148,7 +148,7 @@ async fn rows_without_columns_are_counted_from_the_log_alone() {
 }
 
 #[tokio::test]
-async fn parts_of_a_file_give_its_rows_once_with_their_positions() {
+async fn parts_of_file_give_rows_once() {
     let mut table = table();
     let file = table.add(counted(100, 30)).await;
     (file.deletion_vector, file.base_row_id, file.num_records) = (deleting([45]), Some(1000), Some(100));
@@ -178,7 +178,7 @@ async fn parts_of_a_file_give_its_rows_once_with_their_positions() {
 }
 
 #[tokio::test]
-async fn rows_that_a_vector_deleted_come_out_alone() {
+async fn only_rows_deleted_by_vector_are_read() {
     let mut table = table();
     let file = table.add(counted(10_000, 3000)).await;
     file.only = deleting([0, 5, 2999, 3000, 9999]);
@@ -197,7 +197,7 @@ async fn rows_that_a_vector_deleted_come_out_alone() {
 }
 
 #[tokio::test]
-async fn rows_of_changes_tell_what_happened_to_them_and_when() {
+async fn change_rows_have_type_version_and_time() {
     let mut table = table();
     let change = |change_type, version| Some(FileChange { change_type, version, timestamp_ms: version as i64 * 1000 + 1 });
     table.add(counted(2, 10)).await.change = change(ChangeType::Insert, 3);
@@ -251,7 +251,7 @@ async fn filters_on_partition_columns_decide_whole_files() {
 }
 
 #[tokio::test]
-async fn statistics_of_floats_that_may_hide_a_nan_skip_nothing() {
+async fn float_statistics_hiding_nan_skip_nothing() {
     let values = Arc::new(arrow_array::Float64Array::from(vec![1.0, f64::NAN])) as ArrayRef;
     let mut table = Table::of("x", PrimitiveType::Double);
     table.add(parquet(vec![("x", values)])).await;
@@ -301,7 +301,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn filter_deletions_and_pages_give_the_rows_of_a_plain_loop(case in cases()) {
+    fn filtered_scan_equals_plain_loop(case in cases()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let texts: Vec<String> = (0..case.a.len()).map(|row| format!("t{row}")).collect();
         let mut expected = Vec::new();
@@ -357,7 +357,7 @@ impl RowTest for Counting {
 }
 
 #[tokio::test]
-async fn conditions_on_rows_that_never_moved_look_at_one_row_group_at_most() {
+async fn row_condition_reads_one_group_per_file() {
     let mut table = table();
     for base in [0, 100, 200] {
         let file = table.add(counted(100, 10)).await;
@@ -386,7 +386,7 @@ async fn conditions_on_rows_that_never_moved_look_at_one_row_group_at_most() {
 }
 
 #[tokio::test]
-async fn footers_tell_what_booleans_and_bytes_are_not_there() {
+async fn footer_rules_out_booleans_and_bytes() {
     let mut table =
         Table::new(vec![StructField::new("f", PrimitiveType::Boolean, true), StructField::new("b", PrimitiveType::Binary, true)]);
     // Row groups of true, of false, and of both; bytes rise through 0x80, where signed bytes would not.
@@ -416,7 +416,7 @@ async fn footers_tell_what_booleans_and_bytes_are_not_there() {
 }
 
 #[tokio::test]
-async fn what_is_no_column_about_rows_is_refused_in_conditions() {
+async fn unknown_row_column_in_condition_is_refused() {
     let mut table = table();
     table.add(counted(1, 1)).await;
     let error = table.filter("_metadata.row_ids = 1").error().await;
@@ -426,7 +426,7 @@ async fn what_is_no_column_about_rows_is_refused_in_conditions() {
 }
 
 #[tokio::test]
-async fn a_column_of_the_table_keeps_its_name_in_conditions() {
+async fn table_column_wins_over_row_column() {
     let inner = StructType { fields: vec![StructField::new("row_id", PrimitiveType::Long, true)] };
     let mut table = Table::of("_Metadata", inner);
     let field = Arc::new(Field::new("row_id", arrow_schema::DataType::Int64, true));
@@ -440,7 +440,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn conditions_on_moved_rows_give_the_rows_of_a_plain_loop(
+    fn condition_on_moved_rows_equals_plain_loop(
         moved in prop::collection::vec(prop::option::weighted(0.5, 0_i64..100), 1..200),
         keeps in 0..3,
         sorted in any::<bool>(),

@@ -31,14 +31,14 @@ fn numbers(range: std::ops::Range<i64>) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rows_come_in_the_order_of_files_and_rows() {
+async fn stream_keeps_order_of_files_and_rows() {
     let mut table = numbered(7, 1000, 130).await;
     assert_eq!(table.rows().await, numbers(0..7000));
     assert_eq!(table.filter("a % 3 = 0").rows().await, (0..7000).step_by(3).map(|number| number.to_string()).collect::<Vec<_>>());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_budget_that_is_too_small_only_makes_it_slow() {
+async fn tiny_budget_still_reads_all_rows() {
     let mut table = numbered(3, 1000, 100).await;
     table.task.spec.columns = None;
     let memory = MemoryBudget::new(1);
@@ -48,7 +48,7 @@ async fn a_budget_that_is_too_small_only_makes_it_slow() {
 }
 
 #[tokio::test]
-async fn two_streams_of_one_small_budget_do_not_wait_for_each_other() {
+async fn two_streams_share_tiny_budget_without_deadlock() {
     let mut table = numbered(3, 1000, 100).await;
     table.options.memory = Some(MemoryBudget::new(1));
     let mut first = read_files(&table.store, &table.task.spec, table.task.files.clone(), table.options.clone()).unwrap();
@@ -66,7 +66,7 @@ async fn two_streams_of_one_small_budget_do_not_wait_for_each_other() {
 }
 
 #[tokio::test]
-async fn reading_does_not_run_far_ahead_of_its_reader() {
+async fn reader_ahead_of_consumer_is_bounded() {
     let mut table = numbered(40, 1000, 1000).await;
     let memory = MemoryBudget::new(1 << 30);
     table.options.memory = Some(memory.clone());
@@ -86,7 +86,7 @@ async fn reading_does_not_run_far_ahead_of_its_reader() {
 }
 
 #[tokio::test]
-async fn batches_have_the_size_that_is_asked_for_and_small_ones_are_joined() {
+async fn small_batches_join_to_requested_size() {
     let mut table = numbered(1, 1000, 1000).await;
     table.options.batch_rows = Some(300);
     let sizes = |batches: Vec<RecordBatch>| batches.iter().map(RecordBatch::num_rows).collect::<Vec<_>>();

@@ -86,7 +86,7 @@ fn narrower_types_of_older_files_are_widened() {
 }
 
 #[test]
-fn other_encodings_of_the_same_type_are_read() {
+fn other_encodings_of_type_are_read() {
     check(PrimitiveType::String, Arc::new(LargeStringArray::from(vec!["a"])), &["a"]);
     check(
         PrimitiveType::String,
@@ -120,7 +120,7 @@ fn timestamps_of_any_unit_become_microseconds() {
 }
 
 #[test]
-fn int96_survives_in_the_years_1_and_9999() {
+fn int96_reads_first_and_last_year() {
     let instant = |day: u32, nanos: u64| {
         let mut value = Int96::new();
         value.set_data((nanos & 0xFFFF_FFFF) as u32, (nanos >> 32) as u32, day);
@@ -148,7 +148,7 @@ fn decimals_are_read_from_every_physical_type() {
 }
 
 #[tokio::test]
-async fn rows_that_move_on_have_views_and_short_decimals_however_they_are_stored() {
+async fn moving_rows_have_views_and_short_decimals() {
     let types = async |data_type, file, filter: Option<&str>| {
         let mut table = Table::of("c", data_type);
         table.add(file).await;
@@ -171,7 +171,7 @@ async fn rows_that_move_on_have_views_and_short_decimals_however_they_are_stored
 }
 
 #[tokio::test]
-async fn rows_that_move_on_come_as_the_keys_that_they_are_stored_as() {
+async fn moving_rows_keep_dictionary_keys() {
     let words: ArrayRef = Arc::new(StringArray::from_iter((0..100).map(|row| (row % 7 > 0).then_some(["a", "b"][row % 2]))));
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..100).map(|row| row % 3)));
     let truths: ArrayRef = Arc::new(BooleanArray::from_iter((0..100).map(|row| Some(row % 2 == 0))));
@@ -194,7 +194,7 @@ async fn rows_that_move_on_come_as_the_keys_that_they_are_stored_as() {
 }
 
 #[test]
-fn text_without_its_annotation_is_read_and_checked() {
+fn unannotated_text_is_read_and_checked() {
     check_file(PrimitiveType::String, byte_arrays("message m { required binary c; }", &["é".as_bytes(), b""]), &["é", ""]);
     check_file(PrimitiveType::String, byte_arrays("message m { required binary c (JSON); }", &[b"{}"]), &["{}"]);
     check_file(PrimitiveType::String, byte_arrays("message m { required binary c (ENUM); }", &[b"A"]), &["A"]);
@@ -219,7 +219,7 @@ fn small_integers_without_their_annotation_must_fit() {
 }
 
 #[test]
-fn a_type_that_delta_never_changes_to_another_is_refused() {
+fn unsupported_type_change_is_refused() {
     let text = || parquet(vec![("c", Arc::new(StringArray::from(vec!["1"])) as ArrayRef)]);
     check_refused(PrimitiveType::Long, text(), "string cannot be read as long");
     let double = parquet(vec![("c", Arc::new(Float64Array::from(vec![1.0])) as ArrayRef)]);
@@ -240,7 +240,7 @@ async fn zeros_and_nans_keep_their_bits() {
 }
 
 #[tokio::test]
-async fn columns_that_a_file_lacks_are_null_and_its_others_are_left_out() {
+async fn missing_columns_are_null_others_ignored() {
     let fields = vec![
         StructField::new("new", PrimitiveType::String, true),
         StructField::new("kept", PrimitiveType::Long, true),
@@ -257,7 +257,7 @@ async fn columns_that_a_file_lacks_are_null_and_its_others_are_left_out() {
 }
 
 #[tokio::test]
-async fn nulls_in_a_column_that_forbids_them_are_not_hidden() {
+async fn null_in_required_column_is_refused() {
     let mut table = Table::new(vec![StructField::new("c", PrimitiveType::Long, false)]);
     table.add(parquet(vec![("c", Arc::new(Int64Array::from(vec![Some(1), None])))])).await;
     table.add(parquet(vec![("c", Arc::new(Int64Array::from(vec![2])))])).await;

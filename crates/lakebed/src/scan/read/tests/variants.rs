@@ -81,7 +81,7 @@ async fn variants_stored_apart_are_put_together_again() {
 }
 
 #[tokio::test]
-async fn names_in_any_order_and_the_empty_name_are_no_hindrance() {
+async fn variant_reads_unsorted_and_empty_names() {
     let mut builder = VariantArrayBuilder::new(1);
     builder.new_object().with_field("z", 1_i64).with_field("", "x").with_field("a", 2_i64).finish();
     let shape = ArrowType::Struct(vec![Field::new("a", ArrowType::Int64, true)].into());
@@ -93,7 +93,7 @@ async fn names_in_any_order_and_the_empty_name_are_no_hindrance() {
 }
 
 #[tokio::test]
-async fn a_variant_without_value_in_a_row_that_is_there_is_the_null_of_json() {
+async fn variant_without_value_is_json_null() {
     let metadata: ArrayRef = Arc::new(BinaryArray::from(vec![Some(&[1_u8, 0, 0][..]), None]));
     let value: ArrayRef = Arc::new(BinaryArray::from(vec![None, None::<&[u8]>]));
     let fields = vec![Field::new("metadata", ArrowType::Binary, true), Field::new("value", ArrowType::Binary, true)];
