@@ -86,9 +86,9 @@ class ChangeMetrics:
     #: Files of changed rows, for the change data feed.
     change_files: int = 0
     #: Files that got a deletion vector, got another one, or are gone with theirs.
-    vectors_added: int = 0
-    vectors_updated: int = 0
-    vectors_removed: int = 0
+    deletion_vectors_added: int = 0
+    deletion_vectors_updated: int = 0
+    deletion_vectors_removed: int = 0
     #: Files that had to be looked at and their sizes.
     scanned_files: int = 0
     scanned_bytes: int = 0
@@ -124,7 +124,7 @@ class OptimizeMetrics:
     removed_files: int = 0
     removed_bytes: int = 0
     #: Files among those that are gone that had a deletion vector.
-    vectors_removed: int = 0
+    deletion_vectors_removed: int = 0
     #: Rows of the new files.
     rows: int = 0
     #: Files that stayed and got statistics.

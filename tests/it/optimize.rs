@@ -147,7 +147,7 @@ async fn optimize_removes_deleted_rows_from_files() {
     lake.table.delete().filter("id = 4").run().await.unwrap();
     let before = lake.rows().await;
     let outcome = lake.table.optimize().run().await.unwrap();
-    assert_eq!((outcome.metrics.vectors_removed, outcome.metrics.rows), (1, 18));
+    assert_eq!((outcome.metrics.deletion_vectors_removed, outcome.metrics.rows), (1, 18));
     assert_eq!(lake.rows().await, before);
 }
 

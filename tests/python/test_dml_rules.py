@@ -66,7 +66,7 @@ def test_files_that_go_as_a_whole_are_not_opened(path: str) -> None:
         result = lb.Table(path).delete(where)
         metrics = result.metrics
         assert (metrics.removed_files, metrics.deleted_rows, result.table.count()) == (files, before - rows_left, rows_left)
-        assert (metrics.added_files, metrics.vectors_added, metrics.change_files) == (0, 0, 0)
+        assert (metrics.added_files, metrics.deletion_vectors_added, metrics.change_files) == (0, 0, 0)
 
 
 def test_a_file_whose_rows_all_go_is_read_only_where_its_statistics_leave_it_open(path: str) -> None:

@@ -145,7 +145,7 @@ def test_files_with_many_deleted_rows_are_freed_of_them(path: str, share: float,
     where = "id BETWEEN 100 AND 101 OR id BETWEEN 200 AND 209 OR id BETWEEN 300 AND 349 OR id BETWEEN 400 AND 498"
     lb.Table(path).delete(where)
     result = optimize(path, max_deleted_share=share)
-    assert result.metrics.vectors_removed == len(purged)
+    assert result.metrics.deletion_vectors_removed == len(purged)
     assert {add["partitionValues"]["p"] for add in live(path) if "deletionVector" not in add} == {"z", *purged}
     if purged:
         assert lb.Table(path).changes(result.version).to_arrow().num_rows == 0

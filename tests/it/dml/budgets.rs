@@ -76,7 +76,7 @@ async fn second_delete_reads_vector_of_first() {
     lake.table.delete().filter("id = 3").run().await.unwrap();
     lake.counts();
     let outcome = lake.table.delete().filter("id = 4").run().await.unwrap();
-    assert_eq!((outcome.metrics.deleted_rows, outcome.metrics.vectors_updated), (Some(1), 1));
+    assert_eq!((outcome.metrics.deleted_rows, outcome.metrics.deletion_vectors_updated), (Some(1), 1));
     let counts = lake.counts();
     let (vectors, data): (Vec<_>, Vec<_>) =
         counts.objects.keys().filter(|name| !name.contains("_delta_log")).partition(|name| name.ends_with(".bin"));

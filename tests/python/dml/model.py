@@ -293,9 +293,9 @@ class Twin:
         assert metrics.removed_files == self._removed(before, matched)
         part = {name for name, (rows, hit) in hits.items() if 0 < hit < len(rows)} if self.notes_vectors else set()
         whole = {name for name, (_, hit) in hits.items() if hit} - part
-        assert metrics.vectors_added == len(part - before.with_vectors)
-        assert metrics.vectors_updated == len(part & before.with_vectors)
-        assert metrics.vectors_removed == len(whole & before.with_vectors)
+        assert metrics.deletion_vectors_added == len(part - before.with_vectors)
+        assert metrics.deletion_vectors_updated == len(part & before.with_vectors)
+        assert metrics.deletion_vectors_removed == len(whole & before.with_vectors)
         done = log.effect(self.path, self.version)
         assert {add["path"] for add in done.gone} == whole
         assert len(done.changed) == len(part)

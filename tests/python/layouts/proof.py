@@ -58,7 +58,7 @@ def optimize(path: str | Path, *, settles: bool = True, **options: Any) -> lb.Op
     sizes = sorted(add["size"] for add in new)
     assert (metrics.added_files, metrics.added_bytes) == (len(sizes), sum(sizes))
     assert (metrics.removed_files, metrics.removed_bytes) == (len(gone), sum(add["size"] for add in gone))
-    assert metrics.vectors_removed == sum("deletionVector" in add for add in gone)
+    assert metrics.deletion_vectors_removed == sum("deletionVector" in add for add in gone)
     assert metrics.rows == sum(json.loads(add["stats"])["numRecords"] for add in new)
     assert metrics.file_sizes == (quartiles(sizes) if sizes else None)
     assert metrics.lost_groups == metrics.conflicts == 0

@@ -71,11 +71,11 @@ pub struct ChangeMetrics {
     /// Files of changed rows.
     pub change_files: u64,
     /// Files that got a deletion vector.
-    pub vectors_added: u64,
+    pub deletion_vectors_added: u64,
     /// Files that had one and got another.
-    pub vectors_updated: u64,
+    pub deletion_vectors_updated: u64,
     /// Files that had one and are gone.
-    pub vectors_removed: u64,
+    pub deletion_vectors_removed: u64,
     /// Files that had to be looked at.
     pub scanned_files: u64,
     /// Their sizes: what is read of them is less.
@@ -245,9 +245,9 @@ impl ChangeMetrics {
         (self.added_files, self.added_bytes) = (totals.added_files, totals.added_bytes);
         (self.removed_files, self.removed_bytes) = (totals.removed_files, totals.removed_bytes);
         self.change_files = totals.change_files;
-        self.vectors_added = totals.vectors_added;
-        self.vectors_updated = totals.vectors_updated;
-        self.vectors_removed = totals.vectors_removed;
+        self.deletion_vectors_added = totals.deletion_vectors_added;
+        self.deletion_vectors_updated = totals.deletion_vectors_updated;
+        self.deletion_vectors_removed = totals.deletion_vectors_removed;
     }
 
     /// By Delta Spark's names for DELETE and UPDATE.
@@ -259,9 +259,9 @@ impl ChangeMetrics {
             ("numAddedBytes", self.added_bytes),
             ("numCopiedRows", self.copied_rows),
             ("numAddedChangeFiles", self.change_files),
-            ("numDeletionVectorsAdded", self.vectors_added + self.vectors_updated),
-            ("numDeletionVectorsUpdated", self.vectors_updated),
-            ("numDeletionVectorsRemoved", self.vectors_removed + self.vectors_updated),
+            ("numDeletionVectorsAdded", self.deletion_vectors_added + self.deletion_vectors_updated),
+            ("numDeletionVectorsUpdated", self.deletion_vectors_updated),
+            ("numDeletionVectorsRemoved", self.deletion_vectors_removed + self.deletion_vectors_updated),
         ];
         operation.with_metrics(all)
     }

@@ -201,7 +201,7 @@ impl Committer<'_> {
         self.metrics.added_bytes += counts.sizes.iter().sum::<u64>();
         self.metrics.removed_files += counts.removed_files;
         self.metrics.removed_bytes += counts.removed_bytes;
-        self.metrics.vectors_removed += counts.vectors;
+        self.metrics.deletion_vectors_removed += counts.vectors;
         for method in groups.iter().filter_map(|group| group.method) {
             *self.metrics.methods.entry(method).or_default() += 1;
         }

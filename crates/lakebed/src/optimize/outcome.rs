@@ -36,7 +36,7 @@ pub struct OptimizeMetrics {
     /// See above.
     pub removed_bytes: u64,
     /// Files among them that had a deletion vector.
-    pub vectors_removed: u64,
+    pub deletion_vectors_removed: u64,
     /// Rows of the new files.
     pub rows: u64,
     /// The sizes of the new files: the smallest, those below which a quarter, half and three quarters of them are, and the largest.

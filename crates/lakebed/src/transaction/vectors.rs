@@ -99,7 +99,7 @@ impl Transaction {
         for gone in whole {
             noted.files += 1;
             noted.bytes += gone.file.size.unsigned_abs();
-            noted.vectors_removed += u64::from(gone.file.deletion_vector.is_some());
+            noted.deletion_vectors_removed += u64::from(gone.file.deletion_vector.is_some());
             self.draft.removes.push(Removal { files: batch_of(&gone.file)?, data_change: true });
         }
         if partial.is_empty() {
@@ -111,8 +111,8 @@ impl Transaction {
         for (change, after) in partial.into_iter().zip(descriptors) {
             let Joined { file, deleted, .. } = change;
             match file.deletion_vector {
-                Some(_) => noted.vectors_updated += 1,
-                None => noted.vectors_added += 1,
+                Some(_) => noted.deletion_vectors_updated += 1,
+                None => noted.deletion_vectors_added += 1,
             }
             let before = Add { stats: with_loose_bounds(file.stats.as_deref()), ..file };
             self.draft.vectors.push(VectorChange { before, after, deleted });
@@ -129,11 +129,11 @@ pub struct Noted {
     /// Their sizes.
     pub bytes: u64,
     /// Files that got a deletion vector.
-    pub vectors_added: u64,
+    pub deletion_vectors_added: u64,
     /// Files that had one and got another.
-    pub vectors_updated: u64,
+    pub deletion_vectors_updated: u64,
     /// Files that had one and are gone.
-    pub vectors_removed: u64,
+    pub deletion_vectors_removed: u64,
 }
 
 /// A file with deletion vectors that a transaction wrote.

@@ -358,9 +358,9 @@ fn operation(given: &Given, metrics: &ChangeMetrics, counts: &Counts) -> Operati
         ("numTargetBytesAdded", metrics.added_bytes),
         ("numTargetBytesRemoved", metrics.removed_bytes),
         ("numTargetChangeFilesAdded", metrics.change_files),
-        ("numTargetDeletionVectorsAdded", metrics.vectors_added + metrics.vectors_updated),
-        ("numTargetDeletionVectorsUpdated", metrics.vectors_updated),
-        ("numTargetDeletionVectorsRemoved", metrics.vectors_removed + metrics.vectors_updated),
+        ("numTargetDeletionVectorsAdded", metrics.deletion_vectors_added + metrics.deletion_vectors_updated),
+        ("numTargetDeletionVectorsUpdated", metrics.deletion_vectors_updated),
+        ("numTargetDeletionVectorsRemoved", metrics.deletion_vectors_removed + metrics.deletion_vectors_updated),
     ];
     operation.with_metrics(all)
 }
