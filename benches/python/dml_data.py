@@ -85,7 +85,7 @@ def put_tables(kind: str, forms: list[str], data: Any, expected: dict[str, Any])
         shutil.rmtree(root() / name, ignore_errors=True)
         size = max(int(FILE_SIZE_BYTES[kind] * SCALE), 1 << 16)
         written = lb.write(root() / name, data(), target_file_size=size, properties=FORMS[form])
-        print(f"  {written.metrics.files} files, {written.metrics.output_bytes / 1e6:.0f} MB", flush=True)
+        print(f"  {written.metrics.added_files} files, {written.metrics.output_bytes / 1e6:.0f} MB", flush=True)
         (root() / f"{name}.expected.json").write_text(json.dumps(expected, indent=1))
 
 

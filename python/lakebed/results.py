@@ -41,7 +41,7 @@ class WriteMetrics:
     """What a write did."""
 
     #: New files, their rows (with those that were copied) and their sizes.
-    files: int = 0
+    added_files: int = 0
     output_rows: int = 0
     output_bytes: int = 0
     #: Files that made way, and their sizes.
@@ -130,7 +130,7 @@ class OptimizeMetrics:
     #: Files that stayed and got statistics.
     described_files: int = 0
     #: Files that were looked at in the log.
-    seen_files: int = 0
+    scanned_files: int = 0
     #: What went to disk because it did not fit into memory.
     spilled_bytes: int = 0
     #: The most that the process had reserved of its memory budget meanwhile.

@@ -55,7 +55,7 @@ async fn optimize_without_work_reads_no_data() {
         assert_eq!(optimize().run().await.unwrap().commits, 1, "{layout:?}");
         lake.counts();
         let outcome = optimize().run().await.unwrap();
-        assert_eq!((outcome.version, outcome.commits, outcome.metrics.seen_files), (MADE + 1, 0, 1), "{layout:?}");
+        assert_eq!((outcome.version, outcome.commits, outcome.metrics.scanned_files), (MADE + 1, 0, 1), "{layout:?}");
         assert_eq!(lake.counts().reads_and_writes(), (0, 0, 0), "{layout:?}");
         // New rows are work again.
         lake.table.write(stream([(100, 1)])).run().await.unwrap();
@@ -110,7 +110,7 @@ async fn optimize_per_group_commits_each_partition() {
 async fn a_filter_names_the_partitions() {
     let lake = partitioned().await;
     let outcome = lake.table.optimize().filter("v IN (1, 2)").run().await.unwrap();
-    assert_eq!((outcome.metrics.groups, outcome.metrics.removed_files, outcome.metrics.seen_files), (2, 6, 6));
+    assert_eq!((outcome.metrics.groups, outcome.metrics.removed_files, outcome.metrics.scanned_files), (2, 6, 6));
 }
 
 #[tokio::test]

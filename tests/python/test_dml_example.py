@@ -37,7 +37,7 @@ def fruits(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     }
     table = lb.create(path, pa.schema([("name", pa.string()), ("fruit", pa.string())]), properties=properties)
     people = {"name": ["jack", "sarah", "john"], "fruit": ["apple", "orange", "pineapple"]}
-    assert table.append(pa.table(people)).metrics.files == 1
+    assert table.append(pa.table(people)).metrics.added_files == 1
     updated = table.update({"fruit": "'banana'"}, where="name = 'jack'")
     deleted = table.delete("name = 'john'")
     assert (updated.version, deleted.version) == (2, 3)

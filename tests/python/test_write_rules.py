@@ -504,7 +504,7 @@ def test_values_that_the_log_spells_alike_share_their_files(path: str) -> None:
         result = lb.write(f"{path}/{partition_by}", data, partition_by=partition_by)
         found = result.table.to_arrow().sort_by("id")
         assert (found["id"].to_pylist(), found["text"].to_pylist()) == (list(range(6)), texts)
-        assert (result.metrics.files, len(data_files(f"{path}/{partition_by}"))) == (files, files)
+        assert (result.metrics.added_files, len(data_files(f"{path}/{partition_by}"))) == (files, files)
 
 
 _MANY = """
@@ -522,7 +522,7 @@ first = next(batches())
 reader = pa.RecordBatchReader.from_batches(first.schema, batches())
 properties = {"delta.autoOptimize.optimizeWrite": sys.argv[2] == "true"} if len(sys.argv) > 2 else {}
 properties["delta.enableRowTracking"] = True
-print(lb.write(sys.argv[1], reader, partition_by="p", properties=properties).metrics.files)
+print(lb.write(sys.argv[1], reader, partition_by="p", properties=properties).metrics.added_files)
 """
 
 

@@ -82,7 +82,7 @@ def make(suite: str) -> None:
         rows_of = {"tpch": tpch, "tpch_doubles": tpch_doubles, "tpcds": tpcds}[suite]
         for name, rows in rows_of(Path(scratch)):
             done = lb.write(made / name, plain(rows))
-            print(f"{suite}/{name}: {done.metrics.output_rows} rows, {done.metrics.files} files", flush=True)
+            print(f"{suite}/{name}: {done.metrics.output_rows} rows, {done.metrics.added_files} files", flush=True)
         shutil.rmtree(target, ignore_errors=True)
         made.rename(target)
 

@@ -152,7 +152,7 @@ def test_few_files_come_of_a_partitioned_write(adaptive: Any, tmp_path: Path) ->
     rows = adaptive.range(0, 1000, 1, 8).selectExpr("id", "id % 5 AS p")
     gathered = lbs.write(rows, str(tmp_path / "gathered"), partition_by="p")
     scattered = lbs.write(rows, str(tmp_path / "scattered"), partition_by="p", optimize_write=False)
-    assert (gathered.metrics.files, scattered.metrics.files) == (5, 40)
+    assert (gathered.metrics.added_files, scattered.metrics.added_files) == (5, 40)
     assert gathered.table.count() == scattered.table.count() == 1000
 
 
@@ -168,8 +168,8 @@ def test_partition_columns_that_the_rows_lack_are_generated_or_null(spark: Any, 
 def test_the_property_of_a_table_asks_for_few_files(adaptive: Any, path: str) -> None:
     lb.create(path, pa.schema([("id", pa.int64())]), properties={"delta.autoOptimize.optimizeWrite": True})
     rows = adaptive.range(0, 1000, 1, 8)
-    assert lbs.write(rows, path).metrics.files <= 2
-    assert lbs.write(rows, path, optimize_write=False).metrics.files == 8
+    assert lbs.write(rows, path).metrics.added_files <= 2
+    assert lbs.write(rows, path, optimize_write=False).metrics.added_files == 8
 
 
 def test_a_write_that_the_table_knows_is_not_done_again(spark: Any, path: str) -> None:

@@ -46,7 +46,7 @@ pub struct OptimizeMetrics {
     /// Files that stayed and got statistics.
     pub described_files: u64,
     /// Files that were looked at in the log.
-    pub seen_files: u64,
+    pub scanned_files: u64,
     /// What did not fit into memory and went to disk meanwhile.
     pub spilled_bytes: u64,
     /// The most that the process had reserved of its memory budget meanwhile.

@@ -40,7 +40,7 @@ pub(super) struct Plan {
     /// Files that stay and lack statistics, partition by partition.
     pub(super) undescribed: Vec<Group>,
     /// Files that were looked at.
-    pub(super) seen_files: u64,
+    pub(super) scanned_files: u64,
     /// What the log says of those that may be concerned.
     pub(super) batches: Arc<Vec<FileBatch>>,
 }
@@ -107,7 +107,7 @@ struct Found {
     partitions: Vec<String>,
     batches: Vec<FileBatch>,
     by_partition: BTreeMap<Vec<Option<String>>, OfPartition>,
-    seen_files: u64,
+    scanned_files: u64,
 }
 
 #[derive(Default)]
@@ -118,7 +118,7 @@ struct OfPartition {
 
 impl Found {
     fn add(&mut self, batch: &FileBatch, strategy: &Strategy, describes: bool) -> Result<()> {
-        self.seen_files += batch.len() as u64;
+        self.scanned_files += batch.len() as u64;
         let (rows, deleted) = (row_counts(batch)?, deleted_records(batch));
         let (sizes, times) = (batch.longs(column::SIZE)?, batch.longs(column::MODIFICATION_TIME)?);
         let file = |row: usize| PackedFile {
@@ -164,7 +164,7 @@ impl Found {
             live_bytes: files.iter().map(|candidate| candidate.file.live_bytes()).sum(),
             files: Files { batches: Arc::clone(&batches), places: files.iter().map(|candidate| candidate.place).collect() },
         };
-        let mut plan = Plan { seen_files: self.seen_files, batches: Arc::clone(&batches), ..Plan::default() };
+        let mut plan = Plan { scanned_files: self.scanned_files, batches: Arc::clone(&batches), ..Plan::default() };
         for (partition, OfPartition { mut candidates, undescribed }) in self.by_partition {
             // What was written together lies together.
             candidates.sort_by_key(|candidate| (candidate.modified, candidate.place));

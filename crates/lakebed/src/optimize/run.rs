@@ -70,7 +70,7 @@ async fn run_as(table: &Table, options: OptimizeOptions, watcher: Option<Watcher
         decided.plan.groups.retain(|group| group.files.len() >= options.min_files);
     }
     let (snapshot, plan) = (decided.snapshot.clone(), decided.plan);
-    let metrics = OptimizeMetrics { seen_files: plan.seen_files, ..OptimizeMetrics::default() };
+    let metrics = OptimizeMetrics { scanned_files: plan.scanned_files, ..OptimizeMetrics::default() };
     if plan.is_empty() {
         return Ok(OptimizeOutcome { version: snapshot.version(), commits: 0, metrics, snapshot: Some(snapshot) });
     }

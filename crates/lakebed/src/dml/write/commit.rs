@@ -133,7 +133,7 @@ impl Run {
             SchemaMode::Overwrite => operation.with("canOverwriteSchema", true),
         };
         operation = operation.with_metrics([
-            ("numFiles", metrics.files),
+            ("numFiles", metrics.added_files),
             ("numOutputRows", metrics.output_rows),
             ("numOutputBytes", metrics.output_bytes),
         ]);
@@ -166,7 +166,7 @@ async fn record(rewrite: &mut Rewrite, snapshot: &Snapshot, deleted: &DeletedRow
 
 impl WriteMetrics {
     pub(super) fn add_files(&mut self, written: &[WrittenFile], rows: u64) {
-        self.files += written.len() as u64;
+        self.added_files += written.len() as u64;
         self.output_rows += rows;
         self.output_bytes += written.iter().filter_map(|file| u64::try_from(file.add.size).ok()).sum::<u64>();
     }

@@ -145,7 +145,7 @@ pub struct WriteOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct WriteMetrics {
     /// New files.
-    pub files: u64,
+    pub added_files: u64,
     /// Their rows, those among them that were copied.
     pub output_rows: u64,
     /// The sizes of the new files.
