@@ -150,11 +150,11 @@ class Rewriting(Changing, total=False):
 class Merging(Rewriting, total=False):
     """The options of a merge.
 
-    - ``schema``: whether a merge adds columns that only the source has (``merge``), or not (``enforce``).
+    - ``schema_mode``: whether a merge adds columns that only the source has (``merge``), or not (``enforce``).
     - ``on_lossy``: whether digits of the source that no column can hold are an ``error``, or are cut off (``truncate``).
     """
 
-    schema: Annotated[Evolution, "enforce"]
+    schema_mode: Annotated[Evolution, "enforce"]
     on_lossy: Annotated[OnLossy, "error"]
 
 
@@ -194,7 +194,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "properties": arguments.properties,
     "retry": arguments.flag,
     "row_group_rows": functools.partial(arguments.integer, least=1),
-    "schema": _word(SchemaMode),
+    "schema_mode": _word(SchemaMode),
     "storage_options": arguments.strings,
     "target_file_size": arguments.file_size,
     "timeout": arguments.number,

@@ -273,7 +273,7 @@ class Table:
         return self._with(self._table.refresh())
 
     @takes(Appending)
-    def append(self, data: Any, *, schema: Evolution = "enforce", **options: Unpack[Appending]) -> CommitResult:
+    def append(self, data: Any, *, schema_mode: Evolution = "enforce", **options: Unpack[Appending]) -> CommitResult:
         """Adds the rows of ``data``, on top of the latest version whatever the version of this handle; the options are those of
         :func:`lakebed.write`. Where the table is gone, or another one was made in its place, nothing is written.
 
@@ -282,8 +282,8 @@ class Table:
         >>> table.append(pa.table({"id": [1, 2]})).version
         1
         """
-        evolution = arguments.word("schema", schema, Evolution)
-        return self._write(data, {**options, "mode": "append", "schema": evolution})
+        evolution = arguments.word("schema_mode", schema_mode, Evolution)
+        return self._write(data, {**options, "mode": "append", "schema_mode": evolution})
 
     @takes(Overwriting)
     def overwrite(
@@ -292,18 +292,18 @@ class Table:
         *,
         where: str | None = None,
         partitions: Partitions = "static",
-        schema: SchemaMode = "enforce",
+        schema_mode: SchemaMode = "enforce",
         **options: Unpack[Overwriting],
     ) -> CommitResult:
         """Puts the rows of ``data`` in the place of all others, or of those for which ``where`` is true, on top of the latest version; the
-        options are those of :func:`lakebed.write`. ``partition_by``, ``cluster_by`` and ``properties`` go with ``schema="overwrite"``.
+        options are those of :func:`lakebed.write`. ``partition_by``, ``cluster_by`` and ``properties`` go with ``schema_mode="overwrite"``.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/overwrite", pa.table({"id": [1, 2, 3]})).table
         >>> table.overwrite(pa.table({"id": [20]}), where="id >= 2").table.count()
         2
         """
-        replaced = {"mode": "overwrite", "where": where, "partitions": partitions, "schema": schema}
+        replaced = {"mode": "overwrite", "where": where, "partitions": partitions, "schema_mode": schema_mode}
         return self._write(data, {**options, **replaced})
 
     def _write(self, data: Any, options: dict[str, Any]) -> CommitResult:
@@ -355,7 +355,7 @@ class Table:
 
         ``source`` is anything that speaks Arrow, as for :func:`lakebed.write`; it is read once, and may be larger than memory. ``on`` is an SQL
         condition over the columns of both, such as ``"target.id = source.id"``; ``source_alias`` and ``target_alias`` are what it calls the two.
-        ``schema="merge"`` adds columns to the table that the source has and it lacks. ``on_lossy="truncate"`` lets digits of the source go that
+        ``schema_mode="merge"`` adds columns to the table that the source has and it lacks. ``on_lossy="truncate"`` lets digits of the source go that
         no column can hold, such as nanoseconds; assignments cast as SQL does. ``target_file_size`` is about how large new files become, in bytes.
         The other options are those of :meth:`delete`.
         """
@@ -533,6 +533,6 @@ def _reopen(given: dict[str, Any], version: int, table_id: str) -> Table:
 
 def _merging(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a merge. It replaces no schema, and its source is read before `_lakebed` could fill in `on_lossy`."""
-    evolution = arguments.word("schema", options.get("schema"), Evolution)
-    given = checked({**options, "schema": evolution})
+    evolution = arguments.word("schema_mode", options.get("schema_mode"), Evolution)
+    given = checked({**options, "schema_mode": evolution})
     return {**given, "on_lossy": given.get("on_lossy") or "error"}

@@ -74,7 +74,7 @@ def write(
     mode: Mode = "append",
     where: str | None = None,
     partitions: Partitions = "static",
-    schema: SchemaMode = "enforce",
+    schema_mode: SchemaMode = "enforce",
     **options: Unpack[WritingTo],
 ) -> CommitResult:
     """Writes rows to a table, which is made if there is none, in one commit: all of them or none.
@@ -85,7 +85,7 @@ def write(
     - ``uri``: where; a URL, or a path on this machine.
     - ``mode``: ``append``; ``overwrite`` (all rows make way, or with ``where`` those for which it is true, or with
       ``partitions="dynamic"`` those of the partitions that are written to); ``error`` and ``ignore`` write only where there is no table.
-    - ``schema``: ``enforce`` (columns are found by name, and must fit), ``merge`` (new columns are added to the table), ``overwrite``.
+    - ``schema_mode``: ``enforce`` (columns are found by name, and must fit), ``merge`` (new columns are added to the table), ``overwrite``.
     - ``txn=("my-job", 7)``: a write that the table knows already is not done again.
     - ``user_metadata``: words of your own, which the history keeps.
     - ``target_file_size``: about how large files become, in bytes; by default ``delta.targetFileSize``, else 128 MiB, and more for tables of
@@ -107,7 +107,7 @@ def write(
     >>> lb.write("memory://docs/write", pa.table({"id": [4]})).table.count()
     4
     """
-    chosen = {"mode": mode, "where": where, "partitions": partitions, "schema": schema}
+    chosen = {"mode": mode, "where": where, "partitions": partitions, "schema_mode": schema_mode}
     given = {**checked({**options, **chosen}), **located(uri, options)}
     written, committed, metrics = _lakebed.Table.write(given, stream(data))
     table = Table._wrap(written, reopening(given))

@@ -234,13 +234,13 @@ NO_TYPE: list[tuple[str, dict[str, list[Any]]]] = [
             "on_lossy": [True],
             "timeout": ["1", True, b"1"],
             "user_metadata": [1, {"a": 1}],
-            "schema": [True],
+            "schema_mode": [True],
         },
     ),
     ("overwrite", {"where": [123, b"", True], "partitions": [True], "properties": ["a", [("a", 1)], {1: "a"}, {"a": None}]}),
     ("delete", {"where": [123, b"id = 1"], "retry": [0, "no", None], "timeout": ["1"], "txn": TXN[:2]}),
     ("update", {"set": ["p", {"p": 1}, {1: "p"}, None], "where": [1]}),
-    ("merge", {"on": [1, None], "source_alias": [1], "schema": [1], "retry": ["yes"]}),
+    ("merge", {"on": [1, None], "source_alias": [1], "schema_mode": [1], "retry": ["yes"]}),
     ("upsert", {"keys": [1, [1], b"id"], "target_file_size": ["big"]}),
     (
         "optimize",
@@ -277,14 +277,17 @@ NO_SENSE: list[tuple[str, dict[str, list[Any]]]] = [
             "bloom_columns": ["nope", "", ["id", "ID"], ["id", "nope"]],
             "on_lossy": ["", "maybe"],
             "timeout": [-1, -0.5, float("nan")],
-            "schema": ["overwrite", "", "evolve"],
+            "schema_mode": ["overwrite", "", "evolve"],
         },
     ),
     ("overwrite", {"where": ["", "  "], "partitions": ["dynamik"], "partition_by": ["", ["p", "p"], ["p", "P"]]}),
     ("overwrite", {"properties": [{"delta.targetFileSize": "0"}, {"delta.targetFileSize": 1}, {"delta.nonsense": 1}]}),
     ("delete", {"where": ["", "\n"], "timeout": [-1, float("nan")], "txn": [("a", -1)]}),
     ("update", {"set": [{}], "target_file_size": [0]}),
-    ("merge", {"on": ["", " "], "source_alias": [""], "schema": ["overwrite"], "on_lossy": ["maybe"], "target_file_size": [1]}),
+    (
+        "merge",
+        {"on": ["", " "], "source_alias": [""], "schema_mode": ["overwrite"], "on_lossy": ["maybe"], "target_file_size": [1]},
+    ),
     ("upsert", {"keys": [[], "", ["id", "id"]], "timeout": [-1]}),
     ("optimize", {"target_file_size": [0, 1023, -1], "min_files": [0, -1], "max_deleted_share": [2, -0.1, float("nan")]}),
     (
@@ -308,7 +311,7 @@ def call(table: lb.Table, method: str, name: str, value: Any) -> Any:
     """The method with this argument, and others that make sense."""
     needed: dict[str, dict[str, Any]] = {
         "append": {"data": DATA},
-        "overwrite": {"data": DATA, **({"schema": "overwrite"} if name in ("properties", "partition_by") else {})},
+        "overwrite": {"data": DATA, **({"schema_mode": "overwrite"} if name in ("properties", "partition_by") else {})},
         "update": {"set": {"p": "'x'"}},
         "merge": {"source": DATA, "on": "target.id = source.id"},
         "upsert": {"source": DATA, "keys": "id"},
@@ -505,7 +508,7 @@ def test_values_that_make_sense_are_taken(tmp_path: Path) -> None:
     )
     table = result.table
     assert table.transaction_version("a") == 3
-    assert table.append(DATA, timeout=float("inf"), schema="Merge").version == 1  # type: ignore[arg-type]
+    assert table.append(DATA, timeout=float("inf"), schema_mode="Merge").version == 1  # type: ignore[arg-type]
     assert lb.Table(tmp_path / "t", version=np.int64(1)).count() == 6
     assert lb.Table(tmp_path / "t", timestamp=pd.Timestamp(lb.Table(tmp_path / "t").history(1)[0].timestamp)).version == 1
     assert table.optimize(dry_run=np.True_, commit="GROUP", max_deleted_share=np.float64(0)) is not None  # type: ignore[call-overload]
@@ -616,7 +619,7 @@ def operations() -> dict[str, Callable[[lb.Table], Any]]:
         "append": lambda t: t.append(DATA),
         "overwrite": lambda t: t.overwrite(DATA),
         "overwrite where": lambda t: t.overwrite(DATA, where="id > 0"),
-        "schema": lambda t: t.overwrite(DATA, schema="overwrite"),
+        "schema_mode": lambda t: t.overwrite(DATA, schema_mode="overwrite"),
         "delete": lambda t: t.delete(),
         "update": lambda t: t.update({"p": "'x'"}),
         "upsert": lambda t: t.upsert(DATA, "id"),

@@ -81,12 +81,12 @@ def test_a_first_write_and_a_new_schema_keep_notes_too(path: str) -> None:
     lb.write(path, pa.table({"d": pa.array([1], pa.int32()), "x": [1]}, schema=with_default))
     assert notes(path)["d"] == {"CURRENT_DEFAULT": "7"}
     commented = pa.schema([field("y", pa.int64(), comment="new")])
-    lb.write(path, pa.table({"y": [1]}, schema=commented), schema="merge")
+    lb.write(path, pa.table({"y": [1]}, schema=commented), schema_mode="merge")
     assert notes(path)["y"] == {"comment": "new"}
     with pytest.raises(lb.InvalidInputError, match="column z: a column that is added"):
-        lb.write(path, pa.table({"z": [1]}, schema=pa.schema([field("z", pa.int64(), CURRENT_DEFAULT="1")])), schema="merge")
+        lb.write(path, pa.table({"z": [1]}, schema=pa.schema([field("z", pa.int64(), CURRENT_DEFAULT="1")])), schema_mode="merge")
     generated = pa.schema([("x", pa.int64()), field("g", pa.int64(), **{"delta.generationExpression": "x + 1"})])
-    lb.write(path, pa.table({"x": [1], "g": [2]}, schema=generated), mode="overwrite", schema="overwrite")
+    lb.write(path, pa.table({"x": [1], "g": [2]}, schema=generated), mode="overwrite", schema_mode="overwrite")
     assert notes(path)["g"] == {"delta.generationExpression": "x + 1"}
 
 
@@ -160,18 +160,18 @@ def test_columns_of_the_change_feed_are_refused_where_the_table_has_it(path: str
     assert not Path(path).exists()
     table = lb.create(path, pa.schema([("id", pa.int64())]), properties=FEED)
     with pytest.raises(lb.InvalidInputError, match=match):
-        lb.write(path, data, schema="merge")
+        lb.write(path, data, schema_mode="merge")
     with pytest.raises(lb.InvalidInputError, match=match):
-        lb.write(path, data, mode="overwrite", schema="overwrite")
+        lb.write(path, data, mode="overwrite", schema_mode="overwrite")
     with pytest.raises(lb.InvalidInputError, match=match):
         lb.create(path, data.schema, properties=FEED, mode="replace")
-    merge = table.merge(data, on="target.id = source.id", schema="merge")
+    merge = table.merge(data, on="target.id = source.id", schema_mode="merge")
     with pytest.raises(lb.InvalidInputError, match=match):
         merge.when_matched_update().when_not_matched_insert().execute()
     plain = str(tmp_path / "plain")
     lb.write(plain, data)
     with pytest.raises(lb.InvalidInputError, match=match):
-        lb.write(plain, data, mode="overwrite", schema="overwrite", properties=FEED)
+        lb.write(plain, data, mode="overwrite", schema_mode="overwrite", properties=FEED)
     assert lb.Table(plain).to_arrow().num_rows == 1
 
 
@@ -239,12 +239,12 @@ def test_what_is_wrong_with_the_callers_columns_is_not_blamed_on_the_table(path:
     assert not Path(path).exists()
     existing = str(tmp_path / "existing")
     table = lb.write(existing, pa.table({"other": [1]})).table
-    for options in ({"schema": "merge"}, {"schema": "overwrite", "mode": "overwrite"}):
-        if options == {"schema": "merge"} and data.num_columns == 0:
+    for options in ({"schema_mode": "merge"}, {"schema_mode": "overwrite", "mode": "overwrite"}):
+        if options == {"schema_mode": "merge"} and data.num_columns == 0:
             continue
         with pytest.raises((lb.InvalidInputError, lb.SchemaMismatchError, lb.UnsupportedFeatureError)):
             lb.write(existing, data, **options)
-    merge = table.merge(data, on="target.other = 1", schema="merge").when_not_matched_insert()
+    merge = table.merge(data, on="target.other = 1", schema_mode="merge").when_not_matched_insert()
     if data.num_columns:
         with pytest.raises((lb.InvalidInputError, lb.SchemaMismatchError, lb.UnsupportedFeatureError)):
             merge.execute()

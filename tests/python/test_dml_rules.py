@@ -119,11 +119,11 @@ def test_a_condition_that_is_unknown_holds_for_no_row(path: str, vectors: bool) 
         ("TRUE", []),
         ("FALSE", [1, 2, 3]),
     ):
-        lb.write(path, data, mode="overwrite", schema="overwrite", properties={VECTORS: vectors})
+        lb.write(path, data, mode="overwrite", schema_mode="overwrite", properties={VECTORS: vectors})
         result = lb.Table(path).delete(where)
         assert (where, [row["id"] for row in rows(path)]) == (where, left)
         assert (result.committed, result.metrics.deleted_rows) == (len(left) < 3, 3 - len(left))
-        lb.write(path, data, mode="overwrite", schema="overwrite", properties={VECTORS: vectors})
+        lb.write(path, data, mode="overwrite", schema_mode="overwrite", properties={VECTORS: vectors})
         result = lb.Table(path).update({"id": "id + 10"}, where=where)
         assert (where, [row["id"] for row in rows(path) if row["id"] < 10]) == (where, left)
         assert (result.committed, result.metrics.updated_rows) == (len(left) < 3, 3 - len(left))

@@ -62,7 +62,7 @@ class Deltalake:
     """The same calls by deltalake."""
 
     def write(self, path: str, data: Any, **given: Any) -> None:
-        words = {"where": "predicate", "schema": "schema_mode", "mode": "mode", "partition_by": "partition_by"}
+        words = {"where": "predicate", "schema_mode": "schema_mode", "mode": "mode", "partition_by": "partition_by"}
         words["target_file_size"] = "target_file_size"
         dl.write_deltalake(path, data, **{"mode": "append", **{words[name]: value for name, value in given.items()}})
 
@@ -229,10 +229,10 @@ WRITES: dict[str, Callable[[Door, str, Any], None]] = {
     "append": lambda door, path, data: (before(door, path), door.write(path, data))[0],
     "append to partitions": lambda door, path, data: (before(door, path, partition_by=["p"]), door.write(path, data))[0],
     "overwrite": lambda door, path, data: (before(door, path), door.write(path, data, mode="overwrite"))[0],
-    "merge the schema": lambda door, path, data: (before(door, path), door.write(path, data, schema="merge"))[0],
+    "merge the schema": lambda door, path, data: (before(door, path), door.write(path, data, schema_mode="merge"))[0],
     "replace the schema": lambda door, path, data: (
         before(door, path),
-        door.write(path, data, mode="overwrite", schema="overwrite"),
+        door.write(path, data, mode="overwrite", schema_mode="overwrite"),
     )[0],
 }
 
@@ -481,7 +481,7 @@ CALLS: dict[str, Call] = {
     "write where there is a table, error": written(mode="error"),
     "write where there is a table, ignore": written(mode="ignore"),
     "write in a mode that is none": written(mode="nonsense"),
-    "write in a schema mode that is none": written(schema="nonsense"),
+    "write in a schema mode that is none": written(schema_mode="nonsense"),
     "write to other partitions": written(partition_by=["p"]),
     "write files of no bytes": written(target_file_size=0),
     "write files of less than no bytes": written(target_file_size=-1),

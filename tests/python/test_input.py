@@ -51,7 +51,7 @@ def refused(path: str, data: Any, match: str, kind: type[Exception] = lb.Invalid
         lb.write(there, pa.table({"a": [0]}))
     before = (lb.Table(there).version, rows(there), files(there))
     with pytest.raises(kind) as caught:
-        lb.write(there, make(), **{"schema": "merge", **options})
+        lb.write(there, make(), **{"schema_mode": "merge", **options})
     assert (lb.Table(there).version, rows(there), files(there)) == before
     assert isinstance(caught.value.__cause__, Exception | None)
     return caught.value

@@ -178,7 +178,7 @@ def test_columns_are_merged(s3: S3) -> None:
     lb.write(uri, pa.table({"id": [1]}), storage_options=options)
     with pytest.raises(lb.SchemaMismatchError):
         lb.write(uri, pa.table({"id": [2], "rush": [True]}), storage_options=options)
-    lb.write(uri, pa.table({"id": [2], "rush": [True]}), schema="merge", storage_options=options)
+    lb.write(uri, pa.table({"id": [2], "rush": [True]}), schema_mode="merge", storage_options=options)
     check(s3, "columns", [{"id": 1, "rush": None}, {"id": 2, "rush": True}])
     assert commits(s3, "columns") == [0, 1]
 

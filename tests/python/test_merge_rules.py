@@ -130,7 +130,7 @@ def test_null_is_no_key_unless_it_is_said(path: str, vectors: bool) -> None:
 
     def merged(on: str) -> Rows:
         data = people((1, "a"), (None, "b"))
-        table = lb.write(path, data, mode="overwrite", schema="overwrite", properties={VECTORS: vectors}).table
+        table = lb.write(path, data, mode="overwrite", schema_mode="overwrite", properties={VECTORS: vectors}).table
         return rows(table.merge(source, on).when_matched_update().when_not_matched_insert().execute().table)
 
     assert merged(BY_ID) == [(1, "one"), (None, "b"), (None, "n")]
@@ -381,8 +381,8 @@ def test_a_schema_that_grows_takes_what_the_clauses_name(path: str, vectors: boo
     properties = {VECTORS: vectors, FEED: True, **({"delta.columnMapping.mode": "name"} if mapped else {})}
 
     def merge(source: pa.Table = EVOLVED) -> lb.Merge:
-        lb.write(path, people((1, "a"), (2, "b"), (3, "c")), mode="overwrite", schema="overwrite", properties=properties)
-        return lb.Table(path).merge(source, BY_ID, schema="merge")
+        lb.write(path, people((1, "a"), (2, "b"), (3, "c")), mode="overwrite", schema_mode="overwrite", properties=properties)
+        return lb.Table(path).merge(source, BY_ID, schema_mode="merge")
 
     table = merge().when_matched_update().when_not_matched_insert().execute().table
     assert table.schema.names == ["id", "v", "new"]
@@ -412,7 +412,7 @@ def test_structs_that_grow_keep_what_the_source_lacks(path: str, vectors: bool) 
 
     def merge(values_of_source: list[Any], kind: pa.DataType, schema: Any = "merge") -> lb.Merge:
         data = pa.table({"id": [1, 2, 3], "s": pa.array(values, inner)})
-        lb.write(path, data, mode="overwrite", schema="overwrite", properties={VECTORS: vectors})
+        lb.write(path, data, mode="overwrite", schema_mode="overwrite", properties={VECTORS: vectors})
         source = pa.table({"id": [2, 3, 4], "s": pa.array(values_of_source, kind)})
         return lb.Table(path).merge(source, BY_ID, schema=schema).when_matched_update().when_not_matched_insert()
 

@@ -78,7 +78,7 @@ for _name, _data in {
 }.items():
     CALLS[f"write_{_name}"] = lambda path, table, data=_data: lb.write(path, data)
     CALLS[f"merge_{_name}"] = lambda path, table, data=_data: (
-        table.merge(data, on="target.id = 1", schema="merge").when_matched_update().when_not_matched_insert().execute()
+        table.merge(data, on="target.id = 1", schema_mode="merge").when_matched_update().when_not_matched_insert().execute()
     )
 
 for _number, _where in enumerate(

@@ -433,9 +433,9 @@ def test_each_operation_is_told_as_delta_spark_tells_it(tmp_path: Path, spark: A
     both(parts([6], ["b"]), {"replaceWhere": "p = 'b'"}, mode="overwrite", where="p = 'b'")
     both(parts([7], ["c"]), {"partitionOverwriteMode": "dynamic"}, mode="overwrite", partitions="dynamic")
     both(parts([8], ["a"]), {"replaceWhere": "id = 1 OR id = 8"}, mode="overwrite", where="id = 1 OR id = 8")
-    both(pa.table({"id": [9], "p": ["a"], "n": ["x"]}), {"mergeSchema": "true"}, schema="merge")
+    both(pa.table({"id": [9], "p": ["a"], "n": ["x"]}), {"mergeSchema": "true"}, schema_mode="merge")
     both(pa.table({"id": [10], "p": ["a"], "n": ["x"]}), mode="overwrite")
-    both(pa.table({"z": [1]}), {"overwriteSchema": "true"}, mode="overwrite", schema="overwrite", partition_by=[])
+    both(pa.table({"z": [1]}), {"overwriteSchema": "true"}, mode="overwrite", schema_mode="overwrite", partition_by=[])
     found = [_told(DeltaLog(spark, own), version) for version in range(9)]
     assert found == [_told(DeltaLog(spark, theirs), version) for version in range(9)]
 

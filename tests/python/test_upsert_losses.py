@@ -40,7 +40,7 @@ def test_what_a_column_cannot_hold_is_refused(table: lb.Table, id: int, column: 
 
 def test_integers_that_pandas_made_fractions_of_are_refused(table: lb.Table) -> None:
     with pytest.raises(lb.SchemaMismatchError, match="n: integer in the table, double in the data"):
-        table.upsert(pd.DataFrame({"id": [1, 2], "n": [3, None]}), keys="id", schema="merge")
+        table.upsert(pd.DataFrame({"id": [1, 2], "n": [3, None]}), keys="id", schema_mode="merge")
 
 
 def test_what_fits_is_taken_whatever_its_type(table: lb.Table) -> None:

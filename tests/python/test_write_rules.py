@@ -78,7 +78,7 @@ def test_data_that_does_not_fit_is_refused_with_every_difference_before_anything
         "  ~ id: long in the table, string in the data (parse the texts first)\n"
         "  ~ at: timestamp in the table, timestamp_ntz in the data (an instant needs a time zone: give the data one, such as UTC)\n"
         "  + new: long is in the data, not in the table\n"
-        'schema="merge" adds new columns to the table, schema="overwrite" replaces its schema'
+        'schema_mode="merge" adds new columns to the table, schema_mode="overwrite" replaces its schema'
     )
     assert len(data_files(path)) == 1
     assert lb.Table(path).version == 0
@@ -358,26 +358,26 @@ def configuration(path: str) -> dict[str, str]:
 
 def test_a_table_that_gets_row_tracking_with_its_new_schema_says_where_ids_are_kept(path: str) -> None:
     lb.write(path, {"id": [1]})
-    lb.write(path, {"id": [2]}, mode="overwrite", schema="overwrite", properties={"delta.enableRowTracking": True})
+    lb.write(path, {"id": [2]}, mode="overwrite", schema_mode="overwrite", properties={"delta.enableRowTracking": True})
     kept = configuration(path)
     names = {kept[f"delta.rowTracking.materialized{what}ColumnName"] for what in ("RowId", "RowCommitVersion")}
     assert len(names) == 2
     # They stay what they are: files that are written later may have them.
-    lb.write(path, {"id": [3]}, mode="overwrite", schema="overwrite")
+    lb.write(path, {"id": [3]}, mode="overwrite", schema_mode="overwrite")
     assert configuration(path) == kept
 
 
 def test_a_table_cannot_become_compatible_with_iceberg_while_readers_could_not_read_it(path: str) -> None:
     lb.write(path, {"id": [1]})
     with pytest.raises(lb.InvalidInputError, match=r"set delta\.columnMapping\.mode to name or id as well"):
-        lb.write(path, {"id": [2]}, mode="overwrite", schema="overwrite", properties={"delta.enableIcebergCompatV2": True})
+        lb.write(path, {"id": [2]}, mode="overwrite", schema_mode="overwrite", properties={"delta.enableIcebergCompatV2": True})
     assert lb.Table(path).version == 0
 
 
 def test_a_replaced_table_is_read_as_it_was_at_any_time_of_its_commits(path: str) -> None:
     with_times = {"delta.enableInCommitTimestamps": True}
     lb.write(path, {"id": [1]})
-    lb.write(path, {"id": [2]}, mode="overwrite", schema="overwrite", properties=with_times)
+    lb.write(path, {"id": [2]}, mode="overwrite", schema_mode="overwrite", properties=with_times)
     schema = pa.schema([("other", pa.string())])
     lb.create(path, schema, mode="replace", properties=with_times)
     assert configuration(path)["delta.inCommitTimestampEnablementVersion"] == "1"

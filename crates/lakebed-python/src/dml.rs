@@ -112,7 +112,7 @@ impl Table {
         if let Some(keys) = options.get::<Vec<String>>("keys")? {
             merge = merge.on_keys(keys);
         }
-        merge = merge.evolve_schema(evolves(text("schema")?.as_deref()).map_err(to_py)?);
+        merge = merge.evolve_schema(evolves(text("schema_mode")?.as_deref()).map_err(to_py)?);
         for given in options.get::<Vec<GivenClause>>("clauses")?.unwrap_or_default() {
             merge = merge.when(clause(given).map_err(to_py)?);
         }
@@ -147,5 +147,5 @@ fn clause((when, condition, action, columns): GivenClause) -> Result<Clause> {
 }
 
 fn evolves(given: Option<&str>) -> Result<bool> {
-    word("schema", given, &[("enforce", false), ("merge", true)])
+    word("schema_mode", given, &[("enforce", false), ("merge", true)])
 }

@@ -25,7 +25,7 @@ class BatchWriting(Writing, Defining, Storage, total=False):
     mode: Annotated[Mode, "append"]
     where: str | None
     partitions: Partitions | None
-    schema: Annotated[SchemaMode, "enforce"]
+    schema_mode: Annotated[SchemaMode, "enforce"]
     optimize_write: bool | None
 
 

@@ -106,7 +106,7 @@ def write_options(options: Options, overwrite: bool, access: Access) -> dict[str
         "mode": mode,
         "where": where,
         "partitions": options.word("partitions", "partitionOverwriteMode", among=get_args(Partitions)),
-        "schema": _schema_mode(options, mode),
+        "schema_mode": _schema_mode(options, mode),
         "txn": None if app_id is None else (app_id, number),
         "user_metadata": options.text("user_metadata", "userMetadata"),
         "target_file_size": options.number("target_file_size"),
@@ -125,11 +125,11 @@ def write_options(options: Options, overwrite: bool, access: Access) -> dict[str
 
 def _schema_mode(options: Options, mode: str) -> SchemaMode:
     """What lakebed's option says, or Delta Spark's two, which may be given beside it if they say the same."""
-    said = options.word("schema", among=get_args(SchemaMode))
+    said = options.word("schema_mode", among=get_args(SchemaMode))
     flags = {"merge": options.flag("mergeSchema"), "overwrite": options.flag("overwriteSchema")}
     for meant, flag in flags.items():
         if said is not None and flag is not None and flag != (said == meant):
-            raise InvalidInputError(f"the options schema={said} and {meant}Schema={str(flag).lower()} contradict each other")
+            raise InvalidInputError(f"the options schema_mode={said} and {meant}Schema={str(flag).lower()} contradict each other")
     if flags["overwrite"] and mode != "overwrite":
         raise InvalidInputError(f"overwriteSchema=true goes with mode overwrite, which replaces all rows, and not with {mode}")
     return cast("SchemaMode", said) if said else "overwrite" if flags["overwrite"] else "merge" if flags["merge"] else "enforce"

@@ -44,8 +44,8 @@ def write(df: DataFrame, uri: str | os.PathLike[str], **options: Unpack[FrameWri
     - ``mode``: ``append``; ``overwrite`` (all rows make way, or with ``where`` those for which it is true, or with
       ``partitions="dynamic"`` those of the partitions that are written to); ``error`` and ``ignore`` write only where there is no table.
     - ``partitions``: ``static`` or ``dynamic``; by default what the session's setting ``spark.sql.sources.partitionOverwriteMode`` says,
-      unless ``where`` or ``schema="overwrite"`` says which rows make way.
-    - ``schema``: ``enforce`` (columns are found by name, and must fit), ``merge`` (new columns are added to the table), ``overwrite``.
+      unless ``where`` or ``schema_mode="overwrite"`` says which rows make way.
+    - ``schema_mode``: ``enforce`` (columns are found by name, and must fit), ``merge`` (new columns are added to the table), ``overwrite``.
     - ``txn=("my-job", 7)``: a write that the table knows already is not done again.
     - ``user_metadata``: words of your own, which the history keeps.
     - ``target_file_size``: about how large files become, in bytes.
@@ -63,7 +63,12 @@ def write(df: DataFrame, uri: str | os.PathLike[str], **options: Unpack[FrameWri
     uri, access = location.of_caller(uri), Access.of(options)
     optimize_write = _optimize_write(options)
     given = {**_checked(options), **located(uri, options)}
-    if given["partitions"] is None and given["mode"] == "overwrite" and given["where"] is None and given["schema"] != "overwrite":
+    if (
+        given["partitions"] is None
+        and given["mode"] == "overwrite"
+        and given["where"] is None
+        and given["schema_mode"] != "overwrite"
+    ):
         given["partitions"] = session.setting(df.sparkSession, "spark.sql.sources.partitionOverwriteMode", "static")
     schema_text = written.delta_schema(df.schema)
     batch = options.get("txn")
@@ -103,7 +108,7 @@ def foreach_batch(
       but other offsets, or, where Spark does not tell these (on Connect), another number of rows. ``"trust"`` leaves out the comparison of
       rows: for queries that give other rows each time that they run.
     - ``mode``: ``append``, or ``overwrite``, by which each batch replaces all rows, or those that ``where`` or ``partitions`` name.
-    - ``partition_by``, ``cluster_by``, ``schema``, ``user_metadata``, ``target_file_size``, ``properties``, ``compression``, ``row_group_rows``,
+    - ``partition_by``, ``cluster_by``, ``schema_mode``, ``user_metadata``, ``target_file_size``, ``properties``, ``compression``, ``row_group_rows``,
       ``bloom_columns``, ``on_lossy``, ``timeout``, ``optimize_write``, ``storage_options`` and ``credentials`` are those of :func:`write`.
 
     What comes back takes a batch and its number, as Spark gives them, and may be called in a function of your own.
@@ -134,7 +139,7 @@ def foreach_batch(
 
 def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a write as `_lakebed` takes them, those that are not given as well. A stream's batch stands for its `txn`."""
-    given = {"mode": "append", "partitions": None, "schema": "enforce", **options, "where": condition(options.get("where"))}
+    given = {"mode": "append", "partitions": None, "schema_mode": "enforce", **options, "where": condition(options.get("where"))}
     if isinstance(options.get("txn"), Batch):
         given["txn"] = None
     given.pop("optimize_write", None)

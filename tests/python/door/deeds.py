@@ -129,8 +129,8 @@ _FILE_WRONG: list[tuple[str, Any]] = [("target_file_size", wrong) for wrong in (
 _WRITE_WRONG = [
     *_COMMON_WRONG,
     *_FILE_WRONG,
-    ("schema", "nonsense"),
-    ("schema", 1),
+    ("schema_mode", "nonsense"),
+    ("schema_mode", 1),
     ("partitions", "nonsense"),
     ("compression", "nonsense"),
     ("compression", 3),
@@ -189,7 +189,7 @@ WRONG: dict[str, list[tuple[str, Any]]] = {
         ("set", 5),
         ("set", (("n", "1"), ("N", "2"))),
     ],
-    "upsert": [*_COMMON_WRONG, *_FILE_WRONG, ("keys", []), ("keys", ["nope"]), ("keys", 5), ("schema", "overwrite")],
+    "upsert": [*_COMMON_WRONG, *_FILE_WRONG, ("keys", []), ("keys", ["nope"]), ("keys", 5), ("schema_mode", "overwrite")],
     "merge": [
         *_COMMON_WRONG,
         *_FILE_WRONG,
@@ -197,7 +197,7 @@ WRONG: dict[str, list[tuple[str, Any]]] = {
         ("on", "target.id"),
         ("on", "target.nope = source.id"),
         ("on", 5),
-        ("schema", "nonsense"),
+        ("schema_mode", "nonsense"),
         ("clauses", None),
         ("source_alias", "target"),
         ("source_alias", 5),

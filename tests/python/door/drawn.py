@@ -125,7 +125,7 @@ def _sound(draw: st.DrawFn, verb: str, met: list[str]) -> dict[str, Any]:
         if draw(sometimes):
             given.update([draw(st.sampled_from(_SOUND_FILES))])
         if draw(sometimes):
-            given["schema"] = draw(st.sampled_from(["enforce", "merge", "merge", "merge", "overwrite"]))
+            given["schema_mode"] = draw(st.sampled_from(["enforce", "merge", "merge", "merge", "overwrite"]))
     mode = verb
     if verb == "write":
         mode = given["mode"] = draw(
@@ -220,7 +220,7 @@ def of_spark(draw: st.DrawFn) -> Case:
     if given["mode"] == "overwrite" and met:
         given |= draw(st.sampled_from([{}, {"where": draw(st.sampled_from(met))}, {"partitions": "dynamic"}]))
     if draw(_one_in(4)):
-        given["schema"] = "merge"
+        given["schema_mode"] = "merge"
     if before.partition_by and not before.exists:
         given["partition_by"] = list(before.partition_by)
     if not draw(_one_in(6)):
@@ -236,7 +236,7 @@ _WRONG_OF_SPARK: list[tuple[str, Any]] = [
     ("target_file_size", "many"),
     ("wher", "id = 1"),
     ("compression", "nonsense"),
-    ("schema", "nonsense"),
+    ("schema_mode", "nonsense"),
     ("partitions", "nonsense"),
 ]
 

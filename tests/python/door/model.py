@@ -111,7 +111,7 @@ def _judge_source(case: Case, given: dict[str, Any], found: Wanted) -> None:
         found.doubts.append("an iterable of tables")
     if not any(batches) and source.kind != sources.WITH_INDEX:
         (found.doubts if case.table.exists else found.refused).append("no columns")
-    is_new = not case.table.exists or given.get("schema") == "overwrite"
+    is_new = not case.table.exists or given.get("schema_mode") == "overwrite"
     _judge_drift(source.kind, batches, found)
     for batch in batches:
         for column in batch:
@@ -123,7 +123,7 @@ def _judge_source(case: Case, given: dict[str, Any], found: Wanted) -> None:
                 fits = (
                     column.type in _NEW
                     and _is_named_well(column.name)
-                    and given.get("schema") == "merge"
+                    and given.get("schema_mode") == "merge"
                     and case.deed.verb not in ("upsert", "merge")
                 )
             if not fits:
@@ -233,7 +233,7 @@ def _write(case: Case, given: dict[str, Any], found: Wanted) -> None:
     mode = {"append": "append", "overwrite": "overwrite"}.get(case.deed.verb) or given.get("mode", "append")
     if exists and (mode == "ignore" or _is_known(given)):
         found.commits = False
-        if given.get("schema") == "overwrite" or "where" in given or "partitions" in given:
+        if given.get("schema_mode") == "overwrite" or "where" in given or "partitions" in given:
             found.doubts.append("words about what is replaced, where nothing is")
         return
     new = _incoming(case, given)
@@ -241,7 +241,7 @@ def _write(case: Case, given: dict[str, Any], found: Wanted) -> None:
     by = partitions(case, given)
     if not exists and by and not set(by) < {name.lower() for name in _columns(sources.batches(case.source))}:
         found.refused.append("partitions by what is not there, or by all there is")
-    if given.get("schema") == "overwrite":
+    if given.get("schema_mode") == "overwrite":
         if exists:
             found.doubts.append("the schema is replaced")
     else:
@@ -249,12 +249,12 @@ def _write(case: Case, given: dict[str, Any], found: Wanted) -> None:
         if case.table.required and "id" not in {name.lower() for name in _columns(sources.batches(case.source))}:
             found.doubts.append("the data lacks a column that must not be null")
     if mode != "overwrite":
-        if where is not None or dynamic or given.get("schema") == "overwrite":
+        if where is not None or dynamic or given.get("schema_mode") == "overwrite":
             found.doubts.append("words for an overwrite")
         found.rows += new
         found.commits = True if new else None
         return
-    if (where is not None) + dynamic + (given.get("schema") == "overwrite") > 1:
+    if (where is not None) + dynamic + (given.get("schema_mode") == "overwrite") > 1:
         found.doubts.append("several words about what is replaced")
     if where is not None:
         if not exists:

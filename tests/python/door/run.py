@@ -115,7 +115,7 @@ def _judge_success(case: Case, answer: Answer, wanted: Wanted, path: str, versio
         try:
             return _judge_feed(table, version, found, bag(tables.before(case.table)))
         except lb.SchemaMismatchError:
-            if dict(case.deed.given).get("schema") != "overwrite":
+            if dict(case.deed.given).get("schema_mode") != "overwrite":
                 raise  # Only rows of two schemas have no feed.
     return ""
 

@@ -315,7 +315,7 @@ def an_argument_of_a_write_that_makes_no_sense_is_refused_by_its_name(spark: Any
     writes: list[tuple[str, Any, type[Exception]]] = [
         ("mode", "nope", lb.InvalidInputError),
         ("partitions", "some", lb.InvalidInputError),
-        ("schema", "", lb.InvalidInputError),
+        ("schema_mode", "", lb.InvalidInputError),
         ("on_lossy", "x", lb.InvalidInputError),
         ("partition_by", F.col("id"), TypeError),
         ("cluster_by", "", lb.InvalidInputError),
@@ -333,7 +333,7 @@ def an_argument_of_a_write_that_makes_no_sense_is_refused_by_its_name(spark: Any
     stream = spark.readStream.format("rate").load()
     refused(lambda: lbs.write(stream, path), "df is a stream", lb.InvalidInputError)
     assert lb.Table(path).version == 0
-    assert lbs.write(spark.range(7, 8), path, mode="OverWrite", schema="MERGE", on_lossy="Error").version == 1  # type: ignore[arg-type]
+    assert lbs.write(spark.range(7, 8), path, mode="OverWrite", schema_mode="MERGE", on_lossy="Error").version == 1  # type: ignore[arg-type]
     assert ids(path) == [7]
 
 

@@ -98,7 +98,7 @@ def write(spark: SparkSession, path: Path) -> None:
     lbs.write(one.where("id = 5"), path, mode="overwrite", where="part = 1")
     check(ids(path), [0, 2, 4, 5, 6, 8], "rows after a part was replaced")
     check(
-        [lbs.write(spark.range(1), path, schema="merge", txn=("smoke", 1)).committed for _ in range(2)],
+        [lbs.write(spark.range(1), path, schema_mode="merge", txn=("smoke", 1)).committed for _ in range(2)],
         [True, False],
         "known writes",
     )

@@ -230,7 +230,7 @@ def test_schemas_grow_in_merges_as_in_delta_spark(columns: dict[str, pa.Array], 
     table = lb.write(ours, data, properties={FEED: True}).table
     shutil.copytree(ours, theirs)
     source = pa.table({"id": [2, 3], **columns})
-    merge = table.merge(source, "target.id = source.id", schema="merge")
+    merge = table.merge(source, "target.id = source.id", schema_mode="merge")
     merge.when_matched_update().when_not_matched_insert().execute()
     spark.createDataFrame(source).createOrReplaceTempView("source")
     spark.sql(

@@ -85,7 +85,7 @@ def test_an_option_of_a_read_that_makes_no_sense(name: str, value: str) -> None:
     ("name", "value"),
     [
         ("mode", "nope"),
-        ("schema", "x"),
+        ("schema_mode", "x"),
         ("partitionOverwriteMode", "some"),
         ("on_lossy", ""),
         ("target_file_size", "1mb"),
@@ -136,7 +136,7 @@ def test_words_and_columns_are_those_of_lakebed() -> None:
     theirs = typing.get_type_hints(lb.write)
     for function in (lbs.write, lbs.foreach_batch):
         hints = typing.get_type_hints(function, localns={"DataFrame": Any})
-        for name in ("mode", "schema", "on_lossy", "bloom_columns", "partition_by", "cluster_by"):
+        for name in ("mode", "schema_mode", "on_lossy", "bloom_columns", "partition_by", "cluster_by"):
             assert hints[name] == theirs[name], name
         assert hints["partitions"] == theirs["partitions"] | None
 

@@ -338,7 +338,7 @@ def test_a_stream_that_was_defined_before_the_schema_changed_is_told_to_start_ag
 ) -> None:
     lbs.write(spark.range(1), path)
     rows = spark.readStream.format("lakebed").load(path)
-    lbs.write(spark.range(1).selectExpr("id", "'x' AS more"), path, schema="merge")
+    lbs.write(spark.range(1).selectExpr("id", "'x' AS more"), path, schema_mode="merge")
     query = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start()
     with pytest.raises(Exception, match="Define the stream again"):
         query.processAllAvailable()

@@ -33,7 +33,7 @@ def by_function(spark: Any) -> Write:
 
 def by_format(spark: Any) -> Write:
     lbs.register(spark)
-    names = {"target_file_size", "row_group_rows", "compression", "where", "partitions", "schema"}
+    names = {"target_file_size", "row_group_rows", "compression", "where", "partitions", "schema_mode"}
 
     def write(path: str, data: Any, **options: Any) -> None:
         writer = frame(spark, data).write.format("lakebed").mode(options.pop("mode", "append"))
@@ -127,8 +127,10 @@ def test_the_session_says_whether_an_overwrite_is_of_the_partitions_that_are_wri
     assert overwrite("1L AS p", partitions="static") == [11]
     assert overwrite("1L AS p", where="id > 2 OR p = 1") == [0, 2, 11]
     assert overwrite("1L AS p", where="id > 2") == [0, 1, 2, 11]
-    assert overwrite("1L AS p", schema="merge") == [0, 2, 11]
-    lbs.write(session.range(12, 13).selectExpr("id", "'x' AS q"), path, mode="overwrite", schema="overwrite", partition_by="q")
+    assert overwrite("1L AS p", schema_mode="merge") == [0, 2, 11]
+    lbs.write(
+        session.range(12, 13).selectExpr("id", "'x' AS q"), path, mode="overwrite", schema_mode="overwrite", partition_by="q"
+    )
     assert ids(path) == [12]
     path = path + "1"
     lbs.write(session.range(1), path + "2", mode="overwrite")

@@ -78,7 +78,7 @@ def test_options_are_judged_by_the_mode_that_comes_of_them(path: str, overwrite:
 
     def taken(**options: str) -> tuple[Any, ...]:
         found = batch_writer(path, overwrite, **options)._options
-        return found["mode"], found["partitions"], found["schema"]
+        return found["mode"], found["partitions"], found["schema_mode"]
 
     replacing = {"mode": "overwrite"}
     assert taken(**replacing) == ("overwrite", None, "enforce")
@@ -86,7 +86,7 @@ def test_options_are_judged_by_the_mode_that_comes_of_them(path: str, overwrite:
     assert taken(**replacing, overwriteSchema="true") == ("overwrite", None, "overwrite")
     assert taken(**replacing, overwriteSchema="true", mergeSchema="true") == ("overwrite", None, "overwrite")
     assert taken(**replacing, overwriteSchema="false", mergeSchema="true") == ("overwrite", None, "merge")
-    assert taken(**replacing, schema="overwrite", overwriteSchema="true") == ("overwrite", None, "overwrite")
+    assert taken(**replacing, schema_mode="overwrite", overwriteSchema="true") == ("overwrite", None, "overwrite")
     adding = {"mode": "append"}
     assert taken(**adding, mergeSchema="true", overwriteSchema="false") == ("append", None, "merge")
     assert taken(**adding, partitions="static") == ("append", "static", "enforce")
@@ -99,11 +99,17 @@ def test_options_are_judged_by_the_mode_that_comes_of_them(path: str, overwrite:
     [
         ({"mode": "append", "overwriteSchema": "true"}, "overwriteSchema=true.*overwrite"),
         ({"mode": "error", "overwriteSchema": "true"}, "overwriteSchema=true.*overwrite"),
-        ({"mode": "append", "schema": "enforce", "mergeSchema": "true"}, "schema=enforce and mergeSchema=true"),
-        ({"mode": "append", "schema": "merge", "mergeSchema": "false"}, "schema=merge and mergeSchema=false"),
-        ({"mode": "overwrite", "schema": "enforce", "overwriteSchema": "true"}, "schema=enforce and overwriteSchema=true"),
-        ({"mode": "overwrite", "schema": "merge", "overwriteSchema": "true"}, "schema=merge and overwriteSchema=true"),
-        ({"mode": "overwrite", "schema": "overwrite", "overwriteSchema": "false"}, "schema=overwrite and overwriteSchema=false"),
+        ({"mode": "append", "schema_mode": "enforce", "mergeSchema": "true"}, "schema_mode=enforce and mergeSchema=true"),
+        ({"mode": "append", "schema_mode": "merge", "mergeSchema": "false"}, "schema_mode=merge and mergeSchema=false"),
+        (
+            {"mode": "overwrite", "schema_mode": "enforce", "overwriteSchema": "true"},
+            "schema_mode=enforce and overwriteSchema=true",
+        ),
+        ({"mode": "overwrite", "schema_mode": "merge", "overwriteSchema": "true"}, "schema_mode=merge and overwriteSchema=true"),
+        (
+            {"mode": "overwrite", "schema_mode": "overwrite", "overwriteSchema": "false"},
+            "schema_mode=overwrite and overwriteSchema=false",
+        ),
     ],
     ids=lambda value: " ".join(value.values()) if isinstance(value, dict) else "",
 )

@@ -85,7 +85,7 @@ def _mapped(path: str, mode: str, properties: Properties) -> None:
         }
     )
     lb.write(path, table, partition_by="p,q", properties={"delta.columnMapping.mode": mode, **properties})
-    lb.write(path, pa.table({"the id": [4], "p,q": ["x"], "späte;r": [7.5]}), schema="merge")
+    lb.write(path, pa.table({"the id": [4], "p,q": ["x"], "späte;r": [7.5]}), schema_mode="merge")
     lb.write(path, pa.table({"the id": [40], "p,q": ["y=z"]}), mode="overwrite", where="`p,q` = 'y=z'")
 
 
@@ -165,12 +165,12 @@ def live(spark: Any, path: str, properties: dict[str, Any]) -> None:
     # Rows that stay would keep their ids, which lakebed cannot give them yet.
     where = "p <> 'b'" if "delta.enableRowTracking" in properties else "id > 2 AND p <> 'b'"
     lb.write(path, parts([10, 30], ["a", "c"]), mode="overwrite", where=where)
-    lb.write(path, pa.table({"id": [11], "p": ["a"], "n": [{"x": 1.5}]}), schema="merge", txn=("second", 0))
+    lb.write(path, pa.table({"id": [11], "p": ["a"], "n": [{"x": 1.5}]}), schema_mode="merge", txn=("second", 0))
     spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('own' = 'ü')")
     lb.write(path, parts([12, 13], ["a", None]), mode="overwrite", partitions="dynamic")
     spark.sql(f"UPDATE delta.`{path}` SET id = id + 100 WHERE p IS NULL OR p = 'c'")
     lb.write(path, parts([14] * 5000, ["d"] * 5000))
-    lb.write(path, pa.table({"z": [1, 2]}), mode="overwrite", schema="overwrite", partition_by=[])
+    lb.write(path, pa.table({"z": [1, 2]}), mode="overwrite", schema_mode="overwrite", partition_by=[])
     lb.write(path, pa.table({"z": [3]}), txn=("first", 3))
     lb.create(path, pa.schema([("z", pa.int64())]), cluster_by="z", mode="replace", properties=properties)
     lb.write(path, pa.table({"z": [4]}))

@@ -196,7 +196,7 @@ def replace_where_on_data(path: str) -> Rows:
 @scenario()
 def merged_schema(path: str) -> Rows:
     lb.write(path, pa.table({"id": [1], "s": pa.array([{"x": 1}])}))
-    lb.write(path, pa.table({"new": ["n"], "ID": [2], "s": pa.array([{"y": "z", "x": 2}])}), schema="merge")
+    lb.write(path, pa.table({"new": ["n"], "ID": [2], "s": pa.array([{"y": "z", "x": 2}])}), schema_mode="merge")
     return [
         {"id": 1, "s": {"x": 1, "y": None}, "new": None},
         {"id": 2, "s": {"x": 2, "y": "z"}, "new": "n"},
@@ -206,7 +206,7 @@ def merged_schema(path: str) -> Rows:
 @scenario()
 def overwritten_schema(path: str) -> Rows:
     lb.write(path, pa.table({"id": [1], "p": ["a"]}), partition_by="p")
-    lb.write(path, pa.table({"name": ["x"], "q": [5]}), mode="overwrite", schema="overwrite", partition_by="q")
+    lb.write(path, pa.table({"name": ["x"], "q": [5]}), mode="overwrite", schema_mode="overwrite", partition_by="q")
     return [{"name": "x", "q": 5}]
 
 
@@ -217,7 +217,7 @@ def overwritten_schema(path: str) -> Rows:
 def column_mapping(path: str) -> Rows:
     table = pa.table({"a b": [1, 2], "p,q": ["x", "y"], "s": pa.array([{"in ner": 1}, None])})
     lb.write(path, table, partition_by="p,q", properties={"delta.columnMapping.mode": "name"})
-    lb.write(path, pa.table({"a b": [3], "p,q": ["x"], "späte": [7]}), schema="merge")
+    lb.write(path, pa.table({"a b": [3], "p,q": ["x"], "späte": [7]}), schema_mode="merge")
     return [
         {"a b": 1, "p,q": "x", "s": {"in ner": 1}, "späte": None},
         {"a b": 2, "p,q": "y", "s": None, "späte": None},
@@ -254,7 +254,7 @@ def every_feature_of_writers(path: str) -> Rows:
 def widened_types(path: str) -> Rows:
     properties = {"delta.enableTypeWidening": True}
     lb.write(path, pa.table({"i": pa.array([1], pa.int16()), "f": pa.array([1.5], pa.float32())}), properties=properties)
-    lb.write(path, pa.table({"i": pa.array([2**40], pa.int64()), "f": pa.array([1e300], pa.float64())}), schema="merge")
+    lb.write(path, pa.table({"i": pa.array([2**40], pa.int64()), "f": pa.array([1e300], pa.float64())}), schema_mode="merge")
     return [{"i": 1, "f": 1.5}, {"i": 2**40, "f": 1e300}]
 
 

@@ -225,7 +225,7 @@ fn refuse_given_identity(rules: &WriteRules, given: &[Option<usize>]) -> Result<
 pub(super) fn mismatch(table: &str, differences: &[Difference]) -> Error {
     let lines: Vec<String> = differences.iter().map(|difference| format!("\n  {difference}")).collect();
     let message = format!(
-        "{table}: the data does not fit into the table:{}\nschema=\"merge\" adds new columns to the table, schema=\"overwrite\" replaces its schema",
+        "{table}: the data does not fit into the table:{}\nschema_mode=\"merge\" adds new columns to the table, schema_mode=\"overwrite\" replaces its schema",
         lines.concat()
     );
     Error::schema_mismatch(message)

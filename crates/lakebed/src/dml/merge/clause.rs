@@ -315,7 +315,7 @@ impl Reader<'_> {
             return Ok(found);
         }
         let message = format!(
-            "{what} takes every column from the source, which lacks {}; name the columns one by one, or let schema=\"merge\" pass over them",
+            "{what} takes every column from the source, which lacks {}; name the columns one by one, or let schema_mode=\"merge\" pass over them",
             missing.join(", ")
         );
         Err(Error::schema_mismatch(message))

@@ -127,7 +127,7 @@ impl Run {
         if self.options.partitions == PartitionMode::Dynamic {
             operation = operation.with("isDynamicPartitionOverwrite", true);
         }
-        operation = match self.options.schema {
+        operation = match self.options.schema_mode {
             SchemaMode::Enforce => operation,
             SchemaMode::Merge => operation.with("canMergeSchema", true),
             SchemaMode::Overwrite => operation.with("canOverwriteSchema", true),

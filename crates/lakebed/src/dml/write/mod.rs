@@ -60,7 +60,7 @@ pub struct WriteOptions {
     /// Of an overwrite: which partitions make way.
     pub partitions: PartitionMode,
     /// What becomes of the table's schema if the data has another.
-    pub schema: SchemaMode,
+    pub schema_mode: SchemaMode,
     /// Of a new table, or with another schema: the columns by whose values files are kept apart. An existing table must have the same.
     pub partition_by: Option<Vec<String>>,
     /// Of a new table, or with another schema: the columns by whose values files are kept together.

@@ -110,7 +110,7 @@ impl Run {
 
     /// Whether more may come of the write than new files: then it rests on all that the log says.
     fn may_change_table(&self) -> bool {
-        self.options.schema != SchemaMode::default() || matches!(self.options.mode, WriteMode::Overwrite)
+        self.options.schema_mode != SchemaMode::default() || matches!(self.options.mode, WriteMode::Overwrite)
     }
 
     async fn begin_on(&self, snapshot: Option<Snapshot>, rows: Option<u64>) -> Result<Step> {
@@ -296,8 +296,8 @@ fn check_options(options: &WriteOptions) -> Result<()> {
         (Some(_), _) if !is_overwrite => refuse("where goes with mode=\"overwrite\": it says which rows make way"),
         (_, true) if !is_overwrite => refuse("partitions=\"dynamic\" goes with mode=\"overwrite\": it says which rows make way"),
         (Some(_), true) => refuse("where and partitions=\"dynamic\" both say which rows make way: choose one"),
-        (replace_where, dynamic) if options.schema == SchemaMode::Overwrite && (replace_where.is_some() || dynamic) => {
-            refuse("schema=\"overwrite\" replaces all rows: it goes neither with where nor with partitions=\"dynamic\"")
+        (replace_where, dynamic) if options.schema_mode == SchemaMode::Overwrite && (replace_where.is_some() || dynamic) => {
+            refuse("schema_mode=\"overwrite\" replaces all rows: it goes neither with where nor with partitions=\"dynamic\"")
         }
         _ => Ok(()),
     }

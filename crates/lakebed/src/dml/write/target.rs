@@ -40,9 +40,9 @@ fn new_table(data: &StructType, options: &WriteOptions) -> NewTable {
 
 /// What a write with these options makes of a table.
 async fn evolved(snapshot: &Snapshot, data: &StructType, options: &WriteOptions, env: &Env) -> Result<Definition> {
-    match options.schema {
+    match options.schema_mode {
         SchemaMode::Overwrite if options.mode != WriteMode::Overwrite => Err(Error::invalid_input(
-            "schema=\"overwrite\" goes with mode=\"overwrite\": the rows that are there have the old schema",
+            "schema_mode=\"overwrite\" goes with mode=\"overwrite\": the rows that are there have the old schema",
         )),
         SchemaMode::Overwrite => {
             let mut new = new_table(data, options);
@@ -55,7 +55,7 @@ async fn evolved(snapshot: &Snapshot, data: &StructType, options: &WriteOptions,
             check_partitioning(snapshot, options)?;
             check_properties(snapshot, options)?;
             let table = Definition::of(snapshot).await?;
-            if options.schema == SchemaMode::Merge { table.with_columns_of(snapshot, data, env) } else { Ok(table) }
+            if options.schema_mode == SchemaMode::Merge { table.with_columns_of(snapshot, data, env) } else { Ok(table) }
         }
     }
 }
@@ -66,7 +66,7 @@ fn check_partitioning(snapshot: &Snapshot, options: &WriteOptions) -> Result<()>
         let same = asked.len() == own.len() && asked.iter().zip(own).all(|(asked, own)| asked.eq_ignore_ascii_case(own));
         if !same {
             let message = format!(
-                "the table is partitioned by {own:?}, not by {asked:?}; leave partition_by out, or overwrite the table with schema=\"overwrite\""
+                "the table is partitioned by {own:?}, not by {asked:?}; leave partition_by out, or overwrite the table with schema_mode=\"overwrite\""
             );
             return Err(Error::invalid_input(message));
         }

@@ -121,7 +121,7 @@ fn star_lacking_column_needs_schema_evolution() {
     let all = [clause(When::Matched, "", Action::UpdateAll)];
     assert_eq!(
         refused(&all, ErrorKind::SchemaMismatch),
-        "WHEN MATCHED: UPDATE SET * takes every column from the source, which lacks n; name the columns one by one, or let schema=\"merge\" pass over them"
+        "WHEN MATCHED: UPDATE SET * takes every column from the source, which lacks n; name the columns one by one, or let schema_mode=\"merge\" pass over them"
     );
     let all = [all, [clause(When::NotMatched, "", Action::InsertAll)]].concat();
     let clauses = Clauses::new(&all, &sides(&target(), &source()), &target(), true).unwrap();

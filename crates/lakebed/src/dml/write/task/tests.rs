@@ -60,11 +60,11 @@ fn options() -> impl Strategy<Value = WriteOptions> {
     let numbers = (prop::option::of(any::<u64>()), prop::option::of(any::<usize>()), prop::option::of(0..1_000_000_000_000_u64));
     let properties = prop::collection::hash_map(any::<String>(), any::<String>(), 0..3);
     (modes, schemas, losses, compression, texts, columns, numbers, properties, any::<bool>()).prop_map(
-        |(mode, schema, on_lossy, compression, texts, columns, numbers, properties, is_dynamic)| WriteOptions {
+        |(mode, schema_mode, on_lossy, compression, texts, columns, numbers, properties, is_dynamic)| WriteOptions {
             mode,
             replace_where: texts.0,
             partitions: if is_dynamic { PartitionMode::Dynamic } else { PartitionMode::Static },
-            schema,
+            schema_mode,
             partition_by: columns.0,
             cluster_by: columns.1,
             properties,
