@@ -132,10 +132,10 @@ class WritingTo(Overwriting, Storage, total=False):
 class Changing(Identified, total=False):
     """The options of a change of rows.
 
-    - ``retry``: whether to do the change again if another writer commits something that it depends on.
+    - ``retries``: whether to do the change again if another writer commits something that it depends on.
     """
 
-    retry: Annotated[bool, True]
+    retries: Annotated[bool, True]
 
 
 class Rewriting(Changing, total=False):
@@ -192,7 +192,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "partition_by": arguments.columns,
     "partitions": _word(Partitions),
     "properties": arguments.properties,
-    "retry": arguments.flag,
+    "retries": arguments.flag,
     "row_group_rows": functools.partial(arguments.integer, least=1),
     "schema_mode": _word(SchemaMode),
     "storage_options": arguments.strings,

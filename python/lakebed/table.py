@@ -317,7 +317,7 @@ class Table:
 
         A table with ``delta.enableDeletionVectors`` notes the rows beside their files; in others, files are written anew without them. Where
         no row is concerned, nothing is written or committed. If another writer changes meanwhile what this depends on, it is done again on
-        top of that, unless ``retry=False``; ``timeout`` is how many seconds to go on trying. ``txn=("my-job", 7)``: a change that the table
+        top of that, unless ``retries=False``; ``timeout`` is how many seconds to go on trying. ``txn=("my-job", 7)``: a change that the table
         knows already is not done again. ``user_metadata`` are words of your own, which the history keeps.
 
         >>> import lakebed as lb, pyarrow as pa

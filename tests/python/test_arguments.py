@@ -238,9 +238,9 @@ NO_TYPE: list[tuple[str, dict[str, list[Any]]]] = [
         },
     ),
     ("overwrite", {"where": [123, b"", True], "partitions": [True], "properties": ["a", [("a", 1)], {1: "a"}, {"a": None}]}),
-    ("delete", {"where": [123, b"id = 1"], "retry": [0, "no", None], "timeout": ["1"], "txn": TXN[:2]}),
+    ("delete", {"where": [123, b"id = 1"], "retries": [0, "no", None], "timeout": ["1"], "txn": TXN[:2]}),
     ("update", {"set": ["p", {"p": 1}, {1: "p"}, None], "where": [1]}),
-    ("merge", {"on": [1, None], "source_alias": [1], "schema_mode": [1], "retry": ["yes"]}),
+    ("merge", {"on": [1, None], "source_alias": [1], "schema_mode": [1], "retries": ["yes"]}),
     ("upsert", {"keys": [1, [1], b"id"], "target_file_size": ["big"]}),
     (
         "optimize",

@@ -176,7 +176,7 @@ WRONG: dict[str, list[tuple[str, Any]]] = {
         ("txn", ("door", 7)),
         ("partition", ["p"]),
     ],
-    "delete": [*_COMMON_WRONG, *_WHERE_WRONG, ("retry", "yes")],
+    "delete": [*_COMMON_WRONG, *_WHERE_WRONG, ("retries", "yes")],
     "update": [
         *_COMMON_WRONG,
         *_WHERE_WRONG,

@@ -30,7 +30,6 @@ pub struct ChangeOptions {
     #[serde(deserialize_with = "crate::option_value::seconds::deserialize")]
     pub timeout: Option<Duration>,
     /// Whether all is done again on top of a version that another writer made meanwhile and that it depends on; else that is an error.
-    #[serde(rename = "retry")]
     pub retries: bool,
 }
 
