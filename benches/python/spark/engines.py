@@ -2,8 +2,8 @@
 
 - `parquet`: Spark's own reader and writer; no log. The bar for the others.
 - `delta`: Delta Spark, its jars on the class path.
-- `lakebed`: `lbs.read` by the road that it chooses, `lbs.write`. No jar.
-- `lakebed_arrow`: the same by the road through Arrow, which tables with features take that Spark's reader cannot give.
+- `lakebed`: `lbs.read` with the reader that it chooses, `lbs.write`. No jar.
+- `lakebed_arrow`: the same with lakebed's reader, which also reads tables with features that Spark's reader does not know.
 - `lakebed_unflushed`: writes without flushing files to the disk, as the other two do.
 """
 
@@ -106,7 +106,7 @@ class LakebedArrow(Lakebed):
     def read(self, path: str) -> Any:
         import lakebed.spark as lbs
 
-        return lbs.read(self.spark, path, road="arrow")
+        return lbs.read(self.spark, path, reader="lakebed")
 
 
 class LakebedUnflushed(Lakebed):

@@ -14,7 +14,7 @@ __all__ = ["read", "reader", "schema_of"]
 
 
 def read(stream: _lakebed.ArrowStream) -> pa.Table:
-    """All of a stream, by the road of pyarrow that does not import pandas."""
+    """All of a stream, in a way that does not import pandas."""
     import pyarrow as pa
 
     return pa.RecordBatchReader.from_stream(stream.collect()).read_all()

@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 from lakebed.arguments import Mode, Partitions, SchemaMode
 from lakebed.options import Defining, Identified, Opening, Storage, Writing
 
-__all__ = ["TASK_BYTES", "BatchWriting", "FrameReading", "FrameWriting", "Road"]
+__all__ = ["TASK_BYTES", "BatchWriting", "FrameReading", "FrameWriting", "Reader"]
 
 #: How many bytes one task of lakebed's reader reads at most, unless the caller says.
 TASK_BYTES = 128 << 20
 #: Which reader reads a file: Spark's own, lakebed's, or the faster one of those that are exact.
-Road = Literal["auto", "spark", "arrow"]
+Reader = Literal["auto", "spark", "lakebed"]
 
 
 class BatchWriting(Writing, Defining, Storage, total=False):
@@ -37,11 +37,11 @@ class FrameReading(Opening, total=False):
     """The options of ``read`` and ``explain``.
 
     - ``columns`` and ``where``: the columns and the rows to read.
-    - ``road``: which reader reads the files.
+    - ``reader``: which reader reads the files.
     - ``target_task_size``: how many bytes one task of lakebed's reader reads at most.
     """
 
     columns: str | Sequence[str] | None
     where: str | None
-    road: Annotated[Road, "auto"]
+    reader: Annotated[Reader, "auto"]
     target_task_size: Annotated[int, TASK_BYTES]

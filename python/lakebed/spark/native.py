@@ -1,7 +1,7 @@
-"""The road through Spark's own Parquet reader: it is given the planned files, and their columns become those of the table.
+"""Reading by Spark's own Parquet reader: it is given the planned files, and their columns become those of the table.
 
 Spark then knows the files: it prunes columns and partitions, pushes filters down, and plans joins by true sizes. What must hold for a
-file to go this road is decided in `roads`. Read :func:`frame` first.
+file to be read so is decided in `reader_choice`. Read :func:`frame` first.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from lakebed.spark import deletions, partitions, places, types
-from lakebed.spark.roads import Asked, Reading
+from lakebed.spark.reader_choice import Asked, Reading
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

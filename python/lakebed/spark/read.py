@@ -1,4 +1,4 @@
-"""`lbs.read`: a table as a data frame; `lbs.explain`: by which road it would come. Both begin with :func:`_plan`."""
+"""`lbs.read`: a table as a data frame; `lbs.explain`: which reader would read it. Both begin with :func:`_plan`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lakebed import arguments
 from lakebed.errors import InvalidInputError
 from lakebed.options import takes
 from lakebed.scan import Scan
-from lakebed.spark import deletions, location, native, roads, tasks, types
+from lakebed.spark import deletions, location, native, reader_choice, tasks, types
 from lakebed.spark.arguments import check_session, condition
 from lakebed.spark.credentials import Access
-from lakebed.spark.groups import TASK_BYTES, FrameReading, Road
-from lakebed.spark.roads import Asked, Roads
+from lakebed.spark.groups import TASK_BYTES, FrameReading, Reader
+from lakebed.spark.reader_choice import Asked, Choice
 from lakebed.table import Table
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def read(spark: SparkSession, uri: str | os.PathLike[str], **options: Unpack[Fra
     - ``where`` is a condition in SQL that all rows fulfil; files that cannot have such rows are not read. Without it and ``columns`` Spark
       prunes columns and pushes filters down by itself where its own Parquet reader reads.
     - ``version`` or ``timestamp``: which version; the latest one at a moment, a ``datetime`` with a zone or ISO text with one.
-    - ``road``: ``"auto"`` takes for each file the faster reader that is exact; ``"spark"`` is Spark's own or an error, ``"arrow"`` lakebed's.
+    - ``reader``: ``"auto"`` takes for each file the faster reader that is exact; ``"spark"`` is Spark's own or an error, ``"lakebed"`` lakebed's.
       :func:`explain` tells the choice.
     - ``target_task_size``: how many bytes one task of lakebed's reader reads at most, if its files are not larger.
     - ``absolute_paths``: whether files out of the table's folder are read, which shallow clones name.
@@ -50,15 +50,15 @@ def read(spark: SparkSession, uri: str | os.PathLike[str], **options: Unpack[Fra
       returns them, which each worker calls; without it workers find them in their own environment.
     """
     plan = _plan(spark, uri, options)
-    frames = [native.frame(spark, plan.asked, reading, _deleted(spark, plan, reading)) for reading in plan.roads.readings]
-    if plan.roads.by_arrow or not frames:
-        frames.append(_by_arrow(spark, plan))
+    frames = [native.frame(spark, plan.asked, reading, _deleted(spark, plan, reading)) for reading in plan.choice.readings]
+    if plan.choice.by_lakebed or not frames:
+        frames.append(_by_lakebed(spark, plan))
     return reduce(lambda one, other: one.unionAll(other), frames)
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """By which road the rows of a table come to Spark, and why not by the other."""
+    """Which reader reads the files of a table for Spark, and why not the other."""
 
     #: The table's URL and version.
     table: str
@@ -68,37 +68,37 @@ class Explanation:
     spark_size_bytes: int
     spark_reads: int
     #: Files that lakebed reads, their size, and in how many tasks.
-    arrow_files: int
-    arrow_size_bytes: int
-    arrow_tasks: int
+    lakebed_files: int
+    lakebed_size_bytes: int
+    lakebed_tasks: int
     #: Why Spark's reader does not read these: the number of files by reason.
     reasons: dict[str, int]
 
     def __str__(self) -> str:
         spark = f"Spark's Parquet reader: {self.spark_files} files ({self.spark_size_bytes} bytes) in {self.spark_reads} reads"
-        arrow = f"lakebed by Arrow: {self.arrow_files} files ({self.arrow_size_bytes} bytes) in {self.arrow_tasks} tasks"
+        arrow = f"lakebed by Arrow: {self.lakebed_files} files ({self.lakebed_size_bytes} bytes) in {self.lakebed_tasks} tasks"
         reasons = [f"  {files} files: {reason}" for reason, files in self.reasons.items()]
         return "\n".join([f"{self.table} at version {self.version}", spark, arrow, *reasons])
 
 
 @takes(FrameReading)
 def explain(spark: SparkSession, uri: str | os.PathLike[str], **options: Unpack[FrameReading]) -> Explanation:
-    """Tells by which road :func:`read` with the same arguments would read, and why. It reads the log and no data.
+    """Tells which reader :func:`read` with the same arguments would use, and why. It reads the log and no data.
 
     They are ``spark``, ``uri``, ``columns``, ``where``, ``version``, ``timestamp``, ``storage_options``, ``credentials``, ``absolute_paths``,
-    ``road`` and ``target_task_size``.
+    ``reader`` and ``target_task_size``.
     """
     plan = _plan(spark, uri, options)
     return Explanation(
         table=plan.table.uri,
         version=plan.table.version,
-        spark_files=plan.files.num_rows - len(plan.roads.by_arrow),
-        spark_size_bytes=sum(size for _, size in plan.sizes()) - plan.arrow_size_bytes,
-        spark_reads=len(plan.roads.readings),
-        arrow_files=len(plan.roads.by_arrow),
-        arrow_size_bytes=plan.arrow_size_bytes,
-        arrow_tasks=len(_tasks(spark, plan)),
-        reasons=dict(plan.roads.reasons),
+        spark_files=plan.files.num_rows - len(plan.choice.by_lakebed),
+        spark_size_bytes=sum(size for _, size in plan.sizes()) - plan.lakebed_size_bytes,
+        spark_reads=len(plan.choice.readings),
+        lakebed_files=len(plan.choice.by_lakebed),
+        lakebed_size_bytes=plan.lakebed_size_bytes,
+        lakebed_tasks=len(_tasks(spark, plan)),
+        reasons=dict(plan.choice.reasons),
     )
 
 
@@ -111,13 +111,13 @@ class _Plan:
     scan: Scan
     asked: Asked
     files: pa.Table
-    roads: Roads
+    choice: Choice
     target_task_size: int
 
     @cached_property
-    def arrow_size_bytes(self) -> int:
+    def lakebed_size_bytes(self) -> int:
         """The size of the files that lakebed reads."""
-        return sum(size for path, size in self.sizes() if path in self.roads.by_arrow)
+        return sum(size for path, size in self.sizes() if path in self.choice.by_lakebed)
 
     def sizes(self) -> Iterator[tuple[str, int]]:
         """Path and size in bytes of each file."""
@@ -129,7 +129,7 @@ class _Plan:
 def _plan(spark: SparkSession, uri: str | os.PathLike[str], options: Mapping[str, Any]) -> _Plan:
     target_task_size = arguments.task_size("target_task_size", options.get("target_task_size", TASK_BYTES))
     check_session(spark)
-    road = cast("Road", arguments.given("road", arguments.word("road", options.get("road", "auto"), Road)))
+    reader = cast("Reader", arguments.given("reader", arguments.word("reader", options.get("reader", "auto"), Reader)))
     columns, where = arguments.columns("columns", options.get("columns")), condition(options.get("where"))
     access = Access.of(options)
     version: dict[str, Any] = {name: options.get(name) for name in ("version", "timestamp")}
@@ -153,15 +153,17 @@ def _plan(spark: SparkSession, uri: str | os.PathLike[str], options: Mapping[str
         absolute_paths=access.absolute_paths,
     )
     # Spark's reader skips row groups by the bounds of all columns of a file or of none.
-    files = scan._files_for_engines() if road != "arrow" and types.has_type(table_schema, types.is_floating) else scan.files()
-    chosen = roads.choose(spark, asked, files, road)
-    if road == "spark" and chosen.by_arrow:
+    files = scan._files_for_engines() if reader != "lakebed" and types.has_type(table_schema, types.is_floating) else scan.files()
+    chosen = reader_choice.choose(spark, asked, files, reader)
+    if reader == "spark" and chosen.by_lakebed:
         reasons = "; ".join(f"{count} files: {reason}" for reason, count in chosen.reasons.items())
-        raise InvalidInputError(f"{table.uri}: Spark's own reader would not read it exactly, leave out road='spark' ({reasons})")
+        raise InvalidInputError(
+            f"{table.uri}: Spark's own reader would not read it exactly, leave out reader='spark' ({reasons})"
+        )
     return _Plan(table, access, scan, asked, files, chosen, target_task_size)
 
 
-def _deleted(spark: SparkSession, plan: _Plan, reading: roads.Reading) -> DataFrame | None:
+def _deleted(spark: SparkSession, plan: _Plan, reading: reader_choice.Reading) -> DataFrame | None:
     if not reading.deleting:
         return None
     scan = plan.table.scan(columns=[], where=plan.asked.where, row_columns=[("row_index", "row"), ("file_size", "size")])
@@ -174,18 +176,18 @@ def _name(plan: _Plan) -> str:
     return f"lakebed {plan.table.uri.rpartition('/')[2]} version {plan.table.version}"
 
 
-def _by_arrow(spark: SparkSession, plan: _Plan) -> DataFrame:
+def _by_lakebed(spark: SparkSession, plan: _Plan) -> DataFrame:
     pieces = _tasks(spark, plan)
     # Spark's planner takes the columns that it reads of a file for their share of it, by their types.
     share = types.row_size_bytes(plan.asked.schema) / types.row_size_bytes(plan.asked.table_schema)
-    name = f"{_name(plan)}, {len(plan.roads.by_arrow)} files"
-    return tasks.frame(spark, name, pieces, plan.access, types.shown(plan.asked.schema), int(plan.arrow_size_bytes * share))
+    name = f"{_name(plan)}, {len(plan.choice.by_lakebed)} files"
+    return tasks.frame(spark, name, pieces, plan.access, types.shown(plan.asked.schema), int(plan.lakebed_size_bytes * share))
 
 
 def _tasks(spark: SparkSession, plan: _Plan) -> list[bytes]:
     """Tasks that read what Spark's reader does not: of the size that is wanted, but enough of them for all cores."""
-    if not plan.roads.by_arrow:
+    if not plan.choice.by_lakebed:
         return []
-    size_bytes = tasks.fair_size_bytes(spark, plan.arrow_size_bytes, plan.target_task_size)
-    are_all = len(plan.roads.by_arrow) == plan.files.num_rows
-    return plan.scan.tasks(target_task_size=size_bytes, paths=None if are_all else plan.roads.by_arrow)
+    size_bytes = tasks.fair_size_bytes(spark, plan.lakebed_size_bytes, plan.target_task_size)
+    are_all = len(plan.choice.by_lakebed) == plan.files.num_rows
+    return plan.scan.tasks(target_task_size=size_bytes, paths=None if are_all else plan.choice.by_lakebed)

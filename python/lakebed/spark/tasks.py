@@ -1,4 +1,4 @@
-"""The road through Arrow: executors read pieces of the scan with lakebed, `mapInArrow` hands their batches to Spark.
+"""Reading by lakebed's reader: executors read pieces of the scan with lakebed, `mapInArrow` hands their batches to Spark.
 
 To Spark this is a function over a range with one row per piece, and it estimates the size of the result from the range alone. So
 the range is made as long as the files suggest, else Spark would take a large table for one that is worth a broadcast.

@@ -88,7 +88,7 @@ def pruned(schema: StructType, kept: pa.Schema) -> StructType:
 def shown(schema: StructType) -> StructType:
     """The schema of a data frame of the table.
 
-    Everything may be null: so Spark's reader of Parquet files declares it, and one table has one schema by whichever road. Of the
+    Everything may be null: so Spark's reader of Parquet files declares it, and one table has one schema by either reader. Of the
     metadata of fields stays what Delta Spark shows: comments, the length of char and varchar by which Spark compares, invariants.
     """
 

@@ -33,14 +33,14 @@ def main(names: list[str]) -> None:
     wrong = []
     for name, oracle in build.load(names).items():
         expected = oracle.rows(oracle.latest)
-        for road in ("auto", "arrow"):
-            found = lbs.read(spark, oracle.path, road=road)
+        for reader in ("auto", "lakebed"):
+            found = lbs.read(spark, oracle.path, reader=reader)
             difference = frames.lost_and_gained(canon.rows(arrow(found)), expected)
             if difference or found.count() != len(expected):
-                wrong.append(f"{name} by {road}: {difference}")
+                wrong.append(f"{name} by {reader}: {difference}")
             condition, positions = next(iter(oracle.conditions(oracle.latest).items()))
-            if lbs.read(spark, oracle.path, where=condition, road=road).count() != len(positions):
-                wrong.append(f"{name} by {road} where {condition}")
+            if lbs.read(spark, oracle.path, where=condition, reader=reader).count() != len(positions):
+                wrong.append(f"{name} by {reader} where {condition}")
         print(name, lbs.explain(spark, oracle.path), sep="\n")
     if wrong:
         raise SystemExit("\n".join(wrong))

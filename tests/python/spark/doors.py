@@ -210,7 +210,7 @@ def an_error_stands_alone(spark: Any, folder: Path) -> None:
         alone(refused(attempt, "lakebed.errors." + said))
     for file in (folder / "rows").glob("*.parquet"):
         file.unlink()
-    alone(refused(lbs.read(spark, folder / "rows", road="arrow").collect, "lakebed.errors.StoreError: "))
+    alone(refused(lbs.read(spark, folder / "rows", reader="lakebed").collect, "lakebed.errors.StoreError: "))
     lb.create(path, lb.Table(path).schema, mode="replace", constraints={"positive": "id > 0"})
     with pytest.raises(lb.ConstraintViolationError) as failed:
         lbs.write(spark.range(1), path)
@@ -288,8 +288,8 @@ def an_argument_that_makes_no_sense_is_refused_by_its_name(spark: Any, folder: P
         ("timestamp", datetime(2026, 1, 1), lb.InvalidInputError),
         ("timestamp", date(2026, 1, 1), TypeError),
         ("timestamp", 0, TypeError),
-        ("road", "nonsense", lb.InvalidInputError),
-        ("road", "", lb.InvalidInputError),
+        ("reader", "nonsense", lb.InvalidInputError),
+        ("reader", "", lb.InvalidInputError),
         ("target_task_size", 0, lb.InvalidInputError),
         ("target_task_size", "1", TypeError),
         ("storage_options", "x", TypeError),
@@ -300,12 +300,12 @@ def an_argument_that_makes_no_sense_is_refused_by_its_name(spark: Any, folder: P
     for name, value, kind in reads:
         for function in (lbs.read, lbs.explain):
             of_argument(lambda f=function, o={name: value}: f(spark, path, **o), name, kind)  # type: ignore[misc]
-        if name not in ("version", "timestamp", "road"):
+        if name not in ("version", "timestamp", "reader"):
             of_argument(lambda o={name: value}: lbs.changes(spark, path, 0, **o), name, kind)  # type: ignore[misc]
     refused(lambda: lbs.read(spark.range(1), path), "spark takes a SparkSession, not a DataFrame", TypeError)
     refused(lambda: lbs.read(path, spark), "spark takes a SparkSession", TypeError)  # type: ignore[arg-type]
-    assert lbs.explain(spark, path, road="ARROW").spark_files == 0  # type: ignore[arg-type]
-    assert lbs.read(spark, path, columns="id", road="Spark").count() == 5  # type: ignore[arg-type]
+    assert lbs.explain(spark, path, reader="LAKEBED").spark_files == 0  # type: ignore[arg-type]
+    assert lbs.read(spark, path, columns="id", reader="Spark").count() == 5  # type: ignore[arg-type]
 
 
 @scenario

@@ -69,16 +69,16 @@ def small_round(spark: SparkSession) -> None:
 
 
 def read(spark: SparkSession, folder: Path) -> None:
-    """Both roads, all types, with and without partitions, conditions and columns."""
+    """Both readers, all types, with and without partitions, conditions and columns."""
     for name, partition_by in (("plain", []), ("parted", ["part", "day"])):
         table = lb.write(folder / name, ROWS, partition_by=partition_by).table
         # Before 4.1 Spark reads structs wrongly: lakebed does it there, as `auto` knows.
-        for road in ("spark" if NEWER else "auto", "arrow"):
-            found = lbs.read(spark, table.uri, road=road)
-            check(rows(found), ROWS.to_pylist(), f"{name} by {road}")
-            check(found.where("real = 0").count(), 1, f"-0.0 equals 0 in {name} by {road}")
-            check(found.where("part = 'a b' AND day > DATE '2000-01-01'").count(), 1, f"a filter of {name} by {road}")
-            check(found.groupBy("part").count().count(), 3, f"groups of {name} by {road}")
+        for reader in ("spark" if NEWER else "auto", "lakebed"):
+            found = lbs.read(spark, table.uri, reader=reader)
+            check(rows(found), ROWS.to_pylist(), f"{name} by {reader}")
+            check(found.where("real = 0").count(), 1, f"-0.0 equals 0 in {name} by {reader}")
+            check(found.where("part = 'a b' AND day > DATE '2000-01-01'").count(), 1, f"a filter of {name} by {reader}")
+            check(found.groupBy("part").count().count(), 3, f"groups of {name} by {reader}")
         found = lbs.read(spark, table.uri, columns=["id", "point.y"], where="flag")
         check(sorted(row.asDict(True)["id"] for row in found.collect()), [1, 4], f"columns and where of {name}")
         check([row["id"] for row in lbs.read(spark, table.uri, version=0).where("id = 3").collect()], [3], f"version 0 of {name}")

@@ -353,7 +353,7 @@ def test_where_rows_are(spark: Any, path: str) -> None:
     assert in_order(found.collect()) == in_order(expected.collect())
     assert lbs.explain(spark, path, columns=columns).reasons == {"columns about rows": 2}
     with pytest.raises(lb.InvalidInputError, match="columns about rows"):
-        lbs.read(spark, path, columns=columns, road="spark")
+        lbs.read(spark, path, columns=columns, reader="spark")
     with pytest.raises(lb.InvalidInputError, match="does not track rows"):
         lbs.read(spark, path, columns=["_metadata.row_id"])
     one = lbs.read(spark, path, columns=["_metadata.row_index"], where="name = 'sarah'")

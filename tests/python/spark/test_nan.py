@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 
 import lakebed as lb
 import lakebed.spark as lbs
-from lakebed.spark.roads import Road
+from lakebed.spark.reader_choice import Reader
 from settings import configured
 
 pytestmark = pytest.mark.spark
@@ -157,7 +157,7 @@ def found_by_spark(frame: Any, conditions: list[str]) -> dict[str, list[int]]:
     return {where: sorted(ids) for where, ids in found.items()}
 
 
-def check(spark: Any, uri: str, deleted: frozenset[int] = frozenset(), roads: Sequence[Road] = ("auto", "arrow")) -> None:
+def check(spark: Any, uri: str, deleted: frozenset[int] = frozenset(), readers: Sequence[Reader] = ("auto", "lakebed")) -> None:
     """All conditions by lakebed, and through Spark all of one column and some of the others."""
     answers = {
         text.format(column): [row for row in expected(condition) if row not in deleted]
@@ -169,8 +169,8 @@ def check(spark: Any, uri: str, deleted: frozenset[int] = frozenset(), roads: Se
         assert sorted(table.to_arrow(where=where)["id"].to_pylist()) == rows, where
         assert table.scan(where=where).count() == len(rows), where
     of_spark = {where: rows for at, (where, rows) in enumerate(answers.items()) if at % 3 == 0 or at % 7 == 1}
-    for road in roads:
-        assert found_by_spark(lbs.read(spark, uri, road=road), list(of_spark)) == of_spark, road
+    for reader in readers:
+        assert found_by_spark(lbs.read(spark, uri, reader=reader), list(of_spark)) == of_spark, reader
     for where in list(answers)[::9]:
         assert sorted(row.id for row in lbs.read(spark, uri, where=where).collect()) == answers[where], where
 
@@ -185,7 +185,7 @@ def test_no_row_is_lost_whoever_wrote_the_nan(spark: Any, tmp_path: Path, writer
         assert found_by_spark(spark.read.format("delta").load(str(path)), list(answers)) == answers
     check(spark, str(path))
     lb.Table(path).checkpoint()
-    check(spark, str(path), roads=["auto"])
+    check(spark, str(path), readers=["auto"])
 
 
 def files_left(path: Path, where: str) -> int:

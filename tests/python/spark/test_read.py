@@ -1,4 +1,4 @@
-"""`lbs.read` on every table of the corpus, by both roads, against what Delta Spark reads."""
+"""`lbs.read` on every table of the corpus, by both readers, against what Delta Spark reads."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def check(found: Any, expected: list[str]) -> None:
     assert frames.lost_and_gained(frames.rows(found), expected) == ""
 
 
-@pytest.mark.parametrize("road", ["auto", "arrow"])
-def test_rows_schema_and_count_are_those_of_delta_spark(spark: Any, oracle: Oracle, road: str) -> None:
-    if road == "arrow":
+@pytest.mark.parametrize("reader", ["auto", "lakebed"])
+def test_rows_schema_and_count_are_those_of_delta_spark(spark: Any, oracle: Oracle, reader: str) -> None:
+    if reader == "lakebed":
         one_case_in(3, oracle)
-    found = read(spark, oracle, road=road)
+    found = read(spark, oracle, reader=reader)
     check(found, oracle.rows(oracle.latest))
     assert found.count() == len(oracle.rows(oracle.latest))
     # But for NOT NULL: Spark's reader of Parquet files declares everything nullable, and constants are known not to be null.
@@ -67,8 +67,8 @@ def test_conditions_of_data_frames_that_spark_pushes_into_its_reader(spark: Any,
         check(found.where(condition), [rows[position] for position in positions])
 
 
-@pytest.mark.parametrize("road", ["auto", "arrow"])
-def test_where(spark: Any, oracle: Oracle, road: str) -> None:
+@pytest.mark.parametrize("reader", ["auto", "lakebed"])
+def test_where(spark: Any, oracle: Oracle, reader: str) -> None:
     one_case_in(8, oracle)
     rows = oracle.rows(oracle.latest)
     for condition, positions in list(oracle.conditions(oracle.latest).items())[1::6]:
@@ -76,14 +76,14 @@ def test_where(spark: Any, oracle: Oracle, road: str) -> None:
             with pytest.raises(lb.UnsupportedFeatureError, match="collation"):
                 read(spark, oracle, where=condition)
         else:
-            check(read(spark, oracle, where=condition, road=road), [rows[position] for position in positions])
+            check(read(spark, oracle, where=condition, reader=reader), [rows[position] for position in positions])
 
 
-@pytest.mark.parametrize("road", ["auto", "arrow"])
-def test_columns_in_another_order(spark: Any, oracle: Oracle, road: str) -> None:
+@pytest.mark.parametrize("reader", ["auto", "lakebed"])
+def test_columns_in_another_order(spark: Any, oracle: Oracle, reader: str) -> None:
     one_case_in(8, oracle)
     names = read(spark, oracle).columns[::-1]
-    found = read(spark, oracle, columns=[f"`{name}`" if "." in name else name for name in names], road=road)
+    found = read(spark, oracle, columns=[f"`{name}`" if "." in name else name for name in names], reader=reader)
     assert found.columns == names
     expected = [
         json.dumps(json.loads(row)[::-1], separators=(",", ":"), ensure_ascii=False) for row in oracle.rows(oracle.latest)
@@ -103,5 +103,5 @@ def test_a_field_of_a_struct(spark: Any, corpus_by_name: dict[str, Oracle]) -> N
         struct = next(field for field in table.schema if field.type.num_fields > 1)
         path = f"{struct.name}.{struct.type.field(1).name}"
         expected = canon.rows(table.to_arrow([path]))
-        for road in ("auto", "arrow"):
-            check(read(spark, oracle, columns=[path], road=road), expected)
+        for reader in ("auto", "lakebed"):
+            check(read(spark, oracle, columns=[path], reader=reader), expected)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.spark
 
 HERE = Path(__file__).parent
 
-#: A table of each kind that matters to a road.
+#: A table of each kind that matters to a reader.
 CASES = [
     "all_in_all",
     "chars_renamed_and_added",
@@ -130,7 +130,7 @@ def fail_at_first():
     return {}
 
 for provider in (fail_at_first, None):
-    found = lbs.read(spark, f"{folder}/t", road="arrow", credentials=provider, target_task_size=1)
+    found = lbs.read(spark, f"{folder}/t", reader="lakebed", credentials=provider, target_task_size=1)
     rows = sorted((row.id, row.part) for row in found.collect())
     assert rows == [(row, row % 5) for row in range(1000)], len(rows)
 
@@ -142,7 +142,7 @@ def broken(batches):
             raise RuntimeError("once more")
         yield batch
 
-found = lbs.read(spark, f"{folder}/t", road="arrow", target_task_size=1)
+found = lbs.read(spark, f"{folder}/t", reader="lakebed", target_task_size=1)
 rows = sorted((row.id, row.part) for row in found.mapInArrow(broken, found.schema).collect())
 assert rows == [(row, row % 5) for row in range(1000)], len(rows)
 print("ok")

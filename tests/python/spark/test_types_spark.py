@@ -89,7 +89,7 @@ def test_values_of_delta_s_types_come_back_by_every_road(spark: Any, path: str, 
     expected = rows(df)
     write(df, path)
     shown = spark.read.format("delta").load(path)
-    for found in (shown, lbs.read(spark, path), lbs.read(spark, path, road="arrow"), spark.read.format("lakebed").load(path)):
+    for found in (shown, lbs.read(spark, path), lbs.read(spark, path, reader="lakebed"), spark.read.format("lakebed").load(path)):
         assert rows(found) == expected
         assert found.schema == shown.schema
 
@@ -120,7 +120,11 @@ def test_moments_are_the_same_in_a_session_of_another_zone(spark: Any, path: str
                 by_format(df, table, partition_by=by)
             else:
                 lbs.write(df, table, partition_by=by or None)
-            found = [lbs.read(session, table), lbs.read(session, table, road="arrow"), session.read.format("lakebed").load(table)]
+            found = [
+                lbs.read(session, table),
+                lbs.read(session, table, reader="lakebed"),
+                session.read.format("lakebed").load(table),
+            ]
             for one in found:
                 assert in_order(one) == in_order(df)
                 one_o_clock = "at >= TIMESTAMP'2026-11-01 01:00:00' AND day = DATE'2026-11-01' AND hour(local) = 1"
@@ -180,7 +184,7 @@ def test_user_defined_types_come_back_as_delta_spark_reads_them(spark: Any, path
     schema = T.StructType([T.StructField("id", T.LongType()), T.StructField("c", VectorUDT())])
     lbs.write(spark.createDataFrame([(1, Vectors.dense([1.0, -2.5])), (2, None)], schema), path)
     expected = [(1, [1.0, -2.5]), (2, None)]
-    for found in (spark.read.format("delta").load(path), lbs.read(spark, path), lbs.read(spark, path, road="arrow")):
+    for found in (spark.read.format("delta").load(path), lbs.read(spark, path), lbs.read(spark, path, reader="lakebed")):
         assert [(row.id, row.c and vector(row.c)) for row in found.orderBy("id").collect()] == expected
 
 

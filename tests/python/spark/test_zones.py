@@ -64,7 +64,7 @@ def test_instants_are_written_read_and_filtered(new_york: Any, tmp_path: Path, p
     for path in paths:
         whole = lb.Table(path).to_arrow(["t", "at", "wall"]).to_pylist()
         assert {row["t"]: (int(row["at"].timestamp()), str(row["wall"])) for row in whole} == EXPECTED
-        reads = [lbs.read(spark, path, road=road) for road in ("auto", "arrow")]
+        reads = [lbs.read(spark, path, reader=reader) for reader in ("auto", "lakebed")]
         for df in (*reads, spark.read.format("lakebed").load(path), spark.read.format("delta").load(path)):
             assert told(df) == EXPECTED
             # In the session's zone, and by the wall clock.
@@ -77,8 +77,8 @@ def test_instants_are_written_read_and_filtered(new_york: Any, tmp_path: Path, p
             ):
                 assert set(told(df.where(condition))) == found, condition
         # In UTC, as the page says.
-        for road in ("auto", "arrow"):
-            found = lbs.read(spark, path, where="at = TIMESTAMP'2026-11-01 06:30:00'", road=road)
+        for reader in ("auto", "lakebed"):
+            found = lbs.read(spark, path, where="at = TIMESTAMP'2026-11-01 06:30:00'", reader=reader)
             assert set(told(found)) == {"again"}
 
 

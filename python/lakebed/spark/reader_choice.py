@@ -1,6 +1,6 @@
-"""Which road the rows of a table take to Spark, file by file, and why.
+"""Which reader reads the files of a table for Spark, file by file, and why.
 
-Spark's own Parquet reader prunes columns and pushes filters down by itself, and Spark knows what it reads: it is the better road wherever
+Spark's own Parquet reader prunes columns and pushes filters down by itself, and Spark knows what it reads: it is the better reader wherever
 it gives exactly the rows that the log says. mapInArrow over scan tasks reads every table. Read :func:`choose` first. What keeps a table
 from Spark's reader stands in `_of_session`, `_of_table` and `_of_filter`, what keeps a file from it in `places`.
 """
@@ -18,13 +18,13 @@ from urllib.parse import urlsplit
 from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from lakebed.spark import partitions, places, session, types
-from lakebed.spark.groups import Road
+from lakebed.spark.groups import Reader
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-__all__ = ["Asked", "Reading", "Roads", "choose"]
+__all__ = ["Asked", "Choice", "Reading", "choose"]
 
 #: Reads side by side at most: each is a scan of its own in Spark's plan.
 _MOST_READINGS = 16
@@ -34,7 +34,7 @@ _MOST_BITS = 64 << 23
 
 @dataclass(frozen=True)
 class Asked:
-    """What a read asks of a table, as far as it decides on the road."""
+    """What a read asks of a table, as far as it decides on the reader."""
 
     #: The table's URL.
     root: str
@@ -69,47 +69,47 @@ class Reading:
 
 
 @dataclass
-class Roads:
-    """Which file takes which road."""
+class Choice:
+    """Which reader reads which file."""
 
     readings: list[Reading] = field(default_factory=list)
     #: The files that lakebed reads, by their paths in the log.
-    by_arrow: set[str] = field(default_factory=set)
-    #: Why they do not take Spark's reader: the number of files by reason.
+    by_lakebed: set[str] = field(default_factory=set)
+    #: Why Spark's reader does not read them: the number of files by reason.
     reasons: Counter[str] = field(default_factory=Counter)
 
-    def send_by_arrow(self, paths: Sequence[str], reason: str) -> None:
-        self.by_arrow.update(paths)
+    def leave_to_lakebed(self, paths: Sequence[str], reason: str) -> None:
+        self.by_lakebed.update(paths)
         self.reasons[reason] += len(paths)
 
 
-def choose(spark: SparkSession, asked: Asked, files: pa.Table, road: Road) -> Roads:
-    """The road of each of the planned files, which are those of `Scan.files`, with `complete_bounds` where a column is of floating-point numbers."""
-    roads = Roads()
+def choose(spark: SparkSession, asked: Asked, files: pa.Table, reader: Reader) -> Choice:
+    """The reader of each of the planned files, which are those of `Scan.files`, with `complete_bounds` where a column is of floating-point numbers."""
+    choice = Choice()
     paths: list[Any] = files.column("path").to_pylist()
     reason = (
-        "road='arrow'"
-        if road == "arrow"
-        else _of_session(spark, asked) or _of_table(asked, road) or _of_filter(spark, asked, road)
+        "reader='lakebed'"
+        if reader == "lakebed"
+        else _of_session(spark, asked) or _of_table(asked, reader) or _of_filter(spark, asked, reader)
     )
     if reason:
-        roads.send_by_arrow(paths, reason)
-        return roads
+        choice.leave_to_lakebed(paths, reason)
+        return choice
     root = places.hadoop_root(asked.root)
     planned = _Planned(paths, [places.place(root, path) for path in paths], files)
     if len(set(planned.places)) < len(paths):
-        roads.send_by_arrow(paths, "a file that is in the table twice")
-        return roads
+        choice.leave_to_lakebed(paths, "a file that is in the table twice")
+        return choice
     whole: list[int] = []
     deleting: list[int] = []
     for row, (path, place, size_bytes, deleted_records) in enumerate(planned.facts()):
         reason = places.objection(path, place, size_bytes, asked.absolute_paths)
         if reason:
-            roads.send_by_arrow([path], reason)
+            choice.leave_to_lakebed([path], reason)
         else:
             (deleting if deleted_records else whole).append(row)
     if planned.num_records(deleting) > _MOST_BITS:
-        roads.send_by_arrow([paths[row] for row in deleting], "deletion vectors that are too large for a broadcast")
+        choice.leave_to_lakebed([paths[row] for row in deleting], "deletion vectors that are too large for a broadcast")
         deleting = []
     readings: list[Reading] = []
     for complete_bounds in (True, False):
@@ -117,10 +117,10 @@ def choose(spark: SparkSession, asked: Asked, files: pa.Table, road: Road) -> Ro
         for rows in _of_distinct_sizes(planned, planned.bounded(deleting, complete_bounds)):
             readings += _readings(asked, planned, rows, True, complete_bounds)
     if len(readings) > _MOST_READINGS:
-        roads.send_by_arrow([paths[row] for row in whole + deleting], f"more than {_MOST_READINGS} kinds of files to Spark")
+        choice.leave_to_lakebed([paths[row] for row in whole + deleting], f"more than {_MOST_READINGS} kinds of files to Spark")
     else:
-        roads.readings = readings
-    return roads
+        choice.readings = readings
+    return choice
 
 
 @dataclass(frozen=True)
@@ -182,11 +182,11 @@ _SETTINGS = (
 )
 
 
-def _of_table(asked: Asked, road: Road) -> str | None:
+def _of_table(asked: Asked, reader: Reader) -> str | None:
     scheme = urlsplit(asked.root).scheme
     if scheme not in places.SCHEMES:
         return f"Hadoop has no {scheme}:"
-    if scheme != "file" and road == "auto":
+    if scheme != "file" and reader == "auto":
         return f"Spark may have no way to {scheme}:"
     if not set(asked.schema.names) <= set(asked.table_schema.names):
         return "columns about rows"
@@ -197,11 +197,11 @@ def _of_table(asked: Asked, road: Road) -> str | None:
     return None
 
 
-def _of_filter(spark: SparkSession, asked: Asked, road: Road) -> str | None:
+def _of_filter(spark: SparkSession, asked: Asked, reader: Reader) -> str | None:
     """Spark has to filter as lakebed has pruned files: its session must read the condition as lakebed does."""
     if asked.where is None:
         return None
-    if asked.columns is not None and road == "auto":
+    if asked.columns is not None and reader == "auto":
         return "columns and where are given: lakebed decodes no others"
     if "_metadata" in asked.where.lower():
         # Spark knows no row ids so, and its paths of files are others.

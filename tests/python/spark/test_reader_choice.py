@@ -1,4 +1,4 @@
-"""Which road a read takes: what Spark's plan knows of it, and what must keep it from Spark's own Parquet reader."""
+"""Which reader reads a table: what Spark's plan knows of it, and what must keep it from Spark's own Parquet reader."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_spark_prunes_columns_and_partitions_by_itself(spark: Any, sales: str) -
 
 def test_where_prunes_files_before_spark_sees_them(spark: Any, sales: str) -> None:
     assert files_read(lbs.read(spark, sales, where="day = DATE '2026-01-03'")) == 1
-    assert lbs.explain(spark, sales, columns=["id"], where="day = DATE '2026-01-03'").arrow_files == 1
+    assert lbs.explain(spark, sales, columns=["id"], where="day = DATE '2026-01-03'").lakebed_files == 1
 
 
 def test_values_that_no_directory_says_are_constants(spark: Any, tmp_path: Path) -> None:
@@ -107,50 +107,50 @@ def test_more_values_than_reads_go_through_lakebed(spark: Any, tmp_path: Path) -
     data = pa.table({"id": range(20), "at": pa.array(range(20), pa.timestamp("us", tz="UTC"))})
     table = lb.write(tmp_path / "t", data, partition_by=["at"]).table
     explained = lbs.explain(spark, table.uri)
-    assert (explained.spark_files, explained.arrow_files) == (0, 20)
+    assert (explained.spark_files, explained.lakebed_files) == (0, 20)
     assert "20 files: more than 16 kinds of files to Spark" in str(explained)
     assert frames.rows(lbs.read(spark, table.uri)) == canon.rows(table.to_arrow())
     # Without the partition column they are of one kind.
     assert lbs.explain(spark, table.uri, columns=["id"]).spark_reads == 1
 
 
-@pytest.mark.parametrize("road", ["spark", "arrow"])
-def test_the_planner_knows_how_large_a_table_is(session: Any, sales: str, road: str) -> None:
+@pytest.mark.parametrize("reader", ["spark", "lakebed"])
+def test_the_planner_knows_how_large_a_table_is(session: Any, sales: str, reader: str) -> None:
     real = sum(lb.Table(sales).files()["size_bytes"].to_pylist())
-    found = lbs.read(session, sales, road=road)
+    found = lbs.read(session, sales, reader=reader)
     assert real * 0.8 < size_bytes(found) <= real * 1.1
-    share = size_bytes(lbs.read(session, sales, columns=["id"], road=road)) / size_bytes(found)
+    share = size_bytes(lbs.read(session, sales, columns=["id"], reader=reader)) / size_bytes(found)
     assert 0.1 < share < 0.6
     session.conf.set("spark.sql.autoBroadcastJoinThreshold", str(real // 2))
     session.conf.set("spark.sql.adaptive.enabled", "false")
     small = session.range(3).withColumnRenamed("id", "other")
     assert "BroadcastHashJoin [id" in plan(found.join(small, found.id == small.other))
-    assert "SortMergeJoin" in plan(found.join(lbs.read(session, sales, road=road).withColumnRenamed("id", "other"), "day"))
+    assert "SortMergeJoin" in plan(found.join(lbs.read(session, sales, reader=reader).withColumnRenamed("id", "other"), "day"))
 
 
 def test_plans_name_the_table_and_hold_no_options(spark: Any, sales: str) -> None:
-    text = plan(lbs.read(spark, sales, road="arrow", storage_options={"allow_http": "true"}))
+    text = plan(lbs.read(spark, sales, reader="lakebed", storage_options={"allow_http": "true"}))
     assert "MapInArrow lakebed table version 0, 6 files(" in text
     assert "allow_http" not in text
 
 
 def test_counts_limits_and_nothing_at_all(spark: Any, sales: str, tmp_path: Path) -> None:
     empty = lb.create(tmp_path / "empty", pa.schema([("id", pa.int64()), ("s", pa.string())])).uri
-    for road in ("auto", "arrow"):
-        found = lbs.read(spark, sales, road=road)
+    for reader in ("auto", "lakebed"):
+        found = lbs.read(spark, sales, reader=reader)
         assert found.count() == 600
         assert len(found.limit(5).collect()) == 5
         assert found.where("id > 1000").collect() == []
-        assert lbs.read(spark, sales, where="id > 1000", road=road).count() == 0
-        assert lbs.read(spark, sales, columns=[], road=road).count() == 600
-        assert lbs.read(spark, empty, road=road).collect() == []
-        assert lbs.read(spark, empty, road=road).dtypes == [("id", "bigint"), ("s", "string")]
+        assert lbs.read(spark, sales, where="id > 1000", reader=reader).count() == 0
+        assert lbs.read(spark, sales, columns=[], reader=reader).count() == 600
+        assert lbs.read(spark, empty, reader=reader).collect() == []
+        assert lbs.read(spark, empty, reader=reader).dtypes == [("id", "bigint"), ("s", "string")]
 
 
 def test_many_tasks_of_small_files(spark: Any, tmp_path: Path) -> None:
     table = lb.write(tmp_path / "t", pa.table({"id": range(50), "part": range(50)}), partition_by=["part"]).table
-    assert lbs.explain(spark, table.uri, road="arrow", target_task_size=1).arrow_tasks == 50
-    found = lbs.read(spark, table.uri, road="arrow", target_task_size=1)
+    assert lbs.explain(spark, table.uri, reader="lakebed", target_task_size=1).lakebed_tasks == 50
+    found = lbs.read(spark, table.uri, reader="lakebed", target_task_size=1)
     assert found.rdd.getNumPartitions() == 50
     assert frames.rows(found) == canon.rows(table.to_arrow())
 
@@ -201,18 +201,18 @@ NAMES = {
     "a=b,c.parquet": "spark",
     "a\\b\n.parquet": "spark",
     "x.parquet.gz": "spark",
-    "_hidden.parquet": "arrow",
-    "_metadata": "arrow",
-    ".hidden.parquet": "arrow",
-    "x._COPYING_": "arrow",
-    "a:b.parquet": "arrow",
+    "_hidden.parquet": "lakebed",
+    "_metadata": "lakebed",
+    ".hidden.parquet": "lakebed",
+    "x._COPYING_": "lakebed",
+    "a:b.parquet": "lakebed",
     "_dir/.other/plain.parquet": "spark",
     "a=1/b={2}/plain.parquet": "spark",
 }
 
 
-@pytest.mark.parametrize(("name", "road"), NAMES.items())
-def test_names_of_files(spark: Any, tmp_path: Path, name: str, road: str) -> None:
+@pytest.mark.parametrize(("name", "reader"), NAMES.items())
+def test_names_of_files(spark: Any, tmp_path: Path, name: str, reader: str) -> None:
     from urllib.parse import quote
 
     table = lb.write(tmp_path / "odd {folder}* %41" / "t", pa.table({"id": [1, 2, 3]})).table
@@ -225,7 +225,7 @@ def test_names_of_files(spark: Any, tmp_path: Path, name: str, road: str) -> Non
 
     edit_adds(str(root), renamed)
     explained = lbs.explain(spark, table.uri)
-    assert ("spark" if explained.spark_files else "arrow") == road
+    assert ("spark" if explained.spark_files else "lakebed") == reader
     assert sorted(row.id for row in lbs.read(spark, table.uri).collect()) == [1, 2, 3]
 
 
@@ -243,8 +243,8 @@ def test_directories_that_lie(spark: Any, tmp_path: Path) -> None:
         }
 
     edit_adds(str(tmp_path / "t"), lie)
-    for road in ("auto", "arrow"):
-        found = lbs.read(spark, table.uri, road=road)
+    for reader in ("auto", "lakebed"):
+        found = lbs.read(spark, table.uri, reader=reader)
         assert {row.id: row.part for row in found.collect()} == {1: "b", 2: "__HIVE_DEFAULT_PARTITION__", 3: "1e3"}
         assert [row.id for row in found.where("part = 'b'").collect()] == [1]
 
@@ -337,9 +337,9 @@ def test_other_settings_change_nothing(session: Any, corpus_by_name: dict[str, O
     ]
     for name in [*names, "partitioned_by_timestamp", "shredded_variants", "widened_from_int", "void_inside_a_struct"]:
         oracle = corpus_by_name[name]
-        for road in ("auto", "arrow"):
-            found = frames.rows(lbs.read(session, oracle.path, road=road))
-            assert frames.lost_and_gained(found, oracle.rows(oracle.latest)) == "", (name, road)
+        for reader in ("auto", "lakebed"):
+            found = frames.rows(lbs.read(session, oracle.path, reader=reader))
+            assert frames.lost_and_gained(found, oracle.rows(oracle.latest)) == "", (name, reader)
 
 
 def test_where_means_the_same_in_every_session(session: Any, tmp_path: Path) -> None:
@@ -354,27 +354,27 @@ def test_where_means_the_same_in_every_session(session: Any, tmp_path: Path) -> 
     ):
         for name, value in settings.items():
             session.conf.set(name, value)
-        for road in ("auto", "arrow"):
+        for reader in ("auto", "lakebed"):
             found = [
-                [row.id for row in lbs.read(session, table.uri, where=condition, road=road).collect()]
+                [row.id for row in lbs.read(session, table.uri, where=condition, reader=reader).collect()]
                 for condition in ("at >= '2023-11-14 23:00:00'", "s = 'a\\\\nb'", "at < current_timestamp()", '"x" = s')
             ]
-            assert found == [[2], [1], [1, 2], [2]], (settings, road)
+            assert found == [[2], [1], [1, 2], [2]], (settings, reader)
         for name in settings:
             session.conf.unset(name)
 
 
-@pytest.mark.parametrize("road", ["auto", "arrow"])
+@pytest.mark.parametrize("reader", ["auto", "lakebed"])
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
 def test_nan_is_the_greatest_of_all_also_where_statistics_leave_it_out(
-    spark: Any, tmp_path: Path, kind: pa.DataType, road: str
+    spark: Any, tmp_path: Path, kind: pa.DataType, reader: str
 ) -> None:
     x = pa.array([1.0, float("nan")], kind)
     table = lb.write(
         tmp_path / "t", pa.table({"id": [1, 2], "x": x, "s": pa.array([{"y": y} for y in x], pa.struct([("y", kind)]))})
     ).table
-    found = lbs.read(spark, table.uri, road=road)
-    assert road == "arrow" or lbs.explain(spark, table.uri).spark_files == 1
+    found = lbs.read(spark, table.uri, reader=reader)
+    assert reader == "lakebed" or lbs.explain(spark, table.uri).spark_files == 1
     for column in ("x", "s.y"):
         for condition in ("{} > 5", "{} >= 5", "{} = double('NaN')", "NOT ({} <= 5)", "{} IN (7, double('NaN'))"):
             condition = condition.format(column)
@@ -382,13 +382,13 @@ def test_nan_is_the_greatest_of_all_also_where_statistics_leave_it_out(
 
 
 def test_the_road_that_is_asked_for_or_an_error(spark: Any, sales: str, corpus_by_name: dict[str, Oracle]) -> None:
-    assert lbs.explain(spark, sales, road="arrow").reasons == {"road='arrow'": 6}
+    assert lbs.explain(spark, sales, reader="lakebed").reasons == {"reader='lakebed'": 6}
     both = {"columns": ["id"], "where": "id < 7"}
     assert lbs.explain(spark, sales, **both).spark_files == 0
-    assert lbs.explain(spark, sales, road="spark", **both).spark_files == 6
-    assert lbs.read(spark, sales, road="spark", **both).count() == 7
+    assert lbs.explain(spark, sales, reader="spark", **both).spark_files == 6
+    assert lbs.read(spark, sales, reader="spark", **both).count() == 7
     with pytest.raises(lb.InvalidInputError, match="mapped by id"):
-        lbs.read(spark, corpus_by_name["mapped_by_id"].path, road="spark")
+        lbs.read(spark, corpus_by_name["mapped_by_id"].path, reader="spark")
 
 
 # Errors and secrets.
@@ -399,7 +399,7 @@ def test_an_error_of_a_task_arrives_whole(spark: Any, tmp_path: Path) -> None:
     file = tmp_path / "t" / table.files()["path"][0].as_py()
     file.write_bytes(b"x" * file.stat().st_size)
     with pytest.raises(Exception, match="lakebed.errors.CorruptTableError: .*" + re.escape(file.name)):
-        lbs.read(spark, table.uri, road="arrow").collect()
+        lbs.read(spark, table.uri, reader="lakebed").collect()
 
 
 @pytest.mark.parametrize(
