@@ -15,10 +15,11 @@ import pyarrow as pa
 import pytest
 
 import lakebed as lb
+import verbs
 from dml import log
 from dml.sql import Columns, Sql
+from verbs import Effect, Row, Rows
 
-Rows = list[dict[str, Any]]
 #: Runs a statement, given as text.
 Run = Callable[[str], Any]
 
@@ -149,45 +150,41 @@ class Twin:
             self.is_foreign = True
         else:
             self.table.append(data, **options)
-        self._commit(self.rows + rows, [("insert", row) for row in rows])
+        self._commit(verbs.append(self.rows, rows))
         self.check()
 
     def delete(self, where: Sql | None, by: Run | None = None) -> None:
         before = self._before()
-        gone = [row for row in self.rows if where is None or where.holds(row)]
-        stay = [row for row in self.rows if where is not None and not where.holds(row)]
+        effect = verbs.delete(self.rows, _holds(where))
         result = self._by(by, delete_text(self.path, where)) if by else self.table.delete(where.text if where else None)
-        if self._is_nothing(result, gone, before):
+        if self._is_nothing(result, effect, before):
             return
-        self._commit(stay, [("delete", row) for row in gone])
+        self._commit(effect)
         if result:
-            self._check_metrics(result, before, gone)
-            assert (result.metrics.deleted_rows, result.metrics.updated_rows) == (len(gone), 0)
+            self._check_metrics(result, before, effect.touched)
+            assert (result.metrics.deleted_rows, result.metrics.updated_rows) == (len(effect.deleted), 0)
         self.check(result and result.table)
 
     def update(self, values: Mapping[str, Sql], where: Sql | None, by: Run | None = None) -> None:
         before = self._before()
-        old = [row for row in self.rows if where is None or where.holds(row)]
-        new = [changed(row, values) for row in old]
+        effect = verbs.update(self.rows, _holds(where), lambda row: changed(row, values))
         if by:
             result = self._by(by, update_text(self.path, values, where))
         else:
             texts = {name: value.text for name, value in values.items()}
             result = self.table.update(texts, where=where.text if where else None)
-        if self._is_nothing(result, old, before):
+        if self._is_nothing(result, effect, before):
             return
-        by_id = {row["id"]: row for row in new}
-        happened = [("update_preimage", row) for row in old] + [("update_postimage", row) for row in new]
-        self._commit([by_id.get(row["id"], row) for row in self.rows], happened)
+        self._commit(effect)
         if result:
-            self._check_metrics(result, before, old)
-            assert (result.metrics.deleted_rows, result.metrics.updated_rows) == (None, len(new))
+            self._check_metrics(result, before, effect.touched)
+            assert (result.metrics.deleted_rows, result.metrics.updated_rows) == (None, len(effect.updated))
         self.check(result and result.table)
 
     def merge(self, merge: Merge, by: Run | None = None) -> None:
         before = self._before()
-        outcome = merged(self.rows, merge)
-        if outcome is None:
+        effect = merged(self.rows, merge)
+        if effect is None:
             if by is None:
                 with pytest.raises(lb.InvalidInputError, match="several rows of the source match one row of the target"):
                     merge_by_lakebed(self.table, merge)
@@ -197,45 +194,37 @@ class Twin:
                     self._by(by, merge_text(self.path, merge))
             return
         result = self._by(by, merge_text(self.path, merge)) if by else merge_by_lakebed(self.table, merge)
-        touched = [*outcome.updated, *outcome.deleted]
-        if self._is_nothing(result, [*touched, *outcome.inserted], before):
+        if self._is_nothing(result, effect, before):
             return
-        happened = [("delete", row) for row in outcome.deleted] + [("insert", row) for row in outcome.inserted]
-        happened += [("update_preimage", row) for row in outcome.updated]
-        happened += [("update_postimage", outcome.after[row["id"]]) for row in outcome.updated]
-        gone = {row["id"] for row in outcome.deleted}
-        stay = [outcome.after.get(row["id"], row) for row in self.rows if row["id"] not in gone]
-        self._commit(stay + outcome.inserted, happened)
+        self._commit(effect)
         if result:
-            self._check_metrics(result, before, touched)
+            self._check_metrics(result, before, effect.touched)
             metrics = result.metrics
             counts = (metrics.updated_rows, metrics.deleted_rows, metrics.inserted_rows, metrics.source_rows)
-            expected = (len(outcome.updated), len(outcome.deleted), len(outcome.inserted), len(merge.rows))
-            assert counts == expected
+            assert counts == (len(effect.updated), len(effect.deleted), len(effect.inserted), len(merge.rows))
         self.check(result and result.table)
 
     def overwrite(self, rows: Rows, where: Sql) -> None:
         """All rows are such that the condition is true for them."""
         before = self._before()
-        gone = [row for row in self.rows if where.holds(row)]
-        stay = [row for row in self.rows if not where.holds(row)]
+        effect = verbs.overwrite(self.rows, rows, _holds(where))
         result = self.table.overwrite(pa.Table.from_pylist(rows, SCHEMA), where=where.text)
-        self._commit(stay + rows, [("delete", row) for row in gone] + [("insert", row) for row in rows])
+        self._commit(effect)
         assert result.committed
-        assert result.metrics.deleted_rows == len(gone)
-        assert result.metrics.copied_rows == self._copied(before, gone)
-        assert result.metrics.removed_files == self._removed(before, gone)
+        assert result.metrics.deleted_rows == len(effect.deleted)
+        assert result.metrics.copied_rows == self._copied(before, effect.deleted)
+        assert result.metrics.removed_files == self._removed(before, effect.deleted)
         self.check(result.table)
 
     # What a statement must have done.
 
-    def _commit(self, rows: Rows, happened: list[tuple[str, dict[str, Any]]]) -> None:
+    def _commit(self, effect: Effect) -> None:
         self.version += 1
-        self.rows = rows
-        self.history.append(rows)
-        self.feed += [(self.version, kind, row) for kind, row in happened]
+        self.rows = effect.rows
+        self.history.append(effect.rows)
+        self.feed += [(self.version, kind, row) for kind, row in effect.feed]
         if self.properties.get(TRACKING):
-            self._track({row["id"] for kind, row in happened if kind == "update_postimage"})
+            self._track({after["id"] for _, after in effect.updated})
 
     def _track(self, updated: set[int]) -> None:
         """Old rows keep their ids. New ones get any that was nobody's: the table tells which."""
@@ -264,9 +253,9 @@ class Twin:
         run(text)
         self.is_foreign = True
 
-    def _is_nothing(self, result: lb.ChangeResult | None, matched: Rows, before: Before) -> bool:
+    def _is_nothing(self, result: lb.ChangeResult | None, effect: Effect, before: Before) -> bool:
         """Whether there was nothing to do; then nothing was."""
-        if matched:
+        if not effect.is_empty:
             assert result is None or result.committed
             return False
         assert self.table.version == self.version
@@ -350,53 +339,32 @@ def update_text(path: str, values: Mapping[str, Sql], where: Sql | None) -> str:
     return f"UPDATE delta.`{path}` SET {sets}" + (f" WHERE {where.text}" if where else "")
 
 
-@dataclass
-class Outcome:
-    """What a merge does: rows of the table that go, those that change and what they become, by their ids, and new ones."""
-
-    deleted: Rows = field(default_factory=list)
-    updated: Rows = field(default_factory=list)
-    after: dict[int, dict[str, Any]] = field(default_factory=dict)
-    inserted: Rows = field(default_factory=list)
+def merged(rows: Rows, merge: Merge) -> Effect | None:
+    """None if it is not clear what becomes of a row."""
+    return verbs.merge(rows, merge.rows, lambda row, other: merge.on.holds(_pair(row, other)), map(_clause, merge.clauses))
 
 
-def merged(rows: Rows, merge: Merge) -> Outcome | None:
-    """None if it is not clear what becomes of a row: several rows of the source match it. Where only matches are of interest, those of which
-    nothing is made do not count; and it does not matter how often a row is deleted.
-    """
-    source, outcome = merge.rows, Outcome()
-    clauses = merge.of("matched")
-    is_of_matches_alone = len(clauses) == len(merge.clauses)
-    is_delete = len(clauses) == 1 and clauses[0].action == "delete" and clauses[0].where is None
-    has_matched = [False] * len(source)
-    for row in rows:
-        pairs = [(at, {"target": row, "source": other}) for at, other in enumerate(source)]
-        pairs = [(at, pair) for at, pair in pairs if merge.on.holds(pair)]
-        for at, _ in pairs:
-            has_matched[at] = True
-        chosen = [(pair, clause) for _, pair in pairs if (clause := _first(clauses, pair))]
-        if clauses and not is_delete and len(chosen if is_of_matches_alone else pairs) > 1:
-            return None
-        if not pairs:
-            pair = {"target": row}
-            clause = _first(merge.of("not_matched_by_source"), pair)
-            chosen = [(pair, clause)] if clause else []
-        for pair, clause in chosen[:1]:
-            if clause.action == "delete":
-                outcome.deleted.append(row)
-            else:
-                outcome.updated.append(row)
-                values = clause.values
-                taken = pair["source"] if values is None else None
-                outcome.after[row["id"]] = {name: taken[name] for name in row} if taken else changed(row, values or {}, pair)
-    for other, is_matched in zip(source, has_matched, strict=True):
-        pair = {"source": other}
-        clause = None if is_matched else _first(merge.of("not_matched"), pair)
-        if clause:
-            values = clause.values
-            new = other if values is None else {name: value.value(pair) for name, value in values.items()}
-            outcome.inserted.append({name: new.get(name) for name in SCHEMA.names})
-    return outcome
+def _clause(clause: Clause) -> verbs.Clause:
+    def makes(target: Row | None, source: Row | None) -> Row:
+        values = clause.values
+        if target is not None:
+            taken = source if values is None else None
+            return {name: taken[name] for name in target} if taken else changed(target, values or {}, _pair(target, source))
+        new = (source or {}) if values is None else {name: value.value(_pair(None, source)) for name, value in values.items()}
+        return {name: new.get(name) for name in SCHEMA.names}
+
+    where = clause.where
+    holds = None if where is None else lambda target, source: where.holds(_pair(target, source))
+    return verbs.Clause(clause.when, clause.action, makes, holds)
+
+
+def _pair(target: Row | None, source: Row | None) -> Row:
+    """What the expressions of a merge are computed from."""
+    return {name: row for name, row in (("target", target), ("source", source)) if row is not None}
+
+
+def _holds(where: Sql | None) -> verbs.Holds:
+    return (lambda _: True) if where is None else where.holds
 
 
 def is_refused_by_spark(rows: Rows, merge: Merge) -> bool:
@@ -409,10 +377,6 @@ def is_refused_by_spark(rows: Rows, merge: Merge) -> bool:
     counts = [sum(merge.on.holds({"target": row, "source": other}) for other in merge.rows) for row in rows]
     is_delete = len(clauses) == 1 and clauses[0].action == "delete" and clauses[0].where is None
     return max(counts, default=0) > 1 and not is_delete
-
-
-def _first(clauses: list[Clause], pair: Mapping[str, Any]) -> Clause | None:
-    return next((clause for clause in clauses if clause.where is None or clause.where.holds(pair)), None)
 
 
 def merge_by_lakebed(table: lb.Table, merge: Merge) -> lb.ChangeResult:

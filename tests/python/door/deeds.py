@@ -10,6 +10,7 @@ from typing import Any
 import lakebed as lb
 from door import sources
 from door.case import Deed, Row, Source
+from verbs import Clause
 
 #: SQL conditions, each with the same condition in Python; None is SQL's null.
 CONDITIONS: dict[str, Callable[[Row], bool | None]] = {
@@ -34,13 +35,18 @@ SETS: dict[tuple[tuple[str, str], ...], Callable[[Row], Row]] = {
     (("id", "id - 2"),): lambda row: {"id": row["id"] - 2},
     (("id", "NULL"),): lambda row: {"id": None},
 }
-#: The clauses of a merge on `target.id = source.id`.
-MERGES: dict[str, Callable[[lb.Merge], lb.Merge]] = {
-    "update and insert": lambda merge: merge.when_matched_update().when_not_matched_insert(),
-    "insert": lambda merge: merge.when_not_matched_insert(),
-    "delete": lambda merge: merge.when_matched_delete(),
-    "update n": lambda merge: merge.when_matched_update({"n": "source.n"}),
-    "delete others": lambda merge: merge.when_not_matched_by_source_delete(),
+_UPDATE, _INSERT = Clause("matched", "update"), Clause("not_matched", "insert")
+_UPDATE_N = Clause("matched", "update", lambda target, source: {**(target or {}), "n": (source or {}).get("n")})
+#: The clauses of a merge on `target.id = source.id`, each with the same clauses in Python.
+MERGES: dict[str, tuple[Callable[[lb.Merge], lb.Merge], list[Clause]]] = {
+    "update and insert": (lambda merge: merge.when_matched_update().when_not_matched_insert(), [_UPDATE, _INSERT]),
+    "insert": (lambda merge: merge.when_not_matched_insert(), [_INSERT]),
+    "delete": (lambda merge: merge.when_matched_delete(), [Clause("matched", "delete")]),
+    "update n": (lambda merge: merge.when_matched_update({"n": "source.n"}), [_UPDATE_N]),
+    "delete others": (
+        lambda merge: merge.when_not_matched_by_source_delete(),
+        [Clause("not_matched_by_source", "delete")],
+    ),
 }
 
 Given = dict[str, Any]
@@ -61,7 +67,7 @@ def _create(path: str, _: lb.Table | None, source: Source, given: Given) -> Any:
 def _merge(_: str, table: lb.Table | None, source: Source, given: Given) -> Any:
     clauses = given.pop("clauses", None)
     merge = _open(table).merge(sources.make(source), **{"on": "target.id = source.id", **given})
-    return (MERGES[clauses](merge) if clauses else merge).execute()
+    return (MERGES[clauses][0](merge) if clauses else merge).execute()
 
 
 def _open(table: lb.Table | None) -> lb.Table:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+import verbs
 from door import deeds, sources, tables
 from door.case import Batch, Case, Row, Rows
 from door.values import plain
@@ -251,7 +252,7 @@ def _write(case: Case, given: dict[str, Any], found: Wanted) -> None:
     if mode != "overwrite":
         if where is not None or dynamic or given.get("schema_mode") == "overwrite":
             found.doubts.append("words for an overwrite")
-        found.rows += new
+        found.rows = verbs.append(found.rows, new).rows
         found.commits = True if new else None
         return
     if (where is not None) + dynamic + (given.get("schema_mode") == "overwrite") > 1:
@@ -261,12 +262,16 @@ def _write(case: Case, given: dict[str, Any], found: Wanted) -> None:
             found.doubts.append("a condition on no table")
         if not all(is_true(where, row) for row in new):
             found.refused.append("a row does not meet the condition of the overwrite")
-        found.rows = [row for row in found.rows if not is_true(where, row)] + new
+        found.rows = verbs.overwrite(found.rows, new, lambda row: is_true(where, row)).rows
     elif dynamic and by:
-        touched = {tuple(plain(row.get(name)) for name in by) for row in new}
-        found.rows = [row for row in found.rows if tuple(plain(row.get(name)) for name in by) not in touched] + new
+        touched = {_key(row, by) for row in new}
+        found.rows = verbs.overwrite(found.rows, new, lambda row: _key(row, by) in touched).rows
     else:
-        found.rows = new
+        found.rows = verbs.overwrite(found.rows, new, lambda _: True).rows
+
+
+def _key(row: Row, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(plain(row.get(name)) for name in names)
 
 
 def _create(case: Case, given: dict[str, Any], found: Wanted) -> None:
@@ -306,9 +311,8 @@ def _delete(case: Case, given: dict[str, Any], found: Wanted) -> None:
         found.commits = False
         return
     where = given.get("where")
-    left = [row for row in found.rows if where is not None and not is_true(where, row)]
-    found.commits = True if len(left) < len(found.rows) else _of_none(given)
-    found.rows = left
+    effect = verbs.delete(found.rows, lambda row: where is None or is_true(where, row))
+    found.rows, found.commits = effect.rows, _of_none(given) if effect.is_empty else True
 
 
 def _update(case: Case, given: dict[str, Any], found: Wanted) -> None:
@@ -316,16 +320,15 @@ def _update(case: Case, given: dict[str, Any], found: Wanted) -> None:
         found.commits = False
         return
     where, change = given.get("where"), deeds.SETS[given["set"]]
-    before = found.rows
-    hit = [where is None or is_true(where, row) for row in before]
-    after = [
-        _stored({**row, **change(row)}, case.table.partition_by) if is_hit else row
-        for is_hit, row in zip(hit, before, strict=True)
-    ]
-    _check(case, [row for is_hit, row in zip(hit, after, strict=True) if is_hit], found)
-    if any(is_hit and not -(2**31) <= (row["n"] or 0) < 2**31 for is_hit, row in zip(hit, after, strict=True)):
+    effect = verbs.update(
+        found.rows,
+        lambda row: where is None or is_true(where, row),
+        lambda row: _stored({**row, **change(row)}, case.table.partition_by),
+    )
+    _check(case, effect.written, found)
+    if any(not -(2**31) <= (row["n"] or 0) < 2**31 for row in effect.written):
         found.refused.append("n does not hold that")
-    found.rows, found.commits = after, True if any(hit) else _of_none(given)
+    found.rows, found.commits = effect.rows, _of_none(given) if effect.is_empty else True
 
 
 def _upsert(case: Case, given: dict[str, Any], found: Wanted) -> None:
@@ -356,29 +359,15 @@ def _merged(case: Case, given: dict[str, Any], found: Wanted, clauses: str, keys
     )
 
     def meet(row: Row, other: Row) -> bool:
-        return all(plain(row.get(key)) == plain(other.get(key)) and (null_safe or row.get(key) is not None) for key in keys)
+        same = _key(row, keys) == _key(other, keys)
+        return same and (null_safe or all(row.get(key) is not None for key in keys))
 
-    matches = [[other for other in new if meet(row, other)] for row in found.rows]
-    inserts = [other for other in new if not any(meet(row, other) for row in found.rows)]
-    changes = clauses in ("update and insert", "update n")
-    if changes and any(len(met) > 1 for met in matches):
+    effect = verbs.merge(found.rows, new, meet, deeds.MERGES[clauses][1])
+    if effect is None:
         found.refused.append("a row matches several of the source")
         return
-    after: Rows = []
-    touched: Rows = []
-    for row, met in zip(found.rows, matches, strict=True):
-        if (clauses == "delete" and met) or (clauses == "delete others" and not met):
-            continue
-        if changes and met:
-            values = {"n": met[0].get("n")} if clauses == "update n" else met[0]
-            row = {**row, **values}
-            touched.append(row)
-        after.append(row)
-    if clauses in ("update and insert", "insert"):
-        after += inserts
-        touched += inserts
-    _check(case, touched, found)
-    found.rows = after
+    _check(case, effect.written, found)
+    found.rows = effect.rows
 
 
 def _family(kind: pa.DataType) -> str:
