@@ -53,7 +53,7 @@ def test_every_door_gives_the_same_rows() -> None:
     assert scan.count() == len(expected)
 
 
-def test_a_scan_can_be_read_again_and_a_stream_only_once() -> None:
+def test_scan_is_read_again_stream_once() -> None:
     scan = lb.Table(TRIPS).scan()
     assert ids(scan) == ids(scan) == [1, 3, 4, 5, 6, 7]
     reader = scan.to_reader()
@@ -61,7 +61,7 @@ def test_a_scan_can_be_read_again_and_a_stream_only_once() -> None:
     assert reader.read_all().num_rows == 0
 
 
-def test_the_schema_of_a_scan_is_known_before_it_is_read() -> None:
+def test_scan_schema_is_known_before_reading() -> None:
     table = lb.Table(TRIPS)
     assert table.schema == pa.schema([("id", pa.int64()), ("city", pa.string()), ("fare", pa.float64()), ("day", pa.date32())])
     scan = table.scan(columns=["day", "id"])
@@ -69,7 +69,7 @@ def test_the_schema_of_a_scan_is_known_before_it_is_read() -> None:
     assert pa.schema(table) == table.schema
 
 
-def test_names_are_found_without_regard_to_case_and_unknown_ones_are_named() -> None:
+def test_unknown_column_is_named_case_ignored() -> None:
     table = lb.Table(TRIPS)
     assert table.scan(columns=["ID"], where="CITY = 'Oslo'").to_arrow().column(0).to_pylist() == [6]
     with pytest.raises(lb.LakebedError, match="cty"):
@@ -164,7 +164,7 @@ def test_explain_says_why_a_condition_skips_nothing() -> None:
     assert reason.startswith("size does not keep the order of its arguments")
 
 
-def test_refresh_gives_a_new_handle_and_leaves_the_old_one(trips: Path) -> None:
+def test_refresh_returns_new_handle(trips: Path) -> None:
     last = trips / "_delta_log" / f"{3:020}.json"
     text = last.read_text()
     last.unlink()
@@ -176,7 +176,7 @@ def test_refresh_gives_a_new_handle_and_leaves_the_old_one(trips: Path) -> None:
     assert (old.count(), new.count()) == (5, 6)
 
 
-def test_a_table_made_anew_at_the_same_place_is_noticed(trips: Path) -> None:
+def test_refresh_detects_replaced_table(trips: Path) -> None:
     table = lb.Table(trips, version=0)
     for version in range(1, 4):
         (trips / "_delta_log" / f"{version:020}.json").unlink()
@@ -219,7 +219,7 @@ def count_rows(table: lb.Table) -> int:
     return table.to_arrow().num_rows
 
 
-def test_a_forked_child_reads_through_the_handle_it_inherited() -> None:
+def test_forked_child_reads_by_inherited_handle() -> None:
     table = lb.Table(TRIPS)
     table.to_arrow()
     child = os.fork()

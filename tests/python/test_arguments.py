@@ -65,7 +65,7 @@ def parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     return [one for one in inspect.signature(function).parameters.values() if one.name != "self"]
 
 
-def test_all_that_can_be_called_is_looked_at() -> None:
+def test_every_public_function_is_checked() -> None:
     assert {"write", "create", "read", "exists", "read_task", "Table", "Table.append", "Table.optimize", "Scan.tasks"} <= set(
         FUNCTIONS
     )
@@ -106,7 +106,7 @@ def stand_in(parameter: inspect.Parameter, folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_an_unknown_keyword_is_refused_before_anything_is_written(name: str, table: lb.Table, tmp_path: Path) -> None:
+def test_unknown_keyword_is_refused_before_write(name: str, table: lb.Table, tmp_path: Path) -> None:
     before = everything(tmp_path)
     owner, _, method = name.partition(".")
     found = objects(table)
@@ -197,7 +197,7 @@ def test_help_names_every_option(name: str) -> None:
     assert [one.name for one in parameters(function) if f"{one.name}: " not in shown] == []
 
 
-def test_an_unknown_option_is_named_with_its_function(table: lb.Table) -> None:
+def test_unknown_option_is_named_with_function(table: lb.Table) -> None:
     said = r"^Table\.append\(\) got an unexpected keyword argument 'tnx'$"
     with pytest.raises(TypeError, match=said):
         table.append(DATA, tnx=("my-job", 7))  # type: ignore[call-arg]
@@ -322,7 +322,7 @@ def call(table: lb.Table, method: str, name: str, value: Any) -> Any:
 
 
 @pytest.mark.parametrize(("method", "name", "value"), cases(NO_TYPE), ids=str)
-def test_a_value_of_a_wrong_type_is_a_type_error(method: str, name: str, value: Any, table: lb.Table, tmp_path: Path) -> None:
+def test_value_of_wrong_type_is_type_error(method: str, name: str, value: Any, table: lb.Table, tmp_path: Path) -> None:
     before = everything(tmp_path)
     with pytest.raises(TypeError, match=rf"^{name}(=|:| is of type)"):
         call(table, method, name, value)
@@ -330,7 +330,7 @@ def test_a_value_of_a_wrong_type_is_a_type_error(method: str, name: str, value: 
 
 
 @pytest.mark.parametrize(("method", "name", "value"), cases(NO_SENSE), ids=str)
-def test_a_value_that_makes_no_sense_is_refused(method: str, name: str, value: Any, table: lb.Table, tmp_path: Path) -> None:
+def test_invalid_value_is_refused(method: str, name: str, value: Any, table: lb.Table, tmp_path: Path) -> None:
     before = everything(tmp_path)
     begins = next((said for part, said in TOLD_BY_THE_TABLE.items() if part in str(value)), rf"{name}[=:]")
     with pytest.raises(lb.InvalidInputError, match=rf"^{begins.format(re.escape(table.uri))}"):
@@ -377,9 +377,7 @@ THEIR_OWN_WORDS = re.compile(
 
 
 @pytest.mark.parametrize("value", ODD.values(), ids=ODD)
-def test_an_odd_value_is_taken_or_refused_by_the_arguments_name(
-    value: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_odd_value_is_taken_or_named(value: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For each parameter of everything that can be called."""
     monkeypatch.chdir(tmp_path)
     for function_name, function in FUNCTIONS.items():
@@ -444,7 +442,7 @@ PLACES: list[tuple[type[Exception], str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("kind", "said", "options"), PLACES, ids=str)
 @pytest.mark.parametrize("function", [lb.Table, lb.read])
-def test_tables_are_opened_by_arguments_that_make_sense(
+def test_open_refuses_invalid_arguments(
     function: Callable[..., Any], kind: type[Exception], said: str, options: dict[str, Any], table: lb.Table
 ) -> None:
     with pytest.raises(kind, match=f"^{said}"):
@@ -460,14 +458,14 @@ def test_a_place_is_text_or_a_path(uri: Any) -> None:
         lb.write(uri, DATA)
 
 
-def test_messages_show_no_value_of_an_option_of_a_store() -> None:
+def test_messages_hide_storage_option_values() -> None:
     for options in ({"aws_secret_access_key": b"hush"}, {b"hush": "x"}):
         with pytest.raises(TypeError) as found:
             lb.Table("s3://lake/t", storage_options=options)  # type: ignore[arg-type]
         assert "hush" not in str(found.value) or b"hush" in options
 
 
-def test_a_new_table_is_made_by_arguments_that_make_sense(tmp_path: Path) -> None:
+def test_create_refuses_invalid_arguments(tmp_path: Path) -> None:
     for options, kind in [
         ({"partition_by": ["p", "p"]}, lb.InvalidInputError),
         ({"partition_by": "nope"}, lb.InvalidInputError),
@@ -523,7 +521,7 @@ def test_values_that_make_sense_are_taken(tmp_path: Path) -> None:
 # Shortcuts
 
 
-def test_what_is_asked_of_a_table_is_what_is_asked_of_a_scan() -> None:
+def test_table_methods_equal_scan_methods() -> None:
     trips = str(ROOT / "examples" / "trips")
     table = lb.Table(trips)
     options: dict[str, Any] = {"columns": "id", "where": "fare > 10", "limit": 2}
@@ -544,7 +542,7 @@ def test_what_is_asked_of_a_table_is_what_is_asked_of_a_scan() -> None:
     assert not lb.exists(ROOT / "examples")
 
 
-def test_a_store_that_fails_is_not_a_table_that_does_not_exist() -> None:
+def test_exists_raises_if_store_fails() -> None:
     options = {
         "endpoint": "http://127.0.0.1:9",
         "allow_http": "true",
@@ -585,7 +583,7 @@ def test_types_of_calls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", ["0", "1", "512"])
-def test_a_foreign_table_with_an_odd_size_of_files_loses_no_row(size: str, tmp_path: Path) -> None:
+def test_odd_foreign_file_size_loses_no_row(size: str, tmp_path: Path) -> None:
     """As a program may have left it that checks no properties."""
     lb.write(tmp_path / "t", DATA, properties={"delta.targetFileSize": "2048"})
     first = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
@@ -631,7 +629,7 @@ def operations() -> dict[str, Callable[[lb.Table], Any]]:
 
 @pytest.mark.parametrize("operation", operations())
 @pytest.mark.parametrize("versions", [1, 3])
-def test_a_handle_of_a_table_that_is_gone_makes_none(operation: str, versions: int, tmp_path: Path) -> None:
+def test_handle_of_deleted_table_creates_none(operation: str, versions: int, tmp_path: Path) -> None:
     path = tmp_path / "t"
     for _ in range(versions):
         table = lb.write(path, DATA).table
@@ -644,9 +642,7 @@ def test_a_handle_of_a_table_that_is_gone_makes_none(operation: str, versions: i
 
 @pytest.mark.parametrize("operation", operations())
 @pytest.mark.parametrize(("before", "after"), [(1, 1), (1, 3), (3, 1), (3, 3)])
-def test_a_handle_of_a_table_that_was_replaced_leaves_the_other_one_alone(
-    operation: str, before: int, after: int, tmp_path: Path
-) -> None:
+def test_handle_of_replaced_table_writes_nothing(operation: str, before: int, after: int, tmp_path: Path) -> None:
     path = tmp_path / "t"
     for _ in range(before):
         table = lb.write(path, DATA).table
@@ -661,7 +657,7 @@ def test_a_handle_of_a_table_that_was_replaced_leaves_the_other_one_alone(
     operations()["delete"](table.refresh())
 
 
-def test_a_table_that_is_replaced_in_its_log_stays_the_same_one(table: lb.Table) -> None:
+def test_table_replaced_in_log_is_same(table: lb.Table) -> None:
     lb.create(table.uri, pa.schema([("id", pa.int64())]), mode="replace")
     assert table.append(pa.table({"id": [7]})).table.count() == 1
     log = Path(table.uri.removeprefix("file://")) / "_delta_log"
@@ -704,7 +700,7 @@ def test_no_secret_travels_in_a_pickle(name: str) -> None:
     assert "hush" not in repr(table) + repr(table.scan()) + table._repr_html_()
 
 
-def test_options_that_are_known_to_be_harmless_travel() -> None:
+def test_harmless_options_are_pickled() -> None:
     table = lb.Table(ROOT / "examples" / "trips", storage_options=HARMLESS)
     assert pickle.loads(pickle.dumps(table))._given["storage_options"] == HARMLESS
 
@@ -731,14 +727,14 @@ def test_passwords_in_addresses_stay_behind() -> None:
         assert "hush" not in _lakebed.uri_without_secrets(uri)
 
 
-def test_a_pickle_of_a_relative_path_means_the_same_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pickled_relative_path_means_same_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     pickled = pickle.dumps(lb.Table("examples/trips", version=1))
     monkeypatch.chdir(tmp_path)
     assert pickle.loads(pickled).count() == 6
 
 
-def test_copies_within_a_process_are_the_handle_itself() -> None:
+def test_copy_returns_handle_itself() -> None:
     table = lb.Table(ROOT / "examples" / "trips", storage_options={"aws_secret_access_key": "hush"})
     assert copy.copy(table) is table
     assert copy.deepcopy({"t": [table]})["t"][0] is table
@@ -766,9 +762,7 @@ def test_copies_within_a_process_are_the_handle_itself() -> None:
     ],
     ids=repr,
 )
-def test_places_that_are_none_are_refused_and_make_no_folder(
-    uri: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_invalid_locations_make_no_folder(uri: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     calls: list[Callable[[], Any]] = [
         lambda: lb.write(uri, DATA),
@@ -803,6 +797,6 @@ def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert sorted(os.listdir(tmp_path)) == ["home", "~"]
 
 
-def test_places_are_the_same_however_they_are_written(table: lb.Table, tmp_path: Path) -> None:
+def test_equal_locations_open_same_table(table: lb.Table, tmp_path: Path) -> None:
     for uri in (f"{tmp_path}/t/", f"{tmp_path}//t", f"file:{tmp_path}/t", f"FILE://{tmp_path}/t/", f"{tmp_path}/x/../t"):
         assert lb.Table(uri).uri == table.uri

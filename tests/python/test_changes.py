@@ -158,7 +158,7 @@ def test_columns_and_conditions(fruits: Log) -> None:
         table.changes(0, columns=["_metadata.row_index"]).to_arrow()
 
 
-def test_tasks_give_the_same_rows_in_another_process(fruits: Log) -> None:
+def test_tasks_in_another_process_give_same_rows(fruits: Log) -> None:
     changes = lb.Table(fruits.path).changes(0)
     tasks = changes.tasks(target_task_size=1)
     assert len(tasks) > 1
@@ -172,7 +172,7 @@ def read_events(task: bytes) -> list[Event]:
     return events(lb.read_task(task).read_all())
 
 
-def test_a_forked_child_reads_what_its_parent_asked_for(fruits: Log) -> None:
+def test_forked_child_reads_parents_changes(fruits: Log) -> None:
     changes = lb.Table(fruits.path).changes(0, where="name = 'jack'")
     assert len(events(changes)) == 3
     child = os.fork()
@@ -182,7 +182,7 @@ def test_a_forked_child_reads_what_its_parent_asked_for(fruits: Log) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_the_end_is_the_newest_version_when_the_changes_are_asked_for(fruits: Log) -> None:
+def test_changes_end_at_version_of_call(fruits: Log) -> None:
     old = lb.Table(fruits.path, version=1)
     before = old.changes(2)
     assert before.end_version == 3
@@ -253,7 +253,7 @@ def test_versions_that_record_no_changes_are_named(tmp_path: Path) -> None:
     assert table.changes(1, 1).to_arrow().num_rows == table.changes(3).to_arrow().num_rows == 0
 
 
-def test_old_rows_come_in_the_columns_of_the_last_version(fruits: Log) -> None:
+def test_old_rows_have_columns_of_last_version(fruits: Log) -> None:
     fruits.commit(fruits.metadata(["name", "fruit", "color"], FEED))
     table = lb.Table(fruits.path)
     assert events(table.changes(2)) == [(name, fruit, None, *change) for name, fruit, *change in UPDATE + DELETE]
@@ -292,7 +292,7 @@ def test_what_lakebed_writes_can_be_followed(tmp_path: Path) -> None:
     assert found[3:] == [(1, "delete", 2), (2, "delete", 2), (3, "delete", 2), (4, "insert", 2)]
 
 
-def test_columns_about_rows_come_where_they_are_named(tmp_path: Path) -> None:
+def test_metadata_columns_come_where_named(tmp_path: Path) -> None:
     tracked = {"delta.enableRowTracking": "true"}
     data = pa.table({"id": [1, 2], "place": [{"city": "Lima", "zip": 1}, {"city": "Oslo", "zip": 2}]})
     table = lb.write(tmp_path / "t", data, properties=tracked).table
@@ -318,7 +318,7 @@ def test_columns_about_rows_come_where_they_are_named(tmp_path: Path) -> None:
     assert table.scan(["_metadata.file_path"], limit=2).to_arrow().num_rows == 2
 
 
-def test_columns_about_rows_that_say_nothing_are_refused(tmp_path: Path) -> None:
+def test_metadata_columns_without_meaning_are_refused(tmp_path: Path) -> None:
     table = lb.write(tmp_path / "t", pa.table({"id": [1]})).table
     with pytest.raises(lb.InvalidInputError, match=r"_metadata.row_id: the table does not track rows"):
         table.to_arrow(["_metadata.row_id"])

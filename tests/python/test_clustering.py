@@ -142,7 +142,7 @@ def test_few_rows_and_equal_ones(path: str, order: str, count: int) -> None:
 
 
 @by_order
-def test_files_are_about_as_large_as_asked_for_and_queries_skip_most(path: str, order: str) -> None:
+def test_clustered_files_have_size_and_skip(path: str, order: str) -> None:
     """A million of pairs in 64 files: a value of either column is in about an eighth of them, where it was in all."""
     random_numbers = np.random.default_rng(3)
     for _ in range(8):
@@ -163,7 +163,7 @@ def test_files_are_about_as_large_as_asked_for_and_queries_skip_most(path: str, 
     assert sum(shares) / len(shares) >= 0.8
 
 
-def test_a_z_order_gives_each_column_as_much_as_others(path: str) -> None:
+def test_zorder_treats_columns_alike(path: str) -> None:
     """Sixteen files of sixteen squares: the bits of both columns in turn."""
     pairs = [(a, b) for a in range(64) for b in range(64)]
     random.Random(5).shuffle(pairs)
@@ -176,7 +176,7 @@ def test_a_z_order_gives_each_column_as_much_as_others(path: str) -> None:
 
 
 @by_order
-def test_a_second_time_there_must_be_something_new(path: str, order: str) -> None:
+def test_second_clustering_needs_new_files(path: str, order: str) -> None:
     for first in (0, 50):
         lb.write(path, pa.table({"a": range(first, first + 50), "b": range(50)}))
     options: dict[str, Any] = {order: ["a", "b"]}
@@ -227,7 +227,7 @@ def shuffled(first: int, count: int) -> pa.Table:
     return pa.table({"a": values, "b": [str(value) for value in values], "s": [{"x": value * 7 % count} for value in values]})
 
 
-def test_a_clustered_table_is_clustered_bit_by_bit(path: str) -> None:
+def test_clustered_table_is_clustered_incrementally(path: str) -> None:
     table = clustered(path, properties={VECTORS: True, TRACKING: True})
     assert optimize(path).commits == 0
     for first in (0, 1000):
@@ -255,7 +255,7 @@ def test_a_clustered_table_is_clustered_bit_by_bit(path: str) -> None:
     assert lb.Table(path).history(1)[0].parameters["isFull"] == "true"
 
 
-def test_files_of_other_columns_and_other_providers_stay(path: str) -> None:
+def test_files_of_other_providers_stay(path: str) -> None:
     table = clustered(path)
     for first in range(4):
         table.append(shuffled(first * 100, 100))
@@ -303,7 +303,7 @@ print(found.spilled_bytes, found.peak_memory_bytes, found.added_files)
 """
 
 
-def test_what_does_not_fit_into_memory_goes_to_disk(path: str) -> None:
+def test_clustering_spills_to_disk(path: str) -> None:
     random_numbers = np.random.default_rng(7)
     for _ in range(4):
         texts = random_numbers.integers(0, 10**9, 200_000).astype(str)

@@ -54,7 +54,7 @@ KEPT = {
 FEATURES = {"identityColumns", "generatedColumns", "allowColumnDefaults"}
 
 
-def test_a_table_is_made_with_the_notes_of_its_fields_and_honours_them(path: str) -> None:
+def test_create_keeps_and_honours_field_metadata(path: str) -> None:
     table = lb.create(path, noted())
     assert notes(path) == KEPT
     assert set(table.protocol.writer_features) >= FEATURES
@@ -64,7 +64,7 @@ def test_a_table_is_made_with_the_notes_of_its_fields_and_honours_them(path: str
         lb.write(path, pa.table({"id": [3], "c": ["four"]}))
 
 
-def test_the_schema_of_a_table_makes_another_one_like_it(path: str, tmp_path: Path) -> None:
+def test_schema_of_table_creates_equal_table(path: str, tmp_path: Path) -> None:
     mapped = lb.create(path, noted(), properties={"delta.columnMapping.mode": "name"})
     mapped.append(pa.table({"id": [1]}))
     again = str(tmp_path / "again")
@@ -76,7 +76,7 @@ def test_the_schema_of_a_table_makes_another_one_like_it(path: str, tmp_path: Pa
     assert notes(written) == {"id": {"comment": "who"}}
 
 
-def test_a_first_write_and_a_new_schema_keep_notes_too(path: str) -> None:
+def test_write_keeps_field_metadata(path: str) -> None:
     with_default = pa.schema([field("d", pa.int32(), CURRENT_DEFAULT="7"), ("x", pa.int64())])
     lb.write(path, pa.table({"d": pa.array([1], pa.int32()), "x": [1]}, schema=with_default))
     assert notes(path)["d"] == {"CURRENT_DEFAULT": "7"}
@@ -114,20 +114,20 @@ def test_a_first_write_and_a_new_schema_keep_notes_too(path: str) -> None:
         ),
     ],
 )
-def test_a_note_that_makes_no_sense_is_refused_before_there_is_a_table(path: str, wrong: pa.Field, match: str) -> None:
+def test_invalid_field_metadata_creates_no_table(path: str, wrong: pa.Field, match: str) -> None:
     second = field("g2", pa.int64(), **{"delta.generationExpression": "id"})
     with pytest.raises((lb.InvalidInputError, lb.SchemaMismatchError, lb.PredicateError), match=match):
         lb.create(path, pa.schema([("id", pa.int64()), wrong, second]))
     assert not Path(path).exists()
 
 
-def test_a_constraint_that_cannot_be_understood_is_refused_before_there_is_a_table(path: str) -> None:
+def test_invalid_constraint_creates_no_table(path: str) -> None:
     with pytest.raises(lb.PredicateError, match="CHECK constraint c"):
         lb.create(path, pa.schema([("id", pa.int64())]), constraints={"c": "nowhere > 0"})
     assert not Path(path).exists()
 
 
-def test_an_identity_column_may_not_be_a_partition_column(path: str) -> None:
+def test_identity_partition_column_is_refused(path: str) -> None:
     schema = pa.schema([field("n", pa.int64(), **IDENTITY), ("id", pa.int64())])
     with pytest.raises(lb.InvalidInputError, match="partition column cannot be numbered"):
         lb.create(path, schema, partition_by=["n"])
@@ -150,7 +150,7 @@ FEED = {"delta.enableChangeDataFeed": True}
 
 
 @pytest.mark.parametrize("name", CHANGE_COLUMNS)
-def test_columns_of_the_change_feed_are_refused_where_the_table_has_it(path: str, tmp_path: Path, name: str) -> None:
+def test_change_columns_are_refused_with_feed(path: str, tmp_path: Path, name: str) -> None:
     data = pa.table({"id": [1], name: ["x"]})
     match = f"column {name}: the change feed adds a column of this name"
     with pytest.raises(lb.InvalidInputError, match=match):
@@ -175,14 +175,14 @@ def test_columns_of_the_change_feed_are_refused_where_the_table_has_it(path: str
     assert lb.Table(plain).to_arrow().num_rows == 1
 
 
-def test_a_field_of_a_struct_may_have_the_name_of_a_change_column(path: str) -> None:
+def test_struct_field_may_be_named_change_type(path: str) -> None:
     inner = pa.struct([("_change_type", pa.string())])
     lb.create(path, pa.schema([("id", pa.int64()), ("s", inner)]), properties=FEED)
     lb.write(path, pa.table({"id": [1], "s": pa.array([{"_change_type": "x"}], inner)}))
     assert lb.Table(path).changes(start=1).to_arrow().num_rows == 1
 
 
-def test_a_table_that_has_such_a_column_already_is_read_but_for_its_feed(path: str) -> None:
+def test_table_with_change_column_has_no_feed(path: str) -> None:
     lb.write(path, pa.table({"id": [1], "_change_type": ["x"]}))
     log = Path(path) / "_delta_log" / f"{0:020}.json"
     lines = [json.loads(line) for line in log.read_text().splitlines()]
@@ -231,7 +231,7 @@ def doubled(*names: str) -> pa.Table:
     ],
     ids=["case", "same", "empty", "blank", "struct", "list", "fields", "time", "nulls", "none", "long"],
 )
-def test_what_is_wrong_with_the_callers_columns_is_not_blamed_on_the_table(path: str, tmp_path: Path, data: pa.Table) -> None:
+def test_invalid_columns_are_the_callers_mistake(path: str, tmp_path: Path, data: pa.Table) -> None:
     with pytest.raises((lb.InvalidInputError, lb.SchemaMismatchError, lb.UnsupportedFeatureError)):
         lb.create(path, data.schema)
     with pytest.raises((lb.InvalidInputError, lb.SchemaMismatchError, lb.UnsupportedFeatureError)):
@@ -262,7 +262,7 @@ def test_what_is_wrong_with_the_callers_columns_is_not_blamed_on_the_table(path:
         '{"type":"struct","fields":[{"name":"s","type":{"type":"struct","fields":[]},"nullable":true,"metadata":{}}]}',
     ],
 )
-def test_a_schema_that_spark_hands_over_is_the_callers(path: str, schema: str) -> None:
+def test_schema_from_spark_is_the_callers(path: str, schema: str) -> None:
     from lakebed import _lakebed
 
     with pytest.raises((lb.InvalidInputError, lb.SchemaMismatchError, lb.UnsupportedFeatureError)):

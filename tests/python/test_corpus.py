@@ -38,7 +38,7 @@ def lost_and_gained(found: list[str], expected: list[str]) -> str:
 REFUSED_FILTERS = {"collated_strings"}
 
 
-def test_rows_and_schema_are_those_that_spark_reads(sample: Sample) -> None:
+def test_rows_and_schema_equal_spark(sample: Sample) -> None:
     table = open_sample(sample)
     expected = sample.oracle.rows(sample.version)
     assert table.version == sample.version
@@ -89,7 +89,7 @@ def _quoted(names: list[str]) -> list[str]:
     return [f"`{name}`" if "." in name else name for name in names]
 
 
-def test_a_condition_on_columns_that_are_not_read(oracle: Oracle) -> None:
+def test_where_may_name_unread_columns(oracle: Oracle) -> None:
     if oracle.home.name in REFUSED_FILTERS:
         pytest.skip("its filters are refused")
     table = open_table(oracle)

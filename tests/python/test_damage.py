@@ -554,7 +554,7 @@ def test_a_table_without_a_log(tmp_path: Path) -> None:
         lb.Table(tmp_path / "nowhere")
 
 
-def test_a_commit_of_no_bytes_is_told_when_the_table_is_opened(tmp_path: Path) -> None:
+def test_empty_commit_fails_open(tmp_path: Path) -> None:
     """Also where the checksum of the version saves reading it, and by a handle that was opened before."""
     path = tmp_path / "t"
     older = lb.write(path, [{"id": 1}]).table
@@ -575,7 +575,7 @@ def test_a_commit_of_no_bytes_is_told_when_the_table_is_opened(tmp_path: Path) -
 
 
 @pytest.mark.spark
-def test_delta_spark_reads_past_a_commit_of_no_bytes(tmp_path: Path, spark: Any) -> None:
+def test_delta_spark_ignores_empty_commit(tmp_path: Path, spark: Any) -> None:
     """docs/why.md says so. If Delta Spark changes this, lakebed's answer has to be decided again."""
     path = tmp_path / "t"
     for row in (1, 2, 3):
@@ -596,9 +596,7 @@ def test_older_versions_around_a_gap(tmp_path: Path, corpus_by_name: dict[str, O
         lb.Table(table.root, version=7)
 
 
-def test_a_checksum_that_contradicts_the_log_is_told_of_once_and_passed_over(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_wrong_checksum_warns_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "t"
     for number in range(2):
         lb.write(path, [{"id": number}])

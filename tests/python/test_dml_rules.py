@@ -49,7 +49,7 @@ def emptied(path: str) -> None:
         file.write_bytes(b"")
 
 
-def test_files_that_go_as_a_whole_are_not_opened(path: str) -> None:
+def test_delete_of_whole_files_opens_none(path: str) -> None:
     """By partition values, by both and by statistics alone."""
     for part in range(4):
         data = {"p": ["a", "b", "c", "d"] * 2, "id": range(part * 8, part * 8 + 8)}
@@ -69,7 +69,7 @@ def test_files_that_go_as_a_whole_are_not_opened(path: str) -> None:
         assert (metrics.added_files, metrics.deletion_vectors_added, metrics.change_files) == (0, 0, 0)
 
 
-def test_a_file_whose_rows_all_go_is_read_only_where_its_statistics_leave_it_open(path: str) -> None:
+def test_delete_reads_file_only_without_proof(path: str) -> None:
     lb.write(path, pa.table({"id": [1, 3], "v": pa.array([None, 5], pa.int64())}))
     emptied(path)
     # No row stays, whichever way it is said: neither one for which it is false nor one for which it is unknown.
@@ -99,7 +99,7 @@ def add_ids(path: str, name: str) -> list[int]:
 
 
 @by_form
-def test_a_condition_that_is_unknown_holds_for_no_row(path: str, vectors: bool) -> None:
+def test_unknown_predicate_selects_no_row(path: str, vectors: bool) -> None:
     """v is 1, NULL and 3."""
     data = pa.table({"id": [1, 2, 3], "v": pa.array([1, None, 3], pa.int64())})
     for where, left in (
@@ -130,7 +130,7 @@ def test_a_condition_that_is_unknown_holds_for_no_row(path: str, vectors: bool) 
 
 
 @by_form
-def test_rows_that_break_a_constraint_leave_table_and_folder_as_they_were(path: str, vectors: bool) -> None:
+def test_constraint_violation_changes_nothing(path: str, vectors: bool) -> None:
     fields = [pa.field("id", pa.int64(), nullable=False), ("v", pa.int32()), ("p", pa.string())]
     properties = {VECTORS: vectors, FEED: True}
     table = lb.create(path, pa.schema(fields), partition_by="p", constraints={"small": "v < 10"}, properties=properties)
@@ -152,7 +152,7 @@ def test_rows_that_break_a_constraint_leave_table_and_folder_as_they_were(path: 
 
 
 @by_form
-def test_a_value_that_cannot_be_computed_leaves_table_and_folder_as_they_were(path: str, vectors: bool) -> None:
+def test_failing_expression_changes_nothing(path: str, vectors: bool) -> None:
     data = pa.table({"id": pa.array([1, 2**31 - 1], pa.int32()), "name": ["1", "x"]})
     lb.write(path, data, properties={VECTORS: vectors, FEED: True})
     for values, where, said in (
@@ -265,7 +265,7 @@ def test_identity_columns_are_not_updated(path: str, explicit: bool, value: str)
     refused(path, lb.LakebedError, "(?i)identity|numbered", lambda table: table.update({"id": value}))
 
 
-def test_default_stands_for_the_default_of_a_column(path: str) -> None:
+def test_default_means_column_default(path: str) -> None:
     fields = [
         {"name": "id", "type": "long"},
         {"name": "v", "type": "string", "metadata": {"CURRENT_DEFAULT": "concat('a', 'b')"}},
@@ -281,7 +281,7 @@ def test_default_stands_for_the_default_of_a_column(path: str) -> None:
 
 
 @by_form
-def test_a_change_with_a_txn_is_done_once(path: str, vectors: bool) -> None:
+def test_change_with_txn_is_done_once(path: str, vectors: bool) -> None:
     table = lb.write(path, pa.table({"id": range(10)}), properties={VECTORS: vectors}).table
     assert table.delete("id = 1", txn=("job", 1)).committed
     before = log.everything(path)
@@ -301,7 +301,7 @@ def test_a_change_with_a_txn_is_done_once(path: str, vectors: bool) -> None:
 
 
 @by_form
-def test_fields_of_structs_are_updated_one_by_one(path: str, vectors: bool) -> None:
+def test_struct_fields_are_updated_one_by_one(path: str, vectors: bool) -> None:
     inner = pa.struct([("y", pa.int64()), ("Z z", pa.string())])
     outer = pa.struct([("x", pa.int32()), ("in", inner)])
     values = [{"x": 1, "in": {"y": 1, "Z z": "a"}}, {"x": 2, "in": None}, None]
@@ -325,7 +325,7 @@ def test_fields_of_structs_are_updated_one_by_one(path: str, vectors: bool) -> N
 
 
 @by_form
-def test_names_are_found_as_they_are_spelled_or_otherwise(path: str, vectors: bool) -> None:
+def test_names_match_exactly_or_ignoring_case(path: str, vectors: bool) -> None:
     properties = {VECTORS: vectors, FEED: True, "delta.columnMapping.mode": "name"}
     data = pa.table({"The Id": [1, 2], "a.b": ["x", "y"], "ü`": [1.5, 2.5]})
     table = lb.write(path, data, properties=properties).table
@@ -393,7 +393,7 @@ def test_replace_where_deletes_and_inserts(path: str, vectors: bool, feed: bool,
         assert (found[2][1], found[7][1]) == (1, 1)
 
 
-def test_rows_of_a_file_that_delta_spark_removed_are_told_with_their_null_partition(path: str) -> None:
+def test_feed_of_removed_file_has_null_partition(path: str) -> None:
     """Delta Spark leaves the null values of partition columns out where it removes a file."""
     data = pa.table({"id": [1, 2], "k": ["a", None], "l": [None, "b"]})
     table = lb.write(path, data, partition_by=["k", "l"], properties={FEED: True}).table
@@ -441,7 +441,7 @@ def test_the_history_says_what_was_done(path: str, vectors: bool) -> None:
 
 
 @by_form
-def test_rows_of_many_batches_and_row_groups_are_found_by_their_places(path: str, vectors: bool) -> None:
+def test_delete_spans_batches_and_row_groups(path: str, vectors: bool) -> None:
     """More rows than a batch has, in row groups that end inside batches; the expected rows are made by pyarrow."""
     count = 100_000
     numbers = pa.array(range(count), pa.int64())

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("page", ["docs/guide.md", "README.md"])
-def test_the_blocks_of_a_page_run_one_after_the_other(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_page_run_in_order(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     run_blocks(page, {})
 
@@ -38,7 +38,7 @@ def run_blocks(page: str, names: dict[str, Any]) -> None:
 
 
 @pytest.mark.spark
-def test_the_blocks_of_the_page_on_spark_run_one_after_the_other(spark: Any) -> None:
+def test_blocks_of_spark_page_run(spark: Any) -> None:
     run_blocks("docs/spark.md", {"spark": spark})
 
 
@@ -92,7 +92,7 @@ def test_the_demo_shows_the_main_job(tmp_path: Path) -> None:
     assert before[4] == f"{found:,}"
 
 
-def test_the_demo_says_how_to_see_the_part_about_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_without_java_says_how(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     assert "There is no Java here. Install Java 17 or newer" in run_demo()
@@ -106,9 +106,7 @@ def test_the_demo_says_how_to_see_the_part_about_spark(monkeypatch: pytest.Monke
         (None, "java does not run. Install Java 17 or newer"),
     ],
 )
-def test_an_old_java_is_told_before_spark_fails_on_it(
-    said: str | None, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_demo_with_old_java_says_so(said: str | None, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text("#!/bin/sh\n" + (f"echo '{said}' >&2\n" if said else "exit 1\n"))
@@ -120,7 +118,7 @@ def test_an_old_java_is_told_before_spark_fails_on_it(
     assert subprocess.run([ROOT / "tests" / "need", "java"], capture_output=True, check=False).returncode == 1
 
 
-def test_no_other_java_stands_in_for_the_one_that_java_home_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_home_is_preferred_to_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark asks no other one either."""
     there = tmp_path / "java"
     there.write_text("#!/bin/sh\necho 'openjdk version \"17.0.15\" 2025-04-15' >&2\n")
@@ -135,7 +133,7 @@ def test_no_other_java_stands_in_for_the_one_that_java_home_names(tmp_path: Path
 
 
 @pytest.mark.spark
-def test_the_demo_shows_the_same_table_through_spark() -> None:
+def test_demo_with_spark_shows_same_table() -> None:
     output = run_demo()
     assert "34 100" in below(output, "Write to it with Spark")
     assert "2026-04-01 100 1200.0" in below(output, "Query it in SQL")

@@ -39,7 +39,7 @@ def check(found: str, case: Case) -> None:
     assert not found, f"{found}\nrepeat it with door.run.check({case!r})"
 
 
-def test_what_is_handed_over_is_in_the_table_or_refused(worker: Worker) -> None:
+def test_given_rows_are_stored_or_refused(worker: Worker) -> None:
     must = Counter[str]()
 
     @draws(200)
@@ -60,7 +60,7 @@ def test_a_case_that_failed_once(seed: str, worker: Worker) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("door", ["lbs", "format"])
-def test_what_spark_hands_over_is_in_the_table_or_refused(door: str, spark: Any) -> None:
+def test_spark_rows_are_stored_or_refused(door: str, spark: Any) -> None:
     import lakebed.spark as lbs
     from door.spark import Deeds
 
@@ -148,7 +148,7 @@ _CAST = Case(
 )
 
 
-def test_a_row_that_is_lost_beside_values_that_are_cast_is_found() -> None:
+def test_fuzzer_finds_row_lost_beside_casts() -> None:
     assert model.wanted(_CAST).casts
     assert run.check(_CAST) == ""
 
@@ -159,7 +159,7 @@ def test_a_row_that_is_lost_beside_values_that_are_cast_is_found() -> None:
     assert "rows: " in run.check(_CAST, half)
 
 
-def test_rows_that_are_lost_where_keys_are_cast_are_found() -> None:
+def test_fuzzer_finds_rows_lost_by_casts() -> None:
     """The model does not know which rows find each other then, but an upsert takes none away."""
     columns = tuple(
         Column("id", "decimal", (Decimal("1.00"), Decimal("50.00"))) if column.name == "id" else column
@@ -189,7 +189,7 @@ class Deadly:
         return (signal.raise_signal, (signal.SIGSEGV,))
 
 
-def test_the_death_of_a_process_is_found_and_another_takes_its_place(worker: Worker) -> None:
+def test_fuzzer_replaces_dead_process(worker: Worker) -> None:
     deadly: Any = Deadly()
     assert "SIGSEGV" in worker.check(deadly)
     assert worker.check(_TWO) == ""

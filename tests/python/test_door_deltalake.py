@@ -316,7 +316,7 @@ def other(what: str, how: str) -> Difference | None:
 
 @pytest.mark.parametrize("what", DATA)
 @pytest.mark.parametrize("how", WRITES)
-def test_both_write_the_same_rows_or_refuse_them(how: str, what: str, tmp_path: Path) -> None:
+def test_deltalake_and_lakebed_write_same_rows(how: str, what: str, tmp_path: Path) -> None:
     found = {}
     for door in (Lakebed(), Deltalake()):
         name = type(door).__name__.lower()

@@ -29,7 +29,7 @@ PATIENCE = 20
 # Writers
 
 
-def test_children_that_append_one_after_the_other_lose_nothing(tmp_path: Path) -> None:
+def test_append_from_children_in_turn_keeps_rows(tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     lb.write(path, pa.table({"id": [0]}))
     for number in (1, 2, 3):
@@ -113,7 +113,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.parametrize("has_begun", [False, True], ids=["fresh", "begun"])
 @pytest.mark.parametrize("way", ["to_reader", "a C stream", "a scan's C stream", "changes", "a task"])
-def test_a_reader_belongs_to_the_process_that_opened_it(parts: str, way: str, has_begun: bool) -> None:
+def test_reader_is_refused_in_another_process(parts: str, way: str, has_begun: bool) -> None:
     readers = [opened(parts)[way]()]
     rows = next(readers[0]).num_rows if has_begun else 0
 
@@ -131,7 +131,7 @@ def test_a_reader_belongs_to_the_process_that_opened_it(parts: str, way: str, ha
     assert rows + sum(batch.num_rows for batch in readers[0]) == 20_000
 
 
-def test_what_a_child_writes_from_its_parents_reader_is_refused(parts: str, tmp_path: Path) -> None:
+def test_write_of_parents_reader_in_child_fails(parts: str, tmp_path: Path) -> None:
     reader = lb.Table(parts).to_reader()
 
     def in_vain() -> None:
@@ -144,7 +144,7 @@ def test_what_a_child_writes_from_its_parents_reader_is_refused(parts: str, tmp_
 
 
 @pytest.mark.parametrize("limit", [1 << 30, 256], ids=["in memory", "in a file"])
-def test_children_merge_the_source_that_their_parent_read(tmp_path: Path, limit: int) -> None:
+def test_merge_in_child_uses_parents_source(tmp_path: Path, limit: int) -> None:
     """All at once, and the parent too: of a file that they share nobody moves the others' place."""
     source = pa.table({"id": range(100), "text": [f"row {number}" for number in range(100)]})
     tables = [lb.write(str(tmp_path / str(number)), source.slice(0, 50)).table for number in range(4)]
@@ -165,7 +165,7 @@ def test_children_merge_the_source_that_their_parent_read(tmp_path: Path, limit:
         assert table.refresh().to_arrow().sort_by("id").to_pydict() == source.to_pydict()
 
 
-def test_a_child_keeps_to_the_limit_that_its_parent_was_given(tmp_path: Path) -> None:
+def test_child_inherits_memory_limit(tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     lb.write(path, pa.table({"id": range(10)}))
     source = pa.table({"id": range(5, 100_000)})

@@ -78,7 +78,7 @@ def batch(**columns: Any) -> pa.RecordBatch:
     return pa.record_batch(columns)
 
 
-def test_columns_of_later_batches_are_found_by_name(path: str) -> None:
+def test_later_batches_match_columns_by_name(path: str) -> None:
     lb.write(path, batches(batch(a=[1], b=[10]), batch(b=[20], a=[2]), pa.table({"B": [30], "a": [3]}))())
     assert rows(path) == [{"a": 1, "b": 10}, {"a": 2, "b": 20}, {"a": 3, "b": 30}]
 
@@ -106,7 +106,7 @@ INT8, LONG = pa.array([2], pa.int8()), pa.array([1], pa.int64())
         (pa.array([{"x": 1, "y": 2}]), pa.array([{"y": 4, "x": 3}], pa.struct({"y": pa.int8(), "x": pa.int64()})), [{"x": 1, "y": 2}, {"x": 3, "y": 4}]),
     ],
 )  # fmt: skip
-def test_values_of_later_batches_become_values_of_the_first_ones_types(path: str, first: Any, second: Any, expected: Any) -> None:
+def test_later_batches_are_cast_to_first(path: str, first: Any, second: Any, expected: Any) -> None:
     lb.write(path, batches(batch(v=first), batch(v=second))())
     found = [row["v"] for row in lb.Table(path).to_arrow().to_pylist()]
     assert sorted(found, key=repr) == sorted(expected, key=repr)
@@ -119,7 +119,7 @@ def test_values_of_later_batches_become_values_of_the_first_ones_types(path: str
         (pa.array([1.5], pa.float32()), pa.array([0.1]), float(np.float32(0.1))),
     ],
 )
-def test_digits_of_later_batches_go_where_that_is_allowed(path: str, first: Any, second: Any, expected: Any) -> None:
+def test_later_batches_truncate_if_allowed(path: str, first: Any, second: Any, expected: Any) -> None:
     given = batches(batch(k=LONG, v=first), batch(k=INT8, v=second))
     refused(path, given, r'batch 2 of the data: column v: .* on_lossy="truncate" lets them go', lb.SchemaMismatchError)
     lb.write(path, given(), on_lossy="truncate")
@@ -128,7 +128,7 @@ def test_digits_of_later_batches_go_where_that_is_allowed(path: str, first: Any,
     assert found.to_pylist() == [first[0].as_py(), expected]
 
 
-def test_digits_that_only_the_first_batch_cannot_hold_do_not_go(path: str) -> None:
+def test_digits_first_batch_cannot_hold_are_refused(path: str) -> None:
     seconds, more = pa.array([1], pa.timestamp("s", "UTC")), pa.array([1_500_000], pa.timestamp("us", "UTC"))
     refused(
         path,
@@ -151,7 +151,7 @@ def test_digits_that_only_the_first_batch_cannot_hold_do_not_go(path: str) -> No
         (pa.array([{"x": 1}]), pa.array([{"x": 1, "z": 2}]), r"batch 2 .*\n.*\+ v.z: long is in this batch, not in the first"),
     ],
 )  # fmt: skip
-def test_a_batch_whose_values_do_not_fit_the_first_is_refused(path: str, first: Any, second: Any, match: str) -> None:
+def test_batch_unfit_for_first_is_refused(path: str, first: Any, second: Any, match: str) -> None:
     refused(path, batches(batch(v=first), batch(v=second)), match, lb.SchemaMismatchError)
 
 
@@ -168,7 +168,7 @@ def test_a_batch_with_other_columns_is_refused(path: str, second: Any, match: st
     refused(path, batches(batch(a=[1], b=[2]), second), match, lb.SchemaMismatchError)
 
 
-def test_chunks_of_a_csv_that_change_their_type_are_refused(path: str, tmp_path: Path) -> None:
+def test_csv_chunks_of_changing_type_fail(path: str, tmp_path: Path) -> None:
     csv = tmp_path / "v.csv"
     csv.write_text("v\n10\n20\n\n1.5\n", encoding="utf-8")
     refused(
@@ -181,7 +181,7 @@ def test_chunks_of_a_csv_that_change_their_type_are_refused(path: str, tmp_path:
     assert sorted(str(row["v"]) for row in rows(path)) == ["1.5", "10.0", "20.0", "None"]
 
 
-def test_a_first_batch_of_nothing_but_nulls_has_no_type_for_the_others(path: str) -> None:
+def test_all_null_first_batch_gives_no_type(path: str) -> None:
     lb.write(path, {"v": [1]})
     with pytest.raises(lb.SchemaMismatchError, match=r"~ v: void in the first batch, long in this one .*nothing but nulls there"):
         lb.write(path, [batch(v=pa.nulls(1)), batch(v=[2])])
@@ -189,7 +189,7 @@ def test_a_first_batch_of_nothing_but_nulls_has_no_type_for_the_others(path: str
     assert rows(path) == [{"v": 1}, {"v": None}, {"v": None}]
 
 
-def test_a_reader_whose_batches_are_not_of_its_schema(path: str) -> None:
+def test_reader_with_unpromised_batches_is_refused(path: str) -> None:
     schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
     given = [batch(b=[20], a=[2]), batch(b=pa.array([30], pa.int8()), a=[3])]
     lb.write(path, pa.RecordBatchReader.from_batches(schema, iter(given)))
@@ -200,7 +200,7 @@ def test_a_reader_whose_batches_are_not_of_its_schema(path: str) -> None:
     "given",
     [batch(a=[1]), batch(a=[1], b=[2], c=[3]), batch(a=["x"], b=["y"]), batch(a=pa.array(["x"], pa.string_view()), b=[1]), batch(a=[{"x": 1}], b=[1])],
 )  # fmt: skip
-def test_a_foreign_stream_whose_batches_are_not_of_its_schema_is_refused(path: str, given: pa.RecordBatch) -> None:
+def test_foreign_stream_with_unpromised_batches_fails(path: str, given: pa.RecordBatch) -> None:
     schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
     refused(path, lambda: Foreign(schema, batch(a=[1], b=[2]), given), "batch 2: the data is not what its schema says")
 
@@ -242,7 +242,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("column", BROKEN.values(), ids=BROKEN)
 @pytest.mark.parametrize("way", ["stream", "batches"])
-def test_what_is_no_valid_arrow_is_refused_before_anything_reads_it(path: str, column: Column, way: str) -> None:
+def test_invalid_arrow_is_refused_before_reading(path: str, column: Column, way: str) -> None:
     array, spoil = column()
     broken = pa.RecordBatch.from_arrays([pa.array([1, 2, 3]), array], names=["id", "v"])
     spoil()
@@ -298,7 +298,7 @@ def lists_without_nulls() -> pa.Array:
 
 @pytest.mark.parametrize("deep", [False, True])
 @pytest.mark.parametrize("first", [0, 1, 2])
-def test_elements_below_a_null_row_do_not_count(path: str, first: int, deep: bool) -> None:
+def test_elements_below_null_rows_are_ignored(path: str, first: int, deep: bool) -> None:
     values: list[Any] = [[1, 2], None, [5, 6]]
     array = lists_without_nulls()
     given = pa.StructArray.from_arrays([array], names=["x"]) if deep else array
@@ -306,7 +306,7 @@ def test_elements_below_a_null_row_do_not_count(path: str, first: int, deep: boo
     assert lb.Table(path).to_arrow()["v"].to_pylist() == [{"x": value} if deep else value for value in values[first:]]
 
 
-def test_nulls_of_elements_and_fields_that_rows_have_are_still_refused(path: str) -> None:
+def test_nulls_below_present_rows_are_refused(path: str) -> None:
     element = pa.field("i", pa.int64(), False)
     fields = pa.struct([pa.field("x", pa.struct([pa.field("y", pa.int64(), False)]))])
     lb.create(path, pa.schema([("v", pa.list_(element)), ("s", fields)]))
@@ -322,7 +322,7 @@ def test_nulls_of_elements_and_fields_that_rows_have_are_still_refused(path: str
     assert [row["v"] for row in rows(path)] == [None, [1]]
 
 
-def test_rows_that_are_null_as_a_whole_are_refused(path: str) -> None:
+def test_null_rows_are_refused(path: str) -> None:
     struct = pa.StructArray.from_arrays([pa.array([1, 2])], names=["a"], mask=pa.array([False, True]))
     refused(path, struct, "null as a whole")
     refused(path, pa.chunked_array([struct]), "null as a whole")
@@ -331,7 +331,7 @@ def test_rows_that_are_null_as_a_whole_are_refused(path: str) -> None:
     assert rows(path) == [{"a": 1}, {"a": 2}, {"a": 3}]
 
 
-def test_nulls_where_the_first_batch_rules_them_out_are_refused(path: str) -> None:
+def test_unpromised_nulls_of_later_batches_fail(path: str) -> None:
     schema = pa.schema([pa.field("a", pa.int64(), nullable=False)])
     given = pa.record_batch([pa.array([1])], schema=schema), batch(a=pa.array([None], pa.int64()))
     refused(path, batches(*given), "batch 2 of the data: column a has nulls", lb.SchemaMismatchError)
@@ -380,7 +380,7 @@ def test_items_that_are_no_data_are_refused(path: str, items: Any, match: str) -
 
 
 @pytest.mark.parametrize("form", [list, iter, tuple])
-def test_rows_have_every_column_that_any_of_them_has(path: str, form: Callable[[Any], Any]) -> None:
+def test_rows_have_the_union_of_columns(path: str, form: Callable[[Any], Any]) -> None:
     lb.write(path, form([{"a": 1}, {"a": 2, "b": "y"}, UserDict({"c": 2.5, "a": 3}), {}]))
     assert lb.Table(path).to_arrow().sort_by("a").to_pylist() == [
         {"a": 1, "b": None, "c": None},
@@ -390,7 +390,7 @@ def test_rows_have_every_column_that_any_of_them_has(path: str, form: Callable[[
     ]
 
 
-def test_fields_of_structs_in_rows_are_joined_too(path: str) -> None:
+def test_struct_fields_of_rows_are_joined(path: str) -> None:
     lb.write(path, [{"s": {"x": 1}}, {"s": {"y": [{"p": 1}]}}, {"s": {"y": [{"q": 2}]}}, {"s": None}])
     assert {repr(row["s"]) for row in rows(path)} == {
         "{'x': 1, 'y': None}",
@@ -427,7 +427,7 @@ UTC = dt.timezone.utc
         ([[dt.date(2020, 1, 1)], [dt.datetime(2020, 1, 1, 5)]], r"column v has dates"),
     ],
 )
-def test_values_of_rows_that_do_not_go_together_are_refused(path: str, values: list[Any], match: str) -> None:
+def test_mixed_values_of_rows_are_refused(path: str, values: list[Any], match: str) -> None:
     refused(path, [{"v": value} for value in values], match)
     refused(path, {"v": values}, match.replace("row", "value"))
 
@@ -460,7 +460,7 @@ def objects(values: list[Any]) -> Any:
 
 @pytest.mark.parametrize("holder", HOLDERS)
 @pytest.mark.parametrize(("values", "match"), MIXES)
-def test_values_of_several_kinds_are_refused_wherever_they_stand(path: str, holder: str, values: list[Any], match: str) -> None:
+def test_mixed_values_are_refused_anywhere(path: str, holder: str, values: list[Any], match: str) -> None:
     refused(path, lambda: HOLDERS[holder](values), rf"column v(\.x)? has {match}")
 
 
@@ -479,7 +479,7 @@ FINE = pd.Timestamp("2026-01-01 00:00:00.123456789")
     ids=repr,
 )
 @pytest.mark.parametrize("inside", [lambda value: value, lambda value: [value], lambda value: {"x": value}])
-def test_nanoseconds_are_refused_as_those_of_frames_are(path: str, value: Any, inside: Callable[[Any], Any]) -> None:
+def test_nanoseconds_in_rows_are_refused(path: str, value: Any, inside: Callable[[Any], Any]) -> None:
     for data in ([{"a": inside(value)}], {"a": [inside(value)]}, pd.DataFrame({"a": objects([inside(value)])})):
         refused(path, data, 'more digits than its type .*on_lossy="truncate"', lb.SchemaMismatchError)
     lb.write(path, [{"a": inside(value)}], on_lossy="truncate")
@@ -493,13 +493,13 @@ def test_nanoseconds_of_categories_are_refused_too(path: str) -> None:
     assert rows(path) == [{"a": FINE.floor("us").to_pydatetime()}]
 
 
-def test_nanoseconds_beside_times_that_have_no_room_for_them(path: str) -> None:
+def test_nanoseconds_beside_distant_times_are_refused(path: str) -> None:
     refused(path, [{"a": FINE}, {"a": dt.datetime(1, 1, 1)}], "column a has nanoseconds, and also values that are too far")
     lb.write(path, [{"a": FINE.floor("us")}, {"a": dt.datetime(1, 1, 1)}])
     assert [row["a"] for row in rows(path)] == [dt.datetime(1, 1, 1), dt.datetime(2026, 1, 1, 0, 0, 0, 123456)]
 
 
-def test_missing_values_of_pandas_and_dates_of_numpy_are_taken_in_rows(path: str) -> None:
+def test_rows_take_pandas_and_numpy_values(path: str) -> None:
     frame = pd.DataFrame(
         {"i": pd.array([1, None], "Int64"), "t": pd.to_datetime(["2026-01-01", None]), "s": pd.array(["a", None], "string")}
     )
@@ -535,7 +535,7 @@ def test_missing_values_of_pandas_and_dates_of_numpy_are_taken_in_rows(path: str
         ([{"v": {b"x": 3}}, {"v": {"x": 1}}], "b'x' is no name of a field of column v: it is a bytes, not a text"),
     ],
 )
-def test_columns_that_no_table_can_hold_are_refused(path: str, columns: Any, match: str) -> None:
+def test_unsupported_columns_are_refused(path: str, columns: Any, match: str) -> None:
     refused(path, columns, match)
 
 
@@ -544,7 +544,7 @@ def test_columns_that_no_table_can_hold_are_refused(path: str, columns: Any, mat
     [[{"a": "\ud800"}], {"a": ["x", "\ud800"]}, [{"\ud800": 1}], [{"a": {"\ud800": 1}}], pd.DataFrame({"a": ["\ud800"]}), pd.DataFrame({"\ud800": [1]})],
     ids=ascii,
 )  # fmt: skip
-def test_what_is_said_of_text_that_is_none_can_be_printed(path: str, data: Any) -> None:
+def test_message_about_invalid_string_is_printable(path: str, data: Any) -> None:
     found = refused(path, data, r"surrogate|\\ud800")
     assert r"\ud800" in str(found).encode("utf-8").decode()
 
@@ -579,7 +579,7 @@ def test_sparse_columns_hold_what_they_stand_for(path: str) -> None:
     assert [row["v"] for row in rows(path)] == [0, 0, 1, 2]
 
 
-def test_datasets_are_taken_and_connections_are_told_from_relations(path: str) -> None:
+def test_datasets_are_taken_connections_refused(path: str) -> None:
     lb.write(path, dataset.dataset(pa.table({"a": [1]})))
     lb.write(path, dataset.dataset(pa.table({"a": [2]})).scanner())
     connection = duckdb.connect()
@@ -613,7 +613,7 @@ class Place:
         ({"a": {"x": 1}}, "column a is a dict"),
     ],
 )
-def test_rows_and_columns_that_are_none_are_refused(path: str, given: Any, match: str) -> None:
+def test_invalid_rows_and_columns_are_refused(path: str, given: Any, match: str) -> None:
     refused(path, given, match)
 
 
@@ -671,11 +671,11 @@ def test_categories_of_chunks_may_differ(path: str) -> None:
         (pd.Series([1], name="a"), "to_frame"),
     ],
 )
-def test_frames_of_pandas_that_are_no_tables_are_refused(path: str, frame: Any, match: str) -> None:
+def test_unsuitable_pandas_frames_are_refused(path: str, frame: Any, match: str) -> None:
     refused(path, frame, match)
 
 
-def test_objects_in_a_frame_of_polars_are_refused(path: str) -> None:
+def test_polars_objects_are_refused(path: str) -> None:
     frame = pl.DataFrame({"a": [1], "o": [object()]})
     refused(path, frame, "column o holds Python objects")
     refused(path, [frame], "column o holds Python objects")
@@ -750,7 +750,7 @@ def merge_of(path: str, source: Any) -> lb.Merge:
         lambda good, bad: [Foreign(good.schema, good), bad],
     ],
 )
-def test_a_merge_does_not_go_on_with_the_rest_of_a_source(path: str, source: Callable[[Any, Any], Any]) -> None:
+def test_merge_refuses_rest_of_source(path: str, source: Callable[[Any, Any], Any]) -> None:
     merge = merge_of(path, source(batch(id=[1], v=[1]), batch(id=["x"], v=[2])))
     with pytest.raises((lb.InvalidInputError, lb.SchemaMismatchError), match=r"batch|Boom"):
         merge.execute()
@@ -760,7 +760,7 @@ def test_a_merge_does_not_go_on_with_the_rest_of_a_source(path: str, source: Cal
     assert rows(path) == [{"id": 0, "v": 0}]
 
 
-def test_a_merge_of_a_source_that_begins_anew_may_be_tried_again(path: str) -> None:
+def test_merge_of_rereadable_source_is_repeatable(path: str) -> None:
     source = [batch(id=[1], v=[1]), batch(id=["x"], v=[2])]
     merge = merge_of(path, source)
     with pytest.raises(lb.SchemaMismatchError, match="batch 2"):
@@ -779,14 +779,14 @@ def test_a_merge_of_a_source_that_begins_anew_may_be_tried_again(path: str) -> N
 @pytest.mark.parametrize(
     "raised", [KeyboardInterrupt("now"), SystemExit(3), Stop("here")], ids=lambda raised: type(raised).__name__
 )
-def test_what_is_no_exception_comes_out_as_it_is(path: str, way: str, raised: BaseException) -> None:
+def test_non_exceptions_pass_unchanged(path: str, way: str, raised: BaseException) -> None:
     with pytest.raises(type(raised)) as caught:
         lb.write(path, ways(raised)[way]())
     assert caught.value is raised
     assert not Path(path).exists() or not files(path)
 
 
-def test_chunks_of_a_connection_of_sqlite_need_one_that_other_threads_may_use(path: str, tmp_path: Path) -> None:
+def test_sqlite_chunks_need_shareable_connection(path: str, tmp_path: Path) -> None:
     """As the guide says."""
     with closing(sqlite3.connect(tmp_path / "db")) as filled:
         filled.execute("CREATE TABLE t (a)")
@@ -816,7 +816,7 @@ def test_errors_of_lakebed_keep_their_class(path: str) -> None:
         lb.write(path, lb.Table(f"{path}-nowhere"))
 
 
-def test_a_generator_that_is_given_up_is_closed(path: str) -> None:
+def test_abandoned_generator_is_closed(path: str) -> None:
     closed: list[bool] = []
 
     def endless() -> Iterator[Any]:
@@ -851,7 +851,7 @@ def keyed(name: str) -> pa.Array:
     ],
     ids=["column", "field", "element", "element of a field"],
 )
-def test_dictionaries_of_chunks_that_no_dictionary_can_hold_together(path: str, inside: Callable[[Any], Any]) -> None:
+def test_chunk_dictionaries_that_overflow_are_written(path: str, inside: Callable[[Any], Any]) -> None:
     chunks = [pa.table({"d": inside(keyed(name))}) for name in "abc"]
     lb.write(path, pa.concat_tables(chunks))
     expected = [row["d"] for chunk in chunks for row in chunk.to_pylist()]
@@ -883,7 +883,7 @@ def test_files_of_almost_nothing_are_refused(path: str, size: int) -> None:
         assert not Path(path).exists()
 
 
-def test_a_table_of_another_program_that_asks_for_tiny_files_gets_all_rows(path: str) -> None:
+def test_tiny_foreign_file_size_writes_all_rows(path: str) -> None:
     lb.write(path, pa.table({"id": range(5)}), properties={"delta.targetFileSize": "1024"})
     commit = Path(path, "_delta_log", f"{0:020}.json")
     commit.write_text(commit.read_text().replace('"delta.targetFileSize":"1024"', '"delta.targetFileSize":"1"'))

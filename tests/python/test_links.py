@@ -45,7 +45,7 @@ KINDS: dict[str, Callable[[Path], Path]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_link_out_of_the_table_is_refused_unless_the_table_is_trusted(tmp_path: Path, kind: str) -> None:
+def test_link_outside_table_needs_trust(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "t"
     made(path)
     moved_out(KINDS[kind](path))
@@ -56,7 +56,7 @@ def test_a_link_out_of_the_table_is_refused_unless_the_table_is_trusted(tmp_path
 
 
 @pytest.mark.parametrize("policy", ["classic", "v2"])
-def test_a_checkpoint_out_of_the_table_is_not_read(tmp_path: Path, policy: str) -> None:
+def test_checkpoint_outside_table_is_not_read(tmp_path: Path, policy: str) -> None:
     path = tmp_path / "t"
     table = made(path, **{"delta.checkpointPolicy": policy})
     table.checkpoint()
@@ -71,7 +71,7 @@ def test_a_checkpoint_out_of_the_table_is_not_read(tmp_path: Path, policy: str) 
     assert sorted(lb.Table(str(path), absolute_paths=True).to_arrow()["id"].to_pylist()) == [1, 3, 4]
 
 
-def test_links_inside_of_a_table_and_above_it_are_followed(tmp_path: Path) -> None:
+def test_links_inside_and_above_are_followed(tmp_path: Path) -> None:
     real = tmp_path / "disk" / "lake"
     real.mkdir(parents=True)
     (tmp_path / "lake").symlink_to(real)

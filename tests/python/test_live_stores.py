@@ -46,7 +46,7 @@ def test_sixty_four_writers_append_two_thousand_times(s3: S3) -> None:
     writers.check_each_append_is_there_once(outcome, uri, s3.folder / "calm" / "_delta_log", s3.options)
 
 
-def test_sixty_four_writers_append_two_thousand_times_in_storms(s3: S3, proxy: Proxy) -> None:
+def test_many_writers_append_through_storms(s3: S3, proxy: Proxy) -> None:
     uri = s3.uri("storm")
     lb.create(uri, IDS, storage_options=s3.options)
     with proxy.stormy(SEED) as seen:
@@ -257,7 +257,7 @@ ATTEMPTS: dict[str, Callable[[str, dict[str, str]], object]] = {
     ],
     ids=["secret", "key"],
 )
-def test_wrong_credentials_are_told_and_nothing_is_written(
+def test_wrong_credentials_write_nothing(
     s3: S3, attempt: Callable[[str, dict[str, str]], object], option: str, said: str
 ) -> None:
     lb.create(s3.uri("mine"), IDS, mode="ignore", storage_options=s3.options)
@@ -273,7 +273,7 @@ def test_wrong_credentials_are_told_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS.values(), ids=ATTEMPTS)
-def test_a_bucket_that_is_missing_is_told_and_not_made(s3: S3, attempt: Callable[[str, dict[str, str]], object]) -> None:
+def test_missing_bucket_is_not_created(s3: S3, attempt: Callable[[str, dict[str, str]], object]) -> None:
     before = everything(s3)
     with pytest.raises(lb.StoreError, match=r"^s3://nowhere/t.*NoSuchBucket") as caught:
         attempt("s3://nowhere/t", s3.options)

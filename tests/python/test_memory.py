@@ -44,7 +44,7 @@ print("done")
 
 
 @pytest.mark.parametrize(("limit", "told"), [("1", None), (None, "1"), (None, "2000000")])
-def test_work_comes_to_its_end_with_hardly_any_memory(tmp_path: Path, limit: str | None, told: str | None) -> None:
+def test_operations_finish_with_little_memory(tmp_path: Path, limit: str | None, told: str | None) -> None:
     environment = {**os.environ, **({"LAKEBED_MEMORY_LIMIT": told} if told else {})}
     arguments = [sys.executable, "-c", _WORK, str(tmp_path / "t"), limit or "0"]
     done = subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=100, check=False)
@@ -54,12 +54,12 @@ def test_work_comes_to_its_end_with_hardly_any_memory(tmp_path: Path, limit: str
 
 
 @pytest.mark.parametrize("limit", [1, 0, -1, (1 << 20) - 1, 1 << 64])
-def test_a_limit_that_cannot_be_kept_is_refused(limit: int) -> None:
+def test_limit_below_minimum_is_refused(limit: int) -> None:
     with pytest.raises(lb.InvalidInputError, match=rf"^size_bytes={limit}: it must be "):
         lb.set_memory_limit(limit)
 
 
 @pytest.mark.parametrize("limit", [True, "1", 1.5e9, None])
-def test_a_limit_that_is_no_number_is_refused(limit: Any) -> None:
+def test_limit_of_wrong_type_is_refused(limit: Any) -> None:
     with pytest.raises(TypeError, match=r"^size_bytes="):
         lb.set_memory_limit(limit)

@@ -70,7 +70,7 @@ def refused(path: str, error: type[Exception], said: str, deed: Callable[[], Any
 
 
 @by_form
-def test_the_first_clause_of_its_kind_that_holds_decides(path: str, vectors: bool) -> None:
+def test_merge_takes_first_clause_that_holds(path: str, vectors: bool) -> None:
     target = pa.table({"id": range(1, 13), "v": ["a"] * 12, "n": range(1, 13)})
     table = lb.write(path, target, properties={VECTORS: vectors, FEED: True, TRACKING: True}).table
     source = pa.table({"id": [1, 2, 3, 4, 5, 21, 22, 23], "n": [1, None, 3, 4, 5, 1, 2, None]})
@@ -125,7 +125,7 @@ def test_the_first_clause_of_its_kind_that_holds_decides(path: str, vectors: boo
 
 
 @by_form
-def test_null_is_no_key_unless_it_is_said(path: str, vectors: bool) -> None:
+def test_merge_by_null_key_needs_null_safe(path: str, vectors: bool) -> None:
     source = people((None, "n"), (1, "one"))
 
     def merged(on: str) -> Rows:
@@ -161,7 +161,7 @@ def test_a_key_of_several_columns_and_doubles(path: str) -> None:
 
 
 @by_form
-def test_several_matches_of_one_row_are_refused_with_the_keys(path: str, vectors: bool) -> None:
+def test_merge_with_several_matches_names_keys(path: str, vectors: bool) -> None:
     abc(path, **{VECTORS: vectors, FEED: True})
     twice = people((2, "x"), (9, "new"), (2, "y"))
     said = r"several rows of the source match one row of the target, with id = 2\b"
@@ -188,7 +188,7 @@ def test_several_matches_of_one_row_are_refused_with_the_keys(path: str, vectors
     assert sorted(events(deleted.table)) == [(2, "b", "delete"), (9, "new", "insert")]
 
 
-def test_several_matches_are_found_across_the_parts_of_a_source(path: str, in_parts: None) -> None:
+def test_merge_in_parts_refuses_several_matches(path: str, in_parts: None) -> None:
     lb.write(path, pa.table({"id": range(100), "v": ["a"] * 100}))
     source = pa.table({"id": [*range(50), *range(49, 100)], "v": ["b"] * 101})
     merge = lb.Table(path).merge(source, BY_ID).when_matched_update()
@@ -199,7 +199,7 @@ def test_several_matches_are_found_across_the_parts_of_a_source(path: str, in_pa
 
 
 @by_form
-def test_a_source_in_parts_does_what_one_in_one_part_does(path: str, vectors: bool, in_parts: None) -> None:
+def test_merge_in_parts_equals_merge_in_one(path: str, vectors: bool, in_parts: None) -> None:
     count = 300
     data = pa.table({"id": range(count), "v": ["a"] * count})
     table = lb.write(path, data, row_group_rows=64, properties={VECTORS: vectors, FEED: True, TRACKING: True}).table
@@ -225,13 +225,13 @@ def test_a_source_in_parts_does_what_one_in_one_part_does(path: str, vectors: bo
         assert (row_id == id if id < count else row_id >= count, version) == (True, int(changed))
 
 
-def test_equal_rows_of_the_source_that_match_nothing_are_all_inserted(path: str) -> None:
+def test_merge_inserts_equal_source_rows(path: str) -> None:
     result = abc(path).merge(people((9, "x"), (9, "x"), (9, "y")), BY_ID).when_not_matched_insert().execute()
     assert (counts(result), rows(result.table)) == ((0, 0, 3), [(1, "a"), (2, "b"), (3, "c"), (9, "x"), (9, "x"), (9, "y")])
 
 
 @by_form
-def test_an_insert_alone_leaves_the_files_of_the_table_as_they_are(path: str, vectors: bool) -> None:
+def test_merge_of_inserts_rewrites_no_file(path: str, vectors: bool) -> None:
     table = abc(path, **{VECTORS: vectors, FEED: True})
     before = log.live(path, 0)
     result = table.merge(people((1, "x"), (4, "y")), BY_ID).when_not_matched_insert().execute()
@@ -244,7 +244,7 @@ def test_an_insert_alone_leaves_the_files_of_the_table_as_they_are(path: str, ve
     assert (again.committed, again.version, counts(again)) == (False, 1, (0, 0, 0))
 
 
-def test_a_table_that_is_appended_to_only_takes_inserts(path: str) -> None:
+def test_append_only_table_takes_inserts(path: str) -> None:
     abc(path, **{"delta.appendOnly": True})
     source = people((1, "x"), (4, "y"))
     for clause in ("when_matched_update", "when_matched_delete", "when_not_matched_by_source_delete"):
@@ -336,9 +336,7 @@ def test_conditions_of_on_beside_the_key(path: str, more: str, kept: list[int]) 
 )
 @pytest.mark.parametrize("source", [[], [(9, 9)], [(1, 7), (9, 9)]])
 @pytest.mark.parametrize("on", ["target.id = source.id", "target.id + 0 = source.id AND target.a = source.a"])
-def test_conditions_about_rows_that_match_nothing_name_any_columns(
-    path: str, on: str, source: list[tuple[int, int]], where: str
-) -> None:
+def test_not_matched_conditions_name_any_column(path: str, on: str, source: list[tuple[int, int]], where: str) -> None:
     data = pa.table({"x": [0, 0, 0], "id": [1, 2, 3], "a": [7, 8, 9], "k": pa.array([6, None, 7], pa.int64())})
     table = lb.write(path, data).table
     rows_of_source = {
@@ -351,7 +349,7 @@ def test_conditions_about_rows_that_match_nothing_name_any_columns(
     assert [row[1] for row in rows(result.table)] == [id for id in (1, 2, 3) if id not in gone]
 
 
-def test_star_takes_the_columns_of_the_table_by_name(path: str) -> None:
+def test_star_takes_target_columns_by_name(path: str) -> None:
     table = abc(path)
     more = pa.table({"EXTRA": [1, 2], "V": ["x", "y"], "Id": [3, 4]})
     result = table.merge(more, "target.id = source.Id").when_matched_update().when_not_matched_insert().execute()
@@ -377,7 +375,7 @@ EVOLVED = people((2, "x"), (4, "y")).append_column("new", pa.array([5, 6]))
 
 @by_form
 @pytest.mark.parametrize("mapped", [False, True], ids=["unmapped", "mapped"])
-def test_a_schema_that_grows_takes_what_the_clauses_name(path: str, vectors: bool, mapped: bool) -> None:
+def test_schema_evolution_takes_columns_of_clauses(path: str, vectors: bool, mapped: bool) -> None:
     properties = {VECTORS: vectors, FEED: True, **({"delta.columnMapping.mode": "name"} if mapped else {})}
 
     def merge(source: pa.Table = EVOLVED) -> lb.Merge:
@@ -406,7 +404,7 @@ def test_a_schema_that_grows_takes_what_the_clauses_name(path: str, vectors: boo
 
 
 @by_form
-def test_structs_that_grow_keep_what_the_source_lacks(path: str, vectors: bool) -> None:
+def test_struct_evolution_keeps_fields_source_lacks(path: str, vectors: bool) -> None:
     inner = pa.struct([("x", pa.int32()), ("y", pa.string())])
     values = [{"x": 1, "y": "a"}, {"x": 2, "y": "b"}, None]
 
@@ -440,7 +438,7 @@ def test_structs_that_grow_keep_what_the_source_lacks(path: str, vectors: bool) 
 
 
 @by_form
-def test_fields_of_structs_are_updated_one_by_one(path: str, vectors: bool) -> None:
+def test_struct_fields_are_updated_one_by_one(path: str, vectors: bool) -> None:
     inner = pa.struct([("x", pa.int32()), ("y", pa.string())])
     data = pa.table({"id": [1, 2, 3], "s": pa.array([{"x": 1, "y": "a"}, {"x": 2, "y": "b"}, None], inner)})
     table = lb.write(path, data, properties={VECTORS: vectors}).table
@@ -541,7 +539,7 @@ def test_what_makes_no_sense_is_refused(path: str, error: type[Exception], said:
     refused(path, error, said, lambda: make(lb.Table(path)).execute())
 
 
-def test_keys_of_an_upsert_that_make_no_sense_are_refused(path: str) -> None:
+def test_upsert_with_invalid_keys_is_refused(path: str) -> None:
     table = abc(path)
     refused(path, TypeError, r"keys=1: it must be the name of a column", lambda: table.upsert(SOURCE, keys=1))
     refused(path, ValueError, "at least one key", lambda: table.upsert(SOURCE, keys=[]))
@@ -549,7 +547,7 @@ def test_keys_of_an_upsert_that_make_no_sense_are_refused(path: str) -> None:
 
 
 @by_form
-def test_rows_that_break_a_constraint_leave_table_and_folder_as_they_were(path: str, vectors: bool) -> None:
+def test_constraint_violation_changes_nothing(path: str, vectors: bool) -> None:
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string())])
     table = lb.create(path, schema, constraints={"short": "length(v) < 3"}, properties={VECTORS: vectors, FEED: True})
     table.append(people((1, "a"), (2, "b")))
@@ -568,7 +566,7 @@ def test_rows_that_break_a_constraint_leave_table_and_folder_as_they_were(path: 
 
 
 @by_form
-def test_the_table_fills_what_the_clauses_do_not_name(path: str, vectors: bool) -> None:
+def test_merge_fills_columns_clauses_omit(path: str, vectors: bool) -> None:
     """Defaults in new rows, identity columns, and generated columns, which follow in updates too."""
     identity = {"delta.identity.start": 10, "delta.identity.step": 5, "delta.identity.allowExplicitInsert": False}
     fields = [
@@ -628,7 +626,7 @@ def test_only_files_that_may_match_are_opened(path: str, vectors: bool) -> None:
     }
 
 
-def test_a_merge_reads_its_source_once_and_may_be_done_again(path: str) -> None:
+def test_merge_reads_source_once_across_retries(path: str) -> None:
     table, asked = abc(path), []
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -660,7 +658,7 @@ def test_sources_of_all_kinds(path: str, source: Any) -> None:
     assert rows(abc(path).upsert(source, keys=["id"]).table) == [(1, "a"), (2, "x"), (3, "c"), (4, "y")]
 
 
-def test_a_source_that_breaks_off_leaves_table_and_folder_as_they_were(path: str) -> None:
+def test_failing_source_changes_nothing(path: str) -> None:
     abc(path)
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -672,7 +670,7 @@ def test_a_source_that_breaks_off_leaves_table_and_folder_as_they_were(path: str
 
 
 @by_form
-def test_a_merge_with_a_txn_is_done_once(path: str, vectors: bool) -> None:
+def test_merge_with_txn_is_done_once(path: str, vectors: bool) -> None:
     table = abc(path, **{VECTORS: vectors})
     first = table.merge(SOURCE, BY_ID, txn=("job", 1)).when_not_matched_insert().execute()
     assert (first.committed, first.version) == (True, 1)
@@ -754,9 +752,7 @@ def source_of_parts(*values: str) -> pa.Table:
 
 @pytest.mark.parametrize("parts", [False, True], ids=["whole", "in parts"])
 @by_form
-def test_a_pair_that_changes_nothing_does_not_count_where_only_pairs_do(
-    path: str, request: pytest.FixtureRequest, parts: bool, vectors: bool
-) -> None:
+def test_unchanged_pair_is_no_second_match(path: str, request: pytest.FixtureRequest, parts: bool, vectors: bool) -> None:
     table = abc(path, **{VECTORS: vectors})
     if parts:
         request.getfixturevalue("in_parts")
@@ -773,7 +769,7 @@ def test_a_pair_that_changes_nothing_does_not_count_where_only_pairs_do(
 
 @pytest.mark.parametrize("parts", [False, True], ids=["whole", "in parts"])
 @by_form
-def test_two_pairs_that_change_a_row_are_refused(path: str, request: pytest.FixtureRequest, parts: bool, vectors: bool) -> None:
+def test_two_matches_that_change_are_refused(path: str, request: pytest.FixtureRequest, parts: bool, vectors: bool) -> None:
     table = abc(path, **{VECTORS: vectors})
     if parts:
         request.getfixturevalue("in_parts")

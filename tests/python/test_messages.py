@@ -145,7 +145,7 @@ def path(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_errors_are_in_the_words_of_the_caller(path: str, name: str) -> None:
+def test_errors_name_the_callers_arguments(path: str, name: str) -> None:
     at = datetime(2020, 1, 1, tzinfo=timezone.utc)
     schema = pa.schema(
         [
@@ -186,7 +186,7 @@ def refusal(do: Callable[[], object]) -> lb.LakebedError | None:
     return None
 
 
-def test_a_message_names_the_expression_that_cannot_be_computed(path: str) -> None:
+def test_message_names_failing_expression(path: str) -> None:
     table = lb.write(path, pa.table({"id": [1], "city": ["Lima"]})).table
     with pytest.raises(lb.PredicateError) as caught:
         table.to_arrow(where="CAST(city AS INT) + 1 = 2")

@@ -75,7 +75,7 @@ def test_files_of_about_the_target_size_stay(path: str) -> None:
     assert optimize(path, target_file_size=large["size"] // 8).commits == 0
 
 
-def test_rows_are_not_written_again_for_each_append(path: str) -> None:
+def test_optimize_rewrites_rows_seldom(path: str) -> None:
     written = appended = 0
     for number in range(24):
         data = pa.table({"id": np.random.default_rng(number).integers(0, 2**62, 2000)})
@@ -95,7 +95,7 @@ def test_fewer_small_files_than_asked_for_stay(path: str) -> None:
     assert optimize(path, min_files=4).metrics.removed_files == 4
 
 
-def test_the_target_size_is_that_of_the_table(path: str) -> None:
+def test_optimize_uses_target_size_of_table(path: str) -> None:
     for number in range(8):
         data = pa.table({"id": np.random.default_rng(number).integers(0, 2**62, 10_000)})
         lb.write(path, data, properties={"delta.targetFileSize": "170kb"} if number == 0 else None)
@@ -104,7 +104,7 @@ def test_the_target_size_is_that_of_the_table(path: str) -> None:
     assert optimize(path, target_file_size=2 * 170_000).metrics.added_files == 2
 
 
-def test_each_group_is_a_version_if_asked_for(path: str) -> None:
+def test_optimize_by_group_commits_each(path: str) -> None:
     for first in range(3):
         lb.write(path, pa.table({"id": range(first * 4, first * 4 + 4), "p": ["a", "b", "c", None]}), partition_by="p")
     result = optimize(path, commit="group", user_metadata="tidy")
@@ -137,7 +137,7 @@ def test_progress_shows_a_line(path: str, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("share", "purged"), [(0.05, ["b", "c", "d"]), (0.0, ["a", "b", "c", "d"]), (0.5, ["d"]), (1.0, [])], ids=str
 )
-def test_files_with_many_deleted_rows_are_freed_of_them(path: str, share: float, purged: list[str]) -> None:
+def test_optimize_purges_deleted_rows(path: str, share: float, purged: list[str]) -> None:
     """One file in each partition, of which none, a 50th, a 10th, half and all but one row are deleted. Half is not more than half."""
     data = {"id": range(500), "p": ["z"] * 100 + ["a"] * 100 + ["b"] * 100 + ["c"] * 100 + ["d"] * 100}
     properties = {VECTORS: True, FEED: True, TRACKING: True}
@@ -151,7 +151,7 @@ def test_files_with_many_deleted_rows_are_freed_of_them(path: str, share: float,
         assert lb.Table(path).changes(result.version).to_arrow().num_rows == 0
 
 
-def test_a_file_of_which_nothing_is_left_goes(path: str) -> None:
+def test_optimize_removes_file_without_rows(path: str) -> None:
     """Delta Spark leaves such files, with all their rows deleted."""
     lb.write(path, numbers(0, 10), properties={VECTORS: True})
     lb.Table(path).delete("id < 6")
@@ -165,7 +165,7 @@ def test_a_file_of_which_nothing_is_left_goes(path: str) -> None:
     assert optimize(path, cluster_by="id").commits == 0
 
 
-def test_deleted_rows_are_gone_where_files_become_one_or_are_clustered(path: str) -> None:
+def test_optimize_drops_deleted_rows(path: str) -> None:
     lb.write(path, numbers(0, 100), properties={VECTORS: True, TRACKING: True})
     lb.write(path, numbers(100, 100))
     lb.Table(path).delete("id % 50 = 1")
@@ -182,7 +182,7 @@ def test_deleted_rows_are_gone_where_files_become_one_or_are_clustered(path: str
 # Conditions
 
 
-def test_only_files_that_may_hold_rows_of_the_condition(path: str) -> None:
+def test_optimize_where_takes_only_matching_files(path: str) -> None:
     for first in range(0, 60, 10):
         lb.write(path, pa.table({"id": range(first, first + 10), "p": ["a", "b"] * 5}), partition_by="p")
     for where, removed in (("id < 0", 0), ("p = 'a' AND id < 25", 3), ("p = 'b' AND id BETWEEN 25 AND 31", 2), ("p IN ('b')", 5)):
@@ -237,7 +237,7 @@ def test_files_without_statistics_get_some(path: str, mapping: str) -> None:
     assert lb.Table(path).optimize(**options).commits == 0
 
 
-def test_files_that_are_written_anew_need_no_statistics_first(path: str) -> None:
+def test_optimize_describes_no_rewritten_file(path: str) -> None:
     for first in (0, 10):
         lb.write(path, numbers(first, 10), properties={VECTORS: True} if first == 0 else None)
     lb.Table(path).delete("id = 3")
@@ -249,7 +249,7 @@ def test_files_that_are_written_anew_need_no_statistics_first(path: str) -> None
 # What tables have
 
 
-def test_what_a_table_forbids_and_records_does_not_stand_in_the_way(path: str) -> None:
+def test_optimize_ignores_append_only_and_feed(path: str) -> None:
     """Rows may only be appended, constraints were added to a table that breaks them since: no row changes. The feed tells nothing."""
     lb.write(path, numbers(0, 5), properties={"delta.appendOnly": True, FEED: True, "delta.enableInCommitTimestamps": True})
     lb.write(path, numbers(5, 5))
@@ -291,7 +291,7 @@ NOT_WRITTEN = {
 NOT_COPIED = {"absolute_paths_below_the_root"}
 
 
-def test_tables_of_the_corpus_stay_what_they_are(oracle: Oracle, path: str) -> None:
+def test_optimize_keeps_corpus_tables(oracle: Oracle, path: str) -> None:
     """Every type, mapped columns, char and varchar, defaults, widened types, deletion vectors, odd paths: as Delta Spark made them."""
     if oracle.outside or oracle.home.name in NOT_COPIED:
         pytest.skip("it is no folder that can be copied")
@@ -383,7 +383,7 @@ def side_by_side(path: str, deed: Callable[[], Any], **options: Any) -> lb.Optim
 
 
 @pytest.mark.parametrize("commit", ["run", "group"])
-def test_of_groups_that_others_change_meanwhile_only_those_are_left_to_them(path: str, commit: str) -> None:
+def test_optimize_gives_up_only_lost_groups(path: str, commit: str) -> None:
     for first in (0, 10):
         lb.write(path, pa.table({"id": range(first, first + 10), "p": ["a", "b"] * 5}), partition_by="p")
     metrics = side_by_side(path, lambda: lb.Table(path).delete("id = 4"), commit=commit).metrics
@@ -404,7 +404,7 @@ def test_rows_keep_their_ids_beside_new_ones(path: str, options: dict[str, Any])
     assert len({row[1] for row in found}) == 25
 
 
-def test_two_at_once_leave_the_rows_as_they_are(path: str) -> None:
+def test_two_optimizes_at_once_keep_rows(path: str) -> None:
     for first in range(0, 40, 10):
         lb.write(path, numbers(first, 10))
     before = rows(path)

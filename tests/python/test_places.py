@@ -39,7 +39,7 @@ MAKE: dict[str, Callable[[], lb.Table]] = {
 
 
 @pytest.mark.parametrize("make", list(MAKE))
-def test_a_relative_path_means_the_folder_in_which_the_handle_was_made(make: str, folders: tuple[Path, Path]) -> None:
+def test_relative_path_survives_chdir(make: str, folders: tuple[Path, Path]) -> None:
     one, other = folders
     table = MAKE[make]()
     os.chdir(other)
@@ -51,7 +51,7 @@ def test_a_relative_path_means_the_folder_in_which_the_handle_was_made(make: str
     assert (ids(lb.Table(one / "t")), ids(lb.Table(other / "t"))) == ([1, 2], [99])
 
 
-def test_a_forked_child_in_another_folder_writes_to_the_handles_table(folders: tuple[Path, Path]) -> None:
+def test_forked_child_elsewhere_writes_same_table(folders: tuple[Path, Path]) -> None:
     one, other = folders
     table = lb.write("t", pa.table({"id": [1]})).table
     lb.write(other / "t", pa.table({"id": [99]}))
@@ -65,9 +65,7 @@ def test_a_forked_child_in_another_folder_writes_to_the_handles_table(folders: t
     assert (ids(lb.Table(one / "t")), ids(lb.Table(other / "t"))) == ([1, 2], [99])
 
 
-def test_a_home_folder_is_that_of_the_process_that_made_the_handle(
-    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_home_folder_is_that_of_maker(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = folders
     monkeypatch.setenv("HOME", str(one))
     table = lb.write("~/t", pa.table({"id": [1]})).table
@@ -75,7 +73,7 @@ def test_a_home_folder_is_that_of_the_process_that_made_the_handle(
     assert ids(pickle.loads(pickle.dumps(table))) == [1]
 
 
-def test_another_table_in_the_same_place_is_not_read(tmp_path: Path) -> None:
+def test_replaced_table_is_not_read(tmp_path: Path) -> None:
     table = lb.write(tmp_path / "t", pa.table({"id": [1]})).table
     pickled = pickle.dumps(table)
     shutil.rmtree(tmp_path / "t")
@@ -91,7 +89,7 @@ def test_another_table_in_the_same_place_is_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("appends", [0, 1, 2])
-def test_rows_of_a_handle_do_not_go_to_another_table_with_commits_of_equal_sizes(tmp_path: Path, appends: int) -> None:
+def test_append_detects_replaced_table_of_same_size(tmp_path: Path, appends: int) -> None:
     path = tmp_path / "t"
     table = lb.write(path, pa.table({"id": [1]})).table
     for number in range(appends):
@@ -104,7 +102,7 @@ def test_rows_of_a_handle_do_not_go_to_another_table_with_commits_of_equal_sizes
     assert lb.Table(path).count() == appends + 1
 
 
-def test_places_are_told_as_the_core_understands_them(folders: tuple[Path, Path]) -> None:
+def test_locations_are_shown_as_core_parses(folders: tuple[Path, Path]) -> None:
     here = str(folders[0])
     for uri, expected, is_relative in [
         ("t", f"{here}/t", True),
@@ -133,7 +131,7 @@ def test_places_are_told_as_the_core_understands_them(folders: tuple[Path, Path]
             lb.Table(wrong)
 
 
-def test_bytes_that_are_no_text_are_invalid_input_with_the_arguments_name() -> None:
+def test_invalid_bytes_are_refused_by_name() -> None:
     uri = os.fsdecode(b"/tmp/\xff")
     for call in [lambda: lb.Table(uri), lambda: lb.write(uri, pa.table({"id": [1]})), lambda: _lakebed.place_of(uri)]:
         with pytest.raises(lb.InvalidInputError, match=r"^uri(: .*UTF-8|=.*half of a surrogate pair)"):

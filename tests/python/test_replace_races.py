@@ -46,7 +46,7 @@ def _tell(work: Callable[[int], object]) -> list[str]:
 
 
 @pytest.mark.parametrize("vectors", [False, True])
-def test_none_of_thirty_two_replacements_beside_merges_is_refused(tmp_path: Path, vectors: bool) -> None:
+def test_replacements_beside_merges_all_succeed(tmp_path: Path, vectors: bool) -> None:
     path = str(tmp_path / "t")
     rows = pa.table({"id": list(range(WRITERS)), "v": [-1] * WRITERS})
     lb.write(path, rows, properties={"delta.enableDeletionVectors": vectors})
@@ -61,7 +61,7 @@ def test_none_of_thirty_two_replacements_beside_merges_is_refused(tmp_path: Path
     assert [tuple(row.values()) for row in found] == sorted(expected)
 
 
-def test_the_later_of_two_replacements_of_the_same_rows_stands(tmp_path: Path) -> None:
+def test_later_replacement_of_same_rows_wins(tmp_path: Path) -> None:
     """The second one is written on top of a version that has the first one's rows, of which it knew nothing when it began."""
     path = str(tmp_path / "t")
     lb.write(path, pa.table({"id": [1, 2], "v": [0, 0]}))

@@ -182,7 +182,7 @@ def test_statistics_are_those_of_delta_spark(tmp_path: Path, spark: Any) -> None
     assert statistics(own_path) == statistics(spark_path)
 
 
-def test_longer_bounds_of_texts_that_begin_alike_are_read_by_all(spark: Any, tmp_path: Path) -> None:
+def test_all_readers_use_longer_string_bounds(spark: Any, tmp_path: Path) -> None:
     begins = "a text that is longer than thirty-two characters: " * 3
     path = str(tmp_path / "long")
     for digit in (3, 7):
@@ -239,7 +239,7 @@ def _table(rows: Rows) -> pa.Table:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_random_operations_of_three_writers_end_in_the_same_table(seed: int, tmp_path: Path, spark: Any) -> None:
+def test_three_writers_agree_on_table(seed: int, tmp_path: Path, spark: Any) -> None:
     """The model is a list of rows; each engine reads the last version and some before it."""
     dice, path = random.Random(seed), str(tmp_path / "t")
     lb.create(path, _table([]).schema, partition_by="p", properties={"delta.checkpointInterval": dice.choice([3, 5, 10])})

@@ -34,7 +34,7 @@ def rows(path: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("text", NO_TEXT)
-def test_a_replacement_is_held_against_the_values_that_the_table_will_keep(path: str, text: str) -> None:
+def test_replace_where_checks_stored_values(path: str, text: str) -> None:
     create(path)
     for _ in range(3):
         with pytest.raises(lb.ConstraintViolationError, match="p = NULL"):
@@ -66,7 +66,7 @@ def test_bytes_are_told_like_text(path: str) -> None:
 
 
 @pytest.mark.parametrize("text", NO_TEXT)
-def test_rules_are_asked_of_the_values_that_the_table_will_keep(path: str, tmp_path: Path, text: str) -> None:
+def test_constraints_check_stored_values(path: str, tmp_path: Path, text: str) -> None:
     schema = pa.schema([("id", pa.int64()), pa.field("p", pa.string(), nullable=False)])
     lb.create(path, schema, partition_by=["p"])
     with pytest.raises(lb.ConstraintViolationError, match="column p may not be null"):
@@ -85,7 +85,7 @@ def test_rules_are_asked_of_the_values_that_the_table_will_keep(path: str, tmp_p
     assert rows(path) == []
 
 
-def test_an_update_and_a_dynamic_overwrite_meet_the_same_partition(path: str) -> None:
+def test_update_and_dynamic_overwrite_share_partition(path: str) -> None:
     table = create(path)
     table.append([{"id": 1, "p": "a"}, {"id": 2, "p": ""}])
     table.refresh().update({"p": "''"}, where="id = 1")
@@ -94,7 +94,7 @@ def test_an_update_and_a_dynamic_overwrite_meet_the_same_partition(path: str) ->
     assert rows(path) == [(3, None)]
 
 
-def test_generated_columns_are_computed_from_what_is_kept(path: str, tmp_path: Path) -> None:
+def test_generated_columns_use_stored_values(path: str, tmp_path: Path) -> None:
     generated = pa.field("n", pa.int32(), metadata={"delta.generationExpression": "length(p)"})
     lb.create(path, pa.schema([("p", pa.string()), generated]), partition_by=["p"])
     lb.write(path, [{"p": ""}, {"p": "abc"}])
@@ -136,7 +136,7 @@ def char(length: int) -> dict[str, str]:
     ids=str,
 )
 @pytest.mark.parametrize("partition_by", [None, "k"])
-def test_an_upsert_by_keys_that_change_when_they_are_kept_finds_them_again(
+def test_upsert_finds_keys_stored_differently(
     path: str, key: pa.Field, given: pa.Array, stored: list[Any], partition_by: str | None
 ) -> None:
     lb.create(path, pa.schema([key, ("v", pa.int64())]), partition_by=partition_by)
@@ -146,7 +146,7 @@ def test_an_upsert_by_keys_that_change_when_they_are_kept_finds_them_again(
     assert rows(path) == sorted(((value, 2) for value in stored), key=repr)
 
 
-def test_a_text_longer_than_its_column_is_refused_as_a_key(path: str) -> None:
+def test_upsert_refuses_key_longer_than_column(path: str) -> None:
     table = lb.create(path, pa.schema([pa.field("k", pa.string(), metadata=char(2)), ("v", pa.int64())]))
     table.append([{"k": "ab", "v": 1}])
     with pytest.raises(lb.ConstraintViolationError, match="column k holds at most 2 characters"):

@@ -89,9 +89,7 @@ def test_a_checkpoint_alone_tells_what_features_keep(kind: Kind, policy: str, pa
 
 
 @pytest.mark.parametrize("life", list(LIVES))
-def test_every_checksum_is_what_delta_spark_computes_from_the_whole_state(
-    life: str, lived: Callable[[str, str], str], path: str, spark: Any
-) -> None:
+def test_checksums_equal_state_of_delta_spark(life: str, lived: Callable[[str, str], str], path: str, spark: Any) -> None:
     log = DeltaLog(spark, lived(life, path))
     ours = log.versions_by_lakebed()
     assert len(ours) == 13
@@ -131,7 +129,7 @@ DAMAGES = [
 ]  # fmt: skip
 
 
-def test_a_checksum_with_any_field_wrong_would_not_be_taken_for_right(path: str, spark: Any) -> None:
+def test_checksum_check_detects_each_wrong_field(path: str, spark: Any) -> None:
     properties = {"delta.enableDeletionVectors": True, "delta.enableRowTracking": True}
     lb.write(path, parts([1, 2, 3], ["a"] * 3), properties=properties, txn=("app", 1))
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 2")
@@ -145,7 +143,7 @@ def test_a_checksum_with_any_field_wrong_would_not_be_taken_for_right(path: str,
             log.validate_checksum(version)
 
 
-def test_delta_spark_commits_on_top_while_it_verifies_every_checksum(path: str, spark: Any) -> None:
+def test_delta_spark_verifies_checksums_and_commits(path: str, spark: Any) -> None:
     verification = {
         "spark.databricks.delta.incremental.commit.verify": True,
         "spark.databricks.delta.versionChecksum.forcedValidationInterval": 0,
@@ -179,7 +177,7 @@ def _names(log: DeltaLog, versions: int) -> dict[str, int]:
     return found
 
 
-def test_delta_spark_skips_the_same_files_by_the_statistics_of_either_writer(tmp_path: Path, spark: Any) -> None:
+def test_delta_spark_skips_by_either_statistics(tmp_path: Path, spark: Any) -> None:
     own, theirs = str(tmp_path / "own"), str(tmp_path / "spark")
     rows = chunks()
     statistics = {"delta.checkpoint.writeStatsAsJson": False, "delta.checkpoint.writeStatsAsStruct": True}
@@ -222,7 +220,7 @@ def _age(log: DeltaLog, versions: range) -> None:
 
 
 @pytest.mark.parametrize("sort", ["classic", "v2", "in_commit_timestamps"])
-def test_what_clean_up_leaves_is_every_retained_version(sort: str, path: str, spark: Any) -> None:
+def test_cleanup_keeps_every_retained_version(sort: str, path: str, spark: Any) -> None:
     properties = {
         "delta.logRetentionDuration": "interval 1 days",
         "delta.checkpointInterval": 8,
@@ -301,7 +299,7 @@ def _with_tombstones(spark: Any, path: str) -> set[str]:
     return {"orphan.parquet", removed["path"].rsplit("/", 1)[-1]}
 
 
-def test_vacuum_finds_the_same_files_from_a_checkpoint(path: str, spark: Any) -> None:
+def test_vacuum_from_checkpoint_finds_same_files(path: str, spark: Any) -> None:
     expected = _with_tombstones(spark, path)
     assert _vacuumed(spark, path) == expected
     version = lb.Table(path).checkpoint().version
@@ -325,7 +323,7 @@ def test_a_compaction_tells_what_its_commits_told(life: str, lived: Callable[[st
     assert {version: log.state(version) for version in before} == before
 
 
-def test_vacuum_finds_the_same_files_from_a_compaction(path: str, spark: Any) -> None:
+def test_vacuum_from_compaction_finds_same_files(path: str, spark: Any) -> None:
     expected = _with_tombstones(spark, path)
     last = lb.Table(path).version
     lb.Table(path, version=0).checkpoint()
@@ -337,7 +335,7 @@ def test_vacuum_finds_the_same_files_from_a_compaction(path: str, spark: Any) ->
 
 
 @pytest.mark.parametrize("life", list(LIVES))
-def test_history_and_detail_are_those_of_delta_spark(life: str, lived: Callable[[str, str], str], path: str, spark: Any) -> None:
+def test_history_and_detail_equal_delta_spark(life: str, lived: Callable[[str, str], str], path: str, spark: Any) -> None:
     DeltaLog(spark, lived(life, path)).open()
     described = spark.sql(f"DESCRIBE HISTORY delta.`{path}`").selectExpr("*", "unix_millis(timestamp) AS ms").collect()
     assert [_of_entry(entry) for entry in lb.Table(path).history()] == [_of_row(row) for row in described]
@@ -414,7 +412,7 @@ def _of_row(row: Any) -> dict[str, Any]:
 OWN_METRICS = {"numOutputBytes", "numRemovedBytes", "executionTimeMs", "scanTimeMs", "rewriteTimeMs"}
 
 
-def test_each_operation_is_told_as_delta_spark_tells_it(tmp_path: Path, spark: Any) -> None:
+def test_operations_in_history_equal_delta_spark(tmp_path: Path, spark: Any) -> None:
     own, theirs = str(tmp_path / "own"), str(tmp_path / "spark")
 
     def both(table: pa.Table, options: dict[str, str] | None = None, **given: Any) -> None:
@@ -441,7 +439,7 @@ def test_each_operation_is_told_as_delta_spark_tells_it(tmp_path: Path, spark: A
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite", "error", "ignore"])
-def test_a_write_that_makes_a_table_is_told_as_delta_spark_tells_it(mode: Any, tmp_path: Path, spark: Any) -> None:
+def test_creating_write_in_history_equals_spark(mode: Any, tmp_path: Path, spark: Any) -> None:
     own, theirs = str(tmp_path / "own"), str(tmp_path / "spark")
     lb.write(own, parts([1], ["a"]), mode=mode, partition_by="p")
     spark.createDataFrame(parts([1], ["a"])).coalesce(1).write.format("delta").mode(mode).partitionBy("p").save(theirs)

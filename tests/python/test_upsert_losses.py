@@ -38,7 +38,7 @@ def test_what_a_column_cannot_hold_is_refused(table: lb.Table, id: int, column: 
     assert table.refresh().version == 0
 
 
-def test_integers_that_pandas_made_fractions_of_are_refused(table: lb.Table) -> None:
+def test_upsert_refuses_fractions_for_integers(table: lb.Table) -> None:
     with pytest.raises(lb.SchemaMismatchError, match="n: integer in the table, double in the data"):
         table.upsert(pd.DataFrame({"id": [1, 2], "n": [3, None]}), keys="id", schema_mode="merge")
 
@@ -66,6 +66,6 @@ def test_texts_are_parsed(table: lb.Table) -> None:
         table.upsert(pa.table({**ROW, "n": ["three"]}), keys="id")
 
 
-def test_a_merge_by_a_condition_casts_as_sql_does(table: lb.Table) -> None:
+def test_merge_by_condition_casts_as_sql(table: lb.Table) -> None:
     table.merge(pa.table({"id": [1], "n": [2.75]}), on="target.id = source.id").when_matched_update({"n": "source.n"}).execute()
     assert table.refresh().to_arrow(columns="n").to_pylist() == [{"n": 2}]

@@ -74,7 +74,7 @@ def check_rows(root: Path, rows: list[dict[str, Any]]) -> None:
     assert sorted(map(str, by_duck)) == expected
 
 
-def test_all_that_no_version_needs_goes_and_others_read_the_table(lived: Path, rows: list[dict[str, Any]]) -> None:
+def test_vacuum_deletes_unneeded_files_others_read_table(lived: Path, rows: list[dict[str, Any]]) -> None:
     before = files(lived)
     result = lb.Table(str(lived)).vacuum(0, enforce_retention=False)
     gone = set(result.files["path"].to_pylist())
@@ -133,7 +133,7 @@ def test_retentions_that_make_no_sense_are_refused(lived: Path) -> None:
         table.vacuum(mode="fast")  # type: ignore[arg-type]
 
 
-def test_an_inventory_of_any_kind_takes_the_place_of_listing(lived: Path) -> None:
+def test_vacuum_takes_inventory_of_any_kind(lived: Path) -> None:
     old = datetime.now(timezone.utc) - timedelta(days=8)
     names = ["p=a/nobody.parquet", f"file:{lived}/p=a"]
     paths = pa.table({"path": names, "length": [1, 0], "isDir": [False, True], "modificationTime": [old, old]})
@@ -154,7 +154,7 @@ def test_an_inventory_of_any_kind_takes_the_place_of_listing(lived: Path) -> Non
     assert not (lived / "p=a/nobody.parquet").exists()
 
 
-def test_files_of_vectors_stay_where_deltalake_would_take_them(lived: Path, rows: list[dict[str, Any]]) -> None:
+def test_vacuum_keeps_deletion_vector_files(lived: Path, rows: list[dict[str, Any]]) -> None:
     """deltalake 1.6 names the files of live deletion vectors among what its vacuum would delete."""
     age(lived, 40)
     vectors = {path for path in files(lived) if path.endswith(".bin")}
@@ -167,7 +167,7 @@ def test_files_of_vectors_stay_where_deltalake_would_take_them(lived: Path, rows
     check_rows(lived, rows)
 
 
-def test_on_an_object_store_folders_come_page_by_page_and_files_go_together(s3: S3) -> None:
+def test_vacuum_on_object_store_deletes_in_batches(s3: S3) -> None:
     uri, options = s3.uri("vacuum"), s3.options
     data = pa.table({"id": range(4), "p": ["a", "b", "c", "c"]})
     table = lb.write(uri, data, partition_by=["p"], storage_options=options).table

@@ -63,7 +63,7 @@ def refused(path: Path, data: Any, told: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kinds", MIXED)
-def test_values_of_two_kinds_are_refused_whatever_holds_them(kinds: str, way: str, tmp_path: Path) -> None:
+def test_mixed_values_are_refused_in_containers(kinds: str, way: str, tmp_path: Path) -> None:
     refused(tmp_path, WAYS[way](MIXED[kinds]), "column v")
 
 
@@ -91,7 +91,7 @@ def test_what_stands_for_null_is_null(given: list[Any], wanted: list[Any], way: 
 
 
 @pytest.mark.parametrize("nested", [lambda value: [value], lambda value: {"at": value}, lambda value: {"at": [value]}])
-def test_what_stands_for_null_inside_of_rows_is_null(nested: Any, tmp_path: Path) -> None:
+def test_missing_values_in_rows_are_null(nested: Any, tmp_path: Path) -> None:
     wanted = [nested(DAY), nested(None)]
     assert written(tmp_path, [{"v": nested(DAY)}, {"v": nested(pd.NaT)}]) == wanted
 
@@ -135,7 +135,7 @@ def test_sparse_columns_are_made_dense(tmp_path: Path) -> None:
     assert written(tmp_path, {"v": pd.Series(pd.arrays.SparseArray([0, 1]))}) == [0, 1]
 
 
-def test_an_index_named_as_a_column_is_refused_by_name(tmp_path: Path) -> None:
+def test_index_named_like_column_is_refused(tmp_path: Path) -> None:
     refused(
         tmp_path,
         pd.DataFrame({"v": [1]}, index=pd.Index([9], name="v")),
@@ -143,7 +143,7 @@ def test_an_index_named_as_a_column_is_refused_by_name(tmp_path: Path) -> None:
     )
 
 
-def test_messages_can_be_printed_whatever_the_values_are(tmp_path: Path) -> None:
+def test_messages_are_printable_for_any_value(tmp_path: Path) -> None:
     with pytest.raises(lb.InvalidInputError) as caught:
         lb.write(str(tmp_path / "t"), [{"v": "\ud800"}])
     assert "ud800" in str(caught.value).encode("utf-8").decode()

@@ -63,13 +63,13 @@ def spark_table(
     (log / f"{0:020}.json").write_text(json.dumps({"protocol": protocol}) + "\n" + json.dumps({"metaData": metadata}) + "\n")
 
 
-def test_a_plain_table_asks_for_the_oldest_protocol(path: str) -> None:
+def test_plain_table_has_oldest_protocol(path: str) -> None:
     lb.write(path, pa.table({"id": [1]}), partition_by=[])
     protocol = lb.Table(path).protocol
     assert (protocol.min_reader_version, protocol.min_writer_version, protocol.writer_features) == (1, 2, ())
 
 
-def test_data_that_does_not_fit_is_refused_with_every_difference_before_anything_is_written(path: str) -> None:
+def test_unfit_data_is_refused_with_differences(path: str) -> None:
     lb.write(path, pa.table({"id": pa.array([1], pa.int64()), "at": pa.array([None], pa.timestamp("us", "UTC"))}))
     with pytest.raises(lb.SchemaMismatchError) as caught:
         lb.write(path, pa.table({"id": ["x"], "at": pa.array([None], pa.timestamp("us")), "new": [1]}))
@@ -84,7 +84,7 @@ def test_data_that_does_not_fit_is_refused_with_every_difference_before_anything
     assert lb.Table(path).version == 0
 
 
-def test_columns_are_found_by_name_whatever_their_order_and_case(path: str) -> None:
+def test_columns_match_by_name_in_any_order(path: str) -> None:
     lb.write(path, pa.table({"Id": [1], "Name": ["a"]}))
     lb.write(path, pa.table({"NAME": ["b"], "ID": [2]}))
     assert rows(path) == [{"Id": 1, "Name": "a"}, {"Id": 2, "Name": "b"}]
@@ -96,7 +96,7 @@ def test_columns_that_the_data_lacks_are_null(path: str) -> None:
     assert rows(path) == [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
 
 
-def test_numbers_may_be_narrowed_where_nothing_is_lost(path: str) -> None:
+def test_numbers_are_narrowed_without_loss(path: str) -> None:
     schema = pa.schema([("b", pa.int8()), ("f", pa.float32()), ("d", pa.decimal128(5, 2))])
     lb.create(path, schema)
     lb.write(path, pa.table({"b": [127], "f": [0.5], "d": [Decimal("1.2300")]}))
@@ -122,7 +122,7 @@ def test_nanoseconds_are_refused_or_let_go(path: str) -> None:
     assert rows(path) == [expected, expected]
 
 
-def test_constraints_hold_for_every_row_and_null_is_not_enough(path: str) -> None:
+def test_constraint_refuses_null(path: str) -> None:
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.float64())])
     lb.create(path, schema, constraints={"positive": "v > 0 AND id < 100"})
     lb.write(path, pa.table({"id": [1], "v": [0.5]}))
@@ -167,7 +167,7 @@ def test_generated_columns_are_computed_or_checked(path: str) -> None:
         lb.write(path, pa.table({"at": pa.array([moment], pa.timestamp("us", "UTC")), "twice": pa.array([1], pa.int32())}))
 
 
-def test_defaults_fill_what_is_not_given_and_nulls_stay(path: str) -> None:
+def test_defaults_fill_missing_columns_only(path: str) -> None:
     fields = [
         {"name": "id", "type": "long"},
         {"name": "v", "type": "string", "metadata": {"CURRENT_DEFAULT": "concat('a', 'b')"}},
@@ -178,7 +178,7 @@ def test_defaults_fill_what_is_not_given_and_nulls_stay(path: str) -> None:
     assert rows(path) == [{"id": 1, "v": "ab"}, {"id": 2, "v": None}]
 
 
-def test_identity_columns_are_numbered_on_and_their_mark_is_kept(path: str) -> None:
+def test_identity_columns_continue_their_numbers(path: str) -> None:
     identity = {"delta.identity.start": 10, "delta.identity.step": 5, "delta.identity.allowExplicitInsert": False}
     fields = [{"name": "id", "type": "long", "metadata": identity}, {"name": "v", "type": "string"}]
     spark_table(path, fields, ["identityColumns"])
@@ -232,7 +232,7 @@ def test_modes_meet_a_table_that_is_there(path: str) -> None:
     assert lb.Table(path, version=0).count() == 1
 
 
-def test_a_write_with_a_txn_is_done_once(path: str) -> None:
+def test_write_with_txn_is_done_once(path: str) -> None:
     data = pa.table({"id": [1]})
     assert lb.write(path, data, txn=("job", 1)).committed
     assert not lb.write(path, data, txn=("job", 1)).committed
@@ -243,7 +243,7 @@ def test_a_write_with_a_txn_is_done_once(path: str) -> None:
     assert len(data_files(path)) == 3
 
 
-def test_rows_of_a_replace_where_must_meet_it(path: str) -> None:
+def test_overwrite_rows_must_meet_where(path: str) -> None:
     lb.write(path, pa.table({"id": [1, 2]}))
     with pytest.raises(lb.ConstraintViolationError, match=r"the condition of the overwrite \(id >= 2\)"):
         lb.write(path, pa.table({"id": [1]}), mode="overwrite", where="id >= 2")
@@ -313,7 +313,7 @@ def test_columns_that_cannot_cluster_rows_are_refused(path: str, cluster_by: Any
     assert not data_files(path)
 
 
-def test_columns_that_cluster_rows_are_named_as_in_sql(path: str) -> None:
+def test_cluster_by_names_columns_as_sql(path: str) -> None:
     """A dot between backticks is part of a name."""
     data = pa.table({"a.b": [1], "c": pa.array([{"d.e": 2}])})
     lb.write(path, data, cluster_by=["`a.b`", "c.`d.e`"])
@@ -321,7 +321,7 @@ def test_columns_that_cluster_rows_are_named_as_in_sql(path: str) -> None:
     assert json.loads(domain["configuration"])["clusteringColumns"] == [["a.b"], ["c", "d.e"]]
 
 
-def test_columns_without_a_type_or_with_odd_names_are_refused(path: str) -> None:
+def test_columns_without_type_or_name_are_refused(path: str) -> None:
     with pytest.raises(lb.SchemaMismatchError, match="column v has nothing but nulls"):
         lb.write(path, pa.table({"v": pa.nulls(1)}))
     with pytest.raises(lb.InvalidInputError, match="names of columns have no blanks"):
@@ -330,7 +330,7 @@ def test_columns_without_a_type_or_with_odd_names_are_refused(path: str) -> None
         lb.write(path, pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "A"]))
 
 
-def test_an_unknown_writer_feature_is_refused_by_name_before_anything_is_written(path: str) -> None:
+def test_unknown_writer_feature_is_refused_by_name(path: str) -> None:
     spark_table(path, [{"name": "id", "type": "long"}], ["appendOnly", "flyingCarpets", "collations"])
     assert lb.Table(path).count() == 0
     with pytest.raises(lb.UnsupportedFeatureError) as caught:
@@ -356,7 +356,7 @@ def configuration(path: str) -> dict[str, str]:
     return newest
 
 
-def test_a_table_that_gets_row_tracking_with_its_new_schema_says_where_ids_are_kept(path: str) -> None:
+def test_new_row_tracking_names_id_columns(path: str) -> None:
     lb.write(path, {"id": [1]})
     lb.write(path, {"id": [2]}, mode="overwrite", schema_mode="overwrite", properties={"delta.enableRowTracking": True})
     kept = configuration(path)
@@ -367,14 +367,14 @@ def test_a_table_that_gets_row_tracking_with_its_new_schema_says_where_ids_are_k
     assert configuration(path) == kept
 
 
-def test_a_table_cannot_become_compatible_with_iceberg_while_readers_could_not_read_it(path: str) -> None:
+def test_iceberg_compatibility_is_refused_if_unreadable(path: str) -> None:
     lb.write(path, {"id": [1]})
     with pytest.raises(lb.InvalidInputError, match=r"set delta\.columnMapping\.mode to name or id as well"):
         lb.write(path, {"id": [2]}, mode="overwrite", schema_mode="overwrite", properties={"delta.enableIcebergCompatV2": True})
     assert lb.Table(path).version == 0
 
 
-def test_a_replaced_table_is_read_as_it_was_at_any_time_of_its_commits(path: str) -> None:
+def test_replaced_table_is_read_by_time(path: str) -> None:
     with_times = {"delta.enableInCommitTimestamps": True}
     lb.write(path, {"id": [1]})
     lb.write(path, {"id": [2]}, mode="overwrite", schema_mode="overwrite", properties=with_times)
@@ -387,7 +387,7 @@ def test_a_replaced_table_is_read_as_it_was_at_any_time_of_its_commits(path: str
     assert lb.Table(path, timestamp=times[2]).to_arrow().to_pydict() == {"other": []}
 
 
-def test_slices_of_nested_columns_go_in_as_their_rows(path: str) -> None:
+def test_write_of_nested_slices_keeps_rows(path: str) -> None:
     inner = pa.struct([("y", pa.int64()), ("list", pa.list_(pa.struct([("z", pa.int64())])))])
     outer = pa.struct([("in", inner), ("map", pa.map_(pa.string(), inner))])
     values: list[Any] = [{"y": number, "list": [{"z": number}] * (number % 3)} for number in range(10)]
@@ -402,7 +402,7 @@ def test_slices_of_nested_columns_go_in_as_their_rows(path: str) -> None:
         assert [row["st"]["map"] for row in found] == [[("k", value)] for value in values[first : first + count]]
 
 
-def test_data_that_breaks_off_is_an_error_and_nothing_is_committed(path: str) -> None:
+def test_failing_data_commits_nothing(path: str) -> None:
     def batches() -> Iterator[pa.RecordBatch]:
         yield pa.record_batch({"id": [1]})
         raise ValueError("the source broke off")
@@ -431,7 +431,7 @@ def test_frames_of_all_kinds_go_in(path: str) -> None:
 
 
 @pytest.mark.parametrize("partition_by", [None, "part"])
-def test_columns_whose_values_nearly_all_differ_have_no_dictionary(path: str, partition_by: str | None) -> None:
+def test_distinct_columns_have_no_dictionary(path: str, partition_by: str | None) -> None:
     numbers = range(20_000)
     columns = {
         "different": pa.array([number * 7_919 % 1_000_003 for number in numbers], pa.int64()),
@@ -467,20 +467,20 @@ def test_a_reader_that_fails_leaves_nothing(path: str) -> None:
     assert lb.Table(path).version == 0
 
 
-def test_a_write_may_read_the_table_that_it_replaces(path: str) -> None:
+def test_overwrite_may_read_its_own_table(path: str) -> None:
     table = lb.write(path, pa.table({"id": list(range(10))})).table
     table.overwrite(table.scan(where="id % 2 = 0"))
     assert [row["id"] for row in rows(path)] == [0, 2, 4, 6, 8]
 
 
-def test_appending_through_an_old_handle_adds_to_the_newest_version(path: str) -> None:
+def test_append_by_old_handle_extends_newest(path: str) -> None:
     first = lb.write(path, pa.table({"id": [1]})).table
     first.append(pa.table({"id": [2]}))
     first.append(pa.table({"id": [3]}))
     assert (first.version, first.count(), lb.Table(path).count()) == (0, 1, 3)
 
 
-def test_dynamic_overwrite_finds_partitions_however_they_are_spelled(path: str) -> None:
+def test_dynamic_overwrite_ignores_partition_spelling(path: str) -> None:
     def at(hour: int) -> pa.Table:
         moment = datetime(2024, 1, 1, hour, tzinfo=timezone.utc)
         return pa.table({"id": [hour], "at": pa.array([moment], pa.timestamp("us", "UTC"))})
@@ -496,7 +496,7 @@ def test_dynamic_overwrite_finds_partitions_however_they_are_spelled(path: str) 
     assert sorted(row["id"] for row in rows(path)) == [1, 100]
 
 
-def test_values_that_the_log_spells_alike_share_their_files(path: str) -> None:
+def test_equal_partition_strings_share_files(path: str) -> None:
     """Null and the empty text, and NaN of any bits."""
     nans = np.array([0x7FF8000000000000, 0x7FF8000000000001, 0xFFF8000000000000] * 2, np.uint64).view(np.float64)
     data = pa.table({"id": range(6), "text": ["", None, "a", None, "", "a"], "number": nans})
@@ -527,9 +527,7 @@ print(lb.write(sys.argv[1], reader, partition_by="p", properties=properties).met
 
 
 @pytest.mark.parametrize(("given", "least", "most"), [([], 600, 600), (["true"], 600, 600), (["false"], 1_800, 10_000)])
-def test_few_files_come_of_rows_of_very_many_partitions(
-    path: str, tmp_path: Path, given: list[str], least: int, most: int
-) -> None:
+def test_many_partitions_make_few_files(path: str, tmp_path: Path, given: list[str], least: int, most: int) -> None:
     """Those that memory does not hold wait in a temporary file, unless the table does not want that."""
     spill = tmp_path / "spill"
     spill.mkdir()
@@ -545,7 +543,7 @@ def test_few_files_come_of_rows_of_very_many_partitions(
     assert found["text"].to_pylist() == (ids % 1_000).astype(str).tolist()
 
 
-def test_without_room_for_a_temporary_file_a_write_says_so_and_leaves_nothing(path: str, tmp_path: Path) -> None:
+def test_write_without_temporary_space_leaves_nothing(path: str, tmp_path: Path) -> None:
     done = written_with_little_memory(path, tmp_path / "missing")
     assert done.returncode == 1
     assert re.search(r"StoreError: .*temporary file in .*missing failed.*LAKEBED_SPILL_DIR", done.stderr)
@@ -582,7 +580,7 @@ sys.exit(3)
 
 
 @pytest.mark.parametrize("pause_s", ["0", "60"])
-def test_a_process_may_end_while_rows_are_still_read_from_it(path: str, pause_s: str) -> None:
+def test_process_may_end_while_rows_are_read(path: str, pause_s: str) -> None:
     """Who asks for rows when the interpreter has begun to end would take it down."""
     command = [sys.executable, "-W", "ignore", "-c", _ENDS_AT_WORK, path, pause_s]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
@@ -605,12 +603,12 @@ import lakebed as lb
 """
 
 
-def test_a_function_that_runs_at_exit_may_write(path: str) -> None:
+def test_write_at_exit_works(path: str) -> None:
     done = subprocess.run([sys.executable, "-c", _WRITES_AT_EXIT, path], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")
 
 
-def test_columns_with_nan_have_no_bounds_in_their_files(path: str) -> None:
+def test_nan_columns_have_no_file_bounds(path: str) -> None:
     """To Spark NaN is above all numbers, and it skips row groups by bounds that leave it out."""
     nan = float("nan")
     single = pa.array([1.0, nan], pa.float32())
@@ -630,7 +628,7 @@ def _void_in_struct() -> list[dict[str, Any]]:
     return [{"name": "id", "type": "long"}, {"name": "s", "type": {"type": "struct", "fields": inner}}]
 
 
-def test_a_void_field_of_a_struct_has_no_column_in_files(path: str) -> None:
+def test_void_struct_field_has_no_column(path: str) -> None:
     spark_table(path, _void_in_struct(), [])
     lb.write(path, pa.table({"id": [1, 2], "s": [{"a": 1, "v": None}, {"a": 2, "v": None}]}))
     lb.write(path, pa.table({"id": [3], "s": [{"a": 3}]}))
@@ -640,7 +638,7 @@ def test_a_void_field_of_a_struct_has_no_column_in_files(path: str) -> None:
 
 
 @pytest.mark.spark
-def test_delta_spark_reads_what_was_written_beside_a_void_field(path: str, spark: Any) -> None:
+def test_delta_spark_reads_beside_void_field(path: str, spark: Any) -> None:
     spark.sql(f"CREATE TABLE delta.`{path}` USING delta AS SELECT 1L id, named_struct('a', 1L, 'v', null) s")
     lb.write(path, pa.table({"id": [2], "s": [{"a": 2, "v": None}]}))
     lb.Table(path).update({"id": "id + 10"}, where="id = 1")
@@ -648,7 +646,7 @@ def test_delta_spark_reads_what_was_written_beside_a_void_field(path: str, spark
     assert sorted((row.id, row.s.a, row.s.v) for row in found) == [(2, 2, None), (11, 1, None)]
 
 
-def test_metadata_may_use_no_feature_that_the_protocol_does_not_list(path: str) -> None:
+def test_metadata_with_unlisted_feature_is_refused(path: str) -> None:
     spark_table(path, [{"name": "id", "type": "long"}], [], {"delta.appendOnly": "true"})
     for use in (lambda: lb.Table(path), lambda: lb.write(path, pa.table({"id": [1]}))):
         with pytest.raises(lb.CorruptTableError, match="features that the protocol does not list: appendOnly"):

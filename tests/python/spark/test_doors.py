@@ -42,7 +42,7 @@ def test_each_session_registers_for_itself(spark: Any, tmp_path: Path) -> None:
         lbs.register(spark)
 
 
-def test_delta_extensions_break_merge_schema_that_is_spelled_in_another_way(spark: Any, tmp_path: Path) -> None:
+def test_delta_extensions_break_misspelled_merge_schema(spark: Any, tmp_path: Path) -> None:
     """Delta rewrites the option for every format: see docs/spark.md. Once this fails, the page has a sentence too much."""
     lbs.register(spark)
     path = str(tmp_path / "t")
@@ -74,7 +74,7 @@ def test_delta_extensions_break_merge_schema_that_is_spelled_in_another_way(spar
         ("absolute_paths", "yes"),
     ],
 )
-def test_an_option_of_a_read_that_makes_no_sense(name: str, value: str) -> None:
+def test_invalid_read_option_is_named(name: str, value: str) -> None:
     # Spark hands the names of options over in lower case.
     with pytest.raises(lb.InvalidInputError) as refused:
         _ReadOptions.of(Options({"path": "/t", name.lower(): value}))
@@ -97,14 +97,14 @@ def test_an_option_of_a_read_that_makes_no_sense(name: str, value: str) -> None:
         ("mergeSchema", "yes"),
     ],
 )
-def test_an_option_of_a_write_that_makes_no_sense(name: str, value: str) -> None:
+def test_invalid_write_option_is_named(name: str, value: str) -> None:
     options = Options({"path": "/t", name.lower(): value})
     with pytest.raises(lb.InvalidInputError) as refused:
         write_options(options, False, options.access())
     assert str(refused.value).startswith(f"option {name}={value!r}: ")
 
 
-def test_no_function_takes_what_it_does_not_name() -> None:
+def test_no_function_takes_unnamed_arguments() -> None:
     functions = {name: getattr(lbs, name) for name in lbs.__all__ if inspect.isfunction(getattr(lbs, name))}
     assert len(functions) == 6
     for name, function in functions.items():
@@ -114,7 +114,7 @@ def test_no_function_takes_what_it_does_not_name() -> None:
     assert of_a_batch == set(inspect.signature(lbs.write).parameters) - {"df", "txn"}
 
 
-def test_options_that_are_not_known_to_be_harmless_are_refused_with_what_to_do(spark: Any, tmp_path: Path) -> None:
+def test_unknown_storage_options_are_refused_with_advice(spark: Any, tmp_path: Path) -> None:
     for name in ("aws_secret_access_key", "nobody_knows"):
         said = f"storage_options has {name}: options that are not known to be harmless.*Give credentials=, a function"
         for attempt in (lbs.read, lambda *place, **options: lbs.write(spark.range(1), place[1], **options)):

@@ -95,7 +95,7 @@ def check_range(spark: Any, path: str, start: int, end: int, columns: list[str])
     return [row[:-1] for row in expected]
 
 
-def test_a_beginning_or_an_end_without_changes_is_refused(spark: Any, path: str) -> None:
+def test_bounds_without_change_feed_are_refused(spark: Any, path: str) -> None:
     fruits(spark, path, FORMS["copied"])
     for options in ({"startingVersion": "1"}, {"startingTimestamp": "2026-01-01"}, {"endingVersion": "1"}):
         with pytest.raises(Exception, match="only changes have a beginning and an end: add option readChangeFeed=true"):
@@ -107,7 +107,7 @@ def ranges(last: int) -> Iterator[tuple[int, int]]:
 
 
 @by_form
-def test_every_range_gives_the_changes_of_delta_spark(spark: Any, path: str, form: tuple[dict[str, str], str]) -> None:
+def test_every_range_equals_delta_spark(spark: Any, path: str, form: tuple[dict[str, str], str]) -> None:
     fruits(spark, path, form)
     for start, end in ranges(3):
         expected = in_order(row for row in EVENTS if start <= row[-1] <= end)
@@ -171,7 +171,7 @@ def test_commits_of_all_kinds(spark: Any, path: str, vectors: str) -> None:
     check_range(spark, path, 0, 4, ["id", "name"])
 
 
-def test_times_mean_what_they_mean_to_delta_spark(spark: Any, path: str) -> None:
+def test_timestamp_bounds_equal_delta_spark(spark: Any, path: str) -> None:
     fruits(spark, path, FORMS["with times in commits"])
     times = {entry.version: entry.timestamp for entry in lb.Table(path).history()}
     tick = timedelta(milliseconds=1)
@@ -272,7 +272,7 @@ def test_a_data_frame_stays_at_its_versions(spark: Any, path: str) -> None:
     assert lbs.changes(spark, path, 2).count() == 4
 
 
-def test_the_same_options_are_for_a_batch_and_for_a_stream(spark: Any, path: str, tmp_path: Path) -> None:
+def test_batch_and_stream_share_options(spark: Any, path: str, tmp_path: Path) -> None:
     fruits(spark, path, FORMS["vectors"])
     options = {"readChangeFeed": "true", "startingVersion": "1"}
     batch = by_format(spark, path, startingVersion=1)

@@ -176,7 +176,7 @@ def check(spark: Any, uri: str, deleted: frozenset[int] = frozenset(), readers: 
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_no_row_is_lost_whoever_wrote_the_nan(spark: Any, tmp_path: Path, writer: str) -> None:
+def test_nan_of_any_writer_loses_nothing(spark: Any, tmp_path: Path, writer: str) -> None:
     path = tmp_path / "t"
     WRITERS[writer](spark, path)
     settings = {"spark.databricks.delta.stats.skipping": "false", "spark.sql.parquet.filterPushdown": "false"}
@@ -192,7 +192,7 @@ def files_left(path: Path, where: str) -> int:
     return lb.Table(path).scan(where=where).files().num_rows
 
 
-def test_bounds_of_floats_skip_files_where_they_hold_for_nan(spark: Any, tmp_path: Path) -> None:
+def test_complete_float_bounds_skip_files(spark: Any, tmp_path: Path) -> None:
     """Files with NaN have no bound, and one of nulls alone is known to hold none."""
     with_nan = 5
     for writer, is_known in {"lakebed": True, "delta_spark": True, "deltalake": False}.items():
@@ -210,7 +210,7 @@ def test_bounds_of_floats_skip_files_where_they_hold_for_nan(spark: Any, tmp_pat
                 assert left == (with_nan + 1 if is_known else len(FILES) - 1), (writer, column, is_checkpoint)
 
 
-def test_statistics_that_delta_spark_took_over_are_not_taken_for_its_own(spark: Any, tmp_path: Path) -> None:
+def test_statistics_copied_by_spark_are_distrusted(spark: Any, tmp_path: Path) -> None:
     """Its commits name files again that others wrote, with their statistics."""
     source = tmp_path / "source"
     by_deltalake(spark, source)
@@ -227,7 +227,7 @@ def test_statistics_that_delta_spark_took_over_are_not_taken_for_its_own(spark: 
     check(spark, str(source), frozenset({3, 8}))
 
 
-def test_files_of_lakebed_say_that_their_bounds_hold_for_nan(tmp_path: Path) -> None:
+def test_lakebed_files_mark_bounds_complete(tmp_path: Path) -> None:
     table = lb.write(tmp_path / "t", pa.table({"d": [1.0]})).table
     (add,) = [json.loads(line)["add"] for line in (tmp_path / "t/_delta_log" / f"{0:020}.json").open() if '"add"' in line]
     assert add["tags"] == {"lakebed.completeStats": "true"}
@@ -246,7 +246,7 @@ def rows_scanned(frame: Any) -> int:
 
 
 @pytest.mark.parametrize("writer", ["lakebed", "delta_spark", "deltalake"])
-def test_spark_skips_row_groups_where_bounds_hold_for_nan(spark: Any, tmp_path: Path, writer: str) -> None:
+def test_spark_skips_row_groups_with_complete_bounds(spark: Any, tmp_path: Path, writer: str) -> None:
     """Where they may not, it skips by the other columns."""
     rows, path = 200_000, tmp_path / "t"
     data = pa.table({"id": pa.array(range(rows)), "d": [row / 7 for row in range(rows)]})
@@ -266,7 +266,7 @@ def test_spark_skips_row_groups_where_bounds_hold_for_nan(spark: Any, tmp_path: 
         assert found.count() == count
 
 
-def test_filters_on_numbers_beside_floats_are_pushed_down(spark: Any, tmp_path: Path) -> None:
+def test_filters_beside_floats_are_pushed(spark: Any, tmp_path: Path) -> None:
     """The bounds of files by deltalake may not hold for NaN."""
     by_deltalake(spark, tmp_path / "t")
     frame = lbs.read(spark, tmp_path / "t").where("id >= 3 AND d > 2500")
@@ -304,7 +304,7 @@ def test_columns_that_became_floats(spark: Any, tmp_path: Path) -> None:
     assert found_by_spark(lbs.read(spark, path), conditions[::4]) == {where: answers[where] for where in conditions[::4]}
 
 
-def test_a_mark_that_another_writer_took_over_is_not_believed(tmp_path: Path) -> None:
+def test_copied_mark_of_bounds_is_ignored(tmp_path: Path) -> None:
     """pyarrow keeps the keys of a footer with the schema, and writes bounds that leave NaN out."""
     table = lb.write(tmp_path / "source", pa.table({"id": [1, 2], "d": [5.0, NAN]})).table
     (file,) = table.files()["path"].to_pylist()

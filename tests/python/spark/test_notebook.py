@@ -114,12 +114,12 @@ def cents(events: Iterator[dict[str, Any]]) -> Cents:
     return sums
 
 
-def test_the_stored_outputs_are_those_of_a_run(stored: Any, shown: dict[str, str]) -> None:
+def test_stored_outputs_equal_a_run(stored: Any, shown: dict[str, str]) -> None:
     assert texts(stored) == shown
     assert [cell.execution_count for cell in stored.cells if cell.cell_type == "code"] == list(range(1, len(shown) + 1))
 
 
-def test_the_stored_notebook_is_small_and_tells_nothing_of_the_machine(stored: Any, ran: Any) -> None:
+def test_stored_notebook_hides_machine(stored: Any, ran: Any) -> None:
     text = NOTEBOOK.read_text()
     assert len(text) < 400_000
     for private in (tempfile.gettempdir() + "/", str(Path.home()), str(ROOT), "WARN", "Traceback"):
@@ -167,7 +167,7 @@ def test_a_batch_that_comes_twice_changes_nothing(raw: list[dict[str, Any]], sho
     ]
 
 
-def test_the_backfill_brings_what_was_late_and_nothing_else(raw: list[dict[str, Any]], shown: dict[str, str]) -> None:
+def test_backfill_brings_only_late_rows(raw: list[dict[str, Any]], shown: dict[str, str]) -> None:
     before = cents(event for event in raw if is_sound(event) and not is_late(event))
     after = cents(event for event in raw if is_sound(event))
     rows = re.findall(r"^\d+ +(\S+) +(\w+) +([\d.]+) +(\d+)$", shown["aggregate"], flags=re.MULTILINE)
@@ -195,7 +195,7 @@ def test_the_backfill_brings_what_was_late_and_nothing_else(raw: list[dict[str, 
     ]
 
 
-def test_files_are_skipped_and_every_engine_reads_the_same(raw: list[dict[str, Any]], shown: dict[str, str]) -> None:
+def test_every_engine_skips_and_agrees(raw: list[dict[str, Any]], shown: dict[str, str]) -> None:
     # Six batches of two files each wrote a file a day, ids grow by a million a file; the backfill left one file of 2 March.
     assert shown["skip"].splitlines()[0] == "reads 3 of 13 files"
     assert "skips 6 by partition" in shown["skip"]

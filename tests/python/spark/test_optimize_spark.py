@@ -86,7 +86,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("properties", TABLES.values(), ids=TABLES.keys())
-def test_delta_spark_reads_the_same_rows_after_each_kind(properties: dict[str, str], spark: Any, path: str) -> None:
+def test_delta_spark_reads_optimized_table(properties: dict[str, str], spark: Any, path: str) -> None:
     of_all_types(spark, path, properties, partitioned="delta.columnMapping.mode" in properties and TRACKING in properties)
     expected = by_spark(spark, path)
     kinds: list[dict[str, Any]] = [
@@ -216,7 +216,7 @@ def test_both_cluster_one_table_in_turn(spark: Any, path: str) -> None:
     assert optimize(path).commits == 0
 
 
-def test_delta_spark_goes_on_with_a_table_that_lakebed_clustered(spark: Any, path: str) -> None:
+def test_delta_spark_continues_clustering_of_lakebed(spark: Any, path: str) -> None:
     """Of mapped columns, whose names in tags are those of the table."""
     schema = pa.schema([("my a", pa.int64()), ("s", pa.struct([("x y", pa.int64())]))])
     properties = {"delta.columnMapping.mode": "name", TRACKING: True, VECTORS: True}
@@ -235,7 +235,7 @@ def test_delta_spark_goes_on_with_a_table_that_lakebed_clustered(spark: Any, pat
     assert {add["clusteringProvider"] for add in live(path)} == {"liquid"}
 
 
-def test_statistics_of_others_files_let_delta_spark_skip_them(spark: Any, path: str) -> None:
+def test_delta_spark_skips_by_filled_statistics(spark: Any, path: str) -> None:
     spark.conf.set("spark.databricks.delta.stats.collect", "false")
     try:
         spark.sql(
@@ -260,9 +260,7 @@ def test_statistics_of_others_files_let_delta_spark_skip_them(spark: Any, path: 
 @pytest.mark.parametrize(
     "topic", ["mapping", "nested", "primitives", "partitions", "chars", "variants", "deletion_vectors", "evolution"]
 )
-def test_delta_spark_reads_tables_of_the_corpus_after_both_kinds(
-    topic: str, spark: Any, tmp_path: Path, corpus_by_name: dict[str, Oracle]
-) -> None:
+def test_delta_spark_reads_optimized_corpus(topic: str, spark: Any, tmp_path: Path, corpus_by_name: dict[str, Oracle]) -> None:
     for name, oracle in corpus_by_name.items():
         if oracle.refused or oracle.outside or not oracle.home.parent.name.startswith(topic):
             continue
@@ -299,7 +297,7 @@ ORDERS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize(("properties", "partition_by"), MIXES, ids=["vectors", "mapped", "copied"])
-def test_a_random_mix_of_changes_by_both_keeps_all_rows(properties: dict[str, Any], partition_by: list[str], spark: Any) -> None:
+def test_random_changes_by_both_keep_rows(properties: dict[str, Any], partition_by: list[str], spark: Any) -> None:
     @examples(3, (sorted(properties), partition_by))
     def check(data: Any) -> None:
         with log.folder() as folder:

@@ -18,7 +18,7 @@ from writes import read
 pytestmark = pytest.mark.spark
 
 
-def test_every_event_is_counted_once_by_every_engine(pipeline: ModuleType, spark: Any, tmp_path: Path) -> None:
+def test_every_engine_counts_events_once(pipeline: ModuleType, spark: Any, tmp_path: Path) -> None:
     pipeline.make_tables(spark, tmp_path)
     sound = [event for number in range(3) for event in pipeline.land_events(tmp_path, number, 100)]
     pipeline.ingest(spark, tmp_path)

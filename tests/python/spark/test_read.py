@@ -40,7 +40,7 @@ def check(found: Any, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize("reader", ["auto", "lakebed"])
-def test_rows_schema_and_count_are_those_of_delta_spark(spark: Any, oracle: Oracle, reader: str) -> None:
+def test_rows_and_schema_equal_delta_spark(spark: Any, oracle: Oracle, reader: str) -> None:
     if reader == "lakebed":
         one_case_in(3, oracle)
     found = read(spark, oracle, reader=reader)
@@ -57,7 +57,7 @@ def test_each_version(spark: Any, oracle: Oracle) -> None:
         check(read(spark, oracle, version=version), oracle.rows(version))
 
 
-def test_conditions_of_data_frames_that_spark_pushes_into_its_reader(spark: Any, oracle: Oracle) -> None:
+def test_pushed_filters_of_spark_keep_rows(spark: Any, oracle: Oracle) -> None:
     one_case_in(4, oracle)
     if lbs.explain(spark, oracle.path, absolute_paths=oracle.outside).spark_files == 0:
         pytest.skip("Spark's reader reads nothing of it")

@@ -91,7 +91,7 @@ def having_inside(secrets: dict[str, str]) -> Callable[[], dict[str, str]]:
 
 
 @pytest.mark.parametrize("carrying", [closing_over, having_inside])
-def test_a_function_that_carries_its_secrets_is_refused(spark: Any, tmp_path: Path, carrying: Any) -> None:
+def test_credentials_that_carry_secrets_are_refused(spark: Any, tmp_path: Path, carrying: Any) -> None:
     credentials = carrying({"aws_access_key_id": "lakebed", "aws_secret_access_key": "grant-to-nobody"})
     uri = str(tmp_path / "t")
     for attempt in (
@@ -104,7 +104,7 @@ def test_a_function_that_carries_its_secrets_is_refused(spark: Any, tmp_path: Pa
     assert not (tmp_path / "t").exists()
 
 
-def test_a_task_that_is_tried_again_gives_the_same_rows(tmp_path: Path) -> None:
+def test_retried_task_gives_same_rows(tmp_path: Path) -> None:
     lb.write(tmp_path / "t", pa.table({"id": range(1000), "part": [row % 5 for row in range(1000)]}), partition_by=["part"])
     program = tmp_path / "program.py"
     program.write_text(RETRIED)
@@ -149,7 +149,7 @@ print("ok")
 '''
 
 
-def test_the_zone_of_a_session_that_was_not_told_one_is_that_of_its_jvm(tmp_path: Path) -> None:
+def test_default_session_zone_is_of_jvm(tmp_path: Path) -> None:
     # The first is in March for Berlin alone.
     at = pa.array(["2026-02-28 23:30:00", "2026-03-01 00:30:00"]).cast(pa.timestamp("us")).cast(pa.timestamp("us", tz="UTC"))
     table = lb.write(tmp_path / "t", pa.table({"id": [1, 2], "at": at})).table

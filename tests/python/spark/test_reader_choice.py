@@ -115,7 +115,7 @@ def test_more_values_than_reads_go_through_lakebed(spark: Any, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("reader", ["spark", "lakebed"])
-def test_the_planner_knows_how_large_a_table_is(session: Any, sales: str, reader: str) -> None:
+def test_planner_knows_size_of_table(session: Any, sales: str, reader: str) -> None:
     real = sum(lb.Table(sales).files()["size_bytes"].to_pylist())
     found = lbs.read(session, sales, reader=reader)
     assert real * 0.8 < size_bytes(found) <= real * 1.1
@@ -128,7 +128,7 @@ def test_the_planner_knows_how_large_a_table_is(session: Any, sales: str, reader
     assert "SortMergeJoin" in plan(found.join(lbs.read(session, sales, reader=reader).withColumnRenamed("id", "other"), "day"))
 
 
-def test_plans_name_the_table_and_hold_no_options(spark: Any, sales: str) -> None:
+def test_plans_name_table_without_options(spark: Any, sales: str) -> None:
     text = plan(lbs.read(spark, sales, reader="lakebed", storage_options={"allow_http": "true"}))
     assert "MapInArrow lakebed table version 0, 6 files(" in text
     assert "allow_http" not in text
@@ -274,7 +274,7 @@ def cut(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [lose, empty, cut])
-def test_damaged_files_are_errors_whatever_the_settings_say(session: Any, tmp_path: Path, damage: Any) -> None:
+def test_damaged_files_fail_in_any_settings(session: Any, tmp_path: Path, damage: Any) -> None:
     session.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     session.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
     root = tmp_path / "t"
@@ -296,7 +296,7 @@ def test_damaged_files_are_errors_whatever_the_settings_say(session: Any, tmp_pa
         ("spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing", "true"),
     ],
 )
-def test_settings_that_cost_rows_lead_to_the_other_road(
+def test_harmful_settings_choose_lakebed_reader(
     session: Any, corpus_by_name: dict[str, Oracle], setting: str, value: str
 ) -> None:
     session.conf.set(setting, value)
@@ -366,9 +366,7 @@ def test_where_means_the_same_in_every_session(session: Any, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("reader", ["auto", "lakebed"])
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
-def test_nan_is_the_greatest_of_all_also_where_statistics_leave_it_out(
-    spark: Any, tmp_path: Path, kind: pa.DataType, reader: str
-) -> None:
+def test_nan_outside_statistics_is_greatest(spark: Any, tmp_path: Path, kind: pa.DataType, reader: str) -> None:
     x = pa.array([1.0, float("nan")], kind)
     table = lb.write(
         tmp_path / "t", pa.table({"id": [1, 2], "x": x, "s": pa.array([{"y": y} for y in x], pa.struct([("y", kind)]))})
@@ -381,7 +379,7 @@ def test_nan_is_the_greatest_of_all_also_where_statistics_leave_it_out(
             assert [row.id for row in found.where(condition).collect()] == [2], condition
 
 
-def test_the_road_that_is_asked_for_or_an_error(spark: Any, sales: str, corpus_by_name: dict[str, Oracle]) -> None:
+def test_required_reader_reads_or_fails(spark: Any, sales: str, corpus_by_name: dict[str, Oracle]) -> None:
     assert lbs.explain(spark, sales, reader="lakebed").reasons == {"reader='lakebed'": 6}
     both = {"columns": ["id"], "where": "id < 7"}
     assert lbs.explain(spark, sales, **both).spark_files == 0
@@ -412,7 +410,7 @@ def test_secrets_are_refused_before_anything_runs(spark: Any, key: str) -> None:
     assert "hush" not in str(error.value)
 
 
-def test_a_table_of_this_process_alone_is_refused(spark: Any) -> None:
+def test_memory_table_is_refused(spark: Any) -> None:
     lb.write("memory://spark/t", pa.table({"id": [1]}))
     with pytest.raises(lb.InvalidInputError, match="memory"):
         lbs.read(spark, "memory://spark/t")

@@ -73,7 +73,7 @@ def told(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], str]]:
         yield lambda: "\n".join(record.getMessage() for record in caplog.records)
 
 
-def test_a_new_checkpoint_under_a_known_name_is_refused(spark: Any, tmp_path: Path) -> None:
+def test_new_checkpoint_of_known_name_is_refused(spark: Any, tmp_path: Path) -> None:
     source, target = tmp_path / "source", tmp_path / "target"
     lbs.write(spark.range(0, 5), source)
     by_foreach(spark, source, target, tmp_path / "first")
@@ -103,7 +103,7 @@ def test_two_streams_do_not_share_a_name(spark: Any, tmp_path: Path) -> None:
 
 
 @DOORS
-def test_a_copy_of_a_checkpoint_that_is_one_batch_old_is_refused(spark: Any, tmp_path: Path, through: Door) -> None:
+def test_copied_checkpoint_one_batch_behind_fails(spark: Any, tmp_path: Path, through: Door) -> None:
     source, target, checkpoint = tmp_path / "source", tmp_path / "target", tmp_path / "checkpoint"
     lbs.write(spark.range(0, 5), source)
     through(spark, source, target, checkpoint)
@@ -120,9 +120,7 @@ def test_a_copy_of_a_checkpoint_that_is_one_batch_old_is_refused(spark: Any, tmp
 
 
 @DOORS
-def test_a_batch_that_spark_repeats_is_passed_over_in_silence(
-    spark: Any, tmp_path: Path, through: Door, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_repeated_batch_is_skipped_silently(spark: Any, tmp_path: Path, through: Door, caplog: pytest.LogCaptureFixture) -> None:
     source, target, checkpoint = tmp_path / "source", tmp_path / "target", tmp_path / "checkpoint"
     for first in (0, 5):
         lbs.write(spark.range(first, first + 5), source)
@@ -135,7 +133,7 @@ def test_a_batch_that_spark_repeats_is_passed_over_in_silence(
 
 
 @DOORS
-def test_rows_tell_batches_apart_where_offsets_are_not_told(
+def test_row_counts_distinguish_batches_without_offsets(
     spark: Any, tmp_path: Path, through: Door, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     source, target, checkpoint = tmp_path / "source", tmp_path / "target", tmp_path / "checkpoint"
@@ -172,9 +170,7 @@ def test_rows_tell_batches_apart_where_offsets_are_not_told(
     assert ids(target) == [*range(10), 15]
 
 
-def test_batches_of_other_engines_are_passed_over_with_a_warning(
-    spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_batch_of_other_engine_warns(spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     source, target = tmp_path / "source", tmp_path / "target"
     lbs.write(spark.range(0, 5), source)
     options = {"txnAppId": "app", "txnVersion": "0"}
@@ -188,7 +184,7 @@ def test_batches_of_other_engines_are_passed_over_with_a_warning(
     assert ids(target) == list(range(7))
 
 
-def test_delta_spark_goes_on_with_the_stream_and_lakebed_after_it(spark: Any, tmp_path: Path) -> None:
+def test_delta_spark_and_lakebed_continue_stream(spark: Any, tmp_path: Path) -> None:
     source, target, checkpoint = tmp_path / "source", tmp_path / "target", tmp_path / "checkpoint"
     for number, sink in enumerate(["lakebed", "delta", "delta", "lakebed", "lakebed"]):
         lbs.write(spark.range(number, number + 1), source)
@@ -229,9 +225,7 @@ def file_of(folder: Path, name: str, ids: range) -> Path:
 
 @DOORS
 @pytest.mark.parametrize("as_many", [False, True], ids=["more rows", "as many rows"])
-def test_an_older_copy_of_the_checkpoint_of_a_stream_of_files_is_refused(
-    spark: Any, tmp_path: Path, through: Door, as_many: bool
-) -> None:
+def test_older_checkpoint_of_file_stream_fails(spark: Any, tmp_path: Path, through: Door, as_many: bool) -> None:
     """The offset of such a source is a number of its own checkpoint, and the same for other files."""
     source, target, checkpoint = tmp_path / "source", tmp_path / "target", tmp_path / "checkpoint"
     file_of(source, "a.parquet", range(1, 4))
@@ -255,7 +249,7 @@ def test_an_older_copy_of_the_checkpoint_of_a_stream_of_files_is_refused(
     assert ids(target) == list(range(1, 8))
 
 
-def test_an_offset_that_only_counts_files_is_unknown_without_them(tmp_path: Path) -> None:
+def test_file_count_offset_needs_the_files(tmp_path: Path) -> None:
     logged = 'v1\n{"batchTimestampMs":5}\n{"kafka":{"0":7}}\n{"logOffset":3}'
     told_of = repeats._offsets(logged, {"sources/1/3": "one"}.get)
     assert told_of == repeats._offsets(logged.replace("5", "6"), {"sources/1/3": "one"}.get)
@@ -270,9 +264,7 @@ def streamed(spark: Any, source: Path, checkpoint: Path, function: Callable[[Any
     writer.trigger(availableNow=True).start().awaitTermination()
 
 
-def test_a_repeat_that_ends_at_the_same_offsets_is_passed_over_unread(
-    spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_repeat_at_same_offsets_is_unread(spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     source, checkpoint = tmp_path / "source", tmp_path / "checkpoint"
     lbs.write(spark.range(0, 9, 1, 1), source)
     write_batch = lbs.foreach_batch(tmp_path / "target", app_id="app")
@@ -306,7 +298,7 @@ def test_trust_is_in_rows_alone(spark: Any, tmp_path: Path, through: Door) -> No
     assert ids(target) == list(range(10))
 
 
-def test_a_pool_of_threads_in_the_function_knows_query_and_offsets(spark: Any, tmp_path: Path) -> None:
+def test_thread_pool_knows_query_and_offsets(spark: Any, tmp_path: Path) -> None:
     source, checkpoint = tmp_path / "source", tmp_path / "checkpoint"
     targets = [tmp_path / "even", tmp_path / "odd"]
     lbs.write(spark.range(0, 6), source)
@@ -332,7 +324,7 @@ def test_a_pool_of_threads_in_the_function_knows_query_and_offsets(spark: Any, t
     assert [ids(target) for target in targets] == [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]]
 
 
-def test_a_second_write_of_a_batch_needs_a_name_of_its_own(spark: Any, tmp_path: Path) -> None:
+def test_second_write_of_batch_needs_name(spark: Any, tmp_path: Path) -> None:
     source, target, checkpoint = tmp_path / "source", tmp_path / "target", tmp_path / "checkpoint"
     lbs.write(spark.range(0, 6), source)
 
@@ -378,7 +370,7 @@ def test_a_write_that_failed_is_none(spark: Any, tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_what_makes_no_sense_is_refused_when_the_function_is_made(
+def test_foreach_batch_refuses_invalid_arguments_early(
     tmp_path: Path, options: dict[str, Any], kind: type[Exception], said: str
 ) -> None:
     with pytest.raises(kind, match=said):

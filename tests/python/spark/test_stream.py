@@ -74,9 +74,7 @@ OPTIONS: dict[str, dict[str, str]] = {
 
 @pytest.mark.parametrize("vectors", [False, True], ids=["copied", "vectors"])
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
-def test_the_source_gives_the_batches_of_delta_spark(
-    spark: Any, path: str, tmp_path: Path, vectors: bool, options: dict[str, str]
-) -> None:
+def test_stream_batches_equal_delta_spark(spark: Any, path: str, tmp_path: Path, vectors: bool, options: dict[str, str]) -> None:
     changed_table(spark, path, vectors=vectors)
     if "startingVersion" not in options:
         # What is there at first, then commits: the stream begins before the table changes.
@@ -101,7 +99,7 @@ def test_the_source_gives_the_batches_of_delta_spark(
 
 
 @pytest.mark.parametrize("vectors", [False, True], ids=["copied", "vectors"])
-def test_the_change_feed_is_that_of_delta_spark(spark: Any, path: str, tmp_path: Path, vectors: bool) -> None:
+def test_stream_changes_equal_delta_spark(spark: Any, path: str, tmp_path: Path, vectors: bool) -> None:
     changed_table(spark, path, vectors=vectors, feed=True)
     options = {"readChangeFeed": "true", "startingVersion": "1"}
     theirs, _ = streamed(spark, "delta", path, tmp_path / "delta", **options)
@@ -195,7 +193,7 @@ def ids(path: str) -> list[int]:
     return sorted(lb.Table(path).to_arrow(["id"]).column("id").to_pylist())
 
 
-def test_a_batch_that_spark_repeats_is_in_the_table_once(spark: Any, path: str, tmp_path: Path) -> None:
+def test_repeated_batch_is_written_once(spark: Any, path: str, tmp_path: Path) -> None:
     target, checkpoint = str(tmp_path / "copy"), tmp_path / "checkpoint"
     lbs.write(spark.range(0, 5), path)
     copy(spark, path, target, checkpoint)
@@ -235,7 +233,7 @@ def test_foreach_batch_writes_each_batch_once(spark: Any, path: str, tmp_path: P
     assert (ids(path), lb.Table(path).transaction_version("copy")) == ([0, 1, 2], 2)
 
 
-def test_a_checkpoint_that_is_older_than_the_table_is_refused(spark: Any, path: str, tmp_path: Path) -> None:
+def test_checkpoint_older_than_table_is_refused(spark: Any, path: str, tmp_path: Path) -> None:
     target, checkpoint, kept = str(tmp_path / "copy"), tmp_path / "checkpoint", tmp_path / "kept"
     for number in range(3):
         lbs.write(spark.range(number, number + 1), path)
@@ -250,7 +248,7 @@ def test_a_checkpoint_that_is_older_than_the_table_is_refused(spark: Any, path: 
     assert len(list(Path(target).glob("*.parquet"))) == 3, "what was written for it is deleted"
 
 
-def test_what_comes_behind_the_end_of_a_run_does_not_fail_it(spark: Any, path: str, tmp_path: Path) -> None:
+def test_later_commits_do_not_fail_run(spark: Any, path: str, tmp_path: Path) -> None:
     lbs.write(spark.range(0, 2, 1, 1), path)
     seen: list[list[int]] = []
 
@@ -266,7 +264,7 @@ def test_what_comes_behind_the_end_of_a_run_does_not_fail_it(spark: Any, path: s
     assert seen == [[0, 1], [2]]
 
 
-def test_a_change_feed_goes_on_where_it_was_and_into_a_table(spark: Any, path: str, tmp_path: Path) -> None:
+def test_change_stream_resumes_into_table(spark: Any, path: str, tmp_path: Path) -> None:
     target, checkpoint = str(tmp_path / "copy"), tmp_path / "checkpoint"
 
     def follow_changes() -> None:
@@ -297,7 +295,7 @@ def test_a_change_feed_goes_on_where_it_was_and_into_a_table(spark: Any, path: s
     assert len(found["id"]) == 4 + 2 + 1 + 3
 
 
-def test_rows_of_all_batches_get_numbers_of_their_own(spark: Any, path: str, tmp_path: Path) -> None:
+def test_stream_batches_get_distinct_identities(spark: Any, path: str, tmp_path: Path) -> None:
     targets = [str(tmp_path / name) for name in ("by_sink", "by_function")]
     for target in targets:
         spark.sql(
@@ -322,7 +320,7 @@ def follow(spark: Any, path: str, checkpoint: Path, options: dict[str, str]) -> 
     rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start().processAllAvailable()
 
 
-def test_what_a_stream_does_not_know_is_told(spark: Any, path: str, tmp_path: Path) -> None:
+def test_unknown_stream_option_is_named(spark: Any, path: str, tmp_path: Path) -> None:
     lbs.write(spark.range(1), path)
     for options, said in [
         ({"maxFilesPerTrigger": "0"}, "maxFilesPerTrigger=0"),
@@ -333,9 +331,7 @@ def test_what_a_stream_does_not_know_is_told(spark: Any, path: str, tmp_path: Pa
             follow(spark, path, tmp_path / "c", options)
 
 
-def test_a_stream_that_was_defined_before_the_schema_changed_is_told_to_start_again(
-    spark: Any, path: str, tmp_path: Path
-) -> None:
+def test_stream_after_schema_change_asks_restart(spark: Any, path: str, tmp_path: Path) -> None:
     lbs.write(spark.range(1), path)
     rows = spark.readStream.format("lakebed").load(path)
     lbs.write(spark.range(1).selectExpr("id", "'x' AS more"), path, schema_mode="merge")
@@ -347,9 +343,7 @@ def test_a_stream_that_was_defined_before_the_schema_changed_is_told_to_start_ag
 
 
 @pytest.mark.parametrize("source", ["delta", "lakebed"])
-def test_windows_behind_a_watermark_come_once_and_the_mode_update_is_refused(
-    spark: Any, path: str, tmp_path: Path, source: str
-) -> None:
+def test_windows_come_once_update_mode_refused(spark: Any, path: str, tmp_path: Path, source: str) -> None:
     def hours(df: Any) -> Any:
         late = df.withWatermark("at", "10 minutes").groupBy(F.window("at", "1 hour")).agg(F.sum("n").alias("n"))
         return late.select(F.date_format("window.start", "HH:mm").alias("hour"), "n")

@@ -80,7 +80,7 @@ def by_format(df: Any, path: str, **options: Any) -> None:
 
 
 @pytest.mark.parametrize("write", [lbs.write, by_format])
-def test_values_of_delta_s_types_come_back_by_every_road(spark: Any, path: str, write: Any) -> None:
+def test_delta_types_come_back_by_each_reader(spark: Any, path: str, write: Any) -> None:
     lbs.register(spark)
     values = [value for values in KEPT.values() for value in values]
     columns = [*values, *(inside.format(value) for inside in INSIDE.values() for value in values)]
@@ -105,7 +105,7 @@ def rows(df: Any) -> list[str]:
     return [repr(row) for row in df.orderBy("id").selectExpr(*columns).toDF(*df.columns).collect()]
 
 
-def test_moments_are_the_same_in_a_session_of_another_zone(spark: Any, path: str) -> None:
+def test_timestamps_ignore_zone_of_session(spark: Any, path: str) -> None:
     """Half an hour after half an hour on the day on which New York puts its clocks back."""
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "America/New_York")
@@ -141,7 +141,7 @@ def in_order(df: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", REFUSED, ids=lambda kind: kind.__name__)
-def test_what_delta_has_no_type_for_is_refused_by_name(spark: Any, path: str, kind: type[Any]) -> None:
+def test_types_unknown_to_delta_are_refused(spark: Any, path: str, kind: type[Any]) -> None:
     lbs.register(spark)
     for value, said in REFUSED[kind]:
         places = {
@@ -159,7 +159,7 @@ def test_what_delta_has_no_type_for_is_refused_by_name(spark: Any, path: str, ki
     assert not Path(path).exists()
 
 
-def test_nothing_but_nulls_is_refused_where_the_table_does_not_know_the_type(spark: Any, path: str) -> None:
+def test_untyped_nulls_are_refused_in_new_columns(spark: Any, path: str) -> None:
     for column, place in (("null", "c"), ("named_struct('a', null, 'b', 1)", r"c\.a"), ("array(null)", r"c\.element")):
         with pytest.raises(lb.SchemaMismatchError, match=f"column {place} has nothing but nulls, so its type is not known"):
             lbs.write(spark.range(1).selectExpr("id", f"{column} AS c"), path)
@@ -168,7 +168,7 @@ def test_nothing_but_nulls_is_refused_where_the_table_does_not_know_the_type(spa
     assert [row.c for row in lbs.read(spark, path).orderBy("id").collect()] == ["x", None]
 
 
-def test_lengths_of_texts_are_kept_where_spark_tells_them(spark: Any, path: str) -> None:
+def test_char_lengths_of_spark_are_kept(spark: Any, path: str) -> None:
     session = spark.newSession()
     session.conf.set("spark.sql.preserveCharVarcharTypeInfo", "true")
     df = session.range(1).selectExpr("id", "CAST('a' AS CHAR(3)) AS c", "CAST('b' AS VARCHAR(3)) AS v")
@@ -180,7 +180,7 @@ def test_lengths_of_texts_are_kept_where_spark_tells_them(spark: Any, path: str)
         lbs.write(spark.range(1).selectExpr("id", "'c' AS c", "'longer' AS v"), path)
 
 
-def test_user_defined_types_come_back_as_delta_spark_reads_them(spark: Any, path: str) -> None:
+def test_user_defined_types_match_delta_spark(spark: Any, path: str) -> None:
     schema = T.StructType([T.StructField("id", T.LongType()), T.StructField("c", VectorUDT())])
     lbs.write(spark.createDataFrame([(1, Vectors.dense([1.0, -2.5])), (2, None)], schema), path)
     expected = [(1, [1.0, -2.5]), (2, None)]
@@ -192,7 +192,7 @@ def vector(value: Any) -> list[float]:
     return list(value.values)
 
 
-def test_schemas_that_no_table_can_have_are_the_caller_s_mistake(spark: Any, path: str) -> None:
+def test_invalid_schemas_are_invalid_input(spark: Any, path: str) -> None:
     for df in (spark.range(1).selectExpr("id", "id AS ID"), spark.range(1).selectExpr("id", "id"), spark.range(1).select()):
         with pytest.raises(lb.InvalidInputError):
             lbs.write(df, path)

@@ -125,7 +125,7 @@ def test_both_would_delete_the_same_files(build: Any, spark: Any, made: Any, tmp
 
 
 @pytest.mark.parametrize("build", TABLES)
-def test_delta_spark_reads_the_same_rows_afterwards_and_tells_of_it(build: Any, spark: Any, made: Any, tmp_path: Path) -> None:
+def test_delta_spark_reads_vacuumed_table(build: Any, spark: Any, made: Any, tmp_path: Path) -> None:
     path = made(build, tmp_path / "t")
     before = rows(spark, path)
     result = lb.Table(str(path)).vacuum(0, enforce_retention=False)

@@ -47,7 +47,7 @@ BATCH = [(batch_writer, ()), (stream_writer, (7,))]
 
 
 @pytest.mark.parametrize(("make", "batch"), BATCH, ids=["batch", "stream"])
-def test_abort_after_a_commit_leaves_the_files_that_the_table_names(path: str, make: Any, batch: tuple[int, ...]) -> None:
+def test_abort_after_commit_keeps_files(path: str, make: Any, batch: tuple[int, ...]) -> None:
     writer = make(path)
     messages = parts(writer)
     writer.commit(messages, *batch)
@@ -57,7 +57,7 @@ def test_abort_after_a_commit_leaves_the_files_that_the_table_names(path: str, m
 
 
 @pytest.mark.parametrize(("make", "batch"), BATCH, ids=["batch", "stream"])
-def test_abort_deletes_what_tasks_wrote_if_one_of_them_failed(path: str, make: Any, batch: tuple[int, ...]) -> None:
+def test_abort_after_failed_task_deletes_files(path: str, make: Any, batch: tuple[int, ...]) -> None:
     writer = make(path)
     messages = parts(writer)
     assert data_files(path) == 2
@@ -66,14 +66,14 @@ def test_abort_deletes_what_tasks_wrote_if_one_of_them_failed(path: str, make: A
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite", "ignore"])
-def test_the_mode_of_a_stream_is_its_output_mode(path: str, mode: str) -> None:
+def test_stream_mode_is_its_output_mode(path: str, mode: str) -> None:
     for overwrite in (False, True):
         with pytest.raises(lb.InvalidInputError, match="its output mode"):
             stream_writer(path, overwrite, mode=mode)
 
 
 @pytest.mark.parametrize("overwrite", [False, True], ids=["append", "overwrite"])
-def test_options_are_judged_by_the_mode_that_comes_of_them(path: str, overwrite: bool) -> None:
+def test_options_are_checked_by_resulting_mode(path: str, overwrite: bool) -> None:
     """The option mode says more than Spark's own, which is either append or overwrite."""
 
     def taken(**options: str) -> tuple[Any, ...]:
