@@ -50,8 +50,7 @@ async fn batches(builder: &TableBuilder) -> Vec<RecordBatch> {
     found
 }
 
-/// All actions of the newest checkpoint, in the order of their lines, without those that V2
-/// checkpoints have more.
+/// All actions of the newest checkpoint, in the order of their lines, without those that V2 checkpoints have more.
 async fn actions(builder: &TableBuilder) -> Vec<String> {
     let files = files(builder).await;
     let mut found = checkpoint::read_other_actions(&builder.store(), &files, columns::OTHERS).await.unwrap();
@@ -291,9 +290,8 @@ async fn a_hint_only_moves_forward() {
     assert_eq!(hint.version, 2);
 }
 
-/// What comes of a checkpoint when the request that reads a file of it again, after so many others
-/// for such names, meets a fault.
-async fn check_read_back(mut builder: TableBuilder, (file, spared): (&str, usize), fault: Fault, may_pass: bool) {
+/// What comes of a checkpoint when the request that reads a file of it again, after so many others for such names, meets a fault.
+async fn check_read_back(builder: TableBuilder, (file, spared): (&str, usize), fault: Fault, may_pass: bool) {
     builder.commit(&[add("a")]).await;
     let snapshot = snapshot(&builder).await;
     builder.observed().fail_after(file, fault, spared);

@@ -11,10 +11,9 @@ fn lite() -> VacuumOptions {
     VacuumOptions { mode: VacuumMode::Lite, ..VacuumOptions::default() }
 }
 
-/// Commits of 50, 40, 9, 8 and 2 days ago, each of which removes a file; the file of the second
-/// came back with the fourth.
-async fn lived() -> Lake {
-    let lake = Lake::timed().await;
+/// Commits of 50, 40, 9, 8 and 2 days ago, each of which removes a file; the file of the second came back with the fourth.
+async fn lived() -> TableBuilder {
+    let builder = timed().await;
     let change =
         serde_json::json!({"cdc": {"path": "_change_data/c.parquet", "partitionValues": {}, "size": 1, "dataChange": false}});
     builder

@@ -74,7 +74,7 @@ async fn parts_become_one_version() {
     }
     assert_eq!(ids(&builder).await, [1], "nothing is seen before the commit");
     let outcome = builder.table().commit_write(task, written).await.unwrap();
-    assert_eq!((outcome.version, outcome.metrics.files, outcome.metrics.output_rows), (1, 2, 4));
+    assert_eq!((outcome.version, outcome.metrics.added_files, outcome.metrics.output_rows), (1, 2, 4));
     assert_eq!(ids(&builder).await, [1, 2, 3, 4, 5]);
 }
 
@@ -261,7 +261,7 @@ async fn new_columns_keep_planned_physical_names() {
         .run()
         .await
         .unwrap();
-    let task = plan(&builder, id_and_name(), WriteOptions { schema: SchemaMode::Merge, ..Default::default() }).await;
+    let task = plan(&builder, id_and_name(), WriteOptions { schema_mode: SchemaMode::Merge, ..Default::default() }).await;
     let written = part(&builder, &task, 1, rows([1], "told")).await.unwrap();
     // An append of others in between does not make the names anew.
     builder.table().write(stream_of(rows([2], "x").project(&[0]).unwrap())).run().await.unwrap();

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::metrics::PlanMetrics;
 use crate::rows::effects::{Effects, FileTotals};
 use crate::rows::target::Target;
+use crate::runtime::memory::MemoryBudget;
 use crate::transaction::retry::{Retry, Retryable};
 use crate::transaction::{Application, CommitSettings, Committed, Operation, Standing, Transaction};
 use crate::write::files::take_back;

@@ -30,9 +30,9 @@ pub(crate) struct FileTotals {
     pub(crate) removed_files: u64,
     pub(crate) removed_bytes: u64,
     pub(crate) change_files: u64,
-    pub(crate) vectors_added: u64,
-    pub(crate) vectors_updated: u64,
-    pub(crate) vectors_removed: u64,
+    pub(crate) deletion_vectors_added: u64,
+    pub(crate) deletion_vectors_updated: u64,
+    pub(crate) deletion_vectors_removed: u64,
 }
 
 impl Effects {
@@ -63,9 +63,9 @@ impl Effects {
             let removed = transaction.delete_rows(deleted.parts.into_iter().map(|part| (part.add, part.rows)).collect()).await?;
             totals.removed_files += removed.files;
             totals.removed_bytes += removed.bytes;
-            totals.vectors_added = removed.vectors_added;
-            totals.vectors_updated = removed.vectors_updated;
-            totals.vectors_removed += removed.vectors_removed;
+            totals.deletion_vectors_added = removed.deletion_vectors_added;
+            totals.deletion_vectors_updated = removed.deletion_vectors_updated;
+            totals.deletion_vectors_removed += removed.deletion_vectors_removed;
         } else {
             for part in deleted.parts {
                 transaction.read().files(&part.file)?;
@@ -78,12 +78,12 @@ impl Effects {
     fn totals(&self, transaction: &Transaction) -> Result<FileTotals> {
         let copied = self.deleted.parts.iter().map(|part| &part.file);
         let copied = copied.filter(|_| !transaction.snapshot().is_some_and(notes_vectors));
-        let (mut removed_files, mut removed_bytes, mut vectors_removed) = (0, 0, 0);
+        let (mut removed_files, mut removed_bytes, mut deletion_vectors_removed) = (0, 0, 0);
         for batch in self.deleted.whole.iter().chain(copied) {
             let (files, bytes) = totals([batch])?;
             removed_files += files;
             removed_bytes += bytes;
-            vectors_removed += batch.has_deletion_vector()?.true_count() as u64;
+            deletion_vectors_removed += batch.has_deletion_vector()?.true_count() as u64;
         }
         Ok(FileTotals {
             added_files: self.added.len() as u64,
@@ -91,7 +91,7 @@ impl Effects {
             removed_files,
             removed_bytes,
             change_files: self.changes.len() as u64,
-            vectors_removed,
+            deletion_vectors_removed,
             ..FileTotals::default()
         })
     }

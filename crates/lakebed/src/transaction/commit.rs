@@ -139,8 +139,8 @@ impl Transaction {
         Ok(winners)
     }
 
-    fn current(&self, isolation: IsolationLevel) -> Current<'_> {
-        Current { draft: &self.draft, reads: &self.read.reads, isolation, table: self.store.url() }
+    fn pending(&self, isolation: IsolationLevel) -> PendingTransaction<'_> {
+        PendingTransaction { draft: &self.draft, reads: &self.read.reads, isolation, table: self.store.url() }
     }
 
     /// Whether any of these files may hold rows that were asked for.

@@ -172,7 +172,7 @@ impl WriteMetrics {
     }
 
     fn set_totals(&mut self, totals: &FileTotals) {
-        (self.files, self.output_bytes) = (totals.added_files, totals.added_bytes);
+        (self.added_files, self.output_bytes) = (totals.added_files, totals.added_bytes);
         (self.removed_files, self.removed_bytes) = (totals.removed_files, totals.removed_bytes);
         self.change_files = totals.change_files;
     }
