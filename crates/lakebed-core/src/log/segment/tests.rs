@@ -7,7 +7,7 @@ use crate::kit::listing::{checkpoint_file, commit_file, log_file, log_file_with_
 use crate::path::{CheckpointKind, LogKind, checkpoint_name, checksum_name, commit_name};
 
 fn commits(versions: impl IntoIterator<Item = u64>) -> Vec<ListedLogFile> {
-    versions.into_iter().map(|version| commit_file(version)).collect()
+    versions.into_iter().map(commit_file).collect()
 }
 
 fn part(version: u64, part: u32, parts: u32) -> ListedLogFile {
@@ -272,7 +272,7 @@ prop_compose! {
         compactions in proptest::collection::vec((0_u64..20, 1_u64..6), 0..6),
     ) -> Vec<ListedLogFile> {
         let mut listed = Vec::new();
-        listed.extend(commits.into_iter().map(|version| commit_file(version)));
+        listed.extend(commits.into_iter().map(commit_file));
         listed.extend(classic.into_iter().map(checkpoint_file));
         listed.extend(first_halves.into_iter().map(|version| part(version, 1, 2)));
         listed.extend(second_halves.into_iter().map(|version| part(version, 2, 2)));
