@@ -1,6 +1,8 @@
-//! Errors of stores, files and Parquet become lakebed's: they name their object, say whether trying again may help, and carry no secret.
+//! Turns errors of stores, files and Parquet into errors of lakebed. Such an error names its
+//! object, says whether a retry may help, and contains no secret.
 //!
-//! Read [`At`] first. The cause is kept as text that went through [`redact`], since the stores below print URLs and server replies.
+//! Read [`At`] first. The cause is kept as text that went through [`redact`], because the clients
+//! of stores print URLs and replies of servers.
 
 use std::error::Error as StdError;
 use std::fmt::Display;
@@ -11,9 +13,9 @@ use lakebed_core::error::{Error, ErrorKind, Result};
 use object_store::client::{HttpError, HttpErrorKind};
 use parquet::errors::ParquetError;
 
-/// Says which object a failed call was about.
+/// Adds the object of a failed call to its error.
 pub trait At<T> {
-    /// The same result; an error names `object` and is of the kind that its cause calls for.
+    /// The same result. The error names `object`, and its kind follows from its cause.
     fn at(self, object: impl Display) -> Result<T>;
 }
 
@@ -41,7 +43,8 @@ impl<T> At<T> for Result<T, tokio::task::JoinError> {
     }
 }
 
-/// The error of a store whose options hold `secrets`: they are taken out of whatever it printed.
+/// The error of a store whose options contain `secrets`. They are removed from the text of the
+/// cause.
 pub(crate) fn store_error(error: &object_store::Error, object: &str, secrets: &[String]) -> Error {
     use object_store::Error as E;
     let (said, retryable, not_found) = match error {
@@ -60,11 +63,12 @@ pub(crate) fn store_error(error: &object_store::Error, object: &str, secrets: &[
     };
     let kind = ErrorKind::Store { object: redact(object), retryable, not_found };
     let result = Error::new(kind, redact(&format!("{object}: {said}")));
-    // "not found" needs no explanation, and its cause repeats the path in the store's own spelling.
+    // "not found" needs no explanation, and its cause only repeats the path in the store's own
+    // spelling.
     if not_found { result } else { result.with_source(without(&redact(&error.to_string()), secrets)) }
 }
 
-/// The error of a file that was being written.
+/// The error of a file that could not be written.
 pub(crate) fn written(error: io::Error, object: &str) -> Error {
     file_error(error, object, "could not be written")
 }
@@ -107,7 +111,8 @@ fn parquet_error(error: ParquetError, object: &str) -> Error {
     }
 }
 
-/// An error of ours that went through the decoder, which may have put it into one of Arrow's.
+/// Finds an error of lakebed that passed through the decoder, which may have wrapped it in an error
+/// of Arrow.
 fn own(cause: Box<dyn StdError + Send + Sync>) -> Result<Box<Error>, Box<dyn StdError + Send + Sync>> {
     let cause = match cause.downcast::<ArrowError>() {
         Ok(arrow) => match *arrow {
@@ -119,7 +124,8 @@ fn own(cause: Box<dyn StdError + Send + Sync>) -> Result<Box<Error>, Box<dyn Std
     cause.downcast::<Error>()
 }
 
-/// Whether a cause says that another attempt may fare better: the network, a time limit, an overloaded server.
+/// Whether another attempt may succeed: the network failed, a time limit passed, or a server was
+/// overloaded.
 pub(crate) fn may_pass(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(|cause| {
         if let Some(io) = cause.downcast_ref::<io::Error>() {
@@ -128,7 +134,8 @@ pub(crate) fn may_pass(error: &(dyn StdError + 'static)) -> bool {
         if let Some(http) = cause.downcast_ref::<HttpError>() {
             return !matches!(http.kind(), HttpErrorKind::Decode);
         }
-        // The type with the HTTP status is private to object_store; its words are "… status code: 503 …".
+        // The type with the HTTP status is private to object_store. Its text is "… status code: 503
+        // …".
         let text = cause.to_string();
         text.split_once("status code: ")
             .and_then(|(_, rest)| rest.get(..3)?.parse::<u16>().ok())
@@ -165,7 +172,8 @@ fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (
     std::iter::successors(Some(error), |&error| error.source())
 }
 
-/// Names, in queries and server replies, whose values are secrets. Compared in lower case.
+/// The names of parameters, in queries and in replies of servers, whose values are secrets. They
+/// are compared in lower case.
 const SECRET_NAMES: [&str; 18] = [
     "sig",
     "x-amz-signature",
@@ -187,13 +195,14 @@ const SECRET_NAMES: [&str; 18] = [
     "code",
 ];
 
-/// `text` without what could open a store: the values of secret query parameters, passwords in URLs, tokens echoed by S3.
+/// `text` without anything that could open a store: values of secret query parameters, passwords in
+/// URLs, and tokens that S3 repeats.
 pub(crate) fn redact(text: &str) -> String {
     redact_parameters(&redact_passwords(&shorten(text)))
 }
 
-/// An answer in XML, as S3, Azure and GCS give it, is cut down to its code and its message. What else there is helps nobody, and among it
-/// may be the session token that S3 found expired.
+/// Reduces a reply in XML, as S3, Azure and GCS send it, to its code and its message. The rest does
+/// not help the reader, and it may contain the session token that S3 found expired.
 fn shorten(text: &str) -> String {
     let element = |name: &str| {
         let (_, rest) = text.split_once(&format!("<{name}>"))?;
@@ -206,12 +215,13 @@ fn shorten(text: &str) -> String {
     format!("{before}{code}: {}", element("Message").unwrap_or_default())
 }
 
-/// `text` without these values, wherever they stand in it.
+/// `text` without these values, wherever they occur.
 pub(crate) fn without(text: &str, secrets: &[String]) -> String {
     secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
 }
 
-/// `scheme://user:password@host` loses what stands before the `@`; `container@account` is no secret and stays.
+/// Removes the text before the `@` from `scheme://user:password@host`. In `container@account` this
+/// text is no secret and stays.
 fn redact_passwords(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -235,7 +245,7 @@ fn redact_passwords(text: &str) -> String {
     out
 }
 
-/// `…?name=value&name=value` loses the values of the names in [`SECRET_NAMES`].
+/// Removes the values of [`SECRET_NAMES`] from `…?name=value&name=value`.
 fn redact_parameters(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -256,7 +266,8 @@ fn redact_parameters(text: &str) -> String {
     out
 }
 
-/// S3 answers an expired session with the session token itself, in elements named `Token` and `Token-0`.
+/// S3 answers an expired session with the session token itself, in elements named `Token` and
+/// `Token-0`.
 fn redact_tokens(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,8 +1,10 @@
-//! Checkpoints on a store: what they say apart from files, and the Parquet files that hold the file actions.
+//! Checkpoints on a store: reads their actions other than those of files, and opens the Parquet
+//! files that hold the file actions.
 //!
-//! [`open`] finds the latter, sidecars included; [`read_head_actions`] and [`read_other_actions`] decode only the columns and row groups
-//! that can answer. Checkpoints are disposable, so every error names what is missing or torn, for the caller to look elsewhere.
-//! `write` makes new ones, `count` reads what was made.
+//! [`open`] opens the Parquet files, sidecars included. [`read_head_actions`] and
+//! [`read_other_actions`] decode only the columns and row groups that can have the answer.
+//! Checkpoints are disposable, so every error names the missing or torn file, and the caller uses
+//! another source. `write` writes checkpoints, and `count` checks one that was written.
 
 mod count;
 mod write;
@@ -30,37 +32,39 @@ use crate::store::Store;
 pub use count::{RowCounts, count_rows};
 pub use write::{CheckpointFile, Encoder, Encoders, RowGroup};
 
-/// How many parts or sidecars are opened at a time.
+/// The number of parts or sidecars that are opened at a time.
 const CONCURRENCY: usize = 16;
 
-/// So often it is tried to read what others replace meanwhile.
+/// The number of attempts to read a checkpoint that others replace at the same time.
 const MOST_TRIES: usize = 8;
 
-/// Nearly all rows are nulls, which cost nothing but their number.
+/// Nearly all rows of a column are null, and nulls take almost no memory, so batches are large.
 const BATCH_ROWS: usize = 64 * 1024;
 
-/// What opening a table needs of the top file of a V2 checkpoint.
+/// The columns of the top file of a V2 checkpoint that are needed to open a table.
 const V2_HEAD: columns::Columns = &[&["protocol"], &["metaData"], &["checkpointMetadata"]];
 
-/// Where file actions stand.
+/// The columns with file actions.
 const FILES: columns::Columns = &[&["add"], &["remove"]];
 
-/// Where a checkpoint keeps its file actions.
+/// The files of a checkpoint that hold its file actions.
 #[derive(Debug)]
 pub struct Content {
-    /// The name and the lines of a JSON top, which may hold file actions itself.
+    /// The name and the lines of a JSON top file, which may hold file actions itself.
     pub json: Option<(String, Bytes)>,
-    /// The Parquet files that hold file actions, each opened.
+    /// The opened Parquet files that hold file actions.
     pub parts: Vec<ParquetFile>,
 }
 
-/// Opens all files that may hold `add` or `remove`: the checkpoint's own and, of a V2 checkpoint, its sidecars. That others replaced one of
-/// them later is an error of whoever reads on, who may [open](Error::is_replaced) them again.
+/// Opens all files that may hold `add` or `remove`: the checkpoint's own files and, for a V2
+/// checkpoint, its sidecars. If others replace one of them later, reading it fails with an error
+/// that [says so](Error::is_replaced), and the caller may open the checkpoint again.
 pub async fn open(store: &Store, files: &CheckpointFiles) -> Result<Content> {
     unless_replaced(|| open_now(store, files)).await
 }
 
-/// What comes of reading that gives nothing away before its end. Another checkpoint of the same version says the same.
+/// Repeats a read while others replace the file. The read must return nothing before its end.
+/// Another checkpoint of the same version has the same content.
 async fn unless_replaced<T, R: Future<Output = Result<T>>>(read: impl Fn() -> R) -> Result<T> {
     for _ in 1..MOST_TRIES {
         match read().await {
@@ -85,7 +89,8 @@ async fn open_now(store: &Store, files: &CheckpointFiles) -> Result<Content> {
         }
         CheckpointKind::MultiPart { .. } => (None, open_files(store, files, PageIndex::Read).await?, Vec::new()),
     };
-    // PROTOCOL "V2 Spec": either the top file or the sidecars hold the file actions. A top that has none need not be read again.
+    // PROTOCOL "V2 Spec": either the top file or the sidecars hold the file actions. A top file
+    // without file actions is not read again.
     parts.retain(|part| !row_groups(part, FILES).is_empty());
     let sidecars = others.into_iter().filter_map(|action| match action {
         Action::Sidecar(sidecar) => Some(sidecar),
@@ -97,7 +102,7 @@ async fn open_now(store: &Store, files: &CheckpointFiles) -> Result<Content> {
     Ok(Content { json, parts })
 }
 
-/// The protocol and the metadata, and whatever else came with them.
+/// The protocol, the metadata, and the other actions that were read with them.
 pub async fn read_head_actions(store: &Store, files: &CheckpointFiles) -> Result<Vec<Action>> {
     unless_replaced(|| read_head_now(store, files)).await
 }
@@ -117,7 +122,7 @@ async fn read_head_now(store: &Store, files: &CheckpointFiles) -> Result<Vec<Act
             check_v2(&actions, files.version, &files.name(), false)?;
             Ok(actions)
         }
-        // The parts are opened one by one: the first mostly holds both.
+        // The parts are opened one after the other, because the first part mostly holds both.
         CheckpointKind::MultiPart { .. } => {
             let mut found = Vec::new();
             for index in 0..files.files.len() {
@@ -134,7 +139,7 @@ async fn read_head_now(store: &Store, files: &CheckpointFiles) -> Result<Vec<Act
     }
 }
 
-/// All actions of these columns, which are none of the file actions': see [`columns`].
+/// All actions of these columns, which must not be columns of file actions. See [`columns`].
 pub async fn read_other_actions(store: &Store, files: &CheckpointFiles, wanted: columns::Columns) -> Result<Vec<Action>> {
     match files.kind {
         CheckpointKind::Uuid { json: true } => Ok(read_json_top(store, files).await?.2),
@@ -145,7 +150,7 @@ pub async fn read_other_actions(store: &Store, files: &CheckpointFiles, wanted: 
     }
 }
 
-/// The top file of a V2 checkpoint as lines, and its actions apart from those of files.
+/// The top file of a V2 checkpoint as lines, and its actions other than those of files.
 async fn read_json_top(store: &Store, files: &CheckpointFiles) -> Result<(String, Bytes, Vec<Action>)> {
     let name = files.name();
     let bytes = store.get(&store.log_path(&name)?).await?;
@@ -161,10 +166,10 @@ async fn read_json_top(store: &Store, files: &CheckpointFiles) -> Result<(String
     Ok((name, bytes, actions))
 }
 
-/// Files of this size are read in slices, for which their page index is needed.
+/// Files from this size on are read in slices, for which their page index is needed.
 const SLICED_BYTES: u64 = 8 << 20;
 
-/// What is read of the page index of a file, if it is wanted.
+/// The page index is read only for a file that is large enough to be read in slices.
 fn if_sliced(page_index: PageIndex, size: u64) -> PageIndex {
     if size < SLICED_BYTES { PageIndex::Skip } else { page_index }
 }
@@ -180,7 +185,8 @@ async fn open_file(store: &Store, files: &CheckpointFiles, index: usize, page_in
     checked(ParquetFile::open_replaceable(store, &path, Some(file.size), if_sliced(page_index, file.size)).await?)
 }
 
-/// Some other Parquet file under a checkpoint's name has no actions: taken for a checkpoint it would empty the table.
+/// A Parquet file without columns of actions is refused. If it were taken for a checkpoint, the
+/// table would seem empty.
 fn checked(file: ParquetFile) -> Result<ParquetFile> {
     let schema = file.metadata().file_metadata().schema_descr();
     let has =
@@ -201,9 +207,9 @@ async fn open_sidecar(store: &Store, sidecar: Sidecar) -> Result<ParquetFile> {
     checked(ParquetFile::open(&store, &path, size, if_sliced(PageIndex::Read, size.unwrap_or(0))).await?)
 }
 
-/// Decodes these columns of all files, until what was found is `enough` or there is no more.
+/// Decodes these columns of all files, until the actions are `enough` or the files end.
 ///
-/// Row groups whose statistics say that all these columns are null are not read.
+/// Row groups whose statistics prove that all these columns are null are not read.
 async fn read_columns(
     files: &[ParquetFile],
     wanted: columns::Columns,
@@ -226,7 +232,8 @@ async fn read_row_group(file: &ParquetFile, row_group: usize, wanted: columns::C
     let decoding = file.decode(ReadOptions {
         projection: Some(projection(file, |leaf| columns::hold(wanted, leaf.path().parts()))),
         row_groups: Some(vec![row_group]),
-        // Its leaves are fetched by themselves: over a network that request costs more than the decoding it saves.
+        // The filter needs a request for its leaves. Over a network this request costs more than
+        // the decoding that the filter saves.
         filter: if file.is_local() { filter(file, wanted) } else { None },
         batch_rows: Some(BATCH_ROWS),
         ..ReadOptions::default()
@@ -253,7 +260,8 @@ fn row_groups(file: &ParquetFile, wanted: columns::Columns) -> Vec<usize> {
     groups
 }
 
-/// Rows of a part, those with a `remove` among them, as far as these columns go; none if it has none.
+/// The rows of a part that have a `remove`, with these columns. `None` if the part has no such
+/// rows.
 pub fn read_removes(part: &ParquetFile, wanted: columns::Columns) -> Result<Option<InOrder<RecordBatch>>> {
     let row_groups = part.row_groups_with("remove");
     if row_groups.is_empty() {
@@ -273,7 +281,8 @@ fn projection(file: &ParquetFile, takes: impl Fn(&ColumnDescriptor) -> bool) -> 
     ProjectionMask::leaves(schema, leaves.map(|(index, _)| index))
 }
 
-/// Finds the few rows that say anything by one leaf of each column, so that whole pages of the others need not be decoded.
+/// Finds the few rows with a value by one leaf of each column, so that whole pages of the other
+/// leaves need not be decoded.
 fn filter(file: &ParquetFile, wanted: columns::Columns) -> Option<FilterSource> {
     let leaves = file.metadata().file_metadata().schema_descr().columns();
     let mut tellers: Vec<ColumnPath> = Vec::new();
@@ -282,14 +291,14 @@ fn filter(file: &ParquetFile, wanted: columns::Columns) -> Option<FilterSource> 
         if below.is_empty() {
             continue;
         }
-        // A repeated leaf does not tell one row from the next at a glance.
+        // A repeated leaf has no fixed number of values for each row.
         tellers.push(below.into_iter().find(|leaf| leaf.max_rep_level() == 0)?.path().clone());
     }
     let mask = projection(file, |leaf| tellers.contains(leaf.path()));
     Some(Arc::new(move || RowFilter::new(vec![Box::new(ArrowPredicateFn::new(mask.clone(), |batch| Ok(says_anything(&batch))))])))
 }
 
-/// The rows of which any column is not null.
+/// The rows in which any column is not null.
 fn says_anything(batch: &RecordBatch) -> BooleanArray {
     let mut any = BooleanBuffer::new_unset(batch.num_rows());
     for column in batch.columns() {

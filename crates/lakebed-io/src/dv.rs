@@ -1,4 +1,4 @@
-//! Deletion vectors, wherever they are.
+//! Reads and writes deletion vectors, inline or in files.
 
 use lakebed_core::action::DeletionVectorDescriptor;
 use lakebed_core::dv::{DeletionVector, DvLocation, check_file_version, frame, location};
@@ -7,21 +7,24 @@ use lakebed_core::error::{Error, Result};
 use crate::env::Env;
 use crate::store::Store;
 
-/// A vector that begins within so many bytes is fetched together with what stands before it, for the sake of the file's version.
+/// A vector that begins within this many bytes is fetched together with all bytes before it. The
+/// first byte is the version of the file.
 const NEAR_THE_START: u64 = 64 * 1024;
 
-/// Reads the vector that a file action describes, and checks it: size, checksum, number of rows; for one near the start of its file also
-/// the file's version, which costs no request of its own.
+/// Reads the vector that a file action describes, and checks its size, its checksum and its number
+/// of rows. For a vector near the start of its file, the version of the file is checked too,
+/// without a further request.
 ///
-/// A vector is one ranged request, and several of one file are mostly one request together.
+/// A vector costs one ranged request. Several vectors of one file mostly share a request.
 pub async fn read_deletion_vector(store: &Store, descriptor: &DeletionVectorDescriptor) -> Result<DeletionVector> {
     let (path, range) = match location(descriptor)? {
         DvLocation::Inline => return DeletionVector::from_inline(descriptor),
         DvLocation::File { path, range } => (path, range),
     };
     let (store, object) = store.resolve(&path)?;
-    // PROTOCOL "Deletion Vector File Storage Format": version byte first. One request brings it where the vector stands near; a vector at 0
-    // leaves no room for it.
+    // PROTOCOL "Deletion Vector File Storage Format": the version byte comes first. If the vector
+    // begins near it, one request fetches both. A vector at offset 0 leaves no room for a version
+    // byte.
     let start = if (1..=NEAR_THE_START).contains(&range.start) { 0 } else { range.start };
     let bytes = store.get_with_readahead(&object, start..range.end).await.map_err(missing)?;
     if start < range.start {
@@ -31,7 +34,7 @@ pub async fn read_deletion_vector(store: &Store, descriptor: &DeletionVectorDesc
     DeletionVector::parse_framed(bytes.get(before..).unwrap_or_default(), descriptor)
 }
 
-/// Writes vectors into one new file below the table's root.
+/// Writes vectors into one new file below the root of the table.
 pub async fn write_deletion_vectors(
     store: &Store,
     env: &Env,
@@ -46,7 +49,8 @@ pub async fn write_deletion_vectors(
     Ok(descriptors)
 }
 
-/// Without its deletion vector a file cannot be read: that must not look like a file that is merely gone.
+/// A data file cannot be read without its deletion vector. A missing vector must not look like a
+/// data file that was deleted.
 fn missing(error: Error) -> Error {
     error.within("a deletion vector cannot be read")
 }

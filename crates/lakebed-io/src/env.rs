@@ -1,6 +1,8 @@
-//! Time, identifiers and randomness: [`Env`] is the only source of all three, so that tests and simulations can replay a run.
+//! Time, identifiers and randomness. [`Env`] is the only source of all three, so that tests and
+//! simulations can replay a run.
 //!
-//! Nothing else in the workspace reads a clock or draws a random number. Read [`Env::system`] and [`Env::seeded`] first.
+//! Nothing else in the workspace reads a clock or draws a random number. Read [`Env::system`] and
+//! [`Env::seeded`] first.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -11,7 +13,7 @@ use rand::{RngCore, SeedableRng, TryRngCore};
 /// Where a seeded clock begins: 2023-11-14T22:13:20Z.
 const SEEDED_START_MS: i64 = 1_700_000_000_000;
 
-/// The clock and the dice. Clones share one clock and one sequence of numbers.
+/// A clock and a source of random numbers. Clones share one clock and one sequence of numbers.
 #[derive(Clone)]
 pub struct Env(Arc<Kind>);
 
@@ -20,7 +22,7 @@ enum Kind {
     Seeded(Mutex<Seeded>),
 }
 
-/// A clock that stands still unless somebody sleeps or advances it.
+/// A clock that stands still until a task sleeps or a test advances it.
 struct Seeded {
     rng: SmallRng,
     elapsed: Duration,
@@ -33,7 +35,7 @@ impl Env {
         Self(Arc::new(Kind::System { origin: Instant::now() }))
     }
 
-    /// A clock that begins at a fixed moment, and numbers that depend on nothing but `seed`.
+    /// A clock that begins at a fixed moment, and random numbers that depend only on `seed`.
     pub fn seeded(seed: u64) -> Self {
         Self(Arc::new(Kind::Seeded(Mutex::new(Seeded { rng: SmallRng::seed_from_u64(seed), elapsed: Duration::ZERO }))))
     }
@@ -50,7 +52,7 @@ impl Env {
         }
     }
 
-    /// The time since this `Env` was made; never goes backwards.
+    /// The time since this `Env` was created. It never goes backwards.
     #[expect(clippy::disallowed_methods, reason = "Env is where the clock is read")]
     pub fn monotonic(&self) -> Duration {
         match &*self.0 {
@@ -59,7 +61,7 @@ impl Env {
         }
     }
 
-    /// Waits. A seeded clock jumps instead, and lets other tasks run.
+    /// Waits. A seeded clock jumps forward instead, and other tasks get to run.
     pub async fn sleep(&self, duration: Duration) {
         match &*self.0 {
             Kind::System { .. } => tokio::time::sleep(duration).await,
@@ -70,7 +72,7 @@ impl Env {
         }
     }
 
-    /// Moves a seeded clock forward; the system's clock goes its own way.
+    /// Moves a seeded clock forward. The system's clock is not affected.
     pub fn advance(&self, duration: Duration) {
         if let Kind::Seeded(seeded) = &*self.0 {
             let mut seeded = lock(seeded);
@@ -90,7 +92,7 @@ impl Env {
         }
     }
 
-    /// A random (version 4) UUID, lower case with hyphens.
+    /// A random UUID (version 4) in lower case with hyphens.
     pub fn new_uuid(&self) -> String {
         let mut bytes = [0; 16];
         match &*self.0 {
@@ -100,13 +102,14 @@ impl Env {
         uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
     }
 
-    /// Random bytes straight from the operating system. A generator kept here would be copied by a fork, and parent and child would draw the
-    /// same identifiers.
+    /// Random bytes from the operating system. A fork would copy a generator that is kept here, and
+    /// parent and child would then draw the same identifiers.
     fn fill_from_system(&self, bytes: &mut [u8]) {
         if OsRng.try_fill_bytes(bytes).is_ok() {
             return;
         }
-        // No system that we know of lacks a source. On one that does, the process id and the time tell processes apart.
+        // Every known system has a source of randomness. On a system without one, the process id
+        // and the time tell processes apart.
         let moment =
             self.now_ms().cast_unsigned() ^ u64::try_from(self.monotonic().as_nanos()).unwrap_or(u64::MAX).rotate_left(32);
         let seed = u64::from(std::process::id()).rotate_left(40) ^ moment;
@@ -129,7 +132,7 @@ impl std::fmt::Debug for Env {
     }
 }
 
-/// A thread that panicked while it held the lock left nothing half done.
+/// A thread that panicked while it held the lock left no half-finished change.
 fn lock(seeded: &Mutex<Seeded>) -> MutexGuard<'_, Seeded> {
     seeded.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,7 @@
-//! The only room of lakebed with a network, a disk and a clock.
+//! The I/O of lakebed: object stores, the local disk, Parquet files, the clock and random numbers.
+//! No other crate performs I/O.
 //!
-//! Modules stand bottom to top: each uses only those above its own line.
+//! The modules are listed from bottom to top. A module uses only the modules above its own line.
 
 pub mod env;
 pub mod at;

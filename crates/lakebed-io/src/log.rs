@@ -1,8 +1,9 @@
-//! The log on a store: listing it, and reading its commits, hint and checksums. Which files make a version is decided in
-//! `lakebed_core::log::segment`.
+//! The log on a store: lists it, and reads its commits, hint and checksums.
+//! `lakebed_core::log::segment` decides which files make a version.
 //!
-//! Read [`list_log`] first. `commits` reads commits of any size, `put` writes them, `write` writes hints and checksums, `tail` finds
-//! the newest files of large logs, `web` the log where nothing can be listed.
+//! Read [`list_log`] first. `commits` reads commits of any size, `put` writes commits, and `write`
+//! writes hints and checksums. `tail` finds the newest files of a large log without a listing.
+//! `web` finds the log on a server that cannot list.
 
 mod commits;
 mod listed;
@@ -28,25 +29,27 @@ pub use write::{hadoop_checksum_name, put_checksum, write_hint};
 
 use crate::store::Store;
 
-/// The first name that no file of a version can have: versions begin with a digit, and this comes right after the digits.
+/// The first name after all files of versions. The name of a version begins with a digit, and this
+/// character follows the digits.
 const AFTER_VERSIONS: &str = ":";
 
-/// So many commits at most are asked for by name where a listing lacks them.
+/// At most this many commits are requested by name when a listing lacks them.
 const MOST_LOOKED_UP: usize = 16;
 
-/// So many objects object stores list in one request.
+/// Object stores list this many objects in one request.
 const PAGE: usize = 1000;
 
-/// The files of the log of version `from` and later, or of all versions, by version and name.
+/// The log files of version `from` and later, or of all versions, sorted by version and name.
 ///
-/// What has no meaning for a version is left out: hidden files, uploads under way, folders, unknown names. A log that does not exist
-/// is empty. On an object store this is one request for every thousand files; sidecars and staged commits are not among them.
+/// Hidden files, unfinished uploads, folders and unknown names are left out, and so are sidecars
+/// and staged commits. A log that does not exist is empty. On an object store this costs one
+/// request for every thousand files.
 pub async fn list_log(store: &Store, from: Option<u64>) -> Result<Vec<ListedLogFile>> {
     list_first(store, from.unwrap_or(0), usize::MAX).await.map(|(files, _)| files)
 }
 
-/// Commits of version `from` and later, in order, and whether these are all: those that one request lists, so that what lies far ahead costs
-/// nothing.
+/// The commits of version `from` and later, in order, and whether these are all of them. The
+/// function returns what one request lists, so its cost does not depend on how many commits follow.
 pub async fn list_commits(store: &Store, from: u64) -> Result<(Vec<ListedLogFile>, bool)> {
     let commits = |listed: Vec<ListedLogFile>| -> Vec<ListedLogFile> {
         listed.into_iter().filter(|file| file.path.is_commit() && file.path.version >= from).collect()
@@ -56,11 +59,12 @@ pub async fn list_commits(store: &Store, from: u64) -> Result<(Vec<ListedLogFile
     }
     let (listed, is_all) = list_first(store, from, PAGE).await?;
     let found = commits(listed);
-    // A checkpoint may consist of more parts than are listed at a time.
+    // A checkpoint may have more parts than one request lists.
     Ok(if found.is_empty() && !is_all { (commits(list_log(store, Some(from)).await?), true) } else { (found, is_all) })
 }
 
-/// A listing need not show a file that was made while it ran, though it shows a later one: what lies between two commits is asked for by name.
+/// Requests the commits that are missing between two listed ones by name. A listing may lack a file
+/// that was written while it ran, although it shows a later file.
 async fn fill_gaps(store: &Store, files: &mut Vec<ListedLogFile>) -> Result<()> {
     let versions = files.iter().filter(|file| file.path.is_commit()).map(|file| file.path.version);
     let gaps = versions.clone().zip(versions.skip(1)).flat_map(|(one, other)| one + 1..other);
@@ -77,7 +81,8 @@ async fn fill_gaps(store: &Store, files: &mut Vec<ListedLogFile>) -> Result<()> 
     Ok(())
 }
 
-/// The first files of version `from` and later, as many as the store is asked for or more, and whether these are all.
+/// The first files of version `from` and later, and whether these are all. The store is asked for
+/// `most` files and may return more.
 async fn list_first(store: &Store, from: u64, most: usize) -> Result<(Vec<ListedLogFile>, bool)> {
     let folder = store.path_of(LOG_DIR)?;
     let listed = store.list_first(&folder, &format!("{from:020}"), Some(AFTER_VERSIONS), most).await;
@@ -94,24 +99,24 @@ async fn list_first(store: &Store, from: u64, most: usize) -> Result<(Vec<Listed
             (path.version >= from).then(|| listed_file(path, object))
         })
         .collect();
-    // Names of fewer than twenty digits do not sort by their versions.
+    // Names with fewer than twenty digits do not sort by their versions.
     files.sort_by_key(|file| file.path.version);
     fill_gaps(store, &mut files).await?;
     Ok((files, is_all))
 }
 
-/// What `_last_checkpoint` has to say.
+/// The content of `_last_checkpoint`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReadHint {
-    /// It can be read, which does not mean that it is right.
+    /// It can be parsed. That does not mean that it is right.
     Sound(Box<Hint>),
-    /// There is none.
+    /// The file does not exist.
     Missing,
-    /// It is torn or damaged; why.
+    /// It is torn or damaged. The text says why.
     Unusable(String),
 }
 
-/// Reads `_last_checkpoint`. Only a store that fails is an error.
+/// Reads `_last_checkpoint`. Only a failing store is an error.
 pub async fn read_hint(store: &Store) -> Result<ReadHint> {
     let path = store.log_path(HINT_NAME)?;
     match store.get(&path).await {
@@ -130,7 +135,7 @@ pub async fn read_checksum(store: &Store, path: &LogPath) -> Result<VersionCheck
     VersionChecksum::parse(&bytes, &path.name)
 }
 
-/// The commits among listed files, oldest first, with the times of their files made strictly increasing.
+/// The commits among listed files, oldest first, with the file times made strictly increasing.
 pub fn adjusted_times(listed: &[ListedLogFile]) -> Vec<(LogPath, i64)> {
     let commits: Vec<&ListedLogFile> = listed.iter().filter(|file| matches!(file.path.kind, LogKind::Commit)).collect();
     let mut times: Vec<VersionTime> =

@@ -1,4 +1,4 @@
-//! Which file the cache knows something about.
+//! The key of a file in the cache.
 
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use object_store::path::Path;
 
 use crate::store::Store;
 
-/// What tells two versions of a file apart without asking for it.
+/// Tells two versions of a file apart without a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum FileKey {
     Local {
@@ -15,7 +15,8 @@ pub(crate) enum FileKey {
         size: u64,
         modified_ns: u128,
     },
-    /// The address of the store's client: two clients of one store do not share, two stores never meet.
+    /// The address of the store's client. Two clients of one store do not share entries, and
+    /// entries of two stores never mix.
     Remote {
         client: usize,
         path: Path,
@@ -24,13 +25,13 @@ pub(crate) enum FileKey {
 }
 
 impl FileKey {
-    /// A file of this machine. None if the system does not tell when it was written.
+    /// The key of a local file. `None` if the system does not know when it was written.
     pub(crate) fn local(path: &FilePath, file: &std::fs::Metadata) -> Option<Self> {
         let modified = file.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
         Some(Self::Local { path: path.to_owned(), size: file.len(), modified_ns: modified.as_nanos() })
     }
 
-    /// An object of another store.
+    /// The key of an object of another store.
     pub(crate) fn remote(store: &Store, path: &Path, size: u64) -> Self {
         let client = Arc::as_ptr(store.object_store()).cast::<()>() as usize;
         Self::Remote { client, path: path.clone(), size }

@@ -1,13 +1,14 @@
-//! A map that holds a limited number of bytes. The entries that were not used for the longest time make way.
+//! A map with a budget in bytes. When the budget is used up, the least recently used entries are
+//! removed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-/// The values by their keys, and how recently each was used.
+/// The values by their keys, and when each was used last.
 pub(super) struct Lru<K, V> {
     budget_bytes: usize,
     entries: HashMap<K, Entry<V>>,
-    /// The oldest use first.
+    /// The keys by their last use, oldest first.
     uses: BTreeMap<u64, K>,
     clock: u64,
     size_bytes: usize,
@@ -33,7 +34,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Lru<K, V> {
         Some(entry.value.clone())
     }
 
-    /// Keeps a value, unless it is larger than a quarter of the budget.
+    /// Stores a value, unless it is larger than a quarter of the budget.
     pub(super) fn insert(&mut self, key: K, value: V, size_bytes: usize) {
         if size_bytes > self.budget_bytes / 4 {
             return;
@@ -61,7 +62,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Lru<K, V> {
 mod tests {
     use super::*;
 
-    /// The keys that are there of 0 to 9.
+    /// The keys from 0 to 9 that are in the map.
     fn keys(lru: &Lru<u32, u32>) -> Vec<u32> {
         (0..10).filter(|key| lru.entries.contains_key(key)).collect()
     }

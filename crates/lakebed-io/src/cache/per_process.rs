@@ -1,17 +1,19 @@
 //! One value for each process, also after a fork.
 //!
-//! A forked child has a copy of its parent's memory and none of its threads. If one of these threads held a lock, the lock stays held in the
-//! child for ever. So each child locks a slot that no process before it has locked.
+//! A forked child has a copy of its parent's memory and none of its threads. If one of these
+//! threads held a lock, the lock stays held in the child for ever. So each child locks a slot that
+//! no process before it has locked.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The number of slots. A process that was forked from a fork, and so on, more often than this has no value.
+/// The number of slots. After this many nested forks, a process has no value.
 const SLOTS: usize = 16;
 
-/// A value for the process. A child begins with its parent's value, unless the parent was just using it.
+/// A value for each process. A child begins with its parent's value, unless a thread of the parent
+/// used the value during the fork.
 pub(super) struct PerProcess<T> {
-    /// The id of the process that uses this memory, and its slot. 0 if no process has used it.
+    /// The id of the process that last used this memory, and its slot. 0 if no process has used it.
     owner: AtomicU64,
     slots: [Mutex<Option<T>>; SLOTS],
 }
@@ -51,7 +53,8 @@ impl<T: Default> PerProcess<T> {
         }
     }
 
-    /// Moves the parent's value, unless the parent was using it when it forked.
+    /// Moves the parent's value to the child, unless a thread of the parent used it during the
+    /// fork.
     fn inherit(&self, parent: usize, child: usize) {
         let (Some(parent), Some(child)) = (self.slots.get(parent), self.slots.get(child)) else { return };
         if let Ok(mut parent) = parent.try_lock()
@@ -67,7 +70,7 @@ impl<T: Default> PerProcess<T> {
 mod tests {
     use super::*;
 
-    /// Adds to the value of a process, and tells what it is then.
+    /// Adds to the value of a process and returns the sum.
     fn add(values: &PerProcess<u32>, process: u32, number: u32) -> Option<u32> {
         values.with_of(process, |value| {
             *value += number;

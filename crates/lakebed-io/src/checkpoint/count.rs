@@ -1,4 +1,5 @@
-//! Counting what a checkpoint file holds, by reading it: the proof that it can be read before anybody is told of it.
+//! Counts the rows of a checkpoint file by reading it. This proves that it can be read before a
+//! hint names it.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ const TELLERS: columns::Columns = &[
     &["sidecar", "path"],
 ];
 
-/// How many rows fill each column; those that nothing fills are left out.
+/// The number of rows that fill each column. Columns without values are left out.
 pub type RowCounts = BTreeMap<String, u64>;
 
 /// Reads a checkpoint file to its end and counts its rows.

@@ -1,7 +1,8 @@
-//! Checkpoint files on their way to a store, row group by row group.
+//! Writes checkpoint files, row group by row group.
 //!
-//! An [`Encoder`] turns rows into a row group, on whichever thread; several may do so at once. [`CheckpointFile::append`] puts the row
-//! groups behind each other. Nothing is visible before [`CheckpointFile::finish`].
+//! An [`Encoder`] turns rows into a row group, on any thread, and several encoders may work at
+//! once. [`CheckpointFile::append`] appends the row groups to the file. The file is invisible
+//! before [`CheckpointFile::finish`].
 
 use std::sync::Arc;
 
@@ -20,10 +21,11 @@ use crate::at::At;
 use crate::parquet::row_group_buffer::{self, Blocks, Chunk, RowGroupBuffer};
 use crate::store::{Existing, Store};
 
-/// Rows that are taken at once: as many nulls stand ready for each column that they do not fill.
+/// The number of rows that are encoded at once. For each column that these rows do not fill, an
+/// array of this many nulls is kept.
 const CHUNK_ROWS: usize = 8192;
 
-/// Columns of which hardly two values are the same.
+/// Columns with hardly any equal values. A dictionary would not make them smaller.
 const UNIQUE: [&[&str]; 3] = [&["add", "path"], &["add", "stats"], &["remove", "path"]];
 
 /// A Parquet file that is being written.
@@ -32,7 +34,7 @@ pub struct CheckpointFile {
     encoders: Encoders,
 }
 
-/// Where encoders for one file come from. Cheap to clone.
+/// Creates the encoders of one file. Cheap to clone.
 #[derive(Clone)]
 pub struct Encoders {
     name: Arc<str>,
@@ -40,23 +42,23 @@ pub struct Encoders {
     factory: Arc<ArrowRowGroupWriterFactory>,
 }
 
-/// Makes one row group.
+/// Encodes one row group.
 pub struct Encoder {
     name: Arc<str>,
     schema: SchemaRef,
     columns: Vec<ArrowColumnWriter>,
-    /// For each field of the schema, [`CHUNK_ROWS`] nulls; made when they are needed.
+    /// For each field of the schema, [`CHUNK_ROWS`] nulls, created when they are first needed.
     nulls: Vec<Option<ArrayRef>>,
 }
 
-/// A row group that is not yet in its file.
+/// An encoded row group that is not yet in its file.
 pub struct RowGroup(row_group_buffer::RowGroup);
 
 impl CheckpointFile {
     /// Begins a file with these columns.
     ///
-    /// A checkpoint whose name is its version's alone may replace another: both hold the same state, and one that turned out to be broken must
-    /// not stay for ever. All other files of checkpoints have names of their own.
+    /// A checkpoint that is named by its version alone may replace another one. Both hold the same
+    /// state, and a broken checkpoint must not stay. All other checkpoint files have unique names.
     pub async fn begin(store: &Store, path: &Path, schema: SchemaRef, existing: Existing) -> Result<Self> {
         let name = store.describe(path);
         let options = ArrowWriterOptions::new().with_properties(properties()).with_skip_arrow_metadata(true);
@@ -67,33 +69,33 @@ impl CheckpointFile {
         Ok(Self { sending, encoders })
     }
 
-    /// For its row groups.
+    /// The encoders for the row groups of this file.
     pub fn encoders(&self) -> Encoders {
         self.encoders.clone()
     }
 
-    /// Puts a row group behind those that are there.
+    /// Appends a row group to the file.
     pub async fn append(&mut self, row_group: RowGroup) -> Result<()> {
         self.sending.send(vec![row_group.0]).await
     }
 
-    /// Ends the file, makes it visible and tells its size.
+    /// Ends the file, makes it visible and returns its size.
     pub async fn finish(self) -> Result<u64> {
         let (size, unflushed) = self.sending.finish().await?;
         unflushed.flushed().await?;
         Ok(size)
     }
 
-    /// Leaves nothing behind.
+    /// Removes the file.
     pub async fn abort(self) {
         self.sending.abort().await;
     }
 }
 
 impl Encoders {
-    /// For one row group.
+    /// An encoder for one row group.
     pub fn begin(&self) -> Result<Encoder> {
-        // Which row group it will be matters to encryption alone.
+        // The index of the row group matters only for encryption.
         let columns = self.factory.create_column_writers(0).at(&self.name)?;
         let nulls = vec![None; self.schema.fields().len()];
         Ok(Encoder { name: Arc::clone(&self.name), schema: Arc::clone(&self.schema), columns, nulls })
@@ -101,7 +103,7 @@ impl Encoders {
 }
 
 impl Encoder {
-    /// Takes rows.
+    /// Encodes rows.
     pub fn write(&mut self, rows: &ActionRows) -> Result<()> {
         if self.schema.index_of(&rows.column).is_err() {
             return Err(Error::internal(format!("{}: a file without the column {}", self.name, rows.column)));
@@ -128,14 +130,14 @@ impl Encoder {
         Ok(())
     }
 
-    /// The row group of all rows that were taken.
+    /// The row group with all encoded rows.
     pub fn finish(self) -> Result<RowGroup> {
         let columns = self.columns.into_iter().map(|column| column.close().map(Chunk::Any).at(&self.name));
         Ok(RowGroup(columns.collect::<Result<_>>()?))
     }
 }
 
-/// Snappy, as Delta Spark writes checkpoints: every reader has it.
+/// Snappy, as Delta Spark writes checkpoints, because every reader has it.
 fn properties() -> WriterProperties {
     let mut properties =
         WriterProperties::builder().set_compression(Compression::SNAPPY).set_statistics_enabled(EnabledStatistics::Chunk);

@@ -1,4 +1,5 @@
-//! The commits of a log as runs of whole lines: most come whole, large ones in several parts.
+//! Reads the commits of a log as runs of whole lines. Most commits come in one part, large ones in
+//! several parts.
 
 use std::sync::Arc;
 
@@ -12,13 +13,13 @@ use memchr::{memchr_iter, memrchr};
 
 use crate::store::{ChunkedRead, Store};
 
-/// How many commits are fetched at a time.
+/// The number of commits that are fetched at a time.
 pub(super) const CONCURRENCY: usize = 16;
 
-/// Of the local disk, so many are opened together.
+/// On the local disk, this many commits are opened by one task.
 const TOGETHER: usize = 8;
 
-/// What is read of a commit at once.
+/// The number of bytes that are read from a commit at once.
 const PART_BYTES: usize = 4 << 20;
 
 /// Whole lines of a commit.
@@ -26,28 +27,28 @@ const PART_BYTES: usize = 4 << 20;
 pub struct CommitPart {
     /// The name of the commit's file.
     pub name: Arc<str>,
-    /// The lines.
+    /// The lines of this part.
     pub lines: Bytes,
-    /// Where they begin in the file.
+    /// The offset of the first line in the file.
     pub start: u64,
-    /// How many lines come before these.
+    /// The number of lines before this part.
     pub lines_before: usize,
-    /// Whether these are the last ones.
+    /// Whether this is the last part.
     pub is_last: bool,
 }
 
 impl CommitPart {
-    /// Whether these are all lines of the commit.
+    /// Whether this part has all lines of the commit.
     pub fn is_whole(&self) -> bool {
         self.lines_before == 0 && self.is_last
     }
 
-    /// For reading what the lines say.
+    /// The lines in the form that the parser of actions takes.
     pub fn part(&self) -> CommitLines<'_> {
         CommitLines { name: &self.name, bytes: &self.lines, lines_before: self.lines_before }
     }
 
-    /// For reading the lines again.
+    /// The position of the lines, for reading them again.
     pub fn place(&self) -> CommitRange {
         let bytes = self.start..self.start + self.lines.len() as u64;
         CommitRange { name: Arc::clone(&self.name), bytes, lines_before: self.lines_before }
@@ -66,15 +67,15 @@ pub fn read_commits(store: &Store, paths: &[LogPath]) -> impl Stream<Item = Resu
         .try_flatten()
 }
 
-/// The error for a commit without a single action. Every writer puts at least `commitInfo` into a commit, so the content of such a file was
-/// lost, and a reader that passes it over loses rows without a word.
+/// The error for a commit without a single action. Every writer puts at least `commitInfo` into a
+/// commit, so the content of such a file was lost. A reader that skips it loses rows silently.
 pub fn without_actions(name: &str) -> Error {
     let message = "holds no action, so what was committed as this version is lost, as after a loss of power; bring the file back from a \
                    copy of the table (the versions before it can still be read)";
     Error::corrupt(name, message)
 }
 
-/// The lines in these places.
+/// The lines at these places.
 pub async fn read_places(store: &Store, places: &[CommitRange]) -> Result<Vec<Bytes>> {
     let read = |place: CommitRange| async move {
         let path = store.log_path(&place.name)?;
@@ -84,7 +85,7 @@ pub async fn read_places(store: &Store, places: &[CommitRange]) -> Result<Vec<By
     Ok(ranges.into_iter().flatten().collect())
 }
 
-/// A commit that is read.
+/// A commit that is being read.
 struct CommitReader {
     name: Arc<str>,
     parts: ChunkedRead,
@@ -112,7 +113,7 @@ impl CommitReader {
             let end = match memrchr(b'\n', &bytes) {
                 _ if self.ended => bytes.len(),
                 Some(last) => last + 1,
-                // A line that is longer than a part.
+                // The line is longer than a part.
                 None => {
                     self.carry.extend_from_slice(&bytes);
                     continue;
@@ -133,7 +134,7 @@ impl CommitReader {
         Ok(None)
     }
 
-    /// What was carried over, and these bytes.
+    /// The bytes that were carried over, followed by these bytes.
     fn joined(&mut self, bytes: Bytes) -> Bytes {
         if self.carry.is_empty() {
             return bytes;

@@ -1,8 +1,11 @@
-//! Writing a version: put-if-absent, and finding out what became of it when the store's answer does not say.
+//! Writes a version with put-if-absent, and finds out what happened if the store's reply does not
+//! say.
 //!
-//! An answer can be lost after the commit was written, and a client that asks again on its own is then told that the version is taken: by
-//! the commit itself. To report that as a conflict would write the same files twice. So every commit carries an identifier of its own, and
-//! whatever is not plainly done is decided by reading the version.
+//! A reply can be lost after the commit was written. A client that then retries on its own is told
+//! that the version is taken, although its own commit took it. If lakebed reported this as a
+//! conflict, the same files would be written twice. So each commit has an identifier of its own,
+//! and unless the store clearly says that the commit was written, lakebed reads the version and
+//! compares the identifier.
 
 use std::time::Duration;
 
@@ -19,39 +22,43 @@ use crate::env::Env;
 use crate::probe;
 use crate::store::{Put, PutOutcome, Store, Unflushed};
 
-/// How long it is tried to write a commit, or to find out whether it was: the client of the store has its own, longer budget with each
-/// request.
+/// The time limit for writing a commit, and for finding out whether it was written. The client of
+/// the store has its own, longer limit for each request.
 const BUDGET: Duration = Duration::from_secs(30);
-/// So often at least, however long a request took.
+/// The least number of attempts, however long a request took.
 const ROUNDS: u32 = 3;
-/// The pauses are drawn at random, from nothing up to these, which double.
+/// The pauses are random, from zero up to a limit. The limit doubles from the first value to the
+/// second.
 const FIRST_PAUSE_MS: u64 = 100;
 const LONGEST_PAUSE_MS: u64 = 4000;
 
-/// What came of an attempt to write a version.
+/// The result of an attempt to write a version.
 #[derive(Debug)]
 pub enum PutCommit {
-    /// The version is this commit; the store's mark of its file, without quotation marks, if the store has told it.
+    /// This commit has the version. The value is the entity tag of its file without quotation
+    /// marks, if the store returned it.
     Done(Option<String>),
-    /// The version is another writer's; its commit, if it had to be read to know that.
+    /// Another writer has the version. The value is that commit, if it had to be read to find out.
     Taken(Option<Vec<CommitPart>>),
 }
 
-/// Writes a version if nobody has, and not before the `files` that it names are safe. `txn_id` is `commitInfo.txnId` of the commit, and the `commitInfo` its first line.
+/// Writes a version if it does not exist, and not before the `files` that it names are durable.
+/// `txn_id` is `commitInfo.txnId` of the commit, and the `commitInfo` is its first line.
 ///
-/// An error of kind [`ErrorKind::CommitUnknown`] says that the commit may be there or not, or may yet come; after any other error it is not
-/// there.
+/// After an error of kind [`ErrorKind::CommitUnknown`] the commit may exist, or may still appear.
+/// After any other error it does not exist.
 pub async fn put_commit(store: &Store, version: u64, bytes: Bytes, txn_id: &str, files: &[Unflushed]) -> Result<PutCommit> {
     probe::check_put_if_absent(store).await?;
     let commit = LogPath::commit(version);
     let object = store.log_path(&commit.name)?;
     let mut budget = RetryBudget::begin(&store.options().env);
-    // Once an answer was lost, that request may yet be carried out, whatever the store says to later ones.
+    // After a lost reply, the store may still carry out that request, whatever it says to later
+    // requests.
     let mut in_doubt = false;
     loop {
         let refused = match store.put_if_absent_after(files, &object, bytes.clone()).await {
             Ok(Put { outcome: PutOutcome::Done, e_tag }) => return Ok(PutCommit::Done(e_tag.map(|tag| unquoted(&tag)))),
-            // No network stands between, and no client that asks again.
+            // There is no network in between, and no client that retries.
             Ok(_) if store.is_local() => return Ok(PutCommit::Taken(None)),
             Ok(_) => None,
             Err(error) => Some(error),
@@ -60,15 +67,18 @@ pub async fn put_commit(store: &Store, version: u64, bytes: Bytes, txn_id: &str,
             (Ok(Winner::Ours), _) => return Ok(PutCommit::Done(None)),
             (Ok(Winner::Other(parts)), _) => return Ok(PutCommit::Taken(Some(parts))),
             (Ok(Winner::Nobody), Some(error)) if !in_doubt && !is_passing(&error) => return Err(error),
-            // The request may yet be carried out: to make it again is safe, as at most one of both can succeed.
+            // The store may still carry out the request. A second request is safe, because at most
+            // one of the two can succeed.
             (Ok(Winner::Nobody), Some(error)) => error,
-            // As S3 answers when another write of the name is under way, which then came to nothing.
+            // S3 answers so when another write to the name was under way and then failed.
             (Ok(Winner::Nobody), None) => taken_by_nobody(store, &object),
-            // This version's file exists and is damaged. It cannot be ours, and ours can no longer be written.
+            // The file of this version exists and is damaged. It is not this commit, and this
+            // commit can no longer be written.
             (Err(error), None) if !in_doubt && matches!(error.kind(), ErrorKind::Corrupt { .. }) => {
                 return Err(error.within(store.url()));
             }
-            // After a lost answer the file may be ours, and only the answer that shows it damaged be wrong.
+            // After a lost reply the file may be this commit, and only the reply that shows it
+            // damaged may be wrong.
             (Err(error), _) => error,
         };
         in_doubt = true;
@@ -78,7 +88,7 @@ pub async fn put_commit(store: &Store, version: u64, bytes: Bytes, txn_id: &str,
     }
 }
 
-/// Whose commit a version is.
+/// The writer of a version.
 enum Winner {
     Ours,
     Other(Vec<CommitPart>),
@@ -92,13 +102,13 @@ async fn find_winner(store: &Store, commit: &LogPath, txn_id: &str) -> Result<Wi
         Err(error) if error.is_not_found() => return Ok(Winner::Nobody),
         Err(error) => return Err(error),
     };
-    // Whoever wrote something else on the first line, or nothing that can be read, was not we.
+    // A commit with another first line, or with an unreadable one, was written by another writer.
     let first = parts.first().and_then(|part| lines(&part.lines).next()).and_then(|(_, line)| parse_line(line).ok().flatten());
     let is_ours = matches!(&first, Some(Action::CommitInfo(info)) if info.text("txnId") == Some(txn_id));
     Ok(if is_ours { Winner::Ours } else { Winner::Other(parts) })
 }
 
-/// Pauses between attempts, for as long as it is worth trying.
+/// The pauses between attempts, and the time until the last attempt.
 struct RetryBudget<'a> {
     env: &'a Env,
     until: Duration,
@@ -110,7 +120,7 @@ impl<'a> RetryBudget<'a> {
         Self { env, until: env.monotonic() + BUDGET, rounds: 0 }
     }
 
-    /// Waits, unless budget is at its end.
+    /// Waits. Returns false when the time is used up.
     async fn pause(&mut self) -> bool {
         self.rounds += 1;
         if self.rounds >= ROUNDS && self.env.monotonic() >= self.until {

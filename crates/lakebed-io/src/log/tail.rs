@@ -1,7 +1,8 @@
-//! The newest files of a log on this machine, found by their names: a log of many thousand files is not listed for the sake of the last few.
+//! Finds the newest files of a log on the local disk by their names, so that a log with many
+//! thousand files is not listed for its last few.
 //!
-//! Only what follows without a gap is found. Where more is to be known (a gap, many commits, a checkpoint under another name), the caller
-//! lists.
+//! Only files that follow without a gap are found. In all other cases (a gap, many commits, a
+//! checkpoint under another name) the caller lists the log.
 
 use std::fs;
 use std::path::Path as FilePath;
@@ -13,14 +14,14 @@ use lakebed_core::path::{LOG_DIR, LogPath, checkpoint_name, checksum_name, commi
 
 use crate::store::Store;
 
-/// From so many commits on, listing is cheaper.
+/// From this many commits on, a listing is cheaper.
 const MOST: u64 = 256;
 
-/// So many versions back a checksum is looked for.
+/// A checksum is looked for in this many of the newest versions.
 const CHECKSUMS: u64 = 3;
 
-/// The files of version `from` and later: its classic checkpoint, commits and the newest checksum; none if that is not for certain all there
-/// is, or if the store is not this machine.
+/// The files of version `from` and later: its classic checkpoint, its commits and the newest
+/// checksum. `None` if there may be more files, or if the store is not the local disk.
 pub async fn find_tail(store: &Store, from: u64) -> Result<Option<Vec<ListedLogFile>>> {
     let folder = store.path_of(LOG_DIR)?;
     let Some(file) = store.local_path(&folder) else { return Ok(None) };
@@ -38,7 +39,7 @@ fn find(folder: &FilePath, from: u64) -> Option<Vec<ListedLogFile>> {
         }
     }
     let last = next.checked_sub(1).filter(|_| next > from)?;
-    // What lies behind a gap is for the listing to find.
+    // The listing finds the files behind a gap.
     if (next + 1..next + 3).any(|version| look(folder, &commit_name(version)).is_some()) {
         return None;
     }
@@ -58,7 +59,7 @@ fn look(folder: &FilePath, name: &str) -> Option<ListedLogFile> {
 mod tests {
     use super::*;
 
-    /// The names that are found from a version on among these files.
+    /// The names that are found from a version on, given these files.
     #[track_caller]
     fn check(names: &[String], from: u64, expected: Option<&[&str]>) {
         let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,8 @@
-//! The log on a web server that lists nothing: its files are found by asking for their names.
+//! Finds the log on a web server that cannot list, by asking for files by name.
 //!
-//! That finds what most tables consist of, one classic checkpoint and the commits above it, and not what cannot be guessed: compactions,
-//! checkpoints of several parts or with unique names, and commits above a gap.
+//! This finds the files of most tables: one classic checkpoint and the commits above it. It does
+//! not find names that cannot be guessed: log compactions, checkpoints with several parts or unique
+//! names, and commits behind a gap.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use lakebed_core::error::Result;
@@ -12,10 +13,11 @@ use super::commits::CONCURRENCY;
 use super::listed::listed_file;
 use crate::store::Store;
 
-/// The checkpoint of version `from`, the commits from there on up to the first that is missing, and the checksum of the last one.
+/// The checkpoint of version `from`, the commits from there up to the first missing one, and the
+/// checksum of the last commit.
 pub(super) async fn find_log(store: &Store, from: u64) -> Result<Vec<ListedLogFile>> {
     let mut files: Vec<ListedLogFile> = find(store, checkpoint_name(from)).await?.into_iter().collect();
-    // The commit of a checkpoint's own version may have been cleaned up.
+    // Log cleanup may have deleted the commit of the checkpoint's version.
     files.extend(find(store, commit_name(from)).await?);
     if files.is_empty() {
         return Ok(files);

@@ -1,4 +1,4 @@
-//! Writing what helps the readers of a log: the hint and checksums. Commits are put elsewhere.
+//! Writes the files that help readers of a log: the hint and checksums. `put` writes commits.
 
 #[cfg(test)]
 mod tests;
@@ -11,9 +11,10 @@ use lakebed_core::path::{HINT_NAME, checksum_name};
 use super::{ReadHint, read_hint};
 use crate::store::{PutOutcome, Store};
 
-/// Writes `_last_checkpoint`, unless it names a later version. Tells whether it was written.
+/// Writes `_last_checkpoint`, unless it names a later version. Returns whether it was written.
 ///
-/// Two writers may do so at once, and then the earlier version may be the one that stays: a hint that is behind costs a longer listing.
+/// Two writers may write it at the same time, and the hint with the earlier version may stay. An
+/// old hint only makes the next listing longer.
 pub async fn write_hint(store: &Store, hint: &Hint) -> Result<bool> {
     if let ReadHint::Sound(found) = read_hint(store).await?
         && found.version > hint.version
@@ -24,12 +25,12 @@ pub async fn write_hint(store: &Store, hint: &Hint) -> Result<bool> {
     Ok(true)
 }
 
-/// Writes the checksum of a version, if there is none.
+/// Writes the checksum of a version, if it does not exist.
 pub async fn put_checksum(store: &Store, version: u64, checksum: &VersionChecksum) -> Result<PutOutcome> {
     store.put_disposable_if_absent(&store.log_path(&checksum_name(version))?, checksum.to_json()?.into()).await
 }
 
-/// The name of the checksum that Hadoop keeps, hidden, beside a file of this name that it writes to a disk.
+/// The name of the hidden checksum that Hadoop keeps beside a local file of this name.
 pub fn hadoop_checksum_name(name: &str) -> String {
     format!(".{name}.crc")
 }
