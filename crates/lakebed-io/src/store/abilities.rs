@@ -1,4 +1,4 @@
-//! What a service offers: how its folders are listed, and how an object gets a name that must be new.
+//! What a service can do: how its folders are listed, and how objects are written.
 
 use std::sync::Arc;
 
@@ -6,33 +6,33 @@ use object_store::ObjectStore;
 
 use super::url::location::Service;
 
-/// How a folder is listed with the fewest requests.
+/// The way to list a folder with the fewest requests.
 pub(in crate::store) enum Listing {
-    /// From a name on, in the order of names, so that it may end early.
+    /// The store lists in the order of names and can begin at a name, so a listing may end early.
     Ordered,
-    /// All of the folder, in no order.
+    /// The store lists the whole folder, in any order.
     Whole,
-    /// By reading the directory.
+    /// The directory on the local disk is read.
     Local,
-    /// By this client, if the web server lists folders at all.
+    /// This client lists, if the web server can list folders at all.
     Web(Arc<dyn ObjectStore>),
 }
 
-/// How objects are written.
+/// The way in which objects are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum Writing {
-    /// As files of this machine, by the system's own calls.
+    /// As local files, by system calls.
     Files,
-    /// By the store's put, which can be asked to fail when the object exists.
+    /// By a put that can be told to fail if the object exists.
     ConditionalPut,
-    /// By the store's put, which always overwrites. A name that must be new is given by a rename.
+    /// By a put that always overwrites. A name that must be new is given by a rename.
     Rename,
-    /// Not at all.
+    /// The service cannot be written.
     ReadOnly,
 }
 
 impl Service {
-    /// How its objects are written.
+    /// The way in which its objects are written.
     pub(in crate::store) fn writing(&self) -> Writing {
         match self {
             Self::Local => Writing::Files,

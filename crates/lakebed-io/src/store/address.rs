@@ -1,4 +1,4 @@
-//! Where a table's root is, as the store, URLs and messages name it.
+//! The root of a table, as the store, URLs and messages name it.
 
 use lakebed_core::error::{Error, Result};
 use object_store::path::Path;
@@ -8,23 +8,23 @@ use url::Url;
 pub(in crate::store) struct Address {
     pub(in crate::store) root: Path,
     pub(in crate::store) url: Url,
-    /// What stands before the path of an object in messages: `s3://bucket/`, or `/`.
+    /// The text before the path of an object in messages: `s3://bucket/`, or `/`.
     pub(in crate::store) base: String,
 }
 
 impl Address {
-    /// A folder of this machine.
+    /// The address of a local folder.
     pub(in crate::store) fn of_files(root: Path, url: Url) -> Self {
         Self { root, url, base: "/".to_owned() }
     }
 
-    /// A folder of another store.
+    /// The address of a folder in another store.
     pub(in crate::store) fn of_objects(root: Path, url: Url) -> Self {
         let base = base_of(&url);
         Self { root, url, base }
     }
 
-    /// The object of this name below the root. The name is taken as it is: nothing is encoded or decoded.
+    /// The path of an object below the root. The name is neither encoded nor decoded.
     pub(in crate::store) fn path_of(&self, relative: &str) -> Result<Path> {
         let names = relative.split('/').filter(|name| !name.is_empty());
         let root = self.root.as_ref().split('/').filter(|name| !name.is_empty());
@@ -34,13 +34,13 @@ impl Address {
         })
     }
 
-    /// An object as messages name it.
+    /// The name of an object in messages.
     pub(in crate::store) fn describe(&self, path: &Path) -> String {
         format!("{}{path}", self.base)
     }
 }
 
-/// The URL up to its path, with a slash.
+/// The URL up to its path, with a slash at the end.
 fn base_of(url: &Url) -> String {
     let mut base = url[..::url::Position::BeforePath].to_owned();
     if !base.ends_with('/') {

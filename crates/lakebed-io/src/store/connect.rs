@@ -1,4 +1,4 @@
-//! From a [`StoreLocation`] and options to a connected store of object_store's. Nothing here talks to the network yet.
+//! Connects to a store, given a [`StoreLocation`] and options. Nothing here makes a request.
 //!
 //! Read [`connect`] first.
 
@@ -16,7 +16,8 @@ use super::options::{StoreOptions, known, own};
 use super::url::location::{Service, StoreLocation};
 use crate::at::without;
 
-/// Connects to the service of `location`. `environment` is [`options::environment`] but in tests.
+/// Connects to the service of `location`. Outside of tests, `environment` is
+/// [`options::environment`].
 pub(crate) fn connect(location: &StoreLocation, with: &StoreOptions, environment: &[(String, String)]) -> Result<Connection> {
     known::check_known(&with.options)?;
     let retry = own::retry(&with.options)?;
@@ -42,7 +43,7 @@ pub(crate) fn connect(location: &StoreLocation, with: &StoreOptions, environment
     Ok(Connection { secrets, ..connection })
 }
 
-/// The stores of `memory://name`, one a name, for the life of the process.
+/// The stores of `memory://name`. There is one for each name, and it lives as long as the process.
 fn memory(name: &str) -> Arc<dyn ObjectStore> {
     static STORES: Mutex<Option<HashMap<String, Arc<InMemory>>>> = Mutex::new(None);
     let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,6 @@
-//! What a service is connected with, and what comes of it.
+//! The request for a connection to a service, and the connection.
 //!
-//! Each service's own folder has a method of [`ConnectRequest`] that makes its [`Connection`].
+//! The folder of each service adds a method to [`ConnectRequest`] that creates its [`Connection`].
 
 use std::sync::Arc;
 
@@ -15,26 +15,27 @@ use super::options::own::duration;
 use super::options::{self, Settings, StoreOptions, settings};
 use super::url::location::{Service, StoreLocation};
 
-/// A store with what [`Store`](super::Store) must know of it.
+/// A client of object_store, with the facts about it that [`Store`](super::Store) needs.
 pub(crate) struct Connection {
     pub(crate) store: Arc<dyn ObjectStore>,
-    /// The implementation was given, not made from a URL.
+    /// Whether the caller passed the implementation. Otherwise it was created from a URL.
     pub(crate) is_given: bool,
     /// Values that must not appear in messages.
     pub(crate) secrets: Vec<String>,
-    /// How often a request is made again.
+    /// How often a failed request is repeated.
     pub(crate) max_retries: usize,
     /// How folders are listed.
     pub(crate) listing: Listing,
-    /// The same store as one that lists page by page, if it can.
+    /// The same client as one that lists page by page, if it can.
     pub(crate) pages: Option<Arc<dyn PaginatedListStore>>,
-    /// With what the options said of it, such as Azure's account.
+    /// The service, completed by the options, such as with the account of Azure.
     pub(crate) service: Service,
-    /// Where the service is, if that is not its maker's address: then it may only speak like it.
+    /// The address of the service, if it is not an address of the service's maker. Such a service
+    /// may only imitate the protocol.
     pub(crate) endpoint: Option<String>,
 }
 
-/// What every service needs to be connected to.
+/// The facts that a connection to any service needs.
 pub(in crate::store) struct ConnectRequest<'a> {
     pub(in crate::store) location: &'a StoreLocation,
     pub(in crate::store) with: &'a StoreOptions,
@@ -42,7 +43,7 @@ pub(in crate::store) struct ConnectRequest<'a> {
     pub(in crate::store) retry: RetryConfig,
 }
 
-/// An error that already says everything, or one of object_store's to be wrapped.
+/// An error of lakebed, or an error of object_store that is still to be wrapped.
 pub(in crate::store) enum ConnectError {
     Ours(Error),
     Theirs(object_store::Error),
@@ -61,24 +62,24 @@ impl From<object_store::Error> for ConnectError {
 }
 
 impl Connection {
-    /// A connection that somebody else made to this service.
+    /// A connection around an implementation that the caller passed.
     pub(in crate::store) fn given(store: Arc<dyn ObjectStore>, service: Service) -> Self {
         let listing = Listing::Ordered;
-        // Whoever gives an implementation decides how often it makes a request again.
+        // The implementation decides itself how often it repeats a request.
         let max_retries = 0;
         Self { store, is_given: true, secrets: Vec::new(), max_retries, listing, pages: None, service, endpoint: None }
     }
 }
 
 impl ConnectRequest<'_> {
-    /// A connection to a service that lists in order and has no other ability.
+    /// A connection to a service that lists in order, and not page by page.
     pub(in crate::store) fn plain(&self, store: Arc<dyn ObjectStore>) -> Connection {
         let (service, max_retries) = (self.location.service.clone(), self.retry.max_retries);
         let listing = Listing::Ordered;
         Connection { store, is_given: false, secrets: Vec::new(), max_retries, listing, pages: None, service, endpoint: None }
     }
 
-    /// A connection to a service that also lists page by page.
+    /// A connection to a service that can also list page by page.
     pub(in crate::store) fn paged<S: ObjectStore + PaginatedListStore>(&self, store: Arc<S>) -> Connection {
         let pages: Arc<dyn PaginatedListStore> = store.clone();
         Connection { pages: Some(pages), ..self.plain(store) }
@@ -88,7 +89,7 @@ impl ConnectRequest<'_> {
         settings(self.environment, &self.location.embedded, &self.with.options, self.with.credentials.is_some())
     }
 
-    /// Everything among options, URL and environment that looks like a secret.
+    /// All values of options, URL and environment that may be secrets.
     pub(in crate::store) fn secrets(&self) -> Vec<String> {
         const SECRET: [&str; 8] = ["secret", "token", "key", "sas", "password", "query", "credential", "master"];
         let named = self.with.options.iter().map(|(name, value)| (name.as_str(), value));
@@ -103,7 +104,8 @@ impl ConnectRequest<'_> {
             .chain(environment)
             .filter(|(name, value)| {
                 let name = name.to_ascii_lowercase();
-                // Short values would be found everywhere; files, URLs and ids of secrets help in messages and open nothing by themselves.
+                // Short values would match everywhere. Paths, URLs and ids of secrets open nothing
+                // by themselves, and they help in messages.
                 let harmless = ["file", "url", "_id", "_uri"].iter().any(|end| name.ends_with(end));
                 value.len() >= 6 && SECRET.iter().any(|word| name.contains(word)) && !harmless
             })
@@ -124,7 +126,7 @@ impl ConnectRequest<'_> {
 
 pub(in crate::store) const USER_AGENT: &str = concat!("lakebed/", env!("CARGO_PKG_VERSION"));
 
-/// Times get the spelling that object_store reads.
+/// Converts durations to the spelling that object_store reads.
 pub(in crate::store) fn client_value(key: ClientConfigKey, value: String) -> Result<String> {
     use ClientConfigKey as K;
     match key {
@@ -135,7 +137,8 @@ pub(in crate::store) fn client_value(key: ClientConfigKey, value: String) -> Res
     }
 }
 
-/// An unencrypted endpoint is refused here rather than by a riddle at the first request.
+/// Refuses an unencrypted endpoint here, because the error of the first request would not name the
+/// reason.
 pub(in crate::store) fn check_encrypted<K: options::Key>(found: &Settings<K>, endpoints: &[K], allow: K) -> Result<()> {
     let allowed = found.get(&allow).is_some_and(|value| is_on(value));
     match endpoints.iter().filter_map(|key| found.get(key)).find(|endpoint| endpoint.starts_with("http://")) {
@@ -147,12 +150,12 @@ pub(in crate::store) fn check_encrypted<K: options::Key>(found: &Settings<K>, en
     }
 }
 
-/// As object_store reads a switch.
+/// Whether a switch is on, by the same rule as in object_store.
 pub(in crate::store) fn is_on(value: &str) -> bool {
     ["true", "1", "yes", "y", "on"].contains(&value.trim().to_ascii_lowercase().as_str())
 }
 
-/// An address, fit to be shown, unless it is of one of these domains.
+/// The address without secrets, unless it belongs to one of these domains.
 pub(in crate::store) fn elsewhere(address: &str, domains: &[&str]) -> Option<String> {
     let url = Url::parse(address).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();

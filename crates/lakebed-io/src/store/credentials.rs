@@ -1,6 +1,7 @@
-//! Credentials that come from the caller's code and expire: asked for once, kept until shortly before they expire, then asked for again.
+//! Credentials that come from the caller's code and expire. They are fetched once, kept until
+//! shortly before they expire, and then fetched again.
 //!
-//! Read [`CredentialSource`] first. [`Refreshing`] is what the stores below see.
+//! Read [`CredentialSource`] first. The clients of stores see a [`Refreshing`].
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,18 +13,21 @@ use object_store::CredentialProvider;
 
 use crate::env::Env;
 
-/// Somebody who knows the current credentials, such as a catalog or an SDK.
+/// A source of current credentials, such as a catalog or an SDK.
 pub trait CredentialSource: Send + Sync {
-    /// Fetches them. May block; it is called from a thread that may, and by one caller at a time.
+    /// Fetches the credentials. The call may block. lakebed calls it on a thread for blocking work,
+    /// and only one call runs at a time.
     fn get(&self) -> Result<Credentials>;
 }
 
-/// Credentials under the names of storage options, such as `aws_access_key_id` or `azure_storage_sas_token`.
+/// Credentials under the names of storage options, such as `aws_access_key_id` or
+/// `azure_storage_sas_token`.
 #[derive(Clone, Default)]
 pub struct Credentials {
-    /// Names and values; GCS takes `token`.
+    /// Names and values. GCS takes `token`.
     pub options: HashMap<String, String>,
-    /// Milliseconds since the epoch. Without it the source is asked again every five minutes.
+    /// The expiry in milliseconds since the epoch. Without it the source is asked again every five
+    /// minutes.
     pub expires_at_ms: Option<i64>,
 }
 
@@ -34,19 +38,21 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// How long credentials without an expiry are believed.
+/// The time for which credentials without an expiry are used.
 const UNDATED_MS: i64 = 5 * 60 * 1000;
-/// How long before the expiry new ones are fetched, unless they live so briefly that a fifth of their life is less.
+/// New credentials are fetched this long before the expiry, or after four fifths of their life,
+/// whichever comes later.
 const MARGIN_MS: i64 = 5 * 60 * 1000;
-/// A source that hands out expired credentials is not asked more often than this.
+/// A source that returns expired credentials is not asked more often than this.
 const PATIENCE_MS: i64 = 1000;
 
-/// A source behind a cache, seen as object_store's provider of one service's kind of credential.
+/// A source behind a cache, as a provider of object_store for the credentials of one service.
 pub(crate) struct Refreshing<C> {
     source: Arc<dyn CredentialSource>,
     env: Env,
     convert: fn(&Credentials) -> Result<C>,
-    /// Held while the source is asked: everybody else waits for that one answer.
+    /// The lock is held while the source is asked, so that all other tasks wait for that one
+    /// result.
     current: tokio::sync::Mutex<Option<Current<C>>>,
 }
 
@@ -122,7 +128,8 @@ impl<C: Send + Sync> CredentialProvider for Refreshing<C> {
     }
 }
 
-/// Names what came, never its values.
+/// The error for missing credentials. It lists the names of the received options and none of their
+/// values.
 pub(in crate::store) fn lacks(service: &str, wanted: &str, credentials: &Credentials) -> Error {
     let mut names: Vec<&str> = credentials.options.keys().map(String::as_str).collect();
     names.sort_unstable();

@@ -1,4 +1,5 @@
-//! Whether two stores are one, so that what is done through one of them may be done through the other.
+//! Tells whether two stores are the same, so that work through one of them may be done through the
+//! other.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Weak};
@@ -9,23 +10,27 @@ use object_store::path::Path;
 use super::Store;
 use super::credentials::CredentialSource;
 
-/// Where a store leads, and by which options. Holds secrets: it is for comparing only.
+/// The location of a store and the options to reach it. It contains secrets, so it must only be
+/// compared.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct StoreIdentity {
     url: String,
     root: Path,
     options: Vec<(String, String)>,
-    /// Two callables may give credentials of two people.
+    /// Two credential sources may return the credentials of two users.
     credentials: Option<Same<dyn CredentialSource>>,
-    /// An implementation that was given may lead anywhere, whatever its URL.
+    /// An implementation that the caller passed may reach any place, whatever its URL says.
     given: Option<Same<dyn ObjectStore>>,
 }
 
-/// What an [`Arc`] holds, which equals nothing but itself. It may go, but while this is there nothing else comes to its address.
+/// Equals another value only if both point to the same [`Arc`]. The [`Arc`] may be dropped, but
+/// while this weak reference exists its address is not used again.
 struct Same<T: ?Sized>(Weak<T>);
 
 impl Store {
-    /// What is the same for stores that reach the same place in the same way. Stores that were given are the same around one [`Arc`].
+    /// The identity of the store. Opened stores have the same identity if they reach the same
+    /// location with the same options. Stores around a passed implementation have the same identity
+    /// if they share its [`Arc`].
     pub fn identity(&self) -> StoreIdentity {
         let options = &self.0.options;
         let mut given: Vec<(String, String)> =

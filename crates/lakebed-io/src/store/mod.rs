@@ -1,9 +1,11 @@
-//! Stores: a table's URL and options become a [`Store`], through which all bytes of the table are read and written.
+//! Stores. The URL and the options of a table become a [`Store`], which reads and writes all bytes
+//! of the table.
 //!
-//! Read [`Store::open`] first. `url` understands URLs, `options` the options, `credentials` the callables, and `connect` makes the
-//! connection. `request` reads, lists, writes and deletes objects, `commit` holds what a commit needs, and `local` works on files of this
-//! machine. Each service has a folder for what only it does; `abilities` says what it can do. `resolve` finds the file of a path of the
-//! log, and `identity` tells which stores are one.
+//! Read [`Store::open`] first. `url` parses URLs, `options` checks the options, `credentials`
+//! fetches credentials, and `connect` creates the connection. `request` reads, lists, writes and
+//! deletes objects, `commit` has what a commit needs, and `local` works on local files. Each
+//! service has a folder for its own code, and `abilities` says what a service can do. `resolve`
+//! finds the object of a path in the log, and `identity` tells whether two stores are the same.
 
 mod abilities;
 mod address;
@@ -68,21 +70,23 @@ struct Inner {
     connection: Connection,
     address: Address,
     options: StoreOptions,
-    /// How files of this machine are treated.
+    /// The rules for local files.
     file_rules: FileRules,
     windows: Windows,
-    /// Stores that absolute paths led to.
+    /// The stores of absolute paths outside of this one.
     others: Mutex<HashMap<Service, Store>>,
     /// See [`Store::unproven`].
     unproven: Option<String>,
 }
 
 impl Store {
-    /// The store at a URL, or at a path on this machine. No request is made yet, so that a missing table shows itself only later.
+    /// Opens the store at a URL or at a local path. It makes no request, so a missing table is
+    /// noticed only later.
     ///
-    /// URLs are of the schemes `file`, `memory`, `s3`, `s3a`, `az`, `abfs`, `abfss`, `adl`, `wasb`, `wasbs`, `gs`, `hdfs`, `viewfs`,
-    /// `http` and `https`; their paths are percent-decoded once. What has no scheme is a local path and taken as it is.
-    /// `memory://name` is the same store for the whole process.
+    /// The schemes of URLs are `file`, `memory`, `s3`, `s3a`, `az`, `abfs`, `abfss`, `adl`, `wasb`,
+    /// `wasbs`, `gs`, `hdfs`, `viewfs`, `http` and `https`. Paths of URLs are percent-decoded once.
+    /// A text without a scheme is a local path and is taken unchanged. `memory://name` is the same
+    /// store for the whole process.
     pub fn open(url: &str, options: StoreOptions) -> Result<Self> {
         Self::open_location(StoreLocation::of_table(url)?, options)
     }
@@ -107,16 +111,18 @@ impl Store {
         })))
     }
 
-    /// A store around any implementation, below `root` and shown as `url`; for tests and for stores that have no URL.
+    /// A store around any implementation, with the root at `root` and the URL `url`. It is for
+    /// tests and for stores that have no URL.
     pub fn from_object_store(object_store: Arc<dyn ObjectStore>, root: Path, url: Url) -> Self {
         Self::from_object_store_with(object_store, root, url, StoreOptions::default())
     }
 
-    /// The same with options, of which those that make a connection mean nothing here.
+    /// The same with options. Options that configure a connection have no effect here.
     pub fn from_object_store_with(object_store: Arc<dyn ObjectStore>, root: Path, url: Url, options: StoreOptions) -> Self {
         let within = Within::new(file_path(&root), options.allow_absolute_paths);
         let address = Address::of_objects(root, url);
-        // So that absolute paths below the URL are found to be the table's own.
+        // The service of the URL, so that absolute paths below the URL are recognised as the
+        // table's own.
         let service = StoreLocation::parse(address.url.as_str())
             .map_or_else(|_| Service::Memory { name: address.base.clone() }, |location| location.service);
         let unproven = match &service {
@@ -135,12 +141,12 @@ impl Store {
         }))
     }
 
-    /// The root's URL, without secrets and without a slash at the end.
+    /// The URL of the root, without secrets and without a slash at the end.
     pub fn url(&self) -> &str {
         self.0.address.url.as_str()
     }
 
-    /// The root as the store names it.
+    /// The path of the root in the store.
     pub fn root(&self) -> &Path {
         &self.0.address.root
     }
@@ -150,52 +156,52 @@ impl Store {
         &self.0.connection.store
     }
 
-    /// The options that it was opened with.
+    /// The options that the store was opened with.
     pub fn options(&self) -> &StoreOptions {
         &self.0.options
     }
 
-    /// The object of this name below the root. The name is taken as it is: nothing is encoded or decoded.
+    /// The path of an object below the root. The name is neither encoded nor decoded.
     pub fn path_of(&self, relative: &str) -> Result<Path> {
         self.0.address.path_of(relative)
     }
 
-    /// The file of this name in the table's log.
+    /// The path of a file in the table's log.
     pub fn log_path(&self, name: &str) -> Result<Path> {
         self.path_of(&format!("{LOG_DIR}/{name}"))
     }
 
-    /// An object as messages name it.
+    /// The name of an object in messages.
     pub fn describe(&self, path: &Path) -> String {
         self.0.address.describe(path)
     }
 
-    /// The file behind an object, if the store is this machine's file system.
+    /// The path of the local file, if the store is the local disk.
     pub fn local_path(&self, path: &Path) -> Option<PathBuf> {
         self.is_local().then(|| file_path(path))
     }
 
-    /// Where files must lie, if the store is this machine's file system.
+    /// The folder in which local files must lie.
     pub(crate) fn within(&self) -> Within {
         self.0.file_rules.within.clone()
     }
 
-    /// Whether this is the machine's file system.
+    /// Whether the store is the local disk.
     pub(crate) fn is_local(&self) -> bool {
         matches!(self.0.connection.listing, Listing::Local)
     }
 
-    /// Whether this is a web server, which may be unable to list its folders or to send parts of a file.
+    /// Whether the store is a web server, which may be unable to list folders or to send ranges.
     pub fn is_web(&self) -> bool {
         matches!(self.0.connection.listing, Listing::Web(_))
     }
 
-    /// The store by name and address, if nothing is known of it but the protocol that it speaks.
+    /// The name and address of a store of which only the protocol is known.
     pub(crate) fn unproven(&self) -> Option<&str> {
         self.0.unproven.as_deref()
     }
 
-    /// How objects are written.
+    /// The way in which objects are written.
     fn writing(&self) -> Writing {
         self.0.connection.service.writing()
     }

@@ -1,9 +1,12 @@
-//! Storage options: which keys exist, how the environment and the URL add to them, and which part of them each service takes.
+//! Storage options: their keys, how the environment and the URL add to them, and which of them a
+//! service takes.
 //!
-//! Keys are those of object_store and of deltalake, in any case, with or without their prefix. The caller's options win over what the URL
-//! implies, and that over the environment; as soon as an option or a credentials source names credentials, those of the environment are
-//! left out altogether, so that two identities never mix. A key that no service knows is an error, since it is nearly always a typing
-//! mistake; a key of another service is skipped, so that one set of options may serve several tables. Read [`settings`] first.
+//! The keys are those of object_store and deltalake, in any case, with or without their prefix.
+//! Options of the caller override those of the URL, and those of the URL override the environment.
+//! If an option or a credential source supplies credentials, those of the environment are ignored,
+//! so that two identities never mix. A key that no service knows is an error, because it is nearly
+//! always a typing mistake. A key of another service is ignored, so that one set of options works
+//! for several tables. Read [`settings`] first.
 
 pub(super) mod known;
 pub(super) mod own;
@@ -20,24 +23,26 @@ use lakebed_core::error::{Error, Result};
 pub use store_options::StoreOptions;
 pub use without_secrets::options_without_secrets;
 
-/// The options that one service takes, its own kind of key.
+/// The options of one service, by its own kind of key.
 pub(crate) type Settings<K> = HashMap<K, String>;
 
-/// A service's keys, and what they need to know about each other.
+/// The keys of a service, and how they relate to each other.
 pub(crate) trait Key: FromStr + AsRef<str> + Eq + Hash + Copy + 'static {
-    /// How the environment's variables for this service begin.
+    /// The prefix of the service's environment variables.
     const ENV_PREFIX: &'static str;
-    /// A variable that begins otherwise, and the key that it stands for.
+    /// An environment variable with another prefix, and the key that it sets.
     const ENV_ALIAS: Option<(&'static str, &'static str)> = None;
-    /// Whether the key is a part of somebody's identity.
+    /// Whether the key belongs to an identity.
     fn names_identity(self) -> bool;
-    /// Keys that would take precedence over this one without the caller's having named them.
+    /// The keys of the environment that would override this key although the caller set it.
     fn shadowed_by(self) -> &'static [Self];
 }
 
-/// What applies to a service, out of `environment`, what the URL said, and the caller's `options`.
+/// The options of a service, merged from `environment`, from the URL (`embedded`) and from the
+/// caller's `options`.
 ///
-/// `own_identity` says that credentials come from elsewhere, so that the environment's must not interfere.
+/// `own_identity` says that credentials come from elsewhere, so that those of the environment are
+/// ignored.
 pub(crate) fn settings<K: Key>(
     environment: &[(String, String)],
     embedded: &[(&'static str, String)],
@@ -84,7 +89,7 @@ fn key_of_variable<K: Key>(name: &str) -> Option<K> {
     (!K::ENV_PREFIX.is_empty() && name.starts_with(K::ENV_PREFIX)).then(|| K::from_str(&name.to_ascii_lowercase()).ok())?
 }
 
-/// The environment as text, in a fixed order.
+/// The environment variables that are valid text, sorted.
 pub(crate) fn environment() -> Vec<(String, String)> {
     let mut variables: Vec<_> =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();

@@ -1,4 +1,5 @@
-//! From a path of the log to an object. A table is untrusted input: what leads out of its root is refused unless the caller allows it.
+//! Finds the object of a path in the log. A table is untrusted input, so a path that leads out of
+//! its root is refused unless the caller allows it.
 
 use std::sync::PoisonError;
 
@@ -11,7 +12,8 @@ use super::url::location::{Service, StoreLocation};
 use crate::store::local::file_path::file_path;
 
 impl Store {
-    /// The object that a path of the log means, and the store to ask for it: this one, or, when absolute paths are allowed, another.
+    /// The object of a path in the log, and its store. This is the same store or, if absolute paths
+    /// are allowed, another one.
     pub fn resolve(&self, path: &FilePath) -> Result<(Store, Path)> {
         let absolute = match path {
             FilePath::Relative(relative) => return Ok((self.clone(), self.path_of(relative)?)),
@@ -39,7 +41,8 @@ impl Store {
         Ok((other, file))
     }
 
-    /// The name below the root of what a path of the log means. None if it lies elsewhere, or if that cannot be told from its spelling.
+    /// The name below the root of a path in the log. `None` if the path leads elsewhere, or if its
+    /// spelling does not show where it leads.
     pub fn name_below_root(&self, path: &FilePath) -> Option<String> {
         let absolute = match path {
             FilePath::Relative(relative) => return Some(relative.clone()),
@@ -53,7 +56,7 @@ impl Store {
         }
     }
 
-    /// What follows the root in an object's name.
+    /// The rest of an object's path behind the root.
     pub fn below_root<'a>(&self, path: &'a Path) -> Option<&'a str> {
         match self.root().as_ref() {
             "" => Some(path.as_ref()),
@@ -68,7 +71,8 @@ impl Store {
         let here = || Path::parse(&absolute.path).map_err(|error| Error::corrupt(&absolute.path, error));
         let own = match &absolute.scheme {
             None => absolute.authority.is_empty(),
-            // `hdfs:/x` and `s3:/x` leave the machine or bucket to the configuration: here, to the table.
+            // In `hdfs:/x` and `s3:/x` the configuration determines the host or bucket. Here the
+            // table determines it.
             Some(scheme) => absolute.authority.is_empty() && scheme != "file" && self.0.address.url.scheme() == scheme,
         };
         if own {
@@ -82,7 +86,8 @@ impl Store {
         StoreLocation::of_parts(absolute.scheme.as_deref().unwrap_or("file"), &absolute.authority, &absolute.path)
     }
 
-    /// Whether an object of this service lies below the root, links of the file system followed.
+    /// Whether an object of this service lies below the root. Links of the file system are
+    /// followed.
     fn holds(&self, path: &Path) -> bool {
         if path.prefix_matches(self.root()) {
             return true;

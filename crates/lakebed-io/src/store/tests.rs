@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use super::*;
 
 mod files;
-/// The store of the workspace's test kit, which counts and fails.
+/// The store of the workspace's test kit, which counts requests and injects faults.
 #[expect(dead_code, reason = "the kit is larger than what is used of it here")]
 #[path = "../../../../tests/kit/store.rs"]
 pub(crate) mod kit;

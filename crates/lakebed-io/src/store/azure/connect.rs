@@ -1,4 +1,4 @@
-//! Connecting to Azure.
+//! Connects to Azure.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ impl ConnectRequest<'_> {
     pub(in crate::store) fn azure(&self, account: Option<&str>, container: &str) -> Result<Connection, ConnectError> {
         use AzureConfigKey as K;
         let mut found = self.settings::<K>()?;
-        // The URL names the account on purpose; an account from the options is for URLs that do not.
+        // The account in the URL overrides the account in the options, which is for URLs without
+        // one.
         if let Some(account) = account {
             found.insert(K::AccountName, account.to_owned());
         }

@@ -35,7 +35,7 @@ impl Key for AzureConfigKey {
     }
 }
 
-/// What an option holds.
+/// How secret an option is.
 pub(in crate::store) fn of_azure(key: AzureConfigKey) -> Secrecy {
     use AzureConfigKey as K;
     match key {

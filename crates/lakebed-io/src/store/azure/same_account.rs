@@ -1,9 +1,10 @@
-//! Which URLs mean an account of Azure.
+//! Compares the service of a store with the service that a URL names.
 
 use crate::store::url::location::Service;
 
 impl Service {
-    /// Whether a URL of the service `named` means this one. A URL that does not name Azure's account means the one that the options name.
+    /// Whether a URL of the service `named` means this service. A URL without an account means the
+    /// account in the options.
     pub(in crate::store) fn is_meant_by(&self, named: &Self) -> bool {
         match (self, named) {
             (Self::Azure { container: own, .. }, Self::Azure { account: None, container }) => own == container,

@@ -1,4 +1,4 @@
-//! URLs of Azure, and the account that a host names.
+//! URLs of Azure, and the account in a host name.
 
 use lakebed_core::error::Result;
 use object_store::path::Path;
@@ -8,7 +8,8 @@ use url::Url;
 use crate::store::url::location::{Service, StoreLocation, decoded, host, refuse, split_first};
 
 impl StoreLocation {
-    /// `scheme://container@account.host/path` as Hadoop writes it, or `scheme://container/path` with the account among the options.
+    /// Parses `scheme://container@account.host/path`, as Hadoop writes it, or
+    /// `scheme://container/path` with the account in the options.
     pub(in crate::store) fn from_azure_url(url: &Url, text: &str) -> Result<Self> {
         let host = host(url, text, "container")?;
         let path = decoded(url.path(), text)?;
@@ -24,7 +25,7 @@ impl StoreLocation {
         Self::new(service, url.clone(), path, embedded)
     }
 
-    /// The web address of a blob, if the host is one of Azure's.
+    /// The location of a web address, if the host is one of Azure.
     pub(in crate::store) fn from_azure_address(url: &Url, host: &str, path: &Path) -> Result<Option<Self>> {
         let mut embedded = sas(url);
         match (azure_account(host, &mut embedded), split_first(path)) {
@@ -38,7 +39,8 @@ impl StoreLocation {
     }
 }
 
-/// `account.dfs.core.windows.net` and its relatives → `account`; the endpoint too where object_store would not find it.
+/// Returns `account` for `account.dfs.core.windows.net` and similar hosts. Adds the endpoint to
+/// `embedded` where object_store would not find it.
 fn azure_account(host: &str, embedded: &mut Vec<(&'static str, String)>) -> Option<String> {
     let (account, domain) = match host.split_once('.') {
         Some((account, domain)) => (account, domain),

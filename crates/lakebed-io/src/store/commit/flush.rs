@@ -1,29 +1,31 @@
-//! Bytes on their way to the disk while other work goes on.
+//! Flushes files to the disk while other work continues.
 //!
-//! To flush a file to a disk takes as long as it takes the disk, however small the file. A commit must not be seen before the files that it
-//! names are safe; but all of them, and the commit itself, can be flushed at the same time. Read [`Unflushed`].
+//! The time of a flush depends on the disk and hardly on the size of the file. A commit must not be
+//! visible before the files that it names are durable, but these files and the commit itself can be
+//! flushed at the same time. Read [`Unflushed`].
 
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt, Shared, try_join_all};
 use lakebed_core::error::{Error, Result};
 
-/// An object that is whole and has its name, but that a loss of power may still take. Clones are about the same object.
+/// An object that is complete and has its name, and that a power failure may still remove. Clones
+/// mean the same object.
 #[derive(Clone)]
 pub struct Unflushed(Shared<BoxFuture<'static, Result<(), Arc<Error>>>>);
 
 impl Unflushed {
-    /// Of work that has begun.
+    /// The object becomes durable when this work, which has begun, ends.
     pub(in crate::store) fn of(work: impl Future<Output = Result<()>> + Send + 'static) -> Self {
         Self(work.map(|done| done.map_err(Arc::new)).boxed().shared())
     }
 
-    /// Of an object that is safe already.
+    /// The object is already durable.
     pub fn safe() -> Self {
         Self::of(std::future::ready(Ok(())))
     }
 
-    /// Waits until the object is safe.
+    /// Waits until the object is durable.
     pub async fn flushed(self) -> Result<()> {
         self.0.await.map_err(|error| Error::new(error.kind().clone(), error.to_string()))
     }
@@ -35,7 +37,7 @@ impl std::fmt::Debug for Unflushed {
     }
 }
 
-/// Waits until all objects are safe.
+/// Waits until all objects are durable.
 pub async fn all_flushed(objects: &[Unflushed]) -> Result<()> {
     try_join_all(objects.iter().cloned().map(Unflushed::flushed)).await.map(|_| ())
 }

@@ -1,8 +1,10 @@
-//! Processes of one machine that commit to one table go one after the other, where the system lets them know of each other.
+//! A queue for the processes of one machine that commit to the same table.
 //!
-//! Nothing rests on it: of any number of writers of one name exactly one is the first, turn or no turn. But who writes and flushes a commit
-//! only to find that another was faster has done it in vain, and with many writers most of what the disk does is in vain. So a writer asks
-//! for the lock of the log's folder, and goes ahead without it where there is no such thing or whoever has it takes too long.
+//! Correctness does not depend on the queue, because put-if-absent lets exactly one writer of a
+//! name succeed. But a writer that flushes a commit and then learns that another was faster has
+//! used the disk for nothing, and with many writers this is most of the disk's work. So a writer
+//! first asks for the lock of the log folder. It goes ahead without the lock if the system has no
+//! such lock, or if the holder takes too long.
 
 use std::fs::{File, TryLockError};
 use std::path::Path as FilePath;
@@ -19,23 +21,23 @@ use tokio::task::spawn_blocking;
 use crate::at::At;
 use crate::store::Store;
 
-/// Who has waited so long goes ahead.
+/// After this wait a writer goes ahead without a turn.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Whose turn it is; the turn ends when this is dropped.
+/// The turn to commit. It ends when this value is dropped.
 #[derive(Debug, Default)]
 pub struct Turn(Option<File>);
 
-/// Whether it is one's turn.
+/// The answer to a request for the turn.
 #[derive(Debug)]
 pub enum Queue {
-    /// It is; where there are no turns, always.
+    /// The caller has the turn. Where there are no turns, every caller gets one.
     Mine(Turn),
-    /// Somebody else has it.
+    /// Another process has the turn.
     Waiting(Waiting),
 }
 
-/// A place in the queue that is not taken yet.
+/// A request for the turn that has not been granted yet.
 #[derive(Debug)]
 pub struct Waiting {
     store: Store,
@@ -55,13 +57,14 @@ impl Store {
 }
 
 impl Waiting {
-    /// Waits for the turn, those who came first before those who came later; after a long wait gives leave to go ahead without it.
+    /// Waits for the turn, in the order of requests. After a long wait it returns without the turn,
+    /// and the caller goes ahead.
     pub async fn turn(self) -> Turn {
         let Self { store, folder } = self;
         let (answer, turn) = oneshot::channel();
-        // Nobody waits for this thread: whoever has the turn may keep it for ever.
+        // No task waits for this thread, because the holder may keep the turn for ever.
         let waiting = thread::Builder::new().name("lakebed-turn".to_owned()).spawn(move || {
-            // Who does not wait any more gives it back at once.
+            // If the waiter has given up, the turn ends at once.
             let _ = answer.send(folder.lock().map_or_else(|_| Turn::default(), |()| Turn(Some(folder))));
         });
         let patience = store.options().env.sleep(LONGEST_WAIT);
@@ -73,7 +76,7 @@ impl Waiting {
 }
 
 fn try_lock(folder: &FilePath) -> Result<Turn, File> {
-    // Before the first commit there is no folder, and not every system opens folders or locks them.
+    // Before the first commit there is no folder, and some systems cannot open or lock folders.
     let Ok(file) = File::open(folder) else { return Ok(Turn::default()) };
     match file.try_lock() {
         Ok(()) => Ok(Turn(Some(file))),
@@ -83,7 +86,7 @@ fn try_lock(folder: &FilePath) -> Result<Turn, File> {
 }
 
 impl Turn {
-    /// Whether others know of it and wait.
+    /// Whether other processes see the turn and wait for it.
     pub fn is_held(&self) -> bool {
         self.0.is_some()
     }
@@ -91,7 +94,7 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        // Closing does not end it if a child of this process has the file too.
+        // Closing the file does not end the turn if a child process has inherited the file.
         if let Some(folder) = &self.0 {
             let _ = folder.unlock();
         }

@@ -1,5 +1,5 @@
-//! What a commit needs of a store: one writer of a name is the first, the files that the commit names are safe before it, and the writers
-//! of one machine take turns.
+//! What a commit needs of a store. Exactly one writer of a name succeeds, the files that a commit
+//! names are durable before it, and the writers of one machine take turns.
 
 pub(super) mod flush;
 pub(super) mod local_queue;

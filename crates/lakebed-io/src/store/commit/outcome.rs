@@ -1,15 +1,15 @@
-//! What is asked of a write to a name that may be taken, and what came of it.
+//! What a write does if the name is taken, and the outcome of a put-if-absent.
 
-/// What came of an attempt to be the first.
+/// The outcome of a put-if-absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutOutcome {
-    /// The object is there, and it is ours.
+    /// The object exists, and this writer wrote it.
     Done,
-    /// There was an object already, which is as it was.
+    /// An object existed before and is unchanged.
     Taken,
 }
 
-/// The outcome, with the store's mark of the object if the store has told it.
+/// The outcome, with the entity tag of the object if the store returned it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Put {
     pub(crate) outcome: PutOutcome,
@@ -22,11 +22,11 @@ impl Put {
     }
 }
 
-/// What becomes of an object whose name another is to have.
+/// What happens to an existing object of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and the other is not written: for names that nobody else should have.
+    /// It stays, and the new object is not written. This is for names that must be unique.
     Refuse,
-    /// Readers see the one or the other, whole.
+    /// It is replaced. Readers see either the old or the new object, complete.
     Replace,
 }

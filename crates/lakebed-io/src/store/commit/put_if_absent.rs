@@ -1,4 +1,4 @@
-//! Writing an object only where none of its name is.
+//! Writes an object only if no object has its name.
 
 use bytes::Bytes;
 use lakebed_core::error::Result;
@@ -12,25 +12,27 @@ use crate::store::abilities::Writing;
 use crate::store::local::files;
 use crate::store::local::hidden_file::{Flush, HiddenFile};
 
-/// What is written.
+/// The kind of object that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// A commit. Its writer must be told the truth about who was the first.
+    /// A commit. Its writer must learn for certain whether it was the first.
     Commit,
-    /// What may be lost, and of which it does not matter who wrote it.
+    /// An object that may be lost, and whose writer does not matter.
     Disposable,
 }
 
 impl Store {
-    /// Writes an object if there is none of that name: of any number of writers exactly one is told [`PutOutcome::Done`].
+    /// Writes an object if no object has its name. Of any number of writers, exactly one gets
+    /// [`PutOutcome::Done`].
     ///
-    /// After an error it may be there or not. Over a network also `Taken` may be the answer to the client's second attempt, after the first
-    /// one succeeded and its answer was lost: only the object tells.
+    /// After an error the object may exist or not. Over a network, `Taken` may also be the reply to
+    /// the client's second attempt, when the first attempt succeeded and its reply was lost. Only
+    /// the content of the object tells.
     pub async fn put_if_absent(&self, path: &Path, bytes: Bytes) -> Result<PutOutcome> {
         self.put_first(path, bytes, Purpose::Commit).await.map(|put| put.outcome)
     }
 
-    /// The same, but not before other objects are safe, which are flushed meanwhile.
+    /// The same, but not before other objects are durable. They are flushed at the same time.
     pub async fn put_if_absent_after(&self, others: &[Unflushed], path: &Path, bytes: Bytes) -> Result<Put> {
         if !self.is_local() || self.flush() == Flush::Later {
             all_flushed(others).await?;
@@ -47,8 +49,8 @@ impl Store {
         self.write_file(path, |_, _| files::publish(begun, Existing::Refuse, Flush::Both)).await.map(Put::of)
     }
 
-    /// The same for what may be lost, where it does not matter who was the first: on this machine it goes to the disk when the system sees
-    /// fit, and over a network `Taken` may be the answer to the writer whose object it is.
+    /// The same for an object that may be lost, and whose writer does not matter. On the local disk
+    /// it is not flushed. Over a network, `Taken` may be the reply to the writer of the object.
     pub async fn put_disposable_if_absent(&self, path: &Path, bytes: Bytes) -> Result<PutOutcome> {
         self.put_first(path, bytes, Purpose::Disposable).await.map(|put| put.outcome)
     }
@@ -64,7 +66,7 @@ impl Store {
             Writing::Rename => self.put_and_rename(path, bytes).await.map(Put::of),
             Writing::ConditionalPut => {
                 let put = || self.object_store().put_opts(path, bytes.clone().into(), PutMode::Create.into());
-                // A conditional put that is made again may find its own object there.
+                // A conditional put that is repeated may find its own object.
                 let put = if purpose == Purpose::Disposable { self.retry(put).await } else { put().await };
                 let e_tag = put.as_ref().ok().and_then(|put| put.e_tag.clone());
                 Ok(Put { outcome: self.outcome(put, path)?, e_tag })

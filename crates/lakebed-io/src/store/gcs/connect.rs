@@ -1,4 +1,4 @@
-//! Connecting to Google Cloud Storage.
+//! Connects to Google Cloud Storage.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ impl ConnectRequest<'_> {
         use GoogleConfigKey as K;
         let found = self.settings::<K>()?;
         let endpoint = gcs_address(&found).and_then(|address| elsewhere(&address, &GOOGLE));
-        // serde's message about a broken key may quote a part of it.
+        // The message of serde about a broken key may quote a part of the key.
         if let Some(key) = found.get(&K::ServiceAccountKey)
             && !serde_json::from_str::<serde_json::Value>(key).is_ok_and(|key| key.is_object())
         {
@@ -41,7 +41,7 @@ impl ConnectRequest<'_> {
     }
 }
 
-/// The address of GCS that an option names, or the key of a service account.
+/// The address of GCS in the options or in the key of a service account.
 fn gcs_address(found: &Settings<GoogleConfigKey>) -> Option<String> {
     let of_key = || {
         let key: serde_json::Value = serde_json::from_str(found.get(&GoogleConfigKey::ServiceAccountKey)?).ok()?;

@@ -1,4 +1,4 @@
-//! Connecting to HDFS.
+//! Connects to HDFS.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! The options of HDFS.
 
-/// Keys of Hadoop's configuration go to the HDFS client as they are.
+/// Options with these prefixes belong to Hadoop's configuration and are passed to the client
+/// unchanged.
 pub(in crate::store) const HADOOP_PREFIXES: [&str; 4] = ["dfs.", "fs.", "hadoop.", "ipc."];
 
-/// Where an HDFS cluster is, and how its client behaves.
+/// Whether an option says where an HDFS cluster is or how its client behaves, and is no secret.
 pub(in crate::store) fn is_of_hadoop(name: &str) -> bool {
     const PLAIN: [&str; 30] = [
         "dfs.nameservices",

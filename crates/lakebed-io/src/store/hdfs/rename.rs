@@ -1,4 +1,4 @@
-//! How a file of HDFS gets a name that must be new.
+//! Gives a file on HDFS a name that must be new.
 
 use bytes::Bytes;
 use lakebed_core::error::{Error, Result};
@@ -8,14 +8,15 @@ use object_store::path::Path;
 use crate::store::{PutOutcome, Store};
 
 impl Store {
-    /// Writes a file of another name, which then moves where no file is. The client's own way of putting if absent does the same, but
-    /// leaves the files of the losers.
+    /// Writes a file under another name and then renames it, which fails if the name is taken. The
+    /// client's own put-if-absent does the same, but it leaves the files of the writers that lost.
     pub(in crate::store) async fn put_and_rename(&self, path: &Path, bytes: Bytes) -> Result<PutOutcome> {
         let hidden = self.hidden_beside(path)?;
         self.put(&hidden, bytes).await?;
         let renamed = self.object_store().rename_if_not_exists(&hidden, path).await;
         if renamed.is_err() {
-            // Should an attempt to rename still be on its way, it then finds nothing. If this fails too, a hidden file is left.
+            // If an attempt to rename is still under way, it then finds no file. If this delete
+            // fails too, a hidden file is left.
             let _ = self.object_store().delete(&hidden).await;
         }
         match renamed {
@@ -25,7 +26,7 @@ impl Store {
         }
     }
 
-    /// A name in the same folder that nobody else uses and that all readers pass over.
+    /// A unique name in the same folder that all readers ignore.
     fn hidden_beside(&self, path: &Path) -> Result<Path> {
         let name = format!(".lakebed-{}.tmp", self.options().env.new_uuid());
         let folder = path.as_ref().rsplit_once('/').map_or("", |(folder, _)| folder);

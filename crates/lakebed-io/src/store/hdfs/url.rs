@@ -10,7 +10,7 @@ impl StoreLocation {
         let path = decoded(url.path(), text)?;
         let mut origin = url.clone();
         origin.set_path("");
-        // Without a host, `fs.defaultFS` of Hadoop's configuration names it.
+        // Without a host in the URL, `fs.defaultFS` of Hadoop's configuration names it.
         Self::new(Service::Hdfs { url: origin.to_string() }, url.clone(), path, Vec::new())
     }
 }

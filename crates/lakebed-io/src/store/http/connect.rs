@@ -1,4 +1,4 @@
-//! Connecting to plain web servers.
+//! Connects to plain web servers.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl ConnectRequest<'_> {
         let build = |retry: RetryConfig| -> object_store::Result<Arc<HttpStore>> {
             Ok(Arc::new(HttpBuilder::new().with_url(url.as_str()).with_client_options(client.clone()).with_retry(retry).build()?))
         };
-        // Without retries: many servers do not list folders at all.
+        // This client does not retry, because many servers cannot list folders at all.
         let once = RetryConfig { max_retries: 0, backoff: BackoffConfig::default(), ..self.retry.clone() };
         Ok(Connection { listing: Listing::Web(build(once)?), ..self.plain(build(self.retry.clone())?) })
     }

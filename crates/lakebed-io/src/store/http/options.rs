@@ -4,7 +4,7 @@ use object_store::ClientConfigKey;
 
 use crate::store::options::Key;
 
-/// Plain web servers have only the client's options, and no environment of their own.
+/// Plain web servers take only the options of the HTTP client, and no environment variables.
 impl Key for ClientConfigKey {
     const ENV_PREFIX: &'static str = "";
     fn names_identity(self) -> bool {

@@ -1,4 +1,4 @@
-//! Ranges of objects of web servers that send nothing but whole files.
+//! Reads ranges of objects from web servers that send only whole files.
 
 use std::ops::Range;
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! The error for writes to a web server.
+//! The error for a write to a web server.
 
 use lakebed_core::error::{Error, ErrorKind};
 use object_store::path::Path;
@@ -6,7 +6,7 @@ use object_store::path::Path;
 use crate::store::Store;
 
 impl Store {
-    /// The error for an object of a web server that was to be written.
+    /// The error for a write to this object.
     pub(crate) fn read_only(&self, path: &Path) -> Error {
         let object = self.describe(path);
         let message = format!("{object}: a web server is read-only: to write, open the table by the URL of its store");

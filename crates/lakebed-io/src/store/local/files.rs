@@ -1,8 +1,9 @@
-//! Files of this machine, read and written directly: names that object_store's own implementation hides (such as `part#1`) are files like
-//! any other, a folder is listed by reading it once, and of its entries only those asked for are looked at. `hidden` says how a file comes
-//! to its name.
+//! Reads, lists, writes and deletes local files directly, without the implementation of
+//! object_store. That implementation hides some names, such as `part#1`. Here a folder is read
+//! once, and metadata is requested only for the entries that the caller asks for. `hidden_file`
+//! gives a file its name.
 //!
-//! Everything here blocks.
+//! All functions block.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -29,7 +30,7 @@ pub(in crate::store) fn read(file: &FilePath, within: &Within) -> io::Result<Byt
     Ok(bytes.into())
 }
 
-/// What a ranged read found.
+/// The result of reading ranges.
 pub(in crate::store) enum Ranges {
     Read(Vec<Bytes>),
     /// A range leads past the end of the file.
@@ -60,7 +61,8 @@ pub(in crate::store) fn head(file: &FilePath, path: &Path) -> io::Result<ObjectM
     Ok(meta(path.clone(), &found))
 }
 
-/// The files directly in `folder` whose names pass, in the order of names. A folder that does not exist holds none.
+/// The files directly in `folder` whose names pass, sorted by name. A folder that does not exist is
+/// empty.
 pub(in crate::store) fn list(folder: &Path, passes: impl Fn(&str) -> bool) -> io::Result<Vec<ObjectMeta>> {
     let at = file_path(folder);
     let entries = match fs::read_dir(&at) {
@@ -72,7 +74,7 @@ pub(in crate::store) fn list(folder: &Path, passes: impl Fn(&str) -> bool) -> io
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name();
-        // What is not UTF-8 was not written by anybody who writes tables.
+        // Writers of tables use only names in UTF-8.
         let Some(name) = name.to_str().filter(|name| passes(name)) else { continue };
         let Ok(path) = Path::parse(format!("{folder}/{name}")) else { continue };
         let kind = entry.file_type()?;
@@ -83,7 +85,7 @@ pub(in crate::store) fn list(folder: &Path, passes: impl Fn(&str) -> bool) -> io
         match looked {
             Ok(looked) if looked.is_file() => found.push(meta(path, &looked)),
             Ok(_) => {}
-            // Deleted since the folder was read, or a link that leads nowhere.
+            // The file was deleted after the folder was read, or the entry is a broken link.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -92,7 +94,7 @@ pub(in crate::store) fn list(folder: &Path, passes: impl Fn(&str) -> bool) -> io
     Ok(found)
 }
 
-/// What lies directly in `folder`. Links are not followed, but it is told where below `root` they lead.
+/// The content of `folder`. Links are not followed, but their targets below `root` are returned.
 pub(in crate::store) fn list_folder(folder: &Path, root: &Path) -> io::Result<Folder> {
     let at = file_path(folder);
     let entries = match fs::read_dir(&at) {
@@ -131,14 +133,14 @@ fn modified_ms(file: &FilePath) -> Option<i64> {
     Some(DateTime::<Utc>::from(modified).timestamp_millis())
 }
 
-/// Where a link leads, if that is below the root, by the name that it has there.
+/// The target of a link, if it lies below the root. The path begins with the name of the root.
 fn target_below(link: &FilePath, root: &Path) -> Option<Path> {
     let (target, real_root) = (fs::canonicalize(link).ok()?, fs::canonicalize(file_path(root)).ok()?);
     let rest = target.strip_prefix(real_root).ok()?.to_str()?.replace('\\', "/");
     Path::parse(format!("{root}/{rest}")).ok()
 }
 
-/// Writes a file; one that is there is replaced or left as it is.
+/// Writes a file. An existing file is replaced or kept.
 pub(in crate::store) fn put(
     file: &FilePath,
     bytes: &[u8],
@@ -153,16 +155,16 @@ pub(in crate::store) fn put(
     publish(hidden, existing, flush)
 }
 
-/// What a new file needs besides its name and bytes.
+/// The facts that a new file needs besides its name and bytes.
 pub(in crate::store) struct New<'a> {
-    /// A text that no other writer gets.
+    /// A text that no other writer has.
     pub(in crate::store) unique: &'a str,
     pub(in crate::store) within: &'a Within,
 }
 
-/// Writes a file that has no name yet; none if the name that it is to have is not free.
+/// Writes a file that has no name yet. `None` if the name is taken.
 pub(in crate::store) fn begin_new(file: &FilePath, bytes: &[u8], new: &New<'_>) -> io::Result<Option<HiddenFile>> {
-    // Who comes too late need not write.
+    // A writer that is too late need not write.
     if fs::symlink_metadata(file).is_ok() { Ok(None) } else { begin(file, bytes, new).map(Some) }
 }
 
@@ -172,13 +174,14 @@ fn begin(file: &FilePath, bytes: &[u8], new: &New<'_>) -> io::Result<HiddenFile>
     Ok(hidden)
 }
 
-/// Gives a file its name, if it could be begun.
+/// Gives the file its name, if there is a file.
 pub(in crate::store) fn publish(hidden: Option<HiddenFile>, existing: Existing, flush: Flush) -> io::Result<PutOutcome> {
     let published = hidden.map_or(Ok(None), |hidden| hidden.publish(existing, flush))?;
     Ok(if published.is_some() { PutOutcome::Done } else { PutOutcome::Taken })
 }
 
-/// Deletes files, and tells of each whether it was there. A folder that a link leads out of the table is left alone, and all that is in it.
+/// Deletes files, and returns for each whether it existed. Files in a folder that a link leads out
+/// of the table are not deleted.
 pub(in crate::store) fn delete(files: &[PathBuf], within: &Within) -> Vec<io::Result<bool>> {
     let mut are_inside: HashMap<&FilePath, bool> = HashMap::new();
     let mut deleted = Vec::with_capacity(files.len());

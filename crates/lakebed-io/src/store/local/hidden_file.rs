@@ -1,11 +1,15 @@
-//! A local file that nobody sees before it is whole: written apart, made durable, then given its name in one step.
+//! A local file that is invisible until it is complete. It is written under a hidden name or none,
+//! made durable, and then given its name in one step.
 //!
-//! The order makes it safe against crashes and loss of power: first the bytes go to the disk, then the name is given, then the folder that
-//! holds the name goes to the disk. Whoever finds the name finds all bytes, and what was reported as written stays. A name that must be new
-//! is given by `link`, or by a rename that refuses to overwrite; both are atomic between processes, on NFS between machines too.
+//! This order is safe against crashes and power failures: first the bytes go to the disk, then the
+//! file gets its name, then the folder goes to the disk. A reader that finds the name finds all
+//! bytes, and a file that was reported as written stays. A name that must be new is given by
+//! `link`, or by a rename that refuses to overwrite. Both are atomic between processes, and on NFS
+//! also between machines.
 //!
-//! Where the system has files without a name, a process that is killed leaves nothing behind, but for the moment in which a file takes the
-//! name of another; elsewhere it leaves a file `.lakebed-….tmp`, which log listings and Spark pass over. Everything here blocks.
+//! On systems with files without a name, a killed process leaves nothing behind, except in the
+//! moment in which a file replaces another. Elsewhere it leaves a file `.lakebed-….tmp`, which
+//! listings of the log and Spark ignore. All functions block.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -14,28 +18,29 @@ use std::path::{Path, PathBuf};
 use crate::store::commit::outcome::{Existing, PutOutcome};
 use crate::store::local::within::Within;
 
-/// When the bytes of a file and its name go to the disk.
+/// When the bytes and the name of a file are flushed to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum Flush {
-    /// The bytes before the file gets its name, the name before it counts as written.
+    /// The bytes are flushed before the file gets its name, and the name before the file counts as
+    /// written.
     Both,
-    /// When the system sees fit: for what may be lost, or is flushed by others.
+    /// The system decides. This is for files that may be lost, or that other code flushes.
     Later,
 }
 
-/// A file on its way to a name.
+/// A file that is to get a name.
 #[derive(Debug)]
 pub(in crate::store) struct HiddenFile {
     file: File,
     target: PathBuf,
-    /// What the file is called until then, or would be.
+    /// The hidden name, used or not.
     name: PathBuf,
     is_named: bool,
 }
 
 impl HiddenFile {
-    /// Begins a file that is to be called `target`; folders that are missing are made. `unique` tells it from others. No link leads it out
-    /// of where it is to be `within`.
+    /// Creates a file that is to be called `target`, and its missing folders. `unique`
+    /// distinguishes it from other files. No link may lead it out of `within`.
     pub(in crate::store) fn create(target: &Path, unique: &str, within: &Within) -> io::Result<Self> {
         let name = target.with_file_name(format!(".lakebed-{unique}.tmp"));
         let (file, is_named) = match open(target, &name) {
@@ -56,18 +61,18 @@ impl HiddenFile {
         self.file.write_all(bytes)
     }
 
-    /// The same file once more, for flushing it while it is written.
+    /// Another handle of the same file, for flushing it while it is written.
     pub(in crate::store) fn try_clone(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 
-    /// Brings the bytes so far to the disk.
+    /// Flushes the bytes written so far.
     pub(in crate::store) fn flush(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
-    /// Gives the file its name. Gives back the file and its folder, for flushing them later. None if the name is taken and must be kept. That
-    /// file and its checksum stay untouched.
+    /// Gives the file its name, and returns the file and its folder for a later flush. `None` if
+    /// the name is taken and must be kept. Then the existing file and its checksum are unchanged.
     pub(in crate::store) fn publish(self, existing: Existing, flush: Flush) -> io::Result<Option<(File, PathBuf)>> {
         match existing {
             Existing::Replace => self.publish_over(flush).map(Some),
@@ -100,7 +105,7 @@ impl HiddenFile {
         Ok((self.try_clone()?, folder_of(&self.target).to_owned()))
     }
 
-    /// Whether the file has its name already: see `link_or_move`.
+    /// Whether the file already has its name. See `link_or_move`.
     fn has_target(&self) -> io::Result<bool> {
         Ok(self.is_named && leads_to(&self.target, &self.file)?)
     }
@@ -109,7 +114,8 @@ impl HiddenFile {
         if flush == Flush::Both { sync_folder(folder_of(&self.target)) } else { Ok(()) }
     }
 
-    /// The bytes go to the disk, and Hadoop's checksum of an earlier file of this name goes: Spark would find the new one damaged.
+    /// Flushes the bytes, and deletes Hadoop's checksum of an earlier file of this name. With that
+    /// checksum Spark would find the new file damaged.
     fn settle(&self, flush: Flush) -> io::Result<()> {
         if flush == Flush::Both {
             self.flush()?;
@@ -119,10 +125,12 @@ impl HiddenFile {
         unless_missing(fs::remove_file(checksum))
     }
 
-    /// A second name for the file. Some file systems know no such thing, but can move a file to a name that is free.
+    /// Links the file to its name. If the file system has no links, the file is moved to the name,
+    /// if the name is free.
     fn link_or_move(&mut self) -> io::Result<PutOutcome> {
         let error = match outcome(fs::hard_link(&self.name, &self.target)) {
-            // NFS may have lost the answer to a first attempt that succeeded: then it is our file that has the name.
+            // NFS may lose the reply to a first attempt that succeeded. Then the name belongs to
+            // this file.
             Ok(PutOutcome::Taken) if self.has_target()? => return Ok(PutOutcome::Done),
             Ok(outcome) => return Ok(outcome),
             Err(error) => error,
@@ -151,7 +159,7 @@ impl HiddenFile {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// A file without a name gets its hidden one.
+    /// Gives a file without a name its hidden name.
     fn take_name(&mut self) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         if !self.is_named {
@@ -161,7 +169,7 @@ impl HiddenFile {
         Ok(())
     }
 
-    /// Takes the hidden name away.
+    /// Removes the hidden name.
     fn unname(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.is_named) { unless_missing(fs::remove_file(&self.name)) } else { Ok(()) }
     }
@@ -169,12 +177,13 @@ impl HiddenFile {
 
 impl Drop for HiddenFile {
     fn drop(&mut self) {
-        // Nobody can be told, and the file is hidden.
+        // There is no caller to tell, and the file is hidden.
         let _ = self.unname();
     }
 }
 
-/// Makes a folder and those above it, and makes them durable: a file is lost with the folder that it is in.
+/// Creates a folder with its parents and makes them durable, because a file is lost together with
+/// its folder.
 pub(in crate::store) fn create_folder(folder: &Path) -> io::Result<()> {
     match fs::create_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -184,7 +193,8 @@ pub(in crate::store) fn create_folder(folder: &Path) -> io::Result<()> {
         }
         made => unless_there(made)?,
     }
-    // Also if somebody else made it just now: that one may not have come so far.
+    // The folder is flushed even if another process created it just now, because that process may
+    // not have flushed it yet.
     folder.parent().map_or(Ok(()), sync_folder)
 }
 
@@ -195,7 +205,7 @@ fn open(target: &Path, name: &Path) -> io::Result<(File, bool)> {
     }
 }
 
-/// A file in this folder that has no name, where the system can do that and give it a name later.
+/// A file without a name in this folder, if the system can create one and name it later.
 #[cfg(target_os = "linux")]
 fn open_nameless(folder: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags};
@@ -232,13 +242,14 @@ fn move_to_new(_from: &Path, _to: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Whether an error of `link` says that the file system has no links; some say that they are not permitted.
+/// Whether an error of `link` says that the file system has no links. Some file systems say that
+/// links are not permitted.
 fn is_impossible(error: &io::Error) -> bool {
     use io::ErrorKind as K;
     matches!(error.kind(), K::Unsupported | K::PermissionDenied | K::TooManyLinks | K::InvalidInput)
 }
 
-/// Whether a name is one of an open file: links that others made to it do not matter.
+/// Whether a name belongs to an open file. Other links to the same file do not matter.
 #[cfg(unix)]
 fn leads_to(name: &Path, file: &File) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -251,7 +262,7 @@ fn leads_to(_name: &Path, _file: &File) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Elsewhere folders cannot be opened, and the system keeps their entries by itself.
+/// Other systems cannot open folders, and they make the entries durable themselves.
 #[cfg(not(unix))]
 pub(in crate::store) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
@@ -261,7 +272,8 @@ pub(in crate::store) fn sync_folder(_folder: &Path) -> io::Result<()> {
 pub(in crate::store) fn sync_folder(folder: &Path) -> io::Result<()> {
     use io::ErrorKind as K;
     match File::open(folder).and_then(|folder| folder.sync_all()) {
-        // A folder that may be written but not read, or a file system that keeps folders in its own way.
+        // The folder can be written but not read, or the file system makes folders durable in its
+        // own way.
         Err(error) if matches!(error.kind(), K::PermissionDenied | K::InvalidInput | K::Unsupported) => Ok(()),
         synced => synced,
     }

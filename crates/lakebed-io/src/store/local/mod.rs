@@ -1,4 +1,4 @@
-//! Files of this machine.
+//! Local files.
 
 pub(super) mod file_path;
 pub(super) mod files;

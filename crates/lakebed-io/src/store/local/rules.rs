@@ -1,9 +1,9 @@
-//! How files of this machine are treated.
+//! Rules for local files.
 
 use super::hidden_file::Flush;
 use super::within::Within;
 
-/// Where files of this machine must lie, and when they go to the disk.
+/// The folder in which local files must lie, and when they are flushed.
 pub(in crate::store) struct FileRules {
     pub(in crate::store) within: Within,
     pub(in crate::store) flush: Flush,

@@ -1,4 +1,4 @@
-//! Paths on this machine, and `file` URLs.
+//! Local paths, and `file` URLs.
 
 use std::path::{Component, Path as FilePath, PathBuf};
 
@@ -30,7 +30,7 @@ impl StoreLocation {
     }
 }
 
-/// A path made absolute. A leading `~` is the home folder of the user that runs the process.
+/// The absolute form of a path. A leading `~` is the home folder of the user that runs the process.
 pub(in crate::store) fn local_path(text: &str) -> Result<PathBuf> {
     let path = match text.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => {
@@ -46,7 +46,7 @@ pub(in crate::store) fn local_path(text: &str) -> Result<PathBuf> {
     absolute(&path).map_err(|error| refuse(text, format!("cannot be made absolute ({error})")))
 }
 
-/// Against the working directory, `.` dropped and `..` followed as the file system follows it: through links.
+/// Makes a path absolute. `.` is removed, and `..` follows links as the file system does.
 fn absolute(path: &FilePath) -> std::io::Result<PathBuf> {
     let mut out = PathBuf::new();
     for component in std::path::absolute(path)?.components() {

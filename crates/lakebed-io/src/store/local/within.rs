@@ -1,8 +1,10 @@
-//! Links of the file system do not lead out of a table. Its log may not name a file as `../other/file`, and a link of that name is no better:
-//! who can write into a table's folder must not choose what its readers read and its writers overwrite.
+//! Prevents links of the file system from leading out of a table. The log may not name a file as
+//! `../other/file`, and a link must not have the same effect: a user who can write into the folder
+//! of a table must not choose which other files its readers read and its writers overwrite.
 //!
-//! What counts is the folder that the table's root really is, so links above the root, or the root as a link, are as good as any other
-//! folder. Where absolute paths are allowed links are followed too, but nothing is ever deleted through them. Everything here blocks.
+//! The check compares with the real folder of the table's root, so links above the root, or a root
+//! that is a link, are allowed. If absolute paths are allowed, links are followed, but no file is
+//! ever deleted through a link. All functions block.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,7 +13,7 @@ use std::sync::{Arc, RwLock};
 
 use lakebed_core::error::Error;
 
-/// The folder that files of this machine must lie in. Cheap to clone.
+/// The folder in which local files must lie. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Within(Arc<Bounds>);
 
@@ -19,7 +21,7 @@ pub(crate) struct Within(Arc<Bounds>);
 struct Bounds {
     root: PathBuf,
     follows_links: bool,
-    /// The root without links, once somebody has looked.
+    /// The root with links resolved, once a check needed it.
     real_root: RwLock<Option<PathBuf>>,
 }
 
@@ -36,23 +38,23 @@ impl Within {
         Ok(file)
     }
 
-    /// Refuses a file that was opened outside. This costs one system call, which asks where the open file lies: whatever its name leads to by
-    /// then, no other file is read.
+    /// Refuses an open file outside of the folder. One system call asks for the path of the open
+    /// file. If the name leads to another file later, that file is not read.
     pub(in crate::store) fn check_open(&self, file: &File, path: &Path) -> io::Result<()> {
         if self.0.follows_links || real_path(file, path).is_some_and(|real| self.is_known_to_hold(&real)) {
             return Ok(());
         }
-        // The first file, or the root has become another folder since.
+        // This is the first file, or the root was replaced by another folder.
         let (root, real) = (fs::canonicalize(&self.0.root)?, fs::canonicalize(path)?);
         let is_inside = real.starts_with(&root);
-        // Who reads or writes the root at this moment wants to know the same.
+        // If another thread holds the lock, it stores the same path.
         if let Ok(mut known) = self.0.real_root.try_write() {
             *known = Some(root);
         }
         if is_inside { Ok(()) } else { Err(self.leads_out(path)) }
     }
 
-    /// Refuses to make folders outside, where some of those above a file are missing.
+    /// Refuses to create the missing folders of a file if they would lie outside.
     pub(in crate::store) fn check_folders_above(&self, file: &Path) -> io::Result<()> {
         let nearest = file.ancestors().skip(1).find(|folder| fs::symlink_metadata(folder).is_ok());
         match nearest {
@@ -63,7 +65,7 @@ impl Within {
         }
     }
 
-    /// Whether a folder is the root or lies below it. One that does not exist does no harm.
+    /// Whether a folder is the root or lies below it. True for a folder that does not exist.
     pub(in crate::store) fn holds_folder(&self, folder: &Path) -> bool {
         match (fs::canonicalize(folder), fs::canonicalize(&self.0.root)) {
             (Ok(folder), Ok(root)) => folder.starts_with(root),
@@ -72,7 +74,7 @@ impl Within {
         }
     }
 
-    /// The error for a file that is not to be deleted.
+    /// The error for a file that must not be deleted.
     pub(in crate::store) fn not_deleted(&self, path: &Path) -> io::Error {
         let (path, root) = (path.display(), self.0.root.display());
         io::Error::other(Error::invalid_input(format!(
@@ -89,12 +91,12 @@ impl Within {
     }
 
     fn is_known_to_hold(&self, real: &Path) -> bool {
-        // A lock that a fork left behind costs a few system calls.
+        // If a fork left the lock held, each check costs a few more system calls.
         self.0.real_root.try_read().is_ok_and(|known| known.as_ref().is_some_and(|root| real.starts_with(root)))
     }
 }
 
-/// The path of an open file without links, as far as the system tells.
+/// The path of an open file with links resolved, if the system can tell.
 #[cfg(target_os = "linux")]
 fn real_path(file: &File, _path: &Path) -> Option<PathBuf> {
     use std::os::fd::AsRawFd;

@@ -1,4 +1,4 @@
-//! Writing a file of this machine from a task that must not block.
+//! Writes a local file from an asynchronous task.
 
 use lakebed_core::error::Result;
 use object_store::path::Path;
@@ -10,12 +10,12 @@ use crate::at::{At, written};
 use crate::store::Store;
 
 impl Store {
-    /// When files of this machine go to the disk.
+    /// When local files are flushed to the disk.
     pub(in crate::store) fn flush(&self) -> Flush {
         self.0.file_rules.flush
     }
 
-    /// Writes a file of this machine on a thread that may block.
+    /// Writes a local file on a thread for blocking work.
     pub(in crate::store) async fn write_file<T: Send + 'static>(
         &self,
         path: &Path,

@@ -1,4 +1,4 @@
-//! Connecting to S3, and to services that speak like it.
+//! Connects to S3, and to services that speak its protocol.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl ConnectRequest<'_> {
         if let Some(source) = &self.with.credentials {
             builder = builder.with_credentials(Arc::new(Refreshing::new(Arc::clone(source), self.with.env.clone(), for_s3)));
         }
-        // Directory buckets of S3 Express list in no order and know no start.
+        // The directory buckets of S3 Express list in no order and cannot begin at a name.
         let listing = if bucket.ends_with("--x-s3") { Listing::Whole } else { Listing::Ordered };
         Ok(Connection { endpoint, listing, ..self.paged(Arc::new(builder.build()?)) })
     }

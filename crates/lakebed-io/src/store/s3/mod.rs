@@ -1,4 +1,4 @@
-//! S3, and services that speak like it.
+//! S3, and services that speak its protocol.
 
 pub(super) mod connect;
 pub(super) mod credentials;

@@ -32,7 +32,7 @@ impl Key for AmazonS3ConfigKey {
     }
 }
 
-/// What an option holds.
+/// How secret an option is.
 pub(in crate::store) fn of_s3(key: AmazonS3ConfigKey) -> Secrecy {
     use AmazonS3ConfigKey as K;
     match key {
@@ -52,7 +52,8 @@ pub(in crate::store) fn of_s3(key: AmazonS3ConfigKey) -> Secrecy {
         K::SkipSignature | K::WebIdentityTokenFile | K::RoleArn | K::RoleSessionName => Secrecy::Identity,
         K::AccessKeyId | K::SecretAccessKey | K::Token => Secrecy::SecretOfIdentity,
         K::Client(key) => of_client(key),
-        // Which way of encryption, and the name of a key that the service keeps; but never a key of one's own.
+        // The kind of encryption, and the name of a key that the service keeps, are no secrets. A
+        // key of the caller is one.
         K::Encryption(_)
             if matches!(key.as_ref(), "aws_server_side_encryption" | "aws_sse_kms_key_id" | "aws_sse_bucket_key_enabled") =>
         {
