@@ -1,4 +1,4 @@
-//! Which options are known. A key that no service knows is nearly always a typing mistake.
+//! The options that are known. A key that no service knows is nearly always a typing mistake.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use object_store::gcp::GoogleConfigKey;
 use super::own::OWN;
 use crate::store::hdfs::options::HADOOP_PREFIXES;
 
-/// Refuses keys that mean nothing to any service.
+/// Refuses keys that no service knows.
 pub(in crate::store) fn check_known(options: &HashMap<String, String>) -> Result<()> {
     for name in options.keys().collect::<std::collections::BTreeSet<_>>() {
         let key = name.trim().to_ascii_lowercase();
@@ -41,7 +41,7 @@ fn is_known(key: &str) -> bool {
         || HADOOP_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
 }
 
-/// deltalake's keys that say how deltalake commits or caches; they change nothing about reading.
+/// Keys of deltalake that say how deltalake commits or caches. They have no effect here.
 pub(in crate::store) const WITHOUT_EFFECT: [&str; 14] = [
     "allow_unsafe_rename",
     "mount_allow_unsafe_rename",
@@ -59,11 +59,12 @@ pub(in crate::store) const WITHOUT_EFFECT: [&str; 14] = [
     "optimize_writer_concurrency",
 ];
 
-/// Ways to an identity that only the AWS SDK knows. Skipping them in silence would end in a puzzling refusal by the store.
+/// Ways to an identity that only the AWS SDK knows. If they were ignored, the store would refuse
+/// requests without naming the reason.
 const FOR_A_SOURCE: [&str; 5] =
     ["aws_profile", "profile", "aws_s3_assume_role_arn", "aws_iam_role_arn", "aws_s3_role_session_name"];
 
-/// One spelling of each key that somebody may have meant.
+/// One spelling of each key, for suggestions.
 pub(super) const SPELLINGS: [&str; 48] = [
     "aws_access_key_id",
     "aws_secret_access_key",
@@ -115,7 +116,7 @@ pub(super) const SPELLINGS: [&str; 48] = [
     "retry_timeout",
 ];
 
-/// Up to three spellings that lie within a third of the key's length, nearest first.
+/// Up to three spellings whose distance is at most a third of their length, nearest first.
 fn nearest(key: &str) -> Vec<&'static str> {
     let mut near: Vec<_> =
         SPELLINGS.iter().map(|name| (distance(key, name), *name)).filter(|(d, name)| d * 3 <= name.len()).collect();
@@ -123,7 +124,7 @@ fn nearest(key: &str) -> Vec<&'static str> {
     near.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// How many letters must be added, dropped or changed to come from one text to the other.
+/// The number of letters to add, drop or change to turn one text into the other.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, x) in a.chars().enumerate() {

@@ -1,4 +1,4 @@
-//! The options of lakebed's own: how it writes to this machine, and how it repeats requests.
+//! The options of lakebed itself: the flush of local files, and the retry of requests.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,10 +15,11 @@ pub(in crate::store) const OWN: [&str; 6] = [
     "backoff_config.base",
 ];
 
-/// Whether files of this machine are flushed to the disk.
+/// The option for flushing local files to the disk.
 const LOCAL_FLUSH: &str = "local_flush";
 
-/// Whether files of this machine are flushed to the disk before they count as written: `local_flush`, true unless set otherwise.
+/// Whether local files are flushed before they count as written. The option is `local_flush`, and
+/// the default is true.
 pub(in crate::store) fn local_flush(options: &HashMap<String, String>) -> Result<bool> {
     let given = options.iter().find(|(name, _)| name.eq_ignore_ascii_case(LOCAL_FLUSH));
     match given.map(|(name, value)| (name, value.trim().to_ascii_lowercase())) {
@@ -29,8 +30,9 @@ pub(in crate::store) fn local_flush(options: &HashMap<String, String>) -> Result
     }
 }
 
-/// How failed requests are tried again: `max_retries`, `retry_timeout`, `backoff_config.init_backoff`, `.max_backoff`, `.base`.
-/// The pauses grow and are drawn at random, so that many clients do not come back at once.
+/// The retry of failed requests: `max_retries`, `retry_timeout`, `backoff_config.init_backoff`,
+/// `.max_backoff` and `.base`. The pauses grow and are random, so that many clients do not retry at
+/// the same time.
 pub(in crate::store) fn retry(options: &HashMap<String, String>) -> Result<RetryConfig> {
     let mut config = RetryConfig { backoff: BackoffConfig::default(), ..RetryConfig::default() };
     for (name, value) in options {
@@ -51,13 +53,14 @@ pub(in crate::store) fn retry(options: &HashMap<String, String>) -> Result<Retry
             _ => {}
         }
     }
-    // The pause is drawn between the first one and a multiple of the last: neither may be nothing.
+    // The client draws a pause between the first pause and a multiple of the last, so neither may
+    // be zero.
     config.backoff.init_backoff = config.backoff.init_backoff.max(Duration::from_millis(1));
     config.backoff.max_backoff = config.backoff.max_backoff.max(config.backoff.init_backoff);
     Ok(config)
 }
 
-/// `30s`, `500ms`, `2m`, `1h`; a bare number counts seconds.
+/// Parses `30s`, `500ms`, `2m` or `1h`. A number without a unit is in seconds.
 pub(in crate::store) fn duration(name: &str, value: &str) -> Result<Duration> {
     let text = value.trim();
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());

@@ -1,23 +1,23 @@
-//! What an option's value may give away.
+//! How secret the value of an option is.
 
 use object_store::ClientConfigKey;
 
-/// What an option's value is.
+/// How secret the value of an option is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::store) enum Secrecy {
-    /// Nothing that opens a store.
+    /// The value opens nothing.
     Plain,
-    /// An address, in which a password or a signature may stand.
+    /// An address, which may contain a password or a signature.
     Address,
-    /// A part of an identity that is no secret: worth something together with the others only.
+    /// A part of an identity that is no secret and is useful only together with the others.
     Identity,
     /// A secret that belongs to an identity.
     SecretOfIdentity,
-    /// A secret, or an option that is not known.
+    /// A secret, or the value of an unknown option.
     Unknown,
 }
 
-/// What an option of the HTTP client holds.
+/// How secret an option of the HTTP client is.
 pub(in crate::store) fn of_client(key: ClientConfigKey) -> Secrecy {
     use ClientConfigKey as K;
     match key {

@@ -10,13 +10,15 @@ use crate::store::credentials::CredentialSource;
 /// How to reach a store.
 #[derive(Clone, Default)]
 pub struct StoreOptions {
-    /// Storage options, spelled as object_store or deltalake spell them, in any case. A key that is unknown is an error.
+    /// The storage options, in the spelling of object_store or deltalake and in any case. An
+    /// unknown key is an error.
     pub options: HashMap<String, String>,
-    /// Where credentials come from that expire; they replace those of options and environment.
+    /// The source of credentials that expire. They replace the credentials of options and
+    /// environment.
     pub credentials: Option<Arc<dyn CredentialSource>>,
-    /// Whether paths of the log may lead out of the table's root, as those of shallow clones do.
+    /// Whether paths in the log may lead out of the table's root, as in shallow clones.
     pub allow_absolute_paths: bool,
-    /// The clock by which credentials expire.
+    /// The clock that decides when credentials expire.
     pub env: Env,
 }
 

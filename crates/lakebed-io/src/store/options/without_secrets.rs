@@ -1,4 +1,4 @@
-//! Which options hold no secret, so that they may be sent around: only those that are known to hold none.
+//! The options that may be sent to other processes, because they are known to contain no secret.
 //!
 //! Read [`options_without_secrets`].
 
@@ -20,8 +20,9 @@ use crate::store::hdfs::options::is_of_hadoop;
 use crate::store::s3::options::of_s3;
 use crate::store::url::location::without_secrets;
 
-/// The options that are known to hold no secret; addresses without user, password and query. Parts of an identity are left out where
-/// another part of it is a secret: halves of two identities must not be mixed.
+/// The options that are known to contain no secret. Addresses lose user, password and query. If a
+/// part of an identity is a secret, all its parts are left out, because halves of two identities
+/// must not be mixed.
 pub fn options_without_secrets(options: &HashMap<String, String>) -> HashMap<String, String> {
     let held = |name: &String| held(&name.trim().to_ascii_lowercase());
     let is_whole = !options.keys().any(|name| held(name) == Secrecy::SecretOfIdentity);
@@ -30,7 +31,7 @@ pub fn options_without_secrets(options: &HashMap<String, String>) -> HashMap<Str
         let value = match held(name) {
             Secrecy::Plain => Some(value.clone()),
             Secrecy::Address => address(value),
-            // Some callers give the key itself where its path belongs.
+            // Some callers pass the key itself instead of its path.
             Secrecy::Identity if is_whole && !value.contains(['{', '\n']) => Some(value.clone()),
             _ => None,
         };
@@ -39,19 +40,20 @@ pub fn options_without_secrets(options: &HashMap<String, String>) -> HashMap<Str
     kept
 }
 
-/// An address without what may be secret in it; none if it is no address, which may be anything.
+/// An address without parts that may be secret. `None` if the value is no address, because it may
+/// then be anything.
 fn address(value: &str) -> Option<String> {
     let parsed = |text: &str| Url::parse(text).ok().filter(Url::has_host);
-    // `user:password@host` is a URL, too, of the scheme `user`, but without a host.
+    // `user:password@host` is also a URL, with the scheme `user`, but it has no host.
     let url = if value.contains("://") { parsed(value)? } else { parsed(&format!("http://{value}"))? };
     let holds_secrets =
         !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some();
     let kept = if holds_secrets { without_secrets(url).into() } else { value.to_owned() };
-    // A password with a slash in it ends up in the path.
+    // A password with a slash ends up in the path.
     (!kept.contains('@')).then_some(kept)
 }
 
-/// By the services that know the name. If several services know the name, the strictest of them decides.
+/// How secret an option is. If several services know the name, the strictest of them decides.
 fn held(name: &str) -> Secrecy {
     let found = [
         AmazonS3ConfigKey::from_str(name).ok().map(of_s3),

@@ -1,4 +1,4 @@
-//! Objects that may be large, read from their beginning in parts.
+//! Reads objects that may be large from their beginning, in chunks.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -15,25 +15,25 @@ use object_store::path::Path;
 use crate::at::At;
 use crate::store::{Store, Within};
 
-/// What is left to read of an object.
+/// The rest of an object that is being read.
 pub(crate) struct ChunkedRead {
     store: Store,
     path: Path,
     part_bytes: usize,
-    /// What was read before it is asked for.
+    /// The first chunk, which was read early.
     ahead: Option<Bytes>,
     source: Rest,
 }
 
 enum Rest {
-    /// A file, which is opened with the first read.
+    /// A file. It is opened by the first read.
     Local(PathBuf, Option<File>),
     Remote(BoxStream<'static, object_store::Result<Bytes>>),
     End,
 }
 
 impl Store {
-    /// Begins to read objects in parts of so many bytes; the first parts are read at once.
+    /// Begins to read objects in chunks of this many bytes. The first chunks are read at once.
     pub(crate) async fn read_in_chunks(&self, paths: Vec<Path>, part_bytes: usize) -> Result<Vec<ChunkedRead>> {
         match paths.iter().map(|path| self.local_path(path)).collect() {
             Some(files) => self.read_local_in_chunks(paths, files, part_bytes).await,
@@ -41,8 +41,8 @@ impl Store {
         }
     }
 
-    /// To change threads takes longer than to read a small file, so it is done once. When a part of bytes has come together the other files
-    /// are left for later.
+    /// Reads several files in one task, because changing threads takes longer than reading a small
+    /// file. When the files read so far fill one chunk, the other files are left for later.
     async fn read_local_in_chunks(&self, paths: Vec<Path>, files: Vec<PathBuf>, part_bytes: usize) -> Result<Vec<ChunkedRead>> {
         let within = self.within();
         let read = tokio::task::spawn_blocking(move || {
@@ -73,7 +73,7 @@ impl Store {
     }
 }
 
-/// The next part of a file, and what is left of it.
+/// The next chunk of a file, and the rest of the file.
 fn read_file(path: PathBuf, opened: Option<File>, part_bytes: usize, within: &Within) -> io::Result<(Bytes, Rest)> {
     let mut file = match opened {
         Some(file) => file,
@@ -87,7 +87,8 @@ fn read_file(path: PathBuf, opened: Option<File>, part_bytes: usize, within: &Wi
 }
 
 impl ChunkedRead {
-    /// The next part, or a few more bytes; fewer, perhaps none, only at the end.
+    /// The next chunk. It may be slightly larger than requested. It is smaller, or empty, only at
+    /// the end.
     pub(crate) async fn next(&mut self) -> Result<Bytes> {
         if let Some(ahead) = self.ahead.take() {
             return Ok(ahead);
@@ -108,7 +109,7 @@ impl ChunkedRead {
                 while joined.len() + read.as_ref().map_or(0, Bytes::len) < part_bytes {
                     let Some(bytes) = stream.next().await else { return Ok(both(read, joined)) };
                     let bytes = bytes.map_err(|error| self.store.failed(&error, &self.path))?;
-                    // One piece needs no copy.
+                    // A single piece is returned without a copy.
                     if read.is_none() && joined.is_empty() {
                         read = Some(bytes);
                     } else {

@@ -1,4 +1,4 @@
-//! Deleting objects.
+//! Deletes objects.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,34 +13,35 @@ use crate::store::Store;
 use crate::store::local::file_path::file_path;
 use crate::store::local::files;
 
-/// What became of objects that were to be deleted.
+/// The result of deleting several objects.
 #[derive(Debug)]
 pub struct Deletion {
-    /// Of each of them, in their order.
+    /// The result for each object, in the order of the request.
     pub fates: Vec<Fate>,
-    /// Why the first of those that stay does.
+    /// The error of the first object that was not deleted.
     pub error: Option<Error>,
 }
 
-/// What became of an object that was to be deleted.
+/// The result of deleting an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It is gone. Some stores say so of what was never there.
+    /// The object was deleted. Some stores say so also about objects that never existed.
     Gone,
-    /// It was not there.
+    /// The object did not exist.
     Missing,
-    /// It may still be there.
+    /// The object may still exist.
     Stays,
 }
 
 impl Store {
-    /// Deletes objects, many with one request where the store can do that. Those that are not there are fine. What cannot be deleted does
-    /// not keep the others; the error is the first one.
+    /// Deletes objects, many in one request where the store supports that. Missing objects are no
+    /// error. An object that cannot be deleted does not stop the others, and the first error is
+    /// returned.
     pub async fn delete(&self, paths: &[Path]) -> Result<()> {
         self.delete_each(paths).await?.error.map_or(Ok(()), Err)
     }
 
-    /// The same, and tells of each object what became of it.
+    /// The same, with the result for each object.
     pub async fn delete_each(&self, paths: &[Path]) -> Result<Deletion> {
         match paths.first() {
             None => Ok(Deletion { fates: Vec::new(), error: None }),
@@ -70,16 +71,16 @@ impl Store {
 
     async fn delete_objects(&self, paths: &[Path]) -> Deletion {
         let settled = Settled::new(paths);
-        // What is gone already, an attempt that comes after finds missing, or deletes again.
+        // A retry finds deleted objects missing, or deletes them again.
         let deleted = self.retry(|| delete_all(self.object_store().as_ref(), paths, &settled)).await;
-        // The answer to a request for many does not always say which.
+        // The reply to a request for many objects does not always say which object failed.
         let blamed = if let [only] = paths { only } else { self.root() };
         let fates = settled.fates(deleted.is_ok());
         Deletion { fates, error: deleted.err().map(|error| self.failed(&error, blamed)) }
     }
 }
 
-/// What is known of objects that are being deleted.
+/// The objects of a deletion, and the results so far.
 struct Settled<'a> {
     paths: &'a [Path],
     found: Mutex<HashMap<String, Fate>>,
@@ -94,7 +95,7 @@ impl<'a> Settled<'a> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).entry(path).or_insert(fate);
     }
 
-    /// Of each object; when nothing failed, those of which nothing was said were not there.
+    /// The result for each object. If no request failed, an object without a result did not exist.
     fn fates(self, is_done: bool) -> Vec<Fate> {
         let found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         let unsaid = if is_done { Fate::Missing } else { Fate::Stays };

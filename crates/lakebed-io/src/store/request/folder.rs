@@ -1,19 +1,21 @@
-//! What lies directly in a folder.
+//! The content of a folder.
 
 use object_store::ObjectMeta;
 use object_store::path::Path;
 
-/// What lies directly in a folder, or a part of it.
+/// The content of a folder, or one page of it.
 #[derive(Debug, Default)]
 pub struct Folder {
-    /// The objects, in no order.
+    /// The objects, in any order.
     pub objects: Vec<ObjectMeta>,
     /// The folders.
     pub folders: Vec<Path>,
-    /// Where links of the file system lead that lie in it, as far as that is below the root. They themselves are neither objects nor folders.
+    /// The targets of links in the folder, as far as they lie below the root. The links themselves
+    /// are neither objects nor folders.
     pub links: Vec<Path>,
-    /// When something was added to it or taken away, in milliseconds since the epoch; known of folders of this machine.
+    /// When an entry was last added or removed, in milliseconds since the epoch. It is known only
+    /// for local folders.
     pub modified_ms: Option<i64>,
-    /// What to ask for next, if there is more of it.
+    /// The token of the next page, if there is one.
     pub next_page: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! One request for an object or a part of it, which looks which version of the object it is.
+//! One request for an object or a part of it, which checks the version of the object.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -12,7 +12,8 @@ use super::object_version::ObjectVersion;
 use crate::store::Store;
 
 impl Store {
-    /// What the request asks for. Of an object that others may replace, `seen` holds the version; another one is an error.
+    /// The bytes that the request asks for. If others may replace the object, `seen` has its
+    /// version, and another version is an error.
     pub(in crate::store) async fn get_of(
         &self,
         path: &Path,
@@ -26,7 +27,7 @@ impl Store {
         }
     }
 
-    /// The error for ranges that lead past the end of an object.
+    /// The error for ranges that lead past the end of the object.
     pub(in crate::store) fn too_short(&self, path: &Path, ranges: &[Range<u64>], size: u64) -> Error {
         let range = ranges.iter().max_by_key(|range| range.end).cloned().unwrap_or_default();
         Error::corrupt(self.describe(path), format!("bytes {} to {} are wanted, but it has only {size}", range.start, range.end))

@@ -1,4 +1,5 @@
-//! Listing the objects that lie directly in a folder, from a name on. Deeper ones are never listed through, if the store can help it.
+//! Lists the objects directly in a folder, from a name on. Objects in subfolders are not listed if
+//! the store can avoid it.
 
 use futures::TryStreamExt;
 use lakebed_core::error::Result;
@@ -11,17 +12,19 @@ use crate::store::local::file_path::file_path;
 use crate::store::local::files;
 
 impl Store {
-    /// The objects directly in `folder` whose names come after `after`, in the order of names. A folder that does not exist is empty.
+    /// The objects directly in `folder` whose names follow `after`, sorted by name. A folder that
+    /// does not exist is empty.
     pub async fn list_after(&self, folder: &Path, after: &str) -> Result<Vec<ObjectMeta>> {
         self.list_between(folder, after, None).await
     }
 
-    /// The same up to the name `before`, exclusively. Where stores list in order, nothing beyond it is asked for.
+    /// The same up to the name `before`, exclusively. A store that lists in order is not asked for
+    /// later names.
     pub async fn list_between(&self, folder: &Path, after: &str, before: Option<&str>) -> Result<Vec<ObjectMeta>> {
         self.list_first(folder, after, before, usize::MAX).await
     }
 
-    /// The same, where stores list in order only the first so many.
+    /// The same. A store that lists in order returns only the first `most` objects.
     pub async fn list_first(&self, folder: &Path, after: &str, before: Option<&str>, most: usize) -> Result<Vec<ObjectMeta>> {
         let range = Names { after, before };
         let listed = match &self.0.connection.listing {
@@ -52,7 +55,8 @@ impl Store {
         let mut stream = self.object_store().list_with_offset(Some(folder), &offset);
         while let Some(object) = stream.try_next().await? {
             let Some(name) = name_in(&object.location, folder) else { continue };
-            // The order of keys is not quite that of names, as a folder's slash takes part; but no key in a folder comes before its name.
+            // The order of keys differs from the order of names, because the slash of a folder is
+            // part of a key. But no key in a folder sorts before the name of the folder.
             if range.before.is_some_and(|before| name >= before) {
                 break;
             }
@@ -74,7 +78,7 @@ async fn list_whole(store: &dyn ObjectStore, folder: &Path, range: Names<'_>) ->
     Ok(listed.objects.into_iter().filter(inside).collect())
 }
 
-/// The names after one and before another.
+/// The names after one name and before another.
 #[derive(Clone, Copy)]
 struct Names<'a> {
     after: &'a str,
@@ -87,7 +91,7 @@ impl Names<'_> {
     }
 }
 
-/// What follows the folder in an object's key.
+/// The rest of an object's key behind the folder.
 fn name_in<'a>(location: &'a Path, folder: &Path) -> Option<&'a str> {
     match folder.as_ref() {
         "" => Some(location.as_ref()),

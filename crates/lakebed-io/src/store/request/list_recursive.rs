@@ -1,4 +1,5 @@
-//! Walking through a tree of folders, folder by folder: whoever walks decides which ones to go into, and how many at a time.
+//! Lists a tree of folders one folder at a time. The caller decides which folders to list, and how
+//! many at once.
 
 use lakebed_core::error::Result;
 use object_store::list::PaginatedListOptions;
@@ -12,7 +13,8 @@ use crate::store::local::files;
 use crate::store::request::folder::Folder;
 
 impl Store {
-    /// What lies directly in a folder; `page` is what the last answer called the next one. A folder that does not exist is empty.
+    /// The content of a folder. `page` is the token of the next page from the last call. A folder
+    /// that does not exist is empty.
     pub async fn list_folder(&self, folder: &Path, page: Option<String>) -> Result<Folder> {
         let listed = match (&self.0.connection.listing, &self.0.connection.pages) {
             (Listing::Local, _) => return self.list_local_folder(folder).await,
@@ -30,7 +32,7 @@ impl Store {
         };
         match listed {
             Ok(mut found) => {
-                // What marks a folder is not in it.
+                // The marker object of a folder is not part of its content.
                 found.objects.retain(|object| object.location != *folder);
                 Ok(found)
             }
@@ -44,11 +46,13 @@ impl Store {
         self.blocking(folder, file_path(folder), move |_| files::list_folder(&own, &root)).await
     }
 
-    /// Takes folders away in which nothing is, in this order, and tells how many. Only folders of this machine are things of their own.
+    /// Removes empty folders, in this order, and returns how many. Only local folders exist on
+    /// their own.
     pub async fn remove_empty_folders(&self, folders: &[Path]) -> Result<u64> {
         let paths: Vec<_> = folders.iter().filter_map(|folder| self.local_path(folder)).collect();
         let Some(first) = folders.first().filter(|_| !paths.is_empty()) else { return Ok(0) };
-        // Whoever put something there meanwhile is in time: a folder that holds anything cannot be removed so.
+        // If another writer puts a file into the folder first, the removal fails and the file
+        // stays.
         let remove = move |_| Ok(paths.iter().filter(|path| std::fs::remove_dir(path).is_ok()).count() as u64);
         self.blocking(first, file_path(first), remove).await
     }

@@ -1,6 +1,6 @@
-//! What is asked of a store: objects are read, listed, written and deleted.
+//! The requests to a store: objects are read, listed, written and deleted.
 //!
-//! Each file adds its methods to [`Store`](super::Store). `retry` repeats a request whose answer broke off.
+//! Each file adds methods to [`Store`](super::Store). `retry` repeats requests.
 
 pub(super) mod chunks;
 pub(super) mod delete;

@@ -1,9 +1,10 @@
-//! Telling the objects apart that have one name one after the other, so that what belongs together is read of one of them.
+//! Tells apart the objects that have the same name one after the other, so that a reader does not
+//! mix their bytes.
 
 use chrono::{DateTime, Utc};
 use object_store::ObjectMeta;
 
-/// One of the objects that have a name one after the other, as far as stores tell them apart.
+/// The size, entity tag and time of an object, as far as the store returns them.
 #[derive(Debug, Clone)]
 pub(crate) struct ObjectVersion {
     size: u64,
@@ -16,7 +17,8 @@ impl ObjectVersion {
         Self { size: meta.size, e_tag: meta.e_tag.clone(), modified: meta.last_modified }
     }
 
-    /// Whether an answer is about it. Times count where there are no tags: some stores tell only seconds.
+    /// Whether a reply is about this version. Times are compared only if there are no entity tags,
+    /// because some stores return only seconds.
     pub(in crate::store) fn is_of(&self, meta: &ObjectMeta) -> bool {
         let is_alike = match (&self.e_tag, &meta.e_tag) {
             (Some(tag), Some(other)) => tag == other,

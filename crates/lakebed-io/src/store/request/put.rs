@@ -1,4 +1,4 @@
-//! Writing whole objects.
+//! Writes whole objects.
 
 use bytes::Bytes;
 use lakebed_core::error::{Error, ErrorKind, Result};
@@ -11,12 +11,14 @@ use crate::store::commit::outcome::{Existing, PutOutcome};
 use crate::store::local::files;
 
 impl Store {
-    /// Writes an object, in place of what there was: readers see the one or the other, whole.
+    /// Writes an object and replaces an existing one. Readers see either the old or the new object,
+    /// complete.
     pub async fn put(&self, path: &Path, bytes: Bytes) -> Result<()> {
         self.put_as(path, bytes, Existing::Replace).await
     }
 
-    /// Writes an object whose name is new. If an object has the name already, that object stays as it is, and this is an error.
+    /// Writes an object whose name is new. If an object with this name exists, it stays unchanged,
+    /// and the call is an error.
     pub async fn put_new(&self, path: &Path, bytes: Bytes) -> Result<()> {
         self.put_as(path, bytes, Existing::Refuse).await
     }
@@ -33,10 +35,11 @@ impl Store {
         }
     }
 
-    /// The same for an object of another store, in one request unless that has to be made again.
+    /// The same for an object of another store, in one request and its retries.
     pub(in crate::store) async fn put_object(&self, path: &Path, payload: PutPayload, existing: Existing) -> Result<()> {
         let mode = match (existing, self.writing()) {
-            // HDFS would need a file of another name first: then the random name has to do.
+            // HDFS would need a file with another name first. Here the random name of the object is
+            // enough.
             (Existing::Replace, _) | (_, Writing::Rename) => PutMode::Overwrite,
             (Existing::Refuse, _) => PutMode::Create,
         };
@@ -48,7 +51,8 @@ impl Store {
         }
     }
 
-    /// Whether an object is this: then it was an answer that was lost, and the request made again.
+    /// Whether an object has this content. Then the reply to a first attempt was lost, and the
+    /// client retried.
     async fn has(&self, path: &Path, payload: &PutPayload) -> Result<bool> {
         let found = self.get(path).await?;
         Ok(found.len() == payload.content_length() && payload.iter().flatten().eq(found.iter()))
@@ -66,7 +70,8 @@ impl Store {
         match put {
             Ok(_) => Ok(PutOutcome::Done),
             Err(object_store::Error::AlreadyExists { .. }) => Ok(PutOutcome::Taken),
-            // Here a table of who wrote which name, kept elsewhere, would step in (as with Delta Spark's S3DynamoDBLogStore).
+            // A table of written names, kept outside of the store, would be used here (as with
+            // Delta Spark's S3DynamoDBLogStore).
             Err(error @ object_store::Error::NotImplemented { .. }) => Err(self.failed(&error, path).within(
                 "lakebed needs writes that fail when the object is there: without the option aws_conditional_put = disabled, \
                  and on a store that has them",

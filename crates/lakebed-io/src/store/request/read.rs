@@ -1,4 +1,4 @@
-//! Reading objects of a store.
+//! Reads objects.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -25,9 +25,10 @@ impl Store {
         self.retry(get).await.map_err(|error| self.failed(&error, path))
     }
 
-    /// These ranges of an object, each complete. Ranges that lie near each other are fetched together.
+    /// These ranges of an object, each complete. Neighbouring ranges are fetched together.
     ///
-    /// A range that leads past the end is an error of the object's: what pointed there is wrong, or the object is torn.
+    /// A range that leads past the end is a corrupt object: either the pointer to the range is
+    /// wrong, or the object is torn.
     pub async fn get_ranges(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         if let Some(file) = self.local_path(path) {
             let (wanted, within) = (ranges.to_vec(), self.within());
@@ -39,8 +40,9 @@ impl Store {
         self.fetch_ranges(path, ranges, None).await
     }
 
-    /// The same of an object that others may replace, no local file: all of the version that is `seen`, or else of the first that comes.
-    /// That there is another by now is an error of its own.
+    /// The same for an object that others may replace, and that is no local file. All ranges come
+    /// from the version that is `seen`, or from the first version that is returned. If the object
+    /// was replaced, the call fails with an error of its own kind.
     pub(crate) async fn get_ranges_of(
         &self,
         path: &Path,
@@ -66,7 +68,7 @@ impl Store {
         match self.retry(fetch).await {
             Ok(bytes) if complete(&bytes, &wanted) => Ok(with_empty_ones(bytes, ranges)),
             Ok(_) => Err(self.too_short(path, ranges, self.head(path).await?.size)),
-            // Some web servers send nothing but whole files.
+            // Some web servers send only whole files.
             Err(object_store::Error::NotSupported { .. }) if self.is_web() => self.cut_ranges(path, ranges, seen).await,
             Err(object_store::Error::Precondition { .. }) if seen.is_some() => Err(Error::replaced(self.describe(path))),
             Err(error) => Err(self.explained(self.failed(&error, path), path, ranges, seen.and_then(OnceLock::get)).await),
@@ -89,7 +91,8 @@ impl Store {
         work: impl FnOnce(PathBuf) -> std::io::Result<T> + Send + 'static,
     ) -> Result<T> {
         let done = tokio::task::spawn_blocking(move || work(file)).await;
-        // The name is put together only when it is needed: there may be a hundred thousand small files.
+        // The name is formatted only for an error, because there may be a hundred thousand small
+        // files.
         match done {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => Err(error).at(self.describe(path)),
@@ -97,8 +100,9 @@ impl Store {
         }
     }
 
-    /// Stores answer a range beyond the end in many ways; the object's size tells whether it was that, and what is `seen` of it whether
-    /// it is still the same.
+    /// Replaces an unclear error by a better one. Stores reply to a range beyond the end in many
+    /// ways, so the size of the object is requested. If the object is another version than `seen`,
+    /// it was replaced.
     pub(in crate::store) async fn explained(
         &self,
         error: Error,

@@ -1,5 +1,5 @@
-//! Reading a little ahead in objects that never change: small pieces of one object are mostly asked for one after the other, by tasks that
-//! know nothing of each other, and a request costs more than the bytes between.
+//! Reads ahead in objects that never change. Tasks that do not know of each other mostly ask for
+//! small pieces of one object in order, and a request costs more than the bytes between the pieces.
 
 use std::ops::Range;
 
@@ -11,10 +11,11 @@ use object_store::{GetOptions, GetRange};
 use crate::store::Store;
 use crate::store::request::windows::WINDOWS;
 
-/// What is fetched at once.
+/// The number of bytes that are fetched at once.
 const WINDOW_BYTES: u64 = 256 * 1024;
 impl Store {
-    /// This range of an object that never changes. Pieces that lie near each other cost one request, whoever asks for them.
+    /// This range of an object that never changes. Neighbouring ranges cost one request, whichever
+    /// tasks ask for them.
     pub async fn get_with_readahead(&self, path: &Path, range: Range<u64>) -> Result<Bytes> {
         let size = range.end.saturating_sub(range.start);
         if size > WINDOW_BYTES / 2 || self.local_path(path).is_some() || self.is_web() {
@@ -46,7 +47,7 @@ impl Store {
     }
 }
 
-/// The part of a window that is this range, if all of it is there.
+/// The part of a window with this range, if the window has all of it.
 fn cut(start: u64, window: &Bytes, range: &Range<u64>) -> Option<Bytes> {
     let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
     let to = usize::try_from(range.end.checked_sub(start)?).ok()?;

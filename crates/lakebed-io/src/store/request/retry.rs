@@ -1,22 +1,25 @@
-//! Asking again when an answer broke off on its way.
+//! Retries requests whose reply broke off.
 //!
-//! The clients of stores repeat requests that got no answer or a bad one, but not those of which the answer ended halfway: a page of a
-//! listing, a refusal with its reason. For what may be asked twice, [`Store::retry`] does that. Conditional writes are not of that kind:
-//! whoever makes them has to look what became of them.
+//! The clients of stores repeat requests without a reply or with a failed one. They do not repeat a
+//! request whose reply ended halfway, such as a page of a listing or an error with its reason.
+//! [`Store::retry`] does that for requests that may be repeated. Conditional writes may not: their
+//! caller must find out whether the first attempt succeeded.
 
 use std::time::Duration;
 
 use crate::at::may_pass;
 use crate::store::Store;
 
-/// Nothing is asked again after so long: then the client has tried for long enough.
+/// After this time nothing is retried, because the client has already tried for long.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The pauses are drawn at random, from nothing up to these, which double.
+/// The pauses are random, from zero up to a limit. The limit doubles from the first value to the
+/// second.
 const FIRST_PAUSE_MS: u64 = 50;
 const LONGEST_PAUSE_MS: u64 = 2000;
 
 impl Store {
-    /// Asks until there is an answer, or an error that will not pass, as often as the option `max_retries` allows.
+    /// Repeats a request until it has a reply or a permanent error, at most as often as the option
+    /// `max_retries` says.
     pub(in crate::store) async fn retry<T, A>(&self, ask: impl Fn() -> A) -> object_store::Result<T>
     where
         A: Future<Output = object_store::Result<T>>,

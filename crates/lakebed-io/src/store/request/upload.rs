@@ -1,5 +1,5 @@
-//! Writing objects piece by piece: large ones in parts that are sent side by side, small ones at once. Nobody sees an object before it is
-//! whole.
+//! Writes objects piece by piece. Large objects are sent in concurrent parts, small ones in one
+//! request. An object is invisible until it is complete.
 //!
 //! Read [`Store::upload`] and [`Upload`]. `file` writes to the local disk, `parts` to other stores.
 
@@ -16,8 +16,9 @@ use crate::store::{Existing, Store, Unflushed};
 use file::FileUpload;
 use parts::PartsUpload;
 
-/// An object that is being written; it holds some tens of megabytes at most. If it is dropped before [`finish`](Self::finish), nothing of
-/// it is left, as far as that can be had without waiting; [`abort`](Self::abort) waits.
+/// An object that is being written. It holds some tens of megabytes at most. If it is dropped
+/// before [`finish`](Self::finish), it leaves nothing behind, as far as that is possible without
+/// waiting. [`abort`](Self::abort) waits.
 #[derive(Debug)]
 pub struct Upload {
     size: u64,
@@ -31,8 +32,9 @@ enum Destination {
 }
 
 impl Store {
-    /// Begins to write an object. One that has the name already stays if `existing` says so, but where the object is sent in parts: stores
-    /// ask nothing when they put these together, or not without more requests.
+    /// Begins to write an object. `existing` says whether an existing object stays. An upload in
+    /// parts ignores it, because stores do not check the name when they join parts, or only with
+    /// further requests.
     pub async fn upload(&self, path: &Path, existing: Existing) -> Result<Upload> {
         let to = match self.writing() {
             Writing::Files => Destination::File(FileUpload::begin(self, path, existing)),
@@ -44,7 +46,7 @@ impl Store {
 }
 
 impl Upload {
-    /// Appends bytes, which are not copied. Waits while too much of what came before is still on its way.
+    /// Appends bytes without copying them. Waits while too many earlier bytes are still being sent.
     pub async fn write(&mut self, bytes: Bytes) -> Result<()> {
         self.size += bytes.len() as u64;
         match &mut self.to {
@@ -53,14 +55,15 @@ impl Upload {
         }
     }
 
-    /// Makes the object visible, whole and durable, and tells its size.
+    /// Makes the object visible, complete and durable, and returns its size.
     pub async fn finish(self) -> Result<u64> {
         let (size, unflushed) = self.finish_unflushed().await?;
         unflushed.flushed().await?;
         Ok(size)
     }
 
-    /// Makes the object visible and whole, and tells its size and what to wait for until it is durable.
+    /// Makes the object visible and complete. Returns its size, and a value to wait for until it is
+    /// durable.
     pub async fn finish_unflushed(self) -> Result<(u64, Unflushed)> {
         let unflushed = match self.to {
             Destination::File(file) => file.finish().await?,
@@ -72,7 +75,7 @@ impl Upload {
         Ok((self.size, unflushed))
     }
 
-    /// Takes back what was written.
+    /// Removes what was written.
     pub async fn abort(self) {
         match self.to {
             Destination::File(file) => file.abort().await,

@@ -1,4 +1,4 @@
-//! The windows of objects that were fetched lately.
+//! The recently fetched windows of objects.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use object_store::path::Path;
 
-/// How many windows of an object are kept, and of how many objects: 16 MiB a store at most.
+/// The number of windows that are kept of an object, and the number of objects. Together they hold
+/// 16 MiB for each store at most.
 pub(in crate::store) const WINDOWS: usize = 4;
 const OBJECTS: usize = 16;
 
-/// The windows that were fetched lately.
+/// The recently fetched windows.
 #[derive(Default)]
 pub(in crate::store) struct Windows(Mutex<Recent>);
 
@@ -20,7 +21,8 @@ struct Recent {
     oldest_first: VecDeque<Path>,
 }
 
-/// Locked while a window is fetched, so that others who want the same wait for it instead of asking again.
+/// The lock is held while a window is fetched, so that other tasks that want the same window wait
+/// for it.
 pub(in crate::store) type ObjectWindows = tokio::sync::Mutex<VecDeque<(u64, Bytes)>>;
 
 impl Windows {

@@ -1,4 +1,4 @@
-//! Where a table is: which service, which bucket or machine, and which folder there.
+//! The location of a table: the service, its bucket or host, and the folder there.
 
 use lakebed_core::error::{Error, Result};
 use object_store::path::Path;
@@ -7,19 +7,19 @@ use url::Url;
 
 use crate::at::redact;
 
-/// A folder in a store.
+/// The location of a folder.
 #[derive(Debug, Clone)]
 pub(crate) struct StoreLocation {
     pub(crate) service: Service,
-    /// The folder, decoded, as the store names it.
+    /// The folder in the store, decoded.
     pub(crate) path: Path,
-    /// The same as a URL, without secrets and without a slash at the end.
+    /// The location as a URL, without secrets and without a slash at the end.
     pub(crate) url: Url,
-    /// Options that the URL implies; they give way to options that the caller names.
+    /// Options that the URL implies. Options of the caller override them.
     pub(crate) embedded: Vec<(&'static str, String)>,
 }
 
-/// What tells one store from another: two places with equal services share one connection.
+/// Tells stores apart. Two locations with equal services share one connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Service {
     Local,
@@ -32,14 +32,15 @@ pub(crate) enum Service {
 }
 
 impl StoreLocation {
-    /// `url` may still hold user, query and an unclean path; what is kept of it is made from the other arguments.
+    /// `url` may still contain user, query and another spelling of the path. They are replaced by
+    /// the other arguments.
     pub(in crate::store) fn new(
         service: Service,
         mut url: Url,
         path: Path,
         embedded: Vec<(&'static str, String)>,
     ) -> Result<Self> {
-        // What stands before `@` without a password is a container on Azure.
+        // A user without a password is a container of Azure.
         if url.password().is_some() {
             url = without_secrets(url);
         }
@@ -51,9 +52,9 @@ impl StoreLocation {
     }
 }
 
-/// A URL without user, password, query and fragment.
+/// The URL without user, password, query and fragment.
 pub(in crate::store) fn without_secrets(mut url: Url) -> Url {
-    // Only URLs without a host refuse the change, and these have neither user nor password.
+    // Only URLs without a host refuse the change, and they have neither user nor password.
     let _ = url.set_password(None).and_then(|()| url.set_username(""));
     url.set_query(None);
     url.set_fragment(None);
@@ -67,7 +68,7 @@ pub(in crate::store) fn host(url: &Url, text: &str, what: &str) -> Result<String
     }
 }
 
-/// The path of a URL, each name decoded once. Doubled slashes count as one, as Hadoop has it.
+/// The path of a URL, with each name decoded once. Repeated slashes count as one, as in Hadoop.
 pub(in crate::store) fn decoded(path: &str, text: &str) -> Result<Path> {
     let mut names = Vec::new();
     for segment in path.split('/').filter(|segment| !segment.is_empty()) {
@@ -80,11 +81,12 @@ pub(in crate::store) fn decoded(path: &str, text: &str) -> Result<Path> {
     Path::parse(names.join("/")).map_err(|error| refuse(text, error))
 }
 
-/// What a URL's path must not hold as it is. Control letters count: the URL parser would drop some of them without a word.
+/// The characters that the path of a URL must encode. Control characters are among them, because
+/// the URL parser would drop some of them silently.
 const ESCAPED: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'\\').add(b'`').add(b'{').add(b'}');
 
-/// The inverse of [`decoded`], with a slash in front.
+/// The inverse of [`decoded`], with a slash at the beginning.
 pub(in crate::store) fn encoded(path: &str) -> String {
     let names = path.split('/').filter(|name| !name.is_empty());
     names.map(|name| format!("/{}", utf8_percent_encode(name, ESCAPED))).collect()

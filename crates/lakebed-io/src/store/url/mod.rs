@@ -1,7 +1,9 @@
-//! What a table's URL or path says. Read [`StoreLocation::parse`](location::StoreLocation::parse) first.
+//! Parses the URL or path of a table. Read [`StoreLocation::parse`](location::StoreLocation::parse)
+//! first.
 //!
-//! A [`StoreLocation`](location::StoreLocation) holds no secret: what a URL carried in its query or user part moves to its `embedded` options. What the
-//! URLs of one service look like is told in the service's own folder.
+//! A [`StoreLocation`](location::StoreLocation) contains no secret. Secrets in the query or user
+//! part of a URL become `embedded` options. The folder of each service parses the URLs of that
+//! service.
 
 pub(super) mod location;
 pub(super) mod parse;

@@ -1,4 +1,5 @@
-//! From a URL or path to a place. Pure but for the working directory, the home folder, and a look whether a file is in a table's place.
+//! Turns a URL or path into a location. Parsing depends on the working directory, on the home
+//! folder, and on whether a file exists at the location of a table.
 //!
 //! Read [`StoreLocation::parse`] first.
 
@@ -11,7 +12,7 @@ use super::spelling::{SCHEMES, check_path, check_text, is_url, may_have_query};
 use crate::store::local::url::local_path;
 
 impl StoreLocation {
-    /// Takes a URL, or a path on this machine, absolute or relative.
+    /// Parses a URL, or a local path that is absolute or relative.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         check_text(text)?;
         if is_url(text) {
@@ -37,7 +38,7 @@ impl StoreLocation {
         Ok(location)
     }
 
-    /// Takes the parts of a URL whose path is decoded already.
+    /// The location of a URL's parts whose path is already decoded.
     pub(crate) fn of_parts(scheme: &str, authority: &str, path: &str) -> Result<Self> {
         Self::parse(&format!("{scheme}://{authority}{}", encoded(path)))
     }
@@ -72,7 +73,7 @@ impl StoreLocation {
         }
     }
 
-    /// Plain web servers, and the web addresses of S3, R2 and Azure.
+    /// Parses web addresses: those of S3, R2 and Azure, and those of plain web servers.
     fn from_http_url(url: &Url, text: &str) -> Result<Self> {
         let host = host(url, text, "host")?;
         let path = decoded(url.path(), text)?;
@@ -88,13 +89,14 @@ impl StoreLocation {
     }
 }
 
-/// The URL or path of a table without keys and signatures, absolute, so that it means the same in another process.
+/// The URL or path of a table without keys and signatures, absolute, so that it means the same in
+/// another process.
 pub fn url_without_secrets(text: &str) -> Result<String> {
     let location = StoreLocation::parse(text)?;
     if location.service == Service::Local {
         return Ok(location.url.into());
     }
-    // What a web address says beside the place, such as a region, is kept.
+    // The rest of a web address, such as a region, is kept.
     let mut url = Url::parse(text).map_err(|error| refuse(text, error))?;
     if url.password().is_some() || matches!(url.scheme(), "http" | "https") {
         url = without_secrets(url);
@@ -103,8 +105,8 @@ pub fn url_without_secrets(text: &str) -> Result<String> {
     Ok(url.into())
 }
 
-/// Where a table is, in words that mean the same once the working directory or the home folder is another one: a path on this machine as a
-/// whole path, a URL as it is, keys and signatures included.
+/// The location of a table in a form that does not depend on the working directory or the home
+/// folder. A local path becomes absolute. A URL is unchanged and keeps its keys and signatures.
 pub fn absolute_location(text: &str) -> Result<String> {
     let location = StoreLocation::of_table(text)?;
     match location.service {

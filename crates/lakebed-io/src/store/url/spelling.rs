@@ -1,4 +1,4 @@
-//! How places are spelled: what is a URL, what is a path, and what is surely meant to be something else.
+//! Tells URLs from paths, and refuses texts that are surely meant to be something else.
 
 use std::path::Path as FilePath;
 
@@ -10,40 +10,42 @@ use super::location::refuse;
 pub(in crate::store) const SCHEMES: &str =
     "file, memory, s3, s3a, az, abfs, abfss, adl, wasb, wasbs, gs, hdfs, viewfs, http, https";
 
-/// Schemes that [`StoreLocation::parse`] knows beside `file`, in all their spellings: a path does not begin so by chance.
+/// All spellings of the schemes that [`StoreLocation::parse`] knows, except `file`. A path does not
+/// begin with one of them by chance.
 const KNOWN_SCHEMES: [&str; 17] = [
     "memory", "s3", "s3a", "s3n", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl", "wasb", "wasbs", "hdfs", "viewfs", "http",
     "https",
 ];
 
-/// Schemes of places where tables are that lakebed does not reach.
+/// Schemes of locations that lakebed cannot read.
 const FOREIGN_SCHEMES: [&str; 3] = ["dbfs", "oss", "ftp"];
 
-/// Whether a text is a path that means another place in another process: it begins in the working directory, or with `~`.
+/// Whether a text is a path that means another location in another process, because it begins in
+/// the working directory or with `~`.
 pub fn is_relative(text: &str) -> bool {
     !is_url(text) && !FilePath::new(text).is_absolute()
 }
 
-/// `scheme://…`, and `file:/…`. A path that merely contains a colon is a path.
+/// Whether a text is `scheme://…` or `file:/…`. Another text with a colon is a path.
 pub(in crate::store) fn is_url(text: &str) -> bool {
     let scheme = text.split(':').next().unwrap_or_default();
     let rest = text.get(scheme.len()..).unwrap_or_default();
     is_scheme(scheme) && (rest.starts_with("://") || (rest.starts_with(":/") && scheme.eq_ignore_ascii_case("file")))
 }
 
-/// Whether a word may be a URL's scheme. One letter is a drive of Windows.
+/// Whether a word may be the scheme of a URL. A single letter is a drive of Windows.
 fn is_scheme(word: &str) -> bool {
     word.len() > 1
         && word.starts_with(|c: char| c.is_ascii_alphabetic())
         && word.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// Azure carries shared access signatures in the query, web servers anything.
+/// Azure puts shared access signatures into the query, and web servers may use it for anything.
 pub(in crate::store) fn may_have_query(scheme: &str) -> bool {
     matches!(scheme, "az" | "azure" | "abfs" | "abfss" | "adl" | "wasb" | "wasbs" | "http" | "https")
 }
 
-/// Refuses what is no place at all.
+/// Refuses texts that are no location.
 pub(in crate::store) fn check_text(text: &str) -> Result<()> {
     if text.trim().is_empty() {
         return Err(Error::invalid_input("an empty string is no table location"));
@@ -57,7 +59,7 @@ pub(in crate::store) fn check_text(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses paths on this machine that are surely meant to be something else.
+/// Refuses local paths that are surely meant to be something else.
 pub(in crate::store) fn check_path(text: &str) -> Result<()> {
     let Some((word, rest)) = text.split_once(':') else { return Ok(()) };
     let scheme = word.to_ascii_lowercase();
@@ -100,7 +102,8 @@ pub(in crate::store) fn check_path(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// How the URL is written whose slashes are missing. Those of HDFS need no host, and memory no name.
+/// The correct form of a URL with missing slashes. URLs of HDFS need no host, and those of memory
+/// stores need no name.
 fn written(scheme: &str, rest: &str) -> String {
     let needs_no_host = rest.starts_with('/') && matches!(scheme, "hdfs" | "viewfs" | "memory");
     format!("{scheme}://{}{}", if needs_no_host { "/" } else { "" }, rest.trim_start_matches('/'))

@@ -1,4 +1,5 @@
-//! Uploads to the local disk: a thread writes one block while the next one is put together, and the disk begins with what is there.
+//! Uploads to the local disk. A thread writes one block while the next one is collected, and the
+//! disk is asked early to store the blocks.
 
 use std::fs::File;
 use std::io;
@@ -16,9 +17,9 @@ use crate::store::local::file_path::file_path;
 use crate::store::local::hidden_file::{Flush, HiddenFile, sync_folder};
 use crate::store::{Existing, Store, Unflushed};
 
-/// What is given to the disk at once.
+/// The size of one write to the disk.
 pub(super) const BLOCK_BYTES: usize = 4 << 20;
-/// After so many bytes the disk is asked to begin, so that less is left to wait for at the end.
+/// After this many bytes a flush begins, so that less is left to flush at the end.
 const FLUSHED_AT_ONCE: usize = 32 << 20;
 
 /// A file that is being written.
@@ -32,22 +33,22 @@ pub(super) struct FileUpload {
     flushing: Flushing,
 }
 
-/// Bytes on their way to the disk before the end.
+/// Flushes that begin before the end of the file.
 #[derive(Debug, Default)]
 struct Flushing {
-    /// Written after the disk was asked last.
+    /// The number of bytes written since the last flush began.
     since: usize,
-    /// It tells an error only once, so each answer counts.
+    /// The flushes under way. The system reports an error only once, so each result counts.
     asked: Vec<JoinHandle<io::Result<()>>>,
 }
 
 #[derive(Debug)]
 enum FileWrite {
-    /// The file is made with its first block.
+    /// The file is created with its first block.
     NotYet,
-    /// On another thread.
+    /// A thread is writing.
     Begun(JoinHandle<io::Result<HiddenFile>>),
-    /// Something went wrong, or it came to its end.
+    /// An error occurred, or the upload is complete.
     Over,
 }
 
@@ -78,7 +79,7 @@ impl FileUpload {
         Ok(())
     }
 
-    /// The file gets its name, and begins to go to the disk.
+    /// Gives the file its name and begins to flush it.
     pub(super) async fn finish(mut self) -> Result<Unflushed> {
         let file = self.written_so_far().await?;
         let (pieces, begin) = self.next_step();
@@ -88,7 +89,7 @@ impl FileUpload {
         if self.store.flush() == Flush::Later {
             return Ok(Unflushed::safe());
         }
-        // A disk that is asked for both at once is done as soon as with one.
+        // A disk takes as long for both flushes as for one.
         let mut asked = std::mem::take(&mut self.flushing.asked);
         asked.push(spawn_blocking(move || file.sync_data()));
         asked.push(spawn_blocking(move || sync_folder(&folder)));
@@ -97,11 +98,12 @@ impl FileUpload {
 
     pub(super) async fn abort(mut self) {
         let file = self.written_so_far().await;
-        // To free a large file takes time.
+        // Freeing a large file takes time.
         let _ = spawn_blocking(move || drop(file)).await;
     }
 
-    /// The file with all blocks but those that are pending; none if there were no others. Until it is given back, the upload is over.
+    /// The file with all blocks except the pending one. `None` if no block was written. Until the
+    /// file is put back, the upload counts as over.
     async fn written_so_far(&mut self) -> Result<Option<HiddenFile>> {
         let done = match &mut self.file {
             FileWrite::NotYet => return Ok(None),
@@ -123,7 +125,7 @@ impl FileUpload {
         Ok(())
     }
 
-    /// What is to be written next, and how to make the file if there is none.
+    /// The pieces that are to be written next, and how to create the file if it does not exist.
     fn next_step(&mut self) -> (Vec<Bytes>, impl FnOnce() -> io::Result<HiddenFile> + Send + use<>) {
         let (target, unique): (PathBuf, _) = (file_path(&self.path), self.store.options().env.new_uuid());
         let within = self.store.within();

@@ -11,15 +11,17 @@ use super::pending::Pending;
 use crate::at::At;
 use crate::store::{Existing, Store};
 
-/// Stores refuse parts below 5 MiB; larger ones cost fewer requests.
+/// The size of the first part. Stores refuse parts below 5 MiB, and larger parts cost fewer
+/// requests.
 pub(super) const FIRST_PART_BYTES: usize = 8 << 20;
-/// S3 and GCS take 10,000 parts, of which each is the same size with R2. So parts are of one size while that is enough for 8 GB, and then
-/// double every thousand: 10,000 of them hold 7.8 TiB, more than an object may.
+/// The number of parts with the same size. S3 and GCS take 10,000 parts, and R2 wants parts of
+/// equal size. So parts have one size up to 8 GB, and then the size doubles every thousand parts.
+/// 10,000 parts hold 7.8 TiB, more than the largest allowed object.
 const PARTS_OF_A_SIZE: usize = 1000;
-/// How many parts are sent side by side; this bounds the memory that an upload takes.
+/// The number of parts that are sent at a time. It bounds the memory of an upload.
 pub(super) const AT_ONCE: usize = 4;
 
-/// An upload that is one request, until there is more than one part.
+/// An upload. It is one request unless it has more than one part.
 #[derive(Debug)]
 pub(super) struct PartsUpload {
     store: Store,
@@ -33,11 +35,11 @@ pub(super) struct PartsUpload {
 pub(super) enum Multipart {
     NotYet,
     Begun(Box<dyn MultipartUpload>, SentParts),
-    /// Something went wrong, or it came to its end.
+    /// An error occurred, or the upload is complete.
     Over,
 }
 
-/// The parts on their way, and how many there were.
+/// The parts that are being sent, and the number of parts so far.
 #[derive(Debug, Default)]
 pub(super) struct SentParts {
     parts: JoinSet<object_store::Result<()>>,
@@ -77,7 +79,8 @@ impl PartsUpload {
         };
         match multipart.complete().await {
             Ok(_) => Ok(()),
-            // The client asks again when an answer is lost, and by then the store may have forgotten the parts.
+            // The client retries after a lost reply, and by then the store may have forgotten the
+            // parts.
             Err(_) if self.store.head(&self.path).await.is_ok_and(|found| found.size == size) => Ok(()),
             Err(error) => {
                 let _ = multipart.abort().await;
@@ -95,7 +98,7 @@ impl PartsUpload {
         part_bytes(if let Multipart::Begun(_, sending) = &self.multipart { sending.begun } else { 0 })
     }
 
-    /// Sends what is pending, as far as it fills a part. Waits until there is room for it.
+    /// Sends pending bytes as one part. Waits until fewer parts are being sent.
     async fn send_part(&mut self) -> Result<()> {
         if matches!(self.multipart, Multipart::NotYet) {
             let begun = self.store.retry(|| self.store.object_store().put_multipart(&self.path)).await;
@@ -114,7 +117,7 @@ impl PartsUpload {
         Ok(())
     }
 
-    /// Sends what is pending, and waits for all.
+    /// Sends all pending bytes and waits for all parts.
     async fn send_rest(&mut self) -> Result<()> {
         if self.pending.size > 0 {
             self.send_part().await?;
@@ -133,12 +136,12 @@ impl PartsUpload {
         done
     }
 
-    /// No part may be on its way when the store forgets the others, else it could be left.
+    /// Stops all parts before the store forgets the upload. Otherwise a late part could be left.
     async fn give_up(&mut self) {
         self.pending = Pending::default();
         if let Multipart::Begun(mut multipart, mut sending) = std::mem::replace(&mut self.multipart, Multipart::Over) {
             sending.parts.shutdown().await;
-            // The error that led here counts; the store's own rules clear away what is left.
+            // The first error counts. The rules of the store remove what is left.
             let _ = multipart.abort().await;
         }
     }
@@ -148,7 +151,7 @@ impl PartsUpload {
     }
 }
 
-/// The size of a part after so many others.
+/// The size of a part after this many others.
 pub(super) fn part_bytes(begun: usize) -> usize {
     FIRST_PART_BYTES << (begun / PARTS_OF_A_SIZE)
 }

@@ -1,8 +1,8 @@
-//! Bytes of an upload that have not left yet.
+//! Bytes of an upload that have not been sent yet.
 
 use bytes::Bytes;
 
-/// Bytes that wait until there are enough of them.
+/// Bytes that are collected until they fill a part.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     pub(super) pieces: Vec<Bytes>,

@@ -26,12 +26,12 @@ fn observed() -> (Arc<ObservedStore>, Store) {
     (observed, store)
 }
 
-/// Bytes of which no two parts are the same.
+/// Bytes in which no two parts are equal.
 fn bytes(size: usize) -> Bytes {
     (0..size as u64).map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect::<Vec<u8>>().into()
 }
 
-/// Uploads in pieces of this size, and reads what came of it.
+/// Uploads in pieces of this size, and reads the result.
 async fn check(store: &Store, size: usize, piece: usize) {
     let path = store.path_of("d/a").unwrap();
     let wanted = bytes(size);
@@ -164,7 +164,7 @@ async fn unwritable_file_is_an_error() {
     assert!(error.message().ends_with("d/a: a part of this path is a file, not a directory"), "{error}");
 }
 
-/// Parts that end when they are let.
+/// Parts that end only when the test lets them.
 #[derive(Debug)]
 struct Slow {
     now: Arc<AtomicUsize>,
@@ -206,7 +206,7 @@ async fn concurrent_parts_are_limited() {
     assert_eq!(most.load(Ordering::SeqCst), AT_ONCE);
 }
 
-/// What stands there and what comes, in one request where there are requests.
+/// Writes an object, uploads another to its name, and checks which of them stays.
 async fn put_twice(store: &Store, first: &'static str, second: &'static str, existing: Existing) -> Result<u64> {
     let path = store.path_of("d/a").unwrap();
     store.put(&path, Bytes::from_static(first.as_bytes())).await.unwrap();
@@ -237,7 +237,7 @@ async fn existing_object_is_kept_unless_replaced() {
 async fn own_object_is_recognised_after_lost_answer() {
     let (observed, store) = observed();
     let path = store.path_of("a").unwrap();
-    // The client asks again by itself, and is told that the object is there.
+    // The client retries on its own, and the store says that the object exists.
     store.put(&path, Bytes::from_static(b"ours")).await.unwrap();
     observed.take_counts();
     let mut upload = store.upload(&path, Existing::Refuse).await.unwrap();
