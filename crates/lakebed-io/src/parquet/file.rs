@@ -1,4 +1,4 @@
-//! An open Parquet file: its metadata, and where its bytes are.
+//! An open Parquet file: its metadata and the source of its bytes.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::file_bytes::FileBytes;
 use super::int96;
 use crate::at::At;
 
-/// An open Parquet file: its metadata, and where its bytes are. Cheap to clone.
+/// An open Parquet file: its metadata and the source of its bytes. Cheap to clone.
 #[derive(Clone)]
 pub struct ParquetFile {
     pub(super) source: FileBytes,
@@ -26,27 +26,27 @@ impl ParquetFile {
         &self.metadata
     }
 
-    /// How many rows the file has, deleted ones included.
+    /// The number of rows in the file, deleted rows included.
     pub fn num_rows(&self) -> u64 {
         u64::try_from(self.metadata.file_metadata().num_rows()).unwrap_or(0)
     }
 
-    /// The text that the writer left under this key.
+    /// The value of this key in the footer.
     pub fn key_value(&self, key: &str) -> Option<&str> {
         let pairs = self.metadata.file_metadata().key_value_metadata()?;
         pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
     }
 
-    /// The schema in Arrow's terms, taken from the Parquet schema alone: whatever Arrow types a writer noted beside it are left out,
-    /// since the log says what the types are. INT96 stands for microseconds.
+    /// The Arrow schema, derived from the Parquet schema alone. Arrow types that a writer stored in
+    /// the footer are ignored, because the log has the types. INT96 becomes microseconds.
     pub fn arrow_schema(&self) -> Result<SchemaRef> {
         let descriptor = self.metadata.file_metadata().schema_descr();
         let schema = parquet_to_arrow_schema(descriptor, None).map(Arc::new).at(self.name())?;
         Ok(int96::as_micros(&schema, descriptor).unwrap_or(schema))
     }
 
-    /// Metadata for decoding, with columns read as the types of `schema`, which has the shape of [`Self::arrow_schema`]; by default as
-    /// those of that itself.
+    /// The metadata for decoding. Columns are read as the types of `schema`, which must have the
+    /// shape of [`Self::arrow_schema`]. The default is that schema itself.
     pub fn reader_metadata(&self, schema: Option<SchemaRef>, options: ArrowReaderOptions) -> Result<ArrowReaderMetadata> {
         let schema = match schema {
             None if int96::is_in(self.metadata.file_metadata().schema_descr()) => Some(self.arrow_schema()?),
@@ -59,12 +59,12 @@ impl ParquetFile {
         ArrowReaderMetadata::try_new(Arc::clone(&self.metadata), options).at(self.name())
     }
 
-    /// The object, for messages.
+    /// The name of the object in messages.
     pub fn name(&self) -> &str {
         self.source.name()
     }
 
-    /// Whether reading it needs no network.
+    /// Whether the file can be read without a network.
     pub fn is_local(&self) -> bool {
         self.source.is_local()
     }

@@ -1,4 +1,4 @@
-//! Where the bytes of a file are: a local file that is read at positions, or an object of which ranges are fetched.
+//! The source of a file's bytes: a local file, or an object whose ranges are fetched.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,8 @@ use crate::at::At;
 use crate::cache::{self, FileKey};
 use crate::store::{ObjectVersion, Store};
 
-/// Local ranges closer than this are read in one go: a system call costs more than copying what lies between.
+/// Local ranges closer than this are read together, because a system call costs more than copying
+/// the bytes between them.
 const LOCAL_GAP: u64 = 16 * 1024;
 
 /// The bytes of one file.
@@ -26,8 +27,8 @@ pub(super) enum FileBytes {
         size: u64,
         name: Arc<str>,
     },
-    /// `whole` holds all bytes of a small object, which came with its metadata. Of an object that others may replace, `seen` tells which
-    /// version it is; nothing is read of others.
+    /// `whole` has all bytes of a small object, which were fetched with its metadata. If others may
+    /// replace the object, `seen` has its version, and no bytes of another version are returned.
     Remote {
         store: Store,
         path: Path,
@@ -67,7 +68,7 @@ impl FileBytes {
             Self::Remote { store, path, seen: None, .. } => store.get_ranges(path, &ranges).await,
             Self::Remote { store, path, seen: Some(seen), size, .. } => {
                 let read = store.get_ranges_of(path, &ranges, seen).await;
-                // Whoever opens it again must not be told of what is gone.
+                // The next open must not find the footer of an object that no longer exists.
                 if read.as_ref().is_err_and(Error::is_replaced) {
                     cache::remove(&FileKey::remote(store, path, *size));
                 }
@@ -76,7 +77,7 @@ impl FileBytes {
         }
     }
 
-    /// The same for a local file, on a thread that may block.
+    /// The same for a local file. The call blocks.
     pub(super) fn read_local(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let Self::Local { file, name, .. } = self else {
             return Err(Error::internal("a remote object was taken for a local file"));
@@ -90,7 +91,8 @@ impl FileBytes {
         ranges.iter().map(|range| cut(&read, range, name)).collect()
     }
 
-    /// Ranges come from the file's own metadata: none may lead out of the file, or make us allocate more than it holds.
+    /// Checks ranges from the file's own metadata. They must lie inside the file, so that no read
+    /// allocates more than the file holds.
     fn check(&self, ranges: &[Range<u64>]) -> Result<()> {
         match ranges.iter().find(|range| range.start > range.end || range.end > self.size()) {
             None => Ok(()),
@@ -110,7 +112,7 @@ pub(super) fn open_local(store: &Store, path: &FilePath, name: &str) -> Result<(
     Ok((source, metadata))
 }
 
-/// Fewest reads that cover the ranges, ascending.
+/// The fewest reads that cover the ranges, in ascending order.
 fn coalesced(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut sorted: Vec<Range<u64>> = ranges.to_vec();
     sorted.sort_unstable_by_key(|range| (range.start, range.end));
@@ -124,7 +126,7 @@ fn coalesced(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     joined
 }
 
-/// The part of one of the reads that is this range.
+/// The part of a read that is this range.
 fn cut(read: &[(Range<u64>, Bytes)], range: &Range<u64>, name: &str) -> Result<Bytes> {
     let after = read.partition_point(|(covered, _)| covered.start <= range.start);
     let found = after.checked_sub(1).and_then(|index| read.get(index));

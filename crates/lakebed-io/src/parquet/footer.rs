@@ -1,4 +1,4 @@
-//! The metadata at the end of a file, in as few requests as possible.
+//! Reads the metadata at the end of a file with as few requests as possible.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -19,17 +19,18 @@ use crate::at::At;
 use crate::cache::{self, CachedFooter, FileKey};
 use crate::store::{ObjectVersion, Store};
 
-/// What is fetched of the end of a remote object before anything is known of it. Most metadata fits, and whole small files.
+/// The number of bytes that are first read from the end of a remote object. They include most
+/// footers, and small files as a whole.
 const TAIL_BYTES: u64 = 64 * 1024;
 
 /// The length of the metadata and the magic number.
 const FOOTER_BYTES: u64 = 8;
 
-/// How to open a file.
+/// How a file is opened.
 #[derive(Debug, Clone, Copy)]
 struct FooterRequest {
     page_index: PageIndex,
-    /// Whether others may replace it.
+    /// Whether others may replace the file.
     is_replaceable: bool,
 }
 
@@ -38,22 +39,23 @@ impl FooterRequest {
         self.page_index == PageIndex::Skip || known.has_page_index
     }
 
-    /// The footer to keep once it was read.
+    /// The cache entry of a footer that was read.
     fn footer(self, metadata: &Arc<ParquetMetaData>, version: Option<ObjectVersion>) -> CachedFooter {
         CachedFooter { metadata: Arc::clone(metadata), has_page_index: self.page_index == PageIndex::Read, version }
     }
 }
 
 impl ParquetFile {
-    /// Reads the metadata of an object, of which the log may have told the `size`; with the size, mostly in one request.
+    /// Reads the metadata of an object. If the log says the `size`, one request is mostly enough.
     ///
-    /// The metadata of files read lately is kept in memory. What is not Parquet, or damaged, is an error that names the object.
+    /// The metadata of recently read files is cached. A file that is damaged, or that is not
+    /// Parquet, is an error that names the object.
     pub async fn open(store: &Store, path: &Path, size: Option<u64>, page_index: PageIndex) -> Result<Self> {
         open(store, path, size, FooterRequest { page_index, is_replaceable: false }).await
     }
 
-    /// The same of an object that others may replace. All that is read of it is of the object that was there when it was opened, or it is
-    /// an error that [says so](lakebed_core::Error::is_replaced).
+    /// The same for an object that others may replace. All reads return bytes of the object that
+    /// existed when it was opened, or an error that [says so](lakebed_core::Error::is_replaced).
     pub async fn open_replaceable(store: &Store, path: &Path, size: Option<u64>, page_index: PageIndex) -> Result<Self> {
         open(store, path, size, FooterRequest { page_index, is_replaceable: true }).await
     }
@@ -70,7 +72,7 @@ async fn open(store: &Store, path: &Path, size: Option<u64>, wanted: FooterReque
     }
 }
 
-/// Whatever takes its name, an open file stays what it is.
+/// An open file keeps its content, even if another file takes its name.
 fn open_file(store: &Store, local: &std::path::Path, name: &str, wanted: FooterRequest) -> Result<ParquetFile> {
     let (source, file) = open_local(store, local, name)?;
     let key = FileKey::local(local, &file);
@@ -100,7 +102,7 @@ async fn open_object(store: &Store, path: &Path, size: Option<u64>, wanted: Foot
         None => store.head(path).await?.size,
     };
     match load_object(store, path, known_size, wanted).await {
-        // The log may be wrong about the size.
+        // The size in the log may be wrong.
         Err(error) if size.is_some() && error.is_corrupt() => {
             let true_size = store.head(path).await?.size;
             if true_size == known_size { Err(error) } else { load_object(store, path, true_size, wanted).await }
@@ -112,7 +114,7 @@ async fn open_object(store: &Store, path: &Path, size: Option<u64>, wanted: Foot
 async fn load_object(store: &Store, path: &Path, size: u64, wanted: FooterRequest) -> Result<ParquetFile> {
     let key = FileKey::remote(store, path, size);
     let name = store.describe(path).into();
-    // Of what may be replaced nothing is known as long as it is not known of which version of the object.
+    // If the object can be replaced, a cached footer is valid only if its version is known.
     let known = cache::find_footer(&key).filter(|known| !wanted.is_replaceable || known.version.is_some());
     let version = known.as_ref().and_then(|known| known.version.clone());
     let seen = wanted.is_replaceable.then(|| Arc::new(version.map_or_else(OnceLock::new, OnceLock::from)));
@@ -145,7 +147,7 @@ async fn load_object(store: &Store, path: &Path, size: u64, wanted: FooterReques
     Ok(ParquetFile { source, metadata })
 }
 
-/// The decoder of metadata, which says what bytes it wants and is given them.
+/// The decoder of the metadata. It says which bytes it needs and is given them.
 struct FooterDecoder {
     decoder: ParquetMetaDataPushDecoder,
     name: String,
@@ -189,7 +191,7 @@ impl FooterDecoder {
         }
     }
 
-    /// The decoder subtracts the length that the file gives for its metadata from the size without looking.
+    /// The decoder subtracts the length of the metadata from the size without a check.
     fn check_length(&self, range: &Range<u64>, bytes: &Bytes) -> Result<()> {
         let Some(footer) = (range.end == self.size).then(|| bytes.last_chunk::<{ FOOTER_BYTES as usize }>()).flatten() else {
             return Ok(());
@@ -206,7 +208,7 @@ impl FooterDecoder {
     }
 }
 
-/// What decoding relies on without looking.
+/// Checks the facts on which decoding relies.
 fn check_metadata(metadata: &ParquetMetaData, size: u64) -> std::result::Result<(), String> {
     let columns = metadata.file_metadata().schema_descr().num_columns();
     let mut rows = 0_i64;
@@ -235,7 +237,8 @@ fn check_metadata(metadata: &ParquetMetaData, size: u64) -> std::result::Result<
     Ok(())
 }
 
-/// The metadata, without its page index if that contradicts itself: one can read without it, but not with a wrong one.
+/// The metadata, without its page index if that index contradicts itself. Reading works without an
+/// index, but not with a wrong one.
 fn with_sound_index(metadata: ParquetMetaData, size: u64) -> ParquetMetaData {
     let Some(offsets) = metadata.offset_index() else { return metadata };
     let of_group = |(group, columns): (&RowGroupMetaData, &Vec<OffsetIndexMetaData>)| {

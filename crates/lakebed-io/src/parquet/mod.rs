@@ -1,7 +1,9 @@
-//! Parquet files of a table: their metadata, their columns as Arrow batches, and new files out of batches ([`write`]).
+//! Parquet files of a table: reads their metadata and their columns as Arrow batches, and writes
+//! new files from batches ([`write`]).
 //!
-//! What the columns mean (names, types, deleted rows) is decided above, in `lakebed::scan`. Read [`ParquetFile::open`] first, then
-//! [`Decoding`], which turns some row groups of one file into batches; [`order`] runs many of those side by side and keeps their order.
+//! `lakebed::scan` decides what the columns mean (names, types, deleted rows). Read
+//! [`ParquetFile::open`] first, then [`Decoding`], which turns row groups of one file into batches.
+//! [`order`] runs several tasks at once and keeps the order of their results.
 
 mod complete_stats;
 mod file;
@@ -22,5 +24,5 @@ pub use file::ParquetFile;
 pub use page_index::PageIndex;
 pub use read::{Cores, Decoding, FilterSource, ReadOptions};
 
-/// In a page of plain texts, the length before each.
+/// The size of the length before each value in a `PLAIN` page of texts.
 const LENGTH_BYTES: usize = size_of::<u32>();

@@ -1,11 +1,11 @@
-//! Whether the index of pages of a file is read.
+//! Whether the page index of a file is read.
 
-/// Whether the index of pages is read with the metadata.
+/// Whether the page index is read with the metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PageIndex {
-    /// It is left out: enough for reading whole row groups.
+    /// It is not read. This is enough for reading whole row groups.
     #[default]
     Skip,
-    /// It is read if the file has one: needed for skipping pages.
+    /// It is read if the file has one. Skipping pages needs it.
     Read,
 }

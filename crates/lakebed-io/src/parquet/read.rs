@@ -1,8 +1,9 @@
-//! Turning row groups of one file into Arrow batches.
+//! Decodes row groups of one file into Arrow batches.
 //!
-//! The decoder asks for byte ranges; they are fetched without holding a core, then it computes on a thread made for that. A
-//! [`Decoding`] is sequential; [`ParquetFile::read`] decodes several row groups at once. `dictionary_keys` reads columns as keys into dictionaries,
-//! which the decoder does not give.
+//! The decoder asks for byte ranges. They are fetched without holding a core, and decoding runs on
+//! a thread for blocking work. A [`Decoding`] is sequential, and [`ParquetFile::read`] decodes
+//! several row groups at once. `dictionary_keys` reads columns as keys into dictionaries, which the
+//! decoder cannot do.
 
 mod dictionary_keys;
 mod options;
@@ -29,7 +30,7 @@ use crate::at::At;
 
 const DEFAULT_BATCH_ROWS: usize = 8192;
 
-/// As many permits to compute as there are cores. Cheap to clone; clones share.
+/// Permits to compute, one for each core. Cheap to clone. Clones share the permits.
 #[derive(Clone)]
 pub struct Cores {
     permits: Arc<Semaphore>,
@@ -42,18 +43,19 @@ impl Cores {
         Self::of(std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
     }
 
-    /// So many.
+    /// This many permits.
     pub fn of(count: usize) -> Self {
         let count = count.clamp(1, Semaphore::MAX_PERMITS);
         Self { permits: Arc::new(Semaphore::new(count)), count }
     }
 
-    /// How many.
+    /// The number of permits.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Computes on a thread that may be busy for long, once a core is free. `place` names what it is about, should it panic.
+    /// Runs work on a thread for blocking work, once a core is free. `place` names the subject if
+    /// the work panics.
     pub async fn compute<T, F>(&self, place: &str, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -68,7 +70,7 @@ impl Cores {
         });
         match task.await {
             Ok(result) => result,
-            // Decoding indexes into bytes that somebody else wrote.
+            // Decoding indexes into bytes of another writer.
             Err(error) if error.is_panic() => Err(Error::corrupt(place, "its bytes cannot be decoded").with_source(error)),
             Err(error) => Err(error).at(place),
         }
@@ -81,16 +83,16 @@ impl Default for Cores {
     }
 }
 
-/// Some row groups of a file on their way to batches.
+/// Row groups of a file that are to be decoded.
 pub struct Decoding {
     file: ParquetFile,
     decoder: ParquetPushDecoder,
-    /// The columns that the decoder is not to give, and how it would give all.
+    /// The columns that the decoder leaves out, and the options for decoding all columns.
     keyed: Option<(KeyColumns, ReadOptions)>,
 }
 
 impl ParquetFile {
-    /// Prepares to decode what `options` say, in order.
+    /// Prepares to decode the rows of `options`, in order.
     pub fn decode(&self, mut options: ReadOptions) -> Result<Decoding> {
         let metadata = match options.metadata.take() {
             Some(metadata) => metadata,
@@ -134,12 +136,13 @@ impl ParquetFile {
         builder.build().at(self.name())
     }
 
-    /// Decodes what `options` say, several row groups at once, and gives batches in the order of the file. At most as many row groups,
-    /// or slices of large ones if the index of pages was read, as there are cores, and one more, are in memory. Must be called within
-    /// a Tokio runtime.
+    /// Decodes the rows of `options`, several row groups at once, and returns batches in the order
+    /// of the file. The number of row groups in memory is at most the number of cores plus one. If
+    /// the page index was read, slices of large row groups count instead. Must be called within a
+    /// Tokio runtime.
     pub fn read(&self, options: ReadOptions, cores: &Cores) -> Result<InOrder<RecordBatch>> {
         let mut parts = Vec::new();
-        // A selection, and a limit, count over row groups.
+        // A selection or a limit counts rows over all row groups.
         if options.selection.is_none() && options.limit.is_none() {
             let all = || (0..self.metadata.num_row_groups()).collect();
             let row_groups = options.row_groups.clone().unwrap_or_else(all);
@@ -162,7 +165,7 @@ impl ParquetFile {
 }
 
 impl Decoding {
-    /// Gives every batch to `sink`, on a thread made for computing, until `sink` says to stop.
+    /// Passes every batch to `sink`, on a thread for blocking work, until `sink` stops it.
     pub async fn run<S>(self, cores: &Cores, sink: S) -> Result<()>
     where
         S: FnMut(RecordBatch) -> Result<ControlFlow<()>> + Send + 'static,
@@ -170,7 +173,8 @@ impl Decoding {
         let Self { file, decoder, keyed } = self;
         let mut running = RunningDecoder { file, decoder, keyed: None, sink };
         let mut wanted = match keyed {
-            // Without any bytes it only says what it needs. No core is taken for that, so that fetching starts at once.
+            // Without bytes the decoder only says what it needs. This takes no core, so that
+            // fetching starts at once.
             None => running.advance()?,
             Some((columns, options)) => {
                 let ranges = running.ranges_of(&columns)?;
@@ -190,7 +194,7 @@ impl Decoding {
     }
 }
 
-/// A [`Decoding`] that is at work.
+/// A [`Decoding`] that is running.
 struct RunningDecoder<S> {
     file: ParquetFile,
     decoder: ParquetPushDecoder,
@@ -202,7 +206,7 @@ impl<S> RunningDecoder<S>
 where
     S: FnMut(RecordBatch) -> Result<ControlFlow<()>>,
 {
-    /// On a core, does this and goes on until bytes are missing; these ranges then.
+    /// Runs `first` on a core and then decodes until bytes are missing. Returns the missing ranges.
     async fn go_on<F>(mut self, cores: &Cores, first: F) -> Result<(Self, Option<Vec<Range<u64>>>)>
     where
         S: Send + 'static,
@@ -217,7 +221,8 @@ where
         cores.compute(&name, work).await
     }
 
-    /// Where the columns are that are to come as keys, then what the decoder of the others wants to begin with.
+    /// The ranges of the columns that are read as keys, followed by the first ranges of the other
+    /// columns' decoder.
     fn ranges_of(&mut self, wanted: &KeyColumns) -> Result<Vec<Range<u64>>> {
         let mut ranges = wanted.ranges(&self.file.metadata);
         if !wanted.are_all()
@@ -228,7 +233,8 @@ where
         Ok(ranges)
     }
 
-    /// Opens them, given the bytes of all those ranges. If that is not to be, all columns are left to a decoder.
+    /// Opens the columns that are read as keys, given the bytes of all these ranges. If one of them
+    /// is unusual, a decoder reads all columns.
     fn open(
         &mut self,
         wanted: KeyColumns,
@@ -247,7 +253,7 @@ where
         Ok(())
     }
 
-    /// Decodes until bytes are missing (these ranges) or nothing more is to come.
+    /// Decodes until bytes are missing, and returns their ranges, or until the rows end.
     fn advance(&mut self) -> Result<Option<Vec<Range<u64>>>> {
         loop {
             match self.decoder.try_decode().at(self.file.name())? {

@@ -1,32 +1,35 @@
-//! What to read of a Parquet file, and how.
+//! What is read of a Parquet file, and how.
 
 use std::sync::Arc;
 
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, RowFilter, RowSelection, RowSelectionPolicy};
 
-/// Makes the filter anew for each decoder.
+/// Creates a new filter for each decoder.
 pub type FilterSource = Arc<dyn Fn() -> RowFilter + Send + Sync>;
 
-/// What to read of a file, and how. The default is everything.
+/// What is read of a file, and how. The default is everything.
 #[derive(Clone, Default)]
 pub struct ReadOptions {
-    /// From [`ParquetFile::reader_metadata`](crate::parquet::ParquetFile::reader_metadata), when columns are to be read as other types than the file's own.
+    /// The metadata of
+    /// [`ParquetFile::reader_metadata`](crate::parquet::ParquetFile::reader_metadata), if columns
+    /// are read as other types than those of the file.
     pub metadata: Option<ArrowReaderMetadata>,
-    /// The leaves.
+    /// The leaf columns.
     pub projection: Option<ProjectionMask>,
-    /// The row groups, ascending.
+    /// The row groups, in ascending order.
     pub row_groups: Option<Vec<usize>>,
-    /// Rows of the chosen row groups.
+    /// The rows of the chosen row groups.
     pub selection: Option<RowSelection>,
-    /// How a selection is applied; the default chooses by its shape.
+    /// How a selection is applied. The default depends on its shape.
     pub selection_policy: RowSelectionPolicy,
-    /// A filter whose columns are decoded first.
+    /// A filter. Its columns are decoded first.
     pub filter: Option<FilterSource>,
-    /// The rows of a batch, at most.
+    /// The greatest number of rows in a batch.
     pub batch_rows: Option<usize>,
-    /// The rows of all, at most.
+    /// The greatest number of rows in total.
     pub limit: Option<usize>,
-    /// Leaves that may come as keys into a dictionary. They do if one row group is read whole and they are stored so.
+    /// Leaf columns that may be read as keys into a dictionary. They are, if a single row group is
+    /// read as a whole and the file stores them so.
     pub keyed: Vec<usize>,
 }
