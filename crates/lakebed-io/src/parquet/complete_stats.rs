@@ -1,5 +1,6 @@
-//! Whose statistics in a footer are complete, as those of the log may be (`lakebed_core::stats`): without an upper bound where there is a
-//! NaN, and with null counts that count the fields of null structs.
+//! Tells which footers have complete statistics, with the same meaning as in the log
+//! (`lakebed_core::stats`). A column with NaN has no upper bound, and null counts include the
+//! fields of null structs.
 
 use lakebed_core::stats::{COMPLETE, COMPLETE_TAG};
 use parquet::basic::Type;
@@ -8,27 +9,30 @@ use parquet::file::statistics::Statistics;
 
 use super::file::ParquetFile;
 
-/// Since this version parquet-mr, the writer of Spark, knows about NaN.
+/// From this version on parquet-mr, the writer of Spark, handles NaN.
 const PARQUET_MR: (u32, u32) = (1, 10);
 
-/// How `created_by` begins in files of lakebed.
+/// The beginning of `created_by` in files of lakebed.
 pub(super) const LAKEBED: &str = "lakebed version ";
 
 impl ParquetFile {
-    /// Whether upper bounds in the footer and in the page index hold for NaN too, and null counts for fields of null structs.
+    /// Whether upper bounds in the footer and in the page index also hold for NaN, and null counts
+    /// include the fields of null structs.
     pub fn has_complete_stats(&self) -> bool {
         let created_by = self.metadata.file_metadata().created_by().unwrap_or_default();
-        // pyarrow copies the keys of a footer into the files that it makes of the rows. The bounds in those are its own.
+        // pyarrow copies the keys of a footer into the files that it writes from the rows. The
+        // bounds in those files are its own.
         let is_marked = created_by.starts_with(LAKEBED) && self.key_value(COMPLETE_TAG) == Some(COMPLETE);
         is_marked || is_parquet_mr(created_by)
     }
 
-    /// Whether the footer proves that a leaf holds no NaN: whoever wrote it would have left a bound out.
+    /// Whether the footer proves that a leaf has no NaN. With NaN the writer would have left out a
+    /// bound.
     pub fn has_no_nan(&self, leaf: usize) -> bool {
         self.proves(leaf, has_no_nan)
     }
 
-    /// Whether the footer proves that a leaf, and every struct around it, is nowhere null.
+    /// Whether the footer proves that a leaf and all structs around it are never null.
     pub fn has_no_null(&self, leaf: usize) -> bool {
         self.proves(leaf, |chunk| chunk.statistics().and_then(Statistics::null_count_opt) == Some(0))
     }
@@ -44,7 +48,7 @@ fn has_no_nan(chunk: &ColumnChunkMetaData) -> bool {
     match (chunk.column_type(), chunk.statistics()) {
         (Type::FLOAT, Some(Statistics::Float(bounds))) => is_number(bounds.max_opt().map(|max| f64::from(*max))),
         (Type::DOUBLE, Some(Statistics::Double(bounds))) => is_number(bounds.max_opt().copied()),
-        // A column of floating-point numbers may have been one of whole numbers.
+        // A floating-point column of the table may be an integer column in an older file.
         (Type::INT32 | Type::INT64, _) => true,
         _ => false,
     }
@@ -55,7 +59,7 @@ fn is_all_null(chunk: &ColumnChunkMetaData) -> bool {
     nulls.is_some_and(|nulls| i64::try_from(nulls) == Ok(chunk.num_values()))
 }
 
-/// Whether a footer's `created_by` names a parquet-mr that knows about NaN.
+/// Whether `created_by` names a version of parquet-mr that handles NaN.
 fn is_parquet_mr(created_by: &str) -> bool {
     let Some(version) = created_by.strip_prefix("parquet-mr version ") else { return false };
     let mut numbers = version.split(['.', '-', ' ']).map(|number| number.parse::<u32>().ok());

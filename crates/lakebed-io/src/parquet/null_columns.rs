@@ -1,11 +1,13 @@
-//! The row groups in which a column is null in every row, as far as the statistics of the footer prove it.
+//! Finds the row groups in which the statistics of the footer prove that a column is null in every
+//! row.
 
 use parquet::file::metadata::RowGroupMetaData;
 
 use super::file::ParquetFile;
 
 impl ParquetFile {
-    /// The row groups in which this top-level column is not null everywhere, as far as the statistics tell.
+    /// The row groups for which the statistics do not prove that this top-level column is null in
+    /// every row.
     pub fn row_groups_with(&self, column: &str) -> Vec<usize> {
         let groups = self.metadata.row_groups().iter().enumerate();
         groups.filter(|(_, group)| !is_all_null(group, column)).map(|(index, _)| index).collect()
@@ -14,8 +16,9 @@ impl ParquetFile {
 
 /// Whether statistics prove that a top-level column is null in every row.
 ///
-/// A leaf without repetition is null where its column is; so all leaves of that kind being null proves it for columns that hold at least
-/// one value that is never null in itself, as every action of a checkpoint does.
+/// A leaf without repetition is null where its column is null. So if all such leaves are null, the
+/// column is null, provided that each of its values has at least one leaf that is never null. Every
+/// action of a checkpoint has one.
 fn is_all_null(group: &RowGroupMetaData, column: &str) -> bool {
     let leaves = group.columns().iter().filter(|leaf| {
         leaf.column_descr().max_rep_level() == 0 && leaf.column_path().parts().first().is_some_and(|root| root == column)

@@ -1,4 +1,5 @@
-//! From the encoder to the store: row groups are on their way while the next ones are encoded, a few blocks at a time.
+//! Sends encoded row groups to the store, a few blocks at a time, while the next row groups are
+//! encoded.
 
 use std::io;
 use std::sync::Arc;
@@ -16,24 +17,25 @@ use super::write::FlatChunk;
 use crate::at::At;
 use crate::store::{Unflushed, Upload};
 
-/// A file leaves in pieces of this size.
+/// The size of the pieces in which a file is sent.
 const BLOCK_BYTES: usize = 1 << 20;
-/// Blocks that wait to be taken.
+/// The number of blocks that may wait to be sent.
 const BLOCKS_AHEAD: usize = 2;
-/// Fewer bytes are handed over at once: they need not wait for the disk or the network.
+/// Fewer bytes than this are sent without a task of their own, because they need not wait for the
+/// disk or the network.
 const FEW_BYTES: u64 = BLOCK_BYTES as u64;
 
-/// The end of a file, which has not left yet.
+/// The end of a file, which has not been sent yet.
 #[derive(Default)]
 pub(crate) struct Blocks {
     last: Vec<u8>,
     full: Vec<Bytes>,
-    /// Where full blocks go; else they stay.
+    /// The channel for full blocks. Without one, full blocks are kept.
     way: Option<Sender<Bytes>>,
 }
 
 impl Blocks {
-    /// All there is; nothing is left.
+    /// Returns all bytes and keeps none.
     fn take(&mut self) -> Vec<Bytes> {
         let last = std::mem::take(&mut self.last);
         let full = std::mem::take(&mut self.full);
@@ -57,7 +59,7 @@ impl io::Write for Blocks {
         if !self.last.is_empty() && self.last.len() + bytes.len() > BLOCK_BYTES {
             self.end_block()?;
         }
-        // What goes its way is large.
+        // With a channel, a row group is large.
         if self.last.is_empty() && self.way.is_some() {
             self.last.reserve(BLOCK_BYTES);
         }
@@ -70,10 +72,10 @@ impl io::Write for Blocks {
     }
 }
 
-/// The columns of a row group, as they are encoded.
+/// The encoded columns of a row group.
 pub(crate) type RowGroup = Vec<Chunk>;
 
-/// One of them.
+/// An encoded column.
 pub(crate) enum Chunk {
     Any(ArrowColumnChunk),
     Flat(FlatChunk),
@@ -95,15 +97,16 @@ impl Chunk {
     }
 }
 
-/// Puts row groups behind each other and sends them, in the background, those of one call at a time: this bounds what is in memory.
+/// Appends row groups to a file and sends them in the background. Only the row groups of one call
+/// are under way at a time, which bounds the memory.
 pub(crate) struct RowGroupBuffer {
     idle: Option<FileEnd>,
-    /// The tail, while there is work; at most one.
+    /// The end of the file while a task sends it. There is at most one such task.
     busy: JoinSet<Result<FileEnd>>,
     is_given_up: Arc<AtomicBool>,
 }
 
-/// The end of a file that grows, and its way out.
+/// The end of a file that grows, and its upload.
 struct FileEnd {
     file: FileWriter,
     upload: Upload,
@@ -122,7 +125,7 @@ impl RowGroupBuffer {
         Self { idle: Some(tail), busy: JoinSet::new(), is_given_up }
     }
 
-    /// Sends row groups once those before them have gone. An error may be told by the next call.
+    /// Sends row groups after the earlier ones. The next call may report the error.
     pub(crate) async fn send(&mut self, groups: Vec<RowGroup>) -> Result<()> {
         if groups.is_empty() {
             return Ok(());
@@ -139,7 +142,8 @@ impl RowGroupBuffer {
         Ok(())
     }
 
-    /// Ends the file and makes it visible. Tells its size and what to wait for until it is durable.
+    /// Ends the file and makes it visible. Returns its size, and a value to wait for until it is
+    /// durable.
     pub(crate) async fn finish(mut self) -> Result<(u64, Unflushed)> {
         let mut tail = self.tail().await?;
         tail.file.end()?;
@@ -147,7 +151,7 @@ impl RowGroupBuffer {
         tail.upload.finish_unflushed().await
     }
 
-    /// Takes back what was sent.
+    /// Removes what was sent.
     pub(crate) async fn abort(mut self) {
         self.is_given_up.store(true, Ordering::Relaxed);
         if let Ok(tail) = self.tail().await {
@@ -155,7 +159,7 @@ impl RowGroupBuffer {
         }
     }
 
-    /// Where the file ends, once there is nothing to do.
+    /// The end of the file, once no task is sending it.
     async fn tail(&mut self) -> Result<FileEnd> {
         if let Some(tail) = self.idle.take() {
             return Ok(tail);
@@ -165,13 +169,13 @@ impl RowGroupBuffer {
     }
 }
 
-/// How large a row group is in its file.
+/// The size of a row group in its file.
 pub(crate) fn size_bytes(group: &RowGroup) -> u64 {
     group.iter().map(|column| column.result().bytes_written).sum()
 }
 
 impl FileEnd {
-    /// Sends row groups; each block leaves as soon as it is full.
+    /// Sends row groups. Each block is sent as soon as it is full.
     async fn send(mut self, groups: Vec<RowGroup>) -> Result<Self> {
         let (way, mut blocks) = channel(BLOCKS_AHEAD);
         let mut file = self.file;
@@ -188,7 +192,7 @@ impl FileEnd {
         Ok(self)
     }
 
-    /// Sends what has not left yet.
+    /// Sends the bytes that have not been sent yet.
     async fn send_rest(&mut self) -> Result<()> {
         for block in self.file.blocks().take() {
             write(&mut self.upload, block, &self.is_given_up).await?;
@@ -219,7 +223,7 @@ impl FileWriter {
     }
 }
 
-/// Nothing more is written to what was given up.
+/// Writes a block, unless the file was aborted.
 async fn write(upload: &mut Upload, block: Bytes, is_given_up: &AtomicBool) -> Result<()> {
     if is_given_up.load(Ordering::Relaxed) { Ok(()) } else { upload.write(block).await }
 }

@@ -1,6 +1,7 @@
-//! Large row groups cut into runs of rows, each decoded by itself: less memory, and several cores for one row group.
+//! Cuts large row groups into runs of rows that are decoded separately. This takes less memory and
+//! uses several cores for one row group.
 //!
-//! The index of pages tells where the bytes of a run are; without it a row group stays whole.
+//! The page index says where the bytes of a run are. Without it a row group is not cut.
 
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
@@ -9,25 +10,26 @@ use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
 use super::file::ParquetFile;
 
-/// The decoded bytes of a slice, all columns of the file together, as far as pages allow.
+/// The decoded size of a slice over all columns of the file, as far as page boundaries allow.
 const SLICE_BYTES: u64 = 32 << 20;
 
 impl ParquetFile {
-    /// The rows of a row group, counted from its first, at which pages of a projected column start: of the one that has just enough of them.
-    /// None if the index of pages is not there.
+    /// The rows of a row group, counted from its first row, at which the pages of a projected
+    /// column start. The column is the one with the fewest pages that are enough. Empty without a
+    /// page index.
     pub fn page_starts(&self, row_group: usize, projection: &ProjectionMask, wanted: usize) -> Vec<usize> {
         let columns = self.metadata.offset_index().and_then(|groups| groups.get(row_group));
         columns.map(|columns| page_starts(columns, Some(projection), wanted)).unwrap_or_default()
     }
 }
 
-/// Rows of one row group; without a selection, all of them.
+/// Rows of one row group. Without a selection, all of its rows.
 pub(super) struct Slice {
     pub(super) row_group: usize,
     pub(super) selection: Option<RowSelection>,
 }
 
-/// These row groups in slices, in order. Slices end where pages of one of the projected columns do.
+/// The slices of these row groups, in order. A slice ends where a page of a projected column ends.
 pub(super) fn slices(metadata: &ParquetMetaData, row_groups: &[usize], projection: Option<&ProjectionMask>) -> Vec<Slice> {
     row_groups.iter().flat_map(|index| of_row_group(metadata, *index, projection)).collect()
 }
@@ -47,12 +49,12 @@ fn run(start: usize, end: usize) -> RowSelection {
     skipped.into_iter().chain([RowSelector::select(end - start)]).collect::<Vec<_>>().into()
 }
 
-/// The first rows of the slices, and the end of the last; nothing if one slice holds the row group.
+/// The first row of each slice and the end of the last slice. `None` if the row group is one slice.
 fn cuts(group: &RowGroupMetaData, columns: &[OffsetIndexMetaData], projection: Option<&ProjectionMask>) -> Option<Vec<usize>> {
     let (bytes, rows) = (u64::try_from(group.total_byte_size()).ok()?, usize::try_from(group.num_rows()).ok()?);
     let wanted = usize::try_from(bytes / SLICE_BYTES).ok()?;
     let starts = page_starts(columns, projection, wanted);
-    // The size and the rows are what the file says; the pages were read.
+    // The file claims the size and the row count. The pages were read.
     let count = wanted.min(starts.len());
     if count < 2 {
         return None;
@@ -67,8 +69,9 @@ fn cuts(group: &RowGroupMetaData, columns: &[OffsetIndexMetaData], projection: O
     (cuts.len() > 2).then_some(cuts)
 }
 
-/// Where the pages start of the projected column that has just enough of them, else of the one that has most: what other columns lose by
-/// cuts inside their pages is least so.
+/// The page starts of the projected column with the fewest pages that are enough, or else of the
+/// column with the most pages. This choice wastes the least on cuts inside the pages of other
+/// columns.
 fn page_starts(columns: &[OffsetIndexMetaData], projection: Option<&ProjectionMask>, enough: usize) -> Vec<usize> {
     let projected = columns.iter().enumerate().filter(|(leaf, _)| projection.is_none_or(|mask| mask.leaf_included(*leaf)));
     let pages = projected.map(|(_, pages)| pages.page_locations());
@@ -87,7 +90,8 @@ mod tests {
 
     use super::*;
 
-    /// A row group that says to have so many bytes and rows, whose columns have pages at these rows.
+    /// A row group that claims this many bytes and rows, and whose columns have pages at these
+    /// rows.
     fn cuts_of(bytes: i64, rows: i64, pages: &[&[i64]]) -> Option<Vec<usize>> {
         let schema = parse_message_type("message m { required int64 a; }").unwrap();
         let schema = Arc::new(SchemaDescriptor::new(Arc::new(schema)));
