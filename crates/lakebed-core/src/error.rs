@@ -1,19 +1,18 @@
 //! The one error type of all crates: opaque, with a kind that tells the caller what to do.
 //!
-//! A message says what went wrong, where (which table, file or line) and, when there is something
-//! to do, what to do. Read [`ErrorKind`] first.
+//! A message says what went wrong, where (which table, file or line) and, if the caller can do
+//! something, what to do. Read [`ErrorKind`] first.
 
 use std::error::Error as StdError;
 use std::fmt;
 
-/// How the Parquet decoder says that a column of a batch would be larger than Arrow's offsets
-/// reach.
+/// The Parquet decoder's message for a column of a batch that is larger than Arrow's offsets allow.
 const OVERFLOW: &str = "index overflow decoding byte array";
 
 /// `Result` with lakebed's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, opaque but for its [`kind`](Error::kind).
+/// An error. Callers see its [`kind`](Error::kind) and its message, and nothing else.
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -26,9 +25,9 @@ struct Inner {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// There is no Delta table at this place.
+    /// There is no Delta table at this location.
     TableNotFound,
-    /// There is a Delta table at a place where none may be.
+    /// There is a Delta table at a location where none may exist.
     TableExists,
     /// The version or timestamp lies outside what the log can still reconstruct.
     VersionNotFound,
@@ -37,18 +36,18 @@ pub enum ErrorKind {
         /// The features by their protocol names.
         features: Vec<String>,
     },
-    /// A file of the table is not what the protocol asks for.
+    /// A file of the table does not follow the protocol.
     Corrupt {
-        /// The object at fault, as far as it is known.
+        /// The object with the damage, as far as it is known.
         path: String,
     },
-    /// Data and schema do not fit.
+    /// The data does not have the table's schema.
     SchemaMismatch,
     /// A filter or expression that cannot be understood.
     Predicate,
-    /// A store refused, failed or could not be reached.
+    /// A store refused a request, failed, or could not be reached.
     Store {
-        /// The object or prefix that was asked for.
+        /// The object or prefix of the request.
         object: String,
         /// Whether the same call may succeed later.
         retryable: bool,
@@ -57,31 +56,31 @@ pub enum ErrorKind {
     },
     /// Rows break a rule of the table: a CHECK constraint, NOT NULL, an invariant.
     ConstraintViolation,
-    /// Another writer's commit came first, and this one does not agree with it.
+    /// Another writer committed first, and its commit conflicts with this one.
     CommitConflict {
-        /// In what they do not agree.
+        /// The kind of the conflict.
         kind: ConflictKind,
-        /// The version that came first.
+        /// The version of the other writer's commit.
         winner_version: u64,
-        /// Whether the same operation, begun again on the newest version, may succeed.
+        /// Whether the same operation may succeed if it is retried on the newest version.
         retryable: bool,
     },
-    /// Nobody could say whether a commit was written. Its files must stay; the id tells it from
-    /// others if it turns up in the log.
+    /// It is unknown whether a commit was written. Its files must stay. The id identifies the
+    /// commit if it appears in the log.
     CommitUnknown {
         /// `commitInfo.txnId` of the commit.
         txn_id: String,
     },
-    /// The memory budget does not suffice.
+    /// The memory budget is too small.
     ResourceExhausted,
-    /// An argument of the caller's that makes no sense.
+    /// An argument of the caller makes no sense.
     InvalidInput,
-    /// A broken promise inside lakebed.
+    /// A bug in lakebed.
     Internal,
 }
 
-/// In what two concurrent commits do not agree. The names are Delta Spark's, without their
-/// "Exception".
+/// The kind of conflict between two concurrent commits. The names are Delta Spark's, without the
+/// suffix "Exception".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConflictKind {
@@ -97,12 +96,12 @@ pub enum ConflictKind {
     ConcurrentDeleteDelete,
     /// Both set the same transaction identifier of an application, or the same metadata domain.
     ConcurrentTransaction,
-    /// The version is taken, and the loser's commit cannot be moved to another.
+    /// The version is taken, and the losing commit cannot be moved to a later version.
     ConcurrentWrite,
 }
 
 impl ConflictKind {
-    /// As Delta Spark spells it.
+    /// The name as Delta Spark spells it.
     pub fn name(self) -> &'static str {
         match self {
             Self::ProtocolChanged => "ProtocolChanged",
@@ -123,19 +122,19 @@ impl fmt::Display for ConflictKind {
 }
 
 impl Error {
-    /// An error of this kind.
+    /// Creates an error of this kind.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner { kind, message: message.into(), source: None }))
     }
 
-    /// The same error with its cause.
+    /// Adds the cause of the error.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
         self
     }
 
-    /// The same error, its message preceded by where it happened.
+    /// Puts the place where the error happened before its message.
     #[must_use]
     pub fn within(mut self, place: impl fmt::Display) -> Self {
         self.0.message = format!("{place}: {}", self.0.message);
@@ -154,7 +153,7 @@ impl Error {
         Self::new(ErrorKind::UnsupportedFeature { features }, message)
     }
 
-    /// An argument of the caller's makes no sense.
+    /// An argument of the caller makes no sense.
     pub fn invalid_input(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidInput, message)
     }
@@ -164,28 +163,28 @@ impl Error {
         Self::new(ErrorKind::Predicate, message)
     }
 
-    /// Data and schema do not fit.
+    /// The data does not have the table's schema.
     pub fn schema_mismatch(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::SchemaMismatch, message)
     }
 
-    /// A promise inside lakebed was broken: a bug.
+    /// A bug in lakebed.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
     }
 
-    /// More than the 2 GiB that a text or binary column of one batch can hold. The remedy is fewer
-    /// rows at a time.
+    /// A string or binary column of one batch would exceed 2 GiB. The remedy is to read fewer rows
+    /// at a time.
     pub fn batch_too_large(what: impl fmt::Display) -> Self {
         Self::internal(format!("{OVERFLOW}: {what}"))
     }
 
-    /// Whether it is that, be it said by the Parquet decoder.
+    /// Whether this is that error, also if the Parquet decoder reported it.
     pub fn is_batch_too_large(&self) -> bool {
         self.to_string().contains(OVERFLOW)
     }
 
-    /// What a caller may act on.
+    /// The kind, on which callers act.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
@@ -200,21 +199,21 @@ impl Error {
         matches!(self.0.kind, ErrorKind::Store { not_found: true, .. })
     }
 
-    /// An object that was being read has gone, and another has its name: who opens that may
-    /// succeed.
+    /// An object was replaced by another of the same name while it was read. Reading may succeed if
+    /// the object is opened again.
     pub fn replaced(object: impl Into<String>) -> Self {
         let object = object.into();
         let message = format!("{object}: was replaced by another while it was read");
         Self::new(ErrorKind::Store { object, retryable: true, not_found: true }, message)
     }
 
-    /// Whether it is that: nothing else is missing and yet to be had on another attempt.
+    /// Whether this is that error. Other missing objects stay missing on a retry.
     pub fn is_replaced(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Store { retryable: true, not_found: true, .. })
     }
 
-    /// The same error, where the caller gave what is at fault. Only the caller can mend it then, so
-    /// it is no damage of the table.
+    /// Turns an error about corrupt data into one about the caller's argument, because the caller
+    /// passed the data and only the caller can correct it.
     #[must_use]
     pub fn of_caller(mut self) -> Self {
         if self.is_corrupt() {
@@ -223,8 +222,8 @@ impl Error {
         self
     }
 
-    /// Whether the bytes of the table are at fault, so that another copy of the same facts may
-    /// serve.
+    /// Whether the bytes of the table are corrupt, so that another source of the same facts may be
+    /// used.
     pub fn is_corrupt(&self) -> bool {
         matches!(self.0.kind, ErrorKind::Corrupt { .. })
     }

@@ -1,9 +1,10 @@
-//! The table of table features: their names, which old protocol versions imply them, and what
-//! readers and writers do about each.
+//! The table features: their names, the old protocol versions that imply them, and what lakebed
+//! does about each.
 //!
-//! [`check_read`] says whether a table may be read, [`check_write`] whether it may be written to;
-//! [`upgrade`](mod@upgrade) gives a table more of them, as a caller's properties may ask for
-//! ([`given`]). PROTOCOL "Table Features" and "Valid Feature Names in Table Features".
+//! [`check_read`] checks whether a table may be read, and [`check_write`] whether it may be
+//! written. [`upgrade`](mod@upgrade) adds features to a table, for example those that a caller's
+//! properties ask for ([`given`]). PROTOCOL "Table Features" and "Valid Feature Names in Table
+//! Features".
 
 pub mod given;
 pub mod upgrade;
@@ -18,9 +19,9 @@ pub use used::check_used;
 const MAX_READER_VERSION: i32 = 3;
 /// The newest writer version that lakebed knows.
 const MAX_WRITER_VERSION: i32 = 7;
-/// The reader version from which on features are listed by name.
+/// From this reader version on, features are listed by name.
 const READER_FEATURES_VERSION: i32 = 3;
-/// The writer version from which on features are listed by name.
+/// From this writer version on, features are listed by name.
 const WRITER_FEATURES_VERSION: i32 = 7;
 
 /// A feature that the protocol, one of its proposals or Delta Spark names.
@@ -28,7 +29,7 @@ const WRITER_FEATURES_VERSION: i32 = 7;
 pub struct Feature {
     /// Its name in the protocol.
     pub name: &'static str,
-    /// Who must know it.
+    /// Whether readers must support it.
     pub kind: FeatureKind,
     /// What lakebed does about it when it reads.
     pub reading: Reading,
@@ -36,17 +37,18 @@ pub struct Feature {
     pub writing: Writing,
 }
 
-/// Who must know a feature.
+/// Whether a feature binds readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeatureKind {
-    /// Writers. `legacy` is the writer version that implied it before features had names.
+    /// Only writers. `legacy` is the writer version that implied the feature before features had
+    /// names.
     Writer {
         /// Absent for features that always had a name.
         legacy: Option<i32>,
     },
     /// Readers and writers.
     ReaderWriter {
-        /// The reader and writer versions that implied it before features had names.
+        /// The reader and writer versions that implied the feature before features had names.
         legacy: Option<(i32, i32)>,
     },
 }
@@ -54,20 +56,20 @@ pub enum FeatureKind {
 /// What lakebed does about a feature when it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// Reads as the feature asks.
+    /// lakebed follows the feature.
     Honour,
-    /// Nothing: the feature binds writers alone.
+    /// lakebed does nothing, because the feature binds only writers.
     Ignore,
-    /// Refuses the table, for this reason.
+    /// lakebed refuses the table, for this reason.
     Refuse(&'static str),
 }
 
 /// What lakebed does about a feature when it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writing {
-    /// Does as the feature asks.
+    /// lakebed follows the feature.
     Honour,
-    /// Refuses to write to the table, for this reason.
+    /// lakebed refuses to write to the table, for this reason.
     Refuse(&'static str),
 }
 
@@ -104,7 +106,7 @@ pub const FEATURES: &[Feature] = &[
     },
     honoured("deletionVectors"),
     honoured("timestampNtz"),
-    // What the first tables with it called it.
+    // The name of the feature in the first tables that had it.
     honoured("timestampWithoutTimezone"),
     honoured("v2Checkpoint"),
     honoured("vacuumProtocolCheck"),
@@ -149,7 +151,7 @@ const fn refused(name: &'static str, why: &'static str) -> Feature {
 }
 
 impl Feature {
-    /// The feature of this name in a caller's words. The case of the name is ignored.
+    /// The feature that a caller names. The case of the name is ignored.
     pub fn find(name: &str) -> Option<&'static Self> {
         FEATURES.iter().find(|feature| feature.name.eq_ignore_ascii_case(name))
     }
@@ -159,7 +161,7 @@ impl Feature {
         FEATURES.iter().find(|feature| feature.name == name)
     }
 
-    /// Whether an old protocol implies the feature without naming it.
+    /// Whether an old protocol version implies the feature.
     fn is_implied_by(&self, protocol: &Protocol) -> bool {
         let by_writer = |legacy: i32| (legacy..WRITER_FEATURES_VERSION).contains(&protocol.min_writer_version);
         match self.kind {
@@ -181,10 +183,10 @@ pub fn supported_features(protocol: &Protocol) -> Vec<&str> {
     names
 }
 
-/// Refuses a table that lakebed cannot read rightly; the error names the table and every feature
-/// that stands in the way.
+/// Refuses a table that lakebed cannot read correctly. The error names the table and every
+/// unsupported feature.
 ///
-/// What stands in `writerFeatures` alone is no reader's business, known or not.
+/// Features that only `writerFeatures` lists do not concern readers, whether they are known or not.
 pub fn check_read(protocol: &Protocol, table: &str) -> Result<()> {
     let version = protocol.min_reader_version;
     if version > MAX_READER_VERSION {
@@ -202,9 +204,8 @@ pub fn check_read(protocol: &Protocol, table: &str) -> Result<()> {
     refuse_listed(protocol.reader_features.as_deref(), table, "reader", reason_not_to_read)
 }
 
-/// Refuses a table to which lakebed cannot write rightly, before anything is written; the error
-/// names the table and every feature that stands in the way. Whoever writes reads too: see
-/// [`check_read`].
+/// Refuses a table that lakebed cannot write correctly, before anything is written. The error names
+/// the table and every unsupported feature. A writer also reads, so it calls [`check_read`] too.
 pub fn check_write(protocol: &Protocol, table: &str) -> Result<()> {
     check_read(protocol, table)?;
     let version = protocol.min_writer_version;
@@ -223,7 +224,7 @@ pub fn check_write(protocol: &Protocol, table: &str) -> Result<()> {
     refuse_listed(protocol.writer_features.as_deref(), table, "writer", reason_not_to_write)
 }
 
-/// Refuses for all the listed features at once for which there is a reason.
+/// Refuses all listed features that have a reason for refusal, in one error.
 fn refuse_listed(listed: Option<&[String]>, table: &str, who: &str, reason: fn(&str) -> Option<&'static str>) -> Result<()> {
     let listed = listed.into_iter().flatten();
     let reasons: Vec<(&String, &str)> = listed.filter_map(|name| Some((name, reason(name)?))).collect();

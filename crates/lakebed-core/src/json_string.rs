@@ -1,4 +1,4 @@
-//! Strings of JSON: read where they have escapes, and written.
+//! JSON strings: reading strings with escapes, and writing strings.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// Reads a string that is long and full of escapes, such as statistics; serde_json takes twice as
+/// Reads a string that is long and full of escapes, such as statistics. serde_json takes twice as
 /// long.
 pub(crate) fn long_string<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, str>>, D::Error> {
     let Some(raw) = Option::<&'de RawValue>::deserialize(deserializer)? else { return Ok(None) };
@@ -19,8 +19,8 @@ pub(crate) fn long_string<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) ->
     unescape(inside).map(|said| Some(Cow::Owned(said))).ok_or_else(|| Error::custom("a string with a wrong escape"))
 }
 
-/// What a string says whose text between the quotes is this; none if an escape is wrong or half of
-/// a surrogate pair.
+/// Returns the value of a JSON string, given the text between its quotes. Returns `None` if an
+/// escape is invalid or a surrogate pair is incomplete.
 pub(crate) fn unescape(text: &str) -> Option<String> {
     let mut said = String::with_capacity(text.len());
     let mut rest = text;
@@ -61,7 +61,7 @@ fn code_unit(text: &str) -> Option<(u16, &str)> {
     Some((u16::from_str_radix(digits, 16).ok().filter(|_| hex)?, rest))
 }
 
-/// Writes a string with its quotes.
+/// Writes a string in quotes.
 pub(crate) fn write_string(out: &mut String, text: &str) {
     out.push('"');
     let mut plain = 0;

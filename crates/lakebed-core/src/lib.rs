@@ -1,8 +1,8 @@
 //! The Delta protocol as functions over plain values and Arrow batches.
 //!
-//! Nothing here performs I/O, reads a clock, draws a random number or awaits. What needs one of
-//! these takes the result as an argument. Modules stand bottom to top: each uses only those above
-//! its own line.
+//! Nothing here performs I/O, reads a clock, draws a random number or awaits. A function that needs
+//! the result of one of these takes it as an argument. Modules are listed from bottom to top: each
+//! uses only the modules above its own line.
 
 pub mod error;
 mod json_string;

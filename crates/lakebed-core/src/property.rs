@@ -1,9 +1,9 @@
 //! Table properties, with Delta Spark's defaults. [`TableProperties::parse`] reads a table's
 //! configuration.
 //!
-//! A value that cannot be understood stops a reader only where it could read wrong rows or a wrong
-//! version: column mapping and in-commit timestamps. Any other counts as unset and is listed in
-//! [`TableProperties::unreadable`], for writers to refuse.
+//! A value that cannot be parsed stops a reader only if the reader could return wrong rows or a
+//! wrong version: column mapping and in-commit timestamps. Any other such value counts as unset and
+//! is listed in [`TableProperties::unreadable`], so that writers refuse it.
 
 mod measure;
 
@@ -17,11 +17,11 @@ use crate::{Error, Result};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Files are not asked to be smaller: they would be little but their footers. A table that says
-/// less gets files of this size.
+/// The least target size of files. Smaller files would consist of little more than their footers,
+/// so a table with a smaller value gets files of this size.
 pub const LEAST_FILE_SIZE_BYTES: u64 = 1024;
 
-/// A table's configuration as properties of their types.
+/// The configuration of a table as typed properties.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableProperties {
     /// `delta.columnMapping.mode`: none.
@@ -50,8 +50,8 @@ pub struct TableProperties {
     /// `delta.rowTracking.materializedRowIdColumnName`: the physical column that keeps row ids of
     /// moved rows.
     pub materialized_row_id_column: Option<String>,
-    /// `delta.rowTracking.materializedRowCommitVersionColumnName`: the one that keeps their commit
-    /// versions.
+    /// `delta.rowTracking.materializedRowCommitVersionColumnName`: the physical column that keeps
+    /// commit versions of moved rows.
     pub materialized_row_commit_version_column: Option<String>,
     /// `delta.enableTypeWidening`: false.
     pub type_widening: bool,
@@ -120,11 +120,11 @@ pub struct TableProperties {
     /// `delta.parquet.format.version`: left to the writer.
     pub parquet_format_version: Option<String>,
 
-    /// Values that were not understood and count as unset.
+    /// Values that could not be parsed and count as unset.
     pub unreadable: Vec<UnreadableProperty>,
 }
 
-/// A property whose value was not understood.
+/// A property whose value could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableProperty {
     /// Its name.
@@ -135,20 +135,20 @@ pub struct UnreadableProperty {
     pub expected: String,
 }
 
-/// How much concurrent writers may see of each other.
+/// How much concurrent writers may see of each other's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IsolationLevel {
-    /// Reads and writes as if one after the other.
+    /// Reads and writes have the effect of some serial order.
     #[default]
     Serializable,
-    /// Writes as if one after the other.
+    /// Writes have the effect of some serial order.
     WriteSerializable,
-    /// Reads from one snapshot.
+    /// Reads see one snapshot.
     SnapshotIsolation,
 }
 
 impl IsolationLevel {
-    /// As properties and `commitInfo` spell it.
+    /// The name as properties and `commitInfo` spell it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Serializable => "Serializable",
@@ -158,17 +158,17 @@ impl IsolationLevel {
     }
 }
 
-/// Which checkpoints to write.
+/// The kind of checkpoints to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CheckpointPolicy {
-    /// One file, named by its version.
+    /// One file, named by the version.
     #[default]
     Classic,
-    /// V2, under a name of its own.
+    /// A V2 checkpoint with a unique name.
     V2,
 }
 
-/// The properties that [`TableProperties::parse`] understands, but for constraints.
+/// The properties that [`TableProperties::parse`] knows, except constraints.
 const NAMES: &[&str] = &[
     "delta.appendOnly",
     "delta.autoOptimize.autoCompact",
@@ -215,19 +215,19 @@ const NAMES: &[&str] = &[
     "delta.writePartitionColumnsToParquet",
 ];
 
-/// The names of all properties that have a meaning, but for constraints.
+/// The names of all properties that have a meaning, except constraints.
 pub fn known_names() -> impl Iterator<Item = &'static str> {
     NAMES.iter().copied()
 }
 
-/// The name as it should be spelled, given in any case.
+/// The official spelling of a name that is given in any case.
 pub fn known_name(name: &str) -> Option<&'static str> {
     known_names().find(|known| known.eq_ignore_ascii_case(name))
 }
 
 impl TableProperties {
-    /// Reads a configuration; an empty one gives the defaults. Null counts as unset, and so does a
-    /// key in another case: Delta Spark looks keys up exactly.
+    /// Parses a configuration; an empty one gives the defaults. A null value counts as unset. A key
+    /// in another case counts as unset too, because Delta Spark matches keys exactly.
     pub fn parse(configuration: &HashMap<String, Option<String>>) -> Result<Self> {
         let mut values = Values { configuration, unreadable: Vec::new() };
         Ok(Self {
@@ -287,7 +287,7 @@ impl TableProperties {
         })
     }
 
-    /// Refuses properties whose values were not understood: a writer must not act as if they were
+    /// Refuses properties whose values could not be parsed, because a writer must not treat them as
     /// unset.
     pub fn check_readable(&self) -> Result<()> {
         match self.unreadable.first() {
@@ -297,7 +297,7 @@ impl TableProperties {
     }
 }
 
-/// A configuration, and what of it was not understood so far.
+/// A configuration, and its values that could not be parsed so far.
 struct Values<'a> {
     configuration: &'a HashMap<String, Option<String>>,
     unreadable: Vec<UnreadableProperty>,

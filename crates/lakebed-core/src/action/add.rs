@@ -10,10 +10,10 @@ use super::DeletionVectorDescriptor;
 pub struct Add {
     /// A URI, relative to the table root or absolute, spelled as the log spells it.
     pub path: String,
-    /// Physical column name to text; null and "" both mean null.
+    /// Strings by physical column name. Null and "" both mean null.
     #[serde(default)]
     pub partition_values: HashMap<String, Option<String>>,
-    /// Of the file.
+    /// The size of the file in bytes.
     pub size: i64,
     /// Milliseconds since the epoch.
     #[serde(default)]
@@ -24,25 +24,25 @@ pub struct Add {
     /// Statistics as JSON text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<String>,
-    /// Free notes of writers.
+    /// Key-value pairs of the writer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<HashMap<String, Option<String>>>,
-    /// Which rows of the file are deleted.
+    /// The rows of the file that are deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_vector: Option<DeletionVectorDescriptor>,
     /// The row id of the first row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_row_id: Option<i64>,
-    /// The commit version of rows that do not carry their own.
+    /// The commit version of rows that do not store their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_row_commit_version: Option<i64>,
-    /// Who clustered the file.
+    /// The implementation that clustered the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clustering_provider: Option<String>,
 }
 
 impl Add {
-    /// How many rows the file has, deleted ones too, as its statistics say.
+    /// The number of rows in the file according to its statistics, deleted rows included.
     pub fn num_records(&self) -> Option<i64> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]

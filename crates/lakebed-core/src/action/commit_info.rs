@@ -1,19 +1,19 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Who did what, when: free JSON with a few keys that have a meaning. PROTOCOL "Commit Provenance
-/// Information".
+/// Who wrote the commit, with which operation and when: free JSON with a few keys that have a
+/// meaning. PROTOCOL "Commit Provenance Information".
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CommitInfo(pub Map<String, Value>);
 
 impl CommitInfo {
-    /// A key's text, when it is text.
+    /// The value of a key, if it is a string.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.0.get(key)?.as_str()
     }
 
-    /// A key's number, when it is one or its text.
+    /// The value of a key, if it is an integer or a string of one.
     pub fn long(&self, key: &str) -> Option<i64> {
         match self.0.get(key)? {
             Value::Number(number) => number.as_i64(),

@@ -1,13 +1,13 @@
 use serde::{Deserialize, Serialize};
 
-/// Configuration under a name. PROTOCOL "Domain Metadata".
+/// A named configuration. PROTOCOL "Domain Metadata".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DomainMetadata {
-    /// `delta.` domains are the system's.
+    /// The name. Names with the prefix `delta.` are reserved for Delta.
     pub domain: String,
-    /// Text of the owner's making, mostly JSON.
+    /// The configuration as its owner writes it, mostly JSON.
     pub configuration: String,
-    /// Whether this hides what was there before.
+    /// Whether this action removes the domain.
     pub removed: bool,
 }

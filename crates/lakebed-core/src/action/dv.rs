@@ -1,23 +1,23 @@
 use serde::{Deserialize, Serialize};
 
-/// Where the bits of a deletion vector are. PROTOCOL "Deletion Vector Descriptor Schema".
+/// The location of a deletion vector's bytes. PROTOCOL "Deletion Vector Descriptor Schema".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeletionVectorDescriptor {
-    /// How `path_or_inline_dv` is to be read.
+    /// The meaning of `path_or_inline_dv`.
     pub storage_type: DvStorage,
-    /// A coded UUID with an optional prefix, the bits themselves, or a path.
+    /// A coded UUID with an optional prefix, the encoded vector itself, or a path.
     pub path_or_inline_dv: String,
-    /// Where in the file the size field of the vector starts.
+    /// The offset in the file at which the size field of the vector starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<i32>,
-    /// The size of the bits with their magic number, without size field and checksum.
+    /// The size of the vector with its magic number, without size field and checksum.
     pub size_in_bytes: i32,
-    /// How many rows it deletes.
+    /// The number of rows that the vector deletes.
     pub cardinality: i64,
 }
 
-/// The three places for deletion vectors.
+/// The three kinds of location for deletion vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub enum DvStorage {
     /// In a file below the table root, named by a UUID.
@@ -41,7 +41,7 @@ impl DvStorage {
         }
     }
 
-    /// The place that a letter stands for.
+    /// The kind of location for a letter of the protocol.
     pub fn of_letter(letter: &str) -> Option<Self> {
         [Self::UuidRelative, Self::Inline, Self::AbsolutePath].into_iter().find(|storage| storage.letter() == letter)
     }
@@ -57,7 +57,7 @@ impl<'de> Deserialize<'de> for DvStorage {
 }
 
 impl DeletionVectorDescriptor {
-    /// What tells two vectors of one file apart.
+    /// The id that distinguishes the deletion vectors of one data file.
     pub fn unique_id(&self) -> String {
         unique_id(self.storage_type, &self.path_or_inline_dv, self.offset)
     }

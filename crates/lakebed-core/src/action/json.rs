@@ -1,9 +1,9 @@
-//! The lines of a commit: JSON in, actions out, and back.
+//! The lines of a commit: parsing JSON into actions, and printing actions as JSON.
 //!
-//! File actions, of which there may be millions, come out borrowed from the line ([`FileLine`]);
-//! the others owned. A line is first read strictly; one that does not fit is read a second time by
-//! `lenient`, which knows what writers get wrong. What is unknown is ignored. Start with
-//! [`each_line`].
+//! A commit may hold millions of file actions, so these borrow from the line ([`FileLine`]); other
+//! actions are owned. A line is first parsed strictly. A line that does not follow the protocol is
+//! parsed a second time by `lenient`, which accepts the known deviations of other writers. Unknown
+//! actions are ignored. Start with [`each_line`].
 
 mod file;
 mod lenient;
@@ -24,35 +24,36 @@ pub(crate) use lenient::long;
 use super::{Action, CommitInfo};
 use crate::{Error, ErrorKind, Result};
 
-/// What one line says.
+/// The content of one line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Line<'a> {
-    /// A file is or no longer is part of the table.
+    /// A file action: a file was added or removed.
     File(FileLine<'a>),
     /// Any other known action.
     Other(Action),
-    /// An action that is unknown, or none.
+    /// An unknown action, or no action.
     Nothing,
 }
 
-/// Whole lines of a commit: all of them, or one run of them after the other.
+/// Whole lines of a commit: all of them, or a run of consecutive lines.
 #[derive(Debug, Clone, Copy)]
 pub struct CommitLines<'a> {
-    /// Of the file.
+    /// The name of the commit's file.
     pub name: &'a str,
-    /// Nothing but whole lines.
+    /// The bytes, which hold only whole lines.
     pub bytes: &'a [u8],
-    /// How many lines of the file come before these.
+    /// The number of lines of the file that come before these.
     pub lines_before: usize,
 }
 
 impl<'a> CommitLines<'a> {
-    /// A commit in one part.
+    /// All lines of a commit.
     pub fn whole(bytes: &'a [u8], name: &'a str) -> Self {
         Self { name, bytes, lines_before: 0 }
     }
 
-    /// The same lines in parts of `bytes` and what is left of the last line.
+    /// Splits the lines into pieces. A piece is at least `bytes` long and ends with the line in
+    /// which it reaches that length.
     pub fn pieces(self, bytes: usize) -> Vec<CommitLines<'a>> {
         let mut pieces = Vec::new();
         let mut rest = self;
@@ -65,7 +66,7 @@ impl<'a> CommitLines<'a> {
         pieces
     }
 
-    /// Gives every line that holds something to `take`, as soon as it is known what it says.
+    /// Parses the lines that are not blank and passes each to `take` at once.
     fn each(self, skip: impl Fn(&[u8]) -> bool, mut take: impl FnMut(Line<'a>) -> Result<()>) -> Result<()> {
         for (number, line) in lines(self.bytes).filter(|(_, line)| !skip(line)) {
             let number = number + self.lines_before;
@@ -75,15 +76,16 @@ impl<'a> CommitLines<'a> {
     }
 }
 
-/// The lines that hold something, with their numbers from 1: without byte order mark, line breaks
-/// and surrounding blanks.
+/// The lines that are not blank, with their numbers from 1. Byte order mark, line breaks and
+/// surrounding blanks are removed.
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut rest = bytes;
     let mut number = 0;
     std::iter::from_fn(move || {
         while !rest.is_empty() {
             let start = rest;
-            // Of all of std, only this searches a byte slice for one byte at the speed of memchr.
+            // This is the only function of std that searches a byte slice for a byte as fast as
+            // memchr.
             let length = rest.skip_until(b'\n').ok()?;
             number += 1;
             let line = clean(start.get(..length)?);
@@ -99,15 +101,15 @@ fn clean(line: &[u8]) -> &[u8] {
     line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii()
 }
 
-/// Gives every line to `take`, in order. Errors name the file and the line.
+/// Passes every line to `take`, in order. Errors name the file and the line.
 pub fn each_line<'a>(part: CommitLines<'a>, take: impl FnMut(Line<'a>) -> Result<()>) -> Result<()> {
     part.each(|_| false, take)
 }
 
-/// Gives every action to `take` that is neither `add` nor `remove`. Most of these it passes over by
-/// their first bytes, so that they may be broken without notice.
+/// Passes every action except `add` and `remove` to `take`. File actions are mostly recognized by
+/// their first bytes and not parsed, so errors in them go unnoticed.
 pub fn each_other(part: CommitLines<'_>, mut take: impl FnMut(Action) -> Result<()>) -> Result<()> {
-    // A line holds one action: nothing can follow.
+    // A line holds one action, so no other action can follow.
     let is_file = |line: &[u8]| line.starts_with(b"{\"add\":{") || line.starts_with(b"{\"remove\":{");
     part.each(is_file, |line| match line {
         Line::Other(action) => take(action),
@@ -125,7 +127,8 @@ pub fn parse_commit(bytes: &[u8], name: &str) -> Result<Vec<Action>> {
     Ok(actions)
 }
 
-/// What one line says; a blank one says nothing. The error knows neither file nor line number.
+/// Parses one line. A blank line holds nothing. The error knows neither the file nor the line
+/// number.
 pub fn read_line(line: &[u8]) -> Result<Line<'_>> {
     let line = clean(line);
     if line.is_empty() {
@@ -134,12 +137,12 @@ pub fn read_line(line: &[u8]) -> Result<Line<'_>> {
     parse(line).map_err(|reason| Error::new(ErrorKind::Corrupt { path: String::new() }, reason))
 }
 
-/// The action of one line; none if it is unknown.
+/// The action of one line. `None` if the action is unknown.
 pub fn parse_line(line: &[u8]) -> Result<Option<Action>> {
     read_line(line).map(Line::into_action)
 }
 
-/// The action of a line that was already taken apart, such as those inside `_last_checkpoint`.
+/// The action of a line that is already parsed JSON, such as those inside `_last_checkpoint`.
 pub fn from_value(line: Value) -> Result<Option<Action>> {
     let line = match line {
         Value::Object(line) => line,
@@ -149,7 +152,7 @@ pub fn from_value(line: Value) -> Result<Option<Action>> {
 }
 
 impl Line<'_> {
-    /// The action, owned.
+    /// The action as an owned value.
     pub fn into_action(self) -> Option<Action> {
         match self {
             Line::File(FileLine::Add(add)) => Some(Action::Add(add.into())),
@@ -161,8 +164,8 @@ impl Line<'_> {
 }
 
 impl Action {
-    /// The line of a commit, without its line break. The keys of maps are sorted, so that equal
-    /// actions give equal lines.
+    /// The line of a commit without its line break. The keys of maps are sorted, so equal actions
+    /// give equal lines.
     pub fn to_line(&self) -> Result<String> {
         Ok(self.to_value()?.to_string())
     }
@@ -219,7 +222,7 @@ fn parse_leniently<'a>(line: &str) -> Result<Line<'a>, String> {
     })
 }
 
-/// serde_json counts lines, too, which would look like lines of the file.
+/// Removes the line number of serde_json, which would look like a line of the file.
 fn not_json(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let reason = text.split(" at line ").next().unwrap_or_default();
@@ -247,7 +250,7 @@ fn two_actions(one: Kind, other: Kind) -> String {
     format!("{} and {} in one line", one.name(), other.name())
 }
 
-/// The action of this kind; none if it is a `commitInfo` of no use.
+/// The action of this kind. `None` if it is a `commitInfo` that is not an object.
 fn typed(kind: Kind, value: Value) -> Result<Option<Action>, String> {
     let object = match (kind, value) {
         (Kind::CommitInfo, Value::Object(info)) => return Ok(Some(Action::CommitInfo(CommitInfo(info)))),
@@ -332,7 +335,7 @@ impl Kind {
     }
 }
 
-/// A line read strictly, its file action typed.
+/// A strictly parsed line with its typed file action.
 enum Strict<'a> {
     Nothing,
     File(FileLine<'a>),

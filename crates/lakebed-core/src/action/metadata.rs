@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Metadata {
-    /// A GUID: another one at the same place is another table.
+    /// A GUID. A table with another id at the same location is another table.
     pub id: String,
     /// A name, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -17,12 +17,12 @@ pub struct Metadata {
     /// How data files are encoded.
     #[serde(default)]
     pub format: Format,
-    /// The schema as JSON text; [`crate::schema::parse`] reads it.
+    /// The schema as JSON. [`crate::schema::parse`] parses it.
     pub schema_string: String,
-    /// Logical names, in the order of the directories.
+    /// Logical names, in the order of the partition directories.
     #[serde(default)]
     pub partition_columns: Vec<String>,
-    /// Properties. Null values are seen in the wild and mean absent.
+    /// The properties. Some writers store null values, which mean that the property is not set.
     #[serde(default)]
     pub configuration: HashMap<String, Option<String>>,
     /// Milliseconds since the epoch.
@@ -33,7 +33,7 @@ pub struct Metadata {
 /// How data files are encoded: always Parquet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Format {
-    /// `parquet`.
+    /// The name of the format, `parquet`.
     pub provider: String,
     /// Unused.
     #[serde(default)]

@@ -24,26 +24,26 @@ pub use remove::Remove;
 pub use transaction::SetTransaction;
 pub use v2::{CheckpointMetadata, Sidecar};
 
-/// One action. What is unknown never becomes one: readers ignore it.
+/// One action. Readers ignore unknown actions, so this type has none.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// A file is part of the table.
     Add(Add),
-    /// A file no longer is.
+    /// A file is no longer part of the table.
     Remove(Remove),
-    /// A file of changed rows.
+    /// A change data file.
     Cdc(Cdc),
-    /// Schema, partitioning, properties.
+    /// The schema, the partitioning and the properties.
     Metadata(Metadata),
-    /// What readers and writers must know.
+    /// The versions and features that readers and writers must support.
     Protocol(Protocol),
-    /// How far an application has come.
+    /// The last write of an application.
     SetTransaction(SetTransaction),
-    /// Configuration under a name.
+    /// A named configuration.
     DomainMetadata(DomainMetadata),
-    /// Who did what, when.
+    /// Who wrote the commit, with which operation and when.
     CommitInfo(CommitInfo),
-    /// Which version a V2 checkpoint is of.
+    /// The version of a V2 checkpoint.
     CheckpointMetadata(CheckpointMetadata),
     /// A file with the file actions of a V2 checkpoint.
     Sidecar(Sidecar),

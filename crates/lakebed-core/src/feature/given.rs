@@ -1,5 +1,5 @@
-//! Properties as a caller gives them: what goes into the table's configuration, and what is a wish
-//! about its protocol.
+//! The properties that a caller passes: some belong to the table's configuration, and others ask
+//! for features or protocol versions.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,18 +8,18 @@ use super::upgrade::features_of_versions;
 use crate::property::{self, LEAST_FILE_SIZE_BYTES, TableProperties, parse_size_bytes};
 use crate::{Error, Result};
 
-/// What the caller's properties mean.
+/// The meaning of the caller's properties.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GivenProperties {
-    /// For the table's configuration, known names spelled as they should be.
+    /// The entries of the table's configuration. Known names have their official spelling.
     pub configuration: HashMap<String, Option<String>>,
-    /// Features that were asked for by name or by version.
+    /// The features that the caller asked for by name or by version.
     pub features: BTreeSet<String>,
 }
 
 impl GivenProperties {
-    /// Sorts the caller's properties; names of Delta's own are found in any case. What starts with
-    /// `delta.` must be known, and its value must make sense; other names are the caller's.
+    /// Parses the caller's properties. Names of Delta are matched in any case. A name that starts
+    /// with `delta.` must be known, and its value must be valid. Other names belong to the caller.
     pub fn parse<'a>(given: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         let mut parsed = Self::default();
         let (mut reader, mut writer) = (None, None);
@@ -70,7 +70,7 @@ fn version(name: &str, value: &str) -> Result<i32> {
     value.trim().parse().map_err(|_| Error::invalid_input(format!("property {name}: its value {value:?} must be a number")))
 }
 
-/// Properties that lakebed could only pretend to honour.
+/// Refuses properties that lakebed accepts but could not follow.
 fn check_settable(name: &str, value: &str) -> Result<()> {
     let why = match name {
         "delta.columnMapping.maxColumnId"
@@ -91,7 +91,7 @@ fn check_settable(name: &str, value: &str) -> Result<()> {
     Err(Error::invalid_input(format!("property {name}: {value:?} cannot be set: {why}")))
 }
 
-/// The known property whose name begins or ends alike.
+/// The known property with a similar name.
 fn similar(lower: &str) -> String {
     let tail = lower.trim_start_matches("delta.");
     let found = property::known_names().find(|name| {

@@ -1,8 +1,8 @@
-//! Which features a table must have for what its metadata says, and the lowest protocol that has
-//! them.
+//! The features that a table's metadata requires, and the lowest protocol that supports them.
 //!
-//! Tables stay readable for as many as can be: without features beyond the old ones they get an old
-//! protocol version, else the features are named one by one. Nothing is ever taken away here.
+//! Tables stay readable for as many readers as possible: if old protocol versions imply all
+//! features, the table gets such a version, and otherwise the features are listed by name. Features
+//! are never removed here.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use crate::schema::mapping::MappingMode;
 use crate::schema::{DataType, FieldMetadata, PrimitiveType, StructType};
 use crate::{Error, Result};
 
-/// What tables of the oldest writer version in use have.
+/// The features of tables with the oldest writer version in use.
 const ALWAYS: [&str; 2] = ["appendOnly", "invariants"];
 
-/// The features that schema and properties make use of, by name.
+/// The names of the features that the schema and the properties use.
 pub fn used_features(schema: &StructType, properties: &TableProperties, is_clustered: bool) -> BTreeSet<&'static str> {
     let by_property = [
         (properties.append_only, "appendOnly"),
@@ -83,14 +83,14 @@ pub fn protocol_of(features: impl IntoIterator<Item = impl AsRef<str>>) -> Resul
     Ok(upgrade(&oldest, features)?.unwrap_or(oldest))
 }
 
-/// The protocol with these features as well; none if it has them all.
+/// The protocol with these features added. `None` if it supports them all already.
 pub fn upgrade(protocol: &Protocol, features: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Option<Protocol>> {
     let mut names: BTreeSet<&str> = supported_features(protocol).into_iter().collect();
     let had = names.len();
     for name in features {
         let feature = Feature::find(name.as_ref())
             .ok_or_else(|| Error::invalid_input(format!("there is no table feature {:?}", name.as_ref())))?;
-        // A table that has the preview of a feature keeps that.
+        // A table that has the preview of a feature keeps the preview.
         if !names.contains(format!("{}-preview", feature.name).as_str()) {
             names.insert(feature.name);
             names.extend(needed_by(feature.name));
@@ -108,7 +108,7 @@ pub fn upgrade(protocol: &Protocol, features: impl IntoIterator<Item = impl AsRe
     .map(|raised| with_lists(raised, &names)))
 }
 
-/// The features that one cannot do without.
+/// The features that a feature requires.
 fn needed_by(feature: &str) -> &'static [&'static str] {
     match feature {
         "rowTracking" | "clustering" => &["domainMetadata"],
@@ -118,7 +118,7 @@ fn needed_by(feature: &str) -> &'static [&'static str] {
     }
 }
 
-/// Old versions say as much as they imply, so they fit only when all of it is wanted.
+/// An old version implies all of its features, so it is right only when all of them are wanted.
 fn lowest(names: &BTreeSet<&str>) -> Protocol {
     let (mut reader, mut writer) = (1, 2);
     let mut is_old = true;
@@ -141,7 +141,7 @@ fn lowest(names: &BTreeSet<&str>) -> Protocol {
     if is_old && implied == *names { old } else { Protocol { min_writer_version: WRITER_FEATURES_VERSION, ..old } }
 }
 
-/// Lists of names go with the versions that have lists.
+/// Lists of features exist only in the versions that list features.
 fn with_lists(protocol: Protocol, names: &BTreeSet<&str>) -> Protocol {
     let is_reader =
         |name: &&&str| Feature::find(name).is_some_and(|feature| matches!(feature.kind, FeatureKind::ReaderWriter { .. }));
@@ -152,8 +152,8 @@ fn with_lists(protocol: Protocol, names: &BTreeSet<&str>) -> Protocol {
     Protocol { reader_features, writer_features, ..protocol }
 }
 
-/// The features that a protocol of these old versions would imply, for who asks for versions rather
-/// than features.
+/// The features that a protocol of these old versions would imply, for callers that ask for
+/// versions instead of features.
 pub fn features_of_versions(min_reader_version: i32, min_writer_version: i32) -> Result<Vec<String>> {
     let known = (1..=READER_FEATURES_VERSION).contains(&min_reader_version)
         && (1..=WRITER_FEATURES_VERSION).contains(&min_writer_version);

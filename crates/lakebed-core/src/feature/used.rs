@@ -1,4 +1,4 @@
-//! Whether a protocol lists the features that the metadata makes use of.
+//! Whether a protocol lists the features that the metadata uses.
 
 use super::supported_features;
 use super::upgrade::used_features;
@@ -7,16 +7,17 @@ use crate::property::TableProperties;
 use crate::schema::StructType;
 use crate::{Error, Result};
 
-/// Features that Delta Spark does not ask for: who knows nothing of them reads and writes the same.
+/// Features that Delta Spark does not require in the protocol, because a reader or writer without
+/// them reads and writes the same.
 const NOT_ASKED_FOR: [&str; 2] = ["allowColumnDefaults", "checkpointProtection"];
 
-/// The feature that is asked for where the protocol has no lists, too.
+/// The feature that is required also of protocols without lists.
 const ASKED_OF_ALL: &str = "rowTracking";
 
-/// Refuses metadata that uses features which the protocol does not list, as Delta Spark does, for
-/// reading as for writing: one of the two is not what its writer meant, and rows would be read
-/// wrongly. Protocols without lists are taken at their word, but for row tracking: what else their
-/// metadata sets beyond them has no effect.
+/// Refuses metadata that uses features which the protocol does not list, for reading and for
+/// writing, as Delta Spark does. In such a table either the protocol or the metadata is not what
+/// its writer meant, and rows could be read wrongly. A protocol without lists is trusted, except
+/// for row tracking: other settings beyond its features have no effect.
 pub fn check_used(protocol: &Protocol, schema: &StructType, properties: &TableProperties, table: &str) -> Result<()> {
     let listed: Vec<&str> = protocol.writer_features.iter().flatten().map(String::as_str).collect();
     let has = |name: &str| listed.contains(&name) || former_names(name).iter().any(|name| listed.contains(name));
@@ -25,7 +26,7 @@ pub fn check_used(protocol: &Protocol, schema: &StructType, properties: &TablePr
         Some(_) => used.retain(|name| !NOT_ASKED_FOR.contains(name)),
         None => used.retain(|name| *name == ASKED_OF_ALL),
     }
-    // Row ids are counted on in a domain.
+    // The high-water mark of row ids is kept in a metadata domain.
     if has("rowTracking") {
         used.insert("domainMetadata");
     }
@@ -45,7 +46,7 @@ pub fn check_used(protocol: &Protocol, schema: &StructType, properties: &TablePr
     Err(Error::corrupt(table, message))
 }
 
-/// What tables call a feature that had it before it had its name.
+/// The names that older tables use for a feature.
 fn former_names(name: &str) -> &'static [&'static str] {
     match name {
         "timestampNtz" => &["timestampWithoutTimezone"],
@@ -65,7 +66,7 @@ mod tests {
 
     const PLAIN: &str = "";
 
-    /// With one column more, and one property.
+    /// Checks a table with this additional column and this property.
     #[track_caller]
     fn check(protocol: (i32, i32, Option<&[&str]>), column: &str, property: (&str, &str), missing: &[&str]) {
         let (min_reader_version, min_writer_version, listed) = protocol;
@@ -84,7 +85,7 @@ mod tests {
         }
     }
 
-    /// The properties among these are tried with Delta Spark in `test_features.py`.
+    /// `test_features.py` tries the properties among these cases with Delta Spark.
     #[test]
     fn what_metadata_uses_must_be_listed() {
         let no = ("team", "blue");
@@ -114,7 +115,7 @@ mod tests {
             check((1, 7, Some(&[])), &column, property, &[feature]);
             let with_needed = [feature, "domainMetadata"];
             check((3, 7, Some(&with_needed)), &column, property, &[]);
-            // Old protocols list nothing.
+            // Old protocols list no features.
             let missing: Vec<&str> = Some(feature).into_iter().filter(|feature| *feature == "rowTracking").collect();
             for (reader, writer) in [(1, 1), (1, 2), (1, 4), (2, 5), (2, 6)] {
                 check((reader, writer, None), &column, property, &missing);
