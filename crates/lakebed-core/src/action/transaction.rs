@@ -1,12 +1,12 @@
 use serde::{Deserialize, Serialize};
 
-/// How far an application has come. PROTOCOL "Transaction Identifiers".
+/// The last write of an application. PROTOCOL "Transaction Identifiers".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetTransaction {
-    /// The application's own name.
+    /// The id that the application chose.
     pub app_id: String,
-    /// Its own counter, which may also go down.
+    /// The application's own counter, which may also decrease.
     pub version: i64,
     /// Milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,12 +2,12 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Which version a V2 checkpoint is of. PROTOCOL "Checkpoint Metadata".
+/// The version of a V2 checkpoint. PROTOCOL "Checkpoint Metadata".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointMetadata {
     /// The version.
     pub version: i64,
-    /// Free notes of writers.
+    /// Key-value pairs of the writer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<HashMap<String, Option<String>>>,
 }
@@ -16,13 +16,13 @@ pub struct CheckpointMetadata {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sidecar {
-    /// A file name below `_delta_log/_sidecars`, or a path; a URI.
+    /// The URI of the file: a name below `_delta_log/_sidecars`, or a path.
     pub path: String,
-    /// Of the file.
+    /// The size of the file in bytes.
     pub size_in_bytes: i64,
     /// Milliseconds since the epoch.
     pub modification_time: i64,
-    /// Free notes of writers.
+    /// Key-value pairs of the writer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<HashMap<String, Option<String>>>,
 }

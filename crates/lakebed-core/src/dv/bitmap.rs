@@ -1,24 +1,24 @@
-//! The set of deleted rows and what a scan asks of it.
+//! The set of deleted rows, and the questions of a scan about it.
 
 use std::ops::{Range, RangeInclusive};
 
 use roaring::RoaringTreemap;
 
-/// The rows of one data file that are deleted, by their physical position in it.
+/// The deleted rows of one data file, by row index.
 ///
-/// Positions count from 0 over the whole file, whatever row groups or pages a scan skips.
+/// A row index counts from 0 over the whole file, whichever row groups or pages a scan skips.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DeletionVector {
     pub(super) rows: RoaringTreemap,
 }
 
 impl DeletionVector {
-    /// One that deletes nothing.
+    /// Creates a vector that deletes no row.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many rows are deleted.
+    /// The number of deleted rows.
     pub fn len(&self) -> u64 {
         self.rows.len()
     }
@@ -33,7 +33,7 @@ impl DeletionVector {
         self.rows.contains(row)
     }
 
-    /// The last deleted row, to be held against the number of rows in the file.
+    /// The last deleted row, which callers compare with the number of rows in the file.
     pub fn last(&self) -> Option<u64> {
         self.rows.max()
     }
@@ -43,12 +43,12 @@ impl DeletionVector {
         self.rows.iter()
     }
 
-    /// Deletes one more row; false if it was deleted already.
+    /// Deletes one more row. Returns false if the row was already deleted.
     pub fn insert(&mut self, row: u64) -> bool {
         self.rows.insert(row)
     }
 
-    /// Deletes more rows, which come in ascending order; runs of neighbours cost little.
+    /// Deletes more rows, which must be in ascending order. Runs of consecutive rows are cheap.
     pub fn insert_ascending(&mut self, rows: impl IntoIterator<Item = u64>) {
         let mut rows = rows.into_iter();
         let Some(mut first) = rows.next() else { return };
@@ -72,19 +72,19 @@ impl DeletionVector {
         }
     }
 
-    /// The rows deleted by either.
+    /// The rows that either vector deletes.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         Self { rows: &self.rows | &other.rows }
     }
 
-    /// The rows deleted by this one alone.
+    /// The rows that this vector deletes and the other does not.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         Self { rows: &self.rows - &other.rows }
     }
 
-    /// The rows that this one leaves, of the first so many.
+    /// The rows below `rows` that this vector does not delete.
     #[must_use]
     pub fn complement(&self, rows: u64) -> Self {
         let mut all = RoaringTreemap::new();
@@ -92,17 +92,17 @@ impl DeletionVector {
         Self { rows: all - &self.rows }
     }
 
-    /// Whether no row is deleted by both.
+    /// Whether no row is deleted by both vectors.
     pub fn is_disjoint(&self, other: &Self) -> bool {
         self.rows.is_disjoint(&other.rows)
     }
 
-    /// How many of these rows are deleted.
+    /// The number of deleted rows in this range.
     pub fn deleted_in(&self, rows: Range<u64>) -> u64 {
         if rows.is_empty() { 0 } else { self.rows.range_cardinality(rows) }
     }
 
-    /// The runs of deleted rows among these, ascending and disjoint.
+    /// The runs of deleted rows in this range, ascending and disjoint.
     pub fn deleted_ranges(&self, rows: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
         self.rows.bitmaps().filter_map(move |(key, bitmap)| clip(key, &rows).map(|low| (key, bitmap.range(low)))).flat_map(
             |(key, mut bits)| {
@@ -112,8 +112,8 @@ impl DeletionVector {
         )
     }
 
-    /// The runs of rows among these that are not deleted, ascending and disjoint. It costs the
-    /// number of runs, not of rows.
+    /// The runs of rows in this range that are not deleted, ascending and disjoint. The cost
+    /// depends on the number of runs, not of rows.
     pub fn kept_ranges(&self, rows: Range<u64>) -> Vec<Range<u64>> {
         let mut kept = Vec::new();
         let mut from = rows.start;
@@ -136,7 +136,7 @@ impl FromIterator<u64> for DeletionVector {
     }
 }
 
-/// The part of `rows` in the bucket `key`, by the lower 32 bits.
+/// The part of `rows` in the bucket `key`, as lower 32 bits.
 fn clip(key: u32, rows: &Range<u64>) -> Option<std::ops::RangeInclusive<u32>> {
     let last = rows.end.checked_sub(1).filter(|last| rows.start <= *last)?;
     let (first_key, last_key) = (high(rows.start), high(last));

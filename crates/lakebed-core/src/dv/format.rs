@@ -1,11 +1,11 @@
 //! The bytes of one deletion vector. PROTOCOL "Deletion Vector Format".
 //!
-//! Three forms are read, told apart by their first four bytes; all hold standard 32-bit Roaring
-//! bitmaps, one for each distinct upper half of a row. The portable form is the one that is
-//! specified and written. The native form is what Delta Spark wrote before: the number of bitmaps,
-//! then for each its size and its bytes, where the n-th bitmap is for the upper half n. Of the
-//! native form there are two byte orders; the example for inline vectors in the specification
-//! itself is big-endian and native.
+//! The first four bytes distinguish three forms that can be read. Each holds standard 32-bit
+//! Roaring bitmaps, one for each distinct upper half of the row indexes. The portable form is
+//! specified, and it is the form that is written. Delta Spark wrote the native form before: the
+//! number of bitmaps, then the size and the bytes of each, where bitmap n is for the upper half n.
+//! The native form occurs in both byte orders. The example of an inline vector in the specification
+//! is big-endian and native.
 
 use roaring::{RoaringBitmap, RoaringTreemap};
 
@@ -15,11 +15,11 @@ use crate::{Error, Result};
 const PORTABLE: u32 = 1_681_511_377;
 const NATIVE: u32 = 1_681_511_376;
 
-/// The size of an inline vector may count the zeros that fill it up for Z85.
+/// The size of an inline vector may include the zeros that pad it for Z85.
 const LARGEST_PADDING: usize = 3;
 
 impl DeletionVector {
-    /// Reads the bytes of one vector, in the portable form or in one of the two older ones.
+    /// Parses the bytes of one vector, in the portable form or in one of the two native forms.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         Self::parse_named(bytes, "deletion vector")
     }
@@ -41,11 +41,12 @@ impl DeletionVector {
         Ok(Self { rows: RoaringTreemap::from_bitmaps(buckets) })
     }
 
-    /// The bytes of this vector in the portable form, run-length encoded where that is smaller.
+    /// The bytes of this vector in the portable form. Containers are run-length encoded if that
+    /// makes them smaller.
     pub fn serialize(&self) -> Result<Vec<u8>> {
         let mut rows = self.rows.clone();
         rows.optimize();
-        // PROTOCOL "Deletion Vector Format": the upper half of a row has 0 as its top bit.
+        // PROTOCOL "Deletion Vector Format": the top bit of a row index is 0.
         if rows.max().is_some_and(|row| i64::try_from(row).is_err()) {
             return Err(Error::invalid_input("a deletion vector cannot hold rows above 2^63 - 1"));
         }
@@ -57,15 +58,15 @@ impl DeletionVector {
     }
 }
 
-/// What is left of the bytes of a vector.
+/// The unread bytes of a vector.
 struct Input<'a> {
     rest: &'a [u8],
     name: &'a str,
 }
 
 impl<'a> Input<'a> {
-    /// Counts are never trusted with memory: each bucket has to be there before there is room for
-    /// it.
+    /// Memory is never reserved for a count that the bytes claim: each bucket is read before it is
+    /// stored.
     fn portable(&mut self) -> Result<Vec<(u32, RoaringBitmap)>> {
         let count = u64::from_le_bytes(self.array()?);
         let mut buckets = Vec::new();

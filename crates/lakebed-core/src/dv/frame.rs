@@ -1,8 +1,8 @@
 //! Files of deletion vectors. PROTOCOL "Deletion Vector File Storage Format".
 //!
-//! Such a file is one byte of version and then, for each vector, its size, its bytes and their
-//! CRC-32; size and checksum are big-endian, the vector itself little-endian. A descriptor's
-//! `offset` points at the size.
+//! Such a file holds one version byte and then, for each vector, its size, its bytes and their
+//! CRC-32. The size and the checksum are big-endian, and the vector is little-endian. The `offset`
+//! of a descriptor points at the size.
 
 use uuid::Uuid;
 
@@ -27,8 +27,8 @@ pub fn check_file_version(version: Option<u8>, descriptor: &DeletionVectorDescri
 }
 
 impl DeletionVector {
-    /// Reads a vector from a file's bytes, which start at the descriptor's offset and may go on
-    /// behind the vector.
+    /// Parses a vector from the bytes of a file. The bytes start at the descriptor's offset and may
+    /// continue after the vector.
     pub fn parse_framed(bytes: &[u8], descriptor: &DeletionVectorDescriptor) -> Result<Self> {
         let name = describe(descriptor);
         let short = || Error::corrupt(&name, format!("the file ends before its deletion vector at {}", offset_of(descriptor)));
@@ -47,7 +47,7 @@ impl DeletionVector {
         Self::parse_named(data, &name)?.counted(descriptor, &name)
     }
 
-    /// Reads the vector that the descriptor itself carries.
+    /// Parses the vector that the descriptor holds.
     pub fn from_inline(descriptor: &DeletionVectorDescriptor) -> Result<Self> {
         let name = describe(descriptor);
         if descriptor.storage_type != DvStorage::Inline {
@@ -60,7 +60,7 @@ impl DeletionVector {
         Self::parse_named(data, &name)?.counted(descriptor, &name)
     }
 
-    /// A descriptor that carries this vector itself.
+    /// A descriptor that holds this vector.
     pub fn to_inline(&self) -> Result<DeletionVectorDescriptor> {
         let bytes = self.serialize()?;
         Ok(DeletionVectorDescriptor {
@@ -81,7 +81,7 @@ impl DeletionVector {
     }
 }
 
-/// The bytes of a file with these vectors, and a descriptor for each, for a file named by `id` in
+/// The bytes of a file with these vectors, and the descriptor of each. The file is named by `id` in
 /// the directory `prefix` of the table.
 pub fn frame(vectors: &[DeletionVector], id: Uuid, prefix: &str) -> Result<(Vec<u8>, Vec<DeletionVectorDescriptor>)> {
     let mut bytes = vec![FILE_VERSION];

@@ -1,4 +1,4 @@
-//! Where the bytes of a deletion vector are. PROTOCOL "Derived Fields".
+//! The location of a deletion vector's bytes. PROTOCOL "Derived Fields".
 
 use std::ops::Range;
 
@@ -9,28 +9,28 @@ use crate::action::{DeletionVectorDescriptor, DvStorage};
 use crate::path::FilePath;
 use crate::{Error, Result};
 
-/// A UUID's 16 bytes as Z85.
+/// The length of a UUID's 16 bytes in Z85.
 const UUID_TEXT_SIZE: usize = 20;
-/// The size before the vector and the checksum behind it.
+/// The sizes of the size field before a vector and of the checksum after it.
 const FRAME_SIZE: u64 = 4 + 4;
 
-/// Where the bytes of a deletion vector are.
+/// The location of a deletion vector's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DvLocation {
-    /// In the descriptor: read it by
-    /// [`DeletionVector::from_inline`](super::DeletionVector::from_inline).
+    /// The descriptor holds the vector.
+    /// [`DeletionVector::from_inline`](super::DeletionVector::from_inline) parses it.
     Inline,
-    /// In a file: read these bytes and give them to
-    /// [`DeletionVector::parse_framed`](super::DeletionVector::parse_framed).
+    /// A file holds the vector.
+    /// [`DeletionVector::parse_framed`](super::DeletionVector::parse_framed) parses these bytes.
     File {
-        /// Relative to the table root, or absolute, as in shallow clones.
+        /// The path of the file, relative to the table root, or absolute as in shallow clones.
         path: FilePath,
-        /// The vector with its size and its checksum.
+        /// The range of the vector with its size and its checksum.
         range: Range<u64>,
     },
 }
 
-/// Where this vector is. An absent `offset` is 0.
+/// The location of a vector. An absent `offset` is 0.
 pub fn location(descriptor: &DeletionVectorDescriptor) -> Result<DvLocation> {
     let text = &descriptor.path_or_inline_dv;
     let refused = |why: &str| Error::corrupt(format!("deletion vector {text:?}"), why);
@@ -53,12 +53,12 @@ pub fn location(descriptor: &DeletionVectorDescriptor) -> Result<DvLocation> {
     Ok(DvLocation::File { path, range: offset..offset + size + FRAME_SIZE })
 }
 
-/// How `pathOrInlineDv` names a file.
+/// The string by which `pathOrInlineDv` names a file.
 pub(super) fn uuid_text(id: Uuid, prefix: &str) -> String {
     format!("{prefix}{}", z85::encode(id.as_bytes()))
 }
 
-/// What to call a vector in messages.
+/// The name of a vector in messages.
 pub(super) fn describe(descriptor: &DeletionVectorDescriptor) -> String {
     match descriptor.storage_type {
         DvStorage::Inline => "inline deletion vector".to_owned(),
@@ -69,7 +69,7 @@ pub(super) fn describe(descriptor: &DeletionVectorDescriptor) -> String {
     }
 }
 
-/// The file named by a UUID with an optional directory before it.
+/// The name of the file for a UUID with an optional directory before it.
 fn relative_name(text: &str) -> Option<String> {
     let (prefix, id) = text.split_at_checked(text.len().checked_sub(UUID_TEXT_SIZE)?)?;
     let id = Uuid::from_slice(&z85::decode(id)?).ok()?;

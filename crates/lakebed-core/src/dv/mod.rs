@@ -1,9 +1,9 @@
-//! Deletion vectors: which rows of a data file are deleted, by their position in the file.
+//! Deletion vectors: the deleted rows of a data file, by row index.
 //!
-//! Here live the set ([`DeletionVector`]), its bytes, the descriptor that an action carries, and
-//! the layout of the files that hold many of them. Fetching those files is the work of
-//! `lakebed-io`: it asks [`location`] which bytes to read and gives them to
-//! [`DeletionVector::parse_framed`]. Read [`DeletionVector`] first.
+//! This module has the set ([`DeletionVector`]), its encodings, the descriptor that an action
+//! carries, and the layout of files with many vectors. `lakebed-io` reads those files: [`location`]
+//! says which bytes to read, and [`DeletionVector::parse_framed`] parses them. Read
+//! [`DeletionVector`] first.
 
 mod bitmap;
 mod format;

@@ -9,8 +9,8 @@ use crate::path::{AbsolutePath, FilePath};
 const SPECIFIED_INLINE: &str = "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L";
 const SPECIFIED_ROWS: [u64; 6] = [3, 4, 7, 11, 18, 29];
 
-/// One Roaring bitmap by its own specification: no runs, one container of key 0, of rows 1 and 3,
-/// whose values begin at byte 16.
+/// A Roaring bitmap after its own specification: no runs, and one container of key 0 with the rows
+/// 1 and 3, whose values begin at byte 16.
 const BITMAP_1_3: [u8; 20] = [0x3a, 0x30, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 16, 0, 0, 0, 1, 0, 3, 0];
 /// A Roaring bitmap without containers.
 const BITMAP_EMPTY: [u8; 8] = [0x3a, 0x30, 0, 0, 0, 0, 0, 0];
@@ -66,7 +66,7 @@ fn read_inline_example_of_specification() {
 
 #[test]
 fn read_delta_sparks_inline_vector_ignores_padding() {
-    // Rows 1, 3, 5: 38 bytes, filled up to 40.
+    // Rows 1, 3 and 5 take 38 bytes, padded to 40.
     let text = "^Bg9^0rr910000000000iXQKl0rr91000625c8Xg0rri41POJ5";
     assert_eq!(rows(&DeletionVector::from_inline(&inline(text, 38, 3)).unwrap()), [1, 3, 5]);
     assert_eq!(rows(&DeletionVector::from_inline(&inline(text, 40, 3)).unwrap()), [1, 3, 5]);
@@ -155,7 +155,7 @@ fn locate_outside_table_or_negative_is_refused() {
     check_corrupt(location(&descriptor(DvStorage::AbsolutePath, "x/y.bin", Some(1), 40, 6)), "should be absolute");
     check_corrupt(location(&descriptor(DvStorage::AbsolutePath, "/x/y.bin", Some(-1), 40, 6)), "offset is negative");
     check_corrupt(location(&descriptor(DvStorage::AbsolutePath, "/x/y.bin", Some(1), -40, 6)), "size is negative");
-    // An escape in a prefix is part of its name: `u` paths are no URIs.
+    // An escape in a prefix is part of the file's name, because `u` paths are not URIs.
     let DvLocation::File { path, .. } = location(&of("%2e%2e^-aqEH.-t@S}K{vb[*k^")).unwrap() else { panic!("not a file") };
     assert_eq!(path, FilePath::Relative("%2e%2e/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin".to_owned()));
 }
@@ -180,7 +180,7 @@ fn read_framed_vector_contradicting_descriptor_is_corrupt() {
     let (bytes, descriptors) = frame(&vectors, Uuid::nil(), "").unwrap();
     let second = &bytes[descriptors[1].offset.unwrap() as usize..];
     assert_eq!(DeletionVector::parse_framed(second, &descriptors[1]).unwrap(), vectors[1]);
-    // Both vectors are valid; the descriptor of one with the bytes of the other is not.
+    // Both vectors are valid, but the descriptor of one does not match the bytes of the other.
     check_corrupt(DeletionVector::parse_framed(&bytes[1..], &descriptors[1]), "bytes, the file 36");
     let mut flipped = bytes[1..].to_vec();
     flipped[10] ^= 1;
@@ -225,14 +225,13 @@ fn z85_follows_its_own_example() {
     assert_eq!(z85::encode(&[0x86, 0x4f, 0xd2, 0x6f, 0xb5, 0x59, 0xf7, 0x5b]), "HelloWorld");
     assert_eq!(z85::decode("HelloWorld").unwrap(), [0x86, 0x4f, 0xd2, 0x6f, 0xb5, 0x59, 0xf7, 0x5b]);
     assert_eq!(z85::decode("%nSc0").unwrap(), [0xff; 4]);
-    // One above the largest number of four bytes, a group that is not whole, a character that is
-    // none.
+    // A value above four bytes, an incomplete group, and a character outside the alphabet.
     assert_eq!(z85::decode("%nSc1"), None);
     assert_eq!(z85::decode("Hello1"), None);
     assert_eq!(z85::decode("Hell\""), None);
 }
 
-/// Rows as real vectors have them: scattered, in runs, dense, and above 2^32.
+/// Rows of real vectors: scattered rows, runs, dense rows, and rows above 2^32.
 fn any_vector() -> impl Strategy<Value = DeletionVector> {
     let run = (prop_oneof![0..200_000_u64, (1_u64 << 32) - 70_000..(1 << 32) + 70_000], 1..3_000_u64, 1..4_u64);
     prop::collection::vec(run, 0..12)

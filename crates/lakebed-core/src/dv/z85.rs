@@ -1,5 +1,5 @@
-//! Z85, the Base85 variant in which descriptors carry bytes: four bytes are five characters that
-//! JSON need not escape. <https://rfc.zeromq.org/spec/32/>
+//! Z85, the Base85 encoding of bytes in descriptors: five characters, which JSON need not escape,
+//! for four bytes. <https://rfc.zeromq.org/spec/32/>
 
 const ALPHABET: &[u8; 85] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
 const NO_DIGIT: u8 = u8::MAX;
@@ -15,8 +15,8 @@ const fn digits() -> [u8; 256] {
     digits
 }
 
-/// The text of these bytes, filled up with zeros to a multiple of four: the reader must know how
-/// many to keep.
+/// Encodes bytes, padded with zeros to a multiple of four. A reader must know how many bytes to
+/// keep.
 pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(4) * 5);
     for chunk in bytes.chunks(4) {
@@ -30,8 +30,8 @@ pub fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes of this text; none if a character is not of the alphabet, a group is not whole or says
-/// more than four bytes can.
+/// Decodes a string. Returns `None` if a character is not in the alphabet, or if a group is
+/// incomplete or exceeds four bytes.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let (groups, rest) = text.as_bytes().as_chunks::<5>();
     if !rest.is_empty() {

@@ -1,8 +1,9 @@
-//! Where an action points to: the `path` of a file action, sidecar or deletion vector, decoded.
+//! The location that an action names: the decoded `path` of a file action, sidecar or deletion
+//! vector.
 //!
-//! The log spells paths as URIs. They are decoded exactly once, here: a directory that Hive
-//! escaping named `p=a%2Fb` is spelled `p=a%252Fb` in the log, and it is `p=a%2Fb` that the store
-//! must be asked for.
+//! The log spells paths as URIs. They are decoded exactly once, here. For example, Hive escaping
+//! names a directory `p=a%2Fb`, the log spells it `p=a%252Fb`, and the request to the store must
+//! use `p=a%2Fb`.
 
 use std::fmt;
 
@@ -10,28 +11,28 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_enco
 
 use crate::{Error, Result};
 
-/// A path of an action, decoded.
+/// The decoded path of an action.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum FilePath {
-    /// Below the table root (or, of a sidecar, below the directory of sidecars).
+    /// A path below the table root. For a sidecar, a path below the directory of sidecars.
     Relative(String),
-    /// Anywhere.
+    /// An absolute path.
     Absolute(AbsolutePath),
 }
 
-/// A path that says by itself where it is.
+/// An absolute path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AbsolutePath {
-    /// In lower case; absent when the path has none and means the table's own store.
+    /// The scheme in lower case. If the path has none, it belongs to the table's own store.
     pub scheme: Option<String>,
-    /// Bucket, container or host, as written; mostly empty for local files.
+    /// The bucket, container or host as written. Mostly empty for local files.
     pub authority: String,
-    /// Begins with `/`; decoded.
+    /// The decoded path, which begins with `/`.
     pub path: String,
 }
 
-/// What Delta Spark escapes in a path, and the colon: in the first directory it would look like a
-/// scheme.
+/// The characters that Delta Spark escapes in a path, and the colon, because a colon in the first
+/// directory would look like a scheme.
 const ESCAPED: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -51,12 +52,12 @@ const ESCAPED: &AsciiSet = &CONTROLS
     .add(b'}');
 
 impl FilePath {
-    /// Reads the `path` of an action.
+    /// Parses the `path` of an action.
     ///
-    /// A scheme counts only when a slash follows it: `s3://b/f`, `file:/f` and `/f` are absolute,
-    /// `a:b.parquet` is a relative name with a colon. Escapes that are none (`100%`) stay as they
-    /// are, as does `+`. Segments `.` and `..`, written or escaped, are refused: a table is
-    /// untrusted input. Empty segments (`a//b`) are dropped, as Hadoop's paths do.
+    /// A scheme counts only if a slash follows it: `s3://b/f`, `file:/f` and `/f` are absolute, and
+    /// `a:b.parquet` is a relative name with a colon. Invalid escapes (`100%`) and `+` stay as they
+    /// are. The segments `.` and `..`, plain or escaped, are refused, because a table is untrusted
+    /// input. Empty segments (`a//b`) are dropped, as in Hadoop's paths.
     pub fn parse(text: &str) -> Result<Self> {
         let (scheme, rest) = split_scheme(text);
         if scheme.is_none() && !rest.starts_with('/') {
@@ -73,9 +74,9 @@ impl FilePath {
         }))
     }
 
-    /// Spells a path relative to the table root as Delta Spark does in `path`.
+    /// Spells a path relative to the table root as Delta Spark does.
     pub fn encode(relative: &str) -> String {
-        // Spark leaves letters beyond ASCII as they are.
+        // Spark does not escape characters beyond ASCII.
         let mut encoded = String::with_capacity(relative.len());
         for chunk in relative.split_inclusive(|letter: char| !letter.is_ascii()) {
             let ascii = chunk.trim_end_matches(|letter: char| !letter.is_ascii());
@@ -86,7 +87,7 @@ impl FilePath {
     }
 }
 
-/// Splits `scheme:` off when a slash follows it.
+/// Splits off `scheme:` if a slash follows it.
 fn split_scheme(text: &str) -> (Option<&str>, &str) {
     let is_scheme = |scheme: &str| {
         scheme.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -98,7 +99,7 @@ fn split_scheme(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Decodes a path once and drops its empty segments; `whole` is for the error.
+/// Decodes a path once and drops its empty segments. `whole` is the path for the error message.
 fn decode(whole: &str, path: &str) -> Result<String> {
     let decoded = percent_decode_str(path).decode_utf8().map_err(|_| refused(whole, "is not UTF-8 once decoded"))?;
     if decoded.contains('\0') {

@@ -1,12 +1,12 @@
 //! Hive-style partition directories: `day=2024-01-01/city=a%2Fb`.
 //!
-//! Readers never take values from directories; they are for other tools, and for people.
+//! Readers never take values from directory names. The names serve other tools and people.
 //! [`partition_dir`] builds one.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The directory name of a null.
+/// The value of null in a directory name.
 pub const NULL_NAME: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Escapes a column name or value for a directory name, as Hive and Spark do: `%` and two
@@ -28,7 +28,7 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Undoes [`escape`]. Two hex digits after `%` are a letter of that code; any other `%` stays.
+/// Reverses [`escape`]. `%` with two hex digits is the character of that code. Any other `%` stays.
 pub fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
@@ -53,8 +53,8 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The directory of these columns and values, not yet spelled as a URI. Null and the empty text are
-/// the same.
+/// The directory of these columns and values, not yet spelled as a URI. Null and the empty string
+/// give the same name.
 pub fn partition_dir<'a>(values: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> String {
     let mut dir = String::new();
     for (name, value) in values {

@@ -4,68 +4,68 @@
 pub const LOG_DIR: &str = "_delta_log";
 /// The directory of the sidecars of V2 checkpoints, relative to the table root.
 pub const SIDECAR_DIR: &str = "_delta_log/_sidecars";
-/// The file that hints at the newest checkpoint, relative to the log.
+/// The name of the hint, relative to the log.
 pub const HINT_NAME: &str = "_last_checkpoint";
 
-/// Versions are signed 64-bit numbers to every other implementation.
+/// All other implementations store versions as signed 64-bit integers.
 const MAX_VERSION: u64 = i64::MAX as u64;
 
-/// A file of the log that has a meaning for a version.
+/// A file of the log that belongs to a version.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LogPath {
-    /// The version; of a compaction, its first one.
+    /// The version. For a compaction, its first version.
     pub version: u64,
-    /// What the file holds.
+    /// The content of the file.
     pub kind: LogKind,
     /// The file name, relative to the log.
     pub name: String,
 }
 
-/// What a file of the log holds.
+/// The content of a file of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LogKind {
     /// The actions of one version.
     Commit,
-    /// The whole state at a version, or a part of it.
+    /// The state of the table at a version, or a part of it.
     Checkpoint(CheckpointKind),
     /// The reconciled actions of several versions.
     Compaction {
-        /// The last of them.
+        /// The last of these versions.
         end: u64,
     },
-    /// Counts and sums of the state at a version.
+    /// Counts and sums over the state at a version.
     Checksum,
 }
 
 /// The three ways to name a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CheckpointKind {
-    /// One file, named by its version alone.
+    /// One file, named by the version.
     Classic,
-    /// One file of several, all of which are needed.
+    /// One of several files, all of which are needed.
     MultiPart {
-        /// Counted from 1.
+        /// The number of this part, counted from 1.
         part: u32,
-        /// How many there are.
+        /// The number of parts.
         parts: u32,
     },
-    /// The top file of a V2 checkpoint under a name of its own.
+    /// The top file of a V2 checkpoint with a unique name.
     Uuid {
-        /// JSON lines rather than Parquet.
+        /// Whether the file holds JSON lines instead of Parquet.
         json: bool,
     },
 }
 
 impl LogPath {
-    /// What a file in the log is, by its name alone; `None` for everything that readers must
-    /// ignore: hidden files, uploads under way, names that nobody has defined.
+    /// Parses a file name. Returns `None` for every file that readers must ignore: hidden files,
+    /// unfinished uploads and unknown names.
     ///
-    /// The patterns are those of Delta Spark: versions need not have twenty digits, and the unique
-    /// part of a V2 checkpoint's name is any text without a dot.
+    /// The patterns are those of Delta Spark: a version may have fewer than twenty digits, and the
+    /// unique part of a V2 checkpoint's name is any string without a dot.
     pub fn parse(name: &str) -> Option<Self> {
         let mut segments = name.split('.');
         let version = parse_version(segments.next()?)?;
-        // The longest name has five segments; the sixth place shows that there are more.
+        // The longest name has five segments. A sixth segment shows that the name is longer.
         let mut rest = [""; 5];
         let mut count = 0;
         for segment in segments {
@@ -85,12 +85,12 @@ impl LogPath {
         Some(Self { version, kind, name: name.to_owned() })
     }
 
-    /// Whether it holds the actions of one version.
+    /// Whether the file holds the actions of one version.
     pub fn is_commit(&self) -> bool {
         matches!(self.kind, LogKind::Commit)
     }
 
-    /// Whether it holds the reconciled actions of several versions.
+    /// Whether the file holds the reconciled actions of several versions.
     pub fn is_compaction(&self) -> bool {
         matches!(self.kind, LogKind::Compaction { .. })
     }
@@ -126,7 +126,7 @@ fn parse_part(part: &str, parts: &str) -> Option<LogKind> {
     (1..=parts).contains(&part).then_some(LogKind::Checkpoint(CheckpointKind::MultiPart { part, parts }))
 }
 
-/// A number of digits only: `str::parse` would also take a sign.
+/// Parses a number of digits only, because `str::parse` also accepts a sign.
 fn parse_digits(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }

@@ -1,8 +1,7 @@
-//! Names: of the files in the log, of data files as actions spell them, and of Hive-style partition
-//! directories.
+//! Names: of files in the log, of data files in actions, and of Hive-style partition directories.
 //!
-//! Nothing here looks at a store. [`LogPath::parse`] says what a file in `_delta_log` is,
-//! [`FilePath::parse`] where an action points to.
+//! This module does not access a store. [`LogPath::parse`] identifies a file of `_delta_log`, and
+//! [`FilePath::parse`] decodes the location that an action names.
 
 mod file;
 pub mod hive;

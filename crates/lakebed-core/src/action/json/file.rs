@@ -1,5 +1,5 @@
-//! `add` and `remove` borrowed from their line, so that a fold over millions of them allocates only
-//! for escaped text.
+//! `add` and `remove` actions that borrow from their line, so that reading millions of them
+//! allocates only for strings with escapes.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,11 +16,11 @@ use crate::json_string::long_string;
 pub enum FileLine<'a> {
     /// A file is part of the table.
     Add(AddRef<'a>),
-    /// A file no longer is.
+    /// A file is no longer part of the table.
     Remove(RemoveRef<'a>),
 }
 
-/// Keys and texts, in the order of the line; of a key that stands twice the later text counts.
+/// Keys and strings in the order of the line. If a key occurs twice, the later string counts.
 pub type StringEntries<'a> = Vec<(Cow<'a, str>, Option<Cow<'a, str>>)>;
 
 /// [`Add`], borrowed.
@@ -229,7 +229,7 @@ fn cow_texts<'a>(texts: HashMap<String, Option<String>>) -> StringEntries<'a> {
     texts.into_iter().map(|(key, value)| (Cow::Owned(key), value.map(Cow::Owned))).collect()
 }
 
-/// Text inside an `Option`, where serde's derive would not borrow.
+/// A string inside an `Option`, because serde's derive would not borrow it.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 

@@ -1,10 +1,10 @@
-//! What writers get wrong in JSON, put right before serde sees it: nulls for absent fields, numbers
-//! and booleans as text, other scalars where text belongs, statistics that are an object instead of
-//! its text. Read [`repair`] first.
+//! Repairs the JSON of other writers before serde reads it: nulls for absent fields, numbers and
+//! booleans as strings, other scalars in place of strings, and statistics as an object instead of a
+//! string. Read [`repair`] first.
 
 use serde_json::{Map, Value};
 
-/// Fields that are whole numbers wherever they appear.
+/// Fields that are integers wherever they occur.
 const LONGS: [&str; 13] = [
     "size",
     "modificationTime",
@@ -21,17 +21,17 @@ const LONGS: [&str; 13] = [
     "minWriterVersion",
 ];
 
-/// Fields that are true or false wherever they appear.
+/// Fields that are booleans wherever they occur.
 const FLAGS: [&str; 3] = ["dataChange", "extendedFileMetadata", "removed"];
 
-/// Fields that, if objects, map keys to texts.
+/// Fields whose objects map keys to strings.
 const TEXT_MAPS: [&str; 4] = ["partitionValues", "tags", "configuration", "options"];
 
-/// Fields that are structs themselves.
+/// Fields that are structs.
 const STRUCTS: [&str; 2] = ["deletionVector", "format"];
 
-/// The same action with every field in the form that the protocol gives it, as far as its meaning
-/// is beyond doubt.
+/// Returns the action with every field in the form of the protocol, as far as its meaning is
+/// unambiguous.
 pub(super) fn repair(action: Map<String, Value>) -> Map<String, Value> {
     action.into_iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| repair_field(key, value)).collect()
 }
@@ -55,7 +55,7 @@ fn repair_field(key: String, value: Value) -> (String, Value) {
     (key, value)
 }
 
-/// The whole number that a value means: itself, its text, or one with a fraction of zero (`1.0`,
+/// The integer of a value: an integer, a string of one, or a number whose fraction is zero (`1.0`,
 /// `1e3`).
 pub(crate) fn long(value: &Value) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -76,7 +76,7 @@ fn text(value: Value) -> Value {
     }
 }
 
-/// Sorts the maps of texts inside an action, which come from hash maps.
+/// Sorts the string maps of an action by key, because they come from hash maps.
 pub(super) fn sort_text_maps(action: &mut Value) {
     let Value::Object(fields) = action else { return };
     for (key, value) in fields {
