@@ -1,14 +1,15 @@
-//! Days and microseconds to years, months, days and clock times, and back, over the whole range of both.
+//! Conversion between day or microsecond counts and calendar dates and clock times, over the whole
+//! range of both.
 //!
-//! The proleptic Gregorian calendar, in UTC. Spark counts in the same way; chrono's range is too short for the extremes that
-//! tables hold. Read [`Civil`] first.
+//! The calendar is the proleptic Gregorian calendar in UTC, as in Spark. The range of chrono does
+//! not cover the extreme values that tables hold. Read [`Civil`] first.
 
-/// Microseconds in a second.
+/// The number of microseconds in a second.
 pub(crate) const SECOND: i64 = 1_000_000;
-/// Microseconds in a day.
+/// The number of microseconds in a day.
 pub(crate) const DAY: i64 = 86_400 * SECOND;
 
-/// A day of the calendar.
+/// A date of the calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Civil {
     pub(crate) year: i64,
@@ -17,7 +18,8 @@ pub(crate) struct Civil {
 }
 
 impl Civil {
-    /// The day this many days after 1970-01-01. Years begin in March here, so that a leap day is the last of its year.
+    /// Returns the date that is `days` days after 1970-01-01. Years begin in March in this
+    /// computation, so that a leap day is the last day of its year.
     pub(crate) fn from_days(days: i64) -> Civil {
         let days = days + 719_468;
         let era = days.div_euclid(146_097);
@@ -31,7 +33,7 @@ impl Civil {
         Civil { year, month, day }
     }
 
-    /// Days since 1970-01-01.
+    /// Returns the number of days since 1970-01-01.
     pub(crate) fn days(self) -> i64 {
         let year = self.year - i64::from(self.month <= 2);
         let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -40,13 +42,14 @@ impl Civil {
         era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
     }
 
-    /// A day if it exists.
+    /// Returns the date if it exists.
     pub(crate) fn checked(year: i64, month: i64, day: i64) -> Option<Civil> {
         let valid = (1..=12).contains(&month) && (1..=days_in_month(year, month)).contains(&day) && year.abs() < 10_000_000;
         valid.then_some(Civil { year, month, day })
     }
 
-    /// The same day some months later, or the last day of that month.
+    /// Returns the same day some months later, or the last day of that month if the month is
+    /// shorter.
     pub(crate) fn plus_months(self, months: i64) -> Civil {
         let total = self.year * 12 + self.month - 1 + months;
         let (year, month) = (total.div_euclid(12), total.rem_euclid(12) + 1);
@@ -66,12 +69,12 @@ pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// A time as its day and the microseconds since midnight.
+/// Splits a timestamp into its day and the microseconds since midnight.
 pub(crate) fn split(micros: i64) -> (i64, i64) {
     (micros.div_euclid(DAY), micros.rem_euclid(DAY))
 }
 
-/// `2024-02-29`, as Spark writes a date.
+/// Formats a date as Spark does: `2024-02-29`.
 pub fn date_text(days: i64) -> String {
     let Civil { year, month, day } = Civil::from_days(days);
     let sign = match year {
@@ -82,7 +85,7 @@ pub fn date_text(days: i64) -> String {
     format!("{sign}{:04}-{month:02}-{day:02}", year.abs())
 }
 
-/// `2024-02-29 12:34:56.789`, as Spark writes a time: no zeros at the end.
+/// Formats a timestamp as Spark does: `2024-02-29 12:34:56.789`, without trailing zeros.
 pub fn timestamp_text(micros: i64) -> String {
     let (days, time) = split(micros);
     let (seconds, fraction) = (time / SECOND, time % SECOND);

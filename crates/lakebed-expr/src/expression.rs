@@ -24,17 +24,19 @@ use crate::types;
 /// A typed expression over the columns of a schema.
 #[derive(Debug, Clone)]
 pub struct Expression {
-    /// The expression; its columns carry the names of the schema.
+    /// The expression. Its columns have the names of the schema.
     pub expr: Expr,
     /// The type of its values.
     pub data_type: DataType,
-    /// The text it was made from, with functions of the time replaced by the time.
+    /// The text of the expression. Calls such as `current_date()` are replaced by the time of the
+    /// call.
     pub text: String,
     pub(crate) schema: SchemaRef,
     compiled: OnceLock<Compiled>,
 }
 
-/// An expression that is ready to run, for the batches that it met first; others mostly are of the same schema.
+/// A compiled expression for batches of one schema. It serves the schema of the first batch,
+/// because most later batches have the same schema.
 #[derive(Debug, Clone)]
 struct Compiled {
     schema: SchemaRef,
@@ -44,7 +46,7 @@ struct Compiled {
 /// Parses an expression of any type over the columns of a schema.
 ///
 /// # Errors
-/// As [`parse_filter`].
+/// Fails as [`parse_filter`] does.
 pub fn parse_expr(text: &str, schema: &Schema, options: &Options) -> Result<Expression> {
     let text = with_current_time(text, options)?;
     let schema = Arc::new(nullable(schema));
@@ -58,7 +60,8 @@ impl Expression {
         Expression { expr, data_type, text, schema, compiled: OnceLock::new() }
     }
 
-    /// An expression that was made of parts of others; the schema has its columns. The text is for messages.
+    /// Makes an expression of parts of other expressions. The schema must have its columns. The
+    /// text is for messages.
     pub fn of(expr: Expr, text: &str, schema: &Schema) -> Result<Expression> {
         let schema = Arc::new(nullable(schema));
         let data_type = compile_for(text, &expr, &schema)?.data_type(&schema);
@@ -66,13 +69,14 @@ impl Expression {
         Ok(Expression::bound(expr, data_type, text.to_string(), schema))
     }
 
-    /// The same with its columns under the names that they have in another schema; those without another name keep theirs.
+    /// Returns the same expression with renamed columns. A column for which `name` returns `None`
+    /// keeps its name.
     pub fn renamed(&self, schema: &Schema, name: impl Fn(&str) -> Option<String>) -> Result<Expression> {
         let expr = replace_columns(&self.expr, |column| Some(Expr::Column(Column::new_unqualified(name(column)?))));
         Expression::of(expr, &self.text, schema)
     }
 
-    /// The same as values of another type, as CAST has it.
+    /// Returns a CAST of the expression to another type.
     pub fn cast_to(&self, to: &DataType) -> Result<Expression> {
         let refused = || {
             Error::predicate(format!(
@@ -83,29 +87,30 @@ impl Expression {
             ))
         };
         let expr = cast(self.expr.clone(), &self.data_type, to, false).ok_or_else(refused)?;
-        // A literal that cannot be cast is a mistake that is better told at once.
+        // A literal that cannot be cast is reported now and not for the first row.
         let expr = fold(expr).map_err(|error| evaluation_error(&self.text, &error))?;
         Ok(Expression::bound(expr, to.clone(), self.text.clone(), Arc::clone(&self.schema)))
     }
 
-    /// The paths of the columns it reads: the top-level name, then fields.
+    /// The paths of the columns that the expression reads. A path is the name of the column and
+    /// then of nested fields.
     pub fn columns(&self) -> Vec<Vec<String>> {
         columns_of(&self.expr)
     }
 
-    /// The expression ready to run on batches of a schema that holds its columns.
+    /// Compiles the expression for batches of a schema that has its columns.
     ///
     /// # Errors
-    /// If a column is missing, or has a type that does not fit.
+    /// Fails if a column is missing or has a type that does not fit.
     pub fn physical(&self, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
         let expr = as_bound(&self.expr, &self.schema, schema)?;
         compile_for(&self.text, &expr, schema)
     }
 
-    /// The value for each row of a batch.
+    /// Evaluates the expression for each row of a batch.
     ///
     /// # Errors
-    /// As [`Expression::physical`] and [`matching_rows`].
+    /// Fails as [`Expression::physical`] and [`matching_rows`] do.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
         let compiled = self.compiled(batch)?;
         let computed = compiled.evaluate(batch).and_then(|value| value.into_array(batch.num_rows()));
@@ -125,7 +130,7 @@ impl Expression {
     }
 }
 
-/// The expression for a schema whose columns may be of other types than those it was bound to.
+/// Adapts an expression to a schema in which columns have other types than those it was bound to.
 pub(crate) fn as_bound(expr: &Expr, bound: &Schema, given: &Schema) -> Result<Expr> {
     let adapted = expr.clone().transform_up(|node| {
         let Expr::Column(column) = &node else { return Ok(Transformed::no(node)) };

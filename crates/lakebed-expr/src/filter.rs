@@ -1,7 +1,8 @@
-//! A condition on rows, and filters that are derived from other filters.
+//! Filters: conditions on rows, and filters that are derived from other filters.
 //!
-//! The tree of a derived filter is made of the tree, so no text is parsed. It also gets a text, for messages, the history and
-//! other processes. That text means the same as the tree when another process parses it. Read [`parse_filter`] first.
+//! A derived filter is derived from the tree of the other filter, so no text is parsed. It also
+//! gets a text, for messages, the history and other processes. The text means the same as the tree
+//! when another process parses it. Read [`parse_filter`] first.
 
 use std::sync::Arc;
 
@@ -25,31 +26,33 @@ use crate::expression::{Expression, as_bound};
 use crate::syntax::parse::parse;
 use crate::syntax::tree::{Kind, Node};
 
-/// A condition on the rows of a table: those for which it is true match.
+/// A condition on the rows of a table. A row matches if the condition is true for it.
 ///
-/// It travels as its [`text`](Self::text), which means the same wherever it is parsed again.
+/// Other processes get the filter as its [`text`](Self::text), which means the same when it is
+/// parsed again.
 #[derive(Debug, Clone)]
 pub struct Filter {
     expression: Expression,
     conjuncts: Vec<Conjunct>,
 }
 
-/// One of the conditions that a filter joins by AND.
+/// One of the conditions that AND joins in a filter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conjunct {
     /// The condition.
     pub expr: Expr,
-    /// Its text.
+    /// The text of the condition.
     pub text: String,
-    /// Whether some values make it fail. It must then be computed behind the conjuncts before it, on rows for which they are true.
+    /// Whether the condition fails for some values. Such a condition is evaluated after the
+    /// conjuncts before it, and only on rows for which those are true.
     pub may_fail: bool,
 }
 
 /// Parses a filter over the columns of a schema.
 ///
 /// # Errors
-/// [`ErrorKind::Predicate`](lakebed_core::ErrorKind::Predicate) with the place in the text for what cannot be understood: unknown
-/// columns and functions, types that do not fit, subqueries, aggregates.
+/// Returns [`ErrorKind::Predicate`](lakebed_core::ErrorKind::Predicate) with the position in the
+/// text for unknown columns and functions, types that do not fit, subqueries and aggregates.
 pub fn parse_filter(text: &str, schema: &Schema, options: &Options) -> Result<Filter> {
     let text = with_current_time(text, options)?;
     let schema = Arc::new(nullable(schema));
@@ -66,10 +69,12 @@ pub fn parse_filter(text: &str, schema: &Schema, options: &Options) -> Result<Fi
     Ok(Filter::of(conjuncts, text, schema))
 }
 
-/// For each row of a batch whether a condition is true; null counts as false. Its text is for messages.
+/// Returns for each row of a batch whether a condition is true. Null counts as false. The text is
+/// for messages.
 ///
 /// # Errors
-/// What Spark's ANSI mode raises: overflow, division by zero, casts that do not fit.
+/// Fails where Spark's ANSI mode fails: overflow, division by zero, casts of values that do not
+/// fit.
 pub fn matching_rows(text: &str, condition: &dyn PhysicalExpr, batch: &RecordBatch) -> Result<BooleanArray> {
     true_rows(condition, batch).map_err(|error| evaluation_error(text, &error))
 }
@@ -85,54 +90,57 @@ impl Filter {
         &self.expression.expr
     }
 
-    /// The text it was made from, with functions of the time replaced by the time.
+    /// The text of the filter. Calls such as `current_date()` are replaced by the time of the call.
     pub fn text(&self) -> &str {
         &self.expression.text
     }
 
-    /// The schema it was parsed for, every field nullable.
+    /// The schema that the filter was parsed for. Every field is nullable.
     pub fn schema(&self) -> &SchemaRef {
         &self.expression.schema
     }
 
-    /// The conditions that it joins by AND, in the order of the text; none if it is always true.
+    /// The conjuncts of the filter in the order of the text. A filter that is always true has none.
     pub fn conjuncts(&self) -> &[Conjunct] {
         &self.conjuncts
     }
 
-    /// The paths of the columns it reads: the top-level name, then fields.
+    /// The paths of the columns that the filter reads. A path is the name of the column and then of
+    /// nested fields.
     pub fn columns(&self) -> Vec<Vec<String>> {
         self.expression.columns()
     }
 
-    /// The filter ready to run on batches of a schema that holds its columns; see [`matching_rows`].
+    /// Compiles the filter for batches of a schema that has its columns. See [`matching_rows`].
     ///
     /// # Errors
-    /// If a column is missing, or has a type that does not fit.
+    /// Fails if a column is missing or has a type that does not fit.
     pub fn physical(&self, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
         self.expression.physical(schema)
     }
 
-    /// The same for batches that have the decimals of some columns in 64 bits, with the schema of these batches.
+    /// Compiles the filter for batches that hold some decimal columns in 64 bits. Also returns the
+    /// schema of these batches.
     ///
     /// # Errors
-    /// As [`Filter::physical`].
+    /// Fails as [`Filter::physical`] does.
     pub fn physical_short(&self, schema: &Schema) -> Result<(Arc<dyn PhysicalExpr>, Schema)> {
         let expr = as_bound(self.expr(), self.schema(), schema)?;
         let (expr, schema) = shortened(&expr, schema).map_err(|error| evaluation_error(self.text(), &error))?;
         Ok((compile_for(self.text(), &expr, &schema)?, schema))
     }
 
-    /// For each row of a batch whether it matches.
+    /// Returns for each row of a batch whether it matches.
     ///
     /// # Errors
-    /// As [`Filter::physical`] and [`matching_rows`].
+    /// Fails as [`Filter::physical`] and [`matching_rows`] do.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         let condition = self.expression.compiled(batch)?;
         true_rows(condition.as_ref(), batch).map_err(|error| evaluation_error(self.text(), &error))
     }
 
-    /// What is left to look at in rows once the conjuncts about these columns alone have been decided; `None` if nothing is.
+    /// Returns the filter without the conjuncts that read only these columns, after those conjuncts
+    /// have been decided. Returns `None` if no conjunct is left.
     #[must_use]
     pub fn without_conjuncts_about(&self, decided: &[String]) -> Option<Filter> {
         let about = |expr: &Expr| {
@@ -148,7 +156,7 @@ impl Filter {
     }
 }
 
-/// The parts of a tree that AND joins at its top.
+/// The operands of the top-level ANDs of a syntax tree.
 fn conjunctions(node: &Node) -> Vec<&Node> {
     match &node.kind {
         Kind::All(parts) => parts.iter().flat_map(conjunctions).collect(),
@@ -157,19 +165,19 @@ fn conjunctions(node: &Node) -> Vec<&Node> {
 }
 
 impl Filter {
-    /// The filter for which a row matches if this one is false for it.
+    /// Returns the filter that a row matches if this filter is false for the row.
     #[must_use]
     pub fn negated(&self) -> Filter {
         self.derived(Expr::Not(Box::new(self.expr().clone())), format!("NOT {}", in_parentheses(self.text())))
     }
 
-    /// The filter for which a row matches if this one is null for it.
+    /// Returns the filter that a row matches if this filter is null for the row.
     #[must_use]
     pub fn is_unknown(&self) -> Filter {
         self.derived(Expr::IsNull(Box::new(self.expr().clone())), format!("{} IS NULL", in_parentheses(self.text())))
     }
 
-    /// One condition over the same schema.
+    /// Makes a filter of one condition over the same schema.
     fn derived(&self, expr: Expr, text: String) -> Filter {
         let expr = fold_if_possible(expr);
         let conjuncts = match expr {
@@ -180,12 +188,13 @@ impl Filter {
     }
 }
 
-/// The text of conditions that AND or OR joins.
+/// Joins the texts of conditions with AND or OR.
 pub fn joined_text<'a>(operator: &str, operands: impl IntoIterator<Item = &'a str>) -> String {
     operands.into_iter().map(in_parentheses).collect::<Vec<_>>().join(&format!(" {operator} "))
 }
 
-/// The text of an operand. A comment at its end must not reach the parenthesis.
+/// Puts the text of an operand in parentheses. A line break ends a comment before the closing
+/// parenthesis.
 fn in_parentheses(text: &str) -> String {
     let end = if text.contains("--") { "\n" } else { "" };
     format!("({text}{end})")
@@ -198,7 +207,7 @@ mod tests {
     use crate::bind::current_time::Options;
     use crate::filter::parse_filter;
 
-    /// A filter that is derived is the one that its text makes.
+    /// A derived filter equals the filter that its text parses to.
     #[test]
     fn derived_filters_equal_parsed_ones() {
         let field = |name: &str, data_type| Field::new(name, data_type, true);

@@ -1,12 +1,17 @@
-//! SQL expressions with Spark's meaning: text to typed expressions, filters made of them, and proofs over statistics (`prune`).
+//! SQL expressions with Spark's meaning. The crate parses text, evaluates expressions on batches,
+//! and proves from statistics which files a filter does not need (`prune`).
 //!
 //! The crate knows neither tables nor stores.
 //!
-//! The way of a text: `syntax` (words, then a tree) → `bind` (columns, types, coercions) with `function` (functions and operators)
-//! → `evaluate` (constants folded, compiled, run on batches). The result is a DataFusion [`Expr`](datafusion_expr::Expr), but
-//! DataFusion's parser, coercions and simplifier take no part: their rules are not Spark's. Spark's ANSI mode is on, the session's
-//! zone is UTC, names are found without regard to case. Modules stand bottom to top: each uses only those above its own line. Read
-//! [`parse_filter`] first.
+//! A text passes through these modules: `syntax` makes tokens and then a syntax tree. `bind` looks
+//! up columns and types, with the help of `function`, which holds functions and operators.
+//! `evaluate` folds constants, compiles the expression and runs it on batches. The result is a
+//! DataFusion [`Expr`](datafusion_expr::Expr). DataFusion's own parser, coercions and simplifier
+//! are not used, because their rules are not Spark's.
+//!
+//! Spark's ANSI mode is on and the time zone of the session is UTC. Names match without regard to
+//! case. The modules are listed from bottom to top, and each uses only modules above its own line.
+//! Read [`parse_filter`] first.
 #![warn(missing_docs)]
 
 mod calendar;

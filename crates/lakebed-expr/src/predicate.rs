@@ -32,7 +32,8 @@ impl Predicate {
     }
 }
 
-/// Predicates with the same text are the same, since the text means the same wherever it is parsed.
+/// Predicates are equal if their texts are equal, because a text means the same wherever it is
+/// parsed.
 impl PartialEq for Predicate {
     fn eq(&self, other: &Self) -> bool {
         self.text() == other.text()

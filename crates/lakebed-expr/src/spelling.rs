@@ -1,6 +1,6 @@
-//! The name that a caller may have meant, for messages about names that do not exist.
+//! Suggestions for misspelled names in messages.
 
-/// The name that is most like another one, if one is.
+/// Returns the name that is most similar to `name`, if one is similar enough.
 pub fn nearest_name<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let wanted = name.to_lowercase();
     let allowed = (wanted.chars().count() / 3).max(1);
@@ -15,7 +15,7 @@ pub fn nearest_name<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Opt
         .map(|(_, n)| n)
 }
 
-/// How many letters must be changed, added or removed to make one word of the other.
+/// Returns the edit distance of two words: how many letters must be changed, added or removed.
 fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,46 +1,47 @@
-//! Spark's types on Arrow's: names, common types of two operands, the shapes of decimal results.
+//! Spark's types as Arrow types: their names, and the common type of two operands.
 //!
-//! The rules are those of Spark's ANSI mode. How a value gets from one type to another is in `cast`. Read [`common`] first.
+//! The rules are those of Spark's ANSI mode. The module `evaluate::cast` casts values from one type
+//! to another. Read [`common`] first.
 
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 
-/// The most digits of a decimal.
+/// The largest precision of a decimal.
 pub(crate) const MAX_DIGITS: u8 = 38;
 
-/// An instant.
+/// The type of an instant (TIMESTAMP).
 pub(crate) fn timestamp() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
 }
 
-/// A wall-clock time without a zone.
+/// The type of a wall-clock time without a time zone (TIMESTAMP_NTZ).
 pub(crate) fn timestamp_ntz() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, None)
 }
 
-/// A length of time in microseconds.
+/// The type of a day-time interval, in microseconds.
 pub(crate) fn day_time() -> DataType {
     DataType::Duration(TimeUnit::Microsecond)
 }
 
-/// A length of time in months.
+/// The type of a year-month interval, in months.
 pub(crate) fn year_month() -> DataType {
     DataType::Interval(IntervalUnit::YearMonth)
 }
 
-/// Lists of such elements.
+/// The type of an array with elements of this type.
 pub(crate) fn array_of(element: DataType) -> DataType {
     DataType::List(Arc::new(Field::new("element", element, true)))
 }
 
-/// Maps of such keys and values.
+/// The type of a map with keys and values of these types.
 pub(crate) fn map_of(key: DataType, value: DataType) -> DataType {
     let entries = DataType::Struct(vec![Field::new("key", key, false), Field::new("value", value, true)].into());
     DataType::Map(Arc::new(Field::new("key_value", entries, false)), false)
 }
 
-/// The type of this SQL name.
+/// The type with this SQL name.
 pub(crate) fn from_name(name: &str, numbers: &[u8]) -> Option<DataType> {
     let name = name.to_ascii_lowercase();
     if matches!(name.as_str(), "decimal" | "dec" | "numeric") {
@@ -129,7 +130,7 @@ pub(crate) fn is_timestamp(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Timestamp(_, _))
 }
 
-/// Digits and digits behind the point of any value of an exact number type.
+/// The precision and scale that hold every value of an exact numeric type.
 pub(crate) fn digits(data_type: &DataType) -> Option<(u8, i8)> {
     match data_type {
         DataType::Int8 => Some((3, 0)),
@@ -141,7 +142,7 @@ pub(crate) fn digits(data_type: &DataType) -> Option<(u8, i8)> {
     }
 }
 
-/// The type in which values of two types are compared, or into which the branches of CASE are brought.
+/// The common type of two types: comparisons and the branches of CASE use it.
 pub(crate) fn common(left: &DataType, right: &DataType) -> Option<DataType> {
     use DataType::{Boolean, Date32, Decimal128, Float64, Null, Utf8};
     if left == right {
@@ -166,7 +167,8 @@ pub(crate) fn common(left: &DataType, right: &DataType) -> Option<DataType> {
     }
 }
 
-/// A string meets a value of another type: the string is read as that type; whole numbers as long, others as double.
+/// The common type of a string and a value of another type. The string is read as the other type,
+/// or as BIGINT for integers and as DOUBLE for other numbers.
 fn common_with_string(other: &DataType) -> Option<DataType> {
     match other {
         t if is_whole_number(t) => Some(DataType::Int64),
@@ -178,19 +180,19 @@ fn common_with_string(other: &DataType) -> Option<DataType> {
 
 fn common_number(a: &DataType, b: &DataType) -> DataType {
     if is_float(a) || is_float(b) {
-        // A whole number does not fit a float, so both become double.
+        // A FLOAT cannot hold every integer, so both sides become DOUBLE.
         return if a == b { a.clone() } else { DataType::Float64 };
     }
     [DataType::Int64, DataType::Int32, DataType::Int16].into_iter().find(|t| t == a || t == b).unwrap_or(DataType::Int8)
 }
 
-/// A decimal cut to what a decimal can hold.
+/// A decimal type whose precision and scale are limited to what a decimal can hold.
 pub(crate) fn bounded_decimal(precision: i16, scale: i16) -> DataType {
     let most = i16::from(MAX_DIGITS);
     DataType::Decimal128(precision.min(most) as u8, scale.min(most) as i8)
 }
 
-/// The decimal in which two exact numbers can be compared without loss.
+/// The decimal type in which two exact numbers are compared without loss.
 pub(crate) fn comparison_decimal(left: &DataType, right: &DataType) -> Option<DataType> {
     let ((p1, s1), (p2, s2)) = (digits(left)?, digits(right)?);
     let scale = s1.max(s2);
@@ -202,15 +204,15 @@ pub(crate) fn comparison_decimal(left: &DataType, right: &DataType) -> Option<Da
     })
 }
 
-/// The type that several values have in common.
+/// The common type of several types.
 pub(crate) fn common_of<'a>(types: impl IntoIterator<Item = &'a DataType>) -> Option<DataType> {
     let (strings, others): (Vec<_>, Vec<_>) = types.into_iter().partition(|t| **t == DataType::Utf8);
-    // Strings last, so that the order of the arguments does not matter.
+    // Strings come last, so that the order of the arguments does not matter.
     others.into_iter().chain(strings).try_fold(DataType::Null, |all, next| common(&all, next))
 }
 
-/// Whether it is a variant, which comes as the struct of its two binaries; its text is not made of them. A struct of two such fields is taken
-/// for one.
+/// Whether the type is a variant. A variant is a struct of two binaries, and its text is not made
+/// of these. A struct with two such fields counts as a variant.
 pub(crate) fn may_be_variant(data_type: &DataType) -> bool {
     let DataType::Struct(fields) = data_type else { return false };
     let mut names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();

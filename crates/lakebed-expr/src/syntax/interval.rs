@@ -1,6 +1,7 @@
-//! Intervals as they are written: `INTERVAL 3 DAYS`, `INTERVAL '1-2' YEAR TO MONTH`, `INTERVAL '1 day 2 hours'`.
+//! Interval literals: `INTERVAL 3 DAYS`, `INTERVAL '1-2' YEAR TO MONTH`, `INTERVAL '1 day 2
+//! hours'`.
 //!
-//! What adding one to a date means is decided in `arithmetic`. Read [`parse`] first.
+//! The module `function::operator` adds intervals to dates and timestamps. Read [`parse`] first.
 
 use lakebed_core::Result;
 
@@ -27,7 +28,7 @@ pub(crate) enum IntervalUnit {
 }
 
 impl IntervalUnit {
-    /// The unit of this name, singular or plural.
+    /// Returns the unit with this name, singular or plural.
     pub(crate) fn parse(name: &str) -> Option<IntervalUnit> {
         Some(match name.to_ascii_lowercase().as_str() {
             "year" | "years" => IntervalUnit::Year,
@@ -44,7 +45,7 @@ impl IntervalUnit {
         })
     }
 
-    /// How many months it lasts, if it is counted in months.
+    /// The number of months of this unit, if it has a fixed number of months.
     pub(crate) fn months(self) -> Option<i32> {
         match self {
             IntervalUnit::Year => Some(12),
@@ -54,7 +55,7 @@ impl IntervalUnit {
         }
     }
 
-    /// How many microseconds it lasts, if that is always the same.
+    /// The number of microseconds of this unit, if it has a fixed length.
     pub(crate) fn micros(self) -> Option<i64> {
         match self {
             IntervalUnit::Year | IntervalUnit::Quarter | IntervalUnit::Month => None,
@@ -69,12 +70,13 @@ impl IntervalUnit {
     }
 }
 
-/// Whether a word names a unit of time.
+/// Whether a token names a unit of time.
 pub(super) fn is_unit(word: &TokenKind) -> bool {
     matches!(word, TokenKind::Name(name) if IntervalUnit::parse(name).is_some())
 }
 
-/// What has been added up so far. `None` inside means that a sum left its range.
+/// The sum of the amounts that have been read so far. An inner `None` means that a sum is out of
+/// range.
 #[derive(Default)]
 struct Sum {
     months: Option<i32>,
@@ -82,7 +84,7 @@ struct Sum {
     micros: Option<i64>,
 }
 
-/// Reads what follows the word INTERVAL.
+/// Reads the tokens after INTERVAL.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Result<Interval> {
     let start = parser.span();
     let mut sum = Sum::default();
@@ -126,7 +128,7 @@ fn unit(parser: &mut Parser<'_>) -> Option<IntervalUnit> {
 }
 
 impl Sum {
-    /// Adds an amount of one unit; `None` if it is not a number or too large.
+    /// Adds an amount of one unit. Returns `None` if it is not a number or too large.
     fn add(&mut self, amount: &str, unit: IntervalUnit, negative: bool) -> Option<()> {
         let amount = amount.trim();
         if unit == IntervalUnit::Second {
@@ -155,7 +157,7 @@ impl Sum {
         Some(())
     }
 
-    /// `1 day -2 hours`, perhaps with the word interval before it.
+    /// Reads `1 day -2 hours`, optionally with the word `interval` before it.
     fn add_text(&mut self, text: &str, negative: bool) -> Option<()> {
         let mut words = text.split_whitespace().peekable();
         words.next_if(|word| word.eq_ignore_ascii_case("interval"));
@@ -166,7 +168,7 @@ impl Sum {
         Some(())
     }
 
-    /// `'1-2' YEAR TO MONTH`, `'1 02:03:04.5' DAY TO SECOND` and what lies between.
+    /// Reads `'1-2' YEAR TO MONTH`, `'1 02:03:04.5' DAY TO SECOND` and the forms between these.
     fn add_range(&mut self, text: &str, from: IntervalUnit, to: IntervalUnit, negative: bool) -> Option<()> {
         let text = text.trim();
         let (minus, text) = match text.strip_prefix('-') {
@@ -210,7 +212,7 @@ impl Sum {
     }
 }
 
-/// `12`, `-1.5`, `0.000001` seconds.
+/// Reads seconds such as `12`, `-1.5`, `0.000001`.
 fn seconds_to_micros(text: &str) -> Option<i64> {
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

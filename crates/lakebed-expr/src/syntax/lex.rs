@@ -1,34 +1,35 @@
-//! The words of a SQL expression: text to tokens, as Spark cuts it.
+//! The lexer: it cuts the text of an expression into tokens, as Spark does.
 //!
-//! Strings stand in single or double quotes with Spark's backslash escapes, names in backticks, numbers may carry a suffix that
-//! names their type. What the tokens mean is decided in `parse`. Read [`tokens`] first.
+//! Strings have single or double quotes and Spark's backslash escapes. Names may be quoted with
+//! backticks. Numbers may have a suffix that names their type. The module `parse` gives the tokens
+//! their meaning. Read [`tokens`] first.
 
 use lakebed_core::{Error, Result};
 
-/// Where something stands in the text, in bytes.
+/// A range of bytes in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
     /// The first byte.
     pub start: usize,
-    /// The byte behind the last one.
+    /// The byte after the last one.
     pub end: usize,
 }
 
 impl Span {
-    /// The span from the start of this one to the end of the other.
+    /// The span from the start of this span to the end of another.
     pub fn to(self, other: Span) -> Span {
         Span { start: self.start, end: other.end.max(self.start) }
     }
 }
 
-/// One word with its place.
+/// A token and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Token {
     pub(crate) span: Span,
     pub(crate) kind: TokenKind,
 }
 
-/// What a word is.
+/// The kind of a token.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TokenKind {
     /// An unquoted name or keyword, as written.
@@ -45,7 +46,7 @@ pub(crate) enum TokenKind {
     End,
 }
 
-/// The type that the suffix of a number asks for.
+/// The type that a suffix of a number stands for.
 #[expect(missing_docs, reason = "the variants have the names of types in Spark SQL")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suffix {
@@ -58,13 +59,13 @@ pub enum Suffix {
     Decimal,
 }
 
-/// Longest first, so that `<=>` is not read as `<=` and `>`.
+/// The operators and brackets. The longest come first, so that `<=>` is not read as `<=` and `>`.
 const SYMBOLS: [&str; 35] = [
     "<=>", ">>>", "==", "<>", "!=", "<=", ">=", "!>", "!<", "||", "<<", ">>", "::", "->", "=>", "=", "<", ">", "+", "-", "*",
     "/", "%", "&", "|", "^", "~", "!", "(", ")", "[", "]", ",", ".", ":",
 ];
 
-/// An error at a place of an expression.
+/// An error at a position in an expression.
 pub fn error_at(text: &str, span: Span, what: impl std::fmt::Display) -> Error {
     let whole = shortened(text);
     let position = text.get(..span.start).map_or(0, |before| before.chars().count()) + 1;
@@ -77,7 +78,7 @@ pub fn error_at(text: &str, span: Span, what: impl std::fmt::Display) -> Error {
     Error::predicate(format!("in the expression `{whole}`, at character {position} (`{near}{more}`): {what}"))
 }
 
-/// A text that a message can quote.
+/// Shortens a text for a message.
 pub(crate) fn shortened(text: &str) -> String {
     const MOST: usize = 200;
     match text.char_indices().nth(MOST) {
@@ -86,7 +87,7 @@ pub(crate) fn shortened(text: &str) -> String {
     }
 }
 
-/// Cuts a text into words; the last one is [`TokenKind::End`].
+/// Cuts a text into tokens. The last one is [`TokenKind::End`].
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token>> {
     let mut lexer = Lexer { text, at: 0, found: Vec::new() };
     while lexer.skip_blanks()? {
@@ -115,7 +116,7 @@ impl<'a> Lexer<'a> {
         error_at(self.text, Span { start, end: self.at }, what)
     }
 
-    /// Passes blanks and comments; false at the end of the text.
+    /// Skips blanks and comments. Returns false at the end of the text.
     fn skip_blanks(&mut self) -> Result<bool> {
         loop {
             let rest = self.rest();
@@ -164,7 +165,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Whether a dot here belongs to `a.1`, `a[0].1` and their like, rather than to a number.
+    /// Whether a dot at this position belongs to `a.1` or `a[0].1` and not to a number.
     fn follows_value(&self) -> bool {
         self.found.last().is_some_and(|token| {
             token.span.end == self.at
@@ -195,7 +196,7 @@ impl<'a> Lexer<'a> {
         Err(self.error(start, "a name whose closing backtick is missing"))
     }
 
-    /// A string from its opening quote on. A doubled quote stands for itself.
+    /// Reads a string that begins at its opening quote. A doubled quote stands for one quote.
     fn string(&mut self, start: usize, quote: char, raw: bool) -> Result<()> {
         let mut value = String::new();
         let mut rest = self.rest().get(1..).unwrap_or_default();
@@ -241,7 +242,7 @@ impl<'a> Lexer<'a> {
         self.at += length + word;
         match suffix {
             Some(suffix) => self.push(start, TokenKind::Number { digits, suffix }),
-            // Spark lets a name begin with a digit.
+            // In Spark a name may begin with a digit.
             None if length == whole => self.push(start, TokenKind::Name(self.text[start..self.at].to_string())),
             None => return Err(self.error(start, "not a number")),
         }
@@ -257,7 +258,7 @@ fn length_while(text: &str, accept: impl Fn(char) -> bool) -> usize {
     text.find(|c| !accept(c)).unwrap_or(text.len())
 }
 
-/// The length of `e10`, `E-3`, or zero.
+/// The length of an exponent such as `e10` or `E-3`, or zero.
 fn exponent_length(text: &str) -> usize {
     let Some(rest) = text.strip_prefix(['e', 'E']) else { return 0 };
     let sign = usize::from(rest.starts_with(['+', '-']));
@@ -267,7 +268,8 @@ fn exponent_length(text: &str) -> usize {
     }
 }
 
-/// Reads what follows a backslash, and returns what follows that. `\%` and `\_` keep their backslash, for LIKE.
+/// Reads the escape sequence after a backslash and returns the rest. `\%` and `\_` keep their
+/// backslash, for LIKE.
 fn unescape<'a>(after: &'a str, value: &mut String) -> &'a str {
     let Some(c) = after.chars().next() else {
         value.push('\\');

@@ -1,4 +1,5 @@
-//! Text to a syntax tree, before names and types are looked up. Read [`parse`](parse::parse) first.
+//! The lexer and parser: from text to a syntax tree, before names and types are looked up. Read
+//! [`parse`](parse::parse) first.
 
 pub(crate) mod interval;
 pub(crate) mod lex;

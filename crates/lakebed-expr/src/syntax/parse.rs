@@ -1,15 +1,17 @@
-//! Words to syntax tree: precedence and forms of Spark's expressions.
+//! The parser: it makes a syntax tree of tokens, with the precedence and the forms of Spark's
+//! expressions.
 //!
-//! From loose to tight: OR, AND, NOT, one predicate (IS, IN, BETWEEN, LIKE), comparisons, `|`, `^`, `&`, `+ - ||`, `* / % DIV`,
-//! signs, then fields, items and `::`. A word is a keyword only where one can stand, so columns may be called `date`, `end` or
-//! `year`. What a value may begin with is in `primary`. Read [`parse`] first.
+//! The precedence from loose to tight is: OR, AND, NOT, one predicate (IS, IN, BETWEEN, LIKE),
+//! comparisons, `|`, `^`, `&`, `+ - ||`, `* / % DIV`, signs, then fields, items and `::`. A word is
+//! a keyword only where a keyword may stand, so columns may be called `date`, `end` or `year`. The
+//! module `primary_expression` reads expressions without operators. Read [`parse`] first.
 
 use lakebed_core::{Error, Result};
 
 use super::lex::{Span, Token, TokenKind, error_at, tokens};
 use super::tree::{Binary, Comparison, Is, Kind, LikeForm, Node, Unary};
 
-/// How deep expressions may nest: more would endanger the stack of a thread.
+/// The largest depth of nested expressions. Deeper ones could overflow the stack of a thread.
 const MAX_DEPTH: usize = 100;
 
 /// Parses a whole text as one expression.
@@ -25,12 +27,12 @@ pub fn parse(text: &str) -> Result<Node> {
     }
 }
 
-/// The words not yet read.
+/// The tokens of a text and the position of the next one.
 pub(super) struct Parser<'a> {
     text: &'a str,
     tokens: Vec<Token>,
     at: usize,
-    /// How many expressions are open around this place.
+    /// The number of expressions that are open at this position.
     open: usize,
 }
 
@@ -40,7 +42,7 @@ enum Operator {
     Value(Binary),
 }
 
-/// The operator that a word is between two values, and how tightly it binds.
+/// The binary operator that a token stands for, and how tightly it binds.
 fn operator(word: &TokenKind) -> Option<(u8, Operator)> {
     use Operator::{Compare, Value};
     let symbol = match word {
@@ -79,7 +81,7 @@ impl Parser<'_> {
         self.tokens.get(self.at + ahead).map_or(&TokenKind::End, |token| &token.kind)
     }
 
-    /// Where the next word stands.
+    /// The position of the next token.
     pub(super) fn span(&self) -> Span {
         let end = Span { start: self.text.len(), end: self.text.len() };
         self.tokens.get(self.at).map_or(end, |token| token.span)
@@ -121,7 +123,7 @@ impl Parser<'_> {
         if self.symbol(symbol) { Ok(()) } else { Err(self.unexpected(&format!("`{symbol}`"))) }
     }
 
-    /// A node from this start to the last word read.
+    /// Makes a node that begins at `start` and ends at the last token that was read.
     pub(super) fn node(&self, start: Span, kind: Kind) -> Result<Node> {
         let last = self.at.checked_sub(1).and_then(|at| self.tokens.get(at)).map_or(start, |token| token.span);
         let node = Node::new(start.to(last), kind);
@@ -135,7 +137,7 @@ impl Parser<'_> {
         self.error(span, format_args!("expressions nest more than {MAX_DEPTH} deep here"))
     }
 
-    /// The `>` behind the parts of a type; `>>` closes two.
+    /// Reads the `>` at the end of a type's parameters. The token `>>` closes two types.
     pub(super) fn close_angle(&mut self) -> Result<()> {
         let left = match self.peek() {
             TokenKind::Symbol(">>>") => ">>",
@@ -149,7 +151,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads what stands within something else, which is not done more than so many times deep.
+    /// Reads a nested expression or type, and limits the depth of nesting.
     pub(super) fn nested<T>(&mut self, start: Span, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.open += 1;
         if self.open > MAX_DEPTH {
@@ -160,7 +162,7 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// One expression: what stands between parentheses or commas.
+    /// Reads one expression, up to a parenthesis or comma.
     pub(super) fn expression(&mut self) -> Result<Node> {
         let start = self.span();
         self.nested(start, |parser| {
@@ -204,7 +206,7 @@ impl Parser<'_> {
         Ok(node)
     }
 
-    /// A value, perhaps followed by one predicate about it.
+    /// Reads a value and the predicate after it, if there is one.
     fn predicate(&mut self) -> Result<Node> {
         let start = self.span();
         let value = self.value(0)?;
@@ -261,7 +263,7 @@ impl Parser<'_> {
         forms.into_iter().find(|(keyword, _)| self.keyword(keyword)).map(|(_, form)| form)
     }
 
-    /// What follows LIKE: a pattern, or ANY, SOME or ALL of several.
+    /// Reads the tokens after LIKE: a pattern, or ANY, SOME or ALL with several patterns.
     fn like(&mut self, start: Span, value: Node, form: LikeForm, negated: bool) -> Result<Node> {
         let all = self.is_keyword(0, "ALL");
         let several = all || self.is_keyword(0, "ANY") || self.is_keyword(0, "SOME");
@@ -287,7 +289,7 @@ impl Parser<'_> {
         self.node(start, Kind::Like { value: Box::new(value), pattern, form, escape, negated })
     }
 
-    /// Expressions up to a closing parenthesis.
+    /// Reads expressions up to a closing parenthesis.
     pub(super) fn list(&mut self) -> Result<Vec<Node>> {
         let mut list = Vec::new();
         if self.symbol(")") {
@@ -304,7 +306,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Values joined by operators that bind at least this tightly.
+    /// Reads values that are joined by operators with at least this precedence.
     pub(super) fn value(&mut self, tightness: u8) -> Result<Node> {
         let start = self.span();
         let mut left = self.signed()?;
@@ -335,7 +337,7 @@ impl Parser<'_> {
             }
         }
         let mut node = match (signs.last(), self.peek()) {
-            // The smallest long has no positive twin, so the sign is part of the number.
+            // The smallest BIGINT has no positive counterpart, so the sign belongs to the number.
             (Some(Unary::Minus), TokenKind::Number { digits, suffix }) => {
                 let kind = Kind::Number { digits: format!("-{digits}"), suffix: *suffix };
                 signs.pop();
@@ -355,7 +357,7 @@ impl Parser<'_> {
         Ok(node)
     }
 
-    /// Fields, items and casts behind a value.
+    /// Reads the fields, items and casts after a value.
     fn postfix(&mut self, start: Span, mut node: Node) -> Result<Node> {
         loop {
             let kind = if self.symbol("[") {

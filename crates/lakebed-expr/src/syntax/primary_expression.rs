@@ -1,6 +1,7 @@
-//! What a value may begin with: literals, names, calls, CASE, CAST, intervals, and the forms with words between their arguments.
+//! Primary expressions: literals, names, calls, CASE, CAST, intervals, and functions with keywords
+//! between their arguments.
 //!
-//! Operators and predicates are in `parse`. Read [`Parser::primary`] first.
+//! The module `parse` reads operators and predicates. Read [`Parser::primary`] first.
 
 use lakebed_core::Result;
 
@@ -10,7 +11,7 @@ use super::parse::Parser;
 use super::tree::{Kind, Node};
 
 impl Parser<'_> {
-    /// A value without operators around it.
+    /// Reads an expression without operators around it.
     pub(super) fn primary(&mut self) -> Result<Node> {
         let start = self.span();
         let kind = match self.peek().clone() {
@@ -34,7 +35,7 @@ impl Parser<'_> {
         self.node(start, kind)
     }
 
-    /// Strings that stand one behind the other are one.
+    /// Concatenates adjacent string literals.
     fn following_strings(&mut self, mut text: String) -> String {
         while let TokenKind::Text(more) = self.peek().clone() {
             text.push_str(&more);
@@ -61,7 +62,8 @@ impl Parser<'_> {
         Ok(Kind::Path(path))
     }
 
-    /// What begins with an unquoted word: a keyword if the next words fit, else a column or a function.
+    /// Reads an expression that begins with an unquoted word. The word is a keyword if the next
+    /// tokens fit. Otherwise it is a column or a function.
     fn word(&mut self, start: Span, name: String) -> Result<Kind> {
         let upper = name.to_ascii_uppercase();
         let next = self.peek_nth(1).clone();
@@ -109,7 +111,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `CASE` is a keyword unless what follows shows that a column is meant.
+    /// Reads CASE. The word is a column if the next token shows that no CASE follows.
     fn begins_case(&self) -> bool {
         match self.peek_nth(1) {
             TokenKind::End => false,
@@ -135,7 +137,7 @@ impl Parser<'_> {
         Ok(Kind::Case { operand, branches, otherwise })
     }
 
-    /// A call whose name and opening parenthesis have been read.
+    /// Reads the rest of a call after its name and opening parenthesis.
     fn call(&mut self, start: Span, upper: &str) -> Result<Kind> {
         if self.is_keyword(0, "SELECT") || self.is_keyword(0, "WITH") {
             return Err(self.error(start, "subqueries are not supported here"));
@@ -171,7 +173,7 @@ impl Parser<'_> {
                 }
                 Kind::Call { name: "substring".into(), args: self.list_after(args)? }
             }
-            // Units stand without quotes: DATEADD(DAY, 1, d).
+            // Units are written without quotes: DATEADD(DAY, 1, d).
             "DATEADD" | "DATE_ADD" | "TIMESTAMPADD" | "DATEDIFF" | "DATE_DIFF" | "TIMESTAMPDIFF"
                 if interval::is_unit(self.peek()) && self.peek_nth(1) == &TokenKind::Symbol(",") =>
             {
@@ -188,7 +190,7 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// An unquoted word as a string.
+    /// Reads an unquoted word as a string.
     fn unit_text(&mut self) -> Result<Node> {
         let start = self.span();
         let name = self.field_name()?;
@@ -200,7 +202,7 @@ impl Parser<'_> {
         Ok(Kind::Call { name: name.to_string(), args })
     }
 
-    /// Further arguments behind those already read.
+    /// Reads the remaining arguments of a call.
     fn list_after(&mut self, mut args: Vec<Node>) -> Result<Vec<Node>> {
         if self.symbol(",") {
             args.extend(self.list()?);
@@ -210,7 +212,7 @@ impl Parser<'_> {
         Ok(args)
     }
 
-    /// `TRIM([BOTH | LEADING | TRAILING] [characters] FROM text)`, or plain arguments.
+    /// Reads `TRIM([BOTH | LEADING | TRAILING] [characters] FROM text)` or plain arguments.
     fn trim(&mut self) -> Result<Kind> {
         let sides = [("BOTH", "btrim"), ("LEADING", "ltrim"), ("TRAILING", "rtrim")];
         let side =
@@ -226,7 +228,7 @@ impl Parser<'_> {
         if self.keyword("FROM") {
             let text = self.expression()?;
             self.expect_symbol(")")?;
-            // As calls, ltrim and rtrim take the characters first, btrim the text.
+            // As calls, ltrim and rtrim take the characters first, and btrim takes the text first.
             let args = if name == "btrim" { vec![text, first] } else { vec![first, text] };
             return Ok(Kind::Call { name, args });
         }

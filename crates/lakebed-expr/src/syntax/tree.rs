@@ -1,23 +1,25 @@
 //! The syntax tree of an expression, before names and types are looked up.
 //!
-//! `parse` makes it, `bind` gives it meaning, and `prune` compares it with the expressions of generated columns.
+//! `parse` makes the tree and `bind` gives it a meaning. `prune` compares it with the expressions
+//! of generated columns.
 
 use arrow_schema::DataType;
 
 use super::lex::{Span, Suffix};
 
-/// A part of an expression and where it stands in the text.
+/// A node of the tree and its position in the text.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// Where it stands.
+    /// The position of the node.
     pub span: Span,
-    /// What it is.
+    /// The kind of the node.
     pub kind: Kind,
-    /// How many levels of nodes stand below; bounded, so that recursion is.
+    /// The number of levels below this node. It is limited, and so is every recursion over the
+    /// tree.
     pub depth: usize,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone)]
 pub enum Kind {
     /// `NULL`, `TRUE`, `FALSE`.
@@ -30,14 +32,14 @@ pub enum Kind {
     },
     /// A string.
     Text(String),
-    /// `DATE '…'` and its like: the upper-case word and the string.
+    /// A literal such as `DATE '…'`: the keyword in upper case and the string.
     TypedLiteral {
         word: String,
         text: String,
     },
     /// `INTERVAL …`.
     Interval(Interval),
-    /// `a.b.c`: a column and perhaps fields of it.
+    /// `a.b.c`: a column and optionally its nested fields.
     Path(Vec<String>),
     /// `expression.field`.
     Field(Box<Node>, String),
@@ -46,9 +48,9 @@ pub enum Kind {
     Unary(Unary, Box<Node>),
     Binary(Binary, Box<Node>, Box<Node>),
     Compare(Comparison, Box<Node>, Box<Node>),
-    /// Two or more joined by AND.
+    /// Two or more conditions that AND joins.
     All(Vec<Node>),
-    /// Two or more joined by OR.
+    /// Two or more conditions that OR joins.
     Any(Vec<Node>),
     Not(Box<Node>),
     /// `… IS [NOT] NULL | TRUE | FALSE`.
@@ -86,7 +88,7 @@ pub enum Kind {
         /// Whether a value that cannot be cast becomes null.
         try_: bool,
     },
-    /// A call of the function of this lower-case name.
+    /// A call. The name of the function is in lower case.
     Call {
         name: String,
         args: Vec<Node>,
@@ -107,7 +109,7 @@ pub enum Binary {
     Subtract,
     Multiply,
     Divide,
-    /// `DIV`: the whole part of a quotient.
+    /// `DIV`: the integral part of a quotient.
     WholeDivide,
     Remainder,
     Concat,
@@ -145,16 +147,16 @@ pub enum LikeForm {
     RLike,
 }
 
-/// A length of time as written, in Spark's three kinds.
+/// An interval literal in one of Spark's three kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interval {
     Months(i32),
-    /// Microseconds; `whole_days` if nothing finer than a day was named.
+    /// Microseconds. `whole_days` is true if no unit shorter than a day was named.
     Time {
         micros: i64,
         whole_days: bool,
     },
-    /// Months, days and microseconds, which only addition to a date or timestamp understands.
+    /// Months, days and microseconds. Such an interval can only be added to a date or timestamp.
     Calendar {
         months: i32,
         days: i32,
@@ -163,7 +165,7 @@ pub enum Interval {
 }
 
 impl Node {
-    /// A node with its depth.
+    /// Makes a node and computes its depth.
     pub fn new(span: Span, kind: Kind) -> Node {
         let depth = kind.children().into_iter().map(|node| node.depth).max().unwrap_or(0) + 1;
         Node { span, kind, depth }
@@ -171,7 +173,7 @@ impl Node {
 }
 
 impl Kind {
-    /// The nodes directly below.
+    /// The child nodes.
     pub fn children(&self) -> Vec<&Node> {
         match self {
             Kind::Null | Kind::Boolean(_) | Kind::Number { .. } | Kind::Text(_) => vec![],

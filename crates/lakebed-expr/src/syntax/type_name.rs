@@ -1,4 +1,4 @@
-//! The names of types, as CAST has them: `INT`, `DECIMAL(10, 2)`, `ARRAY<STRUCT<a: INT>>`.
+//! Names of types in CAST: `INT`, `DECIMAL(10, 2)`, `ARRAY<STRUCT<a: INT>>`.
 
 use arrow_schema::{DataType, Field};
 use lakebed_core::Result;
@@ -7,11 +7,11 @@ use super::lex::{Suffix, TokenKind};
 use super::parse::Parser;
 use crate::types;
 
-/// What is said of a name that is none.
+/// The end of the message for an unknown type.
 const NO_TYPE: &str = "is not a type that values can be cast to, or its numbers are out of range";
 
 impl Parser<'_> {
-    /// The name of a type.
+    /// Reads the name of a type.
     pub(super) fn data_type(&mut self) -> Result<DataType> {
         let start = self.span();
         let TokenKind::Name(name) = self.peek().clone() else {
@@ -41,7 +41,7 @@ impl Parser<'_> {
         found.ok_or_else(|| self.error(start, format_args!("`{name}` {NO_TYPE}")))
     }
 
-    /// What stands between `<` and `>` behind `array`, `map` or `struct`.
+    /// Reads the parameters between `<` and `>` after `array`, `map` or `struct`.
     fn type_of_parts(&mut self, name: &str) -> Result<DataType> {
         self.expect_symbol("<")?;
         let found = match name {
@@ -63,7 +63,7 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// `name: type` or `name type`.
+    /// Reads `name: type` or `name type`.
     fn field_of_type(&mut self) -> Result<Field> {
         let name = self.field_name()?;
         self.symbol(":");
