@@ -10,12 +10,12 @@ use lakebed_core::path::FilePath;
 use lakebed_core::schema::arrow::type_name;
 use lakebed_io::store::Store;
 
-use super::hidden::Hidden;
-use super::list::{Found, Part, Source};
+use super::candidates::{Candidate, CandidateBatch, CandidateStream};
+use super::hidden_names::HiddenNames;
 use crate::{Error, RecordBatchStream, Result};
 
 /// The objects of an inventory that lie below the table and are not hidden.
-pub(super) fn read(store: &Store, hidden: Hidden, objects: RecordBatchStream) -> Result<Source> {
+pub(super) fn read(store: &Store, hidden: HiddenNames, objects: RecordBatchStream) -> Result<CandidateStream> {
     let columns = Columns::of(&objects.schema())?;
     let store = store.clone();
     Ok(objects.map(move |batch| columns.read(&batch?, &store, &hidden)).boxed())
@@ -51,11 +51,11 @@ impl Columns {
         })
     }
 
-    fn read(&self, batch: &RecordBatch, store: &Store, hidden: &Hidden) -> Result<Part> {
+    fn read(&self, batch: &RecordBatch, store: &Store, hidden: &HiddenNames) -> Result<CandidateBatch> {
         let paths: StringArray = cast(batch.column(self.path), &DataType::Utf8)?.as_string().clone();
         let (lengths, times) = (longs(batch.column(self.length))?, longs(batch.column(self.modification_time))?);
         let is_dir: &BooleanArray = batch.column(self.is_dir).as_boolean();
-        let mut part = Part::default();
+        let mut part = CandidateBatch::default();
         for row in 0..batch.num_rows() {
             if is_dir.is_valid(row) && is_dir.value(row) {
                 continue;
@@ -67,7 +67,7 @@ impl Columns {
             if !hidden.hides(&path) {
                 let size = if lengths.is_null(row) { 0 } else { lengths.value(row) };
                 let size_bytes = u64::try_from(size).unwrap_or(0);
-                part.files.push(Found { path, size_bytes, modified_ms: Some(times.value(row)) });
+                part.files.push(Candidate { path, size_bytes, modified_ms: Some(times.value(row)) });
             }
         }
         Ok(part)

@@ -1,21 +1,21 @@
 //! Vacuum: the end of files that no version within the retention needs.
 //!
-//! What may not go is collected first (`kept`): every file, and every file of deletion vectors, of the newest version and of what left the
-//! table within the retention. Candidates come from one of three sources: a walk through the folders (`full`), the commits since the last
-//! time (`lite`), or a list that the caller has (`inventory`). Nothing is a candidate that is hidden (`hidden`) or younger than the
+//! What may not go is collected first (`retained`): every file, and every file of deletion vectors, of the newest version and of what left the
+//! table within the retention. Candidates come from one of three sources: a walk through the folders (`folders`), the commits since the last
+//! time (`commits`), or a list that the caller has (`inventory`). Nothing is a candidate that is hidden (`hidden_names`) or younger than the
 //! retention. Before anything goes the newest version is looked at again (`run`). Read [`Vacuum`] first.
 
-mod full;
-mod hidden;
+mod candidates;
+mod commits;
+mod folders;
+mod hidden_names;
+mod history;
 mod inventory;
-mod kept;
-mod list;
-mod lite;
 mod options;
 mod outcome;
+mod retained;
 mod retention;
 mod run;
-mod tell;
 
 use crate::{RecordBatchStream, Result, Table};
 

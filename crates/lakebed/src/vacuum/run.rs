@@ -8,14 +8,14 @@ use lakebed_io::log::{self, hadoop_checksum_name};
 use lakebed_io::store::{Fate, Store};
 use object_store::path::Path;
 
-use super::hidden::Hidden;
-use super::kept::Kept;
-use super::list::{Found, Part, Shown, Source};
-use super::lite::{self, Due};
+use super::candidates::{Candidate, CandidateBatch, CandidateStream, ReportedFiles};
+use super::commits::{self, DueCommits};
+use super::hidden_names::HiddenNames;
 use super::options::{VacuumMode, VacuumOptions};
 use super::outcome::{VacuumMetrics, VacuumOutcome};
+use super::retained::RetainedFiles;
 use super::retention::Retention;
-use super::{full, inventory, tell};
+use super::{folders, history, inventory};
 use crate::transaction::Operation;
 use crate::{Error, RecordBatchStream, Result, Snapshot, Table};
 
@@ -37,7 +37,7 @@ pub(super) async fn run(table: &Table, options: VacuumOptions, objects: Option<R
     check_write(snapshot.protocol(), snapshot.url())?;
     let retention = Retention::of(&snapshot, &options)?;
     let cutoff_ms = retention.cutoff_ms;
-    let (store, hidden) = (snapshot.store(), Hidden::of(&snapshot));
+    let (store, hidden) = (snapshot.store(), HiddenNames::of(&snapshot));
     let has_inventory = objects.is_some();
     let mut due = None;
     let mut source = match (objects, options.mode) {
@@ -45,19 +45,19 @@ pub(super) async fn run(table: &Table, options: VacuumOptions, objects: Option<R
             return Err(Error::invalid_input("a lite vacuum looks at commits, not at an inventory: ask for a full one"));
         }
         (Some(objects), VacuumMode::Full) => inventory::read(store, hidden, objects)?,
-        (None, VacuumMode::Full) => full::walk(store, hidden, cutoff_ms),
+        (None, VacuumMode::Full) => folders::walk(store, hidden, cutoff_ms),
         (None, VacuumMode::Lite) => {
-            due = Due::of(&snapshot, cutoff_ms).await?;
+            due = DueCommits::of(&snapshot, cutoff_ms).await?;
             due.as_ref().map_or_else(|| stream::empty().boxed(), |due| due.files(hidden, cutoff_ms))
         }
     };
-    let kept = Kept::read(&snapshot, retention).await?;
-    let mut work = Work::new(table, options, retention, kept, snapshot);
+    let kept = RetainedFiles::read(&snapshot, retention).await?;
+    let mut work = VacuumRun::new(table, options, retention, kept, snapshot);
     work.clear(&mut source).await?;
     if !work.options.dry_run {
         work.remove_folders().await?;
         let done = match work.options.mode {
-            VacuumMode::Lite => due.as_ref().and_then(Due::done),
+            VacuumMode::Lite => due.as_ref().and_then(DueCommits::done),
             // Nobody knows whether an inventory shows all there is.
             VacuumMode::Full if has_inventory => None,
             VacuumMode::Full => work.newest_old_version().await,
@@ -67,15 +67,15 @@ pub(super) async fn run(table: &Table, options: VacuumOptions, objects: Option<R
     work.finish()
 }
 
-struct Work<'a> {
+struct VacuumRun<'a> {
     table: &'a Table,
     options: VacuumOptions,
     retention: Retention,
-    kept: Kept,
+    kept: RetainedFiles,
     /// The newest version that is known.
     snapshot: Snapshot,
     metrics: VacuumMetrics,
-    shown: Shown,
+    shown: ReportedFiles,
     /// What links lead to.
     linked: HashSet<String>,
     empty: Vec<Path>,
@@ -83,20 +83,20 @@ struct Work<'a> {
 
 /// What became of some files.
 #[derive(Default)]
-struct Tally {
+struct DeletionTally {
     deleted: u64,
     failed: u64,
     error: Option<Error>,
 }
 
-impl<'a> Work<'a> {
-    fn new(table: &'a Table, options: VacuumOptions, retention: Retention, kept: Kept, snapshot: Snapshot) -> Self {
-        let (metrics, shown) = (VacuumMetrics::default(), Shown::new());
+impl<'a> VacuumRun<'a> {
+    fn new(table: &'a Table, options: VacuumOptions, retention: Retention, kept: RetainedFiles, snapshot: Snapshot) -> Self {
+        let (metrics, shown) = (VacuumMetrics::default(), ReportedFiles::new());
         Self { table, options, retention, kept, snapshot, metrics, shown, linked: HashSet::new(), empty: Vec::new() }
     }
 
     /// Looks at all that a source has, and deletes what may go, round by round.
-    async fn clear(&mut self, source: &mut Source) -> Result<()> {
+    async fn clear(&mut self, source: &mut CandidateStream) -> Result<()> {
         // What links lead to may come to light at the very end.
         let most = if self.store().local_path(self.store().root()).is_some() { usize::MAX } else { ROUND };
         let mut round = Vec::new();
@@ -110,7 +110,7 @@ impl<'a> Work<'a> {
     }
 
     /// The candidates among what a source says.
-    fn take(&mut self, part: Part, round: &mut Vec<Found>) {
+    fn take(&mut self, part: CandidateBatch, round: &mut Vec<Candidate>) {
         self.metrics.listed_files += part.files.len() as u64;
         self.metrics.listed_folders += part.folders;
         self.linked.extend(part.linked);
@@ -129,12 +129,12 @@ impl<'a> Work<'a> {
     }
 
     /// Deletes these files, unless they turn out to be needed; the history tells of it.
-    async fn delete_round(&mut self, mut round: Vec<Found>) -> Result<()> {
+    async fn delete_round(&mut self, mut round: Vec<Candidate>) -> Result<()> {
         if round.is_empty() {
             return Ok(());
         }
         if !self.options.dry_run {
-            self.look_again().await?;
+            self.check_newest_version().await?;
         }
         round.retain(|file| self.may_go(file));
         round.sort_unstable_by(|a, b| a.path.cmp(&b.path));
@@ -146,13 +146,13 @@ impl<'a> Work<'a> {
             return Ok(());
         }
         if self.options.log_commits {
-            let start = tell::start(&self.snapshot, &self.options, self.retention, (files, bytes));
+            let start = history::start(&self.snapshot, &self.options, self.retention, (files, bytes));
             self.commit(&start).await?;
         }
-        let mut tally = Tally::default();
+        let mut tally = DeletionTally::default();
         let ended = self.delete_files(round, &mut tally).await.and_then(|()| self.done(&mut tally));
         if self.options.log_commits {
-            let end = tell::end(ended.is_ok(), tally.deleted, self.metrics.listed_folders.max(1));
+            let end = history::end(ended.is_ok(), tally.deleted, self.metrics.listed_folders.max(1));
             if let Err(error) = self.commit(&end).await {
                 let table = self.snapshot.url();
                 tracing::warn!(table, "{table}: vacuumed, but the commit that tells so could not be made: {error}");
@@ -161,11 +161,11 @@ impl<'a> Work<'a> {
         ended
     }
 
-    async fn delete_files(&mut self, round: Vec<Found>, tally: &mut Tally) -> Result<()> {
+    async fn delete_files(&mut self, round: Vec<Candidate>, tally: &mut DeletionTally) -> Result<()> {
         let mut round = round.into_iter().peekable();
         while round.peek().is_some() {
-            self.look_again().await?;
-            let files: Vec<Found> = round.by_ref().take(BETWEEN_CHECKS).filter(|file| self.may_go(file)).collect();
+            self.check_newest_version().await?;
+            let files: Vec<Candidate> = round.by_ref().take(BETWEEN_CHECKS).filter(|file| self.may_go(file)).collect();
             let before = (tally.deleted, tally.failed);
             let store = self.store().clone();
             let mut fates = stream::iter(in_chunks(files)).map(|chunk| delete(store.clone(), chunk)).buffered(AT_ONCE);
@@ -180,7 +180,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    fn count(&mut self, deleted: Deleted, tally: &mut Tally) {
+    fn count(&mut self, deleted: DeletedChunk, tally: &mut DeletionTally) {
         for (file, fate) in deleted.files {
             match fate {
                 Fate::Gone => {
@@ -197,7 +197,7 @@ impl<'a> Work<'a> {
     }
 
     /// An error if any file could not be deleted.
-    fn done(&self, tally: &mut Tally) -> Result<()> {
+    fn done(&self, tally: &mut DeletionTally) -> Result<()> {
         let Some(error) = tally.error.take() else { return Ok(()) };
         let message = format!(
             "{}: {} files were deleted, but {} that should go could not be: what is gone is gone rightly; when the cause is mended, vacuum again \
@@ -210,7 +210,7 @@ impl<'a> Work<'a> {
         Err(Error::new(error.kind().clone(), message).with_source(error))
     }
 
-    fn may_go(&self, file: &Found) -> bool {
+    fn may_go(&self, file: &Candidate) -> bool {
         !self.kept.holds(&file.path) && !self.is_linked(&file.path)
     }
 
@@ -220,7 +220,7 @@ impl<'a> Work<'a> {
     }
 
     /// Others may have committed since: what they brought back stays, and what they decided about the table counts.
-    async fn look_again(&mut self) -> Result<()> {
+    async fn check_newest_version(&mut self) -> Result<()> {
         let newest = self.table.snapshot().await?.by_log().await?;
         check_write(newest.protocol(), newest.url())?;
         self.retention.check(&newest, &self.options)?;
@@ -230,7 +230,7 @@ impl<'a> Work<'a> {
     }
 
     async fn commit(&mut self, operation: &Operation) -> Result<()> {
-        let committed = tell::commit(self.table, &self.options, operation).await?;
+        let committed = history::commit(self.table, &self.options, operation).await?;
         if let Some(snapshot) = committed.snapshot {
             self.snapshot = snapshot;
         }
@@ -256,7 +256,7 @@ impl<'a> Work<'a> {
     /// What the next lite vacuum has to know. Without it that looks at more than it must.
     async fn leave_behind(&self, done: Option<u64>) {
         let Some(version) = done else { return };
-        if let Err(error) = lite::write_last(&self.snapshot, version).await {
+        if let Err(error) = commits::write_last(&self.snapshot, version).await {
             let table = self.snapshot.url();
             tracing::warn!(table, "{table}: vacuumed, but the next lite vacuum will not know it: {error}");
         }
@@ -277,12 +277,12 @@ impl<'a> Work<'a> {
 }
 
 /// Files that were to be deleted together, and what became of them.
-struct Deleted {
-    files: Vec<(Found, Fate)>,
+struct DeletedChunk {
+    files: Vec<(Candidate, Fate)>,
     error: Option<Error>,
 }
 
-fn in_chunks(files: Vec<Found>) -> Vec<Vec<Found>> {
+fn in_chunks(files: Vec<Candidate>) -> Vec<Vec<Candidate>> {
     let mut chunks = Vec::new();
     let mut files = files.into_iter().peekable();
     while files.peek().is_some() {
@@ -292,7 +292,7 @@ fn in_chunks(files: Vec<Found>) -> Vec<Vec<Found>> {
 }
 
 /// Deletes some files, with the checksums that Hadoop may have left beside them.
-async fn delete(store: Store, files: Vec<Found>) -> Result<Deleted> {
+async fn delete(store: Store, files: Vec<Candidate>) -> Result<DeletedChunk> {
     let mut paths = files.iter().map(|file| store.path_of(&file.path)).collect::<Result<Vec<Path>>>()?;
     if store.local_path(store.root()).is_some() {
         for file in &files {
@@ -301,5 +301,5 @@ async fn delete(store: Store, files: Vec<Found>) -> Result<Deleted> {
         }
     }
     let deletion = store.delete_each(&paths).await?;
-    Ok(Deleted { files: files.into_iter().zip(deletion.fates).collect(), error: deletion.error })
+    Ok(DeletedChunk { files: files.into_iter().zip(deletion.fates).collect(), error: deletion.error })
 }

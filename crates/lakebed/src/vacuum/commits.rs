@@ -16,8 +16,8 @@ use lakebed_io::log::{self, CommitPart};
 use lakebed_io::store::Store;
 use serde::{Deserialize, Serialize};
 
-use super::hidden::Hidden;
-use super::list::{Found, Part, Source};
+use super::candidates::{Candidate, CandidateBatch, CandidateStream};
+use super::hidden_names::HiddenNames;
 use crate::{Error, ErrorKind, Result, Snapshot};
 
 /// In the log.
@@ -33,14 +33,14 @@ struct LastVacuum {
 }
 
 /// The commits that a vacuum has to look through.
-pub(super) struct Due {
+pub(super) struct DueCommits {
     store: Store,
     versions: RangeInclusive<u64>,
     /// The first commit of which not all may go yet, since its writer's clock was ahead.
     held_back: Arc<Mutex<Option<u64>>>,
 }
 
-impl Due {
+impl DueCommits {
     /// Those that are older than the cutoff, since the last vacuum. None if there are none.
     pub(super) async fn of(snapshot: &Snapshot, cutoff_ms: i64) -> Result<Option<Self>> {
         let store = snapshot.store();
@@ -62,11 +62,11 @@ impl Due {
     }
 
     /// What they removed, and their files of changed rows, each once.
-    pub(super) fn files(&self, hidden: Hidden, cutoff_ms: i64) -> Source {
+    pub(super) fn files(&self, hidden: HiddenNames, cutoff_ms: i64) -> CandidateStream {
         let commits: Vec<LogPath> = self.versions.clone().map(LogPath::commit).collect();
         let (store, held_back) = (self.store.clone(), Arc::clone(&self.held_back));
         let mut seen = HashSet::new();
-        let reader = Arc::new(Reader { store: store.clone(), hidden, cutoff_ms });
+        let reader = Arc::new(CommitReader { store: store.clone(), hidden, cutoff_ms });
         let read = move |part: CommitPart| {
             let reader = Arc::clone(&reader);
             async move {
@@ -78,13 +78,13 @@ impl Due {
             .map_err(|error| if error.is_not_found() { needs_full(error.message()) } else { error })
             .map_ok(read)
             .try_buffered(crate::snapshot::runs_at_once())
-            .map_ok(move |Removed { mut files, held_back: version }| {
+            .map_ok(move |RemovedFiles { mut files, held_back: version }| {
                 files.retain(|file| seen.insert(FileKey::new(&file.path, None)));
                 if let Some(version) = version {
                     let mut held_back = held_back.lock().unwrap_or_else(PoisonError::into_inner);
                     *held_back = Some(held_back.map_or(version, |before| before.min(version)));
                 }
-                Part { files, ..Part::default() }
+                CandidateBatch { files, ..CandidateBatch::default() }
             })
             .boxed()
     }
@@ -98,21 +98,21 @@ impl Due {
     }
 }
 
-struct Reader {
+struct CommitReader {
     store: Store,
-    hidden: Hidden,
+    hidden: HiddenNames,
     cutoff_ms: i64,
 }
 
 #[derive(Default)]
-struct Removed {
-    files: Vec<Found>,
+struct RemovedFiles {
+    files: Vec<Candidate>,
     held_back: Option<u64>,
 }
 
-impl Reader {
-    fn read(&self, part: &CommitPart) -> Result<Removed> {
-        let mut removed = Removed::default();
+impl CommitReader {
+    fn read(&self, part: &CommitPart) -> Result<RemovedFiles> {
+        let mut removed = RemovedFiles::default();
         each_line(part.part(), |line| match line {
             Line::File(FileLine::Remove(remove)) => {
                 if remove.deletion_timestamp.unwrap_or(0) >= self.cutoff_ms {
@@ -137,10 +137,10 @@ impl Reader {
     }
 
     /// What lies elsewhere, or is hidden, is not the table's to delete.
-    fn push(&self, path: &FilePath, size: Option<i64>, removed: &mut Removed) {
+    fn push(&self, path: &FilePath, size: Option<i64>, removed: &mut RemovedFiles) {
         let path = self.store.name_below_root(path).filter(|path| !self.hidden.hides(path) && self.store.path_of(path).is_ok());
         let size_bytes = size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0);
-        removed.files.extend(path.map(|path| Found { path, size_bytes, modified_ms: None }));
+        removed.files.extend(path.map(|path| Candidate { path, size_bytes, modified_ms: None }));
     }
 }
 

@@ -7,8 +7,8 @@ use futures::stream::FuturesUnordered;
 use lakebed_io::store::{Folder, Store};
 use object_store::path::Path;
 
-use super::hidden::Hidden;
-use super::list::{Found, Part, Source};
+use super::candidates::{Candidate, CandidateBatch, CandidateStream};
+use super::hidden_names::HiddenNames;
 use crate::runtime::stream::produce;
 use crate::{Error, Result};
 
@@ -16,8 +16,8 @@ use crate::{Error, Result};
 const AT_ONCE: usize = 16;
 
 /// All files but hidden ones. What is empty since before `cutoff_ms` is told, too.
-pub(super) fn walk(store: &Store, hidden: Hidden, cutoff_ms: i64) -> Source {
-    let walk = Walk { store: store.clone(), hidden: Arc::new(hidden), cutoff_ms };
+pub(super) fn walk(store: &Store, hidden: HiddenNames, cutoff_ms: i64) -> CandidateStream {
+    let walk = FolderWalk { store: store.clone(), hidden: Arc::new(hidden), cutoff_ms };
     produce(AT_ONCE, |sender| async move {
         let mut running = FuturesUnordered::new();
         // Taken from the end: what is deep comes first, so that the list stays short.
@@ -26,7 +26,7 @@ pub(super) fn walk(store: &Store, hidden: Hidden, cutoff_ms: i64) -> Source {
             while running.len() < AT_ONCE
                 && let Some((folder, page)) = waiting.pop()
             {
-                running.push(walk.look(folder, page));
+                running.push(walk.list(folder, page));
             }
             let Some(looked) = running.next().await else { return Ok(()) };
             let (folder, is_first, mut found) = looked?;
@@ -39,14 +39,14 @@ pub(super) fn walk(store: &Store, hidden: Hidden, cutoff_ms: i64) -> Source {
     })
 }
 
-struct Walk {
+struct FolderWalk {
     store: Store,
-    hidden: Arc<Hidden>,
+    hidden: Arc<HiddenNames>,
     cutoff_ms: i64,
 }
 
-impl Walk {
-    async fn look(&self, folder: Path, page: Option<String>) -> Result<(Path, bool, Folder)> {
+impl FolderWalk {
+    async fn list(&self, folder: Path, page: Option<String>) -> Result<(Path, bool, Folder)> {
         let is_first = page.is_none();
         let found = self.store.list_folder(&folder, page).await?;
         Ok((folder, is_first, found))
@@ -56,15 +56,15 @@ impl Walk {
         self.store.below_root(path).is_some_and(|name| !self.hidden.hides(name))
     }
 
-    fn part(&self, folder: &Path, is_first: bool, found: Folder) -> Part {
+    fn part(&self, folder: &Path, is_first: bool, found: Folder) -> CandidateBatch {
         let is_old = found.modified_ms.is_some_and(|modified| modified < self.cutoff_ms);
         let is_empty = is_old && found.objects.is_empty() && found.links.is_empty() && folder != self.store.root();
         let linked = found.links.iter().filter_map(|target| self.store.below_root(target)).map(str::to_owned).collect();
         let file = |object: object_store::ObjectMeta| {
             let path = self.store.below_root(&object.location).filter(|path| !self.hidden.hides(path))?.to_owned();
-            Some(Found { path, size_bytes: object.size, modified_ms: Some(object.last_modified.timestamp_millis()) })
+            Some(Candidate { path, size_bytes: object.size, modified_ms: Some(object.last_modified.timestamp_millis()) })
         };
-        Part {
+        CandidateBatch {
             files: found.objects.into_iter().filter_map(file).collect(),
             folders: u64::from(is_first),
             linked,

@@ -28,7 +28,7 @@ use crate::{Error, ErrorKind, Result, Snapshot};
 const TOMBSTONES: columns::Columns = &[&["remove", "path"], &["remove", "deletionTimestamp"], &["remove", "deletionVector"]];
 
 /// Files that may not go.
-pub(super) struct Kept {
+pub(super) struct RetainedFiles {
     retention: Retention,
     /// The id of the table, and its version, that all this is known of.
     table_id: String,
@@ -38,7 +38,7 @@ pub(super) struct Kept {
     names: HashSet<FileKey>,
 }
 
-impl Kept {
+impl RetainedFiles {
     /// What a version and the retention keep.
     pub(super) async fn read(snapshot: &Snapshot, retention: Retention) -> Result<Self> {
         let (table_id, version) = (snapshot.metadata().id.clone(), snapshot.version());
@@ -61,7 +61,7 @@ impl Kept {
         }
         let newer: Vec<LogPath> = (self.version + 1..=snapshot.version()).map(LogPath::commit).collect();
         let is_same = snapshot.metadata().id == self.table_id && !newer.is_empty();
-        let taken = if is_same { self.take_commits(snapshot.store(), &newer, Which::All).await } else { Ok(()) };
+        let taken = if is_same { self.take_commits(snapshot.store(), &newer, RetainingActions::All).await } else { Ok(()) };
         match taken {
             Ok(()) if is_same => {}
             Err(error) if !error.is_not_found() => return Err(error),
@@ -97,7 +97,7 @@ impl Kept {
         let layers = snapshot.layers().await?;
         let store = snapshot.store();
         if !layers.hides_nothing() {
-            self.take_commits(store, &snapshot.segment().commits, Which::Tombstones).await?;
+            self.take_commits(store, &snapshot.segment().commits, RetainingActions::Tombstones).await?;
         }
         let Some(files) = &snapshot.segment().checkpoint else { return Ok(()) };
         let content = checkpoint::open(store, files).await?;
@@ -126,7 +126,7 @@ impl Kept {
             return Err(self.forgotten(snapshot));
         }
         let commits: Vec<LogPath> = wanted.map(LogPath::commit).collect();
-        match self.take_commits(snapshot.store(), &commits, Which::Removed).await {
+        match self.take_commits(snapshot.store(), &commits, RetainingActions::RemovedFiles).await {
             Err(error) if error.is_not_found() => Err(self.forgotten(snapshot).with_source(error)),
             taken => taken,
         }
@@ -145,7 +145,7 @@ impl Kept {
         Error::new(ErrorKind::VersionNotFound, message)
     }
 
-    async fn take_commits(&mut self, store: &Store, commits: &[LogPath], which: Which) -> Result<()> {
+    async fn take_commits(&mut self, store: &Store, commits: &[LogPath], which: RetainingActions) -> Result<()> {
         let cutoff_ms = self.retention.cutoff_ms;
         let mut named = pin!(named_by(log::read_commits(store, commits), which, cutoff_ms));
         while let Some(named) = named.try_next().await? {
@@ -161,11 +161,11 @@ impl Kept {
         Ok(())
     }
 
-    fn extend(&mut self, named: Vec<Named>) {
+    fn extend(&mut self, named: Vec<RetainedKey>) {
         for named in named {
             match named {
-                Named::Path(key) => self.paths.insert(key),
-                Named::Name(key) => self.names.insert(key),
+                RetainedKey::Path(key) => self.paths.insert(key),
+                RetainedKey::Name(key) => self.names.insert(key),
             };
         }
     }
@@ -173,26 +173,26 @@ impl Kept {
 
 /// Which actions of a commit keep their files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Which {
+enum RetainingActions {
     /// Removals within the retention.
     Tombstones,
     /// Removals, whenever they say that they were.
-    Removed,
+    RemovedFiles,
     /// Additions and removals.
     All,
 }
 
 /// How a file is known that is kept.
-enum Named {
+enum RetainedKey {
     Path(FileKey),
     Name(FileKey),
 }
 
 fn named_by(
     parts: impl Stream<Item = Result<CommitPart>> + Send + 'static,
-    which: Which,
+    which: RetainingActions,
     cutoff_ms: i64,
-) -> impl Stream<Item = Result<Vec<Named>>> + Send {
+) -> impl Stream<Item = Result<Vec<RetainedKey>>> + Send {
     let read = move |part: CommitPart| async move {
         let work = tokio::task::spawn_blocking(move || named_in(part.part(), which, cutoff_ms));
         work.await.map_err(|error| Error::internal("reading commits").with_source(error))?
@@ -203,12 +203,12 @@ fn named_by(
 fn named_in(part: CommitLines<'_>, which: Which, cutoff_ms: i64) -> Result<Vec<Named>> {
     let mut named = Vec::new();
     each_line(part, |line| match line {
-        Line::File(FileLine::Add(add)) if which == Which::All => {
+        Line::File(FileLine::Add(add)) if which == RetainingActions::All => {
             let vector = add.deletion_vector.map(DeletionVectorDescriptor::from);
             name(&add.path, vector.as_ref(), &mut named)
         }
         Line::File(FileLine::Remove(remove))
-            if which != Which::Tombstones || remove.deletion_timestamp.unwrap_or(0) >= cutoff_ms =>
+            if which != RetainingActions::Tombstones || remove.deletion_timestamp.unwrap_or(0) >= cutoff_ms =>
         {
             let vector = remove.deletion_vector.map(DeletionVectorDescriptor::from);
             name(&remove.path, vector.as_ref(), &mut named)
@@ -219,7 +219,7 @@ fn named_in(part: CommitLines<'_>, which: Which, cutoff_ms: i64) -> Result<Vec<N
 }
 
 /// The file that an action names, and that of its deletion vector.
-fn name(path: &str, vector: Option<&DeletionVectorDescriptor>, named: &mut Vec<Named>) -> Result<()> {
+fn name(path: &str, vector: Option<&DeletionVectorDescriptor>, named: &mut Vec<RetainedKey>) -> Result<()> {
     named.push(key(&FilePath::parse(path)?));
     if let Some(vector) = vector
         && let DvLocation::File { path, .. } = dv::location(vector)?
@@ -229,12 +229,12 @@ fn name(path: &str, vector: Option<&DeletionVectorDescriptor>, named: &mut Vec<N
     Ok(())
 }
 
-fn key(path: &FilePath) -> Named {
+fn key(path: &FilePath) -> RetainedKey {
     match path {
-        FilePath::Relative(path) => Named::Path(FileKey::new(path, None)),
+        FilePath::Relative(path) => RetainedKey::Path(FileKey::new(path, None)),
         FilePath::Absolute(absolute) => {
             let name = absolute.path.rsplit('/').next().unwrap_or_default();
-            Named::Name(FileKey::new(name, None))
+            RetainedKey::Name(FileKey::new(name, None))
         }
     }
 }

@@ -12,12 +12,12 @@ const OTHERS_METADATA: &str = "metadata";
 
 /// Knows hidden names.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Hidden {
+pub(super) struct HiddenNames {
     /// How the folders of partitions begin whose columns have hidden names.
     partitions: Vec<String>,
 }
 
-impl Hidden {
+impl HiddenNames {
     /// By the partition columns of a version, under both of their names.
     pub(super) fn of(snapshot: &Snapshot) -> Self {
         let columns = snapshot.partition_columns().iter().cloned().chain(snapshot.physical_partition_columns());
@@ -48,7 +48,7 @@ mod tests {
 
     #[track_caller]
     fn check(paths: &[&str], hidden: bool) {
-        let names = Hidden::of_columns(["_q".to_owned(), "p".to_owned(), "_a:b".to_owned()]);
+        let names = HiddenNames::of_columns(["_q".to_owned(), "p".to_owned(), "_a:b".to_owned()]);
         for path in paths {
             assert_eq!(names.hides(path), hidden, "{path}");
         }

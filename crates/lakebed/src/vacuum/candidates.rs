@@ -15,7 +15,7 @@ const MOST_SHOWN: usize = 1_000_000;
 
 /// A file that may go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct Candidate {
     /// Below the table, as the store names it.
     pub(super) path: String,
     pub(super) size_bytes: u64,
@@ -25,8 +25,8 @@ pub(super) struct Found {
 
 /// A part of what a source says.
 #[derive(Debug, Default)]
-pub(super) struct Part {
-    pub(super) files: Vec<Found>,
+pub(super) struct CandidateBatch {
+    pub(super) files: Vec<Candidate>,
     /// How many folders it is about.
     pub(super) folders: u64,
     /// Files and folders below the table that something else leads to: they stay, with all that is in them.
@@ -36,23 +36,23 @@ pub(super) struct Part {
 }
 
 /// Where candidates come from.
-pub(super) type Source = BoxStream<'static, Result<Part>>;
+pub(super) type CandidateStream = BoxStream<'static, Result<CandidateBatch>>;
 
 /// The files that the caller gets to see.
-pub(super) struct Shown {
+pub(super) struct ReportedFiles {
     rows: usize,
     paths: StringBuilder,
     sizes: Int64Builder,
     times: TimestampMillisecondBuilder,
 }
 
-impl Shown {
+impl ReportedFiles {
     pub(super) fn new() -> Self {
         let times = TimestampMillisecondBuilder::new().with_timezone("UTC");
         Self { rows: 0, paths: StringBuilder::new(), sizes: Int64Builder::new(), times }
     }
 
-    pub(super) fn push(&mut self, file: &Found) {
+    pub(super) fn push(&mut self, file: &Candidate) {
         if self.rows < MOST_SHOWN {
             self.rows += 1;
             self.paths.append_value(&file.path);
