@@ -23,7 +23,7 @@ const VERSIONS_BEFORE: u64 = 100;
 
 /// What a reader of commits wants.
 #[derive(Clone)]
-pub(super) struct Wanted {
+pub(super) struct CommitReadOptions {
     /// Rows are changes: files that are removed have a place in the order, too, and files of changed rows stand for all others.
     pub(super) feed: bool,
     /// The partition columns of the table, by their physical names.
@@ -56,29 +56,29 @@ pub(super) struct Commit {
     /// Whether it has any file, be it only moved.
     pub(super) has_files: bool,
     /// The files whose rows it adds, in a feed also those whose rows it removes.
-    pub(super) files: Files,
+    pub(super) files: CommitFiles,
     /// The files of changed rows.
-    pub(super) cdc: Files,
+    pub(super) cdc: CommitFiles,
 }
 
 /// Files of a commit in the order of its lines.
 #[derive(Default)]
-pub(super) struct Files {
-    pub(super) weights: Vec<Weight>,
-    pub(super) kept: Vec<Kept>,
+pub(super) struct CommitFiles {
+    pub(super) sizes: Vec<FileSize>,
+    pub(super) kept: Vec<KeptFile>,
     pub(super) have_vectors: bool,
 }
 
 /// What counts of a file when a batch is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Weight {
+pub(super) struct FileSize {
     pub(super) size: u64,
     /// It has a place in the order, but is left out.
     pub(super) is_excluded: bool,
 }
 
 /// A file of which the action is kept.
-pub(super) struct Kept {
+pub(super) struct KeptFile {
     pub(super) is_removal: bool,
     pub(super) file: ScanFile,
 }
@@ -90,8 +90,8 @@ impl Commit {
     }
 
     /// Takes what some of its lines say.
-    fn take(&mut self, part: &CommitPart, wanted: &Wanted) -> Result<()> {
-        let choice = Choice { exclude: wanted.exclude.as_ref(), keep: &wanted.keep, version: self.version };
+    fn take(&mut self, part: &CommitPart, wanted: &CommitReadOptions) -> Result<()> {
+        let choice = FileChoice { exclude: wanted.exclude.as_ref(), keep: &wanted.keep, version: self.version };
         each_line(part.part(), |line| {
             self.has_files |= matches!(line, Line::File(_) | Line::Other(Action::Cdc(_)));
             match line {
@@ -99,19 +99,19 @@ impl Commit {
                     self.adds_rows = true;
                     self.files.have_vectors |= add.deletion_vector.is_some();
                     if self.files.count(&add.path, add.size, &choice)? {
-                        self.files.kept.push(Kept { is_removal: false, file: added(add)? });
+                        self.files.kept.push(KeptFile { is_removal: false, file: added(add)? });
                     }
                 }
                 Line::File(FileLine::Remove(remove)) if remove.data_change => {
                     self.removed.get_or_insert_with(|| remove.path.clone().into_owned());
                     self.files.have_vectors |= wanted.feed && remove.deletion_vector.is_some();
                     if wanted.feed && self.files.count(&remove.path, remove.size.unwrap_or(0), &choice)? {
-                        self.files.kept.push(Kept { is_removal: true, file: removed(remove, &wanted.partition_columns) });
+                        self.files.kept.push(KeptFile { is_removal: true, file: removed(remove, &wanted.partition_columns) });
                     }
                 }
                 Line::Other(Action::Cdc(cdc)) => {
                     if wanted.feed && self.cdc.count(&cdc.path, cdc.size, &choice)? {
-                        self.cdc.kept.push(Kept { is_removal: false, file: changed(cdc) });
+                        self.cdc.kept.push(KeptFile { is_removal: false, file: changed(cdc) });
                     }
                 }
                 Line::Other(Action::Metadata(metadata)) => self.metadata = Some(metadata),
@@ -125,19 +125,19 @@ impl Commit {
 }
 
 /// Which files of a commit are chosen.
-struct Choice<'a> {
+struct FileChoice<'a> {
     exclude: Option<&'a Regex>,
     keep: &'a Range<(u64, u64)>,
     version: u64,
 }
 
-impl Files {
+impl CommitFiles {
     /// Gives a file the next place; whether its action is to be kept.
-    fn count(&mut self, path: &str, size: i64, choice: &Choice<'_>) -> Result<bool> {
+    fn count(&mut self, path: &str, size: i64, choice: &FileChoice<'_>) -> Result<bool> {
         let size = u64::try_from(size).map_err(|_| Error::corrupt(path, format!("the log says that its size is {size}")))?;
         let is_excluded = choice.exclude.is_some_and(|exclude| exclude.is_match(path));
-        let place = self.weights.len() as u64;
-        self.weights.push(Weight { size, is_excluded });
+        let place = self.sizes.len() as u64;
+        self.sizes.push(FileSize { size, is_excluded });
         Ok(!is_excluded && choice.keep.contains(&(choice.version, place)))
     }
 }
@@ -180,7 +180,7 @@ fn changed(cdc: Cdc) -> ScanFile {
 /// The commits from a version on, oldest first.
 pub(super) struct Commits {
     store: Store,
-    wanted: Wanted,
+    wanted: CommitReadOptions,
     /// The version that comes now.
     next: u64,
     /// The last that is wanted.
@@ -196,7 +196,7 @@ pub(super) struct Commits {
 
 impl Commits {
     /// The commits of these versions, as far as they are there.
-    pub(super) fn new(store: &Store, wanted: Wanted, versions: RangeInclusive<u64>) -> Self {
+    pub(super) fn new(store: &Store, wanted: CommitReadOptions, versions: RangeInclusive<u64>) -> Self {
         let (next, last) = versions.into_inner();
         let parts = Box::pin(futures::stream::empty());
         Self { store: store.clone(), wanted, next, last, listed: VecDeque::new(), parts, is_end: false, newest_time_ms: None }

@@ -16,7 +16,7 @@ use lakebed_core::schema::{PrimitiveType, StructField, StructType, parse};
 use lakebed_expr::Predicate;
 use serde_json::Value;
 
-use super::commits::{ALL, Commit, Commits, Kept, Wanted, lost};
+use super::commits::{ALL, Commit, CommitReadOptions, Commits, KeptFile, lost};
 use crate::runtime::stream::{RecordBatchStream, produce};
 use crate::scan::balance::balanced;
 use crate::scan::output::OutputColumn;
@@ -188,7 +188,7 @@ impl Changes {
 
     fn commits(&self) -> Commits {
         let partition_columns = self.snapshot.physical_partition_columns();
-        let wanted = Wanted { feed: true, partition_columns, exclude: None, keep: ALL, tolerate_loss: false };
+        let wanted = CommitReadOptions { feed: true, partition_columns, exclude: None, keep: ALL, tolerate_loss: false };
         Commits::new(self.snapshot.store(), wanted, self.versions.clone())
     }
 
@@ -319,7 +319,7 @@ pub(super) fn changes_nothing(commit: &Commit) -> bool {
 pub(super) fn changed_files(commit: Commit) -> Result<Vec<ScanFile>> {
     let (version, timestamp_ms) = (commit.version, commit.timestamp_ms());
     let change = |change_type| Some(FileChange { change_type, version, timestamp_ms });
-    if !commit.cdc.weights.is_empty() {
+    if !commit.cdc.sizes.is_empty() {
         let files = commit.cdc.kept.into_iter().map(|kept| kept.file);
         return Ok(files.map(|file| ScanFile { change: change(ChangeType::InFile), ..file }).collect());
     }
@@ -335,7 +335,7 @@ pub(super) fn changed_files(commit: Commit) -> Result<Vec<ScanFile>> {
     let vector_at =
         |at: Option<&usize>| at.and_then(|at| commit.files.kept.get(*at)).map(|kept| kept.file.deletion_vector.clone());
     let mut files = Vec::with_capacity(commit.files.kept.len());
-    for Kept { is_removal, file } in &commit.files.kept {
+    for KeptFile { is_removal, file } in &commit.files.kept {
         let other = vector_at(if *is_removal { added.get(&file.path) } else { removed.get(&file.path) });
         let change = change(if *is_removal { ChangeType::Delete } else { ChangeType::Insert });
         match other {

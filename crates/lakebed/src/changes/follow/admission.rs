@@ -1,13 +1,13 @@
 //! How much of what is new goes into one batch: the rules of Delta Spark's streams, on numbers alone.
 //!
-//! A [`Walk`] passes over the initial snapshot and the commits behind an offset, and remembers the last place that it reached. Files are
+//! A [`BatchWalk`] passes over the initial snapshot and the commits behind an offset, and remembers the last place that it reached. Files are
 //! taken as long as there is room before each, so that the first always fits. Beginnings and ends of commits are free. A commit of the
 //! change feed whose files belong together, because they are changed rows or deletion vectors, is taken as a whole or not at all.
 
 use std::ops::ControlFlow;
 
 use super::offset::{Offset, Position};
-use crate::changes::commits::Weight;
+use crate::changes::commits::FileSize;
 
 /// How much a batch may hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -24,7 +24,7 @@ pub struct ReadLimits {
 pub(super) struct FeedCommit<'a> {
     pub(super) version: u64,
     /// The files, in order.
-    pub(super) files: &'a [Weight],
+    pub(super) files: &'a [FileSize],
     /// They hold changed rows.
     pub(super) are_changes: bool,
     /// They belong together by their deletion vectors.
@@ -36,14 +36,14 @@ pub(super) struct FeedCommit<'a> {
 }
 
 /// What is left of the limits.
-struct Room {
+struct BatchRoom {
     files: i128,
     bytes: i128,
     /// Something of this batch was taken already.
     has_begun: bool,
 }
 
-impl Room {
+impl BatchRoom {
     fn is_left(&self) -> bool {
         self.files > 0 && self.bytes > 0
     }
@@ -71,25 +71,25 @@ impl Room {
 
 /// A place that a walk passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum CommitPosition {
     At(Position),
     /// Behind all files of the commit.
     End,
 }
 
 /// The way from an offset on.
-pub(super) struct Walk {
+pub(super) struct BatchWalk {
     start: Offset,
     until: Option<(u64, Position)>,
-    room: Option<Room>,
-    last: Option<(u64, Place)>,
+    room: Option<BatchRoom>,
+    last: Option<(u64, CommitPosition)>,
 }
 
-impl Walk {
+impl BatchWalk {
     /// From an offset on, as far as limits allow.
     pub(super) fn new(start: &Offset, limits: &ReadLimits) -> Self {
         let amount = |limit: Option<u64>| limit.map_or(i128::MAX, i128::from);
-        let room = Room { files: amount(limits.max_files), bytes: amount(limits.max_bytes), has_begun: false };
+        let room = BatchRoom { files: amount(limits.max_files), bytes: amount(limits.max_bytes), has_begun: false };
         let is_limited = limits.max_files.is_some() || limits.max_bytes.is_some();
         Self {
             start: start.clone(),
@@ -101,7 +101,7 @@ impl Walk {
 
     /// Whether there may be room for more.
     pub(super) fn has_room(&self) -> bool {
-        self.room.as_ref().is_none_or(Room::is_left)
+        self.room.as_ref().is_none_or(BatchRoom::is_left)
     }
 
     /// Whether nothing of a version is wanted.
@@ -114,8 +114,8 @@ impl Walk {
         let (version, place) = self.last?;
         let (version, position, is_initial) = match place {
             // The commit never has to be looked at again.
-            Place::End => (version + 1, Position::Base, false),
-            Place::At(position) => (version, position, self.start.is_initial && version == self.start.version),
+            CommitPosition::End => (version + 1, Position::Base, false),
+            CommitPosition::At(position) => (version, position, self.start.is_initial && version == self.start.version),
         };
         Some(Offset { table_id: self.start.table_id.clone(), version, position, is_initial })
     }
@@ -127,15 +127,15 @@ impl Walk {
         changes_schema: bool,
         sizes: impl IntoIterator<Item = u64>,
     ) -> ControlFlow<()> {
-        self.pass_free(version, Place::At(Position::Base))?;
+        self.pass_free(version, CommitPosition::At(Position::Base))?;
         if changes_schema {
-            self.pass_free(version, Place::At(Position::SchemaChange))?;
+            self.pass_free(version, CommitPosition::At(Position::SchemaChange))?;
             return ControlFlow::Break(());
         }
         for (index, size) in (0..).zip(sizes) {
             self.pass_file(version, index, size)?;
         }
-        self.pass_free(version, Place::End)
+        self.pass_free(version, CommitPosition::End)
     }
 
     /// Passes a commit of a change feed.
@@ -146,23 +146,23 @@ impl Walk {
         }
         let counted = (0..).zip(commit.files).filter(|(_, file)| !file.is_excluded && !commit.is_skipped);
         if self.room.is_some() && (commit.are_changes || commit.have_vectors) {
-            let mut entries: Vec<(Place, u64)> =
-                counted.map(|(index, file)| (Place::At(Position::File(index)), file.size)).collect();
+            let mut entries: Vec<(CommitPosition, u64)> =
+                counted.map(|(index, file)| (CommitPosition::At(Position::File(index)), file.size)).collect();
             // As in Delta Spark, the beginning and the end count here, and files of changed rows come without.
             if !commit.are_changes {
-                entries.insert(0, (Place::At(Position::Base), 0));
-                entries.push((Place::End, 0));
+                entries.insert(0, (CommitPosition::At(Position::Base), 0));
+                entries.push((CommitPosition::End, 0));
             }
             return self.pass_together(version, entries);
         }
-        self.pass_free(version, Place::At(Position::Base))?;
+        self.pass_free(version, CommitPosition::At(Position::Base))?;
         for (index, file) in counted {
             self.pass_file(version, index, file.size)?;
         }
-        self.pass_free(version, Place::End)
+        self.pass_free(version, CommitPosition::End)
     }
 
-    fn pass_together(&mut self, version: u64, mut entries: Vec<(Place, u64)>) -> ControlFlow<()> {
+    fn pass_together(&mut self, version: u64, mut entries: Vec<(CommitPosition, u64)>) -> ControlFlow<()> {
         entries.retain(|(place, _)| self.is_ahead(version, *place) && self.check_until(version, *place).is_continue());
         let Some((last, _)) = entries.last() else { return ControlFlow::Continue(()) };
         let bytes = entries.iter().map(|(_, size)| size).sum();
@@ -174,7 +174,7 @@ impl Walk {
     }
 
     fn pass_file(&mut self, version: u64, index: u64, size: u64) -> ControlFlow<()> {
-        let place = Place::At(Position::File(index));
+        let place = CommitPosition::At(Position::File(index));
         self.check_until(version, place)?;
         if !self.is_ahead(version, place) {
             return ControlFlow::Continue(());
@@ -186,7 +186,7 @@ impl Walk {
         ControlFlow::Continue(())
     }
 
-    fn pass_free(&mut self, version: u64, place: Place) -> ControlFlow<()> {
+    fn pass_free(&mut self, version: u64, place: CommitPosition) -> ControlFlow<()> {
         self.check_until(version, place)?;
         if self.is_ahead(version, place) {
             self.room.iter_mut().for_each(|room| room.has_begun = true);
@@ -195,13 +195,13 @@ impl Walk {
         ControlFlow::Continue(())
     }
 
-    fn is_ahead(&self, version: u64, place: Place) -> bool {
-        (version, place) > (self.start.version, Place::At(self.start.position))
+    fn is_ahead(&self, version: u64, place: CommitPosition) -> bool {
+        (version, place) > (self.start.version, CommitPosition::At(self.start.position))
     }
 
-    fn check_until(&self, version: u64, place: Place) -> ControlFlow<()> {
+    fn check_until(&self, version: u64, place: CommitPosition) -> ControlFlow<()> {
         match self.until {
-            Some((until, position)) if (version, place) > (until, Place::At(position)) => ControlFlow::Break(()),
+            Some((until, position)) if (version, place) > (until, CommitPosition::At(position)) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         }
     }

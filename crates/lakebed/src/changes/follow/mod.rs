@@ -1,19 +1,19 @@
 //! Following a table as a stream does: batch by batch from offset to offset, as Delta Spark's streaming source.
 //!
-//! A new stream gives the rows that are there (`initial`), then those of each commit. [`Follow::latest_offset`] decides how far a batch goes
-//! (`admission`), [`Follow::tasks`] what it reads (`batch`); both look at the commits with the same rules (`rules`), and the same offsets
+//! A new stream gives the rows that are there (`initial_files`), then those of each commit. [`Follow::latest_offset`] decides how far a batch goes
+//! (`admission`), [`Follow::tasks`] what it reads (`batch`); both look at the commits with the same rules (`commit_rules`), and the same offsets
 //! always give the same tasks. A stream reads with one schema (`schema`), which it may keep in a log (`tracking`, `tracked_schema`, `evolution`). Nothing has to be
 //! remembered but the last offset.
 
 mod admission;
 mod batch;
+mod commit_rules;
 mod evolution;
-mod initial;
+mod initial_files;
+mod initial_offset;
 mod offset;
 mod options;
-mod rules;
 mod schema;
-mod start;
 mod tracked_schema;
 mod tracking;
 
@@ -26,11 +26,11 @@ use lakebed_core::action::Protocol;
 use lakebed_core::schema::StructType;
 use tokio::sync::{Mutex, OnceCell};
 
-use self::admission::{FeedCommit, Walk};
-use self::initial::InitialFiles;
+use self::admission::{BatchWalk, FeedCommit};
+use self::initial_files::InitialFiles;
 use self::schema::{Schema, check_table};
 use self::tracking::SchemaLog;
-use super::commits::{Commit, Commits, NONE, Wanted};
+use super::commits::{Commit, CommitReadOptions, Commits, NONE};
 use super::feed::{changes_nothing, feed_columns, with_feed_columns};
 use crate::scan::ScanSpec;
 use crate::{Result, Snapshot, Table};
@@ -142,7 +142,7 @@ impl Follow {
 
     /// The offset before everything that a new stream reads.
     pub async fn initial_offset(&self) -> Result<Offset> {
-        let start = self.start.get_or_try_init(|| start::initial_offset(&self.snapshot, self.options.start));
+        let start = self.start.get_or_try_init(|| initial_offset::initial_offset(&self.snapshot, self.options.start));
         start.await.cloned()
     }
 
@@ -186,7 +186,7 @@ impl Follow {
     }
 
     async fn end_of_batch(&self, begin: &Offset, limits: &ReadLimits) -> Result<Option<Offset>> {
-        let mut walk = Walk::new(begin, limits);
+        let mut walk = BatchWalk::new(begin, limits);
         let mut version = begin.version;
         if begin.is_initial {
             let files = self.initial_files(version).await?;
@@ -202,7 +202,7 @@ impl Follow {
         {
             let is_skipped = self.check_commit(&commit).await?;
             if !self.options.read_change_feed {
-                let sizes = commit.files.weights.iter().map(|file| file.size).filter(|_| !is_skipped);
+                let sizes = commit.files.sizes.iter().map(|file| file.size).filter(|_| !is_skipped);
                 if walk.pass_files(commit.version, self.changes_schema(&commit).await?, sizes).is_break() {
                     break;
                 }
@@ -214,11 +214,11 @@ impl Follow {
     }
 
     async fn feed_commit<'a>(&self, commit: &'a Commit) -> Result<FeedCommit<'a>> {
-        let are_changes = !commit.cdc.weights.is_empty();
+        let are_changes = !commit.cdc.sizes.is_empty();
         let files = if are_changes { &commit.cdc } else { &commit.files };
         Ok(FeedCommit {
             version: commit.version,
-            files: &files.weights,
+            files: &files.sizes,
             are_changes,
             have_vectors: files.have_vectors,
             is_skipped: !are_changes && changes_nothing(commit),
@@ -227,7 +227,7 @@ impl Follow {
     }
 
     fn commits(&self, versions: RangeInclusive<u64>, keep: Range<(u64, u64)>) -> Commits {
-        let wanted = Wanted {
+        let wanted = CommitReadOptions {
             feed: self.options.read_change_feed,
             partition_columns: self.snapshot.physical_partition_columns(),
             exclude: self.options.exclude.clone(),

@@ -57,7 +57,7 @@ const SCHEMA_FORM: i64 = 3;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Json {
+struct OffsetJson {
     source_version: i64,
     reservoir_id: String,
     reservoir_version: i64,
@@ -110,7 +110,7 @@ impl std::str::FromStr for Offset {
     fn from_str(text: &str) -> Result<Self> {
         let refused =
             |reason: String| Error::invalid_input(format!("not an offset of a stream of a Delta table: {reason}: {text}"));
-        let json: Json = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
+        let json: OffsetJson = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
         match json.source_version {
             FORM | SCHEMA_FORM => {}
             form if form > SCHEMA_FORM => {
@@ -132,7 +132,7 @@ impl std::str::FromStr for Offset {
 /// As Delta Spark writes it, key by key.
 impl fmt::Display for Offset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let json = Json {
+        let json = OffsetJson {
             source_version: if self.position.is_schema_change() { SCHEMA_FORM } else { FORM },
             reservoir_id: self.table_id.clone(),
             reservoir_version: self.version.cast_signed(),

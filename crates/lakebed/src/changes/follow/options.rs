@@ -88,7 +88,7 @@ impl Allowed {
 impl FollowOptions {
     /// Options by Delta Spark's names, in any case. Others are none of a stream's business.
     pub fn parse(options: &HashMap<String, String>) -> Result<Self> {
-        let given = Given(options.iter().map(|(name, value)| (name.to_lowercase(), value.as_str())).collect());
+        let given = OptionMap(options.iter().map(|(name, value)| (name.to_lowercase(), value.as_str())).collect());
         Ok(Self {
             start: given.start()?,
             max_files: given.parsed("maxFilesPerTrigger", |text| positive(text.parse().ok(), "must be a number above 0"))?,
@@ -122,9 +122,9 @@ impl FollowOptions {
 }
 
 /// Options by their names in small letters.
-struct Given<'a>(HashMap<String, &'a str>);
+struct OptionMap<'a>(HashMap<String, &'a str>);
 
-impl<'a> Given<'a> {
+impl<'a> OptionMap<'a> {
     fn text(&self, name: &str) -> Option<&'a str> {
         self.0.get(&name.to_lowercase()).copied()
     }

@@ -5,7 +5,7 @@ use lakebed_core::action::Protocol;
 use super::options::FollowOptions;
 use super::schema::Schema;
 use super::tracking::{SchemaLog, TrackedSchema, check_allowed};
-use crate::changes::commits::{Commits, NONE, Wanted};
+use crate::changes::commits::{CommitReadOptions, Commits, NONE};
 use crate::{ErrorKind, Result, Snapshot};
 
 /// What a stream reads with that has a log, if the log says it. Changes of schema that follow each other without a file in between are passed
@@ -29,7 +29,8 @@ pub(super) async fn tracked_schema(
 
 /// The last of the changes of schema that follow this one at once.
 async fn merged(table: &Snapshot, current: &TrackedSchema) -> Result<Option<TrackedSchema>> {
-    let wanted = Wanted { feed: false, partition_columns: Vec::new(), exclude: None, keep: NONE, tolerate_loss: false };
+    let wanted =
+        CommitReadOptions { feed: false, partition_columns: Vec::new(), exclude: None, keep: NONE, tolerate_loss: false };
     let first = current.delta_commit_version;
     let mut commits = Commits::new(table.store(), wanted, first..=table.version());
     let (mut metadata, mut protocol) = (None, None);

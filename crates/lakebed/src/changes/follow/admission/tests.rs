@@ -25,7 +25,7 @@ fn show(offset: Option<Offset>) -> String {
 /// How far a batch gets through commits of files of these sizes, which begin with version 1.
 #[track_caller]
 fn check(commits: &[&[u64]], start: Offset, limits: &ReadLimits, expected: &str) {
-    let mut walk = Walk::new(&start, limits);
+    let mut walk = BatchWalk::new(&start, limits);
     for (version, sizes) in (1..).zip(commits).filter(|(version, _)| *version >= start.version) {
         if walk.pass_files(version, false, sizes.iter().copied()).is_break() {
             break;
@@ -80,29 +80,29 @@ fn last_file_ends_initial_snapshot() {
 
 #[test]
 fn a_change_of_schema_ends_a_batch() {
-    let mut walk = Walk::new(&offset(1, Position::Base, false), &limits(9, 0));
+    let mut walk = BatchWalk::new(&offset(1, Position::Base, false), &limits(9, 0));
     assert!(walk.pass_files(1, false, [1]).is_continue());
     assert!(walk.pass_files(2, true, [1]).is_break());
     assert_eq!(show(walk.reached()), "2:!");
-    let mut walk = Walk::new(&offset(2, Position::AfterSchemaChange, false), &limits(9, 0));
+    let mut walk = BatchWalk::new(&offset(2, Position::AfterSchemaChange, false), &limits(9, 0));
     assert!(walk.pass_files(2, false, [1]).is_continue());
     assert_eq!(show(walk.reached()), "3:-");
 }
 
 /// A commit of a change feed with files of these sizes.
-fn feed<'a>(version: u64, files: &'a [Weight], are_changes: bool, have_vectors: bool) -> FeedCommit<'a> {
+fn feed<'a>(version: u64, files: &'a [FileSize], are_changes: bool, have_vectors: bool) -> FeedCommit<'a> {
     FeedCommit { version, files, are_changes, have_vectors, is_skipped: false, changes_schema: false }
 }
 
-fn weights(sizes: &[u64]) -> Vec<Weight> {
-    sizes.iter().map(|size| Weight { size: *size, is_excluded: false }).collect()
+fn sizes(sizes: &[u64]) -> Vec<FileSize> {
+    sizes.iter().map(|size| FileSize { size: *size, is_excluded: false }).collect()
 }
 
 #[test]
 fn changed_rows_of_a_commit_stay_together() {
-    let (first, second) = (weights(&[5, 5]), weights(&[5, 5]));
+    let (first, second) = (sizes(&[5, 5]), sizes(&[5, 5]));
     let through = |limits: &ReadLimits, are_changes, have_vectors| {
-        let mut walk = Walk::new(&offset(1, Position::Base, false), limits);
+        let mut walk = BatchWalk::new(&offset(1, Position::Base, false), limits);
         for (version, files) in [(1, &first), (2, &second)] {
             let commit = feed(version, files, are_changes, have_vectors);
             if !walk.has_room() || walk.pass_feed_commit(&commit).is_break() {
@@ -125,12 +125,15 @@ fn changed_rows_of_a_commit_stay_together() {
 
 #[test]
 fn skipped_files_take_no_room_in_batch() {
-    let files =
-        [Weight { size: 5, is_excluded: true }, Weight { size: 5, is_excluded: false }, Weight { size: 5, is_excluded: false }];
-    let mut walk = Walk::new(&offset(1, Position::Base, false), &limits(1, 0));
+    let files = [
+        FileSize { size: 5, is_excluded: true },
+        FileSize { size: 5, is_excluded: false },
+        FileSize { size: 5, is_excluded: false },
+    ];
+    let mut walk = BatchWalk::new(&offset(1, Position::Base, false), &limits(1, 0));
     assert!(walk.pass_feed_commit(&feed(1, &files, false, false)).is_break());
     assert_eq!(show(walk.reached()), "1:1");
-    let mut walk = Walk::new(&offset(1, Position::Base, false), &limits(1, 0));
+    let mut walk = BatchWalk::new(&offset(1, Position::Base, false), &limits(1, 0));
     let skipped = FeedCommit { is_skipped: true, ..feed(1, &files, false, false) };
     assert!(walk.pass_feed_commit(&skipped).is_continue());
     assert_eq!(show(walk.reached()), "2:-");
@@ -147,7 +150,7 @@ proptest! {
         let mut start = offset(1, Position::Base, is_initial);
         let mut passed: Vec<(u64, u64)> = Vec::new();
         for (files, bytes) in batches.into_iter().chain([(0, 0)]) {
-            let mut walk = Walk::new(&start, &limits(files, bytes));
+            let mut walk = BatchWalk::new(&start, &limits(files, bytes));
             for (version, sizes) in (1..).zip(&commits).filter(|(version, _)| *version >= start.version) {
                 if walk.pass_files(version, false, sizes.iter().copied()).is_break() {
                     break;

@@ -25,11 +25,11 @@ pub(super) struct InitialFiles {
     pub(super) version: u64,
     partitions: Vec<String>,
     batches: Vec<FileBatch>,
-    order: Vec<Ranked>,
+    order: Vec<SortedFile>,
 }
 
 /// Where a file is kept.
-struct Ranked {
+struct SortedFile {
     batch: u32,
     row: u32,
     size: u64,
@@ -89,7 +89,7 @@ impl InitialFiles {
     }
 }
 
-fn sorted(batches: &[FileBatch]) -> Result<Vec<Ranked>> {
+fn sorted(batches: &[FileBatch]) -> Result<Vec<SortedFile>> {
     let mut keys = Vec::new();
     for (number, batch) in batches.iter().enumerate() {
         let (paths, sizes) = (batch.paths()?, batch.longs(column::SIZE)?);
@@ -98,7 +98,7 @@ fn sorted(batches: &[FileBatch]) -> Result<Vec<Ranked>> {
             let size = sizes.value(row);
             let size = u64::try_from(size)
                 .map_err(|_| Error::corrupt(paths.value(row), format!("the log says that its size is {size}")))?;
-            let file = Ranked { batch: number as u32, row: row as u32, size };
+            let file = SortedFile { batch: number as u32, row: row as u32, size };
             keys.push((times.value(row), paths.value(row), file));
         }
     }
