@@ -10,11 +10,11 @@ use lakebed_core::path::checkpoint_name;
 use lakebed_io::checkpoint::{CheckpointFile, count_rows};
 use lakebed_io::store::Existing;
 
-use super::state::{State, groups_at_once};
-use super::written::{Summary, Written};
+use super::state::{CheckpointState, groups_at_once};
+use super::written::{WrittenCheckpoint, WrittenCounts};
 use crate::{Result, Snapshot};
 
-pub(super) async fn write(snapshot: &Snapshot, rows: CheckpointRows, state: State) -> Result<Written> {
+pub(super) async fn write(snapshot: &Snapshot, rows: CheckpointRows, state: CheckpointState) -> Result<WrittenCheckpoint> {
     let store = snapshot.store();
     let name = checkpoint_name(snapshot.version());
     let path = store.log_path(&name)?;
@@ -34,10 +34,10 @@ pub(super) async fn write(snapshot: &Snapshot, rows: CheckpointRows, state: Stat
     if is_ours || !has_our_files {
         summary.check(found, &store.describe(&path))?;
     }
-    Ok(Written { name, size_bytes, summary, hint: Hint::default() })
+    Ok(WrittenCheckpoint { name, size_bytes, summary, hint: Hint::default() })
 }
 
-async fn append_all(file: &mut CheckpointFile, rows: Arc<CheckpointRows>, state: State) -> Result<Summary> {
+async fn append_all(file: &mut CheckpointFile, rows: Arc<CheckpointRows>, state: CheckpointState) -> Result<WrittenCounts> {
     let first = rows.others(state.others())?;
     let encoders = file.encoders();
     let encoded = state.groups(first).map(|group| {
@@ -45,7 +45,7 @@ async fn append_all(file: &mut CheckpointFile, rows: Arc<CheckpointRows>, state:
         async move { group?.encode(rows, encoder?).await }
     });
     let mut encoded = pin!(encoded.buffered(groups_at_once()));
-    let mut summary = Summary::default();
+    let mut summary = WrittenCounts::default();
     while let Some((row_group, of_group)) = encoded.try_next().await? {
         summary.add(&of_group);
         file.append(row_group).await?;

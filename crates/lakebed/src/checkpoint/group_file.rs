@@ -8,8 +8,8 @@ use lakebed_io::checkpoint::{CheckpointFile, count_rows};
 use lakebed_io::store::{Existing, Store};
 use object_store::path::Path;
 
-use super::state::Group;
-use super::written::Summary;
+use super::state::CheckpointGroup;
+use super::written::WrittenCounts;
 use crate::Result;
 
 /// Writes a file of one group, reads it again, and tells its size and what is in it.
@@ -17,8 +17,8 @@ pub(super) async fn write_group(
     store: &Store,
     (path, existing): (&Path, Existing),
     (rows, schema): (Arc<CheckpointRows>, SchemaRef),
-    group: Group,
-) -> Result<(u64, Summary)> {
+    group: CheckpointGroup,
+) -> Result<(u64, WrittenCounts)> {
     let mut file = CheckpointFile::begin(store, path, schema, existing).await?;
     let (row_group, summary) = match group.encode(rows, file.encoders().begin()?).await {
         Ok(encoded) => encoded,

@@ -22,9 +22,9 @@ use crate::clustering::clustering_paths;
 use crate::snapshot::commit_info;
 use crate::{Error, Result, Snapshot};
 
-use state::State;
+use state::CheckpointState;
 pub(crate) use v2::write_compatible_top;
-use written::Written;
+use written::WrittenCheckpoint;
 
 /// The protocol's name of the feature without which no V2 checkpoint may be written.
 const V2_FEATURE: &str = "v2Checkpoint";
@@ -76,7 +76,7 @@ impl Snapshot {
     }
 
     async fn write_checkpoint(&self) -> Result<CheckpointOutcome> {
-        let state = State::read(self).await?;
+        let state = CheckpointState::read(self).await?;
         let others = state.others().to_vec();
         let rows = self.checkpoint_rows(&others)?;
         let written = match self.writes_v2() {
@@ -122,7 +122,7 @@ impl Snapshot {
         self.properties().checkpoint_policy == CheckpointPolicy::V2 && supported_features(self.protocol()).contains(&V2_FEATURE)
     }
 
-    fn hint_at(&self, written: &Written) -> Hint {
+    fn hint_at(&self, written: &WrittenCheckpoint) -> Hint {
         let long = |count: u64| i64::try_from(count).ok();
         Hint {
             version: self.version(),

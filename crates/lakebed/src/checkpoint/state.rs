@@ -17,7 +17,7 @@ use lakebed_io::checkpoint::{self, Content, Encoder, RowGroup};
 use lakebed_io::log;
 use tokio::sync::mpsc::Sender;
 
-use super::written::Summary;
+use super::written::WrittenCounts;
 use crate::runtime::stream::produce;
 use crate::scan::plan::{Plan, PlanOptions};
 use crate::{Error, Result, Snapshot};
@@ -34,7 +34,7 @@ pub(super) fn groups_at_once() -> usize {
 }
 
 /// What a checkpoint is made of.
-pub(super) struct State {
+pub(super) struct CheckpointState {
     snapshot: Snapshot,
     others: Vec<Action>,
     /// The checkpoint below the commits.
@@ -43,8 +43,8 @@ pub(super) struct State {
 
 /// Rows that become one row group, or one sidecar.
 #[derive(Default)]
-pub(super) struct Group {
-    pieces: Vec<Piece>,
+pub(super) struct CheckpointGroup {
+    pieces: Vec<GroupRows>,
     bytes: usize,
     rows: usize,
 }
@@ -55,7 +55,7 @@ enum Piece {
     Tombstones(RecordBatch),
 }
 
-impl State {
+impl CheckpointState {
     /// Reads everything but files.
     pub(super) async fn read(snapshot: &Snapshot) -> Result<Self> {
         let layers = snapshot.layers().await?;
@@ -86,26 +86,26 @@ impl State {
     /// Files and tombstones, behind the rows of `first`.
     pub(super) fn groups(self, first: Vec<ActionRows>) -> BoxStream<'static, Result<Group>> {
         produce(1, |sender| async move {
-            let mut group = Group::default();
-            first.into_iter().for_each(|rows| group.push(Piece::Others(rows)));
-            let mut sink = Sink { sender: &sender, group };
+            let mut group = CheckpointGroup::default();
+            first.into_iter().for_each(|rows| group.push(GroupRows::Others(rows)));
+            let mut sink = GroupSender { sender: &sender, group };
             self.send_files(&mut sink).await?;
             self.send_tombstones(&mut sink).await?;
             sink.flush().await
         })
     }
 
-    async fn send_files(&self, sink: &mut Sink<'_>) -> Result<()> {
+    async fn send_files(&self, sink: &mut GroupSender<'_>) -> Result<()> {
         let options = PlanOptions { whole_actions: true, ..PlanOptions::default() };
         let mut files = Plan::new(&self.snapshot, None, options)?.files();
         while let Some(files) = files.try_next().await? {
-            sink.push(Piece::Files(files)).await?;
+            sink.push(GroupRows::Files(files)).await?;
         }
         Ok(())
     }
 
     /// Those of the commits above the old checkpoint, then its own.
-    async fn send_tombstones(&self, sink: &mut Sink<'_>) -> Result<()> {
+    async fn send_tombstones(&self, sink: &mut GroupSender<'_>) -> Result<()> {
         let snapshot = &self.snapshot;
         let expired_ms = snapshot.env().now_ms().saturating_sub(snapshot.properties().deleted_file_retention_ms);
         let layers = snapshot.layers().await?;
@@ -124,7 +124,7 @@ impl State {
     }
 }
 
-async fn send_old_tombstones(old: &Content, layers: &Layers, expired_ms: i64, sink: &mut Sink<'_>) -> Result<()> {
+async fn send_old_tombstones(old: &Content, layers: &Layers, expired_ms: i64, sink: &mut GroupSender<'_>) -> Result<()> {
     if let Some((name, bytes)) = &old.json {
         let mut tombstones = Tombstones::of_checkpoint(layers, expired_ms);
         sink.push_tombstones(tombstones.read(CommitLines::whole(bytes, name))?).await?;
@@ -140,20 +140,20 @@ async fn send_old_tombstones(old: &Content, layers: &Layers, expired_ms: i64, si
 }
 
 /// Where pieces become groups.
-struct Sink<'a> {
-    sender: &'a Sender<Result<Group>>,
-    group: Group,
+struct GroupSender<'a> {
+    sender: &'a Sender<Result<CheckpointGroup>>,
+    group: CheckpointGroup,
 }
 
-impl Sink<'_> {
-    async fn push(&mut self, piece: Piece) -> Result<()> {
+impl GroupSender<'_> {
+    async fn push(&mut self, piece: GroupRows) -> Result<()> {
         self.group.push(piece);
         if self.group.bytes >= GROUP_BYTES || self.group.rows >= GROUP_ROWS { self.flush().await } else { Ok(()) }
     }
 
     async fn push_tombstones(&mut self, batch: Option<RecordBatch>) -> Result<()> {
         match batch.filter(|batch| batch.num_rows() > 0) {
-            Some(batch) => self.push(Piece::Tombstones(batch)).await,
+            Some(batch) => self.push(GroupRows::Tombstones(batch)).await,
             None => Ok(()),
         }
     }
@@ -167,19 +167,19 @@ impl Sink<'_> {
     }
 }
 
-impl Group {
+impl CheckpointGroup {
     /// Of these rows alone.
     pub(super) fn of(rows: Vec<ActionRows>) -> Self {
         let mut group = Self::default();
-        rows.into_iter().for_each(|rows| group.push(Piece::Others(rows)));
+        rows.into_iter().for_each(|rows| group.push(GroupRows::Others(rows)));
         group
     }
 
-    fn push(&mut self, piece: Piece) {
+    fn push(&mut self, piece: GroupRows) {
         let (rows, bytes) = match &piece {
-            Piece::Others(rows) => (rows.len(), rows.array.get_array_memory_size()),
-            Piece::Files(files) => (files.len(), files.batch().get_array_memory_size()),
-            Piece::Tombstones(batch) => (batch.num_rows(), batch.get_array_memory_size()),
+            GroupRows::Others(rows) => (rows.len(), rows.array.get_array_memory_size()),
+            GroupRows::Files(files) => (files.len(), files.batch().get_array_memory_size()),
+            GroupRows::Tombstones(batch) => (batch.num_rows(), batch.get_array_memory_size()),
         };
         self.pieces.push(piece);
         self.rows += rows;
@@ -187,21 +187,21 @@ impl Group {
     }
 
     /// The row group, encoded on a thread made for computing, and what is in it.
-    pub(super) async fn encode(self, rows: Arc<CheckpointRows>, encoder: Encoder) -> Result<(RowGroup, Summary)> {
+    pub(super) async fn encode(self, rows: Arc<CheckpointRows>, encoder: Encoder) -> Result<(RowGroup, WrittenCounts)> {
         let work = tokio::task::spawn_blocking(move || self.encode_here(&rows, encoder));
         work.await.map_err(|error| Error::internal("encoding a checkpoint").with_source(error))?
     }
 
-    fn encode_here(self, rows: &CheckpointRows, mut encoder: Encoder) -> Result<(RowGroup, Summary)> {
-        let mut summary = Summary::default();
+    fn encode_here(self, rows: &CheckpointRows, mut encoder: Encoder) -> Result<(RowGroup, WrittenCounts)> {
+        let mut summary = WrittenCounts::default();
         for piece in self.pieces {
             let filled = match piece {
-                Piece::Others(rows) => rows,
-                Piece::Files(files) => {
+                GroupRows::Others(rows) => rows,
+                GroupRows::Files(files) => {
                     summary.tally.add_files(&files)?;
                     rows.adds(&files)?
                 }
-                Piece::Tombstones(batch) => rows.removes(&batch)?,
+                GroupRows::Tombstones(batch) => rows.removes(&batch)?,
             };
             *summary.counts.entry(filled.column.clone()).or_default() += filled.len() as u64;
             encoder.write(&filled)?;

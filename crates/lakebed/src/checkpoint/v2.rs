@@ -17,14 +17,14 @@ use lakebed_io::checkpoint::read_other_actions;
 use lakebed_io::store::Existing;
 
 use super::group_file::write_group;
-use super::state::{Group, State, groups_at_once};
-use super::written::{Summary, Written, unread};
+use super::state::{CheckpointGroup, CheckpointState, groups_at_once};
+use super::written::{WrittenCheckpoint, WrittenCounts, unread};
 use crate::{Error, Result, Snapshot};
 
 /// Longer lists are left out of `_last_checkpoint`, which is read whenever the table is opened.
 const MAX_HINTED: usize = 30;
 
-pub(super) async fn write(snapshot: &Snapshot, rows: CheckpointRows, state: State) -> Result<Written> {
+pub(super) async fn write(snapshot: &Snapshot, rows: CheckpointRows, state: CheckpointState) -> Result<WrittenCheckpoint> {
     let others = state.others().to_vec();
     let (sidecars, mut summary) = write_sidecars(snapshot, Arc::new(rows), state).await?;
     let in_sidecars: i64 = sidecars.iter().map(|sidecar| sidecar.size_in_bytes).sum();
@@ -44,18 +44,22 @@ pub(super) async fn write(snapshot: &Snapshot, rows: CheckpointRows, state: Stat
         sidecar_files: Some(sidecars).filter(|all| all.len() <= MAX_HINTED),
     };
     let size_bytes = size_bytes + u64::try_from(in_sidecars).unwrap_or(0);
-    Ok(Written { name, size_bytes, summary, hint: Hint { v2_checkpoint: Some(v2), ..Hint::default() } })
+    Ok(WrittenCheckpoint { name, size_bytes, summary, hint: Hint { v2_checkpoint: Some(v2), ..Hint::default() } })
 }
 
 /// Each group becomes a sidecar.
-async fn write_sidecars(snapshot: &Snapshot, rows: Arc<CheckpointRows>, state: State) -> Result<(Vec<Sidecar>, Summary)> {
+async fn write_sidecars(
+    snapshot: &Snapshot,
+    rows: Arc<CheckpointRows>,
+    state: CheckpointState,
+) -> Result<(Vec<Sidecar>, WrittenCounts)> {
     let groups = state.groups(Vec::new()).enumerate();
     let written = groups.map(|(index, group)| {
         let (snapshot, rows) = (snapshot.clone(), Arc::clone(&rows));
         async move { write_sidecar(&snapshot, rows, index + 1, group?).await }
     });
     let mut written = pin!(written.buffered(groups_at_once()));
-    let (mut sidecars, mut all) = (Vec::new(), Summary::default());
+    let (mut sidecars, mut all) = (Vec::new(), WrittenCounts::default());
     while let Some((sidecar, summary)) = written.try_next().await? {
         all.add(&summary);
         sidecars.push(sidecar);
@@ -67,8 +71,8 @@ async fn write_sidecar(
     snapshot: &Snapshot,
     rows: Arc<CheckpointRows>,
     number: usize,
-    group: Group,
-) -> Result<(Sidecar, Summary)> {
+    group: CheckpointGroup,
+) -> Result<(Sidecar, WrittenCounts)> {
     let store = snapshot.store();
     let name = format!("{:020}.checkpoint.{number:010}.{}.parquet", snapshot.version(), snapshot.env().new_uuid());
     let path = store.path_of(&format!("{SIDECAR_DIR}/{name}"))?;
@@ -79,7 +83,7 @@ async fn write_sidecar(
 }
 
 /// The notes that Delta Spark leaves too.
-fn checkpoint_metadata(version: u64, in_sidecars: i64, summary: &Summary) -> Result<CheckpointMetadata> {
+fn checkpoint_metadata(version: u64, in_sidecars: i64, summary: &WrittenCounts) -> Result<CheckpointMetadata> {
     let version = i64::try_from(version).map_err(|_| Error::internal("a version that no other implementation knows"))?;
     let count = |name: &str, value: String| (name.to_owned(), Some(value));
     let tags = HashMap::from([
@@ -143,7 +147,7 @@ pub(crate) async fn write_compatible_top(snapshot: &Snapshot, files: &Checkpoint
     let rows = snapshot.checkpoint_rows(&actions)?;
     let name = checkpoint_name(files.version);
     let path = store.log_path(&name)?;
-    let (top, schema) = (Group::of(rows.others(&actions)?), rows.top_schema());
+    let (top, schema) = (CheckpointGroup::of(rows.others(&actions)?), rows.top_schema());
     write_group(store, (&path, Existing::Replace), (Arc::new(rows), schema), top).await?;
     Ok(Some(name))
 }

@@ -7,23 +7,23 @@ use lakebed_io::checkpoint::RowCounts;
 use crate::{Error, ErrorKind, Result};
 
 /// Files of a checkpoint, written and read again.
-pub(super) struct Written {
+pub(super) struct WrittenCheckpoint {
     /// Of the file that is, or leads to, the whole.
     pub(super) name: String,
     pub(super) size_bytes: u64,
-    pub(super) summary: Summary,
+    pub(super) summary: WrittenCounts,
     /// What `_last_checkpoint` says of it besides sums.
     pub(super) hint: Hint,
 }
 
 /// What was written.
 #[derive(Default)]
-pub(super) struct Summary {
+pub(super) struct WrittenCounts {
     pub(super) counts: RowCounts,
     pub(super) tally: Tally,
 }
 
-impl Summary {
+impl WrittenCounts {
     pub(super) fn add(&mut self, other: &Self) {
         self.tally.merge(&other.tally);
         for (column, rows) in &other.counts {

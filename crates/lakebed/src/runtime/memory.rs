@@ -22,10 +22,10 @@ const LIMIT: &str = "LAKEBED_MEMORY_LIMIT";
 
 /// So many bytes, shared by all who have a clone.
 #[derive(Debug, Clone)]
-pub struct MemoryBudget(Arc<Mutex<State>>);
+pub struct MemoryBudget(Arc<Mutex<BudgetState>>);
 
 #[derive(Debug)]
-struct State {
+struct BudgetState {
     limit_bytes: u64,
     used_bytes: u64,
     /// First come, first served.
@@ -42,7 +42,7 @@ struct Waiter {
 
 /// Sees how much is reserved at most while it is there.
 #[derive(Debug)]
-pub struct Watch(Arc<AtomicU64>);
+pub struct PeakWatch(Arc<AtomicU64>);
 
 /// A share of the budget, given back when dropped.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ static TOLD_BYTES: AtomicU64 = AtomicU64::new(0);
 impl MemoryBudget {
     /// A budget of its own.
     pub fn new(limit_bytes: u64) -> Self {
-        Self(Arc::new(Mutex::new(State { limit_bytes, used_bytes: 0, waiting: VecDeque::new(), watches: Vec::new() })))
+        Self(Arc::new(Mutex::new(BudgetState { limit_bytes, used_bytes: 0, waiting: VecDeque::new(), watches: Vec::new() })))
     }
 
     /// The budget that all scans of this process share unless they are told otherwise.
@@ -89,12 +89,12 @@ impl MemoryBudget {
     }
 
     /// Watches from now on how much is reserved, by whomever.
-    pub fn watch(&self) -> Watch {
+    pub fn watch(&self) -> PeakWatch {
         let mut state = self.state();
         let most = Arc::new(AtomicU64::new(state.used_bytes));
         state.watches.retain(|watch| watch.strong_count() > 0);
         state.watches.push(Arc::downgrade(&most));
-        Watch(most)
+        PeakWatch(most)
     }
 
     /// Changes how much may be reserved at a time. What is reserved stays so.
@@ -151,7 +151,7 @@ impl MemoryBudget {
     }
 
     /// Lets those in who have room now.
-    fn admit(&self, mut state: MutexGuard<'_, State>) {
+    fn admit(&self, mut state: MutexGuard<'_, BudgetState>) {
         let mut admitted = Vec::new();
         while let Some(waiter) = state.waiting.front() {
             let gone = waiter.admitted.is_closed();
@@ -171,12 +171,12 @@ impl MemoryBudget {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BudgetState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl BudgetState {
     fn take(&mut self, bytes: u64) {
         self.used_bytes = self.used_bytes.saturating_add(bytes);
         for watch in self.watches.iter().filter_map(Weak::upgrade) {
@@ -195,7 +195,7 @@ impl State {
     }
 }
 
-impl Watch {
+impl PeakWatch {
     /// The most so far.
     pub fn peak_bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)

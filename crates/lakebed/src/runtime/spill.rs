@@ -112,17 +112,17 @@ fn write_stream(file: &File, rows: &RecordBatch) -> Result<(), ArrowError> {
 }
 
 fn read_stream(file: &File, place: u64) -> Result<RecordBatch, ArrowError> {
-    let rows = StreamReader::try_new(BufReader::new(From { file, place }), None)?.next();
+    let rows = StreamReader::try_new(BufReader::new(ReadFrom { file, place }), None)?.next();
     rows.ok_or_else(|| ArrowError::IpcError("the file is cut off".into()))?
 }
 
 /// The bytes of a file from a place on, whatever position the file has for others.
-struct From<'a> {
+struct ReadFrom<'a> {
     file: &'a File,
     place: u64,
 }
 
-impl Read for From<'_> {
+impl Read for ReadFrom<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         #[cfg(unix)]
         let count = std::os::unix::fs::FileExt::read_at(self.file, buffer, self.place)?;
