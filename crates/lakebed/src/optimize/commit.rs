@@ -24,7 +24,7 @@ use crate::{Error, ErrorKind, Result, Snapshot, Table};
 
 /// What was done to the files of a group.
 #[derive(Debug, Default)]
-pub(super) struct Rearranged {
+pub(super) struct RewrittenGroup {
     /// The files as the log has them.
     pub(super) sources: Vec<FileBatch>,
     /// Those in their place; none where they stay.
@@ -59,11 +59,11 @@ pub(super) struct Committer<'a> {
 
 impl Committer<'_> {
     /// Commits these groups as one version, without those that another writer came between.
-    pub(super) async fn commit(&mut self, mut groups: Vec<Rearranged>) -> Result<()> {
+    pub(super) async fn commit(&mut self, mut groups: Vec<RewrittenGroup>) -> Result<()> {
         let mut retry = Retry::new(self.table.env(), &self.settings(), retryable());
         while !groups.is_empty() {
             if self.is_behind
-                && let Err(error) = self.look_again().await
+                && let Err(error) = self.find_remaining_files().await
             {
                 return self.give_up(groups, error).await;
             }
@@ -71,7 +71,7 @@ impl Committer<'_> {
             if groups.is_empty() {
                 break;
             }
-            let counts = Counts::of(&groups)?;
+            let counts = FileCounts::of(&groups)?;
             let committed = match self.transaction(&groups).await {
                 Ok(transaction) => transaction.commit(counts.to_operation(self.operation.clone())).await,
                 Err(error) => Err(error),
@@ -94,13 +94,13 @@ impl Committer<'_> {
         Ok(())
     }
 
-    async fn give_up(&self, groups: Vec<Rearranged>, error: Error) -> Result<()> {
+    async fn give_up(&self, groups: Vec<RewrittenGroup>, error: Error) -> Result<()> {
         let written: Vec<WrittenFile> = groups.into_iter().flat_map(|group| group.written).collect();
         take_back(self.table.store(), &written, &error).await;
         Err(error)
     }
 
-    async fn transaction(&self, groups: &[Rearranged]) -> Result<Transaction> {
+    async fn transaction(&self, groups: &[RewrittenGroup]) -> Result<Transaction> {
         let mut transaction = Transaction::begin(&self.snapshot, self.settings()).await?;
         transaction.keep_row_ids();
         for group in groups {
@@ -128,7 +128,7 @@ impl Committer<'_> {
     }
 
     /// The groups of which the table has all files; what was written for others is deleted.
-    async fn without_lost(&mut self, groups: Vec<Rearranged>) -> Result<Vec<Rearranged>> {
+    async fn without_lost(&mut self, groups: Vec<RewrittenGroup>) -> Result<Vec<RewrittenGroup>> {
         let Some(alive) = &self.alive else { return Ok(groups) };
         let mut kept = Vec::with_capacity(groups.len());
         for group in groups {
@@ -144,7 +144,7 @@ impl Committer<'_> {
     }
 
     /// Looks which files the table still has, after others have changed it.
-    async fn look_again(&mut self) -> Result<()> {
+    async fn find_remaining_files(&mut self) -> Result<()> {
         self.snapshot = self.table.newer_than(&self.snapshot).await?;
         self.check_rules().await?;
         let sources = self.sources.iter().map(FileBatch::keys).collect::<Result<Vec<_>>>()?;
@@ -194,7 +194,7 @@ impl Committer<'_> {
         }
     }
 
-    fn count(&mut self, groups: &[Rearranged], counts: Counts) {
+    fn count(&mut self, groups: &[RewrittenGroup], counts: FileCounts) {
         self.metrics.groups += groups.iter().filter(|group| group.described.is_empty()).count() as u64;
         self.metrics.described_files += groups.iter().map(|group| group.described.len() as u64).sum::<u64>();
         self.metrics.added_files += counts.sizes.len() as u64;
@@ -215,7 +215,7 @@ impl Committer<'_> {
 
 /// What comes and what goes.
 #[derive(Default)]
-struct Counts {
+struct FileCounts {
     /// Of new files, in order.
     sizes: Vec<u64>,
     removed_files: u64,
@@ -223,8 +223,8 @@ struct Counts {
     vectors: u64,
 }
 
-impl Counts {
-    fn of(groups: &[Rearranged]) -> Result<Self> {
+impl FileCounts {
+    fn of(groups: &[RewrittenGroup]) -> Result<Self> {
         let mut counts = Self::default();
         for group in groups.iter().filter(|group| group.described.is_empty()) {
             let (files, bytes) = totals(&group.sources)?;

@@ -3,7 +3,7 @@
 use futures::TryStreamExt;
 
 use super::context::RewriteContext;
-use super::plan::Group;
+use super::plan::FileGroup;
 use crate::Result;
 use crate::rows::shape::Shape;
 use crate::scan::read::ReadOptions;
@@ -16,14 +16,14 @@ const AHEAD_BYTES: u64 = 32 << 20;
 const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// Writes the rows of a group's files; returns the number of rows and the new files.
-pub(super) async fn compact(context: &RewriteContext, group: &Group) -> Result<(u64, Vec<WrittenFile>)> {
+pub(super) async fn compact(context: &RewriteContext, group: &FileGroup) -> Result<(u64, Vec<WrittenFile>)> {
     let shape = context.shape.moving();
     let mut sink = context.sink(&shape, group)?;
     let copied = copy(context, group, &shape, &mut sink).await;
     sink.finish_after(copied).await
 }
 
-async fn copy(context: &RewriteContext, group: &Group, shape: &Shape, sink: &mut FileSink) -> Result<u64> {
+async fn copy(context: &RewriteContext, group: &FileGroup, shape: &Shape, sink: &mut FileSink) -> Result<u64> {
     let options = ReadOptions { ahead_bytes: Some(AHEAD_BYTES), is_moving: true, ..ReadOptions::default() };
     let mut rows = context.read(&context.scan, group, options)?;
     let (mut batches, mut count, mut all) = (Vec::new(), 0, 0);

@@ -1,6 +1,6 @@
 //! What the groups of one OPTIMIZE share.
 
-use super::plan::Group;
+use super::plan::FileGroup;
 use super::progress::Reporter;
 use crate::metrics::Counter;
 use crate::rows::shape::Shape;
@@ -30,12 +30,12 @@ pub(super) struct RewriteContext {
 
 impl RewriteContext {
     /// Where a group's rows of this form are written.
-    pub(super) fn sink(&self, shape: &Shape, group: &Group) -> Result<FileSink> {
+    pub(super) fn sink(&self, shape: &Shape, group: &FileGroup) -> Result<FileSink> {
         Ok(shape.sink(&self.snapshot, &self.target)?.of_partition(group.partition.clone()))
     }
 
     /// The rows of a group's files, as a scan gives them.
-    pub(super) fn read(&self, scan: &Scan, group: &Group, options: ReadOptions) -> Result<RecordBatchStream> {
+    pub(super) fn read(&self, scan: &Scan, group: &FileGroup, options: ReadOptions) -> Result<RecordBatchStream> {
         read_files(self.snapshot.store(), &scan.spec(), group.files.scans(&self.partitions)?, options)
     }
 }

@@ -2,23 +2,23 @@
 //! No row changes.
 //!
 //! The way of it: `plan` decides which files are written anew, in groups that do not depend on each other; `compact` puts the files of a
-//! group together, `cluster` also brings their rows into an order in which files can be skipped, `describe` fills in missing statistics;
+//! group together, `cluster` also brings their rows into an order in which files can be skipped, `statistics` fills in missing statistics;
 //! `commit` puts what came of it in the place of what was there, and leaves out what others changed meanwhile. `run` goes this way. Read
 //! [`Optimize`].
 
-mod auto;
+mod auto_compact;
 mod candidate;
 mod cluster;
 mod cluster_spec;
 mod commit;
 mod compact;
 mod context;
-mod describe;
 mod options;
 mod outcome;
 mod plan;
 mod progress;
 mod run;
+mod statistics;
 mod zcube;
 
 use std::sync::Arc;

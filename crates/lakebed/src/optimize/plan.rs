@@ -36,9 +36,9 @@ const KEPT: [&str; 9] = [
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     /// Files that are written anew together.
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<FileGroup>,
     /// Files that stay and lack statistics, partition by partition.
-    pub(super) undescribed: Vec<Group>,
+    pub(super) undescribed: Vec<FileGroup>,
     /// Files that were looked at.
     pub(super) scanned_files: u64,
     /// What the log says of those that may be concerned.
@@ -47,10 +47,10 @@ pub(super) struct Plan {
 
 /// Files of one partition.
 #[derive(Debug, Clone)]
-pub(super) struct Group {
+pub(super) struct FileGroup {
     /// The values of the partition columns, as the log spells them.
     pub(super) partition: Vec<Option<String>>,
-    pub(super) files: Files,
+    pub(super) files: GroupFiles,
     /// Their sizes together.
     pub(super) size_bytes: u64,
     /// About how large they are without deleted rows.
@@ -59,7 +59,7 @@ pub(super) struct Group {
 
 /// Some files among those that the log named.
 #[derive(Debug, Clone)]
-pub(super) struct Files {
+pub(super) struct GroupFiles {
     batches: Arc<Vec<FileBatch>>,
     /// Which batch, and which of its rows.
     places: Vec<(u32, u32)>,
@@ -89,7 +89,7 @@ impl Plan {
     pub(super) async fn new(snapshot: &Snapshot, filter: Option<&Filter>, strategy: &Strategy, describes: bool) -> Result<Self> {
         let options = PlanOptions { row_counts: true, whole_actions: true, ..PlanOptions::default() };
         let mut stream = ScanPlan::new(snapshot, filter, options)?.files();
-        let mut found = Found { partitions: snapshot.physical_partition_columns(), ..Found::default() };
+        let mut found = PlanBuilder { partitions: snapshot.physical_partition_columns(), ..PlanBuilder::default() };
         while let Some(batch) = stream.try_next().await? {
             found.add(&batch, strategy, describes)?;
         }
@@ -102,7 +102,7 @@ impl Plan {
 }
 
 #[derive(Default)]
-struct Found {
+struct PlanBuilder {
     /// The names of the partition columns in the log.
     partitions: Vec<String>,
     batches: Vec<FileBatch>,
@@ -111,12 +111,12 @@ struct Found {
 }
 
 #[derive(Default)]
-struct OfPartition {
+struct PartitionCandidates {
     candidates: Vec<Candidate>,
     undescribed: Vec<Candidate>,
 }
 
-impl Found {
+impl PlanBuilder {
     fn add(&mut self, batch: &FileBatch, strategy: &Strategy, describes: bool) -> Result<()> {
         self.scanned_files += batch.len() as u64;
         let (rows, deleted) = (row_counts(batch)?, deleted_records(batch));
@@ -158,11 +158,11 @@ impl Found {
 
     fn into_plan(self, strategy: &Strategy) -> Plan {
         let batches = Arc::new(self.batches);
-        let group = |partition: &Vec<Option<String>>, files: &[&Candidate]| Group {
+        let group = |partition: &Vec<Option<String>>, files: &[&Candidate]| FileGroup {
             partition: partition.clone(),
             size_bytes: files.iter().map(|candidate| candidate.file.size_bytes).sum(),
             live_bytes: files.iter().map(|candidate| candidate.file.live_bytes()).sum(),
-            files: Files { batches: Arc::clone(&batches), places: files.iter().map(|candidate| candidate.place).collect() },
+            files: GroupFiles { batches: Arc::clone(&batches), places: files.iter().map(|candidate| candidate.place).collect() },
         };
         let mut plan = Plan { scanned_files: self.scanned_files, batches: Arc::clone(&batches), ..Plan::default() };
         for (partition, OfPartition { mut candidates, undescribed }) in self.by_partition {
@@ -191,7 +191,7 @@ impl Found {
     }
 }
 
-impl Group {
+impl FileGroup {
     /// For those who want to know before anything is done.
     pub(super) fn planned(&self, partition_columns: &[String]) -> Result<PlannedGroup> {
         let texts = partition_columns.iter().map(String::as_str).zip(self.partition.iter().map(Option::as_deref));
@@ -203,7 +203,7 @@ impl Group {
     }
 }
 
-impl Files {
+impl GroupFiles {
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }

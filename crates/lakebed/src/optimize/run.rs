@@ -8,14 +8,14 @@ use lakebed_io::parquet::Cores;
 
 use super::cluster::cluster;
 use super::cluster_spec::{ClusterOrder, ClusterSpec};
-use super::commit::{Committer, Rearranged};
+use super::commit::{Committer, RewrittenGroup};
 use super::compact::compact;
 use super::context::RewriteContext;
-use super::describe::describe;
 use super::options::{Commits, Layout, OptimizeOptions};
 use super::outcome::{OptimizeMetrics, OptimizeOutcome};
-use super::plan::{Group, Plan, PlannedGroup, Strategy};
+use super::plan::{FileGroup, Plan, PlannedGroup, Strategy};
 use super::progress::{Reporter, Watcher};
+use super::statistics::collect_statistics;
 use crate::clustering::key_columns;
 use crate::metrics::Counter;
 use crate::rows::search::parse_condition;
@@ -39,7 +39,7 @@ const GROUPS_PER_CORE: usize = 2;
 const MOST_TIMES: u64 = 2;
 
 /// What is decided on top of a version.
-struct Decided {
+struct Decision {
     snapshot: Snapshot,
     strategy: Strategy,
     target: Target,
@@ -102,7 +102,7 @@ async fn run_as(table: &Table, options: OptimizeOptions, watcher: Option<Watcher
         sizes: Vec::new(),
     };
     let rewriter = Arc::new(Rewriter { context: Arc::clone(&context), strategy: decided.strategy });
-    rewriter.rearrange_all(plan, &mut committer).await?;
+    rewriter.rewrite_groups(plan, &mut committer).await?;
     let Committer { snapshot, made, commits, mut metrics, .. } = committer;
     metrics.spilled_bytes = context.spilled_bytes.get();
     metrics.peak_memory_bytes = memory.peak_bytes();
@@ -119,17 +119,17 @@ struct Rewriter {
 
 impl Rewriter {
     /// Writes the groups, several at a time, and commits them.
-    async fn rearrange_all(self: Arc<Self>, plan: Plan, committer: &mut Committer<'_>) -> Result<()> {
+    async fn rewrite_groups(self: Arc<Self>, plan: Plan, committer: &mut Committer<'_>) -> Result<()> {
         let groups = plan.groups.into_iter().map(|group| (group, false));
         let groups = groups.chain(plan.undescribed.into_iter().map(|group| (group, true)));
         let own = Arc::clone(&self);
-        let work = move |(group, is_described): (Group, bool)| {
+        let work = move |(group, only_statistics): (FileGroup, bool)| {
             let rewriter = Arc::clone(&own);
-            async move { rewriter.rearrange(group, is_described).await }
+            async move { rewriter.rewrite_group(group, only_statistics).await }
         };
-        let mut rearranged = SideBySide::new(self.at_once(), groups.map(work));
+        let mut rewritten = SideBySide::new(self.at_once(), groups.map(work));
         let (mut done, mut failed) = (Vec::new(), None);
-        while let Some(group) = rearranged.next().await {
+        while let Some(group) = rewritten.next().await {
             let outcome = match group {
                 Ok(group) if failed.is_none() && committer.options.commits == Commits::PerGroup => {
                     committer.commit(vec![group]).await
@@ -141,7 +141,7 @@ impl Rewriter {
                 Err(error) => Err(error),
             };
             if let Err(error) = outcome {
-                rearranged.stop();
+                rewritten.stop();
                 failed = failed.or(Some(error));
             }
         }
@@ -155,10 +155,14 @@ impl Rewriter {
         }
     }
 
-    async fn rearrange(&self, group: Group, is_described: bool) -> Result<Rearranged> {
+    async fn rewrite_group(&self, group: FileGroup, only_statistics: bool) -> Result<RewrittenGroup> {
         let (context, sources) = (&self.context, group.files.batches()?);
-        if is_described {
-            return Ok(Rearranged { sources, described: describe(context, &group).await?, ..Rearranged::default() });
+        if only_statistics {
+            return Ok(RewrittenGroup {
+                sources,
+                described: collect_statistics(context, &group).await?,
+                ..RewrittenGroup::default()
+            });
         }
         let (rows, written, method) = match &self.strategy {
             Strategy::Compact(_) => {
@@ -175,7 +179,7 @@ impl Rewriter {
             spec.mark(written.iter_mut().map(|file| &mut file.add), &context.snapshot.env().new_uuid());
         }
         context.reporter.end_group();
-        Ok(Rearranged { sources, written, method, ..Rearranged::default() })
+        Ok(RewrittenGroup { sources, written, method, ..RewrittenGroup::default() })
     }
 
     fn at_once(&self) -> usize {
@@ -188,7 +192,7 @@ impl Rewriter {
     }
 }
 
-async fn decide(table: &Table, options: &OptimizeOptions) -> Result<Decided> {
+async fn decide(table: &Table, options: &OptimizeOptions) -> Result<Decision> {
     let snapshot = table.snapshot().await?.by_log().await?;
     check_write(snapshot.protocol(), snapshot.url())?;
     let now_ms = table.env().now_ms();
@@ -214,7 +218,7 @@ async fn decide(table: &Table, options: &OptimizeOptions) -> Result<Decided> {
     }
     let filter: Option<&Filter> = filter.as_deref();
     let plan = Plan::new(&snapshot, filter, &strategy, options.fill_statistics).await?;
-    Ok(Decided { strategy, target, file_settings, file_bytes, plan, snapshot })
+    Ok(Decision { strategy, target, file_settings, file_bytes, plan, snapshot })
 }
 
 /// By what rows are clustered, if they are.

@@ -14,10 +14,10 @@ use futures::{StreamExt, TryStreamExt};
 use lakebed_core::layout::{Method, Ranker, Split};
 use lakebed_io::parquet::Cores;
 
-use self::shuffle::{Assigned, Shuffle};
+use self::shuffle::{AssignedRows, Shuffle};
 use super::cluster_spec::{ClusterOrder, ClusterSpec};
 use super::context::RewriteContext;
-use super::plan::Group;
+use super::plan::FileGroup;
 use crate::Result;
 use crate::clustering::KeyColumn;
 use crate::runtime::memory::MemoryBudget;
@@ -37,7 +37,7 @@ const TIMES_IN_MEMORY: u64 = 8;
 const SORTED_SHARE: u64 = 4;
 
 /// How to find the bucket of a row.
-struct Compass {
+struct BucketAssigner {
     columns: Vec<KeyColumn>,
     rankers: Vec<Ranker>,
     split: Split,
@@ -47,7 +47,7 @@ struct Compass {
 pub(super) async fn cluster(
     context: &Arc<RewriteContext>,
     spec: &ClusterSpec,
-    group: &Group,
+    group: &FileGroup,
 ) -> Result<(u64, Vec<WrittenFile>, Method)> {
     let files = files_for(group.live_bytes, context.file_bytes);
     let parts = usize::try_from((group.live_bytes / files as u64).div_ceil(part_bytes())).unwrap_or(1).max(1);
@@ -63,25 +63,30 @@ pub(super) async fn cluster(
         Ok((rankers, split))
     };
     let (rankers, split) = cores.compute("dividing rows into files", split).await?;
-    let compass = Arc::new(Compass { columns: spec.columns.clone(), rankers, split });
-    let (rows, shuffle) = scatter(context, group, &compass, &cores).await?;
+    let assigner = Arc::new(BucketAssigner { columns: spec.columns.clone(), rankers, split });
+    let (rows, shuffle) = scatter(context, group, &assigner, &cores).await?;
     context.spilled_bytes.add(shuffle.spilled_bytes());
     let written = gather(context, group, Arc::new(shuffle), parts).await?;
-    Ok((rows, written, compass.split.method()))
+    Ok((rows, written, assigner.split.method()))
 }
 
 /// Brings all rows of a group into their buckets, and counts them.
-async fn scatter(context: &Arc<RewriteContext>, group: &Group, compass: &Arc<Compass>, cores: &Cores) -> Result<(u64, Shuffle)> {
-    let mut shuffle = Shuffle::new(context.shape.schema(), compass.split.buckets());
+async fn scatter(
+    context: &Arc<RewriteContext>,
+    group: &FileGroup,
+    assigner: &Arc<BucketAssigner>,
+    cores: &Cores,
+) -> Result<(u64, Shuffle)> {
+    let mut shuffle = Shuffle::new(context.shape.schema(), assigner.split.buckets());
     let mut first_row = 0;
     let rows = context.read(&context.scan, group, ReadOptions::default())?;
     let assigned = rows.map(|rows| {
-        let (context, compass, cores) = (Arc::clone(context), Arc::clone(compass), cores.clone());
+        let (context, assigner, cores) = (Arc::clone(context), Arc::clone(assigner), cores.clone());
         let first = first_row;
         first_row += rows.as_ref().map_or(0, RecordBatch::num_rows) as u64;
         async move {
             let rows = rows?;
-            let assign = move || compass.assign(&context.shape.moved(&rows)?, first);
+            let assign = move || assigner.assign(&context.shape.moved(&rows)?, first);
             cores.compute("finding the files of rows", assign).await
         }
     });
@@ -95,7 +100,12 @@ async fn scatter(context: &Arc<RewriteContext>, group: &Group, compass: &Arc<Com
 }
 
 /// Writes the files, some side by side.
-async fn gather(context: &Arc<RewriteContext>, group: &Group, shuffle: Arc<Shuffle>, parts: usize) -> Result<Vec<WrittenFile>> {
+async fn gather(
+    context: &Arc<RewriteContext>,
+    group: &FileGroup,
+    shuffle: Arc<Shuffle>,
+    parts: usize,
+) -> Result<Vec<WrittenFile>> {
     let files = shuffle.buckets().div_ceil(parts);
     let at_once = MemoryBudget::of_process().limit_bytes() / SORTED_SHARE / (part_bytes() * TIMES_IN_MEMORY);
     let at_once = usize::try_from(at_once).unwrap_or(usize::MAX);
@@ -128,7 +138,7 @@ async fn gather(context: &Arc<RewriteContext>, group: &Group, shuffle: Arc<Shuff
 
 async fn write_file(
     context: &RewriteContext,
-    group: &Group,
+    group: &FileGroup,
     shuffle: Arc<Shuffle>,
     buckets: Range<usize>,
 ) -> Result<Vec<WrittenFile>> {
@@ -152,12 +162,12 @@ async fn fill(shuffle: &Arc<Shuffle>, buckets: Range<usize>, sink: &mut FileSink
     Ok(())
 }
 
-impl Compass {
-    fn assign(&self, rows: &RecordBatch, first_row: u64) -> Result<Assigned> {
+impl BucketAssigner {
+    fn assign(&self, rows: &RecordBatch, first_row: u64) -> Result<AssignedRows> {
         let ranks = |(column, ranker): (&KeyColumn, &Ranker)| ranker.ranks(&column.values(rows)?);
         let ranks = self.columns.iter().zip(&self.rankers).map(ranks).collect::<Result<Vec<_>>>()?;
         let buckets = self.split.assign(&ranks, first_row);
-        Assigned::new(rows, &buckets, self.split.buckets(), self.split.keys(&ranks))
+        AssignedRows::new(rows, &buckets, self.split.buckets(), self.split.keys(&ranks))
     }
 }
 

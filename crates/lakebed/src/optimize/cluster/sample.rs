@@ -8,7 +8,7 @@ use lakebed_core::layout::Ranker;
 use crate::Result;
 use crate::clustering::KeyColumn;
 use crate::optimize::context::RewriteContext;
-use crate::optimize::plan::Group;
+use crate::optimize::plan::FileGroup;
 use crate::scan::read::ReadOptions;
 
 /// Rows of a sample, at most.
@@ -29,7 +29,7 @@ pub(super) struct Sample {
 pub(super) type Ranked = (Vec<Ranker>, Vec<Vec<u16>>);
 
 /// Reads the columns of a group's files.
-pub(super) async fn read(context: &RewriteContext, columns: &[KeyColumn], group: &Group) -> Result<Sample> {
+pub(super) async fn read(context: &RewriteContext, columns: &[KeyColumn], group: &FileGroup) -> Result<Sample> {
     let names = columns.iter().map(|column| column.name.clone());
     let scan = context.snapshot.scan().select(names);
     let mut sample = Sample { columns: vec![Vec::new(); columns.len()], rows: 0, step: 1, skip: 0 };

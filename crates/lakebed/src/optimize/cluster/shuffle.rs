@@ -28,7 +28,7 @@ pub(super) struct Shuffle {
     /// Of the rows, with their keys behind.
     schema: SchemaRef,
     buckets: usize,
-    held: Vec<Held>,
+    held: Vec<HeldRows>,
     most_bytes: u64,
     /// What is held.
     reserved: Reservation,
@@ -38,7 +38,7 @@ pub(super) struct Shuffle {
 }
 
 /// Rows that are in memory.
-struct Held {
+struct HeldRows {
     rows: RecordBatch,
     /// The rows in the order of their buckets.
     order: Vec<u32>,
@@ -47,13 +47,13 @@ struct Held {
 }
 
 /// Rows whose buckets are known.
-pub(super) struct Assigned {
-    held: Held,
+pub(super) struct AssignedRows {
+    held: HeldRows,
     bytes: u64,
 }
 
 /// The rows of a bucket, which come out in the order of their keys.
-pub(super) struct Sorted {
+pub(super) struct SortedBucket {
     sources: Vec<RecordBatch>,
     /// Of each row the source, and its place in it.
     places: Vec<(usize, usize)>,
@@ -62,7 +62,7 @@ pub(super) struct Sorted {
     _reserved: Reservation,
 }
 
-impl Assigned {
+impl AssignedRows {
     /// Rows with the bucket of each, and a key that orders it within the bucket.
     pub(super) fn new(rows: &RecordBatch, buckets: &[u32], all: usize, keys: Vec<u128>) -> Result<Self> {
         let (order, mut runs) = in_order(buckets, all);
@@ -71,7 +71,7 @@ impl Assigned {
         let keys = UInt64Array::from_iter_values(keys.into_iter().map(|key| (key >> 64) as u64));
         let columns: Vec<ArrayRef> = rows.columns().iter().cloned().chain([Arc::new(keys) as ArrayRef]).collect();
         let rows = RecordBatch::try_new(with_key(rows.schema_ref()), columns)?;
-        Ok(Self { bytes: batch_bytes(&rows), held: Held { rows, order, runs } })
+        Ok(Self { bytes: batch_bytes(&rows), held: HeldRows { rows, order, runs } })
     }
 }
 
@@ -91,7 +91,7 @@ impl Shuffle {
     }
 
     /// Takes rows.
-    pub(super) async fn push(&mut self, rows: Assigned) -> Result<()> {
+    pub(super) async fn push(&mut self, rows: AssignedRows) -> Result<()> {
         self.held.push(rows.held);
         self.reserved.grow_to(self.reserved.bytes() + rows.bytes);
         if self.reserved.bytes() < self.most_bytes { Ok(()) } else { self.spill().await }
@@ -108,7 +108,7 @@ impl Shuffle {
     }
 
     /// The rows of a bucket, in the order of their keys.
-    pub(super) async fn sorted(&self, bucket: usize) -> Result<Sorted> {
+    pub(super) async fn sorted(&self, bucket: usize) -> Result<SortedBucket> {
         let mut sources: Vec<RecordBatch> = Vec::new();
         let mut places: Vec<(u64, u32, u32)> = Vec::new();
         let mut read_bytes = 0;
@@ -132,7 +132,7 @@ impl Shuffle {
         let sources = sources.iter().map(|rows| rows.project(&columns)).collect::<Result<_, _>>()?;
         let places = places.into_iter().map(|(_, source, row)| (source as usize, row as usize)).collect();
         let reserved = MemoryBudget::of_process().reserve_now(read_bytes);
-        Ok(Sorted { sources, places, done: 0, _reserved: reserved })
+        Ok(SortedBucket { sources, places, done: 0, _reserved: reserved })
     }
 
     /// Puts all that is held into the file.
@@ -159,7 +159,7 @@ impl Shuffle {
     }
 }
 
-impl Held {
+impl HeldRows {
     /// The rows of a bucket, if there are some.
     fn of(&self, bucket: usize) -> Option<&[u32]> {
         let at = self.runs.binary_search_by_key(&(bucket as u32), |run| run.partition).ok()?;
@@ -168,7 +168,7 @@ impl Held {
     }
 }
 
-impl Sorted {
+impl SortedBucket {
     /// The next ones.
     pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
         let end = self.places.len().min(self.done + ROWS_AT_ONCE);
@@ -201,11 +201,11 @@ mod tests {
     /// Rows as bucket, key and value.
     type Row = (u32, u128, u64);
 
-    fn assigned(rows: &[Row], buckets: usize) -> Assigned {
+    fn assigned(rows: &[Row], buckets: usize) -> AssignedRows {
         let values: ArrayRef = Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| row.2)));
         let batch = RecordBatch::try_from_iter([("v", values)]).unwrap();
         let of: Vec<u32> = rows.iter().map(|row| row.0).collect();
-        Assigned::new(&batch, &of, buckets, rows.iter().map(|row| row.1).collect()).unwrap()
+        AssignedRows::new(&batch, &of, buckets, rows.iter().map(|row| row.1).collect()).unwrap()
     }
 
     async fn values(shuffle: &Shuffle, bucket: usize) -> Vec<u64> {

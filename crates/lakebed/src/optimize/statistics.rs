@@ -6,7 +6,7 @@ use lakebed_core::stats::StatsCollector;
 use serde_json::Value;
 
 use super::context::RewriteContext;
-use super::plan::Group;
+use super::plan::FileGroup;
 use crate::scan::ScanFile;
 use crate::scan::read::{ReadOptions, read_files};
 use crate::write::fit::stored_batch;
@@ -14,7 +14,7 @@ use crate::write::rules::Contents;
 use crate::{Error, Result};
 
 /// The files of a group as they are, with statistics.
-pub(super) async fn describe(context: &RewriteContext, group: &Group) -> Result<Vec<Add>> {
+pub(super) async fn collect_statistics(context: &RewriteContext, group: &FileGroup) -> Result<Vec<Add>> {
     let mut described = Vec::with_capacity(group.files.len());
     for batch in group.files.batches()? {
         for (file, add) in ScanFile::of_batch(&batch, &context.partitions)?.into_iter().zip(batch.to_adds()?) {
