@@ -41,28 +41,55 @@ pub(super) struct Committer<'a> {
     pub(super) options: &'a OptimizeOptions,
     pub(super) context: &'a RewriteContext,
     pub(super) operation: Operation,
-    /// A version that is known, on top of which the next commit is tried.
+    /// The next commit is tried on top of this version.
     pub(super) snapshot: Snapshot,
-    /// The last version that this run has made.
-    pub(super) made: Option<u64>,
-    /// Whether others have changed the table since it was looked which files it has.
-    pub(super) is_behind: bool,
-    /// The files that the run is about, and perhaps others.
-    pub(super) sources: Arc<Vec<FileBatch>>,
-    /// Those of them that the table still has; none as long as nobody else has changed it.
-    pub(super) alive: Option<HashSet<FileKey>>,
+    sources: SourceFiles,
+    /// The last version that this run has committed.
+    pub(super) last_version: Option<u64>,
     pub(super) commits: u64,
     pub(super) metrics: OptimizeMetrics,
-    /// The sizes of new files.
-    pub(super) sizes: Vec<u64>,
+    /// The sizes of all new files.
+    sizes: Vec<u64>,
 }
 
-impl Committer<'_> {
+/// The files that a run replaces.
+struct SourceFiles {
+    /// These files, and perhaps others.
+    batches: Arc<Vec<FileBatch>>,
+    /// The files that the table still has. `None` as long as no other writer has changed the table.
+    remaining: Option<HashSet<FileKey>>,
+    /// Whether other writers have changed the table since `remaining` was found out.
+    is_behind: bool,
+}
+
+impl<'a> Committer<'a> {
+    /// A committer of groups. Their files are among `sources`.
+    pub(super) fn new(
+        table: &'a Table,
+        options: &'a OptimizeOptions,
+        context: &'a RewriteContext,
+        operation: Operation,
+        sources: Arc<Vec<FileBatch>>,
+    ) -> Self {
+        Self {
+            table,
+            options,
+            context,
+            operation,
+            snapshot: context.snapshot.clone(),
+            sources: SourceFiles { batches: sources, remaining: None, is_behind: false },
+            last_version: None,
+            commits: 0,
+            metrics: OptimizeMetrics::default(),
+            sizes: Vec::new(),
+        }
+    }
+
     /// Commits these groups as one version, without those that another writer came between.
     pub(super) async fn commit(&mut self, mut groups: Vec<RewrittenGroup>) -> Result<()> {
         let mut retry = Retry::new(self.table.env(), &self.settings(), retryable());
         while !groups.is_empty() {
-            if self.is_behind
+            if self.sources.is_behind
                 && let Err(error) = self.find_remaining_files().await
             {
                 return self.give_up(groups, error).await;
@@ -86,7 +113,7 @@ impl Committer<'_> {
                     if let Err(error) = retry.again(error).await {
                         return self.give_up(groups, error).await;
                     }
-                    self.is_behind = true;
+                    self.sources.is_behind = true;
                 }
             }
         }
@@ -129,11 +156,11 @@ impl Committer<'_> {
 
     /// The groups of which the table has all files; what was written for others is deleted.
     async fn without_lost(&mut self, groups: Vec<RewrittenGroup>) -> Result<Vec<RewrittenGroup>> {
-        let Some(alive) = &self.alive else { return Ok(groups) };
+        let Some(remaining) = &self.sources.remaining else { return Ok(groups) };
         let mut kept = Vec::with_capacity(groups.len());
         for group in groups {
             let keys = group.sources.iter().map(FileBatch::keys).collect::<Result<Vec<_>>>()?;
-            if keys.iter().flatten().all(|key| alive.contains(key)) {
+            if keys.iter().flatten().all(|key| remaining.contains(key)) {
                 kept.push(group);
             } else {
                 self.metrics.lost_groups += 1;
@@ -147,15 +174,15 @@ impl Committer<'_> {
     async fn find_remaining_files(&mut self) -> Result<()> {
         self.snapshot = self.table.newer_than(&self.snapshot).await?;
         self.check_rules().await?;
-        let sources = self.sources.iter().map(FileBatch::keys).collect::<Result<Vec<_>>>()?;
+        let sources = self.sources.batches.iter().map(FileBatch::keys).collect::<Result<Vec<_>>>()?;
         let sources: HashSet<FileKey> = sources.into_iter().flatten().collect();
-        let mut alive = HashSet::new();
+        let mut remaining = HashSet::new();
         let mut files = Plan::new(&self.snapshot, None, PlanOptions::default())?.files();
         while let Some(batch) = files.try_next().await? {
-            alive.extend(batch.keys()?.into_iter().filter(|key| sources.contains(key)));
+            remaining.extend(batch.keys()?.into_iter().filter(|key| sources.contains(key)));
         }
-        self.alive = Some(alive);
-        self.is_behind = false;
+        self.sources.remaining = Some(remaining);
+        self.sources.is_behind = false;
         Ok(())
     }
 
@@ -185,9 +212,9 @@ impl Committer<'_> {
     async fn move_on(&mut self, committed: Committed) {
         self.commits += 1;
         self.metrics.conflicts += committed.conflicts;
-        self.made = Some(committed.version);
+        self.last_version = Some(committed.version);
         // What another committed before may concern groups that are still to come.
-        self.is_behind |= committed.conflicts > 0 || committed.snapshot.is_none();
+        self.sources.is_behind |= committed.conflicts > 0 || committed.snapshot.is_none();
         if let Some(snapshot) = committed.snapshot {
             self.table.keep(&snapshot).await;
             self.snapshot = snapshot;

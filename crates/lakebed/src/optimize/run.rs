@@ -87,26 +87,14 @@ async fn run_as(table: &Table, options: OptimizeOptions, watcher: Option<Watcher
         spilled_bytes: Counter::default(),
         snapshot,
     });
-    let mut committer = Committer {
-        table,
-        options: &options,
-        context: &context,
-        operation,
-        snapshot: context.snapshot.clone(),
-        sources: Arc::clone(&plan.batches),
-        alive: None,
-        made: None,
-        is_behind: false,
-        commits: 0,
-        metrics,
-        sizes: Vec::new(),
-    };
+    let mut committer = Committer::new(table, &options, &context, operation, Arc::clone(&plan.batches));
+    committer.metrics = metrics;
     let rewriter = Arc::new(Rewriter { context: Arc::clone(&context), strategy: decided.strategy });
     rewriter.rewrite_groups(plan, &mut committer).await?;
-    let Committer { snapshot, made, commits, mut metrics, .. } = committer;
+    let Committer { snapshot, last_version, commits, mut metrics, .. } = committer;
     metrics.spilled_bytes = context.spilled_bytes.get();
     metrics.peak_memory_bytes = memory.peak_bytes();
-    let version = made.unwrap_or_else(|| snapshot.version());
+    let version = last_version.unwrap_or_else(|| snapshot.version());
     tracing::info!(table = snapshot.url(), version, groups = metrics.groups, "optimized");
     Ok(OptimizeOutcome { version, commits, metrics, snapshot: Some(snapshot).filter(|snapshot| snapshot.version() == version) })
 }
