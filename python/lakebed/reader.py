@@ -1,4 +1,4 @@
-"""Tables by their place alone: reading one, and whether there is one."""
+""":func:`read` and :func:`exists`: reading a table by its location."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ def read(
     limit: int | None = None,
     **options: Unpack[Opening],
 ) -> Scan:
-    """The rows of a table, not read yet: ``to_pandas()``, ``to_arrow()`` and the other ways out of :class:`lakebed.Scan` read them.
+    """A lazy scan of a table: ``to_pandas()``, ``to_arrow()`` and the like read its rows.
 
-    Short for ``Table(uri, ...).scan(columns, where=where, limit=limit)``: ``version``, ``timestamp``, ``storage_options``, ``credentials`` and
-    ``absolute_paths`` are those of :class:`lakebed.Table`.
+    Short for ``Table(uri, ...).scan(columns, where=where, limit=limit)``. ``version``,
+    ``timestamp``, ``storage_options``, ``credentials`` and ``absolute_paths`` are those of
+    :class:`lakebed.Table`.
 
     >>> import lakebed as lb
     >>> lb.read("examples/trips", "city", where="fare > 20").to_pandas()["city"].tolist()
@@ -40,9 +41,10 @@ def read(
 
 @takes(Storage)
 def exists(uri: str | os.PathLike[str], **options: Unpack[Storage]) -> bool:
-    """Whether there is a table at ``uri``. A store that cannot be reached is an error, and so is a table that is damaged.
+    """Whether there is a table at ``uri``.
 
-    ``storage_options`` and ``credentials`` are those of :class:`lakebed.Table`.
+    An unreachable store and a damaged table raise an error. ``storage_options`` and ``credentials``
+    are those of :class:`lakebed.Table`.
 
     >>> import lakebed as lb
     >>> lb.exists("examples/trips"), lb.exists("examples/no-trips")

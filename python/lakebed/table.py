@@ -1,4 +1,4 @@
-"""A table at one version: the way in for everything that reads."""
+""":class:`Table`: a table at one version, with a method for each operation."""
 
 from __future__ import annotations
 
@@ -37,14 +37,19 @@ __all__ = ["Table"]
 
 
 class Table:
-    """A Delta table at one version: an immutable handle, cheap to keep, safe to share between threads, to fork and to pickle.
+    """A Delta table at one version.
 
-    ``uri`` is a URL (``s3://bucket/path``, ``abfss://container@account.dfs.core.windows.net/path``, ``file:///path``, ...) or a path on this
-    machine, in which a leading ``~`` stands for your home folder.
-    ``version`` or ``timestamp`` (a ``datetime`` with a zone, or ISO text with one) open an older version; without them it is the latest one.
-    ``storage_options`` take the keys of object_store and deltalake. ``credentials`` is called for them anew before they expire: it
-    returns a mapping of options, with ``expires_at`` (a ``datetime``) when they do. ``absolute_paths=True`` follows paths out of the
-    table's root, which shallow clones have.
+    A handle never changes. It is cheap to keep and safe to share between threads, to fork and to
+    pickle.
+
+    - ``uri``: a URL (``s3://bucket/path``, ``abfss://container@account.dfs.core.windows.net/path``,
+      ``file:///path``, ...) or a path on this machine. A leading ``~`` means your home folder.
+    - ``version`` or ``timestamp`` (a ``datetime`` with a zone, or ISO text with one): opens an
+      older version. The default is the newest version.
+    - ``storage_options``: options of the store, with the keys of object_store and deltalake.
+    - ``credentials``: a function that returns such options as a mapping, with ``expires_at`` (a
+      ``datetime``) if they expire. It is called again before that.
+    - ``absolute_paths=True`` follows paths out of the table's root. Shallow clones have such paths.
 
     >>> import lakebed as lb
     >>> table = lb.Table("examples/trips", version=0)
@@ -80,7 +85,7 @@ class Table:
 
     @property
     def uri(self) -> str:
-        """Where the table is, without secrets."""
+        """The location of the table, without secrets."""
         return self._table.uri
 
     @property
@@ -90,7 +95,7 @@ class Table:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema, with the types that scans give."""
+        """The schema, with the types that scans return."""
         return schema_of(self._table.schema())
 
     @property
@@ -100,13 +105,13 @@ class Table:
 
     @property
     def properties(self) -> dict[str, str]:
-        """The properties that are set."""
+        """The properties that the table sets."""
         configuration = self._table.metadata()["configuration"]
         return {name: value for name, value in sorted(configuration.items()) if value is not None}
 
     @property
     def protocol(self) -> Protocol:
-        """What readers and writers of this version must know."""
+        """The protocol versions and features that readers and writers of this version need."""
         return protocol(self._table.protocol())
 
     def scan(
@@ -117,13 +122,17 @@ class Table:
         limit: int | None = None,
         row_columns: Sequence[tuple[str, str]] = (),
     ) -> Scan:
-        """A lazy scan of some ``columns`` (``"a.b"`` for a field of a struct), of the rows for which the SQL text ``where`` is true, and of at
-        most ``limit`` of them.
+        """A lazy scan of the table.
 
-        Among the columns can be named, where the table has no column ``_metadata`` of its own, what tells about rows:
-        ``"_metadata.file_path"``, ``"_metadata.file_size"`` and ``"_metadata.row_index"`` (where a row is), and in a table that tracks rows
-        ``"_metadata.row_id"`` (which stays with a row when it moves) and ``"_metadata.row_commit_version"`` (the version that last wrote it).
-        They can stand in ``where``, too.
+        - ``columns``: the columns to return; ``"a.b"`` names a field of a struct.
+        - ``where``: a predicate in SQL. The scan returns the rows for which it is true.
+        - ``limit``: the most rows to return.
+
+        Unless the table has a column ``_metadata`` of its own, the columns may be metadata columns:
+        ``"_metadata.file_path"``, ``"_metadata.file_size"`` and ``"_metadata.row_index"`` say where
+        a row is stored. In a table with row tracking, ``"_metadata.row_id"`` identifies a row (it
+        stays the same when the row moves), and ``"_metadata.row_commit_version"`` is the version
+        that last wrote the row. The predicate may name these columns, too.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> tracked = {"delta.enableRowTracking": True}
@@ -131,32 +140,45 @@ class Table:
         >>> table.scan(columns=["_metadata.row_id", "name"]).to_arrow().to_pylist()
         [{'_metadata.row_id': 0, 'name': 'a'}, {'_metadata.row_id': 1, 'name': 'b'}]
 
-        ``row_columns`` tell the same behind the others, each given by what it holds and its name: ``("row_id", "_id")``.
+        ``row_columns`` adds metadata columns behind the others. Each is a pair of a metadata column
+        and the name that it gets: ``("row_id", "_id")``.
         """
         return Scan(self._table, columns, where, limit, row_columns)
 
     def to_arrow(
         self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
     ) -> pa.Table:
-        """All rows as a pyarrow table: short for ``scan(columns, where=where, limit=limit).to_arrow()``."""
+        """All rows as a pyarrow table.
+
+        Short for ``scan(columns, where=where, limit=limit).to_arrow()``.
+        """
         return self.scan(columns, where=where, limit=limit).to_arrow()
 
     def to_reader(
         self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
     ) -> pa.RecordBatchReader:
-        """All rows as record batches one after the other: short for ``scan(columns, where=where, limit=limit).to_reader()``."""
+        """All rows as a reader of record batches.
+
+        Short for ``scan(columns, where=where, limit=limit).to_reader()``.
+        """
         return self.scan(columns, where=where, limit=limit).to_reader()
 
     def to_pandas(
         self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
     ) -> pd.DataFrame:
-        """All rows as a pandas data frame: short for ``scan(columns, where=where, limit=limit).to_pandas()``."""
+        """All rows as a pandas data frame.
+
+        Short for ``scan(columns, where=where, limit=limit).to_pandas()``.
+        """
         return self.scan(columns, where=where, limit=limit).to_pandas()
 
     def to_polars(
         self, columns: str | Sequence[str] | None = None, *, where: str | None = None, limit: int | None = None
     ) -> pl.DataFrame:
-        """All rows as a polars data frame: short for ``scan(columns, where=where, limit=limit).to_polars()``."""
+        """All rows as a polars data frame.
+
+        Short for ``scan(columns, where=where, limit=limit).to_polars()``.
+        """
         return self.scan(columns, where=where, limit=limit).to_polars()
 
     def to_duckdb(
@@ -167,11 +189,17 @@ class Table:
         where: str | None = None,
         limit: int | None = None,
     ) -> duckdb.DuckDBPyRelation:
-        """All rows as a DuckDB relation: short for ``scan(columns, where=where, limit=limit).to_duckdb(connection)``."""
+        """All rows as a DuckDB relation.
+
+        Short for ``scan(columns, where=where, limit=limit).to_duckdb(connection)``.
+        """
         return self.scan(columns, where=where, limit=limit).to_duckdb(connection)
 
     def head(self, n: int = 5, *, columns: str | Sequence[str] | None = None, where: str | None = None) -> pa.Table:
-        """The first ``n`` rows, or fewer where there are not so many: short for ``scan(columns, where=where).head(n)``."""
+        """The first ``n`` rows, or all rows if the table has fewer.
+
+        Short for ``scan(columns, where=where).head(n)``.
+        """
         return self.scan(columns, where=where).head(n)
 
     def changes(
@@ -182,27 +210,35 @@ class Table:
         columns: str | Sequence[str] | None = None,
         where: str | None = None,
     ) -> Changes:
-        """The change data feed: what the versions from ``start`` to ``end``, both included, did to which rows; see :class:`lakebed.Changes`.
+        """The change data feed: what the versions from ``start`` to ``end`` did to rows.
 
-        Without ``end`` it goes to the newest version of the table, whatever the version of this handle. Both are versions, or moments (a
-        ``datetime`` with a zone, or ISO text with one): it then begins with the first version that was made at that moment or later, and ends
-        with the last one that was made at that moment or earlier. What to read is decided here: later versions do not come into it.
+        Both ends are included; see :class:`lakebed.Changes`. Without ``end``, the feed ends at the
+        newest version of the table, also if this handle is older. Both are versions or timestamps
+        (a ``datetime`` with a zone, or ISO text with one). A feed by timestamps begins with the
+        first version at or after ``start`` and ends with the last version at or before ``end``. The
+        versions are chosen now: later commits do not change the feed.
 
-        The table must have recorded its changes in all of these versions (``delta.enableChangeDataFeed``), and comes with the columns of
-        the last of them: rows from before a column was added have nulls there, versions from before a column was renamed or dropped must be
-        asked for separately. ``columns`` are the only ones of the table that come, ``where`` is a condition on them in SQL.
+        All of these versions must have recorded their changes (``delta.enableChangeDataFeed``). The
+        feed has the columns of its last version. Rows from before a column was added have nulls
+        there. If a column was renamed or dropped, read the versions before that separately.
+        ``columns`` selects columns of the table, and ``where`` is a predicate over them in SQL.
 
-        A version that does not exist is a :class:`lakebed.VersionNotFoundError`, and so is a moment that no version answers to: a start after
-        the newest version, or before the oldest that the log has kept. Two moments with no version between them give no changes.
+        A version that does not exist is a :class:`lakebed.VersionNotFoundError`. So is a timestamp
+        without a version: a ``start`` after the newest version, or a timestamp before the oldest
+        version in the log. If no version lies between two timestamps, the feed is empty.
         """
         return Changes(self._table, start, end, columns, where)
 
     def files(self, *, where: str | None = None) -> pa.Table:
-        """The files of this version, or those of them that may hold rows for which ``where`` is true."""
+        """The data files of this version, or those that may contain rows for which ``where`` is
+        true.
+        """
         return self.scan(where=where).files()
 
     def count(self, where: str | None = None) -> int:
-        """How many rows, or for how many of them the SQL text ``where`` is true. Taken from the statistics where these are exact.
+        """The number of rows, or of rows for which the SQL predicate ``where`` is true.
+
+        The statistics of the files answer it if they are exact.
 
         >>> import lakebed as lb
         >>> lb.Table("examples/trips").count("fare > 20")
@@ -211,11 +247,15 @@ class Table:
         return self.scan(where=where).count()
 
     def history(self, limit: int | None = None) -> History:
-        """The commits up to this version that the log still has, newest first, and at most ``limit`` of them."""
+        """The commits up to this version that the log still has, newest first, at most ``limit`` of
+        them.
+        """
         return History([entry(*found) for found in self._table.history(arguments.integer("limit", limit))])
 
     def detail(self) -> Detail:
-        """What the table is. Counts its files, which costs reading them where no checksum tells."""
+        """Facts about the table, among them its number of files. Without a checksum, that reads the
+        log.
+        """
         found = self._table.detail()
         for name in ("created_at", "last_modified"):
             found[name] = None if found[name] is None else moment(found[name])
@@ -224,9 +264,10 @@ class Table:
         return Detail(**fields)
 
     def transaction_version(self, app_id: str) -> int | None:
-        """The highest number that a write of the application ``app_id`` had, as given with ``txn``; None if the table does not know it.
+        """The highest number of a write by the application ``app_id``, as given with ``txn``.
 
-        A write with that number or a lower one is not done again. A stream that writes by its query's id is known by that.
+        It is None if the table does not know the application. A write with that number or a lower
+        one is not committed again. A stream uses the id of its query as ``app_id``.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/transactions", pa.table({"id": [1]}), txn=("nightly load", 7)).table
@@ -237,11 +278,11 @@ class Table:
 
     @property
     def alter(self) -> Alter:
-        """What can be changed about the table."""
+        """Methods that change the table's definition."""
         return Alter(self)
 
     def checkpoint(self) -> Checkpoint:
-        """Writes a checkpoint of this version: opening it, or a later one, then reads none of the commits before.
+        """Writes a checkpoint of this version. Later readers do not read the commits before it.
 
         Writers do that by themselves, every ``delta.checkpointInterval`` versions.
 
@@ -252,10 +293,12 @@ class Table:
         return Checkpoint(**self._table.checkpoint())
 
     def compact_log(self, first: int, last: int) -> str | None:
-        """Writes one file that stands for the commits from version ``first`` to ``last``, and tells its name; ``None`` if there is one already.
+        """Writes a log compaction of the commits from version ``first`` to ``last`` and returns its
+        name.
 
-        It is for engines that read such files, where many commits lie between two checkpoints; lakebed itself reads the commits. All removals
-        of the versions are kept in it.
+        The result is None if the file exists already. Log compactions are for engines that read
+        them, if many commits lie between two checkpoints; lakebed reads the commits. The file keeps
+        all tombstones of these versions.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> t = lb.write("memory://docs/compact_log", pa.table({"id": [1]})).table
@@ -269,13 +312,18 @@ class Table:
         return self._table.compact_log(start, end)
 
     def refresh(self) -> Table:
-        """A handle on the latest version: costs one listing and the new commits. This handle stays as it is."""
+        """A handle on the newest version. It costs one listing and reads the new commits.
+
+        This handle does not change.
+        """
         return self._with(self._table.refresh())
 
     @takes(Appending)
     def append(self, data: Any, *, schema_mode: Evolution = "enforce", **options: Unpack[Appending]) -> CommitResult:
-        """Adds the rows of ``data``, on top of the latest version whatever the version of this handle; the options are those of
-        :func:`lakebed.write`. Where the table is gone, or another one was made in its place, nothing is written.
+        """Adds the rows of ``data`` on top of the newest version, also if this handle is older.
+
+        The options are those of :func:`lakebed.write`. If the table was deleted, or another table
+        was created at its location, nothing is written.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.create("memory://docs/append", pa.schema([("id", pa.int64())]))
@@ -295,8 +343,10 @@ class Table:
         schema_mode: SchemaMode = "enforce",
         **options: Unpack[Overwriting],
     ) -> CommitResult:
-        """Puts the rows of ``data`` in the place of all others, or of those for which ``where`` is true, on top of the latest version; the
-        options are those of :func:`lakebed.write`. ``partition_by``, ``cluster_by`` and ``properties`` go with ``schema_mode="overwrite"``.
+        """Replaces all rows, or those for which ``where`` is true, with the rows of ``data``.
+
+        It is done on top of the newest version. The options are those of :func:`lakebed.write`.
+        ``partition_by``, ``cluster_by`` and ``properties`` need ``schema_mode="overwrite"``.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/overwrite", pa.table({"id": [1, 2, 3]})).table
@@ -313,12 +363,18 @@ class Table:
 
     @takes(Changing)
     def delete(self, where: str | None = None, **options: Unpack[Changing]) -> ChangeResult:
-        """Deletes the rows for which ``where`` is true, or all rows, on top of the latest version whatever the version of this handle.
+        """Deletes the rows for which ``where`` is true, or all rows.
 
-        A table with ``delta.enableDeletionVectors`` notes the rows beside their files; in others, files are written anew without them. Where
-        no row is concerned, nothing is written or committed. If another writer changes meanwhile what this depends on, it is done again on
-        top of that, unless ``retries=False``; ``timeout`` is how many seconds to go on trying. ``txn=("my-job", 7)``: a change that the table
-        knows already is not done again. ``user_metadata`` are words of your own, which the history keeps.
+        It is done on top of the newest version, also if this handle is older. A table with
+        ``delta.enableDeletionVectors`` marks the rows in deletion vectors. In other tables, files
+        are rewritten without the rows. If no row matches, nothing is written or committed.
+
+        - ``retries=False``: raises an error if another writer commits a change on which this one
+          depends. Otherwise, the delete is retried on top of that change.
+        - ``timeout``: the seconds for which it is retried.
+        - ``txn=("my-job", 7)``: an application and its number of this change. A change that the
+          table knows already is not committed again.
+        - ``user_metadata``: a text of your own, which the history keeps.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/delete-rows", pa.table({"id": [1, 2, 3]})).table
@@ -330,9 +386,11 @@ class Table:
 
     @takes(Rewriting)
     def update(self, set: Mapping[str, str], *, where: str | None = None, **options: Unpack[Rewriting]) -> ChangeResult:
-        """Puts values into columns of the rows for which ``where`` is true, or of all rows, on top of the latest version. ``set`` says which: it
-        maps columns (``"a.b"`` for a field of a struct) to SQL expressions. ``target_file_size`` is about how large new files become, in bytes.
-        The other options are those of :meth:`delete`.
+        """Sets columns of the rows for which ``where`` is true, or of all rows.
+
+        It is done on top of the newest version. ``set`` maps columns (``"a.b"`` for a field of a
+        struct) to SQL expressions. ``target_file_size`` is the approximate size of new files in
+        bytes. The other options are those of :meth:`delete`.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/update-rows", pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})).table
@@ -351,12 +409,19 @@ class Table:
         target_alias: str = "target",
         **options: Unpack[Merging],
     ) -> Merge:
-        """A merge of rows into the latest version of this table: say with the ``when_`` methods what becomes of which rows, then ``execute()``.
+        """A merge of rows into the newest version of this table.
 
-        ``source`` is anything that speaks Arrow, as for :func:`lakebed.write`; it is read once, and may be larger than memory. ``on`` is an SQL
-        condition over the columns of both, such as ``"target.id = source.id"``; ``source_alias`` and ``target_alias`` are what it calls the two.
-        ``schema_mode="merge"`` adds columns to the table that the source has and it lacks. ``on_lossy="truncate"`` lets digits of the source go that
-        no column can hold, such as nanoseconds; assignments cast as SQL does. ``target_file_size`` is about how large new files become, in bytes.
+        Say with the ``when_`` methods what happens to the rows, then call ``execute()``.
+
+        - ``source``: any Arrow data, as for :func:`lakebed.write`. It is read once, and may be
+          larger than memory.
+        - ``on``: an SQL predicate over the columns of both, such as ``"target.id = source.id"``.
+          ``source_alias`` and ``target_alias`` are the names that it uses for the two.
+        - ``schema_mode="merge"`` adds columns to the table that only the source has.
+        - ``on_lossy="truncate"`` cuts off digits of the source that no column can hold, such as
+          nanoseconds. Assignments cast as SQL does.
+        - ``target_file_size``: the approximate size of new files in bytes.
+
         The other options are those of :meth:`delete`.
         """
         names = {"on": on, "source_alias": source_alias, "target_alias": target_alias}
@@ -365,9 +430,12 @@ class Table:
 
     @takes(Merging)
     def upsert(self, source: Any, keys: str | Sequence[str], **options: Unpack[Merging]) -> ChangeResult:
-        """Updates the rows that have the ``keys`` (one or more columns) of a row of ``source`` with all its columns, and inserts its other rows.
-        A null among the keys equals a null. Fractions for whole numbers, and other values that a column cannot hold, are refused unless
-        ``on_lossy="truncate"``. The other options are those of :meth:`merge`.
+        """Updates the rows that match a row of ``source`` by the ``keys``, and inserts its other
+        rows.
+
+        ``keys`` is one or more columns. Matching rows get all columns of the source row. A null key
+        equals a null key. Values that a column cannot hold, such as fractions for whole numbers,
+        are refused unless ``on_lossy="truncate"``. The other options are those of :meth:`merge`.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/upsert", pa.table({"id": [1, 2], "name": ["a", "b"]})).table
@@ -413,19 +481,27 @@ class Table:
         progress: bool | Callable[[Progress], Any] | None = None,
         **options: Unpack[Optimizing],
     ) -> OptimizeResult | tuple[PlannedGroup, ...]:
-        """Writes files of the latest version anew, without changing a row: small files are put together, and files of which more than
-        ``max_deleted_share`` of the rows are deleted are freed of these. With ``where``, only files that may hold such rows are looked at.
+        """Rewrites data files of the newest version without changing rows.
 
-        ``cluster_by=["a", "b"]`` also brings rows into an order in which queries that name values of these columns skip the most files, found by
-        trying several on a sample; ``zorder_by`` is exactly a Z-order. A table with clustering columns of its own is clustered by these, as far
-        as it is not yet; ``full=True`` also takes files that are clustered already. What needs no work is left alone: to call this again costs
-        a look at the log.
+        Small files are combined. Files of which more than ``max_deleted_share`` of the rows are
+        deleted are rewritten without these rows. With ``where``, only files that may contain
+        matching rows are considered.
 
-        ``target_file_size`` is about how large files become, in bytes; ``min_files`` how many small files are worth the work; ``fill_statistics``
-        also gives statistics to files that lack them. A file that another writer changes meanwhile is left to it, and so are those that were
-        to be written together with it; with ``commit="group"`` each such group becomes a version of its own. ``dry_run=True`` only tells the
-        groups. ``progress=True`` shows how far it has come, or give a function that is told. ``user_metadata`` are words of your own, which the
-        history keeps; ``timeout`` is how many seconds to go on trying to commit while other writers are faster.
+        - ``cluster_by=["a", "b"]`` also arranges the rows, so that queries on these columns skip
+          the most files. Several orders are tried on a sample. ``zorder_by`` always uses a Z-order.
+          A table with clustering columns is clustered by these as far as it is not clustered yet.
+        - ``full=True`` rewrites files that are clustered already, too.
+        - ``target_file_size``: the approximate size of new files in bytes.
+        - ``min_files``: the least number of small files that are combined.
+        - ``fill_statistics``: adds statistics to files that lack them.
+        - ``commit="group"`` commits each group of files as a version of its own.
+        - ``dry_run=True`` returns the groups and writes nothing.
+        - ``progress=True`` prints the progress; a function is called with it.
+        - ``user_metadata``: a text of your own, which the history keeps.
+        - ``timeout``: the seconds to keep trying to commit while other writers commit first.
+
+        If another writer changes a file meanwhile, its group is given up. Calling this again
+        without new files only reads the log.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/optimize-files", pa.table({"id": [1, 2]})).table
@@ -452,17 +528,23 @@ class Table:
         log_commits: bool = True,
         user_metadata: str | None = None,
     ) -> VacuumResult:
-        """Deletes the files below the table that no version within the retention needs: neither the newest one, nor those of the last
-        ``retention_hours``, by default ``delta.deletedFileRetentionDuration`` (a week if the table does not set it). What is younger stays, too.
+        """Deletes files in the table's folder that no version within the retention period needs.
 
-        ``dry_run=True`` deletes and writes nothing, and tells what would go. ``mode="lite"`` does not list folders: it looks only at what the
-        commits since the last vacuum removed, and leaves what no commit ever named, such as files of writers that died. ``inventory`` is a list
-        of objects that takes the place of listing folders: anything that speaks Arrow, with the columns ``path``, ``length``, ``isDir`` and
-        ``modificationTime``.
+        The newest version and the versions of the last ``retention_hours`` keep their files. The
+        default is ``delta.deletedFileRetentionDuration``, or a week. Younger files stay, too.
 
-        A retention shorter than the table's is refused, since readers of older versions and writers that have not committed yet may lose their
-        files; ``enforce_retention=False`` is for when nobody else uses the table. Two commits tell of it in the history, unless nothing is to go
-        or with ``log_commits=False``; ``user_metadata`` are words of your own in them. A vacuum that was interrupted is just begun anew.
+        - ``dry_run=True`` deletes and writes nothing, and returns the files that would be deleted.
+        - ``mode="lite"`` lists no folders. It considers only the files that commits since the last
+          vacuum removed. Files that no commit names stay, such as those of writers that died.
+        - ``inventory``: a list of objects that replaces the listing: any Arrow data with the
+          columns ``path``, ``length``, ``isDir`` and ``modificationTime``.
+        - ``enforce_retention=False`` allows a retention period shorter than the table's. Readers of
+          older versions, and writers that have not committed yet, may then lose files.
+        - ``log_commits=False`` leaves out the two commits that record the vacuum in the history.
+          Without files to delete there are none.
+        - ``user_metadata``: a text of your own in these commits.
+
+        If a vacuum was interrupted, call it again.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/vacuum", pa.table({"id": [1, 2, 3]})).table
@@ -497,8 +579,11 @@ class Table:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The place, the table's id and the version, and of the options those that are known to be no secrets; the environment or
-        ``credentials`` give the others again."""
+        """Pickles the location, the table's id, the version and the harmless options.
+
+        Options that may be secrets are not pickled. The environment or ``credentials`` provide them
+        again.
+        """
         given = {
             **self._given,
             "uri": self._table.address(),
@@ -527,12 +612,14 @@ class Table:
 
 
 def _reopen(given: dict[str, Any], version: int, table_id: str) -> Table:
-    """The same version of the same table: another one in its place is refused."""
+    """Opens the same version of the same table. Another table at the location is refused."""
     return Table._wrap(_lakebed.Table.open({**given, "version": version, "id": table_id}), given)
 
 
 def _merging(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a merge. It replaces no schema, and its source is read before `_lakebed` could fill in `on_lossy`."""
+    """The options of a merge. It cannot replace the schema, and reading its source needs
+    `on_lossy`.
+    """
     evolution = arguments.word("schema_mode", options.get("schema_mode"), Evolution)
     given = checked({**options, "schema_mode": evolution})
     return {**given, "on_lossy": given.get("on_lossy") or "error"}

@@ -1,4 +1,4 @@
-"""Making tables and writing rows to them."""
+""":func:`create` and :func:`write`: creating tables and writing rows by location."""
 
 from __future__ import annotations
 
@@ -31,17 +31,20 @@ def create(
     user_metadata: str | None = None,
     **options: Unpack[Creating],
 ) -> Table:
-    """Makes a table without rows.
+    """Creates a table without rows.
 
-    - ``uri``: where; a URL, or a path on this machine.
-    - ``schema``: a ``pyarrow.Schema``, or anything with ``__arrow_c_schema__``.
-    - ``partition_by``: one or more columns; files are kept apart by their values. ``cluster_by``: columns whose like values are kept together.
+    - ``uri``: the location, a URL or a path on this machine.
+    - ``schema``: a ``pyarrow.Schema``, or any object with ``__arrow_c_schema__``.
+    - ``partition_by``: one or more columns; each combination of their values has files of its own.
+      ``cluster_by``: columns by which the table arranges its rows.
     - ``properties``: Delta's (``delta.enableDeletionVectors``, ...) or your own.
-    - ``constraints``: SQL conditions by name, which every row must meet.
-    - ``mode``: what to do where there is a table already: ``error``; ``ignore`` leaves it as it is; ``replace`` puts the new one in its
-      place, and older versions can still be read.
-    - ``name`` and ``description`` are for people, and so is ``user_metadata``, which the history keeps.
-    - ``storage_options`` and ``credentials`` say how to reach the store, as for :class:`lakebed.Table`.
+    - ``constraints``: SQL predicates by name, which every row must satisfy.
+    - ``mode``: what to do if the table exists: ``error`` raises an error, ``ignore`` returns the
+      existing table, and ``replace`` replaces it. Older versions of it stay readable.
+    - ``name`` and ``description`` are for people. ``user_metadata`` is a text of your own, which
+      the history keeps.
+    - ``storage_options`` and ``credentials`` say how to reach the store, as for
+      :class:`lakebed.Table`.
 
     >>> import lakebed as lb, pyarrow as pa
     >>> table = lb.create(
@@ -77,28 +80,34 @@ def write(
     schema_mode: SchemaMode = "enforce",
     **options: Unpack[WritingTo],
 ) -> CommitResult:
-    """Writes rows to a table, which is made if there is none, in one commit: all of them or none.
+    """Writes rows to a table in one commit. The table is created if it does not exist.
 
-    ``data`` is anything that speaks Arrow: a pyarrow table, batch or reader, a pandas or polars frame, a DuckDB relation, a lakebed scan.
-    Readers may be larger than memory.
+    ``data`` is any Arrow data: a pyarrow table, batch or reader, a pandas or polars frame, a DuckDB
+    relation, a lakebed scan. Readers may be larger than memory.
 
-    - ``uri``: where; a URL, or a path on this machine.
-    - ``mode``: ``append``; ``overwrite`` (all rows make way, or with ``where`` those for which it is true, or with
-      ``partitions="dynamic"`` those of the partitions that are written to); ``error`` and ``ignore`` write only where there is no table.
-    - ``schema_mode``: ``enforce`` (columns are found by name, and must fit), ``merge`` (new columns are added to the table), ``overwrite``.
-    - ``txn=("my-job", 7)``: a write that the table knows already is not done again.
-    - ``user_metadata``: words of your own, which the history keeps.
-    - ``target_file_size``: about how large files become, in bytes; by default ``delta.targetFileSize``, else 128 MiB, and more for tables of
-      256 GiB and above. It is 1024 at least.
-    - ``properties``, ``partition_by``, ``cluster_by`` are for tables that are made here; see :func:`lakebed.create`.
-    - ``compression``: ``snappy``, ``zstd``, ``zstd(1)`` to ``zstd(22)``, ``gzip``, ``lz4`` or ``none``; by default
-      ``delta.parquet.compression.codec``, else ``snappy``.
-    - ``row_group_rows``: the most rows of a row group; ``bloom_columns``: columns that get Bloom filters.
-    - ``on_lossy="truncate"`` lets digits go that a column cannot hold, such as nanoseconds.
-    - ``timeout``: seconds to go on trying while other writers are faster.
-    - ``storage_options`` and ``credentials`` say how to reach the store, as for :class:`lakebed.Table`.
+    - ``uri``: the location, a URL or a path on this machine.
+    - ``mode``: ``append`` adds the rows. ``overwrite`` replaces all rows; with ``where``, the rows
+      for which it is true; with ``partitions="dynamic"``, the partitions that the new rows belong
+      to. ``error`` and ``ignore`` write only if there is no table.
+    - ``schema_mode``: ``enforce`` (columns match by name, and their types must fit), ``merge``
+      (adds new columns to the table) or ``overwrite`` (replaces the table's schema).
+    - ``txn=("my-job", 7)``: an application and its number of this write. A write that the table
+      knows already is not committed again.
+    - ``user_metadata``: a text of your own, which the history keeps.
+    - ``target_file_size``: the approximate size of files in bytes, at least 1024. The default is
+      ``delta.targetFileSize``; without it, 128 MiB, and more for tables of 256 GiB and above.
+    - ``properties``, ``partition_by`` and ``cluster_by`` are for a new table; see
+      :func:`lakebed.create`.
+    - ``compression``: ``snappy``, ``zstd``, ``zstd(1)`` to ``zstd(22)``, ``gzip``, ``lz4`` or
+      ``none``. The default is ``delta.parquet.compression.codec``; without it, ``snappy``.
+    - ``row_group_rows``: the most rows of a row group. ``bloom_columns``: columns with Bloom
+      filters.
+    - ``on_lossy="truncate"`` cuts off digits that a column cannot hold, such as nanoseconds.
+    - ``timeout``: the seconds to keep trying while other writers commit first.
+    - ``storage_options`` and ``credentials`` say how to reach the store, as for
+      :class:`lakebed.Table`.
 
-    Words such as those of ``mode`` may be written in any case.
+    Keywords such as those of ``mode`` may be in upper or lower case.
 
     >>> import lakebed as lb, pyarrow as pa
     >>> result = lb.write("memory://docs/write", pa.table({"id": [1, 2, 3]}))
