@@ -101,29 +101,32 @@ __all__ = [
 ]
 
 
-#: The least limit that work can keep to.
+#: The smallest limit that operations can keep.
 _LEAST_MEMORY_LIMIT = 1 << 20
 
 
 def set_memory_limit(size_bytes: int) -> None:
-    """Bounds the memory that all scans of this process may hold at a time; work beyond it waits. Children that are forked later go by it too.
+    """Limits the memory that all scans of this process may hold. Further work waits.
 
-    ``size_bytes`` is the limit, at least 1048576 (1 MiB). The default is a share of what the machine, or the container, has.
-    ``LAKEBED_MEMORY_LIMIT`` sets it from outside; less than the least counts as the least there, with a warning.
+    ``size_bytes`` is the limit, at least 1048576 (1 MiB). The default is a share of the memory of
+    the machine or the container. The environment variable ``LAKEBED_MEMORY_LIMIT`` sets it, too; a
+    smaller value is raised to the minimum there, with a warning. Processes that are forked later
+    inherit the limit.
     """
     limit = arguments.given("size_bytes", arguments.integer("size_bytes", size_bytes, least=_LEAST_MEMORY_LIMIT))
     _lakebed.set_memory_limit(limit)
 
 
 def finish_background() -> None:
-    """Waits for what goes on after commits: small files that are put together where ``delta.autoOptimize.autoCompact`` asks for it.
+    """Waits for work that goes on after commits.
 
-    A process waits for it before it ends.
+    This is the compaction that the property ``delta.autoOptimize.autoCompact`` asks for. A process
+    waits for it before it ends.
     """
     _lakebed.finish_background()
 
 
-# The last of them runs first.
+# Functions run in the reverse order.
 atexit.register(_lakebed.close_input)
 atexit.register(finish_background)
 

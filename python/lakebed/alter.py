@@ -1,4 +1,4 @@
-"""Changing what a table is, while its rows stay."""
+"""Changing the definition of a table. Its rows stay as they are."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ __all__ = ["Alter"]
 
 
 class Alter:
-    """What can be changed about a table; each method is one commit on top of the latest version, and gives the table afterwards."""
+    """Changes of a table's definition. Each method commits on top of the newest version.
+
+    It returns the table as of that commit.
+    """
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
     def cluster_by(self, *columns: str) -> Table:
-        """Clusters the table by these ``columns`` from now on, or without any by none.
+        """Sets the table's clustering columns to ``columns``, or removes them.
 
-        Rows that are there stay where they are: :meth:`Table.optimize` brings those in order that come, and with ``full=True`` all of them.
+        Existing rows stay where they are. :meth:`Table.optimize` clusters new rows, and with
+        ``full=True`` all rows.
 
         >>> import lakebed as lb, pyarrow as pa
         >>> table = lb.write("memory://docs/cluster-by", pa.table({"day": [1, 2], "id": [3, 4]})).table

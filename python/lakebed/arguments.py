@@ -1,7 +1,8 @@
-"""Arguments as callers give them: each is checked by its name, before anything is read or written.
+"""Checks of arguments, before anything is read or written.
 
-A value of a wrong type is a ``TypeError``, one of the right type that makes no sense an :class:`lakebed.InvalidInputError`. Both begin with
-the argument as it was given. None always stands for "not given".
+A wrong type is a ``TypeError``. A value of the right type that makes no sense is an
+:class:`lakebed.InvalidInputError`. Both messages begin with the argument as it was given. None
+always means "not given".
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ __all__ = [
     "words",
 ]
 
-#: The words that arguments may be.
+#: The keywords of arguments.
 Mode = Literal["append", "overwrite", "error", "ignore"]
 CreateMode = Literal["error", "ignore", "replace"]
 VacuumMode = Literal["full", "lite"]
@@ -59,7 +60,7 @@ Commits = Literal["run", "group"]
 
 #: The largest number that Delta's `long` holds.
 _LONGEST = 2**63 - 1
-#: Smaller files would be little but their footers. The core refuses the same.
+#: In a smaller file, the footer would be most of its bytes. The core has the same limit.
 LEAST_FILE_SIZE = 1024
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -67,7 +68,7 @@ _Value = TypeVar("_Value")
 
 
 def integer(name: str, value: Any, *, least: int = 0) -> int | None:
-    """A whole number; those of numpy count, True and 1.0 do not."""
+    """A whole number, also numpy's. True and 1.0 are none."""
     if value is None:
         return None
     if _is_flag(value):
@@ -82,17 +83,17 @@ def integer(name: str, value: Any, *, least: int = 0) -> int | None:
 
 
 def file_size(name: str, value: Any) -> int | None:
-    """About how large files become, in bytes."""
+    """The approximate size of files in bytes."""
     return integer(name, value, least=LEAST_FILE_SIZE)
 
 
 def task_size(name: str, value: Any) -> int:
-    """About how much one task reads, in bytes."""
+    """The approximate size of what one task reads, in bytes."""
     return given(name, integer(name, value, least=1))
 
 
 def number(name: str, value: Any, *, most: float = math.inf, finite: bool = False) -> float | None:
-    """A number from 0 on."""
+    """A number of at least 0."""
     if value is None:
         return None
     if _is_flag(value) or not isinstance(value, Real):
@@ -107,14 +108,14 @@ def number(name: str, value: Any, *, most: float = math.inf, finite: bool = Fals
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or False; those of numpy count, 1 and "true" do not."""
+    """True or False, also numpy's. 1 and "true" are neither."""
     if not _is_flag(value):
         raise _wrong_type(name, value, "True or False")
     return bool(value)
 
 
 def text(name: str, value: Any) -> str | None:
-    """Text with something in it."""
+    """A string that is not blank."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -125,7 +126,7 @@ def text(name: str, value: Any) -> str | None:
 
 
 def words(name: str, value: Any) -> str | None:
-    """Any text, also none."""
+    """Any string, also an empty one."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -134,14 +135,14 @@ def words(name: str, value: Any) -> str | None:
 
 
 def given(name: str, value: _Value | None) -> _Value:
-    """A value that must not be left out."""
+    """A value that is required."""
     if value is None:
         raise TypeError(f"{name}=None: it must be given")
     return value
 
 
 def word(name: str, value: Any, choices: Any) -> str | None:
-    """One of the words of a ``Literal``, in any case."""
+    """One of the keywords of a ``Literal``, in upper or lower case."""
     if value is None:
         return None
     known = get_args(choices)
@@ -153,7 +154,7 @@ def word(name: str, value: Any, choices: Any) -> str | None:
 
 
 def columns(name: str, value: Any) -> list[str] | None:
-    """Names of columns, each once; one may stand alone."""
+    """Names of columns without repetition. A single name may be given as a string."""
     if value is None:
         return None
     if isinstance(value, (bytes, bytearray, memoryview, Mapping)) or not isinstance(value, (str, Iterable)):
@@ -161,7 +162,7 @@ def columns(name: str, value: Any) -> list[str] | None:
     try:
         found = [value] if isinstance(value, str) else list(value)
     except TypeError:
-        # Spark's columns only seem to be lists.
+        # A column of Spark has `__iter__`, but cannot be iterated.
         raise _wrong_type(name, value, "the name of a column, or a list of names") from None
     for one in found:
         if not isinstance(one, str):
@@ -178,7 +179,7 @@ def columns(name: str, value: Any) -> list[str] | None:
 
 
 def expressions(name: str, value: Any) -> list[tuple[str, str]]:
-    """Columns with the texts of their expressions."""
+    """Columns and their SQL expressions."""
     if not isinstance(value, Mapping):
         raise _wrong_type(name, value, "a mapping of columns to SQL expressions")
     for column, expression in value.items():
@@ -194,7 +195,7 @@ def expressions(name: str, value: Any) -> list[tuple[str, str]]:
 
 
 def pairs(name: str, value: Any) -> list[tuple[str, str]]:
-    """Pairs of texts."""
+    """Pairs of strings."""
     wanted = 'a list of pairs of texts, such as ("row_id", "_id")'
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         raise _wrong_type(name, value, wanted)
@@ -206,7 +207,7 @@ def pairs(name: str, value: Any) -> list[tuple[str, str]]:
 
 
 def texts(name: str, value: Any) -> set[str] | None:
-    """Several texts; one cannot stand alone."""
+    """A list of strings. A single string is refused."""
     if value is None:
         return None
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
@@ -218,7 +219,7 @@ def texts(name: str, value: Any) -> set[str] | None:
 
 
 def txn(name: str, value: Any) -> dict[str, Any] | None:
-    """An application and its own number of a write, given as a pair."""
+    """An application's id and its number of a write, as a pair."""
     if value is None:
         return None
     if not isinstance(value, (tuple, list)) or len(value) != 2 or not isinstance(value[0], str):
@@ -237,7 +238,7 @@ def txn(name: str, value: Any) -> dict[str, Any] | None:
 
 
 def properties(name: str, value: Any) -> dict[str, str]:
-    """Properties are texts in the log: ``True`` is written as Delta writes it."""
+    """Properties as the strings of the log. ``True`` is written as Delta writes it."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -252,7 +253,7 @@ def properties(name: str, value: Any) -> dict[str, str]:
 
 
 def strings(name: str, value: Any) -> dict[str, str]:
-    """A mapping of texts to texts. It may hold secrets, so messages name keys alone."""
+    """A mapping of strings to strings. The values may be secrets, so messages name only keys."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -289,7 +290,7 @@ def location(name: str, value: Any) -> str:
 
 
 def _characters(name: str, value: str) -> str:
-    """The text, if it is one that can be stored and printed."""
+    """The string, if it can be encoded."""
     if printable(value) != value:
         raise _no_sense(name, value, "half of a surrogate pair is no character")
     return value

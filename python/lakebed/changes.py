@@ -1,4 +1,4 @@
-"""The change data feed: what happened to the rows of a table, version by version."""
+"""The change data feed: the rows that the versions of a table inserted, updated or deleted."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ __all__ = ["Changes"]
 
 
 class Changes(Rows):
-    """The changes of some versions of a table: the columns of the table, and behind them what happened to each row.
+    """The changes of some versions of a table: the table's columns, and three columns about the
+    change.
 
-    ``_change_type`` is ``insert``, ``delete``, ``update_preimage`` (the row before an update) or ``update_postimage`` (the row after it),
-    ``_commit_version`` and ``_commit_timestamp`` tell when. No row is read until one of the ``to_`` methods, or a consumer of Arrow streams,
-    asks. Made by :meth:`lakebed.Table.changes`.
+    ``_change_type`` is ``insert``, ``delete``, ``update_preimage`` (the row before an update) or
+    ``update_postimage`` (the row after it). ``_commit_version`` and ``_commit_timestamp`` are those
+    of the commit. No row is read until one of the ``to_`` methods or a consumer of Arrow streams
+    asks for rows. Made by :meth:`lakebed.Table.changes`.
 
     >>> import lakebed as lb, pyarrow as pa
     >>> feed = {"delta.enableChangeDataFeed": True}
@@ -51,12 +53,15 @@ class Changes(Rows):
 
     @property
     def start_version(self) -> int:
-        """The first version. Where none was made between two moments, it is the one behind :attr:`end_version`."""
+        """The first version.
+
+        If no version lies between two timestamps, it is the version after :attr:`end_version`.
+        """
         return self._changes.versions[0]
 
     @property
     def end_version(self) -> int:
-        """The last version; the columns are those of this one."""
+        """The last version. The feed has its columns."""
         return self._changes.versions[1]
 
     def __arrow_c_schema__(self) -> object:
@@ -69,9 +74,10 @@ class Changes(Rows):
         return self._changes.delta_schema()
 
     def tasks(self, *, target_task_size: int = 128 << 20) -> list[bytes]:
-        """The changes cut into independent pieces, which any process can run with :func:`lakebed.read_task`.
+        """Splits the changes into independent tasks, which any process can run with
+        :func:`lakebed.read_task`.
 
-        ``target_task_size`` is about how much of the files one of them reads, in bytes.
+        ``target_task_size`` is the approximate size of files that a task reads, in bytes.
         """
         return self._changes.plan().tasks(arguments.task_size("target_task_size", target_task_size))
 
@@ -81,7 +87,10 @@ class Changes(Rows):
 
 
 def _bound(which: str, bound: int | datetime | str | None) -> dict[str, Any]:
-    """A bound as `_lakebed` takes it. Times of commits are whole milliseconds: between two of them the changes begin with the later one."""
+    """A bound in the form that `_lakebed` takes.
+
+    Commit timestamps are whole milliseconds, so a start between two of them is rounded up.
+    """
     if bound is None:
         return {}
     if isinstance(bound, (str, date)):

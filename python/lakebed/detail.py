@@ -1,4 +1,4 @@
-"""What a table is, but for its rows: protocol, properties, sizes, checkpoints."""
+"""Facts about a table: protocol, properties, sizes, checkpoints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Checkpoint", "Detail", "Protocol", "protocol"]
 
 @dataclass(frozen=True)
 class Protocol:
-    """What readers and writers of a table must know."""
+    """The protocol versions and features that readers and writers of a table need."""
 
     min_reader_version: int
     min_writer_version: int
@@ -22,7 +22,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Detail:
-    """What a table is: everything about it but its rows."""
+    """Facts about a table."""
 
     id: str
     name: str | None
@@ -44,11 +44,11 @@ class Checkpoint:
     """A checkpoint that was written."""
 
     version: int
-    #: Its file in the log, or the one that leads to the others.
+    #: Its file in the log, or the file that names the others.
     name: str
     size_bytes: int
     num_files: int
-    #: Files that the table no longer has, but that must not be forgotten yet.
+    #: The tombstones in the checkpoint.
     num_tombstones: int
 
 

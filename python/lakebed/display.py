@@ -1,4 +1,4 @@
-"""Pictures for notebooks."""
+"""HTML for notebooks."""
 
 from __future__ import annotations
 

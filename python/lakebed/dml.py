@@ -1,4 +1,4 @@
-"""Changing rows of a table: deleting, updating, merging."""
+"""Changing rows of a table: delete, update, merge and upsert."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["Merge", "MergeExplanation", "MergeKey", "delete_rows", "update_rows"
 
 
 def delete_rows(table: Table, options: dict[str, Any]) -> ChangeResult:
-    """Deletes rows of a table that is open."""
+    """Deletes rows of an open table."""
     return _result(table, table._table.delete_rows(options))
 
 
 def update_rows(table: Table, values: Mapping[str, Any], options: dict[str, Any]) -> ChangeResult:
-    """Updates rows of a table that is open."""
+    """Updates rows of an open table."""
     pairs = arguments.expressions("set", values)
     if not pairs:
         raise InvalidInputError("set={}: name at least one column and its new value")
@@ -32,10 +32,12 @@ def update_rows(table: Table, values: Mapping[str, Any], options: dict[str, Any]
 
 
 class Merge:
-    """A merge of rows into a table: what becomes of which rows is said clause by clause, then :meth:`execute` does it in one commit.
+    """A merge of source rows into a table. Each clause says what happens to some rows.
 
-    Of several clauses about the same rows the first one does it whose ``where`` is true; only the last of a kind can do without one. Conditions
-    and values are SQL over the columns of both, ``target.a`` and ``source.b``; a bare name is enough where only one of them has it.
+    :meth:`execute` runs the merge in one commit. If several clauses concern the same rows, the
+    first one whose ``where`` is true applies. Only the last clause of a kind may have no ``where``.
+    Predicates and values are SQL over the columns of both, ``target.a`` and ``source.b``. The name
+    of a column is enough if only one of them has it.
 
     >>> import lakebed as lb, pyarrow as pa
     >>> table = lb.write("memory://docs/merge-rows", pa.table({"id": [1, 2, 3], "fare": [10, 20, 30]})).table
@@ -59,28 +61,40 @@ class Merge:
         self._clauses: list[tuple[str, str | None, str, list[tuple[str, str]] | None]] = []
 
     def when_matched_update(self, set: Mapping[str, str] | Literal["all"] = "all", *, where: str | None = None) -> Merge:
-        """Rows that match, and for which ``where`` is true, get the values that ``set`` says, or with ``"all"`` those of the source's columns of
-        the same names."""
+        """Updates target rows that match a source row and for which ``where`` is true.
+
+        ``set`` maps columns to SQL expressions. ``"all"`` sets every column from the source column
+        of the same name.
+        """
         return self._when("matched", where, "update", set)
 
     def when_matched_delete(self, *, where: str | None = None) -> Merge:
-        """Rows that match, and for which ``where`` is true, are deleted."""
+        """Deletes target rows that match a source row and for which ``where`` is true."""
         return self._when("matched", where, "delete", "all")
 
     def when_not_matched_insert(self, values: Mapping[str, str] | Literal["all"] = "all", *, where: str | None = None) -> Merge:
-        """Rows of the source that match none, and for which ``where`` is true, are inserted, with these ``values`` or all."""
+        """Inserts source rows that match no target row and for which ``where`` is true.
+
+        ``values`` maps columns to SQL expressions. ``"all"`` takes all columns of the source.
+        """
         return self._when("not_matched", where, "insert", values)
 
     def when_not_matched_by_source_update(self, set: Mapping[str, str], *, where: str | None = None) -> Merge:
-        """Rows of the table that match none of the source, and for which ``where`` is true, get the values that ``set`` says."""
+        """Updates target rows that match no source row and for which ``where`` is true.
+
+        ``set`` maps columns to SQL expressions.
+        """
         return self._when("not_matched_by_source", where, "update", set)
 
     def when_not_matched_by_source_delete(self, *, where: str | None = None) -> Merge:
-        """Rows of the table that match none of the source, and for which ``where`` is true, are deleted."""
+        """Deletes target rows that match no source row and for which ``where`` is true."""
         return self._when("not_matched_by_source", where, "delete", "all")
 
     def explain(self) -> MergeExplanation:
-        """What it would do: by which keys rows find each other, and which files may be concerned. Reads the source and the log, no data."""
+        """What the merge would do: its keys, and the files that it may change.
+
+        It reads the source and the log, but no data.
+        """
         found = self._table._table.explain_merge(self._given(), self._read())
         scan = found.pop("scan")
         scan = Explanation(**{**scan, "conjuncts": tuple(ExplainedConjunct(**conjunct) for conjunct in scan["conjuncts"])})
@@ -102,7 +116,10 @@ class Merge:
         return {**self._options, "clauses": self._clauses}
 
     def _read(self) -> _lakebed.MergeSource:
-        """The source is read once, however often it is asked for. Where that fails, only a source that begins anew is read again."""
+        """Reads the source, once for all calls.
+
+        After a failure it is read again only if it can be read from its beginning.
+        """
         if self._source is None:
             if self._is_begun and not begins_anew(self._data):
                 raise InvalidInputError(
@@ -125,7 +142,7 @@ class MergeKey:
     source: str
     #: Whether null equals null.
     null_safe: bool
-    #: Whether the values of the source rule out files of the table.
+    #: Whether the values of the source skip files of the target.
     prunes: bool
 
 
@@ -133,17 +150,19 @@ class MergeKey:
 class MergeExplanation:
     """What a merge would do."""
 
-    #: Which files of the table it would look at, and why not fewer.
+    #: The files of the target that it would read, and why it does not skip more.
     scan: Explanation
-    #: What rows must have in common; without keys every row is held against every row.
+    #: The values that must be equal. Without keys, each target row is compared with each source
+    #: row.
     keys: tuple[MergeKey, ...]
-    #: The rows of the source, in how many parts they meet the table, and what of them did not fit into memory.
+    #: The number of source rows, the number of parts in which they are merged, and the bytes that
+    #: spilled.
     source_rows: int
     source_parts: int
     spilled_bytes: int
-    #: Whether rows leave their files by deletion vectors; else the files are written anew without them.
+    #: Whether rows are deleted by deletion vectors. Otherwise, their files are rewritten.
     by_deletion_vectors: bool
-    #: Whether what happens to rows is recorded in files of its own.
+    #: Whether the merge writes change data files.
     records_changes: bool
 
     def __str__(self) -> str:
@@ -157,7 +176,9 @@ class MergeExplanation:
 
 
 def upsert_rows(table: Table, source: Any, keys: str | Sequence[str], options: dict[str, Any]) -> ChangeResult:
-    """Updates the rows of a table that have the keys of some of the source, and inserts the others."""
+    """Updates target rows that match a source row by the keys, and inserts the other source
+    rows.
+    """
     names = arguments.columns("keys", keys)
     if not names:
         raise InvalidInputError(f"keys={keys!r}: an upsert needs at least one key")

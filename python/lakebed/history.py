@@ -1,4 +1,4 @@
-"""The commits of a table, as its log tells them."""
+"""The commits of a table, as its log records them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class HistoryEntry:
     read_version: int | None
     isolation_level: str | None
     is_blind_append: bool | None
-    #: All that the writer told, as JSON values.
+    #: The whole `commitInfo` action, as JSON values.
     commit_info: dict[str, Any] = field(repr=False)
 
 
 class History(Sequence[HistoryEntry]):
-    """The commits of a table, newest first. Also an Arrow stream."""
+    """The commits of a table, newest first. It is also an Arrow stream."""
 
     def __init__(self, entries: Sequence[HistoryEntry]) -> None:
         self._entries = tuple(entries)
@@ -57,7 +57,7 @@ class History(Sequence[HistoryEntry]):
         return iter(self._entries)
 
     def to_arrow(self) -> pa.Table:
-        """As a pyarrow table: a row a commit; parameters and metrics are maps."""
+        """A pyarrow table with one row for each commit. Parameters and metrics are maps."""
         import pyarrow as pa
 
         text_map = pa.map_(pa.string(), pa.string())
@@ -107,5 +107,7 @@ def entry(version: int, timestamp_ms: int, info: dict[str, Any]) -> HistoryEntry
 
 
 def _texts(found: Mapping[str, Any] | None) -> dict[str, str | None]:
-    """Delta Spark writes texts here, others JSON values: texts for all, and None stays None."""
+    """The values as strings: Delta Spark writes strings here, others write JSON values. None stays
+    None.
+    """
     return {key: value if value is None or isinstance(value, str) else json.dumps(value) for key, value in (found or {}).items()}

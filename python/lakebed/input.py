@@ -43,7 +43,7 @@ def stream(data: Any) -> Any:
     if _is_lazy(data):
         raise InvalidInputError("a lazy frame has no rows yet: call .collect() on it first")
     if _is_reader(data):
-        # Read in Python, so that what its maker raises is not lost on the way through C.
+        # Python reads it, because C would lose the exceptions of the code that makes the batches.
         return Batches(data, data.schema)
     if isinstance(data, Mapping):
         from lakebed.records import from_columns
@@ -99,7 +99,7 @@ class Batches:
     """The batches of an iterator, as capsules."""
 
     def __init__(self, items: Iterable[Any], schema: pa.Schema | None = None) -> None:
-        #: Of all batches, if it is known before they come.
+        #: The schema of all batches, if it is known in advance.
         self.schema = schema
         self._items = iter(items)
         self._number = 0
@@ -210,7 +210,7 @@ def _tried(name: str, do: Callable[[], _T]) -> _T:
     except LakebedError:
         raise
     except BaseException as error:
-        # A panic of another extension is not an Exception, and is no wish to stop either.
+        # A panic of another extension is not an Exception, but it is an error, too.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise InvalidInputError(f"{name} could not be read: {told(error)}") from error

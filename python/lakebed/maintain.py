@@ -1,5 +1,4 @@
-"""Maintenance of a table: its files written anew, fewer of them or in an order in which queries need fewer, and vacuum, the end of files
-that no version within the retention needs."""
+"""Maintenance of a table: optimize rewrites data files, and vacuum deletes unneeded files."""
 
 from __future__ import annotations
 
@@ -21,20 +20,20 @@ __all__ = ["PlannedGroup", "Progress", "layout", "optimize", "plan_optimize", "v
 
 @dataclass(frozen=True)
 class Progress:
-    """How far an operation has come; bytes are those of the files that are written anew."""
+    """The progress of an optimize. Its bytes are those of the files that are rewritten."""
 
     done_bytes: int
     total_bytes: int
-    #: Groups of files that are written, out of all.
+    #: The groups of files that are rewritten, and all groups.
     done_groups: int
     total_groups: int
 
 
 @dataclass(frozen=True)
 class PlannedGroup:
-    """Files that would be written anew together."""
+    """Files that would be rewritten together."""
 
-    #: Their partition, as ``a=1/b=2``; empty where the table has none.
+    #: Their partition, as ``a=1/b=2``. Empty if the table has no partitions.
     partition: str
     #: Their paths as the log spells them.
     paths: tuple[str, ...]
@@ -42,7 +41,9 @@ class PlannedGroup:
 
 
 def layout(zorder_by: list[str] | None, cluster_by: list[str] | None) -> dict[str, list[str]] | None:
-    """The order of rows in new files, as `_lakebed` takes it; None is that of the table."""
+    """The order of rows in new files, in the form that `_lakebed` takes. None keeps the table's
+    order.
+    """
     if zorder_by is not None and cluster_by is not None:
         raise InvalidInputError("zorder_by and cluster_by are two ways to order rows: choose one")
     if zorder_by is not None:
@@ -51,7 +52,7 @@ def layout(zorder_by: list[str] | None, cluster_by: list[str] | None) -> dict[st
 
 
 def optimize(table: Table, options: dict[str, Any], progress: bool | Callable[[Progress], Any] | None) -> OptimizeResult:
-    """Writes files of a table that is open anew."""
+    """Rewrites files of an open table."""
     options = {**options, "progress": _watcher(progress)}
     handle, commits, metrics = table._table.optimize(options)
     sizes = metrics["file_sizes"]
@@ -61,12 +62,12 @@ def optimize(table: Table, options: dict[str, Any], progress: bool | Callable[[P
 
 
 def plan_optimize(table: Table, options: dict[str, Any]) -> tuple[PlannedGroup, ...]:
-    """Which files would be written anew together."""
+    """The groups of files that would be rewritten together."""
     return tuple(PlannedGroup(partition, tuple(paths), size) for partition, paths, size in table._table.plan_optimize(options))
 
 
 def vacuum(table: Table, options: dict[str, Any], inventory: Any) -> VacuumResult:
-    """Vacuums a table that is open."""
+    """Vacuums an open table."""
     if inventory is not None:
         inventory = stream(inventory)
     made, metrics, files = table._table.vacuum(options, inventory)
@@ -87,7 +88,7 @@ def _watcher(progress: bool | Callable[[Progress], Any] | None) -> Callable[...,
 
 
 def _show(progress: Progress) -> None:
-    """One line that is written over and over."""
+    """Prints the progress on one line of the terminal, over the last one."""
     share = progress.done_bytes / progress.total_bytes if progress.total_bytes else 1.0
     end = "\n" if progress.done_groups == progress.total_groups else ""
     line = f"\r{share:4.0%} of {progress.total_bytes / 1e6:,.1f} MB, {progress.done_groups} of {progress.total_groups} groups"

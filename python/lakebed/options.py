@@ -175,7 +175,7 @@ def _word(choices: Any) -> Callable[[str, Any], Any]:
     return functools.partial(arguments.word, choices=choices)
 
 
-#: How the values of an option are checked, and brought into the form that `_lakebed` takes.
+#: The check of each option. It returns the value in the form that `_lakebed` takes.
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "absolute_paths": arguments.flag,
     "bloom_columns": arguments.columns,

@@ -1,4 +1,4 @@
-"""What operations return: the version, the table as of it, and the operation's metrics."""
+"""The results of operations: a version, the table at that version, and metrics."""
 
 from __future__ import annotations
 
@@ -27,155 +27,159 @@ _Metrics = TypeVar("_Metrics")
 
 @dataclass(frozen=True, kw_only=True)
 class Result(Generic[_Metrics]):
-    """What the results of all operations have."""
+    """The fields that all results have."""
 
-    #: The version that it became, or the latest one if there was nothing to do.
+    #: The version of the commit, or the newest version if nothing was committed.
     version: int
     metrics: _Metrics
-    #: The table as of that version.
+    #: The table at that version.
     table: Table
 
 
 @dataclass(frozen=True)
 class WriteMetrics:
-    """What a write did."""
+    """The metrics of a write."""
 
-    #: New files, their rows (with those that were copied) and their sizes.
+    #: New data files, their rows (including copied rows) and their bytes.
     added_files: int = 0
     output_rows: int = 0
     output_bytes: int = 0
-    #: Files that made way, and their sizes.
+    #: Removed data files and their bytes.
     removed_files: int = 0
     removed_bytes: int = 0
-    #: Rows that stayed but had to move to new files.
+    #: Rows that are unchanged, but were copied to new files.
     copied_rows: int = 0
-    #: Rows that made way; none where the log does not tell how many there were, and where nothing was to make way.
+    #: Replaced rows. None if the log has no row count for a removed file, or if nothing was replaced.
     deleted_rows: int | None = None
-    #: Files of changed rows, for the change data feed.
+    #: Change data files.
     change_files: int = 0
-    #: How often another writer was faster.
+    #: Conflicts with commits of other writers.
     conflicts: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommitResult(Result[WriteMetrics]):
-    """What came of a write."""
+    """The result of a write."""
 
-    #: False if there was nothing to do: the table was to be left alone, or knew the write already.
+    #: False if nothing was committed: the mode is ``ignore`` and the table exists, or the table knew
+    #: the write already.
     committed: bool
 
 
 @dataclass(frozen=True)
 class ChangeMetrics:
-    """What a change of rows did."""
+    """The metrics of a change of rows."""
 
-    #: Rows that are gone; None where the log does not tell how many there were.
+    #: Deleted rows. None if the log has no row count for a removed file.
     deleted_rows: int | None = None
-    #: Rows that are others now, and rows that are new.
+    #: Updated rows and inserted rows.
     updated_rows: int = 0
     inserted_rows: int = 0
-    #: Rows that stayed but had to move to new files.
+    #: Rows that are unchanged, but were copied to new files.
     copied_rows: int = 0
-    #: Rows of a merge's source.
+    #: Source rows of a merge.
     source_rows: int = 0
-    #: New files and their sizes, and files that are gone.
+    #: New data files and removed data files, with their bytes.
     added_files: int = 0
     added_bytes: int = 0
     removed_files: int = 0
     removed_bytes: int = 0
-    #: Files of changed rows, for the change data feed.
+    #: Change data files.
     change_files: int = 0
-    #: Files that got a deletion vector, got another one, or are gone with theirs.
+    #: Files that got a first deletion vector, got another one, or were removed with one.
     deletion_vectors_added: int = 0
     deletion_vectors_updated: int = 0
     deletion_vectors_removed: int = 0
-    #: Files that had to be looked at and their sizes.
+    #: Data files that were not skipped, and their bytes.
     scanned_files: int = 0
     scanned_bytes: int = 0
-    #: Files that were ruled out; some may have left the table since its last checkpoint. What ``explain`` tells is exact.
+    #: Skipped data files. They may include files that left the table since its last checkpoint; the
+    #: numbers of ``explain`` are exact.
     skipped_by_partition: int = 0
     skipped_by_statistics: int = 0
-    #: What went to disk because it did not fit into memory.
+    #: Bytes that spilled to disk.
     spilled_bytes: int = 0
-    #: The most that the process had reserved of its memory budget meanwhile.
+    #: The most memory that the process had reserved during the operation.
     peak_memory_bytes: int = 0
-    #: How often another writer was faster.
+    #: Conflicts with commits of other writers.
     conflicts: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeResult(Result[ChangeMetrics]):
-    """What came of a change of rows."""
+    """The result of a change of rows."""
 
-    #: False if there was nothing to do: no row was concerned, or the table knew the change already.
+    #: False if nothing was committed: no row matched, or the table knew the change already.
     committed: bool
 
 
 @dataclass(frozen=True)
 class OptimizeMetrics:
-    """What was done."""
+    """The metrics of an optimize."""
 
-    #: Groups of files that were written anew, and groups that were given up because another writer changed one of their files.
+    #: Groups of files that were rewritten, and groups that were given up because another writer
+    #: changed one of their files.
     groups: int = 0
     lost_groups: int = 0
-    #: New files and their sizes, and files that are gone.
+    #: New data files and removed data files, with their bytes.
     added_files: int = 0
     added_bytes: int = 0
     removed_files: int = 0
     removed_bytes: int = 0
-    #: Files among those that are gone that had a deletion vector.
+    #: Removed data files that had a deletion vector.
     deletion_vectors_removed: int = 0
-    #: Rows of the new files.
+    #: Rows of the new data files.
     rows: int = 0
-    #: Files that stayed and got statistics.
+    #: Data files that were not rewritten, but got statistics.
     described_files: int = 0
-    #: Files that were looked at in the log.
+    #: Data files in the log that were considered.
     scanned_files: int = 0
-    #: What went to disk because it did not fit into memory.
+    #: Bytes that spilled to disk.
     spilled_bytes: int = 0
-    #: The most that the process had reserved of its memory budget meanwhile.
+    #: The most memory that the process had reserved during the operation.
     peak_memory_bytes: int = 0
-    #: How often another writer was faster.
+    #: Conflicts with commits of other writers.
     conflicts: int = 0
-    #: The sizes of the new files: the smallest, at a quarter, at half, at three quarters of the way, and the largest.
+    #: The bytes of the new data files: minimum, first quartile, median, third quartile, maximum.
     file_sizes: tuple[int, ...] | None = None
-    #: How many of the groups were clustered in which way: ``zorder``, ``hilbert``, ``kdtree``.
+    #: The number of groups by how they were clustered: ``zorder``, ``hilbert``, ``kdtree``.
     methods: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OptimizeResult(Result[OptimizeMetrics]):
-    """What came of it."""
+    """The result of an optimize."""
 
-    #: How many versions it became.
+    #: The number of commits.
     commits: int
 
 
 @dataclass(frozen=True)
 class VacuumMetrics:
-    """What a vacuum did."""
+    """The metrics of a vacuum."""
 
-    #: Files that were looked at, in folders, in an inventory, or among what commits removed; and folders that were looked into.
+    #: Files in the listed folders, in the inventory or in tombstones, and the listed folders.
     listed_files: int = 0
     listed_folders: int = 0
-    #: Files that no version needs, but that are younger than the retention.
+    #: Unneeded files that are younger than the retention period.
     young_files: int = 0
-    #: Files that were to go and their sizes; a commit does not tell the sizes of deletion vectors' files.
+    #: Files to delete and their bytes. A commit has no sizes of deletion vector files.
     found_files: int = 0
     found_bytes: int = 0
-    #: Files that went and their sizes, and those that were not there any more.
+    #: Deleted files and their bytes, and files that did not exist any more.
     deleted_files: int = 0
     deleted_bytes: int = 0
     missing_files: int = 0
-    #: Folders of this machine that went: old ones with nothing in them.
+    #: Deleted folders of this machine: old ones without files.
     deleted_folders: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class VacuumResult(Result[VacuumMetrics]):
-    """What came of a vacuum."""
+    """The result of a vacuum."""
 
-    #: Whether nothing was done: ``files`` is what would go.
+    #: Whether it was a dry run: ``files`` are those that would be deleted.
     dry_run: bool
-    #: What went: ``path`` below the table, ``size_bytes``, ``modification_time`` (null where nobody asked for it). At most a million.
+    #: The deleted files, at most a million: ``path`` in the table, ``size_bytes`` and
+    #: ``modification_time`` (null if it was not read).
     files: pa.Table

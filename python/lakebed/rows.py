@@ -1,4 +1,4 @@
-"""Rows in any form that Python takes them: the ways out that scans and changes have in common."""
+"""The methods that return rows, which scans and changes share."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ __all__ = ["Rows", "narrowed"]
 
 
 class Rows(ABC):
-    """Rows that nobody has read yet."""
+    """Rows that are not read yet."""
 
     @abstractmethod
     def _stream(self) -> _lakebed.ArrowStream:
-        """All of them, from the first one on."""
+        """A stream of all rows, from the first one."""
 
     @abstractmethod
     def _delta_schema(self) -> str:
-        """The columns among which they were chosen, with Delta's types."""
+        """The columns from which the rows' columns were selected, with Delta's types."""
 
     @abstractmethod
     def __arrow_c_schema__(self) -> object:
@@ -41,11 +41,15 @@ class Rows(ABC):
         return schema_of(self.__arrow_c_schema__())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Arrow's PyCapsule interface: polars, DuckDB, pandas, pyarrow and others read the rows as they are. Each call reads anew."""
+        """Arrow's PyCapsule interface: polars, DuckDB, pandas, pyarrow and others read the rows by
+        it.
+
+        Each call reads the rows again.
+        """
         return self._stream().__arrow_c_stream__(requested_schema)
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """Record batches one after the other: for what does not fit in memory."""
+        """A reader of record batches, for rows that do not fit in memory."""
         return reader(self._stream())
 
     def to_arrow(self) -> pa.Table:
@@ -61,12 +65,12 @@ class Rows(ABC):
         return to_polars(self.to_arrow())
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
-        """A DuckDB relation over all rows, in this ``connection`` or in one of its own."""
+        """A DuckDB relation over all rows, in this ``connection`` or in a new one."""
         return to_duckdb(self.to_arrow, connection)
 
 
 def narrowed(columns: str | Sequence[str] | None, where: str | None, limit: int | None = None) -> dict[str, Any]:
-    """The options of `_lakebed` for these columns, this condition and this many rows at most."""
+    """The options of `_lakebed` for these columns, this predicate and this limit."""
     found = {
         "columns": arguments.columns("columns", columns),
         "where": arguments.text("where", where),

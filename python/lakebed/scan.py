@@ -1,4 +1,4 @@
-"""A scan: what of a table to read, decided before anything is read."""
+"""A scan: a description of rows to read. Nothing is read when it is made."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ __all__ = ["ExplainedConjunct", "Explanation", "Scan", "read_task"]
 
 @dataclass(frozen=True)
 class ExplainedConjunct:
-    """What one of the conditions did that a filter joins by AND. A file is skipped by the first that can: by partition values,
-    then by statistics."""
+    """One of the predicates that the filter joins by AND, and the files that it skips.
+
+    A file is skipped by the first predicate that can: by partition values first, then by
+    statistics.
+    """
 
     text: str
-    #: Files that it ruled out by partition values, and by statistics.
+    #: The files that it skips by partition values, and by statistics.
     skipped_by_partition: int
     skipped_by_statistics: int
-    #: Why it did not rule out the files that are left, or None if none are.
+    #: Why it does not skip the other files. None if no file is left.
     reason: str | None
 
     def __str__(self) -> str:
@@ -38,21 +41,21 @@ class ExplainedConjunct:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a scan would read, and why not less."""
+    """What a scan would read, and why it does not skip more."""
 
     #: The table's URL and version.
     table: str
     version: int
-    #: Files that may hold rows, and their size.
+    #: The files to read, and their size.
     files: int
     size_bytes: int
-    #: Files that partition values ruled out.
+    #: The files that partition values skip.
     skipped_by_partition: int
-    #: Files that statistics ruled out.
+    #: The files that statistics skip.
     skipped_by_statistics: int
-    #: The filter as it was understood, or None.
+    #: The predicate after simplification, or None.
     filter: str | None
-    #: The conditions that the filter joins by AND, in order: what each skipped, and why not more.
+    #: The predicates that the filter joins by AND, in order.
     conjuncts: tuple[ExplainedConjunct, ...]
 
     def __str__(self) -> str:
@@ -66,7 +69,9 @@ class Explanation:
 
 
 class Scan(Rows):
-    """A scan of one version of a table. Nothing is read until one of the ``to_`` methods, or a consumer of Arrow streams, asks.
+    """A scan of one version of a table.
+
+    Nothing is read until one of the ``to_`` methods or a consumer of Arrow streams asks for rows.
 
     >>> import lakebed as lb
     >>> scan = lb.Table("examples/trips").scan(columns=["city"], where="fare > 20", limit=1)
@@ -98,38 +103,50 @@ class Scan(Rows):
         return text
 
     def head(self, n: int = 5) -> pa.Table:
-        """The first ``n`` rows, or fewer where there are not so many, as a pyarrow table. A table has no order of its own: it is for a look."""
+        """The first ``n`` rows, or all rows if there are fewer, as a pyarrow table.
+
+        A table has no order, so these can be any rows.
+        """
         most = arguments.given("n", arguments.integer("n", n))
         options = {**self._options, "limit": min(most, self._options.get("limit", most))}
         return read(self._table.scan(options))
 
     def count(self) -> int:
-        """How many rows. Taken from the statistics, without reading data, where they are exact."""
+        """The number of rows. If the statistics are exact, no data is read."""
         return self._table.count(self._options)
 
     def files(self) -> pa.Table:
-        """The files that may hold rows: path, typed partition values, size, times and row counts."""
+        """The data files that may contain rows: path, typed partition values, size, times and row
+        counts.
+        """
         return read(self._table.files(self._options, False))
 
     def _files_for_engines(self) -> pa.Table:
-        """The same, and whether the bounds in a file's footer are known to hold for NaN, which may cost reading footers."""
+        """The same files, and whether the bounds in their footers are known to cover NaN. May read
+        footers.
+        """
         return read(self._table.files(self._options, True))
 
     def tasks(self, *, target_task_size: int = 128 << 20, paths: Iterable[str] | None = None) -> list[bytes]:
-        """The scan cut into independent pieces, which any process can run with :func:`read_task`.
+        """Splits the scan into independent tasks, which any process can run with :func:`read_task`.
 
-        ``target_task_size`` is about how much of the files one of them reads, in bytes; a file is never divided. ``paths`` are the only files
-        that they read, as :meth:`files` names them.
+        ``target_task_size`` is the approximate size of files that a task reads, in bytes; a file is
+        never split. ``paths`` limits the tasks to these files, as :meth:`files` names them.
         """
         size = arguments.task_size("target_task_size", target_task_size)
         return self._table.tasks(self._options, size, arguments.texts("paths", paths))
 
     def _deleted_tasks(self, paths: Iterable[str]) -> list[bytes]:
-        """A task for each of these files with a deletion vector, which reads the rows that it deletes."""
+        """One task for each of these files that has a deletion vector. It reads the deleted
+        rows.
+        """
         return self._table.deleted_tasks(self._options, set(paths))
 
     def explain(self) -> Explanation:
-        """How many files each condition of the filter skips, and why not the rest. Reads the log, no data."""
+        """How many files each predicate of the filter skips, and why it does not skip the others.
+
+        It reads the log, but no data.
+        """
         found = self._table.explain(self._options)
         return Explanation(**{**found, "conjuncts": tuple(ExplainedConjunct(**conjunct) for conjunct in found["conjuncts"])})
 
@@ -140,9 +157,10 @@ class Scan(Rows):
 
 @takes(Storage)
 def read_task(task: bytes, *, absolute_paths: bool = False, **storage: Unpack[Storage]) -> pa.RecordBatchReader:
-    """Runs one piece of a scan, anywhere: ``task`` is one of those that :meth:`Scan.tasks` or :meth:`Changes.tasks` give.
+    """Runs one task of a scan, in any process.
 
-    A task holds no secrets: ``storage_options`` and ``credentials`` are given here, or they come from the environment.
+    ``task`` comes from :meth:`Scan.tasks` or :meth:`Changes.tasks`. A task holds no secrets, so
+    ``storage_options`` and ``credentials`` are given here, or they come from the environment.
     ``absolute_paths=True`` follows paths out of the table's root, as :class:`lakebed.Table` does.
     """
     if not isinstance(task, (bytes, bytearray)):

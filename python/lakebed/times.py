@@ -1,4 +1,4 @@
-"""Moments as the log counts them: in milliseconds since the epoch."""
+"""Timestamps as the log has them: milliseconds since the epoch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def milliseconds(name: str, timestamp: Any, *, up: bool = False) -> int:
-    """A ``datetime`` with a zone, or ISO text with one, rounded down or up. `name` is the argument's, for messages."""
+    """A ``datetime`` with a zone, or ISO text with one, rounded down or up.
+
+    `name` is the argument's name, for messages.
+    """
     given = f"{name}={timestamp!r}"
     if isinstance(timestamp, str):
         try:
@@ -38,6 +41,6 @@ def milliseconds(name: str, timestamp: Any, *, up: bool = False) -> int:
 
 
 def moment(milliseconds: int) -> datetime:
-    """The moment, in UTC."""
+    """The timestamp in UTC."""
     seconds, rest = divmod(milliseconds, 1_000)
     return datetime.fromtimestamp(seconds, tz=timezone.utc).replace(microsecond=rest * 1_000)

@@ -1,7 +1,8 @@
-"""Python's own values as an Arrow array: the one place where types are inferred.
+"""Python's own values as an Arrow array: the only place that infers types.
 
-Read :func:`array_of`. pyarrow infers the type from all values. Where values of several kinds stand side by side, and pyarrow would make one
-kind of them that loses what the other says, they are refused; where it would cut nanoseconds off, the type becomes one that has them.
+Read :func:`array_of`. pyarrow infers the type from all values. If a column mixes values of several
+kinds, and pyarrow would convert them to one kind with a loss, they are refused. If pyarrow would
+cut off nanoseconds, the type becomes one that has them.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["array_of", "check_name", "printable", "refuse_dtype", "shown", "with_article"]
 
 
-#: The types of which all values say the same kind of thing, where a column has no others.
+#: Sets of types that pyarrow converts without a loss if a column has no other types.
 _ALIKE: list[set[type]] = [{datetime.date}, {datetime.timedelta}, {bytes}]
 
-#: Types of polars that no table has.
+#: Polars types that no table can have.
 _OF_POLARS = {"Object": "Python objects", "Int128": "numbers of 128 bits", "UInt128": "numbers of 128 bits"}
 
 
 def array_of(name: str, values: Any, what: str, *, nan_is_null: bool = False) -> Any:
-    """The values of a column; ``what`` is how one of them is called in messages."""
+    """The values of a column as an array. ``what`` is the word for one value in messages."""
     import pyarrow as pa
 
     try:
@@ -46,7 +47,9 @@ def array_of(name: str, values: Any, what: str, *, nan_is_null: bool = False) ->
 
 
 def _inferred(name: str, values: Any, what: str, nan_is_null: bool) -> tuple[Any, Any]:
-    """The array of the values, and the values themselves, converted if pyarrow does not take them as they are."""
+    """The array of the values, and the values, converted if pyarrow does not take them as they
+    are.
+    """
     import pyarrow as pa
 
     try:
@@ -58,13 +61,16 @@ def _inferred(name: str, values: Any, what: str, nan_is_null: bool) -> tuple[Any
     except Exception:
         if (dimensions := getattr(values, "ndim", 1)) != 1:
             raise InvalidInputError(f"column {name} has {dimensions} dimensions: a column has one") from None
-    # Among the others is NaT, of which pyarrow makes the first day of the calendar beside dates.
+    # The values may include NaT. Beside dates, pyarrow converts it to the first day of the
+    # calendar.
     given = [_plain(name, value) for value in values]
     return given, _tried(name, given, what, nan_is_null)
 
 
 def check_name(name: Any, of: str = "column") -> None:
-    """Refuses a value that cannot be the name of a column or a field. In Arrow's interface, names end at a NUL."""
+    """Refuses a value that cannot be a column's or a field's name. In Arrow's interface, names end
+    at a NUL.
+    """
     why = ""
     if not isinstance(name, str):
         why = f"it is {with_article(name)}, not a text"
@@ -102,7 +108,7 @@ def printable(text: str) -> str:
 
 
 def with_article(value: Any) -> str:
-    """What a value is, with its article: "an int", "a DataFrame", "None"."""
+    """The type of a value with its article: "an int", "a DataFrame", "None"."""
     if value is None:
         return "None"
     name = type(value).__name__
@@ -124,7 +130,7 @@ def _tried(name: str, values: Sequence[Any], what: str, nan_is_null: bool) -> An
 
 
 def _first_that_fails(values: Sequence[Any], nan_is_null: bool) -> int:
-    """The place of the first value with which pyarrow cannot make an array of those up to it."""
+    """The position of the first value with which pyarrow fails."""
     import pyarrow as pa
 
     good, bad = 0, len(values)
@@ -139,7 +145,10 @@ def _first_that_fails(values: Sequence[Any], nan_is_null: bool) -> int:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """The value, and the values inside, in forms that pyarrow takes outside of frames: no NaT or NA of pandas, no moments of numpy, no series."""
+    """The value, and the values in it, in forms that pyarrow takes outside of frames.
+
+    NaT and NA of pandas, numpy's dates and times, and series are converted.
+    """
     if value is None or isinstance(value, (str, bytes, int, float)):
         return value
     if _is_missing(value):
@@ -158,7 +167,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _has_pandas(values: Any) -> bool:
-    """Whether there may be values of pandas among these, or in them."""
+    """Whether pandas values may be among these values or in them."""
     if getattr(getattr(values, "dtype", None), "kind", "O") != "O":
         return False
     return any(
@@ -168,7 +177,7 @@ def _has_pandas(values: Any) -> bool:
 
 
 def _of_numpy(value: Any) -> Any:
-    """A date, a time or a duration of numpy, as Python's where it has no finer digits than that has, else as one of pandas."""
+    """A numpy date, time or duration as Python's, or as pandas' if it has finer digits."""
     import numpy as np
 
     unit = np.datetime_data(value.dtype)[0]
@@ -177,12 +186,15 @@ def _of_numpy(value: Any) -> Any:
 
         return pd.Timestamp(value) if isinstance(value, np.datetime64) else pd.Timedelta(value)
     found = value.item()
-    # Years and months have no length: numpy gives a number of them. Times that Python's calendar does not have are numbers, too.
+    # numpy returns a number for years and months, which have no fixed length, and for times outside
+    # of Python's calendar.
     return value if isinstance(found, int) else found
 
 
 def _exact(name: str, values: Iterable[Any], data_type: pa.DataType) -> pa.DataType:
-    """The type that holds all that the values say, where pyarrow has inferred this one."""
+    """The type that holds all values without a loss. ``data_type`` is the type that pyarrow
+    inferred.
+    """
     import pyarrow as pa
 
     kinds = pa.types

@@ -1,1 +1,3 @@
-"""The libraries whose frames and relations lakebed takes and gives: one module each, which imports its library only when it is used."""
+"""One module for each library whose data lakebed takes or returns. It imports the library when
+used.
+"""

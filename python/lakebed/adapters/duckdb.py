@@ -1,4 +1,4 @@
-"""Relations of DuckDB that rows become."""
+"""DuckDB relations over the rows of scans."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ __all__ = ["to_duckdb"]
 
 
 def to_duckdb(read: Callable[[], pa.Table], connection: duckdb.DuckDBPyConnection | None) -> duckdb.DuckDBPyRelation:
-    """A relation over the rows, in this connection or in one of its own. Nothing is read for a connection that is none."""
+    """A relation over the rows, in this connection or in a new one. The connection is checked
+    first.
+    """
     import duckdb
 
     connection = connection if connection is not None else duckdb.connect()

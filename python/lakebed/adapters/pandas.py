@@ -14,13 +14,18 @@ __all__ = ["arrow", "is_pandas", "series"]
 
 
 def is_pandas(data: Any, *names: str) -> bool:
-    """Whether this is a frame or a series of pandas, or one of its other classes with these ``names``; without importing pandas."""
+    """Whether this is a pandas data frame or series, or one of its classes with these ``names``.
+
+    It does not import pandas.
+    """
     kinds = (kind for kind in type(data).__mro__ if kind.__module__.partition(".")[0] == "pandas")
     return any(kind.__name__ in (names or ("DataFrame", "Series")) for kind in kinds)
 
 
 def arrow(frame: Any) -> pa.Table:
-    """A pandas frame: a named index is a column, an unnamed one only numbers rows."""
+    """A pandas frame as a pyarrow table. A named index becomes a column; an unnamed one is
+    dropped.
+    """
     import pyarrow as pa
 
     if not hasattr(frame, "columns"):
@@ -39,7 +44,7 @@ def arrow(frame: Any) -> pa.Table:
 
 
 def series(name: str, values: Any, what: str) -> Any:
-    """A series of pandas, or another of its kinds of columns. NaN is null, as pandas has it."""
+    """A pandas series or another pandas array as an Arrow array. NaN is null, as in pandas."""
     refuse_dtype(name, values.dtype)
     if type(values.dtype).__name__ == "SparseDtype":
         values = values.sparse.to_dense() if hasattr(values, "sparse") else values.to_dense()

@@ -1,4 +1,4 @@
-"""Frames of polars: those that are written, and those that rows become."""
+"""Polars frames: checking those that are written, and making those that scans return."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["check_polars", "to_polars"]
 
 
 def check_polars(frame: Any) -> None:
-    """Refuses frames of polars with names or types that no table has."""
+    """Refuses polars frames with names or types that no table can have."""
     for name, dtype in (getattr(frame, "schema", None) or {}).items():
         check_name(name)
         refuse_dtype(name, dtype)

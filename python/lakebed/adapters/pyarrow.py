@@ -14,14 +14,14 @@ __all__ = ["read", "reader", "schema_of"]
 
 
 def read(stream: _lakebed.ArrowStream) -> pa.Table:
-    """All of a stream, in a way that does not import pandas."""
+    """Reads a whole stream, in a way that does not import pandas."""
     import pyarrow as pa
 
     return pa.RecordBatchReader.from_stream(stream.collect()).read_all()
 
 
 def reader(stream: _lakebed.ArrowStream) -> pa.RecordBatchReader:
-    """A stream batch by batch: unlike in a C stream, an error keeps its class and Ctrl-C works."""
+    """A reader of a stream. Unlike in a C stream, errors keep their class and Ctrl-C works."""
     import pyarrow as pa
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -32,7 +32,7 @@ def reader(stream: _lakebed.ArrowStream) -> pa.RecordBatchReader:
 
 
 def schema_of(capsule: object) -> pa.Schema:
-    """A schema from a capsule: pyarrow asks objects for capsules, so one is wrapped around it."""
+    """A schema from a capsule."""
     import pyarrow as pa
 
     wrapped: Any = _CSchema(capsule)
