@@ -49,7 +49,7 @@ pub(super) struct CheckpointGroup {
     rows: usize,
 }
 
-enum Piece {
+enum GroupRows {
     Others(ActionRows),
     Files(FileBatch),
     Tombstones(RecordBatch),
@@ -84,7 +84,7 @@ impl CheckpointState {
     }
 
     /// Files and tombstones, behind the rows of `first`.
-    pub(super) fn groups(self, first: Vec<ActionRows>) -> BoxStream<'static, Result<Group>> {
+    pub(super) fn groups(self, first: Vec<ActionRows>) -> BoxStream<'static, Result<CheckpointGroup>> {
         produce(1, |sender| async move {
             let mut group = CheckpointGroup::default();
             first.into_iter().for_each(|rows| group.push(GroupRows::Others(rows)));

@@ -106,7 +106,7 @@ struct PlanBuilder {
     /// The names of the partition columns in the log.
     partitions: Vec<String>,
     batches: Vec<FileBatch>,
-    by_partition: BTreeMap<Vec<Option<String>>, OfPartition>,
+    by_partition: BTreeMap<Vec<Option<String>>, PartitionCandidates>,
     scanned_files: u64,
 }
 
@@ -165,7 +165,7 @@ impl PlanBuilder {
             files: GroupFiles { batches: Arc::clone(&batches), places: files.iter().map(|candidate| candidate.place).collect() },
         };
         let mut plan = Plan { scanned_files: self.scanned_files, batches: Arc::clone(&batches), ..Plan::default() };
-        for (partition, OfPartition { mut candidates, undescribed }) in self.by_partition {
+        for (partition, PartitionCandidates { mut candidates, undescribed }) in self.by_partition {
             // What was written together lies together.
             candidates.sort_by_key(|candidate| (candidate.modified, candidate.place));
             let chosen: Vec<Vec<usize>> = match strategy {

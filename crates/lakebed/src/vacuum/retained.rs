@@ -102,7 +102,7 @@ impl RetainedFiles {
         let Some(files) = &snapshot.segment().checkpoint else { return Ok(()) };
         let content = checkpoint::open(store, files).await?;
         if let Some((name, bytes)) = &content.json {
-            let named = named_in(CommitLines::whole(bytes, name), Which::Tombstones, self.retention.cutoff_ms)?;
+            let named = named_in(CommitLines::whole(bytes, name), RetainingActions::Tombstones, self.retention.cutoff_ms)?;
             self.extend(named);
         }
         for part in &content.parts {
@@ -200,7 +200,7 @@ fn named_by(
     parts.map_ok(read).try_buffered(runs_at_once()).boxed()
 }
 
-fn named_in(part: CommitLines<'_>, which: Which, cutoff_ms: i64) -> Result<Vec<Named>> {
+fn named_in(part: CommitLines<'_>, which: RetainingActions, cutoff_ms: i64) -> Result<Vec<RetainedKey>> {
     let mut named = Vec::new();
     each_line(part, |line| match line {
         Line::File(FileLine::Add(add)) if which == RetainingActions::All => {
