@@ -1,11 +1,12 @@
 //! Arrow that comes in: batches and schemas in PyCapsules.
 //!
-//! `shape` compares an array with its schema before anything reads it, `import` makes a batch of it, `stream` reads streams, `items` reads
+//! `schema` reads schemas, `shape` compares an array with its schema before anything reads it, `import` makes a batch of it, `stream` reads streams, `items` reads
 //! Python iterators, and `of_python` guards objects that may need the interpreter. Read [`stream_of`] first.
 
 mod import;
 mod items;
 pub mod of_python;
+mod schema;
 mod shape;
 mod stream;
 
@@ -13,16 +14,14 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{Schema, SchemaRef};
-use arrow::ffi::FFI_ArrowSchema;
 use lakebed::write::{Alike, OnLossy};
 use lakebed::{Error, RecordBatchStream, Result};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
 use tokio::sync::mpsc::channel;
 
 use self::items::Items;
 use self::of_python::OfPython;
+pub use self::schema::schema_of;
 use self::stream::InputStream;
 use crate::error::to_py;
 
@@ -74,21 +73,6 @@ pub fn stream_of(data: &Bound<'_, PyAny>, on_lossy: OnLossy) -> PyResult<RecordB
         }
     });
     Ok(RecordBatchStream::new(schema, batches))
-}
-
-/// The schema of an object with `__arrow_c_schema__`.
-pub fn schema_of(schema: &Bound<'_, PyAny>) -> PyResult<SchemaRef> {
-    let capsule = schema.call_method0("__arrow_c_schema__")?.cast_into::<PyCapsule>()?;
-    schema_in(&capsule)
-}
-
-/// The schema in a capsule.
-fn schema_in(capsule: &Bound<'_, PyCapsule>) -> PyResult<SchemaRef> {
-    let pointer = capsule.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
-    // SAFETY: a capsule of this name holds a schema, and lives until this function ends.
-    #[expect(unsafe_code, reason = "the Arrow PyCapsule interface hands pointers over")]
-    let schema = Schema::try_from(unsafe { pointer.as_ref() }).map_err(|error| to_py(stream::no_columns(&error)))?;
-    Ok(schema.into())
 }
 
 impl Input {

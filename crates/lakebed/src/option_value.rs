@@ -85,7 +85,7 @@ mod tests {
             "mode",
             "where",
             "partitions",
-            "schema",
+            "schema_mode",
             "partition_by",
             "cluster_by",
             "properties",

@@ -23,8 +23,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use super::of_python::OfPython;
-use super::stream::text_of;
-use super::{schema_in, shape};
+use super::schema::{schema_in, text_of};
+use super::shape;
 use crate::error::to_py;
 
 /// The batch in the two capsules of `__arrow_c_array__`.

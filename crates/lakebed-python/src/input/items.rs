@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use super::import::batch_of_capsules;
-use super::schema_of;
+use super::schema::schema_of;
 use super::stream::InputStream;
 use crate::error::raised;
 

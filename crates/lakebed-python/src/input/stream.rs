@@ -4,7 +4,6 @@ use std::ffi::CStr;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
-use arrow::error::ArrowError;
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow::ffi_stream::FFI_ArrowArrayStream;
 use lakebed::{Error, Result};
@@ -12,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use super::import::batch_of;
+use super::schema::no_columns;
 use crate::error::to_py;
 
 /// Batches until the end, or an error.
@@ -71,22 +71,6 @@ impl InputStream {
         self.number += 1;
         let batch = batch_of(array, self.schema()).map_err(|error| error.within(format!("batch {}", self.number)))?;
         Ok(Some((self.number, batch)))
-    }
-}
-
-/// The error for a schema that is not a list of named columns, or has a type that arrow does not know.
-pub fn no_columns(error: &ArrowError) -> Error {
-    Error::invalid_input(format!("the data is not made of named columns, as a table or a batch is: {}", text_of(error)))
-}
-
-/// The text of an arrow error, without the name of its kind.
-pub fn text_of(error: &ArrowError) -> String {
-    match error {
-        ArrowError::CDataInterface(text)
-        | ArrowError::InvalidArgumentError(text)
-        | ArrowError::SchemaError(text)
-        | ArrowError::NotYetImplemented(text) => text.clone(),
-        other => other.to_string(),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::scan::read::{ReadOptions, read_files};
 use crate::scan::{ScanFile, ScanSpec};
 use crate::transaction::ReadSet;
 use crate::write::account;
-use crate::write::data_file::FileOptions;
+use crate::write::file_options::FileOptions;
 use crate::write::files::{FileSink, delete_written};
 use crate::write::rules::Contents;
 use crate::{Result, Snapshot};

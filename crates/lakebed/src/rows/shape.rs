@@ -10,7 +10,7 @@ use lakebed_core::schema::StructField;
 use super::target::Target;
 use crate::scan::read::form::{in_form, moving_batch, value_type};
 use crate::scan::{RowColumn, RowColumnKind};
-use crate::write::data_file::FileOptions;
+use crate::write::file_options::FileOptions;
 use crate::write::files::FileSink;
 use crate::write::fit::{OnLossy, fit};
 use crate::write::rules::{Contents, WriteRules};

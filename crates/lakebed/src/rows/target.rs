@@ -6,7 +6,7 @@ use lakebed_core::feature::upgrade::{CURRENT_DEFAULT, GENERATION_EXPRESSION, IDE
 use lakebed_core::schema::{StructField, StructType};
 
 use crate::definition::Definition;
-use crate::write::data_file::FileOptions;
+use crate::write::file_options::FileOptions;
 use crate::write::rules::WriteRules;
 use crate::write::settings::{FileSettings, suited_file_bytes};
 use crate::{Error, Result, Snapshot};

@@ -25,21 +25,8 @@ pub struct ScanTask {
 }
 
 impl ScanTask {
-    /// The task as bytes, in the form of this version of lakebed.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        self.check()?;
-        wire::write(self)
-    }
-
-    /// The task of bytes that [`Self::to_bytes`] made, perhaps in another version of lakebed.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let task = wire::read(bytes)?;
-        task.check()?;
-        Ok(task)
-    }
-
     /// What the bytes of a stranger could get wrong.
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         crate::wire::check_root(&self.spec.table_url)?;
         for column in &self.spec.partition_columns {
             if self.spec.schema.field(column).is_none() {

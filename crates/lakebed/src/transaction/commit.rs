@@ -12,23 +12,13 @@ use lakebed_core::property::{IsolationLevel, TableProperties};
 use lakebed_io::log::{CommitPart, PutCommit, put_commit};
 use lakebed_io::store::{Queue, Store, Turn, all_flushed};
 
+use super::committed::Committed;
 use super::retry::Pauses;
 use super::winners::{ReadWinner, read_winners};
 use super::{Transaction, group};
 use crate::snapshot::load;
 use crate::upkeep::NewCommit;
 use crate::{Error, ErrorKind, Result, Snapshot};
-
-/// What was committed.
-#[derive(Debug, Clone)]
-pub struct Committed {
-    /// The version that it became.
-    pub version: u64,
-    /// The table as of that version; none if it could not be read since, which does not undo the commit.
-    pub snapshot: Option<Snapshot>,
-    /// How often another was first.
-    pub conflicts: u64,
-}
 
 impl Transaction {
     /// Writes the version.

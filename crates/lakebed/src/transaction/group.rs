@@ -15,7 +15,8 @@ use lakebed_io::store::StoreIdentity;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::{Committed, Operation, Transaction};
+use super::committed::Committed;
+use super::{Operation, Transaction};
 use crate::runtime::process::PerProcess;
 use crate::{Error, ErrorKind, Result};
 

@@ -6,10 +6,12 @@
 
 mod application;
 mod commit;
+mod committed;
 mod group;
 mod partitions;
 mod read_set;
 pub(crate) mod retry;
+mod vector_file;
 mod vectors;
 mod winners;
 
@@ -36,12 +38,12 @@ use crate::{Result, Snapshot};
 pub(crate) use application::Standing;
 
 pub use application::{Application, Batch};
-pub use commit::Committed;
+pub use committed::Committed;
 pub use lakebed_core::commit::info::Operation;
 pub use partitions::Partitions;
 pub use read_set::ReadSet;
+use vector_file::VectorFile;
 pub use vectors::Noted;
-use vectors::VectorFile;
 
 /// How long a commit goes on trying while others are faster.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);

@@ -3,11 +3,11 @@
 //! Two transactions that delete different rows of one file agree: the later one takes over what the earlier one noted. PROTOCOL
 //! "Deletion Vectors".
 
+use lakebed_core::action::Add;
 use lakebed_core::action::json::AddRef;
-use lakebed_core::action::{Add, DeletionVectorDescriptor};
 use lakebed_core::commit::draft::{Removal, VectorChange};
 use lakebed_core::commit::winner::Winner;
-use lakebed_core::dv::{DeletionVector, DvLocation, location};
+use lakebed_core::dv::DeletionVector;
 use lakebed_core::error::ConflictKind;
 use lakebed_core::log::builder::FileBatchBuilder;
 use lakebed_core::log::files::FileBatch;
@@ -17,6 +17,7 @@ use lakebed_io::parquet::{PageIndex, ParquetFile};
 use serde_json::{Value, json};
 
 use super::Transaction;
+use super::vector_file::VectorFile;
 use crate::{Error, ErrorKind, Result};
 
 impl Transaction {
@@ -134,20 +135,6 @@ pub struct Noted {
     pub deletion_vectors_updated: u64,
     /// Files that had one and are gone.
     pub deletion_vectors_removed: u64,
-}
-
-/// A file with deletion vectors that a transaction wrote.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct VectorFile(FilePath);
-
-impl VectorFile {
-    /// The one that this vector is in; none if it is in no file.
-    fn of(descriptor: &DeletionVectorDescriptor) -> Result<Option<Self>> {
-        Ok(match location(descriptor)? {
-            DvLocation::Inline => None,
-            DvLocation::File { path, .. } => Some(Self(path)),
-        })
-    }
 }
 
 /// A file and all its deleted rows.

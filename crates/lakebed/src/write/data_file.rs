@@ -12,6 +12,7 @@ use lakebed_io::parquet::Cores;
 use lakebed_io::parquet::write::{ParquetWriter, WriteOptions};
 use lakebed_io::store::{Store, Unflushed};
 
+use super::file_options::FileOptions;
 use super::partition::Gathering;
 use super::place::{PartitionTexts, Places, as_uri, partition_values};
 use super::rules::{Contents, FileLayout, WriteRules};
@@ -19,19 +20,6 @@ use crate::{Error, Result};
 
 /// For fewer rows than this it does not pay to change threads, or to look at a sample of them.
 pub(super) const FEW_ROWS: usize = 8192;
-
-/// How to write files.
-#[derive(Debug, Clone)]
-pub struct FileOptions {
-    /// About how large files become.
-    pub target_file_size_bytes: u64,
-    /// How they are encoded.
-    pub parquet: WriteOptions,
-    /// What they hold.
-    pub contents: Contents,
-    /// Whether rows come in the types of [`ReadOptions::is_moving`](crate::scan::read::ReadOptions::is_moving).
-    pub is_moving: bool,
-}
 
 /// A file that is there, though no commit names it yet.
 #[derive(Debug, Clone)]

@@ -17,7 +17,8 @@ use lakebed_io::env::Env;
 use lakebed_io::parquet::Cores;
 use lakebed_io::store::Store;
 
-use super::data_file::{FEW_ROWS, FileOptions, OpenFile, Outcome, PartitionFiles, Shared, WrittenFile};
+use super::data_file::{FEW_ROWS, OpenFile, Outcome, PartitionFiles, Shared, WrittenFile};
+use super::file_options::FileOptions;
 use super::fit::stored_batch;
 use super::overflow::{MOST_OPEN, Overflow, PutDown};
 use super::partition::{Gathering, Sorted, Sorter, Window};

@@ -8,6 +8,7 @@ pub(crate) mod alike;
 mod bare;
 pub(crate) mod check;
 pub(crate) mod data_file;
+pub(crate) mod file_options;
 pub(crate) mod files;
 pub(crate) mod fill;
 pub(crate) mod fit;

@@ -10,7 +10,7 @@ use lakebed_core::path::hive::partition_dir;
 use lakebed_core::schema::mapping::MappingMode;
 use lakebed_io::env::Env;
 
-use super::data_file::FileOptions;
+use super::file_options::FileOptions;
 use super::rules::{Contents, WriteRules};
 
 /// Where files of changes are. PROTOCOL "Change Data Files".

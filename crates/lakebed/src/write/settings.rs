@@ -3,7 +3,7 @@
 use lakebed_core::property::LEAST_FILE_SIZE_BYTES;
 use lakebed_io::parquet::write::{Codec, WriteOptions as ParquetOptions};
 
-use super::data_file::FileOptions;
+use super::file_options::FileOptions;
 use super::rules::{Contents, WriteRules};
 use crate::{Error, Result};
 

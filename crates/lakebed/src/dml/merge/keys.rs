@@ -4,7 +4,7 @@
 use lakebed_core::path::hive::NULL_NAME;
 use lakebed_core::schema::{DataType, PrimitiveType, StructField, StructType};
 
-use super::Given;
+use super::given::Given;
 use super::names::quoted;
 use crate::definition::columns::as_type;
 use crate::write::rules::WriteRules;

@@ -5,7 +5,7 @@ use arrow_array::RecordBatch;
 use lakebed_core::schema::assign::{DifferenceKind, compare};
 use lakebed_core::schema::{DataType, PrimitiveType, StructType};
 
-use super::Given;
+use super::given::Given;
 use super::source::Source;
 use crate::write::fit::{OnLossy, fit};
 use crate::{Error, Result};

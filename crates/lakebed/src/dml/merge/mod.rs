@@ -6,6 +6,7 @@
 
 mod clause;
 mod explain;
+mod given;
 mod index;
 mod keys;
 mod lossless;
@@ -27,6 +28,7 @@ use crate::{RecordBatchStream, Result, Table};
 
 pub use clause::{Action, Clause, When};
 pub use explain::{MergeExplanation, MergeKey};
+use given::Given;
 use run::Merging;
 use source::Source;
 
@@ -70,21 +72,6 @@ pub struct Merge {
     table: Table,
     source: MergeSource,
     given: Given,
-}
-
-/// What is to be done.
-#[derive(Debug, Clone)]
-struct Given {
-    on: String,
-    /// The columns that must be equal, where the merge is one by keys. Then `on` only says so in the history.
-    keys: Vec<String>,
-    target_alias: String,
-    source_alias: String,
-    clauses: Vec<Clause>,
-    evolves: bool,
-    options: ChangeOptions,
-    /// What the current time means, from beginning to end.
-    now_ms: i64,
 }
 
 impl MergeSource {

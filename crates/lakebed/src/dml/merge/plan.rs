@@ -11,14 +11,15 @@ use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take;
 use lakebed_expr::{Filter, joined_text};
 
+use super::clause::When;
 use super::clause::{Act, Change, Clause, Clauses, evolving};
+use super::given::Given;
 use super::keys::condition;
 use super::lossless;
 use super::names::{Side, Sides, SidesOptions, quoted};
 use super::on::On;
 use super::source::Source;
 use super::summary::Summary;
-use super::{Given, When};
 use crate::rows::effects::notes_vectors;
 use crate::rows::search::parse_condition;
 use crate::rows::target::Target;

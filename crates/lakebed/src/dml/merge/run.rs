@@ -18,12 +18,13 @@ use lakebed_expr::Expression;
 use lakebed_io::parquet::Cores;
 
 use super::clause::NewRow;
+use super::clause::When;
+use super::given::Given;
 use super::lossless;
 use super::names::Side;
 use super::plan::{Plan, shown};
 use super::probe::{Counts, Decided, Probe, Test, taken_rows};
 use super::source::Source;
-use super::{Given, When};
 use crate::dml::change::{Change, ChangeMetrics, Prepared};
 use crate::rows::effects::Effects;
 use crate::rows::rewrite::{Change as Recorded, Moves, Rewrite, reading};

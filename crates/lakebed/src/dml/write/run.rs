@@ -12,7 +12,8 @@ use lakebed_io::env::Env;
 use lakebed_io::store::Store;
 
 use super::known::version_of;
-use super::{PartitionMode, SchemaMode, WriteMetrics, WriteMode, WriteOptions, WriteOutcome};
+use super::options::{PartitionMode, SchemaMode, WriteMode, WriteOptions};
+use super::outcome::{WriteMetrics, WriteOutcome};
 use crate::create::exists;
 use crate::rows::search::parse_condition;
 use crate::rows::target::Target;
@@ -118,7 +119,7 @@ impl Run {
             return Ok(step);
         }
         let transaction = self.transaction(snapshot.as_ref()).await?;
-        let target = Target::plan(snapshot.as_ref(), self).await?;
+        let target = Target::plan(snapshot.as_ref(), &self.table, &self.schema, &self.options, self.now_ms).await?;
         let condition = self.condition(snapshot.as_ref(), &target)?;
         Ok(Step::Begun(Box::new(Begun { snapshot, transaction, target, condition })))
     }

@@ -4,16 +4,20 @@ use lakebed_core::feature::given::GivenProperties;
 use lakebed_core::schema::StructType;
 use lakebed_io::env::Env;
 
-use super::run::Run;
-use super::{SchemaMode, WriteMode, WriteOptions};
+use super::options::{SchemaMode, WriteMode, WriteOptions};
 use crate::definition::{Definition, NewTable};
 use crate::rows::target::{Target, sized, within_once};
-use crate::{Error, Result, Snapshot};
+use crate::{Error, Result, Snapshot, Table};
 
 impl Target {
     /// Everything that can be refused without reading a row is refused here.
-    pub(super) async fn plan(snapshot: Option<&Snapshot>, run: &Run) -> Result<Self> {
-        let Run { table, schema: data, options, now_ms } = run;
+    pub(super) async fn plan(
+        snapshot: Option<&Snapshot>,
+        table: &Table,
+        data: &StructType,
+        options: &WriteOptions,
+        now_ms: i64,
+    ) -> Result<Self> {
         let (url, env) = (table.store().url(), table.env());
         let table = match snapshot {
             None => new_table(data, options).define(url, env),
@@ -24,7 +28,7 @@ impl Target {
             Some(snapshot) => sized(&settings, snapshot),
             None => settings,
         };
-        Self::new(table?, url, &settings, *now_ms).map_err(|error| within_once(error, url))
+        Self::new(table?, url, &settings, now_ms).map_err(|error| within_once(error, url))
     }
 }
 

@@ -8,15 +8,15 @@ mod tests;
 mod wire;
 
 use lakebed_core::action::Add;
-use lakebed_core::path::FilePath;
 use lakebed_core::schema::StructType;
 
-use super::{OnLossy, WriteOptions};
+use super::WriteOptions;
+use crate::Result;
 use crate::definition::Definition;
 use crate::rows::target::Target;
 use crate::transaction::Application;
+use crate::write::OnLossy;
 use crate::write::rules::Filling;
-use crate::{Error, Result};
 
 /// What to write, for any number of processes that do it together.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,19 +43,6 @@ pub struct WrittenFiles {
 }
 
 impl WriteTask {
-    /// The task as bytes, in the form of this version of lakebed.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        crate::wire::check_root(&self.table_url)?;
-        wire::write_task(self)
-    }
-
-    /// The task of bytes that [`Self::to_bytes`] made, perhaps in another version of lakebed.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let task = wire::read_task(bytes)?;
-        crate::wire::check_root(&task.table_url)?;
-        Ok(task)
-    }
-
     /// Where the table is.
     pub fn table_url(&self) -> &str {
         &self.table_url
@@ -95,36 +82,8 @@ impl WriteTask {
 }
 
 impl WrittenFiles {
-    /// As bytes, in the form of this version of lakebed.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        wire::write_files(self)
-    }
-
-    /// Of bytes that [`Self::to_bytes`] made.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let files = wire::read_files(bytes)?;
-        files.adds.iter().try_for_each(check)?;
-        Ok(files)
-    }
-
     /// How many rows they have.
     pub fn rows(&self) -> u64 {
         self.rows
-    }
-}
-
-/// New files lie below the table's root, and have all their rows.
-fn check(add: &Add) -> Result<()> {
-    let refuse = |why: &str| Err(Error::invalid_input(format!("{}: not a file that a part of a write wrote: {why}", add.path)));
-    match FilePath::parse(&add.path)? {
-        FilePath::Absolute(_) => refuse("it is outside of the table"),
-        FilePath::Relative(path) if path.split('/').next() == Some("_delta_log") => refuse("it is a file of the log"),
-        FilePath::Relative(_) if !add.data_change => refuse("it says that its rows are not new"),
-        FilePath::Relative(_) if add.base_row_id.is_some() || add.default_row_commit_version.is_some() => {
-            refuse("its rows have ids, which only a commit gives")
-        }
-        FilePath::Relative(_) if add.size < 0 => refuse("its size is negative"),
-        FilePath::Relative(_) if add.deletion_vector.is_some() => refuse("rows of it are deleted"),
-        FilePath::Relative(_) => Ok(()),
     }
 }

@@ -19,8 +19,10 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowPredicate, ArrowPredicateFn, RowFilter};
 use parquet::schema::types::SchemaDescriptor;
 
+use super::Plan;
+use super::facts::{keep_by_statistics, keep_candidates};
 use super::of_rows::{row_count, sources};
-use super::{Plan, Stop, keep_by_statistics, keep_candidates};
+use super::stop::Stop;
 use crate::metrics::PlanMetrics;
 use crate::{Result, Snapshot};
 

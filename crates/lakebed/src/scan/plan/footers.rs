@@ -12,7 +12,7 @@ use lakebed_core::schema::mapping::MappingMode;
 use lakebed_expr::prune::{Pruner, Question};
 use lakebed_io::parquet::{PageIndex, ParquetFile};
 
-use super::Known;
+use super::facts::LogFacts;
 use crate::scan::listed::Listed;
 use crate::{Result, Snapshot};
 
@@ -47,7 +47,7 @@ impl Footers {
     }
 
     /// Notes what footers say, for the files that only this question keeps.
-    pub(super) async fn ask(&self, snapshot: &Snapshot, pruner: &Pruner, batch: &FileBatch, known: &mut Known) -> Result<()> {
+    pub(super) async fn ask(&self, snapshot: &Snapshot, pruner: &Pruner, batch: &FileBatch, known: &mut LogFacts) -> Result<()> {
         // By field id, a column may have another name in a file.
         if known.answers.is_empty() || snapshot.mapping_mode() == MappingMode::Id {
             return Ok(());
@@ -92,9 +92,9 @@ async fn read(snapshot: &Snapshot, batch: &FileBatch, files: &[usize], page_inde
 }
 
 /// The files that would be left out if their statistics were complete.
-fn in_question(pruner: &Pruner, batch: &FileBatch, known: &Known) -> Result<Vec<usize>> {
+fn in_question(pruner: &Pruner, batch: &FileBatch, known: &LogFacts) -> Result<Vec<usize>> {
     let answers = known.answers.iter().map(|answers| BooleanArray::from(vec![true; answers.len()])).collect();
-    let if_complete = Known { answers, ..known.clone() };
+    let if_complete = LogFacts { answers, ..known.clone() };
     let by_partition = pruner.prune_candidates(batch.len(), &known.partitions)?;
     let keep = and(&by_partition, &pruner.prune_stats(&known.columns(batch.len()))?)?;
     let keep = and(&keep, &not(&pruner.prune_stats(&if_complete.columns(batch.len()))?)?)?;

@@ -11,9 +11,9 @@ use lakebed_core::schema::StructType;
 use lakebed_core::schema::arrow::schema_to_arrow;
 use lakebed_expr::{Filter, METADATA_COLUMN, matching_rows, metadata_field};
 
-use super::RowTest;
 use super::columns::Columns;
 use super::form::as_wanted;
+use super::options::RowTest;
 use crate::scan::asked::kinds_asked_of_rows;
 use crate::scan::row_column::RowColumnKind;
 use crate::{Error, Result};

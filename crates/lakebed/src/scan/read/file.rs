@@ -17,9 +17,7 @@ use super::bounds::{Bounds, Known};
 use super::fit::{FileColumns, Fit};
 use super::implied::Logged;
 use super::job::{Job, Slot};
-use super::piece::Piece;
 use super::rows::Rows;
-use super::size::PieceSize;
 use crate::scan::file::{FileRows, ScanFile};
 use crate::scan::listed::Listed;
 use crate::scan::row_column::{ChangeType, FileChange};
@@ -30,7 +28,7 @@ const MOST_ROWS: u64 = 1 << 36;
 
 /// A file whose rows can be read.
 pub(super) struct OpenFile {
-    job: Arc<Job>,
+    pub(super) job: Arc<Job>,
     /// Its place in the task.
     index: usize,
     /// As the log spells it.
@@ -41,11 +39,11 @@ pub(super) struct OpenFile {
     change: Option<FileChange>,
     /// Of the partition columns.
     constants: Vec<(Scalar, PrimitiveType)>,
-    content: Content,
+    pub(super) content: Content,
 }
 
 /// What is to be read.
-enum Content {
+pub(super) enum Content {
     /// So many rows of which the log says all that is wanted.
     Counted(u64),
     /// Rows of these row groups.
@@ -65,7 +63,7 @@ pub(super) struct Stored {
     /// Both.
     pub(super) all: Fit,
     /// By row group, what may hold matches.
-    groups: Vec<(usize, Rows)>,
+    pub(super) groups: Vec<(usize, Rows)>,
 }
 
 impl OpenFile {
@@ -90,35 +88,6 @@ impl OpenFile {
             constants,
             content,
         })
-    }
-
-    /// The pieces to decode, in order; those that the first `rows_wanted` rows are in.
-    pub(super) fn pieces(&self, rows_wanted: Option<u64>) -> Result<Vec<Piece>> {
-        let mut wanted = rows_wanted.unwrap_or(u64::MAX);
-        let stored = match &self.content {
-            Content::Counted(0) => return Ok(Vec::new()),
-            Content::Counted(rows) => return Ok(vec![Piece::counted((*rows).min(wanted))]),
-            Content::Stored(stored) => stored,
-        };
-        let mut pieces = Vec::new();
-        let total: u64 = stored.groups.iter().map(|(_, rows)| rows.len()).sum();
-        for (group, rows) in &stored.groups {
-            let deleted = stored.deleted.as_ref();
-            let rows = if wanted < rows.live(deleted) { rows.first_live(wanted, deleted) } else { rows.clone() };
-            let size = PieceSize::of(&self.job, stored, *group, total);
-            let cut = if stored.can_skip(*group) { stored.cut(*group, &rows, size.rows) } else { vec![rows] };
-            for rows in cut {
-                let live = rows.live(deleted);
-                wanted = wanted.saturating_sub(live);
-                if live > 0 {
-                    pieces.push(Piece::stored(*group, rows, live, &size));
-                }
-            }
-            if wanted == 0 {
-                break;
-            }
-        }
-        Ok(pieces)
     }
 
     /// What is stored in it.
@@ -203,19 +172,8 @@ impl Stored {
         task.await.unwrap_or_else(|error| Err(Error::corrupt(&file.path, "its metadata cannot be understood").with_source(error)))
     }
 
-    /// Rows of a row group in pieces of at most so many.
-    fn cut(&self, group: usize, rows: &Rows, most: u64) -> Vec<Rows> {
-        let wanted = usize::try_from(rows.len() / most.max(1)).unwrap_or(usize::MAX);
-        if wanted == 0 {
-            return vec![rows.clone()];
-        }
-        let starts = self.file.page_starts(group, &self.all.mask(&self.file), wanted.saturating_add(1));
-        let starts: Vec<u64> = starts.into_iter().map(|row| rows.first() + row as u64).collect();
-        rows.pieces(most, &starts)
-    }
-
     /// Whether rows in the middle of a row group can be read without fetching those before them.
-    fn can_skip(&self, group: usize) -> bool {
+    pub(super) fn can_skip(&self, group: usize) -> bool {
         let indexed =
             self.file.metadata().offset_index().is_some_and(|index| index.get(group).is_some_and(|columns| !columns.is_empty()));
         indexed || self.file.is_local()

@@ -21,7 +21,7 @@ use lakebed_core::schema::mapping::{MappingMode, field_id, physical_name};
 use lakebed_core::schema::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
 use lakebed_io::parquet::ParquetFile;
 
-use super::form::{as_decoded, value_type};
+use super::form::{as_decoded, leaf_count, value_type};
 use super::leaf::Leaf;
 use super::rebase::Rebase;
 use super::variant;
@@ -504,13 +504,4 @@ fn readable_apart(fields: &Fields, first: usize) -> Vec<Range<usize>> {
         other => vec![start..start + leaf_count(other)],
     };
     fields.iter().zip(starts(fields, first)).flat_map(of_field).collect()
-}
-
-/// How many leaves are below a type.
-pub(super) fn leaf_count(arrow: &ArrowType) -> usize {
-    match arrow {
-        ArrowType::Struct(fields) => fields.iter().map(|field| leaf_count(field.data_type())).sum(),
-        ArrowType::List(field) | ArrowType::Map(field, _) => leaf_count(field.data_type()),
-        _ => 1,
-    }
 }

@@ -12,7 +12,6 @@ use lakebed_expr::{saturated_to_i64, short_decimal_type};
 use parquet::basic::{ConvertedType, Type as PhysicalType};
 use parquet::schema::types::SchemaDescriptor;
 
-use super::fit::leaf_count;
 use crate::Result;
 
 /// The type in which values of this one move from file to file, if it is another.
@@ -103,6 +102,15 @@ pub(super) fn as_wanted(field: &FieldRef, array: &ArrayRef, wanted: &ArrowType) 
         false => Arc::new(field.as_ref().clone().with_data_type(array.data_type().clone())),
     };
     Ok((field, array))
+}
+
+/// How many leaves are below a type.
+pub(super) fn leaf_count(arrow: &ArrowType) -> usize {
+    match arrow {
+        ArrowType::Struct(fields) => fields.iter().map(|field| leaf_count(field.data_type())).sum(),
+        ArrowType::List(field) | ArrowType::Map(field, _) => leaf_count(field.data_type()),
+        _ => 1,
+    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use lakebed_io::store::Store;
 
 use super::condition::Condition;
 use super::form::moving_type;
-use super::{PIECES_PER_CORE, ReadOptions};
+use super::options::ReadOptions;
 use crate::runtime::memory::MemoryBudget;
 use crate::scan::asked::parse_row_filter;
 use crate::scan::file::ScanFile;
@@ -23,6 +23,8 @@ use crate::scan::row_column::{ChangeType, RowColumnKind};
 use crate::scan::spec::ScanSpec;
 use crate::{Error, Result};
 
+/// Pieces that are decoded or wait to be taken, for each core.
+const PIECES_PER_CORE: usize = 2;
 /// Rows that have to be tested before their share of matches means something.
 const ENOUGH_TESTED: u64 = 50_000;
 /// Of a hundred rows, so many matches make it cheaper to decode all columns at once and to drop rows afterwards.

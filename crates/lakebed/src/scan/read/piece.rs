@@ -14,7 +14,7 @@ use parquet::arrow::arrow_reader::RowSelection;
 use lakebed_io::parquet::ReadOptions;
 use lakebed_io::parquet::order::LaneSender;
 
-use super::file::{OpenFile, Stored};
+use super::file::{Content, OpenFile, Stored};
 use super::fit::Fit;
 use super::job::Job;
 use super::outbox::{Outbox, Parcel};
@@ -189,4 +189,48 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Rows of a piece are fewer than memory has bytes.
 fn size(rows: u64) -> usize {
     usize::try_from(rows).unwrap_or(usize::MAX)
+}
+
+impl OpenFile {
+    /// The pieces to decode, in order; those that the first `rows_wanted` rows are in.
+    pub(super) fn pieces(&self, rows_wanted: Option<u64>) -> Result<Vec<Piece>> {
+        let mut wanted = rows_wanted.unwrap_or(u64::MAX);
+        let stored = match &self.content {
+            Content::Counted(0) => return Ok(Vec::new()),
+            Content::Counted(rows) => return Ok(vec![Piece::counted((*rows).min(wanted))]),
+            Content::Stored(stored) => stored,
+        };
+        let mut pieces = Vec::new();
+        let total: u64 = stored.groups.iter().map(|(_, rows)| rows.len()).sum();
+        for (group, rows) in &stored.groups {
+            let deleted = stored.deleted.as_ref();
+            let rows = if wanted < rows.live(deleted) { rows.first_live(wanted, deleted) } else { rows.clone() };
+            let size = PieceSize::of(&self.job, stored, *group, total);
+            let cut = if stored.can_skip(*group) { stored.cut(*group, &rows, size.rows) } else { vec![rows] };
+            for rows in cut {
+                let live = rows.live(deleted);
+                wanted = wanted.saturating_sub(live);
+                if live > 0 {
+                    pieces.push(Piece::stored(*group, rows, live, &size));
+                }
+            }
+            if wanted == 0 {
+                break;
+            }
+        }
+        Ok(pieces)
+    }
+}
+
+impl Stored {
+    /// Rows of a row group in pieces of at most so many.
+    fn cut(&self, group: usize, rows: &Rows, most: u64) -> Vec<Rows> {
+        let wanted = usize::try_from(rows.len() / most.max(1)).unwrap_or(usize::MAX);
+        if wanted == 0 {
+            return vec![rows.clone()];
+        }
+        let starts = self.file.page_starts(group, &self.all.mask(&self.file), wanted.saturating_add(1));
+        let starts: Vec<u64> = starts.into_iter().map(|row| rows.first() + row as u64).collect();
+        rows.pieces(most, &starts)
+    }
 }

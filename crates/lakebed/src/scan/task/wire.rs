@@ -74,7 +74,22 @@ struct Change {
     timestamp_ms: i64,
 }
 
-pub(super) fn write(task: &ScanTask) -> Result<Vec<u8>> {
+impl ScanTask {
+    /// The task as bytes, in the form of this version of lakebed.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.check()?;
+        write(self)
+    }
+
+    /// The task of bytes that [`Self::to_bytes`] made, perhaps in another version of lakebed.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let task = read(bytes)?;
+        task.check()?;
+        Ok(task)
+    }
+}
+
+fn write(task: &ScanTask) -> Result<Vec<u8>> {
     let ScanTask { spec: task, files } = task.clone();
     let wire = Task {
         scan_task: VERSION,
@@ -94,7 +109,7 @@ pub(super) fn write(task: &ScanTask) -> Result<Vec<u8>> {
     crate::wire::to_bytes(&wire)
 }
 
-pub(super) fn read(bytes: &[u8]) -> Result<ScanTask> {
+fn read(bytes: &[u8]) -> Result<ScanTask> {
     let wire: Task = crate::wire::from_bytes(bytes, "scan_task", VERSION)?;
     let row_columns = wire.row_columns.into_iter().map(|(kind, name)| match RowColumnKind::of_name(&kind) {
         Some(kind) => Ok(RowColumn { kind, name }),

@@ -18,7 +18,8 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
 
 use super::*;
-use crate::write::data_file::{FileOptions, WrittenFile};
+use crate::write::data_file::WrittenFile;
+use crate::write::file_options::FileOptions;
 use crate::write::files::FileSink;
 use crate::write::partition::{Sorter, Window};
 use crate::write::rules::{Contents, WriteRules};

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use lakebed_core::action::{DomainMetadata, Metadata, Protocol};
+use lakebed_core::path::FilePath;
 use lakebed_core::schema::{PrimitiveType, StructField};
 use lakebed_io::parquet::write::Codec;
 use proptest::prelude::*;

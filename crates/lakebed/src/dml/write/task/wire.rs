@@ -1,13 +1,14 @@
 //! The bytes of tasks and files: JSON, since most of it is actions of the log, and a reader of another version can say what it does not know.
 
 use lakebed_core::action::Add;
+use lakebed_core::path::FilePath;
 use lakebed_core::schema;
 use serde::{Deserialize, Serialize};
 
 use super::{WriteTask, WrittenFiles};
-use crate::Result;
 use crate::definition::Definition;
 use crate::dml::write::WriteOptions;
+use crate::{Error, Result};
 
 /// The forms of tasks and of files. They count up when others would write or commit wrongly, or take another form for damage.
 const TASK: u32 = 3;
@@ -34,7 +35,52 @@ struct Files {
     adds: Vec<Add>,
 }
 
-pub(super) fn write_task(task: &WriteTask) -> Result<Vec<u8>> {
+impl WriteTask {
+    /// The task as bytes, in the form of this version of lakebed.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        crate::wire::check_root(&self.table_url)?;
+        write_task(self)
+    }
+
+    /// The task of bytes that [`Self::to_bytes`] made, perhaps in another version of lakebed.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let task = read_task(bytes)?;
+        crate::wire::check_root(&task.table_url)?;
+        Ok(task)
+    }
+}
+
+impl WrittenFiles {
+    /// As bytes, in the form of this version of lakebed.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        write_files(self)
+    }
+
+    /// Of bytes that [`Self::to_bytes`] made.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let files = read_files(bytes)?;
+        files.adds.iter().try_for_each(check)?;
+        Ok(files)
+    }
+}
+
+/// New files lie below the table's root, and have all their rows.
+fn check(add: &Add) -> Result<()> {
+    let refuse = |why: &str| Err(Error::invalid_input(format!("{}: not a file that a part of a write wrote: {why}", add.path)));
+    match FilePath::parse(&add.path)? {
+        FilePath::Absolute(_) => refuse("it is outside of the table"),
+        FilePath::Relative(path) if path.split('/').next() == Some("_delta_log") => refuse("it is a file of the log"),
+        FilePath::Relative(_) if !add.data_change => refuse("it says that its rows are not new"),
+        FilePath::Relative(_) if add.base_row_id.is_some() || add.default_row_commit_version.is_some() => {
+            refuse("its rows have ids, which only a commit gives")
+        }
+        FilePath::Relative(_) if add.size < 0 => refuse("its size is negative"),
+        FilePath::Relative(_) if add.deletion_vector.is_some() => refuse("rows of it are deleted"),
+        FilePath::Relative(_) => Ok(()),
+    }
+}
+
+fn write_task(task: &WriteTask) -> Result<Vec<u8>> {
     let task = task.clone();
     crate::wire::to_bytes(&Task {
         write_task: TASK,
@@ -47,7 +93,7 @@ pub(super) fn write_task(task: &WriteTask) -> Result<Vec<u8>> {
     })
 }
 
-pub(super) fn read_task(bytes: &[u8]) -> Result<WriteTask> {
+fn read_task(bytes: &[u8]) -> Result<WriteTask> {
     let task: Task = crate::wire::from_bytes(bytes, "write_task", TASK)?;
     Ok(WriteTask {
         table_url: task.table_url,
@@ -59,12 +105,12 @@ pub(super) fn read_task(bytes: &[u8]) -> Result<WriteTask> {
     })
 }
 
-pub(super) fn write_files(files: &WrittenFiles) -> Result<Vec<u8>> {
+fn write_files(files: &WrittenFiles) -> Result<Vec<u8>> {
     let WrittenFiles { adds, rows, marks } = files.clone();
     crate::wire::to_bytes(&Files { written_files: FILES, rows, marks, adds })
 }
 
-pub(super) fn read_files(bytes: &[u8]) -> Result<WrittenFiles> {
+fn read_files(bytes: &[u8]) -> Result<WrittenFiles> {
     let Files { adds, rows, marks, .. } = crate::wire::from_bytes(bytes, "written_files", FILES)?;
     Ok(WrittenFiles { adds, rows, marks })
 }

@@ -1,0 +1,67 @@
+//! What the log says of files, as the facts from which a filter's proof is made.
+
+use arrow_arith::boolean::and;
+use arrow_array::{ArrayRef, BooleanArray};
+use lakebed_core::log::files::FileBatch;
+use lakebed_expr::prune::{FileFacts, Pruner};
+
+use super::of_rows;
+use crate::Result;
+use crate::metrics::{Counter, PlanMetrics};
+
+/// Of each of these files whether it may hold rows that match the pruner's filter.
+pub(crate) fn may_match(pruner: &Pruner, batch: &FileBatch) -> Result<BooleanArray> {
+    let known = LogFacts::of(pruner, batch)?;
+    let by_partition = pruner.prune_candidates(batch.len(), &known.partitions)?;
+    Ok(and(&by_partition, &pruner.prune_stats(&known.columns(batch.len()))?)?)
+}
+
+/// The facts of the log about some files that a filter needs.
+#[derive(Clone)]
+pub(super) struct LogFacts {
+    pub(super) partitions: Vec<ArrayRef>,
+    pub(super) stats: Vec<ArrayRef>,
+    /// To the questions of the filter about statistics.
+    pub(super) answers: Vec<BooleanArray>,
+}
+
+impl LogFacts {
+    pub(super) fn of(pruner: &Pruner, batch: &FileBatch) -> Result<Self> {
+        let answers = match pruner.questions().len() {
+            0 => Vec::new(),
+            questions => vec![batch.complete_stats()?; questions],
+        };
+        Ok(Self { partitions: partition_arrays(pruner, batch)?, stats: of_rows::statistics(pruner, batch)?, answers })
+    }
+
+    pub(super) fn columns(&self, files: usize) -> FileFacts<'_> {
+        FileFacts { files, partitions: &self.partitions, stats: &self.stats, answers: &self.answers }
+    }
+}
+
+/// The values of the partition columns that the filter names, in the pruner's order.
+fn partition_arrays(pruner: &Pruner, batch: &FileBatch) -> Result<Vec<ArrayRef>> {
+    pruner.partition_columns().iter().map(|column| batch.partition_values(&column.physical, column.data_type)).collect()
+}
+
+pub(super) fn keep_by_partition(pruner: &Pruner, batch: &FileBatch, metrics: &PlanMetrics) -> Result<BooleanArray> {
+    let keep = pruner.prune_partitions(batch.len(), &partition_arrays(pruner, batch)?)?;
+    Ok(counted(keep, &metrics.skipped_by_partition))
+}
+
+/// The same for files that later commits may have removed.
+pub(super) fn keep_candidates(pruner: &Pruner, batch: &FileBatch, metrics: &PlanMetrics) -> Result<BooleanArray> {
+    let keep = pruner.prune_candidates(batch.len(), &partition_arrays(pruner, batch)?)?;
+    Ok(counted(keep, &metrics.skipped_by_partition))
+}
+
+pub(super) fn keep_by_statistics(pruner: &Pruner, batch: &FileBatch, metrics: &PlanMetrics) -> Result<BooleanArray> {
+    let keep = pruner.prune_stats(&LogFacts::of(pruner, batch)?.columns(batch.len()))?;
+    Ok(counted(keep, &metrics.skipped_by_statistics))
+}
+
+/// What is kept, with the others counted as skipped.
+pub(super) fn counted(keep: BooleanArray, skipped: &Counter) -> BooleanArray {
+    skipped.add((keep.len() - keep.true_count()) as u64);
+    keep
+}

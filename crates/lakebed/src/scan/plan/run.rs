@@ -1,0 +1,189 @@
+//! Streaming the files of a plan: those of the checkpoint first, then those of the commits above it.
+
+use std::collections::HashSet;
+use std::pin::pin;
+use std::sync::PoisonError;
+
+use arrow_array::BooleanArray;
+use futures::stream::{self, BoxStream};
+use futures::{Future, StreamExt};
+use lakebed_core::log::files::{FileBatch, FileKey};
+use lakebed_core::log::replay::{AddedFiles, Layers};
+use lakebed_expr::prune::Pruner;
+use lakebed_io::log;
+use tokio::sync::mpsc::Sender;
+
+use super::facts::{LogFacts, counted, keep_by_partition, keep_by_statistics};
+use super::stop::Stop;
+use super::{Plan, checkpoint};
+use crate::runtime::stream::produce;
+use crate::snapshot::runs_at_once;
+use crate::{Error, Result, Snapshot};
+
+/// Batches of files that are planned ahead of the reader.
+const AHEAD: usize = 4;
+
+impl Plan {
+    /// The files.
+    pub fn files(&self) -> BoxStream<'static, Result<FileBatch>> {
+        let plan = self.clone();
+        produce(AHEAD, |sender| async move { plan.run(&sender).await })
+    }
+
+    /// Other files of the log stand in for what turns out to be broken or gone, also in the middle of the work.
+    async fn run(&self, sender: &Sender<Result<FileBatch>>) -> Result<()> {
+        let mut log = self.snapshot.readable_log().await?;
+        let mut sent = Sent::default();
+        loop {
+            match self.send_files(log.snapshot(), sender, &mut sent).await {
+                Err(Stop::Broken(error)) => {
+                    log.mend(error).await?;
+                    sent.start_over();
+                }
+                Err(Stop::Failed(error)) => return Err(error),
+                Err(Stop::Unwanted) => return Ok(()),
+                Ok(()) => {
+                    if self.pruner.is_none() {
+                        self.snapshot.check_checksum(sent.files, sent.size_bytes);
+                    }
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    async fn send_files(&self, snapshot: &Snapshot, sender: &Sender<Result<FileBatch>>, sent: &mut Sent) -> Result<(), Stop> {
+        let layers = snapshot.layers().await?;
+        if let Some(files) = &snapshot.segment().checkpoint {
+            let mut rows = checkpoint::rows(self, snapshot, files).await?;
+            while let Some(batch) = rows.next().await {
+                let batch = visible(batch.map_err(Stop::of_checkpoint)?, layers)?;
+                let batch = if self.prunes_late() { self.decide(batch)? } else { self.select(batch)? };
+                self.send(self.select_by_footers(snapshot, batch).await?, sender, sent).await?;
+            }
+        }
+        let added = stream::iter(layers.visible_files()).map(|added| self.select_added(snapshot, added));
+        let mut added = pin!(added.buffered(runs_at_once()));
+        while let Some(batches) = added.next().await {
+            for batch in batches? {
+                self.send(self.select_by_footers(snapshot, batch).await?, sender, sent).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Of the files that commits added, those that may hold rows.
+    fn select_added(
+        &self,
+        snapshot: &Snapshot,
+        added: Result<AddedFiles>,
+    ) -> impl Future<Output = Result<Vec<FileBatch>, Stop>> + Send + use<> {
+        let (plan, snapshot) = (self.clone(), snapshot.clone());
+        async move {
+            let added = added?;
+            let texts = log::read_places(snapshot.store(), added.places()).await.map_err(Stop::of_commits)?;
+            let work = tokio::task::spawn_blocking(move || {
+                let batches = added.into_files(texts.iter().map(AsRef::as_ref))?;
+                batches.into_iter().map(|batch| plan.select(batch)).collect::<Result<_>>()
+            });
+            Ok(work.await.map_err(|error| Error::internal("planning commits").with_source(error))??)
+        }
+    }
+
+    async fn send(&self, batch: FileBatch, sender: &Sender<Result<FileBatch>>, sent: &mut Sent) -> Result<(), Stop> {
+        let batch = sent.only_new(batch)?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.metrics.kept.add(batch.len() as u64);
+        let sizes = batch.longs(lakebed_core::log::files::column::SIZE)?;
+        let size_bytes = sizes.iter().flatten().filter_map(|size| u64::try_from(size).ok()).sum();
+        self.metrics.kept_bytes.add(size_bytes);
+        sent.files += batch.len() as u64;
+        sent.size_bytes += size_bytes;
+        sender.send(Ok(batch)).await.map_err(|_| Stop::Unwanted)
+    }
+
+    /// The files of a batch that may hold rows, as far as the log tells. Where they are counted conjunct by conjunct, all are left for
+    /// [`select_by_footers`](Self::select_by_footers).
+    fn select(&self, batch: FileBatch) -> Result<FileBatch> {
+        let Some(pruner) = self.pruner.as_ref().filter(|_| !self.options.exact_metrics) else { return Ok(batch) };
+        let keep = keep_by_partition(pruner, &batch, &self.metrics)?;
+        let batch = batch.filter(&keep)?;
+        let keep = keep_by_statistics(pruner, &batch, &self.metrics)?;
+        batch.filter(&keep)
+    }
+
+    /// Of the files that the log leaves those that may hold rows, once their footers were asked what the log leaves open.
+    async fn select_by_footers(&self, snapshot: &Snapshot, batch: FileBatch) -> Result<FileBatch> {
+        let Some(pruner) = self.pruner.as_ref().filter(|_| !batch.is_empty()) else { return Ok(batch) };
+        if pruner.questions().len() == 0 && !self.options.exact_metrics {
+            return Ok(batch);
+        }
+        let mut known = LogFacts::of(pruner, &batch)?;
+        self.footers.ask(snapshot, pruner, &batch, &mut known).await?;
+        if self.options.exact_metrics {
+            return self.select_and_count(pruner, &batch, &known);
+        }
+        batch.filter(&counted(pruner.prune_stats(&known.columns(batch.len()))?, &self.metrics.skipped_by_statistics))
+    }
+
+    /// The same of rows of a checkpoint that were pruned before it was known which of them the table still has.
+    fn decide(&self, batch: FileBatch) -> Result<FileBatch> {
+        match &self.pruner {
+            Some(pruner) if pruner.may_fail_on_partitions() => batch.filter(&keep_by_partition(pruner, &batch, &self.metrics)?),
+            _ => Ok(batch),
+        }
+    }
+
+    /// All at once, so that it is known of every file what became of it.
+    fn select_and_count(&self, pruner: &Pruner, batch: &FileBatch, known: &LogFacts) -> Result<FileBatch> {
+        let result = pruner.prune(&known.columns(batch.len()))?;
+        self.metrics.skipped_by_partition.add(result.by_partition as u64);
+        self.metrics.skipped_by_statistics.add(result.by_stats as u64);
+        let mut sums = self.conjuncts.lock().unwrap_or_else(PoisonError::into_inner);
+        for (sum, more) in sums.iter_mut().zip(&result.by_conjunct) {
+            sum.by_partition += more.by_partition;
+            sum.by_stats += more.by_stats;
+            sum.undecided += more.undecided;
+        }
+        batch.filter(&result.keep)
+    }
+}
+
+/// The files of a checkpoint that no later commit removed or replaced.
+fn visible(batch: FileBatch, layers: &Layers) -> Result<FileBatch> {
+    if layers.hides_nothing() || batch.is_empty() {
+        return Ok(batch);
+    }
+    let keep: BooleanArray = batch.keys()?.iter().map(|key| Some(!layers.hides(key))).collect();
+    batch.filter(&keep)
+}
+
+/// The files that were sent already, should other files of the log have to take over.
+#[derive(Default)]
+struct Sent {
+    keys: Vec<FileKey>,
+    files: u64,
+    size_bytes: u64,
+    /// Those of the files of the log that broke or went.
+    before: HashSet<FileKey>,
+}
+
+impl Sent {
+    fn only_new(&mut self, batch: FileBatch) -> Result<FileBatch> {
+        let keys = batch.keys()?;
+        if self.before.is_empty() {
+            self.keys.extend(keys);
+            return Ok(batch);
+        }
+        let keep: BooleanArray = keys.iter().map(|key| Some(!self.before.contains(key))).collect();
+        self.keys.extend(keys.iter().zip(keep.values()).filter(|(_, new)| *new).map(|(key, _)| *key));
+        batch.filter(&keep)
+    }
+
+    /// What comes now gives the files again.
+    fn start_over(&mut self) {
+        self.before.extend(self.keys.drain(..));
+    }
+}
