@@ -139,13 +139,13 @@ pub(crate) fn runs_at_once() -> usize {
 }
 
 /// What is folded at once: a few whole commits, or a part of a large one.
-struct Run {
+struct CommitRun {
     parts: Vec<CommitPart>,
     /// How much was read before these.
     bytes_before: usize,
 }
 
-impl Run {
+impl CommitRun {
     fn fold(&self, is_kept: bool) -> Result<Layer> {
         let layer = Layer::fold(self.parts.iter().map(CommitPart::part))?;
         Ok(if is_kept { layer } else { layer.leave_files(self.parts.iter().map(CommitPart::place).collect()) })
@@ -156,7 +156,7 @@ impl Run {
     }
 }
 
-fn runs(parts: impl Stream<Item = Result<CommitPart>> + Send) -> impl Stream<Item = Result<Run>> + Send {
+fn runs(parts: impl Stream<Item = Result<CommitPart>> + Send) -> impl Stream<Item = Result<CommitRun>> + Send {
     stream::try_unfold((Box::pin(parts.peekable()), 0), |(mut parts, bytes_before)| async move {
         let Some(first) = parts.try_next().await? else { return Ok(None) };
         let (joins_others, mut bytes) = (first.is_whole(), first.lines.len());
@@ -167,7 +167,7 @@ fn runs(parts: impl Stream<Item = Result<CommitPart>> + Send) -> impl Stream<Ite
             bytes += next.lines.len();
             run.push(next);
         }
-        Ok(Some((Run { parts: run, bytes_before }, (parts, bytes_before + bytes))))
+        Ok(Some((CommitRun { parts: run, bytes_before }, (parts, bytes_before + bytes))))
     })
 }
 

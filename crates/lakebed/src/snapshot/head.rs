@@ -15,7 +15,7 @@ use lakebed_io::log::{self, CommitPart};
 use lakebed_io::store::Store;
 
 use super::commits::ReadCommits;
-use super::{Believed, Head};
+use super::{Head, TrustedChecksum};
 
 /// What was read to open a version.
 pub(super) struct ReadHead {
@@ -27,19 +27,19 @@ pub(super) struct ReadHead {
 }
 
 /// Why a version could not be opened.
-pub(super) struct Failure {
+pub(super) struct HeadFailure {
     pub error: Error,
     /// The checkpoint at fault, for which other files of the log can stand in.
     pub replaceable: Option<String>,
 }
 
-impl From<Error> for Failure {
+impl From<Error> for HeadFailure {
     fn from(error: Error) -> Self {
         Self { error, replaceable: None }
     }
 }
 
-pub(super) async fn read_head(store: &Store, segment: &LogSegment, notes: &mut Vec<String>) -> Result<ReadHead, Failure> {
+pub(super) async fn read_head(store: &Store, segment: &LogSegment, notes: &mut Vec<String>) -> Result<ReadHead, HeadFailure> {
     let Some(path) = &segment.checksum else { return read_log(store, segment).await };
     let note = match log::read_checksum(store, path).await {
         Ok(checksum) => match read_above(store, segment, checksum, path).await? {
@@ -60,7 +60,7 @@ async fn read_above(
     segment: &LogSegment,
     told: VersionChecksum,
     path: &LogPath,
-) -> Result<Result<ReadHead>, Failure> {
+) -> Result<Result<ReadHead>, HeadFailure> {
     let newer: Vec<_> = segment.commits.iter().filter(|commit| commit.version > path.version).cloned().collect();
     let ReadCommits { protocol, metadata, parts } = match newer.is_empty() {
         true => ReadCommits { protocol: None, metadata: None, parts: None },
@@ -72,13 +72,13 @@ async fn read_above(
     let checksum = (path.version == segment.version).then_some(told);
     let complete = newer.len() == segment.commits.len();
     Ok(Head::new(store.url(), protocol, metadata, checksum).map(|head| ReadHead {
-        head: Head { believed: (!is_of_log).then(|| Arc::new(Believed::new(&path.name))), ..head },
+        head: Head { trusted: (!is_of_log).then(|| Arc::new(TrustedChecksum::new(&path.name))), ..head },
         is_checksum_wrong: false,
         commits: parts.filter(|_| complete),
     }))
 }
 
-async fn read_log(store: &Store, segment: &LogSegment) -> Result<ReadHead, Failure> {
+async fn read_log(store: &Store, segment: &LogSegment) -> Result<ReadHead, HeadFailure> {
     let ReadCommits { protocol, metadata, parts } = ReadCommits::read(store, &segment.commits).await?;
     let (protocol, metadata) = match (protocol, metadata) {
         (Some(protocol), Some(metadata)) => (protocol, metadata),
@@ -94,12 +94,13 @@ async fn read_log(store: &Store, segment: &LogSegment) -> Result<ReadHead, Failu
 pub(super) async fn read_checkpoint_head(
     store: &Store,
     segment: &LogSegment,
-) -> Result<(Option<Protocol>, Option<Metadata>), Failure> {
+) -> Result<(Option<Protocol>, Option<Metadata>), HeadFailure> {
     let Some(files) = &segment.checkpoint else { return Ok((None, None)) };
     let (mut protocol, mut metadata) = (None, None);
-    let actions = checkpoint::read_head_actions(store, files)
-        .await
-        .map_err(|error| Failure { replaceable: (error.is_corrupt() || error.is_not_found()).then(|| files.name()), error })?;
+    let actions = checkpoint::read_head_actions(store, files).await.map_err(|error| HeadFailure {
+        replaceable: (error.is_corrupt() || error.is_not_found()).then(|| files.name()),
+        error,
+    })?;
     for action in actions {
         match action {
             Action::Protocol(found) => protocol = Some(found),
@@ -109,7 +110,7 @@ pub(super) async fn read_checkpoint_head(
     }
     if protocol.is_none() || metadata.is_none() {
         let error = Error::corrupt(files.name(), "a checkpoint without protocol or metaData");
-        return Err(Failure { error, replaceable: Some(files.name()) });
+        return Err(HeadFailure { error, replaceable: Some(files.name()) });
     }
     Ok((protocol, metadata))
 }

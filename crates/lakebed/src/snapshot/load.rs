@@ -16,8 +16,8 @@ use lakebed_io::log::{self, ListedLogFile};
 use lakebed_io::store::Store;
 use tokio::sync::OnceCell;
 
-use super::head::{Failure, ReadHead, read_head};
-use super::{Inner, Snapshot, Stamp};
+use super::head::{HeadFailure, ReadHead, read_head};
+use super::{CommitStamp, Inner, Snapshot};
 
 /// As long as `{"commitInfo":{}}`.
 const SHORTEST_COMMIT_BYTES: u64 = 17;
@@ -59,7 +59,7 @@ struct Load<'a> {
     /// Which version the hint names.
     hinted: Option<u64>,
     unusable: HashSet<String>,
-    stamp: Option<Stamp>,
+    stamp: Option<CommitStamp>,
     notes: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ impl Load<'_> {
             match read_head(self.store, &segment, &mut self.notes).await {
                 Ok(head) => return Ok((segment, head)),
                 // A clean-up took commits since they were listed. What takes their place is listed now, if there is anything.
-                Err(Failure { error, replaceable: None }) if error.is_not_found() && gone.as_ref() != Some(&segment) => {
+                Err(HeadFailure { error, replaceable: None }) if error.is_not_found() && gone.as_ref() != Some(&segment) => {
                     gone = Some(segment);
                     from = self.start().await?;
                 }
@@ -157,7 +157,7 @@ impl Load<'_> {
         let mut segment = segment::plan(&listed, self.target, &self.unusable).map_err(|error| error.within(self.store.url()))?;
         segment.checksum = segment.checksum.filter(|_| !self.distrusts_checksums());
         let is_newest = |file: &&ListedLogFile| file.path.is_commit() && file.path.version == segment.version;
-        self.stamp = listed.iter().find(is_newest).map(Stamp::of);
+        self.stamp = listed.iter().find(is_newest).map(CommitStamp::of);
         self.refuse_blank_commits(&listed, &segment).await?;
         if let Some(from) = from
             && segment.checkpoint.is_none()

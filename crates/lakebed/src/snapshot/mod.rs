@@ -47,7 +47,7 @@ struct Inner {
     env: Env,
     segment: LogSegment,
     /// What is known of the file of this version's commit.
-    stamp: Option<Stamp>,
+    stamp: Option<CommitStamp>,
     /// Names of checkpoints that turned out to be broken.
     unusable: HashSet<String>,
     head: Head,
@@ -62,14 +62,14 @@ struct Inner {
 
 /// Size and time of a commit's file, or the store's mark of it, to notice that it now belongs to another table.
 #[derive(Clone)]
-struct Stamp {
+struct CommitStamp {
     size_bytes: u64,
     /// Not known of a commit that was written to an object store.
     modified_ms: Option<i64>,
     e_tag: Option<String>,
 }
 
-impl Stamp {
+impl CommitStamp {
     fn of(file: &ListedLogFile) -> Self {
         Self { size_bytes: file.size, modified_ms: Some(file.modified_ms), e_tag: file.e_tag.clone() }
     }
@@ -94,17 +94,17 @@ struct Head {
     /// Of this very version, when its file is there and sound.
     checksum: Option<Arc<VersionChecksum>>,
     /// The checksum that told the protocol or the metadata.
-    believed: Option<Arc<Believed>>,
+    trusted: Option<Arc<TrustedChecksum>>,
 }
 
 /// A checksum that saved the reading of the log, on which a version stands.
-struct Believed {
+struct TrustedChecksum {
     name: String,
     /// Whether the log, which was read since, says the same.
     is_confirmed: AtomicBool,
 }
 
-impl Believed {
+impl TrustedChecksum {
     fn new(name: &str) -> Self {
         Self { name: name.to_owned(), is_confirmed: AtomicBool::new(false) }
     }
@@ -255,7 +255,7 @@ impl Head {
             arrow_schema,
             properties: Arc::new(properties),
             checksum: checksum.map(Arc::new),
-            believed: None,
+            trusted: None,
         })
     }
 }

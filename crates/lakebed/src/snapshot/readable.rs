@@ -51,11 +51,11 @@ impl Snapshot {
         self.inner.replacement.get().map_or_else(|| self.clone(), Snapshot::sound)
     }
 
-    /// This version, as the log tells it. Opening may have believed a checksum; where that contradicts the log, the log is right.
+    /// This version, as the log tells it. Opening may have trusted a checksum; where that contradicts the log, the log is right.
     ///
     /// Reads the commits above the checkpoint, and of that the protocol and the metadata, unless opening has.
     pub(crate) async fn by_log(&self) -> Result<Snapshot> {
-        match self.is_to_be_confirmed() {
+        match self.needs_confirmation() {
             true => self.with_readable_commits().await,
             false => Ok(self.known_by_log()),
         }
@@ -67,24 +67,24 @@ impl Snapshot {
     }
 
     /// Whether protocol and metadata come from a checksum that was not compared with the log yet.
-    pub(crate) fn is_to_be_confirmed(&self) -> bool {
-        self.inner.head.believed.as_ref().is_some_and(|believed| !believed.is_confirmed.load(Ordering::Relaxed))
+    pub(crate) fn needs_confirmation(&self) -> bool {
+        self.inner.head.trusted.as_ref().is_some_and(|trusted| !trusted.is_confirmed.load(Ordering::Relaxed))
     }
 
     /// This version, if its commits and its checkpoint confirm the checksum. If not, the same version is loaded from the log alone.
     async fn confirmed(self) -> Result<Snapshot> {
-        let Some(believed) = self.inner.head.believed.clone().filter(|_| self.is_to_be_confirmed()) else { return Ok(self) };
+        let Some(trusted) = self.inner.head.trusted.clone().filter(|_| self.needs_confirmation()) else { return Ok(self) };
         match self.held_against_log().await? {
             Verdict::Unknown => Ok(self),
             Verdict::Same => {
-                believed.is_confirmed.store(true, Ordering::Relaxed);
+                trusted.is_confirmed.store(true, Ordering::Relaxed);
                 self.check_listed().await?;
                 Ok(self)
             }
             Verdict::Different(what) => {
-                self.pass_over_checksum(&believed.name, &format!("another {what} than the log"));
+                self.pass_over_checksum(&trusted.name, &format!("another {what} than the log"));
                 let mut unusable = self.inner.unusable.clone();
-                unusable.insert(believed.name.clone());
+                unusable.insert(trusted.name.clone());
                 let load = load_without(self.store().clone(), self.env().clone(), Some(self.version()), unusable);
                 Ok(self.inner.replacement.get_or_try_init(|| load).await?.clone())
             }

@@ -10,7 +10,7 @@ use lakebed_io::log::{self, CommitPart, ListedLogFile};
 use tokio::sync::OnceCell;
 
 use super::commits::{KEPT_BYTES, ReadCommits, fold};
-use super::{Head, Inner, Snapshot, Stamp, load};
+use super::{CommitStamp, Head, Inner, Snapshot, load};
 
 /// Above so many layers one fold of all commits is cheaper than looking into each layer.
 const MAX_LAYERS: usize = 32;
@@ -29,7 +29,7 @@ impl Snapshot {
         };
         let Some(newer) = commits_after(&listed, self.version()) else { return self.reload().await };
         let stamp_of =
-            |version: u64| listed.iter().find(|file| file.path.is_commit() && file.path.version == version).map(Stamp::of);
+            |version: u64| listed.iter().find(|file| file.path.is_commit() && file.path.version == version).map(CommitStamp::of);
         if let (Some(known), Some(found)) = (&self.inner.stamp, stamp_of(self.version()))
             && !known.is_of(&found)
         {
@@ -55,16 +55,16 @@ impl Snapshot {
     }
 
     /// The time of a file of this machine costs nothing; of others the store's mark must do.
-    async fn stamp_of_own(&self, path: &LogPath, parts: &[CommitPart], e_tag: Option<String>) -> Result<Option<Stamp>> {
+    async fn stamp_of_own(&self, path: &LogPath, parts: &[CommitPart], e_tag: Option<String>) -> Result<Option<CommitStamp>> {
         let Some(last) = parts.last().filter(|part| part.is_last) else { return Ok(None) };
         let size_bytes = last.start + last.lines.len() as u64;
         let near = log::find_tail(self.store(), path.version).await?.unwrap_or_default();
         let modified_ms = near.iter().find(|file| file.path == *path).map(|file| file.modified_ms);
-        Ok(Some(Stamp { size_bytes, modified_ms, e_tag }))
+        Ok(Some(CommitStamp { size_bytes, modified_ms, e_tag }))
     }
 
     /// The version that newer commits make, which come newest first.
-    async fn extended(&self, newer: Vec<LogPath>, read: ReadCommits, stamp: Option<Stamp>) -> Result<Snapshot> {
+    async fn extended(&self, newer: Vec<LogPath>, read: ReadCommits, stamp: Option<CommitStamp>) -> Result<Snapshot> {
         let ReadCommits { protocol, metadata, parts } = read;
         let renewed = metadata.as_ref().is_some_and(|metadata| metadata.id != self.metadata().id);
         let layers = self.inner.layers.get();
@@ -74,10 +74,10 @@ impl Snapshot {
         let head = match (protocol, metadata) {
             (None, None) => Head { checksum: None, ..self.inner.head.clone() },
             (protocol, metadata) => {
-                let believed = self.inner.head.believed.clone().filter(|_| protocol.is_none() || metadata.is_none());
+                let trusted = self.inner.head.trusted.clone().filter(|_| protocol.is_none() || metadata.is_none());
                 let protocol = protocol.unwrap_or_else(|| self.protocol().clone());
                 let metadata = metadata.unwrap_or_else(|| self.metadata().clone());
-                Head { believed, ..Head::new(self.url(), protocol, metadata, None)? }
+                Head { trusted, ..Head::new(self.url(), protocol, metadata, None)? }
             }
         };
         let version = newer.first().map_or(self.version(), |path| path.version);

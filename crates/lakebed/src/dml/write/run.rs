@@ -100,7 +100,7 @@ impl Run {
         let snapshot = self.table.try_snapshot().await?;
         match snapshot {
             Some(snapshot) if self.may_change_table() => self.begin_on(Some(snapshot.by_log().await?), rows).await,
-            Some(snapshot) if snapshot.is_to_be_confirmed() => match self.begin_on(Some(snapshot.clone()), rows).await {
+            Some(snapshot) if snapshot.needs_confirmation() => match self.begin_on(Some(snapshot.clone()), rows).await {
                 // What is refused may be so by the word of a checksum alone.
                 Err(_) => self.begin_on(Some(snapshot.by_log().await?), rows).await,
                 step => step,
