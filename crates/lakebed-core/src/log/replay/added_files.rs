@@ -1,5 +1,5 @@
-//! The files that a run of commits added: their actions, or only where these stand and which of
-//! them hold.
+//! The files that a run of commits added: their actions, or the ranges of the log that hold the
+//! actions.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use arrow_array::BooleanArray;
 use crate::error::Result;
 use crate::log::files::{FileBatch, FileKey};
 
-/// Whole lines of a commit, by their place.
+/// A range of whole lines in a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitRange {
-    /// Of the file.
+    /// The name of the commit's file.
     pub name: Arc<str>,
-    /// In the file.
+    /// The bytes of the range in the file.
     pub bytes: Range<u64>,
-    /// How many lines of the file come before these.
+    /// The number of lines of the file that come before the range.
     pub lines_before: usize,
 }
 
@@ -29,9 +29,9 @@ pub struct AddedFiles {
 
 #[derive(Debug, Clone)]
 pub(super) enum Actions {
-    /// In the order of the keys.
+    /// The actions, in the order of the keys.
     Kept(FileBatch),
-    /// Among those in these places, newest first.
+    /// The ranges that hold the actions among others, newest first.
     InLog(Arc<[CommitRange]>),
 }
 
@@ -40,12 +40,12 @@ impl AddedFiles {
         Self { keys, actions: Actions::Kept(files) }
     }
 
-    /// Only what tells them among the files in these places.
-    pub(super) fn in_log(all: Vec<Self>, places: Vec<CommitRange>) -> Self {
-        Self { keys: all.into_iter().flat_map(|added| added.keys).collect(), actions: Actions::InLog(places.into()) }
+    /// Keeps only the keys, which identify the files among the actions of these ranges.
+    pub(super) fn in_log(all: Vec<Self>, ranges: Vec<CommitRange>) -> Self {
+        Self { keys: all.into_iter().flat_map(|added| added.keys).collect(), actions: Actions::InLog(ranges.into()) }
     }
 
-    /// Those that are not hidden, if there are any.
+    /// The files that are not hidden. `None` if all are hidden.
     pub(super) fn shown(&self, is_hidden: impl Fn(&FileKey) -> bool) -> Result<Option<Self>> {
         let shown: BooleanArray = self.keys.iter().map(|key| Some(!is_hidden(key))).collect();
         if shown.true_count() == self.keys.len() {
@@ -57,21 +57,21 @@ impl AddedFiles {
         let keys = self.keys.iter().zip(shown.values()).filter(|(_, shown)| *shown).map(|(key, _)| *key).collect();
         let actions = match &self.actions {
             Actions::Kept(files) => Actions::Kept(files.filter(&shown)?),
-            Actions::InLog(places) => Actions::InLog(Arc::clone(places)),
+            Actions::InLog(ranges) => Actions::InLog(Arc::clone(ranges)),
         };
         Ok(Some(Self { keys, actions }))
     }
 
-    /// What tells them apart.
+    /// The keys of the files.
     pub fn keys(&self) -> impl Iterator<Item = FileKey> + '_ {
         self.keys.iter().copied()
     }
 
-    /// What has to be read to know more of the files than their keys.
-    pub fn places(&self) -> &[CommitRange] {
+    /// The ranges that must be read to get the actions. Empty if the actions are kept.
+    pub fn ranges(&self) -> &[CommitRange] {
         match &self.actions {
             Actions::Kept(_) => &[],
-            Actions::InLog(places) => places,
+            Actions::InLog(ranges) => ranges,
         }
     }
 }

@@ -10,46 +10,47 @@ use crate::log::builder::FileBatchBuilder;
 use crate::log::files::FileKey;
 use crate::stats::are_complete_in;
 
-/// Longer parts of commits are folded in pieces, so that no text column comes near the 2 GiB at
-/// which Arrow's end.
+/// Longer parts of commits are folded in pieces, so that no string column comes near Arrow's limit
+/// of 2 GiB.
 const PIECE_BYTES: usize = 16 << 20;
 
-/// What a run of consecutive commits says.
+/// A run of consecutive commits, folded into one.
 #[derive(Debug, Default)]
 pub struct Layer {
     /// The newest protocol, if one was set.
     pub protocol: Option<Protocol>,
     /// The newest metadata, if some was set.
     pub metadata: Option<Metadata>,
-    /// The newest of each application.
+    /// The newest transaction of each application.
     pub transactions: BTreeMap<String, SetTransaction>,
-    /// The newest of each domain, removed ones too: they hide what is older.
+    /// The newest action of each domain. Removed domains are included, because they hide older
+    /// ones.
     pub domains: BTreeMap<String, DomainMetadata>,
-    /// Of the newest commit.
+    /// The `commitInfo` of the newest commit.
     pub commit_info: Option<CommitInfo>,
     /// The newest batch first; inside a batch the oldest commit is first.
     pub(super) added: Vec<AddedFiles>,
     pub(super) seen: HashSet<FileKey>,
 }
 
-/// Commits on their way into a layer, newest first. Many small ones share a batch of files.
+/// Folds commits into a layer, newest first. Many small commits share a batch of files.
 #[derive(Default)]
 struct Fold {
     layer: Layer,
     adds: FileBatchBuilder,
-    /// How many adds there are.
+    /// The number of adds in the current batch.
     rows: usize,
-    /// Of each part that was read, the adds that hold.
+    /// For each part that was read, the adds that are not undone.
     alive: Vec<Vec<(usize, FileKey)>>,
 }
 
 impl Fold {
-    /// Reads what is older than all that was read.
+    /// Reads lines that are older than all lines read before.
     fn read(&mut self, part: CommitLines<'_>) -> Result<()> {
         if self.adds.is_full() {
             self.end_batch()?;
         }
-        // The add that is alive at this point, or none after a remove.
+        // The last add of each file, or `None` if a remove follows it.
         let mut last: HashMap<FileKey, Option<usize>> = HashMap::new();
         let mut others = Layer::default();
         each_line(part, |line| {
@@ -69,7 +70,7 @@ impl Fold {
             }
             Ok(())
         })?;
-        // Lines of one commit alone have a commitInfo.
+        // Only the lines of a single commit have a `commitInfo`.
         self.adds.end_commit(others.commit_info.as_ref().is_some_and(are_complete_in));
         let added = last.iter().filter_map(|(key, row)| row.map(|row| (row, *key)));
         let mut alive: Vec<(usize, FileKey)> = added.filter(|(_, key)| !self.layer.seen.contains(key)).collect();
@@ -100,11 +101,11 @@ impl Fold {
 }
 
 impl Layer {
-    /// Folds commits or parts of them, which come newest first.
+    /// Folds commits or parts of commits, which must come newest first.
     pub fn fold<'a>(newest_first: impl IntoIterator<Item = CommitLines<'a>>) -> Result<Self> {
         let mut fold = Fold::default();
         for part in newest_first {
-            // The later lines are the newer ones.
+            // Later lines are newer.
             for piece in part.pieces(PIECE_BYTES).into_iter().rev() {
                 fold.read(piece)?;
             }
@@ -112,8 +113,8 @@ impl Layer {
         fold.finish()
     }
 
-    /// What both say, the other one being older. Costs what the smaller one has, unless files are
-    /// in both.
+    /// Puts this layer on top of an older one. The cost depends on the smaller layer, unless both
+    /// touch the same files.
     pub fn above(mut self, mut older: Layer) -> Result<Self> {
         if self.seen.is_disjoint(&older.seen) {
             self.added.append(&mut older.added);
@@ -130,17 +131,17 @@ impl Layer {
         Ok(self)
     }
 
-    /// The same without what its files are, but with the places, newest first, where that can be
-    /// read: for layers that are large.
+    /// Drops the actions of the files and keeps the ranges of the log from which they can be read,
+    /// newest first. This is for large layers.
     #[must_use]
-    pub fn leave_files(mut self, places: Vec<CommitRange>) -> Self {
+    pub fn leave_files(mut self, ranges: Vec<CommitRange>) -> Self {
         if !self.added.is_empty() {
-            self.added = vec![AddedFiles::in_log(self.added, places)];
+            self.added = vec![AddedFiles::in_log(self.added, ranges)];
         }
         self
     }
 
-    /// The later of two actions of one commit wins.
+    /// If a commit has two actions for one subject, the later one wins.
     fn set(&mut self, action: Action) {
         match action {
             Action::Protocol(protocol) => self.protocol = Some(protocol),
@@ -156,7 +157,7 @@ impl Layer {
         }
     }
 
-    /// Everything but files, from something older.
+    /// Adopts everything except files from an older layer.
     fn adopt_below(&mut self, older: Layer) {
         self.protocol = self.protocol.take().or(older.protocol);
         self.metadata = self.metadata.take().or(older.metadata);

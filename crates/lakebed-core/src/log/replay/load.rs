@@ -1,4 +1,4 @@
-//! The added files whose actions were not kept, out of the text of their commits.
+//! Reads added files again whose actions were not kept.
 
 use std::collections::HashSet;
 
@@ -9,16 +9,16 @@ use crate::error::Result;
 use crate::log::files::{FileBatch, FileKey};
 
 impl AddedFiles {
-    /// The files, out of what stands in each of the places.
+    /// The files. `texts` has the bytes of each range.
     pub fn into_files<'a>(self, texts: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<FileBatch>> {
-        let places = match self.actions {
+        let ranges = match self.actions {
             Actions::Kept(files) => return Ok(vec![files]),
-            Actions::InLog(places) => places,
+            Actions::InLog(ranges) => ranges,
         };
-        let parts = places.iter().zip(texts).map(|(place, bytes)| CommitLines {
-            name: &place.name,
+        let parts = ranges.iter().zip(texts).map(|(range, bytes)| CommitLines {
+            name: &range.name,
             bytes,
-            lines_before: place.lines_before,
+            lines_before: range.lines_before,
         });
         let layer = Layer::fold(parts)?;
         let wanted: HashSet<FileKey> = self.keys.into_iter().collect();

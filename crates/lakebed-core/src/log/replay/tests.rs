@@ -12,7 +12,7 @@ fn whole(text: &String) -> CommitLines<'_> {
     CommitLines::whole(text.as_bytes(), "commit")
 }
 
-/// Folds commits, given oldest first, and lists what is visible as `path` or `path#dv`.
+/// Folds commits, given oldest first, and lists the visible files as `path` or `path#dv`.
 fn visible(layers: &[&[&[String]]]) -> Vec<String> {
     let mut stack = Layers::default();
     for commits in layers {
@@ -26,12 +26,12 @@ fn names(layers: &Layers) -> Vec<String> {
     names_with(layers, &HashMap::new())
 }
 
-/// The same, where what was left is read from these texts.
+/// The same, and reads actions that were not kept from these texts.
 fn names_with(layers: &Layers, texts: &HashMap<&str, String>) -> Vec<String> {
     let mut names = Vec::new();
     for added in layers.visible_files() {
         let added = added.unwrap();
-        let places = added.places().to_vec();
+        let places = added.ranges().to_vec();
         let text = |place: &CommitRange| {
             let bytes = usize::try_from(place.bytes.start).unwrap()..usize::try_from(place.bytes.end).unwrap();
             texts[&*place.name][bytes].as_bytes()
@@ -63,7 +63,7 @@ fn replay_orders_files_by_commit() {
     assert_eq!(visible(&split), ["a", "c", "d"], "one layer a commit gives the same");
 }
 
-/// More statistics than one text column holds would end the process.
+/// More statistics than one string column can hold would abort the process.
 #[test]
 fn large_commits_become_several_batches() {
     let stats = "x".repeat(10 << 20);
@@ -141,7 +141,7 @@ fn any_commits() -> impl Strategy<Value = Vec<Vec<Said>>> {
     prop::collection::vec(prop::collection::vec(any_said(), 0..6), 0..=COMMITS.len())
 }
 
-/// What is there in the end, in the order in which it was added last.
+/// The files that are left, in the order in which they were last added.
 fn replayed(commits: &[Vec<Said>]) -> Vec<String> {
     let mut there: Vec<(&str, Option<&str>)> = Vec::new();
     for (added, path, dv) in commits.iter().flatten().copied() {

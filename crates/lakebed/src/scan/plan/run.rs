@@ -81,7 +81,7 @@ impl Plan {
         let (plan, snapshot) = (self.clone(), snapshot.clone());
         async move {
             let added = added?;
-            let texts = log::read_places(snapshot.store(), added.places()).await.map_err(Stop::of_commits)?;
+            let texts = log::read_places(snapshot.store(), added.ranges()).await.map_err(Stop::of_commits)?;
             let work = tokio::task::spawn_blocking(move || {
                 let batches = added.into_files(texts.iter().map(AsRef::as_ref))?;
                 batches.into_iter().map(|batch| plan.select(batch)).collect::<Result<_>>()
