@@ -1,4 +1,4 @@
-"""lakebed for PySpark: tables read and written by Spark's executors, with ``pip install`` and no jar.
+"""lakebed for PySpark: Spark's executors read and write tables, with ``pip install`` and no jar.
 
 >>> import lakebed.spark as lbs  # doctest: +SKIP
 >>> df = lbs.read(spark, "/data/trips", columns=["city"], where="fare > 20")  # doctest: +SKIP

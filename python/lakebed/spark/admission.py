@@ -1,4 +1,8 @@
-"""The stream source for Spark 4.2 and later, which says where a batch begins, limits it, and knows a last offset for `availableNow`."""
+"""The stream source for Spark 4.2 and later.
+
+These versions pass the start of a batch and its limit, and ask for a last offset for
+`availableNow`.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +23,17 @@ __all__ = ["AdmittingReader"]
 
 
 class AdmittingReader(StreamReader, SupportsTriggerAvailableNow):
-    """A stream that takes as much at a time as its options say."""
+    """A stream reader whose batches are limited by its options."""
 
-    #: Beyond it nothing is read: the end of a query that takes what is there now.
+    #: The offset at which an `availableNow` query ends.
     _until: str | None = None
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         return self._next(start, self._until, everything=isinstance(limit, ReadAllAvailable))
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        # Spark knows one limit at a time. Both hold: what it hands back only tells whether limits count at all.
+        # Spark has one limit at a time. lakebed applies both of its limits, and uses Spark's value
+        # only to see whether limits apply at all.
         max_files, max_bytes = self._stream().limits()
         return ReadMaxFiles(max_files) if max_files is not None else ReadMaxBytes(max_bytes or 0)
 

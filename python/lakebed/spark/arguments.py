@@ -1,4 +1,4 @@
-"""Arguments that only Spark's functions have. :mod:`lakebed.arguments` checks all others."""
+"""Checks of arguments that only Spark's functions have. :mod:`lakebed.arguments` has all others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_frame(df: Any) -> None:
 
 
 def condition(value: Any) -> str | None:
-    """A condition in SQL."""
+    """A predicate in SQL."""
     if hasattr(value, "isNotNull"):
         raise TypeError(
             f'where={value!r}: it must be text in SQL, such as "id > 5": lakebed plans with it before Spark sees any rows. '

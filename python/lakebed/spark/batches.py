@@ -1,7 +1,8 @@
-"""How Spark cuts the rows that it hands to Python into batches.
+"""How Spark splits rows into batches for Python.
 
-Spark asks after each row how large the batch has become, column by column: of a wide table that takes longer than everything else on the way
-(measured: a third of the time of writing 16 columns). Where no row is large, a number of rows bounds a batch as well. Read :func:`counted`.
+Spark computes the size of a batch after each row, column by column. For a wide table, this takes
+longer than everything else (measured: a third of the time of writing 16 columns). If no row is
+large, a row count limits a batch as well. Read :func:`counted`.
 """
 
 from __future__ import annotations
@@ -23,22 +24,24 @@ __all__ = ["counted"]
 
 _BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 _ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
-#: With this Spark does not look at sizes.
+#: With this setting, Spark does not compute sizes.
 _ANY_SIZE = (1 << 31) - 1
 _MOST_ROWS = 2048
 #: Of the texts of a row: so many bytes make the rows of a batch what Spark takes for one otherwise, 64 MiB.
 _MOST_BYTES = (64 << 20) // _MOST_ROWS
-#: What a task says that meets a larger row.
+#: The error of a task that finds a larger row.
 _LARGER = "lakebed: a row is too large to count rows"
 
 _T = TypeVar("_T")
 
 
 def counted(rows: DataFrame, action: Callable[[DataFrame], _T]) -> _T:
-    """An action that hands these rows to Python. Rows of batches are counted in place of their bytes if the types allow it, no setting says
-    otherwise, and nothing else in the plan runs Python. If a row turns out to be large, the action begins again, with batches as ever.
+    """Runs an action that hands these rows to Python.
 
-    The settings are local to the thread, and stay out of the session. Connect has no such thing.
+    Batches are limited by a row count instead of bytes if the types allow it, no setting says
+    otherwise, and nothing else in the plan runs Python. If a row turns out to be large, the action
+    runs again with limits in bytes. The settings are local to the thread and do not change the
+    session. Spark Connect has no settings of a thread.
     """
     if not _may_be_counted(rows):
         return action(rows)
@@ -57,7 +60,7 @@ def _may_be_counted(rows: DataFrame) -> bool:
         return False
     if types.has_type(rows.schema, lambda leaf: isinstance(leaf, _LARGE) or types.is_variant(leaf)):
         return False
-    # Texts inside of structs are not looked at.
+    # Strings in structs are not checked.
     inner = [field.dataType for field in rows.schema.fields if isinstance(field.dataType, StructType)]
     if any(types.has_type(struct, _is_text) for struct in inner):
         return False
@@ -65,7 +68,7 @@ def _may_be_counted(rows: DataFrame) -> bool:
     return not any(word in plan for word in ("Python", "Pandas", "InArrow"))
 
 
-#: Of values of these types one alone may be very large.
+#: A single value of these types may be very large.
 _LARGE = (ArrayType, BinaryType, MapType)
 
 
@@ -74,7 +77,7 @@ def _is_text(data_type: DataType) -> bool:
 
 
 def _of_small_rows(rows: DataFrame) -> DataFrame:
-    """The rows, or an error at the first that is large."""
+    """The rows. A large row raises an error."""
     texts = [F.col(types.quoted(field.name)) for field in rows.schema.fields if _is_text(field.dataType)]
     if not texts:
         return rows

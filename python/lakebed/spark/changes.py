@@ -35,15 +35,19 @@ def changes(
     target_task_size: int = TASK_BYTES,
     **storage: Unpack[Storage],
 ) -> DataFrame:
-    """The change data feed of a table as a data frame: what the versions from ``start`` to ``end``, or to the newest one, did to which rows.
+    """The change data feed of a table as a data frame.
 
-    The versions are decided here and stay; the log is read here, the data when Spark runs a query of ``spark``, the session, by lakebed's
-    reader on the executors.
+    It has the changes of the versions from ``start`` to ``end``, or to the newest version. The
+    versions are chosen now. The log is read now, and lakebed's reader reads the data on the
+    executors when ``spark``, the session, runs a query.
 
-    - ``uri``: where; a URL, or a path on this machine and on the workers. A relative path begins in the current folder of this process.
-    - ``start`` and ``end`` are versions or moments, both included, as for :meth:`lakebed.Table.changes`.
-    - ``columns`` are the only ones of the table that come, ``where`` is a condition on them in SQL.
-    - ``target_task_size``, ``absolute_paths``, ``storage_options`` and ``credentials`` are those of :func:`read`.
+    - ``uri``: the location, a URL or a path on this machine and on the workers. A relative path
+      begins in the current folder of this process.
+    - ``start`` and ``end`` are versions or timestamps, both included, as for
+      :meth:`lakebed.Table.changes`.
+    - ``columns`` selects columns of the table, and ``where`` is a predicate over them in SQL.
+    - ``target_task_size``, ``absolute_paths``, ``storage_options`` and ``credentials`` are those of
+      :func:`read`.
     """
     check_session(spark)
     target_task_size = arguments.task_size("target_task_size", target_task_size)
@@ -54,7 +58,7 @@ def changes(
     pieces = plan.tasks(tasks.fair_size_bytes(spark, plan.size_bytes, target_task_size))
     whole = types.table_schema(found._delta_schema())
     schema = types.pruned(whole, found.schema)
-    # What Spark's planner takes the rows for: the share of the files that their columns have.
+    # The size for Spark's planner: the share of the files that belongs to the columns.
     size_bytes = int(plan.size_bytes * types.row_size_bytes(schema) / types.row_size_bytes(whole))
     name = f"lakebed {found.uri.rpartition('/')[2]} changes {found.start_version} to {found.end_version}"
     return tasks.frame(spark, name, pieces, access, types.shown(schema), size_bytes)

@@ -1,4 +1,4 @@
-"""How a worker reaches the store: what travels to it, and the refusal of secrets that would."""
+"""How a worker reaches the store. Secrets in options that Spark would send are refused."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from lakebed.errors import InvalidInputError
 
 __all__ = ["Access", "Credentials"]
 
-#: What is shorter may occur in a function by chance.
+#: A shorter string may occur in a function by chance.
 _LEAST_SECRET = 8
 
-#: Called where a store is opened, anew before what it returned expires.
+#: Called when a store is opened, and again before the returned options expire.
 Credentials = Callable[[], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Access:
-    """Options and the provider of credentials. It is pickled into Spark's plans, so it holds no secret itself.
+    """Options of the store and the function that provides credentials.
 
-    The provider travels as code and is called on the worker. Without one, a worker finds credentials in its own environment.
+    Spark's plans contain it, pickled, so it holds no secret. The function travels as code, and each
+    worker calls it. Without one, a worker finds credentials in its own environment.
     """
 
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     credentials: Credentials | None = field(default=None, repr=False)
-    #: Whether paths out of the table's root are followed, which shallow clones have.
+    #: Whether to follow paths out of the table's root, which shallow clones have.
     absolute_paths: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Access:
-        """The access that the arguments of a call describe."""
+        """The access for the arguments of a call."""
         storage_options = arguments.strings("storage_options", options.get("storage_options"))
         return cls(storage_options, options.get("credentials"), options.get("absolute_paths", False))
 
@@ -51,7 +52,9 @@ class Access:
             _refuse_carried(self.credentials)
 
     def options(self) -> dict[str, Any]:
-        """The keyword arguments of what opens a store to read: `lakebed.Table`, `lakebed.read_task` and their like."""
+        """The keyword arguments of `lakebed.Table`, `lakebed.read_task` and other functions that
+        open a store.
+        """
         return {
             "storage_options": dict(self.storage_options),
             "credentials": self.credentials,
@@ -60,7 +63,7 @@ class Access:
 
 
 def _refuse_carried(credentials: Credentials) -> None:
-    """A function that closes over a secret, or has it written inside, would carry it into Spark's plans."""
+    """Refuses a function that contains a secret, in a closure or as a constant."""
     from pyspark.serializers import CloudPickleSerializer
 
     try:
@@ -81,6 +84,8 @@ def _refuse_carried(credentials: Credentials) -> None:
 
 
 def _may_be_secret(name: str, value: str) -> bool:
-    """Whether a storage option may hold a secret: all may that are not known to hold none."""
+    """Whether a storage option may hold a secret. Every option that is not known to be harmless
+    may.
+    """
     option = {name: value}
     return _lakebed.options_without_secrets(option) != option

@@ -1,8 +1,9 @@
-"""Deletion vectors for Spark's own reader: the rows that they delete, taken out again by a join.
+"""Deletion vectors for Spark's own reader: a join removes the deleted rows.
 
-The join is with one row per file: its size, by which the reader's rows find it since it cannot be misspelled, and the bits of its
-deleted rows. It is an anti join, for of those alone Spark knows that they make nothing larger; and it is broadcast, so that the data stays
-where it is. Read :func:`without` first.
+The join has one row per file, with the file's size and the bits of its deleted rows. The reader's
+rows find it by the size, which has only one spelling. It is an anti join, because Spark knows that
+these do not add rows. It is a broadcast join, so that the data is not shuffled. Read
+:func:`without` first.
 """
 
 from __future__ import annotations
@@ -30,13 +31,17 @@ _SCHEMA = StructType([StructField("size_bytes", LongType()), StructField("delete
 
 
 def of_files(spark: SparkSession, name: str, scan: Scan, paths: Iterable[str], access: Access) -> DataFrame:
-    """The deleted rows of files, given by their paths in the log: 64 rows a number, as bits. The scan has a row's index and its file's size."""
+    """The deleted rows of files, which their paths in the log name. One number holds the bits of 64
+    rows.
+
+    The scan has the row index and the file size.
+    """
     pieces = scan._deleted_tasks(paths)
     return tasks.run(spark, name, pieces, partial(_words, access), _SCHEMA, 0, 2 * session.parallelism(spark))
 
 
 def without(found: DataFrame, deleted: DataFrame) -> DataFrame:
-    """What Spark's reader reads of files without the rows that are deleted."""
+    """The rows of Spark's reader without the deleted rows."""
     size, row, words = (_unused(found, name) for name in ("file_size", "row_index", "deleted"))
     rows = found.select("*", F.col("_metadata.file_size").alias(size), F.col("_metadata.row_index").alias(row))
     deleted = deleted.select(F.col("size_bytes").alias("size_bytes_of_" + size), F.col("deleted").alias(words))
@@ -54,7 +59,7 @@ def _unused(found: DataFrame, name: str) -> str:
 
 
 def _words(access: Access, task: bytes) -> Iterator[pa.RecordBatch]:
-    """The one row of a file, from the positions of its deleted rows."""
+    """The row of a file, from the positions of its deleted rows."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

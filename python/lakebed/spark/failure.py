@@ -1,4 +1,7 @@
-"""Errors that lakebed raises in Spark's Python workers: the worker shows them without a traceback, and the driver raises them with their own class."""
+"""lakebed's errors in Spark's Python workers.
+
+A worker shows them without a traceback, and the driver raises them with their own class.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,11 @@ from lakebed import errors
 
 __all__ = ["alone", "own_error", "told"]
 
-#: By this setting of its environment a worker that fails tells the last line of its traceback alone. Spark before 4.1 does not know it.
+#: With this environment variable, a failing worker reports only the last line of its traceback.
+#: Spark before 4.1 does not know it.
 _HIDES_TRACEBACK = "SPARK_HIDE_TRACEBACK"
 
-#: The last line of a traceback, and what the message has more, up to where Spark goes on.
+#: The last line of a traceback and further lines of the message, up to Spark's own text.
 _RAISED = re.compile(
     r"(?:^|: )lakebed\.errors\.(\w+): (.*?)(?=^\s*$|^\s*SQLSTATE: |^\s+at |^JVM stacktrace:|^Driver stacktrace:|\Z)",
     re.MULTILINE | re.DOTALL,
@@ -25,11 +29,13 @@ _RAISED = re.compile(
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """For code that a worker runs: Spark shows an error of lakebed without the traceback above it. The worker ends with the error."""
+    """For code that a worker runs: Spark shows lakebed's error without the traceback. The worker
+    exits.
+    """
     try:
         yield
     except errors.LakebedError as error:
-        # What the user's own function raised, which a store was opened with, is worth its traceback.
+        # An exception of the user's credentials function keeps its traceback.
         if error.__cause__ is None:
             os.environ[_HIDES_TRACEBACK] = "1"
         raise
@@ -37,7 +43,9 @@ def alone() -> Iterator[None]:
 
 @contextmanager
 def told() -> Iterator[None]:
-    """What a task raised of lakebed's is raised here as the same class with the same message; Spark's account of it is the cause."""
+    """Raises a task's lakebed error here, with its class and message. Spark's error is the
+    cause.
+    """
     try:
         yield
     except PySparkException as failed:
@@ -48,7 +56,7 @@ def told() -> Iterator[None]:
 
 
 def own_error(text: str) -> errors.LakebedError | None:
-    """The error of lakebed that Spark's account of a failed task speaks of."""
+    """lakebed's error in Spark's message about a failed task, if there is one."""
     found = _RAISED.search(text)
     kind = getattr(errors, found.group(1), None) if found else None
     if found is None or not (isinstance(kind, type) and issubclass(kind, errors.LakebedError)):

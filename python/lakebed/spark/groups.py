@@ -10,9 +10,9 @@ from lakebed.options import Defining, Identified, Opening, Storage, Writing
 
 __all__ = ["TASK_BYTES", "BatchWriting", "FrameReading", "FrameWriting", "Reader"]
 
-#: How many bytes one task of lakebed's reader reads at most, unless the caller says.
+#: The default for the most bytes that one task of lakebed's reader reads.
 TASK_BYTES = 128 << 20
-#: Which reader reads a file: Spark's own, lakebed's, or the faster one of those that are exact.
+#: The reader of a file: Spark's own, lakebed's, or the faster one that is exact.
 Reader = Literal["auto", "spark", "lakebed"]
 
 
@@ -38,7 +38,7 @@ class FrameReading(Opening, total=False):
 
     - ``columns`` and ``where``: the columns and the rows to read.
     - ``reader``: which reader reads the files.
-    - ``target_task_size``: how many bytes one task of lakebed's reader reads at most.
+    - ``target_task_size``: the most bytes that one task of lakebed's reader reads.
     """
 
     columns: str | Sequence[str] | None

@@ -1,7 +1,8 @@
-"""Places of tables, with one meaning for every process that reads or writes them.
+"""Locations of tables, with one meaning for every process that reads or writes them.
 
-The core decides what a text means as a place. The functions of this package run in the caller's process and know its folder: :func:`of_caller`.
-``format("lakebed")`` runs in processes that Spark starts elsewhere, and is told nothing of the caller's folder: :func:`of_option`.
+The core decides which location a string means. The functions of this package run in the caller's
+process and know its folder: :func:`of_caller`. ``format("lakebed")`` runs in processes that Spark
+starts in other folders, and does not know the caller's folder: :func:`of_option`.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ __all__ = ["of_caller", "of_option"]
 
 
 def of_caller(uri: str | os.PathLike[str]) -> str:
-    """A URL, or a whole path: relative ones begin in the folder of this process, as it is now."""
+    """A URL or an absolute path. A relative path begins in the current folder of this process."""
     given = arguments.location("uri", uri)
     return _of_processes(given, _lakebed.place_of(given))
 
 
 def of_option(path: str) -> str:
-    """A URL or a whole path; others are refused."""
-    # What is no place at all is refused first.
+    """A URL or an absolute path. Relative paths are refused."""
+    # Invalid locations are refused first.
     found = _lakebed.place_of(path)
     if _lakebed.is_relative(path):
         if path.startswith("~"):
@@ -37,7 +38,7 @@ def of_option(path: str) -> str:
 
 
 def _of_processes(given: str, place: str) -> str:
-    """A place that more than one process knows."""
+    """A location that more than one process can open."""
     if place.startswith("memory:"):
         raise InvalidInputError(
             f"{given}: a table in memory is known to one process alone, and Spark's workers are others: use a folder or an object store, "

@@ -1,7 +1,8 @@
-"""Reading by Spark's own Parquet reader: it is given the planned files, and their columns become those of the table.
+"""Reading by Spark's own Parquet reader.
 
-Spark then knows the files: it prunes columns and partitions, pushes filters down, and plans joins by true sizes. What must hold for a
-file to be read so is decided in `reader_choice`. Read :func:`frame` first.
+The reader gets the planned files, and their columns become those of the table. Spark then knows the
+files: it prunes columns and partitions, pushes filters down, and plans joins by actual sizes.
+`reader_choice` decides which files it may read. Read :func:`frame` first.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["frame"]
 
-#: What would otherwise cost rows, or is for settings of the session to decide.
+#: Options without which rows would be lost, or settings of the session would decide.
 _EXACT = {
     "__globPaths__": "false",
     "datetimeRebaseMode": "CORRECTED",
@@ -32,14 +33,18 @@ _EXACT = {
     "parquet.filter.columnindex.enabled": "false",
 }
 
-#: For numbers with a point: Parquet's filters by dictionaries and Bloom filters look for bits, and find no 0.0 where there is only -0.0.
+#: For floating-point numbers: Parquet's dictionary and Bloom filters compare bits, so a search for
+#: 0.0 does not find -0.0.
 _NOT_BY_BITS = {"parquet.filter.bloom.enabled": "false", "parquet.filter.dictionary.enabled": "false"}
-#: To Spark, NaN is greater than all other numbers: bounds from which a writer left it out would lose row groups.
+#: For Spark, NaN is greater than all other numbers. Bounds without NaN would skip row groups that
+#: contain it.
 _NOT_BY_BOUNDS = {"parquet.filter.stats.enabled": "false"}
 
 
 def frame(spark: SparkSession, asked: Asked, reading: Reading, deleted: DataFrame | None) -> DataFrame:
-    """The rows of data files as the table's columns, without the rows in `deleted`, which is made by `deletions`."""
+    """The rows of data files with the table's columns, without the rows in `deleted` (from
+    `deletions`).
+    """
     schema = _schema(asked)
     by_directory = reading.values is None
     in_files = [field for field in schema.fields if not (types.is_void(field.dataType) or field.name in asked.partition_columns)]
@@ -61,7 +66,8 @@ def frame(spark: SparkSession, asked: Asked, reading: Reading, deleted: DataFram
             return types.converted(value, field.dataType, field)
         value = F.col(types.quoted(physical.name))
         if types.is_floating(field.dataType) and not reading.complete_bounds:
-            # This is the value itself, but no column of the file any more: Spark pushes no filter down for it.
+            # The value does not change, but the expression is no column of the file, so Spark
+            # pushes no filter down for it.
             value = F.nanvl(value, value)
         return types.converted(value, physical.dataType, field)
 
@@ -73,7 +79,7 @@ def frame(spark: SparkSession, asked: Asked, reading: Reading, deleted: DataFram
 
 
 def _pushdown(read: StructType, reading: Reading) -> dict[str, str]:
-    """What filters that are pushed down may not use in these files."""
+    """The options that switch off inexact pushdown for these files."""
     if reading.complete_bounds:
         return _NOT_BY_BITS if types.has_type(read, types.is_floating) else {}
     # Filters on columns of floating-point numbers are not pushed down, but those on fields in structs are.
@@ -82,10 +88,10 @@ def _pushdown(read: StructType, reading: Reading) -> dict[str, str]:
 
 
 def _schema(asked: Asked) -> StructType:
-    """The table's columns, with only those fields inside them that are asked for.
+    """The table's columns, and of structs only the fields that the scan needs.
 
-    Columns that are not asked for are left for Spark to prune, by which it knows the share of the files' size that is read; but those
-    with a void inside, which its reader refuses.
+    Spark prunes other columns itself, so that it knows which share of the files' size is read.
+    Columns that contain void types are left out, because Spark's reader refuses them.
     """
     fields = [asked.schema[field.name] if field.name in asked.schema.names else field for field in asked.table_schema.fields]
     return StructType(

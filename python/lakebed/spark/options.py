@@ -1,7 +1,7 @@
-"""The options of ``format("lakebed")``: texts by name, in any case, as arguments of lakebed's functions.
+"""The options of ``format("lakebed")``: strings by name, in any case, as arguments of lakebed.
 
-Names are lakebed's; those that Delta Spark uses for the same are taken too. What is not known is refused: an option that is passed over
-in silence is worse than an error. Begins with :class:`Options`.
+The names are lakebed's. Delta Spark's names for the same options work, too. An unknown option is an
+error, because ignoring it would be worse. Begins with :class:`Options`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from lakebed.times import milliseconds
 
 __all__ = ["Options"]
 
-#: Before the options of a store, such as `storage.aws_region`.
+#: The prefix of options of a store, such as `storage.aws_region`.
 _STORAGE = "storage."
-#: Before the properties of a new table.
+#: The prefix of properties of a new table.
 _PROPERTY = "delta."
 
-#: What Spark adds by itself.
+#: Options that Spark adds by itself.
 _OF_SPARK = frozenset({"path", "checkpointlocation", "queryname", "__globpaths__"})
-#: What Spark adds where a catalog's table is meant.
+#: Options that Spark adds for a table of a catalog.
 _OF_CATALOGS = frozenset({"location", "owner", "provider"})
 _NO_TABLE_OF_A_CATALOG = (
     "CREATE TABLE and saveAsTable do not work with format('lakebed'), since Spark reads no table of a catalog through a Python data source: "
@@ -36,7 +36,7 @@ _NO_TABLE_OF_A_CATALOG = (
 
 
 class Options:
-    """Takes options one by one; :meth:`done` refuses what nobody took."""
+    """Takes options one by one. :meth:`done` refuses the options that nothing took."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._given = {key.lower(): (key, value) for key, value in options.items()}
@@ -58,15 +58,15 @@ class Options:
         return Access(self._below(_STORAGE), None if named is None else _provider(named), absolute_paths)
 
     def properties(self) -> dict[str, str]:
-        """The properties of a new table, with the names as they are given."""
+        """The properties of a new table, with their names as given."""
         return {_PROPERTY + name: value for name, value in self._below(_PROPERTY).items()}
 
     def has(self, *names: str) -> bool:
-        """Whether one of these is given, whoever takes it."""
+        """Whether one of these options is given. It takes none."""
         return any(name.lower() in self._given for name in names)
 
     def text(self, *names: str) -> str | None:
-        """The value under one of some names that mean the same."""
+        """The value of the option that has one of these names."""
         found = [self._given[name.lower()] for name in names if name.lower() in self._given]
         self._left.difference_update(name.lower() for name in names)
         if len(found) > 1:
@@ -76,7 +76,7 @@ class Options:
         return found[0][1] if found else None
 
     def word(self, *names: str, among: tuple[str, ...]) -> str | None:
-        """One of some words, in any case."""
+        """One of these keywords, in any case."""
         value = self.text(*names)
         if value is not None and value.lower() not in among:
             raise self._refusal(value, f"it must be one of {', '.join(among)}", *names)
@@ -88,7 +88,7 @@ class Options:
         return None if value is None else value == "true"
 
     def number(self, *names: str) -> int | None:
-        """A whole number, not below 0."""
+        """A whole number of at least 0."""
         value = self.text(*names)
         if value is None:
             return None
@@ -108,14 +108,14 @@ class Options:
         return found
 
     def moment(self, *names: str) -> str | None:
-        """A time with a zone, as text."""
+        """A timestamp with a zone, as a string."""
         value = self.text(*names)
         if value is not None:
             milliseconds(f"option {self._named(*names)}", value)
         return value
 
     def names(self, *names: str) -> list[str] | None:
-        """Names, split at commas, or as a JSON list where one has a comma in it."""
+        """Names separated by commas, or a JSON list if a name contains a comma."""
         value = self.text(*names)
         if value is None:
             return None
@@ -128,7 +128,7 @@ class Options:
         return list(found)
 
     def done(self, what: str) -> None:
-        """Nothing may be left."""
+        """Refuses the options that nothing took."""
         if self._left >= _OF_CATALOGS:
             raise InvalidInputError(_NO_TABLE_OF_A_CATALOG)
         if self._left:
@@ -143,7 +143,9 @@ class Options:
         return {self._given[key][0][len(prefix) :]: self._given[key][1] for key in keys}
 
     def _refusal(self, value: str | None, what: str, *names: str) -> InvalidInputError:
-        """The error about an option, by that of its names which was given. Spark hands names over in lower case."""
+        """The error about an option, by the name that was given. Spark passes names in lower
+        case.
+        """
         return InvalidInputError(f"option {self._named(*names)}={value!r}: {what}")
 
     def _named(self, *names: str) -> str:
@@ -151,7 +153,9 @@ class Options:
 
 
 def _provider(named: str) -> Credentials:
-    """A function by its name, such as `company.lake:credentials`: the name travels, workers import it."""
+    """A function by its name, such as `company.lake:credentials`. The name travels; workers import
+    it.
+    """
     module, _, name = named.partition(":")
     try:
         found: Any = getattr(importlib.import_module(module), name)

@@ -1,7 +1,8 @@
-"""Partition values of the log and the way in which Spark can be told of them.
+"""Partition values of the log, and how Spark's reader gets them.
 
-Spark's reader takes partition values from the names of directories. That is right where these say exactly what the log says, and in
-words that Spark reads as these values; elsewhere files with the same values are read together and the values added. Read :func:`groups`.
+Spark's reader takes partition values from the names of directories. This is right if they say
+exactly what the log says, in a form that Spark parses to these values. Otherwise, files with the
+same values are read together, and the values are added. Read :func:`groups`.
 """
 
 from __future__ import annotations
@@ -22,23 +23,24 @@ if TYPE_CHECKING:
 
 __all__ = ["Group", "groups", "literal"]
 
-#: What stands for a null in the name of a directory.
+#: Null in the name of a directory.
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
 class Group:
-    """Files that Spark's reader reads in one go, by their rows in the list of planned files."""
+    """Files that Spark's reader reads together, by their rows in the list of planned files."""
 
     rows: list[int]
-    #: Their partition values by column. None: those that their directories say.
+    #: Their partition values by column. None if the names of their directories say them.
     values: Mapping[str, pa.Scalar[Any]] | None
 
 
 def groups(rows: Iterable[int], directories: Sequence[str], values: Any, columns: StructType) -> list[Group]:
-    """Files put together by the way in which Spark is told of their partition values.
+    """Groups files by how Spark gets their partition values.
 
-    `directories` are those of all files, below the table's root; `columns` are the partition columns, in their order.
+    `directories` are those of all files, below the table's root. `columns` are the partition
+    columns, in order.
     """
     physical = types.physical(columns).names
     texts = list(zip(*[_texts(values.field(at)) for at in range(len(columns))], strict=True))
@@ -61,7 +63,7 @@ def groups(rows: Iterable[int], directories: Sequence[str], values: Any, columns
 
 
 def literal(value: Any, data_type: DataType) -> Column:
-    """A partition value, as pyarrow's scalar, as a constant in Spark's plan."""
+    """A partition value, given as a pyarrow scalar, as a constant in Spark's plan."""
     import pyarrow as pa
 
     if not value.is_valid:
@@ -69,7 +71,7 @@ def literal(value: Any, data_type: DataType) -> Column:
     elif pa.types.is_date(value.type):
         found = F.date_from_unix_date(F.lit(value.value))
     elif pa.types.is_timestamp(value.type):
-        # Of microseconds, whatever the zone of the session is.
+        # From microseconds, so that the zone of the session does not matter.
         found = F.timestamp_micros(F.lit(value.value).cast("long"))
         if value.type.tz is None:
             found = F.lit(str(value.as_py()))
@@ -81,7 +83,7 @@ def literal(value: Any, data_type: DataType) -> Column:
 
 
 def _says(directory: str, names: Sequence[str], texts: Sequence[str | None]) -> bool:
-    """Whether the names of directories say these partition values in this order, and nothing else."""
+    """Whether the names of directories contain exactly these partition values, in this order."""
     found = directory.split("/") if directory else []
     if len(found) != len(names):
         return False
@@ -93,7 +95,10 @@ def _says(directory: str, names: Sequence[str], texts: Sequence[str | None]) -> 
 
 
 def _texts(values: pa.Array[Any]) -> list[str | None]:
-    """The texts that Spark reads as these values, where there are such texts for certain. Timestamps depend on the session's zone."""
+    """The strings that Spark certainly parses to these values, if there are any.
+
+    Timestamps depend on the zone of the session.
+    """
     import pyarrow as pa
 
     kind = values.type
@@ -105,12 +110,16 @@ def _texts(values: pa.Array[Any]) -> list[str | None]:
     return [_NULL if text is None else None if text in ("", _NULL) else text for text in texts]
 
 
-#: A date that everybody reads alike.
+#: A date that every reader parses to the same value.
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def _keys(values: pa.Array[Any]) -> list[Any]:
-    """What is equal only of equal values: numbers for what Python cannot hold, bits for what compares otherwise than it is written."""
+    """Keys that are equal only for equal values.
+
+    They are numbers for values that Python cannot hold, and bits for values whose comparison
+    ignores a difference in spelling.
+    """
     import pyarrow as pa
 
     kind = values.type
@@ -122,5 +131,5 @@ def _keys(values: pa.Array[Any]) -> list[Any]:
 
 
 def _unescaped(name: str) -> str:
-    """The name that Hive's escapes in a directory mean: `%` and two digits for a character."""
+    """Decodes Hive's escapes in the name of a directory: `%` and two hex digits for a character."""
     return re.sub("%([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), name)

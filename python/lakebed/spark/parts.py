@@ -1,4 +1,7 @@
-"""What the batch and the stream side of the data source share: tasks as partitions, what tasks of writes tell, and the options of writes."""
+"""What the batch and the stream side of the data source share.
+
+These are tasks as Spark's partitions, the results of writing tasks, and the options of writes.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ __all__ = [
 
 
 class TaskPartition(InputPartition):
-    """A task of a scan as a partition of Spark's."""
+    """A task of a scan as one of Spark's partitions."""
 
     def __init__(self, task: bytes) -> None:
         self.task = task
@@ -44,7 +47,7 @@ class TaskPartition(InputPartition):
 
 
 def read_partition(partition: TaskPartition, access: Access, schema: StructType) -> Iterator[pa.RecordBatch]:
-    """The rows of a task, in the form that Spark wants of a data source: equal to its schema in every detail."""
+    """The rows of a task. Their schema is exactly the one that Spark expects of the data source."""
     import pyarrow as pa
 
     wanted = types.arrow_schema(schema)
@@ -60,7 +63,7 @@ def read_partition(partition: TaskPartition, access: Access, schema: StructType)
 
 
 def refuse_uncarried(schema: StructType) -> None:
-    """Types that Spark takes from no Python data source are refused by name, before Spark says something less clear."""
+    """Refuses types that Spark cannot take from a Python data source, with a clear message."""
     if types.carried(schema) != types.nullable(schema):
         names = [field.name for field in schema.fields if types.carried(types.alone(field)) != types.nullable(types.alone(field))]
         raise InvalidInputError(
@@ -71,32 +74,33 @@ def refuse_uncarried(schema: StructType) -> None:
 
 @dataclass
 class PartWritten(WriterCommitMessage):
-    """What a task of a write tells: files, and the task that they are for."""
+    """The result of a writing task: the files that it wrote."""
 
     files: bytes | None
 
 
 def plan(options: dict[str, Any], schema: StructType) -> bytes | None:
-    """The task of a write, or None if there is nothing to do."""
+    """The task of a write, or None if there is nothing to write."""
     planned, _ = _lakebed.Table.plan_write(options, written.delta_schema(schema))
     return None if planned is None else planned["task"]
 
 
 def files_of(messages: Iterable[WriterCommitMessage | None]) -> list[bytes]:
-    """What tasks wrote, as far as they got."""
+    """The files of the tasks that finished."""
     return [message.files for message in messages if isinstance(message, PartWritten) and message.files is not None]
 
 
 def abort(options: dict[str, Any], messages: Iterable[WriterCommitMessage | None]) -> None:
-    """Deletes what tasks wrote for a write that cannot be committed any more."""
+    """Deletes the files of a write that cannot be committed any more."""
     messages = list(messages)
-    # With every message there Spark has called commit, which may have succeeded, and else has cleaned up after itself.
+    # If all messages are present, Spark has called commit. It may have succeeded, and if not, it
+    # has deleted the files.
     if any(message is None for message in messages):
         _lakebed.Table.abort_write(options, files_of(messages))
 
 
 def write_options(options: Options, overwrite: bool, access: Access) -> dict[str, Any]:
-    """The options of a write, as `_lakebed` takes them."""
+    """The options of a write, in the form that `_lakebed` takes."""
     where = options.text("where", "replaceWhere")
     mode = options.word("mode", among=get_args(Mode)) or ("overwrite" if overwrite else "append")
     app_id, number = options.text("txnAppId"), options.number("txnVersion")
@@ -124,7 +128,9 @@ def write_options(options: Options, overwrite: bool, access: Access) -> dict[str
 
 
 def _schema_mode(options: Options, mode: str) -> SchemaMode:
-    """What lakebed's option says, or Delta Spark's two, which may be given beside it if they say the same."""
+    """The schema mode of lakebed's option, or of Delta Spark's two options. They must not
+    contradict.
+    """
     said = options.word("schema_mode", among=get_args(SchemaMode))
     flags = {"merge": options.flag("mergeSchema"), "overwrite": options.flag("overwriteSchema")}
     for meant, flag in flags.items():

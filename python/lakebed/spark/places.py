@@ -1,6 +1,7 @@
-"""Where data files are, as Hadoop spells it, and which of them Spark's own reader would not read as the log means it.
+"""Paths of data files as Hadoop spells them, and the paths that Spark's reader cannot read exactly.
 
-The log writes paths as URLs, below the table's root or absolute; Hadoop takes them with nothing escaped. Read :func:`place` first.
+The log has paths as URLs, relative to the table's root or absolute. Hadoop takes them without
+escapes. Read :func:`place` first.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from urllib.parse import unquote, urlsplit
 
 __all__ = ["SCHEMES", "hadoop_root", "objection", "place"]
 
-#: What Hadoop calls the stores that it knows.
+#: Hadoop's names of the stores that it knows.
 SCHEMES = {"file": "file", "hdfs": "hdfs", "s3": "s3a", "s3a": "s3a", "gs": "gs", "abfs": "abfs", "abfss": "abfss"}
 
-#: Paths that have no peculiarities, as nearly all: for these, all that follows is decided at once.
+#: Plain paths, as nearly all are. None of the following reasons applies to them.
 _PLAIN = re.compile(r"(?:(?!\.\.?/)[^/%:]+/)*[A-Za-z0-9][^/%:]*(?<!\._COPYING_)")
 
 
@@ -25,7 +26,7 @@ def hadoop_root(root: str) -> str:
 
 
 def place(root: str, path: str) -> str:
-    """Where a file is, by its path in the log and the root as `hadoop_root` gives it."""
+    """The path of a file, from its path in the log and the root of `hadoop_root`."""
     if _PLAIN.fullmatch(path):
         return f"{root}/{path}"
     if urlsplit(path).scheme:
@@ -36,17 +37,18 @@ def place(root: str, path: str) -> str:
 
 
 def objection(path: str, place: str, size_bytes: int, absolute_paths: bool) -> str | None:
-    """Why Spark's reader must not be given a file of that size at that place."""
+    """Why Spark's reader must not read a file of this size at this path, if it must not."""
     if not _PLAIN.fullmatch(path):
         if _is_absolute(path) and not (absolute_paths and place.startswith("file:")):
             return "an absolute path"
         parts = place.partition("://")[2].removeprefix("/").split("/")
         if not {"", ".", ".."}.isdisjoint(parts):
             return "a path with dots"
-        # Spark takes such names for no data, without a word; of a colon Hadoop makes a URL.
+        # Spark silently ignores files with such names. A colon makes Hadoop parse a URL.
         if parts[-1].startswith((".", "_")) or parts[-1].endswith("._COPYING_") or ":" in parts[-1]:
             return "a name that Spark hides"
-    # Of an empty file Spark reads nothing, without a word; and by its size a file finds its deletion vector.
+    # Spark silently reads nothing from an empty file. The join with deletion vectors needs the
+    # size.
     if place.startswith("file:") and _size_on_disk(place) != size_bytes:
         return "not of the size that the log says"
     return None

@@ -1,4 +1,7 @@
-"""`lbs.read`: a table as a data frame; `lbs.explain`: which reader would read it. Both begin with :func:`_plan`."""
+"""`lbs.read`: a table as a data frame; `lbs.explain`: which reader would read it.
+
+Both begin with :func:`_plan`.
+"""
 
 from __future__ import annotations
 
@@ -27,27 +30,34 @@ if TYPE_CHECKING:
 
 __all__ = ["Explanation", "explain", "read"]
 
-#: What calls the clock, as far as a text tells.
+#: Functions that may read the clock.
 _NOW = re.compile(r"now|current_|local|curdate|unix", re.IGNORECASE)
 
 
 @takes(FrameReading)
 def read(spark: SparkSession, uri: str | os.PathLike[str], **options: Unpack[FrameReading]) -> DataFrame:
-    """A table as a data frame, at one version: that of now, unless ``version`` or ``timestamp`` name another.
+    """A table at one version as a data frame.
 
-    The log is read here, the data when Spark runs a query of ``spark``, the session.
+    The log is read now. The data is read when ``spark``, the session, runs a query.
 
-    - ``uri``: where; a URL, or a path on this machine and on the workers. A relative path begins in the current folder of this process.
-    - ``columns`` are the only ones that come (``"_metadata.row_id"`` and its like as in :meth:`lakebed.Table.scan`).
-    - ``where`` is a condition in SQL that all rows fulfil; files that cannot have such rows are not read. Without it and ``columns`` Spark
-      prunes columns and pushes filters down by itself where its own Parquet reader reads.
-    - ``version`` or ``timestamp``: which version; the latest one at a moment, a ``datetime`` with a zone or ISO text with one.
-    - ``reader``: ``"auto"`` takes for each file the faster reader that is exact; ``"spark"`` is Spark's own or an error, ``"lakebed"`` lakebed's.
-      :func:`explain` tells the choice.
-    - ``target_task_size``: how many bytes one task of lakebed's reader reads at most, if its files are not larger.
-    - ``absolute_paths``: whether files out of the table's folder are read, which shallow clones name.
-    - ``storage_options`` say how to reach the store, without secrets: these stay out of Spark's plans. ``credentials`` is a function that
-      returns them, which each worker calls; without it workers find them in their own environment.
+    - ``uri``: the location, a URL or a path on this machine and on the workers. A relative path
+      begins in the current folder of this process.
+    - ``columns``: the columns to return (``"_metadata.row_id"`` and the like as in
+      :meth:`lakebed.Table.scan`).
+    - ``where``: a predicate in SQL that selects rows. Files that cannot contain such rows are not
+      read. Without it and ``columns``, Spark prunes columns and pushes filters down by itself where
+      its own Parquet reader reads.
+    - ``version`` or ``timestamp``: the version, or the newest one at a ``datetime`` with a zone or
+      ISO text with one. The default is the newest version.
+    - ``reader``: ``"auto"`` takes the faster exact reader for each file. ``"spark"`` requires
+      Spark's own reader, and ``"lakebed"`` lakebed's. :func:`explain` shows the choice.
+    - ``target_task_size``: the most bytes that one task of lakebed's reader reads, unless a file is
+      larger.
+    - ``absolute_paths``: whether to read files outside of the table's folder. Shallow clones have
+      such files.
+    - ``storage_options`` say how to reach the store. They must not contain secrets, because Spark's
+      plans contain them. ``credentials`` is a function that returns secret options. Each worker
+      calls it. Without it, workers find credentials in their own environment.
     """
     plan = _plan(spark, uri, options)
     frames = [native.frame(spark, plan.asked, reading, _deleted(spark, plan, reading)) for reading in plan.choice.readings]
@@ -58,20 +68,22 @@ def read(spark: SparkSession, uri: str | os.PathLike[str], **options: Unpack[Fra
 
 @dataclass(frozen=True)
 class Explanation:
-    """Which reader reads the files of a table for Spark, and why not the other."""
+    """Which reader reads the files of a table for Spark, and why Spark's reader does not read all
+    of them.
+    """
 
     #: The table's URL and version.
     table: str
     version: int
-    #: Files that Spark's own Parquet reader reads, their size, and how many reads of it that are.
+    #: The files that Spark's own Parquet reader reads, their size, and the number of its reads.
     spark_files: int
     spark_size_bytes: int
     spark_reads: int
-    #: Files that lakebed reads, their size, and in how many tasks.
+    #: The files that lakebed reads, their size, and the number of tasks.
     lakebed_files: int
     lakebed_size_bytes: int
     lakebed_tasks: int
-    #: Why Spark's reader does not read these: the number of files by reason.
+    #: Why Spark's reader does not read these files: the number of files by reason.
     reasons: dict[str, int]
 
     def __str__(self) -> str:
@@ -83,10 +95,11 @@ class Explanation:
 
 @takes(FrameReading)
 def explain(spark: SparkSession, uri: str | os.PathLike[str], **options: Unpack[FrameReading]) -> Explanation:
-    """Tells which reader :func:`read` with the same arguments would use, and why. It reads the log and no data.
+    """Which reader :func:`read` with the same arguments would use, and why.
 
-    They are ``spark``, ``uri``, ``columns``, ``where``, ``version``, ``timestamp``, ``storage_options``, ``credentials``, ``absolute_paths``,
-    ``reader`` and ``target_task_size``.
+    It reads the log, but no data. The arguments are ``spark``, ``uri``, ``columns``, ``where``,
+    ``version``, ``timestamp``, ``storage_options``, ``credentials``, ``absolute_paths``, ``reader``
+    and ``target_task_size``.
     """
     plan = _plan(spark, uri, options)
     return Explanation(
@@ -104,7 +117,7 @@ def explain(spark: SparkSession, uri: str | os.PathLike[str], **options: Unpack[
 
 @dataclass(frozen=True)
 class _Plan:
-    """A read, decided."""
+    """A planned read."""
 
     table: Table
     access: Access
@@ -120,7 +133,7 @@ class _Plan:
         return sum(size for path, size in self.sizes() if path in self.choice.by_lakebed)
 
     def sizes(self) -> Iterator[tuple[str, int]]:
-        """Path and size in bytes of each file."""
+        """The path and the size in bytes of each file."""
         paths: list[Any] = self.files.column("path").to_pylist()
         sizes: list[Any] = self.files.column("size_bytes").to_pylist()
         return zip(paths, sizes, strict=True)
@@ -135,7 +148,7 @@ def _plan(spark: SparkSession, uri: str | os.PathLike[str], options: Mapping[str
     version: dict[str, Any] = {name: options.get(name) for name in ("version", "timestamp")}
     table = Table(location.of_caller(uri), **version, **access.options())
     if where is not None and _NOW.search(where):
-        # What is planned now and run later, here and there, is asked about one moment.
+        # The predicate is simplified to one value of the clock, for planning now and reading later.
         where = table.scan(where=where).explain().filter
     scan = table.scan(columns=columns, where=where)
     table_schema = types.table_schema(scan._delta_schema())
@@ -172,20 +185,20 @@ def _deleted(spark: SparkSession, plan: _Plan, reading: reader_choice.Reading) -
 
 
 def _name(plan: _Plan) -> str:
-    """What Spark's plans call it."""
+    """The name of the read in Spark's plans."""
     return f"lakebed {plan.table.uri.rpartition('/')[2]} version {plan.table.version}"
 
 
 def _by_lakebed(spark: SparkSession, plan: _Plan) -> DataFrame:
     pieces = _tasks(spark, plan)
-    # Spark's planner takes the columns that it reads of a file for their share of it, by their types.
+    # Spark's planner estimates the share of a file's columns in its size by their types.
     share = types.row_size_bytes(plan.asked.schema) / types.row_size_bytes(plan.asked.table_schema)
     name = f"{_name(plan)}, {len(plan.choice.by_lakebed)} files"
     return tasks.frame(spark, name, pieces, plan.access, types.shown(plan.asked.schema), int(plan.lakebed_size_bytes * share))
 
 
 def _tasks(spark: SparkSession, plan: _Plan) -> list[bytes]:
-    """Tasks that read what Spark's reader does not: of the size that is wanted, but enough of them for all cores."""
+    """Tasks for the files that Spark's reader does not read, enough of them for all cores."""
     if not plan.choice.by_lakebed:
         return []
     size_bytes = tasks.fair_size_bytes(spark, plan.lakebed_size_bytes, plan.target_task_size)

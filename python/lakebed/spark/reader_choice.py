@@ -1,8 +1,9 @@
 """Which reader reads the files of a table for Spark, file by file, and why.
 
-Spark's own Parquet reader prunes columns and pushes filters down by itself, and Spark knows what it reads: it is the better reader wherever
-it gives exactly the rows that the log says. mapInArrow over scan tasks reads every table. Read :func:`choose` first. What keeps a table
-from Spark's reader stands in `_of_session`, `_of_table` and `_of_filter`, what keeps a file from it in `places`.
+Spark's own Parquet reader prunes columns and pushes filters down by itself, and Spark knows what it
+reads. It is the better reader wherever it returns exactly the rows of the table. mapInArrow over
+scan tasks reads every table. Read :func:`choose` first. `_of_session`, `_of_table` and `_of_filter`
+have the reasons against Spark's reader for a whole table, and `places` those for a file.
 """
 
 from __future__ import annotations
@@ -26,21 +27,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Asked", "Choice", "Reading", "choose"]
 
-#: Reads side by side at most: each is a scan of its own in Spark's plan.
+#: The most reads by Spark's reader. Each is a scan of its own in Spark's plan.
 _MOST_READINGS = 16
-#: Rows in files with deletion vectors at most: each is a bit of what Spark broadcasts.
+#: The most rows in files with deletion vectors. Each is one bit of a broadcast.
 _MOST_BITS = 64 << 23
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a read asks of a table, as far as it decides on the reader."""
+    """The facts about a read that the choice of the reader needs."""
 
     #: The table's URL.
     root: str
-    #: All its columns, with the metadata that Delta keeps with them.
+    #: All columns of the table, with their metadata.
     table_schema: StructType
-    #: Those that come out, and of structs the fields that do.
+    #: The returned columns, with the returned fields of structs.
     schema: StructType
     partition_columns: Sequence[str]
     mapping_mode: str
@@ -56,15 +57,16 @@ class Asked:
 
 @dataclass(frozen=True)
 class Reading:
-    """Files that Spark's reader reads in one go."""
+    """Files that Spark's reader reads together."""
 
-    #: Their places, with nothing escaped in them, as Hadoop takes paths.
+    #: Their paths without escapes, as Hadoop takes them.
     paths: list[str]
-    #: Their partition values by column. None: those that their directories say.
+    #: Their partition values by column. None if the names of their directories say them.
     values: Mapping[str, pa.Scalar[Any]] | None
-    #: Those that have a deletion vector, by their paths in the log: if any, all of them, no two of one size.
+    #: The paths in the log of the files with deletion vectors: either none or all files. No two of
+    #: them have the same size.
     deleting: Sequence[str] = ()
-    #: Whether all their bounds of floating-point columns are known to hold for NaN.
+    #: Whether all bounds of floating-point columns are known to cover NaN.
     complete_bounds: bool = False
 
 
@@ -84,7 +86,10 @@ class Choice:
 
 
 def choose(spark: SparkSession, asked: Asked, files: pa.Table, reader: Reader) -> Choice:
-    """The reader of each of the planned files, which are those of `Scan.files`, with `complete_bounds` where a column is of floating-point numbers."""
+    """Chooses the reader of each planned file.
+
+    The files are those of `Scan.files`, with `complete_bounds` if there are floating-point columns.
+    """
     choice = Choice()
     paths: list[Any] = files.column("path").to_pylist()
     reason = (
@@ -125,11 +130,11 @@ def choose(spark: SparkSession, asked: Asked, files: pa.Table, reader: Reader) -
 
 @dataclass(frozen=True)
 class _Planned:
-    """The planned files, each by its row."""
+    """The planned files, by row."""
 
     paths: list[str]
     places: list[str]
-    #: All that `Scan.files` tells.
+    #: The table of `Scan.files`.
     table: pa.Table
 
     @cached_property
@@ -137,24 +142,29 @@ class _Planned:
         return self.table.column("size_bytes").to_pylist()
 
     def facts(self) -> Iterator[tuple[str, str, Any, Any]]:
-        """Of each file its path, its place, its size and the number of its deleted rows."""
+        """The log's path, Hadoop's path, the size and the number of deleted rows of each file."""
         return zip(self.paths, self.places, self.sizes_bytes, self.table.column("deleted_records").to_pylist(), strict=True)
 
     def bounded(self, rows: Sequence[int], complete_bounds: bool) -> list[int]:
-        """Those of the rows whose files have bounds that are known to hold for NaN, or the others. Without that column, all files count as such."""
+        """The rows of files whose bounds are known to cover NaN, or of the other files.
+
+        Without that column, the bounds of all files do.
+        """
         if "complete_bounds" not in self.table.column_names:
             return list(rows) if complete_bounds else []
         told: list[Any] = self.table.column("complete_bounds").to_pylist()
         return [row for row in rows if told[row] == complete_bounds]
 
     def num_records(self, rows: Sequence[int]) -> float:
-        """How many rows are in files, those that are deleted included."""
+        """The number of rows in files, including deleted rows."""
         counts = [self.table.column("num_records")[row].as_py() for row in rows]
         return sum(math.inf if count is None else count for count in counts)
 
 
 def _of_session(spark: SparkSession, asked: Asked) -> str | None:
-    """What the session makes of Spark's reader that would cost rows, and that no option of a read overrules."""
+    """A setting with which Spark's reader would lose rows, and that no option of a read
+    overrides.
+    """
     for name, default, harmful in _SETTINGS:
         if session.setting(spark, name, default) == harmful:
             return f"{name} is {harmful}"
@@ -171,13 +181,13 @@ def _of_session(spark: SparkSession, asked: Asked) -> str | None:
 
 
 _STRUCTS = "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing"
-#: Settings with their default and the value that does harm.
+#: Settings with their defaults and the harmful values.
 _SETTINGS = (
-    # Columns whose names in files are in other case would be missing.
+    # Columns whose names differ in case in files would be missing.
     ("spark.sql.caseSensitive", "false", "true"),
     # Shifts timestamps by the zone of the session.
     ("spark.sql.parquet.int96TimestampConversion", "false", "true"),
-    # Takes -0.0 and 0.0 for different.
+    # -0.0 and 0.0 would be different.
     ("spark.sql.parquet.recordLevelFilter.enabled", "false", "true"),
 )
 
@@ -198,13 +208,13 @@ def _of_table(asked: Asked, reader: Reader) -> str | None:
 
 
 def _of_filter(spark: SparkSession, asked: Asked, reader: Reader) -> str | None:
-    """Spark has to filter as lakebed has pruned files: its session must read the condition as lakebed does."""
+    """Why Spark may read the predicate differently than lakebed, which prunes files by it."""
     if asked.where is None:
         return None
     if asked.columns is not None and reader == "auto":
         return "columns and where are given: lakebed decodes no others"
     if "_metadata" in asked.where.lower():
-        # Spark knows no row ids so, and its paths of files are others.
+        # Spark has no row ids here, and spells paths of files differently.
         return "where asks what lakebed says about rows"
     if any(field != asked.table_schema[field.name] for field in asked.schema.fields):
         return "where is given, and columns inside of others"
@@ -220,7 +230,7 @@ def _of_filter(spark: SparkSession, asked: Asked, reader: Reader) -> str | None:
     return None
 
 
-#: Beginnings of settings that change what an expression in SQL means.
+#: Prefixes of settings that change the meaning of SQL expressions.
 _MEANINGS = (
     "spark.sql.ansi.doubleQuotedIdentifiers",
     "spark.sql.ansi.enforceReservedKeywords",
@@ -252,7 +262,7 @@ def _readings(asked: Asked, planned: _Planned, rows: list[int], are_deleting: bo
 
 
 def _of_distinct_sizes(planned: _Planned, rows: Iterable[int]) -> list[list[int]]:
-    """Rows in lists, in none of which two files have one size."""
+    """Lists of rows. No two files in a list have the same size."""
     found: list[list[int]] = []
     seen: Counter[int] = Counter()
     for row in rows:

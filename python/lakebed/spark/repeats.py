@@ -1,8 +1,10 @@
-"""What tells a batch of a stream from another one with the same number.
+"""How a batch of a stream is distinguished from another batch with the same number.
 
-A query counts its batches from 0, and a table knows the number of the last one. That number alone does not say which batch it was: a query
-with a new checkpoint begins again at 0, and one with an older copy of its checkpoint makes batches of its own from there on. A :class:`Batch`
-therefore carries the query and the offsets too, as far as Spark tells them. They are committed with the number, and compared by the core.
+A query numbers its batches from 0, and a table knows the number of the last one. The number does
+not identify a batch: a query with a new checkpoint begins at 0 again, and a query with an older
+copy of its checkpoint makes other batches from there on. A :class:`Batch` therefore also has the
+query and the offsets, if Spark provides them. They are committed with the number, and the core
+compares them.
 """
 
 from __future__ import annotations
@@ -28,26 +30,26 @@ __all__ = ["QUERY_ID", "Batch", "Repeats"]
 
 _LOGGER = logging.getLogger("lakebed.spark")
 
-#: In the properties of Spark's tasks, and of the thread that runs a query.
+#: A property of Spark's tasks and of the thread that runs a query.
 QUERY_ID = "sql.streaming.queryId"
-#: In the environment of a process in which a Connect server calls the function of one run of a query.
+#: An environment variable of the process in which a Connect server calls the function of one run.
 _OF_CONNECT_WORKERS = "SPARK_CONNECT_LOCAL_URL"
-#: Whether a batch with a known number has to have as many rows as the known one.
+#: Whether a batch with a known number must have the row count of the known one.
 Repeats = Literal["check", "trust"]
 
 
 class _Query(NamedTuple):
-    """What Spark tells of the query that runs a batch; each may be unknown."""
+    """Facts about the query that runs a batch. Each may be unknown."""
 
     id: str | None = None
-    #: A query that is started again has the same id, and another run.
+    #: A restarted query has the same id and another run id.
     run: str | None = None
-    #: At which the batch ends.
+    #: The offsets at which the batch ends.
     offsets: str | None = None
 
 
 class Batch(tuple[str, int]):
-    """The ``txn`` of a batch: the name of its stream and its number; and what else is known of it."""
+    """The ``txn`` of a batch: the name of its stream, its number, and other known facts."""
 
     _query: _Query
     _trusted: bool
@@ -59,18 +61,22 @@ class Batch(tuple[str, int]):
 
     @classmethod
     def in_foreach(cls, rows: DataFrame, app_id: str, number: int, *, trusted: bool) -> Batch:
-        """The batch of a stream that the caller names, as `foreachBatch` gives it."""
+        """A batch of a stream that the caller names, as `foreachBatch` passes it."""
         query = _query_of_connect(rows) if session.is_connect(rows.sparkSession) else _query_in_jvm(rows, number)
         return cls(app_id, number, query, trusted=trusted)
 
     @classmethod
     def of_sink(cls, query: str, number: int, checkpoint: str | None, *, trusted: bool) -> Batch:
-        """The batch of a stream that goes by the id of its query."""
+        """A batch of a stream that is named by the id of its query."""
         offsets = None if checkpoint is None else _offsets_in(checkpoint, query, number)
         return cls(query, number, _Query(offsets=offsets), trusted=trusted)
 
     def option(self, rows: int | None = None) -> dict[str, Any] | None:
-        """The option ``txn`` for `_lakebed`, with the facts by which the table recognizes the batch. ``rows`` is its row count, if known."""
+        """The option ``txn`` for `_lakebed`, with the facts by which the table recognizes the
+        batch.
+
+        ``rows`` is its row count, if known.
+        """
         query, _, offsets = self._query
         known = {"query": _digest(query), "offsets": _digest(offsets), "rows": rows, "trusted": self._trusted}
         number = arguments.txn("txn", self)
@@ -78,9 +84,10 @@ class Batch(tuple[str, int]):
 
     @contextmanager
     def written_once(self, uri: str, rows: DataFrame) -> Iterator[None]:
-        """Around a write of the batch: another one with other rows, in the same run of the query, is an error.
+        """Guards a write of the batch: a second write with other rows in the same run is an error.
 
-        The table would take it for a repeat. Spark itself repeats no batch within a run; the caller's function may try the same rows again.
+        The table would take it for a repeat. Spark repeats no batch within a run, but the caller's
+        function may try the same rows again.
         """
         stream, number = self
         run = self._query.run
@@ -108,20 +115,20 @@ class Batch(tuple[str, int]):
 
 
 class _Write(NamedTuple):
-    """A write of a batch: the run of its query, its number, and which rows it takes of the batch."""
+    """A write of a batch: the run of its query, its number, and the rows that it writes."""
 
     run: str
     number: int
     rows: int
 
 
-#: By table and stream the last write of a batch that this process did.
+#: The last write of a batch by this process, by table and stream.
 _LAST_WRITES: dict[tuple[str, str], _Write] = {}
 _LOCK = threading.Lock()
 
 
 def _query_in_jvm(rows: DataFrame, number: int) -> _Query:
-    """The query that runs this batch, whichever thread asks, and the offsets at which it ends."""
+    """The query that runs this batch, in any thread, and the offsets at which the batch ends."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -146,20 +153,20 @@ def _query_in_jvm(rows: DataFrame, number: int) -> _Query:
 
 
 def _running(spark: SparkSession) -> Any:
-    """The query that runs in this session, or else the query that this thread runs."""
+    """The query that runs in this session, or the one that runs in this thread."""
     ours = spark._jsparkSession
     running = ours.sharedState().activeStreamingQueries()
     for query in running.values():
         # Each run of a query has a session of its own, from which all rows of its batches come.
         if query.sparkSessionForStream().equals(ours):
             return query
-    # Rows that the caller's function made in another session.
+    # The caller's function created the rows in another session.
     named = spark.sparkContext.getLocalProperty(QUERY_ID)
     return None if named is None else running.get(spark.sparkContext._jvm.java.util.UUID.fromString(named))  # type: ignore[union-attr]
 
 
 def _hash_by_hadoop(spark: SparkSession, place: str) -> str | None:
-    """The hash of a file, wherever it lies; none if there is no such file."""
+    """The hash of a file on any store. None if the file does not exist."""
     jvm: Any = spark.sparkContext._jvm
     path = jvm.org.apache.hadoop.fs.Path(place)
     store = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
@@ -173,7 +180,10 @@ def _hash_by_hadoop(spark: SparkSession, place: str) -> str | None:
 
 
 def _query_of_connect(rows: DataFrame) -> _Query:
-    """The query that runs this batch, if no other one of the session runs a batch too. Connect tells no offsets."""
+    """The query that runs this batch, if no other query of the session runs a batch.
+
+    Connect does not provide offsets.
+    """
     # A process serves one run of one query.
     run = f"process {os.getpid()}" if _OF_CONNECT_WORKERS in os.environ else None
     running = rows.sparkSession.streams.active
@@ -188,7 +198,9 @@ def _query_of_connect(rows: DataFrame) -> _Query:
 
 
 def _offsets_in(checkpoint: str, query: str, number: int) -> str | None:
-    """The offsets at which a batch ends, from a checkpoint that lies on this machine and belongs to the query."""
+    """The offsets at which a batch ends, from a checkpoint on this machine that belongs to the
+    query.
+    """
     scheme, colon, path = checkpoint.partition(":")
     if colon and scheme != "file":
         return None
@@ -205,7 +217,7 @@ def _offsets_in(checkpoint: str, query: str, number: int) -> str | None:
 
 
 def _hash_of(file: Path) -> str | None:
-    """The hash of a file; none if there is no such file."""
+    """The hash of a file. None if the file does not exist."""
     if not file.is_file():
         return None
     found = hashlib.sha256()
@@ -216,10 +228,11 @@ def _hash_of(file: Path) -> str | None:
 
 
 def _offsets(logged: str, hash_in_checkpoint: Callable[[str], str | None]) -> str | None:
-    """Of an entry of Spark's log of offsets: what stands behind its version and its metadata, which tell times and settings.
+    """The offsets in an entry of Spark's offset log, without its version and metadata.
 
-    A source of files only counts the entries of its own log in the checkpoint. Another copy of the checkpoint counts alike and means
-    other files: with such an offset goes the hash of its entry.
+    The metadata has times and settings. For a source of files, the offset is only a count of
+    entries in the source's own log. Another copy of the checkpoint may have the same count for
+    other files, so the hash of the entry is added to such an offset.
     """
     offsets = logged.splitlines()[2:]
     entries = []
@@ -238,5 +251,5 @@ def _offsets(logged: str, hash_in_checkpoint: Callable[[str], str | None]) -> st
 
 
 def _digest(text: str | None) -> int | None:
-    """63 bits that stand for a text, in all versions of lakebed."""
+    """A hash of 63 bits, the same in all versions of lakebed."""
     return None if text is None else int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

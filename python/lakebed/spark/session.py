@@ -1,4 +1,4 @@
-"""Facts about a Spark session, classic or Connect. Nothing of lakebed."""
+"""Facts about a Spark session, classic or Connect. They do not depend on lakebed."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ if TYPE_CHECKING:
 
 __all__ = ["changed", "is_connect", "make_active", "parallelism", "setting", "version"]
 
-#: Tasks that a read of a Connect session is cut into at least: it does not tell how many cores there are.
+#: The least number of tasks of a read by a Connect session, which does not know the number of
+#: cores.
 _CONNECT_PARALLELISM = 16
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Whether the session talks to a Spark Connect server; else its JVM is in reach."""
+    """Whether the session uses Spark Connect. Otherwise, its JVM can be called."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def make_active(spark: SparkSession) -> None:
-    """Makes the session the active one of this thread, as it is of the thread that made it. A Connect server does so for each call."""
+    """Makes the session the active one of this thread. A Connect server does so for each call."""
     if not is_connect(spark):
         jvm: Any = spark._jvm
         jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
@@ -34,21 +35,24 @@ def version(spark: SparkSession) -> tuple[int, int]:
 
 
 def setting(spark: SparkSession, name: str, default: str) -> str:
-    """A setting of the session, in lower case, also where nobody has set it; `default` if this version of Spark does not know it."""
+    """A setting of the session, in lower case, also if it has the default value.
+
+    `default` is for versions of Spark that do not know the setting.
+    """
     try:
-        # A default that is given here would take the place of Spark's own.
+        # A default given here would replace Spark's own default.
         return (spark.conf.get(name) or default).lower()
     except SparkNoSuchElementException:
         return default.lower()
 
 
 def changed(spark: SparkSession, *prefixes: str) -> list[str]:
-    """The settings with names of these beginnings that somebody has set, to whatever value."""
+    """The settings with names that begin so, and that somebody has set to any value."""
     return sorted(name for name in spark.conf.getAll if name.startswith(prefixes))
 
 
 def parallelism(spark: SparkSession) -> int:
-    """How many tasks run at a time."""
+    """The number of tasks that run at a time."""
     if not is_connect(spark):
         return spark.sparkContext.defaultParallelism
     said = spark.conf.get("spark.sql.leafNodeDefaultParallelism", None) or spark.conf.get("spark.default.parallelism", None)

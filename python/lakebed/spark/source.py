@@ -1,6 +1,7 @@
 """``format("lakebed")``: the batch side of the Python data source, and :func:`register`.
 
-Spark makes these objects in processes of its own, which plan on the driver: what they are to remember is pickled with them.
+Spark creates these objects in separate processes, which plan on the driver. State that must last is
+pickled with the objects.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ if TYPE_CHECKING:
 
 __all__ = ["LakebedSource", "register"]
 
-#: Here nobody tells how many tasks run at a time.
+#: The number of tasks that run at a time is unknown here.
 _LEAST_TASKS = 16
 _LEAST_TASK_BYTES = 4 << 20
 _MOST_TASK_BYTES = 128 << 20
 
-#: What no stream takes.
+#: Options that only batch reads have.
 _OF_BATCHES = (
     "version",
     "versionAsOf",
@@ -63,26 +64,30 @@ _OF_BATCHES = (
     "endingVersion",
     "endingTimestamp",
 )
-#: The columns of changes behind those of the table.
+#: The last columns of the change data feed.
 _OF_CHANGES = ["_change_type", "_commit_version", "_commit_timestamp"]
 
 
 def register(spark: SparkSession) -> None:
-    """Makes ``format("lakebed")`` known to ``spark``, a session: for readers, writers, streams and SQL views.
+    """Registers ``format("lakebed")`` in ``spark``, a session: for readers, writers, streams and
+    views.
 
-    Spark hands no columns to such a source, and filters in a way that gives wrong rows (see :class:`Reader`): say what is wanted by the
-    options ``columns`` and ``where``, or read with :func:`lakebed.spark.read`, where Spark prunes by itself.
+    Spark passes no columns to such a source, and passes filters in a way that gives wrong rows (see
+    :class:`Reader`). Use the options ``columns`` and ``where``, or :func:`lakebed.spark.read`,
+    where Spark prunes by itself.
 
-    Spark looks for the source of a write in the active session of the thread that writes, which a new thread does not have: call this
-    in each thread, as ``ThreadPoolExecutor(initializer=lbs.register, initargs=(spark,))`` does. With Spark Connect once is enough.
+    For a write, Spark looks for the source in the active session of the writing thread, which a new
+    thread does not have. Call this in each thread, as
+    ``ThreadPoolExecutor(initializer=lbs.register, initargs=(spark,))`` does. With Spark Connect,
+    one call is enough.
     """
-    # Spark refuses a name that the active session knows, be it another one.
+    # Spark refuses a name that the active session knows, also if that is another session.
     session.make_active(spark)
     spark.dataSource.register(LakebedSource)
 
 
 class LakebedSource(DataSource):
-    """A table by its path."""
+    """A table by its location."""
 
     #: Pinned when Spark asks for the schema: a data frame stays at its version.
     _version: int | None = None
@@ -98,7 +103,8 @@ class LakebedSource(DataSource):
     def _schema(self) -> StructType:
         options = Options(self.options)
         if not options.has(*_OF_BATCHES) and (stream := StreamOptions.of(options)).options:
-            # Spark does not say what this is for. A batch of changes that begins like a stream has the schema of that version.
+            # Spark does not say whether it plans a batch or a stream. A batch of changes with the
+            # options of a stream has the schema of that version.
             options.done("for a stream")
             opened = stream.open()
             self._version = opened.version
@@ -116,7 +122,8 @@ class LakebedSource(DataSource):
             return Writer(Options(self.options), schema, overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        # With its traceback: Spark stumbles over the reader that is not there, and would show that error alone.
+        # The error keeps its traceback: otherwise, Spark would only show its own error about a
+        # missing reader.
         return stream_reader(Options(self.options), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
@@ -126,12 +133,12 @@ class LakebedSource(DataSource):
 
 @dataclass(frozen=True)
 class _ReadOptions:
-    """What options say of a batch read."""
+    """The options of a batch read."""
 
     path: str
     version: int | None
     timestamp: str | None
-    #: Of a read of changes where it begins and ends, by version or time.
+    #: The start and the end of a read of changes, by version or timestamp.
     start: int | str | None
     end: int | str | None
     columns: list[str] | None
@@ -165,7 +172,9 @@ class _ReadOptions:
         return found
 
     def rows(self, version: int | None, columns: list[str] | None) -> Scan | Changes:
-        """What is asked for, at a version or up to one if it is pinned already. `columns` are all of a schema that is given."""
+        """The rows to read, at a pinned version or up to it. `columns` are all columns of a given
+        schema.
+        """
         if self.start is not None:
             if columns is not None and columns[-3:] != _OF_CHANGES:
                 raise InvalidInputError(f"{self.path}: a schema for changes ends with {', '.join(_OF_CHANGES)}")
@@ -173,7 +182,7 @@ class _ReadOptions:
             narrowed: dict[str, Any] = {"columns": self.columns if columns is None else columns[:-3], "where": self.where}
             end = self.end
             if end is None and version is not None:
-                # A start that is not there yet is told as such.
+                # A start after the newest version gets its own error.
                 end = max(version, self.start) if isinstance(self.start, int) else version
             found = table.changes(self.start, end, **narrowed)
             is_later = version is not None and found.end_version > version
@@ -212,10 +221,11 @@ def _fair_bytes(size_bytes: int) -> int:
 
 
 class Reader(DataSourceReader):
-    """A batch read: planned on the driver, carried out by tasks.
+    """A batch read. The driver plans it, and tasks read the rows.
 
-    It takes no filters from Spark. Up to 4.3 Spark plans a data frame's source once for all queries, whoever's filters came first: after
-    ``df.where("id > 5").count()`` a ``df.count()`` would count the same rows again.
+    It takes no filters from Spark. Up to 4.3, Spark plans a data frame's source once for all
+    queries, with the filters of the first one: after ``df.where("id > 5").count()``, ``df.count()``
+    would return the same number.
     """
 
     def __init__(self, options: _ReadOptions, version: int | None, schema: StructType) -> None:
@@ -229,7 +239,7 @@ class Reader(DataSourceReader):
             return [TaskPartition(task) for task in _tasks(self._rows())]
 
     def _rows(self) -> Scan | Changes:
-        """What is to be read, as the schema wants it."""
+        """The rows to read, with the columns of the schema."""
         rows = self._options.rows(self._version, None)
         whole = _shown(rows)
         if whole.names != self._schema.names:
@@ -245,14 +255,14 @@ class Reader(DataSourceReader):
         return rows
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        # Where there is nothing to read, Spark makes up a partition of its own.
+        # If there are no tasks, Spark creates a partition of its own.
         if isinstance(partition, TaskPartition):
             with failure.alone():
                 yield from read_partition(partition, self._options.access, self._schema)
 
 
 class Writer(DataSourceArrowWriter):
-    """A batch write: planned here, carried out by tasks, committed once."""
+    """A batch write. The driver plans it, tasks write the files, and the driver commits once."""
 
     def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
         self._access = options.access()

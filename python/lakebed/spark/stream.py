@@ -1,7 +1,8 @@
-"""``format("lakebed")`` in streams: the source, with Delta's offsets and options, and the sink, which writes each batch once.
+"""Streams of ``format("lakebed")``: a source with Delta's offsets and options, and a sink.
 
-Spark keeps one reader for a query on the driver, in a process of its own, and pickles another one for the tasks; it makes a writer for
-each batch and one more to commit it.
+The sink writes each batch once. Spark keeps one reader per query on the driver, in a separate
+process, and pickles another one for the tasks. It creates one writer for each batch and another one
+to commit it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ __all__ = ["StreamOptions", "StreamWriter", "stream_reader"]
 
 _LOGGER = logging.getLogger("lakebed.spark")
 
-#: Delta Spark's names; what they mean is decided by lakebed's core.
+#: Delta Spark's names. lakebed's core decides what they mean.
 _OF_STREAMS = (
     "maxFilesPerTrigger",
     "maxBytesPerTrigger",
@@ -63,13 +64,13 @@ _OF_STREAMS = (
     "allowSourceColumnDrop",
     "allowSourceColumnTypeChange",
 )
-#: Of the files of a batch that one task reads.
+#: The bytes of files that one task of a batch reads.
 _TASK_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """What options say of a stream of a table."""
+    """The options of a stream of a table."""
 
     path: str
     options: dict[str, str]
@@ -81,12 +82,12 @@ class StreamOptions:
         return cls(options.path, given, options.access())
 
     def open(self) -> _lakebed.Follow:
-        """The stream, with the table's schema as it is now or as the stream has tracked it."""
+        """The stream, with the table's current schema or the schema that the stream tracks."""
         return _lakebed.Follow.open({**located(self.path, self.access.options()), "options": self.options})
 
 
 class StreamReader(DataSourceStreamReader):
-    """A stream of a table's rows: offsets and tasks on the driver, rows on executors."""
+    """A stream of a table's rows: offsets and tasks on the driver, rows on the executors."""
 
     def __init__(self, options: StreamOptions, schema: StructType) -> None:
         self._options = options
@@ -129,7 +130,7 @@ class StreamReader(DataSourceStreamReader):
 
     @failure.alone()
     def _next(self, start: dict[str, Any], until: str | None, *, everything: bool) -> dict[str, Any]:
-        """How far the next batch goes; the start itself if there is nothing new."""
+        """The end of the next batch, or the start if there is nothing new."""
         stream = self._stream()
         max_files, max_bytes = (None, None) if everything else stream.limits()
         end = stream.latest_offset(json.dumps(start), max_files, max_bytes, until)
@@ -137,9 +138,9 @@ class StreamReader(DataSourceStreamReader):
 
 
 class _ReaderBefore42(StreamReader):
-    """For Spark before 4.2, which asks for the next offset without saying from where."""
+    """A reader for Spark before 4.2, which asks for the next offset without passing the start."""
 
-    #: As far as is known: where the query began, or what it did last.
+    #: The start of the query or the end of its last batch, if known.
     _reached: dict[str, Any] | None = None
 
     def initialOffset(self) -> dict[str, Any]:
@@ -160,14 +161,15 @@ class _ReaderBefore42(StreamReader):
         return self._reached
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        # A restarted query repeats its last batch first if that was not finished; else it asks for what lies between its end and its end.
+        # A restarted query repeats its last batch if that was not finished. Otherwise, it asks for
+        # the empty range at its end.
         if start != end:
             self._reached = end
         return super().partitions(start, end)
 
 
 def stream_reader(options: Options, schema: StructType) -> StreamReader:
-    """The source of a stream, in the form that this version of Spark knows."""
+    """The source of a stream, for the version of Spark that runs."""
     given = StreamOptions.of(options)
     options.done("for a stream")
     refuse_uncarried(schema)
@@ -186,16 +188,18 @@ def stream_schema(stream: _lakebed.Follow) -> StructType:
 
 @dataclass
 class BatchPart(PartWritten):
-    """What a task of a batch tells: files, the task that they are for, and which query it is."""
+    """The result of a task of a batch: its files, the write task, and the id of the query."""
 
     task: bytes
     query_id: str | None
 
 
 class StreamWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSourceStreamWriter)):  # type: ignore[misc]
-    """The sink of one batch. A batch that the table has is not written again: it is known by its query, its number and its offsets or rows.
+    """The sink of one batch. A batch that the table has is not written again.
 
-    Spark makes it twice: one is pickled for the tasks, which must know what to write, the other commits, and learns it from them.
+    The table knows a batch by its query, its number and its offsets or row count. Spark creates the
+    sink twice: it pickles one for the tasks, which need the write task. The other one commits, and
+    gets the write task from the results of the tasks.
     """
 
     def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:

@@ -1,8 +1,8 @@
-"""Reading by lakebed's reader: executors read pieces of the scan with lakebed, `mapInArrow` hands their batches to Spark.
+"""Reading by lakebed's reader: executors run scan tasks, and `mapInArrow` passes batches to Spark.
 
-To Spark this is a function over a range with one row per piece, and it estimates the size of the result from the range alone. So
-the range is made as long as the files suggest, else Spark would take a large table for one that is worth a broadcast.
-Read :func:`frame` first.
+For Spark, this is a function over a range with one row per task, and it estimates the result's size
+from the range. The range is made as long as the files suggest. Otherwise, Spark would broadcast
+large tables. Read :func:`frame` first.
 """
 
 from __future__ import annotations
@@ -26,27 +26,30 @@ if TYPE_CHECKING:
 
 __all__ = ["Work", "fair_size_bytes", "frame", "run"]
 
-#: What executors do with a task. It travels pickled.
+#: The work of executors on a task. It travels pickled.
 Work = Callable[[bytes], "Iterator[pa.RecordBatch]"]
 
-#: A column of nulls that the planner takes for a thousand bytes a row, so that the range need not be long.
+#: A column of nulls that the planner estimates at a thousand bytes a row, so that the range can be
+#: short.
 _WEIGHT = "CAST(null AS STRUCT<" + ", ".join(f"b{at}: BINARY" for at in range(10)) + ">) AS weight"
-#: The planner takes numbers for 8 bytes, and a row with the weight for 1016 instead of 16.
+#: The planner estimates 8 bytes for a number, and 1016 bytes instead of 16 for a row with the
+#: weight.
 _NUMBER_BYTES = 8 * 1016 // 16
 
 #: Tasks are not made smaller than this to keep all cores busy.
 _LEAST_TASK_BYTES = 4 << 20
-#: About as many tasks as Spark's scheduler, and the memory of this process, can bear.
+#: About the most tasks that Spark's scheduler and the memory of this process can handle.
 _MOST_TASKS = 100_000
 
-#: Of the pieces that one function holds. More make several functions, since each task unpickles all of its function.
+#: The most bytes of tasks in one function. More tasks need several functions, because each Spark
+#: task unpickles its whole function.
 _MOST_BYTES = 1 << 20
-#: As far as zlib looks back.
+#: The window of zlib.
 _WINDOW_BYTES = 1 << 15
 
 
 def fair_size_bytes(spark: SparkSession, size_bytes: int, most_bytes: int) -> int:
-    """How much a task reads of so much in all: at most as is wanted, but little enough that all cores have some."""
+    """The bytes that one task reads: at most the wanted size, and less if cores would be idle."""
     fair_bytes = max(_LEAST_TASK_BYTES, size_bytes // session.parallelism(spark))
     return max(min(most_bytes, fair_bytes), size_bytes // _MOST_TASKS)
 
@@ -54,7 +57,7 @@ def fair_size_bytes(spark: SparkSession, size_bytes: int, most_bytes: int) -> in
 def frame(
     spark: SparkSession, name: str, tasks: Sequence[bytes], access: Access, schema: StructType, size_bytes: int
 ) -> DataFrame:
-    """The rows of scan tasks, one Spark task each. `size_bytes` is what Spark's planner shall take them for."""
+    """The rows of scan tasks, one Spark task each. `size_bytes` is the size for Spark's planner."""
     carried = types.carried(schema)
     found = run(spark, name, tasks, partial(_rows, access, carried), carried, size_bytes)
     if carried == schema:
@@ -79,7 +82,10 @@ def run(
     size_bytes: int,
     most: int | None = None,
 ) -> DataFrame:
-    """What `work` makes of tasks on executors, in one Spark task each, or in `most` of them. Plans show `name`."""
+    """The results of `work` on tasks on the executors, in one Spark task each or in `most` of them.
+
+    Plans show `name`.
+    """
     stride = max(1, size_bytes // _NUMBER_BYTES // max(1, len(tasks)))
     found: DataFrame | None = None
     for pieces in _pieces(tasks):
@@ -92,10 +98,12 @@ def run(
 
 @dataclass(frozen=True)
 class _Pieces:
-    """Tasks of one scan, packed: what they begin with is the same (the schema, among others) and kept once."""
+    """Compressed tasks of one scan. Their common beginning (the schema, among others) is kept
+    once.
+    """
 
     head: bytes
-    #: What the rests are compressed by, being alike.
+    #: The dictionary for compressing the remainders, which are similar.
     likeness: bytes
     rests: list[bytes]
 
@@ -104,7 +112,9 @@ class _Pieces:
 
 
 class _Run:
-    """What `mapInArrow` calls on executors: numbers of tasks in, their rows out."""
+    """The function for `mapInArrow` on executors. It takes numbers of tasks and returns their
+    rows.
+    """
 
     def __init__(self, name: str, pieces: _Pieces, stride: int, work: Work) -> None:
         self.__name__ = name

@@ -1,6 +1,7 @@
-"""Delta's schemas as Spark's: the one that users see, the one that data files have, the one in which Arrow carries rows.
+"""Delta's schemas as Spark's: for users, for data files, and for Arrow batches.
 
-Delta writes a schema as Spark's JSON, so pyspark parses it: :func:`table_schema`. The rest is how the others differ from it.
+Delta writes a schema as Spark's JSON, so pyspark parses it: :func:`table_schema`. The other
+functions derive the other schemas from it.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ def table_schema(schema_string: str) -> StructType:
 
 
 def unmapped(schema: StructType) -> StructType:
-    """The schema of a table whose columns are not mapped, whatever physical names were noted once."""
+    """The schema of a table without column mapping, without physical names that it may still
+    have.
+    """
 
     def field(found: StructField, data_type: DataType) -> StructField:
         metadata = {key: value for key, value in (found.metadata or {}).items() if key != _PHYSICAL_NAME}
@@ -75,9 +78,10 @@ def unmapped(schema: StructType) -> StructType:
 
 
 def pruned(schema: StructType, kept: pa.Schema) -> StructType:
-    """The part of a schema that a scan gives: its columns in its order, and of structs the fields that it kept.
+    """The part of a schema that a scan returns: its columns in its order, and its fields of
+    structs.
 
-    A column that the schema does not have tells about rows.
+    A column that the schema does not have is a metadata column.
     """
     names = set(schema.names)
     return StructType(
@@ -88,8 +92,9 @@ def pruned(schema: StructType, kept: pa.Schema) -> StructType:
 def shown(schema: StructType) -> StructType:
     """The schema of a data frame of the table.
 
-    Everything may be null: so Spark's reader of Parquet files declares it, and one table has one schema by either reader. Of the
-    metadata of fields stays what Delta Spark shows: comments, the length of char and varchar by which Spark compares, invariants.
+    All columns are nullable, as Spark's reader of Parquet files declares them, so that a table has
+    the same schema with either reader. Fields keep the metadata that Delta Spark shows: comments,
+    the length of char and varchar, by which Spark compares, and invariants.
     """
 
     def field(found: StructField, data_type: DataType) -> StructField:
@@ -100,9 +105,10 @@ def shown(schema: StructType) -> StructType:
 
 
 def physical(schema: StructType) -> StructType:
-    """The schema by the names of data files.
+    """The schema with the names in data files.
 
-    Of the metadata of fields stays that by which Spark pads char. Its reader would act on some of the rest.
+    Fields keep only the metadata by which Spark pads char. Its reader would act on some other
+    metadata.
     """
 
     def field(found: StructField, data_type: DataType) -> StructField:
@@ -114,12 +120,15 @@ def physical(schema: StructType) -> StructType:
 
 
 def carried(schema: StructType) -> StructType:
-    """The schema in which Arrow carries rows to Spark. pyarrow has no intervals of months: their number travels."""
+    """The schema in which Arrow carries rows to Spark. Intervals of months travel as numbers.
+
+    pyarrow has no such type.
+    """
     return _with_months(schema, IntegerType())
 
 
 def nullable(schema: StructType) -> StructType:
-    """The same schema, in which everything may be null."""
+    """The same schema with all columns and fields nullable."""
     return mapped(schema, lambda found, data_type: StructField(found.name, data_type, True, found.metadata))
 
 
@@ -129,7 +138,7 @@ def alone(field: StructField) -> StructType:
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """What Spark calls a schema in Arrow's terms, with instants in UTC."""
+    """Spark's Arrow schema for this schema, with timestamps in UTC."""
     import inspect
 
     from pyspark.sql.pandas.types import to_arrow_schema
@@ -141,7 +150,9 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def carried_rows(rows: pa.RecordBatch, schema: StructType) -> pa.RecordBatch:
-    """Rows as Spark takes them from Arrow: it finds the two parts of a variant by their position, not by name."""
+    """Rows in the form that Spark takes. Spark finds the two parts of a variant by position, not by
+    name.
+    """
     import pyarrow as pa
 
     if not has_type(schema, is_variant):
@@ -151,9 +162,9 @@ def carried_rows(rows: pa.RecordBatch, schema: StructType) -> pa.RecordBatch:
 
 
 def converted(column: Column, data_type: DataType, field: StructField) -> Column:
-    """A column as one of the table: it has other names inside, perhaps, or numbers of months."""
+    """A column as one of the table: with its names of fields, and with intervals of months."""
     if has_type(field.dataType, lambda leaf: isinstance(leaf, YearMonthIntervalType)):
-        # Spark makes a number an interval of one unit only.
+        # Spark converts a number only to an interval of one unit.
         data_type = _with_months(alone(field), _MONTHS).fields[0].dataType
         column = column.cast(data_type)
     if data_type != field.dataType:
@@ -162,7 +173,7 @@ def converted(column: Column, data_type: DataType, field: StructField) -> Column
 
 
 def quoted(name: str) -> str:
-    """A name as Spark's parser takes it for one name, whatever it holds."""
+    """A name, quoted for Spark's parser."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -179,7 +190,7 @@ def has_type(data_type: DataType, test: Callable[[DataType], bool]) -> bool:
 
 
 def is_void(data_type: DataType) -> bool:
-    """Whether it is the type of nothing but null, of which no file has a column."""
+    """Whether it is the type without values except null. No file has a column of this type."""
     return isinstance(data_type, NullType)
 
 
@@ -194,11 +205,11 @@ def is_variant(data_type: DataType) -> bool:
 
 
 def row_size_bytes(schema: StructType) -> int:
-    """What Spark's planner takes a row for."""
+    """The size of a row in the estimates of Spark's planner."""
     return 8 + _size_bytes(schema)
 
 
-#: Spark's `DataType.defaultSize` where it is not 8.
+#: Spark's `DataType.defaultSize`, if it is not 8.
 _SIZES_BYTES: dict[type[DataType], int] = {
     BinaryType: 100,
     BooleanType: 1,
@@ -282,7 +293,7 @@ def _with_months(schema: StructType, months: DataType) -> StructType:
 
 
 def mapped(schema: StructType, field: Callable[[StructField, DataType], StructField]) -> StructType:
-    """A schema in which everything may be null, made of what `field` makes of each field and its mapped type."""
+    """A nullable schema with what `field` returns for each field and its mapped type."""
 
     def type_of(data_type: DataType) -> DataType:
         if isinstance(data_type, StructType):
@@ -294,7 +305,7 @@ def mapped(schema: StructType, field: Callable[[StructField, DataType], StructFi
         return data_type
 
     def inside(data_type: DataType) -> DataType:
-        """An element of an array or a map: a field without a name, for what `field` does to types."""
+        """An element of an array or a map, as a field without a name."""
         return field(StructField("", data_type), type_of(data_type)).dataType
 
     return StructType([field(found, type_of(found.dataType)) for found in schema.fields])

@@ -1,4 +1,7 @@
-"""`lbs.write`: the rows of a data frame become files on the executors and one version on the driver. Begins with :func:`write`."""
+"""`lbs.write`: executors write the rows of a data frame, and the driver commits the files.
+
+Begins with :func:`write`.
+"""
 
 from __future__ import annotations
 
@@ -27,37 +30,49 @@ if TYPE_CHECKING:
 
 __all__ = ["foreach_batch", "write"]
 
-#: Parts of a write that number rows, for each task that runs at a time.
+#: If the table numbers rows (identity columns), the parts of a write per task that runs at a time.
 _PARTS_PER_CORE = 2
-#: So many parts at most number rows where nobody tells how many there will be.
+#: The most parts that number rows if their count is unknown.
 MOST_PARTS = 1 << 20
 
 
 @takes(FrameWriting)
 def write(df: DataFrame, uri: str | os.PathLike[str], **options: Unpack[FrameWriting]) -> CommitResult:
-    """Writes the rows of a data frame to a table, which is made if there is none, in one commit: all of them or none.
+    """Writes the rows of a data frame to a table in one commit. The table is created if it does not
+    exist.
 
-    Spark's tasks write the files of ``df``, with statistics; this process commits them. What tasks write that fail or run twice is named
-    by no version. The options mean what they mean for :func:`lakebed.write`:
+    Spark's tasks write the files of ``df``, with statistics, and this process commits them. No
+    version names the files of tasks that fail or run twice. The options mean the same as for
+    :func:`lakebed.write`:
 
-    - ``uri``: where; a URL, or a path on this machine and on the workers. A relative path begins in the current folder of this process.
-    - ``mode``: ``append``; ``overwrite`` (all rows make way, or with ``where`` those for which it is true, or with
-      ``partitions="dynamic"`` those of the partitions that are written to); ``error`` and ``ignore`` write only where there is no table.
-    - ``partitions``: ``static`` or ``dynamic``; by default what the session's setting ``spark.sql.sources.partitionOverwriteMode`` says,
-      unless ``where`` or ``schema_mode="overwrite"`` says which rows make way.
-    - ``schema_mode``: ``enforce`` (columns are found by name, and must fit), ``merge`` (new columns are added to the table), ``overwrite``.
-    - ``txn=("my-job", 7)``: a write that the table knows already is not done again.
-    - ``user_metadata``: words of your own, which the history keeps.
-    - ``target_file_size``: about how large files become, in bytes.
-    - ``partition_by``, ``cluster_by`` and ``properties`` are for tables that are made here; see :func:`lakebed.create`.
-    - ``compression``: ``snappy``, ``zstd``, ``zstd(1)`` to ``zstd(22)``, ``gzip``, ``lz4`` or ``none``.
-    - ``row_group_rows``: the most rows of a row group; ``bloom_columns``: columns that get Bloom filters.
-    - ``on_lossy="truncate"`` lets digits go that a column cannot hold.
-    - ``timeout``: seconds to go on trying to commit while other writers are faster.
-    - ``optimize_write`` brings the rows of a partition together first, so that few files come of them: by default where the table has
-      partitions, and as its property ``delta.autoOptimize.optimizeWrite`` says.
-    - ``storage_options`` say how to reach the store, without secrets: these stay out of Spark's plans. ``credentials`` is a function that
-      returns them, which each worker calls; without it workers find them in their own environment.
+    - ``uri``: the location, a URL or a path on this machine and on the workers. A relative path
+      begins in the current folder of this process.
+    - ``mode``: ``append`` adds the rows. ``overwrite`` replaces all rows; with ``where``, the rows
+      for which it is true; with ``partitions="dynamic"``, the partitions that the new rows belong
+      to. ``error`` and ``ignore`` write only if there is no table.
+    - ``partitions``: ``static`` or ``dynamic``. The default is the session's setting
+      ``spark.sql.sources.partitionOverwriteMode``, unless ``where`` or ``schema_mode="overwrite"``
+      selects the rows to replace.
+    - ``schema_mode``: ``enforce`` (columns match by name, and their types must fit), ``merge``
+      (adds new columns to the table) or ``overwrite`` (replaces the table's schema).
+    - ``txn=("my-job", 7)``: an application and its number of this write. A write that the table
+      knows already is not committed again.
+    - ``user_metadata``: a text of your own, which the history keeps.
+    - ``target_file_size``: the approximate size of files in bytes.
+    - ``partition_by``, ``cluster_by`` and ``properties`` are for a new table; see
+      :func:`lakebed.create`.
+    - ``compression``: ``snappy``, ``zstd``, ``zstd(1)`` to ``zstd(22)``, ``gzip``, ``lz4`` or
+      ``none``.
+    - ``row_group_rows``: the most rows of a row group. ``bloom_columns``: columns with Bloom
+      filters.
+    - ``on_lossy="truncate"`` cuts off digits that a column cannot hold.
+    - ``timeout``: the seconds to keep trying to commit while other writers commit first.
+    - ``optimize_write`` shuffles the rows of each partition together first, so that there are fewer
+      files. The default is the table's property ``delta.autoOptimize.optimizeWrite``; without it,
+      true for a table with partitions.
+    - ``storage_options`` say how to reach the store. They must not contain secrets, because Spark's
+      plans contain them. ``credentials`` is a function that returns secret options. Each worker
+      calls it. Without it, workers find credentials in their own environment.
     """
     check_frame(df)
     uri, access = location.of_caller(uri), Access.of(options)
@@ -99,19 +114,27 @@ def foreach_batch(
     repeats: Repeats = "check",
     **options: Unpack[BatchWriting],
 ) -> Callable[[DataFrame, int], None]:
-    """A function for ``writeStream.foreachBatch`` that writes each batch once, also when Spark repeats it after a failure.
+    """A function for ``writeStream.foreachBatch`` that writes each batch once.
 
-    - ``uri``: the table, which the first batch makes if there is none.
-    - ``app_id`` names the stream in the table: keep it as long as the stream's checkpoint, and give each stream its own; and each write, if
-      your function writes a batch in several parts: a second write under the same name with other rows is an error.
-    - ``repeats="check"``: a batch of another query is refused under this name. A batch is refused too if it has the number of a known batch
-      but other offsets, or, where Spark does not tell these (on Connect), another number of rows. ``"trust"`` leaves out the comparison of
-      rows: for queries that give other rows each time that they run.
-    - ``mode``: ``append``, or ``overwrite``, by which each batch replaces all rows, or those that ``where`` or ``partitions`` name.
-    - ``partition_by``, ``cluster_by``, ``schema_mode``, ``user_metadata``, ``target_file_size``, ``properties``, ``compression``, ``row_group_rows``,
-      ``bloom_columns``, ``on_lossy``, ``timeout``, ``optimize_write``, ``storage_options`` and ``credentials`` are those of :func:`write`.
+    A batch that Spark repeats after a failure is not written again.
 
-    What comes back takes a batch and its number, as Spark gives them, and may be called in a function of your own.
+    - ``uri``: the table. The first batch creates it if it does not exist.
+    - ``app_id`` names the stream in the table. Keep it as long as the stream's checkpoint, and give
+      each stream its own. If your function writes a batch in several parts, give each write its own
+      name: a second write under the same name with other rows is an error.
+    - ``repeats="check"`` refuses a batch of another query under this name. It also refuses a batch
+      that has the number of a known batch, but other offsets or, if Spark provides no offsets (on
+      Connect), another row count. ``"trust"`` does not compare row counts. It is for queries that
+      return other rows each time that they run.
+    - ``mode``: ``append``, or ``overwrite``: each batch replaces all rows, or those that ``where``
+      or ``partitions`` selects.
+    - ``partition_by``, ``cluster_by``, ``schema_mode``, ``user_metadata``, ``target_file_size``,
+      ``properties``, ``compression``, ``row_group_rows``, ``bloom_columns``, ``on_lossy``,
+      ``timeout``, ``optimize_write``, ``storage_options`` and ``credentials`` are those of
+      :func:`write`.
+
+    The returned function takes a batch and its number, as Spark passes them. You may call it in a
+    function of your own.
     """
     if not arguments.given("app_id", arguments.words("app_id", app_id)).strip():
         raise InvalidInputError(f"app_id={app_id!r}: the name of the stream is empty")
@@ -121,10 +144,10 @@ def foreach_batch(
         raise InvalidInputError(
             f"mode={mode!r}: a stream appends its batches, or replaces all rows by each of them: it must be append or overwrite"
         )
-    # What makes no sense is told now, and not by the first batch.
+    # Invalid arguments raise an error now, and not in the first batch.
     _checked(options)
     arguments.strings("storage_options", options.get("storage_options"))
-    # A Connect server calls the function in a folder of its own.
+    # A Connect server calls the function in another folder.
     place = location.of_caller(uri)
 
     def write_batch(df: DataFrame, batch_id: int) -> None:
@@ -138,7 +161,9 @@ def foreach_batch(
 
 
 def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a write as `_lakebed` takes them, those that are not given as well. A stream's batch stands for its `txn`."""
+    """The options of a write in the form that `_lakebed` takes, with defaults. A batch sets `txn`
+    later.
+    """
     given = {"mode": "append", "partitions": None, "schema_mode": "enforce", **options, "where": condition(options.get("where"))}
     if isinstance(options.get("txn"), Batch):
         given["txn"] = None
@@ -157,11 +182,11 @@ def _result(handle: _lakebed.Table, committed: bool, metrics: Mapping[str, Any],
 
 
 def _arranged(df: DataFrame, planned: Mapping[str, Any], optimize_write: bool | None) -> tuple[DataFrame, int]:
-    """The rows as tasks are to write them, and how many parts there are if tasks must know."""
+    """The rows as tasks write them, and the number of parts if tasks need it."""
     from pyspark.sql import functions as F
 
     given = {name.lower() for name in df.columns}
-    # Those that are generated, or null because the data lacks them, are not there yet.
+    # Generated columns, and columns that the data lacks, do not exist yet.
     columns = [F.col(types.quoted(name)) for name in planned["partition_columns"] if name.lower() in given]
     if planned["numbers_rows"]:
         parts = _PARTS_PER_CORE * session.parallelism(df.sparkSession)
@@ -174,19 +199,22 @@ def _arranged(df: DataFrame, planned: Mapping[str, Any], optimize_write: bool | 
     if not wanted:
         return df, 0
     if session.setting(df.sparkSession, "spark.sql.adaptive.enabled", "true") == "true":
-        # Spark joins what is small and splits what is large of such a shuffle; without adaptive execution it passes the hint over.
+        # Spark joins small partitions of such a shuffle and splits large ones. Without adaptive
+        # execution, it ignores the hint.
         return df.hint("rebalance", *columns), 0
     return (df.repartition(*columns) if columns else df.repartition(session.parallelism(df.sparkSession))), 0
 
 
 class WritePart:
-    """What `mapInArrow` calls on executors: rows in, one row that tells the files out."""
+    """The function for `mapInArrow` on executors. It takes rows and returns one row with the
+    files.
+    """
 
     def __init__(self, name: str, task: bytes, parts: int, access: Access) -> None:
-        #: What Spark shows in its plans.
+        #: The name in Spark's plans.
         self.__name__ = name
         self._task = task
-        #: How many there are, or 0 if that does not matter.
+        #: The number of parts, or 0 if it does not matter.
         self._parts = parts
         self._access = access
 
@@ -200,7 +228,7 @@ class WritePart:
 
 
 def write_part(task: bytes, batches: Iterable[pa.RecordBatch], access: Access, parts: int = MOST_PARTS) -> bytes | None:
-    """Writes what this task of Spark's has, if it has anything, and tells the files."""
+    """Writes the rows of this Spark task and returns the files. None if there are no rows."""
     import pyarrow as pa
     from pyspark import TaskContext
 

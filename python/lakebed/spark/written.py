@@ -1,6 +1,7 @@
-"""The schema of a data frame that is written: as Delta spells that of a table, and as Arrow hands the rows over.
+"""The schema of a data frame that is written: as a Delta schema, and as the schema of Arrow
+batches.
 
-What Delta has no type for is refused by :func:`delta_schema`, on the driver, before a task runs.
+:func:`delta_schema` refuses types that Delta does not have, on the driver, before a task runs.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["delta_schema", "named_variants"]
 
-#: Types that Delta has as well, beside variants, which Spark before 4.0 does not know.
+#: Types that Delta has, too. Variants are not listed, because Spark before 4.0 does not know them.
 _OF_DELTA = (
     BinaryType,
     BooleanType,
@@ -60,7 +61,7 @@ _OF_DELTA = (
     TimestampType,
     VarcharType,
 )
-#: What a column of another type can be cast to, by how its name begins.
+#: What a column of another type can be cast to, by the prefix of the type's name.
 _INSTEAD = {
     "interval": "a number or to STRING",
     "time": "STRING",
@@ -73,10 +74,10 @@ _VARIANT = "arrow.parquet.variant"
 
 
 def delta_schema(schema: StructType) -> str:
-    """The schema of a data frame as Delta spells that of a table.
+    """The schema of a data frame as a Delta schema.
 
-    Everything may be null, as Delta Spark has it: what a query happens to know of its rows is no promise about a table. Comments stay,
-    what Spark or Delta noted for themselves does not.
+    All columns are nullable, as in Delta Spark: what a query knows about its rows is no promise
+    about a table. Comments are kept. Metadata that Spark or Delta keep for themselves are dropped.
     """
     for found in schema.fields:
         _refuse_unknown(found.name, found.dataType)
@@ -89,7 +90,9 @@ def delta_schema(schema: StructType) -> str:
 
 
 def _refuse_unknown(place: str, data_type: DataType) -> None:
-    """Refuses a type that Delta does not have, wherever it is inside of a column, by the column's name."""
+    """Refuses a type that Delta does not have, at any depth in a column. The error names the
+    column.
+    """
     if isinstance(data_type, StructType):
         for field in data_type.fields:
             _refuse_unknown(f"{place}.{field.name}", field.dataType)
@@ -113,7 +116,7 @@ def _is_of_delta(data_type: DataType) -> bool:
 
 
 def named_variants(schema: pa.Schema) -> pa.Schema:
-    """The schema in which Spark hands rows over, with Arrow's own name for variants, wherever they are inside of a column."""
+    """The schema of Spark's batches, with Arrow's name for variants at any depth."""
     import pyarrow as pa
 
     metadata: Any = schema.metadata
@@ -126,7 +129,7 @@ def _named(field: pa.Field[Any]) -> pa.Field[Any]:
     found: Any = field.type
     if pa.types.is_struct(found):
         parts = {part.name: part for part in found}
-        # So Spark marks them, and no other struct.
+        # Spark marks variants so, and no other struct.
         if set(parts) == {"value", "metadata"} and (parts["metadata"].metadata or {}).get(b"variant") == b"true":
             return field.with_metadata({_EXTENSION_NAME: _VARIANT})
         return field.with_type(pa.struct([_named(part) for part in found]))

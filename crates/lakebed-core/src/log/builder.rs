@@ -1,4 +1,4 @@
-//! Builds a [`FileBatch`] out of the `add` lines of commits.
+//! Builds a [`FileBatch`] from the `add` lines of commits.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use super::files::{FileBatch, column};
 use crate::action::json::{AddRef, DvRef, StringEntries};
 use crate::error::{Error, Result};
 
-/// Text of which a batch is full: far below the 2 GiB at which Arrow's text columns end, and little
-/// enough to be copied.
+/// A batch is full at this number of bytes in strings. It is far below the 2 GiB limit of Arrow's
+/// string columns, and small enough to copy.
 const FULL_BYTES: usize = 16 << 20;
 
-/// Appends `add` actions; [`finish`](Self::finish) gives the batch.
+/// Appends `add` actions. [`finish`](Self::finish) returns the batch.
 pub struct FileBatchBuilder {
     text_bytes: usize,
     path: StringBuilder,
@@ -30,7 +30,7 @@ pub struct FileBatchBuilder {
     default_row_commit_version: Int64Builder,
     clustering_provider: StringBuilder,
     complete_stats: BooleanBuilder,
-    /// Of each file.
+    /// Whether each file has a deletion vector.
     has_vector: Vec<bool>,
 }
 
@@ -60,7 +60,7 @@ impl FileBatchBuilder {
         self.text_bytes >= FULL_BYTES
     }
 
-    /// One more file.
+    /// Appends one file.
     pub fn append(&mut self, add: &AddRef<'_>) -> Result<()> {
         self.text_bytes += add.path.len() + add.stats.as_deref().map_or(0, str::len);
         self.text_bytes += text_bytes(Some(&add.partition_values)) + text_bytes(add.tags.as_ref());
@@ -78,7 +78,7 @@ impl FileBatchBuilder {
         Ok(())
     }
 
-    /// Ends a commit: the files since the end of the last commit get this mark, except those with a
+    /// Ends a commit. The files since the end of the last commit get this mark, except files with a
     /// deletion vector.
     pub fn end_commit(&mut self, complete_stats: bool) {
         let told = self.complete_stats.len();
@@ -86,7 +86,7 @@ impl FileBatchBuilder {
         self.complete_stats.extend(has_vector.map(|has_vector| Some(complete_stats && !has_vector)));
     }
 
-    /// The files so far, in the order in which they came.
+    /// Returns the appended files in their order.
     pub fn finish(mut self) -> Result<FileBatch> {
         self.end_commit(false);
         let columns: Vec<(&str, ArrayRef)> = vec![

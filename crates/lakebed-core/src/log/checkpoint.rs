@@ -1,9 +1,9 @@
-//! The rows of a checkpoint: which columns answer which question, and what its rows say as actions.
+//! The rows of a checkpoint: the columns that answer a question, and the actions of the rows.
 //!
-//! One struct column per action; each row fills one of them. Files as Arrow columns are not here
-//! but in `files`: of a million of them nobody wants values. JSON tops of V2 checkpoints are lines
-//! of actions, which [`json`](crate::action::json) reads. Start with [`other_actions`];
-//! [`write`](mod@write) is the way back.
+//! A checkpoint has one struct column per action, and each row fills one of them. Files as Arrow
+//! columns are in `files`, because nobody needs owned values of a million files. The JSON top file
+//! of a V2 checkpoint holds lines of actions, which [`json`](crate::action::json) parses. Start
+//! with [`other_actions`]. [`write`](mod@write) is the opposite direction.
 
 mod struct_rows;
 #[cfg(test)]
@@ -20,29 +20,29 @@ use crate::{Error, Result};
 
 use struct_rows::StructRows;
 
-/// The columns that answer a question, each by the names on the way from the root. What stands
-/// below a column belongs to it.
+/// The columns that answer a question, each as the names on its path from the root. A column
+/// includes everything below it.
 pub mod columns {
     /// A set of columns.
     pub type Columns = &'static [&'static [&'static str]];
 
-    /// What opening a table needs.
+    /// The columns that are needed to open a table.
     pub const HEAD: Columns = &[&["protocol"], &["metaData"]];
-    /// How far applications have come.
+    /// The last writes of applications.
     pub const TRANSACTIONS: Columns = &[&["txn"]];
-    /// Configuration by name.
+    /// The metadata domains.
     pub const DOMAINS: Columns = &[&["domainMetadata"]];
-    /// Where a V2 checkpoint keeps its files, and of which version it is.
+    /// The sidecars of a V2 checkpoint, and its version.
     pub const SIDECARS: Columns = &[&["sidecar"], &["checkpointMetadata"]];
-    /// Everything but files.
+    /// Everything except file actions.
     pub const OTHERS: Columns =
         &[&["protocol"], &["metaData"], &["txn"], &["domainMetadata"], &["sidecar"], &["checkpointMetadata"]];
     /// The files of the table.
     pub const FILES: Columns = &[&["add"]];
-    /// The files that it no longer has.
+    /// The files that left the table.
     pub const TOMBSTONES: Columns = &[&["remove"]];
 
-    /// Whether the leaf with these names on its way belongs to one of the columns.
+    /// Whether the leaf with this path belongs to one of the columns.
     pub fn hold<T: AsRef<str>>(columns: &[&[&str]], leaf: &[T]) -> bool {
         columns
             .iter()
@@ -50,7 +50,8 @@ pub mod columns {
     }
 }
 
-/// What the rows say apart from files. Columns that are missing have no rows; `file` is for errors.
+/// The actions of the rows except file actions. A missing column has no rows. `file` is the name
+/// for errors.
 pub fn other_actions(batch: &RecordBatch, file: &str) -> Result<Vec<Action>> {
     let mut actions = Vec::new();
     protocols(batch, file, &mut actions)?;
@@ -62,7 +63,7 @@ pub fn other_actions(batch: &RecordBatch, file: &str) -> Result<Vec<Action>> {
     Ok(actions)
 }
 
-/// What the rows say of files, tombstones included.
+/// The file actions of the rows, tombstones included.
 pub fn file_actions(batch: &RecordBatch, file: &str) -> Result<Vec<Action>> {
     let mut actions = Vec::new();
     adds(batch, file, &mut actions)?;
@@ -70,9 +71,9 @@ pub fn file_actions(batch: &RecordBatch, file: &str) -> Result<Vec<Action>> {
     Ok(actions)
 }
 
-/// Checks the top file of a V2 checkpoint of `version`, or a file that may be one: PROTOCOL "V2
-/// Spec" wants one `checkpointMetadata`, of that very version. A classic name leaves it open which
-/// of the two specifications the file follows.
+/// Checks the top file of a V2 checkpoint of `version`, or a file that may be one. PROTOCOL "V2
+/// Spec" requires one `checkpointMetadata` of that version. A file with a classic name may follow
+/// either specification.
 pub fn check_v2(actions: &[Action], version: u64, file: &str, classic_name: bool) -> Result<()> {
     let mut found = actions.iter().filter_map(|action| match action {
         Action::CheckpointMetadata(found) => Some(found.version),
@@ -252,7 +253,7 @@ fn deletion_vectors(files: &StructRows<'_>) -> Result<Vec<Option<DeletionVectorD
     for _ in 0..rows.len() {
         let (storage, path) = (storage_type.take(), path_or_inline_dv.take());
         let (offset, size, cardinality) = (offset.take(), size_in_bytes.take(), cardinality.take());
-        // A struct of nulls is how some writers spell a null struct.
+        // Some writers store a struct of nulls instead of a null struct.
         descriptors.push(match (storage, path) {
             (None, None) => None,
             (storage, path) => Some(DeletionVectorDescriptor {

@@ -1,9 +1,9 @@
 //! The checksum file of a version (`.crc`): sums over its state, and parts of the state itself.
 //! PROTOCOL "Version Checksum File".
 //!
-//! Whoever reads it saves the replay that would give the same. It is disposable: one that lacks
-//! something is as good as none. [`Successor`] makes the next one out of a commit,
-//! [`VersionChecksum::of_state`] one out of a whole state.
+//! A reader of the checksum saves the replay that would give the same values. The file is
+//! disposable: an incomplete one is treated as missing. [`Successor`] computes the next checksum
+//! from a commit, and [`VersionChecksum::of_state`] computes one from a whole state.
 
 mod difference;
 mod histogram;
@@ -23,40 +23,40 @@ pub use histogram::{DeletedRecordCounts, FileSizeHistogram};
 pub use successor::{FileChanges, Successor};
 pub use tally::Tally;
 
-/// More transactions or domains than these are not listed: the file is read whenever the table is
-/// opened.
+/// The file does not list more transactions or domains than this, because it is read whenever the
+/// table is opened.
 const MAX_LISTED: usize = 100;
 
-/// What the file says of a version.
+/// The content of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VersionChecksum {
-    /// Of all files of the table.
+    /// The total size of the table's files.
     pub table_size_bytes: i64,
-    /// How many files the table has.
+    /// The number of files in the table.
     pub num_files: i64,
     /// The table's metadata.
     pub metadata: Metadata,
     /// The table's protocol.
     pub protocol: Protocol,
-    /// All of them, or nothing known of them.
+    /// All transactions, or `None` if they are unknown.
     pub set_transactions: Option<Vec<SetTransaction>>,
-    /// All that are not removed, or nothing known of them.
+    /// All domains that are not removed, or `None` if they are unknown.
     pub domain_metadata: Option<Vec<DomainMetadata>>,
-    /// Of the version's commit, if the table has such.
+    /// The in-commit timestamp of the version's commit, if the table has in-commit timestamps.
     pub in_commit_timestamp: Option<i64>,
-    /// Of the transaction that made the version.
+    /// The id of the transaction that created the version.
     pub txn_id: Option<String>,
-    /// How many rows deletion vectors delete.
+    /// The number of rows that deletion vectors delete.
     pub num_deleted_records: Option<i64>,
-    /// How many files have a deletion vector.
+    /// The number of files with a deletion vector.
     pub num_deletion_vectors: Option<i64>,
-    /// How many files have lost how many rows.
+    /// The number of files by their deleted rows.
     pub deleted_record_counts: Option<DeletedRecordCounts>,
-    /// How many files there are of which size.
+    /// The number of files by their size.
     pub file_size_histogram: Option<FileSizeHistogram>,
 }
 
-/// The fields of use; the rest, among them possibly every file of the table, is passed over without
+/// The fields that are used. Others, which may include every file of the table, are skipped without
 /// a copy.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -75,13 +75,13 @@ struct Fields {
     num_deletion_vectors_opt: Option<Value>,
     deleted_record_counts_histogram_opt: Option<Value>,
     file_size_histogram: Option<Value>,
-    /// What Delta Spark once called it.
+    /// The name that Delta Spark used before.
     histogram_opt: Option<Value>,
 }
 
 impl VersionChecksum {
-    /// Reads the file `name`. Fails if it lacks sums, protocol or metadata, as those of old writers
-    /// do.
+    /// Parses the file `name`. Fails if sums, protocol or metadata are missing, as in files of old
+    /// writers.
     pub fn parse(bytes: &[u8], name: &str) -> Result<Self> {
         let fields: Fields =
             serde_json::from_slice(bytes).map_err(|error| Error::corrupt(name, "not a checksum file").with_source(error))?;
@@ -122,7 +122,7 @@ impl VersionChecksum {
         })
     }
 
-    /// The content of the file: one line, the fields in Delta Spark's order.
+    /// The content of the file: one line with the fields in Delta Spark's order.
     pub fn to_json(&self) -> Result<String> {
         let mut fields = Map::new();
         let mut set = |key: &str, value: Option<Value>| fields.extend(value.map(|value| (key.to_owned(), value)));
@@ -148,7 +148,7 @@ fn listed<T: Clone>(all: Option<&[T]>, action: impl Fn(T) -> Action) -> Result<O
     all.map(|all| all.iter().map(|one| inner(action(one.clone()))).collect::<Result<Vec<_>>>().map(Value::from)).transpose()
 }
 
-/// What stands in an action's line behind its name.
+/// The value after the name in an action's line.
 fn inner(action: Action) -> Result<Value> {
     match action.to_value()? {
         Value::Object(line) => line.into_iter().next().map(|(_, fields)| fields),
@@ -157,13 +157,13 @@ fn inner(action: Action) -> Result<Value> {
     .ok_or_else(|| Error::internal("an action that is no JSON object"))
 }
 
-/// The action that these fields would make in a line of a commit.
+/// The action that these fields would be in a line of a commit.
 fn action(kind: &str, fields: Option<Value>) -> Option<Action> {
     let line = Map::from_iter([(kind.to_owned(), fields?)]);
     json::from_value(Value::Object(line)).ok().flatten()
 }
 
-/// All actions of a list, or nothing: half a list would look complete.
+/// All actions of a list, or `None`, because an incomplete list would look complete.
 fn all<T>(kind: &str, list: Option<Value>, pick: impl Fn(Action) -> Option<T>) -> Option<Vec<T>> {
     let Value::Array(list) = list? else { return None };
     list.into_iter().map(|fields| action(kind, Some(fields)).and_then(&pick)).collect()

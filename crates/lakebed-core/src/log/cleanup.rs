@@ -1,8 +1,8 @@
-//! Which files of the log may go: those of versions that nobody has to be able to read any more.
-//! PROTOCOL "Metadata Cleanup".
+//! The files of the log that may be deleted, because no version that is kept needs them. PROTOCOL
+//! "Metadata Cleanup".
 //!
-//! Pure: the listing and the age of versions come in, names go out. Nothing is given up that a
-//! retained version needs: [`plan`] proves it on what would be left.
+//! This module takes the listing and the age of versions, and returns names. It deletes nothing
+//! that a retained version needs: [`plan`] checks that the files that would be left can be read.
 
 #[cfg(test)]
 mod tests;
@@ -15,42 +15,42 @@ use crate::path::{LogKind, LogPath};
 /// Days begin at midnight UTC.
 const DAY_MS: i64 = 86_400_000;
 
-/// What decides about a clean-up besides the listing.
+/// The input of a cleanup besides the listing.
 #[derive(Debug, Clone, Default)]
 pub struct CleanupRules {
-    /// The newest version that is older than the retention: it is the oldest one that is to stay
-    /// readable.
+    /// The newest version that is older than the retention period. It is the oldest version that
+    /// must stay readable.
     pub cutoff_version: u64,
-    /// Up to this version checkpoints are protected: either all of them go, with their commits, or
-    /// none.
+    /// Checkpoints before this version are protected: either all of them are deleted with their
+    /// commits, or none.
     pub protected_before: u64,
-    /// Checkpoints that turned out to be broken; they stay, but nothing may rely on them.
+    /// Broken checkpoints. They stay, but no version may depend on them.
     pub unusable: HashSet<String>,
 }
 
-/// What a clean-up takes away.
+/// The files that a cleanup deletes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CleanupPlan {
-    /// The oldest version that stays readable: there is a checkpoint of it.
+    /// The oldest version that stays readable. It has a checkpoint.
     pub first_version: u64,
-    /// The files to delete, in this order: whenever it is interrupted, all versions from one on are
-    /// left.
+    /// The files to delete, in this order. If the cleanup is interrupted, all versions from some
+    /// version on can be read.
     pub files: Vec<LogPath>,
 }
 
-/// The moment before which versions are older than the retention, cut off at midnight as in Delta
-/// Spark: one clean-up a day does.
+/// Versions before this moment are older than the retention period. As in Delta Spark, it is cut to
+/// midnight, so one cleanup a day is enough.
 pub fn cutoff_ms(now_ms: i64, retention_ms: i64) -> i64 {
     let moment = now_ms.saturating_sub(retention_ms);
     moment.saturating_sub(moment.rem_euclid(DAY_MS))
 }
 
-/// What may be deleted; nothing if there is no checkpoint to fall back on, or nothing older than
-/// it.
+/// The files that may be deleted. `None` if no checkpoint remains to read from, or if no file is
+/// older than it.
 pub fn plan(listed: &[ListedLogFile], rules: &CleanupRules) -> Option<CleanupPlan> {
     let segment = segment::plan(listed, Some(rules.cutoff_version), &rules.unusable).ok()?;
     let first_version = segment.checkpoint.as_ref()?.version;
-    // A checkpoint without its commit cannot be read by everybody.
+    // Some readers cannot read a checkpoint without its commit.
     let has_commit = listed.iter().any(|file| file.path.is_commit() && file.path.version == first_version);
     if !has_commit || first_version < rules.protected_before {
         return None;
@@ -63,7 +63,8 @@ pub fn plan(listed: &[ListedLogFile], rules: &CleanupRules) -> Option<CleanupPla
         return None;
     }
     let mut files: Vec<LogPath> = goes.into_iter().map(|file| file.path.clone()).collect();
-    // The checkpoint of a version before the commits above it, which are of no use without.
+    // The checkpoint of a version is deleted before the commits after it, which are useless without
+    // it.
     files.sort_by_cached_key(|path| (path.version, !matches!(path.kind, LogKind::Checkpoint(_)), path.name.clone()));
     Some(CleanupPlan { first_version, files })
 }
@@ -71,7 +72,7 @@ pub fn plan(listed: &[ListedLogFile], rules: &CleanupRules) -> Option<CleanupPla
 fn is_superseded(path: &LogPath, first_version: u64) -> bool {
     match path.kind {
         LogKind::Commit | LogKind::Checksum | LogKind::Checkpoint(_) => path.version < first_version,
-        // Whoever begins at the checkpoint needs the commits above it.
+        // A reader that starts at the checkpoint needs the commits after it.
         LogKind::Compaction { .. } => path.version <= first_version,
     }
 }

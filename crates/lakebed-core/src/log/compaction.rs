@@ -1,9 +1,9 @@
-//! Log compactions: the commits of a window in one file, without what later ones of them undid.
-//! PROTOCOL "Log Compaction Files".
+//! Log compactions: the commits of a range of versions in one file, without the actions that later
+//! commits of the range undid. PROTOCOL "Log Compaction Files".
 //!
-//! A compaction stands above state that is older than its window, so everything that undoes
-//! something must stay in it, whatever its age: the removal of a file that was added before the
-//! window, the removal of a domain. Read [`compact`].
+//! A reader puts a compaction on top of older state. So every action that undoes something stays in
+//! it, whatever its age: the removal of a file that was added before the range, and the removal of
+//! a domain. Read [`compact`].
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ use crate::action::Action;
 use crate::action::json::{CommitLines, FileLine, Line, lines, read_line};
 use crate::{Error, Result};
 
-/// What an action is about: of all actions about the same only the newest counts.
+/// The subject of an action. Of all actions with one subject only the newest counts.
 #[derive(PartialEq, Eq, Hash)]
 enum Subject {
     Protocol,
@@ -25,9 +25,9 @@ enum Subject {
     File(FileKey),
 }
 
-/// The lines of the compaction of these commits, which come newest first, each of them whole.
+/// The lines of the compaction of these commits, which must be whole and come newest first.
 ///
-/// They are the commits' own lines, byte for byte, so that fields that nobody here knows are kept.
+/// The lines are copied byte for byte from the commits, so unknown fields are kept.
 pub fn compact<'a>(newest_first: impl IntoIterator<Item = CommitLines<'a>>) -> Result<Vec<&'a [u8]>> {
     let mut seen = HashSet::new();
     let mut kept = Vec::new();
@@ -39,8 +39,7 @@ pub fn compact<'a>(newest_first: impl IntoIterator<Item = CommitLines<'a>>) -> R
             })?;
             of_commit.extend(subject(said).map(|subject| (subject, line)));
         }
-        // Should a commit say two things of one subject, the later line is the newer one, as when
-        // it is replayed.
+        // If a commit has two actions with one subject, the later line counts, as in replay.
         for (subject, line) in of_commit.into_iter().rev() {
             if seen.insert(subject) {
                 kept.push(line);
@@ -51,7 +50,7 @@ pub fn compact<'a>(newest_first: impl IntoIterator<Item = CommitLines<'a>>) -> R
     Ok(kept)
 }
 
-/// Nothing for what concerns one commit alone.
+/// `None` for actions that concern only their own commit.
 fn subject(line: Line<'_>) -> Option<Subject> {
     Some(match line {
         Line::File(FileLine::Add(add)) => {

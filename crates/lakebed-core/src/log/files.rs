@@ -1,8 +1,8 @@
 //! File actions as Arrow columns.
 //!
-//! A [`FileBatch`] holds some of the columns of `add`, one row a file, whether they come from a
-//! checkpoint or from commits; [`FileBatch::from_checkpoint`] and [`builder`](super::builder) make
-//! them. A [`FileKey`] is what tells two logical files apart.
+//! A [`FileBatch`] holds some columns of `add`, one row per file. [`FileBatch::from_checkpoint`]
+//! and [`builder`](super::builder) create it from a checkpoint or from commits. A [`FileKey`]
+//! identifies a logical file.
 
 use std::sync::Arc;
 
@@ -23,45 +23,45 @@ use crate::value;
 pub mod column {
     /// The URI of the file.
     pub const PATH: &str = "path";
-    /// Text by physical column name.
+    /// Strings by physical column name.
     pub const PARTITION_VALUES: &str = "partitionValues";
-    /// The same, typed; in some checkpoints only.
+    /// The same as typed values. Only some checkpoints have it.
     pub const PARTITION_VALUES_PARSED: &str = "partitionValues_parsed";
-    /// Of the file, in bytes.
+    /// The size of the file in bytes.
     pub const SIZE: &str = "size";
     /// Milliseconds since the epoch.
     pub const MODIFICATION_TIME: &str = "modificationTime";
     /// Statistics as JSON.
     pub const STATS: &str = "stats";
-    /// Statistics, typed; in some checkpoints only.
+    /// Statistics as typed values. Only some checkpoints have it.
     pub const STATS_PARSED: &str = "stats_parsed";
-    /// Free notes of writers.
+    /// Key-value pairs of the writer.
     pub const TAGS: &str = "tags";
     /// The deletion vector's descriptor.
     pub const DELETION_VECTOR: &str = "deletionVector";
     /// The row id of the first row.
     pub const BASE_ROW_ID: &str = "baseRowId";
-    /// The commit version of rows without their own.
+    /// The commit version of rows that do not store their own.
     pub const DEFAULT_ROW_COMMIT_VERSION: &str = "defaultRowCommitVersion";
-    /// Who clustered the file.
+    /// The implementation that clustered the file.
     pub const CLUSTERING_PROVIDER: &str = "clusteringProvider";
-    /// Whether the commit tells that the statistics are complete. No column of `add`: only files
-    /// from commits have it.
+    /// Whether the commit shows that the statistics are complete. This is not a column of `add`:
+    /// only files from commits have it.
     pub const COMPLETE_STATS: &str = "completeStats";
 }
 
-/// What tells two logical files apart: the path and the deletion vector, hashed to 128 bits.
+/// The identity of a logical file: its path and its deletion vector, hashed to 128 bits.
 ///
-/// PROTOCOL "Action Reconciliation": (path, dv id) is the primary key. A hash keeps a million keys
-/// in 16 MB.
+/// PROTOCOL "Action Reconciliation": (path, dv id) is the primary key. Hashes of a million keys
+/// take 16 MB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileKey(u128);
 
 impl FileKey {
     /// The key of a file with this path and deletion vector id.
     pub fn new(path: &str, dv_id: Option<&str>) -> Self {
-        // An absolute path without a scheme means the local file system; no UTF-8 text holds the
-        // byte 0xFF.
+        // An absolute path without a scheme is on the local file system. No UTF-8 string contains
+        // the byte 0xFF.
         let rest = path.strip_prefix("file:///").or_else(|| path.strip_prefix("file:/"));
         let local = rest.map(|rest| format!("/{rest}"));
         let path = local.as_deref().unwrap_or(path);
@@ -72,14 +72,15 @@ impl FileKey {
     }
 }
 
-/// Some columns of some file actions. Rows are files.
+/// Some columns of file actions, one row per file.
 #[derive(Debug, Clone)]
 pub struct FileBatch {
     batch: RecordBatch,
 }
 
 impl FileBatch {
-    /// Of columns named as in [`column`]; text is brought to the plain string type.
+    /// Creates a batch from columns named as in [`column`]. Strings are cast to the plain string
+    /// type.
     pub fn new(batch: RecordBatch) -> Result<Self> {
         let schema = batch.schema();
         let mut fields = Vec::with_capacity(batch.num_columns());
@@ -108,7 +109,7 @@ impl FileBatch {
         files.filter(&present)
     }
 
-    /// All rows of a checkpoint batch, and which of them have an `add`.
+    /// All rows of a checkpoint batch, and for each whether it has an `add`.
     pub fn with_presence(batch: &RecordBatch) -> Result<(Self, BooleanArray)> {
         Self::in_column(batch, "add")
     }
@@ -117,25 +118,25 @@ impl FileBatch {
         let Some(files) = batch.column_by_name(name).and_then(|array| array.as_struct_opt()) else {
             return Err(Error::internal(format!("a checkpoint batch without its {name} column")));
         };
-        // Some writers spell a missing action as one without a path; where the path is required, it
-        // is the action that is missing.
+        // Some writers store an action without a path instead of a null action. If the path is
+        // required, the action is missing.
         let path = files.column_by_name(column::PATH).and_then(|path| path.logical_nulls());
         let present = present(files.len(), NullBuffer::union(files.nulls(), path.as_ref()));
         Ok((Self::new(RecordBatch::from(without_nulls(files)?))?, present))
     }
 
-    /// The rows as those of a checkpoint.
+    /// The files as rows of a checkpoint.
     pub(crate) fn as_checkpoint(&self) -> Result<RecordBatch> {
         let add: ArrayRef = Arc::new(StructArray::from(self.batch.clone()));
         Ok(RecordBatch::try_from_iter([("add", add)])?)
     }
 
-    /// How many files.
+    /// The number of files.
     pub fn len(&self) -> usize {
         self.batch.num_rows()
     }
 
-    /// Whether there are none.
+    /// Whether the batch has no files.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -166,7 +167,7 @@ impl FileBatch {
         Ok(array.as_primitive::<Int64Type>().clone())
     }
 
-    /// Only these columns, as far as they were read.
+    /// The batch with only these columns, as far as they were read.
     pub fn select(&self, names: &[&str]) -> Result<Self> {
         let schema = self.batch.schema();
         let wanted = schema.fields().iter().enumerate().filter(|(_, field)| names.contains(&field.name().as_str()));
@@ -214,7 +215,7 @@ impl FileBatch {
         }
     }
 
-    /// Which files have a deletion vector.
+    /// For each file whether it has a deletion vector.
     pub fn has_deletion_vector(&self) -> Result<BooleanArray> {
         let Some(vectors) = self.column(column::DELETION_VECTOR).and_then(|array| array.as_struct_opt()) else {
             return Ok(BooleanArray::from(vec![false; self.len()]));
@@ -223,7 +224,7 @@ impl FileBatch {
         Ok((0..self.len()).map(|row| Some(vectors.is_valid(row) && storage.is_valid(row))).collect())
     }
 
-    /// The text of each file's value of a partition column, by physical name.
+    /// For each file the string of a partition column's value, by the column's physical name.
     pub fn partition_texts(&self, physical: &str) -> Result<StringArray> {
         let Some(map) = self.column(column::PARTITION_VALUES).and_then(|array| array.as_map_opt()) else {
             return Err(Error::corrupt("_delta_log", "file actions without partition values"));
@@ -231,7 +232,7 @@ impl FileBatch {
         map_texts(map, physical)
     }
 
-    /// The text of a note of each file's; null where it has none of this name.
+    /// For each file the value of a tag. Null if the file does not have the tag.
     pub fn tag_texts(&self, name: &str) -> Result<StringArray> {
         match self.column(column::TAGS).and_then(|array| array.as_map_opt()) {
             Some(map) => map_texts(map, name),
@@ -239,8 +240,8 @@ impl FileBatch {
         }
     }
 
-    /// Of each file whether its statistics are known to be complete: whether upper bounds hold for
-    /// NaN, and null counts for fields of null structs. It needs the tags.
+    /// For each file whether its statistics are known to be complete: whether upper bounds include
+    /// NaN, and whether null counts include the fields of null structs. This needs the tags.
     pub fn complete_stats(&self) -> Result<BooleanArray> {
         let tags = self.tag_texts(COMPLETE_TAG)?;
         let by_commit = self.column(column::COMPLETE_STATS).and_then(|array| array.as_boolean_opt());
@@ -248,7 +249,7 @@ impl FileBatch {
         Ok(tags.iter().enumerate().map(|(row, tag)| Some(tag == Some(COMPLETE) || is_told(row))).collect())
     }
 
-    /// A column of texts, all null if the files do not have it.
+    /// A string column. All null if the files do not have it.
     pub fn texts(&self, name: &str) -> Result<StringArray> {
         match self.column(name) {
             Some(array) => plain_text(array),
@@ -256,7 +257,8 @@ impl FileBatch {
         }
     }
 
-    /// Each file's value of a partition column, typed. PROTOCOL "Partition Value Serialization".
+    /// For each file the typed value of a partition column. PROTOCOL "Partition Value
+    /// Serialization".
     pub fn partition_values(&self, physical: &str, data_type: PrimitiveType) -> Result<ArrayRef> {
         if let Some(array) = self.parsed_partition(physical, data_type)? {
             return Ok(array);
@@ -264,8 +266,8 @@ impl FileBatch {
         value::parse_partition_column(&self.partition_texts(physical)?, data_type)
     }
 
-    /// Whether `partitionValues_parsed` cannot differ from the text: a timestamp's text has no zone
-    /// of its own, CHAR is padded on the way.
+    /// Whether `partitionValues_parsed` cannot differ from the string. It may differ for
+    /// timestamps, whose strings have no zone, and for CHAR, which is padded when parsed.
     pub fn trusts_parsed(data_type: PrimitiveType) -> bool {
         use PrimitiveType as P;
         matches!(data_type, P::String | P::Long | P::Integer | P::Short | P::Byte | P::Date | P::Boolean)
@@ -283,8 +285,8 @@ impl FileBatch {
         Ok(Some(arrow_cast::cast(array, &wanted)?))
     }
 
-    /// The wanted statistics, one array each; null where unknown. Where the struct says none of
-    /// them, the JSON is asked.
+    /// The wanted statistics as one array each, null where unknown. If the struct has none of them
+    /// for a file, they come from its JSON.
     pub fn stats(&self, wanted: &[StatColumn]) -> Result<Vec<ArrayRef>> {
         let parsed = self.column(column::STATS_PARSED).and_then(|array| array.as_struct_opt());
         let texts = self.column(column::STATS).and_then(|array| array.as_string_opt::<i32>());
@@ -297,7 +299,7 @@ impl FileBatch {
     }
 }
 
-/// The arrays, with what the texts say in the rows where all of them are null.
+/// Replaces rows where all arrays are null by the values of the JSON strings.
 fn fill_up(arrays: Vec<ArrayRef>, texts: &StringArray, wanted: &[StatColumn]) -> Result<Vec<ArrayRef>> {
     let silent = |row: usize| arrays.iter().all(|array| array.is_null(row));
     let silent: BooleanArray = (0..texts.len()).map(|row| Some(silent(row))).collect();
@@ -309,7 +311,7 @@ fn fill_up(arrays: Vec<ArrayRef>, texts: &StringArray, wanted: &[StatColumn]) ->
     arrays.iter().zip(&said).map(|(array, said)| Ok(arrow_select::zip::zip(&silent, said, array)?)).collect()
 }
 
-/// The descriptor in one row of a `deletionVector` column.
+/// The deletion vector's descriptor in one row of a `deletionVector` column.
 fn descriptor(vectors: &StructArray, row: usize) -> Result<Option<DeletionVectorDescriptor>> {
     let text = |name: &str| {
         vectors.column_by_name(name).and_then(|array| match array.data_type() {
@@ -351,7 +353,7 @@ fn bad_descriptor(what: String) -> Error {
     Error::corrupt("_delta_log", format!("a deletion vector descriptor with {what}"))
 }
 
-/// The value under one key of each map; null where the key is absent.
+/// For each map the value of one key. Null if the key is absent.
 fn map_texts(map: &MapArray, wanted: &str) -> Result<StringArray> {
     let keys = plain_text(map.keys())?;
     let values = plain_text(map.values())?;
@@ -379,7 +381,7 @@ fn present(rows: usize, nulls: Option<NullBuffer>) -> BooleanArray {
     }
 }
 
-/// The same columns without the struct's own nulls, which `RecordBatch::from` would reject.
+/// The columns without the struct's own nulls, which `RecordBatch::from` would reject.
 fn without_nulls(array: &StructArray) -> Result<StructArray> {
     let (fields, columns, _) = array.clone().into_parts();
     if fields.is_empty() {
@@ -395,7 +397,7 @@ mod tests {
 
     use super::*;
 
-    /// The files of a checkpoint whose rows have these paths, in a struct that is null where
+    /// Checks the files of a checkpoint whose rows have these paths. The struct is null where
     /// `is_add` is false.
     #[track_caller]
     fn check(paths: StringArray, is_add: Option<Vec<bool>>, expected: &[&str]) {
@@ -408,9 +410,9 @@ mod tests {
 
     #[test]
     fn read_checkpoint_ignores_rows_without_add() {
-        // As deltalake writes them: the path is required, the struct is not there.
+        // The form that deltalake writes: the path is required, and the struct is null.
         check(StringArray::from(vec!["a", "", "b"]), Some(vec![true, false, true]), &["a", "b"]);
-        // As Delta Spark writes them: both are null.
+        // The form that Delta Spark writes: both are null.
         check(StringArray::from(vec![Some("a"), None, Some("b")]), Some(vec![true, false, true]), &["a", "b"]);
         check(StringArray::from(vec![Some("a"), None, Some("b")]), None, &["a", "b"]);
         check(StringArray::from(vec!["a", "b"]), None, &["a", "b"]);

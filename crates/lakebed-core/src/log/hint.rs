@@ -1,7 +1,7 @@
-//! `_last_checkpoint`: where a checkpoint was last written. A hint, nothing more: any field may be
-//! stale or wrong.
+//! `_last_checkpoint`: the hint at the newest checkpoint. Any of its fields may be outdated or
+//! wrong.
 //!
-//! [`parse`] refuses what cannot be trusted at all: text that is torn, or whose checksum differs.
+//! [`parse`] refuses a hint that cannot be trusted: a torn file, or a file whose checksum differs.
 //! PROTOCOL "Last Checkpoint File Schema".
 
 mod canonical;
@@ -14,43 +14,43 @@ use crate::action::{Action, Sidecar, json};
 use crate::path::HINT_NAME;
 use crate::{Error, Result};
 
-/// What the file says.
+/// The content of the file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Hint {
-    /// Of the checkpoint.
+    /// The version of the checkpoint.
     pub version: u64,
-    /// How many actions it holds.
+    /// The number of actions in the checkpoint.
     pub size: Option<i64>,
-    /// How many files it has, if it is a multi-part one.
+    /// The number of files of a multi-part checkpoint.
     pub parts: Option<u32>,
-    /// Of all its files.
+    /// The total size of the checkpoint's files.
     pub size_in_bytes: Option<i64>,
-    /// How many files the table has.
+    /// The number of files in the table.
     pub num_of_add_files: Option<i64>,
-    /// The schema of its files, as Delta's schema JSON.
+    /// The schema of the checkpoint's files as Delta's schema JSON.
     pub checkpoint_schema: Option<Value>,
-    /// Delta Spark's notes about a V2 checkpoint.
+    /// Delta Spark's fields about a V2 checkpoint.
     pub v2_checkpoint: Option<V2Hint>,
-    /// Free notes of writers.
+    /// Key-value pairs of the writer.
     pub tags: Option<Map<String, Value>>,
 }
 
-/// What Delta Spark adds about a V2 checkpoint.
+/// Delta Spark's fields about a V2 checkpoint.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct V2Hint {
-    /// The name of its top file.
+    /// The name of the top file.
     pub path: String,
-    /// Of the top file.
+    /// The size of the top file.
     pub size_in_bytes: Option<i64>,
-    /// Of the top file, in milliseconds since the epoch.
+    /// The modification time of the top file in milliseconds since the epoch.
     pub modification_time: Option<i64>,
-    /// All its actions but `add`, `remove` and `sidecar`, or nothing known of them.
+    /// All actions except `add`, `remove` and `sidecar`, or `None` if they are unknown.
     pub non_file_actions: Option<Vec<Action>>,
-    /// All its sidecars, or nothing known of them.
+    /// All sidecars, or `None` if they are unknown.
     pub sidecar_files: Option<Vec<Sidecar>>,
 }
 
-/// Reads the file. An error says why there is no hint in it; nobody needs one.
+/// Parses the file. An error says why the hint cannot be used. Readers can work without it.
 pub fn parse(bytes: &[u8]) -> Result<Hint> {
     let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii();
     if text.is_empty() {
@@ -95,7 +95,7 @@ fn v2_from_fields(fields: &Map<String, Value>) -> Option<V2Hint> {
     })
 }
 
-/// All of them, or none: half a list would look complete.
+/// All actions, or `None`, because an incomplete list would look complete.
 fn all_actions(lines: &[Value]) -> Option<Vec<Action>> {
     let actions: Result<Vec<_>> = lines.iter().map(|line| json::from_value(line.clone())).collect();
     Some(actions.ok()?.into_iter().flatten().collect())
@@ -122,16 +122,16 @@ impl Hint {
     /// The content of the file, with its checksum.
     pub fn to_json(&self) -> Result<String> {
         let mut fields = self.to_fields()?;
-        // Two readings of the rules may give two checksums: then none is better than one that some
-        // readers find wrong.
+        // If the rules can be read in two ways with two checksums, no checksum is written, because
+        // some readers would find either one wrong.
         if let [checksum] = canonical::checksums(&fields).as_slice() {
             fields.insert(canonical::CHECKSUM_KEY.to_owned(), Value::String(checksum.clone()));
         }
         Ok(Value::Object(fields).to_string())
     }
 
-    /// `version`, `size` and `parts` first: a torn read by clients that check nothing then has them
-    /// from one write.
+    /// `version`, `size` and `parts` come first, so a client that reads a torn file without a check
+    /// gets all three from one write.
     fn to_fields(&self) -> Result<Map<String, Value>> {
         let mut fields = Map::new();
         fields.insert("version".to_owned(), self.version.into());

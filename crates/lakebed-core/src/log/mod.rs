@@ -1,7 +1,7 @@
-//! The log: which files make a version (`segment`), what helps to find and check them (`hint`,
-//! `checksum`), what a checkpoint's rows say (`checkpoint`), how commits fold into files and state
-//! (`files`, `builder`, `replay`), what makes many of them one (`compaction`) and which may go
-//! (`cleanup`).
+//! The log. `segment` chooses the files that make a version. `hint` and `checksum` help to find and
+//! check them. `checkpoint` has the rows of a checkpoint. `files`, `builder` and `replay` fold
+//! commits into files and state. `compaction` combines commits, and `cleanup` chooses the files
+//! that may be deleted.
 
 pub mod builder;
 pub mod checkpoint;

@@ -1,10 +1,10 @@
-//! Action reconciliation of commits: who is in the table, newest commit first.
+//! Action reconciliation of commits: the files in the table, from the newest commit to the oldest.
 //!
-//! A [`Layer`] is what a run of consecutive commits says, folded into one. A snapshot is a stack of
-//! layers above a checkpoint: [`Layers::visible_files`] gives the files that the commits left
-//! alive, [`Layers::hides`] tells which rows of the checkpoint they undid. PROTOCOL "Action
-//! Reconciliation": the newest action for (path, dv id) wins; rows of a checkpoint are older than
-//! all commits.
+//! A [`Layer`] is a run of consecutive commits, folded into one. A snapshot is a stack of layers
+//! above a checkpoint. [`Layers::visible_files`] returns the files that the commits added and did
+//! not remove, and [`Layers::hides`] says whether the commits removed or replaced a file of the
+//! checkpoint. PROTOCOL "Action Reconciliation": the newest action for (path, dv id) wins, and rows
+//! of a checkpoint are older than all commits.
 
 mod added_files;
 mod layer;
@@ -22,17 +22,17 @@ use super::files::FileKey;
 use crate::action::{DomainMetadata, SetTransaction};
 use crate::error::Result;
 
-/// Layers above a checkpoint, newest first. Cheap to clone, and to put a new layer on.
+/// Layers above a checkpoint, newest first. Cloning and adding a layer are cheap.
 #[derive(Debug, Clone, Default)]
 pub struct Layers(Vec<Arc<Layer>>);
 
 impl Layers {
-    /// One layer.
+    /// Creates a stack of one layer.
     pub fn new(layer: Layer) -> Self {
         Self(vec![Arc::new(layer)])
     }
 
-    /// The same with newer commits on top.
+    /// The stack with a newer layer on top.
     #[must_use]
     pub fn with_newer(&self, layer: Layer) -> Self {
         let mut layers = Vec::with_capacity(self.0.len() + 1);
@@ -41,12 +41,12 @@ impl Layers {
         Self(layers)
     }
 
-    /// How many layers: a reader pays a look-up per layer and file.
+    /// The number of layers. A reader pays one look-up per layer and file.
     pub fn depth(&self) -> usize {
         self.0.len()
     }
 
-    /// The files that these commits added and that are still there, oldest commit first.
+    /// The files that these commits added and that are still in the table, oldest commit first.
     pub fn visible_files(&self) -> impl Iterator<Item = Result<AddedFiles>> + '_ {
         self.0.iter().enumerate().rev().flat_map(|(depth, layer)| {
             let newer = self.0.get(..depth).unwrap_or_default();
@@ -55,7 +55,7 @@ impl Layers {
         })
     }
 
-    /// Whether no commit touched any file, so that nothing in a checkpoint is hidden.
+    /// Whether no commit touched a file, so nothing in a checkpoint is hidden.
     pub fn hides_nothing(&self) -> bool {
         self.0.iter().all(|layer| layer.seen.is_empty())
     }
@@ -65,24 +65,25 @@ impl Layers {
         self.0.iter().any(|layer| layer.seen.contains(key))
     }
 
-    /// How far applications have come, as far as these commits say.
+    /// The last writes of applications, as far as these commits have them.
     pub fn transactions(&self) -> BTreeMap<String, SetTransaction> {
         let oldest_first = self.0.iter().rev();
         oldest_first.flat_map(|layer| layer.transactions.iter().map(|(name, txn)| (name.clone(), txn.clone()))).collect()
     }
 
-    /// Configuration by name, as far as these commits say, removals included.
+    /// The metadata domains that these commits set or removed.
     pub fn domains(&self) -> BTreeMap<String, DomainMetadata> {
         let oldest_first = self.0.iter().rev();
         oldest_first.flat_map(|layer| layer.domains.iter().map(|(name, domain)| (name.clone(), domain.clone()))).collect()
     }
 
-    /// How many files these commits touched; one that several layers touched counts for each.
+    /// The number of files that these commits touched. A file counts once for each layer that
+    /// touched it.
     pub fn touched_files(&self) -> usize {
         self.0.iter().map(|layer| layer.seen.len()).sum()
     }
 
-    /// The newest value that some layer has.
+    /// The newest value that a layer has.
     pub fn newest<'a, T>(&'a self, get: impl Fn(&'a Layer) -> Option<&'a T>) -> Option<&'a T> {
         self.0.iter().find_map(|layer| get(layer))
     }

@@ -1,8 +1,9 @@
-//! Which files of the log make a version: the newest complete checkpoint and the commits above it.
+//! The files of the log that make a version: the newest complete checkpoint and the commits after
+//! it.
 //!
-//! Pure: the listing comes in, names go out. Checkpoints and compactions are disposable; what
-//! turned out to be broken is named in `unusable`, and the plan does without it. Commits cannot be
-//! replaced: a gap among those needed is an error. Start with [`plan`].
+//! This module takes the listing and returns names. Checkpoints and compactions are disposable:
+//! broken ones are named in `unusable`, and the plan avoids them. Commits cannot be replaced: a
+//! missing commit that is needed is an error. Start with [`plan`].
 
 mod listing;
 mod range;
@@ -23,25 +24,25 @@ use crate::{Error, ErrorKind, Result};
 pub struct LogSegment {
     /// The version.
     pub version: u64,
-    /// The state that the commits stand on.
+    /// The checkpoint below the commits.
     pub checkpoint: Option<CheckpointFiles>,
-    /// The commits above the checkpoint, newest first. A compaction stands for the commits that it
+    /// The commits after the checkpoint, newest first. A compaction replaces the commits that it
     /// covers.
     pub commits: Vec<LogPath>,
     /// The newest checksum that is neither newer than the version nor older than the checkpoint.
     pub checksum: Option<LogPath>,
 }
 
-/// Plans how to read version `target`, or the latest one that the listing shows.
+/// Plans how to read version `target`, or the latest version in the listing.
 ///
-/// The listing may begin at any version, as long as no later file is missing; if it lacks what is
-/// needed, the error is the same as if the log lacked it. Empty checkpoints, compactions and
-/// checksums count as absent, and so does everything in `unusable` but commits. Whoever mistrusts
-/// compactions leaves them out of the listing.
+/// The listing may begin at any version, as long as no later file is missing. If it lacks a needed
+/// file, the error is the same as if the log lacked it. Empty checkpoints, compactions and
+/// checksums count as absent, and so do all files in `unusable` except commits. A caller that does
+/// not trust compactions leaves them out of the listing.
 ///
-/// If several checkpoints are of one version, one with a unique name is taken before a classic one,
-/// as its file actions stand in files that opening need not touch; then the multi-part one of
-/// fewest parts. Among equals the last name wins.
+/// If several checkpoints have the same version, the order of preference is: one with a unique
+/// name, because its file actions are in files that opening need not read; then a classic one; then
+/// the multi-part one with the fewest parts. Among equals the last name wins.
 pub fn plan(listed: &[ListedLogFile], target: Option<u64>, unusable: &HashSet<String>) -> Result<LogSegment> {
     let log = SortedListing::sort(listed, unusable);
     let latest = log.latest().ok_or_else(|| {
@@ -73,8 +74,8 @@ impl SortedListing<'_> {
             None => missing,
             Some(path) => format!("{missing} and checkpoint {} is unusable", path.name),
         };
-        // A clean-up takes the oldest versions and may have stopped halfway: what is older than all
-        // that holds together is gone.
+        // A cleanup deletes the oldest versions first and may have been interrupted. So a version
+        // older than every version that can be rebuilt was deleted.
         let is_older = range::rebuildable(self).is_some_and(|range| version < *range.start());
         if asked_for && (is_older || (from == 0 && broken.is_none())) {
             let message = format!("version {version} can no longer be rebuilt: {why}{}", self.rebuildable());
@@ -83,7 +84,7 @@ impl SortedListing<'_> {
         Error::corrupt(LOG_DIR, format!("version {version} cannot be rebuilt: {why}"))
     }
 
-    /// `; the log can rebuild versions 3 to 7`, if any.
+    /// `; the log can rebuild versions 3 to 7`, if it can rebuild any.
     fn rebuildable(&self) -> String {
         match range::rebuildable(self) {
             Some(range) if range.start() == range.end() => format!("; the log can rebuild version {} only", range.start()),

@@ -1,6 +1,7 @@
-//! Syntax tree to typed expression: names become columns, operators and functions get Spark's types and coercions.
+//! The binder makes typed expressions of syntax trees. Names become columns of a schema. Operators
+//! and functions get Spark's types and coercions.
 //!
-//! What a comparison, a cast or a sum becomes is decided in the modules of that name. Read [`Binder`] first.
+//! The room `function` decides what comparisons, sums and calls become. Read [`Binder`] first.
 
 use arrow_schema::{DataType, Schema};
 use datafusion_common::{Column, ScalarValue};
@@ -23,7 +24,7 @@ use crate::syntax::lex::{Span, error_at};
 use crate::syntax::tree::{Binary, Comparison, Interval, Is, Kind, Node, Unary};
 use crate::{function, types};
 
-/// What names mean.
+/// The text of an expression and the schema that its names refer to.
 pub(crate) struct Binder<'a> {
     pub(crate) text: &'a str,
     pub(crate) schema: &'a Schema,
@@ -34,7 +35,7 @@ impl Binder<'_> {
         error_at(self.text, span, what)
     }
 
-    /// The typed expression of a node; without columns it is its value.
+    /// Binds a node. An expression without columns becomes its value.
     pub(crate) fn bind(&self, node: &Node) -> Result<TypedExpr> {
         let TypedExpr { expr, data_type } = self.bind_node(node)?;
         Ok(TypedExpr { expr: fold_if_possible(expr), data_type })
@@ -96,7 +97,7 @@ impl Binder<'_> {
                 let from = types::name(&value.data_type);
                 let expr = cast(value.expr, &value.data_type, to, *try_)
                     .ok_or_else(|| here(format!("{from} cannot be cast to {}", types::name(to))))?;
-                // A literal that cannot be cast is a mistake that is better told at once.
+                // A literal that cannot be cast is reported now and not for the first row.
                 let expr = fold(expr).map_err(|error| here(error.strip_backtrace()))?;
                 Ok(TypedExpr { expr, data_type: to.clone() })
             }
@@ -231,7 +232,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A node whose values must be true or false.
+    /// Binds a node that must be a condition.
     pub(crate) fn condition(&self, node: &Node) -> Result<Expr> {
         let TypedExpr { expr, data_type } = self.bind(node)?;
         match data_type {

@@ -1,8 +1,11 @@
-//! CHAR columns in comparisons: as Spark does, the shorter side is padded with blanks to the length of the longer one.
+//! Comparisons of CHAR columns. As in Spark, the shorter side is padded with blanks to the length
+//! of the longer side.
 //!
-//! That is so for a CHAR column of the table (no field of a struct, no result of a function) that `=`, `<` and their like compare with a
-//! string that is constant, or with another CHAR column, and for IN with such strings or columns alone. Everything else, LIKE and
-//! BETWEEN among it, sees the column's padded values and the other side as it stands. Read [`pair`] first.
+//! This rule holds for a CHAR column of the table that `=`, `<` and other comparisons compare with
+//! a constant string or with another CHAR column. It also holds for IN if the list consists of such
+//! strings or of such columns. It does not hold for fields of structs and results of functions.
+//! LIKE, BETWEEN and everything else see the padded values of the column and the unchanged other
+//! side. Read [`pair`] first.
 
 use arrow_schema::{DataType, Schema};
 use datafusion_common::ScalarValue;
@@ -13,7 +16,7 @@ use super::schema::char_length;
 use crate::function;
 use crate::function::typed::TypedExpr;
 
-/// The two sides of a comparison.
+/// Pads the two sides of a comparison.
 pub(crate) fn pair(schema: &Schema, left: TypedExpr, right: TypedExpr) -> (TypedExpr, TypedExpr) {
     let lengths = (column_length(schema, &left), column_length(schema, &right));
     let length = match lengths {
@@ -31,7 +34,7 @@ pub(crate) fn pair(schema: &Schema, left: TypedExpr, right: TypedExpr) -> (Typed
     (padded(schema, left, length), padded(schema, right, length))
 }
 
-/// The value and the list of IN.
+/// Pads the value and the list of IN.
 pub(crate) fn with_list(schema: &Schema, value: TypedExpr, list: Vec<TypedExpr>) -> (TypedExpr, Vec<TypedExpr>) {
     let Some(length) = column_length(schema, &value) else { return (value, list) };
     let lengths = |of: &dyn Fn(&TypedExpr) -> Option<u32>| list.iter().map(of).collect::<Option<Vec<u32>>>();
@@ -42,7 +45,8 @@ pub(crate) fn with_list(schema: &Schema, value: TypedExpr, list: Vec<TypedExpr>)
     (padded(schema, value, length), list)
 }
 
-/// A column that was cast: to the type that it has, but Spark sees no column any more.
+/// Wraps a CHAR column that was cast to its own type, because Spark no longer treats it as a
+/// column.
 pub(crate) fn cast_column(schema: &Schema, value: TypedExpr) -> TypedExpr {
     match column_length(schema, &value) {
         Some(_) => TypedExpr { expr: cast(value.expr, value.data_type.clone()), ..value },
@@ -62,12 +66,13 @@ fn constant_length(value: &TypedExpr) -> Option<u32> {
     }
 }
 
-/// A null of type string, as CAST gives one. With a bare NULL, IN has no type of its own yet where Spark pads.
+/// Whether the value is a null of type STRING, as CAST makes it. For a bare NULL the list of IN has
+/// no type yet where Spark pads.
 fn is_null_text(value: &TypedExpr) -> bool {
     matches!(value.expr, Expr::Literal(ScalarValue::Utf8(None), _)) && value.data_type == DataType::Utf8
 }
 
-/// A constant, or a column whose values all have a length already, padded to one.
+/// Pads a constant, or a column whose values all have a fixed length.
 fn padded(schema: &Schema, value: TypedExpr, length: u32) -> TypedExpr {
     match (&value.expr, column_length(schema, &value)) {
         (Expr::Literal(ScalarValue::Utf8(Some(text)), _), _) => {

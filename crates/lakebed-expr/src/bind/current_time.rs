@@ -1,4 +1,4 @@
-//! Functions of the time of a call, such as `current_date()`, become literals in the text. Read [`with_current_time`] first.
+//! Calls such as `current_date()` become literals in the text. Read [`with_current_time`] first.
 
 use lakebed_core::Result;
 
@@ -6,14 +6,15 @@ use super::literal;
 use crate::syntax::parse::parse;
 use crate::syntax::tree::{Kind, Node};
 
-/// What an expression may ask of its surroundings.
+/// The context of an expression.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The time of the call, for `current_timestamp()` and its like; without it they are refused.
+    /// The time of the call, for `current_timestamp()` and similar functions. Without it these
+    /// functions are refused.
     pub now_ms: Option<i64>,
 }
 
-/// The text with calls such as `current_date()` replaced by what they answer at the time of the call.
+/// Replaces calls such as `current_date()` in a text by their values at the time of the call.
 pub(crate) fn with_current_time(text: &str, options: &Options) -> Result<String> {
     let Some(now_ms) = options.now_ms else { return Ok(text.to_string()) };
     let node = parse(text)?;

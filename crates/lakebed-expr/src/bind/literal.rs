@@ -1,6 +1,8 @@
-//! Literals: numbers with Spark's types, `DATE '…'` and its like, and the time of a call written as one.
+//! Literals: numbers with Spark's types, literals such as `DATE '…'`, and the literal of the
+//! current time.
 //!
-//! Read [`number`] first; intervals are in `interval`, the reading of dates and times in `text_value`.
+//! The module `syntax::interval` reads intervals, and `evaluate::text_value` reads dates and times.
+//! Read [`number`] first.
 
 use datafusion_common::ScalarValue;
 
@@ -9,7 +11,8 @@ use crate::evaluate::text_value::{parse_date, parse_decimal, parse_timestamp, pa
 use crate::syntax::lex::Suffix;
 use crate::types;
 
-/// A number as written: the smallest of int, long and decimal that holds it, or what its suffix says.
+/// Returns the value of a number: the smallest of INT, BIGINT and DECIMAL that holds it, or the
+/// type of its suffix.
 pub(crate) fn number(digits: &str, suffix: Suffix) -> Option<ScalarValue> {
     let whole = !digits.contains(['.', 'e', 'E']);
     match suffix {
@@ -28,7 +31,7 @@ pub(crate) fn number(digits: &str, suffix: Suffix) -> Option<ScalarValue> {
     }
 }
 
-/// A decimal with as many digits as are written.
+/// Returns a decimal with as many digits as the text has.
 fn decimal(digits: &str) -> Option<ScalarValue> {
     let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
     let (whole, fraction) = mantissa.trim_start_matches(['-', '+']).split_once('.').unwrap_or((mantissa, ""));
@@ -52,7 +55,7 @@ pub(crate) fn typed_literal(word: &str, text: &str) -> Result<ScalarValue, Strin
 }
 
 fn bytes(digits: &str) -> Option<Vec<u8>> {
-    // A leading zero may be left out.
+    // A leading zero may be omitted.
     let digits = if digits.len() % 2 == 1 { format!("0{digits}") } else { digits.to_string() };
     if !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
         return None;
@@ -60,7 +63,7 @@ fn bytes(digits: &str) -> Option<Vec<u8>> {
     digits.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
-/// The literal of what a function of the time answers at this time.
+/// Returns the literal that a function such as `now` stands for at this time.
 pub(crate) fn current_time_literal(name: &str, args: usize, now_micros: i64) -> Option<String> {
     if args > 0 {
         return None;

@@ -1,5 +1,6 @@
-//! The fields of `_metadata` in conditions, such as `_metadata.row_id`, under the names that Spark has for them. A table that has a column
-//! `_metadata` keeps that name for it. Read [`scan_schema`] first.
+//! The column `_metadata` in conditions. Its fields, such as `_metadata.row_id`, have the names
+//! that Spark gives them. If a table has a column `_metadata`, the name means that column. Read
+//! [`scan_schema`] first.
 
 use std::sync::Arc;
 
@@ -9,10 +10,10 @@ use lakebed_core::schema::StructType;
 
 use super::schema::filter_schema;
 
-/// The column whose fields tell about rows.
+/// The column with metadata of rows and files.
 pub const METADATA_COLUMN: &str = "_metadata";
 
-/// Its fields and their types.
+/// The fields of the column and their types.
 const FIELDS: [(&str, DataType); 5] = [
     ("file_path", DataType::Utf8),
     ("file_size", DataType::Int64),
@@ -21,7 +22,7 @@ const FIELDS: [(&str, DataType); 5] = [
     ("row_commit_version", DataType::Int64),
 ];
 
-/// The schema of the conditions on a table: its columns, and `_metadata` if the text names it.
+/// Returns the schema of conditions on a table: its columns, and `_metadata` if the text names it.
 pub fn scan_schema(table: &StructType, text: &str) -> Result<Schema> {
     let schema = filter_schema(table)?;
     if has_own(table) || !text.to_ascii_lowercase().contains(METADATA_COLUMN) {
@@ -32,13 +33,14 @@ pub fn scan_schema(table: &StructType, text: &str) -> Result<Schema> {
     Ok(Schema::new(schema.fields().iter().cloned().chain([Arc::new(of_rows)]).collect::<Vec<_>>()))
 }
 
-/// What the path of a condition asks of rows, if it does not lead to a column of the table: nothing if it asks for all at once.
+/// Returns the field of `_metadata` that a path names, if it does not lead to a column of the
+/// table. The inner `None` means that the path names `_metadata` itself.
 pub fn metadata_field<'p>(table: &StructType, path: &'p [String]) -> Option<Option<&'p str>> {
     let (first, fields) = path.split_first()?;
     (first == METADATA_COLUMN && !has_own(table)).then(|| fields.first().map(String::as_str))
 }
 
-/// Whether the table has a column of that name.
+/// Whether the table has a column `_metadata`.
 fn has_own(table: &StructType) -> bool {
     table.fields.iter().any(|field| field.name.eq_ignore_ascii_case(METADATA_COLUMN))
 }

@@ -1,4 +1,5 @@
-//! Syntax tree to typed expression: names become columns of a schema, operators and functions get Spark's types and coercions.
+//! The binder makes typed expressions of syntax trees. Names become columns of a schema. Operators
+//! and functions get Spark's types and coercions.
 //!
 //! Read [`binder::Binder`] first.
 

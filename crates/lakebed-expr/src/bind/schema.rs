@@ -7,10 +7,10 @@ use lakebed_core::Result;
 use lakebed_core::schema::arrow::schema_to_arrow;
 use lakebed_core::schema::{DataType as DeltaType, PrimitiveType, StructType};
 
-/// Under which key a field of a filter's schema keeps its number of characters.
+/// The key in a field's metadata that holds the number of characters of a CHAR column.
 const LENGTH: &str = "lakebed.char.length";
 
-/// The schema for which filters on a table are parsed: with the lengths of its CHAR columns.
+/// Returns the schema for filters on a table. It holds the lengths of CHAR columns.
 pub fn filter_schema(table: &StructType) -> Result<Schema> {
     let arrow = schema_to_arrow(table)?;
     let with_length = |(field, of_table): (&Field, &DeltaType)| match of_table {
@@ -24,7 +24,7 @@ pub fn filter_schema(table: &StructType) -> Result<Schema> {
     Ok(Schema::new(fields))
 }
 
-/// The field with the length of another.
+/// Copies the length of a CHAR column to another field.
 fn keep_length(field: Field, of: &Field) -> Field {
     match of.metadata().get_key_value(LENGTH) {
         Some((key, length)) => field.with_metadata([(key.clone(), length.clone())].into()),
@@ -37,8 +37,8 @@ pub(crate) fn char_length(field: &Field) -> Option<u32> {
     field.metadata().get(LENGTH)?.parse().ok()
 }
 
-/// The schema that filters are bound to: every field is nullable. A file may hold nulls where its table
-/// says that it does not, and a filter must not lose such rows.
+/// Returns the schema that filters are bound to. Every field is nullable. A file may hold nulls
+/// although its table declares none, and a filter must not lose such rows.
 pub fn nullable(schema: &Schema) -> Schema {
     let keep_length = |field: &FieldRef| Arc::new(keep_length(nullable_field(field).as_ref().clone(), field));
     Schema::new(schema.fields().iter().map(keep_length).collect::<Fields>())

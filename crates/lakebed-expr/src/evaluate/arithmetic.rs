@@ -1,7 +1,9 @@
-//! `+ - * / % DIV` and their `try_` twins: overflow and division by zero are errors (or null), decimals have Spark's shapes.
+//! The operators `+ - * / % DIV` and their `try_` variants. Overflow and division by zero are
+//! errors, or null for the `try_` variants. Decimal results have Spark's precision and scale.
 //!
-//! The binder brings both sides to one type first and chooses the result type; the arithmetic of dates and intervals is in
-//! `time_arithmetic`. Read [`operation`] first.
+//! The module `function::operator` casts both operands to one type and chooses the type of the
+//! result. The module `time_arithmetic` computes with dates and intervals. Read [`operation`]
+//! first.
 
 use std::sync::Arc;
 
@@ -54,7 +56,8 @@ static WHOLE_DIVIDE: KernelSpec =
 static TRY_WHOLE_DIVIDE: KernelSpec =
     KernelSpec::total("div", |input| run(input, Binary::WholeDivide, true)).not_strict().monotonic(QUOTIENT);
 
-/// The kernel of an operator on two values of one number type (decimals may differ).
+/// Returns the kernel call of an operator on two values of one numeric type. Decimals may differ in
+/// precision and scale.
 pub(crate) fn operation(operator: Binary, left: Expr, right: Expr, output: DataType, try_: bool) -> Option<Expr> {
     let spec = match (operator, try_) {
         (Binary::Add, false) => &ADD,
@@ -91,7 +94,7 @@ fn run(input: &KernelInput<'_>, operator: Binary, try_: bool) -> DfResult<ArrayR
             each::<DurationMicrosecondType, _, _>(input, operator, try_, |a, b| whole_number(operator, a, b))
         }
         (DataType::Float32, _) => each::<Float32Type, _, _>(input, operator, try_, |a, b| {
-            // Rounding a double to a float gives what float arithmetic gives.
+            // Rounding a double to a float gives the result of float arithmetic.
             float(operator, f64::from(a), f64::from(b)).map(|value| value as f32)
         }),
         (DataType::Float64, _) => each::<Float64Type, _, _>(input, operator, try_, |a, b| float(operator, a, b)),
@@ -128,7 +131,7 @@ fn float(operator: Binary, a: f64, b: f64) -> Option<f64> {
     }
 }
 
-/// Computes row by row; `None` of the operation is null or an error.
+/// Computes the operation for each row. If it returns `None`, the result is null or an error.
 fn each<T: ArrowPrimitiveType, F, O>(input: &KernelInput<'_>, operator: Binary, try_: bool, compute: F) -> DfResult<ArrayRef>
 where
     F: Fn(T::Native, T::Native) -> Option<O>,
@@ -143,7 +146,7 @@ where
     Ok(Arc::new(rows.with_data_type(input.output.clone())))
 }
 
-/// Computes where neither side is null.
+/// Computes the rows in which neither side is null.
 pub(crate) fn zip<A: ArrowPrimitiveType, B: ArrowPrimitiveType, T: ArrowPrimitiveType>(
     left: &PrimitiveArray<A>,
     right: &PrimitiveArray<B>,
@@ -158,7 +161,8 @@ pub(crate) fn zip<A: ArrowPrimitiveType, B: ArrowPrimitiveType, T: ArrowPrimitiv
     values.collect::<DfResult<PrimitiveArray<T>>>()
 }
 
-/// Whether a whole number goes into two others as often, so that the remainder rises between them; of other numbers it is not known.
+/// Whether the least and the greatest dividend have the same integral quotient. The remainder then
+/// increases between them. The answer is null for numbers other than integers.
 fn same_quotient(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     if !types::is_whole_number(input.array(0)?.data_type()) {
         return Ok(new_null_array(&DataType::Boolean, input.rows));
@@ -198,7 +202,7 @@ struct DecimalShape {
     left: i8,
     right: i8,
     scale: i8,
-    /// The first number that has too many digits.
+    /// The smallest number that has too many digits.
     limit: i256,
 }
 

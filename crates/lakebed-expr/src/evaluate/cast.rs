@@ -1,7 +1,9 @@
-//! CAST and TRY_CAST with Spark's ANSI rules: text is read and written as Spark does, and what does not fit is an error.
+//! CAST and TRY_CAST with Spark's ANSI rules. Text is read and written as Spark does. A value that
+//! does not fit is an error.
 //!
-//! Widening of numbers, which cannot fail, is left to Arrow's own cast so that DataFusion understands it. The reading and writing
-//! of single values is in `text_value`. Read [`cast`] first.
+//! Arrow's own cast widens numbers, because it cannot fail and DataFusion understands it. The
+//! module `scalar_cast` casts columns without nested values. Nested values are cast here; the
+//! fields of structs are matched by position, whatever their names. Read [`cast`] first.
 
 use std::sync::Arc;
 
@@ -27,7 +29,8 @@ static INCREASING_TRY_CAST: KernelSpec =
     KernelSpec::total("try_cast", |input| convert(input, true)).not_strict().monotonic(&[Monotonicity::Increasing]);
 static TOTAL_CAST: KernelSpec = KernelSpec::total("cast", |input| convert(input, false)).monotonic(&[Monotonicity::Increasing]);
 
-/// The expression that brings a value from one type to another; `None` if Spark knows no such cast.
+/// Returns the expression that casts a value from one type to another, or `None` if Spark has no
+/// such cast.
 pub(crate) fn cast(value: Expr, from: &DataType, to: &DataType, try_: bool) -> Option<Expr> {
     if from == to {
         return Some(value);
@@ -52,7 +55,7 @@ fn convert(input: &KernelInput<'_>, try_: bool) -> DfResult<ArrayRef> {
     convert_array(input.array(0)?, input.output, try_)
 }
 
-/// Casts a column; what cannot be cast is null or an error.
+/// Casts a column. A value that cannot be cast becomes null with `try_` and is an error otherwise.
 pub(crate) fn convert_array(array: &ArrayRef, to: &DataType, try_: bool) -> DfResult<ArrayRef> {
     match (array.data_type(), to) {
         (from, to) if from == to => Ok(array.clone()),
@@ -63,7 +66,7 @@ pub(crate) fn convert_array(array: &ArrayRef, to: &DataType, try_: bool) -> DfRe
     }
 }
 
-/// A column with its parts cast, each for itself.
+/// Casts a column of arrays, maps or structs to a type of the same shape.
 fn convert_nested(array: &ArrayRef, to: &DataType, try_: bool) -> DfResult<ArrayRef> {
     match (array.data_type(), to) {
         (DataType::Struct(_), DataType::Struct(fields)) => {
@@ -93,13 +96,14 @@ fn convert_nested(array: &ArrayRef, to: &DataType, try_: bool) -> DfResult<Array
     }
 }
 
-/// The same lists or maps without elements that belong to none of them: those could make a cast fail.
+/// Removes elements that belong to no list or map of the column, because the cast could fail on
+/// them.
 fn without_hidden(array: &ArrayRef) -> DfResult<ArrayRef> {
     let rows = UInt32Array::from_iter_values(0..u32::try_from(array.len()).unwrap_or(u32::MAX));
     Ok(take(array, &rows, None)?)
 }
 
-/// A column as text: `[1, null]`, `{a -> 1}`, `{1, x}`.
+/// Casts a column to text: `[1, null]`, `{a -> 1}`, `{1, x}`.
 fn nested_to_text(array: &ArrayRef) -> DfResult<ArrayRef> {
     let text = |part: &ArrayRef| Ok::<StringArray, _>(convert_array(part, &DataType::Utf8, false)?.as_string::<i32>().clone());
     match array.data_type() {
@@ -135,7 +139,7 @@ fn shown(texts: &StringArray, row: usize) -> String {
     if texts.is_valid(row) { texts.value(row).to_owned() } else { "null".to_owned() }
 }
 
-/// Where the elements of a row are.
+/// The range of the elements of a row.
 fn range(offsets: &[i32], row: usize) -> std::ops::Range<usize> {
     let at = |row: usize| offsets.get(row).map_or(0, |offset| offset.unsigned_abs() as usize);
     at(row)..at(row + 1)

@@ -1,11 +1,12 @@
-//! Which casts Spark knows, and which of them keep the order of values or never fail. Read [`can_cast`] first.
+//! The casts that Spark has, and which of them are monotonic or never fail. Read [`can_cast`]
+//! first.
 
 use arrow_schema::DataType;
 
 use super::nested::map_types;
 use crate::types;
 
-/// Whether every number of the first type is one of the second, with the same order.
+/// Whether the second type has every number of the first type, in the same order.
 pub(crate) fn widens(from: &DataType, to: &DataType) -> bool {
     match (types::digits(from), types::digits(to)) {
         (Some((p1, s1)), Some((p2, s2))) if types::is_decimal(to) => s2 >= s1 && (p2 as i8 - s2) >= (p1 as i8 - s1),
@@ -15,7 +16,7 @@ pub(crate) fn widens(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Whether Spark knows a cast from one type to another.
+/// Whether Spark has a cast from one type to another.
 pub fn can_cast(from: &DataType, to: &DataType) -> bool {
     from == to || widens(from, to) || allowed(from, to)
 }
@@ -39,7 +40,7 @@ pub(crate) fn allowed(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Whether Spark knows a cast from an array, map or struct to another type.
+/// Whether Spark has a cast from an array, map or struct to another type.
 fn nested_allowed(from: &DataType, to: &DataType) -> bool {
     use DataType::{List, Map, Struct, Utf8};
     match (from, to) {
@@ -50,7 +51,8 @@ fn nested_allowed(from: &DataType, to: &DataType) -> bool {
         }
         (List(element), List(wanted)) => can_cast(element.data_type(), wanted.data_type()),
         (Map(_, _), Map(_, _)) => match (map_types(from), map_types(to)) {
-            // A key that cannot be cast could not be null instead. To text everything can be cast that can be cast at all.
+            // A key cannot become null, so the cast of keys must not fail. A cast to text never
+            // fails.
             (Some((key, value)), Some((to_key, to_value))) => {
                 let is_safe = key == to_key || widens(key, to_key) || never_fails(key, to_key) || *to_key == Utf8;
                 is_safe && can_cast(key, to_key) && can_cast(value, to_value)
@@ -61,7 +63,7 @@ fn nested_allowed(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// The types of fields, of elements, or of keys and values.
+/// The types of the fields, of the elements, or of the keys and values.
 fn part_types(data_type: &DataType) -> Vec<&DataType> {
     match data_type {
         DataType::Struct(fields) => fields.iter().map(|field| field.data_type()).collect(),
@@ -70,13 +72,14 @@ fn part_types(data_type: &DataType) -> Vec<&DataType> {
     }
 }
 
-/// Whether a greater value stays greater or becomes equal. Text keeps no order, except as bytes.
+/// Whether the cast is increasing: a greater value never becomes a smaller one. Casts from and to
+/// text are not increasing, except a cast to bytes.
 pub(crate) fn is_increasing(from: &DataType, to: &DataType) -> bool {
     let text = |t: &DataType| matches!(t, DataType::Utf8 | DataType::Boolean);
     (!text(from) && !text(to) && !from.is_nested()) || (from, to) == (&DataType::Utf8, &DataType::Binary)
 }
 
-/// Whether there is a counterpart to every value.
+/// Whether the cast succeeds for every value.
 pub(crate) fn never_fails(from: &DataType, to: &DataType) -> bool {
     (types::is_timestamp(from) && (types::is_timestamp(to) || *to == DataType::Date32))
         || (from, to) == (&DataType::Utf8, &DataType::Binary)

@@ -1,4 +1,4 @@
-//! Expressions are compiled against the schema of a batch. Read [`compile`] first.
+//! Compiles expressions for the schema of a batch. Read [`compile`] first.
 
 use std::sync::{Arc, LazyLock};
 
@@ -15,7 +15,7 @@ use lakebed_core::{Error, Result};
 use super::float_compare::FloatComparison;
 use super::short_circuit::ShortCircuit;
 
-/// What datafusion-spark's functions ask for.
+/// The options that the functions of datafusion-spark need.
 static SPARK_OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
     let mut options = ConfigOptions::default();
     options.execution.enable_ansi_mode = true;
@@ -23,7 +23,7 @@ static SPARK_OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
     Arc::new(options)
 });
 
-/// An expression ready to run on batches of this schema.
+/// Compiles an expression for batches of this schema.
 pub(crate) fn compile(expr: &Expr, schema: &Schema) -> DfResult<Arc<dyn PhysicalExpr>> {
     let schema = DFSchema::try_from(schema.clone())?;
     let mut surroundings = ExecutionProps::new();
@@ -37,14 +37,14 @@ pub(crate) fn compile(expr: &Expr, schema: &Schema) -> DfResult<Arc<dyn Physical
     Ok(guarded.data)
 }
 
-/// A filter's error for the caller, who knows the filter as text.
+/// Makes the error for the caller, who knows the expression by its text.
 pub(crate) fn evaluation_error(text: &str, error: &datafusion_common::DataFusionError) -> Error {
     let message = error.strip_backtrace();
     let message = message.strip_prefix("Execution error: ").unwrap_or(&message);
     Error::predicate(format!("the expression `{text}` failed: {message}"))
 }
 
-/// The result of compiling, with the text for the error.
+/// Compiles an expression. The text is for the error.
 pub(crate) fn compile_for(text: &str, expr: &Expr, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
     compile(expr, schema).map_err(|error| evaluation_error(text, &error))
 }

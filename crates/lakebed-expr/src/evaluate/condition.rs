@@ -1,4 +1,5 @@
-//! Conditions on the rows of a batch: the rows for which they are true, and those for which they are not known to be false.
+//! Evaluates conditions on the rows of a batch: for which rows they are true, may be true, or are
+//! null.
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_select::filter::prep_null_mask_filter;
@@ -8,7 +9,7 @@ use datafusion_physical_expr::PhysicalExpr;
 use super::kernel::fail;
 use crate::types;
 
-/// For each row of a batch whether a condition is true; null counts as false.
+/// Returns for each row of a batch whether a condition is true. Null counts as false.
 pub(crate) fn true_rows(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfResult<BooleanArray> {
     let found = condition.evaluate(batch)?.into_array(batch.num_rows())?;
     Ok(match booleans(&found)? {
@@ -17,7 +18,7 @@ pub(crate) fn true_rows(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> Df
     })
 }
 
-/// For each row of a batch whether a condition may be true; null counts as true.
+/// Returns for each row of a batch whether a condition is true or null.
 pub(crate) fn true_or_null_rows(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfResult<BooleanArray> {
     let found = condition.evaluate(batch)?.into_array(batch.num_rows())?;
     let found = booleans(&found)?;
@@ -27,7 +28,7 @@ pub(crate) fn true_or_null_rows(condition: &dyn PhysicalExpr, batch: &RecordBatc
     })
 }
 
-/// For each row of a batch whether a condition is null.
+/// Returns for each row of a batch whether a condition is null.
 pub(crate) fn null_rows(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DfResult<BooleanArray> {
     let found = condition.evaluate(batch)?.into_array(batch.num_rows())?;
     Ok((0..found.len()).map(|row| Some(found.is_null(row))).collect())

@@ -1,7 +1,8 @@
-//! A call whose arguments are the same for all rows is computed once.
+//! A function is computed once if its arguments are the same for all rows.
 //!
-//! Arguments can turn out to be so while a batch is computed: a CASE is a constant where all rows take the same branch. Functions of
-//! libraries meet that seldom, and `concat_ws` of datafusion-spark 55 reads beyond its arguments then.
+//! Arguments may turn out to be constant while a batch is evaluated: a CASE is constant if all rows
+//! take the same branch. Functions of libraries rarely meet this case. `concat_ws` of
+//! datafusion-spark 55 then reads beyond its arguments.
 
 use std::sync::Arc;
 
@@ -9,11 +10,11 @@ use arrow_schema::{DataType, FieldRef};
 use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature};
 
-/// A function that sees one row where all its arguments are constants.
+/// A function that is called with one row if all its arguments are constants.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ByOneRow(Arc<ScalarUDF>);
 
-/// The same function, computed once for constants.
+/// Wraps a function so that it is computed once for constant arguments.
 pub(crate) fn by_one_row(function: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(ByOneRow(function)))
 }

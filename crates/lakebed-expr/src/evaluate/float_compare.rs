@@ -1,7 +1,8 @@
-//! Floats compared with a literal in one pass over the column, with the meaning of [`compare`](crate::function::compare): NaN above all numbers,
-//! -0.0 equal to 0.0.
+//! Comparisons of floats with a literal in one pass over the column. They mean the same as
+//! [`compare`](crate::function::compare): NaN is greater than all numbers, and -0.0 equals 0.0.
 //!
-//! The literal is a number, so one comparison in hardware is enough, and a test for NaN where the value must be greater.
+//! The literal is a number. So one comparison by the hardware is enough, together with a test for
+//! NaN where the value must be greater.
 
 use std::fmt::{Debug, Display, Formatter};
 use std::hash::{Hash, Hasher};
@@ -29,7 +30,7 @@ pub(crate) struct FloatComparison {
 }
 
 impl FloatComparison {
-    /// The same comparison as this one, if it compares a float with a number.
+    /// Returns the fast form of a comparison, if it compares a float with a number.
     pub(crate) fn instead_of(node: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let binary = node.downcast_ref::<BinaryExpr>()?;
         let of = |value: &Arc<dyn PhysicalExpr>, number: &Arc<dyn PhysicalExpr>, operator: Operator| {
@@ -61,7 +62,7 @@ fn holds<T: ArrowPrimitiveType<Native: Into<f64>>>(values: &PrimitiveArray<T>, t
     BooleanArray::from_unary(values, |value| test(value.into()))
 }
 
-/// The float that an expression brings to one form.
+/// The operand of an expression that normalizes a float.
 fn value_below_normalization(expr: &Arc<dyn PhysicalExpr>) -> Option<&Arc<dyn PhysicalExpr>> {
     let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
     let inner: &dyn std::any::Any = call.fun().inner().as_ref();
@@ -69,7 +70,7 @@ fn value_below_normalization(expr: &Arc<dyn PhysicalExpr>) -> Option<&Arc<dyn Ph
     call.args().first().filter(|_| std::ptr::eq(kernel.spec, &NORMALIZE_FLOAT))
 }
 
-/// The number that a literal is: neither null nor NaN.
+/// The number of a literal that is neither null nor NaN.
 fn number_of(expr: &Arc<dyn PhysicalExpr>) -> Option<f64> {
     let number = match expr.downcast_ref::<Literal>()?.value() {
         ScalarValue::Float32(Some(number)) => f64::from(*number),

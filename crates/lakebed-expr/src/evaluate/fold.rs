@@ -1,4 +1,4 @@
-//! Expressions without columns are replaced by their values. Read [`fold`] first.
+//! Constant folding: an expression without columns is replaced by its value. Read [`fold`] first.
 
 use std::sync::{Arc, LazyLock};
 
@@ -11,7 +11,7 @@ use datafusion_expr::{ColumnarValue, Expr};
 use super::compile::compile;
 use super::kernel::fail;
 
-/// An expression without columns replaced by its value; others stay as they are.
+/// Replaces an expression without columns by its value. Other expressions stay as they are.
 pub(crate) fn fold(expr: Expr) -> DfResult<Expr> {
     if matches!(expr, Expr::Literal(_, _)) || !is_constant(&expr) {
         return Ok(expr);
@@ -19,7 +19,8 @@ pub(crate) fn fold(expr: Expr) -> DfResult<Expr> {
     value_of(&expr).map(|value| Expr::Literal(value, None))
 }
 
-/// The same, but an expression that fails stays: it may stand where it is never computed.
+/// Folds an expression unless it fails. A failing expression stays, because it may never be
+/// evaluated where it stands.
 pub(crate) fn fold_if_possible(expr: Expr) -> Expr {
     match fold(expr.clone()) {
         Ok(folded) => folded,

@@ -1,7 +1,9 @@
-//! Functions of our own as nodes of DataFusion expressions: what Spark does and Arrow's kernels do not.
+//! Lakebed's own functions as nodes of DataFusion expressions. They compute what Spark has and
+//! Arrow's kernels do not have.
 //!
-//! The binder brings arguments to exact types before it makes such a node, so a kernel needs no signature: it knows its result
-//! type and runs. The kernels themselves stand in `cast`, `arithmetic`, `nested` and `function`. Read [`Kernel`] first.
+//! The binder casts arguments to exact types before it makes such a node. So a kernel needs no
+//! signature; it knows the type of its result. The kernels themselves are in `cast`, `arithmetic`,
+//! `nested` and in the room `function`. Read [`Kernel`] first.
 
 use std::hash::{Hash, Hasher};
 
@@ -11,43 +13,47 @@ use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
-/// What a kernel is, apart from the type of its result.
+/// The properties of a kernel, except for the type of its result.
 pub(crate) struct KernelSpec {
-    /// The name that messages and plans show.
+    /// The name of the kernel in messages and plans.
     pub(crate) name: &'static str,
-    /// Whether some values make it fail, so that it must not see rows that a condition before it has ruled out.
+    /// Whether the kernel fails for some values. It must then not be evaluated on rows that an
+    /// earlier condition has excluded.
     pub(crate) may_fail: bool,
-    /// The kernel that answers null where this one fails.
+    /// The variant of the kernel that returns null where this one fails.
     pub(crate) try_spec: Option<&'static KernelSpec>,
     /// Whether the result is null exactly when an argument is.
     pub(crate) strict: bool,
-    /// How many arguments, from the first on, make the result null wherever they are null.
+    /// The number of leading arguments that make the result null if they are null.
     pub(crate) null_args: usize,
-    /// How the result follows each argument; an argument that is not listed is of no order.
+    /// The monotonicity in each argument. An argument that is not listed has none.
     pub(crate) monotonicity: &'static [Monotonicity],
-    /// If the order holds only between some arguments: the kernel that says of the least and the greatest ones, in this order, whether it
-    /// holds between them.
+    /// A kernel for functions that are monotonic only on some ranges. It gets the least and then
+    /// the greatest arguments, and returns whether the function is monotonic between them.
     pub(crate) monotonic_if: Option<&'static KernelSpec>,
-    /// Computes the result, one value a row; the arguments have as many values.
+    /// Computes the result, one value per row. Each argument has one value per row.
     pub(crate) run: fn(&KernelInput<'_>) -> DfResult<ArrayRef>,
 }
 
-/// How a result follows an argument while the other arguments stay as they are.
+/// How the result changes with one argument while the other arguments stay the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Monotonicity {
     /// A greater argument gives no smaller result.
     Increasing,
     /// A greater argument gives no greater result.
     Decreasing,
-    /// There is an order among the other arguments only as long as this one is the same for all rows.
+    /// The monotonicity in the other arguments holds only while this argument is the same for all
+    /// rows.
     Constant,
-    /// As `Increasing`, as long as the argument is not NaN.
+    /// As `Increasing` if the argument is not NaN.
     IncreasingUnlessNan,
-    /// Increasing where the other argument is a positive constant, falling where it is a negative one.
+    /// Increasing if the other argument is a positive constant, and decreasing if it is a negative
+    /// one.
     Scaled,
-    /// The result falls up to zero and rises from there, the same on both sides.
+    /// The function is even: the result decreases up to zero, increases from zero, and is the same
+    /// for a value and its negation.
     Even,
-    /// The result is one of the arguments, as many as there are.
+    /// The result is one of the arguments. The function takes any number of them.
     Chosen,
 }
 
@@ -66,44 +72,44 @@ impl KernelSpec {
         }
     }
 
-    /// The same, following its arguments in this way.
+    /// Sets the monotonicity in each argument.
     pub(crate) const fn monotonic(self, monotonicity: &'static [Monotonicity]) -> KernelSpec {
         KernelSpec { monotonicity, ..self }
     }
 
-    /// The same, following its arguments only between those of which this kernel says so.
+    /// Makes the monotonicity hold only on ranges for which this kernel returns true.
     pub(crate) const fn monotonic_if(self, monotonic_if: &'static KernelSpec) -> KernelSpec {
         KernelSpec { monotonic_if: Some(monotonic_if), ..self }
     }
 
-    /// The same, but only so many arguments, from the first on, make the result null where they are null.
+    /// Makes only the leading `null_args` arguments null-propagating.
     pub(crate) const fn with_null_args(self, null_args: usize) -> KernelSpec {
         KernelSpec { strict: false, null_args, ..self }
     }
 
-    /// The same, but some values make it fail.
+    /// Declares that the kernel fails for some values.
     pub(crate) const fn fallible(self) -> KernelSpec {
         KernelSpec { may_fail: true, ..self }
     }
 
-    /// The same, but null also for other reasons.
+    /// Declares that the result may be null although no argument is.
     pub(crate) const fn not_strict(self) -> KernelSpec {
         KernelSpec { strict: false, ..self }
     }
 
-    /// The same, with the kernel that answers null where this one fails.
+    /// Declares that the kernel may fail, and sets the variant that returns null there.
     pub(crate) const fn with_try(self, try_spec: &'static KernelSpec) -> KernelSpec {
         KernelSpec { may_fail: true, try_spec: Some(try_spec), ..self }
     }
 
-    /// A call of this kernel.
+    /// Makes a call of this kernel.
     pub(crate) fn call(&'static self, args: Vec<Expr>, output: DataType) -> Expr {
         let kernel = Kernel { spec: self, output, signature: Signature::variadic_any(Volatility::Immutable) };
         Expr::ScalarFunction(ScalarFunction::new_udf(ScalarUDF::new_from_impl(kernel).into(), args))
     }
 }
 
-/// The arguments of one evaluation.
+/// The arguments of one evaluation of a kernel.
 pub(crate) struct KernelInput<'a> {
     pub(crate) arrays: &'a [ArrayRef],
     values: &'a [ColumnarValue],
@@ -112,12 +118,12 @@ pub(crate) struct KernelInput<'a> {
 }
 
 impl KernelInput<'_> {
-    /// The argument at this place.
+    /// Returns the argument at this index.
     pub(crate) fn array(&self, index: usize) -> DfResult<&ArrayRef> {
         self.arrays.get(index).ok_or_else(|| fail("an argument is missing"))
     }
 
-    /// The text at this place if it is the same for all rows.
+    /// Returns the text at this index if it is the same for all rows.
     pub(crate) fn constant_text(&self, index: usize) -> Option<&str> {
         match self.values.get(index) {
             Some(ColumnarValue::Scalar(ScalarValue::Utf8(Some(text)))) => Some(text),
@@ -126,7 +132,7 @@ impl KernelInput<'_> {
     }
 }
 
-/// An error while rows are computed.
+/// Makes an error of the evaluation.
 pub(crate) fn fail(message: impl Into<String>) -> datafusion_common::DataFusionError {
     datafusion_common::DataFusionError::Execution(message.into())
 }
@@ -140,7 +146,7 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// The kernel that an expression calls, and its arguments.
+    /// Returns the kernel that an expression calls, and its arguments.
     pub(crate) fn of(expr: &Expr) -> Option<(&Kernel, &[Expr])> {
         let Expr::ScalarFunction(call) = expr else { return None };
         let inner: &dyn std::any::Any = call.func.inner().as_ref();
@@ -186,7 +192,7 @@ impl ScalarUDFImpl for Kernel {
         let constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if constant { 1 } else { args.number_rows };
         if rows == 0 {
-            // Kernels look at the first value of arguments that are the same for all rows.
+            // Kernels read the first value of constant arguments, so there must be a row.
             return Ok(ColumnarValue::Array(new_empty_array(&self.output)));
         }
         let arrays: Vec<ArrayRef> = args.args.iter().map(|arg| arg.to_array(rows)).collect::<DfResult<_>>()?;

@@ -1,7 +1,8 @@
-//! Functions that DataFusion and datafusion-spark compute as Spark does.
+//! The functions of DataFusion and datafusion-spark whose results are Spark's.
 //!
-//! Both know more functions than stand here; one is listed once its answers have been compared with Spark's documentation. Where
-//! both have a name, datafusion-spark's counts. Read [`FUNCTIONS`] first.
+//! Both libraries have more functions. A function is listed here after its results have been
+//! compared with Spark's documentation. If both libraries have a name, the function of
+//! datafusion-spark is used. Read [`FUNCTIONS`] first.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -11,7 +12,8 @@ use datafusion_expr::ScalarUDF;
 
 use super::constant_call::by_one_row;
 
-/// Spark's name, the name in the registry, and the type every argument is brought to first, if that is fixed.
+/// Spark's name of the function, its name in the registry, and the type that every argument is cast
+/// to first, if there is such a type.
 pub(crate) const FUNCTIONS: &[(&str, &str, Option<DataType>)] = &[
     // text
     ("upper", "upper", Some(DataType::Utf8)),
@@ -79,7 +81,7 @@ pub(crate) const FUNCTIONS: &[(&str, &str, Option<DataType>)] = &[
     ("map_values", "map_values", None),
 ];
 
-/// Those that no value makes fail.
+/// The registry names of functions that never fail.
 const TOTAL: &[&str] = &[
     "upper",
     "lower",
@@ -108,7 +110,7 @@ const TOTAL: &[&str] = &[
     "map_values",
 ];
 
-/// Those that may give a value where an argument is null. The others are null there.
+/// The registry names of functions whose result may be other than null if an argument is null.
 const TAKE_NULL: &[&str] = &["concat_ws", "xxhash64", "array"];
 
 pub(crate) static REGISTRY: LazyLock<HashMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
@@ -125,12 +127,13 @@ pub(crate) static REGISTRY: LazyLock<HashMap<String, Arc<ScalarUDF>>> = LazyLock
     registry
 });
 
-/// Whether some values make a function of the registry fail.
+/// Whether a function of the registry fails for some values.
 pub(crate) fn may_fail(name: &str) -> bool {
     !TOTAL.contains(&name) && FUNCTIONS.iter().any(|(_, listed, _)| *listed == name)
 }
 
-/// How many arguments of a function of the registry, from the first on, make it null wherever they are null.
+/// The number of leading arguments of a registry function that make the result null if they are
+/// null.
 pub(crate) fn null_args(name: &str) -> usize {
     let is_listed = FUNCTIONS.iter().any(|(_, listed, _)| *listed == name);
     if is_listed && !TAKE_NULL.contains(&name) { usize::MAX } else { 0 }

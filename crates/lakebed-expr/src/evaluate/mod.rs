@@ -1,4 +1,5 @@
-//! Expressions that run: the kernels that compute what Spark does and Arrow does not, casts, and what compiles expressions.
+//! Evaluation of expressions: kernels that compute what Spark has and Arrow does not, casts,
+//! constant folding, and the compiler.
 //!
 //! Read [`kernel::Kernel`] first.
 

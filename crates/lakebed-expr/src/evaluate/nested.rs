@@ -1,7 +1,8 @@
 //! Fields of structs, elements of arrays, values of maps.
 //!
-//! A field of a null struct is null, whatever the child array holds below. `array[i]` counts from zero and fails outside the
-//! array, `get` gives null there, `element_at` counts from one, and from the end below zero. Read [`field`] and [`item`] first.
+//! A field of a null struct is null, whatever value the child array holds there. `array[i]` counts
+//! from zero and fails outside the array, where `get` returns null. `element_at` counts from one,
+//! and from the end for negative indexes. Read [`field`] and [`item`] first.
 
 use std::sync::Arc;
 
@@ -30,12 +31,12 @@ static TRY_ELEMENT_AT: KernelSpec =
         .not_strict();
 static VALUE: KernelSpec = KernelSpec::total("map_value", value_of_key).not_strict();
 
-/// A field of a struct.
+/// Returns a field of a struct.
 pub(crate) fn field(value: Expr, name: &str, data_type: &DataType) -> Expr {
     FIELD.call(vec![value, lit(name)], data_type.clone())
 }
 
-/// How to reach into an array.
+/// The function or operator that accesses an element of an array.
 #[derive(Clone, Copy)]
 pub(crate) enum ArrayAccess {
     /// `array[i]`.
@@ -48,7 +49,7 @@ pub(crate) enum ArrayAccess {
     TryElementAt,
 }
 
-/// An element of an array; the index is an INT.
+/// Returns an element of an array. The index is an INT.
 pub(crate) fn item(array: Expr, index: Expr, access: ArrayAccess, data_type: &DataType) -> Expr {
     let spec = match access {
         ArrayAccess::Item => &ITEM,
@@ -59,12 +60,12 @@ pub(crate) fn item(array: Expr, index: Expr, access: ArrayAccess, data_type: &Da
     spec.call(vec![array, index], data_type.clone())
 }
 
-/// The value of a key in a map, or null.
+/// Returns the value of a key in a map, or null.
 pub(crate) fn value(map: Expr, key: Expr, data_type: &DataType) -> Expr {
     VALUE.call(vec![map, key], data_type.clone())
 }
 
-/// The key and value types of a map.
+/// Returns the key and value types of a map.
 pub(crate) fn map_types(data_type: &DataType) -> Option<(&DataType, &DataType)> {
     let DataType::Map(entries, _) = data_type else { return None };
     match entries.data_type() {
@@ -73,7 +74,7 @@ pub(crate) fn map_types(data_type: &DataType) -> Option<(&DataType, &DataType)> 
     }
 }
 
-/// The index of a field: exact, else the only one that differs by case alone.
+/// Returns the index of a field: the exact match, or the only field that differs by case alone.
 pub fn field_index(fields: &Fields, name: &str) -> Option<usize> {
     if let Some(index) = fields.iter().position(|field| field.name() == name) {
         return Some(index);
@@ -86,7 +87,7 @@ pub fn field_index(fields: &Fields, name: &str) -> Option<usize> {
     }
 }
 
-/// The names from a column down to a field, if an expression is nothing else.
+/// Returns the path of a column or nested field, if the expression is one.
 pub fn column_path(expr: &Expr) -> Option<Vec<String>> {
     if let Expr::Column(column) = expr {
         return Some(vec![column.name.clone()]);
@@ -108,7 +109,7 @@ fn field_of(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
     Ok(visible(child, parent.nulls())?)
 }
 
-/// The fields of structs; those of a null are null.
+/// Returns the fields of structs. A field of a null struct is null.
 pub fn struct_fields(of: &StructArray) -> Result<Vec<ArrayRef>, ArrowError> {
     of.columns().iter().map(|child| visible(child, of.nulls())).collect()
 }
@@ -119,7 +120,8 @@ fn visible(child: &ArrayRef, of_parent: Option<&NullBuffer>) -> Result<ArrayRef,
     Ok(make_array(child.to_data().into_builder().nulls(nulls).build()?))
 }
 
-/// The place of an element, `None` for one that is null by rule, or an error outside the array.
+/// Returns the position of an element, `None` if the rules make it null, or an error outside the
+/// array.
 fn place(index: i64, len: usize, from_one: bool) -> DfResult<Option<usize>> {
     let length = len as i64;
     let place = match index {
@@ -159,7 +161,8 @@ fn value_of_key(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
                 return None;
             }
             let (start, end) = (maps.value_offsets()[row] as usize, maps.value_offsets()[row + 1] as usize);
-            // Spark keeps the last of several equal keys when it builds a map, and finds the first.
+            // Spark keeps the last of several equal keys when it builds a map, and finds the first
+            // one here.
             (start..end).find(|entry| compare(*entry, row).is_eq()).map(|entry| entry as u64)
         })
         .collect();
@@ -168,7 +171,7 @@ fn value_of_key(input: &KernelInput<'_>) -> DfResult<ArrayRef> {
 
 static SIZE: KernelSpec = KernelSpec::total("size", size);
 
-/// The number of elements or entries.
+/// Returns the number of elements or entries.
 pub(crate) fn count(value: Expr) -> Expr {
     SIZE.call(vec![value], DataType::Int32)
 }

@@ -1,7 +1,7 @@
-//! Floats in the form in which equal values have equal bits: one NaN, and no -0.0.
+//! Normalized floats: equal values have equal bits, so there is one NaN and no -0.0.
 //!
-//! Arrow orders floats by their bits, so comparisons bring them to this form first. `prune` looks through it. Read
-//! [`normalized_float`] first.
+//! Arrow orders floats by their bits, so comparisons normalize them first. `prune` sees through
+//! this step. Read [`normalized_float`] first.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use datafusion_expr::Expr;
 use super::kernel::{Kernel, KernelInput, KernelSpec, Monotonicity};
 use crate::types;
 
-/// A float in the form in which equal values have equal bits.
+/// The kernel that normalizes floats.
 pub(crate) static NORMALIZE_FLOAT: KernelSpec =
     KernelSpec::total("normalize_float", normalize).monotonic(&[Monotonicity::Increasing]);
 
-/// A float in the form in which equal values have equal bits.
+/// Normalizes a float. Values of other types stay as they are.
 pub(crate) fn normalized_float(expr: Expr, data_type: &DataType) -> Expr {
     if !types::is_float(data_type) {
         return expr;
@@ -36,7 +36,7 @@ pub(crate) fn normalized_float(expr: Expr, data_type: &DataType) -> Expr {
     }
 }
 
-/// The value below the form that comparisons need.
+/// Returns the operand of a normalization, or the expression itself.
 pub fn without_normalization(expr: &Expr) -> &Expr {
     match Kernel::of(expr) {
         Some((kernel, [value])) if std::ptr::eq(kernel.spec, &NORMALIZE_FLOAT) => value,

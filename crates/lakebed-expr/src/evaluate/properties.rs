@@ -1,4 +1,4 @@
-//! What is known of calls: whether they may fail, and which arguments make them null.
+//! Properties of calls: whether they may fail, and which null arguments make them null.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use super::kernel::Kernel;
 use super::library;
 
-/// Whether some values make an expression fail.
+/// Whether an expression fails for some values.
 pub(crate) fn may_fail(expr: &Expr) -> bool {
     let failing = expr.exists(|node| {
         Ok(match (Kernel::of(node), node) {
@@ -21,7 +21,7 @@ pub(crate) fn may_fail(expr: &Expr) -> bool {
     failing.unwrap_or(true)
 }
 
-/// Whether a part of a compiled expression may fail.
+/// Whether a compiled expression fails for some values.
 pub(crate) fn compiled_may_fail(expr: &Arc<dyn PhysicalExpr>) -> bool {
     let mut found = false;
     let walked = expr.apply(|node| {
@@ -37,7 +37,7 @@ pub(crate) fn compiled_may_fail(expr: &Arc<dyn PhysicalExpr>) -> bool {
     found || walked.is_err()
 }
 
-/// The arguments of a call that make it null wherever they are null.
+/// The arguments of a call that make it null if they are null.
 pub(crate) fn null_args(expr: &Expr) -> &[Expr] {
     let Expr::ScalarFunction(call) = expr else { return &[] };
     let count = match Kernel::of(expr) {

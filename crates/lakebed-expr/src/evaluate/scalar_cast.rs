@@ -1,4 +1,5 @@
-//! CAST of columns without parts. Numbers are left to Arrow; text is read and written as Spark does. Read [`convert`] first.
+//! CAST of columns without nested values. Arrow casts numbers. Text is read and written as Spark
+//! does. Read [`convert`] first.
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use super::text_value::{
 use crate::calendar::{DAY, SECOND, date_text, timestamp_text};
 use crate::types;
 
-/// Casts a column; what cannot be cast is null or an error.
+/// Casts a column. A value that cannot be cast becomes null with `try_` and is an error otherwise.
 pub(crate) fn convert(array: &ArrayRef, to: &DataType, try_: bool) -> DfResult<ArrayRef> {
     use DataType::{Binary, Boolean, Date32, Decimal128, Float32, Float64, Timestamp, Utf8};
     match (array.data_type(), to) {
@@ -86,7 +87,7 @@ fn arrow(array: &ArrayRef, to: &DataType, try_: bool) -> DfResult<ArrayRef> {
     })
 }
 
-/// The first value that a cast makes null.
+/// Returns the first value that Arrow's cast turns into null.
 fn first_without_counterpart(array: &ArrayRef, to: &DataType) -> Option<String> {
     let cast = cast_with_options(array, to, &CastOptions::default()).ok()?;
     let row = (0..array.len()).find(|row| array.is_valid(*row) && cast.is_null(*row))?;
@@ -94,7 +95,8 @@ fn first_without_counterpart(array: &ArrayRef, to: &DataType) -> Option<String> 
     values.value(row).try_to_string().ok()
 }
 
-/// Converts each value; one that has no counterpart is null or an error.
+/// Converts each value. A value that cannot be converted becomes null with `try_` and is an error
+/// otherwise.
 fn parse_each<T: ArrowPrimitiveType, F: ArrowPrimitiveType>(
     array: &PrimitiveArray<F>,
     to: &DataType,
@@ -154,7 +156,7 @@ fn read<T: ArrowPrimitiveType>(
 
 fn float_to_decimal(array: &ArrayRef, precision: u8, scale: i8, try_: bool) -> DfResult<ArrayRef> {
     let to = DataType::Decimal128(precision, scale);
-    // Through the shortest text that names the number, as Java does.
+    // The float is converted by way of the shortest text that identifies it, as in Java.
     let decimal = |text: String| parse_decimal(&text, precision, scale);
     match array.data_type() {
         DataType::Float32 => {

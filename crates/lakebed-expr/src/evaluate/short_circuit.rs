@@ -1,8 +1,9 @@
-//! AND and OR that do not compute a right side which may fail where the left side decides.
+//! AND and OR that evaluate a right side that may fail only where the left side does not decide.
 //!
-//! DataFusion computes both sides of AND and OR for whole batches; Spark stops at a row once the left side decides. The two
-//! differ when the right side fails, as in `b <> 0 AND a / b > 1`, so such a right side is computed only for the rows that need
-//! it; others for all rows unless few are left, which is faster. Read [`ShortCircuit`] first.
+//! DataFusion evaluates both sides of AND and OR for whole batches. Spark stops at a row if the
+//! left side decides it. The two differ if the right side fails, as in `b <> 0 AND a / b > 1`. Such
+//! a right side is evaluated only for the rows that need it. Other right sides are evaluated for
+//! all rows unless few rows need them, which is faster. Read [`ShortCircuit`] first.
 
 use std::fmt::{Debug, Display, Formatter};
 use std::hash::{Hash, Hasher};
@@ -21,10 +22,12 @@ use super::condition::booleans;
 use super::kernel::fail;
 use super::properties::compiled_may_fail;
 
-/// Where the left side leaves the result open for fewer rows than one of so many, the right side is computed for these alone.
+/// The right side is evaluated for the undecided rows alone if they are fewer than one in this
+/// many.
 const FEW: usize = 16;
 
-/// AND or OR whose right side is computed where the left side leaves the result open, and elsewhere only if that cannot fail.
+/// AND or OR. The right side is evaluated for the undecided rows, and for other rows only if it
+/// cannot fail.
 #[derive(Clone)]
 pub(crate) struct ShortCircuit {
     left: Arc<dyn PhysicalExpr>,
@@ -87,7 +90,7 @@ impl PhysicalExpr for ShortCircuit {
     }
 }
 
-/// Null as false.
+/// Replaces null by false.
 fn prep_or_false(array: &BooleanArray) -> BooleanArray {
     if array.null_count() > 0 { prep_null_mask_filter(array) } else { array.clone() }
 }

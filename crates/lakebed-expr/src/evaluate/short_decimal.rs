@@ -1,7 +1,8 @@
-//! Decimals of few digits compared in 64 bits, which is how files store them and several times as fast as in 128.
+//! Comparisons of decimals with at most 18 digits in 64 bits. Files store them so, and the
+//! comparison is several times faster than in 128 bits.
 //!
-//! [`shortened`] finds the columns of a condition that meet nothing but literals of their own type, and gives the condition for batches
-//! that have those columns short.
+//! [`shortened`] finds the columns of a condition that are compared only with literals of their own
+//! type. It returns the condition for batches that hold these columns in 64 bits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,10 +13,10 @@ use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::expr::InList;
 use datafusion_expr::{BinaryExpr, Expr, Operator};
 
-/// The digits that fit into 64 bits whatever they are.
+/// The largest precision of which every decimal fits into 64 bits.
 const SHORT_DIGITS: u8 = 18;
 
-/// The same decimals in 64 bits, if they fit.
+/// Returns the 64-bit type of decimals, if their precision allows it.
 pub fn short_decimal_type(data_type: &DataType) -> Option<DataType> {
     match data_type {
         DataType::Decimal128(precision, scale) if *precision <= SHORT_DIGITS => Some(DataType::Decimal64(*precision, *scale)),
@@ -23,7 +24,7 @@ pub fn short_decimal_type(data_type: &DataType) -> Option<DataType> {
     }
 }
 
-/// A condition and its schema with columns in their short types where that changes no answer.
+/// Returns a condition and its schema with columns in 64 bits where this changes no result.
 pub(crate) fn shortened(expr: &Expr, schema: &Schema) -> DfResult<(Expr, Schema)> {
     let names = short_columns(expr, schema)?;
     if names.is_empty() {
@@ -48,9 +49,10 @@ pub(crate) fn shortened(expr: &Expr, schema: &Schema) -> DfResult<(Expr, Schema)
     Ok((expr.data, Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>())))
 }
 
-/// The columns that occur only in comparisons with literals of their own type, and in tests for null.
+/// The columns that occur only in comparisons with literals of their own type and in tests for
+/// null.
 fn short_columns(expr: &Expr, schema: &Schema) -> DfResult<Vec<String>> {
-    // How often each column occurs, less its occurrences of the good kind.
+    // The number of occurrences of each column, minus those that allow 64 bits.
     let mut others: BTreeMap<String, i64> = BTreeMap::new();
     let mut count = |column: &Expr, by: i64| {
         if let Expr::Column(column) = column {
@@ -85,13 +87,13 @@ fn compares(operator: Operator) -> bool {
         || matches!(operator, Operator::NotEq | Operator::IsDistinctFrom | Operator::IsNotDistinctFrom)
 }
 
-/// Whether an expression is a literal of the very type of a column.
+/// Whether an expression is a literal of exactly the type of a column.
 fn is_literal_of(expr: &Expr, column: &Expr, schema: &Schema) -> bool {
     let (Expr::Literal(value, _), Expr::Column(column)) = (expr, column) else { return false };
     schema.field_with_name(&column.name).is_ok_and(|field| *field.data_type() == value.data_type())
 }
 
-/// A decimal literal in 64 bits; other expressions as they are.
+/// Converts a decimal literal to 64 bits. Other expressions stay as they are.
 fn literal(expr: Expr) -> Expr {
     match expr {
         Expr::Literal(ScalarValue::Decimal128(value, precision, scale), meta) if precision <= SHORT_DIGITS => {
@@ -101,7 +103,8 @@ fn literal(expr: Expr) -> Expr {
     }
 }
 
-/// The value, or the end of the range beyond which it lies: that compares alike with all decimals of few digits.
+/// Returns the value, or the end of the 64-bit range if it lies beyond. Both compare alike with all
+/// decimals of at most 18 digits.
 pub fn saturated_to_i64(value: i128) -> i64 {
     i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX })
 }

@@ -1,6 +1,7 @@
-//! Text to values and values to text, as Spark's CAST does it.
+//! Conversion between text and values, as Spark's CAST does it.
 //!
-//! Each `parse_` function answers `None` for text that Spark refuses. `cast` applies them to columns, `bind` to literals.
+//! Each `parse_` function returns `None` for text that Spark refuses. `scalar_cast` applies these
+//! functions to columns, and `bind::literal` applies them to literals.
 
 use std::str::FromStr;
 
@@ -9,7 +10,8 @@ use chrono::{Offset, TimeZone};
 
 use crate::calendar::{Civil, DAY, SECOND};
 
-/// The characters that Spark trims before it reads a value: ASCII controls and the blank.
+/// Trims the characters that Spark trims before it reads a value: ASCII control characters and
+/// blanks.
 fn trim(text: &str) -> &str {
     text.trim_matches(|c: char| c <= ' ' || c == '\u{7f}')
 }
@@ -46,7 +48,7 @@ pub(crate) fn parse_double(text: &str) -> Option<f64> {
     number.parse().ok()
 }
 
-/// A decimal of this shape, rounded half up: its digits as a whole number.
+/// Parses a decimal with this precision and scale, rounded half up. Returns its unscaled value.
 pub(crate) fn parse_decimal(text: &str, precision: u8, scale: i8) -> Option<i128> {
     let text = trim(text);
     let (negative, number) = match text.strip_prefix('-') {
@@ -71,7 +73,7 @@ pub(crate) fn parse_decimal(text: &str, precision: u8, scale: i8) -> Option<i128
     (value < limit).then_some(if negative { -value } else { value })
 }
 
-/// The number of these digits times a power of ten, rounded half up.
+/// Returns the number with these digits times a power of ten, rounded half up.
 fn shift(digits: &[u8], power: i32) -> Option<i128> {
     let (kept, dropped) = match usize::try_from(-power) {
         Ok(drop) => digits.split_at(digits.len().saturating_sub(drop)),
@@ -86,7 +88,7 @@ fn shift(digits: &[u8], power: i32) -> Option<i128> {
     value.checked_add(i128::from(round_up))
 }
 
-/// A whole number of digits with a point, without an exponent.
+/// Formats a decimal without an exponent.
 pub fn decimal_text(value: i128, scale: i8) -> String {
     let digits = value.unsigned_abs().to_string();
     let scale = usize::try_from(scale).unwrap_or(0);
@@ -99,7 +101,7 @@ pub fn decimal_text(value: i128, scale: i8) -> String {
     format!("{sign}{whole}.{fraction}")
 }
 
-/// The text of a float as Java writes it, from Rust's shortest digits in scientific form.
+/// Formats a float as Java does. `scientific` has its shortest digits in scientific notation.
 pub(crate) fn float_text(value: f64, scientific: &str) -> String {
     if value.is_nan() {
         return "NaN".into();
@@ -127,14 +129,16 @@ pub(crate) fn float_text(value: f64, scientific: &str) -> String {
     format!("{sign}{front}.{}", if back.is_empty() { "0" } else { back })
 }
 
-/// Days since 1970-01-01 of `2024`, `2024-2`, `2024-02-29`, the last also with anything behind a blank or a `T`.
+/// Parses `2024`, `2024-2` or `2024-02-29` as days since 1970-01-01. A full date may be followed by
+/// any text after a blank or a `T`.
 pub(crate) fn parse_date(text: &str) -> Option<i32> {
     let text = trim(text);
     let (date, _) = split_date(text)?;
     i32::try_from(date.days()).ok()
 }
 
-/// The date a text begins with, and what follows its blank or `T`. A day must be there if something follows.
+/// Parses the date at the start of a text and returns the text after its blank or `T`. Only a date
+/// with a day may be followed by text.
 fn split_date(text: &str) -> Option<(Civil, Option<&str>)> {
     let (negative, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -161,7 +165,7 @@ fn digits(text: &str, least: usize, most: usize) -> Option<i64> {
     valid.then(|| text.parse().ok()).flatten()
 }
 
-/// Microseconds since 1970 of a time; without a zone it is in UTC.
+/// Parses a timestamp as microseconds since 1970. A text without a time zone is in UTC.
 pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
     let (micros, zone) = split_timestamp(trim(text))?;
     match zone {
@@ -170,7 +174,7 @@ pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
     }
 }
 
-/// Microseconds of a wall-clock time; a zone is ignored.
+/// Parses a wall-clock time as microseconds. A time zone is ignored.
 pub(crate) fn parse_timestamp_ntz(text: &str) -> Option<i64> {
     let (micros, zone) = split_timestamp(trim(text))?;
     if let Some(zone) = zone {
@@ -203,7 +207,7 @@ fn split_timestamp(text: &str) -> Option<(i128, Option<&str>)> {
     Some((midnight + i128::from(time), zone))
 }
 
-/// Microseconds of a fraction of a second; digits beyond the sixth are cut.
+/// Parses the fraction of a second as microseconds. Digits after the sixth are cut off.
 fn parse_fraction(fraction: &str) -> Option<i64> {
     if !fraction.bytes().all(|b| b.is_ascii_digit()) {
         return None;
@@ -211,7 +215,7 @@ fn parse_fraction(fraction: &str) -> Option<i64> {
     fraction.chars().chain("000000".chars()).take(6).collect::<String>().parse().ok()
 }
 
-/// Seconds by which a zone is ahead of UTC at a wall-clock time.
+/// Returns the offset from UTC of a time zone at a wall-clock time, in seconds.
 fn offset_seconds(zone: &str, local_micros: i128) -> Option<i64> {
     let zone = zone.strip_prefix("UTC").or(zone.strip_prefix("GMT")).or(zone.strip_prefix("UT")).unwrap_or(zone);
     if zone.is_empty() {
@@ -223,7 +227,8 @@ fn offset_seconds(zone: &str, local_micros: i128) -> Option<i64> {
     let zone = Tz::from_str(zone).ok()?;
     let seconds = i64::try_from(local_micros.div_euclid(i128::from(SECOND))).ok()?;
     let local = chrono::DateTime::from_timestamp(seconds, 0)?.naive_utc();
-    // In the hour that a clock repeats the first pass counts; an hour that it skips counts with the offset before.
+    // A time in a repeated hour has the first of its two offsets. A time in a skipped hour has the
+    // offset before the change.
     let offset = zone
         .offset_from_local_datetime(&local)
         .earliest()
@@ -231,7 +236,7 @@ fn offset_seconds(zone: &str, local_micros: i128) -> Option<i64> {
     Some(i64::from(offset.fix().local_minus_utc()))
 }
 
-/// `1`, `01`, `0130`, `01:30`, `01:30:15`.
+/// Parses `1`, `01`, `0130`, `01:30` or `01:30:15`.
 fn fixed_offset(text: &str) -> Option<i64> {
     let parts: Vec<&str> = match text.len() {
         4 if !text.contains(':') => vec![text.get(..2)?, text.get(2..)?],

@@ -1,7 +1,8 @@
-//! Dates, timestamps and intervals added and subtracted.
+//! Addition and subtraction of dates, timestamps and intervals.
 //!
-//! Months are calendar months, cut to the last day; days and finer units have a fixed length, as the zone is UTC. Read
-//! [`plus_interval`] and [`difference`] first; plain numbers are in `arithmetic`.
+//! Months are calendar months; the day is limited to the last day of the month. Days and shorter
+//! units have a fixed length, because the time zone is UTC. The module `arithmetic` computes with
+//! plain numbers. Read [`plus_days`] and [`difference`] first.
 
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ static TRY_ADD_DAYS: KernelSpec = KernelSpec::total("date_add", |input| add_days
 static ADD_MICROS: KernelSpec =
     KernelSpec::total("time_add", |input| add_micros(input, false)).with_try(&TRY_ADD_MICROS).monotonic(SUM);
 static TRY_ADD_MICROS: KernelSpec = KernelSpec::total("time_add", |input| add_micros(input, true)).not_strict().monotonic(SUM);
-// A time near the end of a month is moved to an earlier day but keeps its clock, so timestamps may change places.
+// A timestamp near the end of a month moves to an earlier day but keeps its clock time. So two
+// timestamps may change their order, and the function is not monotonic.
 static ADD_MONTHS_TO_TIME: KernelSpec = KernelSpec::total("add_months", add_months_to_time).fallible();
 static ADD_MONTHS_TO_DATE: KernelSpec =
     KernelSpec::total("add_months", |input| add_months_to_date(input, false)).with_try(&TRY_MONTHS_TO_DATE).monotonic(MONTHS);
@@ -42,28 +44,28 @@ static MICROS_BETWEEN: KernelSpec =
 static TRY_MICROS_BETWEEN: KernelSpec =
     KernelSpec::total("-", |input| micros_between(input, true)).not_strict().monotonic(DIFFERENCE);
 
-/// A date some days (an INT) later.
+/// Adds days (an INT) to a date.
 pub(crate) fn plus_days(date: Expr, days: Expr) -> Expr {
     ADD_DAYS.call(vec![date, days], DataType::Date32)
 }
 
-/// A date or timestamp some months (an INT or a year-month interval) later.
+/// Adds months (an INT or a year-month interval) to a date or timestamp.
 pub(crate) fn plus_months(time: Expr, time_type: &DataType, months: Expr) -> Expr {
     let spec = if *time_type == DataType::Date32 { &ADD_MONTHS_TO_DATE } else { &ADD_MONTHS_TO_TIME };
     spec.call(vec![time, months], time_type.clone())
 }
 
-/// A timestamp some microseconds (a day-time interval or a BIGINT) later.
+/// Adds microseconds (a day-time interval or a BIGINT) to a timestamp.
 pub(crate) fn plus_micros(time: Expr, time_type: &DataType, micros: Expr) -> Expr {
     ADD_MICROS.call(vec![time, micros], time_type.clone())
 }
 
-/// The days from the second date to the first, as INT.
+/// Returns the number of days from the second date to the first, as INT.
 pub(crate) fn days_from(end: Expr, start: Expr) -> Expr {
     DAYS_BETWEEN.call(vec![end, start], DataType::Int32)
 }
 
-/// The interval between two dates or two timestamps.
+/// Returns the interval between two dates or two timestamps.
 pub(crate) fn difference(end: Expr, start: Expr, data_type: &DataType) -> Expr {
     if *data_type == DataType::Date32 {
         let times = [end, start].map(|date| cast(date.clone(), data_type, &types::timestamp(), false).unwrap_or(date));
@@ -72,7 +74,7 @@ pub(crate) fn difference(end: Expr, start: Expr, data_type: &DataType) -> Expr {
     MICROS_BETWEEN.call(vec![end, start], types::day_time())
 }
 
-/// A date with days, or a timestamp with months, days and microseconds, as an interval literal names them.
+/// Adds the months, days and microseconds of an interval literal to a date or timestamp.
 pub(crate) fn plus_calendar(time: Expr, time_type: &DataType, months: i32, days: i32, micros: i64) -> Expr {
     let moved = if months == 0 { time } else { plus_months(time, time_type, lit(months)) };
     if *time_type == DataType::Date32 {
@@ -105,7 +107,7 @@ fn checked<T>(value: Option<T>, try_: bool, what: &str) -> DfResult<Option<T>> {
     }
 }
 
-/// Month counts from an INT or a year-month interval.
+/// Returns the month counts of an INT or a year-month interval.
 fn months(array: &ArrayRef) -> arrow_array::Int32Array {
     match array.data_type() {
         DataType::Int32 => array.as_primitive::<Int32Type>().clone(),

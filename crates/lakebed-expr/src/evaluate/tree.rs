@@ -1,4 +1,4 @@
-//! DataFusion expressions are joined, branched, searched and rewritten.
+//! Helpers that build, search and rewrite DataFusion expressions.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,8 @@ use datafusion_expr::{Expr, Operator, binary_expr, lit};
 
 use super::nested;
 
-/// Conditions joined by AND or OR as a tree of little depth, without those that decide nothing.
+/// Joins conditions with AND or OR as a tree of small depth. Conditions that decide nothing are
+/// left out.
 pub(crate) fn join_conditions(operator: Operator, conditions: Vec<Expr>) -> Expr {
     let neutral = operator == Operator::And;
     let is = |expr: &Expr, wanted: bool| matches!(expr, Expr::Literal(ScalarValue::Boolean(Some(value)), _) if *value == wanted);
@@ -31,13 +32,13 @@ pub(crate) fn join_conditions(operator: Operator, conditions: Vec<Expr>) -> Expr
     level.pop().unwrap_or_else(|| lit(neutral))
 }
 
-/// CASE WHEN … THEN … ELSE … END.
+/// Makes `CASE WHEN … THEN … ELSE … END`.
 pub(crate) fn case_when(pairs: impl IntoIterator<Item = (Expr, Expr)>, otherwise: Option<Expr>) -> Expr {
     let when_then_expr = pairs.into_iter().map(|(when, then)| (Box::new(when), Box::new(then))).collect();
     Expr::Case(Case { expr: None, when_then_expr, else_expr: otherwise.map(Box::new) })
 }
 
-/// The paths of the columns that an expression reads, each once.
+/// Returns the paths of the columns that an expression reads, each once.
 pub fn columns_of(expr: &Expr) -> Vec<Vec<String>> {
     let mut paths = BTreeSet::new();
     let walked = expr.apply(|node| {
@@ -53,7 +54,7 @@ pub fn columns_of(expr: &Expr) -> Vec<Vec<String>> {
     paths.into_iter().collect()
 }
 
-/// The expression with some of its columns replaced.
+/// Replaces some columns of an expression.
 pub(crate) fn replace_columns(expr: &Expr, mut replace: impl FnMut(&str) -> Option<Expr>) -> Expr {
     let replaced = expr.clone().transform_up(|node| {
         let Expr::Column(column) = &node else { return Ok(Transformed::no(node)) };

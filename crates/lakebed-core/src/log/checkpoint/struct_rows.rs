@@ -1,5 +1,5 @@
-//! The rows of one action's struct column, field by field, whatever Arrow types the Parquet reader
-//! chose for them.
+//! The rows of one action's struct column, field by field, for every Arrow type that the Parquet
+//! reader may choose.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,7 +22,7 @@ pub(super) struct StructRows<'a> {
     structs: StructArray,
 }
 
-/// Text by key.
+/// Strings by key.
 pub(super) type TextMap = HashMap<String, Option<String>>;
 
 /// The values of one field, row by row.
@@ -36,7 +36,7 @@ impl<T> FieldValues<T> {
 }
 
 impl<'a> StructRows<'a> {
-    /// The rows of this kind; none if there is no such column or nobody fills it.
+    /// The rows of this kind of action. `None` if there is no such column or no row fills it.
     pub(super) fn of(batch: &RecordBatch, kind: &'static str, file: &'a str) -> Result<Option<Self>> {
         let Some(column) = batch.column_by_name(kind).filter(|column| column.data_type() != &DataType::Null) else {
             return Ok(None);
@@ -57,11 +57,11 @@ impl<'a> StructRows<'a> {
         self.structs.len()
     }
 
-    /// A struct among the fields, with as many rows.
+    /// A nested struct with the same number of rows.
     pub(super) fn structs(&self, field: &'static str) -> Result<Option<Self>> {
         let Some(column) = self.column(field) else { return Ok(None) };
         let structs = column.as_struct_opt().ok_or_else(|| not_a_struct(self.file, field, column.data_type()))?;
-        // Below a null struct anything may stand.
+        // The values below a null struct have no meaning.
         let hidden = structs.nulls().cloned();
         let columns: Result<Vec<ArrayRef>> = structs
             .columns()
@@ -141,7 +141,7 @@ impl<'a> StructRows<'a> {
             .collect()
     }
 
-    /// The value, or an error that names the field.
+    /// Returns the value, or an error that names the field.
     pub(super) fn required<T>(&self, field: &str, value: Option<T>) -> Result<T> {
         value.ok_or_else(|| self.corrupt(format!("{} without {field}", self.kind)))
     }
@@ -182,8 +182,8 @@ fn not_a_struct(file: &str, kind: &str, found: &DataType) -> Error {
     Error::corrupt(file, format!("column {kind} is not a struct but {found}"))
 }
 
-/// Which rows fill the struct. Some writers never leave it null but its fields, and lists and maps
-/// empty: that is not filled either.
+/// The rows that fill the struct. Some writers leave the struct valid and set its fields to null,
+/// and its lists and maps to empty. Such a row does not fill the struct either.
 fn filled(structs: &StructArray) -> BooleanBuffer {
     let mut any = BooleanBuffer::new_unset(structs.len());
     for column in structs.columns().iter().filter(|column| !column.data_type().is_nested()) {
@@ -198,7 +198,7 @@ fn filled(structs: &StructArray) -> BooleanBuffer {
     }
 }
 
-/// The column with nulls where `visible` is false.
+/// The column with nulls in the rows where `visible` is false.
 fn hide(column: &ArrayRef, visible: &BooleanBuffer) -> Result<ArrayRef> {
     let rows: UInt64Array = visible.iter().zip(0_u64..).map(|(visible, row)| visible.then_some(row)).collect();
     Ok(arrow_select::take::take(column, &rows, None)?)

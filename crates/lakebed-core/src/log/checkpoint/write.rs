@@ -1,9 +1,8 @@
-//! The rows of a checkpoint that is to be written, as Arrow batches in the schema that readers
-//! expect.
+//! The rows of a new checkpoint as Arrow batches in the schema that readers expect.
 //!
-//! Start with [`CheckpointRows`]: it says which columns the table's properties want and brings
-//! files, tombstones and everything else into them. What of the state belongs into a checkpoint is
-//! decided here too ([`state_actions`], [`Tombstones`]); how batches become a file is not.
+//! Start with [`CheckpointRows`]: it chooses the columns by the table's properties, and converts
+//! files, tombstones and all other actions to them. [`state_actions`] and [`Tombstones`] choose the
+//! state that belongs to a checkpoint. Writing the file is not part of this module.
 
 mod columns;
 mod file_rows;
@@ -30,14 +29,14 @@ use file_rows::FileRows;
 pub use table_head::TableHead;
 pub use tombstones::{Tombstones, old_tombstones};
 
-/// What the files of a table's checkpoint look like.
+/// Builds the rows of a table's checkpoint.
 pub struct CheckpointRows {
     files: FileRows,
 }
 
 impl CheckpointRows {
-    /// For a table with this head; `clustering` are the physical paths of the columns that cluster
-    /// it.
+    /// Creates the builder for a table. `clustering` has the physical paths of its clustering
+    /// columns.
     pub fn new(table: TableHead<'_>, clustering: &[Vec<String>]) -> Result<Self> {
         Ok(Self { files: FileRows::new(table, clustering)? })
     }
@@ -52,7 +51,7 @@ impl CheckpointRows {
         Arc::new(Schema::new(vec![self.files.add_field().clone(), self.files.remove_field().clone()]))
     }
 
-    /// The columns of a file that holds no file actions, but says where they are.
+    /// The columns of a file that holds no file actions but names the sidecars.
     pub fn top_schema(&self) -> SchemaRef {
         Arc::new(Schema::new(self.classic_fields().into_iter().chain(columns::v2_only()).collect::<Vec<_>>()))
     }
@@ -63,27 +62,27 @@ impl CheckpointRows {
         std::iter::once(columns::transaction()).chain(files).chain(others).collect()
     }
 
-    /// The rows of files of the table.
+    /// The rows of the table's files.
     pub fn adds(&self, files: &FileBatch) -> Result<ActionRows> {
         Ok(ActionRows { column: self.files.add_field().name().clone(), array: self.files.adds(files)? })
     }
 
-    /// The rows of tombstones, as [`Tombstones`] and [`old_tombstones`] give them.
+    /// The rows of tombstones, as [`Tombstones`] and [`old_tombstones`] return them.
     pub fn removes(&self, tombstones: &RecordBatch) -> Result<ActionRows> {
         Ok(ActionRows { column: self.files.remove_field().name().clone(), array: self.files.removes(tombstones)? })
     }
 
-    /// The rows of all other actions, kind by kind.
+    /// The rows of all other actions, by kind.
     pub fn others(&self, actions: &[Action]) -> Result<Vec<ActionRows>> {
         other_rows::other_rows(actions)
     }
 }
 
-/// Everything of a table's state but its files, as a checkpoint has it: without removed domains and
-/// expired transactions.
+/// The state of a table in a checkpoint except its files: without removed domains and expired
+/// transactions.
 ///
-/// Only a table with a retention for transactions forgets them, those of which nobody knows the age
-/// first, as in Delta Spark.
+/// Transactions expire only in a table with a retention period for them. As in Delta Spark,
+/// transactions of unknown age expire at once.
 pub fn state_actions(
     head: (&Protocol, &Metadata),
     transactions: impl IntoIterator<Item = SetTransaction>,

@@ -1,4 +1,4 @@
-//! A checksum held against the log, which is right wherever the two differ.
+//! The comparison of a checksum with the log. If the two differ, the log is right.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use super::VersionChecksum;
 use crate::action::{DomainMetadata, Metadata, Protocol};
 use crate::log::replay::Layers;
 
-/// The name of what two protocols say differently, if there is such.
+/// The name of a difference between two protocols, if there is one.
 pub fn protocol_difference(one: &Protocol, other: &Protocol) -> Option<&'static str> {
     let versions = |protocol: &Protocol| (protocol.min_reader_version, protocol.min_writer_version);
-    // An empty list says as much as none, and the order means nothing.
+    // An empty list means the same as no list, and the order has no meaning.
     let listed = |names: &Option<Vec<String>>| names.iter().flatten().cloned().collect::<BTreeSet<String>>();
     let same = versions(one) == versions(other)
         && listed(&one.reader_features) == listed(&other.reader_features)
@@ -17,7 +17,7 @@ pub fn protocol_difference(one: &Protocol, other: &Protocol) -> Option<&'static 
     (!same).then_some("protocol")
 }
 
-/// The name of what two metadata say differently, if there is such.
+/// The name of a difference between two metadata actions, if there is one.
 pub fn metadata_difference(one: &Metadata, other: &Metadata) -> Option<&'static str> {
     let set = |metadata: &Metadata| {
         let values = metadata.configuration.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
@@ -35,20 +35,20 @@ pub fn metadata_difference(one: &Metadata, other: &Metadata) -> Option<&'static 
     fields.into_iter().find(|(_, same)| !same).map(|(name, _)| name)
 }
 
-/// Writers may set blanks and the order of keys as they like.
+/// Schemas may differ in blanks and in the order of keys.
 fn same_schema(one: &str, other: &str) -> bool {
     one == other || matches!((crate::schema::parse(one), crate::schema::parse(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 impl VersionChecksum {
-    /// The name of what the commits above a checkpoint contradict, besides protocol and metadata,
-    /// if there is such. Where there is no checkpoint they are the `whole` log.
+    /// The name of a fact in which the commits above a checkpoint contradict this checksum, besides
+    /// protocol and metadata. Without a checkpoint the commits are the `whole` log.
     pub fn contradicted_by(&self, layers: &Layers, whole: bool) -> Option<&'static str> {
         let timestamp = layers.newest(|layer| layer.commit_info.as_ref()).and_then(|info| info.in_commit_timestamp());
         if self.in_commit_timestamp.zip(timestamp).is_some_and(|(told, found)| told != found) {
             return Some("inCommitTimestampOpt");
         }
-        // What applications did long ago may be forgotten between the commit and its reader.
+        // Old transactions may have expired between the commit and its reader.
         if !super::successor::forgets_transactions(&self.metadata) && self.transactions_differ(layers, whole) {
             return Some("setTransactions");
         }

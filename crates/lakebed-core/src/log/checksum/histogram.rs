@@ -1,9 +1,9 @@
-//! How many files there are of which size, and how many of them have lost how many rows.
+//! The number of files by size, and the number of files by deleted rows.
 
 use serde_json::{Value, json};
 
-/// The sizes from which on a bin counts, in Delta Spark's histograms: 0, powers of two from 8 KiB
-/// on, then these MiB. Spark compares its own histogram with the one it reads, and fails if their
+/// The lower bounds of the bins in Delta Spark's histograms: 0, powers of two from 8 KiB on, and
+/// then these MiB. Spark compares its own histogram with the one that it reads, and fails if their
 /// bins differ.
 const FROM_KIB: [i64; 8] = [0, 8, 16, 32, 64, 128, 256, 512];
 const FROM_MIB: [i64; 87] = [
@@ -16,11 +16,11 @@ const FROM_MIB: [i64; 87] = [
 /// Counts and sums of files by size. PROTOCOL "File Size Histogram Schema".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSizeHistogram {
-    /// Where each bin begins, ascending from 0.
+    /// The lower bound of each bin, ascending from 0.
     pub sorted_bin_boundaries: Vec<i64>,
-    /// Files in each bin.
+    /// The number of files in each bin.
     pub file_counts: Vec<i64>,
-    /// Their bytes.
+    /// The total size of the files in each bin.
     pub total_bytes: Vec<i64>,
 }
 
@@ -34,7 +34,7 @@ impl Default for FileSizeHistogram {
 }
 
 impl FileSizeHistogram {
-    /// Nothing if it contradicts itself.
+    /// Returns `None` if the histogram contradicts itself.
     pub(super) fn parse(value: &Value) -> Option<Self> {
         let longs = |key: &str| value.get(key)?.as_array()?.iter().map(Value::as_i64).collect::<Option<Vec<i64>>>();
         let found = Self {
@@ -55,7 +55,7 @@ impl FileSizeHistogram {
         })
     }
 
-    /// So many files of this size more, or less.
+    /// Adds `files` files of this size. The number may be negative.
     pub(super) fn count(&mut self, size: i64, files: i64) {
         let Some(bin) = self.sorted_bin_boundaries.partition_point(|from| *from <= size).checked_sub(1) else { return };
         if let (Some(count), Some(bytes)) = (self.file_counts.get_mut(bin), self.total_bytes.get_mut(bin)) {
@@ -64,7 +64,7 @@ impl FileSizeHistogram {
         }
     }
 
-    /// Of the same bins.
+    /// Adds a histogram with the same bins.
     pub(super) fn merge(&mut self, other: &Self) {
         add_up(&mut self.file_counts, &other.file_counts);
         add_up(&mut self.total_bytes, &other.total_bytes);
@@ -75,8 +75,8 @@ impl FileSizeHistogram {
     }
 }
 
-/// Files by how many rows deletion vectors delete of them. PROTOCOL "Deleted Record Counts
-/// Histogram Schema".
+/// The number of files by the number of rows that deletion vectors delete. PROTOCOL "Deleted Record
+/// Counts Histogram Schema".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeletedRecordCounts(pub [i64; 10]);
 
@@ -90,10 +90,10 @@ impl DeletedRecordCounts {
         json!({ "deletedRecordCounts": self.0 })
     }
 
-    /// So many files more, or less, that have lost so many rows.
+    /// Adds `files` files with this number of deleted rows. The number may be negative.
     pub(super) fn count(&mut self, deleted: i64, files: i64) {
-        // The bins are 0, numbers of one digit, of two and so on; the last one begins where 32 bits
-        // end.
+        // The bins are 0, numbers of one digit, numbers of two digits and so on. The last bin
+        // begins at the end of 32 bits.
         let bin = match deleted {
             i64::MIN..=0 => 0,
             deleted if deleted >= i64::from(i32::MAX) => 9,

@@ -1,7 +1,7 @@
-//! The checksum of a version out of that of the version before and the commit between them.
+//! The checksum of a version, computed from the checksum of the previous version and the commit
+//! between them.
 //!
-//! A wrong checksum makes Delta Spark refuse the table, so there is none rather than one that is
-//! guessed.
+//! Delta Spark refuses a table with a wrong checksum, so an uncertain value is left out.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,30 +13,29 @@ use crate::action::{Action, CommitInfo, DomainMetadata, Metadata, Protocol, SetT
 use crate::log::files::FileKey;
 use crate::property::TableProperties;
 
-/// What is known of the commit besides its lines.
+/// Facts about the commit that its lines do not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileChanges {
-    /// Its writer knows that every file that it adds was not in the table, and that every file that
-    /// it removes was.
+    /// The writer knows that no added file was in the table and that every removed file was.
     Exact,
-    /// It may add a file that is in the table already, or remove one that is not: then sums cannot
-    /// be carried on.
+    /// The commit may add a file that is already in the table, or remove one that is not. Then the
+    /// sums cannot be continued.
     Unknown,
 }
 
-/// A checksum in the making: shown all lines of one commit, it gives the checksum of the version
-/// that the commit made.
+/// Computes the checksum of the version that a commit creates. It must read all lines of the
+/// commit.
 pub struct Successor {
     changes: FileChanges,
     state: State,
     tally: Tally,
-    /// The files that the commit names: a file that comes twice makes the order of lines count,
-    /// which they do not have.
+    /// The files that the commit names. If a file occurs twice, the result would depend on the
+    /// order of lines, which has no meaning.
     touched: HashSet<FileKey>,
     is_known: bool,
 }
 
-/// Everything but sums.
+/// The state except the sums.
 #[derive(Default)]
 struct State {
     protocol: Option<Protocol>,
@@ -48,13 +47,13 @@ struct State {
 }
 
 impl Successor {
-    /// After no version: the commit of version 0 is to come.
+    /// Starts before version 0, so the commit of version 0 is next.
     pub fn of_nothing() -> Self {
         let state = State { transactions: Some(BTreeMap::new()), domains: Some(BTreeMap::new()), ..State::default() };
         Self::new(FileChanges::Exact, state, Tally::default())
     }
 
-    /// After the version with this checksum.
+    /// Starts after the version with this checksum.
     pub fn of(previous: &VersionChecksum, changes: FileChanges) -> Self {
         let transactions = previous.set_transactions.as_ref();
         let domains = previous.domain_metadata.as_ref();
@@ -73,7 +72,7 @@ impl Successor {
         Self { changes, state, tally, touched: HashSet::new(), is_known: true }
     }
 
-    /// Takes lines of the commit.
+    /// Reads lines of the commit.
     pub fn read(&mut self, part: CommitLines<'_>) -> Result<()> {
         each_line(part, |line| {
             match line {
@@ -100,7 +99,7 @@ impl Successor {
         self.is_known &= is_new && self.changes == FileChanges::Exact;
     }
 
-    /// The checksum of the new version, if it can be known.
+    /// The checksum of the new version, if it can be computed.
     pub fn finish(self) -> Option<VersionChecksum> {
         if !self.is_known {
             return None;
@@ -136,17 +135,17 @@ impl State {
     }
 }
 
-/// What a transaction of such a table says may be forgotten between the commit and its reader:
-/// Delta Spark does not list them then.
+/// Whether transactions may expire between the commit and its reader. Delta Spark does not list the
+/// transactions of such a table.
 pub(super) fn forgets_transactions(metadata: &Metadata) -> bool {
     TableProperties::parse(&metadata.configuration).map_or(true, |properties| properties.set_transaction_retention_ms.is_some())
 }
 
 impl VersionChecksum {
-    /// The checksum of a version from its whole state; `info` is its commit's. Nothing if the state
-    /// cannot be that of a table.
+    /// The checksum of a version, computed from its whole state. `info` belongs to the version's
+    /// commit. Returns `None` if no table can have this state.
     ///
-    /// Of transactions and domains `None` means that they are not known.
+    /// For transactions and domains, `None` means unknown.
     pub fn of_state(
         tally: Tally,
         (protocol, metadata): (Protocol, Metadata),

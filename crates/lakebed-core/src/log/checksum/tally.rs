@@ -1,4 +1,5 @@
-//! The sums over the files of a version: counted one by one, or taken over from the version before.
+//! The sums over the files of a version, counted file by file or continued from the previous
+//! version.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -19,7 +20,8 @@ pub struct Tally {
     pub(super) vectors: Option<VectorTally>,
 }
 
-/// Sums over deletion vectors; files without one count as having lost no row.
+/// Sums over deletion vectors. A file without a deletion vector counts as a file with no deleted
+/// row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct VectorTally {
     pub(super) count: i64,
@@ -28,7 +30,7 @@ pub(super) struct VectorTally {
 }
 
 impl Default for Tally {
-    /// Of no files.
+    /// The sums over no files.
     fn default() -> Self {
         let vectors = VectorTally { count: 0, deleted: 0, by_deleted: Some(DeletedRecordCounts::default()) };
         Self { num_files: 0, size_bytes: 0, sizes: Some(FileSizeHistogram::default()), vectors: Some(vectors) }
@@ -39,7 +41,7 @@ impl Tally {
     pub(super) fn of(checksum: &VersionChecksum) -> Self {
         let vectors = match (checksum.num_deletion_vectors, checksum.num_deleted_records) {
             (Some(count), Some(deleted)) => Some(VectorTally { count, deleted, by_deleted: checksum.deleted_record_counts }),
-            // Before a table may have deletion vectors it has none.
+            // A table that does not support deletion vectors has none.
             _ if !may_have_vectors(&checksum.protocol) => Some(VectorTally { count: 0, deleted: 0, by_deleted: None }),
             _ => None,
         };
@@ -63,7 +65,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Counts the files of another tally, which was begun with none.
+    /// Adds the files of another tally, which must have started with no files.
     pub fn merge(&mut self, other: &Self) {
         self.num_files += other.num_files;
         self.size_bytes += other.size_bytes;
@@ -77,7 +79,8 @@ impl Tally {
         }
     }
 
-    /// So many files more, or less, of this size and with a vector that deletes so many rows.
+    /// Adds `files` files of this size, with a vector that deletes `deleted` rows. The number may
+    /// be negative.
     pub(super) fn count(&mut self, size: i64, deleted: Option<i64>, files: i64) {
         self.num_files += files;
         self.size_bytes += files * size;
@@ -93,7 +96,7 @@ impl Tally {
         }
     }
 
-    /// Whether a table can have such sums.
+    /// Whether a table can have these sums.
     pub(super) fn is_possible(&self) -> bool {
         let vectors = self.vectors.as_ref();
         self.num_files >= 0

@@ -32,7 +32,7 @@ fn parse(value: &Value) -> Result<VersionChecksum> {
     VersionChecksum::parse(format!("{value}\n").as_bytes(), NAME)
 }
 
-/// The error when these fields have these values instead.
+/// Checks the error for a checksum in which these fields have other values.
 #[track_caller]
 fn check_error(changes: &[(&str, Value)], expected: &str) {
     let mut value = complete();
@@ -137,7 +137,7 @@ fn bins_are_those_of_delta_spark() {
     assert!(histogram.sorted_bin_boundaries.is_sorted());
     assert_eq!(histogram.sorted_bin_boundaries[..4], [0, 8192, 16384, 32768]);
     assert_eq!(histogram.sorted_bin_boundaries[93..], [137_438_953_472, 274_877_906_944]);
-    // Of the list that Delta Spark 4.4 writes.
+    // The sum of the list that Delta Spark 4.4 writes.
     assert_eq!(histogram.sorted_bin_boundaries.iter().sum::<i64>(), 603740692480);
 }
 
@@ -184,7 +184,7 @@ mod succession {
         assert_eq!(next.set_transactions, Some(vec![SetTransaction { app_id: "a".to_owned(), version: 9, last_updated: None }]));
         assert_eq!(next.domain_metadata, Some(Vec::new()));
         assert_eq!(next.file_size_histogram.unwrap().total_bytes, [1200]);
-        // The table of the sample may have no vectors, whatever its counts say.
+        // The sample's table does not support deletion vectors, whatever its counts are.
         assert_eq!(next.num_deletion_vectors, None);
     }
 

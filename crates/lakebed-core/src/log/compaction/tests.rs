@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::log::replay::{Layer, Layers};
 
-/// One action of a small world.
+/// One action on few files, applications and domains.
 fn any_action() -> impl Strategy<Value = String> {
     let path = 0..6_u8;
     let vector = prop::option::of(0..2_u8);
@@ -43,8 +43,8 @@ fn any_commits() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(prop::collection::vec(any_action(), 0..8).prop_map(|lines| lines.join("\n")), 1..9)
 }
 
-/// All that a reader can find out about what commits say: the files that they left in the table,
-/// those that they hide in older state, and the rest.
+/// Everything that a reader can see of commits: the files that they added, the files that they hide
+/// in older state, and the rest.
 fn state(newest_first: &[&[u8]]) -> (BTreeMap<String, i64>, BTreeSet<String>, String) {
     let parts = newest_first.iter().map(|bytes| CommitLines::whole(bytes, "x"));
     let layers = Layers::new(Layer::fold(parts).unwrap());

@@ -1,9 +1,9 @@
 //! The checksum of `_last_checkpoint`: MD5 of a canonical form of its JSON. PROTOCOL "JSON
 //! checksum".
 //!
-//! The form is a list of `path=value`, one for each leaf. The specification sorts it by path, Delta
-//! Spark by the whole entry; these differ when an array holds more than ten scalars (`"a"+1="x"`
-//! against `"a"+10="y"`). [`checksums`] gives both.
+//! The form is a list of `path=value`, one entry for each leaf. The specification sorts it by path,
+//! and Delta Spark by the whole entry. The orders differ if an array holds more than ten scalars
+//! (`"a"+1="x"` and `"a"+10="y"`). [`checksums`] returns both checksums.
 
 use std::collections::HashSet;
 use std::fmt::{self, Write};
@@ -13,10 +13,10 @@ use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// Where the checksum itself is stored.
+/// The key of the checksum itself.
 pub(super) const CHECKSUM_KEY: &str = "checksum";
 
-/// By the specification's order, and by Delta Spark's if it differs.
+/// The checksum in the specification's order, and the one in Delta Spark's order if it differs.
 pub(super) fn checksums(fields: &Map<String, Value>) -> Vec<String> {
     let mut leaves = Vec::new();
     for (key, value) in fields.iter().filter(|(key, _)| *key != CHECKSUM_KEY) {
@@ -50,7 +50,7 @@ fn collect_leaves(path: String, value: &Value, leaves: &mut Vec<(String, String)
     }
 }
 
-/// Text in quotes, every byte but the unreserved ones escaped.
+/// The string in quotes with every byte escaped except unreserved ones.
 fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -65,7 +65,7 @@ fn quote(text: &str) -> String {
 }
 
 fn push_hex(text: &mut String, before: &str, byte: u8) {
-    // Writing to a string never fails.
+    // Writing to a string cannot fail.
     let _ = write!(text, "{before}{byte:02X}");
 }
 
@@ -78,7 +78,7 @@ fn md5_hex(entries: &[String]) -> String {
     hex
 }
 
-/// Fails if the text is not JSON, or if some object has a key twice.
+/// Fails if the text is not JSON, or if an object has a key twice.
 pub(super) fn check_unique_keys(text: &[u8]) -> Result<(), serde_json::Error> {
     serde_json::from_slice::<UniqueKeys>(text).map(|_| ())
 }

@@ -1,4 +1,4 @@
-//! A listing of the log by kinds of file, with the checkpoints that are complete.
+//! A listing of the log, sorted by kinds of file, with the complete checkpoints.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,30 +7,29 @@ use crate::path::{CheckpointKind, LogKind, LogPath};
 /// A file of the log as a store lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedLogFile {
-    /// What the name says.
+    /// The parsed name.
     pub path: LogPath,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// When it was written, in milliseconds since the epoch.
+    /// The modification time in milliseconds since the epoch.
     pub modified_ms: i64,
-    /// The store's mark of what is in it, without quotation marks; none where the store has no such
-    /// thing.
+    /// The store's ETag without quotation marks. `None` if the store has no ETags.
     pub e_tag: Option<String>,
 }
 
 /// A complete checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointFiles {
-    /// The version that it is of.
+    /// The version of the checkpoint.
     pub version: u64,
-    /// How it is named; of a multi-part checkpoint, its first part.
+    /// The kind of the checkpoint's name. For a multi-part checkpoint, the kind of its first part.
     pub kind: CheckpointKind,
     /// One file, or all parts in order.
     pub files: Vec<ListedLogFile>,
 }
 
 impl CheckpointFiles {
-    /// The name of the file that stands for the whole; in `unusable`, it rules the whole out.
+    /// The name of the first file. In `unusable`, it excludes the whole checkpoint.
     pub fn name(&self) -> String {
         self.files.first().map_or_else(String::new, |file| file.path.name.clone())
     }
@@ -39,12 +38,12 @@ impl CheckpointFiles {
 /// A listing by kinds of file.
 pub(super) struct SortedListing<'a> {
     pub(super) commits: BTreeMap<u64, &'a LogPath>,
-    /// Complete ones, the best last.
+    /// The complete checkpoints, the best last.
     pub(super) checkpoints: Vec<CheckpointFiles>,
-    /// By the first version: the last version, and where to find it.
+    /// By the first version of a compaction: its last version and its path.
     compactions: HashMap<u64, Vec<(u64, &'a LogPath)>>,
     pub(super) checksums: BTreeMap<u64, &'a LogPath>,
-    /// One file of each checkpoint that is not usable as a whole, the newest last.
+    /// One file of each unusable checkpoint, the newest last.
     pub(super) broken_checkpoints: Vec<&'a LogPath>,
 }
 
@@ -63,7 +62,7 @@ impl<'a> SortedListing<'a> {
             let usable = file.size > 0 && !unusable.contains(&path.name);
             match path.kind {
                 LogKind::Commit => {
-                    // Of two spellings of one version, the one with twenty digits sorts first.
+                    // If a version has two spellings, the one with twenty digits sorts first.
                     log.commits.entry(path.version).or_insert(path);
                 }
                 LogKind::Checkpoint(kind) => groups.entry(CheckpointRank::of(path, kind)).or_default().push(file),
@@ -83,8 +82,8 @@ impl<'a> SortedListing<'a> {
         log
     }
 
-    /// The latest version that left a trace. Broken checkpoints count: a version whose commit is
-    /// lost must not go unnoticed.
+    /// The latest version that the listing shows. Broken checkpoints count, because the loss of a
+    /// commit must be noticed.
     pub(super) fn latest(&self) -> Option<u64> {
         let commit = self.commits.keys().next_back().copied();
         let checkpoint = self.checkpoints.last().map(|checkpoint| checkpoint.version);
@@ -106,7 +105,8 @@ impl<'a> SortedListing<'a> {
         (expected <= to).then_some((expected, to))
     }
 
-    /// The commits of `from..=to`, newest first, as few files as compactions allow.
+    /// The commits of `from..=to`, newest first. Compactions are used to get as few files as
+    /// possible.
     pub(super) fn cover(&self, from: u64, to: u64) -> Vec<LogPath> {
         let mut files = Vec::new();
         let mut next = from;
@@ -124,7 +124,7 @@ impl<'a> SortedListing<'a> {
     }
 }
 
-/// What tells one checkpoint from another, the better one greater.
+/// The order of checkpoints. A better checkpoint is greater.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct CheckpointRank<'a> {
     version: u64,

@@ -1,14 +1,14 @@
-//! Which versions the log can still rebuild: what error messages and histories name.
+//! The versions that the log can still rebuild, for error messages and histories.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 
 use super::listing::{ListedLogFile, SortedListing};
 
-/// The longest run of versions up to the latest one that can all be rebuilt; none if the latest one
-/// cannot.
+/// The longest run of versions up to the latest one that can all be rebuilt. `None` if the latest
+/// one cannot be rebuilt.
 ///
-/// A version can be rebuilt from a complete checkpoint and the commits above it, or from all
+/// A version can be rebuilt from a complete checkpoint and the commits after it, or from all
 /// commits since version 0. So commits older than the earliest checkpoint count only if they reach
 /// back to version 0.
 pub fn reconstructible_range(listed: &[ListedLogFile]) -> Option<RangeInclusive<u64>> {

@@ -32,7 +32,7 @@ fn plan_latest(listed: &[ListedLogFile]) -> Result<LogSegment> {
     plan(listed, None, &HashSet::new())
 }
 
-/// Version, checkpoint version and the versions of the commits, newest first.
+/// Checks the version, the checkpoint's version, and the versions of the commits, newest first.
 #[track_caller]
 fn check(listed: &[ListedLogFile], target: Option<u64>, version: u64, checkpoint: Option<u64>, commits: &[u64]) {
     let segment = plan(listed, target, &HashSet::new()).unwrap();
@@ -202,12 +202,12 @@ fn plan_replaces_commits_by_compactions() {
     };
     let commit = |version| (version, LogKind::Commit);
     let compact = |start, end| (start, LogKind::Compaction { end });
-    // The longest of those that begin where the last one ended.
+    // The longest compaction among those that begin after the last one.
     assert_eq!(
         names_of(&[compaction(5, 7), compaction(5, 8), compaction(6, 12), compaction(9, 11)], None),
         [commit(12), compact(9, 11), compact(5, 8)]
     );
-    // Neither across the checkpoint nor beyond the target.
+    // A compaction may not cross the checkpoint or the target.
     assert_eq!(names_of(&[compaction(3, 6), compaction(6, 9)], Some(8)), [commit(8), commit(7), commit(6), commit(5)]);
     assert_eq!(names_of(&[compaction(5, 12)], None), [compact(5, 12)]);
 }
@@ -281,7 +281,7 @@ prop_compose! {
     }
 }
 
-/// What can be rebuilt, by the definition: version by version.
+/// Whether a version can be rebuilt, by the definition, version by version.
 fn rebuildable(listed: &[ListedLogFile], version: u64) -> bool {
     let has = |name: String| listed.iter().any(|file| file.path.name == name);
     let is_base = |version: u64| {

@@ -2,22 +2,22 @@
 
 use arrow_array::{Array, StructArray};
 
-/// Rows that fill one column; all others are null in them.
+/// Rows that fill one column. All other columns are null in them.
 #[derive(Debug, Clone)]
 pub struct ActionRows {
-    /// Which.
+    /// The name of the column.
     pub column: String,
-    /// What they fill it with.
+    /// The values of the column.
     pub array: StructArray,
 }
 
 impl ActionRows {
-    /// How many.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.array.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

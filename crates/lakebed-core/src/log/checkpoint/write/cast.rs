@@ -1,5 +1,5 @@
-//! Arrays brought to the type of a checkpoint's column, whatever types and order of fields they
-//! were read in.
+//! Casts arrays to the type of a checkpoint's column, whatever types and order of fields they were
+//! read with.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields};
 
 use crate::{Error, Result};
 
-/// An array of `rows` values for the column; null throughout if there is none to make it of.
+/// The array as `rows` values of the column. All null if there is no array.
 pub(super) fn cast_to_field(found: Option<&ArrayRef>, field: &Field, rows: usize) -> Result<ArrayRef> {
     let Some(array) = found.filter(|array| array.data_type() != &DataType::Null) else {
         return Ok(new_null_array(field.data_type(), rows));

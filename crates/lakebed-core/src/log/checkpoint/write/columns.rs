@@ -1,13 +1,13 @@
 //! The columns of a checkpoint in the order and the types that Delta Spark writes. PROTOCOL
 //! "Checkpoint Schema".
 //!
-//! Everything may be null: a row fills the struct of one action.
+//! All columns are nullable, because a row fills the struct of one action.
 
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields};
 
-/// The columns of files whose rows are everything but file actions, beside those of any checkpoint.
+/// The additional columns of files that hold everything except file actions.
 pub(super) fn v2_only() -> Vec<Field> {
     vec![
         group("checkpointMetadata", vec![long("version"), map("tags")]),
@@ -33,7 +33,7 @@ pub(super) fn domain() -> Field {
     group("domainMetadata", vec![text("domain"), text("configuration"), flag("removed")])
 }
 
-/// `statistics` are the columns that stand behind all others, as the table's properties want them.
+/// `statistics` are the last columns, which depend on the table's properties.
 pub(super) fn add(statistics: Vec<Field>) -> Field {
     let fields = vec![
         text("path"),
@@ -50,7 +50,7 @@ pub(super) fn add(statistics: Vec<Field>) -> Field {
     group("add", fields.into_iter().chain(statistics).collect())
 }
 
-/// Without `stats` and `tags`, which nobody reads of a tombstone.
+/// The column has no `stats` and `tags`, which no reader of a tombstone uses.
 pub(super) fn remove() -> Field {
     let fields = vec![
         text("path"),

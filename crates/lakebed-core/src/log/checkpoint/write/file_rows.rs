@@ -1,4 +1,4 @@
-//! The rows of files: `add` and `remove` as the checkpoint has them.
+//! The rows of files: `add` and `remove` in the form of the checkpoint.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use crate::schema::{DataType as DeltaType, PrimitiveType, StructField, StructTyp
 use crate::stats::StatsPlan;
 use crate::{Error, Result, action};
 
-/// What a checkpoint has of the files of a table.
+/// Builds the rows of a table's files.
 pub(super) struct FileRows {
     add: Field,
     remove: Field,
     writes_json: bool,
     parsed: Option<ParsedStats>,
-    /// Physical name and type.
+    /// The physical names and types of the partition columns.
     partitions: Vec<(String, PrimitiveType)>,
 }
 
@@ -71,7 +71,7 @@ impl FileRows {
         &self.remove
     }
 
-    /// The rows of files of the table.
+    /// The rows of the table's files.
     pub(super) fn adds(&self, files: &FileBatch) -> Result<StructArray> {
         let texts = stat_texts(files);
         let fields = fields_of(&self.add)?;
@@ -104,18 +104,18 @@ impl FileRows {
     }
 }
 
-/// A column that both kinds of file actions have, or one of them as it is.
+/// A column that both kinds of file actions have, or a column that is copied as it is.
 fn common_column(batch: &RecordBatch, field: &Field) -> Result<ArrayRef> {
     match field.name().as_str() {
-        // Nothing changes by being in a checkpoint.
+        // A file in a checkpoint changes no rows.
         "dataChange" => Ok(Arc::new(BooleanArray::from(vec![false; batch.num_rows()]))),
         name @ column::DELETION_VECTOR => deletion_vectors(cast_to_field(batch.column_by_name(name), field, batch.num_rows())?),
         name => cast_to_field(batch.column_by_name(name), field, batch.num_rows()),
     }
 }
 
-/// Some writers spell a vector that is not there as a struct of nulls, which others take for one
-/// that is.
+/// Some writers store a struct of nulls for an absent deletion vector. Some readers take it for a
+/// vector.
 fn deletion_vectors(array: ArrayRef) -> Result<ArrayRef> {
     let Some(structs) = array.as_struct_opt() else { return Err(Error::internal("deletion vectors that are no structs")) };
     let (fields, columns, nulls) = structs.clone().into_parts();
@@ -123,7 +123,7 @@ fn deletion_vectors(array: ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(StructArray::try_new(fields, columns, NullBuffer::union(nulls.as_ref(), there.as_ref()))?))
 }
 
-/// `add.partitionValues` is required: of a table without partitions it is empty.
+/// `add.partitionValues` is required. A table without partition columns has an empty map.
 fn without_nulls(array: ArrayRef) -> Result<ArrayRef> {
     let Some(map) = array.as_map_opt().filter(|map| map.null_count() > 0) else { return Ok(array) };
     let DataType::Map(entries, _) = map.data_type() else { return Err(Error::internal("a map that is none")) };
@@ -143,7 +143,7 @@ fn partitions(
     properties: &TableProperties,
 ) -> Result<Vec<(String, PrimitiveType)>> {
     let of_field = |field: &StructField| match &field.data_type {
-        // Padding is the reader's business.
+        // Readers pad CHAR values.
         DeltaType::Primitive(PrimitiveType::Char { .. }) => Ok(PrimitiveType::String),
         DeltaType::Primitive(primitive) => Ok(*primitive),
         _ => Err(Error::corrupt("schema", format!("partition column {:?} is not of a primitive type", field.name))),

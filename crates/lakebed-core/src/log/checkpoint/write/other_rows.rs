@@ -1,4 +1,4 @@
-//! The rows of everything but files.
+//! The rows of all actions except file actions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,8 +12,7 @@ use super::columns;
 use crate::action::{Action, CheckpointMetadata, DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
 use crate::{Error, Result};
 
-/// The rows of these actions, kind by kind. File actions are none of them, `commitInfo` and `cdc`
-/// have no place in a checkpoint.
+/// The rows of these actions by kind. `commitInfo`, `cdc` and file actions are refused.
 pub(super) fn other_rows(actions: &[Action]) -> Result<Vec<ActionRows>> {
     let mut kinds = ActionsByKind::default();
     for action in actions {
@@ -155,7 +154,7 @@ fn lists<'a>(values: impl Iterator<Item = Option<&'a [String]>>) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
-/// By key, so that the same state gives the same bytes.
+/// The maps are sorted by key, so the same state gives the same bytes.
 fn maps<'a>(values: impl Iterator<Item = Option<&'a HashMap<String, Option<String>>>>) -> Result<ArrayRef> {
     let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
     let mut builder = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());

@@ -1,4 +1,4 @@
-//! `stats_parsed`: the statistics of files as a struct, made out of their JSON.
+//! `stats_parsed`: the statistics of files as a struct, parsed from their JSON.
 
 use std::sync::Arc;
 
@@ -13,15 +13,16 @@ use crate::log::files::{FileBatch, column};
 use crate::schema::PrimitiveType;
 use crate::stats::{self, IndexedColumn, IndexedKind, StatColumn, StatKind};
 
-/// What `stats_parsed` has of each file.
+/// Builds `stats_parsed`.
 pub(super) struct ParsedStats {
     fields: Fields,
-    /// In the order of the leaves of `fields`.
+    /// The statistics of the leaves of `fields`, in their order.
     leaves: Vec<StatColumn>,
 }
 
 impl ParsedStats {
-    /// Of the columns with statistics; `tight_bounds` for tables that may have deletion vectors.
+    /// Creates the builder for columns with statistics. `tight_bounds` is for tables that may have
+    /// deletion vectors.
     pub(super) fn new(columns: &[IndexedColumn], tight_bounds: bool) -> Self {
         let mut leaves = Leaves::default();
         let mut fields = vec![leaves.leaf("numRecords", StatKind::NumRecords, PrimitiveType::Long)];
@@ -38,14 +39,14 @@ impl ParsedStats {
         Field::new_struct(column::STATS_PARSED, self.fields.clone(), true)
     }
 
-    /// The struct of each text.
+    /// Parses each JSON string to a struct.
     pub(super) fn parse(&self, texts: &StringArray) -> Result<StructArray> {
         let arrays = stats::from_json_as_written(texts, &self.leaves);
         assemble(&self.fields, &mut arrays.into_iter())
     }
 }
 
-/// The JSON of each file's statistics; made out of the struct where a checkpoint has nothing else.
+/// The JSON of each file's statistics. It is built from the struct if a checkpoint has only that.
 pub(super) fn stat_texts(files: &FileBatch) -> StringArray {
     let written = files.column(column::STATS).and_then(|array| array.as_string_opt::<i32>());
     let parsed = files.column(column::STATS_PARSED).and_then(|array| array.as_struct_opt());
@@ -95,7 +96,7 @@ impl Leaves {
     }
 }
 
-/// The struct of these fields out of the arrays of its leaves; null where all of them are.
+/// Builds a struct of these fields from the arrays of its leaves. A row is null if all leaves are.
 fn assemble(fields: &Fields, leaves: &mut impl Iterator<Item = ArrayRef>) -> Result<StructArray> {
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(fields.len());
     for field in fields {

@@ -4,15 +4,15 @@ use crate::action::{Metadata, Protocol};
 use crate::property::TableProperties;
 use crate::schema::StructType;
 
-/// What decides about the columns of a table's checkpoint.
+/// The facts that decide the columns of a table's checkpoint.
 #[derive(Clone, Copy)]
 pub struct TableHead<'a> {
-    /// What readers and writers must know.
+    /// The protocol.
     pub protocol: &'a Protocol,
-    /// Schema, partitioning and properties as the log has them.
+    /// The metadata as the log has it.
     pub metadata: &'a Metadata,
-    /// The schema in it.
+    /// The parsed schema of the metadata.
     pub schema: &'a StructType,
-    /// The properties in it.
+    /// The parsed properties of the metadata.
     pub properties: &'a TableProperties,
 }

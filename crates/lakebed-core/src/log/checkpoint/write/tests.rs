@@ -115,7 +115,7 @@ fn write_parsed_stats_keeps_unwidened_bounds() {
     let array = given.rows().adds(&added_files(&[add_line_with_stats(text)])).unwrap().array;
     let time = |name: &str| child(&array, &["stats_parsed", name, "t"]).as_primitive::<TimestampMicrosecondType>().value(0);
     assert_eq!(time("maxValues"), 1_704_067_200_999_000);
-    // Nineteen minutes before that midnight in UTC.
+    // This is nineteen minutes before that midnight in UTC.
     assert_eq!(time("minValues"), -8_520_336_000_000_000 + 123_000 - 19 * 60_000_000);
     let double = |name: &str| child(&array, &["stats_parsed", name, "d"]).as_primitive::<Float64Type>().value(0);
     assert_eq!(double("minValues").to_bits(), (-0.0_f64).to_bits());
@@ -187,7 +187,8 @@ fn write_other_actions_round_trips() {
     assert!(given(&["id long"], &[], &[], &[]).rows().others(&[info]).is_err());
 }
 
-/// The tombstones that commits, the oldest first, leave above an older checkpoint of these lines.
+/// Checks the tombstones that remain after commits, oldest first, above an older checkpoint with
+/// these lines.
 #[track_caller]
 fn check_tombstones(commits: &[&str], old: &str, expected: &[&str]) {
     let parts = || commits.iter().rev().map(|commit| CommitLines::whole(commit.as_bytes(), "x"));

@@ -1,10 +1,9 @@
-//! Which files the table no longer has, but still has to remember: their readers may not be done
-//! with them.
+//! The tombstones of a table: files that left it but may still have readers.
 //!
-//! [`Tombstones`] is shown the commits above the old checkpoint, newest first; it keeps the newest
-//! `remove` of each file that is not in the table again, unless it is older than the retention. Of
-//! those of that checkpoint, which [`old_tombstones`] and [`Tombstones::of_checkpoint`] are shown,
-//! those count that no commit touched. PROTOCOL "Action Reconciliation".
+//! [`Tombstones`] reads the commits above the old checkpoint, newest first. It keeps the newest
+//! `remove` of each file that is not in the table again, unless it is older than the retention
+//! period. [`old_tombstones`] and [`Tombstones::of_checkpoint`] read the tombstones of the old
+//! checkpoint, and keep those of files that no commit touched. PROTOCOL "Action Reconciliation".
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,40 +19,39 @@ use crate::log::files::{FileBatch, FileKey};
 use crate::log::replay::Layers;
 use crate::{Error, Result};
 
-/// Rows of which a batch is full.
+/// A batch is full at this number of rows.
 const FULL_ROWS: usize = 16 * 1024;
 
-/// Collects the tombstones among lines.
+/// Collects the tombstones of lines.
 pub struct Tombstones<'a> {
     layers: &'a Layers,
-    /// Whether the lines are older than the layers, rather than theirs.
+    /// Whether the lines are older than the layers. Otherwise the layers were folded from the
+    /// lines.
     is_below: bool,
-    /// What was removed at this time or before is forgotten.
+    /// A file that was removed at this time or before has expired.
     expired_ms: i64,
-    /// The files that the commits left in the table; found out when the first of them removes
-    /// something.
+    /// The files that the commits left in the table. Computed at the first removal.
     alive: Option<HashSet<FileKey>>,
-    /// The files of which the newest tombstone was found.
+    /// The files whose newest tombstone was found.
     taken: HashSet<FileKey>,
     builder: RemoveBuilder,
 }
 
 impl<'a> Tombstones<'a> {
-    /// Of the commits that these layers were folded from.
+    /// Reads the commits from which these layers were folded.
     pub fn of_commits(layers: &'a Layers, expired_ms: i64) -> Self {
         Self { layers, is_below: false, expired_ms, alive: None, taken: HashSet::new(), builder: RemoveBuilder::default() }
     }
 
-    /// Of an older checkpoint in JSON lines.
+    /// Reads an older checkpoint in JSON lines.
     pub fn of_checkpoint(layers: &'a Layers, expired_ms: i64) -> Self {
         Self { is_below: true, ..Self::of_commits(layers, expired_ms) }
     }
 
-    /// Looks through lines that are older than all that it has seen; gives a batch when one is
-    /// full.
+    /// Reads lines that are older than all lines read before. Returns a batch when one is full.
     pub fn read(&mut self, part: CommitLines<'_>) -> Result<Option<RecordBatch>> {
         for (number, line) in lines(part.bytes) {
-            // A line holds one action: nothing can follow.
+            // A line holds one action, so no other action can follow.
             if line.starts_with(b"{\"add\":{") {
                 continue;
             }
@@ -91,14 +89,13 @@ impl<'a> Tombstones<'a> {
         self.alive.as_ref().ok_or_else(|| Error::internal("the files that commits left in the table"))
     }
 
-    /// What is left of the commits' tombstones.
+    /// The remaining tombstones of the commits.
     pub fn finish(mut self) -> Result<Option<RecordBatch>> {
         if self.builder.rows == 0 { Ok(None) } else { self.builder.finish().map(Some) }
     }
 }
 
-/// The tombstones among the rows of an older checkpoint that still count: those that no commit
-/// above it touched.
+/// The tombstones in the rows of an older checkpoint that no commit after it touched.
 pub fn old_tombstones(batch: &RecordBatch, layers: &Layers, expired_ms: i64) -> Result<RecordBatch> {
     let removes = FileBatch::removes_of_checkpoint(batch)?;
     let times = removes.column("deletionTimestamp").and_then(|array| array.as_primitive_opt::<Int64Type>());
@@ -111,7 +108,7 @@ pub fn old_tombstones(batch: &RecordBatch, layers: &Layers, expired_ms: i64) -> 
     Ok(removes.filter(&keep)?.batch().clone())
 }
 
-/// Rows of `remove`.
+/// Builds rows of `remove`.
 struct RemoveBuilder {
     rows: usize,
     path: StringBuilder,
