@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
-use datafusion_common::ScalarValue;
+use datafusion_common::{Column, ScalarValue};
 use datafusion_expr::{Expr, Operator};
 use datafusion_physical_expr::PhysicalExpr;
 use lakebed_core::Result;
@@ -21,7 +21,7 @@ use crate::evaluate::condition::true_rows;
 use crate::evaluate::fold::fold_if_possible;
 use crate::evaluate::properties::may_fail;
 use crate::evaluate::short_decimal::shortened;
-use crate::evaluate::tree::{columns_of, join_conditions};
+use crate::evaluate::tree::{columns_of, join_conditions, replace_columns};
 use crate::expression::{Expression, as_bound};
 use crate::syntax::parse::parse;
 use crate::syntax::tree::{Kind, Node};
@@ -80,7 +80,7 @@ pub fn matching_rows(text: &str, condition: &dyn PhysicalExpr, batch: &RecordBat
 }
 
 impl Filter {
-    fn of(conjuncts: Vec<Conjunct>, text: String, schema: SchemaRef) -> Filter {
+    pub(crate) fn of(conjuncts: Vec<Conjunct>, text: String, schema: SchemaRef) -> Filter {
         let expr = join_conditions(Operator::And, conjuncts.iter().map(|conjunct| conjunct.expr.clone()).collect());
         Filter { expression: Expression::bound(expr, DataType::Boolean, text, schema), conjuncts }
     }
@@ -175,6 +175,50 @@ impl Filter {
     #[must_use]
     pub fn is_unknown(&self) -> Filter {
         self.derived(Expr::IsNull(Box::new(self.expr().clone())), format!("{} IS NULL", in_parentheses(self.text())))
+    }
+
+    /// Returns the filter that a row matches if it matches all of these filters, which are over one
+    /// schema. Returns `None` if there are no filters.
+    pub fn all(filters: Vec<Filter>) -> Option<Filter> {
+        let schema = Arc::clone(filters.first()?.schema());
+        let text = joined_text("AND", filters.iter().map(Filter::text));
+        let conjuncts = filters.into_iter().flat_map(|filter| filter.conjuncts).collect();
+        Some(Filter::of(conjuncts, text, schema))
+    }
+
+    /// Returns the filter that a row matches if it matches any of these filters, which are over one
+    /// schema. Returns `None` if there are no filters.
+    pub fn any(filters: Vec<Filter>) -> Option<Filter> {
+        let [first, _, ..] = filters.as_slice() else { return filters.into_iter().next() };
+        let text = joined_text("OR", filters.iter().map(Filter::text));
+        let operands = filters.iter().map(|filter| filter.expr().clone()).collect();
+        Some(first.derived(join_conditions(Operator::Or, operands), text))
+    }
+
+    /// Returns the filter with its columns under the names that they have in another schema. `name`
+    /// gives the names, and `text` makes the text of a condition with these names. Returns `None` if
+    /// one of them has no answer.
+    pub fn renamed(
+        &self,
+        schema: &Schema,
+        name: impl Fn(&str) -> Option<String>,
+        text: impl Fn(&str) -> Option<String>,
+    ) -> Option<Filter> {
+        if !self.columns().iter().all(|path| path.first().is_some_and(|column| name(column).is_some())) {
+            return None;
+        }
+        let renamed = |conjunct: &Conjunct| {
+            let expr = replace_columns(&conjunct.expr, |column| Some(Expr::Column(Column::new_unqualified(name(column)?))));
+            Some(Conjunct { expr, text: text(&conjunct.text)?, may_fail: conjunct.may_fail })
+        };
+        let conjuncts = self.conjuncts.iter().map(renamed).collect::<Option<Vec<_>>>()?;
+        Some(Filter::of(conjuncts, text(self.text())?, Arc::new(nullable(schema))))
+    }
+
+    /// Returns the filter of one conjunct alone.
+    #[must_use]
+    pub fn of_conjunct(&self, conjunct: &Conjunct) -> Filter {
+        Filter::of(vec![conjunct.clone()], conjunct.text.clone(), Arc::clone(self.schema()))
     }
 
     /// Makes a filter of one condition over the same schema.

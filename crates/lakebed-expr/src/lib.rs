@@ -23,6 +23,7 @@ mod function;
 mod bind;
 mod expression;
 mod filter;
+mod column_values;
 mod predicate;
 pub mod prune;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub use bind::current_time::Options;
 pub use bind::metadata_column::{METADATA_COLUMN, metadata_field, scan_schema};
 pub use bind::schema::{filter_schema, nullable};
 pub use calendar::{date_text, timestamp_text};
+pub use column_values::{ColumnValues, decimal_of_digits};
 pub use evaluate::cast_rules::can_cast;
 pub use evaluate::nested::{column_path, field_index, struct_fields};
 pub use evaluate::normalize_float::without_normalization;

@@ -51,6 +51,7 @@ impl Binder<'_> {
                 value.map(TypedExpr::literal).ok_or_else(|| here(format!("the number {digits} is out of the range of its type")))
             }
             Kind::Text(text) => Ok(TypedExpr::literal(ScalarValue::Utf8(Some(text.clone())))),
+            Kind::Value(value) => Ok(TypedExpr::literal(value.clone())),
             Kind::TypedLiteral { word, text } => typed_literal(word, text).map(TypedExpr::literal).map_err(here),
             Kind::Interval(interval) => match interval {
                 Interval::Months(months) => Ok(TypedExpr::literal(ScalarValue::IntervalYearMonth(Some(*months)))),

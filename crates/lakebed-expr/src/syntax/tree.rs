@@ -4,6 +4,7 @@
 //! of generated columns.
 
 use arrow_schema::DataType;
+use datafusion_common::ScalarValue;
 
 use super::lex::{Span, Suffix};
 
@@ -32,6 +33,8 @@ pub enum Kind {
     },
     /// A string.
     Text(String),
+    /// A value that never had a text.
+    Value(ScalarValue),
     /// A literal such as `DATE '…'`: the keyword in upper case and the string.
     TypedLiteral {
         word: String,
@@ -177,7 +180,7 @@ impl Kind {
     pub fn children(&self) -> Vec<&Node> {
         match self {
             Kind::Null | Kind::Boolean(_) | Kind::Number { .. } | Kind::Text(_) => vec![],
-            Kind::TypedLiteral { .. } | Kind::Interval(_) | Kind::Path(_) => vec![],
+            Kind::Value(_) | Kind::TypedLiteral { .. } | Kind::Interval(_) | Kind::Path(_) => vec![],
             Kind::Field(value, _) | Kind::Unary(_, value) | Kind::Not(value) => vec![value],
             Kind::Is { value, .. } | Kind::Cast { value, .. } => vec![value],
             Kind::Item(left, right) | Kind::Binary(_, left, right) | Kind::Compare(_, left, right) => vec![left, right],

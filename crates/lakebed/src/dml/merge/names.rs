@@ -133,8 +133,17 @@ impl Sides {
         Some((side, self.side(side).schema.fields().get(place)?.name()))
     }
 
-    /// A flat condition about columns of the target as text over the target's own schema; none if it is about others too.
-    pub(crate) fn to_target_text(&self, flat: &str) -> Option<String> {
+    /// A flat filter on columns of the target as a filter over the target's own schema; none if it reads other columns too.
+    pub(crate) fn of_target(&self, flat: &Filter) -> Option<Filter> {
+        let name = |flat: &str| match self.side_of(flat) {
+            Some((Side::Target, name)) => Some(name.to_owned()),
+            _ => None,
+        };
+        flat.renamed(&self.target.schema, name, |text| self.target_text(text))
+    }
+
+    /// The text of such a filter, for messages and other processes.
+    fn target_text(&self, flat: &str) -> Option<String> {
         let own = |_, path: &[String]| match path.split_first().map(|(first, fields)| (self.side_of(first), fields)) {
             Some((Some((Side::Target, name)), fields)) => Ok([&[name.to_owned()], fields].concat()),
             _ => Err(Error::predicate("a column of the source")),

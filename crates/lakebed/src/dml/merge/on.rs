@@ -22,7 +22,7 @@ pub(crate) struct On {
     pub(crate) keys: Vec<Key>,
     /// What must be true of a row of the target, over the target's own schema; also what is about no row at all. Each stands for itself:
     /// between others it needs parentheses.
-    pub(crate) target_only: Vec<String>,
+    pub(crate) target_only: Vec<Filter>,
     /// What must be true of a row of the source, over the source's own schema.
     pub(crate) source_only: Vec<Expression>,
 }
@@ -65,7 +65,7 @@ impl On {
                     source_only.push(own_expression(sides, Side::Source, &conjunct.expr, &conjunct.text)?);
                 }
                 About::One(Side::Target) | About::Nothing if stands_alone => {
-                    target_only.extend(sides.to_target_text(&conjunct.text))
+                    target_only.extend(sides.of_target(&whole.of_conjunct(conjunct)))
                 }
                 About::One(_) | About::Nothing => {}
             }

@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array}
 use arrow_schema::{Field, Schema};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take;
-use lakebed_expr::{Filter, joined_text};
+use lakebed_expr::Filter;
 
 use super::clause::When;
 use super::clause::{Act, Change, Clause, Clauses, evolving};
@@ -21,7 +21,6 @@ use super::on::On;
 use super::source::Source;
 use super::summary::Summary;
 use crate::rows::effects::notes_vectors;
-use crate::rows::search::parse_condition;
 use crate::rows::target::Target;
 use crate::{Error, Result, Snapshot};
 
@@ -75,9 +74,7 @@ impl Plan {
         if !updates && !plan.records {
             plan.columns = Some(plan.named_columns());
         }
-        if let Some(text) = plan.concerned(source).await? {
-            plan.filter = Some(parse_condition(snapshot.url(), snapshot.schema(), &text, given.now_ms)?);
-        }
+        plan.filter = plan.concerned(source).await?.map(Arc::new);
         Ok(plan)
     }
 
@@ -163,8 +160,8 @@ impl Plan {
         Ok(rows)
     }
 
-    /// What must be true of a row of the target for it to be concerned, as text; none if that cannot be said.
-    async fn concerned(&self, source: &Source) -> Result<Option<String>> {
+    /// What must be true of a row of the target for it to be concerned; none if that cannot be said.
+    async fn concerned(&self, source: &Source) -> Result<Option<Filter>> {
         let mut parts = self.on.target_only.clone();
         let mut summaries: Vec<Option<Summary>> =
             self.on.keys.iter().map(|key| key.target_path.as_ref().map(|_| Summary::new(&key.source.data_type))).collect();
@@ -180,19 +177,21 @@ impl Plan {
         }
         for (key, summary) in self.on.keys.iter().zip(summaries) {
             if let (Some(path), Some(summary)) = (&key.target_path, summary) {
-                parts.extend(summary.condition(path, key.null_safe));
+                parts.extend(summary.filter(self.sides.schema(Side::Target), path, key.null_safe));
             }
         }
-        let matched = joined_text("AND", parts.iter().map(String::as_str));
-        let mut all = vec![matched];
+        let mut concerned = Vec::with_capacity(1 + self.clauses.not_matched_by_source.len());
+        match Filter::all(parts) {
+            Some(matched) => concerned.push(matched),
+            None => return Ok(None),
+        }
         for change in &self.clauses.not_matched_by_source {
             // Tested for rows that match as well, what may fail could fail needlessly.
             let condition = change.condition.as_ref().filter(|condition| !condition.conjuncts().iter().any(|part| part.may_fail));
-            let Some(text) = condition.and_then(|condition| self.sides.to_target_text(condition.text())) else { return Ok(None) };
-            all.push(text);
+            let Some(filter) = condition.and_then(|condition| self.sides.of_target(condition)) else { return Ok(None) };
+            concerned.push(filter);
         }
-        let is_bounded = all.iter().all(|part| !part.is_empty());
-        Ok(is_bounded.then(|| joined_text("OR", all.iter().map(String::as_str))))
+        Ok(Filter::any(concerned))
     }
 }
 

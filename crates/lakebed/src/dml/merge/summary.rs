@@ -1,8 +1,8 @@
-//! What a column of the target must hold for a row to match any row of a source: a condition in SQL by which files, row groups and pages
-//! are left out.
+//! What a column of the target must hold for a row to match any row of a source: a filter by which files, row groups and pages are
+//! skipped.
 //!
-//! It is true for every row that matches, and for as few others as a text of bounded length can say. Read [`Summary::add`], then
-//! [`Summary::condition`].
+//! It is true for every row that matches, and for as few others as a filter of bounded size can say. Read [`Summary::add`], then
+//! [`Summary::filter`].
 
 #[cfg(test)]
 mod tests;
@@ -13,8 +13,9 @@ use arrow_array::types::{
     Int64Type, TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef};
-use arrow_schema::{DataType, TimeUnit};
-use lakebed_expr::{date_text, decimal_text, timestamp_text};
+use arrow_schema::{DataType, Schema, TimeUnit};
+use datafusion_common::ScalarValue;
+use lakebed_expr::{ColumnValues, Filter, decimal_of_digits};
 
 use super::ranges::{Ranges, Value};
 
@@ -76,19 +77,14 @@ impl Summary {
         }
     }
 
-    /// The condition on the column with this path, where a NULL equals a NULL if `null_safe`. `None` if nothing can be said.
-    pub(crate) fn condition(&self, path: &[String], null_safe: bool) -> Option<String> {
-        let column = quoted(path);
-        let condition = match self.values.as_ref()? {
-            Values::Numbers(ranges) => conditions(&column, ranges, |value| number_text(&self.data_type, *value))?,
-            Values::Texts(ranges) => conditions(&column, ranges, |value| Some(text_literal(value)))?,
-        };
-        Some(match (condition, null_safe && self.has_null) {
-            (Some(condition), true) => format!("({condition} OR {column} IS NULL)"),
-            (Some(condition), false) => condition,
-            (None, true) => format!("{column} IS NULL"),
-            (None, false) => "FALSE".into(),
-        })
+    /// The filter on the column with this path, where a NULL equals a NULL if `null_safe`. `None` if nothing can be said.
+    pub(crate) fn filter(&self, schema: &Schema, path: &[String], null_safe: bool) -> Option<Filter> {
+        let or_null = null_safe && self.has_null;
+        let filter = |values: &ColumnValues| Filter::of_column(schema, path, values, or_null);
+        match self.values.as_ref()? {
+            Values::Numbers(ranges) => shortest(ranges, |value| scalar(&self.data_type, *value), filter),
+            Values::Texts(ranges) => shortest(ranges, |value| Some(ScalarValue::from(value.as_str())), filter),
+        }
     }
 }
 
@@ -175,66 +171,55 @@ fn end(text: &str) -> String {
     cut.char_indices().rev().find_map(above).unwrap_or_else(|| text.to_owned())
 }
 
-/// What covers the ranges; `Some(None)` if there are none, `None` if it cannot be said shortly.
-fn conditions<T: Value>(column: &str, ranges: &Ranges<T>, literal: impl Fn(&T) -> Option<String>) -> Option<Option<String>> {
+/// The filter that covers the ranges and whose text is not too long; `None` if there is none.
+fn shortest<T: Value>(
+    ranges: &Ranges<T>,
+    scalar: impl Fn(&T) -> Option<ScalarValue>,
+    filter: impl Fn(&ColumnValues) -> Option<Filter>,
+) -> Option<Filter> {
+    let is_short = |filter: &Filter| filter.text().len() <= MOST_CONDITION_BYTES;
     if ranges.as_slice().is_empty() {
-        return Some(None);
+        return filter(&ColumnValues::None);
     }
     if let Some(values) = ranges.values().filter(|values| values.len() <= MOST_VALUES) {
-        let values = values.into_iter().map(&literal).collect::<Option<Vec<_>>>()?;
-        let condition = format!("{column} IN ({})", values.join(", "));
-        if condition.len() <= MOST_CONDITION_BYTES {
-            return Some(Some(condition));
+        let values = values.into_iter().map(&scalar).collect::<Option<Vec<_>>>()?;
+        let listed = filter(&ColumnValues::Listed(values))?;
+        if is_short(&listed) {
+            return Some(listed);
         }
     }
     let mut most = MOST_RANGES;
     while most > 0 {
         let mut ranges = ranges.clone();
         ranges.close(most);
-        let range = |(low, high): &(T, T)| {
-            let low = literal(low)?;
-            let high = literal(high)?;
-            Some(if low == high { format!("{column} = {low}") } else { format!("{column} BETWEEN {low} AND {high}") })
-        };
-        let each = ranges.as_slice().iter().map(range).collect::<Option<Vec<_>>>()?;
-        let condition = if each.len() == 1 { each.concat() } else { format!("({})", each.join(" OR ")) };
-        if condition.len() <= MOST_CONDITION_BYTES {
-            return Some(Some(condition));
+        let range = |(low, high): &(T, T)| Some((scalar(low)?, scalar(high)?));
+        let ranges = ranges.as_slice().iter().map(range).collect::<Option<Vec<_>>>()?;
+        let filter = filter(&ColumnValues::Ranges(ranges))?;
+        if is_short(&filter) {
+            return Some(filter);
         }
         most /= 2;
     }
     None
 }
 
-/// The literal of a value, in Spark's SQL.
-fn number_text(data_type: &DataType, value: i128) -> Option<String> {
+/// The value of a number, in the type in which the key is compared.
+fn scalar(data_type: &DataType, value: i128) -> Option<ScalarValue> {
+    let long = || i64::try_from(value).ok();
     Some(match data_type {
-        DataType::Boolean => (if value == 0 { "FALSE" } else { "TRUE" }).into(),
-        DataType::Int8 => format!("{value}Y"),
-        DataType::Int16 => format!("{value}S"),
-        DataType::Int32 => value.to_string(),
-        DataType::Int64 => format!("{value}L"),
-        DataType::Date32 => format!("DATE '{}'", date_text(i64::try_from(value).ok()?)),
-        DataType::Timestamp(_, Some(_)) => format!("TIMESTAMP '{}Z'", timestamp_text(i64::try_from(value).ok()?)),
-        DataType::Timestamp(_, None) => format!("TIMESTAMP_NTZ '{}'", timestamp_text(i64::try_from(value).ok()?)),
-        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => format!("{}BD", decimal_text(value, *scale)),
+        DataType::Boolean => ScalarValue::Boolean(Some(value != 0)),
+        DataType::Int8 => ScalarValue::Int8(Some(i8::try_from(value).ok()?)),
+        DataType::Int16 => ScalarValue::Int16(Some(i16::try_from(value).ok()?)),
+        DataType::Int32 => ScalarValue::Int32(Some(i32::try_from(value).ok()?)),
+        DataType::Int64 => ScalarValue::Int64(Some(long()?)),
+        DataType::Date32 => ScalarValue::Date32(Some(i32::try_from(value).ok()?)),
+        DataType::Timestamp(_, zone) => ScalarValue::TimestampMicrosecond(Some(long()?), zone.as_ref().map(|_| "UTC".into())),
+        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => decimal_of_digits(value, *scale)?,
         DataType::Float32 => {
-            let bits = i32::try_from(ordered(i64::try_from(value).ok()?, i32::MAX.into())).ok()?;
-            format!("{:e}F", f32::from_bits(bits.cast_unsigned()))
+            let bits = i32::try_from(ordered(long()?, i32::MAX.into())).ok()?;
+            ScalarValue::Float32(Some(f32::from_bits(bits.cast_unsigned())))
         }
-        DataType::Float64 => {
-            let bits = ordered(i64::try_from(value).ok()?, i64::MAX);
-            format!("{:e}D", f64::from_bits(bits.cast_unsigned()))
-        }
+        DataType::Float64 => ScalarValue::Float64(Some(f64::from_bits(ordered(long()?, i64::MAX).cast_unsigned()))),
         _ => return None,
     })
-}
-
-fn text_literal(text: &str) -> String {
-    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
-}
-
-fn quoted(path: &[String]) -> String {
-    let names: Vec<String> = path.iter().map(|name| format!("`{}`", name.replace('`', "``"))).collect();
-    names.join(".")
 }

@@ -94,7 +94,7 @@ fn aliases_must_tell_the_columns_apart() {
 #[test]
 fn target_condition_prints_over_target_schema() {
     let sides = sides();
-    let own = |text: &str| sides.to_target_text(sides.condition(text).unwrap().text());
+    let own = |text: &str| sides.of_target(&sides.condition(text).unwrap()).map(|filter| filter.text().to_owned());
     assert_eq!(own("t.id > 3 AND t.s.deep = 'x'").as_deref(), Some("`id` > 3 AND `s`.`deep` = 'x'"));
     assert_eq!(own("1 = 0").as_deref(), Some("1 = 0"));
     assert_eq!(own("t.id > s.id"), None);

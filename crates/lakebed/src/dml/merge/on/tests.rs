@@ -41,7 +41,10 @@ fn key(shown: &str, path: Option<&str>) -> Vec<(String, Option<String>)> {
 /// The texts of what is about one table alone.
 fn alone(text: &str) -> (Vec<String>, Vec<String>) {
     let on = On::new(&sides(), text).unwrap();
-    (on.target_only, on.source_only.iter().map(|expression| expression.text.clone()).collect())
+    (
+        on.target_only.iter().map(|filter| filter.text().to_owned()).collect(),
+        on.source_only.iter().map(|expression| expression.text.clone()).collect(),
+    )
 }
 
 #[test]
