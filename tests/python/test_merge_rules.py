@@ -412,7 +412,7 @@ def test_struct_evolution_keeps_fields_source_lacks(path: str, vectors: bool) ->
         data = pa.table({"id": [1, 2, 3], "s": pa.array(values, inner)})
         lb.write(path, data, mode="overwrite", schema_mode="overwrite", properties={VECTORS: vectors})
         source = pa.table({"id": [2, 3, 4], "s": pa.array(values_of_source, kind)})
-        return lb.Table(path).merge(source, BY_ID, schema=schema).when_matched_update().when_not_matched_insert()
+        return lb.Table(path).merge(source, BY_ID, schema_mode=schema).when_matched_update().when_not_matched_insert()
 
     def structs(merge: lb.Merge) -> list[Any]:
         return [row[1] for row in rows(merge.execute().table)]
