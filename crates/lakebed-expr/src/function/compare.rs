@@ -1,8 +1,9 @@
-//! Comparisons as Spark makes them: both sides in their common type, NaN equal to NaN and above all, -0.0 equal to 0.0.
+//! Comparisons as Spark makes them: both sides in their common type, NaN equal to NaN and above
+//! all, -0.0 equal to 0.0.
 //!
-//! Arrow orders floats by their bits, so floats are brought to one form first; `scan::prune` looks through that. A literal is
-//! brought to the type of the other side where nothing is lost, so that columns are compared as they are stored. Read
-//! [`compare`] first.
+//! Arrow orders floats by their bits, so floats are brought to one form first; `prune` sees through
+//! that. A literal is brought to the type of the other side where nothing is lost, so that columns
+//! are compared as they are stored. Read [`compare`] first.
 
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
@@ -104,7 +105,8 @@ pub(crate) fn is_in(value: TypedExpr, list: Vec<TypedExpr>, negated: bool) -> Re
     if list.iter().all(|item| matches!(item, Expr::Literal(_, _))) {
         return Ok(in_list(value, list, negated));
     }
-    // DataFusion finds out whether a list is constant by computing it for no rows, where CASE is null.
+    // DataFusion finds out whether a list is constant by computing it for no rows, where CASE is
+    // null.
     let found =
         join_conditions(Operator::Or, list.into_iter().map(|item| binary_expr(value.clone(), Operator::Eq, item)).collect());
     Ok(if negated { Expr::Not(Box::new(found)) } else { found })

@@ -1,7 +1,8 @@
 //! Functions about dates and times.
 //!
-//! All count in UTC, over the whole range of dates and timestamps. Those that never fall as time goes on say so, and files are
-//! skipped through them. Patterns are in `pattern`, sums and differences in `time_arithmetic`. Read [`call`] first.
+//! All count in UTC, over the whole range of dates and timestamps. Those that never fall as time
+//! goes on say so, and files are skipped through them. Patterns are in `datetime_pattern`, sums and
+//! differences in `time_arithmetic`. Read [`call`] first.
 
 use std::sync::Arc;
 
@@ -316,7 +317,8 @@ fn new_year(days: i64) -> i64 {
     Civil { month: 1, day: 1, ..Civil::from_days(days) }.days()
 }
 
-/// The year and number of the week that a day lies in: weeks begin on Monday and belong to the year of their Thursday.
+/// The year and number of the week that a day lies in: weeks begin on Monday and belong to the year
+/// of their Thursday.
 fn iso_week(days: i64) -> (i64, i64) {
     let thursday = days - (days + 3).rem_euclid(7) + 3;
     (Civil::from_days(thursday).year, (thursday - new_year(thursday)) / 7 + 1)

@@ -187,7 +187,7 @@ fn both_doubles(input: &KernelInput<'_>, compute: fn(f64, f64) -> Option<f64>) -
     Ok(Arc::new(zip::<_, _, Float64Type>(x, y, |x, y| Ok(compute(x, y)))?))
 }
 
-/// Applies a function that keeps the type; `None` is an overflow, which is null if it is to be try_.
+/// Applies a function that keeps the type; `None` is an overflow, which is null with `try_`.
 fn keep<T: ArrowPrimitiveType>(
     input: &KernelInput<'_>,
     name: &str,

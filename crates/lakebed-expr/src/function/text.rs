@@ -1,7 +1,8 @@
 //! Functions about text.
 //!
-//! Positions count characters from one. Beginnings of text keep its order, so files are skipped through them. Read [`call`]
-//! first; upper, lower and others that DataFusion computes as Spark does are in `registry`.
+//! Positions count characters from one. Beginnings of text keep its order, so files are skipped
+//! through them. Read [`call`] first; upper, lower and others that DataFusion computes as Spark
+//! does are in `library`.
 
 use std::sync::Arc;
 
@@ -101,7 +102,8 @@ fn located(args: Vec<Expr>) -> CallResult {
     Ok(TypedExpr { expr: LOCATE.call(args, DataType::Int32), data_type: DataType::Int32 })
 }
 
-/// A separator that means itself: without the signs of regular expressions, or with a backslash before each.
+/// A separator that means itself: without the signs of regular expressions, or with a backslash
+/// before each.
 fn plain(pattern: &str) -> Result<String, String> {
     let mut separator = String::new();
     let mut chars = pattern.chars();

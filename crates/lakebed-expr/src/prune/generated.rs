@@ -1,8 +1,10 @@
 //! Generated partition columns as statistics of the columns they are generated from.
 //!
-//! A partition column `day = CAST(ts AS DATE)` says between which times `ts` lies in a file, whatever a filter does with `ts`. The
-//! expressions are those that Delta Spark derives filters from. A writer computes them in the zone of its session, which the table
-//! does not tell: timestamps are therefore taken to lie up to eighteen hours to either side. Read [`Generated::of_table`] first.
+//! A partition column `day = CAST(ts AS DATE)` says between which times `ts` lies in a file,
+//! whatever a filter does with `ts`. The expressions are those that Delta Spark derives filters
+//! from. A writer computes them in the zone of its session, which the table does not tell:
+//! timestamps are therefore taken to lie up to eighteen hours to either side. Read
+//! [`Generated::of_table`] first.
 
 use std::sync::Arc;
 
@@ -33,7 +35,7 @@ pub(crate) struct Generated {
     rule: Rule,
 }
 
-/// Derived the partition columns hold of the base column.
+/// What the partition columns hold of the base column.
 #[derive(Debug, Clone, PartialEq)]
 enum Rule {
     /// The value itself.
@@ -73,7 +75,7 @@ enum Derived {
 }
 
 impl Generated {
-    /// Derived the generated partition columns of a table tell of other columns.
+    /// Returns the bounds of other columns that the generated partition columns of a table imply.
     pub(crate) fn of_table(table: &StructType, partitions: &[String], schema: &Schema) -> Vec<Generated> {
         let mut found = Vec::new();
         let mut parts: Vec<(Vec<String>, TimeUnit, String)> = Vec::new();
@@ -124,7 +126,8 @@ impl Generated {
         &self.columns
     }
 
-    /// The least and the greatest value that the base column may have, for each file; null where that is not known.
+    /// The least and the greatest value that the base column may have, for each file; null where
+    /// that is not known.
     pub(crate) fn bounds(&self, partitions: &[ArrayRef]) -> Option<(ArrayRef, ArrayRef)> {
         let first = partitions.first()?;
         match &self.rule {
@@ -175,7 +178,7 @@ fn type_of(schema: &Schema, path: &[String]) -> Option<DataType> {
     Some(data_type.clone())
 }
 
-/// Derived the generation expression of a partition column says, if it is one of those that are understood.
+/// Returns what a generation expression derives from its base column, if the expression is known.
 fn source_of(table: &StructType, partition: &str, schema: &Schema) -> Option<Derivation> {
     let Value::String(text) = table.field(partition)?.metadata.get("delta.generationExpression")? else { return None };
     let node = parse(text).ok()?;

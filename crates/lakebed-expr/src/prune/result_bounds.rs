@@ -1,7 +1,7 @@
-//! Bounds of results that do not simply follow their arguments: those of `abs`, of remainders and parts of times, of values chosen among
-//! several.
+//! Bounds of results that do not simply follow their arguments: those of `abs`, of remainders and
+//! parts of times, of values chosen among several.
 //!
-//! Read [`Prover::bounds_of_case`] and [`order_of`] first.
+//! Read [`order_of`] first.
 
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
@@ -13,7 +13,8 @@ use crate::evaluate::kernel::{Kernel, KernelSpec, Monotonicity};
 use crate::evaluate::tree::case_when;
 use crate::function::conditional::{GREATEST_OF_KNOWN, LEAST_OF_KNOWN};
 
-/// How a result follows the argument at this place, given the other arguments; `None` if it does not.
+/// How a result follows the argument at this place, given the other arguments; `None` if it does
+/// not.
 pub(super) fn order_of(spec: &KernelSpec, args: &[Expr], place: usize) -> Option<Monotonicity> {
     match spec.monotonicity.get(place)? {
         Monotonicity::Constant => literal(args.get(place)?).map(|_| Monotonicity::Constant),
@@ -46,7 +47,8 @@ fn is_finite(value: &ScalarValue) -> bool {
     }
 }
 
-/// The result where the kernel says that the order holds between the least and the greatest arguments.
+/// The result where the kernel says that the order holds between the least and the greatest
+/// arguments.
 pub(super) fn where_ordered(within: &'static KernelSpec, low: &[Expr], high: &[Expr], result: Expr) -> Expr {
     let ends = low.iter().chain(high).cloned().collect();
     case_when([(within.call(ends, DataType::Boolean), result)], None)
@@ -70,7 +72,8 @@ pub(super) fn even(kernel: &Kernel, spec: &'static KernelSpec, bounds: Bounds) -
     Some(Bounds { low: Some(case_when([above, below], Some(zero))), high: Some(greatest), nan })
 }
 
-/// The greatest or the least of several values of this type, null if one of them is, or if it is NaN.
+/// The greatest or the least of several values of this type, null if one of them is, or if it is
+/// NaN.
 pub(super) fn extreme(values: Vec<Expr>, data_type: &DataType, greatest: bool) -> Expr {
     let spec = if greatest { &GREATEST_OF_KNOWN } else { &LEAST_OF_KNOWN };
     without_nan(spec.call(values, data_type.clone()), data_type)
@@ -132,8 +135,8 @@ pub(super) fn of_results(kernel: &Kernel, spec: &'static KernelSpec, of_args: &[
         };
         Some(without_nan(result, &kernel.output))
     };
-    // A float result may be NaN where its arguments are not, such as the difference of two infinities. One multiplied or divided by a
-    // finite number other than zero is not.
+    // A float result may be NaN where its arguments are not, such as the difference of two
+    // infinities. One multiplied or divided by a finite number other than zero is not.
     let makes_nan = is_float(&kernel.output) && !spec.monotonicity.contains(&Monotonicity::Scaled);
     let nan = match (makes_nan, chosen.iter().flatten().any(|bounds| bounds.may_be_nan())) {
         (false, false) => NanBound::Never,
