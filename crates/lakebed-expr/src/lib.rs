@@ -32,13 +32,12 @@ mod tests;
 pub use bind::current_time::Options;
 pub use bind::metadata_column::{METADATA_COLUMN, metadata_field, scan_schema};
 pub use bind::schema::{filter_schema, nullable};
-pub use calendar::{date_text, timestamp_text};
 pub use column_values::{ColumnValues, decimal_of_digits};
 pub use evaluate::cast_rules::can_cast;
 pub use evaluate::nested::{column_path, field_index, struct_fields};
 pub use evaluate::normalize_float::without_normalization;
 pub use evaluate::short_decimal::{saturated_to_i64, short_decimal_type};
-pub use evaluate::text_value::decimal_text;
+
 pub use evaluate::tree::columns_of;
 pub use expression::{Expression, parse_expr};
 pub use filter::{Conjunct, Filter, joined_text, matching_rows, parse_filter};

@@ -351,7 +351,7 @@ def an_option_that_makes_no_sense_is_refused_by_its_name(spark: Any, folder: Pat
     refused(lambda: spark.read.format("lakebed").load([path, path]).schema, "one table at a time")
     refused(lambda: spark.sql(f"CREATE TABLE t USING lakebed LOCATION '{path}'").collect(), "CREATE TEMPORARY VIEW")
     assert lb.Table(path).version == 0
-    append(spark.range(7, 8), path, MODE="OverWrite", SCHEMA="Merge", mergeSchema="true")
+    append(spark.range(7, 8), path, MODE="OverWrite", SCHEMA_MODE="Merge", mergeSchema="true")
     assert ids(folder / "t") == [7]
     assert spark.read.format("lakebed").option("VERSIONASOF", " 0 ").load(path).count() == 5
 

@@ -51,7 +51,7 @@ def test_delta_extensions_break_misspelled_merge_schema(spark: Any, tmp_path: Pa
     with pytest.raises(Exception, match="INTERNAL_ERROR"):
         doors.append(wider, path, MERGESCHEMA="true")
     doors.append(wider, path, mergeSchema="true")
-    doors.append(wider.selectExpr("*", "1 AS most"), path, SCHEMA="Merge")
+    doors.append(wider.selectExpr("*", "1 AS most"), path, SCHEMA_MODE="Merge")
     assert lb.Table(path).schema.names == ["id", "more", "most"]
 
 
